@@ -1,0 +1,99 @@
+//! Events (decisions §7): each is written in the transaction of the change that caused it, together with
+//! one delivery per matching subscription, so there is never a change without its event.
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+use uuid::Uuid;
+
+use crate::deliveries::{Delivery, DeliveryState};
+use crate::error::Error;
+use crate::resource::tick;
+use crate::store::{StoreError, Tx};
+use crate::types::{TenantId, Timestamp, text_enum};
+
+text_enum! {
+    /// The kinds of events (contract, "Event kinds").
+    pub enum EventKind {
+        InvoiceCreated = "invoice.created",
+        InvoiceSent = "invoice.sent",
+        InvoicePaid = "invoice.paid",
+        InvoiceVoided = "invoice.voided",
+        InvoiceRefunded = "invoice.refunded",
+        InvoiceUpdated = "invoice.updated",
+        InvoiceResent = "invoice.resent",
+        QuoteCreated = "quote.created",
+        QuoteAccepted = "quote.accepted",
+        QuoteDeclined = "quote.declined",
+        QuoteUpdated = "quote.updated",
+        BookingCreated = "booking.created",
+        BookingCancelled = "booking.cancelled",
+        BookingUpdated = "booking.updated",
+        JobCreated = "job.created",
+        JobScheduled = "job.scheduled",
+        JobCompleted = "job.completed",
+        JobUpdated = "job.updated",
+        ContactCreated = "contact.created",
+        ContactUpdated = "contact.updated",
+        ContactDeleted = "contact.deleted",
+        PaymentSucceeded = "payment.succeeded",
+        StayCreated = "stay.created",
+        StayConfirmed = "stay.confirmed",
+        StayCheckedIn = "stay.checked_in",
+        StayCheckedOut = "stay.checked_out",
+        StayCancelled = "stay.cancelled",
+        StayNoShow = "stay.no_show",
+        CohortSessionsGenerated = "cohort.sessions_generated",
+    }
+}
+
+/// Something that happened.
+#[derive(Clone, Debug)]
+pub struct Event {
+    /// Identifies it on every delivery.
+    pub id: Uuid,
+    /// Whose it is.
+    pub tenant: TenantId,
+    /// What happened.
+    pub kind: EventKind,
+    /// The record as a GET would have returned it then: a JSON object, never read again.
+    pub data: Box<RawValue>,
+    /// Its place among the tenant's events, unique.
+    pub created_at: Timestamp,
+}
+
+/// Writes one event per kind, all with `data`, and their deliveries. `now` is the time of the change; the
+/// second and later events take the next ticks of the tenant's clock.
+///
+/// # Errors
+/// [`Error::Store`].
+pub async fn emit(
+    tx: &mut dyn Tx,
+    tenant: TenantId,
+    now: Timestamp,
+    kinds: &[EventKind],
+    data: &impl Serialize,
+) -> Result<(), Error> {
+    let json = |data| serde_json::value::to_raw_value(data).map_err(|why| StoreError::Fault(why.to_string()));
+    let mut created_at = now;
+    for (position, kind) in kinds.iter().enumerate() {
+        if position > 0 {
+            created_at = tick(tx, tenant).await?;
+        }
+        let id = tx.env().id(created_at);
+        let event = Event { id, tenant, kind: *kind, data: json(data)?, created_at };
+        tx.insert_event(&event).await?;
+        for matched in tx.matches(tenant, *kind).await? {
+            let delivery = Delivery {
+                id: tx.env().id(created_at),
+                tenant,
+                event: event.id,
+                subscription: matched.subscription,
+                state: if matched.paused { DeliveryState::Held } else { DeliveryState::Pending },
+                next_attempt_at: (!matched.paused).then_some(created_at),
+                created_at,
+            };
+            tx.insert_delivery(&delivery).await?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,251 @@
+//! The seam between rules and databases.
+//!
+//! A transaction is a job: an async closure over `&mut dyn Tx`, handed to [`read`](trait.Store.html#method.read)
+//! or [`write`](trait.Store.html#method.write). The store decides where it runs, commits it when it returns
+//! `Ok`, rolls it back otherwise, and may run it again after a conflict with another transaction; so a job
+//! keeps its input and has no effect except through its `Tx`. It must not wait for anything else: on SQLite
+//! it runs on the database's own thread.
+
+pub mod memory;
+
+#[cfg(any(test, feature = "conformance"))]
+pub mod conformance;
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use async_trait::async_trait;
+use futures_util::future::BoxFuture;
+use uuid::Uuid;
+
+use crate::bookings::Booking;
+use crate::contacts::Contact;
+use crate::deliveries::Delivery;
+use crate::env::Env;
+use crate::error::Error;
+use crate::events::{Event, EventKind};
+use crate::idempotency::Recorded;
+use crate::invoices::{Invoice, Payment};
+use crate::jobs::Job;
+use crate::keys::{ApiKey, Credential};
+use crate::page::{CursorKey, Listing};
+use crate::quotes::Quote;
+use crate::resource::Resource;
+use crate::tenants::{NumberKind, Tenant};
+use crate::types::{TenantId, Timestamp};
+use crate::webhooks::{Match, Subscription};
+
+/// Why a store failed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum StoreError {
+    /// The database is away, locked or full; the text is for the log. Trying again later may help.
+    #[error("the database is not available: {0}")]
+    Unavailable(String),
+    /// A constraint of the schema refused the change.
+    #[error("the change violates {constraint}")]
+    Conflict {
+        /// What the database calls the constraint.
+        constraint: String,
+    },
+    /// A stored value is not what its column promises.
+    #[error("{table}.{column} holds what it must not: {why}")]
+    Corrupt {
+        /// The table.
+        table: &'static str,
+        /// The column.
+        column: &'static str,
+        /// What was found, without the data itself.
+        why: String,
+    },
+    /// A fault in this program: a statement that the database refuses, a job that panicked.
+    #[error("internal fault: {0}")]
+    Fault(String),
+}
+
+/// What a job needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// A consistent snapshot; writing fails.
+    Read,
+    /// A durable transaction.
+    Write,
+}
+
+/// A job without its result type, for implementors of [`Store`].
+pub type ErasedJob = Box<dyn for<'t> Fn(&'t mut dyn Tx) -> BoxFuture<'t, Result<(), Error>> + Send + Sync>;
+
+/// A database that runs jobs.
+#[async_trait]
+pub trait Store: Send + Sync + 'static {
+    /// Runs one job to its end, also if the caller stops waiting. `name` labels it in metrics and logs.
+    /// After `Ok` a write is durable.
+    async fn run(&self, access: Access, name: &'static str, job: ErasedJob) -> Result<(), Error>;
+
+    /// The time, ids and randomness that jobs get.
+    fn env(&self) -> &Env;
+}
+
+impl dyn Store {
+    /// Runs a job over a consistent snapshot.
+    ///
+    /// # Errors
+    /// The job's own, or [`Error::Store`].
+    pub async fn read<T, F>(&self, name: &'static str, job: F) -> Result<T, Error>
+    where
+        T: Send + 'static,
+        F: for<'t> Fn(&'t mut dyn Tx) -> BoxFuture<'t, Result<T, Error>> + Send + Sync + 'static,
+    {
+        self.typed(Access::Read, name, job).await
+    }
+
+    /// Runs a job as a durable transaction: all of it or nothing.
+    ///
+    /// # Errors
+    /// The job's own, or [`Error::Store`]; nothing was changed then, unless the store was lost during the
+    /// commit itself.
+    pub async fn write<T, F>(&self, name: &'static str, job: F) -> Result<T, Error>
+    where
+        T: Send + 'static,
+        F: for<'t> Fn(&'t mut dyn Tx) -> BoxFuture<'t, Result<T, Error>> + Send + Sync + 'static,
+    {
+        self.typed(Access::Write, name, job).await
+    }
+
+    async fn typed<T, F>(&self, access: Access, name: &'static str, job: F) -> Result<T, Error>
+    where
+        T: Send + 'static,
+        F: for<'t> Fn(&'t mut dyn Tx) -> BoxFuture<'t, Result<T, Error>> + Send + Sync + 'static,
+    {
+        let result = Arc::new(Mutex::new(None));
+        let slot = Arc::clone(&result);
+        let erased: ErasedJob = Box::new(move |tx| {
+            let work = job(tx);
+            let slot = Arc::clone(&slot);
+            Box::pin(async move {
+                let value = work.await?;
+                *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(value);
+                Ok(())
+            })
+        });
+        self.run(access, name, erased).await?;
+        let value = result.lock().unwrap_or_else(PoisonError::into_inner).take();
+        value.ok_or_else(|| StoreError::Fault(format!("{name} ended without a result")).into())
+    }
+}
+
+/// A transaction: everything that rules ask of a database.
+pub trait Tx:
+    Rows<Contact>
+    + Rows<Invoice>
+    + Rows<Booking>
+    + Rows<Quote>
+    + Rows<Job>
+    + Rows<Subscription>
+    + TenantStore
+    + KeyStore
+    + Outbox
+    + Send
+{
+    /// The time, ids and randomness of this store.
+    fn env(&self) -> &Env;
+
+    /// The key of this store's cursors.
+    fn cursor_key(&self) -> &CursorKey;
+}
+
+/// The rows of one resource. Every method sees only rows of the tenant it is given.
+#[async_trait]
+pub trait Rows<R: Resource>: Send {
+    /// The row, deleted ones included.
+    async fn get(&mut self, tenant: TenantId, id: Uuid) -> Result<Option<R>, StoreError>;
+
+    /// The rows of a listing in its order, at most its limit. Costs O(limit), whatever the filter.
+    async fn list(&mut self, tenant: TenantId, listing: &Listing<R::Filter>) -> Result<Vec<R>, StoreError>;
+
+    /// Adds a row.
+    async fn insert(&mut self, tenant: TenantId, row: &R) -> Result<(), StoreError>;
+
+    /// Replaces the row with the same id.
+    async fn update(&mut self, tenant: TenantId, row: &R) -> Result<(), StoreError>;
+}
+
+/// Tenants, their clocks and their numbers.
+#[async_trait]
+pub trait TenantStore: Send {
+    /// One tenant.
+    async fn tenant(&mut self, id: TenantId) -> Result<Option<Tenant>, StoreError>;
+
+    /// All tenants, oldest first.
+    async fn tenants(&mut self) -> Result<Vec<Tenant>, StoreError>;
+
+    /// Adds a tenant, whose clock starts at its `created_at`.
+    async fn insert_tenant(&mut self, tenant: &Tenant) -> Result<(), StoreError>;
+
+    /// Replaces the tenant's settings.
+    async fn update_tenant(&mut self, tenant: &Tenant) -> Result<(), StoreError>;
+
+    /// Moves the tenant's clock on to `max(wall clock, last + 1 µs)` and returns it. Holds the tenant's row
+    /// from then on, so writes of one tenant happen one after the other and commit in this order.
+    /// `None` when there is no such tenant.
+    async fn tick(&mut self, tenant: TenantId) -> Result<Option<Timestamp>, StoreError>;
+
+    /// The next number of a kind: 1, 2, 3, … without gaps.
+    async fn next_number(&mut self, tenant: TenantId, kind: NumberKind) -> Result<u64, StoreError>;
+}
+
+/// API keys, and the traces they leave.
+#[async_trait]
+pub trait KeyStore: Send {
+    /// What is needed to admit the bearer of the key with this SHA-256.
+    async fn credential(&mut self, key_hash: &[u8; 32]) -> Result<Option<Credential>, StoreError>;
+
+    /// One key.
+    async fn key(&mut self, id: Uuid) -> Result<Option<ApiKey>, StoreError>;
+
+    /// The keys of a tenant, oldest first.
+    async fn keys(&mut self, tenant: TenantId) -> Result<Vec<ApiKey>, StoreError>;
+
+    /// Adds a key with the SHA-256 of its text.
+    async fn insert_key(&mut self, key: &ApiKey, key_hash: &[u8; 32]) -> Result<(), StoreError>;
+
+    /// Stores expiry and revocation.
+    async fn update_key(&mut self, key: &ApiKey) -> Result<(), StoreError>;
+
+    /// Notes when keys were last used.
+    async fn touch_keys(&mut self, used: &[(Uuid, Timestamp)]) -> Result<(), StoreError>;
+
+    /// Marks a request signature as used until `expires_at`; `false` when it was used before.
+    async fn claim_signature(&mut self, key: Uuid, mac: &[u8; 32], expires_at: Timestamp) -> Result<bool, StoreError>;
+
+    /// The answer kept under an Idempotency-Key since `after`.
+    async fn recorded(&mut self, tenant: TenantId, key: &str, after: Timestamp)
+    -> Result<Option<Recorded>, StoreError>;
+
+    /// Keeps an answer under an Idempotency-Key, in place of an older one.
+    async fn record(&mut self, tenant: TenantId, key: &str, recorded: &Recorded) -> Result<(), StoreError>;
+
+    /// Drops answers recorded before `recorded_before` and signatures that expired before `now`, at most
+    /// `limit` of each. Returns how many rows went.
+    async fn prune(&mut self, recorded_before: Timestamp, now: Timestamp, limit: u32) -> Result<u64, StoreError>;
+}
+
+/// Events and the deliveries they cause.
+#[async_trait]
+pub trait Outbox: Send {
+    /// The tenant's live subscriptions that want events of this kind and are enabled or auto-paused.
+    async fn matches(&mut self, tenant: TenantId, kind: EventKind) -> Result<Vec<Match>, StoreError>;
+
+    /// Adds an event.
+    async fn insert_event(&mut self, event: &Event) -> Result<(), StoreError>;
+
+    /// Adds a delivery.
+    async fn insert_delivery(&mut self, delivery: &Delivery) -> Result<(), StoreError>;
+
+    /// The tenant's events after an instant, oldest first.
+    async fn events(&mut self, tenant: TenantId, after: Timestamp, limit: u32) -> Result<Vec<Event>, StoreError>;
+
+    /// The deliveries of an event.
+    async fn deliveries(&mut self, tenant: TenantId, event: Uuid) -> Result<Vec<Delivery>, StoreError>;
+
+    /// Adds a payment.
+    async fn insert_payment(&mut self, tenant: TenantId, payment: &Payment) -> Result<(), StoreError>;
+}

@@ -1,0 +1,115 @@
+//! Tenants: business accounts with their settings and their numbers.
+
+use uuid::Uuid;
+
+use crate::error::Error;
+use crate::store::Tx;
+use crate::types::{Currency, TenantId, TimeZone, Timestamp, text_enum};
+
+text_enum! {
+    /// Whether the account's keys may use the API.
+    pub enum DeveloperAccess {
+        Pending = "pending",
+        Approved = "approved",
+        Suspended = "suspended",
+    }
+}
+
+text_enum! {
+    /// What is counted per tenant.
+    pub enum NumberKind {
+        Invoice = "INV",
+        Quote = "QUO",
+        Job = "JOB",
+    }
+}
+
+/// A business account.
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+pub struct Tenant {
+    /// Identifier.
+    pub id: TenantId,
+    /// Name of the business.
+    pub name: String,
+    /// Whether its keys may use the API.
+    pub developer_access: DeveloperAccess,
+    /// Decides what "today" is.
+    pub time_zone: TimeZone,
+    /// Of quotes and invoices that name none.
+    pub currency: Currency,
+    /// Whether two live contacts may not have the same email.
+    pub unique_contact_email: bool,
+    /// When it was created.
+    pub created_at: Timestamp,
+}
+
+/// A new tenant.
+#[derive(Clone, Debug)]
+pub struct TenantCreate {
+    /// Name of the business.
+    pub name: String,
+    /// Decides what "today" is.
+    pub time_zone: TimeZone,
+    /// Of quotes and invoices that name none.
+    pub currency: Currency,
+    /// Whether its keys may use the API at once.
+    pub developer_access: DeveloperAccess,
+}
+
+impl TenantCreate {
+    /// An approved tenant in UTC and AUD.
+    pub fn named(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            time_zone: TimeZone::UTC,
+            currency: Currency::AUD,
+            developer_access: DeveloperAccess::Approved,
+        }
+    }
+}
+
+/// Creates a tenant.
+///
+/// # Errors
+/// [`Error::Store`].
+pub async fn create(tx: &mut dyn Tx, input: TenantCreate) -> Result<Tenant, Error> {
+    let created_at = tx.env().now();
+    let tenant = Tenant {
+        id: TenantId(tx.env().id(created_at)),
+        name: input.name,
+        developer_access: input.developer_access,
+        time_zone: input.time_zone,
+        currency: input.currency,
+        unique_contact_email: true,
+        created_at,
+    };
+    tx.insert_tenant(&tenant).await?;
+    Ok(tenant)
+}
+
+/// The tenant.
+///
+/// # Errors
+/// [`Error::NotFound`].
+pub async fn get(tx: &mut dyn Tx, id: TenantId) -> Result<Tenant, Error> {
+    tx.tenant(id).await?.ok_or(Error::NotFound)
+}
+
+/// Changes settings.
+///
+/// # Errors
+/// [`Error::NotFound`].
+pub async fn update(tx: &mut dyn Tx, id: Uuid, change: impl FnOnce(&mut Tenant)) -> Result<Tenant, Error> {
+    let mut tenant = get(tx, TenantId(id)).await?;
+    change(&mut tenant);
+    tx.update_tenant(&tenant).await?;
+    Ok(tenant)
+}
+
+/// The next number as text: `INV-0001`, growing past four digits.
+///
+/// # Errors
+/// [`Error::Store`].
+pub async fn next_number(tx: &mut dyn Tx, tenant: TenantId, kind: NumberKind) -> Result<String, Error> {
+    Ok(format!("{kind}-{:04}", tx.next_number(tenant, kind).await?))
+}

@@ -1,0 +1,206 @@
+//! Webhook targets.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::net::IpAddr;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Serialize, Serializer};
+use url::{Host, Url};
+
+use crate::address;
+use crate::error::{FieldCode, Issue};
+use crate::input::FromJson;
+use crate::json::Json;
+
+const MAX_LENGTH: usize = 2048;
+
+/// Which hosts may receive webhooks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum HostPolicy {
+    /// `https` on public hosts only.
+    #[default]
+    Public,
+    /// Also `http` and private addresses: for development (`--allow-private-webhooks`).
+    AllowPrivate,
+}
+
+/// The URL of a webhook endpoint, kept as given. Reading one checks its form;
+/// [`WebhookUrl::check_host`] decides whether deliveries may go there.
+///
+/// ```
+/// use svc_core::types::{HostPolicy, WebhookUrl};
+/// let url = WebhookUrl::parse("https://0x7f.1/hook")?;
+/// assert!(url.check_host(HostPolicy::Public).is_err());
+/// assert!(url.check_host(HostPolicy::AllowPrivate).is_ok());
+/// # Ok::<(), svc_core::error::Issue>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WebhookUrl {
+    text: Box<str>,
+    url: Url,
+}
+
+fn invalid(message: impl Into<Cow<'static, str>>) -> Issue {
+    Issue::new(FieldCode::InvalidFormat, message)
+}
+
+impl WebhookUrl {
+    /// Trims and parses (WHATWG URL, so that an address in an odd spelling is seen for what it is).
+    ///
+    /// # Errors
+    /// `too_short`, `too_long` over 2048 characters, or `invalid_format` when it is no `http` or `https`
+    /// URL or carries a user name or password.
+    pub fn parse(text: &str) -> Result<Self, Issue> {
+        let text = text.trim();
+        if text.is_empty() {
+            return Err(Issue::new(FieldCode::TooShort, "must not be empty"));
+        }
+        if text.chars().count() > MAX_LENGTH {
+            return Err(Issue::new(FieldCode::TooLong, format!("must have at most {MAX_LENGTH} characters")));
+        }
+        if text.chars().any(char::is_control) {
+            return Err(invalid("must not contain control characters"));
+        }
+        let url = Url::parse(text)
+            .map_err(|why| invalid(format!("must be a URL such as https://example.com/hook: {why}")))?;
+        if !matches!(url.scheme(), "https" | "http") {
+            return Err(invalid("must be an https URL"));
+        }
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err(invalid("must not contain a user name or password; check the signature instead"));
+        }
+        Ok(Self { text: text.into(), url })
+    }
+
+    /// Refuses what is not `https` on a host that can be public, as far as the text tells.
+    /// What the name resolves to is checked with [`check_addresses`](Self::check_addresses).
+    ///
+    /// # Errors
+    /// `invalid_format` with the reason.
+    pub fn check_host(&self, policy: HostPolicy) -> Result<(), Issue> {
+        if policy == HostPolicy::AllowPrivate {
+            return Ok(());
+        }
+        if self.url.scheme() != "https" {
+            return Err(invalid("must be an https URL"));
+        }
+        match self.url.host() {
+            Some(Host::Domain(name)) => {
+                address::check_host_name(name).map_err(|why| invalid(format!("must be on a public host: {why}")))
+            }
+            Some(Host::Ipv4(ip)) => Self::check_addresses(&[ip.into()]),
+            Some(Host::Ipv6(ip)) => Self::check_addresses(&[ip.into()]),
+            None => Err(invalid("must name a host")),
+        }
+    }
+
+    /// Refuses a host of which any address is not public.
+    ///
+    /// # Errors
+    /// `invalid_format` with the first such address.
+    pub fn check_addresses(addresses: &[IpAddr]) -> Result<(), Issue> {
+        addresses
+            .iter()
+            .try_for_each(|ip| address::check(*ip).map_err(|why| invalid(format!("must be on a public host: {why}"))))
+    }
+
+    /// The host name to resolve, or `None` when the host is an address already.
+    pub fn domain(&self) -> Option<&str> {
+        self.url.domain()
+    }
+
+    /// The URL as given.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// The parsed URL.
+    pub fn url(&self) -> &Url {
+        &self.url
+    }
+}
+
+impl fmt::Display for WebhookUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl Serialize for WebhookUrl {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.text)
+    }
+}
+
+impl FromJson for WebhookUrl {
+    fn from_json(json: Json) -> Result<Self, Issue> {
+        Self::parse(&json.into_string()?)
+    }
+}
+
+impl JsonSchema for WebhookUrl {
+    fn inline_schema() -> bool {
+        true
+    }
+    fn schema_name() -> Cow<'static, str> {
+        "WebhookUrl".into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "format": "uri", "maxLength": MAX_LENGTH })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str) -> Result<(), Issue> {
+        WebhookUrl::parse(text)?.check_host(HostPolicy::Public)
+    }
+
+    #[test]
+    fn public_https_is_taken_as_given() {
+        for good in [
+            "https://example.com",
+            "https://hooks.example.com:8443/a?b=c",
+            "https://1.1.1.1/",
+            " https://EXAMPLE.com/x ",
+        ] {
+            assert!(check(good).is_ok(), "{good}");
+        }
+        assert_eq!(WebhookUrl::parse(" https://EXAMPLE.com").unwrap().as_str(), "https://EXAMPLE.com");
+    }
+
+    #[test]
+    fn everything_else_is_refused() {
+        let long = format!("https://example.com/{}", "x".repeat(MAX_LENGTH));
+        for bad in [
+            "",
+            "example.com",
+            "ftp://example.com/",
+            "http://example.com/",
+            "https://",
+            "https://user@example.com/",
+            "https://user:pw@example.com/",
+            "https://127.0.0.1/",
+            "https://0x7f.1/",
+            "https://2130706433/",
+            "https://017700000001/",
+            "https://[::1]/",
+            "https://[::ffff:10.0.0.1]/",
+            "https://10.1.2.3/",
+            "https://169.254.169.254/latest",
+            "https://localhost/",
+            "https://LOCALHOST./",
+            "https://db.internal/",
+            "https://printer.local/",
+            "https://intranet/",
+            "https://１２７.0.0.1/",
+            "https://example.com/\u{1}",
+            &long,
+        ] {
+            assert!(check(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! Webhook subscriptions: where events are delivered (contract, "WebhookSubscription").
+
+use async_trait::async_trait;
+use schemars::JsonSchema;
+use serde::Serialize;
+use uuid::Uuid;
+
+use crate::error::Error;
+use crate::events::EventKind;
+use crate::input::{input, record};
+use crate::resource::{Create, Delete, New, NoFilter, Update, resource};
+use crate::signing;
+use crate::store::Tx;
+use crate::types::{EventSet, Patch, Secret, TenantId, Text, Timestamp, WebhookUrl, text_enum};
+
+text_enum! {
+    /// Why the service disabled a subscription by itself.
+    pub enum DisabledReason {
+        AutoPaused = "auto_paused",
+    }
+}
+
+record! {
+    /// An endpoint that receives events.
+    #[schemars(rename = "WebhookSubscription")]
+    pub struct Subscription {
+        /// Identifier.
+        pub id: Uuid,
+        /// Where deliveries are posted.
+        pub url: WebhookUrl,
+        /// Kinds of events that are delivered; the single element `*` means all.
+        pub events: EventSet,
+        /// Whether deliveries are sent.
+        pub enabled: bool,
+        /// What it is for.
+        pub description: Option<Text<500>>,
+        /// When it was created.
+        pub created_at: Timestamp,
+        /// When the last attempt at a delivery ended.
+        pub last_delivery_at: Option<Timestamp>,
+        /// HTTP status of the last attempt; 0 for a network failure or time-out, -1 for a blocked address.
+        pub last_delivery_status: Option<i32>,
+        /// Why the service disabled it: `auto_paused` after 10 failed attempts in a row.
+        pub disabled_reason: Option<DisabledReason>,
+        /// When the service disabled it.
+        pub paused_at: Option<Timestamp>,
+        /// Failed attempts since the last success.
+        pub consecutive_failures: u32,
+        /// Key of its signatures; handed out once, at creation.
+        #[serde(skip)]
+        pub secret: Secret,
+        /// When its settings last changed.
+        #[serde(skip)]
+        pub updated_at: Timestamp,
+        /// When it was deleted.
+        #[serde(skip)]
+        pub deleted_at: Option<Timestamp>,
+    }
+}
+
+resource!(Subscription, "webhooks", NoFilter, deleted: deleted_at);
+
+/// A new subscription with its signing secret, which is handed out this once.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[schemars(rename = "WebhookSubscriptionWithSecret")]
+pub struct WithSecret {
+    /// The subscription.
+    #[serde(flatten)]
+    pub subscription: Subscription,
+    /// `whsec_` and 32 random bytes in base64. Its bytes as text key `X-SVC-Signature`.
+    pub secret: String,
+}
+
+impl From<Subscription> for WithSecret {
+    fn from(subscription: Subscription) -> Self {
+        let secret = subscription.secret.reveal().to_owned();
+        Self { subscription, secret }
+    }
+}
+
+input! {
+    /// A new subscription, which is enabled.
+    pub struct WebhookCreate for Subscription {
+        /// `https` URL on a public host, without user name and password.
+        url: WebhookUrl,
+        /// Kinds of events; `["*"]` for all.
+        events: EventSet,
+        /// What it is for.
+        description: Option<Text<500>>,
+    }
+}
+
+input! {
+    /// Changes to a subscription: what is left out stays.
+    pub struct WebhookUpdate for Subscription, patch true {
+        /// `https` URL on a public host, without user name and password.
+        url: Patch<WebhookUrl>,
+        /// Kinds of events; `["*"]` for all.
+        events: Patch<EventSet>,
+        /// Whether deliveries are sent; true also ends an automatic pause.
+        enabled: Patch<bool>,
+        /// What it is for; null clears.
+        description: Patch<Option<Text<500>>>,
+    }
+}
+
+/// A subscription that wants an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Match {
+    /// Its id.
+    pub subscription: Uuid,
+    /// Whether the service paused it, so that its deliveries are held.
+    pub paused: bool,
+}
+
+impl Subscription {
+    /// How it takes an event of this kind, if at all: deliveries of a paused one are held, and one that its
+    /// owner disabled gets none.
+    pub fn matches(&self, kind: EventKind) -> Option<Match> {
+        let paused = !self.enabled && self.disabled_reason.is_some();
+        let wanted = self.deleted_at.is_none() && (self.enabled || paused) && self.events.contains(kind);
+        wanted.then_some(Match { subscription: self.id, paused })
+    }
+}
+
+#[async_trait]
+impl Create for Subscription {
+    type Input = WebhookCreate;
+
+    async fn build(tx: &mut dyn Tx, new: New, input: WebhookCreate) -> Result<Self, Error> {
+        check_url(tx, &input.url)?;
+        Ok(Self {
+            id: new.id,
+            url: input.url,
+            events: input.events,
+            enabled: true,
+            description: input.description,
+            created_at: new.now,
+            last_delivery_at: None,
+            last_delivery_status: None,
+            disabled_reason: None,
+            paused_at: None,
+            consecutive_failures: 0,
+            secret: signing::new_webhook_secret(tx.env()),
+            updated_at: new.now,
+            deleted_at: None,
+        })
+    }
+
+    fn created_events(&self) -> Vec<EventKind> {
+        Vec::new()
+    }
+}
+
+#[async_trait]
+impl Update for Subscription {
+    type Input = WebhookUpdate;
+
+    fn apply(&mut self, change: WebhookUpdate, _now: Timestamp) -> Result<(), Error> {
+        change.url.apply(&mut self.url);
+        change.events.apply(&mut self.events);
+        change.description.apply(&mut self.description);
+        if change.enabled == Patch::Set(true) {
+            self.disabled_reason = None;
+            self.paused_at = None;
+            self.consecutive_failures = 0;
+        }
+        change.enabled.apply(&mut self.enabled);
+        Ok(())
+    }
+
+    fn touch(&mut self, now: Timestamp) {
+        self.updated_at = now;
+    }
+
+    async fn check(&self, tx: &mut dyn Tx, _tenant: TenantId, before: &Self) -> Result<(), Error> {
+        if self.url == before.url { Ok(()) } else { check_url(tx, &self.url) }
+    }
+
+    fn changed_events(&self, _before: &Self) -> Vec<EventKind> {
+        Vec::new()
+    }
+}
+
+impl Delete for Subscription {
+    fn mark_deleted(&mut self, now: Timestamp) {
+        self.updated_at = now;
+        self.deleted_at = Some(now);
+    }
+
+    fn deleted_events(&self) -> Vec<EventKind> {
+        Vec::new()
+    }
+}
+
+fn check_url(tx: &mut dyn Tx, url: &WebhookUrl) -> Result<(), Error> {
+    url.check_host(tx.env().webhook_hosts).map_err(|issue| issue.on("url"))
+}
