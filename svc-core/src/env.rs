@@ -65,12 +65,17 @@ impl Env {
     /// assert!(env.id(now) < env.id(now.next()));
     /// ```
     pub fn id(&self, at: Timestamp) -> Uuid {
-        let micros = u128::from(at.as_micros().max(0).unsigned_abs());
-        let (millis, rest) = (micros / 1000, micros % 1000);
         let random = u128::from(u64::from_be_bytes(self.bytes()) >> 2);
-        let bits = (millis & 0xffff_ffff_ffff) << 80 | 0x7 << 76 | (rest * 4096 / 1000) << 64 | 0b10 << 62 | random;
-        Uuid::from_u128(bits)
+        Uuid::from_u128(first_id_at(at).as_u128() | random)
     }
+}
+
+/// The smallest id that [`Env::id`] can give at `at`: every id of an earlier microsecond sorts before it.
+pub fn first_id_at(at: Timestamp) -> Uuid {
+    let micros = u128::from(at.as_micros().max(0).unsigned_abs());
+    let (millis, rest) = (micros / 1000, micros % 1000);
+    let bits = (millis & 0xffff_ffff_ffff) << 80 | 0x7 << 76 | (rest * 4096 / 1000) << 64 | 0b10 << 62;
+    Uuid::from_u128(bits)
 }
 
 impl fmt::Debug for Env {
@@ -160,7 +165,7 @@ mod tests {
         for _ in 0..2_000 {
             let id = env.id(at);
             assert_eq!((id.get_version_num(), id.get_variant()), (7, uuid::Variant::RFC4122));
-            assert!(id > last);
+            assert!(id > last && id >= first_id_at(at) && id < first_id_at(at.next()));
             (last, at) = (id, at.next());
         }
     }

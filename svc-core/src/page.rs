@@ -158,7 +158,7 @@ pub enum Order {
 }
 
 /// One page of a list.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Page<R> {
     /// The rows.
     pub data: Vec<R>,

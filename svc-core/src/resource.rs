@@ -33,7 +33,7 @@ pub trait Resource: Serialize + JsonSchema + Clone + PartialEq + Send + Sync + '
     }
 
     /// The rows of this resource in a transaction.
-    fn rows<'t>(tx: &'t mut dyn Tx) -> &'t mut dyn Rows<Self>;
+    fn rows(tx: &mut dyn Tx) -> &mut dyn Rows<Self>;
 }
 
 /// The filters of a list.
@@ -209,7 +209,7 @@ macro_rules! resource {
             fn created_at(&self) -> $crate::types::Timestamp { self.created_at }
             fn updated_at(&self) -> $crate::types::Timestamp { self.updated_at }
             $(fn deleted_at(&self) -> Option<$crate::types::Timestamp> { self.$deleted })?
-            fn rows<'t>(tx: &'t mut dyn $crate::store::Tx) -> &'t mut dyn $crate::store::Rows<Self> { tx }
+            fn rows(tx: &mut dyn $crate::store::Tx) -> &mut dyn $crate::store::Rows<Self> { tx }
         }
     };
 }

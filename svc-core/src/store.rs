@@ -158,7 +158,8 @@ pub trait Rows<R: Resource>: Send {
     /// The row, deleted ones included.
     async fn get(&mut self, tenant: TenantId, id: Uuid) -> Result<Option<R>, StoreError>;
 
-    /// The rows of a listing in its order, at most its limit. Costs O(limit), whatever the filter.
+    /// The rows of a listing in its order, at most its limit. Costs O(limit), whatever the filter. Ids come from
+    /// [`Env::id`] and so sort like `created_at`; a store may order by either.
     async fn list(&mut self, tenant: TenantId, listing: &Listing<R::Filter>) -> Result<Vec<R>, StoreError>;
 
     /// Adds a row.

@@ -114,12 +114,17 @@ pub struct Match {
 }
 
 impl Subscription {
-    /// How it takes an event of this kind, if at all: deliveries of a paused one are held, and one that its
-    /// owner disabled gets none.
-    pub fn matches(&self, kind: EventKind) -> Option<Match> {
+    /// Whether it takes events, and if so whether it is paused: deliveries of a paused one are held, while one
+    /// that its owner disabled gets none.
+    pub fn takes_events(&self) -> Option<bool> {
         let paused = !self.enabled && self.disabled_reason.is_some();
-        let wanted = self.deleted_at.is_none() && (self.enabled || paused) && self.events.contains(kind);
-        wanted.then_some(Match { subscription: self.id, paused })
+        (self.deleted_at.is_none() && (self.enabled || paused)).then_some(paused)
+    }
+
+    /// How it takes an event of this kind, if at all.
+    pub fn matches(&self, kind: EventKind) -> Option<Match> {
+        let paused = self.takes_events().filter(|_| self.events.contains(kind))?;
+        Some(Match { subscription: self.id, paused })
     }
 }
 

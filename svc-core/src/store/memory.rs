@@ -1,7 +1,8 @@
 //! The reference store: everything in memory, one transaction at a time, gone at the end of the process.
 //! Made to be plainly right rather than fast: a write works on a copy that takes the original's place on commit.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
+use std::collections::btree_map::{BTreeMap, Entry};
 use std::sync::{Mutex, PoisonError};
 
 use async_trait::async_trait;
@@ -159,9 +160,12 @@ fn conflict(constraint: &str) -> StoreError {
 }
 
 fn insert<R: Resource>(table: &mut Table<R>, tenant: TenantId, row: &R) -> Result<(), StoreError> {
-    match table.insert((tenant, row.id()), row.clone()) {
-        None => Ok(()),
-        Some(_) => Err(conflict("id")),
+    match table.entry((tenant, row.id())) {
+        Entry::Vacant(place) => {
+            place.insert(row.clone());
+            Ok(())
+        }
+        Entry::Occupied(_) => Err(conflict("id")),
     }
 }
 
@@ -184,10 +188,12 @@ impl TenantStore for MemoryTx<'_> {
     }
 
     async fn insert_tenant(&mut self, tenant: &Tenant) -> Result<(), StoreError> {
-        let row = (tenant.clone(), tenant.created_at);
-        match self.writable()?.tenants.insert(tenant.id, row) {
-            None => Ok(()),
-            Some(_) => Err(conflict("id")),
+        match self.writable()?.tenants.entry(tenant.id) {
+            Entry::Vacant(place) => {
+                place.insert((tenant.clone(), tenant.created_at));
+                Ok(())
+            }
+            Entry::Occupied(_) => Err(conflict("id")),
         }
     }
 
@@ -244,7 +250,11 @@ impl KeyStore for MemoryTx<'_> {
     }
 
     async fn insert_key(&mut self, key: &ApiKey, key_hash: &[u8; 32]) -> Result<(), StoreError> {
-        self.writable()?.keys.insert(key.id, (key.clone(), *key_hash));
+        let keys = &mut self.writable()?.keys;
+        if keys.values().any(|(known, hash)| known.id == key.id || hash == key_hash) {
+            return Err(conflict("key"));
+        }
+        keys.insert(key.id, (key.clone(), *key_hash));
         Ok(())
     }
 

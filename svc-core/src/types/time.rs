@@ -59,6 +59,11 @@ impl Timestamp {
         self.0.checked_add(micros).filter(|sum| *sum <= Self::MAX).map(Self)
     }
 
+    /// The earlier instant; the year 0000 is the earliest.
+    pub fn minus(self, duration: Duration) -> Self {
+        Self::from_micros(self.0.saturating_sub(i64::try_from(duration.as_micros()).unwrap_or(i64::MAX)))
+    }
+
     /// The next microsecond.
     pub fn next(self) -> Self {
         Self::from_micros(self.0.saturating_add(1))

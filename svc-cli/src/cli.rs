@@ -1,0 +1,356 @@
+//! What can be typed, as types. Their comments are the help.
+
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand};
+use clap_complete::Shell;
+use svc_core::types::{Currency, Date, Decimal, TenantId, TimeZone, parse_uuid};
+use uuid::Uuid;
+
+use crate::exit;
+use crate::values::{self, Scopes};
+
+/// Work on the database of the service: tenants, keys, invoices, webhooks.
+///
+/// It can run beside a server on the same database; what it changes counts from the server's next request
+/// on. Results go to stdout, everything else to stderr.
+#[derive(Clone, Debug, Parser)]
+#[command(
+    name = "svc",
+    version,
+    max_term_width = 100,
+    subcommand_required = true,
+    arg_required_else_help = true,
+    after_help = "Example:\n  svc tenant create --name 'Harbour Plumbing' --time-zone Australia/Sydney",
+    after_long_help = exit::LONG_HELP
+)]
+pub struct Cli {
+    /// Database, as sqlite://PATH; made when missing.
+    #[arg(
+        long,
+        global = true,
+        env = "SVC_DATABASE_URL",
+        hide_env_values = true,
+        default_value = "sqlite://svc.db",
+        value_name = "URL",
+        help_heading = "Global options"
+    )]
+    pub database_url: String,
+
+    /// Print the result as one JSON document; a list is an array.
+    #[arg(long, global = true, overrides_with = "json", help_heading = "Global options")]
+    pub json: bool,
+
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The nouns.
+#[derive(Clone, Debug, Subcommand)]
+pub enum Command {
+    /// Business accounts: their settings and whether their keys may use the API.
+    #[command(
+        subcommand_required = true,
+        arg_required_else_help = true,
+        after_help = "Example:\n  svc tenant create --name 'Harbour Plumbing'"
+    )]
+    Tenant {
+        /// What to do with tenants.
+        #[command(subcommand)]
+        command: TenantCommand,
+    },
+    /// API keys, with which the programs of a tenant sign in.
+    #[command(
+        subcommand_required = true,
+        arg_required_else_help = true,
+        after_help = "Example:\n  svc key create --tenant 0195a3c8-0000-7000-8000-000000000001 --scopes read,write"
+    )]
+    Key {
+        /// What to do with keys.
+        #[command(subcommand)]
+        command: KeyCommand,
+    },
+    /// Invoices: the steps that the API does not have.
+    ///
+    /// Each step fires its events, which go out to the tenant's webhooks.
+    #[command(
+        subcommand_required = true,
+        arg_required_else_help = true,
+        after_help = "Example:\n  svc invoice pay 0195a3c8-0000-7000-8000-000000000003 --amount 40"
+    )]
+    Invoice {
+        /// What to do with invoices.
+        #[command(subcommand)]
+        command: InvoiceCommand,
+    },
+    /// Webhook subscriptions: where events are delivered.
+    #[command(
+        subcommand_required = true,
+        arg_required_else_help = true,
+        after_help = "Example:\n  svc webhook list --tenant 0195a3c8-0000-7000-8000-000000000001"
+    )]
+    Webhook {
+        /// What to do with webhooks.
+        #[command(subcommand)]
+        command: WebhookCommand,
+    },
+    /// The database itself.
+    #[command(subcommand_required = true, arg_required_else_help = true, after_help = "Example:\n  svc db migrate")]
+    Db {
+        /// What to do with the database.
+        #[command(subcommand)]
+        command: DbCommand,
+    },
+    /// Print the completions of a shell.
+    ///
+    /// Put them where the shell looks for them, then start a new shell.
+    #[command(after_help = "Examples:\n  svc completions bash > ~/.local/share/bash-completion/completions/svc\n  \
+                      svc completions zsh > ~/.zfunc/_svc\n  \
+                      svc completions fish > ~/.config/fish/completions/svc.fish")]
+    Completions {
+        /// The shell.
+        shell: Shell,
+    },
+}
+
+/// `svc tenant …`
+#[derive(Clone, Debug, Subcommand)]
+pub enum TenantCommand {
+    /// Create a tenant.
+    ///
+    /// Its keys may use the API at once, unless it is created as pending.
+    #[command(after_help = "Example:\n  svc tenant create --name 'Harbour Plumbing' --time-zone Australia/Sydney")]
+    Create {
+        /// Name of the business.
+        #[arg(long, value_parser = values::name)]
+        name: String,
+        /// Time zone of the IANA database; it decides what "today" is.
+        #[arg(long, value_parser = TimeZone::parse, default_value = "UTC", value_name = "ZONE")]
+        time_zone: TimeZone,
+        /// Currency of quotes and invoices that name none, a code of ISO 4217.
+        #[arg(long, value_parser = Currency::parse, default_value = "AUD", value_name = "CODE")]
+        currency: Currency,
+        /// Refuse the tenant's keys until it is approved.
+        #[arg(long)]
+        pending: bool,
+    },
+    /// List all tenants, oldest first.
+    #[command(after_help = "Example:\n  svc tenant list --json")]
+    List,
+    /// Show a tenant.
+    #[command(after_help = "Example:\n  svc tenant show 0195a3c8-0000-7000-8000-000000000001")]
+    Show {
+        /// Id of the tenant.
+        #[arg(value_parser = values::tenant_id)]
+        id: TenantId,
+    },
+    /// Let a tenant's keys use the API.
+    ///
+    /// For a pending or suspended tenant. Approving it again changes nothing.
+    #[command(after_help = "Example:\n  svc tenant approve 0195a3c8-0000-7000-8000-000000000001")]
+    Approve {
+        /// Id of the tenant.
+        #[arg(value_parser = values::tenant_id)]
+        id: TenantId,
+    },
+    /// Refuse a tenant's keys from now on.
+    ///
+    /// Nothing else is lost: `svc tenant approve` takes it back.
+    #[command(after_help = "Example:\n  svc tenant suspend 0195a3c8-0000-7000-8000-000000000001")]
+    Suspend {
+        /// Id of the tenant.
+        #[arg(value_parser = values::tenant_id)]
+        id: TenantId,
+    },
+    /// Change a tenant's settings.
+    ///
+    /// What is not named stays as it is.
+    #[command(after_help = "Example:\n  svc tenant set 0195a3c8-0000-7000-8000-000000000001 --currency NZD")]
+    Set {
+        /// Id of the tenant.
+        #[arg(value_parser = values::tenant_id)]
+        id: TenantId,
+        /// The changes.
+        #[command(flatten)]
+        changes: TenantChanges,
+    },
+}
+
+/// Changes to a tenant: at least one.
+#[derive(Args, Clone, Debug)]
+#[group(required = true, multiple = true)]
+pub struct TenantChanges {
+    /// Name of the business.
+    #[arg(long, value_parser = values::name)]
+    pub name: Option<String>,
+    /// Time zone of the IANA database; it decides what "today" is.
+    #[arg(long, value_parser = TimeZone::parse, value_name = "ZONE")]
+    pub time_zone: Option<TimeZone>,
+    /// Currency of quotes and invoices that name none, a code of ISO 4217.
+    #[arg(long, value_parser = Currency::parse, value_name = "CODE")]
+    pub currency: Option<Currency>,
+    /// Whether two contacts may not have the same email.
+    #[arg(long, value_name = "BOOL")]
+    pub unique_contact_email: Option<bool>,
+}
+
+/// `svc key …`
+#[derive(Clone, Debug, Subcommand)]
+pub enum KeyCommand {
+    /// Create a key.
+    ///
+    /// Its text is printed once: the database keeps only a hash of it.
+    #[command(
+        after_help = "Examples:\n  svc key create --tenant 0195a3c8-0000-7000-8000-000000000001 --scopes read,write\n  \
+                      svc key create --tenant 0195a3c8-0000-7000-8000-000000000001 --scopes read \\\n    \
+                      --name Reports --expires 90d"
+    )]
+    Create {
+        /// Id of the tenant whose data the key opens.
+        #[arg(long, value_parser = values::tenant_id, value_name = "ID")]
+        tenant: TenantId,
+        /// What it may do: read, or read,write.
+        #[arg(long, value_parser = values::scopes, value_name = "read[,write]")]
+        scopes: Scopes,
+        /// What it is for.
+        #[arg(long, value_parser = values::name, value_name = "TEXT")]
+        name: Option<String>,
+        /// Refuse it after this long, such as 90d or 24h; without it, it does not expire.
+        #[arg(long, value_parser = values::lifetime, allow_hyphen_values = true, value_name = "DURATION")]
+        expires: Option<Duration>,
+        /// Demand that its writes are signed, with a secret that is printed once too.
+        #[arg(long)]
+        signed: bool,
+    },
+    /// List the keys of a tenant, oldest first.
+    #[command(after_help = "Example:\n  svc key list --tenant 0195a3c8-0000-7000-8000-000000000001")]
+    List {
+        /// Id of the tenant.
+        #[arg(long, value_parser = values::tenant_id, value_name = "ID")]
+        tenant: TenantId,
+    },
+    /// Show a key, without its text.
+    #[command(after_help = "Example:\n  svc key show 0195a3c8-0000-7000-8000-000000000002")]
+    Show {
+        /// Id of the key.
+        #[arg(value_parser = parse_uuid)]
+        id: Uuid,
+    },
+    /// Refuse a key from now on.
+    ///
+    /// There is no way back. Revoking it again changes nothing.
+    #[command(after_help = "Example:\n  svc key revoke 0195a3c8-0000-7000-8000-000000000002")]
+    Revoke {
+        /// Id of the key.
+        #[arg(value_parser = parse_uuid)]
+        id: Uuid,
+    },
+    /// Replace a key by a new one with the same name and rights.
+    ///
+    /// The old key stays good for the overlap, so that programs can change over. The new key's text is
+    /// printed once.
+    #[command(after_help = "Examples:\n  svc key rotate 0195a3c8-0000-7000-8000-000000000002\n  \
+                      svc key rotate 0195a3c8-0000-7000-8000-000000000002 --overlap 7d")]
+    Rotate {
+        /// Id of the key.
+        #[arg(value_parser = parse_uuid)]
+        id: Uuid,
+        /// For how long the old key stays good; 0s ends it at once.
+        #[arg(long, value_parser = values::duration, allow_hyphen_values = true, default_value = "24h", value_name = "DURATION")]
+        overlap: Duration,
+    },
+}
+
+/// `svc invoice …`
+#[derive(Clone, Debug, Subcommand)]
+pub enum InvoiceCommand {
+    /// Create a draft, issued today.
+    #[command(after_help = "Example:\n  svc invoice create --tenant 0195a3c8-0000-7000-8000-000000000001 \\\n    \
+                      --contact 0195a3c8-0000-7000-8000-000000000004 --total 99.95 --due 2026-04-13")]
+    Create {
+        /// Id of the tenant.
+        #[arg(long, value_parser = values::tenant_id, value_name = "ID")]
+        tenant: TenantId,
+        /// Id of the contact who is to pay.
+        #[arg(long, value_parser = parse_uuid, value_name = "ID")]
+        contact: Uuid,
+        /// Amount, with no more decimals than the currency has.
+        #[arg(long, value_parser = Decimal::parse, allow_negative_numbers = true, value_name = "AMOUNT")]
+        total: Decimal,
+        /// Currency, a code of ISO 4217; the tenant's own when left out.
+        #[arg(long, value_parser = Currency::parse, value_name = "CODE")]
+        currency: Option<Currency>,
+        /// Day by which it is to be paid, such as 2026-04-13.
+        #[arg(long, value_parser = Date::parse, value_name = "DATE")]
+        due: Option<Date>,
+    },
+    /// Send a draft to the customer.
+    #[command(after_help = "Example:\n  svc invoice send 0195a3c8-0000-7000-8000-000000000003")]
+    Send {
+        /// Id of the invoice.
+        #[arg(value_parser = parse_uuid)]
+        id: Uuid,
+    },
+    /// Note that the customer has seen a sent invoice.
+    #[command(after_help = "Example:\n  svc invoice view 0195a3c8-0000-7000-8000-000000000003")]
+    View {
+        /// Id of the invoice.
+        #[arg(value_parser = parse_uuid)]
+        id: Uuid,
+    },
+    /// Receive money: all that is left to pay, or a part of it.
+    #[command(after_help = "Examples:\n  svc invoice pay 0195a3c8-0000-7000-8000-000000000003\n  \
+                      svc invoice pay 0195a3c8-0000-7000-8000-000000000003 --amount 40")]
+    Pay {
+        /// Id of the invoice.
+        #[arg(value_parser = parse_uuid)]
+        id: Uuid,
+        /// How much, in the invoice's currency; all that is left when left out.
+        #[arg(long, value_parser = Decimal::parse, allow_negative_numbers = true)]
+        amount: Option<Decimal>,
+    },
+    /// Cancel an invoice on which nothing was paid.
+    #[command(after_help = "Example:\n  svc invoice void 0195a3c8-0000-7000-8000-000000000003")]
+    Void {
+        /// Id of the invoice.
+        #[arg(value_parser = parse_uuid)]
+        id: Uuid,
+    },
+    /// Send an invoice again; it stays as it is.
+    #[command(after_help = "Example:\n  svc invoice resend 0195a3c8-0000-7000-8000-000000000003")]
+    Resend {
+        /// Id of the invoice.
+        #[arg(value_parser = parse_uuid)]
+        id: Uuid,
+    },
+}
+
+/// `svc webhook …`
+#[derive(Clone, Debug, Subcommand)]
+pub enum WebhookCommand {
+    /// List the webhooks of a tenant, newest first.
+    #[command(after_help = "Example:\n  svc webhook list --tenant 0195a3c8-0000-7000-8000-000000000001")]
+    List {
+        /// Id of the tenant.
+        #[arg(long, value_parser = values::tenant_id, value_name = "ID")]
+        tenant: TenantId,
+    },
+    /// Show a webhook.
+    #[command(after_help = "Example:\n  svc webhook show 0195a3c8-0000-7000-8000-000000000005")]
+    Show {
+        /// Id of the webhook.
+        #[arg(value_parser = parse_uuid)]
+        id: Uuid,
+    },
+}
+
+/// `svc db …`
+#[derive(Clone, Debug, Subcommand)]
+pub enum DbCommand {
+    /// Bring the schema up to date.
+    ///
+    /// Every other command and the server do so too when they start; several at once are safe.
+    #[command(after_help = "Example:\n  svc db migrate --database-url sqlite:///var/lib/svc/svc.db")]
+    Migrate,
+}

@@ -1,0 +1,29 @@
+//! What the commands do: one file per noun, one function per command.
+
+mod completions;
+mod db;
+mod invoice;
+mod key;
+mod lookup;
+mod tenant;
+mod webhook;
+
+use svc_core::env::Env;
+
+use crate::cli::{Cli, Command};
+use crate::exit::Failure;
+use crate::output::Outcome;
+
+/// Opens the database when the command needs it, and runs the command.
+pub(crate) async fn run(cli: Cli) -> Result<Outcome, Failure> {
+    let url = &cli.database_url;
+    let open = || svc_store::open(url, Env::system());
+    match cli.command {
+        Command::Tenant { command } => tenant::run(&*open().await?, command).await,
+        Command::Key { command } => key::run(&*open().await?, command).await,
+        Command::Invoice { command } => invoice::run(&*open().await?, command).await,
+        Command::Webhook { command } => webhook::run(&*open().await?, command).await,
+        Command::Db { command } => db::run(url, command).await,
+        Command::Completions { shell } => completions::run(shell),
+    }
+}

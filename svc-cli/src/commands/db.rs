@@ -1,0 +1,20 @@
+//! `svc db`.
+
+use serde_json::json;
+
+use crate::cli::DbCommand;
+use crate::exit::Failure;
+use crate::output::Outcome;
+
+pub(super) async fn run(url: &str, command: DbCommand) -> Result<Outcome, Failure> {
+    match command {
+        DbCommand::Migrate => {
+            let applied = svc_store::migrate(url).await?;
+            let text = match applied.as_slice() {
+                [] => "The schema is up to date.".to_owned(),
+                names => format!("Migrated the schema: {}.", names.join(", ")),
+            };
+            Outcome::new(&json!({ "applied": applied }), text)
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! `svc invoice`: the steps of the back office, which the API does not have.
+
+use std::pin::Pin;
+
+use svc_core::error::Error;
+use svc_core::invoices::{self, Invoice, InvoiceCreate, InvoiceStatus};
+use svc_core::store::{Store, Tx};
+use svc_core::types::TenantId;
+use uuid::Uuid;
+
+use super::{lookup, tenant};
+use crate::cli::InvoiceCommand;
+use crate::exit::{Exit, Failure, OrNotFound as _};
+use crate::output::Outcome;
+
+pub(super) async fn run(store: &dyn Store, command: InvoiceCommand) -> Result<Outcome, Failure> {
+    match command {
+        InvoiceCommand::Create { tenant, contact, total, currency, due } => {
+            let input = InvoiceCreate { contact_id: Some(contact), total, currency, issue_date: None, due_date: due };
+            create(store, tenant, contact, input).await
+        }
+        InvoiceCommand::Send { id } => {
+            let send = step(store, id, "invoice.send", move |tx, tenant| Box::pin(invoices::send(tx, tenant, id)));
+            stands(&send.await?)
+        }
+        InvoiceCommand::View { id } => {
+            let view = step(store, id, "invoice.view", move |tx, tenant| Box::pin(invoices::view(tx, tenant, id)));
+            stands(&view.await?)
+        }
+        InvoiceCommand::Pay { id, amount } => {
+            let pay = step(store, id, "invoice.pay", move |tx, tenant| Box::pin(invoices::pay(tx, tenant, id, amount)));
+            paid(&pay.await?)
+        }
+        InvoiceCommand::Void { id } => {
+            let void = step(store, id, "invoice.void", move |tx, tenant| Box::pin(invoices::void(tx, tenant, id)));
+            stands(&void.await?)
+        }
+        InvoiceCommand::Resend { id } => {
+            let resend =
+                step(store, id, "invoice.resend", move |tx, tenant| Box::pin(invoices::resend(tx, tenant, id)));
+            let invoice = resend.await?;
+            Outcome::new(&invoice, format!("{} was sent again.", invoice.invoice_number))
+        }
+    }
+}
+
+async fn create(store: &dyn Store, tenant: TenantId, contact: Uuid, input: InvoiceCreate) -> Result<Outcome, Failure> {
+    let created = store
+        .write("invoice.create", move |tx| {
+            let input = input.clone();
+            Box::pin(invoices::create(tx, tenant, input))
+        })
+        .await;
+    let invoice = match created {
+        Err(Error::ReferenceNotFound(_)) => {
+            let message = format!("The tenant has no contact {contact}, or it is deleted; check the id.");
+            return Err(Failure::new(Exit::NotFound, message));
+        }
+        other => other.or_not_found("tenant", tenant, tenant::HINT)?,
+    };
+    let Invoice { invoice_number, currency, total, id, .. } = &invoice;
+    Outcome::new(&invoice, format!("Created {invoice_number}, a draft of {currency} {total}, with the id {id}."))
+}
+
+type Step<'t> = Pin<Box<dyn Future<Output = Result<Invoice, Error>> + Send + 't>>;
+
+/// Takes one step with the invoice that has this id, whichever tenant's it is.
+async fn step<F>(store: &dyn Store, id: Uuid, name: &'static str, work: F) -> Result<Invoice, Failure>
+where
+    F: for<'t> Fn(&'t mut dyn Tx, TenantId) -> Step<'t> + Send + Sync + 'static,
+{
+    let done = match lookup::find::<Invoice>(store, id).await {
+        Ok((tenant, _)) => store.write(name, move |tx| work(tx, tenant)).await,
+        Err(error) => Err(error),
+    };
+    done.or_not_found("invoice", id, "check the id")
+}
+
+fn stands(invoice: &Invoice) -> Result<Outcome, Failure> {
+    Outcome::new(invoice, format!("{} is {}.", invoice.invoice_number, invoice.status))
+}
+
+fn paid(invoice: &Invoice) -> Result<Outcome, Failure> {
+    let Invoice { invoice_number, currency, total, amount_paid, status, .. } = invoice;
+    let text = match status {
+        InvoiceStatus::Paid => format!("{invoice_number} is paid: {currency} {total}."),
+        _ => format!("{invoice_number} is paid in part: {currency} {amount_paid} of {total}."),
+    };
+    Outcome::new(invoice, text)
+}

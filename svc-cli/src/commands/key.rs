@@ -1,0 +1,186 @@
+//! `svc key`.
+
+use std::time::Duration;
+
+use serde::Serialize;
+use serde_json::{Value, json};
+use svc_core::keys::{self, ApiKey, KeyCreate, NewKey};
+use svc_core::store::Store;
+use svc_core::tenants::{self, DeveloperAccess, Tenant};
+use svc_core::types::{Secret, TenantId, Timestamp};
+use uuid::Uuid;
+
+use super::tenant;
+use crate::cli::KeyCommand;
+use crate::exit::{Failure, OrNotFound as _};
+use crate::output::{Outcome, Table, fields, or_dash};
+
+/// Where the ids of keys come from.
+const HINT: &str = "`svc key list --tenant ID` shows those of a tenant";
+
+/// A key as `list`, `show` and `revoke` give it.
+#[derive(Serialize)]
+struct View<'a> {
+    #[serde(flatten)]
+    key: &'a ApiKey,
+    signed: bool,
+}
+
+pub(super) async fn run(store: &dyn Store, command: KeyCommand) -> Result<Outcome, Failure> {
+    match command {
+        KeyCommand::Create { tenant, scopes, name, expires, signed } => {
+            create(store, tenant, KeyCreate { name, write: scopes.write, expires_in: expires, signed }).await
+        }
+        KeyCommand::List { tenant } => list(store, tenant).await,
+        KeyCommand::Show { id } => {
+            let found = store.read("key.show", move |tx| Box::pin(keys::get(tx, id))).await;
+            let key = found.or_not_found("key", id, HINT)?;
+            Outcome::new(&view(&key), details(&key, store.env().now()))
+        }
+        KeyCommand::Revoke { id } => {
+            let revoked = store.write("key.revoke", move |tx| Box::pin(keys::revoke(tx, id))).await;
+            let key = revoked.or_not_found("key", id, HINT)?;
+            let text = format!("Revoked key {id} ({}…): it is refused from now on.", key.prefix);
+            Outcome::new(&view(&key), text)
+        }
+        KeyCommand::Rotate { id, overlap } => rotate(store, id, overlap).await,
+    }
+}
+
+async fn create(store: &dyn Store, tenant: TenantId, input: KeyCreate) -> Result<Outcome, Failure> {
+    let created = store
+        .write("key.create", move |tx| {
+            let input = input.clone();
+            Box::pin(async move {
+                let new = keys::create(tx, tenant, input).await?;
+                Ok((new, tenants::get(tx, tenant).await?))
+            })
+        })
+        .await;
+    let (new, tenant) = created.or_not_found("tenant", tenant, tenant::HINT)?;
+    let text = format!("Created a key for {}.\n\n{}", tenant.name, secrets(&new));
+    Ok(Outcome::new(&new_view(&new), text)?.with_note(not_admitted(&tenant)))
+}
+
+async fn list(store: &dyn Store, tenant: TenantId) -> Result<Outcome, Failure> {
+    let listed = store
+        .read("key.list", move |tx| {
+            Box::pin(async move {
+                tenants::get(tx, tenant).await?;
+                Ok(tx.keys(tenant).await?)
+            })
+        })
+        .await;
+    let keys = listed.or_not_found("tenant", tenant, tenant::HINT)?;
+    let now = store.env().now();
+    let heading = ["ID", "NAME", "PREFIX", "SCOPES", "STATE", "CREATED", "LAST USED"];
+    let table = Table::new(heading, &keys, |key| {
+        [
+            key.id.to_string(),
+            or_dash(key.name.as_ref()),
+            key.prefix.clone(),
+            scopes(key),
+            state(key, now).to_owned(),
+            key.created_at.to_string(),
+            or_dash(key.last_used_at),
+        ]
+    });
+    let views: Vec<View<'_>> = keys.iter().map(view).collect();
+    Outcome::list(&views, &table, "The tenant has no keys; `svc key create` makes one.")
+}
+
+async fn rotate(store: &dyn Store, id: Uuid, overlap: Duration) -> Result<Outcome, Failure> {
+    let rotated = store
+        .write("key.rotate", move |tx| {
+            Box::pin(async move {
+                let new = keys::rotate(tx, id, overlap).await?;
+                Ok((new, keys::get(tx, id).await?))
+            })
+        })
+        .await;
+    let (new, old) = rotated.or_not_found("key", id, HINT)?;
+    let text = format!("Replaced key {id}, which is refused from {} on.\n\n{}", or_dash(old.expires_at), secrets(&new));
+    Outcome::new(&new_view(&new), text)
+}
+
+fn view(key: &ApiKey) -> View<'_> {
+    View { key, signed: key.signing_secret.is_some() }
+}
+
+/// A new key with its secrets, which nothing shows again.
+fn new_view(new: &NewKey) -> Value {
+    let key = &new.key;
+    json!({
+        "id": key.id,
+        "tenant_id": key.tenant_id,
+        "name": key.name,
+        "scopes": key.scopes,
+        "key": new.text.reveal(),
+        "signing_secret": key.signing_secret.as_ref().map(Secret::reveal),
+        "prefix": key.prefix,
+        "created_at": key.created_at,
+        "expires_at": key.expires_at,
+        "revoked_at": key.revoked_at,
+        "last_used_at": key.last_used_at,
+    })
+}
+
+fn secrets(new: &NewKey) -> String {
+    let key = &new.key;
+    let signing_secret = key.signing_secret.as_ref().map(|secret| ("signing secret", secret.reveal().to_owned()));
+    let shown = [("id", key.id.to_string()), ("scopes", scopes(key)), ("expires at", expiry(key))]
+        .into_iter()
+        .chain(signing_secret)
+        .chain([("key", new.text.reveal().to_owned())]);
+    let advice = if key.signing_secret.is_some() {
+        "Store the key and the signing secret now: they will not be shown again."
+    } else {
+        "Store the key now: it will not be shown again."
+    };
+    format!("{}\n{advice}\n", fields(shown))
+}
+
+fn details(key: &ApiKey, now: Timestamp) -> String {
+    fields([
+        ("id", key.id.to_string()),
+        ("tenant id", key.tenant_id.to_string()),
+        ("name", or_dash(key.name.as_ref())),
+        ("prefix", key.prefix.clone()),
+        ("scopes", scopes(key)),
+        ("signed", key.signing_secret.is_some().to_string()),
+        ("state", state(key, now).to_owned()),
+        ("created at", key.created_at.to_string()),
+        ("expires at", expiry(key)),
+        ("revoked at", or_dash(key.revoked_at)),
+        ("last used at", or_dash(key.last_used_at)),
+    ])
+}
+
+fn scopes(key: &ApiKey) -> String {
+    key.scopes.iter().map(|scope| scope.as_str()).collect::<Vec<_>>().join(",")
+}
+
+fn expiry(key: &ApiKey) -> String {
+    key.expires_at.map_or_else(|| "never".to_owned(), |at| at.to_string())
+}
+
+fn state(key: &ApiKey, now: Timestamp) -> &'static str {
+    if key.revoked_at.is_some() {
+        "revoked"
+    } else if key.expires_at.is_some_and(|at| at <= now) {
+        "expired"
+    } else {
+        "active"
+    }
+}
+
+/// A key of a tenant without approval is refused, which is better known now than from a 403.
+fn not_admitted(tenant: &Tenant) -> Option<String> {
+    let access = tenant.developer_access;
+    (access != DeveloperAccess::Approved).then(|| {
+        format!(
+            "Developer access of {} is {access}, so its keys are refused; `svc tenant approve {}` admits them.",
+            tenant.name, tenant.id
+        )
+    })
+}

@@ -1,0 +1,126 @@
+//! `svc tenant`.
+
+use serde_json::{Value, json};
+use svc_core::store::Store;
+use svc_core::tenants::{self, DeveloperAccess, Tenant, TenantCreate};
+use svc_core::types::TenantId;
+
+use crate::cli::{TenantChanges, TenantCommand};
+use crate::exit::{Failure, OrNotFound as _};
+use crate::output::{Outcome, Table, fields};
+
+/// Where the ids of tenants come from.
+pub(super) const HINT: &str = "`svc tenant list` shows them all";
+
+pub(super) async fn run(store: &dyn Store, command: TenantCommand) -> Result<Outcome, Failure> {
+    match command {
+        TenantCommand::Create { name, time_zone, currency, pending } => {
+            let developer_access = if pending { DeveloperAccess::Pending } else { DeveloperAccess::Approved };
+            create(store, TenantCreate { name, time_zone, currency, developer_access }).await
+        }
+        TenantCommand::List => list(store).await,
+        TenantCommand::Show { id } => show(store, id).await,
+        TenantCommand::Approve { id } => {
+            let tenant = change(store, id, |tenant| tenant.developer_access = DeveloperAccess::Approved).await?;
+            outcome(&tenant, format!("Approved {}: its keys may use the API.", tenant.name))
+        }
+        TenantCommand::Suspend { id } => {
+            let tenant = change(store, id, |tenant| tenant.developer_access = DeveloperAccess::Suspended).await?;
+            outcome(&tenant, format!("Suspended {}: its keys are refused from now on.", tenant.name))
+        }
+        TenantCommand::Set { id, changes } => {
+            let tenant = change(store, id, move |tenant| apply(&changes, tenant)).await?;
+            outcome(&tenant, format!("Changed {}.\n\n{}", tenant.name, details(&tenant)))
+        }
+    }
+}
+
+async fn create(store: &dyn Store, input: TenantCreate) -> Result<Outcome, Failure> {
+    let tenant = store
+        .write("tenant.create", move |tx| {
+            let input = input.clone();
+            Box::pin(tenants::create(tx, input))
+        })
+        .await?;
+    outcome(&tenant, format!("Created tenant {}.\n\n{}", tenant.name, details(&tenant)))
+}
+
+async fn list(store: &dyn Store) -> Result<Outcome, Failure> {
+    let tenants = store.read("tenant.list", |tx| Box::pin(async move { Ok(tx.tenants().await?) })).await?;
+    let heading = ["ID", "NAME", "ACCESS", "TIME ZONE", "CURRENCY", "CREATED"];
+    let table = Table::new(heading, &tenants, |tenant| {
+        [
+            tenant.id.to_string(),
+            tenant.name.clone(),
+            tenant.developer_access.to_string(),
+            tenant.time_zone.to_string(),
+            tenant.currency.to_string(),
+            tenant.created_at.to_string(),
+        ]
+    });
+    let views: Vec<Value> = tenants.iter().map(view).collect();
+    Outcome::list(&views, &table, "There are no tenants yet; `svc tenant create` makes one.")
+}
+
+async fn show(store: &dyn Store, id: TenantId) -> Result<Outcome, Failure> {
+    let found = store.read("tenant.show", move |tx| Box::pin(tenants::get(tx, id))).await;
+    let tenant = found.or_not_found("tenant", id, HINT)?;
+    outcome(&tenant, details(&tenant))
+}
+
+async fn change(
+    store: &dyn Store,
+    id: TenantId,
+    change: impl Fn(&mut Tenant) + Clone + Send + Sync + 'static,
+) -> Result<Tenant, Failure> {
+    let changed = store
+        .write("tenant.set", move |tx| {
+            let change = change.clone();
+            Box::pin(tenants::update(tx, id.0, change))
+        })
+        .await;
+    changed.or_not_found("tenant", id, HINT)
+}
+
+fn apply(changes: &TenantChanges, tenant: &mut Tenant) {
+    if let Some(name) = &changes.name {
+        tenant.name.clone_from(name);
+    }
+    if let Some(time_zone) = &changes.time_zone {
+        tenant.time_zone = time_zone.clone();
+    }
+    if let Some(currency) = changes.currency {
+        tenant.currency = currency;
+    }
+    if let Some(unique) = changes.unique_contact_email {
+        tenant.unique_contact_email = unique;
+    }
+}
+
+fn outcome(tenant: &Tenant, text: String) -> Result<Outcome, Failure> {
+    Outcome::new(&view(tenant), text)
+}
+
+fn view(tenant: &Tenant) -> Value {
+    json!({
+        "id": tenant.id,
+        "name": tenant.name,
+        "developer_access": tenant.developer_access,
+        "time_zone": tenant.time_zone,
+        "currency": tenant.currency,
+        "created_at": tenant.created_at,
+        "unique_contact_email": tenant.unique_contact_email,
+    })
+}
+
+fn details(tenant: &Tenant) -> String {
+    fields([
+        ("id", tenant.id.to_string()),
+        ("name", tenant.name.clone()),
+        ("developer access", tenant.developer_access.to_string()),
+        ("time zone", tenant.time_zone.to_string()),
+        ("currency", tenant.currency.to_string()),
+        ("unique contact email", tenant.unique_contact_email.to_string()),
+        ("created at", tenant.created_at.to_string()),
+    ])
+}

@@ -1,0 +1,10 @@
+//! The `svc` program; everything is in the library beside it.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime.block_on(svc_cli::run(std::env::args_os())),
+        Err(why) => svc_cli::fail(&format!("the program cannot start: {why}")),
+    }
+}

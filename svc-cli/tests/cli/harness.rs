@@ -1,0 +1,148 @@
+//! A session: a database in a folder that vanishes, and a transcript of what was typed and answered.
+
+use std::fmt::Write as _;
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+use svc_core::contacts::Contact;
+use svc_core::env::Env;
+use svc_core::error::Error;
+use svc_core::input::Input as _;
+use svc_core::resource::{self, Create};
+use svc_core::types::{TenantId, parse_uuid};
+use tempfile::TempDir;
+use uuid::Uuid;
+
+/// How the ids of examples begin, which the transcript shows as they are.
+const EXAMPLE: &str = "0195a3c8-0000-";
+
+/// An id that no row has.
+pub(crate) const NOBODY: &str = "0195a3c8-0000-7000-8000-ffffffffffff";
+
+/// What differs from run to run. Each stands for itself with a text of the same length, so columns stay
+/// aligned. Dates that a test names lie in 2099 and are left as they are.
+const FILTERS: [(&str, &str); 5] = [
+    (r"\b20[0-8]\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", "2026-03-14T15:09:26.535897Z"),
+    (r"\b20[0-8]\d-\d\d-\d\d\b", "2026-03-14"),
+    (r"svc_live_[0-9A-Za-z]{38}\b", "svc_live_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"),
+    (r"svc_live_[0-9A-Za-z]{6}\b", "svc_live_xxxxxx"),
+    (r"svcsig_[0-9A-Za-z+/]{43}=", "svcsig_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx="),
+];
+
+pub(crate) struct Session {
+    folder: TempDir,
+    transcript: String,
+    /// In the order of their appearance, which is what the transcript shows instead.
+    ids: Vec<Uuid>,
+}
+
+impl Session {
+    pub(crate) fn new() -> Self {
+        Self { folder: tempfile::tempdir().unwrap(), transcript: String::new(), ids: Vec::new() }
+    }
+
+    /// The program in the session's folder, so that the default database is the session's.
+    pub(crate) fn program(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_svc"));
+        command.args(args).current_dir(self.folder.path()).stdin(Stdio::null());
+        for name in ["SVC_DATABASE_URL", "NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLUMNS"] {
+            command.env_remove(name);
+        }
+        command
+    }
+
+    /// Runs a command, off the record.
+    pub(crate) fn output(&self, args: &[&str]) -> Output {
+        self.program(args).output().unwrap()
+    }
+
+    /// The result of a command that succeeds, off the record.
+    pub(crate) fn json(&self, args: &[&str]) -> Value {
+        let output = self.program(args).arg("--json").output().unwrap();
+        assert_eq!((output.status.code(), text(&output.stderr).as_str()), (Some(0), ""), "{args:?}");
+        serde_json::from_slice(&output.stdout).unwrap()
+    }
+
+    /// The id in the result of a command that succeeds, off the record.
+    pub(crate) fn id(&self, args: &[&str]) -> String {
+        self.json(args)["id"].as_str().unwrap().to_owned()
+    }
+
+    pub(crate) fn tenant(&self) -> String {
+        self.id(&["tenant", "create", "--name", "Harbour Plumbing"])
+    }
+
+    /// Runs a command and notes it: what was typed, stdout, stderr behind `!`, and the exit code unless it is 0.
+    pub(crate) fn run(&mut self, args: &[&str]) -> &mut Self {
+        let output = self.output(args);
+        let typed: Vec<String> =
+            args.iter().map(|arg| if arg.contains(' ') { format!("'{arg}'") } else { (*arg).to_owned() }).collect();
+        let typed = format!("$ svc {}", typed.join(" "));
+        let mut entry = format!("{}\n{}", typed.trim_end(), text(&output.stdout));
+        for line in text(&output.stderr).lines() {
+            writeln!(entry, "{}", format!("! {line}").trim_end()).unwrap();
+        }
+        match output.status.code() {
+            Some(0) => entry.push('\n'),
+            code => writeln!(entry, "[{}]\n", code.unwrap()).unwrap(),
+        }
+        let entry = self.number_ids(&entry);
+        self.transcript.push_str(&entry);
+        self
+    }
+
+    /// Puts numbers in place of ids.
+    fn number_ids(&mut self, entry: &str) -> String {
+        let mut numbered = String::new();
+        let mut rest = entry;
+        while let Some(next) = rest.chars().next() {
+            let id = rest.get(..36).filter(|id| !id.starts_with(EXAMPLE)).and_then(|id| parse_uuid(id).ok());
+            let Some(id) = id else {
+                numbered.push(next);
+                rest = &rest[next.len_utf8()..];
+                continue;
+            };
+            let known = self.ids.iter().position(|known| *known == id);
+            let number = known.unwrap_or_else(|| {
+                self.ids.push(id);
+                self.ids.len() - 1
+            });
+            write!(numbered, "00000000-0000-7000-8000-{:012}", number + 1).unwrap();
+            rest = &rest[36..];
+        }
+        numbered
+    }
+
+    /// Compares the transcript with the one that is kept.
+    #[track_caller]
+    pub(crate) fn assert(&self, name: &str) {
+        insta::with_settings!({ filters => FILTERS, prepend_module_to_snapshot => false, omit_expression => true }, {
+            insta::assert_snapshot!(name, &self.transcript);
+        });
+    }
+
+    /// Creates what the program cannot create itself.
+    pub(crate) fn create<R: Create>(&self, tenant: &str, body: &'static str) -> R {
+        let tenant = TenantId(parse_uuid(tenant).unwrap());
+        let url = format!("sqlite://{}", self.folder.path().join("svc.db").display());
+        let created = async {
+            let store = svc_store::open(&url, Env::system()).await.unwrap();
+            let job = store.write("test.create", move |tx| {
+                Box::pin(async move { resource::create::<R>(tx, tenant, R::Input::from_body(body.as_bytes())?).await })
+            });
+            job.await
+        };
+        let created: Result<R, Error> =
+            tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(created);
+        created.unwrap()
+    }
+
+    pub(crate) fn contact(&self, tenant: &str) -> String {
+        let body = r#"{"email": "ada@example.com", "first_name": "Ada"}"#;
+        self.create::<Contact>(tenant, body).id.to_string()
+    }
+}
+
+pub(crate) fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}

@@ -1,0 +1,95 @@
+use std::process::Stdio;
+
+use crate::harness::{NOBODY, Session};
+
+#[test]
+fn for_people() {
+    let mut session = Session::new();
+    // Other tenants have rows of their own; an id alone finds its tenant.
+    session.tenant();
+    let tenant = session.tenant();
+    session.tenant();
+    let contact = session.contact(&tenant);
+    let create = ["invoice", "create", "--tenant", &tenant, "--contact", &contact, "--total"];
+    let paid = session.id(&[&create[..], &["99.95"]].concat());
+    let voided = session.id(&[&create[..], &["1500", "--currency", "JPY"]].concat());
+    session
+        .run(&[&create[..], &["99.950", "--due", "2099-04-13"]].concat())
+        .run(&["invoice", "send", &paid])
+        .run(&["invoice", "view", &paid])
+        .run(&["invoice", "resend", &paid])
+        .run(&["invoice", "pay", &paid, "--amount", "40"])
+        .run(&["invoice", "pay", &paid, "--amount", "60"])
+        .run(&["invoice", "void", &paid])
+        .run(&["invoice", "pay", &paid])
+        .run(&["invoice", "pay", &paid])
+        .run(&["invoice", "send", &paid])
+        .run(&["invoice", "resend", &voided])
+        .run(&["invoice", "pay", &voided, "--amount", "0.5"])
+        .run(&["invoice", "void", &voided])
+        .run(&["invoice", "void", &voided])
+        .assert("invoice");
+}
+
+#[test]
+fn for_programs() {
+    let mut session = Session::new();
+    let tenant = session.tenant();
+    let contact = session.contact(&tenant);
+    let create = ["invoice", "create", "--json", "--tenant", &tenant, "--contact", &contact, "--total"];
+    let paid = session.id(&[&create[..], &["99.95", "--due", "2099-04-13"]].concat());
+    let voided = session.id(&[&create[..], &["999999999999.9999", "--currency", "CLF"]].concat());
+    session
+        .run(&[&create[..], &["100.00"]].concat())
+        .run(&["invoice", "send", &paid, "--json"])
+        .run(&["invoice", "view", &paid, "--json"])
+        .run(&["invoice", "resend", &paid, "--json"])
+        .run(&["invoice", "pay", &paid, "--amount", "40", "--json"])
+        .run(&["invoice", "pay", &paid, "--json"])
+        .run(&["invoice", "void", &voided, "--json"])
+        .assert("invoice_json");
+}
+
+#[test]
+fn refused() {
+    let mut session = Session::new();
+    let tenant = session.tenant();
+    let contact = session.contact(&tenant);
+    let create = ["invoice", "create", "--tenant", &tenant, "--contact", &contact, "--total"];
+    session
+        .run(&["invoice", "create", "--tenant", &tenant])
+        .run(&["invoice", "create", "--tenant", &tenant, "--contact", "ada", "--total", "1"])
+        .run(&["invoice", "create", "--tenant", &tenant, "--contact", NOBODY, "--total", "1"])
+        .run(&["invoice", "create", "--tenant", NOBODY, "--contact", NOBODY, "--total", "1"])
+        .run(&[&create[..], &["-1"]].concat())
+        .run(&[&create[..], &["1,50"]].concat())
+        .run(&[&create[..], &["0.005"]].concat())
+        .run(&[&create[..], &["1e13"]].concat())
+        .run(&[&create[..], &["1", "--currency", "EURO"]].concat())
+        .run(&[&create[..], &["1.5", "--currency", "JPY"]].concat())
+        .run(&[&create[..], &["1", "--due", "2099-02-30"]].concat());
+    for step in ["send", "view", "pay", "void", "resend"] {
+        session.run(&["invoice", step, NOBODY]);
+    }
+    session.run(&["invoice", "send"]).run(&["invoice", "pay", NOBODY, "--amount", "-5"]).assert("invoice_refused");
+}
+
+#[test]
+fn many_at_once_neither_fail_nor_share_a_number() {
+    let session = Session::new();
+    let tenant = session.tenant();
+    let contact = session.contact(&tenant);
+    let args = ["invoice", "create", "--json", "--tenant", &tenant, "--contact", &contact, "--total", "1"];
+    let running: Vec<_> = (0..12).map(|_| session.program(&args).stdout(Stdio::piped()).spawn().unwrap()).collect();
+    let mut numbers: Vec<String> = running
+        .into_iter()
+        .map(|child| {
+            let output = child.wait_with_output().unwrap();
+            assert!(output.status.success());
+            let invoice: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+            invoice["invoice_number"].as_str().unwrap().to_owned()
+        })
+        .collect();
+    numbers.sort();
+    assert_eq!(numbers, (1..=12).map(|number| format!("INV-{number:04}")).collect::<Vec<_>>());
+}

@@ -1,0 +1,83 @@
+use svc_core::keys::KeyHash;
+
+use crate::harness::{NOBODY, Session, text};
+
+#[test]
+fn for_people() {
+    let mut session = Session::new();
+    let tenant = session.tenant();
+    let pending = session.id(&["tenant", "create", "--name", "Zoë & Sons", "--pending"]);
+    session
+        .run(&["key", "list", "--tenant", &tenant])
+        .run(&["key", "create", "--tenant", &tenant, "--scopes", "read"])
+        .run(&["key", "create", "--tenant", &pending, "--scopes", "read,write", "--expires", "90d", "--signed"]);
+    let id = session.id(&["key", "create", "--tenant", &tenant, "--scopes", "read,write", "--name", "Shop"]);
+    session
+        .run(&["key", "rotate", &id])
+        .run(&["key", "show", &id])
+        .run(&["key", "revoke", &id])
+        .run(&["key", "revoke", &id])
+        .run(&["key", "rotate", &id])
+        .run(&["key", "list", "--tenant", &tenant])
+        .assert("key");
+}
+
+#[test]
+fn for_programs() {
+    let mut session = Session::new();
+    let tenant = session.tenant();
+    let create = ["key", "create", "--json", "--tenant", &tenant, "--scopes"];
+    session.run(&["key", "list", "--tenant", &tenant, "--json"]);
+    session.run(&[&create[..], &["read"]].concat());
+    session.run(&[&create[..], &["read,write", "--name", "Shop", "--expires", "24h", "--signed"]].concat());
+    let id = session.id(&[&create[..], &["write,read"]].concat());
+    session
+        .run(&["key", "show", &id, "--json"])
+        .run(&["key", "rotate", &id, "--overlap", "30m", "--json"])
+        .run(&["key", "revoke", &id, "--json"])
+        .run(&["key", "list", "--tenant", &tenant, "--json"])
+        .assert("key_json");
+}
+
+#[test]
+fn refused() {
+    let mut session = Session::new();
+    session
+        .run(&["key", "create", "--tenant", NOBODY])
+        .run(&["key", "create", "--tenant", NOBODY, "--scopes", "write"])
+        .run(&["key", "create", "--tenant", NOBODY, "--scopes", "read,admin"])
+        .run(&["key", "create", "--tenant", NOBODY, "--scopes", "read", "--expires", "soon"])
+        .run(&["key", "create", "--tenant", NOBODY, "--scopes", "read", "--expires", "0s"])
+        .run(&["key", "create", "--tenant", NOBODY, "--scopes", "read", "--expires", "9999y"])
+        .run(&["key", "create", "--tenant", NOBODY, "--scopes", "read"])
+        .run(&["key", "list"])
+        .run(&["key", "list", "--tenant", NOBODY])
+        .run(&["key", "show", NOBODY])
+        .run(&["key", "revoke", NOBODY])
+        .run(&["key", "rotate", NOBODY])
+        .run(&["key", "rotate", NOBODY, "--overlap", "-1h"])
+        .assert("key_refused");
+}
+
+#[test]
+fn a_key_is_shown_once() {
+    let session = Session::new();
+    let tenant = session.tenant();
+    let created = session.json(&["key", "create", "--tenant", &tenant, "--scopes", "read", "--signed"]);
+    let (key, secret) = (created["key"].as_str().unwrap(), created["signing_secret"].as_str().unwrap());
+    assert!(KeyHash::of(key).is_ok() && secret.starts_with("svcsig_"));
+    let id = created["id"].as_str().unwrap();
+    for args in [vec!["key", "show", id], vec!["key", "list", "--tenant", &tenant], vec!["key", "revoke", id]] {
+        let shown = text(&session.output(&args).stdout) + &session.json(&args).to_string();
+        assert!(!shown.contains(key) && !shown.contains(secret), "{args:?}");
+    }
+}
+
+#[test]
+fn an_expired_key_is_seen_as_such() {
+    let session = Session::new();
+    let tenant = session.tenant();
+    let id = session.id(&["key", "create", "--tenant", &tenant, "--scopes", "read", "--expires", "1us"]);
+    assert!(text(&session.output(&["key", "show", &id]).stdout).contains("expired"));
+    assert_eq!(session.output(&["key", "rotate", &id]).status.code(), Some(4));
+}

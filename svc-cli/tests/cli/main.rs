@@ -1,0 +1,13 @@
+//! Runs the program as its users do, on databases of its own, and keeps transcripts of the sessions.
+//!
+//! A changed transcript is accepted with `cargo insta review`, or with `INSTA_UPDATE=always cargo test`.
+
+#![expect(clippy::unwrap_used, reason = "a test may fail by a panic, in its helpers as well")]
+
+mod harness;
+mod invoice;
+mod key;
+mod program;
+mod reference;
+mod tenant;
+mod webhook;

@@ -1,0 +1,56 @@
+use crate::harness::{NOBODY, Session};
+
+#[test]
+fn for_people() {
+    let mut session = Session::new();
+    session.run(&["tenant", "list"]);
+    let sydney = session.tenant();
+    let osaka = session.id(&["tenant", "create", "--name", "港湾配管", "--currency", "JPY", "--pending"]);
+    session
+        .run(&["tenant", "create", "--name", "  Zoë & Sons ", "--time-zone", "Australia/Sydney"])
+        .run(&["tenant", "list"])
+        .run(&["tenant", "show", &osaka])
+        .run(&["tenant", "approve", &osaka])
+        .run(&["tenant", "suspend", &sydney])
+        .run(&["tenant", "set", &sydney, "--name", "Harbour Pipes", "--time-zone", "Pacific/Auckland"])
+        .run(&["tenant", "set", &sydney, "--currency", "NZD", "--unique-contact-email", "false"])
+        .run(&["tenant", "list"])
+        .assert("tenant");
+}
+
+#[test]
+fn for_programs() {
+    let mut session = Session::new();
+    session.run(&["tenant", "list", "--json"]);
+    let id = session.tenant();
+    session
+        .run(&["tenant", "create", "--json", "--name", "Zoë & Sons", "--time-zone", "Australia/Sydney", "--pending"])
+        .run(&["tenant", "show", &id, "--json"])
+        .run(&["tenant", "approve", &id, "--json"])
+        .run(&["tenant", "suspend", &id, "--json"])
+        .run(&["tenant", "set", &id, "--unique-contact-email", "false", "--json"])
+        .run(&["tenant", "list", "--json"])
+        .assert("tenant_json");
+}
+
+#[test]
+fn refused() {
+    let mut session = Session::new();
+    let long = "x".repeat(301);
+    session
+        .run(&["tenant", "create"])
+        .run(&["tenant", "create", "--name", " "])
+        .run(&["tenant", "create", "--name", "a\u{7}b"])
+        .run(&["tenant", "create", "--name", "Ada", "--currency", "aud"])
+        .run(&["tenant", "create", "--name", "Ada", "--currency", "DEM"])
+        .run(&["tenant", "create", "--name", "Ada", "--time-zone", "Sydney"])
+        .run(&["tenant", "show", "1"])
+        .run(&["tenant", "show", NOBODY])
+        .run(&["tenant", "approve", NOBODY, "--json"])
+        .run(&["tenant", "suspend", NOBODY])
+        .run(&["tenant", "set", NOBODY])
+        .run(&["tenant", "set", NOBODY, "--name", "Ada"])
+        .run(&["tenant", "set", NOBODY, "--unique-contact-email", "maybe"]);
+    assert_eq!(session.output(&["tenant", "create", "--name", &long]).status.code(), Some(2));
+    session.assert("tenant_refused");
+}

@@ -1,0 +1,166 @@
+//! Tenants: their settings, their clocks, their numbers.
+
+use std::time::Duration;
+
+use serde_json::json;
+use uuid::Uuid;
+
+use super::Harness;
+use crate::contacts::Contact;
+use crate::jobs::Job;
+use crate::quotes::Quote;
+use crate::resource;
+use crate::tenants::{self, DeveloperAccess, NumberKind, Tenant, TenantCreate};
+use crate::types::{Currency, TenantId, TimeZone, Timestamp};
+
+const HOUR: Duration = Duration::from_secs(60 * 60);
+
+impl Harness {
+    async fn settings(&self, tenant: TenantId) -> Option<Tenant> {
+        self.read(move |tx| Box::pin(async move { Ok(tx.tenant(tenant).await?) })).await.unwrap()
+    }
+
+    async fn number(&self, tenant: TenantId, kind: NumberKind) -> u64 {
+        self.write(move |tx| Box::pin(async move { Ok(tx.next_number(tenant, kind).await?) })).await.unwrap()
+    }
+}
+
+pub(super) async fn settings_come_back(h: Harness) {
+    let first = h.settings(h.tenant().await).await.unwrap();
+    assert_eq!(first.created_at, h.store.env().now());
+    assert_eq!((&*first.name, first.unique_contact_email), ("Harbour Plumbing", true));
+    assert_eq!((&first.time_zone, first.currency), (&TimeZone::UTC, Currency::AUD));
+    assert_eq!(first.developer_access, DeveloperAccess::Approved);
+    let mut all = vec![first];
+    for (zone, currency) in [("Australia/Sydney", "JPY"), ("America/Argentina/Buenos_Aires", "CLF"), ("UTC", "KWD")] {
+        h.clock.advance(HOUR);
+        let input = TenantCreate {
+            name: format!("Bäckerei „{zone}“ 漢 🔧 O'Brien"),
+            time_zone: TimeZone::parse(zone).unwrap(),
+            currency: Currency::parse(currency).unwrap(),
+            developer_access: DeveloperAccess::Pending,
+        };
+        let tenant = h.write(move |tx| Box::pin(tenants::create(tx, input.clone()))).await.unwrap();
+        assert_eq!(h.settings(tenant.id).await, Some(tenant.clone()));
+        all.push(tenant);
+    }
+    for access in DeveloperAccess::ALL.iter().copied() {
+        let id = all[1].id.0;
+        all[1] = h
+            .write(move |tx| {
+                Box::pin(tenants::update(tx, id, move |tenant| {
+                    tenant.name = access.to_string();
+                    tenant.developer_access = access;
+                    tenant.time_zone = TimeZone::UTC;
+                    tenant.currency = Currency::parse("EUR").unwrap_or(Currency::AUD);
+                    tenant.unique_contact_email = !tenant.unique_contact_email;
+                }))
+            })
+            .await
+            .unwrap();
+        assert_eq!(h.settings(all[1].id).await.as_ref(), Some(&all[1]));
+    }
+    let listed = h.read(|tx| Box::pin(async move { Ok(tx.tenants().await?) })).await.unwrap();
+    assert_eq!(listed, all, "oldest first, the others untouched");
+    assert_eq!(h.settings(TenantId(Uuid::nil())).await, None);
+}
+
+pub(super) async fn a_tick_is_always_later(h: Harness) {
+    let start = h.store.env().now();
+    let tenant = h.tenant().await;
+    let mut want = start;
+    for _ in 0..3 {
+        want = want.next();
+        assert_eq!(h.tick(tenant).await, want, "the wall clock stands still");
+    }
+    h.clock.advance(HOUR);
+    want = h.store.env().now();
+    assert_eq!(h.tick(tenant).await, want, "the wall clock is ahead");
+    h.clock.set(start);
+    for _ in 0..3 {
+        want = want.next();
+        assert_eq!(h.tick(tenant).await, want, "the wall clock jumped back an hour");
+    }
+    h.clock.set(want);
+    want = want.next();
+    assert_eq!(h.tick(tenant).await, want, "the wall clock shows the last tick");
+    let both = h.write(move |tx| {
+        Box::pin(async move { Ok([resource::tick(tx, tenant).await?, resource::tick(tx, tenant).await?]) })
+    });
+    assert_eq!(both.await.unwrap(), [want.next(), want.next().next()], "twice in one job");
+}
+
+pub(super) async fn ticks_of_tenants_are_their_own(h: Harness) {
+    let (hasty, calm) = (h.tenant().await, h.tenant().await);
+    let start = h.store.env().now();
+    for _ in 0..5 {
+        h.tick(hasty).await;
+    }
+    assert_eq!(h.tick(calm).await, start.next());
+}
+
+pub(super) async fn settings_leave_the_clock_alone(h: Harness) {
+    let tenant = h.tenant().await;
+    let last = h.tick(tenant).await;
+    h.number(tenant, NumberKind::Job).await;
+    let renamed = h.write(move |tx| Box::pin(tenants::update(tx, tenant.0, |tenant| tenant.name = "New".to_owned())));
+    renamed.await.unwrap();
+    assert_eq!(h.tick(tenant).await, last.next());
+    assert_eq!(h.number(tenant, NumberKind::Job).await, 2);
+}
+
+pub(super) async fn an_unknown_tenant_has_no_clock(h: Harness) {
+    h.tenant().await;
+    let nobody = TenantId(Uuid::nil());
+    let tick = h.write(move |tx| Box::pin(async move { Ok(tx.tick(nobody).await?) })).await;
+    assert_eq!(tick, Ok(None));
+}
+
+pub(super) async fn creation_times_are_unique(h: Harness) {
+    let tenant = h.tenant().await;
+    let start = h.store.env().now();
+    let mut times = Vec::new();
+    for at in 0..12 {
+        match at {
+            4 => h.clock.advance(HOUR),
+            8 => h.clock.set(Timestamp::from_micros(start.as_micros() - 1)),
+            _ => {}
+        }
+        times.push(h.contact(tenant, &format!("c{at}@example.com")).await.created_at);
+        let job: Job = h.create(tenant, json!({ "title": "x", "status": "scheduled" })).await.unwrap();
+        times.push(job.created_at);
+    }
+    assert!(times.is_sorted_by(|a, b| a < b), "{times:?}");
+    let mut stored: Vec<Timestamp> = h.all::<Contact>(tenant).await.iter().map(|row| row.created_at).collect();
+    stored.extend(h.all::<Job>(tenant).await.iter().map(|row| row.created_at));
+    stored.sort_unstable();
+    assert_eq!(stored, times);
+}
+
+pub(super) async fn numbers_have_no_gaps(h: Harness) {
+    let (tenant, other) = (h.tenant().await, h.tenant().await);
+    for want in 1..=3 {
+        for kind in NumberKind::ALL.iter().copied() {
+            assert_eq!(h.number(tenant, kind).await, want);
+        }
+    }
+    assert_eq!(h.number(other, NumberKind::Quote).await, 1, "each tenant has its own");
+    let contact = h.contact(tenant, "ada@example.com").await.id;
+    for want in ["QUO-0004", "QUO-0005"] {
+        let quote: Quote = h.create(tenant, json!({ "contact_id": contact, "total": 1 })).await.unwrap();
+        assert_eq!(quote.quote_number, want);
+    }
+    // In one job, or it would be ten thousand durable commits.
+    let last = h.write(move |tx| {
+        Box::pin(async move {
+            let mut last = 0;
+            for _ in 4..=9_999 {
+                last = tx.next_number(tenant, NumberKind::Job).await?;
+            }
+            Ok(last)
+        })
+    });
+    assert_eq!(last.await, Ok(9_999));
+    let job: Job = h.create(tenant, json!({ "title": "x" })).await.unwrap();
+    assert_eq!(job.job_number, "JOB-10000", "grows past four digits");
+}

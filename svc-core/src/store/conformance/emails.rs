@@ -1,0 +1,100 @@
+//! Emails of contacts: unique among the live contacts of a tenant, without regard to case (decisions §4).
+
+use futures_util::future::join_all;
+use serde_json::json;
+
+use super::Harness;
+use crate::contacts::Contact;
+use crate::error::Error;
+use crate::tenants;
+use crate::types::TenantId;
+
+impl Harness {
+    async fn try_contact(&self, tenant: TenantId, email: &str) -> Result<Contact, Error> {
+        self.create(tenant, json!({ "email": email })).await
+    }
+
+    async fn set_unique(&self, tenant: TenantId, unique: bool) {
+        self.write(move |tx| {
+            Box::pin(tenants::update(tx, tenant.0, move |tenant| tenant.unique_contact_email = unique))
+        })
+        .await
+        .unwrap();
+    }
+}
+
+pub(super) async fn parallel_creates_have_one_winner(h: Harness) {
+    let tenant = h.tenant().await;
+    let spellings = ["ada@example.com", "Ada@example.com", "ADA@EXAMPLE.COM", "ada@Example.Com"];
+    let creates = (0..32).map(|at| h.try_contact(tenant, spellings[at % spellings.len()]));
+    let (won, lost): (Vec<_>, Vec<_>) = join_all(creates).await.into_iter().partition(Result::is_ok);
+    let won: Vec<Contact> = won.into_iter().map(Result::unwrap).collect();
+    assert_eq!((won.len(), lost.len()), (1, 31));
+    for refused in lost {
+        assert_eq!(refused, Err(Error::EmailTaken { existing_id: won[0].id }));
+    }
+    assert_eq!(h.all::<Contact>(tenant).await, won);
+    assert_eq!(h.events(tenant).await.len(), 1);
+}
+
+pub(super) async fn case_makes_no_difference(h: Harness) {
+    let tenant = h.tenant().await;
+    let ada = h.contact(tenant, "Ada.O'Brien+x@Example.com").await;
+    assert_eq!(ada.email.as_ref().map(|email| email.as_str()), Some("Ada.O'Brien+x@Example.com"), "kept as given");
+    let taken = Err(Error::EmailTaken { existing_id: ada.id });
+    assert_eq!(h.try_contact(tenant, "ada.o'brien+X@eXAMPLE.COM").await, taken);
+    // `_` is a wildcard of SQL and `[` is next to `{` in ASCII; neither is a letter.
+    for other in ["ada_o'brien+x@example.com", "a%@example.com", "{@example.com"] {
+        assert!(h.try_contact(tenant, other).await.is_ok(), "{other}");
+    }
+}
+
+pub(super) async fn a_deleted_contact_frees_its_email(h: Harness) {
+    let tenant = h.tenant().await;
+    for _ in 0..3 {
+        let ada = h.contact(tenant, "ada@example.com").await;
+        let taken = Err(Error::EmailTaken { existing_id: ada.id });
+        assert_eq!(h.try_contact(tenant, "ADA@example.com").await, taken);
+        h.delete::<Contact>(tenant, ada.id).await.unwrap();
+    }
+    assert!(h.try_contact(tenant, "ada@example.com").await.is_ok());
+}
+
+pub(super) async fn an_update_asks_as_well(h: Harness) {
+    let tenant = h.tenant().await;
+    let ada = h.contact(tenant, "ada@example.com").await;
+    let bob = h.contact(tenant, "bob@example.com").await;
+    let refused = h.update::<Contact>(tenant, bob.id, json!({ "email": "ADA@example.com" })).await;
+    assert_eq!(refused, Err(Error::EmailTaken { existing_id: ada.id }));
+    assert_eq!(h.row(tenant, bob.id).await, Some(bob.clone()));
+    let respelled: Contact = h.update(tenant, ada.id, json!({ "email": "Ada@example.com" })).await.unwrap();
+    assert_eq!(respelled.email.unwrap().as_str(), "Ada@example.com", "its own email in other letters");
+    let cleared: Contact = h.update(tenant, ada.id, json!({ "email": null })).await.unwrap();
+    assert_eq!(cleared.email, None);
+    assert!(h.update::<Contact>(tenant, bob.id, json!({ "email": "ada@example.com" })).await.is_ok());
+}
+
+pub(super) async fn uniqueness_can_be_turned_off(h: Harness) {
+    let tenant = h.tenant().await;
+    h.set_unique(tenant, false).await;
+    for _ in 0..3 {
+        h.contact(tenant, "ada@example.com").await;
+    }
+    let bob = h.contact(tenant, "bob@example.com").await;
+    assert!(h.update::<Contact>(tenant, bob.id, json!({ "email": "Ada@example.com" })).await.is_ok());
+    h.set_unique(tenant, true).await;
+    let refused = h.try_contact(tenant, "ada@example.com").await;
+    assert!(matches!(refused, Err(Error::EmailTaken { .. })), "{refused:?}");
+    // What has the email already can still be changed and deleted.
+    for contact in h.all::<Contact>(tenant).await {
+        assert!(h.update::<Contact>(tenant, contact.id, json!({ "city": "Perth" })).await.is_ok());
+        assert_eq!(h.delete::<Contact>(tenant, contact.id).await, Ok(()));
+    }
+    assert!(h.try_contact(tenant, "ada@example.com").await.is_ok());
+}
+
+pub(super) async fn another_tenant_may_have_it(h: Harness) {
+    let (tenant, other) = (h.tenant().await, h.tenant().await);
+    h.contact(tenant, "ada@example.com").await;
+    assert!(h.try_contact(other, "ada@example.com").await.is_ok());
+}

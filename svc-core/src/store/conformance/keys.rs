@@ -1,0 +1,235 @@
+//! API keys and request signatures.
+
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use uuid::Uuid;
+
+use super::Harness;
+use crate::error::Error;
+use crate::keys::{self, ApiKey, Credential, KeyCreate, KeyHash, NewKey, Scope};
+use crate::store::StoreError;
+use crate::tenants::{self, DeveloperAccess};
+use crate::types::{Secret, TenantId, Timestamp};
+
+const HOUR: Duration = Duration::from_secs(60 * 60);
+
+impl Harness {
+    async fn new_key(&self, tenant: TenantId, write: bool, expires_in: Option<Duration>, signed: bool) -> NewKey {
+        let name = Some("Zoë's key 🔑".to_owned());
+        let input = KeyCreate { name, write, expires_in, signed };
+        self.write(move |tx| Box::pin(keys::create(tx, tenant, input.clone()))).await.unwrap()
+    }
+
+    async fn key(&self, id: Uuid) -> Option<ApiKey> {
+        self.read(move |tx| Box::pin(async move { Ok(tx.key(id).await?) })).await.unwrap()
+    }
+
+    async fn insert_key(&self, key: &ApiKey, hash: [u8; 32]) -> Result<(), Error> {
+        let key = key.clone();
+        self.write(move |tx| {
+            let key = key.clone();
+            Box::pin(async move { Ok(tx.insert_key(&key, &hash).await?) })
+        })
+        .await
+    }
+
+    async fn credential(&self, hash: [u8; 32]) -> Option<Credential> {
+        self.read(move |tx| Box::pin(async move { Ok(tx.credential(&hash).await?) })).await.unwrap()
+    }
+
+    async fn authenticate(&self, key: &NewKey) -> Result<keys::Caller, Error> {
+        let hash = KeyHash::of(key.text.reveal()).unwrap();
+        self.read(move |tx| Box::pin(keys::authenticate(tx, hash))).await
+    }
+
+    async fn revoke(&self, id: Uuid) -> ApiKey {
+        self.write(move |tx| Box::pin(keys::revoke(tx, id))).await.unwrap()
+    }
+
+    async fn touch(&self, used: Vec<(Uuid, Timestamp)>) {
+        self.write(move |tx| {
+            let used = used.clone();
+            Box::pin(async move { Ok(tx.touch_keys(&used).await?) })
+        })
+        .await
+        .unwrap();
+    }
+
+    pub(super) async fn claim(&self, key: Uuid, mac: [u8; 32], expires_at: Timestamp) -> bool {
+        self.write(move |tx| Box::pin(async move { Ok(tx.claim_signature(key, &mac, expires_at).await?) }))
+            .await
+            .unwrap()
+    }
+}
+
+pub(super) async fn a_key_comes_back(h: Harness) {
+    let tenant = h.tenant().await;
+    for (write, expires_in, signed) in [(true, None, true), (false, Some(HOUR), false)] {
+        let new = h.new_key(tenant, write, expires_in, signed).await;
+        assert_eq!(h.key(new.key.id).await, Some(new.key));
+    }
+    assert_eq!(h.key(Uuid::nil()).await, None);
+    let now = h.tick(tenant).await;
+    let bare = ApiKey {
+        id: h.store.env().id(now),
+        tenant_id: tenant,
+        name: None,
+        scopes: vec![Scope::Read],
+        prefix: "svc_live_000000".to_owned(),
+        created_at: now,
+        expires_at: None,
+        revoked_at: None,
+        last_used_at: None,
+        signing_secret: None,
+    };
+    h.insert_key(&bare, [0; 32]).await.unwrap();
+    assert_eq!(h.key(bare.id).await, Some(bare.clone()));
+    let full = ApiKey {
+        id: h.store.env().id(now),
+        name: Some("漢".repeat(300)),
+        scopes: vec![Scope::Read, Scope::Write],
+        created_at: now.next(),
+        expires_at: Some(now.next()),
+        revoked_at: Some(now),
+        last_used_at: Some(now),
+        signing_secret: Some(Secret::new("svcsig_c2VjcmV0+/==")),
+        ..bare.clone()
+    };
+    h.insert_key(&full, [255; 32]).await.unwrap();
+    assert_eq!(h.key(full.id).await, Some(full.clone()));
+
+    // An update stores expiry and revocation, and takes them back.
+    let changed = ApiKey { expires_at: None, revoked_at: None, ..full };
+    let stored = changed.clone();
+    let write = h.write(move |tx| {
+        let key = stored.clone();
+        Box::pin(async move { Ok(tx.update_key(&key).await?) })
+    });
+    write.await.unwrap();
+    assert_eq!(h.key(changed.id).await, Some(changed));
+    assert_eq!(h.key(bare.id).await, Some(bare), "another key is left alone");
+}
+
+pub(super) async fn keys_of_a_tenant(h: Harness) {
+    let (tenant, other) = (h.tenant().await, h.tenant().await);
+    let mut want = Vec::new();
+    for _ in 0..5 {
+        want.push(h.new_key(tenant, true, None, false).await.key);
+        h.new_key(other, true, None, false).await;
+    }
+    want[1] = h.revoke(want[1].id).await;
+    let list = async |tenant| h.read(move |tx| Box::pin(async move { Ok(tx.keys(tenant).await?) })).await.unwrap();
+    assert_eq!(list(tenant).await, want, "oldest first, revoked ones too");
+    assert_eq!(list(other).await.len(), 5);
+    assert_eq!(list(TenantId(Uuid::nil())).await, []);
+}
+
+pub(super) async fn a_key_is_found_by_its_hash(h: Harness) {
+    let (tenant, other) = (h.tenant().await, h.tenant().await);
+    let keys = [
+        h.new_key(tenant, true, None, true).await,
+        h.new_key(other, false, Some(HOUR), false).await,
+        h.new_key(tenant, false, None, false).await,
+    ];
+    for NewKey { key, text } in &keys {
+        let found = h.credential(crate::signing::sha256(text.reveal().as_bytes())).await.unwrap();
+        assert_eq!((found.key, found.tenant), (key.id, key.tenant_id));
+        assert_eq!(found.writes, key.scopes.contains(&Scope::Write));
+        assert_eq!((found.expires_at, found.revoked), (key.expires_at, false));
+        assert_eq!(found.signing_secret, key.signing_secret);
+        assert_eq!(found.developer_access, DeveloperAccess::Approved);
+    }
+    for unknown in [[0; 32], [255; 32]] {
+        assert!(h.credential(unknown).await.is_none());
+    }
+}
+
+pub(super) async fn a_hash_is_taken_once(h: Harness) {
+    let tenant = h.tenant().await;
+    let NewKey { key, text } = h.new_key(tenant, true, None, false).await;
+    let hash = crate::signing::sha256(text.reveal().as_bytes());
+    let now = h.tick(tenant).await;
+    let twin = ApiKey { id: h.store.env().id(now), created_at: now, ..key.clone() };
+    let same_hash = h.insert_key(&twin, hash).await;
+    assert!(matches!(same_hash, Err(Error::Store(StoreError::Conflict { .. }))), "{same_hash:?}");
+    let same_id = h.insert_key(&key, [7; 32]).await;
+    assert!(matches!(same_id, Err(Error::Store(StoreError::Conflict { .. }))), "{same_id:?}");
+    assert_eq!(h.credential(hash).await.map(|found| found.key), Some(key.id));
+    assert!(h.credential([7; 32]).await.is_none());
+}
+
+pub(super) async fn a_revoked_or_expired_key_says_so(h: Harness) {
+    let tenant = h.tenant().await;
+    let revoked = h.new_key(tenant, true, None, false).await;
+    let expiring = h.new_key(tenant, true, Some(HOUR), false).await;
+    assert_eq!(h.authenticate(&revoked).await.unwrap().key, revoked.key.id);
+    h.revoke(revoked.key.id).await;
+    assert_eq!(h.authenticate(&revoked).await.unwrap_err(), Error::KeyRevoked);
+    let end = expiring.key.expires_at.unwrap();
+    assert_eq!(end, expiring.key.created_at.checked_add(HOUR).unwrap());
+    h.clock.set(Timestamp::from_micros(end.as_micros() - 1));
+    assert_eq!(h.authenticate(&expiring).await.unwrap().key, expiring.key.id);
+    h.clock.set(end);
+    assert_eq!(h.authenticate(&expiring).await.unwrap_err(), Error::KeyExpired);
+}
+
+pub(super) async fn a_suspended_tenant_shows(h: Harness) {
+    let (tenant, other) = (h.tenant().await, h.tenant().await);
+    let key = h.new_key(tenant, true, None, false).await;
+    let bystander = h.new_key(other, true, None, false).await;
+    for access in [DeveloperAccess::Suspended, DeveloperAccess::Pending, DeveloperAccess::Approved] {
+        let update =
+            h.write(move |tx| Box::pin(tenants::update(tx, tenant.0, move |tenant| tenant.developer_access = access)));
+        update.await.unwrap();
+        let found = h.credential(crate::signing::sha256(key.text.reveal().as_bytes())).await.unwrap();
+        assert_eq!(found.developer_access, access);
+        let approved = access == DeveloperAccess::Approved;
+        let want = if approved { Ok(()) } else { Err(Error::AccessNotApproved) };
+        assert_eq!(h.authenticate(&key).await.unwrap().require(Scope::Read), want);
+        assert_eq!(h.authenticate(&bystander).await.unwrap().require(Scope::Write), Ok(()));
+    }
+}
+
+pub(super) async fn last_use_moves_only_forward(h: Harness) {
+    let tenant = h.tenant().await;
+    let ids = [h.new_key(tenant, true, None, false).await.key.id, h.new_key(tenant, true, None, false).await.key.id];
+    let now = h.store.env().now();
+    let earlier = Timestamp::from_micros(now.as_micros() - 1);
+    let used = async || [h.key(ids[0]).await.unwrap().last_used_at, h.key(ids[1]).await.unwrap().last_used_at];
+    assert_eq!(used().await, [None, None]);
+    h.touch(vec![(ids[0], now), (Uuid::nil(), now)]).await;
+    assert_eq!(used().await, [Some(now), None], "an unknown key is passed over");
+    h.touch(vec![(ids[0], earlier), (ids[1], earlier)]).await;
+    assert_eq!(used().await, [Some(now), Some(earlier)]);
+    h.touch(vec![(ids[1], now), (ids[0], now.next())]).await;
+    assert_eq!(used().await, [Some(now.next()), Some(now)]);
+    h.touch(Vec::new()).await;
+    assert_eq!(used().await, [Some(now.next()), Some(now)]);
+    // Revoking with a record that was read before keeps the last use.
+    h.revoke(ids[0]).await;
+    assert_eq!(used().await, [Some(now.next()), Some(now)]);
+}
+
+pub(super) async fn a_signature_is_good_once(h: Harness) {
+    let tenant = h.tenant().await;
+    let key = h.new_key(tenant, true, None, true).await.key.id;
+    let other = h.new_key(tenant, true, None, true).await.key.id;
+    let end = h.store.env().now().checked_add(HOUR).unwrap();
+    assert!(h.claim(key, [1; 32], end).await);
+    assert!(!h.claim(key, [1; 32], end).await);
+    assert!(!h.claim(key, [1; 32], end.next()).await);
+    assert!(h.claim(key, [2; 32], end).await, "another signature");
+    assert!(h.claim(other, [1; 32], end).await, "another key");
+    let claims = join_all((0..32).map(|_| h.claim(key, [3; 32], end))).await;
+    assert_eq!(claims.iter().filter(|claimed| **claimed).count(), 1, "one of many at once");
+    // A claim is part of its transaction.
+    let undone = h.write(move |tx| {
+        Box::pin(async move {
+            let claimed = tx.claim_signature(key, &[4; 32], end).await?;
+            Err::<(), _>(Error::NotAllowed(claimed.to_string()))
+        })
+    });
+    assert_eq!(undone.await, Err(Error::NotAllowed("true".to_owned())));
+    assert!(h.claim(key, [4; 32], end).await);
+}

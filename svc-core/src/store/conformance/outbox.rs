@@ -1,0 +1,241 @@
+//! Events and deliveries: written with the change that caused them (decisions §7).
+
+use serde_json::{json, value::to_raw_value};
+use uuid::Uuid;
+
+use super::Harness;
+use super::samples::Sample;
+use crate::bookings::Booking;
+use crate::contacts::Contact;
+use crate::deliveries::{Delivery, DeliveryState};
+use crate::events::{Event, EventKind};
+use crate::invoices::{self, InvoiceCreate};
+use crate::jobs::Job;
+use crate::quotes::Quote;
+use crate::types::{Decimal, EventSet, TenantId, Timestamp};
+use crate::webhooks::{DisabledReason, Match, Subscription};
+
+impl Harness {
+    async fn deliveries(&self, tenant: TenantId, event: Uuid) -> Vec<Delivery> {
+        let read = self.read(move |tx| Box::pin(async move { Ok(tx.deliveries(tenant, event).await?) }));
+        let mut deliveries = read.await.unwrap();
+        deliveries.sort_by_key(|delivery| delivery.subscription);
+        deliveries
+    }
+
+    async fn matches(&self, tenant: TenantId, kind: EventKind) -> Vec<Match> {
+        let read = self.read(move |tx| Box::pin(async move { Ok(tx.matches(tenant, kind).await?) }));
+        let mut matches = read.await.unwrap();
+        matches.sort_by_key(|matched| matched.subscription);
+        matches
+    }
+
+    async fn subscription(&self, tenant: TenantId, change: fn(&mut Subscription)) -> Uuid {
+        let make = move |new| {
+            let mut row = Subscription { enabled: true, ..Subscription::bare(new) };
+            change(&mut row);
+            row
+        };
+        self.insert(tenant, make).await.id
+    }
+}
+
+fn json_of<T: serde::Serialize>(record: &T) -> String {
+    serde_json::to_string(record).unwrap()
+}
+
+pub(super) async fn events_hold_the_record_as_it_was(h: Harness) {
+    let tenant = h.tenant().await;
+    let mut want: Vec<(EventKind, String)> = Vec::new();
+    let body = json!({ "email": "Ada@example.com", "first_name": "Zoë 🔧 \"x\" \\ </script>" });
+    let contact: Contact = h.create(tenant, body).await.unwrap();
+    want.push((EventKind::ContactCreated, json_of(&contact)));
+    let body = json!({ "contact_id": contact.id, "total": 99.95, "currency": "KWD" });
+    let quote: Quote = h.create(tenant, body).await.unwrap();
+    want.push((EventKind::QuoteCreated, json_of(&quote)));
+    let accepted: Quote = h.update(tenant, quote.id, json!({ "status": "accepted", "total": 0.001 })).await.unwrap();
+    want.push((EventKind::QuoteAccepted, json_of(&accepted)));
+    want.push((EventKind::QuoteUpdated, json_of(&accepted)));
+    let job: Job = h.create(tenant, json!({ "title": "Pump", "contact_id": contact.id })).await.unwrap();
+    want.push((EventKind::JobCreated, json_of(&job)));
+    let body = json!({ "contact_id": contact.id, "service_name": "x", "start_time": "2026-03-14T15:00:00.5+11:00" });
+    let booking: Booking = h.create(tenant, body).await.unwrap();
+    want.push((EventKind::BookingCreated, json_of(&booking)));
+    h.delete::<Contact>(tenant, contact.id).await.unwrap();
+    let deleted: Contact = h.row(tenant, contact.id).await.unwrap();
+    want.push((EventKind::ContactDeleted, json_of(&deleted)));
+
+    let events = h.events(tenant).await;
+    let got: Vec<_> = events.iter().map(|event| (event.kind, event.data.get().to_owned())).collect();
+    assert_eq!(got, want, "byte for byte, and untouched by later changes");
+    assert!(want[0].1.contains("\"email\":\"Ada@example.com\"") && !want[0].1.contains("deleted_at"));
+    assert!(want[6].1.contains("deleted_at"));
+    assert_eq!(events[0].created_at, contact.created_at);
+    assert_eq!(events[2].created_at, accepted.updated_at);
+}
+
+pub(super) async fn events_come_in_order_and_in_pieces(h: Harness) {
+    let tenant = h.tenant().await;
+    for at in 0..4 {
+        h.contact(tenant, &format!("c{at}@example.com")).await;
+        h.create::<Job>(tenant, json!({ "title": "x", "status": "completed" })).await.unwrap();
+    }
+    let all = h.events(tenant).await;
+    let kinds: Vec<EventKind> = all.iter().map(|event| event.kind).collect();
+    assert_eq!(kinds, [EventKind::ContactCreated, EventKind::JobCreated, EventKind::JobCompleted].repeat(4));
+    let ids: Vec<Uuid> = all.iter().map(|event| event.id).collect();
+    assert!(all.is_sorted_by(|a, b| a.created_at < b.created_at) && all.iter().all(|event| event.tenant == tenant));
+    let read = async |after: Timestamp, limit: u32| {
+        let read = h.read(move |tx| Box::pin(async move { Ok(tx.events(tenant, after, limit).await?) }));
+        read.await.unwrap().iter().map(|event| event.id).collect::<Vec<Uuid>>()
+    };
+    for (position, event) in all.iter().enumerate() {
+        assert_eq!(read(event.created_at, 100).await, ids[position + 1..], "strictly after");
+    }
+    let mut walked: Vec<Uuid> = Vec::new();
+    let mut after = Timestamp::from_micros(0);
+    loop {
+        let piece = read(after, 5).await;
+        walked.extend(&piece);
+        let Some(last) = piece.last() else { break };
+        after = all.iter().find(|event| event.id == *last).unwrap().created_at;
+        assert!(piece.len() <= 5);
+    }
+    assert_eq!(walked, ids);
+    assert_eq!(read(all[0].created_at, 1).await, ids[1..2]);
+}
+
+pub(super) async fn events_are_the_tenants_own(h: Harness) {
+    let (tenant, other) = (h.tenant().await, h.tenant().await);
+    h.subscription(tenant, |_| {}).await;
+    h.contact(tenant, "ada@example.com").await;
+    h.contact(other, "ada@example.com").await;
+    let (mine, theirs) = (h.events(tenant).await, h.events(other).await);
+    assert_eq!((mine.len(), theirs.len()), (1, 1));
+    assert_eq!((mine[0].tenant, theirs[0].tenant), (tenant, other));
+    assert_eq!(h.deliveries(tenant, mine[0].id).await.len(), 1);
+    assert_eq!(h.deliveries(other, theirs[0].id).await, [], "another tenant's subscription");
+    assert_eq!(h.deliveries(other, mine[0].id).await, [], "another tenant's event");
+}
+
+fn pause(row: &mut Subscription) {
+    row.enabled = false;
+    row.disabled_reason = Some(DisabledReason::AutoPaused);
+    row.paused_at = Some(row.created_at);
+    row.consecutive_failures = 10;
+}
+
+pub(super) async fn each_matching_subscription_gets_one_delivery(h: Harness) {
+    let (tenant, other) = (h.tenant().await, h.tenant().await);
+    let everything = h.subscription(tenant, |_| {}).await;
+    let named = h
+        .subscription(tenant, |row| {
+            row.events = EventSet::Kinds(vec![EventKind::JobCreated, EventKind::ContactCreated]);
+        })
+        .await;
+    let paused = h.subscription(tenant, pause).await;
+    h.subscription(tenant, |row| row.events = EventSet::Kinds(vec![EventKind::ContactUpdated])).await;
+    h.subscription(tenant, |row| row.enabled = false).await;
+    h.subscription(tenant, |row| row.deleted_at = Some(row.created_at)).await;
+    h.subscription(other, |_| {}).await;
+    h.contact(tenant, "ada@example.com").await;
+
+    let event = h.events(tenant).await.remove(0);
+    let deliveries = h.deliveries(tenant, event.id).await;
+    let got: Vec<_> = deliveries.iter().map(|d| (d.subscription, d.state, d.next_attempt_at)).collect();
+    let due = Some(event.created_at);
+    assert_eq!(
+        got,
+        [
+            (everything, DeliveryState::Pending, due),
+            (named, DeliveryState::Pending, due),
+            (paused, DeliveryState::Held, None)
+        ]
+    );
+    let same = |d: &Delivery| (d.tenant, d.event, d.created_at) == (tenant, event.id, event.created_at);
+    assert!(deliveries.iter().all(same));
+
+    // One delivery per event, also when one change causes two events, and only from now on.
+    let before = h.events(tenant).await.len();
+    let late = h.subscription(tenant, |_| {}).await;
+    h.create::<Job>(tenant, json!({ "title": "x", "status": "scheduled" })).await.unwrap();
+    let events = h.events(tenant).await.split_off(before);
+    let kinds: Vec<EventKind> = events.iter().map(|event| event.kind).collect();
+    assert_eq!(kinds, [EventKind::JobCreated, EventKind::JobScheduled]);
+    let to = async |event: &Event| {
+        h.deliveries(tenant, event.id).await.iter().map(|d| d.subscription).collect::<Vec<Uuid>>()
+    };
+    assert_eq!(to(&events[0]).await, [everything, named, paused, late]);
+    assert_eq!(to(&events[1]).await, [everything, paused, late]);
+    assert_eq!(to(&event).await, [everything, named, paused]);
+}
+
+pub(super) async fn matches_are_live_and_enabled_or_paused(h: Harness) {
+    let tenant = h.tenant().await;
+    let named = h.subscription(tenant, |row| row.events = EventSet::Kinds(vec![EventKind::InvoicePaid])).await;
+    let paused = h.subscription(tenant, pause).await;
+    h.subscription(tenant, |row| row.enabled = false).await;
+    let sent = |subscription| Match { subscription, paused: false };
+    let held = |subscription| Match { subscription, paused: true };
+    assert_eq!(h.matches(tenant, EventKind::InvoicePaid).await, [sent(named), held(paused)]);
+    for kind in EventKind::ALL.iter().filter(|kind| **kind != EventKind::InvoicePaid) {
+        assert_eq!(h.matches(tenant, *kind).await, [held(paused)], "{kind}");
+    }
+    // Settings that change, change what matches.
+    let body = json!({ "events": ["stay.created", "payment.succeeded"] });
+    h.update::<Subscription>(tenant, named, body).await.unwrap();
+    h.update::<Subscription>(tenant, paused, json!({ "enabled": true })).await.unwrap();
+    assert_eq!(h.matches(tenant, EventKind::InvoicePaid).await, [sent(paused)]);
+    assert_eq!(h.matches(tenant, EventKind::StayCreated).await, [sent(named), sent(paused)]);
+    assert_eq!(h.matches(tenant, EventKind::PaymentSucceeded).await, [sent(named), sent(paused)]);
+    h.update::<Subscription>(tenant, named, json!({ "enabled": false })).await.unwrap();
+    h.delete::<Subscription>(tenant, paused).await.unwrap();
+    assert_eq!(h.matches(tenant, EventKind::StayCreated).await, []);
+    h.update::<Subscription>(tenant, named, json!({ "enabled": true, "events": ["*"] })).await.unwrap();
+    assert_eq!(h.matches(tenant, EventKind::StayCreated).await, [sent(named)]);
+}
+
+pub(super) async fn deliveries_come_back(h: Harness) {
+    let tenant = h.tenant().await;
+    let subscription = h.subscription(tenant, |row| row.enabled = false).await;
+    for kind in EventKind::ALL.iter().copied() {
+        let at = h.tick(tenant).await;
+        let id = h.store.env().id(at);
+        let data = to_raw_value(&json!({ "id": id, "kind": kind, "n": [1, null, "ü"] })).unwrap();
+        let event = Event { id, tenant, kind, data, created_at: at };
+        let stored = event.clone();
+        let write = h.write(move |tx| {
+            let event = stored.clone();
+            Box::pin(async move { Ok(tx.insert_event(&event).await?) })
+        });
+        write.await.unwrap();
+        let back = h.events(tenant).await.pop().unwrap();
+        assert_eq!((back.id, back.kind, back.created_at, back.data.get()), (id, kind, at, event.data.get()));
+    }
+    let event = h.events(tenant).await.pop().unwrap();
+    for state in DeliveryState::ALL.iter().copied() {
+        let at = h.tick(tenant).await;
+        let id = h.store.env().id(at);
+        let next_attempt_at = (state == DeliveryState::Pending).then_some(at.next());
+        let delivery = Delivery { id, tenant, event: event.id, subscription, state, next_attempt_at, created_at: at };
+        let stored = delivery.clone();
+        let write = h.write(move |tx| {
+            let delivery = stored.clone();
+            Box::pin(async move { Ok(tx.insert_delivery(&delivery).await?) })
+        });
+        write.await.unwrap();
+        assert!(h.deliveries(tenant, event.id).await.contains(&delivery), "{delivery:?}");
+    }
+    // The one write that nothing reads yet: it must at least not fail.
+    let total = Decimal::parse("10").unwrap();
+    let input = InvoiceCreate { contact_id: None, total, currency: None, issue_date: None, due_date: None };
+    let paid = h.write(move |tx| {
+        let input = input.clone();
+        Box::pin(async move {
+            let invoice = invoices::create(tx, tenant, input).await?;
+            invoices::pay(tx, tenant, invoice.id, None).await
+        })
+    });
+    let paid = paid.await.unwrap();
+    assert_eq!((paid.amount_paid, h.row(tenant, paid.id).await), (paid.total, Some(paid)));
+}

@@ -1,0 +1,134 @@
+//! Answers kept under an Idempotency-Key, and the pruning of what has had its day.
+
+use std::time::Duration;
+
+use uuid::Uuid;
+
+use super::Harness;
+use crate::idempotency::Recorded;
+use crate::keys::{self, KeyCreate};
+use crate::types::{TenantId, Timestamp};
+
+impl Harness {
+    async fn recorded(&self, tenant: TenantId, key: &str, after: Timestamp) -> Option<Recorded> {
+        let key = key.to_owned();
+        self.read(move |tx| {
+            let key = key.clone();
+            Box::pin(async move { Ok(tx.recorded(tenant, &key, after).await?) })
+        })
+        .await
+        .unwrap()
+    }
+
+    async fn record(&self, tenant: TenantId, key: &str, recorded: &Recorded) {
+        let (key, recorded) = (key.to_owned(), recorded.clone());
+        self.write(move |tx| {
+            let (key, recorded) = (key.clone(), recorded.clone());
+            Box::pin(async move { Ok(tx.record(tenant, &key, &recorded).await?) })
+        })
+        .await
+        .unwrap();
+    }
+
+    async fn prune(&self, recorded_before: Timestamp, now: Timestamp, limit: u32) -> u64 {
+        self.write(move |tx| Box::pin(async move { Ok(tx.prune(recorded_before, now, limit).await?) })).await.unwrap()
+    }
+}
+
+fn beginning() -> Timestamp {
+    Timestamp::from_micros(0)
+}
+
+fn answer(created_at: Timestamp) -> Recorded {
+    Recorded { fingerprint: [7; 32], status: 201, location: None, etag: None, body: Vec::new(), created_at }
+}
+
+pub(super) async fn an_answer_comes_back(h: Harness) {
+    let tenant = h.tenant().await;
+    let now = h.store.env().now();
+    let full = Recorded {
+        fingerprint: std::array::from_fn(|at| at as u8),
+        status: 409,
+        location: Some("/api/v1/contacts/0195a3c8-0000-7000-8000-000000000001".to_owned()),
+        etag: Some("\"ä\"".to_owned()),
+        body: (0..=255).cycle().take(70_000).collect(),
+        created_at: now,
+    };
+    for (key, recorded) in [("full", full), ("bare", answer(now))] {
+        assert_eq!(h.recorded(tenant, key, beginning()).await, None);
+        h.record(tenant, key, &recorded).await;
+        assert_eq!(h.recorded(tenant, key, beginning()).await, Some(recorded));
+    }
+}
+
+pub(super) async fn keys_are_compared_exactly(h: Harness) {
+    let tenant = h.tenant().await;
+    let longest = "k".repeat(255);
+    let keys = ["k", "K", "k ", " k", "k%", "k_", "'", "007", "7", &longest, &longest[..254]];
+    for (at, key) in keys.iter().enumerate() {
+        let recorded = Recorded { status: at as u16, ..answer(h.store.env().now()) };
+        h.record(tenant, key, &recorded).await;
+    }
+    for (at, key) in keys.iter().enumerate() {
+        let status = h.recorded(tenant, key, beginning()).await.map(|recorded| recorded.status);
+        assert_eq!(status, Some(at as u16), "{key:?}");
+    }
+}
+
+pub(super) async fn answers_are_the_tenants_own(h: Harness) {
+    let (tenant, other) = (h.tenant().await, h.tenant().await);
+    let mine = answer(h.store.env().now());
+    h.record(tenant, "k", &mine).await;
+    assert_eq!(h.recorded(other, "k", beginning()).await, None);
+    let theirs = Recorded { status: 200, ..mine.clone() };
+    h.record(other, "k", &theirs).await;
+    assert_eq!(h.recorded(tenant, "k", beginning()).await, Some(mine));
+    assert_eq!(h.recorded(other, "k", beginning()).await, Some(theirs));
+}
+
+pub(super) async fn a_newer_answer_takes_the_place(h: Harness) {
+    let tenant = h.tenant().await;
+    let first = Recorded { etag: Some("e".to_owned()), body: vec![1], ..answer(h.store.env().now()) };
+    let second = Recorded { fingerprint: [8; 32], status: 200, ..answer(first.created_at.next()) };
+    h.record(tenant, "k", &first).await;
+    h.record(tenant, "k", &second).await;
+    assert_eq!(h.recorded(tenant, "k", beginning()).await, Some(second));
+}
+
+pub(super) async fn an_old_answer_is_not_seen(h: Harness) {
+    let tenant = h.tenant().await;
+    let recorded = answer(h.store.env().now());
+    h.record(tenant, "k", &recorded).await;
+    let at = recorded.created_at;
+    assert_eq!(h.recorded(tenant, "k", Timestamp::from_micros(at.as_micros() - 1)).await, Some(recorded));
+    assert_eq!(h.recorded(tenant, "k", at).await, None, "strictly after");
+    assert_eq!(h.recorded(tenant, "k", at.next()).await, None);
+}
+
+pub(super) async fn pruning_goes_in_steps(h: Harness) {
+    let (tenant, other) = (h.tenant().await, h.tenant().await);
+    let input = KeyCreate { name: None, write: true, expires_in: None, signed: true };
+    let key: Uuid = h.write(move |tx| Box::pin(keys::create(tx, tenant, input.clone()))).await.unwrap().key.id;
+    let start = h.store.env().now();
+    let at = |second: u64| start.checked_add(Duration::from_secs(second)).unwrap();
+    for second in 0..5_u8 {
+        let owner = if second % 2 == 0 { tenant } else { other };
+        h.record(owner, &format!("k{second}"), &answer(at(second.into()))).await;
+        assert!(h.claim(key, [second; 32], at(second.into())).await);
+    }
+    assert_eq!(h.prune(at(0), at(0), 100).await, 0, "strictly before");
+    assert_eq!(h.prune(at(4), at(0), 1).await, 1, "at most so many of each");
+    assert_eq!(h.prune(at(4), at(3), 2).await, 4, "two answers and two signatures");
+    assert_eq!(h.prune(at(4), at(3), 2).await, 2, "the rest of both");
+    assert_eq!(h.prune(at(4), at(3), 2).await, 0);
+    let mut left = Vec::new();
+    for second in 0..5 {
+        let owner = if second % 2 == 0 { tenant } else { other };
+        left.extend(h.recorded(owner, &format!("k{second}"), beginning()).await.map(|recorded| recorded.created_at));
+    }
+    assert_eq!(left, [at(4)]);
+    for second in 0..5_u8 {
+        let forgotten = h.claim(key, [second; 32], at(9)).await;
+        assert_eq!(forgotten, second < 3, "signature {second}");
+    }
+}

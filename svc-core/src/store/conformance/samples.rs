@@ -1,0 +1,304 @@
+//! Rows of every resource: as empty as they may be, and as full.
+
+use std::fmt;
+
+use uuid::Uuid;
+
+use super::Harness;
+use crate::bookings::{Booking, BookingStatus};
+use crate::contacts::Contact;
+use crate::events::EventKind;
+use crate::invoices::{Invoice, InvoiceStatus};
+use crate::jobs::{Job, JobStatus};
+use crate::quotes::{Quote, QuoteStatus};
+use crate::resource::{New, Resource};
+use crate::types::{
+    Amount, Currency, Date, Email, EventSet, MAX_AMOUNT, Note, Secret, TenantId, Text, Timestamp, WebhookUrl,
+};
+use crate::webhooks::{DisabledReason, Subscription};
+
+/// Rows that the full samples refer to, so that a store with foreign keys can hold them.
+#[derive(Clone, Copy)]
+pub(super) struct Links {
+    pub(super) contact: Uuid,
+    quote: Uuid,
+    invoice: Uuid,
+}
+
+impl Links {
+    pub(super) async fn of(h: &Harness, tenant: TenantId) -> Self {
+        let contact = h.insert(tenant, Contact::bare).await.id;
+        let quote = h.insert(tenant, Quote::bare).await.id;
+        let invoice = h.insert(tenant, Invoice::bare).await.id;
+        Self { contact, quote, invoice }
+    }
+}
+
+pub(super) trait Sample: Resource + fmt::Debug {
+    /// Null wherever null may be, and the smallest values elsewhere.
+    fn bare(new: New) -> Self;
+    /// A value in every field, texts at their longest and beyond ASCII.
+    fn full(new: New, links: Links) -> Self;
+    /// Sets `updated_at`.
+    fn touch(&mut self, now: Timestamp);
+}
+
+/// A text of exactly `MAX` characters of one to four bytes each.
+fn longest<const MAX: usize>() -> Text<MAX> {
+    Text::parse(&"aß漢🔧".chars().cycle().take(MAX).collect::<String>()).unwrap()
+}
+
+/// A number that no other row of the tenant has, since its id is its own.
+fn number(prefix: &str, new: New) -> String {
+    format!("{prefix}-{}", new.id.simple())
+}
+
+fn far() -> Timestamp {
+    Timestamp::parse("9999-12-31T23:59:59.999999Z").unwrap()
+}
+
+fn email() -> Email {
+    Email::parse(&format!("O'Brien+{}@Example.COM", "x".repeat(254 - 20))).unwrap()
+}
+
+impl Sample for Contact {
+    fn bare(new: New) -> Self {
+        Self {
+            id: new.id,
+            email: None,
+            first_name: None,
+            last_name: None,
+            phone: None,
+            company_name: None,
+            city: None,
+            state: None,
+            postcode: None,
+            created_at: new.now,
+            updated_at: new.now,
+            deleted_at: None,
+        }
+    }
+
+    fn full(new: New, _links: Links) -> Self {
+        Self {
+            email: Some(email()),
+            first_name: Some(longest()),
+            last_name: Some(longest()),
+            phone: Some(longest()),
+            company_name: Some(longest()),
+            city: Some(longest()),
+            state: Some(longest()),
+            postcode: Some(longest()),
+            ..Self::bare(new)
+        }
+    }
+
+    fn touch(&mut self, now: Timestamp) {
+        self.updated_at = now;
+    }
+}
+
+impl Sample for Invoice {
+    fn bare(new: New) -> Self {
+        Self {
+            id: new.id,
+            invoice_number: number("INV", new),
+            contact_id: None,
+            status: InvoiceStatus::Draft,
+            issue_date: None,
+            due_date: None,
+            total: Amount::from_minor(0, 2),
+            currency: Currency::AUD,
+            paid_at: None,
+            created_at: new.now,
+            updated_at: new.now,
+            amount_paid: Amount::from_minor(0, 2),
+        }
+    }
+
+    fn full(new: New, links: Links) -> Self {
+        Self {
+            contact_id: Some(links.contact),
+            status: InvoiceStatus::Cancelled,
+            issue_date: Some(Date::parse("0000-01-01").unwrap()),
+            due_date: Some(Date::parse("9999-12-31").unwrap()),
+            total: Amount::from_minor(MAX_AMOUNT * 10_000, 4),
+            currency: Currency::parse("UYW").unwrap(),
+            paid_at: Some(far()),
+            amount_paid: Amount::from_minor(MAX_AMOUNT * 10_000 - 1, 4),
+            ..Self::bare(new)
+        }
+    }
+
+    fn touch(&mut self, now: Timestamp) {
+        self.updated_at = now;
+    }
+}
+
+impl Sample for Booking {
+    fn bare(new: New) -> Self {
+        Self {
+            id: new.id,
+            contact_id: None,
+            service_name: None,
+            start_time: new.now,
+            end_time: new.now.next(),
+            status: BookingStatus::Cancelled,
+            notes: None,
+            created_at: new.now,
+            updated_at: new.now,
+        }
+    }
+
+    fn full(new: New, links: Links) -> Self {
+        Self {
+            contact_id: Some(links.contact),
+            service_name: Some(longest()),
+            start_time: Timestamp::parse("0000-01-01T00:00:00Z").unwrap(),
+            end_time: far(),
+            status: BookingStatus::NoShow,
+            notes: Some(Note::from_stored(&"ä\r\n\t 🔧'".chars().cycle().take(4096).collect::<String>())),
+            ..Self::bare(new)
+        }
+    }
+
+    fn touch(&mut self, now: Timestamp) {
+        self.updated_at = now;
+    }
+}
+
+impl Sample for Quote {
+    fn bare(new: New) -> Self {
+        Self {
+            id: new.id,
+            quote_number: number("QUO", new),
+            contact_id: None,
+            status: QuoteStatus::Draft,
+            issue_date: None,
+            valid_until: None,
+            total: Amount::from_minor(0, 0),
+            currency: Currency::parse("JPY").unwrap(),
+            created_at: new.now,
+            updated_at: new.now,
+        }
+    }
+
+    fn full(new: New, links: Links) -> Self {
+        Self {
+            contact_id: Some(links.contact),
+            status: QuoteStatus::Converted,
+            issue_date: Some(Date::parse("2024-02-29").unwrap()),
+            valid_until: Some(Date::parse("9999-12-31").unwrap()),
+            total: Amount::from_minor(MAX_AMOUNT * 1_000, 3),
+            currency: Currency::parse("KWD").unwrap(),
+            ..Self::bare(new)
+        }
+    }
+
+    fn touch(&mut self, now: Timestamp) {
+        self.updated_at = now;
+    }
+}
+
+impl Sample for Job {
+    fn bare(new: New) -> Self {
+        Self {
+            id: new.id,
+            job_number: number("JOB", new),
+            title: Text::parse("x").unwrap(),
+            status: JobStatus::Quoted,
+            job_type: None,
+            priority: None,
+            contact_id: None,
+            customer_name: None,
+            customer_email: None,
+            customer_phone: None,
+            site_address: None,
+            site_suburb: None,
+            site_state: None,
+            site_postcode: None,
+            scheduled_start: None,
+            scheduled_end: None,
+            actual_start: None,
+            actual_end: None,
+            estimated_total: None,
+            actual_total: None,
+            quote_id: None,
+            invoice_id: None,
+            created_at: new.now,
+            updated_at: new.now,
+        }
+    }
+
+    fn full(new: New, links: Links) -> Self {
+        Self {
+            title: longest(),
+            status: JobStatus::InProgress,
+            job_type: Some(longest()),
+            priority: Some(longest()),
+            contact_id: Some(links.contact),
+            customer_name: Some(format!("{} {}", longest::<300>(), longest::<300>())),
+            customer_email: Some(email()),
+            customer_phone: Some(longest()),
+            site_address: Some(longest()),
+            site_suburb: Some(longest()),
+            site_state: Some(longest()),
+            site_postcode: Some(longest()),
+            scheduled_start: Some(Timestamp::parse("1969-12-31T23:59:59.999999Z").unwrap()),
+            scheduled_end: Some(far()),
+            actual_start: Some(new.now.next()),
+            actual_end: Some(new.now),
+            estimated_total: Some(Amount::from_minor(0, 2)),
+            actual_total: Some(Amount::from_minor(MAX_AMOUNT * 100, 2)),
+            quote_id: Some(links.quote),
+            invoice_id: Some(links.invoice),
+            ..Self::bare(new)
+        }
+    }
+
+    fn touch(&mut self, now: Timestamp) {
+        self.updated_at = now;
+    }
+}
+
+impl Sample for Subscription {
+    fn bare(new: New) -> Self {
+        Self {
+            id: new.id,
+            url: WebhookUrl::parse("https://example.com").unwrap(),
+            events: EventSet::All,
+            enabled: false,
+            description: None,
+            created_at: new.now,
+            last_delivery_at: None,
+            last_delivery_status: None,
+            disabled_reason: None,
+            paused_at: None,
+            consecutive_failures: 0,
+            secret: Secret::new("whsec_"),
+            updated_at: new.now,
+            deleted_at: None,
+        }
+    }
+
+    fn full(new: New, _links: Links) -> Self {
+        let url = format!("https://EXAMPLE.com/ä?{}", "x".repeat(2048 - 22));
+        Self {
+            url: WebhookUrl::parse(&url).unwrap(),
+            events: EventSet::Kinds(EventKind::ALL.to_vec()),
+            enabled: true,
+            description: Some(longest()),
+            last_delivery_at: Some(far()),
+            last_delivery_status: Some(-1),
+            disabled_reason: Some(DisabledReason::AutoPaused),
+            paused_at: Some(new.now),
+            consecutive_failures: 1_000_000,
+            secret: Secret::new("whsec_c2VjcmV0+/=="),
+            ..Self::bare(new)
+        }
+    }
+
+    fn touch(&mut self, now: Timestamp) {
+        self.updated_at = now;
+    }
+}

@@ -1,0 +1,417 @@
+//! Jobs: all of one or nothing, one after the other where it matters.
+
+use futures_util::FutureExt as _;
+use futures_util::future::{BoxFuture, join_all};
+use serde_json::json;
+use serde_json::value::to_raw_value;
+use uuid::Uuid;
+
+use super::Harness;
+use super::samples::{Links, Sample};
+use crate::contacts::{Contact, ContactCreate};
+use crate::deliveries::{Delivery, DeliveryState};
+use crate::error::Error;
+use crate::events::{Event, EventKind};
+use crate::idempotency::Recorded;
+use crate::input::Input as _;
+use crate::invoices::{Invoice, Payment};
+use crate::jobs::{Job, JobCreate};
+use crate::keys::{self, KeyCreate};
+use crate::resource::{self, New};
+use crate::store::{Rows, StoreError, Tx};
+use crate::tenants::{self, NumberKind, TenantCreate};
+use crate::types::{Amount, Currency, TenantId, Timestamp};
+use crate::webhooks::Subscription;
+
+const PARALLEL: usize = 32;
+
+fn answer(created_at: Timestamp) -> Recorded {
+    Recorded { fingerprint: [7; 32], status: 201, location: None, etag: None, body: vec![1], created_at }
+}
+
+async fn create_contact(tx: &mut dyn Tx, tenant: TenantId, email: &str) -> Result<Contact, Error> {
+    let input = ContactCreate::from_body(json!({ "email": email }).to_string().as_bytes())?;
+    resource::create(tx, tenant, input).await
+}
+
+async fn create_job(tx: &mut dyn Tx, tenant: TenantId) -> Result<Job, Error> {
+    resource::create(tx, tenant, JobCreate::from_body(br#"{"title": "x"}"#)?).await
+}
+
+/// Everything that a job can leave behind, in one.
+async fn leave_traces(tx: &mut dyn Tx, tenant: TenantId, contact: Uuid) -> Result<(), Error> {
+    create_contact(tx, tenant, "bob@example.com").await?;
+    create_job(tx, tenant).await?;
+    resource::delete::<Contact>(tx, tenant, contact).await?;
+    let now = resource::tick(tx, tenant).await?;
+    tx.record(tenant, "k", &answer(now)).await?;
+    tenants::create(tx, TenantCreate::named("Another")).await?;
+    tenants::update(tx, tenant.0, |tenant| tenant.name = "Changed".to_owned()).await?;
+    let input = KeyCreate { name: None, write: true, expires_in: None, signed: false };
+    keys::create(tx, tenant, input).await?;
+    Ok(())
+}
+
+#[derive(Debug, PartialEq)]
+struct Traces {
+    contacts: Vec<Contact>,
+    jobs: Vec<Job>,
+    events: Vec<Uuid>,
+    deliveries: Vec<Delivery>,
+    recorded: Option<Recorded>,
+    tenants: Vec<tenants::Tenant>,
+    keys: Vec<keys::ApiKey>,
+}
+
+impl Harness {
+    async fn traces(&self, tenant: TenantId) -> Traces {
+        let contacts = self.all(tenant).await;
+        let jobs = self.all(tenant).await;
+        let events: Vec<Uuid> = self.events(tenant).await.iter().map(|event| event.id).collect();
+        self.read(move |tx| {
+            let (contacts, jobs, events): (Vec<Contact>, Vec<Job>, _) =
+                (contacts.clone(), jobs.clone(), events.clone());
+            Box::pin(async move {
+                let mut deliveries = Vec::new();
+                for event in &events {
+                    deliveries.extend(tx.deliveries(tenant, *event).await?);
+                }
+                let recorded = tx.recorded(tenant, "k", Timestamp::from_micros(0)).await?;
+                let (tenants, keys) = (tx.tenants().await?, tx.keys(tenant).await?);
+                Ok(Traces { contacts, jobs, events, deliveries, recorded, tenants, keys })
+            })
+        })
+        .await
+        .unwrap()
+    }
+}
+
+pub(super) async fn a_failed_job_leaves_nothing(h: Harness) {
+    let tenant = h.tenant().await;
+    h.create::<Subscription>(tenant, json!({ "url": "https://example.com", "events": ["*"] })).await.unwrap();
+    let contact = h.contact(tenant, "ada@example.com").await.id;
+    let before = h.traces(tenant).await;
+    let failed = h.write(move |tx| {
+        Box::pin(async move {
+            leave_traces(tx, tenant, contact).await?;
+            Err::<(), _>(Error::NotFound)
+        })
+    });
+    assert_eq!(failed.await, Err(Error::NotFound));
+    assert_eq!(h.traces(tenant).await, before);
+
+    let done = h.write(move |tx| Box::pin(leave_traces(tx, tenant, contact))).await;
+    assert_eq!(done, Ok(()));
+    let after = h.traces(tenant).await;
+    assert_eq!((after.contacts.len(), after.jobs.len(), after.keys.len(), after.tenants.len()), (1, 1, 1, 2));
+    assert_eq!((after.events.len(), after.deliveries.len()), (4, 4));
+    assert_eq!(after.jobs[0].job_number, "JOB-0001");
+    assert!(after.recorded.is_some());
+}
+
+pub(super) async fn a_failed_job_gives_its_own_error(h: Harness) {
+    for error in [
+        Error::NotAllowed("INV-0001 is paid; it cannot be voided.".to_owned()),
+        Error::EmailTaken { existing_id: Uuid::max() },
+        Error::Store(StoreError::Fault("of the job's own making".to_owned())),
+    ] {
+        let in_job = error.clone();
+        let wrote = h.write(move |_| {
+            let error = in_job.clone();
+            Box::pin(async move { Err::<(), _>(error) })
+        });
+        assert_eq!(wrote.await, Err(error.clone()));
+        let in_job = error.clone();
+        let read = h.read(move |_| {
+            let error = in_job.clone();
+            Box::pin(async move { Err::<(), _>(error) })
+        });
+        assert_eq!(read.await, Err(error));
+    }
+}
+
+pub(super) async fn a_failed_job_gives_its_numbers_back(h: Harness) {
+    let tenant = h.tenant().await;
+    let mut numbers = Vec::new();
+    let mut last = h.tick(tenant).await;
+    for at in 0..6 {
+        let made = h.write(move |tx| {
+            Box::pin(async move {
+                let number = tx.next_number(tenant, NumberKind::Invoice).await?;
+                let now = resource::tick(tx, tenant).await?;
+                if at % 2 == 0 { Err(Error::NotFound) } else { Ok((number, now)) }
+            })
+        });
+        if let Ok((number, now)) = made.await {
+            assert!(now > last);
+            last = now;
+            numbers.push(number);
+        }
+    }
+    assert_eq!(numbers, [1, 2, 3]);
+}
+
+type Attempt = for<'t> fn(&'t mut dyn Tx, TenantId) -> BoxFuture<'t, Result<(), Error>>;
+
+fn new_row(tx: &dyn Tx, tenant: TenantId) -> New {
+    let now = tx.env().now();
+    New { tenant, id: tx.env().id(now), now }
+}
+
+/// Every method that writes.
+const ATTEMPTS: &[(&str, Attempt)] = &[
+    ("insert", |tx, tenant| {
+        Box::pin(async move {
+            let row = Contact::bare(new_row(tx, tenant));
+            Ok(Rows::<Contact>::insert(tx, tenant, &row).await?)
+        })
+    }),
+    ("update", |tx, tenant| {
+        Box::pin(async move {
+            let order = crate::page::Order::NewestFirst { before: None };
+            let listing = crate::page::Listing { limit: 1, order, filter: crate::resource::Filter::<Contact>::none() };
+            let mut row: Contact = Rows::<Contact>::list(tx, tenant, &listing).await?.remove(0);
+            row.email = None;
+            Ok(Rows::<Contact>::update(tx, tenant, &row).await?)
+        })
+    }),
+    ("insert_tenant", |tx, _| {
+        Box::pin(async move { tenants::create(tx, TenantCreate::named("Another")).await.map(drop) })
+    }),
+    ("update_tenant", |tx, tenant| {
+        Box::pin(async move { tenants::update(tx, tenant.0, |tenant| tenant.name.clear()).await.map(drop) })
+    }),
+    ("tick", |tx, tenant| Box::pin(async move { resource::tick(tx, tenant).await.map(drop) })),
+    ("next_number", |tx, tenant| Box::pin(async move { Ok(tx.next_number(tenant, NumberKind::Job).await.map(drop)?) })),
+    ("insert_key", |tx, tenant| {
+        Box::pin(async move {
+            let key = tx.keys(tenant).await?.remove(0);
+            let key = keys::ApiKey { id: new_row(tx, tenant).id, created_at: key.created_at.next(), ..key };
+            Ok(tx.insert_key(&key, &[3; 32]).await?)
+        })
+    }),
+    ("update_key", |tx, tenant| {
+        Box::pin(async move {
+            let mut key = tx.keys(tenant).await?.remove(0);
+            key.revoked_at = Some(key.created_at);
+            Ok(tx.update_key(&key).await?)
+        })
+    }),
+    ("touch_keys", |tx, tenant| {
+        Box::pin(async move {
+            let key = tx.keys(tenant).await?.remove(0);
+            Ok(tx.touch_keys(&[(key.id, key.created_at)]).await?)
+        })
+    }),
+    ("claim_signature", |tx, tenant| {
+        Box::pin(async move {
+            let key = tx.keys(tenant).await?.remove(0);
+            Ok(tx.claim_signature(key.id, &[1; 32], key.created_at).await.map(drop)?)
+        })
+    }),
+    ("record", |tx, tenant| {
+        Box::pin(async move {
+            let now = tx.env().now();
+            Ok(tx.record(tenant, "k", &answer(now)).await?)
+        })
+    }),
+    ("prune", |tx, _| {
+        Box::pin(async move {
+            let end = Timestamp::from_micros(i64::MAX);
+            Ok(tx.prune(end, end, 100).await.map(drop)?)
+        })
+    }),
+    ("insert_event", |tx, tenant| {
+        Box::pin(async move {
+            let New { id, now, .. } = new_row(tx, tenant);
+            let data = to_raw_value(&json!({ "id": id })).unwrap();
+            Ok(tx.insert_event(&Event { id, tenant, kind: EventKind::StayCreated, data, created_at: now }).await?)
+        })
+    }),
+    ("insert_delivery", |tx, tenant| {
+        Box::pin(async move {
+            let New { id, now, .. } = new_row(tx, tenant);
+            let event = tx.events(tenant, Timestamp::from_micros(0), 1).await?.remove(0).id;
+            let subscription = tx.matches(tenant, EventKind::StayCreated).await?.remove(0).subscription;
+            let state = DeliveryState::Held;
+            let row = Delivery { id, tenant, event, subscription, state, next_attempt_at: None, created_at: now };
+            Ok(tx.insert_delivery(&row).await?)
+        })
+    }),
+    ("insert_payment", |tx, tenant| {
+        Box::pin(async move {
+            let New { id, now, .. } = new_row(tx, tenant);
+            let order = crate::page::Order::NewestFirst { before: None };
+            let listing = crate::page::Listing { limit: 1, order, filter: crate::resource::Filter::<Invoice>::none() };
+            let invoice_id = Rows::<Invoice>::list(tx, tenant, &listing).await?.remove(0).id;
+            let amount = Amount::from_minor(1, 2);
+            let payment = Payment { id, invoice_id, amount, currency: Currency::AUD, paid_at: now };
+            Ok(tx.insert_payment(tenant, &payment).await?)
+        })
+    }),
+];
+
+pub(super) async fn a_read_job_cannot_write(h: Harness) {
+    let tenant = h.tenant().await;
+    h.create::<Subscription>(tenant, json!({ "url": "https://example.com", "events": ["*"] })).await.unwrap();
+    h.insert(tenant, Invoice::bare).await;
+    let contact = h.contact(tenant, "ada@example.com").await.id;
+    h.write(move |tx| Box::pin(leave_traces(tx, tenant, contact))).await.unwrap();
+    let before = h.traces(tenant).await;
+    for (name, attempt) in ATTEMPTS {
+        let refused = h.read(move |tx| attempt(tx, tenant)).await;
+        assert!(matches!(refused, Err(Error::Store(_))), "{name}: {refused:?}");
+        assert_eq!(h.traces(tenant).await, before, "{name}");
+    }
+    for (name, attempt) in ATTEMPTS {
+        assert_eq!(h.write(move |tx| attempt(tx, tenant)).await, Ok(()), "{name} is fine in a write job");
+    }
+    let after_reads = h.write(move |tx| Box::pin(async move { Ok(tx.next_number(tenant, NumberKind::Job).await?) }));
+    assert_eq!(after_reads.await, Ok(3), "one by the job, one by the table, none by reading");
+}
+
+pub(super) async fn a_job_sees_its_own_writes(h: Harness) {
+    let tenant = h.tenant().await;
+    let links = Links::of(&h, tenant).await;
+    let job = h.write(move |tx| {
+        Box::pin(async move {
+            let ada = create_contact(tx, tenant, "ada@example.com").await?;
+            let taken = create_contact(tx, tenant, "ADA@example.com").await;
+            let got: Contact = resource::get(tx, tenant, ada.id).await?;
+            let now = resource::tick(tx, tenant).await?;
+            let full = Job::full(New { tenant, id: tx.env().id(now), now }, links);
+            Rows::<Job>::insert(tx, tenant, &full).await?;
+            let read_back = Rows::<Job>::get(tx, tenant, full.id).await?;
+            tx.record(tenant, "k", &answer(now)).await?;
+            let recorded = tx.recorded(tenant, "k", Timestamp::from_micros(0)).await?;
+            let events = tx.events(tenant, Timestamp::from_micros(0), 10).await?.len();
+            let numbers = [create_job(tx, tenant).await?.job_number, create_job(tx, tenant).await?.job_number];
+            let ada = ada.id;
+            Ok((taken, got.id == ada, ada, read_back == Some(full), recorded.is_some(), events, numbers))
+        })
+    });
+    let (taken, got, ada, read_back, recorded, events, numbers) = job.await.unwrap();
+    assert_eq!(taken, Err(Error::EmailTaken { existing_id: ada }));
+    assert!(got && read_back && recorded);
+    assert_eq!((events, numbers), (1, ["JOB-0001".to_owned(), "JOB-0002".to_owned()]));
+}
+
+pub(super) async fn a_read_sees_what_was_written_before_it(h: Harness) {
+    let tenant = h.tenant().await;
+    for at in 0..50 {
+        let contact = h.contact(tenant, &format!("c{at}@example.com")).await;
+        let reads = join_all((0..4).map(|_| h.row::<Contact>(tenant, contact.id))).await;
+        assert_eq!(reads, vec![Some(contact); 4]);
+    }
+}
+
+pub(super) async fn a_read_sees_whole_transactions(h: Harness) {
+    let tenant = h.tenant().await;
+    let pair = |at: usize| {
+        h.write(move |tx| {
+            Box::pin(async move {
+                create_contact(tx, tenant, &format!("a{at}@example.com")).await?;
+                create_contact(tx, tenant, &format!("b{at}@example.com")).await?;
+                Ok(0)
+            })
+        })
+    };
+    let count = || {
+        h.read(move |tx| {
+            Box::pin(async move {
+                let rows = tx.events(tenant, Timestamp::from_micros(0), 1_000).await?.len();
+                let again = tx.events(tenant, Timestamp::from_micros(0), 1_000).await?.len();
+                Ok(if rows == again { rows } else { 1 })
+            })
+        })
+    };
+    let mut running: Vec<BoxFuture<'_, Result<usize, Error>>> = Vec::new();
+    for at in 0..PARALLEL {
+        running.push(Box::pin(pair(at)));
+        running.push(Box::pin(count()));
+        running.push(Box::pin(count()));
+    }
+    for counted in join_all(running).await {
+        assert_eq!(counted.unwrap() % 2, 0, "half of a transaction was seen");
+    }
+    assert_eq!(count().await, Ok(2 * PARALLEL));
+}
+
+pub(super) async fn a_job_runs_to_its_end_without_its_caller(h: Harness) {
+    let tenant = h.tenant().await;
+    let mut abandoned = Box::pin(h.write(move |tx| {
+        Box::pin(async move {
+            create_contact(tx, tenant, "ada@example.com").await?;
+            create_job(tx, tenant).await
+        })
+    }));
+    // Polled once and dropped, as when a client hangs up.
+    let _ = (&mut abandoned).now_or_never();
+    drop(abandoned);
+    for _ in 0..1_000 {
+        h.tick(tenant).await;
+        if !h.events(tenant).await.is_empty() {
+            break;
+        }
+    }
+    assert_eq!((h.all::<Contact>(tenant).await.len(), h.all::<Job>(tenant).await.len()), (1, 1));
+    assert_eq!(h.events(tenant).await.len(), 2);
+}
+
+pub(super) async fn parallel_writers_take_turns(h: Harness) {
+    let tenant = h.tenant().await;
+    let creates = (0..PARALLEL).map(|_| h.create::<Job>(tenant, json!({ "title": "x" })));
+    let mut jobs: Vec<Job> = join_all(creates).await.into_iter().map(Result::unwrap).collect();
+    jobs.sort_by_key(|job| job.created_at);
+    assert!(jobs.is_sorted_by(|a, b| a.created_at < b.created_at), "no instant twice");
+    let numbers: Vec<String> = jobs.iter().map(|job| job.job_number.clone()).collect();
+    let want: Vec<String> = (1..=PARALLEL).map(|number| format!("JOB-{number:04}")).collect();
+    assert_eq!(numbers, want, "numbers and times grow together");
+    jobs.reverse();
+    assert_eq!(h.all::<Job>(tenant).await, jobs);
+    let events: Vec<String> = h.events(tenant).await.iter().map(|event| event.data.get().to_owned()).collect();
+    let want: Vec<String> = jobs.iter().rev().map(|job| serde_json::to_string(job).unwrap()).collect();
+    assert_eq!(events, want, "events in the order of the commits");
+}
+
+pub(super) async fn parallel_tenants_do_not_meet(h: Harness) {
+    let tenants = [h.tenant().await, h.tenant().await];
+    let creates = (0..PARALLEL).map(|at| h.create::<Job>(tenants[at % 2], json!({ "title": "x" })));
+    let jobs: Vec<Job> = join_all(creates).await.into_iter().map(Result::unwrap).collect();
+    for (which, tenant) in tenants.into_iter().enumerate() {
+        let mut mine: Vec<&Job> = jobs.iter().skip(which).step_by(2).collect();
+        mine.sort_by_key(|job| std::cmp::Reverse(job.created_at));
+        assert_eq!(h.all::<Job>(tenant).await.iter().collect::<Vec<_>>(), mine);
+        let numbers: Vec<String> = mine.iter().rev().map(|job| job.job_number.clone()).collect();
+        let want: Vec<String> = (1..=PARALLEL / 2).map(|number| format!("JOB-{number:04}")).collect();
+        assert_eq!(numbers, want);
+        assert_eq!(h.events(tenant).await.len(), PARALLEL / 2);
+    }
+}
+
+/// Stores may commit several jobs at once; each is still its own.
+pub(super) async fn a_failure_beside_others_is_its_own(h: Harness) {
+    let tenant = h.tenant().await;
+    let fails = |at: usize| at % 3 == 1;
+    let creates = (0..PARALLEL).map(|at| {
+        h.write(move |tx| {
+            Box::pin(async move {
+                let job = create_job(tx, tenant).await?;
+                if fails(at) { Err(Error::NotFound) } else { Ok(job) }
+            })
+        })
+    });
+    let mut made = Vec::new();
+    for (at, result) in join_all(creates).await.into_iter().enumerate() {
+        match result {
+            Ok(job) => made.push(job),
+            Err(error) => assert_eq!((fails(at), error), (true, Error::NotFound)),
+        }
+    }
+    assert_eq!(made.len(), (0..PARALLEL).filter(|at| !fails(*at)).count());
+    made.sort_by_key(|job| std::cmp::Reverse(job.created_at));
+    assert_eq!(h.all::<Job>(tenant).await, made);
+    let want: Vec<String> = (1..=made.len()).rev().map(|number| format!("JOB-{number:04}")).collect();
+    assert_eq!(made.into_iter().map(|job| job.job_number).collect::<Vec<_>>(), want);
+    assert_eq!(h.events(tenant).await.len(), want.len());
+}

@@ -1,0 +1,183 @@
+//! Walks over all pages, as a client takes them (decisions §3): a row that exists all the while comes exactly once.
+
+use serde_json::json;
+use uuid::Uuid;
+
+use super::samples::Sample;
+use super::{Harness, every_resource};
+use crate::contacts::{Contact, ContactFilter};
+use crate::error::Error;
+use crate::input::FromJson as _;
+use crate::json::Json;
+use crate::page::{Limit, ListParams, Page, SentCursor, Since};
+use crate::quotes::{Quote, QuoteFilter, QuoteStatus};
+use crate::resource::{self, Filter, NoFilter, Resource};
+use crate::types::{TenantId, Timestamp};
+use crate::webhooks::Subscription;
+
+/// A walk in progress: which list, and where on it.
+struct Walk<'h, R: Resource> {
+    h: &'h Harness,
+    tenant: TenantId,
+    limit: u32,
+    since: Option<Timestamp>,
+    filter: R::Filter,
+    cursor: Option<Uuid>,
+}
+
+impl<'h, R: Resource> Walk<'h, R> {
+    fn new(h: &'h Harness, tenant: TenantId, limit: u32) -> Self {
+        Self { h, tenant, limit, since: None, filter: R::Filter::none(), cursor: None }
+    }
+
+    /// The page at the cursor, without moving on.
+    async fn look(&self) -> Result<Page<R>, Error> {
+        let sent = |cursor: Uuid| SentCursor::from_json(Json::String(cursor.to_string())).unwrap();
+        let (limit, cursor, since) = (Limit::new(self.limit), self.cursor.map(sent), self.since.map(Since));
+        let (tenant, filter) = (self.tenant, self.filter.clone());
+        self.h
+            .read(move |tx| {
+                let params = ListParams { limit, cursor, updated_since: since };
+                let filter = filter.clone();
+                Box::pin(async move { resource::list::<R>(tx, tenant, &params, &filter).await })
+            })
+            .await
+    }
+
+    async fn next(&mut self) -> Vec<R> {
+        let page = self.look().await.unwrap();
+        assert!(page.data.len() <= self.limit as usize);
+        assert!(page.next_cursor.is_none() || page.data.len() == self.limit as usize, "a short page is the last");
+        assert!(!page.data.is_empty() || self.cursor.is_none(), "a cursor promises a row");
+        self.cursor = page.next_cursor;
+        page.data
+    }
+
+    async fn rest(&mut self) -> Vec<R> {
+        let mut rows = self.next().await;
+        while self.cursor.is_some() {
+            rows.extend(self.next().await);
+        }
+        rows
+    }
+}
+
+fn ids<R: Resource>(rows: &[R]) -> Vec<Uuid> {
+    rows.iter().map(Resource::id).collect()
+}
+
+pub(super) async fn every_row_once(h: Harness) {
+    async fn check<R: Sample>(h: &Harness, tenant: TenantId) {
+        assert_eq!(Walk::<R>::new(h, tenant, 1).rest().await, [], "an empty list has one empty page");
+        let mut rows = Vec::new();
+        for _ in 0..12 {
+            rows.push(h.insert(tenant, R::bare).await);
+        }
+        for limit in [1, 5, 6, 11, 12, 13, 200] {
+            let mut changes = Walk::<R> { since: Some(rows[0].updated_at()), ..Walk::new(h, tenant, limit) };
+            assert_eq!(changes.rest().await, rows, "{} by change, {limit} a page", R::COLLECTION);
+            let mut newest = Walk::<R>::new(h, tenant, limit).rest().await;
+            newest.reverse();
+            assert_eq!(newest, rows, "{}, {limit} a page", R::COLLECTION);
+        }
+    }
+    // Standing still and jumping back, the wall clock offers ties; there must be none.
+    let tenant = h.tenant().await;
+    h.clock.set(Timestamp::from_micros(0));
+    every_resource!(check(&h, tenant));
+}
+
+pub(super) async fn a_filtered_walk(h: Harness) {
+    let tenant = h.tenant().await;
+    let mut sent = Vec::new();
+    for at in 0..20 {
+        let status = if at % 3 == 0 { QuoteStatus::Sent } else { QuoteStatus::Draft };
+        let quote = h.insert(tenant, move |new| Quote { status, ..Quote::bare(new) }).await;
+        if status == QuoteStatus::Sent {
+            sent.push(quote);
+        }
+    }
+    let filter = QuoteFilter { status: Some(QuoteStatus::Sent) };
+    for limit in [1, 3, 7] {
+        let mut walk = Walk::<Quote> { filter: filter.clone(), ..Walk::new(&h, tenant, limit) };
+        let mut newest = walk.rest().await;
+        newest.reverse();
+        assert_eq!(newest, sent, "{limit} a page");
+        let since = Some(sent[2].updated_at());
+        let mut walk = Walk::<Quote> { filter: filter.clone(), since, ..Walk::new(&h, tenant, limit) };
+        assert_eq!(walk.rest().await, sent[2..], "{limit} a page");
+    }
+}
+
+pub(super) async fn rows_that_come_and_go_between_pages(h: Harness) {
+    let tenant = h.tenant().await;
+    let mut rows = Vec::new();
+    for at in 0..12 {
+        rows.push(h.contact(tenant, &format!("c{at}@example.com")).await.id);
+    }
+    rows.reverse();
+    let mut walk = Walk::<Contact>::new(&h, tenant, 5);
+    let mut seen = ids(&walk.next().await);
+    h.contact(tenant, "late@example.com").await;
+    h.delete::<Contact>(tenant, rows[4]).await.unwrap();
+    h.delete::<Contact>(tenant, rows[6]).await.unwrap();
+    h.update::<Contact>(tenant, rows[8], json!({ "city": "Perth" })).await.unwrap();
+    walk.limit = 3;
+    seen.extend(ids(&walk.rest().await));
+    rows.remove(6);
+    assert_eq!(seen, rows, "a new row and the end of an old one disturb nothing");
+}
+
+pub(super) async fn a_changed_row_is_seen_again(h: Harness) {
+    let tenant = h.tenant().await;
+    let mut rows = Vec::new();
+    for at in 0..5 {
+        rows.push(h.contact(tenant, &format!("c{at}@example.com")).await);
+    }
+    let since = Some(rows[0].updated_at);
+    let mut walk = Walk::<Contact> { since, ..Walk::new(&h, tenant, 2) };
+    assert_eq!(walk.next().await, rows[..2]);
+    let changed: Contact = h.update(tenant, rows[0].id, json!({ "city": "Perth" })).await.unwrap();
+    let unseen: Contact = h.update(tenant, rows[3].id, json!({ "city": "Hobart" })).await.unwrap();
+    let created = h.contact(tenant, "late@example.com").await;
+    h.delete::<Contact>(tenant, rows[4].id).await.unwrap();
+    let rest = walk.rest().await;
+    assert_eq!(rest, [rows[2].clone(), changed, unseen, created.clone()]);
+    // A client may also go on from the last change that it saw, without a cursor.
+    let since = Some(created.updated_at);
+    let filter = ContactFilter { email: None, include_deleted: Some(true) };
+    let later = Walk::<Contact> { since, filter, ..Walk::new(&h, tenant, 50) }.rest().await;
+    assert_eq!(ids(&later), [created.id, rows[4].id]);
+    assert_eq!(later[1].deleted_at, Some(later[1].updated_at));
+}
+
+pub(super) async fn a_cursor_is_good_for_its_own_list_only(h: Harness) {
+    let (tenant, other) = (h.tenant().await, h.tenant().await);
+    for tenant in [tenant, other] {
+        for _ in 0..3 {
+            h.insert(tenant, Quote::bare).await;
+            h.insert(tenant, Subscription::bare).await;
+        }
+    }
+    let mut walk = Walk::<Quote>::new(&h, tenant, 1);
+    let second = walk.next().await.len();
+    assert_eq!((second, walk.look().await.unwrap().data.len()), (1, 1));
+    let cursor = walk.cursor;
+    let refused = |walk: Result<Page<Quote>, Error>| assert_eq!(walk, Err(Error::InvalidCursor));
+    refused(Walk { cursor, ..Walk::new(&h, other, 1) }.look().await);
+    let filter = QuoteFilter { status: Some(QuoteStatus::Draft) };
+    refused(Walk { cursor, filter, ..Walk::new(&h, tenant, 1) }.look().await);
+    refused(Walk { cursor, since: Some(Timestamp::from_micros(0)), ..Walk::new(&h, tenant, 1) }.look().await);
+    refused(Walk { cursor: Some(Uuid::nil()), ..Walk::new(&h, tenant, 1) }.look().await);
+    let subscriptions = Walk::<Subscription> { cursor, filter: NoFilter {}, ..Walk::new(&h, tenant, 1) };
+    assert_eq!(subscriptions.look().await, Err(Error::InvalidCursor));
+    // The key is the same in every transaction, also in one that writes.
+    let open = |cursor| ListParams { limit: None, cursor, updated_since: None };
+    let sent = SentCursor::from_json(Json::String(cursor.unwrap().to_string())).unwrap();
+    let page = h
+        .write(move |tx| {
+            Box::pin(async move { resource::list::<Quote>(tx, tenant, &open(Some(sent)), &QuoteFilter::none()).await })
+        })
+        .await;
+    assert_eq!(page.unwrap().data.len(), 2);
+}

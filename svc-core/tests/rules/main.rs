@@ -1,0 +1,159 @@
+//! The rules, through the operations that the server and embedding applications call, over the memory store.
+
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+mod bodies;
+mod bookings;
+mod contacts;
+mod invoices;
+mod jobs;
+mod keys;
+mod queries;
+mod quotes;
+mod webhooks;
+
+use std::cell::Cell;
+use std::fmt::Debug;
+
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use serde_json::Value;
+use svc_core::contacts::Contact;
+use svc_core::env::{Env, ManualClock, SeededEntropy};
+use svc_core::error::Error;
+use svc_core::events::Event;
+use svc_core::input::Input;
+use svc_core::resource::{self, Create, Delete, Resource, Update};
+use svc_core::store::memory::MemoryStore;
+use svc_core::store::{Store, Tx};
+use svc_core::tenants::{self, TenantCreate};
+use svc_core::types::{Currency, HostPolicy, TenantId, TimeZone, Timestamp};
+use uuid::Uuid;
+
+/// Where the clock stands unless a test moves it.
+const START: &str = "2026-03-14T15:09:26.535897Z";
+
+/// One tenant in a store of its own.
+struct House {
+    store: MemoryStore,
+    clock: ManualClock,
+    tenant: TenantId,
+    events_seen: Cell<Timestamp>,
+}
+
+impl House {
+    /// In UTC and AUD.
+    fn new() -> Self {
+        Self::of(TenantCreate::named("Harbour Plumbing"), HostPolicy::Public, START)
+    }
+
+    fn in_zone(zone: &str, currency: &str) -> Self {
+        Self::in_zone_at(zone, currency, START)
+    }
+
+    fn in_zone_at(zone: &str, currency: &str, now: &str) -> Self {
+        let tenant = TenantCreate {
+            time_zone: TimeZone::parse(zone).unwrap(),
+            currency: Currency::parse(currency).unwrap(),
+            ..TenantCreate::named("Harbour Plumbing")
+        };
+        Self::of(tenant, HostPolicy::Public, now)
+    }
+
+    fn of(tenant: TenantCreate, webhook_hosts: HostPolicy, now: &str) -> Self {
+        let clock = ManualClock::at(time(now));
+        let mut env = Env::new(clock.clone(), SeededEntropy::new(1));
+        env.webhook_hosts = webhook_hosts;
+        let store = MemoryStore::new(env);
+        let house =
+            Self { store, clock, tenant: TenantId(Uuid::nil()), events_seen: Cell::new(Timestamp::from_micros(0)) };
+        let tenant = house.write(move |tx| Box::pin(tenants::create(tx, tenant.clone()))).unwrap().id;
+        Self { tenant, ..house }
+    }
+
+    fn write<T, F>(&self, job: F) -> Result<T, Error>
+    where
+        T: Send + 'static,
+        F: for<'t> Fn(&'t mut dyn Tx) -> BoxFuture<'t, Result<T, Error>> + Send + Sync + 'static,
+    {
+        let store: &dyn Store = &self.store;
+        store.write("rules", job).now_or_never().unwrap()
+    }
+
+    fn create<R: Create>(&self, body: Value) -> Result<R, Error> {
+        let tenant = self.tenant;
+        self.write(move |tx| {
+            let input = R::Input::from_body(body.to_string().as_bytes());
+            Box::pin(async move { resource::create(tx, tenant, input?).await })
+        })
+    }
+
+    fn update<R: Update>(&self, id: Uuid, body: Value) -> Result<R, Error> {
+        let tenant = self.tenant;
+        self.write(move |tx| {
+            let input = R::Input::from_body(body.to_string().as_bytes());
+            Box::pin(async move { resource::update(tx, tenant, id, input?).await })
+        })
+    }
+
+    fn delete<R: Delete>(&self, id: Uuid) -> Result<(), Error> {
+        let tenant = self.tenant;
+        self.write(move |tx| Box::pin(resource::delete::<R>(tx, tenant, id)))
+    }
+
+    fn get<R: Resource>(&self, id: Uuid) -> Result<R, Error> {
+        let tenant = self.tenant;
+        self.write(move |tx| Box::pin(resource::get::<R>(tx, tenant, id)))
+    }
+
+    /// Replaces a row without asking any rule, for states that only other parts of the service bring about.
+    fn replace<R: Resource>(&self, row: R) {
+        let tenant = self.tenant;
+        self.write(move |tx| {
+            let row = row.clone();
+            Box::pin(async move { Ok(R::rows(tx).update(tenant, &row).await?) })
+        })
+        .unwrap();
+    }
+
+    /// A contact to refer to, whose event is not counted.
+    fn contact(&self) -> Uuid {
+        let contact: Contact = self.create(serde_json::json!({ "email": "ada@example.com" })).unwrap();
+        self.new_events();
+        contact.id
+    }
+
+    /// The events since the last look.
+    fn new_events(&self) -> Vec<Event> {
+        let (tenant, after) = (self.tenant, self.events_seen.get());
+        let events = self.write(move |tx| Box::pin(async move { Ok(tx.events(tenant, after, 1_000).await?) })).unwrap();
+        if let Some(last) = events.last() {
+            self.events_seen.set(last.created_at);
+        }
+        events
+    }
+
+    /// Their kinds, in order: `job.created job.scheduled`.
+    fn new_kinds(&self) -> String {
+        self.new_events().iter().map(|event| event.kind.as_str()).collect::<Vec<_>>().join(" ")
+    }
+}
+
+fn time(text: &str) -> Timestamp {
+    Timestamp::parse(text).unwrap()
+}
+
+/// What was refused, short enough for a table: `email required, phone too_long`, or the code of the error.
+fn refusal<T: Debug>(result: Result<T, Error>) -> String {
+    match result.unwrap_err() {
+        Error::Validation(violations) => {
+            let each = violations.as_slice().iter().map(|violation| format!("{} {}", violation.field, violation.code));
+            each.collect::<Vec<_>>().join(", ")
+        }
+        other => other.code().to_owned(),
+    }
+}
+
+fn json_of<T: serde::Serialize>(record: &T) -> Value {
+    serde_json::to_value(record).unwrap()
+}

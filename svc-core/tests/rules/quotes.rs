@@ -1,0 +1,157 @@
+//! Quotes: exact money, and days in the tenant's time zone.
+
+use serde_json::{Value, json};
+use svc_core::quotes::{Quote, QuoteStatus};
+
+use crate::{House, json_of, refusal};
+
+#[test]
+fn today_is_the_tenants() {
+    for (zone, now, issued, valid) in [
+        ("UTC", "2026-03-14T15:09:26Z", "2026-03-14", "2026-04-13"),
+        ("Australia/Sydney", "2026-03-14T15:09:26Z", "2026-03-15", "2026-04-14"),
+        ("Pacific/Kiritimati", "2025-12-31T10:00:00Z", "2026-01-01", "2026-01-31"),
+        ("America/Los_Angeles", "2026-03-01T07:59:59Z", "2026-02-28", "2026-03-30"),
+        ("America/Los_Angeles", "2026-03-01T08:00:00Z", "2026-03-01", "2026-03-31"),
+        ("Europe/London", "2028-01-30T12:00:00Z", "2028-01-30", "2028-02-29"),
+    ] {
+        let house = House::in_zone_at(zone, "AUD", now);
+        let contact = house.contact();
+        let quote: Quote = house.create(json!({ "contact_id": contact, "total": 1 })).unwrap();
+        let days = [quote.issue_date, quote.valid_until].map(|day| day.unwrap().to_string());
+        assert_eq!(days, [issued, valid], "{zone} at {now}");
+    }
+}
+
+#[test]
+fn a_new_quote_is_complete() {
+    let house = House::new();
+    let contact = house.contact();
+    let items = json!([{ "text": "Pump", "price": 5 }, {}]);
+    let quote: Quote = house.create(json!({ "contact_id": contact, "total": 99.5, "line_items": items })).unwrap();
+    let now = "2026-03-14T15:09:26.535899Z";
+    assert_eq!(
+        json_of(&quote),
+        json!({
+            "id": quote.id, "quote_number": "QUO-0001", "contact_id": contact, "status": "draft",
+            "issue_date": "2026-03-14", "valid_until": "2026-04-13", "total": 99.5, "currency": "AUD",
+            "created_at": now, "updated_at": now,
+        })
+    );
+    assert_eq!(house.new_kinds(), "quote.created");
+}
+
+#[test]
+fn valid_until_keeps_its_date_as_written() {
+    let house = House::in_zone("Australia/Sydney", "AUD");
+    let contact = house.contact();
+    for (sent, want) in [
+        ("2026-04-01", "2026-04-01"),
+        ("2026-04-01T23:30:00-10:00", "2026-04-01"),
+        ("2026-04-01T00:30:00+14:00", "2026-04-01"),
+        ("2026-04-01T00:00:00Z", "2026-04-01"),
+        ("2020-02-29", "2020-02-29"),
+    ] {
+        let body = json!({ "contact_id": contact, "total": 1, "valid_until": sent });
+        let quote: Quote = house.create(body).unwrap();
+        assert_eq!(quote.valid_until.unwrap().to_string(), want, "{sent}");
+        let moved: Quote = house.update(quote.id, json!({ "valid_until": "2030-01-01" })).unwrap();
+        assert_eq!(moved.valid_until.unwrap().to_string(), "2030-01-01");
+        let back: Quote = house.update(quote.id, json!({ "valid_until": sent })).unwrap();
+        assert_eq!(back.valid_until, quote.valid_until);
+    }
+}
+
+#[test]
+fn the_currency_sets_the_decimals() {
+    let house = House::new();
+    let contact = house.contact();
+    let raw = |total: &str, currency: &str| -> Value {
+        let body = format!(r#"{{"contact_id": "{contact}", "total": {total}, "currency": "{currency}"}}"#);
+        serde_json::from_str(&body).unwrap()
+    };
+    for (total, currency, want) in [
+        ("0", "AUD", "0"),
+        ("99.95", "AUD", "99.95"),
+        ("100.00", "AUD", "100"),
+        ("0.30000000000000004", "AUD", "0.3"),
+        ("59.96999999999999", "AUD", "59.97"),
+        ("7", "JPY", "7"),
+        ("1.234", "KWD", "1.234"),
+        ("0.0001", "UYW", "0.0001"),
+        ("1000000000000", "CLF", "1000000000000"),
+    ] {
+        let quote: Quote = house.create(raw(total, currency)).unwrap();
+        assert_eq!((quote.total.to_string(), quote.currency.code()), (want.to_owned(), currency), "{total}");
+    }
+    for (total, currency) in [("0.305", "AUD"), ("0.001", "AUD"), ("7.5", "JPY"), ("0.0001", "KWD")] {
+        assert_eq!(refusal(house.create::<Quote>(raw(total, currency))), "total out_of_range", "{total} {currency}");
+    }
+}
+
+#[test]
+fn the_tenants_currency_is_the_default() {
+    for (own, sent, want) in [("AUD", None, "AUD"), ("JPY", None, "JPY"), ("JPY", Some("KWD"), "KWD")] {
+        let house = House::in_zone("UTC", own);
+        let contact = house.contact();
+        let quote: Quote = house.create(json!({ "contact_id": contact, "total": 5, "currency": sent })).unwrap();
+        assert_eq!((quote.currency.code(), quote.total.scale()), (want, quote.currency.scale()));
+    }
+    let house = House::in_zone("UTC", "JPY");
+    let contact = house.contact();
+    let cents = house.create::<Quote>(json!({ "contact_id": contact, "total": 0.5 }));
+    assert_eq!(refusal(cents), "total out_of_range", "no cents in the tenant's currency");
+}
+
+#[test]
+fn a_change_keeps_the_currency() {
+    let house = House::new();
+    let contact = house.contact();
+    let body = json!({ "contact_id": contact, "total": 5, "currency": "KWD" });
+    let quote: Quote = house.create(body).unwrap();
+    let finer: Quote = house.update(quote.id, json!({ "total": 1.234 })).unwrap();
+    assert_eq!(finer.total.to_string(), "1.234");
+    assert_eq!(refusal(house.update::<Quote>(quote.id, json!({ "total": 1.2345 }))), "total out_of_range");
+    house.new_events();
+    assert_eq!(house.update(quote.id, json!({ "total": 1.234, "status": "draft" })), Ok(finer));
+    assert_eq!(house.new_kinds(), "", "the same total in other digits is no change");
+}
+
+#[test]
+fn any_status_may_follow_any_other() {
+    let house = House::new();
+    let contact = house.contact();
+    for from in QuoteStatus::ALL.iter().copied() {
+        for to in QuoteStatus::ALL.iter().copied() {
+            let quote: Quote = house.create(json!({ "contact_id": contact, "total": 1 })).unwrap();
+            house.update::<Quote>(quote.id, json!({ "status": from })).unwrap();
+            house.new_events();
+            let changed: Quote = house.update(quote.id, json!({ "status": to, "total": 1 })).unwrap();
+            assert_eq!(changed.status, to);
+            let want = match to {
+                _ if to == from => "",
+                QuoteStatus::Accepted => "quote.accepted quote.updated",
+                QuoteStatus::Declined => "quote.declined quote.updated",
+                _ => "quote.updated",
+            };
+            assert_eq!(house.new_kinds(), want, "{from} to {to}");
+        }
+    }
+}
+
+#[test]
+fn a_refused_quote_takes_no_number() {
+    let house = House::new();
+    let contact = house.contact();
+    let number = |total: f64| {
+        house.create::<Quote>(json!({ "contact_id": contact, "total": total })).map(|quote| quote.quote_number)
+    };
+    assert_eq!(number(1.0), Ok("QUO-0001".to_owned()));
+    assert_eq!(refusal(number(0.001)), "total out_of_range");
+    assert_eq!(
+        refusal(house.create::<Quote>(json!({ "contact_id": house.tenant, "total": 1 }))),
+        "reference_not_found"
+    );
+    assert_eq!(number(2.0), Ok("QUO-0002".to_owned()));
+    assert_eq!(house.new_kinds(), "quote.created quote.created");
+}

@@ -1,0 +1,109 @@
+//! Webhook subscriptions: where deliveries may go, and the end of a pause.
+
+use serde_json::{Value, json};
+use svc_core::error::Error;
+use svc_core::tenants::TenantCreate;
+use svc_core::types::HostPolicy;
+use svc_core::webhooks::{DisabledReason, Subscription, WithSecret};
+
+use crate::{House, START, json_of, refusal};
+
+fn to(url: &str) -> Value {
+    json!({ "url": url, "events": ["*"] })
+}
+
+#[test]
+fn a_new_subscription_is_complete() {
+    let house = House::new();
+    let events = json!(["job.created", "contact.created", "job.created"]);
+    let body = json!({ "url": " https://EXAMPLE.com/hook ", "events": events, "description": "" });
+    let subscription: Subscription = house.create(body).unwrap();
+    let shown = json!({
+        "id": subscription.id, "url": "https://EXAMPLE.com/hook", "events": ["job.created", "contact.created"],
+        "enabled": true, "description": null, "created_at": "2026-03-14T15:09:26.535898Z", "last_delivery_at": null,
+        "last_delivery_status": null, "disabled_reason": null, "paused_at": null, "consecutive_failures": 0,
+    });
+    assert_eq!(json_of(&subscription), shown, "no secret and no deleted_at");
+    let secret = subscription.secret.reveal().to_owned();
+    assert!(secret.starts_with("whsec_") && secret.len() == 6 + 44, "{secret}");
+    let mut once = shown;
+    once["secret"] = json!(secret);
+    assert_eq!(json_of(&WithSecret::from(subscription)), once);
+    assert_ne!(house.create::<Subscription>(to("https://example.com")).unwrap().secret.reveal(), secret);
+    assert_eq!(house.new_kinds(), "");
+}
+
+#[test]
+fn deliveries_go_to_public_hosts() {
+    let public = House::new();
+    let private = House::of(TenantCreate::named("Dev"), HostPolicy::AllowPrivate, START);
+    let kept: Subscription = public.create(to("https://example.com")).unwrap();
+    for url in [
+        "http://example.com",
+        "https://localhost/hook",
+        "https://127.0.0.1",
+        "https://0x7f.1",
+        "https://10.0.0.1:8443/x",
+        "https://[::1]",
+        "https://169.254.169.254/latest/meta-data",
+        "https://printer.local",
+    ] {
+        assert_eq!(refusal(public.create::<Subscription>(to(url))), "url invalid_format", "{url}");
+        let change = public.update::<Subscription>(kept.id, json!({ "url": url, "description": "x" }));
+        assert_eq!(refusal(change), "url invalid_format", "{url}");
+        assert!(private.create::<Subscription>(to(url)).is_ok(), "{url}");
+    }
+    assert_eq!(public.get(kept.id), Ok(kept.clone()));
+    let moved: Subscription = public.update(kept.id, json!({ "url": "https://1.1.1.1/hook" })).unwrap();
+    assert_eq!((moved.url.as_str(), moved.secret), ("https://1.1.1.1/hook", kept.secret));
+}
+
+#[test]
+fn enabling_ends_a_pause() {
+    let house = House::new();
+    let fresh: Subscription = house.create(to("https://example.com")).unwrap();
+    let paused = Subscription {
+        enabled: false,
+        disabled_reason: Some(DisabledReason::AutoPaused),
+        paused_at: Some(fresh.created_at),
+        consecutive_failures: 10,
+        last_delivery_status: Some(503),
+        ..fresh.clone()
+    };
+    house.replace(paused.clone());
+    let described: Subscription = house.update(fresh.id, json!({ "description": "x" })).unwrap();
+    assert_eq!((described.enabled, described.disabled_reason), (false, Some(DisabledReason::AutoPaused)));
+    assert_eq!(described.consecutive_failures, 10);
+    let still: Subscription = house.update(fresh.id, json!({ "enabled": false })).unwrap();
+    assert_eq!(still, described, "it is disabled already");
+
+    let resumed: Subscription = house.update(fresh.id, json!({ "enabled": true, "description": null })).unwrap();
+    let want = Subscription { last_delivery_status: Some(503), updated_at: resumed.updated_at, ..fresh };
+    assert_eq!(resumed, want);
+    let off: Subscription = house.update(resumed.id, json!({ "enabled": false })).unwrap();
+    assert_eq!((off.enabled, off.disabled_reason, off.paused_at), (false, None, None));
+    let failing = Subscription { enabled: true, consecutive_failures: 3, ..off };
+    house.replace(failing.clone());
+    let reset: Subscription = house.update(failing.id, json!({ "enabled": true })).unwrap();
+    assert_eq!(reset.consecutive_failures, 0, "also while it is merely failing");
+    assert_eq!(house.new_kinds(), "");
+}
+
+#[test]
+fn a_deleted_subscription_is_gone() {
+    let house = House::new();
+    let subscription: Subscription = house.create(to("https://example.com")).unwrap();
+    assert_eq!(house.delete::<Subscription>(subscription.id), Ok(()));
+    assert_eq!(house.get::<Subscription>(subscription.id), Err(Error::NotFound));
+    assert_eq!(house.delete::<Subscription>(subscription.id), Err(Error::NotFound));
+    let change = house.update::<Subscription>(subscription.id, json!({ "enabled": true }));
+    assert_eq!(change, Err(Error::NotFound));
+}
+
+#[test]
+fn a_change_without_effect_changes_nothing() {
+    let house = House::new();
+    let subscription: Subscription = house.create(to("https://example.com")).unwrap();
+    let body = json!({ "url": "https://example.com", "events": ["*"], "enabled": true, "description": "" });
+    assert_eq!(house.update(subscription.id, body), Ok(subscription));
+}

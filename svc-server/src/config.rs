@@ -1,0 +1,151 @@
+//! Flags and environment variables of the server.
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Parser;
+use http::HeaderValue;
+
+use crate::cors::Cors;
+use crate::routes::DEFAULT_WRITE_CAPS;
+use crate::service::Settings;
+use crate::telemetry::LogFormat;
+
+const EXAMPLES: &str = "Examples:
+  svc-server --demo
+      try the API on a temporary database with sample data
+  svc-server --database-url sqlite:///var/lib/svc/svc.db --listen 0.0.0.0:8080
+      serve the API from a file
+  SVC_LISTEN=127.0.0.1:0 SVC_LOG_FORMAT=json svc-server
+      take a free port and write the log as JSON
+
+Exit codes: 0 stopped by SIGTERM or SIGINT, 1 failed, 2 wrong usage, 5 database unreachable.
+The variable SVC_LOG filters the log, as in SVC_LOG=warn.";
+
+/// Serves the business operations API.
+#[derive(Debug, Parser)]
+#[command(name = "svc-server", version, about, after_help = EXAMPLES)]
+pub struct Config {
+    /// Address to listen on; port 0 takes a free one.
+    #[arg(long, env = "SVC_LISTEN", value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
+    pub listen: SocketAddr,
+
+    /// Database: sqlite://PATH, made when missing. With --demo a temporary one, unless given.
+    #[arg(long, env = "SVC_DATABASE_URL", value_name = "URL", hide_env_values = true)]
+    pub database_url: Option<String>,
+
+    /// Address for operators: /healthz and /readyz, apart from the public listener.
+    #[arg(long, env = "SVC_OPS_LISTEN", value_name = "ADDRESS")]
+    pub ops_listen: Option<SocketAddr>,
+
+    /// Start with a demo tenant, a key, sample data, and private webhook targets allowed.
+    #[arg(long, env = "SVC_DEMO")]
+    pub demo: bool,
+
+    /// Development only: allow http:// and private addresses as webhook targets.
+    #[arg(long, env = "SVC_ALLOW_PRIVATE_WEBHOOKS")]
+    pub allow_private_webhooks: bool,
+
+    /// Enforce no rate limits.
+    #[arg(long, env = "SVC_NO_RATE_LIMIT")]
+    pub no_rate_limit: bool,
+
+    /// Requests a minute of one key, or of one address without a valid key.
+    #[arg(long, env = "SVC_RATE_LIMIT", value_name = "N", default_value = "60", value_parser = clap::value_parser!(u32).range(1..))]
+    pub rate_limit: u32,
+
+    /// Writes a minute of one key per method and route of a resource, such as quotes=20; repeatable.
+    #[arg(long, env = "SVC_WRITE_RATE_LIMIT", value_name = "RESOURCE=N", value_delimiter = ',', value_parser = write_rate_limit)]
+    pub write_rate_limit: Vec<(String, u32)>,
+
+    /// Longest time for one delivery attempt. Deliveries are recorded and not sent yet.
+    #[arg(long, env = "SVC_WEBHOOK_TIMEOUT", value_name = "DURATION", default_value = "10s", value_parser = humantime::parse_duration)]
+    pub webhook_timeout: Duration,
+
+    /// Waits before the retries of a delivery. Deliveries are recorded and not sent yet.
+    #[arg(long, env = "SVC_WEBHOOK_RETRY", value_name = "DURATIONS", value_delimiter = ',', default_value = "1m,4m,16m,64m,240m", value_parser = humantime::parse_duration)]
+    pub webhook_retry: Vec<Duration>,
+
+    /// Most delivery attempts at the same time. Deliveries are recorded and not sent yet.
+    #[arg(long, env = "SVC_WEBHOOK_CONCURRENCY", value_name = "N", default_value = "256", value_parser = clap::value_parser!(u32).range(1..))]
+    pub webhook_concurrency: u32,
+
+    /// How long answers are kept under their Idempotency-Key.
+    #[arg(long, env = "SVC_IDEMPOTENCY_TTL", value_name = "DURATION", default_value = "24h", value_parser = humantime::parse_duration)]
+    pub idempotency_ttl: Duration,
+
+    /// How long events and delivery logs are kept. Nothing is deleted yet.
+    #[arg(long, env = "SVC_RETENTION", value_name = "DURATION", default_value = "30d", value_parser = humantime::parse_duration)]
+    pub retention: Duration,
+
+    /// How long running requests may take to end after SIGTERM or SIGINT.
+    #[arg(long, env = "SVC_SHUTDOWN_GRACE", value_name = "DURATION", default_value = "20s", value_parser = humantime::parse_duration)]
+    pub shutdown_grace: Duration,
+
+    /// Form of the log on stderr.
+    #[arg(long, env = "SVC_LOG_FORMAT", value_enum, default_value_t)]
+    pub log_format: LogFormat,
+
+    /// Certificate chain in PEM; serves https.
+    #[arg(long, env = "SVC_TLS_CERT", value_name = "FILE", requires = "tls_key")]
+    pub tls_cert: Option<PathBuf>,
+
+    /// Private key of the certificate in PEM.
+    #[arg(long, env = "SVC_TLS_KEY", value_name = "FILE", requires = "tls_cert")]
+    pub tls_key: Option<PathBuf>,
+
+    /// Origin that browsers may call from, such as https://app.example.com; repeatable.
+    #[arg(long, env = "SVC_CORS_ORIGIN", value_name = "ORIGIN", value_delimiter = ',')]
+    pub cors_origin: Vec<HeaderValue>,
+
+    /// Most connections at the same time; further ones wait to be accepted.
+    #[arg(long, env = "SVC_MAX_CONNECTIONS", value_name = "N", default_value = "10000", value_parser = clap::value_parser!(u32).range(1..))]
+    pub max_connections: u32,
+}
+
+fn write_rate_limit(text: &str) -> Result<(String, u32), String> {
+    let (resource, limit) = text.split_once('=').ok_or("write RESOURCE=N, such as quotes=20")?;
+    if !DEFAULT_WRITE_CAPS.iter().any(|(name, _)| *name == resource) {
+        let names: Vec<&str> = DEFAULT_WRITE_CAPS.iter().map(|(name, _)| *name).collect();
+        return Err(format!("{resource:?} has no writes; use one of {}", names.join(", ")));
+    }
+    match limit.parse() {
+        Ok(limit) if limit > 0 => Ok((resource.to_owned(), limit)),
+        _ => Err(format!("{limit:?} must be a whole number from 1 on")),
+    }
+}
+
+impl Config {
+    /// The settings of the service.
+    pub fn settings(&self) -> Settings {
+        Settings {
+            rate_limit: self.rate_limit,
+            write_rate_limits: self.write_rate_limit.iter().cloned().collect::<HashMap<_, _>>(),
+            limit_rates: !self.no_rate_limit,
+            idempotency_ttl: self.idempotency_ttl,
+            cors: Cors::new(self.cors_origin.clone()),
+            ..Settings::default()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_flags_are_sound() {
+        use clap::CommandFactory as _;
+        Config::command().debug_assert();
+    }
+
+    #[test]
+    fn write_limits_name_a_resource_and_a_number() {
+        assert_eq!(write_rate_limit("quotes=5"), Ok(("quotes".to_owned(), 5)));
+        for bad in ["quotes", "quotes=0", "quotes=x", "invoices=5", "=5"] {
+            assert!(write_rate_limit(bad).is_err(), "{bad}");
+        }
+    }
+}

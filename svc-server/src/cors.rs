@@ -1,0 +1,57 @@
+//! Cross-origin requests from browsers: off, unless the operator allows origins.
+
+use http::header::{
+    ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
+    ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_METHOD, ORIGIN, VARY,
+};
+use http::{HeaderMap, HeaderValue, Method};
+
+const ALLOWED_HEADERS: HeaderValue = HeaderValue::from_static(
+    "authorization, content-type, idempotency-key, if-match, if-none-match, x-request-id, x-svc-signature, \
+     x-svc-timestamp",
+);
+const EXPOSED_HEADERS: HeaderValue = HeaderValue::from_static(
+    "etag, idempotent-replayed, location, ratelimit, ratelimit-policy, retry-after, x-ratelimit-limit, \
+     x-ratelimit-remaining, x-ratelimit-reset, x-request-id",
+);
+
+/// The origins that browsers may call from.
+#[derive(Clone, Debug, Default)]
+pub struct Cors(Vec<HeaderValue>);
+
+impl Cors {
+    /// Exactly these origins, such as `https://app.example.com`.
+    pub fn new(origins: Vec<HeaderValue>) -> Self {
+        Self(origins)
+    }
+
+    fn allowed<'h>(&self, request: &'h HeaderMap) -> Option<&'h HeaderValue> {
+        request.get(ORIGIN).filter(|origin| self.0.contains(origin))
+    }
+
+    /// Whether this is a browser's question that is answered without an operation.
+    pub fn is_preflight(&self, method: &Method, request: &HeaderMap) -> bool {
+        *method == Method::OPTIONS
+            && request.contains_key(ACCESS_CONTROL_REQUEST_METHOD)
+            && self.allowed(request).is_some()
+    }
+
+    /// Adds what the browser of an allowed origin needs to see.
+    pub fn write(&self, request: &HeaderMap, response: &mut HeaderMap) {
+        if self.0.is_empty() {
+            return;
+        }
+        response.append(VARY, HeaderValue::from_static("origin"));
+        if let Some(origin) = self.allowed(request) {
+            response.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
+            response.insert(ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED_HEADERS);
+        }
+    }
+
+    /// Adds what a preflight asks for.
+    pub fn write_preflight(&self, response: &mut HeaderMap) {
+        response.insert(ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("GET, HEAD, POST, PATCH, DELETE"));
+        response.insert(ACCESS_CONTROL_ALLOW_HEADERS, ALLOWED_HEADERS);
+        response.insert(ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("600"));
+    }
+}

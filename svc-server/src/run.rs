@@ -1,0 +1,156 @@
+//! The life of the binary: open the database, listen, serve, stop in order.
+
+use std::future::Future;
+use std::io::{self, Write as _};
+use std::net::SocketAddr;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use svc_core::env::Env;
+use svc_core::store::Store;
+use svc_core::types::HostPolicy;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
+
+use crate::config::Config;
+use crate::demo;
+use crate::serve::Server;
+use crate::service::Api;
+
+const DEFAULT_DATABASE: &str = "sqlite://svc.db";
+/// How often last uses are written down and expired rows dropped.
+const UPKEEP_INTERVAL: Duration = Duration::from_secs(10);
+/// Connections of operators.
+const OPS_CONNECTIONS: u32 = 64;
+
+/// Why the server did not start.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The database.
+    #[error(transparent)]
+    Open(#[from] svc_store::OpenError),
+    /// A listener.
+    #[error("cannot listen on {0}: {1}")]
+    Listen(SocketAddr, io::Error),
+    /// The certificate or its key.
+    #[error("cannot serve TLS: {0}")]
+    Tls(io::Error),
+    /// The sample data.
+    #[error("cannot make the sample data: {0}")]
+    Demo(#[from] demo::DemoError),
+    /// The runtime, a signal handler, or stdout.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+impl RunError {
+    /// 2 for a wrong URL, 5 for a database that is away, else 1.
+    pub fn exit_code(&self) -> ExitCode {
+        match self {
+            Self::Open(svc_store::OpenError::InvalidUrl(_)) => ExitCode::from(2),
+            Self::Open(svc_store::OpenError::Unavailable { .. }) => ExitCode::from(5),
+            _ => ExitCode::FAILURE,
+        }
+    }
+}
+
+/// Runs the server until SIGTERM or SIGINT.
+///
+/// # Errors
+/// [`RunError`].
+pub fn run(config: Config) -> Result<(), RunError> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    runtime.block_on(serve(config))
+}
+
+async fn serve(config: Config) -> Result<(), RunError> {
+    let mut env = Env::system();
+    if config.allow_private_webhooks || config.demo {
+        env.webhook_hosts = HostPolicy::AllowPrivate;
+    }
+    let demo_folder = if config.demo && config.database_url.is_none() { Some(tempfile::tempdir()?) } else { None };
+    let url = match (&config.database_url, &demo_folder) {
+        (Some(url), _) => url.clone(),
+        (None, Some(folder)) => format!("sqlite://{}", folder.path().join("demo.db").display()),
+        (None, None) => DEFAULT_DATABASE.to_owned(),
+    };
+    let store = svc_store::open(&url, env).await?;
+    let api = Api::new(Arc::clone(&store), config.settings());
+
+    let mut server = Server::bind(config.listen, config.max_connections)
+        .await
+        .map_err(|why| RunError::Listen(config.listen, why))?;
+    if let (Some(certificate), Some(key)) = (&config.tls_cert, &config.tls_key) {
+        server = server.with_tls(certificate, key).map_err(RunError::Tls)?;
+    }
+    let (stop, stopped) = watch::channel(());
+    let until_stopped = move || {
+        let mut stopped = stopped.clone();
+        async move {
+            let _ = stopped.changed().await;
+        }
+    };
+    let ops = match config.ops_listen {
+        Some(address) => {
+            let ops = Server::bind(address, OPS_CONNECTIONS).await.map_err(|why| RunError::Listen(address, why))?;
+            tracing::info!(url = ops.url()?, "operators listen");
+            Some(tokio::spawn(ops.run(api.clone(), until_stopped(), config.shutdown_grace)))
+        }
+        None => None,
+    };
+    let upkeep = tokio::spawn(upkeep(api.clone(), until_stopped()));
+
+    announce(&config, &server, &store).await?;
+    let signals = signals()?;
+    server.run(api.clone(), signals, config.shutdown_grace).await;
+    drop(stop);
+    let _ = upkeep.await;
+    if let Some(ops) = ops {
+        let _ = ops.await;
+    }
+    if let Err(why) = api.upkeep().await {
+        tracing::warn!(%why, "the last uses of keys were not written down");
+    }
+    tracing::info!("stopped");
+    Ok(())
+}
+
+/// Tells programs, and people who try the demo, where to call.
+async fn announce(config: &Config, server: &Server, store: &Arc<dyn Store>) -> Result<(), RunError> {
+    let url = server.url()?;
+    let guide = if config.demo { Some(demo::prepare(&**store, &url).await?) } else { None };
+    let mut stdout = io::stdout().lock();
+    writeln!(stdout, "listening on {url}")?;
+    if let Some(guide) = guide {
+        writeln!(stdout, "{guide}")?;
+    }
+    stdout.flush()?;
+    Ok(())
+}
+
+/// Ready on the first SIGTERM or SIGINT.
+fn signals() -> io::Result<impl Future<Output = ()>> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    Ok(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+    })
+}
+
+async fn upkeep(api: Api, stopped: impl Future<Output = ()>) {
+    tokio::pin!(stopped);
+    let mut interval = tokio::time::interval(UPKEEP_INTERVAL);
+    loop {
+        tokio::select! {
+            _ = interval.tick() => {}
+            () = &mut stopped => return,
+        }
+        if let Err(why) = api.upkeep().await {
+            tracing::warn!(%why, "upkeep failed and will be tried again");
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! Events, the deliveries they cause, and payments.
+
+use async_trait::async_trait;
+use serde_json::value::RawValue;
+use svc_core::deliveries::Delivery;
+use svc_core::env;
+use svc_core::events::{Event, EventKind};
+use svc_core::invoices::Payment;
+use svc_core::store::{Outbox, StoreError};
+use svc_core::types::{TenantId, Timestamp};
+use svc_core::webhooks::Match;
+use uuid::Uuid;
+
+use crate::sql::{Cells, Column as _, Param, SqlTx};
+
+const MATCHES: &str = "SELECT subscription_id, paused FROM subscription_kinds \
+     WHERE tenant_id = $1 AND kind IN ($2, '*') ORDER BY subscription_id";
+const INSERT_EVENT: &str = "INSERT INTO events (tenant_id, id, kind, data, created_at) VALUES ($1, $2, $3, $4, $5)";
+const EVENTS: &str = "SELECT id, tenant_id, kind, data, created_at FROM events \
+     WHERE tenant_id = $1 AND id >= $2 ORDER BY id LIMIT $3";
+const INSERT_DELIVERY: &str = "INSERT INTO deliveries \
+     (tenant_id, id, event_id, subscription_id, state, next_attempt_at, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7)";
+const DELIVERIES: &str = "SELECT id, tenant_id, event_id, subscription_id, state, next_attempt_at, created_at \
+     FROM deliveries WHERE tenant_id = $1 AND event_id = $2 ORDER BY id";
+const INSERT_PAYMENT: &str = "INSERT INTO payments (tenant_id, id, invoice_id, amount, currency, paid_at) \
+     VALUES ($1, $2, $3, $4, $5, $6)";
+
+#[cfg(test)]
+pub(crate) const STATEMENTS: &[&str] = &[MATCHES, INSERT_EVENT, EVENTS, INSERT_DELIVERY, DELIVERIES, INSERT_PAYMENT];
+
+fn read_event(cells: &mut Cells<'_>) -> Result<Event, StoreError> {
+    Ok(Event {
+        id: cells.take()?,
+        tenant: cells.take()?,
+        kind: cells.take()?,
+        data: RawValue::from_string(cells.take()?).map_err(|why| StoreError::Corrupt {
+            table: "events",
+            column: "data",
+            why: why.to_string(),
+        })?,
+        created_at: cells.take()?,
+    })
+}
+
+fn read_delivery(cells: &mut Cells<'_>) -> Result<Delivery, StoreError> {
+    Ok(Delivery {
+        id: cells.take()?,
+        tenant: cells.take()?,
+        event: cells.take()?,
+        subscription: cells.take()?,
+        state: cells.take()?,
+        next_attempt_at: cells.take()?,
+        created_at: cells.take()?,
+    })
+}
+
+#[async_trait]
+impl Outbox for SqlTx<'_> {
+    async fn matches(&mut self, tenant: TenantId, kind: EventKind) -> Result<Vec<Match>, StoreError> {
+        let read = |cells: &mut Cells<'_>| Ok(Match { subscription: cells.take()?, paused: cells.take()? });
+        self.fetch(MATCHES, &[tenant.param(), kind.param()], "subscription_kinds", read).await
+    }
+
+    async fn insert_event(&mut self, event: &Event) -> Result<(), StoreError> {
+        let params = [
+            event.tenant.param(),
+            event.id.param(),
+            event.kind.param(),
+            Param::Text(event.data.get().into()),
+            event.created_at.param(),
+        ];
+        self.execute(INSERT_EVENT, &params).await.map(drop)
+    }
+
+    async fn insert_delivery(&mut self, delivery: &Delivery) -> Result<(), StoreError> {
+        let params = [
+            delivery.tenant.param(),
+            delivery.id.param(),
+            delivery.event.param(),
+            delivery.subscription.param(),
+            delivery.state.param(),
+            delivery.next_attempt_at.param(),
+            delivery.created_at.param(),
+        ];
+        self.execute(INSERT_DELIVERY, &params).await.map(drop)
+    }
+
+    async fn events(&mut self, tenant: TenantId, after: Timestamp, limit: u32) -> Result<Vec<Event>, StoreError> {
+        let first: Uuid = env::first_id_at(after.next());
+        self.fetch(EVENTS, &[tenant.param(), first.param(), limit.param()], "events", read_event).await
+    }
+
+    async fn deliveries(&mut self, tenant: TenantId, event: Uuid) -> Result<Vec<Delivery>, StoreError> {
+        self.fetch(DELIVERIES, &[tenant.param(), event.param()], "deliveries", read_delivery).await
+    }
+
+    async fn insert_payment(&mut self, tenant: TenantId, payment: &Payment) -> Result<(), StoreError> {
+        let params = [
+            tenant.param(),
+            payment.id.param(),
+            payment.invoice_id.param(),
+            payment.amount.param(),
+            payment.currency.param(),
+            payment.paid_at.param(),
+        ];
+        self.execute(INSERT_PAYMENT, &params).await.map(drop)
+    }
+}

@@ -1,0 +1,298 @@
+//! The binding layer: what goes into a statement and what comes out, the same for every database.
+
+use std::borrow::Cow;
+
+use async_trait::async_trait;
+use svc_core::env::Env;
+use svc_core::page::CursorKey;
+use svc_core::store::{StoreError, Tx};
+use svc_core::types::{Amount, Currency, Date, Email, EventSet, JOB_SCALE, Note, Secret, TenantId};
+use svc_core::types::{Text, TimeZone, Timestamp, WebhookUrl};
+use uuid::Uuid;
+
+/// A parameter of a statement.
+#[derive(Clone, Debug)]
+pub(crate) enum Param<'a> {
+    Null,
+    Bool(bool),
+    Int(i64),
+    Text(Cow<'a, str>),
+    Bytes(&'a [u8]),
+    Uuid(Uuid),
+    Time(Timestamp),
+}
+
+impl From<&'static str> for Param<'_> {
+    fn from(text: &'static str) -> Self {
+        Self::Text(text.into())
+    }
+}
+
+/// A cell of a row, as the database lends it out.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Value<'a> {
+    Null,
+    Int(i64),
+    Text(&'a str),
+    Bytes(&'a [u8]),
+}
+
+/// A row, as the database lends it out.
+pub(crate) trait Row {
+    fn value(&self, index: usize) -> Result<Value<'_>, StoreError>;
+}
+
+/// What is called with each row of an answer.
+pub(crate) type EachRow<'a> = &'a mut (dyn FnMut(&dyn Row) -> Result<(), StoreError> + Send);
+
+/// A connection within a transaction.
+#[async_trait]
+pub(crate) trait Sql: Send {
+    /// Runs a statement and returns how many rows it changed.
+    async fn execute(&mut self, sql: &str, params: &[Param<'_>]) -> Result<u64, StoreError>;
+
+    /// Runs a statement and hands out its rows.
+    async fn query(&mut self, sql: &str, params: &[Param<'_>], each: EachRow<'_>) -> Result<(), StoreError>;
+}
+
+/// svc-core's transaction over a connection. The traits of [`Tx`] are implemented in the rooms.
+pub(crate) struct SqlTx<'a> {
+    pub(crate) sql: &'a mut dyn Sql,
+    pub(crate) env: &'a Env,
+    pub(crate) cursor_key: &'a CursorKey,
+}
+
+impl Tx for SqlTx<'_> {
+    fn env(&self) -> &Env {
+        self.env
+    }
+    fn cursor_key(&self) -> &CursorKey {
+        self.cursor_key
+    }
+}
+
+impl SqlTx<'_> {
+    pub(crate) async fn execute(&mut self, sql: &str, params: &[Param<'_>]) -> Result<u64, StoreError> {
+        self.sql.execute(sql, params).await
+    }
+
+    /// All rows, each read by `read`; `table` names them in errors.
+    pub(crate) async fn fetch<T: Send>(
+        &mut self,
+        sql: &str,
+        params: &[Param<'_>],
+        table: &'static str,
+        read: impl Fn(&mut Cells<'_>) -> Result<T, StoreError> + Send + Sync,
+    ) -> Result<Vec<T>, StoreError> {
+        let mut rows = Vec::new();
+        let mut each = |row: &dyn Row| {
+            rows.push(read(&mut Cells { row, table, columns: &[], next: 0 })?);
+            Ok(())
+        };
+        self.sql.query(sql, params, &mut each).await?;
+        Ok(rows)
+    }
+
+    /// The first row, if any.
+    pub(crate) async fn fetch_one<T: Send>(
+        &mut self,
+        sql: &str,
+        params: &[Param<'_>],
+        table: &'static str,
+        read: impl Fn(&mut Cells<'_>) -> Result<T, StoreError> + Send + Sync,
+    ) -> Result<Option<T>, StoreError> {
+        Ok(self.fetch(sql, params, table, read).await?.into_iter().next())
+    }
+}
+
+/// The cells of a row from left to right.
+pub(crate) struct Cells<'r> {
+    pub(crate) row: &'r dyn Row,
+    pub(crate) table: &'static str,
+    /// Names for errors, where they are known.
+    pub(crate) columns: &'static [&'static str],
+    pub(crate) next: usize,
+}
+
+impl Cells<'_> {
+    pub(crate) fn take<T: Column>(&mut self) -> Result<T, StoreError> {
+        let index = self.next;
+        self.next += 1;
+        T::read(self.row.value(index)?).ok_or_else(|| StoreError::Corrupt {
+            table: self.table,
+            column: self.columns.get(index).copied().unwrap_or("?"),
+            why: format!("cell {index} is no {}", std::any::type_name::<T>()),
+        })
+    }
+}
+
+/// A type that stands in a column.
+pub(crate) trait Column: Sized {
+    fn param(&self) -> Param<'_>;
+    /// `None` when the cell holds something else.
+    fn read(value: Value<'_>) -> Option<Self>;
+}
+
+impl<T: Column> Column for Option<T> {
+    fn param(&self) -> Param<'_> {
+        self.as_ref().map_or(Param::Null, T::param)
+    }
+    fn read(value: Value<'_>) -> Option<Self> {
+        match value {
+            Value::Null => Some(None),
+            value => T::read(value).map(Some),
+        }
+    }
+}
+
+impl Column for Uuid {
+    fn param(&self) -> Param<'_> {
+        Param::Uuid(*self)
+    }
+    fn read(value: Value<'_>) -> Option<Self> {
+        match value {
+            Value::Bytes(bytes) => Self::from_slice(bytes).ok(),
+            _ => None,
+        }
+    }
+}
+
+impl Column for TenantId {
+    fn param(&self) -> Param<'_> {
+        Param::Uuid(self.0)
+    }
+    fn read(value: Value<'_>) -> Option<Self> {
+        Uuid::read(value).map(Self)
+    }
+}
+
+impl Column for Timestamp {
+    fn param(&self) -> Param<'_> {
+        Param::Time(*self)
+    }
+    fn read(value: Value<'_>) -> Option<Self> {
+        i64::read(value).map(Self::from_micros)
+    }
+}
+
+impl Column for i64 {
+    fn param(&self) -> Param<'_> {
+        Param::Int(*self)
+    }
+    fn read(value: Value<'_>) -> Option<Self> {
+        match value {
+            Value::Int(value) => Some(value),
+            _ => None,
+        }
+    }
+}
+
+macro_rules! small_integers {
+    ($($type:ty)+) => {$(
+        impl Column for $type {
+            fn param(&self) -> Param<'_> {
+                Param::Int(i64::from(*self))
+            }
+            fn read(value: Value<'_>) -> Option<Self> {
+                i64::read(value)?.try_into().ok()
+            }
+        }
+    )+};
+}
+
+small_integers!(i32 u16 u32);
+
+impl Column for bool {
+    fn param(&self) -> Param<'_> {
+        Param::Bool(*self)
+    }
+    fn read(value: Value<'_>) -> Option<Self> {
+        match value {
+            Value::Int(0) => Some(false),
+            Value::Int(1) => Some(true),
+            _ => None,
+        }
+    }
+}
+
+/// Minor units. A row with a currency sets the scale when it is loaded.
+impl Column for Amount {
+    fn param(&self) -> Param<'_> {
+        Param::Int(self.minor())
+    }
+    fn read(value: Value<'_>) -> Option<Self> {
+        i64::read(value).map(|minor| Self::from_minor(minor, JOB_SCALE))
+    }
+}
+
+impl Column for Vec<u8> {
+    fn param(&self) -> Param<'_> {
+        Param::Bytes(self)
+    }
+    fn read(value: Value<'_>) -> Option<Self> {
+        match value {
+            Value::Bytes(bytes) => Some(bytes.to_vec()),
+            _ => None,
+        }
+    }
+}
+
+impl Column for [u8; 32] {
+    fn param(&self) -> Param<'_> {
+        Param::Bytes(self)
+    }
+    fn read(value: Value<'_>) -> Option<Self> {
+        match value {
+            Value::Bytes(bytes) => bytes.try_into().ok(),
+            _ => None,
+        }
+    }
+}
+
+/// Types that are stored as text: how it is written, and how it is read back.
+macro_rules! texts {
+    ($([$($generics:tt)*] $type:ty: $write:expr, $read:expr;)+) => {$(
+        impl<$($generics)*> Column for $type {
+            fn param(&self) -> Param<'_> {
+                let write: fn(&Self) -> Cow<'_, str> = $write;
+                Param::Text(write(self))
+            }
+            fn read(value: Value<'_>) -> Option<Self> {
+                let read: fn(&str) -> Option<Self> = $read;
+                match value {
+                    Value::Text(text) => read(text),
+                    _ => None,
+                }
+            }
+        }
+    )+};
+}
+
+texts! {
+    [] String: |s| s.as_str().into(), |s| Some(s.to_owned());
+    [const MAX: usize] Text<MAX>: |s| s.as_str().into(), |s| Some(Self::from_stored(s));
+    [const MAX: usize] Note<MAX>: |s| s.as_str().into(), |s| Some(Self::from_stored(s));
+    [] Email: |s| s.as_str().into(), |s| Some(Self::from_stored(s));
+    [] Secret: |s| s.reveal().into(), |s| Some(Self::new(s));
+    [] Currency: |c| c.code().into(), |s| Self::parse(s).ok();
+    [] Date: |d| d.to_string().into(), |s| Self::parse(s).ok();
+    [] TimeZone: |z| z.to_string().into(), |s| Self::parse(s).ok();
+    [] WebhookUrl: |u| u.as_str().into(), |s| Self::parse(s).ok();
+    [] EventSet: |e| e.names().join(" ").into(), |s| Self::from_names(s.split(' '));
+}
+
+macro_rules! enums {
+    ($($type:ty)+) => { texts! { $([] $type: |e| e.as_str().into(), |s| Self::from_text(s);)+ } };
+}
+
+enums! {
+    svc_core::bookings::BookingStatus
+    svc_core::deliveries::DeliveryState
+    svc_core::events::EventKind
+    svc_core::invoices::InvoiceStatus
+    svc_core::jobs::JobStatus
+    svc_core::quotes::QuoteStatus
+    svc_core::tenants::DeveloperAccess
+    svc_core::tenants::NumberKind
+    svc_core::webhooks::DisabledReason
+}

@@ -1,0 +1,114 @@
+//! SQLite: one writer thread with group commit, two reader threads.
+//!
+//! A job runs on the thread that owns the connection, so its awaits are always ready and it costs one hop.
+//! Waiting readers share one short read transaction; waiting writers become savepoints of one durable
+//! commit and are answered after it. More than two readers are slower on two cores, and a snapshot held
+//! longer would keep the log from being checkpointed.
+
+mod connection;
+mod queue;
+mod reader;
+mod writer;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use async_trait::async_trait;
+use svc_core::env::Env;
+use svc_core::error::Error;
+use svc_core::page::CursorKey;
+use svc_core::store::{Access, ErasedJob, Store, StoreError};
+use tokio::sync::oneshot;
+
+use self::connection::Connection;
+use self::queue::Queue;
+
+const READERS: usize = 2;
+
+/// A store on a SQLite file. Dropping it ends its threads once the waiting jobs are done.
+pub struct SqliteStore {
+    env: Env,
+    reads: Arc<Queue>,
+    writes: Arc<Queue>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+/// What the threads share.
+#[derive(Clone)]
+struct Context {
+    env: Env,
+    cursor_key: CursorKey,
+}
+
+/// A job that waits for a thread.
+struct Waiting {
+    name: &'static str,
+    job: ErasedJob,
+    answer: oneshot::Sender<Result<(), Error>>,
+}
+
+impl SqliteStore {
+    /// Opens the file, makes it when missing, and brings its schema up to date.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the file cannot be opened or is no database of this service.
+    pub fn open(path: &Path, env: Env) -> Result<Self, StoreError> {
+        let mut first = Connection::open(path)?;
+        first.migrate(env.now())?;
+        let cursor_key = CursorKey::new(first.setting("cursor_key", env.bytes())?);
+        let context = Context { env: env.clone(), cursor_key };
+        let mut store =
+            Self { env, reads: Arc::new(Queue::new()), writes: Arc::new(Queue::new()), threads: Vec::new() };
+        for number in 1..=READERS {
+            let (connection, queue, context) =
+                (Connection::open_read_only(path)?, Arc::clone(&store.reads), context.clone());
+            store.spawn(format!("sqlite-read-{number}"), move || reader::run(connection, &queue, &context))?;
+        }
+        let queue = Arc::clone(&store.writes);
+        store.spawn("sqlite-write".to_owned(), move || writer::run(first, &queue, &context))?;
+        Ok(store)
+    }
+
+    fn spawn(&mut self, name: String, body: impl FnOnce() + Send + 'static) -> Result<(), StoreError> {
+        let thread = std::thread::Builder::new().name(name).spawn(body);
+        self.threads.push(thread.map_err(|why| StoreError::Unavailable(why.to_string()))?);
+        Ok(())
+    }
+}
+
+/// Brings the schema of a file up to date; returns the names of the migrations applied now.
+pub(crate) fn migrate(path: &Path) -> Result<Vec<String>, StoreError> {
+    Connection::open(path)?.migrate(Env::system().now())
+}
+
+#[async_trait]
+impl Store for SqliteStore {
+    async fn run(&self, access: Access, name: &'static str, job: ErasedJob) -> Result<(), Error> {
+        let (answer, answered) = oneshot::channel();
+        let queue = match access {
+            Access::Read => &self.reads,
+            Access::Write => &self.writes,
+        };
+        queue.push(Waiting { name, job, answer })?;
+        let lost = |_| StoreError::Unavailable("the store is shutting down".to_owned());
+        answered.await.map_err(lost)?
+    }
+
+    fn env(&self) -> &Env {
+        &self.env
+    }
+}
+
+impl Drop for SqliteStore {
+    fn drop(&mut self) {
+        self.reads.close();
+        self.writes.close();
+        for thread in self.threads.drain(..) {
+            let _ = thread.join();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

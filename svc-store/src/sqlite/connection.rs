@@ -1,0 +1,196 @@
+//! One connection to a SQLite file.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use futures_util::FutureExt as _;
+use rusqlite::types::{ToSqlOutput, ValueRef};
+use rusqlite::{ErrorCode, OpenFlags, ToSql, TransactionBehavior};
+use svc_core::error::Error;
+use svc_core::store::{ErasedJob, StoreError};
+use svc_core::types::Timestamp;
+
+use super::Context;
+use crate::sql::{EachRow, Param, Row, Sql, SqlTx, Value};
+
+/// How long to wait for another process, such as the CLI beside the server, to end its write.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Statements that stay prepared, per connection: all there are.
+const PREPARED_STATEMENTS: usize = 256;
+
+/// A commit is on the disk before it is acknowledged: with `synchronous=NORMAL` a power cut may undo it.
+const SETTINGS: &str = "PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA cache_size = -16000; \
+     PRAGMA temp_store = MEMORY; PRAGMA trusted_schema = OFF;";
+
+const MIGRATIONS: &[(&str, &str)] = &[("0001_init", include_str!("../../migrations/sqlite/0001_init.sql"))];
+
+pub(crate) struct Connection(rusqlite::Connection);
+
+impl Connection {
+    pub(crate) fn open(path: &Path) -> Result<Self, StoreError> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = Self::configured(path, flags)?;
+        let mode: String =
+            connection.0.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0)).map_err(store_error)?;
+        if mode != "wal" {
+            return Err(StoreError::Unavailable(format!("the file system allows no write-ahead log (mode {mode})")));
+        }
+        Ok(connection)
+    }
+
+    /// For readers: SQLite itself refuses their writes.
+    pub(crate) fn open_read_only(path: &Path) -> Result<Self, StoreError> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = Self::configured(path, flags)?;
+        connection.batch("PRAGMA query_only = ON")?;
+        Ok(connection)
+    }
+
+    fn configured(path: &Path, flags: OpenFlags) -> Result<Self, StoreError> {
+        let connection = rusqlite::Connection::open_with_flags(path, flags).map_err(store_error)?;
+        connection.busy_timeout(BUSY_TIMEOUT).map_err(store_error)?;
+        connection.set_prepared_statement_cache_capacity(PREPARED_STATEMENTS);
+        connection.execute_batch(SETTINGS).map_err(store_error)?;
+        Ok(Self(connection))
+    }
+
+    /// Applies what is missing, in one transaction: several processes may start at once.
+    pub(crate) fn migrate(&mut self, now: Timestamp) -> Result<Vec<String>, StoreError> {
+        let tx = self.0.transaction_with_behavior(TransactionBehavior::Immediate).map_err(store_error)?;
+        tx.execute_batch(
+            "CREATE TABLE IF NOT EXISTS schema_migrations \
+             (name TEXT NOT NULL PRIMARY KEY, applied_at INTEGER NOT NULL) STRICT",
+        )
+        .map_err(store_error)?;
+        let mut applied = Vec::new();
+        for (name, sql) in MIGRATIONS {
+            let known = "INSERT INTO schema_migrations (name, applied_at) VALUES (?1, ?2) ON CONFLICT DO NOTHING";
+            if tx.execute(known, (name, now.as_micros())).map_err(store_error)? == 1 {
+                tx.execute_batch(sql).map_err(store_error)?;
+                applied.push((*name).to_owned());
+            }
+        }
+        tx.commit().map_err(store_error)?;
+        Ok(applied)
+    }
+
+    /// A value that is made once per database.
+    pub(crate) fn setting(&self, name: &str, fresh: [u8; 32]) -> Result<[u8; 32], StoreError> {
+        let insert = "INSERT INTO settings (name, value) VALUES (?1, ?2) ON CONFLICT DO NOTHING";
+        self.0.execute(insert, (name, fresh.as_slice())).map_err(store_error)?;
+        let select = "SELECT value FROM settings WHERE name = ?1";
+        self.0.query_row(select, [name], |row| row.get(0)).map_err(store_error)
+    }
+
+    pub(super) fn batch(&self, sql: &str) -> Result<(), StoreError> {
+        let mut rest = sql;
+        // Prepared once each: transactions begin and end thousands of times a second.
+        while !rest.is_empty() {
+            let (statement, tail) = rest.split_once(';').unwrap_or((rest, ""));
+            let mut prepared = self.0.prepare_cached(statement.trim()).map_err(store_error)?;
+            prepared.raw_execute().map_err(store_error)?;
+            rest = tail;
+        }
+        Ok(())
+    }
+
+    pub(super) fn in_transaction(&self) -> bool {
+        !self.0.is_autocommit()
+    }
+
+    /// Runs a job to its end. Nothing that it awaits may wait, and a panic is its failure only.
+    pub(super) fn run(&mut self, name: &'static str, job: &ErasedJob, context: &Context) -> Result<(), Error> {
+        let mut tx = SqlTx { sql: self, env: &context.env, cursor_key: &context.cursor_key };
+        let fault = |what| Err(StoreError::Fault(format!("{name} {what}")).into());
+        match catch_unwind(AssertUnwindSafe(|| job(&mut tx).now_or_never())) {
+            Ok(Some(result)) => result,
+            Ok(None) => fault("waits for something other than its store"),
+            Err(_) => fault("panicked"),
+        }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn raw(&self) -> &rusqlite::Connection {
+        &self.0
+    }
+}
+
+#[async_trait]
+impl Sql for Connection {
+    async fn execute(&mut self, sql: &str, params: &[Param<'_>]) -> Result<u64, StoreError> {
+        let mut statement = self.0.prepare_cached(sql).map_err(store_error)?;
+        bind(&mut statement, params)?;
+        statement.raw_execute().map(|changed| changed as u64).map_err(store_error)
+    }
+
+    async fn query(&mut self, sql: &str, params: &[Param<'_>], each: EachRow<'_>) -> Result<(), StoreError> {
+        let mut statement = self.0.prepare_cached(sql).map_err(store_error)?;
+        bind(&mut statement, params)?;
+        let mut rows = statement.raw_query();
+        while let Some(row) = rows.next().map_err(store_error)? {
+            each(row)?;
+        }
+        Ok(())
+    }
+}
+
+fn bind(statement: &mut rusqlite::Statement<'_>, params: &[Param<'_>]) -> Result<(), StoreError> {
+    for (index, param) in params.iter().enumerate() {
+        statement.raw_bind_parameter(index + 1, param).map_err(store_error)?;
+    }
+    Ok(())
+}
+
+impl ToSql for Param<'_> {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        let value = match self {
+            Self::Null => ValueRef::Null,
+            Self::Bool(value) => ValueRef::Integer(i64::from(*value)),
+            Self::Int(value) => ValueRef::Integer(*value),
+            Self::Time(value) => ValueRef::Integer(value.as_micros()),
+            Self::Text(text) => ValueRef::Text(text.as_bytes()),
+            Self::Bytes(bytes) => ValueRef::Blob(bytes),
+            Self::Uuid(id) => ValueRef::Blob(id.as_bytes()),
+        };
+        Ok(ToSqlOutput::Borrowed(value))
+    }
+}
+
+impl Row for rusqlite::Row<'_> {
+    fn value(&self, index: usize) -> Result<Value<'_>, StoreError> {
+        let odd = |what: &str| StoreError::Fault(format!("cell {index} holds {what}"));
+        Ok(match self.get_ref(index).map_err(store_error)? {
+            ValueRef::Null => Value::Null,
+            ValueRef::Integer(value) => Value::Int(value),
+            ValueRef::Text(bytes) => {
+                Value::Text(std::str::from_utf8(bytes).map_err(|_| odd("text that is not UTF-8"))?)
+            }
+            ValueRef::Blob(bytes) => Value::Bytes(bytes),
+            ValueRef::Real(_) => return Err(odd("a floating-point number")),
+        })
+    }
+}
+
+fn store_error(error: rusqlite::Error) -> StoreError {
+    let rusqlite::Error::SqliteFailure(failure, _) = &error else {
+        return StoreError::Fault(error.to_string());
+    };
+    match failure.code {
+        ErrorCode::DatabaseBusy
+        | ErrorCode::DatabaseLocked
+        | ErrorCode::CannotOpen
+        | ErrorCode::DiskFull
+        | ErrorCode::SystemIoFailure
+        | ErrorCode::OutOfMemory
+        | ErrorCode::PermissionDenied
+        | ErrorCode::ReadOnly
+        | ErrorCode::NotADatabase
+        | ErrorCode::DatabaseCorrupt
+        | ErrorCode::FileLockingProtocolFailed => StoreError::Unavailable(error.to_string()),
+        ErrorCode::ConstraintViolation => StoreError::Conflict { constraint: error.to_string() },
+        _ => StoreError::Fault(error.to_string()),
+    }
+}
