@@ -13,6 +13,7 @@ mod writer;
 use std::path::Path;
 use std::sync::Arc;
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use svc_core::env::Env;
@@ -54,7 +55,12 @@ impl SqliteStore {
     /// # Errors
     /// [`StoreError`] when the file cannot be opened or is no database of this service.
     pub fn open(path: &Path, env: Env) -> Result<Self, StoreError> {
+        Self::open_with(path, env, connection::BUSY_TIMEOUT)
+    }
+
+    fn open_with(path: &Path, env: Env, busy_timeout: Duration) -> Result<Self, StoreError> {
         let mut first = Connection::open(path)?;
+        first.wait_when_busy(busy_timeout)?;
         first.migrate(env.now())?;
         let cursor_key = CursorKey::new(first.setting("cursor_key", env.bytes())?);
         let context = Context { env: env.clone(), cursor_key };

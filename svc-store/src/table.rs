@@ -52,7 +52,6 @@ pub(crate) struct Statements {
 impl Statements {
     pub(crate) fn of<R: Table>() -> Self {
         let (table, columns) = (R::NAME, R::COLUMNS.join(", "));
-        let live = if R::SOFT_DELETE { " AND live = TRUE" } else { "" };
         let mut names = vec!["tenant_id"];
         names.extend(R::COLUMNS);
         if R::SOFT_DELETE {
@@ -63,12 +62,9 @@ impl Statements {
         let changes: Vec<String> = (1..).zip(changes).map(|(n, name)| format!("{name} = ${n}")).collect();
         let (tenant, id) = (changes.len() + 1, changes.len() + 2);
         Self {
-            get: format!("SELECT {columns} FROM {table} WHERE tenant_id = $1 AND id = $2{live}"),
+            get: format!("SELECT {columns} FROM {table} WHERE tenant_id = $1 AND id = $2"),
             insert: format!("INSERT INTO {table} ({}) VALUES ({})", names.join(", "), placeholders.join(", ")),
-            update: format!(
-                "UPDATE {table} SET {} WHERE tenant_id = ${tenant} AND id = ${id}{live}",
-                changes.join(", ")
-            ),
+            update: format!("UPDATE {table} SET {} WHERE tenant_id = ${tenant} AND id = ${id}", changes.join(", ")),
             select: format!("SELECT {columns} FROM {table} WHERE tenant_id = $1"),
         }
     }

@@ -16,7 +16,7 @@ use super::Context;
 use crate::sql::{EachRow, Param, Row, Sql, SqlTx, Value};
 
 /// How long to wait for another process, such as the CLI beside the server, to end its write.
-const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Statements that stay prepared, per connection: all there are.
 const PREPARED_STATEMENTS: usize = 256;
@@ -55,6 +55,10 @@ impl Connection {
         connection.set_prepared_statement_cache_capacity(PREPARED_STATEMENTS);
         connection.execute_batch(SETTINGS).map_err(store_error)?;
         Ok(Self(connection))
+    }
+
+    pub(super) fn wait_when_busy(&self, timeout: Duration) -> Result<(), StoreError> {
+        self.0.busy_timeout(timeout).map_err(store_error)
     }
 
     /// Applies what is missing, in one transaction: several processes may start at once.

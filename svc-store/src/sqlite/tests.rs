@@ -1,1 +1,324 @@
+//! What is particular to SQLite. What every store must do is the conformance suite.
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use futures_util::FutureExt as _;
+use futures_util::future::join_all;
+use svc_core::bookings::Booking;
+use svc_core::contacts::{Contact, ContactFilter};
+use svc_core::env::{ManualClock, SeededEntropy};
+use svc_core::invoices::{Invoice, InvoiceFilter, InvoiceStatus};
+use svc_core::jobs::{Job, JobFilter, JobStatus};
+use svc_core::page::{Listing, Order};
+use svc_core::quotes::{Quote, QuoteFilter, QuoteStatus};
+use svc_core::resource::{Filter, NoFilter};
+use svc_core::store::{Tx, conformance};
+use svc_core::tenants::{self, TenantCreate};
+use svc_core::types::{Email, TenantId, Text, Timestamp};
+use svc_core::webhooks::Subscription;
+use uuid::Uuid;
+
 use super::*;
+use crate::table::{Table, list_statement};
+use crate::{keys, outbox, tenants as tenant_rows, webhooks};
+
+struct Scratch {
+    _folder: tempfile::TempDir,
+    path: PathBuf,
+}
+
+impl Scratch {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("svc.db");
+        Self { _folder: folder, path }
+    }
+
+    fn store(&self) -> Arc<dyn Store> {
+        Arc::new(SqliteStore::open(&self.path, env()).unwrap())
+    }
+
+    fn connection(&self) -> Connection {
+        let mut connection = Connection::open(&self.path).unwrap();
+        connection.migrate(Timestamp::from_micros(0)).unwrap();
+        connection
+    }
+}
+
+fn env() -> Env {
+    let start = Timestamp::parse("2026-03-14T15:09:26.535897Z").unwrap();
+    Env::new(ManualClock::at(start), SeededEntropy::new(1))
+}
+
+#[tokio::test]
+async fn keeps_every_promise_of_the_seam() {
+    conformance::run_all(|env| async {
+        let folder = tempfile::tempdir().unwrap();
+        let store = SqliteStore::open(&folder.path().join("svc.db"), env).unwrap();
+        // The open file outlives its name.
+        Arc::new(store) as Arc<dyn Store>
+    })
+    .await;
+}
+
+#[test]
+fn every_connection_is_durable_and_checked() {
+    let scratch = Scratch::new();
+    let writer = scratch.connection();
+    let reader = Connection::open_read_only(&scratch.path).unwrap();
+    for connection in [&writer, &reader] {
+        let pragma = |name: &str| -> String {
+            let value = connection
+                .raw()
+                .query_row(&format!("PRAGMA {name}"), [], |row| row.get_ref(0).map(|v| format!("{v:?}")));
+            value.unwrap()
+        };
+        assert_eq!(pragma("synchronous"), "Integer(2)", "FULL");
+        assert_eq!(pragma("foreign_keys"), "Integer(1)");
+        assert!(pragma("journal_mode").contains("119, 97, 108"), "wal: {}", pragma("journal_mode"));
+    }
+    let version = rusqlite::version_number();
+    assert!(version >= 3_051_003, "SQLite {version} has the WAL-reset bug");
+    assert!(reader.batch("DELETE FROM settings").is_err(), "readers cannot write");
+}
+
+#[test]
+fn migrations_run_once_also_when_many_start_together() {
+    let scratch = Scratch::new();
+    let applied: Vec<usize> = std::thread::scope(|scope| {
+        let open = || super::migrate(&scratch.path).unwrap().len();
+        let threads: Vec<_> = (0..8).map(|_| scope.spawn(open)).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    assert_eq!(applied.iter().sum::<usize>(), 1, "{applied:?}");
+}
+
+/// SQLite numbers `$n` by first appearance, so that must be 1, 2, 3, ….
+#[test]
+fn every_statement_prepares_and_counts_its_parameters_upwards() {
+    let scratch = Scratch::new();
+    let connection = scratch.connection();
+    let fixed = [keys::STATEMENTS, outbox::STATEMENTS, tenant_rows::STATEMENTS, webhooks::STATEMENTS].concat();
+    let mut all: Vec<String> = fixed.into_iter().map(str::to_owned).collect();
+    all.extend(row_statements::<Contact>());
+    all.extend(row_statements::<Invoice>());
+    all.extend(row_statements::<Booking>());
+    all.extend(row_statements::<Quote>());
+    all.extend(row_statements::<Job>());
+    all.extend(row_statements::<Subscription>());
+    all.extend(every_list().into_iter().map(|(_, sql)| sql));
+    for sql in all {
+        let statement = connection.raw().prepare(&sql).unwrap_or_else(|why| panic!("{why}: {sql}"));
+        for n in 1..=statement.parameter_count() {
+            assert_eq!(statement.parameter_name(n), Some(format!("${n}").as_str()), "{sql}");
+        }
+    }
+}
+
+fn row_statements<R: Table>() -> Vec<String> {
+    R::statements().all().map(str::to_owned).to_vec()
+}
+
+/// Every list there is: each resource, each combination of its filters, each order, first page and later.
+fn every_list() -> Vec<(String, String)> {
+    let status = InvoiceStatus::Paid;
+    let number = || Text::from_stored("N-0001");
+    let email = || Some(Email::from_stored("Ada@example.com"));
+    let mut lists = Vec::new();
+    for include_deleted in [None, Some(true)] {
+        lists.extend(orders::<Contact>(&ContactFilter { email: None, include_deleted }));
+        lists.extend(orders::<Contact>(&ContactFilter { email: email(), include_deleted }));
+    }
+    lists.extend(orders::<Invoice>(&InvoiceFilter::none()));
+    lists.extend(orders::<Invoice>(&InvoiceFilter { status: Some(status), number: None }));
+    lists.extend(orders::<Invoice>(&InvoiceFilter { status: None, number: Some(number()) }));
+    lists.extend(orders::<Invoice>(&InvoiceFilter { status: Some(status), number: Some(number()) }));
+    lists.extend(orders::<Booking>(&NoFilter {}));
+    lists.extend(orders::<Quote>(&QuoteFilter::none()));
+    lists.extend(orders::<Quote>(&QuoteFilter { status: Some(QuoteStatus::Sent) }));
+    lists.extend(orders::<Job>(&JobFilter::none()));
+    lists.extend(orders::<Job>(&JobFilter { status: Some(JobStatus::OnHold), job_number: None }));
+    lists.extend(orders::<Job>(&JobFilter { status: None, job_number: Some(number()) }));
+    lists.extend(orders::<Job>(&JobFilter { status: Some(JobStatus::OnHold), job_number: Some(number()) }));
+    lists.extend(orders::<Subscription>(&NoFilter {}));
+    lists
+}
+
+fn orders<R: Table<Filter: std::fmt::Debug>>(filter: &R::Filter) -> Vec<(String, String)> {
+    let at = Timestamp::from_micros(1);
+    let newest = |before| Order::NewestFirst { before };
+    [newest(None), newest(Some(at)), Order::OldestChangeFirst { from: at }]
+        .into_iter()
+        .map(|order| {
+            let listing = Listing { limit: 51, order, filter: filter.clone() };
+            let (sql, _) = list_statement::<R>(TenantId(Uuid::nil()), &listing);
+            (format!("{} {filter:?} {order:?}", R::COLLECTION), sql)
+        })
+        .collect()
+}
+
+/// A page costs O(limit) when the plan walks one index in the order asked for: no scan, no sorting. The plan
+/// depends on the schema alone, as this store never runs ANALYZE.
+#[test]
+fn every_list_walks_an_index_in_order() {
+    let scratch = Scratch::new();
+    let connection = scratch.connection();
+    for (name, sql) in every_list() {
+        let mut explain = connection.raw().prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
+        let plan: Vec<String> = explain.raw_query().mapped(|row| row.get(3)).collect::<Result<_, _>>().unwrap();
+        let text = plan.join("; ");
+        assert!(!text.contains("SCAN") && !text.contains("TEMP B-TREE"), "{name}: {text}");
+        assert!(plan.iter().any(|step| step.contains("tenant_id=?")), "{name}: {text}");
+        // Every condition but the position narrows the index down, so that no row is read in vain.
+        let equalities = |text: &str| text.matches("=?").count();
+        for step in plan.iter().filter(|step| step.contains("SEARCH")) {
+            let wanted = sql.split(" UNION ALL ").next().map_or(0, |arm| arm.matches(" = ").count());
+            let unique = step.contains("_number=?");
+            assert!(equalities(step) >= wanted || unique, "{name}: {step} of {sql}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn waiting_writers_share_commits_and_each_gets_its_own_answer() {
+    let scratch = Scratch::new();
+    let store = scratch.store();
+    let tenant = new_tenant(&*store).await;
+    let jobs = (0..100_usize).map(|n| {
+        let store = &store;
+        async move {
+            store
+                .write("test", move |tx| {
+                    Box::pin(async move {
+                        let at = tx.tick(tenant).await?.ok_or(Error::NotFound)?;
+                        if n % 3 == 0 { Err(Error::PreconditionFailed) } else { Ok(at) }
+                    })
+                })
+                .await
+        }
+    });
+    let results = join_all(jobs).await;
+    let times: HashSet<Timestamp> = results.iter().filter_map(|result| result.as_ref().ok()).copied().collect();
+    assert_eq!(times.len(), 66, "a job that fails undoes only itself");
+    assert_eq!(results.iter().filter(|result| result.is_err()).count(), 34);
+    let last = store.write("test", move |tx| Box::pin(async move { Ok(tx.tick(tenant).await?) })).await.unwrap();
+    assert!(times.iter().all(|time| Some(*time) < last));
+}
+
+async fn new_tenant(store: &dyn Store) -> TenantId {
+    let create = store.write("test", |tx| Box::pin(tenants::create(tx, TenantCreate::named("Test"))));
+    create.await.unwrap().id
+}
+
+#[tokio::test]
+async fn a_job_that_panics_or_waits_fails_alone() {
+    let scratch = Scratch::new();
+    let store = scratch.store();
+    let panics = store.write::<(), _>("panics", |_| Box::pin(async { panic!("a fault") }));
+    assert!(matches!(panics.await, Err(Error::Store(StoreError::Fault(why))) if why == "panics panicked"));
+    let waits = store.read::<(), _>("waits", |_| Box::pin(std::future::pending()));
+    assert!(matches!(waits.await, Err(Error::Store(StoreError::Fault(_)))));
+    new_tenant(&*store).await;
+}
+
+#[tokio::test]
+async fn a_job_runs_to_its_end_though_nobody_waits_for_it() {
+    let scratch = Scratch::new();
+    let store = scratch.store();
+    let runs = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&runs);
+    let abandoned = store.write("abandoned", move |_| {
+        counted.fetch_add(1, Ordering::SeqCst);
+        Box::pin(async { Ok(()) })
+    });
+    // Polled once, so that the job is handed over, and then dropped.
+    let mut abandoned = Box::pin(abandoned);
+    let _ = (&mut abandoned).now_or_never();
+    drop(abandoned);
+    new_tenant(&*store).await;
+    assert_eq!(runs.load(Ordering::SeqCst), 1);
+}
+
+#[tokio::test]
+async fn a_locked_database_is_unavailable_for_writes_and_open_for_reads() {
+    let scratch = Scratch::new();
+    let store = SqliteStore::open_with(&scratch.path, env(), std::time::Duration::ZERO).unwrap();
+    let store: &dyn Store = &store;
+    let tenant = new_tenant(store).await;
+    let other = scratch.connection();
+    other.batch("BEGIN IMMEDIATE").unwrap();
+    let refused = store.write("test", move |tx| Box::pin(async move { Ok(tx.tick(tenant).await?) })).await;
+    assert!(matches!(refused, Err(Error::Store(StoreError::Unavailable(_)))), "{refused:?}");
+    assert!(
+        store.read("test", move |tx| Box::pin(async move { Ok(tx.tenant(tenant).await?) })).await.unwrap().is_some()
+    );
+    other.batch("COMMIT").unwrap();
+    new_tenant(store).await;
+}
+
+#[tokio::test]
+async fn a_full_database_refuses_and_loses_nothing() {
+    let scratch = Scratch::new();
+    let store = scratch.store();
+    let tenant = new_tenant(&*store).await;
+    drop(store);
+    let full = Connection::open(&scratch.path).unwrap();
+    let pages: i64 = full.raw().query_row("PRAGMA page_count", [], |row| row.get(0)).unwrap();
+    full.raw().query_row(&format!("PRAGMA max_page_count = {pages}"), [], |_| Ok(())).unwrap();
+    let context = Context { env: env(), cursor_key: CursorKey::new([0; 32]) };
+    let (queue, mut answers) = (Queue::new(), Vec::new());
+    for n in 0..64 {
+        let (answer, answered) = oneshot::channel();
+        let job: ErasedJob = Box::new(move |tx: &mut dyn Tx| {
+            Box::pin(async move {
+                let name = format!("{n}{}", "x".repeat(2000));
+                Ok(tx.insert_tenant(&named(tx.env(), &name)).await?)
+            })
+        });
+        queue.push(Waiting { name: "fill", job, answer }).unwrap();
+        answers.push(answered);
+    }
+    queue.close();
+    writer::run(full, &queue, &context);
+    let results = join_all(answers).await;
+    let acknowledged = results.iter().filter(|result| matches!(result, Ok(Ok(())))).count();
+    assert!(acknowledged < 64, "the database never filled up");
+    let store = scratch.store();
+    let stored = store.read("test", |tx| Box::pin(async move { Ok(tx.tenants().await?) })).await.unwrap();
+    assert_eq!(stored.len(), acknowledged + 1);
+    assert!(stored.iter().any(|row| row.id == tenant));
+}
+
+fn named(env: &Env, name: &str) -> tenants::Tenant {
+    let now = env.now();
+    tenants::Tenant {
+        id: TenantId(env.id(now)),
+        name: name.to_owned(),
+        developer_access: tenants::DeveloperAccess::Approved,
+        time_zone: svc_core::types::TimeZone::UTC,
+        currency: svc_core::types::Currency::AUD,
+        unique_contact_email: true,
+        created_at: now,
+    }
+}
+
+#[tokio::test]
+async fn what_is_no_database_of_ours_is_refused() {
+    let scratch = Scratch::new();
+    std::fs::write(&scratch.path, vec![7; 4096]).unwrap();
+    assert!(matches!(SqliteStore::open(&scratch.path, env()), Err(StoreError::Unavailable(_))));
+    assert!(matches!(SqliteStore::open(&scratch.path.join("no/such"), env()), Err(StoreError::Unavailable(_))));
+}
+
+#[tokio::test]
+async fn a_damaged_cell_is_named_and_stops_nobody_else() {
+    let scratch = Scratch::new();
+    let store = scratch.store();
+    let tenant = new_tenant(&*store).await;
+    scratch.connection().raw().execute("UPDATE tenants SET time_zone = 'Nowhere'", []).unwrap();
+    let read = store.read("test", move |tx| Box::pin(async move { Ok(tx.tenant(tenant).await?) })).await;
+    assert!(matches!(read, Err(Error::Store(StoreError::Corrupt { table: "tenants", .. }))), "{read:?}");
+    new_tenant(&*store).await;
+}
