@@ -39,6 +39,7 @@ record! {
         pub updated_at: Timestamp,
         /// When it was deleted; present only on deleted contacts, which lists leave out unless `include_deleted=true`.
         #[serde(skip_serializing_if = "Option::is_none")]
+        #[schemars(with = "Timestamp")]
         pub deleted_at: Option<Timestamp>,
     }
 }
@@ -95,7 +96,7 @@ input! {
         /// Exactly this email address, without regard to case.
         email: Option<Email>,
         /// Also deleted contacts, with `deleted_at`.
-        include_deleted: Option<bool>,
+        include_deleted: Option<bool> = false,
     }
 }
 

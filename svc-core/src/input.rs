@@ -207,12 +207,31 @@ pub fn object_schema(description: &str, fields: impl IntoIterator<Item = FieldSc
 /// The schema of one field with its doc comment as the description.
 #[doc(hidden)]
 pub fn field_schema<T: JsonSchema>(generator: &mut SchemaGenerator, docs: &[&str]) -> Schema {
-    let mut schema = generator.subschema_for::<T>();
+    let mut schema = nullable_in_type(generator.subschema_for::<T>());
     let description = join_docs(docs);
     if !description.is_empty() {
         schema.insert("description".into(), description.into_owned().into());
     }
     schema
+}
+
+/// Writes a nullable schema as one with `null` among its types. Blank text is null there, so it has no least length.
+fn nullable_in_type(schema: Schema) -> Schema {
+    let mut value = schema.to_value();
+    if let Some([inner, null]) = value["anyOf"].as_array().map(Vec::as_slice)
+        && null["type"] == "null"
+        && let Some(kind) = inner["type"].as_str()
+    {
+        let mut flat = inner.clone();
+        flat["type"] = serde_json::json!([kind, "null"]);
+        value = flat;
+    }
+    if value["type"].is_array()
+        && let Some(object) = value.as_object_mut()
+    {
+        object.remove("minLength");
+    }
+    Schema::try_from(value).unwrap_or_default()
 }
 
 /// Joins the lines of a doc comment.
@@ -225,12 +244,13 @@ pub fn join_docs<'a>(lines: &[&'a str]) -> Cow<'a, str> {
 }
 
 /// Declares a body or a set of query parameters: `input! { pub struct ContactCreate for Contact { … } }`.
-/// `for R` names the record whose other fields are read-only; `patch` demands at least one field.
+/// `for R` names the record whose other fields are read-only; `patch` demands at least one field. `field: T = value`
+/// documents what stands for a field that is left out; it changes nothing in how the field is read.
 macro_rules! input {
     (
         $(#[doc = $doc:literal])+
         pub struct $name:ident $(for $record:ty)? $(, patch $patch:literal)? $(, derive $derive:ident)? {
-            $($(#[doc = $field_doc:literal])+ $field:ident: $type:ty,)*
+            $($(#[doc = $field_doc:literal])+ $field:ident: $type:ty $(= $default:literal)?,)*
         }
     ) => {
         $(#[doc = $doc])+
@@ -254,7 +274,11 @@ macro_rules! input {
             fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
                 let fields = vec![$((
                     stringify!($field),
-                    $crate::input::field_schema::<$type>(generator, &[$($field_doc),+]),
+                    {
+                        let schema = $crate::input::field_schema::<$type>(generator, &[$($field_doc),+]);
+                        $(let schema = $crate::input::with_default(schema, $default);)?
+                        schema
+                    },
                     <$type as $crate::input::FromJson>::absent().is_none(),
                 ),)*];
                 let schema = $crate::input::object_schema(&$crate::input::join_docs(&[$($doc),+]), fields);
@@ -263,6 +287,13 @@ macro_rules! input {
             }
         }
     };
+}
+
+/// Says what stands for a field that is left out.
+#[doc(hidden)]
+pub fn with_default(mut schema: Schema, default: impl Into<serde_json::Value>) -> Schema {
+    schema.insert("default".into(), default.into());
+    schema
 }
 
 /// Marks a PATCH body: at least one field.

@@ -37,7 +37,8 @@ record! {
         pub invoice_number: String,
         /// Who is to pay.
         pub contact_id: Option<Uuid>,
-        /// State.
+        /// State: draft, sent, viewed, partial, paid, overdue or cancelled.
+        #[schemars(with = "String")]
         pub status: InvoiceStatus,
         /// Day of issue.
         pub issue_date: Option<Date>,

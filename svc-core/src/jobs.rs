@@ -87,8 +87,8 @@ input! {
     pub struct JobCreate for Job {
         /// What is to be done.
         title: Text<255>,
-        /// State; `quoted` when left out.
-        status: Patch<JobStatus>,
+        /// State.
+        status: Patch<JobStatus> = "quoted",
         /// A live contact of the account, whose name, email and telephone number are copied.
         contact_id: Option<Uuid>,
         /// Kind of work.

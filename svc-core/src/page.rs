@@ -160,9 +160,9 @@ pub enum Order {
 /// One page of a list.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Page<R> {
-    /// The rows.
+    /// The records of this page.
     pub data: Vec<R>,
-    /// Where to go on; `None` when no further row exists.
+    /// The `cursor` of the next page; null when no further record exists.
     pub next_cursor: Option<Uuid>,
 }
 

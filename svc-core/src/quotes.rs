@@ -67,8 +67,8 @@ input! {
         contact_id: Uuid,
         /// Price, with no more decimals than the currency has.
         total: Decimal,
-        /// Active currency of ISO 4217; the account's own when left out, which is AUD unless it was set.
-        currency: Option<Currency>,
+        /// Active currency of ISO 4217. When left out it is the account's own: AUD, unless the account has set another.
+        currency: Option<Currency> = "AUD",
         /// Last day on which it holds, as a date-time (its calendar date counts as written) or a date; 30 days from today when left out.
         valid_until: Option<DateOrTime>,
         /// Accepted, checked to be objects, and not kept.

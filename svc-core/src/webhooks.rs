@@ -67,7 +67,7 @@ pub struct WithSecret {
     /// The subscription.
     #[serde(flatten)]
     pub subscription: Subscription,
-    /// `whsec_` and 32 random bytes in base64. Its bytes as text key `X-SVC-Signature`.
+    /// `whsec_` and 32 random bytes in base64, handed out only here. The whole text is the key of `X-SVC-Signature`.
     pub secret: String,
 }
 

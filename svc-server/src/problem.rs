@@ -7,7 +7,7 @@ use http::header::{ALLOW, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderName, HeaderValue, StatusCode};
 use schemars::JsonSchema;
 use serde::Serialize;
-use svc_core::error::{Error, Violation};
+use svc_core::error::{Error, FieldCode, Violation};
 use uuid::Uuid;
 
 /// How long a client should wait when the service is away.
@@ -47,22 +47,67 @@ impl<E: Into<Error>> From<E> for Problem {
     }
 }
 
-/// Every failure has this body.
+/// Every code that an answer can have, by status (decisions §2 and what listening adds).
+pub const CODES: [&str; 30] = [
+    "invalid_json",
+    "validation_failed",
+    "unknown_parameter",
+    "invalid_cursor",
+    "empty_patch",
+    "reference_not_found",
+    "idempotency_key_reused",
+    "missing_credentials",
+    "invalid_key",
+    "key_revoked",
+    "key_expired",
+    "signature_required",
+    "signature_invalid",
+    "insufficient_scope",
+    "access_not_approved",
+    "not_found",
+    "route_not_found",
+    "method_not_allowed",
+    "body_incomplete",
+    "email_taken",
+    "idempotency_in_progress",
+    "not_allowed",
+    "precondition_failed",
+    "body_too_large",
+    "uri_too_long",
+    "unsupported_media_type",
+    "rate_limited",
+    "headers_too_large",
+    "internal_error",
+    "unavailable",
+];
+
+/// Codes of failing fields beside those of [`FieldCode`], which name the failure of the whole request too.
+const MORE_FIELD_CODES: [&str; 2] = ["invalid_cursor", "reference_not_found"];
+
+fn field_codes() -> Vec<&'static str> {
+    FieldCode::ALL.iter().map(|code| code.as_str()).chain(MORE_FIELD_CODES).collect()
+}
+
+/// Every failure but 429 has this body.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Error")]
 pub struct ErrorBody<'a> {
     /// One sentence that says how to mend it.
     pub error: &'a str,
-    /// Stable code.
+    /// What failed, for programs: a stable part of the contract.
+    #[schemars(extend("enum" = CODES))]
     pub code: &'a str,
-    /// On 400: the first failing field, as a dotted path.
+    /// On 400: the first failing field as a dotted path, or the name of the parameter or header.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
     pub field: Option<&'a str>,
     /// On 400: all failing fields.
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(min = 1))]
     pub errors: Vec<FieldError<'a>>,
     /// On `email_taken`: the contact that has the email.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Uuid")]
     pub existing_id: Option<Uuid>,
 }
 
@@ -71,9 +116,10 @@ pub struct ErrorBody<'a> {
 pub struct FieldError<'a> {
     /// Dotted path of the field, or the name of the parameter or header.
     pub field: &'a str,
-    /// Stable code.
+    /// What is wrong with it, for programs: a stable part of the contract.
+    #[schemars(extend("enum" = field_codes()))]
     pub code: &'a str,
-    /// What it must be.
+    /// What it must be, with its name.
     pub message: &'a str,
 }
 
@@ -83,9 +129,10 @@ pub struct FieldError<'a> {
 pub struct RateLimitBody<'a> {
     /// One sentence that says how to mend it.
     pub error: &'a str,
-    /// `rate_limited`.
+    /// Always `rate_limited`.
+    #[schemars(extend("const" = "rate_limited"))]
     pub code: &'a str,
-    /// Milliseconds until the window ends.
+    /// Milliseconds until the next request is taken.
     pub retry_after_ms: u64,
 }
 
@@ -186,7 +233,8 @@ impl Problem {
     pub fn body(&self) -> Bytes {
         let message = self.message();
         if let Self::RateLimited { retry_after } = self {
-            let retry_after_ms = u64::try_from(retry_after.as_millis()).unwrap_or(u64::MAX);
+            // Rounded up: a wait that is cut short would meet the same limit again.
+            let retry_after_ms = u64::try_from(retry_after.as_micros().div_ceil(1000)).unwrap_or(u64::MAX);
             return json(&RateLimitBody { error: &message, code: self.code(), retry_after_ms });
         }
         let mut body =

@@ -183,7 +183,7 @@ impl Api {
         let request_id = request_id(&parts.headers, self.env(), now);
         let mut account = Account::default();
         let route = self.0.route(&parts);
-        let outside = matches!(route, Ok(Route::Health | Route::Ready));
+        let outside = matches!(parts.uri.path(), "/healthz" | "/readyz");
         let result = match route {
             Ok(route) => self.answer(route, &parts, body, peer, &mut account).await,
             Err(problem) => Err(problem),
@@ -500,8 +500,9 @@ impl Visit<'_> {
 
     fn condition(&self, body: &[u8]) -> Result<Option<Condition>, Problem> {
         let tags = tags(&self.parts.headers, IF_MATCH);
-        match (self.operation().current, tags.is_empty()) {
-            (Some(current), false) => Ok(Some(Condition { tags, current: current(&self.target(body))?.work })),
+        // A header that names no tag matches none; it does not make the change unconditional.
+        match (self.operation().current, self.parts.headers.contains_key(IF_MATCH)) {
+            (Some(current), true) => Ok(Some(Condition { tags, current: current(&self.target(body))?.work })),
             _ => Ok(None),
         }
     }

@@ -110,7 +110,9 @@ impl Drop for SqliteStore {
     fn drop(&mut self) {
         self.reads.close();
         self.writes.close();
-        for thread in self.threads.drain(..) {
+        // A job may have held the last handle: the thread that dropped it cannot wait for itself.
+        let current = std::thread::current().id();
+        for thread in self.threads.drain(..).filter(|thread| thread.thread().id() != current) {
             let _ = thread.join();
         }
     }

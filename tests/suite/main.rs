@@ -1,1 +1,22 @@
-fn main() {}
+//! The API as its clients see it, over a real database, and the server as its operators see it.
+//!
+//! Every answer that a test gets has been checked against the OpenAPI document ([`conform`]). Changed bodies
+//! are accepted with `cargo insta review`, or with `INSTA_UPDATE=always cargo test -p svc-tests`.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test may fail by a panic, in its helpers as well")]
+
+mod auth;
+mod codes;
+mod conform;
+mod faults;
+mod fixtures;
+mod harness;
+mod idempotency;
+mod isolation;
+mod limits;
+mod order;
+mod readonly;
+mod seed;
+mod signing;
+mod strict;
+mod surface;

@@ -99,7 +99,10 @@ impl JsonSchema for Email {
     fn schema_name() -> Cow<'static, str> {
         "Email".into()
     }
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        if generator.contract().is_serialize() {
+            return json_schema!({ "type": "string", "format": "email" });
+        }
         json_schema!({ "type": "string", "format": "email", "maxLength": MAX_LENGTH })
     }
 }

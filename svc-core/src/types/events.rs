@@ -94,19 +94,19 @@ impl Serialize for EventSet {
 }
 
 impl JsonSchema for EventSet {
-    fn inline_schema() -> bool {
-        true
-    }
     fn schema_name() -> Cow<'static, str> {
-        "EventSet".into()
+        "EventSelection".into()
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        let kinds: Vec<&str> = EventKind::ALL.iter().map(|kind| kind.as_str()).collect();
+        let names: Vec<&str> =
+            std::iter::once(EVERYTHING).chain(EventKind::ALL.iter().map(|kind| kind.as_str())).collect();
         json_schema!({
-            "oneOf": [
-                { "type": "array", "items": { "type": "string", "const": EVERYTHING }, "minItems": 1, "maxItems": 1 },
-                { "type": "array", "items": { "type": "string", "enum": kinds }, "minItems": 1, "maxItems": MAX_ITEMS },
-            ],
+            "description": "Kinds of events, or the single element `*` for all of them, also those that are added later.",
+            "type": "array",
+            "items": { "type": "string", "enum": names },
+            "minItems": 1,
+            "maxItems": MAX_ITEMS,
+            "anyOf": [{ "maxItems": 1 }, { "items": { "not": { "const": EVERYTHING } } }],
         })
     }
 }

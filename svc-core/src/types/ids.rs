@@ -14,6 +14,7 @@ use crate::json::Json;
 /// taken for it where a store asks whose row it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
 #[serde(transparent)]
+#[schemars(inline)]
 pub struct TenantId(pub Uuid);
 
 impl fmt::Display for TenantId {

@@ -160,8 +160,8 @@ impl JsonSchema for Decimal {
     fn schema_name() -> Cow<'static, str> {
         "Decimal".into()
     }
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        Amount::json_schema(generator)
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "number", "minimum": 0, "maximum": MAX_AMOUNT })
     }
 }
 
@@ -218,7 +218,7 @@ impl JsonSchema for Amount {
         "Amount".into()
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "number", "minimum": 0, "maximum": MAX_AMOUNT })
+        json_schema!({ "type": "number", "minimum": 0 })
     }
 }
 

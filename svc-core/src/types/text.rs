@@ -87,7 +87,7 @@ impl<const MAX: usize> FromJson for Note<MAX> {
 }
 
 macro_rules! string_impls {
-    ($name:ident) => {
+    ($name:ident, least $least:literal) => {
         impl<const MAX: usize> fmt::Debug for $name<MAX> {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 fmt::Debug::fmt(&*self.0, f)
@@ -113,15 +113,19 @@ macro_rules! string_impls {
             fn schema_name() -> Cow<'static, str> {
                 format!("{}{MAX}", stringify!($name)).into()
             }
-            fn json_schema(_: &mut SchemaGenerator) -> Schema {
-                json_schema!({ "type": "string", "maxLength": MAX })
+            /// The lengths are rules of input; answers promise none.
+            fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+                if generator.contract().is_serialize() {
+                    return json_schema!({ "type": "string" });
+                }
+                json_schema!({ "type": "string", "minLength": $least, "maxLength": MAX })
             }
         }
     };
 }
 
-string_impls!(Text);
-string_impls!(Note);
+string_impls!(Text, least 1);
+string_impls!(Note, least 0);
 
 #[cfg(test)]
 mod tests {

@@ -146,7 +146,10 @@ impl JsonSchema for WebhookUrl {
     fn schema_name() -> Cow<'static, str> {
         "WebhookUrl".into()
     }
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        if generator.contract().is_serialize() {
+            return json_schema!({ "type": "string", "format": "uri" });
+        }
         json_schema!({ "type": "string", "format": "uri", "maxLength": MAX_LENGTH })
     }
 }

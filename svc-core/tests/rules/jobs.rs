@@ -131,6 +131,17 @@ fn any_status_may_follow_any_other() {
 }
 
 #[test]
+fn a_job_is_completed_once() {
+    let house = House::new();
+    for status in ["scheduled", "completed"] {
+        let job: Job = house.create(json!({ "title": "x", "status": status })).unwrap();
+        house.new_events();
+        house.update::<Job>(job.id, json!({ "status": status, "priority": "high" })).unwrap();
+        assert_eq!(house.new_kinds(), "job.updated");
+    }
+}
+
+#[test]
 fn a_schedule_does_not_run_backwards() {
     let house = House::new();
     let (early, late) = ("2026-04-01T08:00:00Z", "2026-04-01T09:00:00Z");

@@ -140,6 +140,19 @@ fn any_status_may_follow_any_other() {
 }
 
 #[test]
+fn a_quote_is_accepted_once() {
+    let house = House::new();
+    let contact = house.contact();
+    for status in ["accepted", "declined"] {
+        let quote: Quote = house.create(json!({ "contact_id": contact, "total": 1 })).unwrap();
+        house.update::<Quote>(quote.id, json!({ "status": status })).unwrap();
+        house.new_events();
+        house.update::<Quote>(quote.id, json!({ "status": status, "total": 2 })).unwrap();
+        assert_eq!(house.new_kinds(), "quote.updated");
+    }
+}
+
+#[test]
 fn a_refused_quote_takes_no_number() {
     let house = House::new();
     let contact = house.contact();

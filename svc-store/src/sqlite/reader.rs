@@ -19,7 +19,10 @@ pub(super) fn run(mut connection: Connection, queue: &Queue, context: &Context) 
         for Waiting { name, job, answer } in group {
             // Whoever stopped waiting needs no answer.
             if !answer.is_closed() {
-                let _ = answer.send(connection.run(name, &job, context));
+                let result = connection.run(name, &job, context);
+                // Jobs hold handles of the store, which should go before those who wait go on.
+                drop(job);
+                let _ = answer.send(result);
             }
         }
         if let Err(why) = connection.batch("COMMIT") {

@@ -20,8 +20,14 @@ pub(super) fn run(mut connection: Connection, queue: &Queue, context: &Context) 
         let mut done: Vec<Done> = Vec::with_capacity(first.len());
         let mut group = first;
         while !group.is_empty() {
+            // The lock is waited for once per group: one wait after the other would add up.
+            if let Err(why) = begin(&mut connection) {
+                done.extend(group.into_iter().map(|waiting| (waiting.answer, Err(why.clone().into()))));
+                break;
+            }
             for Waiting { name, job, answer } in group {
-                let result = begin(&mut connection).and_then(|()| {
+                let result = begin(&mut connection).map_err(Error::from).and_then(|()| {
+                    connection.batch("SAVEPOINT job")?;
                     let result = connection.run(name, &job, context);
                     connection.batch(if result.is_ok() { "RELEASE job" } else { "ROLLBACK TO job; RELEASE job" })?;
                     result
@@ -48,11 +54,8 @@ pub(super) fn run(mut connection: Connection, queue: &Queue, context: &Context) 
     }
 }
 
-fn begin(connection: &mut Connection) -> Result<(), Error> {
-    if !connection.in_transaction() {
-        connection.batch("BEGIN IMMEDIATE")?;
-    }
-    Ok(connection.batch("SAVEPOINT job")?)
+fn begin(connection: &mut Connection) -> Result<(), StoreError> {
+    if connection.in_transaction() { Ok(()) } else { connection.batch("BEGIN IMMEDIATE") }
 }
 
 /// What seemed done is not, for this reason.

@@ -98,6 +98,7 @@ pub(super) async fn events_come_in_order_and_in_pieces(h: Harness) {
         let piece = read(after, 5).await;
         walked.extend(&piece);
         let Some(last) = piece.last() else { break };
+        assert!(walked.len() <= ids.len(), "a walk without end");
         after = all.iter().find(|event| event.id == *last).unwrap().created_at;
         assert!(piece.len() <= 5);
     }

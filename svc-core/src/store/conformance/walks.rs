@@ -57,6 +57,7 @@ impl<'h, R: Resource> Walk<'h, R> {
         let mut rows = self.next().await;
         while self.cursor.is_some() {
             rows.extend(self.next().await);
+            assert!(rows.len() < 1_000, "a walk without end");
         }
         rows
     }

@@ -1,0 +1,113 @@
+//! What a POST writes, without HTTP: through the store, and by bare SQL with the same durability.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rusqlite::{Connection, TransactionBehavior, params};
+use svc_core::contacts::{Contact, ContactCreate};
+use svc_core::env::Env;
+use svc_core::input::Input as _;
+use svc_core::resource;
+use svc_core::store::Store;
+use svc_core::types::TenantId;
+use svc_store::SqliteStore;
+use uuid::Uuid;
+
+use crate::options::Committer;
+use crate::requests::{Random, body};
+use crate::sample::{Sample, micros};
+use crate::{Result, child};
+
+/// Writes for some seconds and says what came of it: one line of JSON.
+pub(crate) fn run(by: Committer, file: &Path, seconds: u64, at_once: u32) -> Result<()> {
+    let length = Duration::from_secs(seconds);
+    let subscriptions = subscriptions(file)?;
+    let (before, started) = (child::cpu("self")?, Instant::now());
+    let took = match by {
+        Committer::Each => bare(file, &subscriptions, length, 1)?,
+        Committer::Groups => bare(file, &subscriptions, length, at_once)?,
+        Committer::Ours => ours(file, &subscriptions, length, at_once)?,
+    };
+    let (elapsed, cpu) = (started.elapsed(), child::cpu("self")?.saturating_sub(before));
+    child::say(&serde_json::to_string(&Sample::new(took, elapsed, cpu, child::peak_memory("self")?))?)
+}
+
+/// Every tenant and its subscription.
+fn subscriptions(file: &Path) -> Result<Arc<[(Uuid, Uuid)]>> {
+    let connection = Connection::open(file)?;
+    let mut select = connection.prepare("SELECT tenant_id, id FROM subscriptions")?;
+    let rows = select.query_map([], |row| Ok((Uuid::from_bytes(row.get(0)?), Uuid::from_bytes(row.get(1)?))))?;
+    Ok(rows.collect::<rusqlite::Result<Vec<_>>>()?.into())
+}
+
+fn ours(file: &Path, tenants: &Arc<[(Uuid, Uuid)]>, length: Duration, at_once: u32) -> Result<Vec<u32>> {
+    let store: Arc<dyn Store> = Arc::new(SqliteStore::open(file, Env::system())?);
+    child::runtime()?.block_on(async {
+        let end = Instant::now() + length;
+        let clients: Vec<_> =
+            (0..at_once).map(|_| tokio::spawn(client(Arc::clone(&store), Arc::clone(tenants), end))).collect();
+        let mut took = Vec::new();
+        for client in clients {
+            took.extend(client.await??);
+        }
+        Ok(took)
+    })
+}
+
+async fn client(store: Arc<dyn Store>, tenants: Arc<[(Uuid, Uuid)]>, end: Instant) -> Result<Vec<u32>> {
+    let (mut random, mut took) = (Random::new(), Vec::new());
+    while Instant::now() < end {
+        let tenant = TenantId(tenants[random.below(tenants.len())].0);
+        let input = ContactCreate::from_body(body(&random.digits()).as_bytes())?;
+        let started = Instant::now();
+        let write = store.write("bench.create", move |tx| {
+            let input = input.clone();
+            Box::pin(async move { resource::create::<Contact>(tx, tenant, input).await.map(drop) })
+        });
+        write.await?;
+        took.push(micros(started.elapsed()));
+    }
+    Ok(took)
+}
+
+const CONTACT: &str = "INSERT INTO contacts (tenant_id, live, id, email, first_name, last_name, phone, company_name, \
+     city, state, postcode, created_at, updated_at) VALUES (?1, 1, ?2, ?3, 'Ada', 'Lovelace', '+61 2 5550 1234', \
+     'Analytical Engines Pty Ltd', 'Sydney', 'NSW', '2000', ?4, ?4)";
+const EVENT: &str =
+    "INSERT INTO events (tenant_id, id, kind, data, created_at) VALUES (?1, ?2, 'contact.created', ?3, ?4)";
+const DELIVERY: &str = "INSERT INTO deliveries (tenant_id, id, event_id, subscription_id, state, next_attempt_at, \
+     created_at) VALUES (?1, ?2, ?3, ?4, 'pending', ?5, ?5)";
+
+/// The three rows of a request by three statements, and nothing else; `group` requests in one commit.
+fn bare(file: &Path, tenants: &[(Uuid, Uuid)], length: Duration, group: u32) -> Result<Vec<u32>> {
+    let mut connection = Connection::open(file)?;
+    connection.execute_batch("PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA cache_size = -16000;")?;
+    let (env, mut random, mut took) = (Env::system(), Random::new(), Vec::new());
+    let mut at = env.now();
+    let end = Instant::now() + length;
+    while Instant::now() < end {
+        let started = Instant::now();
+        let tx = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        for _ in 0..group {
+            at = env.now().max(at.next());
+            let (tenant, subscription) = tenants[random.below(tenants.len())];
+            let (contact, event, delivery) = (env.id(at), env.id(at), env.id(at));
+            let email = format!("{}@example.com", random.digits());
+            let data = format!(r#"{{"id":"{contact}","created_at":"{at}","updated_at":"{at}",{}"#, &body(&email)[1..]);
+            let at = at.as_micros();
+            tx.prepare_cached(CONTACT)?.execute(params![tenant.as_bytes(), contact.as_bytes(), email, at])?;
+            tx.prepare_cached(EVENT)?.execute(params![tenant.as_bytes(), event.as_bytes(), data, at])?;
+            tx.prepare_cached(DELIVERY)?.execute(params![
+                tenant.as_bytes(),
+                delivery.as_bytes(),
+                event.as_bytes(),
+                subscription.as_bytes(),
+                at
+            ])?;
+        }
+        tx.commit()?;
+        took.extend(std::iter::repeat_n(micros(started.elapsed()), group as usize));
+    }
+    Ok(took)
+}

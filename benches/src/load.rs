@@ -1,0 +1,210 @@
+//! The load generator: kept-alive connections on bare epoll, each with one request under way. It shares the
+//! machine with the server, so it does next to nothing: it copies no request, and of an answer it reads the
+//! status and the length.
+
+use std::io::{self, Read as _, Write as _};
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::time::{Duration, Instant};
+
+use mio::net::TcpStream;
+use mio::{Events, Interest, Poll, Token};
+
+use crate::Result;
+use crate::child::Child;
+use crate::requests::Requests;
+use crate::sample::{Sample, micros};
+
+/// Threads that generate load, as many as an ordinary tool takes on a small machine.
+const THREADS: usize = 2;
+/// How long a server may warm up before each round.
+const WARM_UP: Duration = Duration::from_millis(500);
+/// More than the largest answer that is asked for.
+const BUFFER: usize = 128 * 1024;
+/// How long a thread waits at most before it looks whether the round is over.
+const PATIENCE: Duration = Duration::from_millis(100);
+
+const WARMING: u8 = 0;
+const MEASURING: u8 = 1;
+const OVER: u8 = 2;
+
+/// One round against the server in `child`.
+pub(crate) fn round(
+    child: &Child,
+    address: SocketAddr,
+    connections: usize,
+    length: Duration,
+    requests: &Requests,
+) -> Result<Sample> {
+    let phase = AtomicU8::new(WARMING);
+    std::thread::scope(|scope| {
+        let share = |thread| connections / THREADS + usize::from(thread < connections % THREADS);
+        let workers: Vec<_> = (0..THREADS)
+            .map(|thread| {
+                scope.spawn({
+                    let (phase, requests) = (&phase, requests.fork());
+                    move || work(address, share(thread), requests, phase)
+                })
+            })
+            .collect();
+        std::thread::sleep(WARM_UP);
+        let (before, started) = (child.cpu()?, Instant::now());
+        phase.store(MEASURING, Ordering::Relaxed);
+        std::thread::sleep(length);
+        phase.store(OVER, Ordering::Relaxed);
+        let (cpu, elapsed) = (child.cpu()?.saturating_sub(before), started.elapsed());
+        let mut took = Vec::new();
+        for worker in workers {
+            took.extend(worker.join().map_err(|_| "a thread of the load generator panicked")??);
+        }
+        Ok(Sample::new(took, elapsed, cpu, child.peak_memory()?))
+    })
+}
+
+/// Sends one request on a connection of its own and returns the whole answer.
+pub(crate) fn once(address: SocketAddr, requests: &mut Requests) -> Result<Vec<u8>> {
+    let mut stream = std::net::TcpStream::connect(address)?;
+    stream.write_all(requests.next())?;
+    let (mut answer, mut filled) = (vec![0; BUFFER], 0);
+    loop {
+        let read = stream.read(&mut answer[filled..])?;
+        if read == 0 {
+            return Err("the server hung up".into());
+        }
+        filled += read;
+        if let Some(head) = Head::parse(&answer[..filled])?
+            && filled >= head.total
+        {
+            answer.truncate(filled);
+            head.expect(requests.status, &answer)?;
+            return Ok(answer);
+        }
+    }
+}
+
+/// What an answer begins with.
+struct Head {
+    status: [u8; 3],
+    /// Bytes of head and body.
+    total: usize,
+}
+
+impl Head {
+    /// `None` when it has not arrived whole.
+    fn parse(bytes: &[u8]) -> Result<Option<Self>> {
+        let Some(end) = bytes.windows(4).position(|four| four == b"\r\n\r\n") else { return Ok(None) };
+        let status = bytes.get(9..12).and_then(|status| status.try_into().ok()).ok_or("an answer without a status")?;
+        let length =
+            bytes[..end].split(|byte| *byte == b'\n').find_map(content_length).ok_or("an answer of no length")?;
+        Ok(Some(Self { status, total: end + 4 + length }))
+    }
+
+    fn expect(&self, status: [u8; 3], answer: &[u8]) -> Result<()> {
+        if self.status == status {
+            return Ok(());
+        }
+        Err(format!("an unexpected answer: {}", String::from_utf8_lossy(answer)).into())
+    }
+}
+
+fn content_length(line: &[u8]) -> Option<usize> {
+    let name = b"content-length:";
+    if line.len() < name.len() || !line[..name.len()].eq_ignore_ascii_case(name) {
+        return None;
+    }
+    std::str::from_utf8(&line[name.len()..]).ok()?.trim().parse().ok()
+}
+
+struct Connection {
+    stream: TcpStream,
+    answer: Vec<u8>,
+    filled: usize,
+    head: Option<Head>,
+    sent_at: Instant,
+}
+
+fn work(address: SocketAddr, connections: usize, mut requests: Requests, phase: &AtomicU8) -> Result<Vec<u32>> {
+    let mut poll = Poll::new()?;
+    let mut events = Events::with_capacity(connections.max(1));
+    let mut open = Vec::with_capacity(connections);
+    for number in 0..connections {
+        let stream = std::net::TcpStream::connect(address)?;
+        stream.set_nodelay(true)?;
+        stream.set_nonblocking(true)?;
+        let mut stream = TcpStream::from_std(stream);
+        poll.registry().register(&mut stream, Token(number), Interest::READABLE)?;
+        let mut connection =
+            Connection { stream, answer: vec![0; BUFFER], filled: 0, head: None, sent_at: Instant::now() };
+        connection.send(requests.next())?;
+        open.push(connection);
+    }
+    let mut took = Vec::new();
+    loop {
+        match poll.poll(&mut events, Some(PATIENCE)) {
+            Err(why) if why.kind() == io::ErrorKind::Interrupted => continue,
+            other => other?,
+        }
+        let now = phase.load(Ordering::Relaxed);
+        if now == OVER {
+            return Ok(took);
+        }
+        for event in &events {
+            let connection = &mut open[event.token().0];
+            if connection.receive(requests.status)? {
+                if now == MEASURING {
+                    took.push(micros(connection.sent_at.elapsed()));
+                }
+                connection.send(requests.next())?;
+            }
+        }
+    }
+}
+
+impl Connection {
+    /// Nothing else is under way, so the socket takes a whole request.
+    fn send(&mut self, request: &[u8]) -> Result<()> {
+        (self.filled, self.head, self.sent_at) = (0, None, Instant::now());
+        let written = self.stream.write(request)?;
+        if written == request.len() { Ok(()) } else { Err("a request was not taken whole".into()) }
+    }
+
+    /// Reads what is there; true when the answer is whole. A read that fills less than was offered has emptied
+    /// the socket, and epoll will tell of more.
+    fn receive(&mut self, status: [u8; 3]) -> Result<bool> {
+        loop {
+            let room = self.answer.len() - self.filled;
+            let read = match self.stream.read(&mut self.answer[self.filled..]) {
+                Err(why) if why.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+                other => other?,
+            };
+            if read == 0 {
+                return Err("the server hung up, or its answer is too large".into());
+            }
+            self.filled += read;
+            if self.head.is_none() {
+                self.head = Head::parse(&self.answer[..self.filled])?;
+            }
+            if let Some(head) = self.head.as_ref().filter(|head| self.filled >= head.total) {
+                head.expect(status, &self.answer[..self.filled])?;
+                return Ok(true);
+            }
+            if read < room {
+                return Ok(false);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn heads() {
+        let head = Head::parse(b"HTTP/1.1 201 Created\r\nContent-Length: 5\r\nx: y\r\n\r\nhel").unwrap().unwrap();
+        assert_eq!((&head.status, head.total), (b"201", 52));
+        assert!(head.expect(*b"200", b"").is_err());
+        assert!(Head::parse(b"HTTP/1.1 200 OK\r\ncontent-le").unwrap().is_none());
+        assert!(Head::parse(b"HTTP/1.1 200 OK\r\n\r\n").is_err());
+    }
+}

@@ -1,0 +1,40 @@
+//! How fast svc is: its server against a bare hyper server that returns the same bytes, and its store against
+//! bare SQL that commits the same rows, in one run. Prints one table; `README.md` says how to read it.
+
+mod bare;
+mod child;
+mod commits;
+mod load;
+mod options;
+mod ours;
+mod requests;
+mod run;
+mod sample;
+mod seed;
+mod table;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+use self::options::{Cli, Role};
+
+/// Whatever goes wrong ends the run.
+type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
+
+fn main() -> ExitCode {
+    let Cli { options, role } = Cli::parse();
+    let done = match role {
+        None => run::run(&options),
+        Some(Role::ServeOurs { file }) => ours::serve(&file),
+        Some(Role::ServeBare) => bare::serve(),
+        Some(Role::Commit { by, file, seconds, at_once }) => commits::run(by, &file, seconds, at_once),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            table::complain(&*why);
+            ExitCode::FAILURE
+        }
+    }
+}

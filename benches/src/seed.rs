@@ -1,0 +1,152 @@
+//! The database that everything is measured on: contacts of several tenants that were created in turns, one
+//! key and one webhook subscription for each tenant.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rusqlite::{Connection, params};
+use svc_core::env::Env;
+use svc_core::error::Error;
+use svc_core::keys::{self, KeyCreate};
+use svc_core::resource;
+use svc_core::store::Store;
+use svc_core::tenants::{self, TenantCreate};
+use svc_core::types::{EventSet, Timestamp, WebhookUrl};
+use svc_core::webhooks::{Subscription, WebhookCreate};
+use svc_store::SqliteStore;
+use uuid::Uuid;
+
+use crate::Result;
+use crate::requests::Random;
+
+/// A tenant as the load generator knows it.
+pub(crate) struct Tenant {
+    /// The text of its key.
+    pub(crate) key: String,
+    /// The ids of its contacts.
+    pub(crate) contacts: Vec<Uuid>,
+}
+
+/// Rows of one transaction.
+const BATCH: usize = 200_000;
+/// Between two contacts.
+const STEP: Duration = Duration::from_secs(7);
+
+const CONTACT: &str = "INSERT INTO contacts (tenant_id, live, id, email, first_name, last_name, phone, company_name, \
+     city, state, postcode, created_at, updated_at) VALUES (?1, 1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?11)";
+
+/// Makes the database, unless the file is there already.
+pub(crate) fn seed(file: &Path, tenants: u32, contacts: u32) -> Result<()> {
+    if file.exists() {
+        let (has_tenants, has_contacts) = count(file)?;
+        if (has_tenants, has_contacts) == (tenants, contacts) {
+            return Ok(());
+        }
+        return Err(format!("{} holds {has_contacts} contacts of {has_tenants} tenants", file.display()).into());
+    }
+    let now = Env::system().now();
+    let ids = {
+        let store: Arc<dyn Store> = Arc::new(SqliteStore::open(file, Env::system())?);
+        crate::child::runtime()?.block_on(async {
+            let mut ids = Vec::new();
+            for number in 1..=tenants {
+                ids.push(tenant(&*store, number).await?);
+            }
+            Ok::<_, Error>(ids)
+        })?
+    };
+    fill(file, &ids, contacts, now)
+}
+
+fn count(file: &Path) -> Result<(u32, u32)> {
+    let connection = Connection::open(file)?;
+    let sql = "SELECT (SELECT count(*) FROM tenants), (SELECT count(*) FROM contacts)";
+    Ok(connection.query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?)))?)
+}
+
+async fn tenant(store: &dyn Store, number: u32) -> std::result::Result<Uuid, Error> {
+    store
+        .write("bench.tenant", move |tx| {
+            Box::pin(async move {
+                let tenant = tenants::create(tx, TenantCreate::named(&format!("Tenant {number}"))).await?.id;
+                let url = WebhookUrl::parse("https://hooks.example.com/svc").map_err(|issue| issue.on("url"))?;
+                let input = WebhookCreate { url, events: EventSet::All, description: None };
+                resource::create::<Subscription>(tx, tenant, input).await?;
+                Ok(tenant.0)
+            })
+        })
+        .await
+}
+
+fn fill(file: &Path, tenants: &[Uuid], contacts: u32, now: Timestamp) -> Result<()> {
+    let mut connection = Connection::open(file)?;
+    // A file that a crash leaves half done is made again.
+    connection.execute_batch("PRAGMA synchronous = OFF; PRAGMA cache_size = -2000000;")?;
+    let (env, mut random) = (Env::system(), Random::new());
+    let mut at = now.minus(STEP.saturating_mul(contacts.saturating_add(1)));
+    let numbers: Vec<u32> = (0..contacts).collect();
+    for batch in numbers.chunks(BATCH) {
+        let tx = connection.transaction()?;
+        let mut insert = tx.prepare_cached(CONTACT)?;
+        for number in batch {
+            at = at.checked_add(STEP).unwrap_or(at);
+            let tenant = tenants[*number as usize % tenants.len()];
+            insert.execute(params![
+                tenant.as_bytes(),
+                env.id(at).as_bytes(),
+                format!("{}@example.com", random.digits()),
+                FIRST[random.below(FIRST.len())],
+                LAST[random.below(LAST.len())],
+                format!("+61 2 5550 {:04}", random.below(10_000)),
+                (random.below(2) == 0).then_some("Analytical Engines Pty Ltd"),
+                CITIES[random.below(CITIES.len())],
+                "NSW",
+                format!("2{:03}", random.below(1000)),
+                at.as_micros(),
+            ])?;
+        }
+        drop(insert);
+        tx.commit()?;
+    }
+    connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
+    drop(connection);
+    Ok(std::fs::File::open(file)?.sync_all()?)
+}
+
+const FIRST: [&str; 8] = ["Ada", "Grace", "Edsger", "Barbara", "Donald", "Frances", "Alan", "Margaret"];
+const LAST: [&str; 8] = ["Lovelace", "Hopper", "Dijkstra", "Liskov", "Knuth", "Allen", "Turing", "Hamilton"];
+const CITIES: [&str; 6] = ["Sydney", "Newcastle", "Wollongong", "Wagga Wagga", "Dubbo", "Orange"];
+
+/// What the load generator has to know, with a new key for each tenant.
+pub(crate) fn tenants(file: &Path) -> Result<Arc<[Tenant]>> {
+    let mut tenants = Vec::new();
+    let store: Arc<dyn Store> = Arc::new(SqliteStore::open(file, Env::system())?);
+    let keys = crate::child::runtime()?.block_on(store.write("bench.keys", |tx| {
+        Box::pin(async move {
+            let mut made = Vec::new();
+            for tenant in tx.tenants().await? {
+                let input = KeyCreate { name: None, write: true, expires_in: None, signed: false };
+                let key = keys::create(tx, tenant.id, input).await?;
+                made.push((tenant.id.0, key.text.reveal().to_owned()));
+            }
+            Ok(made)
+        })
+    }))?;
+    drop(store);
+    let connection = Connection::open(file)?;
+    let mut ids = connection.prepare("SELECT id FROM contacts WHERE tenant_id = ?1")?;
+    for (id, key) in keys {
+        let contacts = ids.query_map([id.as_bytes()], |row| row.get(0).map(Uuid::from_bytes))?;
+        tenants.push(Tenant { key, contacts: contacts.collect::<rusqlite::Result<_>>()? });
+    }
+    Ok(tenants.into())
+}
+
+/// How many contacts, events and deliveries there are.
+pub(crate) fn written(file: &Path) -> Result<[u32; 3]> {
+    let connection = Connection::open(file)?;
+    let sql =
+        "SELECT (SELECT count(*) FROM contacts), (SELECT count(*) FROM events), (SELECT count(*) FROM deliveries)";
+    Ok(connection.query_row(sql, [], |row| Ok([row.get(0)?, row.get(1)?, row.get(2)?]))?)
+}

@@ -1,0 +1,60 @@
+//! The table, and everything else that is printed.
+
+use std::fmt::Display;
+use std::io::{self, Write as _};
+use std::time::Duration;
+
+use crate::Result;
+use crate::options::Options;
+use crate::sample::{Sample, median};
+
+/// A contender.
+pub(crate) struct Row<'a> {
+    pub(crate) subject: &'a str,
+    pub(crate) contender: &'a str,
+    pub(crate) rounds: &'a [Sample],
+    /// The contender that it is measured against, round by round.
+    pub(crate) against: Option<&'a [Sample]>,
+}
+
+/// Says what is measured, and names the columns.
+pub(crate) fn begin(options: &Options, prepared: Duration) -> Result<()> {
+    let Options { contacts, tenants, connections, seconds, rounds, .. } = options;
+    let cores = std::thread::available_parallelism().map_or(0, usize::from);
+    let mut out = io::stdout().lock();
+    writeln!(out, "{contacts} contacts of {tenants} tenants (ready in {:.0} s), ", prepared.as_secs_f64())?;
+    writeln!(out, "{connections} connections, medians of {rounds} rounds of {seconds} s, {cores} cores\n")?;
+    writeln!(
+        out,
+        "{:<15} {:<16} {:>9} {:>6} {:>8} {:>8} {:>7} {:>5}",
+        "", "", "per s", "ratio", "p50 µs", "p99 µs", "CPU µs", "MB"
+    )?;
+    Ok(out.flush()?)
+}
+
+/// Prints the medians of each contender.
+pub(crate) fn print(rows: &[Row<'_>]) -> Result<()> {
+    let mut out = io::stdout().lock();
+    for Row { subject, contender, rounds, against } in rows {
+        let middle = |of: fn(&Sample) -> f64| median(rounds.iter().map(of));
+        let ratio = against.map_or("1".to_owned(), |against| {
+            let each = rounds.iter().zip(against).map(|(round, against)| round.rate() / against.rate());
+            format!("{:.3}", median(each))
+        });
+        let cpu = middle(Sample::cpu_each);
+        writeln!(
+            out,
+            "{subject:<15} {contender:<16} {:>9.0} {ratio:>6} {:>8.0} {:>8.0} {cpu:>7.1} {:>5.0}",
+            middle(Sample::rate),
+            middle(|sample| f64::from(sample.p50)),
+            middle(|sample| f64::from(sample.p99)),
+            middle(|sample| sample.memory as f64 / 1e6),
+        )?;
+    }
+    Ok(out.flush()?)
+}
+
+/// Says why there is no table.
+pub(crate) fn complain(why: &dyn Display) {
+    let _ = writeln!(io::stderr(), "svc-benches: {why}");
+}

@@ -1,0 +1,221 @@
+//! What holds for every answer: the OpenAPI document, and the rules that apply to all (decisions §1 and §2).
+
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock};
+
+use http::Method;
+use jsonschema::Validator;
+use serde_json::{Value, json};
+use svc_server::openapi;
+
+use crate::harness::{Reply, operations};
+
+/// The document as the service makes it.
+pub(crate) static DOCUMENT: LazyLock<Value> = LazyLock::new(|| openapi::document(&operations(), "", "/api/v1"));
+
+static CONTRACT: LazyLock<HashMap<String, Declared>> = LazyLock::new(compile);
+
+/// The codes of decisions §2, and those of failures that it gives a status but no code.
+pub(crate) const CODES: [&str; 26] = [
+    "invalid_json",
+    "validation_failed",
+    "unknown_parameter",
+    "invalid_cursor",
+    "empty_patch",
+    "reference_not_found",
+    "idempotency_key_reused",
+    "missing_credentials",
+    "invalid_key",
+    "key_revoked",
+    "key_expired",
+    "signature_required",
+    "signature_invalid",
+    "insufficient_scope",
+    "access_not_approved",
+    "not_found",
+    "route_not_found",
+    "method_not_allowed",
+    "email_taken",
+    "idempotency_in_progress",
+    "precondition_failed",
+    "body_too_large",
+    "unsupported_media_type",
+    "rate_limited",
+    "internal_error",
+    "unavailable",
+];
+pub(crate) const MORE_CODES: [&str; 3] = ["uri_too_long", "headers_too_large", "body_incomplete"];
+const FIELD_CODES: [&str; 11] = [
+    "required",
+    "invalid_type",
+    "invalid_format",
+    "invalid_enum",
+    "too_long",
+    "too_short",
+    "out_of_range",
+    "not_nullable",
+    "unknown_field",
+    "read_only_field",
+    "duplicate_key",
+];
+
+/// What the document says of an operation.
+struct Declared {
+    request: Option<Arc<Validator>>,
+    answers: HashMap<u16, Answer>,
+}
+
+struct Answer {
+    headers: Vec<(String, Arc<Validator>)>,
+    body: Option<Arc<Validator>>,
+}
+
+fn compile() -> HashMap<String, Declared> {
+    let mut known: HashMap<String, Arc<Validator>> = HashMap::new();
+    let mut validator = |schema: &Value| {
+        let make = || Arc::new(validator(schema));
+        Arc::clone(known.entry(schema.to_string()).or_insert_with(make))
+    };
+    let mut all = HashMap::new();
+    for item in DOCUMENT["paths"].as_object().unwrap().values() {
+        for operation in item.as_object().unwrap().values() {
+            let mut answers = HashMap::new();
+            for (status, answer) in operation["responses"].as_object().unwrap() {
+                let answer = resolve(answer);
+                let headers = answer["headers"].as_object().into_iter().flatten();
+                let headers = headers.map(|(name, header)| (name.clone(), validator(&resolve(header)["schema"])));
+                let headers = headers.collect();
+                let body = answer.get("content").map(|content| validator(&content["application/json"]["schema"]));
+                answers.insert(status.parse().unwrap(), Answer { headers, body });
+            }
+            let request = operation.get("requestBody");
+            let request = request.map(|body| validator(&body["content"]["application/json"]["schema"]));
+            let id = operation["operationId"].as_str().unwrap();
+            assert!(all.insert(id.to_owned(), Declared { request, answers }).is_none(), "{id} is there twice");
+        }
+    }
+    all
+}
+
+/// A schema of the document, with formats checked.
+pub(crate) fn validator(schema: &Value) -> Validator {
+    let mut root = schema.clone();
+    root["components"] = json!({ "schemas": DOCUMENT["components"]["schemas"] });
+    jsonschema::draft202012::options().should_validate_formats(true).build(&root).unwrap()
+}
+
+fn resolve(item: &'static Value) -> &'static Value {
+    match item["$ref"].as_str() {
+        Some(path) => DOCUMENT.pointer(path.trim_start_matches('#')).unwrap(),
+        None => item,
+    }
+}
+
+/// The operation that a path and method lead to.
+pub(crate) fn operation_of(method: &Method, target: &str) -> Option<String> {
+    let path = target.split('?').next().unwrap_or_default();
+    let rest = path.strip_prefix("/api/v1").or_else(|| path.strip_prefix("/api/v2"))?;
+    let method = if method == Method::HEAD { &Method::GET } else { method };
+    let fits = |template: &str| match template.strip_suffix("{id}") {
+        Some(start) => rest.strip_prefix(start).is_some_and(|id| !id.is_empty() && !id.contains('/')),
+        None => template == rest,
+    };
+    operations()
+        .into_iter()
+        .find(|operation| operation.method == *method && fits(&operation.path))
+        .map(|operation| operation.id.to_owned())
+}
+
+/// What the schema of an operation's body says of a body.
+pub(crate) fn accepts_body(operation: &str, body: &Value) -> bool {
+    CONTRACT[operation].request.as_ref().is_none_or(|schema| schema.is_valid(body))
+}
+
+/// Checks one answer.
+pub(crate) fn check(method: &Method, target: &str, reply: &Reply) {
+    let shown = || format!("{method} {target} → {} {}", reply.status, String::from_utf8_lossy(&reply.body));
+    let path = target.split('?').next().unwrap_or_default();
+    let outside = matches!(path, "/healthz" | "/readyz");
+    check_headers(reply, outside, method, &shown);
+    if reply.status >= 400 && *method != Method::HEAD {
+        check_error(reply, &shown);
+    }
+    let Some(id) = operation_of(method, target) else { return };
+    // Failures of the connection rather than of the operation.
+    if reply.status == 400 && reply.body.starts_with(b"{\"error\":\"Send exactly one Host") {
+        return;
+    }
+    let answers = &CONTRACT[&id].answers;
+    let answer = answers.get(&reply.status).unwrap_or_else(|| panic!("{id} does not declare this: {}", shown()));
+    for (name, schema) in &answer.headers {
+        match reply.header(name) {
+            Some(text) => {
+                let value = text.parse::<i64>().map_or_else(|_| json!(text), |number| json!(number));
+                assert!(schema.is_valid(&value) || schema.is_valid(&json!(text)), "{name}: {text}: {}", shown());
+            }
+            None => assert_eq!(name, "Idempotent-Replayed", "missing: {}", shown()),
+        }
+    }
+    let common = ["content-type", "content-length", "date", "vary", "connection"];
+    for name in reply.headers.keys() {
+        let declared = answer.headers.iter().any(|(declared, _)| declared.eq_ignore_ascii_case(name.as_str()));
+        let cors = name.as_str().starts_with("access-control-");
+        assert!(declared || cors || common.contains(&name.as_str()), "{name} is not declared: {}", shown());
+    }
+    if *method == Method::HEAD {
+        return;
+    }
+    match &answer.body {
+        None => assert!(reply.body.is_empty(), "a body: {}", shown()),
+        Some(schema) => {
+            let json = reply.json();
+            let failures: Vec<String> = schema
+                .iter_errors(&json)
+                .map(|failure| format!("{}: {failure}", failure.instance_path()))
+                .collect();
+            assert!(failures.is_empty(), "{}\n{}", shown(), failures.join("\n"));
+        }
+    }
+}
+
+fn check_headers(reply: &Reply, outside: bool, method: &Method, shown: &dyn Fn() -> String) {
+    let id = reply.header("x-request-id").unwrap_or_else(|| panic!("no X-Request-Id: {}", shown()));
+    assert!((1..=128).contains(&id.len()), "{}", shown());
+    let limits =
+        ["x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset", "ratelimit", "ratelimit-policy"];
+    for name in limits {
+        assert_eq!(reply.header(name).is_some(), !outside, "{name}: {}", shown());
+    }
+    let length = reply.header("content-length").map(|text| text.parse::<usize>().unwrap());
+    if reply.body.is_empty() {
+        assert!(*method == Method::HEAD || length.is_none_or(|length| length == 0), "{}", shown());
+    } else {
+        assert_eq!(length, Some(reply.body.len()), "{}", shown());
+        assert_eq!(reply.header("content-type"), Some("application/json"), "{}", shown());
+        reply.json();
+    }
+    let present = |name: &str| reply.headers.contains_key(name);
+    assert_eq!(present("allow"), reply.status == 405, "Allow: {}", shown());
+    assert_eq!(present("www-authenticate"), reply.status == 401, "WWW-Authenticate: {}", shown());
+    assert_eq!(present("retry-after"), matches!(reply.status, 429 | 503), "Retry-After: {}", shown());
+}
+
+fn check_error(reply: &Reply, shown: &dyn Fn() -> String) {
+    let json = reply.json();
+    let code = json["code"].as_str().unwrap_or_default();
+    assert!(CODES.contains(&code) || MORE_CODES.contains(&code), "unknown code: {}", shown());
+    let sentence = json["error"].as_str().unwrap_or_default();
+    assert!(sentence.ends_with(['.', '…']) && !sentence.contains('\n'), "no sentence: {}", shown());
+    let errors = json["errors"].as_array().map(Vec::as_slice).unwrap_or_default();
+    assert_eq!(json.get("field"), errors.first().map(|first| &first["field"]), "{}", shown());
+    if reply.status != 400 {
+        assert!(errors.is_empty(), "fields outside 400: {}", shown());
+    }
+    if code == "validation_failed" {
+        assert!(!errors.is_empty(), "no field: {}", shown());
+        for error in errors {
+            assert!(FIELD_CODES.contains(&error["code"].as_str().unwrap()), "{}", shown());
+        }
+    }
+    assert_eq!(json.get("existing_id").is_some(), code == "email_taken", "{}", shown());
+}

@@ -1,0 +1,90 @@
+//! Mass assignment: no field that the service sets can be set by a body.
+
+use http::Method;
+use serde_json::{Value, json};
+use svc_core::bookings::Booking;
+use svc_core::contacts::Contact;
+use svc_core::input::FieldNames;
+use svc_core::jobs::Job;
+use svc_core::quotes::Quote;
+use svc_core::webhooks::Subscription;
+
+use crate::conform::DOCUMENT;
+use crate::harness::{Call, World, change, id_name, sample};
+
+/// Collection, the fields of its record, the schemas of its bodies.
+const RECORDS: [(&str, &[&str], &str, &str); 5] = [
+    ("contacts", Contact::FIELD_NAMES, "ContactCreate", "ContactUpdate"),
+    ("bookings", Booking::FIELD_NAMES, "BookingCreate", "BookingUpdate"),
+    ("quotes", Quote::FIELD_NAMES, "QuoteCreate", "QuoteUpdate"),
+    ("jobs", Job::FIELD_NAMES, "JobCreate", "JobUpdate"),
+    ("webhooks", Subscription::FIELD_NAMES, "WebhookCreate", "WebhookUpdate"),
+];
+
+/// Names that belong to the database or to other records.
+const FOREIGN: [&str; 7] = ["tenant_id", "tenant", "live", "_id", "ID", "__proto__", "is_admin"];
+
+fn settable(schema: &str) -> &'static serde_json::Map<String, Value> {
+    DOCUMENT["components"]["schemas"][schema]["properties"].as_object().unwrap()
+}
+
+#[tokio::test]
+async fn what_the_service_sets_cannot_be_set() {
+    let world = World::new();
+    let mut count = 0;
+    for (collection, fields, create, update) in RECORDS {
+        let one = format!("/{collection}/{}", world.id(&id_name(collection)));
+        let before = world.expect(200, Call::get(&one)).await.data();
+        for (schema, method, path, body) in [
+            (create, Method::POST, format!("/{collection}"), sample(&world, collection, 1)),
+            (update, Method::PATCH, one.clone(), change(collection)),
+        ] {
+            for name in fields.iter().filter(|name| !settable(schema).contains_key(**name)) {
+                // Also the value that it has already, and null.
+                for value in [before.get(*name).cloned().unwrap_or(json!("x")), json!(1), Value::Null] {
+                    let mut body = body.clone();
+                    body[*name] = value;
+                    let reply = world.expect(400, Call::new(method.clone(), &path).json(&body)).await;
+                    let error = &reply.json()["errors"][0];
+                    assert_eq!((&error["field"], &error["code"]), (&json!(name), &json!("read_only_field")));
+                    count += 1;
+                }
+            }
+            for name in FOREIGN {
+                let mut body = body.clone();
+                body[name] = json!("x");
+                let reply = world.expect(400, Call::new(method.clone(), &path).json(&body)).await;
+                assert_eq!(reply.json()["errors"][0]["code"], "unknown_field", "{name}");
+            }
+        }
+        assert_eq!(world.expect(200, Call::get(&one)).await.data(), before);
+    }
+    assert!(count > 150, "{count}");
+    assert_eq!(world.new_events().await, [""; 0]);
+}
+
+/// The contract's own lists of what can be set.
+#[test]
+fn what_can_be_set_is_what_the_contract_lists() {
+    let text = "email first_name last_name phone company_name city state postcode";
+    let job = "title status contact_id job_type priority site_address site_suburb site_state site_postcode \
+               scheduled_start scheduled_end estimated_total";
+    for (schema, fields) in [
+        ("ContactCreate", text),
+        ("ContactUpdate", text),
+        ("BookingCreate", "contact_id service_name start_time end_time notes"),
+        ("BookingUpdate", "status notes start_time end_time"),
+        ("QuoteCreate", "contact_id total currency valid_until line_items"),
+        ("QuoteUpdate", "status total valid_until"),
+        ("JobCreate", job),
+        (
+            "JobUpdate",
+            "title status job_type priority scheduled_start scheduled_end estimated_total actual_total",
+        ),
+        ("WebhookCreate", "url events description"),
+        ("WebhookUpdate", "url events enabled description"),
+    ] {
+        let names: Vec<&str> = settable(schema).keys().map(String::as_str).collect();
+        assert_eq!(names, fields.split_whitespace().collect::<Vec<_>>(), "{schema}");
+    }
+}

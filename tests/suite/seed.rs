@@ -1,0 +1,155 @@
+//! The database that every test begins with: made once, then copied.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, LazyLock};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use svc_core::bookings::Booking;
+use svc_core::contacts::Contact;
+use svc_core::env::{Env, ManualClock, SeededEntropy};
+use svc_core::error::Error;
+use svc_core::input::Input;
+use svc_core::invoices;
+use svc_core::jobs::Job;
+use svc_core::keys::{self, KeyCreate};
+use svc_core::quotes::Quote;
+use svc_core::resource;
+use svc_core::store::{Store, Tx};
+use svc_core::tenants::{self, DeveloperAccess, TenantCreate};
+use svc_core::types::{TenantId, Timestamp};
+use svc_core::webhooks::Subscription;
+use svc_store::SqliteStore;
+use uuid::Uuid;
+
+/// Where the clock stands unless a test moves it.
+pub(crate) const START: &str = "2026-03-14T15:09:26.535897Z";
+
+/// What is in the database.
+#[derive(Clone)]
+pub(crate) struct Seed {
+    pub(crate) tenant: TenantId,
+    pub(crate) other_tenant: TenantId,
+    /// By role: `write`, `read`, `signed`, `revoked`, `expired`, `other`, `pending`, `suspended`.
+    pub(crate) keys: HashMap<&'static str, Key>,
+    /// By the name of the placeholder, such as `contact_id`.
+    pub(crate) ids: HashMap<&'static str, Uuid>,
+    /// The same for the other tenant.
+    pub(crate) other_ids: HashMap<&'static str, Uuid>,
+}
+
+/// A key and what its bearer knows.
+#[derive(Clone)]
+pub(crate) struct Key {
+    pub(crate) id: Uuid,
+    pub(crate) text: String,
+    pub(crate) secret: Option<svc_core::types::Secret>,
+}
+
+struct Template {
+    path: PathBuf,
+    seed: Seed,
+    _folder: tempfile::TempDir,
+}
+
+/// The one template of this process.
+static TEMPLATE: LazyLock<Template> = LazyLock::new(|| {
+    // A thread of its own, as tests are inside a runtime already.
+    std::thread::spawn(make).join().unwrap()
+});
+
+/// Puts a fresh database at `path`.
+pub(crate) fn copy_to(path: &Path) -> Seed {
+    std::fs::copy(&TEMPLATE.path, path).unwrap();
+    TEMPLATE.seed.clone()
+}
+
+pub(crate) fn start() -> Timestamp {
+    Timestamp::parse(START).unwrap()
+}
+
+fn make() -> Template {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("template.db");
+    let clock = ManualClock::at(start().minus(Duration::from_secs(24 * 60 * 60)));
+    let store = SqliteStore::open(&path, Env::new(clock.clone(), SeededEntropy::new(1))).unwrap();
+    let store: Arc<dyn Store> = Arc::new(store);
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let seed = runtime.block_on(async {
+        let people = store.write("people", |tx| Box::pin(people(tx))).await.unwrap();
+        clock.set(start());
+        store.write("records", move |tx| Box::pin(records(tx, people.clone()))).await.unwrap()
+    });
+    drop(store);
+    assert!(!path.with_extension("db-wal").exists(), "the log is folded into the file when the store is dropped");
+    Template { path, seed, _folder: folder }
+}
+
+async fn key(tx: &mut dyn Tx, tenant: TenantId, write: bool, signed: bool, hours: Option<u64>) -> Result<Key, Error> {
+    let expires_in = hours.map(|hours| Duration::from_secs(hours * 60 * 60));
+    let made = keys::create(tx, tenant, KeyCreate { name: None, write, expires_in, signed }).await?;
+    Ok(Key { id: made.key.id, text: made.text.reveal().to_owned(), secret: made.key.signing_secret })
+}
+
+/// Tenants and keys, a day before the tests begin.
+async fn people(tx: &mut dyn Tx) -> Result<Seed, Error> {
+    let named = |name: &str, developer_access| TenantCreate { developer_access, ..TenantCreate::named(name) };
+    let tenant = tenants::create(tx, named("Harbour Plumbing", DeveloperAccess::Approved)).await?.id;
+    let other = tenants::create(tx, named("Hill Electric", DeveloperAccess::Approved)).await?.id;
+    let pending = tenants::create(tx, named("Not Yet", DeveloperAccess::Pending)).await?.id;
+    let suspended = tenants::create(tx, named("Not Any More", DeveloperAccess::Suspended)).await?.id;
+    let mut keys = HashMap::new();
+    keys.insert("write", key(tx, tenant, true, false, None).await?);
+    keys.insert("read", key(tx, tenant, false, false, None).await?);
+    keys.insert("signed", key(tx, tenant, true, true, None).await?);
+    keys.insert("expired", key(tx, tenant, true, false, Some(1)).await?);
+    keys.insert("revoked", key(tx, tenant, true, false, None).await?);
+    keys.insert("other", key(tx, other, true, false, None).await?);
+    keys.insert("pending", key(tx, pending, true, false, None).await?);
+    keys.insert("suspended", key(tx, suspended, true, false, None).await?);
+    svc_core::keys::revoke(tx, keys["revoked"].id).await?;
+    Ok(Seed { tenant, other_tenant: other, keys, ids: HashMap::new(), other_ids: HashMap::new() })
+}
+
+async fn records(tx: &mut dyn Tx, mut seed: Seed) -> Result<Seed, Error> {
+    seed.other_ids = one_of_each(tx, seed.other_tenant).await?;
+    seed.ids = one_of_each(tx, seed.tenant).await?;
+    let gone: Contact = resource::create(tx, seed.tenant, body(json!({ "email": "gone@example.com" }))?).await?;
+    resource::delete::<Contact>(tx, seed.tenant, gone.id).await?;
+    seed.ids.insert("deleted_contact_id", gone.id);
+    seed.ids.insert("other_tenant_contact_id", seed.other_ids["contact_id"]);
+    seed.ids.insert("unknown_id", Uuid::from_u128(0x0195_7f2e_6c00_7000_8000_0000_0000_0bad));
+    Ok(seed)
+}
+
+async fn one_of_each(tx: &mut dyn Tx, tenant: TenantId) -> Result<HashMap<&'static str, Uuid>, Error> {
+    let contact = json!({ "email": "existing@example.com", "first_name": "Ada", "last_name": "Nguyen" });
+    let contact: Contact = resource::create(tx, tenant, body(contact)?).await?;
+    let booking = json!({
+        "contact_id": contact.id,
+        "service_name": "Haircut",
+        "start_time": "2026-03-20T09:00:00Z",
+        "end_time": "2026-03-20T10:00:00Z",
+    });
+    let booking: Booking = resource::create(tx, tenant, body(booking)?).await?;
+    let quote = json!({ "contact_id": contact.id, "total": 100, "currency": "AUD" });
+    let quote: Quote = resource::create(tx, tenant, body(quote)?).await?;
+    let job: Job = resource::create(tx, tenant, body(json!({ "title": "Fix tap" }))?).await?;
+    let invoice = json!({ "contact_id": contact.id, "total": 250.5, "due_date": "2026-04-01" });
+    let invoice = invoices::create(tx, tenant, body(invoice)?).await?;
+    let webhook = json!({ "url": "https://hooks.example.com/svc", "events": ["*"] });
+    let webhook: Subscription = resource::create(tx, tenant, body(webhook)?).await?;
+    Ok(HashMap::from([
+        ("contact_id", contact.id),
+        ("booking_id", booking.id),
+        ("quote_id", quote.id),
+        ("job_id", job.id),
+        ("invoice_id", invoice.id),
+        ("webhook_id", webhook.id),
+    ]))
+}
+
+pub(crate) fn body<I: Input>(json: Value) -> Result<I, Error> {
+    I::from_body(json.to_string().as_bytes())
+}
