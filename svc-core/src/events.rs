@@ -87,9 +87,14 @@ pub async fn emit(
                 id: tx.env().id(created_at),
                 tenant,
                 event: event.id,
+                kind: *kind,
                 subscription: matched.subscription,
                 state: if matched.paused { DeliveryState::Held } else { DeliveryState::Pending },
+                attempts: 0,
+                failures: 0,
+                last_status: None,
                 next_attempt_at: (!matched.paused).then_some(created_at),
+                lease: None,
                 created_at,
             };
             tx.insert_delivery(&delivery).await?;

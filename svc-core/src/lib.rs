@@ -43,6 +43,7 @@ pub mod keys;
 pub mod page;
 pub mod quotes;
 pub mod resource;
+pub mod sender;
 pub mod signing;
 pub mod store;
 pub mod tenants;

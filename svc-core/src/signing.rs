@@ -38,13 +38,15 @@ pub fn hex(bytes: &[u8]) -> String {
     })
 }
 
+const WEBHOOK_PREFIX: &str = "whsec_";
+
 fn new_secret(prefix: &str, env: &Env) -> Secret {
     Secret::new(format!("{prefix}{}", STANDARD.encode(env.bytes::<32>())))
 }
 
 /// A new signing secret of a webhook subscription: `whsec_` and 32 random bytes in base64.
 pub fn new_webhook_secret(env: &Env) -> Secret {
-    new_secret("whsec_", env)
+    new_secret(WEBHOOK_PREFIX, env)
 }
 
 /// A new request-signing secret of an API key: `svcsig_` and 32 random bytes in base64.
@@ -62,6 +64,16 @@ pub fn new_request_secret(env: &Env) -> Secret {
 /// ```
 pub fn webhook_signature(secret: &Secret, body: &[u8]) -> String {
     format!("sha256={}", hex(&hmac(secret.reveal().as_bytes(), &[body])))
+}
+
+/// The value of `webhook-signature` on a delivery (Standard Webhooks): `v1,` and the base64 HMAC of
+/// `{id}.{timestamp}.{body}`, keyed with the bytes that the secret encodes after `whsec_`.
+pub fn standard_webhook_signature(secret: &Secret, id: &str, timestamp: &str, body: &[u8]) -> String {
+    let encoded = secret.reveal().strip_prefix(WEBHOOK_PREFIX).unwrap_or(secret.reveal());
+    // A secret of another form has no such bytes; its own text keeps the header well-formed.
+    let key = STANDARD.decode(encoded).unwrap_or_else(|_| encoded.as_bytes().to_vec());
+    let mac = hmac(&key, &[id.as_bytes(), b".", timestamp.as_bytes(), b".", body]);
+    format!("v1,{}", STANDARD.encode(mac))
 }
 
 /// What a client signs: timestamp, method, path with query, and the hash of the body.

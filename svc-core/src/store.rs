@@ -19,7 +19,7 @@ use uuid::Uuid;
 
 use crate::bookings::Booking;
 use crate::contacts::Contact;
-use crate::deliveries::Delivery;
+use crate::deliveries::{AttemptLog, Delivery, DeliveryState, Outgoing};
 use crate::env::Env;
 use crate::error::Error;
 use crate::events::{Event, EventKind};
@@ -82,6 +82,9 @@ pub trait Store: Send + Sync + 'static {
 
     /// The time, ids and randomness that jobs get.
     fn env(&self) -> &Env;
+
+    /// Where commits say that they brought something to send.
+    fn outgoing(&self) -> &Outgoing;
 }
 
 impl dyn Store {
@@ -143,6 +146,7 @@ pub trait Tx:
     + TenantStore
     + KeyStore
     + Outbox
+    + DeliveryStore
     + Send
 {
     /// The time, ids and randomness of this store.
@@ -238,15 +242,90 @@ pub trait Outbox: Send {
     /// Adds an event.
     async fn insert_event(&mut self, event: &Event) -> Result<(), StoreError>;
 
-    /// Adds a delivery.
-    async fn insert_delivery(&mut self, delivery: &Delivery) -> Result<(), StoreError>;
-
     /// The tenant's events after an instant, oldest first.
     async fn events(&mut self, tenant: TenantId, after: Timestamp, limit: u32) -> Result<Vec<Event>, StoreError>;
 
-    /// The deliveries of an event.
-    async fn deliveries(&mut self, tenant: TenantId, event: Uuid) -> Result<Vec<Delivery>, StoreError>;
+    /// One event.
+    async fn event(&mut self, tenant: TenantId, id: Uuid) -> Result<Option<Event>, StoreError>;
 
     /// Adds a payment.
     async fn insert_payment(&mut self, tenant: TenantId, payment: &Payment) -> Result<(), StoreError>;
+}
+
+/// Deliveries, their attempts, and the turns of endpoints.
+#[async_trait]
+pub trait DeliveryStore: Send {
+    /// Adds a delivery. A pending one brings its endpoint's turn forward to when it is due.
+    async fn insert_delivery(&mut self, delivery: &Delivery) -> Result<(), StoreError>;
+
+    /// One delivery.
+    async fn delivery(&mut self, tenant: TenantId, id: Uuid) -> Result<Option<Delivery>, StoreError>;
+
+    /// Stores how far a delivery is, if `lease` is still the one that holds it; `false` otherwise.
+    async fn update_delivery(&mut self, delivery: &Delivery, lease: Option<Uuid>) -> Result<bool, StoreError>;
+
+    /// Deliveries of a tenant, newest first.
+    async fn list_deliveries(&mut self, tenant: TenantId, filter: &DeliveryFilter)
+    -> Result<Vec<Delivery>, StoreError>;
+
+    /// The pending deliveries of an endpoint that are due, longest due first.
+    async fn due_deliveries(
+        &mut self,
+        tenant: TenantId,
+        subscription: Uuid,
+        now: Timestamp,
+        limit: u32,
+    ) -> Result<Vec<Delivery>, StoreError>;
+
+    /// When the next pending delivery of an endpoint is due.
+    async fn next_due(&mut self, tenant: TenantId, subscription: Uuid) -> Result<Option<Timestamp>, StoreError>;
+
+    /// Holds what is pending for an endpoint, also what is being attempted.
+    async fn hold_deliveries(&mut self, tenant: TenantId, subscription: Uuid) -> Result<(), StoreError>;
+
+    /// The endpoints whose turn has come, in order of their turns.
+    async fn turns(&mut self, now: Timestamp, limit: u32) -> Result<Vec<(TenantId, Uuid)>, StoreError>;
+
+    /// The first turn of all.
+    async fn first_turn(&mut self) -> Result<Option<Timestamp>, StoreError>;
+
+    /// Sets an endpoint's turn; `None` when it has nothing to send.
+    async fn set_turn(&mut self, tenant: TenantId, subscription: Uuid, at: Option<Timestamp>)
+    -> Result<(), StoreError>;
+
+    /// Sets an endpoint's turn unless it has an earlier one, and wakes the sender after the commit.
+    async fn bring_turn_forward(
+        &mut self,
+        tenant: TenantId,
+        subscription: Uuid,
+        at: Timestamp,
+    ) -> Result<(), StoreError>;
+
+    /// Adds to a delivery's log.
+    async fn insert_attempt(&mut self, tenant: TenantId, delivery: Uuid, log: &AttemptLog) -> Result<(), StoreError>;
+
+    /// A delivery's log, first attempt first.
+    async fn attempts(&mut self, tenant: TenantId, delivery: Uuid) -> Result<Vec<AttemptLog>, StoreError>;
+
+    /// Stores what attempts changed of a subscription: its last delivery and its failures in a row.
+    async fn note_outcome(&mut self, tenant: TenantId, subscription: &Subscription) -> Result<(), StoreError>;
+}
+
+/// Which deliveries are wanted. Every condition that is given must hold.
+#[derive(Clone, Debug, Default)]
+pub struct DeliveryFilter {
+    /// To this subscription.
+    pub subscription: Option<Uuid>,
+    /// Of this event.
+    pub event: Option<Uuid>,
+    /// In this state.
+    pub state: Option<DeliveryState>,
+    /// Of events of this kind.
+    pub kind: Option<EventKind>,
+    /// Of events at or after this time.
+    pub since: Option<Timestamp>,
+    /// Of events before this time.
+    pub until: Option<Timestamp>,
+    /// At most so many; 0 for all.
+    pub limit: u32,
 }

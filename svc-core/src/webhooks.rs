@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use uuid::Uuid;
 
+use crate::deliveries::{AttemptLog, PAUSE_AFTER};
 use crate::error::Error;
 use crate::events::EventKind;
 use crate::input::{input, record};
@@ -121,6 +122,35 @@ impl Subscription {
         (self.deleted_at.is_none() && (self.enabled || paused)).then_some(paused)
     }
 
+    /// Whether deliveries go out to it.
+    pub fn sends(&self) -> bool {
+        self.enabled && self.deleted_at.is_none()
+    }
+
+    /// Notes what an attempt came to; true when this is the failure that pauses it: the tenth in a row, and
+    /// only that one, however many end at once.
+    pub fn note(&mut self, log: &AttemptLog, ended: Timestamp) -> bool {
+        self.last_delivery_at = self.last_delivery_at.max(Some(ended));
+        self.last_delivery_status = Some(log.status);
+        if log.succeeded() {
+            self.consecutive_failures = 0;
+            return false;
+        }
+        if !self.sends() || self.consecutive_failures >= PAUSE_AFTER {
+            return false;
+        }
+        self.consecutive_failures += 1;
+        self.consecutive_failures == PAUSE_AFTER
+    }
+
+    /// Pauses it, until its owner enables it again.
+    pub fn pause(&mut self, now: Timestamp) {
+        self.enabled = false;
+        self.disabled_reason = Some(DisabledReason::AutoPaused);
+        self.paused_at = Some(now);
+        self.updated_at = now;
+    }
+
     /// How it takes an event of this kind, if at all.
     pub fn matches(&self, kind: EventKind) -> Option<Match> {
         let paused = self.takes_events().filter(|_| self.events.contains(kind))?;
@@ -178,8 +208,14 @@ impl Update for Subscription {
         self.updated_at = now;
     }
 
-    async fn check(&self, tx: &mut dyn Tx, _tenant: TenantId, before: &Self) -> Result<(), Error> {
-        if self.url == before.url { Ok(()) } else { check_url(tx, &self.url) }
+    async fn check(&self, tx: &mut dyn Tx, tenant: TenantId, before: &Self) -> Result<(), Error> {
+        if self.url != before.url {
+            check_url(tx, &self.url)?;
+        }
+        if before.enabled && !self.enabled {
+            tx.hold_deliveries(tenant, self.id).await?;
+        }
+        Ok(())
     }
 
     fn changed_events(&self, _before: &Self) -> Vec<EventKind> {

@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use clap::Parser;
 use http::HeaderValue;
+use svc_core::deliveries::RetrySchedule;
+use svc_core::sender::Policy;
 
 use crate::cors::Cors;
 use crate::routes::DEFAULT_WRITE_CAPS;
@@ -60,16 +62,16 @@ pub struct Config {
     #[arg(long, env = "SVC_WRITE_RATE_LIMIT", value_name = "RESOURCE=N", value_delimiter = ',', value_parser = write_rate_limit)]
     pub write_rate_limit: Vec<(String, u32)>,
 
-    /// Longest time for one delivery attempt. Deliveries are recorded and not sent yet.
+    /// Longest time for one delivery attempt, from the look-up of the name to the end of the answer.
     #[arg(long, env = "SVC_WEBHOOK_TIMEOUT", value_name = "DURATION", default_value = "10s", value_parser = humantime::parse_duration)]
     pub webhook_timeout: Duration,
 
-    /// Waits before the retries of a delivery. Deliveries are recorded and not sent yet.
+    /// Waits before the retries of a delivery, each with up to 10 % added at random.
     #[arg(long, env = "SVC_WEBHOOK_RETRY", value_name = "DURATIONS", value_delimiter = ',', default_value = "1m,4m,16m,64m,240m", value_parser = humantime::parse_duration)]
     pub webhook_retry: Vec<Duration>,
 
-    /// Most delivery attempts at the same time. Deliveries are recorded and not sent yet.
-    #[arg(long, env = "SVC_WEBHOOK_CONCURRENCY", value_name = "N", default_value = "256", value_parser = clap::value_parser!(u32).range(1..))]
+    /// Most delivery attempts at the same time; one tenant gets half of them at most.
+    #[arg(long, env = "SVC_WEBHOOK_CONCURRENCY", value_name = "N", default_value = "2048", value_parser = clap::value_parser!(u32).range(1..))]
     pub webhook_concurrency: u32,
 
     /// How long answers are kept under their Idempotency-Key.
@@ -118,6 +120,15 @@ fn write_rate_limit(text: &str) -> Result<(String, u32), String> {
 }
 
 impl Config {
+    /// How deliveries are made.
+    pub fn sender_policy(&self) -> Policy {
+        Policy {
+            timeout: self.webhook_timeout,
+            retry: RetrySchedule::new(self.webhook_retry.clone()),
+            concurrency: self.webhook_concurrency as usize,
+        }
+    }
+
     /// The settings of the service.
     pub fn settings(&self) -> Settings {
         Settings {

@@ -8,6 +8,7 @@ pub mod api;
 pub mod auth;
 pub mod config;
 pub mod cors;
+pub mod deliver;
 pub mod demo;
 pub mod idempotency;
 pub mod limits;

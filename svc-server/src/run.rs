@@ -14,7 +14,9 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
 use crate::config::Config;
+use crate::deliver::{self, HttpCourier};
 use crate::demo;
+use crate::resolve::SystemResolver;
 use crate::serve::Server;
 use crate::service::Api;
 
@@ -100,12 +102,21 @@ async fn serve(config: Config) -> Result<(), RunError> {
         None => None,
     };
     let upkeep = tokio::spawn(upkeep(api.clone(), until_stopped()));
+    let courier = HttpCourier::new(store.env().clone(), config.webhook_timeout, Arc::new(SystemResolver));
+    let sender = tokio::spawn(deliver::run(
+        Arc::clone(&store),
+        config.sender_policy(),
+        Arc::new(courier),
+        until_stopped(),
+        config.shutdown_grace,
+    ));
 
     announce(&config, &server, &store).await?;
     let signals = signals()?;
     server.run(api.clone(), signals, config.shutdown_grace).await;
     drop(stop);
     let _ = upkeep.await;
+    let _ = sender.await;
     if let Some(ops) = ops {
         let _ = ops.await;
     }

@@ -9,6 +9,7 @@
 
 mod bookings;
 mod contacts;
+mod deliveries;
 mod invoices;
 mod jobs;
 mod keys;

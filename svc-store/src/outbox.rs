@@ -1,8 +1,7 @@
-//! Events, the deliveries they cause, and payments.
+//! Events, who wants them, and payments.
 
 use async_trait::async_trait;
 use serde_json::value::RawValue;
-use svc_core::deliveries::Delivery;
 use svc_core::env;
 use svc_core::events::{Event, EventKind};
 use svc_core::invoices::Payment;
@@ -18,15 +17,12 @@ const MATCHES: &str = "SELECT subscription_id, paused FROM subscription_kinds \
 const INSERT_EVENT: &str = "INSERT INTO events (tenant_id, id, kind, data, created_at) VALUES ($1, $2, $3, $4, $5)";
 const EVENTS: &str = "SELECT id, tenant_id, kind, data, created_at FROM events \
      WHERE tenant_id = $1 AND id >= $2 ORDER BY id LIMIT $3";
-const INSERT_DELIVERY: &str = "INSERT INTO deliveries \
-     (tenant_id, id, event_id, subscription_id, state, next_attempt_at, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7)";
-const DELIVERIES: &str = "SELECT id, tenant_id, event_id, subscription_id, state, next_attempt_at, created_at \
-     FROM deliveries WHERE tenant_id = $1 AND event_id = $2 ORDER BY id";
+const EVENT: &str = "SELECT id, tenant_id, kind, data, created_at FROM events WHERE tenant_id = $1 AND id = $2";
 const INSERT_PAYMENT: &str = "INSERT INTO payments (tenant_id, id, invoice_id, amount, currency, paid_at) \
      VALUES ($1, $2, $3, $4, $5, $6)";
 
 #[cfg(test)]
-pub(crate) const STATEMENTS: &[&str] = &[MATCHES, INSERT_EVENT, EVENTS, INSERT_DELIVERY, DELIVERIES, INSERT_PAYMENT];
+pub(crate) const STATEMENTS: &[&str] = &[MATCHES, INSERT_EVENT, EVENTS, EVENT, INSERT_PAYMENT];
 
 fn read_event(cells: &mut Cells<'_>) -> Result<Event, StoreError> {
     Ok(Event {
@@ -38,18 +34,6 @@ fn read_event(cells: &mut Cells<'_>) -> Result<Event, StoreError> {
             column: "data",
             why: why.to_string(),
         })?,
-        created_at: cells.take()?,
-    })
-}
-
-fn read_delivery(cells: &mut Cells<'_>) -> Result<Delivery, StoreError> {
-    Ok(Delivery {
-        id: cells.take()?,
-        tenant: cells.take()?,
-        event: cells.take()?,
-        subscription: cells.take()?,
-        state: cells.take()?,
-        next_attempt_at: cells.take()?,
         created_at: cells.take()?,
     })
 }
@@ -72,26 +56,13 @@ impl Outbox for SqlTx<'_> {
         self.execute(INSERT_EVENT, &params).await.map(drop)
     }
 
-    async fn insert_delivery(&mut self, delivery: &Delivery) -> Result<(), StoreError> {
-        let params = [
-            delivery.tenant.param(),
-            delivery.id.param(),
-            delivery.event.param(),
-            delivery.subscription.param(),
-            delivery.state.param(),
-            delivery.next_attempt_at.param(),
-            delivery.created_at.param(),
-        ];
-        self.execute(INSERT_DELIVERY, &params).await.map(drop)
-    }
-
     async fn events(&mut self, tenant: TenantId, after: Timestamp, limit: u32) -> Result<Vec<Event>, StoreError> {
         let first: Uuid = env::first_id_at(after.next());
         self.fetch(EVENTS, &[tenant.param(), first.param(), limit.param()], "events", read_event).await
     }
 
-    async fn deliveries(&mut self, tenant: TenantId, event: Uuid) -> Result<Vec<Delivery>, StoreError> {
-        self.fetch(DELIVERIES, &[tenant.param(), event.param()], "deliveries", read_delivery).await
+    async fn event(&mut self, tenant: TenantId, id: Uuid) -> Result<Option<Event>, StoreError> {
+        self.fetch_one(EVENT, &[tenant.param(), id.param()], "events", read_event).await
     }
 
     async fn insert_payment(&mut self, tenant: TenantId, payment: &Payment) -> Result<(), StoreError> {

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use async_trait::async_trait;
+use svc_core::deliveries::Outgoing;
 use svc_core::env::Env;
 use svc_core::page::CursorKey;
 use svc_core::store::{StoreError, Tx};
@@ -60,6 +61,7 @@ pub(crate) struct SqlTx<'a> {
     pub(crate) sql: &'a mut dyn Sql,
     pub(crate) env: &'a Env,
     pub(crate) cursor_key: &'a CursorKey,
+    pub(crate) outgoing: &'a Outgoing,
 }
 
 impl Tx for SqlTx<'_> {

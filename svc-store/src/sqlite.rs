@@ -16,6 +16,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use svc_core::deliveries::Outgoing;
 use svc_core::env::Env;
 use svc_core::error::Error;
 use svc_core::page::CursorKey;
@@ -30,6 +31,7 @@ const READERS: usize = 2;
 /// A store on a SQLite file. Dropping it ends its threads once the waiting jobs are done.
 pub struct SqliteStore {
     env: Env,
+    outgoing: Arc<Outgoing>,
     reads: Arc<Queue>,
     writes: Arc<Queue>,
     threads: Vec<JoinHandle<()>>,
@@ -40,6 +42,7 @@ pub struct SqliteStore {
 struct Context {
     env: Env,
     cursor_key: CursorKey,
+    outgoing: Arc<Outgoing>,
 }
 
 /// A job that waits for a thread.
@@ -63,9 +66,10 @@ impl SqliteStore {
         first.wait_when_busy(busy_timeout)?;
         first.migrate(env.now())?;
         let cursor_key = CursorKey::new(first.setting("cursor_key", env.bytes())?);
-        let context = Context { env: env.clone(), cursor_key };
+        let outgoing = Arc::new(Outgoing::default());
+        let context = Context { env: env.clone(), cursor_key, outgoing: Arc::clone(&outgoing) };
         let mut store =
-            Self { env, reads: Arc::new(Queue::new()), writes: Arc::new(Queue::new()), threads: Vec::new() };
+            Self { env, outgoing, reads: Arc::new(Queue::new()), writes: Arc::new(Queue::new()), threads: Vec::new() };
         for number in 1..=READERS {
             let (connection, queue, context) =
                 (Connection::open_read_only(path)?, Arc::clone(&store.reads), context.clone());
@@ -103,6 +107,10 @@ impl Store for SqliteStore {
 
     fn env(&self) -> &Env {
         &self.env
+    }
+
+    fn outgoing(&self) -> &Outgoing {
+        &self.outgoing
     }
 }
 

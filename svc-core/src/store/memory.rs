@@ -9,10 +9,11 @@ use async_trait::async_trait;
 use futures_util::FutureExt as _;
 use uuid::Uuid;
 
-use super::{Access, ErasedJob, KeyStore, Outbox, Rows, Store, StoreError, TenantStore, Tx};
+use super::{Access, DeliveryFilter, DeliveryStore, ErasedJob, KeyStore, Outbox, Rows, Store, StoreError};
+use super::{TenantStore, Tx};
 use crate::bookings::Booking;
 use crate::contacts::Contact;
-use crate::deliveries::Delivery;
+use crate::deliveries::{AttemptLog, Delivery, DeliveryState, Outgoing};
 use crate::env::Env;
 use crate::error::Error;
 use crate::events::{Event, EventKind};
@@ -32,13 +33,14 @@ pub struct MemoryStore {
     env: Env,
     cursor_key: CursorKey,
     state: Mutex<State>,
+    outgoing: Outgoing,
 }
 
 impl MemoryStore {
     /// An empty store.
     pub fn new(env: Env) -> Self {
         let cursor_key = CursorKey::new(env.bytes());
-        Self { env, cursor_key, state: Mutex::default() }
+        Self { env, cursor_key, state: Mutex::default(), outgoing: Outgoing::default() }
     }
 }
 
@@ -46,17 +48,24 @@ impl MemoryStore {
 impl Store for MemoryStore {
     async fn run(&self, access: Access, name: &'static str, job: ErasedJob) -> Result<(), Error> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut tx = MemoryTx { env: &self.env, cursor_key: &self.cursor_key, state: state.clone(), access };
+        let Self { env, cursor_key, outgoing, .. } = self;
+        let mut tx = MemoryTx { env, outgoing, cursor_key, state: state.clone(), access };
         match job(&mut tx).now_or_never() {
             Some(done) => done?,
             None => return Err(StoreError::Fault(format!("{name} waits for something other than its store")).into()),
         }
         *state = tx.state;
+        drop(state);
+        self.outgoing.release();
         Ok(())
     }
 
     fn env(&self) -> &Env {
         &self.env
+    }
+
+    fn outgoing(&self) -> &Outgoing {
+        &self.outgoing
     }
 }
 
@@ -76,12 +85,15 @@ struct State {
     signatures: HashMap<(Uuid, [u8; 32]), Timestamp>,
     recorded: BTreeMap<(TenantId, String), Recorded>,
     events: Vec<Event>,
-    deliveries: Vec<Delivery>,
+    deliveries: BTreeMap<(TenantId, Uuid), Delivery>,
+    attempts: BTreeMap<(TenantId, Uuid), Vec<AttemptLog>>,
+    turns: BTreeMap<(TenantId, Uuid), Timestamp>,
     payments: Vec<(TenantId, Payment)>,
 }
 
 struct MemoryTx<'a> {
     env: &'a Env,
+    outgoing: &'a Outgoing,
     cursor_key: &'a CursorKey,
     state: State,
     access: Access,
@@ -320,23 +332,150 @@ impl Outbox for MemoryTx<'_> {
         Ok(())
     }
 
-    async fn insert_delivery(&mut self, delivery: &Delivery) -> Result<(), StoreError> {
-        self.writable()?.deliveries.push(delivery.clone());
-        Ok(())
-    }
-
     async fn events(&mut self, tenant: TenantId, after: Timestamp, limit: u32) -> Result<Vec<Event>, StoreError> {
         let events = self.state.events.iter().filter(|event| event.tenant == tenant && event.created_at > after);
         Ok(events.take(limit as usize).cloned().collect())
     }
 
-    async fn deliveries(&mut self, tenant: TenantId, event: Uuid) -> Result<Vec<Delivery>, StoreError> {
-        let deliveries = self.state.deliveries.iter();
-        Ok(deliveries.filter(|delivery| delivery.tenant == tenant && delivery.event == event).cloned().collect())
+    async fn event(&mut self, tenant: TenantId, id: Uuid) -> Result<Option<Event>, StoreError> {
+        Ok(self.state.events.iter().find(|event| event.tenant == tenant && event.id == id).cloned())
     }
 
     async fn insert_payment(&mut self, tenant: TenantId, payment: &Payment) -> Result<(), StoreError> {
         self.writable()?.payments.push((tenant, payment.clone()));
+        Ok(())
+    }
+}
+
+impl State {
+    fn pending(&self, tenant: TenantId, subscription: Uuid) -> Vec<&Delivery> {
+        let (first, last) = ((tenant, Uuid::nil()), (tenant, Uuid::max()));
+        let of_tenant = self.deliveries.range(first..=last).map(|(_, delivery)| delivery);
+        let mut pending: Vec<&Delivery> = of_tenant
+            .filter(|delivery| delivery.subscription == subscription && delivery.state == DeliveryState::Pending)
+            .collect();
+        pending.sort_by_key(|delivery| (delivery.next_attempt_at, delivery.id));
+        pending
+    }
+}
+
+#[async_trait]
+impl DeliveryStore for MemoryTx<'_> {
+    async fn insert_delivery(&mut self, delivery: &Delivery) -> Result<(), StoreError> {
+        self.writable()?.deliveries.insert((delivery.tenant, delivery.id), delivery.clone());
+        match delivery.next_attempt_at {
+            Some(due) => self.bring_turn_forward(delivery.tenant, delivery.subscription, due).await,
+            None => Ok(()),
+        }
+    }
+
+    async fn delivery(&mut self, tenant: TenantId, id: Uuid) -> Result<Option<Delivery>, StoreError> {
+        Ok(self.state.deliveries.get(&(tenant, id)).cloned())
+    }
+
+    async fn update_delivery(&mut self, delivery: &Delivery, lease: Option<Uuid>) -> Result<bool, StoreError> {
+        let stored = self.writable()?.deliveries.get_mut(&(delivery.tenant, delivery.id));
+        Ok(stored.filter(|stored| stored.lease == lease).map(|stored| *stored = delivery.clone()).is_some())
+    }
+
+    async fn list_deliveries(
+        &mut self,
+        tenant: TenantId,
+        filter: &DeliveryFilter,
+    ) -> Result<Vec<Delivery>, StoreError> {
+        let (first, last) = ((tenant, Uuid::nil()), (tenant, Uuid::max()));
+        let wanted = |delivery: &&Delivery| {
+            filter.subscription.is_none_or(|wanted| delivery.subscription == wanted)
+                && filter.event.is_none_or(|wanted| delivery.event == wanted)
+                && filter.state.is_none_or(|wanted| delivery.state == wanted)
+                && filter.kind.is_none_or(|wanted| delivery.kind == wanted)
+                && filter.since.is_none_or(|since| delivery.created_at >= since)
+                && filter.until.is_none_or(|until| delivery.created_at < until)
+        };
+        let limit = if filter.limit == 0 { usize::MAX } else { filter.limit as usize };
+        let newest_first = self.state.deliveries.range(first..=last).rev().map(|(_, delivery)| delivery);
+        Ok(newest_first.filter(wanted).take(limit).cloned().collect())
+    }
+
+    async fn due_deliveries(
+        &mut self,
+        tenant: TenantId,
+        subscription: Uuid,
+        now: Timestamp,
+        limit: u32,
+    ) -> Result<Vec<Delivery>, StoreError> {
+        let pending = self.state.pending(tenant, subscription).into_iter();
+        let due = pending.filter(|delivery| delivery.next_attempt_at <= Some(now));
+        Ok(due.take(limit as usize).cloned().collect())
+    }
+
+    async fn next_due(&mut self, tenant: TenantId, subscription: Uuid) -> Result<Option<Timestamp>, StoreError> {
+        Ok(self.state.pending(tenant, subscription).first().and_then(|delivery| delivery.next_attempt_at))
+    }
+
+    async fn hold_deliveries(&mut self, tenant: TenantId, subscription: Uuid) -> Result<(), StoreError> {
+        let ids: Vec<Uuid> = self.state.pending(tenant, subscription).into_iter().map(|delivery| delivery.id).collect();
+        let state = self.writable()?;
+        for id in ids {
+            if let Some(delivery) = state.deliveries.get_mut(&(tenant, id)) {
+                delivery.state = DeliveryState::Held;
+                delivery.next_attempt_at = None;
+            }
+        }
+        Ok(())
+    }
+
+    async fn turns(&mut self, now: Timestamp, limit: u32) -> Result<Vec<(TenantId, Uuid)>, StoreError> {
+        let mut turns: Vec<_> = self.state.turns.iter().filter(|(_, at)| **at <= now).collect();
+        turns.sort_by_key(|(endpoint, at)| (**at, **endpoint));
+        Ok(turns.into_iter().map(|(endpoint, _)| *endpoint).take(limit as usize).collect())
+    }
+
+    async fn first_turn(&mut self) -> Result<Option<Timestamp>, StoreError> {
+        Ok(self.state.turns.values().min().copied())
+    }
+
+    async fn set_turn(
+        &mut self,
+        tenant: TenantId,
+        subscription: Uuid,
+        at: Option<Timestamp>,
+    ) -> Result<(), StoreError> {
+        let turns = &mut self.writable()?.turns;
+        match at {
+            Some(at) => turns.insert((tenant, subscription), at),
+            None => turns.remove(&(tenant, subscription)),
+        };
+        Ok(())
+    }
+
+    async fn bring_turn_forward(
+        &mut self,
+        tenant: TenantId,
+        subscription: Uuid,
+        at: Timestamp,
+    ) -> Result<(), StoreError> {
+        self.outgoing.mark();
+        let turn = self.writable()?.turns.entry((tenant, subscription)).or_insert(at);
+        *turn = at.min(*turn);
+        Ok(())
+    }
+
+    async fn insert_attempt(&mut self, tenant: TenantId, delivery: Uuid, log: &AttemptLog) -> Result<(), StoreError> {
+        self.writable()?.attempts.entry((tenant, delivery)).or_default().push(log.clone());
+        Ok(())
+    }
+
+    async fn attempts(&mut self, tenant: TenantId, delivery: Uuid) -> Result<Vec<AttemptLog>, StoreError> {
+        Ok(self.state.attempts.get(&(tenant, delivery)).cloned().unwrap_or_default())
+    }
+
+    async fn note_outcome(&mut self, tenant: TenantId, subscription: &Subscription) -> Result<(), StoreError> {
+        if let Some(stored) = self.writable()?.subscriptions.get_mut(&(tenant, subscription.id)) {
+            stored.last_delivery_at = subscription.last_delivery_at;
+            stored.last_delivery_status = subscription.last_delivery_status;
+            stored.consecutive_failures = subscription.consecutive_failures;
+        }
         Ok(())
     }
 }

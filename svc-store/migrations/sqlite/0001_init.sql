@@ -242,16 +242,48 @@ CREATE TABLE deliveries (
     tenant_id       BLOB    NOT NULL,
     id              BLOB    NOT NULL CHECK (length(id) = 16),
     event_id        BLOB    NOT NULL,
+    kind            TEXT    NOT NULL,
     subscription_id BLOB    NOT NULL,
     state           TEXT    NOT NULL CHECK (state IN ('pending', 'succeeded', 'failed', 'held')),
+    attempts        INTEGER NOT NULL CHECK (attempts >= 0),
+    failures        INTEGER NOT NULL CHECK (failures BETWEEN 0 AND attempts),
+    last_status     INTEGER,
+    -- When the next attempt is due; while one is being made, when its lease ends.
     next_attempt_at INTEGER CHECK ((next_attempt_at IS NOT NULL) = (state = 'pending')),
+    lease           BLOB,
     created_at      INTEGER NOT NULL,
     PRIMARY KEY (tenant_id, id),
     FOREIGN KEY (tenant_id, event_id) REFERENCES events (tenant_id, id),
     FOREIGN KEY (tenant_id, subscription_id) REFERENCES subscriptions (tenant_id, id)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX deliveries_due ON deliveries (next_attempt_at) WHERE state = 'pending';
+CREATE INDEX deliveries_due ON deliveries (tenant_id, subscription_id, next_attempt_at) WHERE state = 'pending';
 CREATE INDEX deliveries_of_event ON deliveries (tenant_id, event_id);
+CREATE INDEX deliveries_of_subscription ON deliveries (tenant_id, subscription_id, id);
+
+CREATE TABLE delivery_attempts (
+    tenant_id          BLOB    NOT NULL,
+    delivery_id        BLOB    NOT NULL,
+    attempt            INTEGER NOT NULL,
+    started_at         INTEGER NOT NULL,
+    duration_ms        INTEGER NOT NULL,
+    status             INTEGER NOT NULL,
+    error              TEXT,
+    response_body      TEXT,
+    response_truncated INTEGER NOT NULL CHECK (response_truncated IN (0, 1)),
+    remote_addr        TEXT,
+    PRIMARY KEY (tenant_id, delivery_id, attempt),
+    FOREIGN KEY (tenant_id, delivery_id) REFERENCES deliveries (tenant_id, id)
+) STRICT, WITHOUT ROWID;
+
+-- From when on an endpoint with something to send may be picked: one row each, so that none waits for the backlog
+-- of another.
+CREATE TABLE turns (
+    tenant_id       BLOB    NOT NULL,
+    subscription_id BLOB    NOT NULL,
+    at              INTEGER NOT NULL,
+    PRIMARY KEY (tenant_id, subscription_id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX turns_by_time ON turns (at);
 
 -- What the planner is to believe, since ANALYZE never runs: rows in all, and rows that share the first column,
 -- the first two, and so on, as if there were a million rows in 20 tenants. Without it a filtered list would walk

@@ -107,7 +107,8 @@ impl Connection {
 
     /// Runs a job to its end. Nothing that it awaits may wait, and a panic is its failure only.
     pub(super) fn run(&mut self, name: &'static str, job: &ErasedJob, context: &Context) -> Result<(), Error> {
-        let mut tx = SqlTx { sql: self, env: &context.env, cursor_key: &context.cursor_key };
+        let Context { env, cursor_key, outgoing } = context;
+        let mut tx = SqlTx { sql: self, env, cursor_key, outgoing };
         let fault = |what| Err(StoreError::Fault(format!("{name} {what}")).into());
         match catch_unwind(AssertUnwindSafe(|| job(&mut tx).now_or_never())) {
             Ok(Some(result)) => result,

@@ -22,7 +22,7 @@ use uuid::Uuid;
 
 use super::*;
 use crate::table::{Table, list_statement};
-use crate::{keys, outbox, tenants as tenant_rows, webhooks};
+use crate::{deliveries, keys, outbox, tenants as tenant_rows, webhooks};
 
 struct Scratch {
     _folder: tempfile::TempDir,
@@ -100,7 +100,9 @@ fn migrations_run_once_also_when_many_start_together() {
 fn every_statement_prepares_and_counts_its_parameters_upwards() {
     let scratch = Scratch::new();
     let connection = scratch.connection();
-    let fixed = [keys::STATEMENTS, outbox::STATEMENTS, tenant_rows::STATEMENTS, webhooks::STATEMENTS].concat();
+    let fixed =
+        [deliveries::STATEMENTS, keys::STATEMENTS, outbox::STATEMENTS, tenant_rows::STATEMENTS, webhooks::STATEMENTS]
+            .concat();
     let mut all: Vec<String> = fixed.into_iter().map(str::to_owned).collect();
     all.extend(row_statements::<Contact>());
     all.extend(row_statements::<Invoice>());
@@ -267,7 +269,7 @@ async fn a_full_database_refuses_and_loses_nothing() {
     let full = Connection::open(&scratch.path).unwrap();
     let pages: i64 = full.raw().query_row("PRAGMA page_count", [], |row| row.get(0)).unwrap();
     full.raw().query_row(&format!("PRAGMA max_page_count = {pages}"), [], |_| Ok(())).unwrap();
-    let context = Context { env: env(), cursor_key: CursorKey::new([0; 32]) };
+    let context = Context { env: env(), cursor_key: CursorKey::new([0; 32]), outgoing: Arc::default() };
     let (queue, mut answers) = (Queue::new(), Vec::new());
     for n in 0..64 {
         let (answer, answered) = oneshot::channel();

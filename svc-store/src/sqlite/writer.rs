@@ -51,6 +51,7 @@ pub(super) fn run(mut connection: Connection, queue: &Queue, context: &Context) 
         for (answer, result) in done {
             let _ = answer.send(result);
         }
+        context.outgoing.release();
     }
 }
 

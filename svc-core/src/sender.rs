@@ -1,0 +1,327 @@
+//! The delivery engine, without I/O: which attempts are to be made, and what follows from their outcomes.
+//!
+//! Every subscription that has something to send has one *turn*: the time from which it may be picked. Picking
+//! goes by turn, so an endpoint with a backlog goes behind the others each time it was picked, whatever the
+//! length of its backlog. Each endpoint has a *window*, the number of attempts that may be in flight: small at
+//! first, growing with each success, one after a failure, so that an endpoint that comes back is not flooded.
+//!
+//! A driver calls [`step`] inside a write job, with the outcomes that have come since, and makes the attempts
+//! that it returns. What was leased and never ended is due again when its lease ends.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use uuid::Uuid;
+
+use crate::deliveries::{AttemptLog, Delivery, RetrySchedule};
+use crate::error::Error;
+use crate::events::Event;
+use crate::resource::tick;
+use crate::signing;
+use crate::store::{Rows, StoreError, Tx};
+use crate::types::{Secret, TenantId, Timestamp, WebhookUrl};
+use crate::webhooks::Subscription;
+
+/// Attempts in flight to an endpoint that nothing is known of.
+const FIRST_WINDOW: usize = 4;
+/// Most attempts in flight to one endpoint.
+const LARGEST_WINDOW: usize = 64;
+/// Endpoints that one step looks at, at most.
+const ENDPOINTS_PER_STEP: u32 = 128;
+/// How long an endpoint waits whose tenant has its share in flight.
+const SHARE_PAUSE: Duration = Duration::from_millis(100);
+/// Windows that are remembered before idle ones are forgotten.
+const REMEMBERED: usize = 10_000;
+
+/// How deliveries are made.
+#[derive(Clone, Debug)]
+pub struct Policy {
+    /// The deadline of an attempt.
+    pub timeout: Duration,
+    /// The waits before retries.
+    pub retry: RetrySchedule,
+    /// Most attempts in flight; one tenant gets half of them at most.
+    pub concurrency: usize,
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Self { timeout: Duration::from_secs(10), retry: RetrySchedule::default(), concurrency: 2048 }
+    }
+}
+
+impl Policy {
+    /// How long a lease holds: well past the deadline, so that a slow endpoint never causes a repeat.
+    pub fn lease(&self) -> Duration {
+        self.timeout * 2 + Duration::from_secs(10)
+    }
+}
+
+/// An attempt to be made.
+#[derive(Clone, Debug)]
+pub struct Attempt {
+    /// The delivery, with its lease.
+    pub delivery: Delivery,
+    /// What is delivered.
+    pub event: Event,
+    /// Where to.
+    pub url: WebhookUrl,
+    /// Key of its signatures.
+    pub secret: Secret,
+}
+
+/// What an attempt came to.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// The delivery as the attempt had it.
+    pub delivery: Delivery,
+    /// What happened.
+    pub log: AttemptLog,
+    /// What the endpoint asked for by `Retry-After`, on 429 and 503.
+    pub retry_after: Option<Duration>,
+}
+
+impl Attempt {
+    /// The body: `event`, `data`, `delivered_at`, `tenant_id`.
+    pub fn body(&self, now: Timestamp) -> Vec<u8> {
+        format!(
+            r#"{{"event":"{}","data":{},"delivered_at":"{now}","tenant_id":"{}"}}"#,
+            self.event.kind, self.event.data, self.event.tenant
+        )
+        .into_bytes()
+    }
+
+    /// The headers that sign and name the delivery, besides `Content-Type` and `User-Agent`.
+    pub fn headers(&self, now: Timestamp, body: &[u8]) -> [(&'static str, String); 7] {
+        let (id, timestamp) = (self.delivery.id.to_string(), now.as_seconds().to_string());
+        [
+            ("x-svc-event", self.event.kind.as_str().to_owned()),
+            ("x-svc-signature", signing::webhook_signature(&self.secret, body)),
+            ("x-svc-delivery", id.clone()),
+            ("x-svc-attempt", self.delivery.attempts.to_string()),
+            ("webhook-signature", signing::standard_webhook_signature(&self.secret, &id, &timestamp, body)),
+            ("webhook-id", id),
+            ("webhook-timestamp", timestamp),
+        ]
+    }
+}
+
+/// What is in flight from this process.
+#[derive(Debug, Default)]
+pub struct InFlight {
+    endpoints: HashMap<Uuid, Lane>,
+    tenants: HashMap<TenantId, usize>,
+    total: usize,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Lane {
+    running: usize,
+    window: usize,
+}
+
+impl InFlight {
+    /// Attempts in flight.
+    pub fn total(&self) -> usize {
+        self.total
+    }
+
+    /// How many more attempts may begin: of an endpoint, of its tenant, and in all.
+    fn room(&self, policy: &Policy, subscription: &Subscription, tenant: TenantId, claimed: &Claimed) -> Room {
+        let lane = self.endpoints.get(&subscription.id);
+        let window = match lane {
+            _ if subscription.consecutive_failures > 0 => 1,
+            Some(lane) => lane.window,
+            None => FIRST_WINDOW,
+        };
+        let running = lane.map_or(0, |lane| lane.running) + claimed.of(subscription.id);
+        let of_tenant = self.tenants.get(&tenant).copied().unwrap_or_default() + claimed.of(tenant.0);
+        Room {
+            endpoint: window.saturating_sub(running),
+            tenant: (policy.concurrency / 2).max(1).saturating_sub(of_tenant),
+            total: policy.concurrency.saturating_sub(self.total + claimed.total),
+        }
+    }
+
+    /// Notes attempts that begin.
+    pub fn begin(&mut self, attempts: &[Attempt]) {
+        for Attempt { delivery, .. } in attempts {
+            let lane = self.endpoints.entry(delivery.subscription);
+            lane.or_insert(Lane { running: 0, window: FIRST_WINDOW }).running += 1;
+            *self.tenants.entry(delivery.tenant).or_default() += 1;
+            self.total += 1;
+        }
+    }
+
+    /// Notes an attempt that has ended.
+    pub fn end(&mut self, outcome: &Outcome) {
+        let delivery = &outcome.delivery;
+        self.total = self.total.saturating_sub(1);
+        if let Some(running) = self.tenants.get_mut(&delivery.tenant) {
+            *running = running.saturating_sub(1);
+            if *running == 0 {
+                self.tenants.remove(&delivery.tenant);
+            }
+        }
+        if let Some(lane) = self.endpoints.get_mut(&delivery.subscription) {
+            lane.running = lane.running.saturating_sub(1);
+            lane.window = if outcome.log.succeeded() { (lane.window + 1).min(LARGEST_WINDOW) } else { 1 };
+        }
+        if self.endpoints.len() > REMEMBERED {
+            self.endpoints.retain(|_, lane| lane.running > 0);
+        }
+    }
+}
+
+struct Room {
+    endpoint: usize,
+    tenant: usize,
+    total: usize,
+}
+
+/// What a step has begun so far, by endpoint and by tenant.
+#[derive(Default)]
+struct Claimed {
+    counts: HashMap<Uuid, usize>,
+    total: usize,
+}
+
+impl Claimed {
+    fn of(&self, id: Uuid) -> usize {
+        self.counts.get(&id).copied().unwrap_or_default()
+    }
+
+    fn add(&mut self, subscription: Uuid, tenant: TenantId, count: usize) {
+        *self.counts.entry(subscription).or_default() += count;
+        *self.counts.entry(tenant.0).or_default() += count;
+        self.total += count;
+    }
+}
+
+/// What a step came to.
+#[derive(Debug, Default)]
+pub struct Step {
+    /// To be made now.
+    pub attempts: Vec<Attempt>,
+    /// When to take the next step at the latest, as far as is known.
+    pub next: Option<Timestamp>,
+}
+
+/// Stores outcomes and begins attempts: one transaction of the driver. Outcomes whose lease is not held any
+/// more are dropped. Nothing is begun without `in_flight`, as when the driver is about to stop.
+///
+/// # Errors
+/// [`Error::Store`]; nothing has happened then.
+pub async fn step(
+    tx: &mut dyn Tx,
+    policy: &Policy,
+    outcomes: &[Outcome],
+    in_flight: Option<&Mutex<InFlight>>,
+) -> Result<Step, Error> {
+    record(tx, policy, outcomes).await?;
+    match in_flight {
+        Some(in_flight) => claim(tx, policy, in_flight).await,
+        None => Ok(Step::default()),
+    }
+}
+
+async fn claim(tx: &mut dyn Tx, policy: &Policy, in_flight: &Mutex<InFlight>) -> Result<Step, Error> {
+    let now = tx.env().now();
+    let lease = Uuid::from_bytes(tx.env().bytes());
+    let lease_ends = now.checked_add(policy.lease()).unwrap_or(now);
+    let mut claimed = Claimed::default();
+    let mut attempts = Vec::new();
+    for (tenant, id) in tx.turns(now, ENDPOINTS_PER_STEP).await? {
+        let subscription = Rows::<Subscription>::get(tx, tenant, id).await?.filter(Subscription::sends);
+        let Some(subscription) = subscription else {
+            // It was deleted or disabled since: what is left of it is held.
+            tx.hold_deliveries(tenant, id).await?;
+            tx.set_turn(tenant, id, None).await?;
+            continue;
+        };
+        let room = lock(in_flight).room(policy, &subscription, tenant, &claimed);
+        if room.total == 0 {
+            // Nobody can begin before an attempt ends; the turns stay as they are.
+            return Ok(Step { attempts, next: None });
+        }
+        if room.endpoint == 0 {
+            // An outcome brings the turn back; should it never come, the end of the leases does.
+            tx.set_turn(tenant, id, Some(lease_ends)).await?;
+            continue;
+        }
+        if room.tenant == 0 {
+            tx.set_turn(tenant, id, now.checked_add(SHARE_PAUSE)).await?;
+            continue;
+        }
+        let room = room.endpoint.min(room.tenant).min(room.total);
+        for mut delivery in tx.due_deliveries(tenant, id, now, u32::try_from(room).unwrap_or(u32::MAX)).await? {
+            let event = tx.event(tenant, delivery.event).await?;
+            let event = event.ok_or_else(|| StoreError::Fault(format!("delivery {} has no event", delivery.id)))?;
+            let before = delivery.lease;
+            delivery.begin(lease, lease_ends);
+            tx.update_delivery(&delivery, before).await?;
+            claimed.add(id, tenant, 1);
+            let (url, secret) = (subscription.url.clone(), subscription.secret.clone());
+            attempts.push(Attempt { delivery, event, url, secret });
+        }
+        give_turn(tx, tenant, id, now).await?;
+    }
+    Ok(Step { attempts, next: tx.first_turn().await? })
+}
+
+/// Gives an endpoint its next turn: when its next delivery is due, but behind those who wait already.
+async fn give_turn(tx: &mut dyn Tx, tenant: TenantId, subscription: Uuid, now: Timestamp) -> Result<(), Error> {
+    let due = tx.next_due(tenant, subscription).await?;
+    Ok(tx.set_turn(tenant, subscription, due.map(|due| due.max(now))).await?)
+}
+
+async fn record(tx: &mut dyn Tx, policy: &Policy, outcomes: &[Outcome]) -> Result<(), Error> {
+    let mut by_endpoint: BTreeMap<(TenantId, Uuid), Vec<&Outcome>> = BTreeMap::new();
+    for outcome in outcomes {
+        by_endpoint.entry((outcome.delivery.tenant, outcome.delivery.subscription)).or_default().push(outcome);
+    }
+    for ((tenant, id), outcomes) in by_endpoint {
+        let Some(mut subscription) = Rows::<Subscription>::get(tx, tenant, id).await? else { continue };
+        let mut paused = false;
+        for outcome in outcomes {
+            paused |= record_one(tx, policy, &mut subscription, outcome).await?;
+        }
+        if paused {
+            let now = tick(tx, tenant).await?;
+            subscription.pause(now);
+            Rows::<Subscription>::update(tx, tenant, &subscription).await?;
+            tx.hold_deliveries(tenant, id).await?;
+        } else {
+            tx.note_outcome(tenant, &subscription).await?;
+        }
+        let now = tx.env().now();
+        give_turn(tx, tenant, id, now).await?;
+    }
+    Ok(())
+}
+
+/// Stores one outcome; true when it is the failure that pauses the subscription.
+async fn record_one(
+    tx: &mut dyn Tx,
+    policy: &Policy,
+    subscription: &mut Subscription,
+    outcome: &Outcome,
+) -> Result<bool, Error> {
+    let Outcome { delivery, log, retry_after } = outcome;
+    let ended = log.started_at.checked_add(Duration::from_millis(log.duration_ms.into())).unwrap_or(log.started_at);
+    let pauses = subscription.note(log, ended);
+    let mut after = delivery.clone();
+    after.failures += u32::from(!log.succeeded());
+    let [jitter] = tx.env().bytes();
+    let wait = policy.retry.wait(after.failures, jitter, *retry_after);
+    after.end(log, wait, tx.env().now(), subscription.sends() && !pauses);
+    if tx.update_delivery(&after, delivery.lease).await? {
+        tx.insert_attempt(delivery.tenant, delivery.id, log).await?;
+    }
+    Ok(pauses)
+}
+
+fn lock(in_flight: &Mutex<InFlight>) -> MutexGuard<'_, InFlight> {
+    in_flight.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,175 @@
+//! Connections to webhook endpoints. A name is resolved, every address is judged, and only what was judged is
+//! dialled; an address in the URL is judged just the same.
+
+use std::error::Error as StdError;
+use std::fmt;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use http::Uri;
+use hyper_util::client::legacy::connect::{Connected, Connection};
+use hyper_util::rt::TokioIo;
+use svc_core::address;
+use svc_core::deliveries::FailureClass;
+use svc_core::types::HostPolicy;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+use tokio_rustls::rustls::pki_types::ServerName;
+use tokio_rustls::rustls::{ClientConfig, RootCertStore};
+
+use crate::resolve::Resolver;
+
+/// For the TCP connection.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Why no connection came about.
+#[derive(Debug)]
+pub(super) struct DialError {
+    pub(super) class: FailureClass,
+    pub(super) why: String,
+}
+
+impl fmt::Display for DialError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.class, self.why)
+    }
+}
+
+impl StdError for DialError {}
+
+fn failed(class: FailureClass, why: impl fmt::Display) -> DialError {
+    DialError { class, why: why.to_string() }
+}
+
+/// Finds and judges addresses, and dials them.
+#[derive(Clone)]
+pub(super) struct Dialer {
+    resolver: Arc<dyn Resolver>,
+    policy: HostPolicy,
+    tls: TlsConnector,
+}
+
+impl Dialer {
+    pub(super) fn new(resolver: Arc<dyn Resolver>, policy: HostPolicy) -> Self {
+        let roots = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
+        let config = ClientConfig::builder().with_root_certificates(roots).with_no_client_auth();
+        Self { resolver, policy, tls: TlsConnector::from(Arc::new(config)) }
+    }
+
+    /// The addresses of a host, all of which may be dialled.
+    pub(super) async fn vet(&self, uri: &Uri) -> Result<Vec<SocketAddr>, DialError> {
+        let host = uri.host().unwrap_or_default();
+        let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+        let https = uri.scheme_str() == Some("https");
+        if self.policy == HostPolicy::Public && !https {
+            return Err(failed(FailureClass::Blocked, "the URL is not https"));
+        }
+        let port = uri.port_u16().unwrap_or(if https { 443 } else { 80 });
+        let addresses = match host.parse::<IpAddr>() {
+            Ok(literal) => vec![literal],
+            Err(_) => self.resolver.resolve(host).await,
+        };
+        if addresses.is_empty() {
+            return Err(failed(FailureClass::Dns, format!("{host} does not resolve")));
+        }
+        if self.policy == HostPolicy::Public {
+            for address in &addresses {
+                address::check(*address).map_err(|why| failed(FailureClass::Blocked, why))?;
+            }
+        }
+        Ok(addresses.into_iter().map(|address| SocketAddr::new(address, port)).collect())
+    }
+
+    async fn dial(self, uri: Uri) -> Result<TokioIo<Stream>, DialError> {
+        let addresses = self.vet(&uri).await?;
+        let connecting = tokio::time::timeout(CONNECT_TIMEOUT, TcpStream::connect(addresses.as_slice()));
+        let tcp = match connecting.await {
+            Err(_) => return Err(failed(FailureClass::Timeout, "no connection within 5 s")),
+            Ok(Err(why)) => return Err(failed(FailureClass::Connect, why)),
+            Ok(Ok(tcp)) => tcp,
+        };
+        let _ = tcp.set_nodelay(true);
+        let peer = tcp.peer_addr().map_err(|why| failed(FailureClass::Connect, why))?;
+        if uri.scheme_str() != Some("https") {
+            return Ok(TokioIo::new(Stream { peer, io: Io::Plain(tcp) }));
+        }
+        let host = uri.host().unwrap_or_default().trim_matches(['[', ']']).to_owned();
+        let name = ServerName::try_from(host).map_err(|why| failed(FailureClass::Tls, why))?;
+        let tls = self.tls.connect(name, tcp).await.map_err(|why| failed(FailureClass::Tls, why))?;
+        Ok(TokioIo::new(Stream { peer, io: Io::Tls(Box::new(tls)) }))
+    }
+}
+
+impl tower_service::Service<Uri> for Dialer {
+    type Response = TokioIo<Stream>;
+    type Error = DialError;
+    type Future = BoxFuture<'static, Result<Self::Response, DialError>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), DialError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, uri: Uri) -> Self::Future {
+        Box::pin(self.clone().dial(uri))
+    }
+}
+
+/// The address that was dialled: an extension of the response.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Dialled(pub(super) SocketAddr);
+
+/// A connection that knows its peer.
+pub(super) struct Stream {
+    peer: SocketAddr,
+    io: Io,
+}
+
+enum Io {
+    Plain(TcpStream),
+    Tls(Box<TlsStream<TcpStream>>),
+}
+
+impl Connection for Stream {
+    fn connected(&self) -> Connected {
+        Connected::new().extra(Dialled(self.peer))
+    }
+}
+
+impl AsyncRead for Stream {
+    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        match &mut self.get_mut().io {
+            Io::Plain(io) => Pin::new(io).poll_read(cx, buf),
+            Io::Tls(io) => Pin::new(io).poll_read(cx, buf),
+        }
+    }
+}
+
+impl AsyncWrite for Stream {
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        match &mut self.get_mut().io {
+            Io::Plain(io) => Pin::new(io).poll_write(cx, buf),
+            Io::Tls(io) => Pin::new(io).poll_write(cx, buf),
+        }
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match &mut self.get_mut().io {
+            Io::Plain(io) => Pin::new(io).poll_flush(cx),
+            Io::Tls(io) => Pin::new(io).poll_flush(cx),
+        }
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match &mut self.get_mut().io {
+            Io::Plain(io) => Pin::new(io).poll_shutdown(cx),
+            Io::Tls(io) => Pin::new(io).poll_shutdown(cx),
+        }
+    }
+}

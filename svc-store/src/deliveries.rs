@@ -1,0 +1,263 @@
+//! Deliveries, their attempts, and the turns of endpoints.
+
+use std::fmt::Write as _;
+
+use async_trait::async_trait;
+use svc_core::deliveries::{AttemptLog, Delivery};
+use svc_core::env;
+use svc_core::store::{DeliveryFilter, DeliveryStore, StoreError};
+use svc_core::types::{TenantId, Timestamp};
+use svc_core::webhooks::Subscription;
+use uuid::Uuid;
+
+use crate::sql::{Cells, Column as _, Param, SqlTx};
+
+const TABLE: &str = "deliveries";
+
+macro_rules! select {
+    ($rest:literal) => {
+        concat!(
+            "SELECT id, tenant_id, event_id, kind, subscription_id, state, attempts, failures, last_status, \
+             next_attempt_at, lease, created_at FROM deliveries WHERE tenant_id = $1",
+            $rest
+        )
+    };
+}
+
+const INSERT: &str = "INSERT INTO deliveries (tenant_id, id, event_id, kind, subscription_id, state, attempts, \
+     failures, last_status, next_attempt_at, lease, created_at) \
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)";
+const GET: &str = select!(" AND id = $2");
+const LIST: &str = select!("");
+/// Two nulls are the same here: what nobody holds.
+const UPDATE: &str = "UPDATE deliveries SET state = $1, attempts = $2, failures = $3, last_status = $4, \
+     next_attempt_at = $5, lease = $6 WHERE tenant_id = $7 AND id = $8 AND lease IS NOT DISTINCT FROM $9";
+const DUE: &str = select!(
+    " AND subscription_id = $2 AND state = 'pending' AND next_attempt_at <= $3 ORDER BY next_attempt_at LIMIT $4"
+);
+const NEXT_DUE: &str = "SELECT next_attempt_at FROM deliveries \
+     WHERE tenant_id = $1 AND subscription_id = $2 AND state = 'pending' ORDER BY next_attempt_at LIMIT 1";
+const HOLD: &str = "UPDATE deliveries SET state = 'held', next_attempt_at = NULL \
+     WHERE tenant_id = $1 AND subscription_id = $2 AND state = 'pending'";
+
+const BRING_TURN_FORWARD: &str = "INSERT INTO turns (tenant_id, subscription_id, at) VALUES ($1, $2, $3) \
+     ON CONFLICT (tenant_id, subscription_id) DO UPDATE SET at = excluded.at WHERE excluded.at < turns.at";
+const SET_TURN: &str = "INSERT INTO turns (tenant_id, subscription_id, at) VALUES ($1, $2, $3) \
+     ON CONFLICT (tenant_id, subscription_id) DO UPDATE SET at = excluded.at";
+const DROP_TURN: &str = "DELETE FROM turns WHERE tenant_id = $1 AND subscription_id = $2";
+const TURNS: &str = "SELECT tenant_id, subscription_id FROM turns WHERE at <= $1 ORDER BY at LIMIT $2";
+const FIRST_TURN: &str = "SELECT at FROM turns ORDER BY at LIMIT 1";
+
+const INSERT_ATTEMPT: &str = "INSERT INTO delivery_attempts (tenant_id, delivery_id, attempt, started_at, duration_ms, \
+     status, error, response_body, response_truncated, remote_addr) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)";
+const ATTEMPTS: &str = "SELECT attempt, started_at, duration_ms, status, error, response_body, response_truncated, \
+     remote_addr FROM delivery_attempts WHERE tenant_id = $1 AND delivery_id = $2 ORDER BY attempt";
+const NOTE_OUTCOME: &str = "UPDATE subscriptions SET last_delivery_at = $1, last_delivery_status = $2, \
+     consecutive_failures = $3 WHERE tenant_id = $4 AND id = $5";
+
+#[cfg(test)]
+pub(crate) const STATEMENTS: &[&str] = &[
+    INSERT,
+    GET,
+    LIST,
+    UPDATE,
+    DUE,
+    NEXT_DUE,
+    HOLD,
+    BRING_TURN_FORWARD,
+    SET_TURN,
+    DROP_TURN,
+    TURNS,
+    FIRST_TURN,
+    INSERT_ATTEMPT,
+    ATTEMPTS,
+    NOTE_OUTCOME,
+];
+
+fn read(cells: &mut Cells<'_>) -> Result<Delivery, StoreError> {
+    Ok(Delivery {
+        id: cells.take()?,
+        tenant: cells.take()?,
+        event: cells.take()?,
+        kind: cells.take()?,
+        subscription: cells.take()?,
+        state: cells.take()?,
+        attempts: cells.take()?,
+        failures: cells.take()?,
+        last_status: cells.take()?,
+        next_attempt_at: cells.take()?,
+        lease: cells.take()?,
+        created_at: cells.take()?,
+    })
+}
+
+fn read_attempt(cells: &mut Cells<'_>) -> Result<AttemptLog, StoreError> {
+    Ok(AttemptLog {
+        attempt: cells.take()?,
+        started_at: cells.take()?,
+        duration_ms: cells.take()?,
+        status: cells.take()?,
+        error: cells.take()?,
+        response_body: cells.take()?,
+        response_truncated: cells.take()?,
+        remote_addr: cells.take()?,
+    })
+}
+
+/// The list that a filter asks for. Ids sort like the times of their events, so a span of time is one of ids.
+fn list_statement(tenant: TenantId, filter: &DeliveryFilter) -> (String, Vec<Param<'static>>) {
+    let mut sql = LIST.to_owned();
+    let mut params = vec![Param::Uuid(tenant.0)];
+    let conditions = [
+        ("subscription_id =", filter.subscription.map(Param::Uuid)),
+        ("event_id =", filter.event.map(Param::Uuid)),
+        ("state =", filter.state.map(|state| state.as_str().into())),
+        ("kind =", filter.kind.map(|kind| kind.as_str().into())),
+        ("id >=", filter.since.map(|since| Param::Uuid(env::first_id_at(since)))),
+        ("id <", filter.until.map(|until| Param::Uuid(env::first_id_at(until)))),
+    ];
+    for (condition, value) in conditions {
+        if let Some(value) = value {
+            params.push(value);
+            let _ = write!(sql, " AND {condition} ${}", params.len());
+        }
+    }
+    params.push(Param::Int(if filter.limit == 0 { i64::MAX } else { i64::from(filter.limit) }));
+    let _ = write!(sql, " ORDER BY id DESC LIMIT ${}", params.len());
+    (sql, params)
+}
+
+#[async_trait]
+impl DeliveryStore for SqlTx<'_> {
+    async fn insert_delivery(&mut self, delivery: &Delivery) -> Result<(), StoreError> {
+        let params = [
+            delivery.tenant.param(),
+            delivery.id.param(),
+            delivery.event.param(),
+            delivery.kind.param(),
+            delivery.subscription.param(),
+            delivery.state.param(),
+            delivery.attempts.param(),
+            delivery.failures.param(),
+            delivery.last_status.param(),
+            delivery.next_attempt_at.param(),
+            delivery.lease.param(),
+            delivery.created_at.param(),
+        ];
+        self.execute(INSERT, &params).await?;
+        match delivery.next_attempt_at {
+            Some(due) => self.bring_turn_forward(delivery.tenant, delivery.subscription, due).await,
+            None => Ok(()),
+        }
+    }
+
+    async fn delivery(&mut self, tenant: TenantId, id: Uuid) -> Result<Option<Delivery>, StoreError> {
+        self.fetch_one(GET, &[tenant.param(), id.param()], TABLE, read).await
+    }
+
+    async fn update_delivery(&mut self, delivery: &Delivery, lease: Option<Uuid>) -> Result<bool, StoreError> {
+        let params = [
+            delivery.state.param(),
+            delivery.attempts.param(),
+            delivery.failures.param(),
+            delivery.last_status.param(),
+            delivery.next_attempt_at.param(),
+            delivery.lease.param(),
+            delivery.tenant.param(),
+            delivery.id.param(),
+            lease.param(),
+        ];
+        Ok(self.execute(UPDATE, &params).await? == 1)
+    }
+
+    async fn list_deliveries(
+        &mut self,
+        tenant: TenantId,
+        filter: &DeliveryFilter,
+    ) -> Result<Vec<Delivery>, StoreError> {
+        let (sql, params) = list_statement(tenant, filter);
+        self.fetch(&sql, &params, TABLE, read).await
+    }
+
+    async fn due_deliveries(
+        &mut self,
+        tenant: TenantId,
+        subscription: Uuid,
+        now: Timestamp,
+        limit: u32,
+    ) -> Result<Vec<Delivery>, StoreError> {
+        let params = [tenant.param(), subscription.param(), now.param(), limit.param()];
+        self.fetch(DUE, &params, TABLE, read).await
+    }
+
+    async fn next_due(&mut self, tenant: TenantId, subscription: Uuid) -> Result<Option<Timestamp>, StoreError> {
+        self.fetch_one(NEXT_DUE, &[tenant.param(), subscription.param()], TABLE, |cells| cells.take()).await
+    }
+
+    async fn hold_deliveries(&mut self, tenant: TenantId, subscription: Uuid) -> Result<(), StoreError> {
+        self.execute(HOLD, &[tenant.param(), subscription.param()]).await.map(drop)
+    }
+
+    async fn turns(&mut self, now: Timestamp, limit: u32) -> Result<Vec<(TenantId, Uuid)>, StoreError> {
+        let read = |cells: &mut Cells<'_>| Ok((cells.take()?, cells.take()?));
+        self.fetch(TURNS, &[now.param(), limit.param()], "turns", read).await
+    }
+
+    async fn first_turn(&mut self) -> Result<Option<Timestamp>, StoreError> {
+        self.fetch_one(FIRST_TURN, &[], "turns", |cells| cells.take()).await
+    }
+
+    async fn set_turn(
+        &mut self,
+        tenant: TenantId,
+        subscription: Uuid,
+        at: Option<Timestamp>,
+    ) -> Result<(), StoreError> {
+        let (tenant, subscription) = (tenant.param(), subscription.param());
+        match at {
+            Some(at) => self.execute(SET_TURN, &[tenant, subscription, at.param()]).await.map(drop),
+            None => self.execute(DROP_TURN, &[tenant, subscription]).await.map(drop),
+        }
+    }
+
+    async fn bring_turn_forward(
+        &mut self,
+        tenant: TenantId,
+        subscription: Uuid,
+        at: Timestamp,
+    ) -> Result<(), StoreError> {
+        self.outgoing.mark();
+        self.execute(BRING_TURN_FORWARD, &[tenant.param(), subscription.param(), at.param()]).await.map(drop)
+    }
+
+    async fn insert_attempt(&mut self, tenant: TenantId, delivery: Uuid, log: &AttemptLog) -> Result<(), StoreError> {
+        let params = [
+            tenant.param(),
+            delivery.param(),
+            log.attempt.param(),
+            log.started_at.param(),
+            log.duration_ms.param(),
+            log.status.param(),
+            log.error.param(),
+            log.response_body.param(),
+            log.response_truncated.param(),
+            log.remote_addr.param(),
+        ];
+        self.execute(INSERT_ATTEMPT, &params).await.map(drop)
+    }
+
+    async fn attempts(&mut self, tenant: TenantId, delivery: Uuid) -> Result<Vec<AttemptLog>, StoreError> {
+        self.fetch(ATTEMPTS, &[tenant.param(), delivery.param()], "delivery_attempts", read_attempt).await
+    }
+
+    async fn note_outcome(&mut self, tenant: TenantId, subscription: &Subscription) -> Result<(), StoreError> {
+        let params = [
+            subscription.last_delivery_at.param(),
+            subscription.last_delivery_status.param(),
+            subscription.consecutive_failures.param(),
+            tenant.param(),
+            subscription.id.param(),
+        ];
+        self.execute(NOTE_OUTCOME, &params).await.map(drop)
+    }
+}
