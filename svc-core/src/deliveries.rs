@@ -14,7 +14,7 @@ use futures_util::task::AtomicWaker;
 use uuid::Uuid;
 
 use crate::error::Error;
-use crate::events::EventKind;
+use crate::events::{Event, EventKind};
 use crate::resource;
 use crate::store::{Rows, Tx};
 use crate::types::{TenantId, Timestamp, text_enum};
@@ -153,6 +153,24 @@ impl RetrySchedule {
 }
 
 impl Delivery {
+    /// A delivery of `event`, due at once unless its subscription is paused.
+    pub fn new(id: Uuid, event: &Event, subscription: Uuid, paused: bool) -> Self {
+        Self {
+            id,
+            tenant: event.tenant,
+            event: event.id,
+            kind: event.kind,
+            subscription,
+            state: if paused { DeliveryState::Held } else { DeliveryState::Pending },
+            attempts: 0,
+            failures: 0,
+            last_status: None,
+            next_attempt_at: (!paused).then_some(event.created_at),
+            lease: None,
+            created_at: event.created_at,
+        }
+    }
+
     /// Begins an attempt: its number counts, and until the lease ends nobody else begins one.
     pub fn begin(&mut self, lease: Uuid, lease_ends: Timestamp) {
         self.attempts += 1;

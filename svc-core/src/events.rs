@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
-use crate::deliveries::{Delivery, DeliveryState};
+use crate::deliveries::Delivery;
 use crate::error::Error;
 use crate::resource::tick;
 use crate::store::{StoreError, Tx};
@@ -83,20 +83,8 @@ pub async fn emit(
         let event = Event { id, tenant, kind: *kind, data: json(data)?, created_at };
         tx.insert_event(&event).await?;
         for matched in tx.matches(tenant, *kind).await? {
-            let delivery = Delivery {
-                id: tx.env().id(created_at),
-                tenant,
-                event: event.id,
-                kind: *kind,
-                subscription: matched.subscription,
-                state: if matched.paused { DeliveryState::Held } else { DeliveryState::Pending },
-                attempts: 0,
-                failures: 0,
-                last_status: None,
-                next_attempt_at: (!matched.paused).then_some(created_at),
-                lease: None,
-                created_at,
-            };
+            let id = tx.env().id(created_at);
+            let delivery = Delivery::new(id, &event, matched.subscription, matched.paused);
             tx.insert_delivery(&delivery).await?;
         }
     }

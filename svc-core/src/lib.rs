@@ -6,7 +6,7 @@
 //! - [`resource`] holds the form that serves them all: get, list, create, update, delete.
 //! - [`store`] is the seam to a database. Rules are async functions over `&mut dyn Tx`, so an embedding
 //!   application can run several of them as one transaction.
-//! - [`env`] is time, randomness and identifiers, handed in, so that every run can be repeated exactly.
+//! - [`mod@env`] is time, randomness and identifiers, handed in, so that every run can be repeated exactly.
 //!
 //! ```
 //! use svc_core::{contacts::Contact, env::Env, resource, store::memory::MemoryStore, store::Store, tenants};

@@ -329,3 +329,10 @@ pub struct DeliveryFilter {
     /// At most so many; 0 for all.
     pub limit: u32,
 }
+
+impl DeliveryFilter {
+    /// All deliveries of an event.
+    pub fn of_event(event: Uuid) -> Self {
+        Self { event: Some(event), ..Self::default() }
+    }
+}

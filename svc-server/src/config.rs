@@ -98,7 +98,7 @@ pub struct Config {
     #[arg(long, env = "SVC_TLS_KEY", value_name = "FILE", requires = "tls_cert")]
     pub tls_key: Option<PathBuf>,
 
-    /// Origin that browsers may call from, such as https://app.example.com; repeatable.
+    /// Origin that browsers may call from, such as <https://app.example.com>; repeatable.
     #[arg(long, env = "SVC_CORS_ORIGIN", value_name = "ORIGIN", value_delimiter = ',')]
     pub cors_origin: Vec<HeaderValue>,
 

@@ -15,7 +15,7 @@ use std::time::Duration;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
@@ -40,6 +40,7 @@ pub struct Server {
     listener: TcpListener,
     tls: Option<TlsAcceptor>,
     connections: Arc<Semaphore>,
+    head_timeout: Duration,
 }
 
 impl Server {
@@ -49,7 +50,15 @@ impl Server {
     /// The address cannot be bound.
     pub async fn bind(address: SocketAddr, max_connections: u32) -> io::Result<Self> {
         let listener = TcpListener::bind(address).await?;
-        Ok(Self { listener, tls: None, connections: Arc::new(Semaphore::new(max_connections as usize)) })
+        let connections = Arc::new(Semaphore::new(max_connections as usize));
+        Ok(Self { listener, tls: None, connections, head_timeout: HEAD_TIMEOUT })
+    }
+
+    /// Gives the head of a request this long to arrive, in place of 10 s; also the next one on a connection.
+    #[must_use]
+    pub fn with_head_timeout(mut self, head_timeout: Duration) -> Self {
+        self.head_timeout = head_timeout;
+        self
     }
 
     /// Serves https with a certificate chain and its key, both in PEM.
@@ -98,12 +107,13 @@ impl Server {
                 }
             };
             let (api, tls, watcher) = (api.clone(), self.tls.clone(), graceful.watcher());
+            let head_timeout = self.head_timeout;
             tokio::spawn(async move {
                 let _permit = permit;
                 match tls {
-                    None => connection(stream, peer, api, watcher).await,
+                    None => connection(stream, peer, api, watcher, head_timeout).await,
                     Some(tls) => match tokio::time::timeout(HANDSHAKE_TIMEOUT, tls.accept(stream)).await {
-                        Ok(Ok(stream)) => connection(stream, peer, api, watcher).await,
+                        Ok(Ok(stream)) => connection(stream, peer, api, watcher, head_timeout).await,
                         Ok(Err(why)) => tracing::debug!(%peer, %why, "a TLS handshake failed"),
                         Err(_) => tracing::debug!(%peer, "a TLS handshake took too long"),
                     },
@@ -125,7 +135,7 @@ impl Server {
     }
 }
 
-async fn connection<S>(stream: S, peer: SocketAddr, api: Api, watcher: hyper_util::server::graceful::Watcher)
+async fn connection<S>(stream: S, peer: SocketAddr, api: Api, watcher: Watcher, head_timeout: Duration)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
@@ -135,7 +145,7 @@ where
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(HEAD_TIMEOUT)
+        .header_read_timeout(head_timeout)
         .max_buf_size(HEAD_BUFFER)
         .serve_connection(TokioIo::new(stream), service);
     if let Err(why) = watcher.watch(connection).await {

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use futures_util::FutureExt as _;
 use serde_json::json;
+use svc_core::deliveries::Outgoing;
 use svc_core::env::Env;
 use svc_core::error::Error;
 use svc_core::store::{Access, ErasedJob, Store, StoreError};
@@ -57,6 +58,11 @@ impl Gate {
         *self.held.lock().unwrap() = Some(name);
     }
 
+    /// From now on no job waits.
+    pub(crate) fn open(&self) {
+        *self.held.lock().unwrap() = None;
+    }
+
     /// Waits until a job is being held.
     pub(crate) async fn arrival(&self) {
         self.arrived.acquire().await.unwrap().forget();
@@ -85,6 +91,10 @@ impl Store for Gate {
 
     fn env(&self) -> &Env {
         self.inner.env()
+    }
+
+    fn outgoing(&self) -> &Outgoing {
+        self.inner.outgoing()
     }
 }
 
@@ -162,7 +172,7 @@ async fn a_write_outlives_its_client() {
     request.abort();
     assert!(request.await.unwrap_err().is_cancelled());
     // The job had not reached the database: nothing happened, and the key is free again.
-    *gate.held.lock().unwrap() = None;
+    gate.open();
     world.expect(201, call.clone()).await;
     assert_eq!(world.expect(201, call).await.header("idempotent-replayed"), Some("true"));
     assert_eq!(world.new_events().await, ["contact.created"]);

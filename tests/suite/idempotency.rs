@@ -189,7 +189,9 @@ async fn what_is_in_flight_is_told_to_wait() {
             assert_eq!((reply.code().as_str(), replayed(&reply)), ("idempotency_in_progress", false));
         }
         // Another tenant and another key are not held up by it.
-        world.expect(201, Call::post("/contacts", json!({ "email": "a@example.com" })).header("idempotency-key", "l")).await;
+        let other = Call::post("/contacts", json!({ "email": "a@example.com" })).header("idempotency-key", "l");
+        world.expect(201, other).await;
+        gate.open();
         gate.release();
     });
     assert_eq!(first.status, 201);
@@ -250,7 +252,8 @@ async fn numbers_have_no_gaps_under_concurrency() {
     }
     assert_eq!(made, 26);
     let quotes = world.expect(200, Call::get("/quotes?limit=200")).await.json();
-    let numbers: Vec<String> = quotes["data"].as_array().unwrap().iter().map(|quote| quote["quote_number"].as_str().unwrap().to_owned()).collect();
+    let quotes = quotes["data"].as_array().unwrap();
+    let numbers: Vec<&str> = quotes.iter().map(|quote| quote["quote_number"].as_str().unwrap()).collect();
     let want: Vec<String> = (1..=27).rev().map(|number| format!("QUO-{number:04}")).collect();
     assert_eq!(numbers, want);
 }

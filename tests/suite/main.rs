@@ -7,6 +7,7 @@
 
 mod auth;
 mod codes;
+mod conditions;
 mod conform;
 mod faults;
 mod fixtures;
@@ -14,6 +15,7 @@ mod harness;
 mod idempotency;
 mod isolation;
 mod limits;
+mod lists;
 mod order;
 mod readonly;
 mod seed;

@@ -5,6 +5,7 @@ use uuid::Uuid;
 
 use super::Harness;
 use super::samples::Sample;
+use crate::store::DeliveryFilter;
 use crate::bookings::Booking;
 use crate::contacts::Contact;
 use crate::deliveries::{Delivery, DeliveryState};
@@ -17,7 +18,7 @@ use crate::webhooks::{DisabledReason, Match, Subscription};
 
 impl Harness {
     async fn deliveries(&self, tenant: TenantId, event: Uuid) -> Vec<Delivery> {
-        let read = self.read(move |tx| Box::pin(async move { Ok(tx.deliveries(tenant, event).await?) }));
+        let read = self.read(move |tx| Box::pin(async move { Ok(tx.list_deliveries(tenant, &DeliveryFilter::of_event(event)).await?) }));
         let mut deliveries = read.await.unwrap();
         deliveries.sort_by_key(|delivery| delivery.subscription);
         deliveries
@@ -218,7 +219,8 @@ pub(super) async fn deliveries_come_back(h: Harness) {
         let at = h.tick(tenant).await;
         let id = h.store.env().id(at);
         let next_attempt_at = (state == DeliveryState::Pending).then_some(at.next());
-        let delivery = Delivery { id, tenant, event: event.id, subscription, state, next_attempt_at, created_at: at };
+        let delivery =
+            Delivery { id, state, next_attempt_at, created_at: at, ..Delivery::new(id, &event, subscription, true) };
         let stored = delivery.clone();
         let write = h.write(move |tx| {
             let delivery = stored.clone();

@@ -9,7 +9,7 @@ use uuid::Uuid;
 use super::Harness;
 use super::samples::{Links, Sample};
 use crate::contacts::{Contact, ContactCreate};
-use crate::deliveries::{Delivery, DeliveryState};
+use crate::deliveries::Delivery;
 use crate::error::Error;
 use crate::events::{Event, EventKind};
 use crate::idempotency::Recorded;
@@ -18,7 +18,7 @@ use crate::invoices::{Invoice, Payment};
 use crate::jobs::{Job, JobCreate};
 use crate::keys::{self, KeyCreate};
 use crate::resource::{self, New};
-use crate::store::{Rows, StoreError, Tx};
+use crate::store::{DeliveryFilter, Rows, StoreError, Tx};
 use crate::tenants::{self, NumberKind, TenantCreate};
 use crate::types::{Amount, Currency, TenantId, Timestamp};
 use crate::webhooks::Subscription;
@@ -74,7 +74,7 @@ impl Harness {
             Box::pin(async move {
                 let mut deliveries = Vec::new();
                 for event in &events {
-                    deliveries.extend(tx.deliveries(tenant, *event).await?);
+                    deliveries.extend(tx.list_deliveries(tenant, &DeliveryFilter::of_event(*event)).await?);
                 }
                 let recorded = tx.recorded(tenant, "k", Timestamp::from_micros(0)).await?;
                 let (tenants, keys) = (tx.tenants().await?, tx.keys(tenant).await?);
@@ -231,10 +231,9 @@ const ATTEMPTS: &[(&str, Attempt)] = &[
     ("insert_delivery", |tx, tenant| {
         Box::pin(async move {
             let New { id, now, .. } = new_row(tx, tenant);
-            let event = tx.events(tenant, Timestamp::from_micros(0), 1).await?.remove(0).id;
+            let event = tx.events(tenant, Timestamp::from_micros(0), 1).await?.remove(0);
             let subscription = tx.matches(tenant, EventKind::StayCreated).await?.remove(0).subscription;
-            let state = DeliveryState::Held;
-            let row = Delivery { id, tenant, event, subscription, state, next_attempt_at: None, created_at: now };
+            let row = Delivery { created_at: now, ..Delivery::new(id, &event, subscription, true) };
             Ok(tx.insert_delivery(&row).await?)
         })
     }),
