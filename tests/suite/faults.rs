@@ -196,3 +196,49 @@ async fn reads_go_on_while_another_process_writes() {
     other.execute_batch("ROLLBACK").unwrap();
     assert_eq!(sent.await.status, 201);
 }
+
+/// Goes with a job, and tells whether its thread was panicking then.
+struct Witness(std::sync::mpsc::Sender<bool>);
+
+impl Drop for Witness {
+    fn drop(&mut self) {
+        let _ = self.0.send(std::thread::panicking());
+    }
+}
+
+/// Fields go in this order.
+struct LastHandle {
+    _store: Arc<dyn Store>,
+    _witness: Witness,
+}
+
+/// A job may hold the last handle of its store, as those of a request do whose client has gone.
+#[tokio::test]
+async fn the_last_handle_may_go_with_a_job() {
+    for access in [Access::Read, Access::Write] {
+        let world = World::new();
+        let (path, held) = (world.path.clone(), Arc::clone(&world.store));
+        let (tell, told) = std::sync::mpsc::channel();
+        let (go, wait) = std::sync::mpsc::channel::<()>();
+        let (arrived, arrival) = tokio::sync::oneshot::channel();
+        let (wait, arrived) = (Mutex::new(wait), Mutex::new(Some(arrived)));
+        let last = LastHandle { _store: held, _witness: Witness(tell) };
+        let job: ErasedJob = Box::new(move |_| {
+            let _ = &last;
+            let _ = arrived.lock().unwrap().take().unwrap().send(());
+            let _ = wait.lock().unwrap().recv();
+            async { Ok(()) }.boxed()
+        });
+        let store = Arc::clone(&world.store);
+        let waiting = tokio::spawn(async move { store.run(access, "last", job).await });
+        arrival.await.unwrap();
+        waiting.abort();
+        assert!(waiting.await.unwrap_err().is_cancelled());
+        let World { api, store, _folder, .. } = world;
+        drop((api, store));
+        go.send(()).unwrap();
+        let panicking = tokio::task::spawn_blocking(move || told.recv().unwrap()).await.unwrap();
+        assert!(!panicking, "{access:?}");
+        assert!(path.exists());
+    }
+}

@@ -30,7 +30,7 @@ pub(crate) struct World {
     pub(crate) clock: ManualClock,
     pub(crate) seed: Seed,
     pub(crate) path: PathBuf,
-    _folder: tempfile::TempDir,
+    pub(crate) _folder: tempfile::TempDir,
 }
 
 /// Settings without rate limits and without look-ups that leave the machine.

@@ -6,9 +6,11 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test may fail by a panic, in its helpers as well")]
 
 mod auth;
+mod client;
 mod codes;
 mod conditions;
 mod conform;
+mod document;
 mod faults;
 mod fixtures;
 mod harness;
@@ -17,8 +19,11 @@ mod isolation;
 mod limits;
 mod lists;
 mod order;
+mod program;
 mod readonly;
 mod seed;
 mod signing;
 mod strict;
 mod surface;
+mod walks;
+mod wire;

@@ -42,7 +42,8 @@ async fn every_other_method_is_405_and_tells_which_are_allowed() {
             let reply = world.expect(405, call.anonymous()).await;
             let mut told: Vec<&str> = reply.header("allow").unwrap().split(", ").collect();
             let mut want = allowed.clone();
-            (told.sort_unstable(), want.sort_unstable());
+            told.sort_unstable();
+            want.sort_unstable();
             assert_eq!(told, want, "{method} {path}");
             assert_eq!(reply.code(), "method_not_allowed");
         }
@@ -156,7 +157,8 @@ async fn a_request_id_is_echoed_when_it_is_well_formed() {
     let world = World::new();
     let longest = "x".repeat(128);
     for good in ["a", "0", "A-b_c.9", "-", longest.as_str()] {
-        for call in [Call::get("/ping"), Call::get("/ping").anonymous(), Call::get("/nothing"), Call::get("/contacts?x=1")]
+        for call in
+            [Call::get("/ping"), Call::get("/ping").anonymous(), Call::get("/nothing"), Call::get("/contacts?x=1")]
         {
             let reply = world.send(call.header("x-request-id", good)).await;
             assert_eq!(reply.header("x-request-id"), Some(good));

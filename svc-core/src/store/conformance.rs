@@ -16,6 +16,7 @@
 #![expect(clippy::unwrap_used, reason = "a failed case is a panic, as in a test")]
 
 mod clocks;
+mod deliveries;
 mod emails;
 mod keys;
 mod lists;
@@ -144,6 +145,19 @@ cases! {
         each_matching_subscription_gets_one_delivery,
         matches_are_live_and_enabled_or_paused,
         deliveries_come_back,
+    }
+    deliveries {
+        every_field_of_a_delivery_comes_back,
+        a_list_takes_every_filter,
+        an_update_needs_the_lease,
+        what_is_due_comes_in_order,
+        holding_is_for_what_is_pending_there,
+        turns_come_in_order,
+        a_turn_is_brought_forward_only,
+        attempts_come_back,
+        an_outcome_touches_three_columns,
+        deliveries_are_the_tenants_own,
+        a_commit_wakes_the_sender,
     }
     keys {
         a_key_comes_back,

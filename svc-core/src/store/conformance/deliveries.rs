@@ -1,0 +1,505 @@
+//! Deliveries, their attempts, and the turns of endpoints (decisions §7).
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
+use std::time::Duration;
+
+use futures_util::FutureExt as _;
+use serde_json::{json, value::to_raw_value};
+use uuid::Uuid;
+
+use super::Harness;
+use super::samples::{Links, Sample};
+use crate::contacts::Contact;
+use crate::deliveries::{AttemptLog, Delivery, DeliveryState};
+use crate::error::Error;
+use crate::events::{Event, EventKind};
+use crate::resource::New;
+use crate::store::{DeliveryFilter, StoreError};
+use crate::types::{TenantId, Timestamp};
+use crate::webhooks::Subscription;
+
+/// One call of the seam, as a transaction of its own. Its arguments are copied.
+macro_rules! call {
+    ($h:ident.$method:ident($($argument:expr),*)) => {
+        $h.write(move |tx| Box::pin(async move { Ok(tx.$method($($argument),*).await?) })).await.unwrap()
+    };
+}
+
+impl Harness {
+    async fn endpoint(&self, tenant: TenantId) -> Uuid {
+        self.insert(tenant, |new| Subscription { enabled: true, ..Subscription::bare(new) }).await.id
+    }
+
+    async fn event_of(&self, tenant: TenantId, kind: EventKind) -> Event {
+        let created_at = self.tick(tenant).await;
+        let data = to_raw_value(&json!({ "id": 1 })).unwrap();
+        let event = Event { id: self.store.env().id(created_at), tenant, kind, data, created_at };
+        let stored = event.clone();
+        let write = self.write(move |tx| {
+            let event = stored.clone();
+            Box::pin(async move { Ok(tx.insert_event(&event).await?) })
+        });
+        write.await.unwrap();
+        event
+    }
+
+    async fn try_add(&self, delivery: &Delivery) -> Result<(), Error> {
+        let delivery = delivery.clone();
+        let write = self.write(move |tx| {
+            let delivery = delivery.clone();
+            Box::pin(async move { Ok(tx.insert_delivery(&delivery).await?) })
+        });
+        write.await
+    }
+
+    /// Adds a pending delivery of a new event, changed as wanted.
+    async fn added(&self, tenant: TenantId, to: Uuid, change: impl FnOnce(&mut Delivery)) -> Delivery {
+        let event = self.event_of(tenant, EventKind::JobCreated).await;
+        let mut delivery = Delivery::new(self.store.env().id(event.created_at), &event, to, false);
+        change(&mut delivery);
+        self.try_add(&delivery).await.unwrap();
+        delivery
+    }
+
+    async fn stored(&self, delivery: &Delivery) -> Option<Delivery> {
+        let (tenant, id) = (delivery.tenant, delivery.id);
+        call!(self.delivery(tenant, id))
+    }
+
+    async fn put(&self, delivery: &Delivery, lease: Option<Uuid>) -> bool {
+        let delivery = delivery.clone();
+        let write = self.write(move |tx| {
+            let delivery = delivery.clone();
+            Box::pin(async move { Ok(tx.update_delivery(&delivery, lease).await?) })
+        });
+        write.await.unwrap()
+    }
+
+    async fn listed(&self, tenant: TenantId, filter: &DeliveryFilter) -> Vec<Delivery> {
+        let filter = filter.clone();
+        let read = self.read(move |tx| {
+            let filter = filter.clone();
+            Box::pin(async move { Ok(tx.list_deliveries(tenant, &filter).await?) })
+        });
+        read.await.unwrap()
+    }
+
+    async fn due(&self, tenant: TenantId, to: Uuid, now: Timestamp, limit: u32) -> Vec<Uuid> {
+        call!(self.due_deliveries(tenant, to, now, limit)).iter().map(|delivery| delivery.id).collect()
+    }
+}
+
+fn plus(at: Timestamp, seconds: u64) -> Timestamp {
+    at.checked_add(Duration::from_secs(seconds)).unwrap()
+}
+
+fn held(delivery: &mut Delivery) {
+    delivery.state = DeliveryState::Held;
+    delivery.next_attempt_at = None;
+}
+
+pub(super) async fn every_field_of_a_delivery_comes_back(h: Harness) {
+    let tenant = h.tenant().await;
+    let to = h.endpoint(tenant).await;
+    let far = Timestamp::parse("9999-12-31T23:59:59.999999Z").unwrap();
+    let mut id = None;
+    for (position, state) in DeliveryState::ALL.iter().copied().cycle().take(8).enumerate() {
+        let delivery = h
+            .added(tenant, to, |delivery| {
+                delivery.state = state;
+                delivery.attempts = [0, 7, 1_000_000][position % 3];
+                delivery.failures = delivery.attempts / 7;
+                delivery.last_status = [None, Some(-1), Some(0), Some(599)][position / 2];
+                delivery.next_attempt_at = (state == DeliveryState::Pending).then_some(far);
+                delivery.lease = [None, Some(Uuid::nil()), Some(Uuid::max())][position % 3];
+            })
+            .await;
+        assert_eq!(h.stored(&delivery).await.as_ref(), Some(&delivery));
+        let mut changed = delivery.clone();
+        changed.begin(Uuid::from_u128(7), far);
+        changed.state = DeliveryState::Pending;
+        changed.failures = changed.attempts;
+        changed.last_status = Some(302);
+        assert!(h.put(&changed, delivery.lease).await);
+        assert_eq!(h.stored(&delivery).await, Some(changed));
+        id = Some(delivery);
+    }
+    let taken = h.try_add(&id.unwrap()).await;
+    assert!(matches!(taken, Err(Error::Store(StoreError::Conflict { .. }))), "an id is taken once: {taken:?}");
+    assert_eq!(call!(h.delivery(tenant, Uuid::nil())), None);
+}
+
+pub(super) async fn a_list_takes_every_filter(h: Harness) {
+    let tenant = h.tenant().await;
+    let other = h.tenant().await;
+    let theirs = h.endpoint(other).await;
+    let endpoints = [h.endpoint(tenant).await, h.endpoint(tenant).await];
+    let mut all = Vec::new();
+    for position in 0..12 {
+        let kind = [EventKind::JobCreated, EventKind::JobUpdated][position / 2 % 2];
+        let event = h.event_of(tenant, kind).await;
+        for to in endpoints {
+            let mut delivery = Delivery::new(h.store.env().id(event.created_at), &event, to, false);
+            delivery.state = DeliveryState::ALL[all.len() % 3];
+            delivery.next_attempt_at = delivery.next_attempt_at.filter(|_| delivery.state == DeliveryState::Pending);
+            h.try_add(&delivery).await.unwrap();
+            all.push(delivery);
+        }
+        h.added(other, theirs, |_| {}).await;
+    }
+    all.sort_by_key(|delivery| std::cmp::Reverse(delivery.id));
+    let middle = all[9].clone();
+    for bits in 0..64 {
+        let given = |bit: u32| bits & (1 << bit) != 0;
+        let filter = DeliveryFilter {
+            subscription: given(0).then_some(middle.subscription),
+            event: given(1).then_some(middle.event),
+            state: given(2).then_some(middle.state),
+            kind: given(3).then_some(middle.kind),
+            since: given(4).then_some(middle.created_at),
+            until: given(5).then_some(all[3].created_at),
+            limit: 0,
+        };
+        let mut want = all.clone();
+        want.retain(|delivery| {
+            filter.subscription.is_none_or(|wanted| wanted == delivery.subscription)
+                && filter.event.is_none_or(|wanted| wanted == delivery.event)
+                && filter.state.is_none_or(|wanted| wanted == delivery.state)
+                && filter.kind.is_none_or(|wanted| wanted == delivery.kind)
+                && filter.since.is_none_or(|since| delivery.created_at >= since)
+                && filter.until.is_none_or(|until| delivery.created_at < until)
+        });
+        assert!(want.contains(&middle), "the sample fits its own filter");
+        assert_eq!(h.listed(tenant, &filter).await, want, "{filter:?}");
+        let first = DeliveryFilter { limit: 1, ..filter };
+        assert_eq!(h.listed(tenant, &first).await, want[..1], "{first:?}");
+    }
+    let from = all[0].created_at.next();
+    assert_eq!(h.listed(tenant, &DeliveryFilter { since: Some(from), ..Default::default() }).await, []);
+    let until = all[23].created_at;
+    assert_eq!(h.listed(tenant, &DeliveryFilter { until: Some(until), ..Default::default() }).await, []);
+}
+
+pub(super) async fn an_update_needs_the_lease(h: Harness) {
+    let tenant = h.tenant().await;
+    let to = h.endpoint(tenant).await;
+    let free = h.added(tenant, to, |_| {}).await;
+    let bystander = h.added(tenant, to, |_| {}).await;
+    let (mine, theirs) = (Uuid::from_u128(1), Uuid::from_u128(2));
+    let mut leased = free.clone();
+    leased.begin(mine, plus(free.created_at, 30));
+
+    assert!(!h.put(&leased, Some(mine)).await, "a token where nobody holds it");
+    assert_eq!(h.stored(&free).await.as_ref(), Some(&free));
+    assert!(h.put(&leased, None).await);
+    assert_eq!(h.stored(&free).await.as_ref(), Some(&leased));
+
+    let mut done = leased.clone();
+    done.state = DeliveryState::Succeeded;
+    (done.lease, done.next_attempt_at) = (None, None);
+    for wrong in [None, Some(theirs), Some(Uuid::nil())] {
+        assert!(!h.put(&done, wrong).await, "{wrong:?}");
+        assert_eq!(h.stored(&free).await.as_ref(), Some(&leased));
+    }
+    // Another takes it over once the lease has ended: the first holder is out.
+    let mut taken = leased.clone();
+    taken.begin(theirs, plus(free.created_at, 60));
+    assert!(h.put(&taken, Some(mine)).await);
+    assert!(!h.put(&done, Some(mine)).await);
+    assert!(h.put(&done, Some(theirs)).await);
+    assert_eq!(h.stored(&free).await.as_ref(), Some(&done));
+
+    let unknown = Delivery { id: Uuid::from_u128(9), ..free };
+    assert!(!h.put(&unknown, None).await);
+    assert_eq!(h.stored(&unknown).await, None);
+    assert_eq!(h.stored(&bystander).await.as_ref(), Some(&bystander));
+}
+
+pub(super) async fn what_is_due_comes_in_order(h: Harness) {
+    let tenant = h.tenant().await;
+    let (to, elsewhere) = (h.endpoint(tenant).await, h.endpoint(tenant).await);
+    let start = h.tick(tenant).await;
+    assert_eq!(call!(h.next_due(tenant, to)), None);
+    let mut due = Vec::new();
+    for seconds in [40, 10, 30, 20] {
+        let at = plus(start, seconds);
+        due.push((at, h.added(tenant, to, |delivery| delivery.next_attempt_at = Some(at)).await.id));
+    }
+    // A lease does not hide it: its end is when it is due.
+    let at = plus(start, 15);
+    due.push((at, h.added(tenant, to, |delivery| delivery.begin(Uuid::from_u128(3), at)).await.id));
+    due.sort();
+    for state in [DeliveryState::Succeeded, DeliveryState::Failed, DeliveryState::Held] {
+        h.added(tenant, to, |delivery| (delivery.state, delivery.next_attempt_at) = (state, None)).await;
+    }
+    let first = plus(start, 1);
+    h.added(tenant, elsewhere, |delivery| delivery.next_attempt_at = Some(first)).await;
+
+    let ids: Vec<Uuid> = due.iter().map(|(_, id)| *id).collect();
+    for (count, (at, _)) in due.iter().enumerate() {
+        assert_eq!(h.due(tenant, to, *at, 100).await, ids[..=count], "at its very time");
+        assert_eq!(h.due(tenant, to, at.minus(Duration::from_micros(1)), 100).await, ids[..count]);
+    }
+    assert_eq!(h.due(tenant, to, plus(start, 99), 2).await, ids[..2]);
+    assert!(h.due(tenant, to, plus(start, 99), 0).await.is_empty());
+    assert_eq!(call!(h.next_due(tenant, to)), Some(due[0].0));
+    assert_eq!(call!(h.next_due(tenant, elsewhere)), Some(first));
+}
+
+pub(super) async fn holding_is_for_what_is_pending_there(h: Harness) {
+    let (tenant, other) = (h.tenant().await, h.tenant().await);
+    let (to, elsewhere) = (h.endpoint(tenant).await, h.endpoint(tenant).await);
+    let pending = h.added(tenant, to, |delivery| delivery.failures = 0).await;
+    let at = plus(pending.created_at, 30);
+    let leased = h.added(tenant, to, |delivery| delivery.begin(Uuid::from_u128(3), at)).await;
+    let mut untouched = vec![h.added(tenant, elsewhere, |_| {}).await];
+    for state in [DeliveryState::Succeeded, DeliveryState::Failed, DeliveryState::Held] {
+        let change = |delivery: &mut Delivery| {
+            (delivery.state, delivery.next_attempt_at, delivery.attempts) = (state, None, 3);
+        };
+        untouched.push(h.added(tenant, to, change).await);
+    }
+    let theirs = h.endpoint(other).await;
+    untouched.push(h.added(other, theirs, |_| {}).await);
+
+    call!(h.hold_deliveries(other, to));
+    assert_eq!(h.stored(&pending).await.as_ref(), Some(&pending), "another tenant holds nothing here");
+    call!(h.hold_deliveries(tenant, to));
+    for mut was in [pending, leased] {
+        held(&mut was);
+        assert_eq!(h.stored(&was).await.as_ref(), Some(&was), "attempts and lease stay");
+    }
+    for same in untouched {
+        assert_eq!(h.stored(&same).await.as_ref(), Some(&same));
+    }
+    assert_eq!(call!(h.next_due(tenant, to)), None);
+}
+
+pub(super) async fn turns_come_in_order(h: Harness) {
+    let (tenant, other) = (h.tenant().await, h.tenant().await);
+    let start = h.tick(tenant).await;
+    assert_eq!(call!(h.first_turn()), None);
+    assert_eq!(call!(h.turns(plus(start, 99), 100)), []);
+    let mut want = Vec::new();
+    for (position, seconds) in [30, 10, 40, 20].into_iter().enumerate() {
+        let tenant = if position % 2 == 0 { tenant } else { other };
+        let (to, at) = (h.endpoint(tenant).await, plus(start, seconds));
+        call!(h.set_turn(tenant, to, Some(at)));
+        want.push((at, tenant, to));
+    }
+    want.sort();
+    let names: Vec<(TenantId, Uuid)> = want.iter().map(|(_, tenant, to)| (*tenant, *to)).collect();
+    for (count, (at, ..)) in want.iter().copied().enumerate() {
+        assert_eq!(call!(h.turns(at, 100)), names[..=count], "at its very time");
+        let before = at.minus(Duration::from_micros(1));
+        assert_eq!(call!(h.turns(before, 100)), names[..count]);
+    }
+    assert_eq!(call!(h.turns(plus(start, 99), 2)), names[..2]);
+    assert_eq!(call!(h.first_turn()), Some(want[0].0));
+
+    // Set anew, it goes behind; taken away, it is gone, once and again.
+    let (last, (_, tenant, to)) = (plus(start, 50), want[0]);
+    call!(h.set_turn(tenant, to, Some(last)));
+    assert_eq!(call!(h.turns(last, 100)), [&names[1..], &names[..1]].concat());
+    assert_eq!(call!(h.first_turn()), Some(want[1].0));
+    for _ in 0..2 {
+        call!(h.set_turn(tenant, to, None));
+        assert_eq!(call!(h.turns(last, 100)), names[1..]);
+    }
+}
+
+pub(super) async fn a_turn_is_brought_forward_only(h: Harness) {
+    let tenant = h.tenant().await;
+    let to = h.endpoint(tenant).await;
+    let start = h.tick(tenant).await;
+    for (seconds, want) in [(20, 20), (30, 20), (20, 20), (10, 10), (15, 10)] {
+        call!(h.bring_turn_forward(tenant, to, plus(start, seconds)));
+        assert_eq!(call!(h.first_turn()), Some(plus(start, want)));
+    }
+    call!(h.set_turn(tenant, to, None));
+    // A new delivery does the same, unless nothing is due.
+    let elsewhere = h.endpoint(tenant).await;
+    h.added(tenant, elsewhere, held).await;
+    assert_eq!(call!(h.first_turn()), None);
+    for (seconds, want) in [(90, 90), (99, 90), (80, 80)] {
+        let at = plus(start, seconds);
+        h.added(tenant, to, |delivery| delivery.next_attempt_at = Some(at)).await;
+        assert_eq!(call!(h.first_turn()), Some(plus(start, want)));
+    }
+    assert_eq!(call!(h.turns(plus(start, 99), 9)), [(tenant, to)], "one turn per endpoint");
+}
+
+pub(super) async fn attempts_come_back(h: Harness) {
+    let tenant = h.tenant().await;
+    let to = h.endpoint(tenant).await;
+    let delivery = h.added(tenant, to, |_| {}).await;
+    let id = delivery.id;
+    assert_eq!(call!(h.attempts(tenant, id)), []);
+    let bare = |attempt| AttemptLog {
+        attempt,
+        started_at: Timestamp::from_micros(0),
+        duration_ms: 0,
+        status: 204,
+        error: None,
+        response_body: None,
+        response_truncated: false,
+        remote_addr: None,
+    };
+    let full = AttemptLog {
+        started_at: delivery.created_at,
+        duration_ms: u32::MAX,
+        status: -1,
+        error: Some("blocked: ::1 is not public — “näh”".to_owned()),
+        response_body: Some(format!("{}\u{0}\r\n\"'\\", "aß漢🔧".repeat(1024))),
+        response_truncated: true,
+        remote_addr: Some("[2001:db8::1]:443".to_owned()),
+        ..bare(1_000_000)
+    };
+    let empty = AttemptLog { status: 0, error: Some(String::new()), response_body: Some(String::new()), ..bare(2) };
+    // A crash leaves a gap, and a late writer may come last.
+    for log in [&full, &bare(1), &empty] {
+        let log = log.clone();
+        let write = h.write(move |tx| {
+            let log = log.clone();
+            Box::pin(async move { Ok(tx.insert_attempt(tenant, id, &log).await?) })
+        });
+        write.await.unwrap();
+    }
+    assert_eq!(call!(h.attempts(tenant, id)), [bare(1), empty, full]);
+    let bystander = h.added(tenant, to, |_| {}).await.id;
+    assert_eq!(call!(h.attempts(tenant, bystander)), []);
+}
+
+pub(super) async fn an_outcome_touches_three_columns(h: Harness) {
+    let (tenant, other) = (h.tenant().await, h.tenant().await);
+    let links = Links::of(&h, tenant).await;
+    let rows = [
+        h.insert(tenant, Subscription::bare).await,
+        h.insert(tenant, move |new| Subscription::full(new, links)).await,
+    ];
+    let bystander = h.insert(tenant, Subscription::bare).await;
+    let note = async |tenant: TenantId, row: &Subscription| {
+        let row = row.clone();
+        let write = h.write(move |tx| {
+            let row = row.clone();
+            Box::pin(async move { Ok(tx.note_outcome(tenant, &row).await?) })
+        });
+        write.await.unwrap();
+    };
+    for row in rows {
+        let id = row.id;
+        let new = New { tenant, id, now: h.tick(tenant).await };
+        for (at, status, failures) in [(Some(new.now), Some(503), 9), (None, None, 0)] {
+            let changed = [Subscription::full(new, links), Subscription::bare(new)];
+            for mut changed in changed {
+                changed.deleted_at = Some(new.now);
+                changed.last_delivery_at = at;
+                changed.last_delivery_status = status;
+                changed.consecutive_failures = failures;
+                note(tenant, &changed).await;
+            }
+            let want = Subscription {
+                last_delivery_at: at,
+                last_delivery_status: status,
+                consecutive_failures: failures,
+                ..row.clone()
+            };
+            assert_eq!(h.row(tenant, id).await.as_ref(), Some(&want));
+            note(other, &Subscription { consecutive_failures: 5, ..want.clone() }).await;
+            assert_eq!(h.row(tenant, id).await, Some(want), "another tenant's");
+        }
+    }
+    assert_eq!(h.row(tenant, bystander.id).await, Some(bystander));
+}
+
+pub(super) async fn deliveries_are_the_tenants_own(h: Harness) {
+    let (tenant, other) = (h.tenant().await, h.tenant().await);
+    let to = h.endpoint(tenant).await;
+    let delivery = h.added(tenant, to, |_| {}).await;
+    let (id, event, now) = (delivery.id, delivery.event, plus(delivery.created_at, 99));
+    let log = AttemptLog {
+        attempt: 1,
+        started_at: now,
+        duration_ms: 1,
+        status: 200,
+        error: None,
+        response_body: None,
+        response_truncated: false,
+        remote_addr: None,
+    };
+    let write = h.write(move |tx| {
+        let log = log.clone();
+        Box::pin(async move { Ok(tx.insert_attempt(tenant, id, &log).await?) })
+    });
+    write.await.unwrap();
+
+    assert_eq!(call!(h.delivery(other, id)), None);
+    assert_eq!(h.listed(other, &DeliveryFilter::default()).await, []);
+    assert_eq!(h.listed(other, &DeliveryFilter::of_event(event)).await, []);
+    let to_it = DeliveryFilter { subscription: Some(to), ..Default::default() };
+    assert_eq!(h.listed(other, &to_it).await, []);
+    assert_eq!(h.listed(tenant, &to_it).await, [delivery.clone()]);
+    assert!(h.due(other, to, now, 9).await.is_empty());
+    assert_eq!(call!(h.next_due(other, to)), None);
+    assert_eq!(call!(h.attempts(other, id)), []);
+    assert_eq!(call!(h.attempts(tenant, id)).len(), 1);
+    let mut stolen = Delivery { tenant: other, ..delivery.clone() };
+    held(&mut stolen);
+    assert!(!h.put(&stolen, None).await);
+    call!(h.hold_deliveries(other, to));
+    call!(h.set_turn(other, to, None));
+    assert_eq!(h.stored(&delivery).await, Some(delivery));
+    assert_eq!(call!(h.turns(now, 9)), [(tenant, to)]);
+}
+
+/// Remembers that it was woken.
+#[derive(Default)]
+struct Bell(AtomicBool);
+
+impl Wake for Bell {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
+pub(super) async fn a_commit_wakes_the_sender(h: Harness) {
+    let tenant = h.tenant().await;
+    let to = h.endpoint(tenant).await;
+    let released = || h.store.outgoing().changed().now_or_never().is_some();
+    assert!(!released(), "nothing yet");
+
+    let event = h.event_of(tenant, EventKind::JobCreated).await;
+    let delivery = Delivery::new(h.store.env().id(event.created_at), &event, to, false);
+    let doomed = delivery.clone();
+    let failed = h.write(move |tx| {
+        let doomed = doomed.clone();
+        Box::pin(async move {
+            tx.insert_delivery(&doomed).await?;
+            Err::<(), _>(Error::NotFound)
+        })
+    });
+    assert_eq!(failed.await, Err(Error::NotFound));
+    assert!(!released(), "a rollback has nothing to send");
+    assert_eq!((h.stored(&delivery).await, call!(h.first_turn())), (None, None));
+
+    h.try_add(&delivery).await.unwrap();
+    assert!(released() && !released(), "once");
+    h.endpoint(tenant).await;
+    call!(h.set_turn(tenant, to, None));
+    let idle = h.tick(tenant).await;
+    assert!(!released(), "nothing to send in these");
+    call!(h.bring_turn_forward(tenant, to, idle));
+    assert!(released());
+
+    // Whoever waits is woken, by a change of a record as well.
+    let bell = Arc::new(Bell::default());
+    let waker = Waker::from(Arc::clone(&bell));
+    let mut waiting = Box::pin(h.store.outgoing().changed());
+    assert_eq!(waiting.poll_unpin(&mut Context::from_waker(&waker)), Poll::Pending);
+    assert!(!bell.0.load(Ordering::SeqCst));
+    h.create::<Contact>(tenant, json!({ "email": "ada@example.com" })).await.unwrap();
+    assert!(bell.0.load(Ordering::SeqCst));
+    assert_eq!(waiting.poll_unpin(&mut Context::from_waker(&waker)), Poll::Ready(()));
+}

@@ -1,0 +1,122 @@
+//! A client that writes bytes to a socket, and a server that really listens.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue, Method};
+use svc_server::serve::Server;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+use crate::conform;
+use crate::harness::{Reply, World};
+
+/// A world behind a socket.
+pub(crate) struct Listening {
+    pub(crate) world: World,
+    pub(crate) address: SocketAddr,
+    stop: Option<oneshot::Sender<()>>,
+    pub(crate) running: JoinHandle<()>,
+}
+
+impl Listening {
+    pub(crate) async fn new(world: World) -> Self {
+        Self::with(world, 1000, |server| server).await
+    }
+
+    pub(crate) async fn with(world: World, connections: u32, set: impl FnOnce(Server) -> Server) -> Self {
+        let server = set(Server::bind(([127, 0, 0, 1], 0).into(), connections).await.unwrap());
+        let address = server.url().unwrap().strip_prefix("http://").unwrap().parse().unwrap();
+        let (stop, stopped) = oneshot::channel();
+        let until = async move {
+            let _ = stopped.await;
+        };
+        let running = tokio::spawn(server.run(world.api.clone(), until, Duration::from_secs(20)));
+        Self { world, address, stop: Some(stop), running }
+    }
+
+    pub(crate) async fn connect(&self) -> Connection {
+        Connection::to(self.address).await
+    }
+
+    /// The head that all good requests share.
+    pub(crate) fn head(&self, method: &str, path: &str) -> String {
+        let key = &self.world.key("write").text;
+        format!("{method} {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {key}\r\n")
+    }
+
+    pub(crate) fn stop(&mut self) {
+        let _ = self.stop.take().unwrap().send(());
+    }
+}
+
+/// One connection.
+pub(crate) struct Connection {
+    stream: TcpStream,
+    received: Vec<u8>,
+}
+
+impl Connection {
+    pub(crate) async fn to(address: SocketAddr) -> Self {
+        Self { stream: TcpStream::connect(address).await.unwrap(), received: Vec::new() }
+    }
+
+    pub(crate) async fn write(&mut self, bytes: impl AsRef<[u8]>) {
+        self.stream.write_all(bytes.as_ref()).await.unwrap();
+    }
+
+    /// Writes what the other side may refuse to read to the end.
+    pub(crate) async fn try_write(&mut self, bytes: impl AsRef<[u8]>) {
+        let _ = self.stream.write_all(bytes.as_ref()).await;
+    }
+
+    /// Takes more bytes from the socket; `false` at its end.
+    async fn more(&mut self) -> bool {
+        self.stream.read_buf(&mut self.received).await.is_ok_and(|count| count > 0)
+    }
+
+    /// Whether the server has closed the connection, with nothing left to read.
+    pub(crate) async fn is_closed(&mut self) -> bool {
+        self.received.is_empty() && !self.more().await
+    }
+
+    /// Status, headers and body of the next answer to a request of this method; nothing is checked.
+    pub(crate) async fn raw(&mut self, method: &str) -> Option<Reply> {
+        let end = loop {
+            if let Some(at) = self.received.windows(4).position(|four| four == b"\r\n\r\n") {
+                break at + 4;
+            }
+            if !self.more().await {
+                assert!(self.received.is_empty(), "half a head: {}", String::from_utf8_lossy(&self.received));
+                return None;
+            }
+        };
+        let head = String::from_utf8(self.received.drain(..end).collect()).unwrap();
+        let mut lines = head.trim_end().split("\r\n");
+        let status: u16 = lines.next().unwrap().split(' ').nth(1).unwrap().parse().unwrap();
+        let mut headers = HeaderMap::new();
+        for line in lines {
+            let (name, value) = line.split_once(':').unwrap();
+            headers.append(HeaderName::try_from(name).unwrap(), HeaderValue::try_from(value.trim()).unwrap());
+        }
+        assert!(!headers.contains_key("transfer-encoding"), "bodies have a length");
+        let length: usize = headers.get("content-length").map_or(0, |value| value.to_str().unwrap().parse().unwrap());
+        let length = if method == "HEAD" || matches!(status, 100 | 204 | 304) { 0 } else { length };
+        while self.received.len() < length {
+            assert!(self.more().await, "the body ends early");
+        }
+        let body: Vec<u8> = self.received.drain(..length).collect();
+        Some(Reply { status, headers, body: Bytes::from(body) })
+    }
+
+    /// The next answer, checked like all others.
+    pub(crate) async fn reply(&mut self, method: &str, target: &str) -> Reply {
+        let reply = self.raw(method).await.unwrap_or_else(|| panic!("no answer to {method} {target}"));
+        assert!(reply.header("date").is_some(), "no Date");
+        conform::check(&Method::from_bytes(method.as_bytes()).unwrap(), target, &reply);
+        reply
+    }
+}

@@ -1,0 +1,330 @@
+//! The server as its operators start it: what it prints, logs and returns.
+
+use std::process::{ExitStatus, Stdio};
+
+use http::Method;
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader};
+use tokio::process::{Child, ChildStdout, Command};
+use tokio::task::JoinHandle;
+
+use crate::client::Connection;
+use crate::harness::Reply;
+
+/// A running server.
+struct Program {
+    child: Child,
+    stdout: BufReader<ChildStdout>,
+    stderr: JoinHandle<String>,
+    address: String,
+}
+
+fn command(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_svc-server-tested"));
+    for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("SVC_")) {
+        command.env_remove(name);
+    }
+    command.args(arguments).kill_on_drop(true);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+impl Program {
+    /// Starts it and waits until it says where it listens.
+    async fn start(mut command: Command) -> Self {
+        let mut child = command.spawn().unwrap();
+        let mut stdout = BufReader::new(child.stdout.take().unwrap());
+        let mut errors = child.stderr.take().unwrap();
+        let stderr = tokio::spawn(async move {
+            let mut text = String::new();
+            errors.read_to_string(&mut text).await.unwrap();
+            text
+        });
+        let mut line = String::new();
+        stdout.read_line(&mut line).await.unwrap();
+        let Some(address) = line.strip_prefix("listening on http://").map(|rest| rest.trim_end().to_owned()) else {
+            panic!("{line:?}: {}", stderr.await.unwrap());
+        };
+        let port: u16 = address.strip_prefix("127.0.0.1:").unwrap().parse().unwrap();
+        assert_ne!(port, 0);
+        Self { child, stdout, stderr, address }
+    }
+
+    async fn connect(&self) -> Connection {
+        Connection::to(self.address.parse().unwrap()).await
+    }
+
+    /// Sends a request and checks its answer.
+    async fn send(&self, method: &str, target: &str, headers: &[(&str, &str)], body: &str) -> Reply {
+        let mut request =
+            format!("{method} {target} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {}\r\n", body.len());
+        for (name, value) in headers {
+            request += &format!("{name}: {value}\r\n");
+        }
+        let mut connection = self.connect().await;
+        connection.write(format!("{request}\r\n{body}")).await;
+        connection.reply(method, target).await
+    }
+
+    fn signal(&self, name: &str) {
+        let id = self.child.id().unwrap().to_string();
+        assert!(std::process::Command::new("kill").args(["-s", name, &id]).status().unwrap().success());
+    }
+
+    /// Stops it; its exit status, the rest of stdout, and stderr.
+    async fn stop(mut self, signal: &str) -> (ExitStatus, String, String) {
+        self.signal(signal);
+        let mut rest = String::new();
+        self.stdout.read_to_string(&mut rest).await.unwrap();
+        (self.child.wait().await.unwrap(), rest, self.stderr.await.unwrap())
+    }
+
+    /// The guide of the demo, up to its last line.
+    async fn guide(&mut self) -> String {
+        let mut guide = String::new();
+        while !guide.contains("Stop with Ctrl-C.") {
+            assert_ne!(self.stdout.read_line(&mut guide).await.unwrap(), 0, "{guide}");
+        }
+        guide
+    }
+}
+
+fn database() -> (tempfile::TempDir, String) {
+    let folder = tempfile::tempdir().unwrap();
+    let url = format!("sqlite://{}", folder.path().join("svc.db").display());
+    (folder, url)
+}
+
+#[tokio::test]
+async fn a_signal_ends_it_in_order() {
+    for signal in ["TERM", "INT"] {
+        let (_folder, url) = database();
+        let program =
+            Program::start(command(&["--listen", "127.0.0.1:0", "--database-url", &url, "--shutdown-grace", "10s"]))
+                .await;
+        for path in ["/healthz", "/readyz", "/api/v1/openapi.json"] {
+            assert_eq!(program.send("GET", path, &[], "").await.status, 200, "{path}");
+        }
+        assert_eq!(program.send("GET", "/api/v1/ping", &[], "").await.status, 401);
+        // A connection that nobody uses does not hold it up.
+        let mut idle = program.connect().await;
+        idle.write("GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n").await;
+        idle.reply("GET", "/healthz").await;
+        let (status, rest, stderr) = program.stop(signal).await;
+        assert_eq!((status.code(), rest.as_str()), (Some(0), ""), "{signal}: {stderr}");
+        assert!(stderr.contains("stopped"), "{stderr}");
+        assert!(!stderr.contains("panicked"), "{stderr}");
+        assert!(idle.is_closed().await);
+    }
+}
+
+/// Two start at once on a database that neither has made yet; the second keeps what the first wrote.
+#[tokio::test]
+async fn two_can_share_a_database() {
+    let (_folder, url) = database();
+    let start = || Program::start(command(&["--listen", "127.0.0.1:0", "--database-url", &url]));
+    let (one, two) = tokio::join!(start(), start());
+    for program in [one, two] {
+        assert_eq!(program.send("GET", "/readyz", &[], "").await.status, 200);
+        assert_eq!(program.stop("TERM").await.0.code(), Some(0));
+    }
+}
+
+#[tokio::test]
+async fn settings_come_from_the_environment_too() {
+    let (_folder, url) = database();
+    let mut command = command(&[]);
+    command.env("SVC_LISTEN", "127.0.0.1:0").env("SVC_DATABASE_URL", &url).env("SVC_RATE_LIMIT", "2");
+    let program = Program::start(command).await;
+    let reply = program.send("GET", "/api/v1/ping", &[], "").await;
+    assert_eq!(reply.header("x-ratelimit-limit"), Some("2"));
+    program.stop("TERM").await;
+}
+
+#[tokio::test]
+async fn what_cannot_start_says_why() {
+    let (folder, url) = database();
+    let not_a_database = folder.path().join("text.db");
+    std::fs::write(&not_a_database, "This is no database, and far too short to be one.".repeat(100)).unwrap();
+    let text = format!("sqlite://{}", not_a_database.display());
+    let missing = format!("sqlite://{}", folder.path().join("no/such/folder/svc.db").display());
+    for (code, arguments) in [
+        (2, vec!["--listen", "nowhere"]),
+        (2, vec!["--write-rate-limit", "invoices=5"]),
+        (2, vec!["--rate-limit", "0"]),
+        (2, vec!["--database-url", "mysql://localhost/svc"]),
+        (2, vec!["--nonsense"]),
+        (5, vec!["--listen", "127.0.0.1:0", "--database-url", &missing]),
+        (5, vec!["--listen", "127.0.0.1:0", "--database-url", &text]),
+        (1, vec!["--listen", "192.0.2.1:1", "--database-url", &url]),
+    ] {
+        let output = command(&arguments).output().await.unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {stderr}");
+        assert!(output.stdout.is_empty() && !stderr.is_empty() && !stderr.contains("panicked"), "{stderr}");
+    }
+    let help = command(&["--help"]).output().await.unwrap();
+    assert!(help.status.success() && String::from_utf8_lossy(&help.stdout).contains("Examples:"));
+}
+
+/// Splits a line as a shell does: blanks part words, single quotes hold them together.
+fn words(line: &str) -> Vec<String> {
+    let (mut words, mut word, mut quoted, mut any) = (Vec::new(), String::new(), false, false);
+    for c in line.trim().chars() {
+        match c {
+            '\'' => (quoted, any) = (!quoted, true),
+            ' ' if !quoted => {
+                if any {
+                    words.push(std::mem::take(&mut word));
+                }
+                any = false;
+            }
+            c => {
+                word.push(c);
+                any = true;
+            }
+        }
+    }
+    assert!(!quoted, "a quote is open: {line}");
+    words.push(word);
+    words
+}
+
+/// Does what a line of `curl` says.
+async fn curl(program: &Program, line: &str) -> (String, Reply) {
+    let words = words(line);
+    assert_eq!(words[..2], ["curl", "-s"]);
+    let (mut url, mut headers, mut body) = (None, Vec::new(), None);
+    let mut rest = words[2..].iter();
+    while let Some(word) = rest.next() {
+        match word.as_str() {
+            "-H" => headers.push(rest.next().unwrap().split_once(": ").unwrap()),
+            "-d" => body = rest.next(),
+            address => assert!(url.replace(address.to_owned()).is_none(), "{line}"),
+        }
+    }
+    let url = url.unwrap();
+    let target = url.strip_prefix(&format!("http://{}", program.address)).unwrap();
+    let method = if body.is_some() { Method::POST } else { Method::GET };
+    let body = body.map_or("", String::as_str);
+    let reply = program.send(method.as_str(), target, &headers, body).await;
+    (format!("{method} {target}"), reply)
+}
+
+#[tokio::test]
+async fn the_demo_shows_commands_that_work() {
+    let mut program = Program::start(command(&["--demo", "--listen", "127.0.0.1:0"])).await;
+    let guide = program.guide().await;
+    let mut tried = Vec::new();
+    for line in guide.lines().filter(|line| line.trim().starts_with("curl ")) {
+        let (request, reply) = curl(&program, line).await;
+        let json = reply.json();
+        let rows = json["data"].as_array().map(Vec::len);
+        tried.push(format!(
+            "{request} {}{}",
+            reply.status,
+            rows.map(|rows| format!(" {rows} rows")).unwrap_or_default()
+        ));
+    }
+    assert_eq!(
+        tried,
+        [
+            "GET /api/v1/ping 200",
+            "GET /api/v1/contacts?limit=3 200 3 rows",
+            "GET /api/v1/invoices?status=paid&limit=2 200 2 rows",
+            "POST /api/v1/contacts 201",
+            "GET /api/v1/openapi.json 200",
+        ]
+    );
+    let key = guide.lines().find_map(|line| line.strip_prefix("API key: ")).unwrap();
+    let authorization = format!("Bearer {key}");
+    let headers = [("Authorization", authorization.as_str()), ("Content-Type", "application/json")];
+    for collection in ["contacts", "invoices", "quotes", "bookings", "jobs"] {
+        let reply = program.send("GET", &format!("/api/v1/{collection}"), &headers, "").await;
+        assert!(!reply.json()["data"].as_array().unwrap().is_empty(), "{collection}");
+    }
+    let local = json!({ "url": "http://127.0.0.1:9/hook", "events": ["stay.created"] }).to_string();
+    assert_eq!(program.send("POST", "/api/v1/webhooks", &headers, &local).await.status, 201);
+    let (status, ..) = program.stop("TERM").await;
+    assert_eq!(status.code(), Some(0));
+}
+
+/// Private targets are for development only.
+#[tokio::test]
+async fn private_targets_need_their_flag() {
+    for (flags, status) in [(&[][..], 400), (&["--allow-private-webhooks"][..], 201)] {
+        let (_folder, url) = database();
+        let all = [&["--listen", "127.0.0.1:0", "--database-url", url.as_str()], flags].concat();
+        let key = {
+            let env = svc_core::env::Env::system();
+            let store = svc_store::open(&url, env).await.unwrap();
+            let made = store.write("key", |tx| {
+                Box::pin(async move {
+                    let tenant = svc_core::tenants::create(tx, svc_core::tenants::TenantCreate::named("T")).await?;
+                    let input = svc_core::keys::KeyCreate { name: None, write: true, expires_in: None, signed: false };
+                    svc_core::keys::create(tx, tenant.id, input).await
+                })
+            });
+            format!("Bearer {}", made.await.unwrap().text.reveal())
+        };
+        let program = Program::start(command(&all)).await;
+        let headers = [("Authorization", key.as_str()), ("Content-Type", "application/json")];
+        let body = "{\"url\":\"http://127.0.0.1:9/\",\"events\":[\"stay.created\"]}";
+        assert_eq!(program.send("POST", "/api/v1/webhooks", &headers, body).await.status, status);
+        program.stop("TERM").await;
+    }
+}
+
+#[tokio::test]
+async fn the_log_is_json_and_holds_no_secret() {
+    let mut command = command(&["--demo", "--listen", "127.0.0.1:0", "--log-format", "json"]);
+    command.env("SVC_LOG", "info,svc_server=trace,svc_core=trace,svc_store=trace");
+    let mut program = Program::start(command).await;
+    let guide = program.guide().await;
+    let key = guide.lines().find_map(|line| line.strip_prefix("API key: ")).unwrap().to_owned();
+    let authorization = format!("Bearer {key}");
+    let good = [("Authorization", authorization.as_str()), ("Content-Type", "application/json")];
+    let wrong = [("Authorization", "Bearer svc_live_WRONGKEY0000"), ("Cookie", "session=COOKIEVALUE")];
+    let mut secrets = vec![key[9..].to_owned()];
+    let contact = json!({ "email": "hidden.person@example.com", "first_name": "BODYVALUE" }).to_string();
+    let idempotent = [good[0], good[1], ("Idempotency-Key", "IDEMPOTENCYVALUE")];
+    let signed = [good[0], good[1], ("X-SVC-Signature", "sha256=SIGNATUREVALUE")];
+    let hook = json!({ "url": "https://127.0.0.1:1/URLVALUE", "events": ["stay.created"] }).to_string();
+    for (status, method, target, headers, body) in [
+        (201, "POST", "/api/v1/contacts", &idempotent[..], contact.as_str()),
+        (409, "POST", "/api/v1/contacts", &signed, &contact),
+        (200, "GET", "/api/v1/contacts?email=hidden.person@example.com", &good, ""),
+        (400, "GET", "/api/v1/contacts?token=QUERYVALUE", &good, ""),
+        (400, "POST", "/api/v1/contacts", &good, "{\"email\":\"BODYVALUE"),
+        (400, "POST", "/api/v1/contacts", &good, "{\"BODYVALUE\":1}"),
+        (401, "GET", "/api/v1/contacts?token=QUERYVALUE", &wrong, ""),
+        (404, "GET", "/nothing?token=QUERYVALUE", &wrong, ""),
+        (201, "POST", "/api/v1/webhooks", &good, &hook),
+    ] {
+        let reply = program.send(method, target, headers, body).await;
+        assert_eq!(reply.status, status, "{method} {target}: {}", reply.text());
+        if let Some(secret) = reply.data()["secret"].as_str() {
+            secrets.push(secret.trim_start_matches("whsec_").to_owned());
+        }
+    }
+    assert_eq!(secrets.len(), 2);
+    let (status, rest, log) = program.stop("TERM").await;
+    assert_eq!((status.code(), rest.as_str()), (Some(0), ""));
+    let tokens =
+        ["WRONGKEY", "BODYVALUE", "QUERYVALUE", "COOKIEVALUE", "IDEMPOTENCYVALUE", "SIGNATUREVALUE", "URLVALUE"];
+    secrets.extend(tokens.map(str::to_owned));
+    secrets.extend(["hidden.person", "whsec_", "svc_live_", "Bearer", "?"].map(str::to_owned));
+    for secret in secrets {
+        assert!(!log.contains(&secret), "{secret} is in the log:\n{log}");
+    }
+    let lines: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let requests: Vec<&Value> = lines.iter().filter(|line| line["target"] == "svc_server::access").collect();
+    assert_eq!(requests.len(), 9, "one line each");
+    let first = requests[0];
+    for name in ["timestamp", "level", "request_id", "tenant", "key", "peer", "micros"] {
+        assert!(!first[name].is_null(), "{name}: {first}");
+    }
+    let told = |line: &Value| json!([line["method"], line["path"], line["operation"], line["status"], line["code"]]);
+    assert_eq!(told(first), json!(["POST", "/api/v1/contacts", "createContact", 201, null]));
+    assert_eq!(told(requests[6]), json!(["GET", "/api/v1/contacts", "listContacts", 401, "invalid_key"]));
+}

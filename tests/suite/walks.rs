@@ -1,0 +1,161 @@
+//! Walks while others write (decisions §3): nothing is skipped, nothing comes twice, every change is seen.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use serde_json::{Value, json};
+
+use crate::harness::{Call, World};
+
+const ROWS: usize = 60;
+
+async fn world_with_jobs() -> (Arc<World>, Vec<String>) {
+    let world = World::new();
+    let mut ids = vec![world.id("job_id")];
+    for number in 1..ROWS {
+        ids.push(world.expect(201, Call::post("/jobs", json!({ "title": format!("Job {number}") }))).await.id());
+    }
+    (Arc::new(world), ids)
+}
+
+/// Writes until told to stop: changes rows all over the list, and adds new ones.
+fn writer(world: &Arc<World>, ids: &[String], seed: usize, stop: &Arc<AtomicBool>) -> tokio::task::JoinHandle<usize> {
+    let (world, ids, stop) = (Arc::clone(world), ids.to_vec(), Arc::clone(stop));
+    tokio::spawn(async move {
+        let mut count = 0;
+        while !stop.load(Ordering::Relaxed) {
+            count += 1;
+            let id = &ids[(count * 37 + seed * 11) % ids.len()];
+            let body = json!({ "priority": format!("{seed}-{count}") });
+            world.expect(200, Call::patch(&format!("/jobs/{id}"), body)).await;
+            if count % 3 == 0 {
+                world.expect(201, Call::post("/jobs", json!({ "title": "New" }))).await;
+            }
+        }
+        count
+    })
+}
+
+/// One page after the other until the end.
+async fn walk(world: &World, query: &str, mut each: impl FnMut(&Value)) {
+    let mut cursor = String::new();
+    loop {
+        let page = world.expect(200, Call::get(&format!("/jobs?{query}{cursor}"))).await.json();
+        page["data"].as_array().unwrap().iter().for_each(&mut each);
+        match page["next_cursor"].as_str() {
+            Some(next) => cursor = format!("&cursor={next}"),
+            None => return,
+        }
+    }
+}
+
+fn text(row: &Value, name: &str) -> String {
+    row[name].as_str().unwrap_or_default().to_owned()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn what_was_there_is_seen_exactly_once() {
+    let (world, ids) = world_with_jobs().await;
+    let stop = Arc::new(AtomicBool::new(false));
+    let writers = [writer(&world, &ids, 1, &stop), writer(&world, &ids, 2, &stop)];
+    for limit in [1, 7, 59] {
+        let mut seen = Vec::new();
+        walk(&world, &format!("limit={limit}"), |row| seen.push((text(row, "created_at"), text(row, "id")))).await;
+        assert!(seen.windows(2).all(|pair| pair[0] > pair[1]), "newest first, none twice");
+        let seen: BTreeSet<String> = seen.into_iter().map(|(_, id)| id).collect();
+        assert!(ids.iter().all(|id| seen.contains(id)), "none is skipped");
+    }
+    stop.store(true, Ordering::Relaxed);
+    for writer in writers {
+        assert!(writer.await.unwrap() > 3, "the writers wrote meanwhile");
+    }
+}
+
+/// The client that synchronises: it stops at each page and goes on, while others write, and in the end has
+/// the last state of every row.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_client_that_follows_changes_misses_none() {
+    let (world, ids) = world_with_jobs().await;
+    let stop = Arc::new(AtomicBool::new(false));
+    let writers = [writer(&world, &ids, 3, &stop), writer(&world, &ids, 4, &stop)];
+    let mut copy: BTreeMap<String, Value> = BTreeMap::new();
+    let (mut since, mut rows, mut stopped) = ("2026-03-14T00:00:00Z".to_owned(), 0, false);
+    // Each walk begins with the last change of the one before; the last one begins after the last write.
+    loop {
+        let mut last = String::new();
+        walk(&world, &format!("updated_since={since}&limit=7"), |row| {
+            let at = text(row, "updated_at");
+            assert!(at > last, "oldest change first, each change once");
+            last = at;
+            rows += 1;
+            copy.insert(text(row, "id"), row.clone());
+            if rows > 4 * ROWS {
+                stop.store(true, Ordering::Relaxed);
+            }
+        })
+        .await;
+        since = last;
+        if stopped {
+            break;
+        }
+        if stop.load(Ordering::Relaxed) {
+            stopped = true;
+            while writers.iter().any(|writer| !writer.is_finished()) {
+                tokio::task::yield_now().await;
+            }
+        }
+    }
+    for writer in writers {
+        writer.await.unwrap();
+    }
+    let mut truth = BTreeMap::new();
+    walk(&world, "limit=200", |row| {
+        truth.insert(text(row, "id"), row.clone());
+    })
+    .await;
+    assert_eq!(copy, truth);
+}
+
+/// A row that changes behind the walk comes again, with its change.
+#[tokio::test]
+async fn a_changed_row_comes_again() {
+    let (world, ids) = world_with_jobs().await;
+    let query = "updated_since=2026-03-14T00:00:00Z&limit=20";
+    let first = world.expect(200, Call::get(&format!("/jobs?{query}"))).await.json();
+    assert_eq!(text(&first["data"][0], "id"), ids[0]);
+    world.expect(200, Call::patch(&format!("/jobs/{}", ids[0]), json!({ "priority": "high" }))).await;
+    let mut rest = Vec::new();
+    let mut cursor = text(&first, "next_cursor");
+    while !cursor.is_empty() {
+        let page = world.expect(200, Call::get(&format!("/jobs?{query}&cursor={cursor}"))).await.json();
+        rest.extend(page["data"].as_array().unwrap().clone());
+        cursor = text(&page, "next_cursor");
+    }
+    assert_eq!(rest.len(), ROWS - 20 + 1);
+    let last = rest.last().unwrap();
+    assert_eq!((text(last, "id"), text(last, "priority")), (ids[0].clone(), "high".to_owned()));
+}
+
+/// Rows that go while a walk is under way are left out, and nothing else is.
+#[tokio::test]
+async fn deletions_do_not_disturb_a_walk() {
+    let world = World::new();
+    let mut ids = Vec::new();
+    for number in 0..30 {
+        let body = json!({ "email": format!("p{number}@example.com") });
+        ids.push(world.expect(201, Call::post("/contacts", body)).await.id());
+    }
+    ids.reverse();
+    let first = world.expect(200, Call::get("/contacts?limit=10")).await.json();
+    // The last one of the page, the next one, and one in the middle of what is to come.
+    for gone in [9, 10, 20] {
+        world.expect(204, Call::delete(&format!("/contacts/{}", ids[gone]))).await;
+    }
+    let cursor = text(&first, "next_cursor");
+    let rest = world.expect(200, Call::get(&format!("/contacts?limit=200&cursor={cursor}"))).await.json();
+    let rest: Vec<String> = rest["data"].as_array().unwrap().iter().map(|row| text(row, "id")).collect();
+    let mut want: Vec<String> = ids[11..].iter().filter(|id| **id != ids[20]).cloned().collect();
+    want.push(world.id("contact_id"));
+    assert_eq!(rest, want);
+}
