@@ -85,12 +85,8 @@ async fn a_change_is_made_on_the_version_that_was_seen() {
     for collection in COLLECTIONS.into_iter().filter(|collection| *collection != "invoices") {
         let path = one(&world, collection);
         let mut tag = world.expect(200, Call::get(&path)).await.etag().to_owned();
-        let spell: [fn(&str) -> String; 4] = [
-            |tag| tag.to_owned(),
-            |tag| format!("\"a\", {tag}"),
-            |_| "*".to_owned(),
-            |tag| format!("{tag},\"b\""),
-        ];
+        let spell: [fn(&str) -> String; 4] =
+            [|tag| tag.to_owned(), |tag| format!("\"a\", {tag}"), |_| "*".to_owned(), |tag| format!("{tag},\"b\"")];
         for (number, spell) in spell.iter().enumerate() {
             let mut body = change(collection);
             let (name, value) = body.as_object().unwrap().iter().next().unwrap();

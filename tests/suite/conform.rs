@@ -173,10 +173,8 @@ pub(crate) fn check(method: &Method, target: &str, reply: &Reply) {
         None => assert!(reply.body.is_empty(), "a body: {}", shown()),
         Some(schema) => {
             let json = reply.json();
-            let failures: Vec<String> = schema
-                .iter_errors(&json)
-                .map(|failure| format!("{}: {failure}", failure.instance_path()))
-                .collect();
+            let failures: Vec<String> =
+                schema.iter_errors(&json).map(|failure| format!("{}: {failure}", failure.instance_path())).collect();
             assert!(failures.is_empty(), "{}\n{}", shown(), failures.join("\n"));
         }
     }
@@ -185,8 +183,7 @@ pub(crate) fn check(method: &Method, target: &str, reply: &Reply) {
 fn check_headers(reply: &Reply, outside: bool, method: &Method, shown: &dyn Fn() -> String) {
     let id = reply.header("x-request-id").unwrap_or_else(|| panic!("no X-Request-Id: {}", shown()));
     assert!((1..=128).contains(&id.len()), "{}", shown());
-    let limits =
-        ["x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset", "ratelimit", "ratelimit-policy"];
+    let limits = ["x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset", "ratelimit", "ratelimit-policy"];
     for name in limits {
         assert_eq!(reply.header(name).is_some(), !outside, "{name}: {}", shown());
     }

@@ -26,7 +26,8 @@ async fn others_view(world: &World) -> Vec<Value> {
 async fn others_events(world: &World) -> usize {
     let tenant = world.seed.other_tenant;
     let start = Timestamp::from_micros(0);
-    let events = world.store.read("events", move |tx| Box::pin(async move { Ok(tx.events(tenant, start, 1000).await?) }));
+    let events =
+        world.store.read("events", move |tx| Box::pin(async move { Ok(tx.events(tenant, start, 1000).await?) }));
     events.await.unwrap().len()
 }
 

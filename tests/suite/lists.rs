@@ -141,7 +141,11 @@ async fn a_cursor_is_good_for_its_list_only() {
         }
         for query in bad {
             let reply = world.expect(400, Call::get(&format!("/{collection}?{query}"))).await;
-            assert_eq!((reply.code().as_str(), &reply.json()["field"]), ("invalid_cursor", &json!("cursor")), "{query}");
+            assert_eq!(
+                (reply.code().as_str(), &reply.json()["field"]),
+                ("invalid_cursor", &json!("cursor")),
+                "{query}"
+            );
         }
         for other in COLLECTIONS.iter().filter(|other| **other != collection) {
             world.expect(400, Call::get(&format!("/{other}?cursor={plain}"))).await;

@@ -24,8 +24,7 @@ async fn new_key(world: &World, tenant_of: &str, write: bool, signed: bool) -> K
         .write("key", move |tx| {
             Box::pin(async move {
                 let tenant = keys::get(tx, like).await?.tenant_id;
-                let made =
-                    keys::create(tx, tenant, KeyCreate { name: None, write, expires_in: None, signed }).await?;
+                let made = keys::create(tx, tenant, KeyCreate { name: None, write, expires_in: None, signed }).await?;
                 Ok(Key { id: made.key.id, text: made.text.reveal().to_owned(), secret: made.key.signing_secret })
             })
         })

@@ -77,10 +77,7 @@ fn what_can_be_set_is_what_the_contract_lists() {
         ("QuoteCreate", "contact_id total currency valid_until line_items"),
         ("QuoteUpdate", "status total valid_until"),
         ("JobCreate", job),
-        (
-            "JobUpdate",
-            "title status job_type priority scheduled_start scheduled_end estimated_total actual_total",
-        ),
+        ("JobUpdate", "title status job_type priority scheduled_start scheduled_end estimated_total actual_total"),
         ("WebhookCreate", "url events description"),
         ("WebhookUpdate", "url events enabled description"),
     ] {

@@ -39,7 +39,10 @@ async fn syntax() {
         let open = good.trim_end_matches('}');
         let name = good.split('"').nth(1).unwrap();
         let refuse = async |body: Vec<u8>| refused(&world, method.clone(), &path, body).await;
-        assert_eq!(refuse(format!("{open},\"colour\":1}}").into()).await, ["validation_failed", "colour:unknown_field"]);
+        assert_eq!(
+            refuse(format!("{open},\"colour\":1}}").into()).await,
+            ["validation_failed", "colour:unknown_field"]
+        );
         assert_eq!(
             refuse(format!("{open},\"id\":\"x\"}}").into()).await,
             ["validation_failed", "id:read_only_field"],

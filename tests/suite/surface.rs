@@ -156,7 +156,8 @@ async fn a_request_id_is_echoed_when_it_is_well_formed() {
     let world = World::new();
     let longest = "x".repeat(128);
     for good in ["a", "0", "A-b_c.9", "-", longest.as_str()] {
-        for call in [Call::get("/ping"), Call::get("/ping").anonymous(), Call::get("/nothing"), Call::get("/contacts?x=1")]
+        for call in
+            [Call::get("/ping"), Call::get("/ping").anonymous(), Call::get("/nothing"), Call::get("/contacts?x=1")]
         {
             let reply = world.send(call.header("x-request-id", good)).await;
             assert_eq!(reply.header("x-request-id"), Some(good));
