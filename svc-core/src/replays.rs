@@ -144,7 +144,8 @@ async fn over_deliveries(tx: &mut dyn Tx, replay: &mut Replay) -> Result<bool, E
 async fn over_events(tx: &mut dyn Tx, replay: &mut Replay, subscription: &Subscription) -> Result<bool, Error> {
     let before = Timestamp::from_micros(replay.position.as_micros() - 1);
     let events = tx.events(replay.tenant_id, before, STEP).await?;
-    for event in events.iter().take_while(|event| event.created_at < replay.until) {
+    let until = replay.until;
+    for event in events.iter().take_while(|event| event.created_at < until) {
         let filter =
             DeliveryFilter { subscription: Some(subscription.id), limit: 1, ..DeliveryFilter::of_event(event.id) };
         match tx.list_deliveries(replay.tenant_id, &filter).await?.pop() {
