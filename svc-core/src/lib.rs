@@ -42,6 +42,7 @@ pub mod json;
 pub mod keys;
 pub mod page;
 pub mod quotes;
+pub mod replays;
 pub mod resource;
 pub mod sender;
 pub mod signing;

@@ -17,6 +17,7 @@ use uuid::Uuid;
 use crate::deliveries::{AttemptLog, Delivery, RetrySchedule};
 use crate::error::Error;
 use crate::events::Event;
+use crate::replays;
 use crate::resource::tick;
 use crate::signing;
 use crate::store::{Rows, StoreError, Tx};
@@ -67,8 +68,8 @@ pub struct Attempt {
     pub event: Event,
     /// Where to.
     pub url: WebhookUrl,
-    /// Key of its signatures.
-    pub secret: Secret,
+    /// Keys of its signatures, the newest first.
+    pub secrets: Vec<Secret>,
 }
 
 /// What an attempt came to.
@@ -95,12 +96,15 @@ impl Attempt {
     /// The headers that sign and name the delivery, besides `Content-Type` and `User-Agent`.
     pub fn headers(&self, now: Timestamp, body: &[u8]) -> [(&'static str, String); 7] {
         let (id, timestamp) = (self.delivery.id.to_string(), now.as_seconds().to_string());
+        let standard = |secret| signing::standard_webhook_signature(secret, &id, &timestamp, body);
+        let standard: Vec<String> = self.secrets.iter().map(standard).collect();
+        let own = self.secrets.first().map(|newest| signing::webhook_signature(newest, body));
         [
             ("x-svc-event", self.event.kind.as_str().to_owned()),
-            ("x-svc-signature", signing::webhook_signature(&self.secret, body)),
+            ("x-svc-signature", own.unwrap_or_default()),
             ("x-svc-delivery", id.clone()),
             ("x-svc-attempt", self.delivery.attempts.to_string()),
-            ("webhook-signature", signing::standard_webhook_signature(&self.secret, &id, &timestamp, body)),
+            ("webhook-signature", standard.join(" ")),
             ("webhook-id", id),
             ("webhook-timestamp", timestamp),
         ]
@@ -228,6 +232,7 @@ pub async fn step(
 
 async fn claim(tx: &mut dyn Tx, policy: &Policy, in_flight: &Mutex<InFlight>) -> Result<Step, Error> {
     let now = tx.env().now();
+    let replaying = replays::step(tx).await?;
     let lease = Uuid::from_bytes(tx.env().bytes());
     let lease_ends = now.checked_add(policy.lease()).unwrap_or(now);
     let mut claimed = Claimed::default();
@@ -262,12 +267,14 @@ async fn claim(tx: &mut dyn Tx, policy: &Policy, in_flight: &Mutex<InFlight>) ->
             delivery.begin(lease, lease_ends);
             tx.update_delivery(&delivery, before).await?;
             claimed.add(id, tenant, 1);
-            let (url, secret) = (subscription.url.clone(), subscription.secret.clone());
-            attempts.push(Attempt { delivery, event, url, secret });
+            let (url, secrets) = (subscription.url.clone(), subscription.secrets(now));
+            attempts.push(Attempt { delivery, event, url, secrets });
         }
         give_turn(tx, tenant, id, now).await?;
     }
-    Ok(Step { attempts, next: tx.first_turn().await? })
+    // A replay goes on in the next step, so that it never holds up what is due meanwhile.
+    let next = if replaying { Some(now) } else { tx.first_turn().await? };
+    Ok(Step { attempts, next })
 }
 
 /// Gives an endpoint its next turn: when its next delivery is due, but behind those who wait already.

@@ -29,6 +29,7 @@ use crate::jobs::Job;
 use crate::keys::{ApiKey, Credential};
 use crate::page::{CursorKey, Listing};
 use crate::quotes::Quote;
+use crate::replays::Replay;
 use crate::resource::Resource;
 use crate::tenants::{NumberKind, Tenant};
 use crate::types::{TenantId, Timestamp};
@@ -264,7 +265,7 @@ pub trait DeliveryStore: Send {
     /// Stores how far a delivery is, if `lease` is still the one that holds it; `false` otherwise.
     async fn update_delivery(&mut self, delivery: &Delivery, lease: Option<Uuid>) -> Result<bool, StoreError>;
 
-    /// Deliveries of a tenant, newest first.
+    /// Deliveries of a tenant, newest first unless the filter says otherwise.
     async fn list_deliveries(&mut self, tenant: TenantId, filter: &DeliveryFilter)
     -> Result<Vec<Delivery>, StoreError>;
 
@@ -307,6 +308,18 @@ pub trait DeliveryStore: Send {
     /// A delivery's log, first attempt first.
     async fn attempts(&mut self, tenant: TenantId, delivery: Uuid) -> Result<Vec<AttemptLog>, StoreError>;
 
+    /// Adds a bulk replay, and wakes the sender after the commit.
+    async fn insert_replay(&mut self, replay: &Replay) -> Result<(), StoreError>;
+
+    /// One bulk replay.
+    async fn replay(&mut self, tenant: TenantId, id: Uuid) -> Result<Option<Replay>, StoreError>;
+
+    /// The oldest bulk replay that is not finished.
+    async fn unfinished_replay(&mut self) -> Result<Option<Replay>, StoreError>;
+
+    /// Stores how far a bulk replay has come.
+    async fn update_replay(&mut self, replay: &Replay) -> Result<(), StoreError>;
+
     /// Stores what attempts changed of a subscription: its last delivery and its failures in a row.
     async fn note_outcome(&mut self, tenant: TenantId, subscription: &Subscription) -> Result<(), StoreError>;
 }
@@ -326,6 +339,8 @@ pub struct DeliveryFilter {
     pub since: Option<Timestamp>,
     /// Of events before this time.
     pub until: Option<Timestamp>,
+    /// Oldest first instead of newest first.
+    pub oldest_first: bool,
     /// At most so many; 0 for all.
     pub limit: u32,
 }

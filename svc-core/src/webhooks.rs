@@ -1,5 +1,7 @@
 //! Webhook subscriptions: where events are delivered (contract, "WebhookSubscription").
 
+use std::time::Duration;
+
 use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -9,9 +11,9 @@ use crate::deliveries::{AttemptLog, PAUSE_AFTER};
 use crate::error::Error;
 use crate::events::EventKind;
 use crate::input::{input, record};
-use crate::resource::{Create, Delete, New, NoFilter, Update, resource};
+use crate::resource::{self, Create, Delete, New, NoFilter, Update, resource, tick};
 use crate::signing;
-use crate::store::Tx;
+use crate::store::{Rows, Tx};
 use crate::types::{EventSet, Patch, Secret, TenantId, Text, Timestamp, WebhookUrl, text_enum};
 
 text_enum! {
@@ -50,6 +52,12 @@ record! {
         /// Key of its signatures; handed out once, at creation.
         #[serde(skip)]
         pub secret: Secret,
+        /// The secret before, which signs beside the new one for a while.
+        #[serde(skip)]
+        pub previous_secret: Option<Secret>,
+        /// Until when the secret before signs.
+        #[serde(skip)]
+        pub previous_until: Option<Timestamp>,
         /// When its settings last changed.
         #[serde(skip)]
         pub updated_at: Timestamp,
@@ -151,6 +159,12 @@ impl Subscription {
         self.updated_at = now;
     }
 
+    /// The secrets that sign at `now`, the newest first.
+    pub fn secrets(&self, now: Timestamp) -> Vec<Secret> {
+        let previous = self.previous_secret.iter().filter(|_| self.previous_until > Some(now));
+        std::iter::once(&self.secret).chain(previous).cloned().collect()
+    }
+
     /// How it takes an event of this kind, if at all.
     pub fn matches(&self, kind: EventKind) -> Option<Match> {
         let paused = self.takes_events().filter(|_| self.events.contains(kind))?;
@@ -177,6 +191,8 @@ impl Create for Subscription {
             paused_at: None,
             consecutive_failures: 0,
             secret: signing::new_webhook_secret(tx.env()),
+            previous_secret: None,
+            previous_until: None,
             updated_at: new.now,
             deleted_at: None,
         })
@@ -236,4 +252,24 @@ impl Delete for Subscription {
 
 fn check_url(tx: &mut dyn Tx, url: &WebhookUrl) -> Result<(), Error> {
     url.check_host(tx.env().webhook_hosts).map_err(|issue| issue.on("url"))
+}
+
+/// Replaces the signing secret. For `overlap` the one before signs as well, in `webhook-signature`.
+///
+/// # Errors
+/// [`Error::NotFound`].
+pub async fn rotate_secret(
+    tx: &mut dyn Tx,
+    tenant: TenantId,
+    id: Uuid,
+    overlap: Duration,
+) -> Result<Subscription, Error> {
+    let now = tick(tx, tenant).await?;
+    let mut subscription: Subscription = resource::get(tx, tenant, id).await?;
+    let secret = signing::new_webhook_secret(tx.env());
+    subscription.previous_secret = Some(std::mem::replace(&mut subscription.secret, secret));
+    subscription.previous_until = Some(now.checked_add(overlap).unwrap_or(now));
+    subscription.touch(now);
+    Rows::<Subscription>::update(tx, tenant, &subscription).await?;
+    Ok(subscription)
 }

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use async_trait::async_trait;
 use svc_core::deliveries::{AttemptLog, Delivery};
 use svc_core::env;
+use svc_core::replays::Replay;
 use svc_core::store::{DeliveryFilter, DeliveryStore, StoreError};
 use svc_core::types::{TenantId, Timestamp};
 use svc_core::webhooks::Subscription;
@@ -55,6 +56,23 @@ const ATTEMPTS: &str = "SELECT attempt, started_at, duration_ms, status, error, 
 const NOTE_OUTCOME: &str = "UPDATE subscriptions SET last_delivery_at = $1, last_delivery_status = $2, \
      consecutive_failures = $3 WHERE tenant_id = $4 AND id = $5";
 
+macro_rules! select_replay {
+    ($rest:literal) => {
+        concat!(
+            "SELECT id, tenant_id, subscription_id, since, until, statuses, missed, position, replayed, created_at, \
+             finished_at FROM replays WHERE ",
+            $rest
+        )
+    };
+}
+
+const INSERT_REPLAY: &str = "INSERT INTO replays (tenant_id, id, subscription_id, since, until, statuses, missed, \
+     position, replayed, created_at, finished_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)";
+const REPLAY: &str = select_replay!("tenant_id = $1 AND id = $2");
+const UNFINISHED_REPLAY: &str = select_replay!("finished_at IS NULL ORDER BY id LIMIT 1");
+const UPDATE_REPLAY: &str = "UPDATE replays SET position = $1, replayed = $2, finished_at = $3 \
+     WHERE tenant_id = $4 AND id = $5";
+
 #[cfg(test)]
 pub(crate) const STATEMENTS: &[&str] = &[
     INSERT,
@@ -72,6 +90,10 @@ pub(crate) const STATEMENTS: &[&str] = &[
     INSERT_ATTEMPT,
     ATTEMPTS,
     NOTE_OUTCOME,
+    INSERT_REPLAY,
+    REPLAY,
+    UNFINISHED_REPLAY,
+    UPDATE_REPLAY,
 ];
 
 fn read(cells: &mut Cells<'_>) -> Result<Delivery, StoreError> {
@@ -104,6 +126,22 @@ fn read_attempt(cells: &mut Cells<'_>) -> Result<AttemptLog, StoreError> {
     })
 }
 
+fn read_replay(cells: &mut Cells<'_>) -> Result<Replay, StoreError> {
+    Ok(Replay {
+        id: cells.take()?,
+        tenant_id: cells.take()?,
+        subscription_id: cells.take()?,
+        since: cells.take()?,
+        until: cells.take()?,
+        statuses: cells.take()?,
+        missed: cells.take()?,
+        position: cells.take()?,
+        replayed: cells.take()?,
+        created_at: cells.take()?,
+        finished_at: cells.take()?,
+    })
+}
+
 /// The list that a filter asks for. Ids sort like the times of their events, so a span of time is one of ids.
 fn list_statement(tenant: TenantId, filter: &DeliveryFilter) -> (String, Vec<Param<'static>>) {
     let mut sql = LIST.to_owned();
@@ -123,7 +161,8 @@ fn list_statement(tenant: TenantId, filter: &DeliveryFilter) -> (String, Vec<Par
         }
     }
     params.push(Param::Int(if filter.limit == 0 { i64::MAX } else { i64::from(filter.limit) }));
-    let _ = write!(sql, " ORDER BY id DESC LIMIT ${}", params.len());
+    let order = if filter.oldest_first { "id" } else { "id DESC" };
+    let _ = write!(sql, " ORDER BY {order} LIMIT ${}", params.len());
     (sql, params)
 }
 
@@ -248,6 +287,43 @@ impl DeliveryStore for SqlTx<'_> {
 
     async fn attempts(&mut self, tenant: TenantId, delivery: Uuid) -> Result<Vec<AttemptLog>, StoreError> {
         self.fetch(ATTEMPTS, &[tenant.param(), delivery.param()], "delivery_attempts", read_attempt).await
+    }
+
+    async fn insert_replay(&mut self, replay: &Replay) -> Result<(), StoreError> {
+        self.outgoing.mark();
+        let params = [
+            replay.tenant_id.param(),
+            replay.id.param(),
+            replay.subscription_id.param(),
+            replay.since.param(),
+            replay.until.param(),
+            replay.statuses.param(),
+            replay.missed.param(),
+            replay.position.param(),
+            replay.replayed.param(),
+            replay.created_at.param(),
+            replay.finished_at.param(),
+        ];
+        self.execute(INSERT_REPLAY, &params).await.map(drop)
+    }
+
+    async fn replay(&mut self, tenant: TenantId, id: Uuid) -> Result<Option<Replay>, StoreError> {
+        self.fetch_one(REPLAY, &[tenant.param(), id.param()], "replays", read_replay).await
+    }
+
+    async fn unfinished_replay(&mut self) -> Result<Option<Replay>, StoreError> {
+        self.fetch_one(UNFINISHED_REPLAY, &[], "replays", read_replay).await
+    }
+
+    async fn update_replay(&mut self, replay: &Replay) -> Result<(), StoreError> {
+        let params = [
+            replay.position.param(),
+            replay.replayed.param(),
+            replay.finished_at.param(),
+            replay.tenant_id.param(),
+            replay.id.param(),
+        ];
+        self.execute(UPDATE_REPLAY, &params).await.map(drop)
     }
 
     async fn note_outcome(&mut self, tenant: TenantId, subscription: &Subscription) -> Result<(), StoreError> {

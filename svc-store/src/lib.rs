@@ -19,6 +19,7 @@ mod sql;
 mod sqlite;
 mod table;
 mod tenants;
+mod vault;
 mod webhooks;
 
 use std::path::PathBuf;
@@ -45,7 +46,9 @@ pub enum OpenError {
     },
 }
 
-/// Opens the database that `url` names, makes it when missing, and brings its schema up to date.
+/// Opens the database that `url` names, makes it when missing, and brings its schema up to date. Secrets are sealed
+/// with the key in the environment variable `SVC_SECRET_KEY` (64 hex digits), or else with the one in `PATH.key`
+/// beside the database, which is made when missing and belongs into every backup.
 ///
 /// # Errors
 /// [`OpenError`].

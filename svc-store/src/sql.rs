@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use async_trait::async_trait;
-use svc_core::deliveries::Outgoing;
+use svc_core::deliveries::{DeliveryState, Outgoing};
 use svc_core::env::Env;
 use svc_core::page::CursorKey;
 use svc_core::store::{StoreError, Tx};
@@ -21,6 +21,8 @@ pub(crate) enum Param<'a> {
     Bytes(&'a [u8]),
     Uuid(Uuid),
     Time(Timestamp),
+    /// Sealed on its way into the database.
+    Secret(&'a str),
 }
 
 impl From<&'static str> for Param<'_> {
@@ -41,6 +43,9 @@ pub(crate) enum Value<'a> {
 /// A row, as the database lends it out.
 pub(crate) trait Row {
     fn value(&self, index: usize) -> Result<Value<'_>, StoreError>;
+
+    /// The secret that a cell holds sealed; `None` when it cannot be opened.
+    fn secret(&self, index: usize) -> Result<Option<Secret>, StoreError>;
 }
 
 /// What is called with each row of an answer.
@@ -120,7 +125,7 @@ impl Cells<'_> {
     pub(crate) fn take<T: Column>(&mut self) -> Result<T, StoreError> {
         let index = self.next;
         self.next += 1;
-        T::read(self.row.value(index)?).ok_or_else(|| StoreError::Corrupt {
+        T::take(self.row, index)?.ok_or_else(|| StoreError::Corrupt {
             table: self.table,
             column: self.columns.get(index).copied().unwrap_or("?"),
             why: format!("cell {index} is no {}", std::any::type_name::<T>()),
@@ -133,6 +138,22 @@ pub(crate) trait Column: Sized {
     fn param(&self) -> Param<'_>;
     /// `None` when the cell holds something else.
     fn read(value: Value<'_>) -> Option<Self>;
+    /// Reads a cell of a row; only secrets need more than its value.
+    fn take(row: &dyn Row, index: usize) -> Result<Option<Self>, StoreError> {
+        Ok(Self::read(row.value(index)?))
+    }
+}
+
+impl Column for Secret {
+    fn param(&self) -> Param<'_> {
+        Param::Secret(self.reveal())
+    }
+    fn read(_value: Value<'_>) -> Option<Self> {
+        None
+    }
+    fn take(row: &dyn Row, index: usize) -> Result<Option<Self>, StoreError> {
+        row.secret(index)
+    }
 }
 
 impl<T: Column> Column for Option<T> {
@@ -143,6 +164,12 @@ impl<T: Column> Column for Option<T> {
         match value {
             Value::Null => Some(None),
             value => T::read(value).map(Some),
+        }
+    }
+    fn take(row: &dyn Row, index: usize) -> Result<Option<Self>, StoreError> {
+        match row.value(index)? {
+            Value::Null => Ok(Some(None)),
+            _ => Ok(T::take(row, index)?.map(Some)),
         }
     }
 }
@@ -203,6 +230,16 @@ macro_rules! small_integers {
 }
 
 small_integers!(i32 u16 u32);
+
+/// Counts, which stay far below the largest integer of a database.
+impl Column for u64 {
+    fn param(&self) -> Param<'_> {
+        Param::Int(i64::try_from(*self).unwrap_or(i64::MAX))
+    }
+    fn read(value: Value<'_>) -> Option<Self> {
+        i64::read(value)?.try_into().ok()
+    }
+}
 
 impl Column for bool {
     fn param(&self) -> Param<'_> {
@@ -275,11 +312,12 @@ texts! {
     [const MAX: usize] Text<MAX>: |s| s.as_str().into(), |s| Some(Self::from_stored(s));
     [const MAX: usize] Note<MAX>: |s| s.as_str().into(), |s| Some(Self::from_stored(s));
     [] Email: |s| s.as_str().into(), |s| Some(Self::from_stored(s));
-    [] Secret: |s| s.reveal().into(), |s| Some(Self::new(s));
     [] Currency: |c| c.code().into(), |s| Self::parse(s).ok();
     [] Date: |d| d.to_string().into(), |s| Self::parse(s).ok();
     [] TimeZone: |z| z.to_string().into(), |s| Self::parse(s).ok();
     [] WebhookUrl: |u| u.as_str().into(), |s| Self::parse(s).ok();
+    [] Vec<DeliveryState>: |states| states.iter().map(|state| state.as_str()).collect::<Vec<_>>().join(" ").into(),
+        |s| s.split(' ').map(DeliveryState::from_text).collect();
     [] EventSet: |e| e.names().join(" ").into(), |s| Self::from_names(s.split(' '));
 }
 
@@ -289,7 +327,7 @@ macro_rules! enums {
 
 enums! {
     svc_core::bookings::BookingStatus
-    svc_core::deliveries::DeliveryState
+    DeliveryState
     svc_core::events::EventKind
     svc_core::invoices::InvoiceStatus
     svc_core::jobs::JobStatus

@@ -25,6 +25,7 @@ use tokio::sync::oneshot;
 
 use self::connection::Connection;
 use self::queue::Queue;
+use crate::vault::{self, Vault};
 
 const READERS: usize = 2;
 
@@ -43,6 +44,7 @@ struct Context {
     env: Env,
     cursor_key: CursorKey,
     outgoing: Arc<Outgoing>,
+    vault: Arc<Vault>,
 }
 
 /// A job that waits for a thread.
@@ -67,7 +69,16 @@ impl SqliteStore {
         first.migrate(env.now())?;
         let cursor_key = CursorKey::new(first.setting("cursor_key", env.bytes())?);
         let outgoing = Arc::new(Outgoing::default());
-        let context = Context { env: env.clone(), cursor_key, outgoing: Arc::clone(&outgoing) };
+        let key = vault::key_for(path, &env).map_err(|why| StoreError::Unavailable(why.to_string()))?;
+        let vault = Arc::new(Vault::new(key, env.clone()));
+        if first.setting("secret_key_check", vault.check())? != vault.check() {
+            let why = format!(
+                "its secrets were sealed with another key; set {}, or bring its .key file back",
+                vault::VARIABLE
+            );
+            return Err(StoreError::Unavailable(why));
+        }
+        let context = Context { env: env.clone(), cursor_key, outgoing: Arc::clone(&outgoing), vault };
         let mut store =
             Self { env, outgoing, reads: Arc::new(Queue::new()), writes: Arc::new(Queue::new()), threads: Vec::new() };
         for number in 1..=READERS {

@@ -17,7 +17,7 @@ pub(crate) const STATEMENTS: &[&str] = &[FORGET_KINDS, ADD_KIND];
 
 table!(Subscription, "subscriptions", soft_delete: true, [
     id, url, events, enabled, description, created_at, last_delivery_at, last_delivery_status, disabled_reason,
-    paused_at, consecutive_failures, secret, updated_at, deleted_at,
+    paused_at, consecutive_failures, secret, previous_secret, previous_until, updated_at, deleted_at,
 ] {
     fn restrict(_filter: &NoFilter, _query: &mut Query) {}
 

@@ -23,6 +23,7 @@ use crate::jobs::Job;
 use crate::keys::{ApiKey, Credential, Scope};
 use crate::page::{CursorKey, Listing, Order};
 use crate::quotes::Quote;
+use crate::replays::Replay;
 use crate::resource::{Filter, Resource};
 use crate::tenants::{NumberKind, Tenant};
 use crate::types::{TenantId, Timestamp};
@@ -88,6 +89,7 @@ struct State {
     deliveries: BTreeMap<(TenantId, Uuid), Delivery>,
     attempts: BTreeMap<(TenantId, Uuid), Vec<AttemptLog>>,
     turns: BTreeMap<(TenantId, Uuid), Timestamp>,
+    replays: BTreeMap<(TenantId, Uuid), Replay>,
     payments: Vec<(TenantId, Payment)>,
 }
 
@@ -393,8 +395,12 @@ impl DeliveryStore for MemoryTx<'_> {
                 && filter.until.is_none_or(|until| delivery.created_at < until)
         };
         let limit = if filter.limit == 0 { usize::MAX } else { filter.limit as usize };
-        let newest_first = self.state.deliveries.range(first..=last).rev().map(|(_, delivery)| delivery);
-        Ok(newest_first.filter(wanted).take(limit).cloned().collect())
+        let mut rows: Vec<&Delivery> =
+            self.state.deliveries.range(first..=last).map(|(_, delivery)| delivery).filter(wanted).collect();
+        if !filter.oldest_first {
+            rows.reverse();
+        }
+        Ok(rows.into_iter().take(limit).cloned().collect())
     }
 
     async fn due_deliveries(
@@ -468,6 +474,26 @@ impl DeliveryStore for MemoryTx<'_> {
 
     async fn attempts(&mut self, tenant: TenantId, delivery: Uuid) -> Result<Vec<AttemptLog>, StoreError> {
         Ok(self.state.attempts.get(&(tenant, delivery)).cloned().unwrap_or_default())
+    }
+
+    async fn insert_replay(&mut self, replay: &Replay) -> Result<(), StoreError> {
+        self.outgoing.mark();
+        self.writable()?.replays.insert((replay.tenant_id, replay.id), replay.clone());
+        Ok(())
+    }
+
+    async fn replay(&mut self, tenant: TenantId, id: Uuid) -> Result<Option<Replay>, StoreError> {
+        Ok(self.state.replays.get(&(tenant, id)).cloned())
+    }
+
+    async fn unfinished_replay(&mut self) -> Result<Option<Replay>, StoreError> {
+        let unfinished = self.state.replays.values().filter(|replay| replay.finished_at.is_none());
+        Ok(unfinished.min_by_key(|replay| replay.id).cloned())
+    }
+
+    async fn update_replay(&mut self, replay: &Replay) -> Result<(), StoreError> {
+        self.writable()?.replays.insert((replay.tenant_id, replay.id), replay.clone());
+        Ok(())
     }
 
     async fn note_outcome(&mut self, tenant: TenantId, subscription: &Subscription) -> Result<(), StoreError> {

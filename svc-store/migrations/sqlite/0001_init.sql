@@ -1,6 +1,6 @@
 -- Ids are UUIDv7 (16 bytes) that sort like created_at, so a table clustered on (tenant_id, id) answers both
 -- GET by id and "newest first" from one tree. Times are microseconds since 1970; dates are YYYY-MM-DD;
--- amounts are minor units of the row's currency (of two decimals where a row has none).
+-- amounts are minor units of the row's currency (of two decimals where a row has none). Secrets are sealed blobs.
 
 CREATE TABLE settings (
     name  TEXT NOT NULL PRIMARY KEY,
@@ -33,7 +33,7 @@ CREATE TABLE api_keys (
     name           TEXT,
     can_write      INTEGER NOT NULL CHECK (can_write IN (0, 1)),
     prefix         TEXT    NOT NULL,
-    signing_secret TEXT,
+    signing_secret BLOB,
     created_at     INTEGER NOT NULL,
     expires_at     INTEGER,
     revoked_at     INTEGER,
@@ -210,7 +210,10 @@ CREATE TABLE subscriptions (
     disabled_reason      TEXT CHECK (disabled_reason IN ('auto_paused')),
     paused_at            INTEGER,
     consecutive_failures INTEGER NOT NULL,
-    secret               TEXT    NOT NULL,
+    -- Sealed, like its predecessor, which signs beside it until then.
+    secret               BLOB    NOT NULL,
+    previous_secret      BLOB,
+    previous_until       INTEGER CHECK ((previous_until IS NULL) = (previous_secret IS NULL)),
     updated_at           INTEGER NOT NULL,
     deleted_at           INTEGER,
     PRIMARY KEY (tenant_id, live, id),
@@ -284,6 +287,24 @@ CREATE TABLE turns (
     PRIMARY KEY (tenant_id, subscription_id)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX turns_by_time ON turns (at);
+
+CREATE TABLE replays (
+    tenant_id       BLOB    NOT NULL,
+    id              BLOB    NOT NULL CHECK (length(id) = 16),
+    subscription_id BLOB    NOT NULL,
+    since           INTEGER NOT NULL,
+    until           INTEGER NOT NULL,
+    -- Delivery states separated by spaces.
+    statuses        TEXT    NOT NULL,
+    missed          INTEGER NOT NULL CHECK (missed IN (0, 1)),
+    position        INTEGER NOT NULL,
+    replayed        INTEGER NOT NULL CHECK (replayed >= 0),
+    created_at      INTEGER NOT NULL,
+    finished_at     INTEGER,
+    PRIMARY KEY (tenant_id, id),
+    FOREIGN KEY (tenant_id, subscription_id) REFERENCES subscriptions (tenant_id, id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX replays_unfinished ON replays (id) WHERE finished_at IS NULL;
 
 -- What the planner is to believe, since ANALYZE never runs: rows in all, and rows that share the first column,
 -- the first two, and so on, as if there were a million rows in 20 tenants. Without it a filtered list would walk

@@ -7,13 +7,14 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures_util::FutureExt as _;
 use rusqlite::types::{ToSqlOutput, ValueRef};
-use rusqlite::{ErrorCode, OpenFlags, ToSql, TransactionBehavior};
+use rusqlite::{ErrorCode, OpenFlags, TransactionBehavior};
 use svc_core::error::Error;
 use svc_core::store::{ErasedJob, StoreError};
-use svc_core::types::Timestamp;
+use svc_core::types::{Secret, Timestamp};
 
 use super::Context;
 use crate::sql::{EachRow, Param, Row, Sql, SqlTx, Value};
+use crate::vault::Vault;
 
 /// How long to wait for another process, such as the CLI beside the server, to end its write.
 pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
@@ -107,8 +108,8 @@ impl Connection {
 
     /// Runs a job to its end. Nothing that it awaits may wait, and a panic is its failure only.
     pub(super) fn run(&mut self, name: &'static str, job: &ErasedJob, context: &Context) -> Result<(), Error> {
-        let Context { env, cursor_key, outgoing } = context;
-        let mut tx = SqlTx { sql: self, env, cursor_key, outgoing };
+        let Context { env, cursor_key, outgoing, vault } = context;
+        let mut tx = SqlTx { sql: &mut Session { connection: &mut self.0, vault }, env, cursor_key, outgoing };
         let fault = |what| Err(StoreError::Fault(format!("{name} {what}")).into());
         match catch_unwind(AssertUnwindSafe(|| job(&mut tx).now_or_never())) {
             Ok(Some(result)) => result,
@@ -123,51 +124,62 @@ impl Connection {
     }
 }
 
+/// A connection while a job has it.
+struct Session<'a> {
+    connection: &'a mut rusqlite::Connection,
+    vault: &'a Vault,
+}
+
 #[async_trait]
-impl Sql for Connection {
+impl Sql for Session<'_> {
     async fn execute(&mut self, sql: &str, params: &[Param<'_>]) -> Result<u64, StoreError> {
-        let mut statement = self.0.prepare_cached(sql).map_err(store_error)?;
-        bind(&mut statement, params)?;
+        let mut statement = self.connection.prepare_cached(sql).map_err(store_error)?;
+        bind(&mut statement, params, self.vault)?;
         statement.raw_execute().map(|changed| changed as u64).map_err(store_error)
     }
 
     async fn query(&mut self, sql: &str, params: &[Param<'_>], each: EachRow<'_>) -> Result<(), StoreError> {
-        let mut statement = self.0.prepare_cached(sql).map_err(store_error)?;
-        bind(&mut statement, params)?;
+        let mut statement = self.connection.prepare_cached(sql).map_err(store_error)?;
+        bind(&mut statement, params, self.vault)?;
         let mut rows = statement.raw_query();
         while let Some(row) = rows.next().map_err(store_error)? {
-            each(row)?;
+            each(&Lent { row, vault: self.vault })?;
         }
         Ok(())
     }
 }
 
-fn bind(statement: &mut rusqlite::Statement<'_>, params: &[Param<'_>]) -> Result<(), StoreError> {
-    for (index, param) in params.iter().enumerate() {
-        statement.raw_bind_parameter(index + 1, param).map_err(store_error)?;
+fn bind(statement: &mut rusqlite::Statement<'_>, params: &[Param<'_>], vault: &Vault) -> Result<(), StoreError> {
+    for (index, param) in (1..).zip(params) {
+        let sealed;
+        let value = match param {
+            Param::Null => ValueRef::Null,
+            Param::Bool(value) => ValueRef::Integer(i64::from(*value)),
+            Param::Int(value) => ValueRef::Integer(*value),
+            Param::Time(value) => ValueRef::Integer(value.as_micros()),
+            Param::Text(text) => ValueRef::Text(text.as_bytes()),
+            Param::Bytes(bytes) => ValueRef::Blob(bytes),
+            Param::Uuid(id) => ValueRef::Blob(id.as_bytes()),
+            Param::Secret(secret) => {
+                sealed = vault.seal(secret).ok_or_else(|| StoreError::Fault("a secret cannot be sealed".to_owned()))?;
+                ValueRef::Blob(&sealed)
+            }
+        };
+        statement.raw_bind_parameter(index, ToSqlOutput::Borrowed(value)).map_err(store_error)?;
     }
     Ok(())
 }
 
-impl ToSql for Param<'_> {
-    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
-        let value = match self {
-            Self::Null => ValueRef::Null,
-            Self::Bool(value) => ValueRef::Integer(i64::from(*value)),
-            Self::Int(value) => ValueRef::Integer(*value),
-            Self::Time(value) => ValueRef::Integer(value.as_micros()),
-            Self::Text(text) => ValueRef::Text(text.as_bytes()),
-            Self::Bytes(bytes) => ValueRef::Blob(bytes),
-            Self::Uuid(id) => ValueRef::Blob(id.as_bytes()),
-        };
-        Ok(ToSqlOutput::Borrowed(value))
-    }
+/// A row while SQLite lends it out.
+struct Lent<'r> {
+    row: &'r rusqlite::Row<'r>,
+    vault: &'r Vault,
 }
 
-impl Row for rusqlite::Row<'_> {
+impl Row for Lent<'_> {
     fn value(&self, index: usize) -> Result<Value<'_>, StoreError> {
         let odd = |what: &str| StoreError::Fault(format!("cell {index} holds {what}"));
-        Ok(match self.get_ref(index).map_err(store_error)? {
+        Ok(match self.row.get_ref(index).map_err(store_error)? {
             ValueRef::Null => Value::Null,
             ValueRef::Integer(value) => Value::Int(value),
             ValueRef::Text(bytes) => {
@@ -175,6 +187,13 @@ impl Row for rusqlite::Row<'_> {
             }
             ValueRef::Blob(bytes) => Value::Bytes(bytes),
             ValueRef::Real(_) => return Err(odd("a floating-point number")),
+        })
+    }
+
+    fn secret(&self, index: usize) -> Result<Option<Secret>, StoreError> {
+        Ok(match self.value(index)? {
+            Value::Bytes(sealed) => self.vault.open(sealed).map(Secret::new),
+            _ => None,
         })
     }
 }

@@ -9,11 +9,13 @@ use futures_util::future::join_all;
 use svc_core::bookings::Booking;
 use svc_core::contacts::{Contact, ContactFilter};
 use svc_core::env::{ManualClock, SeededEntropy};
+use svc_core::input::Input;
 use svc_core::invoices::{Invoice, InvoiceFilter, InvoiceStatus};
 use svc_core::jobs::{Job, JobFilter, JobStatus};
+use svc_core::keys as keys_of;
 use svc_core::page::{Listing, Order};
 use svc_core::quotes::{Quote, QuoteFilter, QuoteStatus};
-use svc_core::resource::{Filter, NoFilter};
+use svc_core::resource::{self, Filter, NoFilter};
 use svc_core::store::{Tx, conformance};
 use svc_core::tenants::{self, TenantCreate};
 use svc_core::types::{Email, TenantId, Text, Timestamp};
@@ -269,7 +271,8 @@ async fn a_full_database_refuses_and_loses_nothing() {
     let full = Connection::open(&scratch.path).unwrap();
     let pages: i64 = full.raw().query_row("PRAGMA page_count", [], |row| row.get(0)).unwrap();
     full.raw().query_row(&format!("PRAGMA max_page_count = {pages}"), [], |_| Ok(())).unwrap();
-    let context = Context { env: env(), cursor_key: CursorKey::new([0; 32]), outgoing: Arc::default() };
+    let vault = Arc::new(Vault::new([0; 32], env()));
+    let context = Context { env: env(), cursor_key: CursorKey::new([0; 32]), outgoing: Arc::default(), vault };
     let (queue, mut answers) = (Queue::new(), Vec::new());
     for n in 0..64 {
         let (answer, answered) = oneshot::channel();
@@ -323,4 +326,41 @@ async fn a_damaged_cell_is_named_and_stops_nobody_else() {
     let read = store.read("test", move |tx| Box::pin(async move { Ok(tx.tenant(tenant).await?) })).await;
     assert!(matches!(read, Err(Error::Store(StoreError::Corrupt { table: "tenants", .. }))), "{read:?}");
     new_tenant(&*store).await;
+}
+
+#[tokio::test]
+async fn no_secret_lies_in_the_file_and_another_key_opens_none() {
+    let scratch = Scratch::new();
+    let store = scratch.store();
+    let tenant = new_tenant(&*store).await;
+    let made = store.write("test", move |tx| {
+        Box::pin(async move {
+            let input = keys_of::KeyCreate { name: None, write: true, expires_in: None, signed: true };
+            let key = keys_of::create(tx, tenant, input).await?;
+            let body = br#"{"url": "https://example.com/", "events": ["*"]}"#;
+            let hook: Subscription = resource::create(tx, tenant, Input::from_body(body)?).await?;
+            Ok((key, hook))
+        })
+    });
+    let (key, hook) = made.await.unwrap();
+    let secrets = [key.key.signing_secret.clone().unwrap(), hook.secret.clone(), key.text];
+    drop(store);
+    let mut bytes = std::fs::read(&scratch.path).unwrap();
+    bytes.extend(std::fs::read(scratch.path.with_extension("db-wal")).unwrap_or_default());
+    for secret in &secrets {
+        let text = secret.reveal().as_bytes();
+        assert!(!bytes.windows(text.len()).any(|window| window == text));
+    }
+    let back = scratch.store();
+    let read = back.read("test", move |tx| {
+        Box::pin(
+            async move { Ok((tx.key(key.key.id).await?, resource::get::<Subscription>(tx, tenant, hook.id).await?)) },
+        )
+    });
+    let (same_key, same_hook) = read.await.unwrap();
+    assert_eq!((same_key.unwrap().signing_secret.as_ref(), &same_hook.secret), (Some(&secrets[0]), &secrets[1]));
+    drop(back);
+    std::fs::write(scratch.path.with_extension("db.key"), "0".repeat(64)).unwrap();
+    let refused = SqliteStore::open(&scratch.path, env()).map(drop);
+    assert!(matches!(refused, Err(StoreError::Unavailable(why)) if why.contains("SVC_SECRET_KEY")));
 }

@@ -5,7 +5,6 @@ use uuid::Uuid;
 
 use super::Harness;
 use super::samples::Sample;
-use crate::store::DeliveryFilter;
 use crate::bookings::Booking;
 use crate::contacts::Contact;
 use crate::deliveries::{Delivery, DeliveryState};
@@ -13,12 +12,15 @@ use crate::events::{Event, EventKind};
 use crate::invoices::{self, InvoiceCreate};
 use crate::jobs::Job;
 use crate::quotes::Quote;
+use crate::store::DeliveryFilter;
 use crate::types::{Decimal, EventSet, TenantId, Timestamp};
 use crate::webhooks::{DisabledReason, Match, Subscription};
 
 impl Harness {
     async fn deliveries(&self, tenant: TenantId, event: Uuid) -> Vec<Delivery> {
-        let read = self.read(move |tx| Box::pin(async move { Ok(tx.list_deliveries(tenant, &DeliveryFilter::of_event(event)).await?) }));
+        let read = self.read(move |tx| {
+            Box::pin(async move { Ok(tx.list_deliveries(tenant, &DeliveryFilter::of_event(event)).await?) })
+        });
         let mut deliveries = read.await.unwrap();
         deliveries.sort_by_key(|delivery| delivery.subscription);
         deliveries

@@ -276,6 +276,8 @@ impl Sample for Subscription {
             paused_at: None,
             consecutive_failures: 0,
             secret: Secret::new("whsec_"),
+            previous_secret: None,
+            previous_until: None,
             updated_at: new.now,
             deleted_at: None,
         }
@@ -294,6 +296,8 @@ impl Sample for Subscription {
             paused_at: Some(new.now),
             consecutive_failures: 1_000_000,
             secret: Secret::new("whsec_c2VjcmV0+/=="),
+            previous_secret: Some(Secret::new("whsec_b2xk")),
+            previous_until: Some(Timestamp::from_micros(i64::MAX)),
             ..Self::bare(new)
         }
     }

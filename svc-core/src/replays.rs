@@ -1,0 +1,188 @@
+//! Bulk replays: a durable job that sends many deliveries of one subscription again.
+//!
+//! A replay walks from its start to its end in small steps, each one transaction that also stores how far it
+//! has come; so it survives a crash, handles each delivery once, and has no limit of items. What it makes due
+//! goes out at the endpoint's own pace.
+
+use uuid::Uuid;
+
+use crate::deliveries::{Delivery, DeliveryState};
+use crate::error::Error;
+use crate::events::Event;
+use crate::input::record;
+use crate::resource::{self, tick};
+use crate::store::{DeliveryFilter, Tx};
+use crate::types::{TenantId, Timestamp};
+use crate::webhooks::Subscription;
+
+/// Deliveries or events that one step looks at.
+const STEP: u32 = 200;
+
+record! {
+    /// A bulk replay and how far it has come.
+    pub struct Replay {
+        /// Identifier.
+        pub id: Uuid,
+        /// Whose it is.
+        pub tenant_id: TenantId,
+        /// To whom.
+        pub subscription_id: Uuid,
+        /// Events at or after this time.
+        pub since: Timestamp,
+        /// Events before this time.
+        pub until: Timestamp,
+        /// Deliveries in these states.
+        pub statuses: Vec<DeliveryState>,
+        /// Also events that matched and have no delivery, because the subscription was disabled or did not exist.
+        pub missed: bool,
+        /// Events before this time are done.
+        pub position: Timestamp,
+        /// Deliveries that were made due.
+        pub replayed: u64,
+        /// When it was asked for.
+        pub created_at: Timestamp,
+        /// When it had come to its end.
+        pub finished_at: Option<Timestamp>,
+    }
+}
+
+/// What to replay.
+#[derive(Clone, Debug)]
+pub struct ReplayCreate {
+    /// To whom.
+    pub subscription: Uuid,
+    /// Events at or after this time.
+    pub since: Timestamp,
+    /// Events before this time; now when left out.
+    pub until: Option<Timestamp>,
+    /// Deliveries in these states; failed and held ones when empty.
+    pub statuses: Vec<DeliveryState>,
+    /// Also events that matched and have no delivery.
+    pub missed: bool,
+}
+
+/// Asks for a bulk replay; the sender carries it out.
+///
+/// # Errors
+/// [`Error::NotFound`]; [`Error::NotAllowed`] when the subscription is disabled.
+pub async fn create(tx: &mut dyn Tx, tenant: TenantId, input: ReplayCreate) -> Result<Replay, Error> {
+    let now = tick(tx, tenant).await?;
+    let subscription: Subscription = resource::get(tx, tenant, input.subscription).await?;
+    if !subscription.sends() {
+        return Err(Error::NotAllowed("The subscription is disabled; enable it first.".to_owned()));
+    }
+    let default = vec![DeliveryState::Failed, DeliveryState::Held];
+    let replay = Replay {
+        id: tx.env().id(now),
+        tenant_id: tenant,
+        subscription_id: subscription.id,
+        since: input.since,
+        until: input.until.map_or(now, |until| until.min(now)),
+        statuses: if input.statuses.is_empty() { default } else { input.statuses },
+        missed: input.missed,
+        position: input.since,
+        replayed: 0,
+        created_at: now,
+        finished_at: None,
+    };
+    tx.insert_replay(&replay).await?;
+    Ok(replay)
+}
+
+/// Takes one step of the oldest replay that is not done; false when there is none.
+///
+/// # Errors
+/// [`Error::Store`].
+pub async fn step(tx: &mut dyn Tx) -> Result<bool, Error> {
+    let Some(mut replay) = tx.unfinished_replay().await? else { return Ok(false) };
+    let (tenant, now) = (replay.tenant_id, tx.env().now());
+    let subscription: Option<Subscription> = match resource::get(tx, tenant, replay.subscription_id).await {
+        Ok(subscription) => Some(subscription),
+        Err(Error::NotFound) => None,
+        Err(error) => return Err(error),
+    };
+    match subscription.filter(Subscription::sends) {
+        // It was disabled or paused since: what is not done stays as it is.
+        None => replay.finished_at = Some(now),
+        Some(subscription) => {
+            let more = if replay.missed {
+                over_events(tx, &mut replay, &subscription).await?
+            } else {
+                over_deliveries(tx, &mut replay).await?
+            };
+            if !more {
+                replay.finished_at = Some(now);
+            }
+        }
+    }
+    tx.update_replay(&replay).await?;
+    Ok(true)
+}
+
+async fn over_deliveries(tx: &mut dyn Tx, replay: &mut Replay) -> Result<bool, Error> {
+    let filter = DeliveryFilter {
+        subscription: Some(replay.subscription_id),
+        since: Some(replay.position),
+        until: Some(replay.until),
+        oldest_first: true,
+        limit: STEP,
+        ..DeliveryFilter::default()
+    };
+    let deliveries = tx.list_deliveries(replay.tenant_id, &filter).await?;
+    for delivery in &deliveries {
+        again(tx, replay, delivery.clone()).await?;
+    }
+    Ok(match deliveries.last() {
+        Some(last) if deliveries.len() == STEP as usize => {
+            replay.position = last.created_at.next();
+            true
+        }
+        _ => false,
+    })
+}
+
+async fn over_events(tx: &mut dyn Tx, replay: &mut Replay, subscription: &Subscription) -> Result<bool, Error> {
+    let before = Timestamp::from_micros(replay.position.as_micros() - 1);
+    let events = tx.events(replay.tenant_id, before, STEP).await?;
+    let until = replay.until;
+    for event in events.iter().take_while(|event| event.created_at < until) {
+        let filter =
+            DeliveryFilter { subscription: Some(subscription.id), limit: 1, ..DeliveryFilter::of_event(event.id) };
+        match tx.list_deliveries(replay.tenant_id, &filter).await?.pop() {
+            Some(delivery) => again(tx, replay, delivery).await?,
+            None if subscription.events.contains(event.kind) => missed(tx, replay, event).await?,
+            None => {}
+        }
+    }
+    Ok(match events.last() {
+        Some(last) if events.len() == STEP as usize && last.created_at < replay.until => {
+            replay.position = last.created_at.next();
+            true
+        }
+        _ => false,
+    })
+}
+
+/// Makes a delivery due again, if it is in a state that is wanted and nobody attempts it.
+async fn again(tx: &mut dyn Tx, replay: &mut Replay, mut delivery: Delivery) -> Result<(), Error> {
+    if !replay.statuses.contains(&delivery.state) || delivery.state == DeliveryState::Pending {
+        return Ok(());
+    }
+    let (now, lease) = (tx.env().now(), delivery.lease);
+    delivery.replay(now);
+    if tx.update_delivery(&delivery, lease).await? {
+        tx.bring_turn_forward(delivery.tenant, delivery.subscription, now).await?;
+        replay.replayed += 1;
+    }
+    Ok(())
+}
+
+async fn missed(tx: &mut dyn Tx, replay: &mut Replay, event: &Event) -> Result<(), Error> {
+    // Its id sorts like its event, among the deliveries that were made in time.
+    let id = tx.env().id(event.created_at);
+    let delivery =
+        Delivery { next_attempt_at: Some(tx.env().now()), ..Delivery::new(id, event, replay.subscription_id, false) };
+    tx.insert_delivery(&delivery).await?;
+    replay.replayed += 1;
+    Ok(())
+}

@@ -1,0 +1,144 @@
+//! Secrets at rest: sealed with XChaCha20-Poly1305 before they reach the database, opened as they are read.
+//!
+//! The key comes from `SVC_SECRET_KEY`, or lies in a file beside a SQLite database, made with it and readable by
+//! its owner only. A copy of the database alone opens no secret.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+
+use chacha20poly1305::aead::{Aead as _, KeyInit as _};
+use chacha20poly1305::{XChaCha20Poly1305, XNonce};
+use svc_core::env::Env;
+use svc_core::signing::{hex, hmac};
+
+/// The environment variable with the key: 32 bytes in hex.
+pub(crate) const VARIABLE: &str = "SVC_SECRET_KEY";
+
+const KEY_LENGTH: usize = 32;
+const NONCE_LENGTH: usize = 24;
+
+/// Seals and opens secrets.
+pub(crate) struct Vault {
+    cipher: XChaCha20Poly1305,
+    env: Env,
+    check: [u8; 32],
+}
+
+impl Vault {
+    pub(crate) fn new(key: [u8; KEY_LENGTH], env: Env) -> Self {
+        // Tells whether a key is the one that a database was made with, and nothing else about it.
+        let check = hmac(&key, &[b"svc secret key check"]);
+        Self { cipher: XChaCha20Poly1305::new(&key.into()), env, check }
+    }
+
+    pub(crate) fn check(&self) -> [u8; 32] {
+        self.check
+    }
+
+    /// Nonce and ciphertext; `None` for a text that is too long for the cipher, which no secret is.
+    pub(crate) fn seal(&self, secret: &str) -> Option<Vec<u8>> {
+        let nonce: [u8; NONCE_LENGTH] = self.env.bytes();
+        let sealed = self.cipher.encrypt(&XNonce::from(nonce), secret.as_bytes()).ok()?;
+        Some([nonce.as_slice(), &sealed].concat())
+    }
+
+    /// The secret, unless the bytes were not sealed with this key or were changed since.
+    pub(crate) fn open(&self, sealed: &[u8]) -> Option<String> {
+        let (nonce, sealed) = sealed.split_first_chunk::<NONCE_LENGTH>()?;
+        let secret = self.cipher.decrypt(&XNonce::from(*nonce), sealed).ok()?;
+        String::from_utf8(secret).ok()
+    }
+}
+
+/// The key of a SQLite file: the environment's, or that of the file beside it.
+pub(crate) fn key_for(database: &Path, env: &Env) -> io::Result<[u8; KEY_LENGTH]> {
+    match std::env::var(VARIABLE) {
+        Ok(text) => parse(&text).ok_or_else(|| invalid(format!("{VARIABLE} must be 64 hex digits (32 bytes)"))),
+        Err(std::env::VarError::NotPresent) => key_beside(database, env),
+        Err(why) => Err(invalid(format!("{VARIABLE}: {why}"))),
+    }
+}
+
+fn key_beside(database: &Path, env: &Env) -> io::Result<[u8; KEY_LENGTH]> {
+    let mut name = database.as_os_str().to_owned();
+    name.push(".key");
+    let path = PathBuf::from(name);
+    if !path.exists() {
+        make(&path, env)?;
+    }
+    let text = fs::read_to_string(&path).map_err(|why| invalid(format!("{}: {why}", path.display())))?;
+    parse(text.trim()).ok_or_else(|| invalid(format!("{} does not hold 64 hex digits", path.display())))
+}
+
+/// Appears whole or not at all, and never in place of another: several processes may start at once.
+fn make(path: &Path, env: &Env) -> io::Result<()> {
+    let unfinished = path.with_extension(format!("key.{}", hex(&env.bytes::<8>())));
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&unfinished)?;
+    writeln!(file, "{}", hex(&env.bytes::<KEY_LENGTH>()))?;
+    file.sync_all()?;
+    let linked = fs::hard_link(&unfinished, path);
+    fs::remove_file(&unfinished)?;
+    match linked {
+        Err(why) if why.kind() != io::ErrorKind::AlreadyExists => Err(why),
+        _ => Ok(()),
+    }
+}
+
+fn parse(text: &str) -> Option<[u8; KEY_LENGTH]> {
+    let bytes = text.as_bytes();
+    if bytes.len() != 2 * KEY_LENGTH {
+        return None;
+    }
+    let mut key = [0; KEY_LENGTH];
+    for (byte, pair) in key.iter_mut().zip(bytes.chunks(2)) {
+        let digit = |at: u8| char::from(at).to_digit(16);
+        *byte = u8::try_from(digit(pair[0])? * 16 + digit(pair[1])?).ok()?;
+    }
+    Some(key)
+}
+
+fn invalid(why: String) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, why)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    #[test]
+    fn only_the_same_key_opens_and_nothing_can_be_changed() {
+        let vault = Vault::new([1; 32], Env::system());
+        let sealed = vault.seal("whsec_abc").unwrap();
+        assert_eq!(vault.open(&sealed).as_deref(), Some("whsec_abc"));
+        assert_ne!(vault.seal("whsec_abc").unwrap(), sealed, "nonces differ");
+        assert!(!sealed.windows(5).any(|bytes| bytes == b"whsec"));
+        assert_eq!(Vault::new([2; 32], Env::system()).open(&sealed), None);
+        for at in 0..sealed.len() {
+            let mut changed = sealed.clone();
+            changed[at] ^= 1;
+            assert_eq!(vault.open(&changed), None, "byte {at}");
+        }
+        assert_eq!(vault.open(&[]), None);
+    }
+
+    #[test]
+    fn the_key_is_made_once_and_for_its_owner() {
+        let folder = tempfile::tempdir().unwrap();
+        let database = folder.path().join("svc.db");
+        let keys: Vec<_> = std::thread::scope(|scope| {
+            let threads: Vec<_> =
+                (0..8).map(|_| scope.spawn(|| key_beside(&database, &Env::system()).unwrap())).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        });
+        assert!(keys.iter().all(|key| *key == keys[0]));
+        let mode = fs::metadata(folder.path().join("svc.db.key")).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing unfinished is left");
+        fs::write(folder.path().join("svc.db.key"), "short").unwrap();
+        assert!(key_beside(&database, &Env::system()).is_err());
+    }
+}
