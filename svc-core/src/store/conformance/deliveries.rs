@@ -160,6 +160,7 @@ pub(super) async fn a_list_takes_every_filter(h: Harness) {
             kind: given(3).then_some(middle.kind),
             since: given(4).then_some(middle.created_at),
             until: given(5).then_some(all[3].created_at),
+            oldest_first: false,
             limit: 0,
         };
         let mut want = all.clone();
@@ -175,6 +176,9 @@ pub(super) async fn a_list_takes_every_filter(h: Harness) {
         assert_eq!(h.listed(tenant, &filter).await, want, "{filter:?}");
         let first = DeliveryFilter { limit: 1, ..filter };
         assert_eq!(h.listed(tenant, &first).await, want[..1], "{first:?}");
+        want.reverse();
+        let oldest_first = DeliveryFilter { oldest_first: true, limit: 0, ..first };
+        assert_eq!(h.listed(tenant, &oldest_first).await, want, "{oldest_first:?}");
     }
     let from = all[0].created_at.next();
     assert_eq!(h.listed(tenant, &DeliveryFilter { since: Some(from), ..Default::default() }).await, []);
