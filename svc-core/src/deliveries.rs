@@ -245,12 +245,15 @@ impl Outgoing {
         self.marked.store(true, Ordering::Release);
     }
 
+    /// Whether the transaction that ends here has marked, for the store to release once it is committed.
+    pub fn unmark(&self) -> bool {
+        self.marked.swap(false, Ordering::AcqRel)
+    }
+
     /// What was marked is committed.
     pub fn release(&self) {
-        if self.marked.swap(false, Ordering::AcqRel) {
-            self.released.store(true, Ordering::Release);
-            self.waker.wake();
-        }
+        self.released.store(true, Ordering::Release);
+        self.waker.wake();
     }
 
     /// Waits until something was released since the last call. For one waiter.

@@ -395,16 +395,14 @@ impl Visit<'_> {
             check_media_type(&self.parts.headers, &body)?;
         }
         let Prepared { work, url } = (self.operation().prepare)(&self.target(&body))?;
-        if let Some(url) = url {
+        let ticket = self.ticket(&caller, &body)?.map(Arc::new);
+        let kept_since = self.now().minus(self.api.settings.idempotency_ttl);
+        if let Some(url) = url
+            && !self.is_recorded(caller.tenant, ticket.as_ref(), kept_since).await?
+        {
             self.check_resolved(&url).await?;
         }
-        let change = Change {
-            work,
-            tenant: caller.tenant,
-            ticket: self.ticket(&caller, &body)?.map(Arc::new),
-            kept_since: self.now().minus(self.api.settings.idempotency_ttl),
-            condition: self.condition(&body)?,
-        };
+        let change = Change { work, tenant: caller.tenant, ticket, kept_since, condition: self.condition(&body)? };
         self.run(change).await.map(Answer::Reply)
     }
 
@@ -468,6 +466,21 @@ impl Visit<'_> {
         }
         Err(Error::SignatureInvalid("This signature was used before; sign each request with the time of its sending.")
             .into())
+    }
+
+    /// Whether the answer is known already, whatever the host resolves to by now.
+    async fn is_recorded(
+        &self,
+        tenant: TenantId,
+        ticket: Option<&Arc<Ticket>>,
+        kept_since: Timestamp,
+    ) -> Result<bool, Problem> {
+        let Some(ticket) = ticket.cloned() else { return Ok(false) };
+        let recorded = self.api.store.read("idempotency.recorded", move |tx| {
+            let ticket = Arc::clone(&ticket);
+            Box::pin(async move { Ok(tx.recorded(tenant, &ticket.key, kept_since).await?.is_some()) })
+        });
+        Ok(recorded.await?)
     }
 
     /// A name that resolves to an address that is not public is refused; one that does not resolve is not.

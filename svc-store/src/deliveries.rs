@@ -265,8 +265,9 @@ impl DeliveryStore for SqlTx<'_> {
         subscription: Uuid,
         at: Timestamp,
     ) -> Result<(), StoreError> {
+        self.execute(BRING_TURN_FORWARD, &[tenant.param(), subscription.param(), at.param()]).await?;
         self.outgoing.mark();
-        self.execute(BRING_TURN_FORWARD, &[tenant.param(), subscription.param(), at.param()]).await.map(drop)
+        Ok(())
     }
 
     async fn insert_attempt(&mut self, tenant: TenantId, delivery: Uuid, log: &AttemptLog) -> Result<(), StoreError> {

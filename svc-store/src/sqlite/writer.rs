@@ -19,6 +19,7 @@ pub(super) fn run(mut connection: Connection, queue: &Queue, context: &Context) 
     while let Some(first) = queue.wait(GROUP) {
         let mut done: Vec<Done> = Vec::with_capacity(first.len());
         let mut group = first;
+        let mut outgoing = false;
         while !group.is_empty() {
             // The lock is waited for once per group: one wait after the other would add up.
             if let Err(why) = begin(&mut connection) {
@@ -32,6 +33,7 @@ pub(super) fn run(mut connection: Connection, queue: &Queue, context: &Context) 
                     connection.batch(if result.is_ok() { "RELEASE job" } else { "ROLLBACK TO job; RELEASE job" })?;
                     result
                 });
+                outgoing |= context.outgoing.unmark() && result.is_ok();
                 done.push((answer, result));
                 // A full disk or a failed write can make SQLite undo the whole transaction at once.
                 if !connection.in_transaction() {
@@ -48,10 +50,12 @@ pub(super) fn run(mut connection: Connection, queue: &Queue, context: &Context) 
             let _ = connection.batch("ROLLBACK");
             lose(&mut done, &why);
         }
+        if outgoing {
+            context.outgoing.release();
+        }
         for (answer, result) in done {
             let _ = answer.send(result);
         }
-        context.outgoing.release();
     }
 }
 

@@ -379,10 +379,8 @@ pub(super) async fn attempts_come_back(h: Harness) {
 pub(super) async fn an_outcome_touches_three_columns(h: Harness) {
     let (tenant, other) = (h.tenant().await, h.tenant().await);
     let links = Links::of(&h, tenant).await;
-    let rows = [
-        h.insert(tenant, Subscription::bare).await,
-        h.insert(tenant, move |new| Subscription::full(new, links)).await,
-    ];
+    let rows =
+        [h.insert(tenant, Subscription::bare).await, h.insert(tenant, move |new| Subscription::full(new, links)).await];
     let bystander = h.insert(tenant, Subscription::bare).await;
     let note = async |tenant: TenantId, row: &Subscription| {
         let row = row.clone();

@@ -1,0 +1,225 @@
+//! One attempt at a time: its deadline, its bounds, its classes of failure, and where it never goes.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use serde_json::value::RawValue;
+use svc_core::deliveries::{AttemptLog, Delivery};
+use svc_core::env::Env;
+use svc_core::events::{Event, EventKind};
+use svc_core::sender::{Attempt, Outcome};
+use svc_core::types::{HostPolicy, Secret, TenantId, WebhookUrl};
+use svc_server::deliver::{Courier as _, HttpCourier};
+use svc_server::resolve::{Resolver, SystemResolver};
+use uuid::Uuid;
+
+use crate::receivers::{FAILS, OK, Receiver, Then, canary, listen, raw};
+
+/// Far beyond what a loopback answer takes, far below a test's patience.
+const DEADLINE: Duration = Duration::from_millis(400);
+
+fn attempt(url: &str) -> Attempt {
+    let env = Env::system();
+    let (now, tenant) = (env.now(), TenantId(env.id(env.now())));
+    let data = RawValue::from_string(r#"{"id":"1"}"#.to_owned()).unwrap();
+    let event = Event { id: env.id(now), tenant, kind: EventKind::StayCreated, data, created_at: now };
+    let mut delivery = Delivery::new(env.id(now), &event, Uuid::nil(), false);
+    delivery.begin(Uuid::nil(), now);
+    let secrets = vec![Secret::new("whsec_c2VjcmV0")];
+    Attempt { delivery, event, url: WebhookUrl::parse(url).unwrap(), secrets }
+}
+
+fn courier(policy: HostPolicy, resolver: Arc<dyn Resolver>) -> HttpCourier {
+    let mut env = Env::system();
+    env.webhook_hosts = policy;
+    HttpCourier::new(env, DEADLINE, resolver)
+}
+
+async fn send(url: &str) -> Outcome {
+    courier(HostPolicy::AllowPrivate, Arc::new(SystemResolver)).attempt(attempt(url)).await
+}
+
+async fn send_to(address: SocketAddr) -> AttemptLog {
+    send(&format!("http://{address}/hook")).await.log
+}
+
+fn class(log: &AttemptLog) -> &str {
+    log.error.as_deref().and_then(|error| error.split(':').next()).unwrap_or("")
+}
+
+#[tokio::test]
+async fn an_answer_is_logged() {
+    let receiver = Receiver::answering(&[OK]).await;
+    let log = send(&receiver.url("/hook?x=1")).await.log;
+    assert_eq!((log.status, log.error.as_deref(), log.response_body.as_deref()), (200, None, Some("ok")));
+    assert!(log.succeeded() && !log.response_truncated);
+    assert_eq!(log.remote_addr, Some(receiver.address.to_string()));
+    let received = receiver.next().await;
+    assert_eq!(received.path, "/hook?x=1");
+    assert_eq!(received.headers["content-type"], "application/json");
+    assert!(received.headers["user-agent"].to_str().unwrap().starts_with("svc-webhooks/"));
+}
+
+#[tokio::test]
+async fn every_failure_has_its_class() {
+    let refused = TcpPort::closed().await;
+    let hangs = raw(Vec::new(), Then::Hang).await;
+    let after_head = raw(b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n".to_vec(), Then::Hang).await;
+    let breaks_off = raw(b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhalf".to_vec(), Then::Close).await;
+    let silent = raw(Vec::new(), Then::Close).await;
+    let huge = [b"HTTP/1.1 200 OK\r\nx: ".as_slice(), &vec![b'x'; 1 << 20], b"\r\n\r\n"].concat();
+    let huge_head = raw(huge, Then::Close).await;
+    let no_http = raw(b"220 smtp ready\r\n".to_vec(), Then::Close).await;
+    for (address, status, want) in [
+        (refused, 0, "connect"),
+        (hangs, 0, "timeout"),
+        (after_head, 0, "timeout"),
+        (breaks_off, 200, "reset"),
+        (silent, 0, "reset"),
+        (huge_head, 0, "reset"),
+        (no_http, 0, "reset"),
+    ] {
+        let log = send_to(address).await;
+        assert_eq!((log.status, class(&log)), (status, want), "{log:?}");
+        assert!(!log.succeeded());
+    }
+    let receiver = Receiver::answering(&[FAILS]).await;
+    let log = send(&receiver.url("/")).await.log;
+    assert_eq!((log.status, class(&log), log.response_body.as_deref()), (500, "status", Some("oops")));
+    let plain = listen(|mut stream| async move {
+        use tokio::io::AsyncWriteExt as _;
+        let _ = stream.write_all(FAILS.as_bytes()).await;
+    })
+    .await;
+    let log = send(&format!("https://{plain}/")).await.log;
+    assert_eq!((log.status, class(&log)), (0, "tls"), "{log:?}");
+    let log = send("http://no-such-host.invalid/").await.log;
+    assert_eq!((log.status, class(&log)), (0, "dns"), "{log:?}");
+}
+
+struct TcpPort;
+
+impl TcpPort {
+    /// A port on which nobody listens.
+    async fn closed() -> SocketAddr {
+        tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap()
+    }
+}
+
+#[tokio::test]
+async fn an_unaccepted_connection_ends_at_the_deadline() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let log = send_to(listener.local_addr().unwrap()).await;
+    assert_eq!(class(&log), "timeout");
+    assert!(u128::from(log.duration_ms) >= DEADLINE.as_millis());
+}
+
+#[tokio::test]
+async fn a_slow_drip_ends_at_the_deadline() {
+    let address = raw(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n".to_vec(), Then::Drip).await;
+    let log = send_to(address).await;
+    assert_eq!(class(&log), "timeout", "each byte in time does not make the whole in time");
+}
+
+#[tokio::test]
+async fn an_endless_body_is_read_to_its_bound_and_kept_to_a_smaller_one() {
+    let address = raw(b"HTTP/1.1 200 OK\r\n\r\n".to_vec(), Then::Endless).await;
+    let log = send_to(address).await;
+    assert!(log.succeeded(), "{log:?}");
+    assert_eq!((log.response_body.unwrap().len(), log.response_truncated), (16 * 1024, true));
+}
+
+#[tokio::test]
+async fn a_compressed_body_stays_compressed() {
+    let bomb = [b"HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: 4\r\n\r\n".as_slice(), b"\x1f\x8b\x00!"]
+        .concat();
+    let log = send_to(raw(bomb, Then::Close).await).await;
+    assert_eq!(log.response_body.as_deref(), Some("\x1f\u{fffd}\u{fffd}!"), "NUL and broken UTF-8 are replaced");
+}
+
+#[tokio::test]
+async fn a_redirect_is_a_failure_and_is_not_followed() {
+    let (canary, hits) = canary().await;
+    let answer = format!("HTTP/1.1 307 Temporary Redirect\r\nlocation: http://{canary}/\r\ncontent-length: 0\r\n\r\n");
+    let log = send_to(raw(answer.into_bytes(), Then::Close).await).await;
+    assert_eq!((log.status, class(&log)), (307, "status"));
+    assert_eq!(hits.load(Ordering::SeqCst), 0);
+}
+
+#[tokio::test]
+async fn retry_after_counts_where_it_asks_for_patience() {
+    for (answer, want) in [
+        ("HTTP/1.1 429 Too Many Requests\r\nretry-after: 120\r\ncontent-length: 0\r\n\r\n", Some(120)),
+        ("HTTP/1.1 503 Service Unavailable\r\nretry-after: 7\r\ncontent-length: 0\r\n\r\n", Some(7)),
+        ("HTTP/1.1 500 Internal Server Error\r\nretry-after: 7\r\ncontent-length: 0\r\n\r\n", None),
+        ("HTTP/1.1 429 Too Many Requests\r\nretry-after: soon\r\ncontent-length: 0\r\n\r\n", None),
+    ] {
+        let receiver = Receiver::answering(&[answer]).await;
+        let outcome = send(&receiver.url("/")).await;
+        assert_eq!(outcome.retry_after, want.map(Duration::from_secs), "{answer}");
+    }
+}
+
+/// Gives each look-up the next of its answers, the last one for ever.
+struct Fickle {
+    answers: Vec<Vec<IpAddr>>,
+    asked: Mutex<usize>,
+}
+
+impl Resolver for Fickle {
+    fn resolve<'a>(&'a self, _host: &'a str) -> BoxFuture<'a, Vec<IpAddr>> {
+        let mut asked = self.asked.lock().unwrap();
+        let answer = self.answers[(*asked).min(self.answers.len() - 1)].clone();
+        *asked += 1;
+        Box::pin(async move { answer })
+    }
+}
+
+#[tokio::test]
+async fn what_is_not_public_is_never_dialled() {
+    let (canary, hits) = canary().await;
+    let port = canary.port();
+    let loopback: IpAddr = canary.ip();
+    let public: IpAddr = "192.0.2.1".parse().unwrap();
+    // Documentation addresses are refused too, so "public" stands for one that the second look-up replaces.
+    let somewhere: IpAddr = "8.8.8.8".parse().unwrap();
+    let cases: [(String, Vec<Vec<IpAddr>>); 6] = [
+        (format!("https://127.0.0.1:{port}/"), vec![]),
+        (format!("https://[::ffff:127.0.0.1]:{port}/"), vec![]),
+        (format!("http://example.com:{port}/"), vec![vec![somewhere]]),
+        (format!("https://example.com:{port}/"), vec![vec![loopback]]),
+        (format!("https://example.com:{port}/"), vec![vec![somewhere, loopback]]),
+        (format!("https://example.com:{port}/"), vec![vec![somewhere], vec![loopback]]),
+    ];
+    for (url, answers) in cases {
+        let resolver =
+            Fickle { answers: if answers.is_empty() { vec![vec![public]] } else { answers }, asked: Mutex::new(0) };
+        let outcome = courier(HostPolicy::Public, Arc::new(resolver)).attempt(attempt(&url)).await;
+        assert_eq!((outcome.log.status, class(&outcome.log)), (-1, "blocked"), "{url}: {:?}", outcome.log);
+    }
+    assert_eq!(hits.load(Ordering::SeqCst), 0);
+}
+
+#[tokio::test]
+async fn connections_are_kept_alive() {
+    let connections = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&connections);
+    let inner = Receiver::answering(&[OK]).await;
+    let target = inner.address;
+    let address = listen(move |mut stream| {
+        counted.fetch_add(1, Ordering::SeqCst);
+        async move {
+            let mut upstream = tokio::net::TcpStream::connect(target).await.unwrap();
+            let _ = tokio::io::copy_bidirectional(&mut stream, &mut upstream).await;
+        }
+    })
+    .await;
+    let courier = courier(HostPolicy::AllowPrivate, Arc::new(SystemResolver));
+    for _ in 0..5 {
+        assert!(courier.attempt(attempt(&format!("http://{address}/"))).await.log.succeeded());
+    }
+    assert_eq!(connections.load(Ordering::SeqCst), 1);
+}
