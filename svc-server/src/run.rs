@@ -97,7 +97,7 @@ async fn serve(config: Config) -> Result<(), RunError> {
         Some(address) => {
             let ops = Server::bind(address, OPS_CONNECTIONS).await.map_err(|why| RunError::Listen(address, why))?;
             tracing::info!(url = ops.url()?, "operators listen");
-            Some(tokio::spawn(ops.run(api.clone(), until_stopped(), config.shutdown_grace)))
+            Some(tokio::spawn(ops.run(api.for_operators(), until_stopped(), config.shutdown_grace)))
         }
         None => None,
     };

@@ -1,0 +1,145 @@
+//! HTTP messages: bounds on what comes in, headers on what goes out.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, ETAG, HOST, IF_NONE_MATCH, LOCATION};
+use http::request::Parts;
+use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, Version};
+use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
+use hyper::body::Body;
+use svc_core::env::Env;
+use svc_core::types::Timestamp;
+
+use super::Answer;
+use crate::problem::Problem;
+use crate::reply::Reply;
+
+/// Largest body, in bytes.
+pub const MAX_BODY: usize = 1024 * 1024;
+/// Longest request target, in bytes.
+pub const MAX_URI: usize = 8 * 1024;
+/// Largest sum of header names and values, in bytes.
+pub const MAX_HEADERS: usize = 16 * 1024;
+
+pub(super) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+
+/// A request body.
+pub trait Incoming: Body<Data: Send, Error: Into<Box<dyn std::error::Error + Send + Sync>>> + Send {}
+
+impl<B: Body<Data: Send, Error: Into<Box<dyn std::error::Error + Send + Sync>>> + Send> Incoming for B {}
+
+pub(super) fn check_size_and_host(parts: &Parts) -> Result<(), Problem> {
+    if parts.uri.path_and_query().map_or(0, |target| target.as_str().len()) > MAX_URI {
+        return Err(Problem::UriTooLong);
+    }
+    let size: usize = parts.headers.iter().map(|(name, value)| name.as_str().len() + value.len() + 4).sum();
+    if size > MAX_HEADERS {
+        return Err(Problem::HeadersTooLarge);
+    }
+    let hosts = parts.headers.get_all(HOST).iter().count();
+    // HTTP/1.0 knows no Host, HTTP/2 has it in the request target.
+    let needed = if parts.version == Version::HTTP_11 { 1..=1 } else { 0..=1 };
+    if needed.contains(&hosts) { Ok(()) } else { Err(Problem::BadHost) }
+}
+
+/// The tags of a conditional header, over all its lines.
+pub(super) fn tags(headers: &HeaderMap, name: HeaderName) -> Vec<String> {
+    let lines = headers.get_all(name).iter().filter_map(|line| line.to_str().ok());
+    lines.flat_map(|line| line.split(',')).map(|tag| tag.trim().to_owned()).filter(|tag| !tag.is_empty()).collect()
+}
+
+pub(super) fn unless_none_match(reply: Reply, headers: &HeaderMap) -> Answer {
+    let Some(etag) = &reply.etag else { return Answer::Reply(reply) };
+    // Weak comparison (RFC 9110 §13.1.2).
+    let same = |tag: &String| tag == "*" || tag.strip_prefix("W/").unwrap_or(tag) == etag;
+    if tags(headers, IF_NONE_MATCH).iter().any(same) {
+        return Answer::NotModified { etag: etag.clone() };
+    }
+    Answer::Reply(reply)
+}
+
+pub(super) async fn read_body<B: Incoming>(body: B, timeout: Duration) -> Result<Bytes, Problem> {
+    if body.size_hint().lower() > MAX_BODY as u64 {
+        return Err(Problem::BodyTooLarge);
+    }
+    let collected = tokio::time::timeout(timeout, Limited::new(body, MAX_BODY).collect()).await;
+    match collected {
+        Err(_) => Err(Problem::BodyIncomplete("The body did not arrive in time; send it again.")),
+        Ok(Ok(collected)) => Ok(collected.to_bytes()),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(Problem::BodyTooLarge),
+        Ok(Err(_)) => Err(Problem::BodyIncomplete("The body did not arrive whole; send it again.")),
+    }
+}
+
+pub(super) fn check_media_type(headers: &HeaderMap, body: &[u8]) -> Result<(), Problem> {
+    let encoded =
+        headers.get_all(CONTENT_ENCODING).iter().any(|coding| !coding.as_bytes().eq_ignore_ascii_case(b"identity"));
+    if encoded {
+        return Err(Problem::UnsupportedMediaType("Send the body without a Content-Encoding."));
+    }
+    let mut types = headers.get_all(CONTENT_TYPE).iter();
+    let is_json = |value: &HeaderValue| {
+        let essence = value.as_bytes().split(|b| *b == b';').next().unwrap_or_default();
+        essence.trim_ascii().eq_ignore_ascii_case(b"application/json")
+    };
+    match (types.next(), types.next()) {
+        (None, _) if body.is_empty() => Ok(()),
+        (Some(only), None) if is_json(only) => Ok(()),
+        _ => Err(Problem::UnsupportedMediaType("Send the body as Content-Type: application/json.")),
+    }
+}
+
+pub(super) fn request_id(headers: &HeaderMap, env: &Env, now: Timestamp) -> HeaderValue {
+    let allowed = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-');
+    let given = headers
+        .get(REQUEST_ID)
+        .filter(|value| (1..=128).contains(&value.len()) && value.as_bytes().iter().all(allowed));
+    // A UUID is always a valid header value.
+    given
+        .cloned()
+        .unwrap_or_else(|| HeaderValue::try_from(env.id(now).to_string()).unwrap_or(HeaderValue::from_static("-")))
+}
+
+pub(super) fn render(result: Result<Answer, Problem>) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::default());
+    let mut body = Bytes::new();
+    let headers = response.headers_mut();
+    // Tags and addresses are made of hex, UUIDs and fixed paths.
+    let mut put =
+        |name: HeaderName, value: String| HeaderValue::try_from(value).map(|value| headers.insert(name, value));
+    let status = match result {
+        Ok(Answer::Reply(reply)) => {
+            let _ = reply.etag.map(|etag| put(ETAG, etag));
+            let _ = reply.location.map(|location| put(LOCATION, location));
+            if reply.replayed {
+                let _ = put(REPLAYED, "true".to_owned());
+            }
+            body = reply.body;
+            reply.status
+        }
+        Ok(Answer::NotModified { etag }) => {
+            let _ = put(ETAG, etag);
+            StatusCode::NOT_MODIFIED
+        }
+        Ok(Answer::Preflight(cors)) => {
+            cors.write_preflight(headers);
+            StatusCode::NO_CONTENT
+        }
+        Err(problem) => {
+            headers.extend(problem.headers());
+            body = problem.body();
+            problem.status()
+        }
+    };
+    *response.status_mut() = status;
+    if !body.is_empty() {
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, JSON);
+        headers.insert(CONTENT_LENGTH, body.len().into());
+        *response.body_mut() = Full::new(body);
+    }
+    response
+}
