@@ -111,10 +111,14 @@ async fn serve(config: Config) -> Result<(), RunError> {
         config.shutdown_grace,
     ));
 
-    announce(&config, &server, &store).await?;
     let signals = signals()?;
-    server.run(api.clone(), signals, config.shutdown_grace).await;
-    drop(stop);
+    announce(&config, &server, &store).await?;
+    // Requests, attempts and upkeep all get the same grace, from the same moment on.
+    tokio::spawn(async move {
+        signals.await;
+        drop(stop);
+    });
+    server.run(api.clone(), until_stopped(), config.shutdown_grace).await;
     let _ = upkeep.await;
     let _ = sender.await;
     if let Some(ops) = ops {
