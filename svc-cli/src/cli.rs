@@ -1,5 +1,7 @@
 //! What can be typed, as types. Their comments are the help.
 
+mod events;
+
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
@@ -7,6 +9,7 @@ use clap_complete::Shell;
 use svc_core::types::{Currency, Date, Decimal, TenantId, TimeZone, parse_uuid};
 use uuid::Uuid;
 
+pub use self::events::{DeliveryCommand, EventCommand, Listen};
 use crate::exit;
 use crate::values::{self, Scopes};
 
@@ -95,6 +98,29 @@ pub enum Command {
         #[command(subcommand)]
         command: WebhookCommand,
     },
+    /// Deliveries: one event on its way to one webhook.
+    #[command(
+        subcommand_required = true,
+        arg_required_else_help = true,
+        after_help = "Example:\n  svc delivery list --tenant 0195a3c8-0000-7000-8000-000000000001 --status failed"
+    )]
+    Delivery {
+        /// What to do with deliveries.
+        #[command(subcommand)]
+        command: DeliveryCommand,
+    },
+    /// Events that happen outside this service.
+    #[command(
+        subcommand_required = true,
+        arg_required_else_help = true,
+        after_help = "Example:\n  svc event emit --tenant 0195a3c8-0000-7000-8000-000000000001 \\\n    \
+                      --kind stay.created --data stay.json"
+    )]
+    Event {
+        /// What to do with events.
+        #[command(subcommand)]
+        command: EventCommand,
+    },
     /// The database itself.
     #[command(subcommand_required = true, arg_required_else_help = true, after_help = "Example:\n  svc db migrate")]
     Db {
@@ -102,6 +128,16 @@ pub enum Command {
         #[command(subcommand)]
         command: DbCommand,
     },
+    /// Receive deliveries on this machine: verify and print them.
+    ///
+    /// Listens on 127.0.0.1 until Ctrl-C. The first line on stdout says where; then each POST is printed: whether
+    /// its signature is right, and its body. What verifies is answered with 204, what does not with 401. The
+    /// webhook's URL must lead here, which a server takes with --allow-private-webhooks. No database is opened.
+    #[command(after_help = "Examples:\n  svc listen --secret whsec_NonLnCtITl6j9pp/nDn8yGuBAPIGksVBSCiosftiZ5o=\n  \
+                      svc listen --secret whsec_NonLnCtITl6j9pp/nDn8yGuBAPIGksVBSCiosftiZ5o= --fail 500\n  \
+                      SVC_WEBHOOK_SECRET=whsec_NonLnCtITl6j9pp/nDn8yGuBAPIGksVBSCiosftiZ5o= \\\n    \
+                      svc listen --port 9000 --forward-to localhost:3000/webhooks")]
+    Listen(Listen),
     /// Print the completions of a shell.
     ///
     /// Put them where the shell looks for them, then start a new shell.
@@ -339,6 +375,16 @@ pub enum WebhookCommand {
     /// Show a webhook.
     #[command(after_help = "Example:\n  svc webhook show 0195a3c8-0000-7000-8000-000000000005")]
     Show {
+        /// Id of the webhook.
+        #[arg(value_parser = parse_uuid)]
+        id: Uuid,
+    },
+    /// Send a webhook its events again.
+    ///
+    /// For one that was disabled, or paused after ten failed attempts in a row. What was held until now stays
+    /// held: `svc delivery replay` sends it. Enabling it again changes nothing.
+    #[command(after_help = "Example:\n  svc webhook enable 0195a3c8-0000-7000-8000-000000000005")]
+    Enable {
         /// Id of the webhook.
         #[arg(value_parser = parse_uuid)]
         id: Uuid,

@@ -2,8 +2,11 @@
 
 mod completions;
 mod db;
+mod delivery;
+mod event;
 mod invoice;
 mod key;
+mod listen;
 mod lookup;
 mod tenant;
 mod webhook;
@@ -23,6 +26,9 @@ pub(crate) async fn run(cli: Cli) -> Result<Outcome, Failure> {
         Command::Key { command } => key::run(&*open().await?, command).await,
         Command::Invoice { command } => invoice::run(&*open().await?, command).await,
         Command::Webhook { command } => webhook::run(&*open().await?, command).await,
+        Command::Delivery { command } => delivery::run(&*open().await?, command).await,
+        Command::Event { command } => event::run(&*open().await?, command).await,
+        Command::Listen(options) => listen::run(options, cli.json).await,
         Command::Db { command } => db::run(url, command).await,
         Command::Completions { shell } => completions::run(shell),
     }

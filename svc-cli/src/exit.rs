@@ -31,8 +31,9 @@ Example:
   svc tenant create --name 'Harbour Plumbing' --time-zone Australia/Sydney
 
 Environment:
-  SVC_DATABASE_URL  the database, where --database-url is not given
-  NO_COLOR          when set, nothing is coloured
+  SVC_DATABASE_URL    the database, where --database-url is not given
+  SVC_WEBHOOK_SECRET  the secret of `svc listen`, where --secret is not given
+  NO_COLOR            when set, nothing is coloured
 
 Exit codes:
   0  done

@@ -3,12 +3,14 @@
 //! - [`cli`] says what can be typed; [`values`] reads the single values.
 //! - `commands` has one file per noun, which calls svc-core and tells what came of it.
 //! - `output` is the only place that writes to stdout: JSON for programs, tables and sentences for people.
+//! - `document` holds JSON that others wrote, number for number.
 //! - [`exit`] has the exit codes and which error leads to which.
 //!
 //! It is a library so that the reference and the tests can reach [`cli::Cli`].
 
 pub mod cli;
 mod commands;
+mod document;
 pub mod exit;
 mod output;
 pub mod values;

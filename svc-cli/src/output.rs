@@ -12,6 +12,7 @@ use crate::exit::{Exit, Failure};
 
 const HEADING: Style = Style::new().bold();
 const ERROR: Style = AnsiColor::Red.on_default().bold();
+const GOOD: Style = AnsiColor::Green.on_default().bold();
 const NOTE: Style = AnsiColor::Yellow.on_default().bold();
 
 /// What a table shows where there is nothing.
@@ -31,6 +32,11 @@ impl Outcome {
         let json = serde_json::to_string_pretty(value)
             .map_err(|why| Failure::new(Exit::Failed, format!("The result cannot be written as JSON: {why}")))?;
         Ok(Self { json, text, note: None, empty: None })
+    }
+
+    /// Nothing more to be said.
+    pub(crate) fn nothing() -> Self {
+        Self { json: String::new(), text: String::new(), note: None, empty: None }
     }
 
     /// A list; `empty` is said to people when there is nothing in it.
@@ -60,12 +66,18 @@ fn write_out(text: &str) -> io::Result<()> {
     if text.is_empty() {
         return Ok(());
     }
-    let mut out = anstream::AutoStream::auto(io::stdout().lock());
-    let end = if text.ends_with('\n') { "" } else { "\n" };
-    match write!(out, "{text}{end}").and_then(|()| out.flush()) {
+    match write_now(text) {
         Err(why) if why.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         done => done,
     }
+}
+
+/// Writes to stdout at once, for commands that go on; a reader that has gone away is theirs to judge.
+pub(crate) fn write_now(text: &str) -> io::Result<()> {
+    let mut out = anstream::AutoStream::auto(io::stdout().lock());
+    let end = if text.ends_with('\n') { "" } else { "\n" };
+    write!(out, "{text}{end}")?;
+    out.flush()
 }
 
 impl From<io::Error> for Failure {
@@ -85,6 +97,25 @@ fn say(style: Style, word: &str, message: &str) {
     let _ = writeln!(err, "{style}{word}:{style:#} {message}");
 }
 
+/// A verdict, in the colour of good or of bad.
+pub(crate) fn verdict(good: bool, text: &str) -> String {
+    let style = if good { GOOD } else { ERROR };
+    format!("{style}{text}{style:#}")
+}
+
+/// Text that others wrote, with everything escaped that could steer a terminal.
+pub(crate) fn plain(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    for char in text.chars() {
+        match char {
+            '\n' | '\t' => plain.push(char),
+            _ if char.is_control() => plain.extend(char.escape_default()),
+            _ => plain.push(char),
+        }
+    }
+    plain
+}
+
 /// Text for people where there may be none.
 pub(crate) fn or_dash(value: Option<impl Display>) -> String {
     value.map_or_else(|| NOTHING.to_owned(), |value| value.to_string())
@@ -102,7 +133,8 @@ impl Table {
         Self { heading: heading.map(str::to_owned).into(), rows: items.iter().map(|item| row(item).into()).collect() }
     }
 
-    fn to_text(&self) -> String {
+    /// The rows as text.
+    pub(crate) fn to_text(&self) -> String {
         let widths: Vec<usize> = (0..self.heading.len())
             .map(|column| {
                 let cells = self.rows.iter().chain([&self.heading]).filter_map(|row| row.get(column));
@@ -148,6 +180,11 @@ mod tests {
         });
         let text = anstream::adapter::strip_str(&table.to_text()).to_string();
         assert_eq!(text, "NAME      STATE\nAda       approved\n港湾配管  approved\nZoë       approved\n");
+    }
+
+    #[test]
+    fn the_text_of_others_steers_no_terminal() {
+        assert_eq!(plain("a\u{1b}[2Jb\r\n\u{9b}c\té"), "a\\u{1b}[2Jb\\r\n\\u{9b}c\té");
     }
 
     #[test]

@@ -1,10 +1,17 @@
 //! Reads the single values of the command line, mostly with the parsers that the API itself uses. Every
 //! error says what the value must be.
 
+use std::convert::Infallible;
+use std::ffi::OsStr;
 use std::time::Duration;
 
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::{Arg, Command};
+use hyper::{StatusCode, Uri};
+use svc_core::deliveries::DeliveryState;
 use svc_core::error::Issue;
-use svc_core::types::{TenantId, Text, parse_uuid};
+use svc_core::events::EventKind;
+use svc_core::types::{Secret, TenantId, Text, Timestamp, parse_uuid};
 
 /// The longest lifetime that can be asked for, in seconds: about a hundred years.
 const MAX_DURATION: Duration = Duration::from_secs(100 * 366 * 24 * 3600);
@@ -79,6 +86,129 @@ pub fn lifetime(text: &str) -> Result<Duration, String> {
     }
 }
 
+/// The beginning of a span of time that ends now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Since {
+    /// This instant.
+    At(Timestamp),
+    /// So long ago.
+    Ago(Duration),
+}
+
+impl Since {
+    /// The instant that is meant at `now`.
+    pub fn from(self, now: Timestamp) -> Timestamp {
+        match self {
+            Self::At(at) => at,
+            Self::Ago(duration) => now.minus(duration),
+        }
+    }
+}
+
+/// Reads a time of RFC 3339, or a duration back from now such as `2h` or `7d`.
+///
+/// # Errors
+/// When it is neither.
+///
+/// ```
+/// use svc_cli::values::{Since, since};
+/// assert_eq!(since("2h"), Ok(Since::Ago(std::time::Duration::from_secs(7200))));
+/// assert!(matches!(since("2026-03-14T15:09:26+11:00"), Ok(Since::At(_))));
+/// ```
+pub fn since(text: &str) -> Result<Since, &'static str> {
+    match (Timestamp::parse_rounding_up(text), duration(text)) {
+        (Ok(at), _) => Ok(Since::At(at)),
+        (_, Ok(ago)) => Ok(Since::Ago(ago)),
+        _ => Err("must be a time such as 2026-03-14T15:09:26Z, or a duration back from now such as 2h or 7d"),
+    }
+}
+
+/// Reads how far a delivery is.
+pub fn delivery_states() -> impl TypedValueParser<Value = DeliveryState> {
+    PossibleValuesParser::new(DeliveryState::ALL.iter().map(|state| state.as_str()))
+        .try_map(|text| DeliveryState::from_text(&text).ok_or("must be a status of deliveries"))
+}
+
+/// Reads the kind of an event.
+pub fn event_kinds() -> impl TypedValueParser<Value = EventKind> {
+    PossibleValuesParser::new(EventKind::ALL.iter().map(|kind| kind.as_str()))
+        .try_map(|text| EventKind::from_text(&text).ok_or("must be a kind of events"))
+}
+
+/// Reads the kind of an event that can be emitted from outside: of stays and cohorts. The others are part of
+/// the operations that they tell of.
+#[derive(Clone, Copy, Debug)]
+pub struct KindToEmit;
+
+impl KindToEmit {
+    fn takes(kind: EventKind) -> bool {
+        kind.as_str().starts_with("stay.") || kind.as_str().starts_with("cohort.")
+    }
+
+    fn read(text: &str) -> Result<EventKind, String> {
+        let possible: Vec<&str> =
+            EventKind::ALL.iter().filter(|kind| Self::takes(**kind)).map(|kind| kind.as_str()).collect();
+        match EventKind::from_text(text) {
+            Some(kind) if Self::takes(kind) => Ok(kind),
+            Some(kind) => {
+                Err(format!("{kind} is fired by its own operation alone; must be one of {}", possible.join(", ")))
+            }
+            None => Err(format!("must be one of {}", possible.join(", "))),
+        }
+    }
+}
+
+impl TypedValueParser for KindToEmit {
+    type Value = EventKind;
+
+    fn parse_ref(&self, command: &Command, arg: Option<&Arg>, value: &OsStr) -> Result<EventKind, clap::Error> {
+        TypedValueParser::parse_ref(&Self::read, command, arg, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        let kinds = EventKind::ALL.iter().filter(|kind| Self::takes(**kind));
+        Some(Box::new(kinds.map(|kind| PossibleValue::new(kind.as_str()))))
+    }
+}
+
+/// Reads a secret. It is judged later, since an error about it here would show it.
+///
+/// # Errors
+/// None.
+pub fn secret(text: &str) -> Result<Secret, Infallible> {
+    Ok(Secret::new(text))
+}
+
+/// Reads a status that a sender takes for a failure.
+///
+/// # Errors
+/// When it is not one of 300 to 599.
+pub fn failing_status(text: &str) -> Result<StatusCode, &'static str> {
+    let status = text.parse::<StatusCode>().ok().filter(|status| (300..600).contains(&status.as_u16()));
+    status.ok_or("must be a status from 300 to 599, such as 500")
+}
+
+/// Reads the URL of a server on http; the `http://` may be left out.
+///
+/// # Errors
+/// What is wrong with it.
+///
+/// ```
+/// use svc_cli::values::http_url;
+/// assert_eq!(http_url("localhost:3000/hook?a=1").unwrap(), "http://localhost:3000/hook?a=1");
+/// assert!(http_url("https://example.com").is_err());
+/// ```
+pub fn http_url(text: &str) -> Result<Uri, &'static str> {
+    let whole = if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
+    let url: Uri = whole.parse().map_err(|_| "must be a URL such as http://localhost:3000/webhooks")?;
+    if url.scheme_str() != Some("http") {
+        return Err("must be an http:// URL; TLS is not spoken here");
+    }
+    let named = url.host().is_some_and(|host| !host.is_empty());
+    let bare = url.authority().is_some_and(|authority| !authority.as_str().contains('@'));
+    if named && bare { Ok(url) } else { Err("must name a host, without user name and password") }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -102,5 +232,45 @@ mod tests {
             assert!(duration(bad).is_err(), "{bad}");
         }
         assert!(lifetime("0s").is_err());
+    }
+
+    #[test]
+    fn since_is_a_time_or_a_duration() {
+        let now = Timestamp::parse("2026-03-14T15:09:26Z").unwrap();
+        let read = |text| since(text).ok().map(|since| since.from(now).to_string());
+        assert_eq!(read("7d").as_deref(), Some("2026-03-07T15:09:26.000000Z"));
+        assert_eq!(read("1h 30m").as_deref(), Some("2026-03-14T13:39:26.000000Z"));
+        assert_eq!(read("2026-03-14T00:00:00.0000001+11:00").as_deref(), Some("2026-03-13T13:00:00.000001Z"));
+        for bad in ["", "yesterday", "2026-03-14", "2026-03-14T15:09:26", "-2h", "101y"] {
+            assert_eq!(read(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn only_events_from_outside_can_be_emitted() {
+        let possible = KindToEmit.possible_values().unwrap();
+        let names: Vec<String> = possible.map(|value| value.get_name().to_owned()).collect();
+        assert_eq!(names.len(), 7);
+        assert!(names.iter().all(|name| KindToEmit::read(name).is_ok()));
+        assert!(KindToEmit::read("invoice.paid").unwrap_err().contains("own operation"));
+        assert!(KindToEmit::read("stay.Created").unwrap_err().starts_with("must be one of stay.created, "));
+    }
+
+    #[test]
+    fn a_failing_status_is_one() {
+        assert_eq!(failing_status("500"), Ok(StatusCode::INTERNAL_SERVER_ERROR));
+        for bad in ["", "200", "299", "600", "999", "5xx"] {
+            assert!(failing_status(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_url_to_forward_to_is_plain_http() {
+        for good in ["http://[::1]:3000/", "HTTP://localhost", "127.0.0.1", "app:80/hook"] {
+            assert!(http_url(good).is_ok(), "{good}");
+        }
+        for bad in ["", "/hook", "https://a", "http://", "http://a@b/", "ftp://a", "http://a b", "http://:80"] {
+            assert!(http_url(bad).is_err(), "{bad}");
+        }
     }
 }

@@ -1,12 +1,15 @@
 //! `svc webhook`.
 
+use serde::Serialize;
+use svc_core::deliveries::DeliveryState;
 use svc_core::error::Error;
 use svc_core::page::{Listing, MAX_LIMIT, Order};
-use svc_core::resource::{NoFilter, Resource as _};
-use svc_core::store::{Store, Tx};
+use svc_core::resource::{self, NoFilter, Resource as _};
+use svc_core::store::{DeliveryFilter, Store, Tx};
 use svc_core::tenants;
-use svc_core::types::TenantId;
-use svc_core::webhooks::Subscription;
+use svc_core::types::{Patch, TenantId};
+use svc_core::webhooks::{Subscription, WebhookUpdate};
+use uuid::Uuid;
 
 use super::{lookup, tenant};
 use crate::cli::WebhookCommand;
@@ -14,7 +17,18 @@ use crate::exit::{Failure, OrNotFound as _};
 use crate::output::{Outcome, Table, fields, or_dash};
 
 /// Where the ids of subscriptions come from.
-const HINT: &str = "`svc webhook list --tenant ID` shows those of a tenant";
+pub(super) const HINT: &str = "`svc webhook list --tenant ID` shows those of a tenant";
+
+/// Held deliveries that are counted at a time.
+const COUNT_AT_A_TIME: u32 = 1000;
+
+/// A subscription that was enabled, with what waits for it.
+#[derive(Serialize)]
+struct Enabled<'a> {
+    #[serde(flatten)]
+    subscription: &'a Subscription,
+    held_deliveries: usize,
+}
 
 pub(super) async fn run(store: &dyn Store, command: WebhookCommand) -> Result<Outcome, Failure> {
     match command {
@@ -22,6 +36,12 @@ pub(super) async fn run(store: &dyn Store, command: WebhookCommand) -> Result<Ou
         WebhookCommand::Show { id } => {
             let (_, subscription) = lookup::find(store, id).await.or_not_found("webhook", id, HINT)?;
             Outcome::new(&subscription, details(&subscription))
+        }
+        WebhookCommand::Enable { id } => {
+            let (tenant, subscription, held_deliveries) = enable(store, id).await.or_not_found("webhook", id, HINT)?;
+            let text = format!("Enabled webhook {id}: events go to {} again.", subscription.url.as_str());
+            let outcome = Outcome::new(&Enabled { subscription: &subscription, held_deliveries }, text)?;
+            Ok(outcome.with_note(replay_them(tenant, id, held_deliveries)))
         }
     }
 }
@@ -56,6 +76,48 @@ async fn all(tx: &mut dyn Tx, tenant: TenantId) -> Result<Vec<Subscription>, Err
             return Ok(rows);
         }
     }
+}
+
+/// Enables a subscription, and counts what is held for it.
+async fn enable(store: &dyn Store, id: Uuid) -> Result<(TenantId, Subscription, usize), Error> {
+    let (tenant, _) = lookup::find::<Subscription>(store, id).await?;
+    let enabled = store
+        .write("webhook.enable", move |tx| {
+            let (url, events, description) = (Patch::Keep, Patch::Keep, Patch::Keep);
+            let change = WebhookUpdate { url, events, enabled: Patch::Set(true), description };
+            Box::pin(resource::update::<Subscription>(tx, tenant, id, change))
+        })
+        .await?;
+    let held = store.read("webhook.held", move |tx| Box::pin(held(tx, tenant, id))).await?;
+    Ok((tenant, enabled, held))
+}
+
+/// How many deliveries are held for a subscription. Each has a time of its own, that of its event.
+async fn held(tx: &mut dyn Tx, tenant: TenantId, id: Uuid) -> Result<usize, Error> {
+    let (subscription, state) = (Some(id), Some(DeliveryState::Held));
+    let mut filter = DeliveryFilter { subscription, state, limit: COUNT_AT_A_TIME, ..Default::default() };
+    let mut count = 0;
+    loop {
+        let page = tx.list_deliveries(tenant, &filter).await?;
+        count += page.len();
+        match page.last() {
+            Some(last) if page.len() >= COUNT_AT_A_TIME as usize => filter.until = Some(last.created_at),
+            _ => return Ok(count),
+        }
+    }
+}
+
+/// Nothing that is held goes out by itself.
+fn replay_them(tenant: TenantId, id: Uuid, held: usize) -> Option<String> {
+    let (are, them) = match held {
+        0 => return None,
+        1 => ("1 delivery is".to_owned(), "it"),
+        many => (format!("{many} deliveries are"), "them"),
+    };
+    Some(format!(
+        "{are} held; `svc delivery list --tenant {tenant} --subscription {id} --status held` lists {them}, and \
+         `svc delivery replay ID` sends one."
+    ))
 }
 
 fn state(subscription: &Subscription) -> &'static str {

@@ -1,6 +1,7 @@
 //! A session: a database in a folder that vanishes, and a transcript of what was typed and answered.
 
 use std::fmt::Write as _;
+use std::pin::Pin;
 use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
@@ -9,6 +10,7 @@ use svc_core::env::Env;
 use svc_core::error::Error;
 use svc_core::input::Input as _;
 use svc_core::resource::{self, Create};
+use svc_core::store::Tx;
 use svc_core::types::{TenantId, parse_uuid};
 use tempfile::TempDir;
 use uuid::Uuid;
@@ -21,13 +23,18 @@ pub(crate) const NOBODY: &str = "0195a3c8-0000-7000-8000-ffffffffffff";
 
 /// What differs from run to run. Each stands for itself with a text of the same length, so columns stay
 /// aligned. Dates that a test names lie in 2099 and are left as they are.
-const FILTERS: [(&str, &str); 5] = [
+const FILTERS: [(&str, &str); 7] = [
     (r"\b20[0-8]\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", "2026-03-14T15:09:26.535897Z"),
     (r"\b20[0-8]\d-\d\d-\d\d\b", "2026-03-14"),
     (r"svc_live_[0-9A-Za-z]{38}\b", "svc_live_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"),
     (r"svc_live_[0-9A-Za-z]{6}\b", "svc_live_xxxxxx"),
     (r"svcsig_[0-9A-Za-z+/]{43}=", "svcsig_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx="),
+    (r"\b127\.0\.0\.1:\d+", "127.0.0.1:9000"),
+    (r"(?m)^age:( +)\d[0-9a-z ]*", "age:${1}3ms"),
 ];
+
+/// A job in the session's database.
+pub(crate) type Job<'t, T> = Pin<Box<dyn Future<Output = Result<T, Error>> + Send + 't>>;
 
 pub(crate) struct Session {
     folder: TempDir,
@@ -45,7 +52,7 @@ impl Session {
     pub(crate) fn program(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_svc"));
         command.args(args).current_dir(self.folder.path()).stdin(Stdio::null());
-        for name in ["SVC_DATABASE_URL", "NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLUMNS"] {
+        for name in ["SVC_DATABASE_URL", "SVC_WEBHOOK_SECRET", "NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLUMNS"] {
             command.env_remove(name);
         }
         command
@@ -86,7 +93,12 @@ impl Session {
             Some(0) => entry.push('\n'),
             code => writeln!(entry, "[{}]\n", code.unwrap()).unwrap(),
         }
-        let entry = self.number_ids(&entry);
+        self.note(&entry)
+    }
+
+    /// Adds to the transcript.
+    pub(crate) fn note(&mut self, entry: &str) -> &mut Self {
+        let entry = self.number_ids(entry);
         self.transcript.push_str(&entry);
         self
     }
@@ -124,17 +136,25 @@ impl Session {
     /// Creates what the program cannot create itself.
     pub(crate) fn create<R: Create>(&self, tenant: &str, body: &'static str) -> R {
         let tenant = TenantId(parse_uuid(tenant).unwrap());
+        self.write(move |tx| {
+            Box::pin(async move { resource::create::<R>(tx, tenant, R::Input::from_body(body.as_bytes())?).await })
+        })
+    }
+
+    /// Does what the program does not do itself.
+    pub(crate) fn write<T, F>(&self, job: F) -> T
+    where
+        T: Send + 'static,
+        F: for<'t> Fn(&'t mut dyn Tx) -> Job<'t, T> + Send + Sync + 'static,
+    {
         let url = format!("sqlite://{}", self.folder.path().join("svc.db").display());
-        let created = async {
-            let store = svc_store::open(&url, Env::system()).await.unwrap();
-            let job = store.write("test.create", move |tx| {
-                Box::pin(async move { resource::create::<R>(tx, tenant, R::Input::from_body(body.as_bytes())?).await })
-            });
-            job.await
-        };
-        let created: Result<R, Error> =
-            tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(created);
-        created.unwrap()
+        let done = async { svc_store::open(&url, Env::system()).await.unwrap().write("test", job).await };
+        tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(done).unwrap()
+    }
+
+    /// A file in the session's folder.
+    pub(crate) fn file(&self, name: &str, content: &str) {
+        std::fs::write(self.folder.path().join(name), content).unwrap();
     }
 
     pub(crate) fn contact(&self, tenant: &str) -> String {

@@ -4,9 +4,12 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may fail by a panic, in its helpers as well")]
 
+mod delivery;
+mod event;
 mod harness;
 mod invoice;
 mod key;
+mod listen;
 mod program;
 mod reference;
 mod tenant;

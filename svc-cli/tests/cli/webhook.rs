@@ -1,5 +1,8 @@
+use std::time::Duration;
+
 use svc_core::webhooks::Subscription;
 
+use crate::delivery::attempt;
 use crate::harness::{NOBODY, Session};
 
 #[test]
@@ -29,5 +32,28 @@ fn refused() {
         .run(&["webhook", "list", "--tenant", NOBODY])
         .run(&["webhook", "show", "hook"])
         .run(&["webhook", "show", NOBODY])
+        .run(&["webhook", "enable"])
+        .run(&["webhook", "enable", NOBODY])
         .assert("webhook_refused");
+}
+
+#[test]
+fn enabled_after_a_pause() {
+    let mut session = Session::new();
+    let tenant = session.tenant();
+    let some = r#"{"url": "https://example.com/hook", "events": ["contact.created"]}"#;
+    let hook = session.create::<Subscription>(&tenant, some).id.to_string();
+    session.contact(&tenant);
+    for _ in 0..10 {
+        attempt(&session, 500, vec![Duration::ZERO; 20]);
+    }
+    session
+        .run(&["webhook", "list", "--tenant", &tenant])
+        .run(&["delivery", "list", "--tenant", &tenant])
+        .run(&["webhook", "enable", &hook])
+        .run(&["webhook", "enable", &hook, "--json"])
+        .run(&["webhook", "show", &hook]);
+    let held = session.json(&["delivery", "list", "--tenant", &tenant, "--status", "held"]);
+    session.id(&["delivery", "replay", held[0]["id"].as_str().unwrap()]);
+    session.run(&["webhook", "enable", &hook]).assert("webhook_enable");
 }

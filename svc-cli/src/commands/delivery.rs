@@ -1,0 +1,222 @@
+//! `svc delivery`.
+
+use serde::Serialize;
+use svc_core::deliveries::{self, AttemptLog, Delivery, DeliveryState};
+use svc_core::error::Error;
+use svc_core::events::{Event, EventKind};
+use svc_core::store::{DeliveryFilter, Rows, Store, StoreError};
+use svc_core::tenants;
+use svc_core::types::{TenantId, Timestamp};
+use svc_core::webhooks::Subscription;
+use uuid::Uuid;
+
+use super::{lookup, tenant, webhook};
+use crate::cli::DeliveryCommand;
+use crate::document::{Document, pretty};
+use crate::exit::{Exit, Failure, OrNotFound as _};
+use crate::output::{Outcome, Table, fields, or_dash, plain};
+
+/// Where the ids of deliveries come from.
+const HINT: &str = "`svc delivery list --tenant ID` shows those of a tenant";
+
+/// A delivery as programs see it.
+#[derive(Serialize)]
+struct View {
+    id: Uuid,
+    event_id: Uuid,
+    event: EventKind,
+    subscription_id: Uuid,
+    status: DeliveryState,
+    attempts: u32,
+    last_status: Option<i32>,
+    next_attempt_at: Option<Timestamp>,
+    created_at: Timestamp,
+}
+
+/// One with all that is known of it.
+#[derive(Serialize)]
+struct Whole<'a> {
+    #[serde(flatten)]
+    delivery: View,
+    log: Vec<Entry<'a>>,
+    body: Envelope,
+}
+
+/// What an attempt came to.
+#[derive(Serialize)]
+struct Entry<'a> {
+    attempt: u32,
+    started_at: Timestamp,
+    duration_ms: u32,
+    status: i32,
+    error: Option<&'a str>,
+    response_body: Option<&'a str>,
+    response_truncated: bool,
+    remote_addr: Option<&'a str>,
+}
+
+/// What is sent.
+#[derive(Serialize)]
+struct Envelope {
+    event: EventKind,
+    data: Document,
+    delivered_at: Option<Timestamp>,
+    tenant_id: TenantId,
+}
+
+pub(super) async fn run(store: &dyn Store, command: DeliveryCommand) -> Result<Outcome, Failure> {
+    match command {
+        DeliveryCommand::List { tenant, subscription, status, event, since, limit } => {
+            let since = since.map(|since| since.from(store.env().now()));
+            let filter =
+                DeliveryFilter { subscription, state: status, kind: event, since, limit, ..Default::default() };
+            list(store, tenant, filter).await
+        }
+        DeliveryCommand::Show { id } => show(store, id).await,
+        DeliveryCommand::Replay { id } => {
+            let delivery = replay(store, id).await.or_not_found("delivery", id, HINT)?;
+            let text = format!("Delivery {id} goes out again.\n\n{}", details(&delivery));
+            Outcome::new(&view(&delivery), text)
+        }
+    }
+}
+
+async fn list(store: &dyn Store, tenant: TenantId, filter: DeliveryFilter) -> Result<Outcome, Failure> {
+    let (subscription, limit) = (filter.subscription, filter.limit);
+    let listed = store
+        .read("delivery.list", move |tx| {
+            // One more tells whether there are more.
+            let filter = DeliveryFilter { limit: limit.saturating_add(1), ..filter.clone() };
+            Box::pin(async move {
+                tenants::get(tx, tenant).await?;
+                if let Some(id) = filter.subscription
+                    && Rows::<Subscription>::get(tx, tenant, id).await?.is_none()
+                {
+                    return Ok(None);
+                }
+                Ok(Some(tx.list_deliveries(tenant, &filter).await?))
+            })
+        })
+        .await;
+    let Some(mut deliveries) = listed.or_not_found("tenant", tenant, tenant::HINT)? else {
+        let message = format!("The tenant has no webhook {}; {}.", or_dash(subscription), webhook::HINT);
+        return Err(Failure::new(Exit::NotFound, message));
+    };
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    let more = deliveries.len() > limit;
+    deliveries.truncate(limit);
+
+    let heading = ["ID", "EVENT", "STATUS", "ATTEMPTS", "LAST STATUS", "NEXT ATTEMPT", "CREATED", "WEBHOOK"];
+    let table = Table::new(heading, &deliveries, |delivery| {
+        [
+            delivery.id.to_string(),
+            delivery.kind.to_string(),
+            delivery.state.to_string(),
+            delivery.attempts.to_string(),
+            or_dash(delivery.last_status),
+            or_dash(delivery.next_attempt_at),
+            delivery.created_at.to_string(),
+            delivery.subscription.to_string(),
+        ]
+    });
+    let views: Vec<View> = deliveries.iter().map(view).collect();
+    let note = more.then(|| "There are more; a higher --limit shows them.".to_owned());
+    Ok(Outcome::list(&views, &table, "There are no such deliveries.")?.with_note(note))
+}
+
+async fn show(store: &dyn Store, id: Uuid) -> Result<Outcome, Failure> {
+    let (delivery, event, log) = read(store, id).await.or_not_found("delivery", id, HINT)?;
+    let last = log.last();
+    let body = Envelope {
+        event: event.kind,
+        data: Document::read(event.data.get().as_bytes()),
+        delivered_at: last.map(|last| last.started_at),
+        tenant_id: event.tenant,
+    };
+
+    let mut text = details(&delivery);
+    if let Some(last) = last {
+        text.push('\n');
+        text.push_str(&attempts(&log).to_text());
+        if let Some(response) = last.response_body.as_deref().filter(|body| !body.is_empty()) {
+            let cut = if last.response_truncated { ", cut off" } else { "" };
+            text.push_str(&format!("\nAnswer to attempt {}{cut}:\n{}\n", last.attempt, plain(response).trim_end()));
+        }
+    }
+    text.push_str(&format!("\nBody:\n{}\n", pretty(&body)));
+    let log = log.iter().map(entry).collect();
+    Outcome::new(&Whole { delivery: view(&delivery), log, body }, text)
+}
+
+async fn read(store: &dyn Store, id: Uuid) -> Result<(Delivery, Event, Vec<AttemptLog>), Error> {
+    let tenant = lookup::delivery(store, id).await?.tenant;
+    store
+        .read("delivery.show", move |tx| {
+            Box::pin(async move {
+                let delivery = tx.delivery(tenant, id).await?.ok_or(Error::NotFound)?;
+                let event = tx.event(tenant, delivery.event).await?;
+                let event = event.ok_or_else(|| StoreError::Fault(format!("delivery {id} has no event")))?;
+                Ok((delivery, event, tx.attempts(tenant, id).await?))
+            })
+        })
+        .await
+}
+
+async fn replay(store: &dyn Store, id: Uuid) -> Result<Delivery, Error> {
+    let tenant = lookup::delivery(store, id).await?.tenant;
+    store.write("delivery.replay", move |tx| Box::pin(deliveries::replay(tx, tenant, id))).await
+}
+
+fn view(delivery: &Delivery) -> View {
+    View {
+        id: delivery.id,
+        event_id: delivery.event,
+        event: delivery.kind,
+        subscription_id: delivery.subscription,
+        status: delivery.state,
+        attempts: delivery.attempts,
+        last_status: delivery.last_status,
+        next_attempt_at: delivery.next_attempt_at,
+        created_at: delivery.created_at,
+    }
+}
+
+fn entry(log: &AttemptLog) -> Entry<'_> {
+    Entry {
+        attempt: log.attempt,
+        started_at: log.started_at,
+        duration_ms: log.duration_ms,
+        status: log.status,
+        error: log.error.as_deref(),
+        response_body: log.response_body.as_deref(),
+        response_truncated: log.response_truncated,
+        remote_addr: log.remote_addr.as_deref(),
+    }
+}
+
+fn attempts(log: &[AttemptLog]) -> Table {
+    Table::new(["ATTEMPT", "STARTED", "TOOK", "STATUS", "ADDRESS", "ERROR"], log, |log| {
+        [
+            log.attempt.to_string(),
+            log.started_at.to_string(),
+            format!("{} ms", log.duration_ms),
+            log.status.to_string(),
+            or_dash(log.remote_addr.as_deref()),
+            or_dash(log.error.as_deref().map(plain)),
+        ]
+    })
+}
+
+fn details(delivery: &Delivery) -> String {
+    fields([
+        ("id", delivery.id.to_string()),
+        ("event", delivery.kind.to_string()),
+        ("event id", delivery.event.to_string()),
+        ("webhook", delivery.subscription.to_string()),
+        ("status", delivery.state.to_string()),
+        ("attempts", delivery.attempts.to_string()),
+        ("last status", or_dash(delivery.last_status)),
+        ("next attempt at", or_dash(delivery.next_attempt_at)),
+        ("created at", delivery.created_at.to_string()),
+    ])
+}

@@ -1,0 +1,133 @@
+//! A delivery that was received, as it is printed.
+
+use std::time::Duration;
+
+use hyper::StatusCode;
+use hyper::header::HeaderMap;
+use serde::Serialize;
+use svc_core::types::Timestamp;
+use svc_webhook_verify::Verifier;
+
+use crate::document::{Document, pretty};
+use crate::output::{fields, or_dash, plain, verdict};
+
+/// The age from which on a receiver should refuse a delivery, in milliseconds.
+const STALE_MS: i64 = 5 * 60 * 1000;
+
+/// What came, and what it was answered with.
+#[derive(Debug, Serialize)]
+pub(super) struct Received {
+    received_at: Timestamp,
+    event: Option<String>,
+    delivery_id: Option<String>,
+    attempt: Option<u32>,
+    /// Negative when the sender's clock is ahead.
+    age_ms: Option<i64>,
+    pub(super) verified: bool,
+    /// Why it is not verified.
+    error: Option<String>,
+    answered: Option<u16>,
+    /// Why it could not be passed on.
+    forward_error: Option<String>,
+    body: Option<Document>,
+}
+
+impl Received {
+    /// Judges a request. The kind and the age are read from the body, which is signed.
+    pub(super) fn new(verifier: &Verifier, headers: &HeaderMap, body: &[u8], now: Timestamp) -> Self {
+        let verified = verifier.verify(text(headers, "x-svc-signature").unwrap_or_default(), body);
+        let body = Document::read(body);
+        let sent = body.text("delivered_at").and_then(|text| Timestamp::parse(text).ok());
+        let received = Self::unread(headers, "", now);
+        Self {
+            event: body.text("event").map(str::to_owned).or(received.event),
+            age_ms: sent.map(|sent| (now.as_micros() - sent.as_micros()) / 1000),
+            verified: verified.is_ok(),
+            error: verified.err().map(|why| why.to_string()),
+            body: Some(body),
+            ..received
+        }
+    }
+
+    /// A request whose body cannot be judged; why.
+    pub(super) fn unread(headers: &HeaderMap, why: &str, now: Timestamp) -> Self {
+        Self {
+            received_at: now,
+            event: text(headers, "x-svc-event").map(str::to_owned),
+            delivery_id: text(headers, "x-svc-delivery").map(str::to_owned),
+            attempt: text(headers, "x-svc-attempt").and_then(|attempt| attempt.parse().ok()),
+            age_ms: None,
+            verified: false,
+            error: Some(why.to_owned()),
+            answered: None,
+            forward_error: None,
+            body: None,
+        }
+    }
+
+    pub(super) fn answered(self, status: StatusCode) -> Self {
+        Self { answered: Some(status.as_u16()), ..self }
+    }
+
+    pub(super) fn with_forward_error(self, why: String) -> Self {
+        Self { forward_error: Some(why), ..self }
+    }
+
+    /// One line for programs.
+    pub(super) fn to_json(&self) -> String {
+        serde_json::to_string(self).unwrap_or_else(|why| format!("{{\"error\":{:?}}}", why.to_string()))
+    }
+
+    /// Some lines for people, and an empty one.
+    pub(super) fn to_text(&self) -> String {
+        let answered = match &self.forward_error {
+            None => or_dash(self.answered),
+            Some(why) => format!("{}, as it could not be passed on: {}", or_dash(self.answered), plain(why)),
+        };
+        let reason = self.error.as_ref().map(|why| ("reason", plain(why)));
+        let shown = [
+            ("delivery", or_dash(self.delivery_id.as_deref())),
+            ("attempt", or_dash(self.attempt)),
+            ("age", or_dash(self.age_ms.map(age))),
+        ];
+        let body = match &self.body {
+            None => String::new(),
+            Some(Document::Text(text)) => format!("{}\n", plain(text).trim_end()),
+            Some(json) => format!("{}\n", pretty(json)),
+        };
+        format!(
+            "{}  {}  {}\n{}{body}\n",
+            self.received_at,
+            or_dash(self.event.as_deref().map(|event| plain(event).replace('\n', "\\n"))),
+            verdict(self.verified, if self.verified { "verified" } else { "not verified" }),
+            fields(reason.into_iter().chain(shown).chain([("answered", answered)]))
+        )
+    }
+}
+
+fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    headers.get(name).and_then(|value| value.to_str().ok())
+}
+
+/// How long ago it was sent, with what there is to say about that.
+fn age(millis: i64) -> String {
+    let written = humantime::format_duration(Duration::from_millis(millis.unsigned_abs()));
+    match millis {
+        ..0 => format!("{written} ahead of this clock"),
+        STALE_MS.. => format!("{written}; receivers should refuse what is older than 5 minutes"),
+        _ => written.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ages_are_told_as_people_do() {
+        assert_eq!(age(0), "0s");
+        assert_eq!(age(1_250), "1s 250ms");
+        assert_eq!(age(-2_000), "2s ahead of this clock");
+        assert_eq!(age(STALE_MS), "5m; receivers should refuse what is older than 5 minutes");
+    }
+}

@@ -1,0 +1,161 @@
+use std::sync::Mutex;
+use std::time::Duration;
+
+use svc_core::deliveries::{AttemptLog, RetrySchedule};
+use svc_core::resource;
+use svc_core::sender::{self, InFlight, Outcome, Policy};
+use svc_core::types::{TenantId, parse_uuid};
+use svc_core::webhooks::{Subscription, WebhookUpdate};
+
+use crate::harness::{NOBODY, Session};
+
+/// Makes an attempt at each delivery that is due, without a network: it comes to `status`, and what fails is
+/// tried again by `retry`.
+pub(crate) fn attempt(session: &Session, status: i32, retry: Vec<Duration>) {
+    session.write(move |tx| {
+        let policy = Policy { retry: RetrySchedule::new(retry.clone()), ..Policy::default() };
+        Box::pin(async move {
+            let begun = sender::step(tx, &policy, &[], Some(&Mutex::new(InFlight::default()))).await?;
+            assert!(!begun.attempts.is_empty());
+            let now = tx.env().now();
+            let outcomes: Vec<Outcome> = begun
+                .attempts
+                .into_iter()
+                .map(|attempt| {
+                    let log = log(attempt.delivery.attempts, now, status);
+                    Outcome { delivery: attempt.delivery, log, retry_after: None }
+                })
+                .collect();
+            sender::step(tx, &policy, &outcomes, None).await.map(drop)
+        })
+    });
+}
+
+fn log(attempt: u32, started_at: svc_core::types::Timestamp, status: i32) -> AttemptLog {
+    let (error, response_body, remote_addr) = match status {
+        0 => (Some("timeout: no answer within 10 s".to_owned()), None, Some("203.0.113.7:443".to_owned())),
+        -1 => (Some("blocked: an address of the host is not public".to_owned()), None, None),
+        200 => (None, Some("ok".to_owned()), Some("203.0.113.7:443".to_owned())),
+        _ => (
+            Some(format!("status: {status}")),
+            Some("<h1>Down\u{1b}[2J</h1>\r\nback soon\n".to_owned()),
+            Some("203.0.113.7:443".to_owned()),
+        ),
+    };
+    let response_truncated = status == 503;
+    AttemptLog { attempt, started_at, duration_ms: 42, status, error, response_body, response_truncated, remote_addr }
+}
+
+/// A webhook that gets contacts, one that gets stays, and a delivery to each.
+fn two_deliveries(session: &Session, tenant: &str) -> [String; 4] {
+    let contacts = r#"{"url": "https://example.com/hook", "events": ["contact.created"]}"#;
+    let stays = r#"{"url": "https://example.org/", "events": ["stay.created"]}"#;
+    let [contacts, stays] = [contacts, stays].map(|body| session.create::<Subscription>(tenant, body).id.to_string());
+    session.contact(tenant);
+    let of_contact = session.json(&["delivery", "list", "--tenant", tenant])[0]["id"].as_str().unwrap().to_owned();
+    session.file("stay.json", r#"{"id": "stay-1", "nights": 2, "rate": 119.50}"#);
+    let emit = ["event", "emit", "--tenant", tenant, "--kind", "stay.created", "--data", "stay.json"];
+    let of_stay = session.json(&emit)["deliveries"][0].as_str().unwrap().to_owned();
+    [contacts, stays, of_contact, of_stay]
+}
+
+#[test]
+fn for_people() {
+    let mut session = Session::new();
+    session.tenant();
+    let tenant = session.tenant();
+    let list = ["delivery", "list", "--tenant", &tenant];
+    session.run(&list);
+    let [contacts, _, of_contact, of_stay] = two_deliveries(&session, &tenant);
+    session.run(&list).run(&["delivery", "show", &of_stay]);
+    attempt(&session, 503, vec![Duration::ZERO; 5]);
+    session.run(&["delivery", "show", &of_stay]);
+    attempt(&session, 0, vec![]);
+    session.run(&["delivery", "show", &of_contact]).run(&[&list[..], &["--status", "failed"]].concat()).run(&[
+        "delivery",
+        "replay",
+        &of_contact,
+    ]);
+    attempt(&session, 200, vec![]);
+    session
+        .run(&["delivery", "show", &of_contact])
+        .run(&[&list[..], &["--status", "succeeded", "--subscription", &contacts, "--since", "1h"]].concat())
+        .run(&[&list[..], &["--event", "stay.created", "--since", "2020-01-01T00:00:00Z"]].concat())
+        .run(&[&list[..], &["--since", "2099-01-01T00:00:00+11:00"]].concat())
+        .run(&[&list[..], &["--limit", "1"]].concat())
+        .run(&[&list[..], &["--limit", "2"]].concat())
+        .assert("delivery");
+}
+
+#[test]
+fn for_programs() {
+    let mut session = Session::new();
+    let tenant = session.tenant();
+    let list = ["delivery", "list", "--json", "--tenant", &tenant];
+    session.run(&list);
+    let [_, _, of_contact, of_stay] = two_deliveries(&session, &tenant);
+    session.run(&list).run(&["delivery", "show", &of_stay, "--json"]);
+    attempt(&session, 503, vec![Duration::ZERO; 5]);
+    attempt(&session, -1, vec![]);
+    session
+        .run(&["delivery", "show", &of_contact, "--json"])
+        .run(&["delivery", "replay", &of_contact, "--json"])
+        .run(&[&list[..], &["--status", "pending"]].concat())
+        .run(&[&list[..], &["--limit", "1"]].concat())
+        .assert("delivery_json");
+}
+
+#[test]
+fn the_default_limit_is_fifty() {
+    let session = Session::new();
+    let tenant = session.tenant();
+    let _: Subscription = session.create(&tenant, r#"{"url": "https://example.org/", "events": ["stay.created"]}"#);
+    let id = TenantId(parse_uuid(&tenant).unwrap());
+    session.write(move |tx| {
+        Box::pin(async move {
+            for _ in 0..51 {
+                let now = resource::tick(tx, id).await?;
+                let kinds = [svc_core::events::EventKind::StayCreated];
+                svc_core::events::emit(tx, id, now, &kinds, &serde_json::json!({ "id": 1 })).await?;
+            }
+            Ok(())
+        })
+    });
+    let listed = session.output(&["delivery", "list", "--tenant", &tenant, "--json"]);
+    let rows: Vec<serde_json::Value> = serde_json::from_slice(&listed.stdout).unwrap();
+    assert_eq!(rows.len(), 50);
+    assert!(rows.windows(2).all(|pair| pair[0]["created_at"].as_str() > pair[1]["created_at"].as_str()));
+    let all = session.json(&["delivery", "list", "--tenant", &tenant, "--limit", "51"]);
+    assert_eq!(all.as_array().unwrap().len(), 51);
+}
+
+#[test]
+fn refused() {
+    let mut session = Session::new();
+    let tenant = session.tenant();
+    let [contacts, _, of_contact, of_stay] = two_deliveries(&session, &tenant);
+    let list = ["delivery", "list", "--tenant", &tenant];
+    session
+        .run(&["delivery", "list"])
+        .run(&["delivery", "list", "--tenant", NOBODY])
+        .run(&[&list[..], &["--subscription", NOBODY]].concat())
+        .run(&[&list[..], &["--status", "lost"]].concat())
+        .run(&[&list[..], &["--event", "stay.creatd"]].concat())
+        .run(&[&list[..], &["--since", "yesterday"]].concat())
+        .run(&[&list[..], &["--since", "-2h"]].concat())
+        .run(&[&list[..], &["--limit", "0"]].concat())
+        .run(&["delivery", "show", "1"])
+        .run(&["delivery", "show", NOBODY])
+        .run(&["delivery", "replay", NOBODY]);
+
+    // One is being sent, the webhook of the other is disabled.
+    let (id, hook) = (TenantId(parse_uuid(&tenant).unwrap()), parse_uuid(&contacts).unwrap());
+    session.write(move |tx| {
+        Box::pin(async move {
+            sender::step(tx, &Policy::default(), &[], Some(&Mutex::new(InFlight::default()))).await?;
+            let off: WebhookUpdate = svc_core::input::Input::from_body(br#"{"enabled": false}"#)?;
+            resource::update::<Subscription>(tx, id, hook, off).await
+        })
+    });
+    session.run(&["delivery", "replay", &of_contact]).run(&["delivery", "replay", &of_stay]).assert("delivery_refused");
+}

@@ -1,0 +1,59 @@
+use std::io::Write as _;
+use std::process::Stdio;
+
+use svc_core::webhooks::Subscription;
+
+use crate::harness::{NOBODY, Session};
+
+#[test]
+fn emitted() {
+    let mut session = Session::new();
+    session.tenant();
+    let tenant = session.tenant();
+    session.file("stay.json", "{\n  \"id\": \"stay-1\",\n  \"rate\": 119.50,\n  \"guest\": \"Zoë\"\n}\n");
+    let emit = ["event", "emit", "--tenant", &tenant, "--data", "stay.json", "--kind"];
+    session.run(&[&emit[..], &["stay.created"]].concat());
+    let stays = r#"{"url": "https://example.org/", "events": ["stay.created"]}"#;
+    let _: Subscription = session.create(&tenant, stays);
+    session
+        .run(&[&emit[..], &["stay.created"]].concat())
+        .run(&[&emit[..], &["stay.created", "--json"]].concat())
+        .run(&[&emit[..], &["cohort.sessions_generated", "--json"]].concat())
+        .run(&["delivery", "list", "--tenant", &tenant])
+        .assert("event");
+}
+
+#[test]
+fn read_from_stdin() {
+    let session = Session::new();
+    let tenant = session.tenant();
+    let emit = ["event", "emit", "--json", "--tenant", &tenant, "--kind", "stay.no_show", "--data", "-"];
+    let mut child =
+        session.program(&emit).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(br#"{"id": 7}"#).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let event: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((event["event"].as_str(), event["data"]["id"].as_u64()), (Some("stay.no_show"), Some(7)));
+}
+
+#[test]
+fn refused() {
+    let mut session = Session::new();
+    let tenant = session.tenant();
+    session.file("stay.json", r#"{"id": "stay-1"}"#);
+    session.file("nameless.json", r#"{"nights": 2}"#);
+    session.file("twice.json", r#"{"id": 1, "guest": {"name": "Ada", "name": "Zoë"}}"#);
+    session.file("broken.json", r#"{"id": 1"#);
+    session.file("large.json", &format!(r#"{{"id": "{}"}}"#, "x".repeat(1 << 20)));
+    let emit = ["event", "emit", "--tenant", &tenant, "--kind", "stay.created", "--data"];
+    session
+        .run(&["event", "emit"])
+        .run(&["event", "emit", "--tenant", &tenant, "--data", "stay.json", "--kind", "invoice.paid"])
+        .run(&["event", "emit", "--tenant", &tenant, "--data", "stay.json", "--kind", "stay.made"])
+        .run(&["event", "emit", "--tenant", NOBODY, "--data", "stay.json", "--kind", "stay.created"])
+        .run(&[&emit[..], &["missing.json"]].concat());
+    for file in ["nameless.json", "twice.json", "broken.json", "large.json", "-"] {
+        session.run(&[&emit[..], &[file]].concat());
+    }
+    session.assert("event_refused");
+}

@@ -1,0 +1,258 @@
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::process::{Child, ChildStdout, Stdio};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use serde_json::Value;
+use svc_core::env::Env;
+use svc_core::signing;
+use svc_core::types::Secret;
+
+use crate::harness::{Session, text};
+
+const SECRET: &str = "whsec_NonLnCtITl6j9pp/nDn8yGuBAPIGksVBSCiosftiZ5o=";
+const OLD_SECRET: &str = "whsec_FXE7hanIybXwTvLAFfk4bZJjPTSZFkGlkzTgRNJBC+4=";
+
+/// A running `svc listen`, which ends with its test.
+struct Listening {
+    child: Child,
+    stdout: Option<BufReader<ChildStdout>>,
+    first: String,
+    address: String,
+}
+
+impl Listening {
+    fn start(session: &Session, args: &[&str]) -> Self {
+        let args = [&["listen", "--port", "0"], args].concat();
+        let mut child = session.program(&args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut stdout = BufReader::new(child.stdout.take().unwrap());
+        let mut first = String::new();
+        stdout.read_line(&mut first).unwrap();
+        let address = first.trim_end().trim_end_matches("\"}").rsplit_once("http://").unwrap().1.to_owned();
+        Self { child, stdout: Some(stdout), first, address }
+    }
+
+    /// Sends a request and returns the answer.
+    fn send(&self, head: &str, body: &[u8]) -> String {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        let length = body.len();
+        write!(stream, "{head}\r\nHost: localhost\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n").unwrap();
+        // What is refused early may not be read to its end.
+        let _ = stream.write_all(body);
+        let mut answer = Vec::new();
+        let _ = stream.read_to_end(&mut answer);
+        text(&answer)
+    }
+
+    /// Posts a delivery as the server does.
+    fn deliver(&self, body: &str, secret: &str) -> String {
+        let signature = signing::webhook_signature(&Secret::new(secret), body.as_bytes());
+        let head = format!(
+            "POST /hook HTTP/1.1\r\nContent-Type: application/json\r\nX-SVC-Event: contact.created\r\n\
+             X-SVC-Delivery: 0195a3c8-0000-7000-8000-000000000006\r\nX-SVC-Attempt: 2\r\nX-SVC-Signature: {signature}"
+        );
+        self.send(&head, body.as_bytes())
+    }
+
+    /// What it printed after its first line. It prints before it answers.
+    fn end(mut self) -> String {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+        let mut rest = String::new();
+        self.stdout.take().unwrap().read_to_string(&mut rest).unwrap();
+        rest
+    }
+
+    /// What it printed, one document per line.
+    fn end_json(self) -> Vec<Value> {
+        self.end().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        // It has ended already, unless the test failed.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn body() -> String {
+    let now = Env::system().now();
+    format!(
+        r#"{{"event":"contact.created","data":{{"id":"7","total":99.50}},"delivered_at":"{now}","tenant_id":"0195a3c8-0000-7000-8000-000000000001"}}"#
+    )
+}
+
+#[test]
+fn for_people() {
+    let mut session = Session::new();
+    let listening = Listening::start(&session, &["--secret", SECRET]);
+    let answers = [
+        listening.deliver(&body(), SECRET),
+        listening.deliver(&body(), OLD_SECRET),
+        listening.send("POST / HTTP/1.1", b"\x1b[2Jhello"),
+        listening.send("POST / HTTP/1.1", &vec![b' '; (1 << 20) + 1]),
+        listening.send("GET / HTTP/1.1", b""),
+    ];
+    let statuses = answers.each_ref().map(|answer| answer.split(' ').nth(1).unwrap_or_default());
+    assert_eq!([statuses[0], statuses[1], statuses[2], statuses[4]], ["204", "401", "401", "405"]);
+    assert!(answers[4].to_lowercase().contains("allow: post"));
+    let first = listening.first.clone();
+    session.note(&first).note(&listening.end()).assert("listen");
+}
+
+#[test]
+fn for_programs() {
+    let session = Session::new();
+    for print in ["--print-json", "--json"] {
+        let listening = Listening::start(&session, &["--secret", SECRET, "--secret", OLD_SECRET, print]);
+        let first: Value = serde_json::from_str(&listening.first).unwrap();
+        assert_eq!(first["listening"], format!("http://{}", listening.address));
+        listening.deliver(&body(), SECRET);
+        listening.deliver(&body(), OLD_SECRET);
+        listening.deliver(&body(), "whsec_other");
+        let printed = listening.end_json();
+        let verified: Vec<bool> = printed.iter().map(|line| line["verified"].as_bool().unwrap()).collect();
+        assert_eq!(verified, [true, true, false]);
+        let (good, bad) = (&printed[0], &printed[2]);
+        assert_eq!((&good["error"], good["answered"].as_u64()), (&Value::Null, Some(204)));
+        assert_eq!((good["event"].as_str(), good["attempt"].as_u64()), (Some("contact.created"), Some(2)));
+        assert_eq!(good["delivery_id"], "0195a3c8-0000-7000-8000-000000000006");
+        assert_eq!(good["body"]["data"]["total"], 99.5);
+        assert!(good["age_ms"].as_i64().is_some() && good["received_at"].is_string());
+        assert!(bad["error"].as_str().unwrap().contains("does not match"));
+        assert_eq!(bad["answered"], 401);
+    }
+}
+
+#[test]
+fn the_secret_may_come_from_the_environment() {
+    let session = Session::new();
+    let mut program = session.program(&["listen", "--port", "0"]);
+    let mut child = program.env("SVC_WEBHOOK_SECRET", SECRET).stdout(Stdio::piped()).spawn().unwrap();
+    let mut first = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut first).unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(first.starts_with("listening on http://127.0.0.1:"));
+}
+
+#[test]
+fn it_fails_when_asked_to() {
+    let session = Session::new();
+    let listening = Listening::start(&session, &["--secret", SECRET, "--fail", "503", "--print-json"]);
+    assert!(listening.deliver(&body(), SECRET).starts_with("HTTP/1.1 503 "));
+    let printed = listening.end_json();
+    assert_eq!((printed[0]["verified"].as_bool(), printed[0]["answered"].as_u64()), (Some(true), Some(503)));
+}
+
+/// Answers one request and returns it.
+fn serve_once(answer: &'static str) -> (String, JoinHandle<String>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let served = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut request = Vec::new();
+        let mut chunk = [0; 4096];
+        // The body ends with its object.
+        while !request.ends_with(b"}") {
+            let size = stream.read(&mut chunk).unwrap();
+            request.extend_from_slice(&chunk[..size]);
+        }
+        stream.write_all(answer.as_bytes()).unwrap();
+        text(&request)
+    });
+    (address, served)
+}
+
+#[test]
+fn requests_are_passed_on() {
+    let session = Session::new();
+    let (address, served) = serve_once(
+        "HTTP/1.1 429 Too Many\r\nRetry-After: 30\r\nContent-Length: 5\r\nConnection: close\r\nX-App: 1\r\n\r\nlater",
+    );
+    let url = format!("{address}/webhooks?a=1");
+    let listening = Listening::start(&session, &["--secret", SECRET, "--print-json", "--forward-to", &url]);
+    let body = body();
+    let answer = listening.deliver(&body, SECRET).to_lowercase();
+    assert!(answer.starts_with("http/1.1 429 ") && answer.ends_with("\r\n\r\nlater"), "{answer}");
+    assert!(answer.contains("retry-after: 30") && answer.contains("x-app: 1"), "{answer}");
+
+    let request = served.join().unwrap();
+    let (head, passed) = request.split_once("\r\n\r\n").unwrap();
+    let head = head.to_lowercase();
+    assert_eq!(passed, body);
+    assert!(head.starts_with("post /webhooks?a=1 http/1.1\r\n"), "{head}");
+    for kept in
+        [&format!("host: {address}"), "x-svc-attempt: 2", "x-svc-signature: sha256=", "content-type: application/json"]
+    {
+        assert_eq!(head.matches(kept).count(), 1, "{kept}: {head}");
+    }
+    assert!(!head.contains("connection: close"), "{head}");
+
+    let printed = listening.end_json();
+    assert_eq!((printed[0]["answered"].as_u64(), &printed[0]["forward_error"]), (Some(429), &Value::Null));
+}
+
+#[test]
+fn what_cannot_be_passed_on_is_answered_with_502() {
+    let session = Session::new();
+    // A port that is never given out, and that nothing serves nowadays.
+    let listening = Listening::start(&session, &["--secret", SECRET, "--json", "--forward-to", "127.0.0.1:1"]);
+    assert!(listening.deliver(&body(), SECRET).starts_with("HTTP/1.1 502 "));
+    let printed = listening.end_json();
+    assert_eq!((printed[0]["verified"].as_bool(), printed[0]["answered"].as_u64()), (Some(true), Some(502)));
+    let why = printed[0]["forward_error"].as_str().unwrap();
+    assert!(why.starts_with("no connection: "), "{why}");
+}
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_ends_it_well() {
+    let session = Session::new();
+    let mut listening = Listening::start(&session, &["--secret", SECRET]);
+    let sent = std::process::Command::new("kill").args(["-INT", &listening.child.id().to_string()]).status();
+    assert!(sent.unwrap().success());
+    assert_eq!(listening.child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn it_ends_well_when_nobody_reads_any_more() {
+    let session = Session::new();
+    let mut listening = Listening::start(&session, &["--secret", SECRET]);
+    drop(listening.stdout.take());
+    // The first may still be printed: a program that another test is starting right now shares the pipe for a moment.
+    for _ in 0..200 {
+        if let Ok(mut stream) = TcpStream::connect(&listening.address) {
+            let _ = stream.write_all(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n{}");
+        }
+        std::thread::sleep(Duration::from_millis(50));
+        if let Some(status) = listening.child.try_wait().unwrap() {
+            assert_eq!(status.code(), Some(0));
+            return;
+        }
+    }
+    panic!("it goes on");
+}
+
+#[test]
+fn refused() {
+    let mut session = Session::new();
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    let output = session.output(&["listen", "--secret", SECRET, "--port", &port]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains("Cannot listen on 127.0.0.1:"));
+    session
+        .run(&["listen"])
+        .run(&["listen", "--secret", "NonLnCtITl6j9pp"])
+        .run(&["listen", "--secret", "whsec_NonLn\n"])
+        .run(&["listen", "--secret", SECRET, "--port", "70000"])
+        .run(&["listen", "--secret", SECRET, "--fail", "200"])
+        .run(&["listen", "--secret", SECRET, "--forward-to", "https://example.com/"])
+        .run(&["listen", "--secret", SECRET, "--forward-to", "localhost:3000", "--fail", "500"])
+        .assert("listen_refused");
+}
