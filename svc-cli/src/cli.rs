@@ -389,6 +389,20 @@ pub enum WebhookCommand {
         #[arg(value_parser = parse_uuid)]
         id: Uuid,
     },
+    /// Replace the signing secret of a webhook.
+    ///
+    /// The new secret is printed once. While they overlap, `webhook-signature` carries a signature of each;
+    /// `X-SVC-Signature` is made with the new one at once.
+    #[command(after_help = "Examples:\n  svc webhook rotate-secret 0195a3c8-0000-7000-8000-000000000005\n  \
+                      svc webhook rotate-secret 0195a3c8-0000-7000-8000-000000000005 --overlap 7d")]
+    RotateSecret {
+        /// Id of the webhook.
+        #[arg(value_parser = parse_uuid)]
+        id: Uuid,
+        /// For how long the old secret signs as well; 0s ends it at once.
+        #[arg(long, value_parser = values::duration, allow_hyphen_values = true, default_value = "24h", value_name = "DURATION")]
+        overlap: Duration,
+    },
 }
 
 /// `svc db …`

@@ -48,16 +48,35 @@ pub enum DeliveryCommand {
         #[arg(value_parser = parse_uuid)]
         id: Uuid,
     },
-    /// Send a delivery again.
+    /// Send a delivery again, or many of one webhook.
     ///
-    /// Its id stays and its attempts go on counting, but its retries start anew. The server makes the attempt,
-    /// at once if it is running. Whatever came of the delivery, it can be sent again, as long as its webhook is
-    /// enabled and no attempt is being made.
-    #[command(after_help = "Example:\n  svc delivery replay 0195a3c8-0000-7000-8000-000000000006")]
+    /// The ids stay and attempts go on counting, but retries start anew. The server makes the attempts, at once
+    /// if it is running. Whatever came of a delivery, it can be sent again, as long as its webhook is enabled and
+    /// no attempt is being made. With --subscription the server works through all that is asked for, at the pace
+    /// of the endpoint, also across a restart.
+    #[command(after_help = "Examples:\n  svc delivery replay 0195a3c8-0000-7000-8000-000000000006\n  \
+                      svc delivery replay --subscription 0195a3c8-0000-7000-8000-000000000005 --since 2d\n  \
+                      svc delivery replay --subscription 0195a3c8-0000-7000-8000-000000000005 \\\n    \
+                      --since 2026-03-01T00:00:00Z --until 2026-03-02T00:00:00Z --status failed,held --missed")]
     Replay {
-        /// Id of the delivery.
-        #[arg(value_parser = parse_uuid)]
-        id: Uuid,
+        /// Id of one delivery.
+        #[arg(value_parser = parse_uuid, required_unless_present = "subscription", conflicts_with = "subscription")]
+        id: Option<Uuid>,
+        /// Instead: all of this webhook.
+        #[arg(long, value_parser = parse_uuid, value_name = "ID", requires = "since")]
+        subscription: Option<Uuid>,
+        /// Those of events since then: a time such as 2026-03-14T15:09:26Z, or back from now such as 2h or 7d.
+        #[arg(long, value_parser = values::since, allow_hyphen_values = true, value_name = "TIME", requires = "subscription")]
+        since: Option<Since>,
+        /// Those of events before then; now when left out.
+        #[arg(long, value_parser = values::since, allow_hyphen_values = true, value_name = "TIME", requires = "subscription")]
+        until: Option<Since>,
+        /// Those in these states; failed and held when left out.
+        #[arg(long, value_parser = values::delivery_states(), value_delimiter = ',', value_name = "STATE", requires = "subscription")]
+        status: Vec<DeliveryState>,
+        /// Also events that matched while the webhook was disabled or did not exist yet.
+        #[arg(long, requires = "subscription")]
+        missed: bool,
     },
 }
 

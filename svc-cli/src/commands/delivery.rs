@@ -4,6 +4,7 @@ use serde::Serialize;
 use svc_core::deliveries::{self, AttemptLog, Delivery, DeliveryState};
 use svc_core::error::Error;
 use svc_core::events::{Event, EventKind};
+use svc_core::replays::{self, Replay, ReplayCreate};
 use svc_core::store::{DeliveryFilter, Rows, Store, StoreError};
 use svc_core::tenants;
 use svc_core::types::{TenantId, Timestamp};
@@ -73,10 +74,24 @@ pub(super) async fn run(store: &dyn Store, command: DeliveryCommand) -> Result<O
             list(store, tenant, filter).await
         }
         DeliveryCommand::Show { id } => show(store, id).await,
-        DeliveryCommand::Replay { id } => {
+        DeliveryCommand::Replay { id: Some(id), .. } => {
             let delivery = replay(store, id).await.or_not_found("delivery", id, HINT)?;
             let text = format!("Delivery {id} goes out again.\n\n{}", details(&delivery));
             Outcome::new(&view(&delivery), text)
+        }
+        DeliveryCommand::Replay { id: None, subscription, since, until, status, missed } => {
+            let now = store.env().now();
+            // clap has seen to it that both are there.
+            let subscription = subscription.unwrap_or_default();
+            let since = since.map_or(now, |since| since.from(now));
+            let until = until.map(|until| until.from(now));
+            let input = ReplayCreate { subscription, since, until, statuses: status, missed };
+            let replay = replay_many(store, input).await.or_not_found("webhook", subscription, webhook::HINT)?;
+            let text = format!(
+                "The server sends the deliveries of webhook {subscription} again whose events lie between {} and {}.",
+                replay.since, replay.until
+            );
+            Outcome::new(&replay, text)
         }
     }
 }
@@ -160,6 +175,11 @@ async fn read(store: &dyn Store, id: Uuid) -> Result<(Delivery, Event, Vec<Attem
             })
         })
         .await
+}
+
+async fn replay_many(store: &dyn Store, input: ReplayCreate) -> Result<Replay, Error> {
+    let (tenant, _) = lookup::find::<Subscription>(store, input.subscription).await?;
+    store.write("delivery.replay", move |tx| Box::pin(replays::create(tx, tenant, input.clone()))).await
 }
 
 async fn replay(store: &dyn Store, id: Uuid) -> Result<Delivery, Error> {

@@ -1,5 +1,7 @@
 //! `svc webhook`.
 
+use std::time::Duration;
+
 use serde::Serialize;
 use svc_core::deliveries::DeliveryState;
 use svc_core::error::Error;
@@ -8,7 +10,7 @@ use svc_core::resource::{self, NoFilter, Resource as _};
 use svc_core::store::{DeliveryFilter, Store, Tx};
 use svc_core::tenants;
 use svc_core::types::{Patch, TenantId};
-use svc_core::webhooks::{Subscription, WebhookUpdate};
+use svc_core::webhooks::{self, Subscription, WebhookUpdate, WithSecret};
 use uuid::Uuid;
 
 use super::{lookup, tenant};
@@ -38,10 +40,21 @@ pub(super) async fn run(store: &dyn Store, command: WebhookCommand) -> Result<Ou
             Outcome::new(&subscription, details(&subscription))
         }
         WebhookCommand::Enable { id } => {
-            let (tenant, subscription, held_deliveries) = enable(store, id).await.or_not_found("webhook", id, HINT)?;
+            let (subscription, held_deliveries) = enable(store, id).await.or_not_found("webhook", id, HINT)?;
             let text = format!("Enabled webhook {id}: events go to {} again.", subscription.url.as_str());
             let outcome = Outcome::new(&Enabled { subscription: &subscription, held_deliveries }, text)?;
-            Ok(outcome.with_note(replay_them(tenant, id, held_deliveries)))
+            Ok(outcome.with_note(replay_them(&subscription, held_deliveries)))
+        }
+        WebhookCommand::RotateSecret { id, overlap } => {
+            let rotated = rotate_secret(store, id, overlap).await.or_not_found("webhook", id, HINT)?;
+            let ends = or_dash(rotated.previous_until);
+            let secret = ("secret", rotated.secret.reveal().to_owned());
+            let text = format!(
+                "Replaced the secret of webhook {id}; the old one signs as well until {ends}.\n\n{}\n\
+                 Store it now: it will not be shown again.",
+                fields([secret])
+            );
+            Outcome::new(&WithSecret::from(rotated), text)
         }
     }
 }
@@ -79,7 +92,7 @@ async fn all(tx: &mut dyn Tx, tenant: TenantId) -> Result<Vec<Subscription>, Err
 }
 
 /// Enables a subscription, and counts what is held for it.
-async fn enable(store: &dyn Store, id: Uuid) -> Result<(TenantId, Subscription, usize), Error> {
+async fn enable(store: &dyn Store, id: Uuid) -> Result<(Subscription, usize), Error> {
     let (tenant, _) = lookup::find::<Subscription>(store, id).await?;
     let enabled = store
         .write("webhook.enable", move |tx| {
@@ -89,7 +102,7 @@ async fn enable(store: &dyn Store, id: Uuid) -> Result<(TenantId, Subscription, 
         })
         .await?;
     let held = store.read("webhook.held", move |tx| Box::pin(held(tx, tenant, id))).await?;
-    Ok((tenant, enabled, held))
+    Ok((enabled, held))
 }
 
 /// How many deliveries are held for a subscription. Each has a time of its own, that of its event.
@@ -107,16 +120,22 @@ async fn held(tx: &mut dyn Tx, tenant: TenantId, id: Uuid) -> Result<usize, Erro
     }
 }
 
+async fn rotate_secret(store: &dyn Store, id: Uuid, overlap: Duration) -> Result<Subscription, Error> {
+    let (tenant, _) = lookup::find::<Subscription>(store, id).await?;
+    let rotate = store.write("webhook.rotate", move |tx| Box::pin(webhooks::rotate_secret(tx, tenant, id, overlap)));
+    rotate.await
+}
+
 /// Nothing that is held goes out by itself.
-fn replay_them(tenant: TenantId, id: Uuid, held: usize) -> Option<String> {
+fn replay_them(subscription: &Subscription, held: usize) -> Option<String> {
     let (are, them) = match held {
         0 => return None,
         1 => ("1 delivery is".to_owned(), "it"),
         many => (format!("{many} deliveries are"), "them"),
     };
+    let Subscription { id, created_at, .. } = subscription;
     Some(format!(
-        "{are} held; `svc delivery list --tenant {tenant} --subscription {id} --status held` lists {them}, and \
-         `svc delivery replay ID` sends one."
+        "{are} held; `svc delivery replay --subscription {id} --since {created_at} --status held` sends {them}."
     ))
 }
 

@@ -159,3 +159,28 @@ fn refused() {
     });
     session.run(&["delivery", "replay", &of_contact]).run(&["delivery", "replay", &of_stay]).assert("delivery_refused");
 }
+
+#[test]
+fn many_at_once() {
+    let mut session = Session::new();
+    let tenant = session.tenant();
+    session.contact(&tenant);
+    let hook =
+        session.create::<Subscription>(&tenant, r#"{"url": "https://example.org/", "events": ["contact.created"]}"#);
+    let hook = hook.id.to_string();
+    let replay = ["delivery", "replay", "--subscription", &hook];
+    session
+        .run(&["delivery", "replay"])
+        .run(&replay)
+        .run(&["delivery", "replay", "--subscription", NOBODY, "--since", "1h"])
+        .run(&[&replay[..], &["--since", "1h", "--status", "lost"]].concat())
+        .run(&[&replay[..], &["--since", "1h", "--status", "failed,held", "--missed"]].concat())
+        .run(&["delivery", "list", "--tenant", &tenant])
+        .assert("delivery_many");
+    // The sender works through it: what happened before the webhook existed goes out after all.
+    attempt(&session, 200, vec![]);
+    let sent = session.json(&["delivery", "list", "--tenant", &tenant, "--status", "succeeded"]);
+    assert_eq!(sent.as_array().unwrap().len(), 1);
+    let replay = session.json(&[&replay[..], &["--since", "1h", "--status", "succeeded"]].concat());
+    assert_eq!((&replay["replayed"], &replay["finished_at"]), (&0.into(), &serde_json::Value::Null));
+}

@@ -57,3 +57,21 @@ fn enabled_after_a_pause() {
     session.id(&["delivery", "replay", held[0]["id"].as_str().unwrap()]);
     session.run(&["webhook", "enable", &hook]).assert("webhook_enable");
 }
+
+#[test]
+fn a_rotated_secret_is_shown_once() {
+    let mut session = Session::new();
+    let tenant = session.tenant();
+    let hook = session.create::<Subscription>(&tenant, r#"{"url": "https://example.com/hook", "events": ["*"]}"#);
+    let (id, first) = (hook.id.to_string(), hook.secret.reveal().to_owned());
+    session
+        .run(&["webhook", "rotate-secret", &id])
+        .run(&["webhook", "rotate-secret", &id, "--overlap", "soon"])
+        .run(&["webhook", "rotate-secret", NOBODY])
+        .assert("webhook_rotate");
+    let rotated = session.json(&["webhook", "rotate-secret", &id, "--overlap", "0s"]);
+    let secret = rotated["secret"].as_str().unwrap();
+    assert!(secret.starts_with("whsec_") && secret.len() == first.len() && secret != first);
+    let shown = session.output(&["webhook", "show", &id, "--json"]);
+    assert!(!String::from_utf8(shown.stdout).unwrap().contains("whsec_"));
+}
