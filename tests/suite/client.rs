@@ -12,7 +12,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use crate::conform;
-use crate::harness::{Reply, World};
+use crate::harness::{Reply, World, guarded};
 
 /// A world behind a socket.
 pub(crate) struct Listening {
@@ -75,7 +75,7 @@ impl Connection {
 
     /// Takes more bytes from the socket; `false` at its end.
     async fn more(&mut self) -> bool {
-        self.stream.read_buf(&mut self.received).await.is_ok_and(|count| count > 0)
+        guarded(self.stream.read_buf(&mut self.received)).await.is_ok_and(|count| count > 0)
     }
 
     /// Whether the server has closed the connection, with nothing left to read.

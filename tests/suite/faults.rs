@@ -11,7 +11,7 @@ use svc_core::error::Error;
 use svc_core::store::{Access, ErasedJob, Store, StoreError};
 use tokio::sync::Semaphore;
 
-use crate::harness::{Call, World, settings};
+use crate::harness::{Call, World, guarded, settings};
 
 /// A store around another one.
 pub(crate) struct Gate {
@@ -65,7 +65,7 @@ impl Gate {
 
     /// Waits until a job is being held.
     pub(crate) async fn arrival(&self) {
-        self.arrived.acquire().await.unwrap().forget();
+        guarded(self.arrived.acquire()).await.unwrap().forget();
     }
 
     /// Lets one held job go.
@@ -84,7 +84,7 @@ impl Store for Gate {
         }
         if *self.held.lock().unwrap() == Some(name) {
             self.arrived.add_permits(1);
-            self.released.acquire().await.unwrap().forget();
+            guarded(self.released.acquire()).await.unwrap().forget();
         }
         self.inner.run(access, name, job).await
     }

@@ -4,6 +4,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::future::{BoxFuture, FutureExt as _};
@@ -328,6 +329,11 @@ impl Reply {
         headers.sort();
         (self.status, headers, self.body.clone())
     }
+}
+
+/// What should come at once, or the test fails instead of hanging.
+pub(crate) async fn guarded<T>(coming: impl Future<Output = T>) -> T {
+    tokio::time::timeout(Duration::from_secs(20), coming).await.unwrap_or_else(|_| panic!("nothing came for 20 s"))
 }
 
 /// The operations of the route table.

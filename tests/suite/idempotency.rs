@@ -1,11 +1,14 @@
 //! Idempotency-Key on POST (decisions §9).
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use http::Method;
 use serde_json::{Value, json};
 use svc_server::Settings;
+use svc_server::resolve::Resolver;
 
 use crate::faults::Gate;
 use crate::harness::{Call, Reply, World, sample, settings};
@@ -164,6 +167,29 @@ async fn keys_have_a_form() {
         let reply = world.expect(400, bad).await;
         assert_eq!((reply.code().as_str(), &reply.json()["field"]), ("validation_failed", &json!("Idempotency-Key")));
     }
+}
+
+/// Resolves to a public address at first and to a private one from then on.
+struct Turncoat(std::sync::atomic::AtomicBool);
+
+impl Resolver for Turncoat {
+    fn resolve<'a>(&'a self, _host: &'a str) -> BoxFuture<'a, Vec<IpAddr>> {
+        let turned = self.0.swap(true, std::sync::atomic::Ordering::Relaxed);
+        let address = if turned { IpAddr::from([10, 0, 0, 7]) } else { IpAddr::from([93, 184, 215, 14]) };
+        Box::pin(async move { vec![address] })
+    }
+}
+
+/// A repeat gets the first answer, though the same request would be refused by now.
+#[tokio::test]
+async fn a_repeat_does_not_depend_on_the_resolver() {
+    let resolver = Arc::new(Turncoat(false.into()));
+    let world = World::with(Settings { resolver, ..settings() }, |store| store);
+    let create = |key| Call::post("/webhooks", sample(&world, "webhooks", 1)).header("idempotency-key", key);
+    let first = world.expect(201, create("k")).await;
+    let again = world.expect(201, create("k")).await;
+    assert_eq!((again.body.clone(), replayed(&again)), (first.body, true));
+    assert_eq!(world.expect(400, create("l")).await.json()["field"], "url");
 }
 
 /// On other methods it says nothing.

@@ -62,6 +62,7 @@ static TEMPLATE: LazyLock<Template> = LazyLock::new(|| {
 /// Puts a fresh database at `path`.
 pub(crate) fn copy_to(path: &Path) -> Seed {
     std::fs::copy(&TEMPLATE.path, path).unwrap();
+    write_secret_key(path);
     TEMPLATE.seed.clone()
 }
 
@@ -69,9 +70,15 @@ pub(crate) fn start() -> Timestamp {
     Timestamp::parse(START).unwrap()
 }
 
+/// The key that seals secrets lies beside the database. It is always the same, so that no randomness goes into it.
+fn write_secret_key(database: &Path) {
+    std::fs::write(database.with_extension("db.key"), "5e".repeat(32)).unwrap();
+}
+
 fn make() -> Template {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("template.db");
+    write_secret_key(&path);
     let clock = ManualClock::at(start().minus(Duration::from_secs(24 * 60 * 60)));
     let store = SqliteStore::open(&path, Env::new(clock.clone(), SeededEntropy::new(1))).unwrap();
     let store: Arc<dyn Store> = Arc::new(store);

@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use serde_json::{Value, json};
+use tokio::task::JoinHandle;
 
 use crate::harness::{Call, World};
 
@@ -19,35 +20,73 @@ async fn world_with_jobs() -> (Arc<World>, Vec<String>) {
     (Arc::new(world), ids)
 }
 
-/// Writes until told to stop: changes rows all over the list, and adds new ones.
-fn writer(world: &Arc<World>, ids: &[String], seed: usize, stop: &Arc<AtomicBool>) -> tokio::task::JoinHandle<usize> {
-    let (world, ids, stop) = (Arc::clone(world), ids.to_vec(), Arc::clone(stop));
-    tokio::spawn(async move {
-        let mut count = 0;
-        while !stop.load(Ordering::Relaxed) {
-            count += 1;
-            let id = &ids[(count * 37 + seed * 11) % ids.len()];
-            let body = json!({ "priority": format!("{seed}-{count}") });
-            world.expect(200, Call::patch(&format!("/jobs/{id}"), body)).await;
-            if count % 3 == 0 {
-                world.expect(201, Call::post("/jobs", json!({ "title": "New" }))).await;
-            }
-        }
-        count
-    })
+/// Tasks that change rows all over the list and add new ones, until told to stop.
+struct Writers {
+    stop: Arc<AtomicBool>,
+    written: Arc<AtomicUsize>,
+    tasks: Vec<JoinHandle<()>>,
 }
 
-/// One page after the other until the end.
-async fn walk(world: &World, query: &str, mut each: impl FnMut(&Value)) {
+impl Writers {
+    fn start(world: &Arc<World>, ids: &[String]) -> Self {
+        let (stop, written) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
+        let task = |seed: usize| {
+            let (world, ids) = (Arc::clone(world), ids.to_vec());
+            let (stop, written) = (Arc::clone(&stop), Arc::clone(&written));
+            tokio::spawn(async move {
+                for count in 1.. {
+                    if stop.load(Ordering::Relaxed) {
+                        break;
+                    }
+                    let id = &ids[(count * 37 + seed * 11) % ids.len()];
+                    let body = json!({ "priority": format!("{seed}-{count}") });
+                    world.expect(200, Call::patch(&format!("/jobs/{id}"), body)).await;
+                    if count % 3 == 0 {
+                        world.expect(201, Call::post("/jobs", json!({ "title": "New" }))).await;
+                    }
+                    written.fetch_add(1, Ordering::Relaxed);
+                }
+            })
+        };
+        let tasks = (1..=2).map(task).collect();
+        Self { stop, written, tasks }
+    }
+
+    /// Waits for a write more than there were.
+    async fn progress(&self) {
+        let before = self.written.load(Ordering::Relaxed);
+        while self.written.load(Ordering::Relaxed) == before && self.tasks.iter().all(|task| !task.is_finished()) {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    fn stop(&self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+
+    async fn end(&mut self) {
+        self.stop();
+        for task in self.tasks.drain(..) {
+            task.await.unwrap();
+        }
+    }
+}
+
+/// One page after the other until the end, each after a write of the others.
+async fn walk(world: &World, query: &str, writers: Option<&Writers>, mut each: impl FnMut(&Value)) {
     let mut cursor = String::new();
-    loop {
+    for _ in 0..10_000 {
         let page = world.expect(200, Call::get(&format!("/jobs?{query}{cursor}"))).await.json();
         page["data"].as_array().unwrap().iter().for_each(&mut each);
         match page["next_cursor"].as_str() {
             Some(next) => cursor = format!("&cursor={next}"),
             None => return,
         }
+        if let Some(writers) = writers {
+            writers.progress().await;
+        }
     }
+    panic!("no end of {query}");
 }
 
 fn text(row: &Value, name: &str) -> String {
@@ -57,64 +96,54 @@ fn text(row: &Value, name: &str) -> String {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn what_was_there_is_seen_exactly_once() {
     let (world, ids) = world_with_jobs().await;
-    let stop = Arc::new(AtomicBool::new(false));
-    let writers = [writer(&world, &ids, 1, &stop), writer(&world, &ids, 2, &stop)];
+    let mut writers = Writers::start(&world, &ids);
     for limit in [1, 7, 59] {
         let mut seen = Vec::new();
-        walk(&world, &format!("limit={limit}"), |row| seen.push((text(row, "created_at"), text(row, "id")))).await;
+        let query = format!("limit={limit}");
+        walk(&world, &query, Some(&writers), |row| seen.push((text(row, "created_at"), text(row, "id")))).await;
         assert!(seen.windows(2).all(|pair| pair[0] > pair[1]), "newest first, none twice");
         let seen: BTreeSet<String> = seen.into_iter().map(|(_, id)| id).collect();
         assert!(ids.iter().all(|id| seen.contains(id)), "none is skipped");
     }
-    stop.store(true, Ordering::Relaxed);
-    for writer in writers {
-        assert!(writer.await.unwrap() > 3, "the writers wrote meanwhile");
-    }
+    writers.end().await;
 }
 
-/// The client that synchronises: it stops at each page and goes on, while others write, and in the end has
-/// the last state of every row.
+/// The client that synchronises, while others write: in the end it has the last state of every row.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_client_that_follows_changes_misses_none() {
     let (world, ids) = world_with_jobs().await;
-    let stop = Arc::new(AtomicBool::new(false));
-    let writers = [writer(&world, &ids, 3, &stop), writer(&world, &ids, 4, &stop)];
+    let mut writers = Writers::start(&world, &ids);
     let mut copy: BTreeMap<String, Value> = BTreeMap::new();
-    let (mut since, mut rows, mut stopped) = ("2026-03-14T00:00:00Z".to_owned(), 0, false);
+    let (mut since, mut rows, mut ended) = ("2026-03-14T00:00:00Z".to_owned(), 0, false);
     // Each walk begins with the last change of the one before; the last one begins after the last write.
     loop {
         let mut last = String::new();
-        walk(&world, &format!("updated_since={since}&limit=7"), |row| {
+        walk(&world, &format!("updated_since={since}&limit=7"), Some(&writers), |row| {
             let at = text(row, "updated_at");
             assert!(at > last, "oldest change first, each change once");
             last = at;
             rows += 1;
             copy.insert(text(row, "id"), row.clone());
             if rows > 4 * ROWS {
-                stop.store(true, Ordering::Relaxed);
+                writers.stop();
             }
         })
         .await;
         since = last;
-        if stopped {
+        if ended {
             break;
         }
-        if stop.load(Ordering::Relaxed) {
-            stopped = true;
-            while writers.iter().any(|writer| !writer.is_finished()) {
-                tokio::task::yield_now().await;
-            }
+        if rows > 4 * ROWS {
+            writers.end().await;
+            ended = true;
         }
     }
-    for writer in writers {
-        writer.await.unwrap();
-    }
     let mut truth = BTreeMap::new();
-    walk(&world, "limit=200", |row| {
+    walk(&world, "limit=200", None, |row| {
         truth.insert(text(row, "id"), row.clone());
     })
     .await;
-    assert_eq!(copy, truth);
+    assert!(truth.len() > ROWS && copy == truth);
 }
 
 /// A row that changes behind the walk comes again, with its change.
