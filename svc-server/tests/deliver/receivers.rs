@@ -1,14 +1,14 @@
 //! Receivers on the loopback address: one that answers as told, and raw ones that misbehave.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use http::HeaderMap;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::mpsc;
+use tokio::sync::{Mutex, mpsc};
 
 /// A request as it arrived.
 #[derive(Clone, Debug)]
@@ -44,8 +44,7 @@ impl Receiver {
 
     /// The next request, once it comes.
     pub(crate) async fn next(&self) -> Received {
-        #[expect(clippy::await_holding_lock, reason = "one test waits at a time")]
-        self.received.lock().unwrap().recv().await.unwrap()
+        self.received.lock().await.recv().await.unwrap()
     }
 
     pub(crate) fn url(&self, path: &str) -> String {
