@@ -242,3 +242,23 @@ async fn the_last_handle_may_go_with_a_job() {
         assert!(path.exists());
     }
 }
+
+/// Several nodes start at once on a database that none of them has made yet.
+#[test]
+fn many_can_open_a_fresh_database_at_once() {
+    for round in 0..20 {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("svc.db");
+        let barrier = std::sync::Barrier::new(8);
+        std::thread::scope(|scope| {
+            for node in 0..8 {
+                let (path, barrier) = (&path, &barrier);
+                scope.spawn(move || {
+                    barrier.wait();
+                    let opened = svc_store::SqliteStore::open(path, Env::system());
+                    assert!(opened.is_ok(), "round {round}, node {node}: {:?}", opened.err());
+                });
+            }
+        });
+    }
+}

@@ -19,6 +19,9 @@ use crate::vault::Vault;
 /// How long to wait for another process, such as the CLI beside the server, to end its write.
 pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// Between two tries to switch a new file to its write-ahead log.
+const SWITCH_PAUSE: Duration = Duration::from_millis(5);
+
 /// Statements that stay prepared, per connection: all there are.
 const PREPARED_STATEMENTS: usize = 256;
 
@@ -34,12 +37,25 @@ impl Connection {
     pub(crate) fn open(path: &Path) -> Result<Self, StoreError> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Self::configured(path, flags)?;
-        let mode: String =
-            connection.0.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0)).map_err(store_error)?;
+        let mode = connection.switch_to_wal()?;
         if mode != "wal" {
             return Err(StoreError::Unavailable(format!("the file system allows no write-ahead log (mode {mode})")));
         }
         Ok(connection)
+    }
+
+    /// SQLite may refuse the switch at once, whatever the busy timeout, while another process makes it.
+    fn switch_to_wal(&self) -> Result<String, StoreError> {
+        let mut waited = Duration::ZERO;
+        loop {
+            match self.0.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0)) {
+                Err(why) if why.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) && waited < BUSY_TIMEOUT => {
+                    std::thread::sleep(SWITCH_PAUSE);
+                    waited += SWITCH_PAUSE;
+                }
+                mode => return mode.map_err(store_error),
+            }
+        }
     }
 
     /// For readers: SQLite itself refuses their writes.
