@@ -76,8 +76,8 @@ const CONTACT: &str = "INSERT INTO contacts (tenant_id, live, id, email, first_n
      'Analytical Engines Pty Ltd', 'Sydney', 'NSW', '2000', ?4, ?4)";
 const EVENT: &str =
     "INSERT INTO events (tenant_id, id, kind, data, created_at) VALUES (?1, ?2, 'contact.created', ?3, ?4)";
-const DELIVERY: &str = "INSERT INTO deliveries (tenant_id, id, event_id, subscription_id, state, next_attempt_at, \
-     created_at) VALUES (?1, ?2, ?3, ?4, 'pending', ?5, ?5)";
+const DELIVERY: &str = "INSERT INTO deliveries (tenant_id, id, event_id, kind, subscription_id, state, attempts, \
+     failures, next_attempt_at, created_at) VALUES (?1, ?2, ?3, 'contact.created', ?4, 'pending', 0, 0, ?5, ?5)";
 
 /// The three rows of a request by three statements, and nothing else; `group` requests in one commit.
 fn bare(file: &Path, tenants: &[(Uuid, Uuid)], length: Duration, group: u32) -> Result<Vec<u32>> {
@@ -110,4 +110,36 @@ fn bare(file: &Path, tenants: &[(Uuid, Uuid)], length: Duration, group: u32) -> 
         took.extend(std::iter::repeat_n(micros(started.elapsed()), group as usize));
     }
     Ok(took)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::seed;
+
+    /// The bare SQL follows the schema by hand.
+    #[test]
+    fn every_committer_adds_the_same_rows() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("small.db");
+        seed::seed(&file, 2, 200).unwrap();
+        let tenants = subscriptions(&file).unwrap();
+        assert_eq!(tenants.len(), 2);
+        let length = Duration::from_millis(20);
+        let mut before = seed::written(&file).unwrap();
+        assert_eq!(before, [200, 0, 0]);
+        for by in [Committer::Each, Committer::Groups, Committer::Ours] {
+            let took = match by {
+                Committer::Each => bare(&file, &tenants, length, 1),
+                Committer::Groups => bare(&file, &tenants, length, 8),
+                Committer::Ours => ours(&file, &tenants, length, 8),
+            };
+            let added = u32::try_from(took.unwrap().len()).unwrap();
+            assert!(added > 0, "{by}");
+            before = before.map(|rows| rows + added);
+            assert_eq!(seed::written(&file).unwrap(), before, "{by}");
+        }
+        assert_eq!(seed::tenants(&file).unwrap().len(), 2);
+        assert!(seed::seed(&file, 2, 200).is_err(), "it has grown");
+    }
 }

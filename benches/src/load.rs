@@ -202,7 +202,7 @@ mod tests {
     #[test]
     fn heads() {
         let head = Head::parse(b"HTTP/1.1 201 Created\r\nContent-Length: 5\r\nx: y\r\n\r\nhel").unwrap().unwrap();
-        assert_eq!((&head.status, head.total), (b"201", 52));
+        assert_eq!((&head.status, head.total), (b"201", 54));
         assert!(head.expect(*b"200", b"").is_err());
         assert!(Head::parse(b"HTTP/1.1 200 OK\r\ncontent-le").unwrap().is_none());
         assert!(Head::parse(b"HTTP/1.1 200 OK\r\n\r\n").is_err());

@@ -108,13 +108,13 @@ impl Random {
     fn number(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
-        z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ z >> 31
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
     }
 
     pub(crate) fn below(&mut self, end: usize) -> usize {
-        (u128::from(self.number()) * end as u128 >> 64) as usize
+        ((u128::from(self.number()) * end as u128) >> 64) as usize
     }
 
     pub(crate) fn write_digits(&mut self, field: &mut [u8]) {

@@ -39,11 +39,7 @@ const CONTACT: &str = "INSERT INTO contacts (tenant_id, live, id, email, first_n
 /// Makes the database, unless the file is there already.
 pub(crate) fn seed(file: &Path, tenants: u32, contacts: u32) -> Result<()> {
     if file.exists() {
-        let (has_tenants, has_contacts) = count(file)?;
-        if (has_tenants, has_contacts) == (tenants, contacts) {
-            return Ok(());
-        }
-        return Err(format!("{} holds {has_contacts} contacts of {has_tenants} tenants", file.display()).into());
+        return check(file, tenants, contacts);
     }
     let now = Env::system().now();
     let ids = {
@@ -59,10 +55,26 @@ pub(crate) fn seed(file: &Path, tenants: u32, contacts: u32) -> Result<()> {
     fill(file, &ids, contacts, now)
 }
 
-fn count(file: &Path) -> Result<(u32, u32)> {
-    let connection = Connection::open(file)?;
-    let sql = "SELECT (SELECT count(*) FROM tenants), (SELECT count(*) FROM contacts)";
-    Ok(connection.query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?)))?)
+/// Whether a kept file is what this run would have made.
+fn check(file: &Path, tenants: u32, contacts: u32) -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let fresh = folder.path().join("fresh.db");
+    for database in [file, &fresh] {
+        SqliteStore::open(database, Env::system())?;
+    }
+    let (kept, fresh) = (Connection::open(file)?, Connection::open(fresh)?);
+    let schema = |of: &Connection| -> rusqlite::Result<String> {
+        let sql = "SELECT group_concat(sql) FROM (SELECT sql FROM sqlite_schema ORDER BY type, name)";
+        of.query_row(sql, [], |row| row.get(0))
+    };
+    let counts = |of: &Connection| -> rusqlite::Result<(u32, u32)> {
+        let sql = "SELECT (SELECT count(*) FROM tenants), (SELECT count(*) FROM contacts)";
+        of.query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?)))
+    };
+    if counts(&kept)? == (tenants, contacts) && schema(&kept)? == schema(&fresh)? {
+        return Ok(());
+    }
+    Err(format!("{} was kept by a run with another size or schema; remove it first", file.display()).into())
 }
 
 async fn tenant(store: &dyn Store, number: u32) -> std::result::Result<Uuid, Error> {

@@ -172,6 +172,7 @@ impl Update for Contact {
     }
 }
 
+#[async_trait]
 impl Delete for Contact {
     fn mark_deleted(&mut self, now: Timestamp) {
         self.updated_at = now;

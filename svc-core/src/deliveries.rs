@@ -13,6 +13,7 @@ use std::time::Duration;
 use futures_util::task::AtomicWaker;
 use uuid::Uuid;
 
+use crate::env::time_of_id;
 use crate::error::Error;
 use crate::events::{Event, EventKind};
 use crate::resource;
@@ -83,7 +84,7 @@ pub struct Delivery {
     pub last_status: Option<i32>,
     /// When the next attempt is due; `None` unless pending.
     pub next_attempt_at: Option<Timestamp>,
-    /// Who makes an attempt right now.
+    /// Who makes an attempt right now: an id for the time when that ends at the latest.
     pub lease: Option<Uuid>,
     /// When the event happened.
     pub created_at: Timestamp,
@@ -198,12 +199,20 @@ impl Delivery {
         };
     }
 
-    /// Starts the schedule anew, with an attempt due at once.
+    /// When the attempt that is being made ends at the latest; `None` when none is.
+    pub fn busy_until(&self, now: Timestamp) -> Option<Timestamp> {
+        // What was held meanwhile has no due time, but its lease still says.
+        let ends = self.next_attempt_at.or(self.lease.map(time_of_id));
+        ends.filter(|ends| self.lease.is_some() && *ends > now)
+    }
+
+    /// Starts the schedule anew, with an attempt due at once; one that is being made is its first.
     pub fn replay(&mut self, now: Timestamp) {
+        let busy_until = self.busy_until(now);
         self.state = DeliveryState::Pending;
         self.failures = 0;
-        self.lease = None;
-        self.next_attempt_at = Some(now);
+        self.lease = self.lease.filter(|_| busy_until.is_some());
+        self.next_attempt_at = busy_until.or(Some(now));
     }
 }
 
@@ -213,14 +222,15 @@ impl Delivery {
 /// [`Error::NotFound`]; [`Error::NotAllowed`] when its subscription is deleted or disabled, or an attempt is
 /// being made.
 pub async fn replay(tx: &mut dyn Tx, tenant: TenantId, id: Uuid) -> Result<Delivery, Error> {
-    let now = resource::tick(tx, tenant).await?;
+    resource::tick(tx, tenant).await?;
+    let now = tx.env().now();
     let mut delivery = tx.delivery(tenant, id).await?.ok_or(Error::NotFound)?;
     let subscription = Rows::<Subscription>::get(tx, tenant, delivery.subscription).await?;
     if !subscription.is_some_and(|subscription| subscription.sends()) {
         let why = "The subscription of this delivery is deleted or disabled; enable it first.";
         return Err(Error::NotAllowed(why.to_owned()));
     }
-    if delivery.lease.is_some() && delivery.next_attempt_at > Some(now) {
+    if delivery.busy_until(now).is_some() {
         return Err(Error::NotAllowed("An attempt at this delivery is being made right now.".to_owned()));
     }
     let lease = delivery.lease;
@@ -265,3 +275,6 @@ impl Outgoing {
         .await;
     }
 }
+
+#[cfg(test)]
+mod tests;

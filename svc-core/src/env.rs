@@ -78,6 +78,13 @@ pub fn first_id_at(at: Timestamp) -> Uuid {
     Uuid::from_u128(bits)
 }
 
+/// The time that an id was made for.
+pub fn time_of_id(id: Uuid) -> Timestamp {
+    let bits = id.as_u128();
+    let rest = ((bits >> 64 & 0xfff) * 1000).div_ceil(4096);
+    Timestamp::from_micros(i64::try_from((bits >> 80) * 1000 + rest).unwrap_or(i64::MAX))
+}
+
 impl fmt::Debug for Env {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Env").field("webhook_hosts", &self.webhook_hosts).finish_non_exhaustive()
@@ -166,6 +173,7 @@ mod tests {
             let id = env.id(at);
             assert_eq!((id.get_version_num(), id.get_variant()), (7, uuid::Variant::RFC4122));
             assert!(id > last && id >= first_id_at(at) && id < first_id_at(at.next()));
+            assert_eq!(time_of_id(id), at);
             (last, at) = (id, at.next());
         }
     }

@@ -81,13 +81,25 @@ pub struct Violation {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Violations(Vec<Violation>);
 
+/// Failing fields that are named; a body can have many more.
+const MAX_VIOLATIONS: usize = 100;
+/// Characters of a field's name that are repeated.
+const MAX_NAME: usize = 200;
+
 impl Violations {
-    /// Notes that `field` fails.
+    /// Notes that `field` fails, unless very many do already.
     pub fn push(&mut self, field: &str, issue: Issue) {
-        let field = match issue.path {
+        if self.is_full() {
+            return;
+        }
+        let mut field = match issue.path {
             Some(path) => format!("{field}.{path}"),
             None => field.to_owned(),
         };
+        if let Some((end, _)) = field.char_indices().nth(MAX_NAME) {
+            field.truncate(end);
+            field.push('…');
+        }
         let message = format!("{field} {}", issue.message);
         self.0.push(Violation { field, code: issue.code, message });
     }
@@ -95,6 +107,11 @@ impl Violations {
     /// The failing fields.
     pub fn as_slice(&self) -> &[Violation] {
         &self.0
+    }
+
+    /// Whether no more are noted.
+    pub fn is_full(&self) -> bool {
+        self.0.len() >= MAX_VIOLATIONS
     }
 
     /// Whether everything is well.

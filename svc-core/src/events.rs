@@ -84,7 +84,9 @@ pub async fn emit(
         tx.insert_event(&event).await?;
         for matched in tx.matches(tenant, *kind).await? {
             let id = tx.env().id(created_at);
-            let delivery = Delivery::new(id, &event, matched.subscription, matched.paused);
+            let mut delivery = Delivery::new(id, &event, matched.subscription, matched.paused);
+            // The tenant's clock may be ahead of the time, by which the sender goes.
+            delivery.next_attempt_at = delivery.next_attempt_at.min(Some(tx.env().now()));
             tx.insert_delivery(&delivery).await?;
         }
     }

@@ -29,7 +29,7 @@ pub fn fingerprint(method: &str, path: &str, body: &[u8]) -> [u8; 32] {
     sha256(&[method.as_bytes(), b" ", path.as_bytes(), b"\n", body].concat())
 }
 
-/// Checks the form of a key: 1 to 255 visible ASCII characters.
+/// Checks the form of a key: 1 to 255 printable ASCII characters.
 ///
 /// # Errors
 /// `validation_failed` with the header as the field.

@@ -167,7 +167,7 @@ impl Reader {
     }
 
     fn refuse_nul(&mut self, text: &str) {
-        if text.contains('\0') {
+        if !self.violations.is_full() && text.contains('\0') {
             let issue = Issue::new(FieldCode::InvalidFormat, "must not contain a NUL character");
             match self.path.join(".") {
                 path if path.is_empty() => self.violations.push("body", issue),
@@ -177,6 +177,9 @@ impl Reader {
     }
 
     fn violate(&mut self, key: &str, issue: Issue) {
+        if self.violations.is_full() {
+            return;
+        }
         let mut path = self.path.join(".");
         if !path.is_empty() {
             path.push('.');
@@ -270,6 +273,15 @@ mod tests {
         assert_eq!(code(&nested(MAX_DEPTH)), Ok(()));
         assert_eq!(code(&nested(MAX_DEPTH + 1)), Err("invalid_json".into()));
         assert_eq!(code(&nested(100_000)), Err("invalid_json".into()));
+    }
+
+    #[test]
+    fn a_flood_of_faults_is_answered_briefly() {
+        let long = "k".repeat(10_000);
+        let body = format!(r#"{{"{long}":{{{}"a":1}}}}"#, r#""a":1,"#.repeat(5_000));
+        let Err(Error::Validation(violations)) = parse(body.as_bytes()) else { panic!("it was accepted") };
+        assert_eq!(violations.as_slice().len(), 100);
+        assert!(violations.as_slice().iter().all(|violation| violation.message.len() < 300));
     }
 
     proptest::proptest! {

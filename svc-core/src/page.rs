@@ -124,13 +124,6 @@ input! {
     }
 }
 
-impl ListParams {
-    /// From the beginning, with the default limit.
-    pub fn first_page() -> Self {
-        Self { limit: None, cursor: None, updated_since: None }
-    }
-}
-
 /// What a store is asked to list.
 #[derive(Clone, Debug)]
 pub struct Listing<F> {

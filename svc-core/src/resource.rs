@@ -113,9 +113,15 @@ pub trait Update: Resource {
 }
 
 /// A resource that clients can delete. Its row stays, for those that refer to it.
+#[async_trait]
 pub trait Delete: Resource {
     /// Marks it.
     fn mark_deleted(&mut self, now: Timestamp);
+
+    /// Ends what goes on for it.
+    async fn release(&self, _tx: &mut dyn Tx, _tenant: TenantId) -> Result<(), Error> {
+        Ok(())
+    }
 
     /// The events of its deletion.
     fn deleted_events(&self) -> Vec<EventKind>;
@@ -187,6 +193,7 @@ pub async fn delete<R: Delete>(tx: &mut dyn Tx, tenant: TenantId, id: Uuid) -> R
     let now = tick(tx, tenant).await?;
     let mut record: R = get(tx, tenant, id).await?;
     record.mark_deleted(now);
+    record.release(tx, tenant).await?;
     R::rows(tx).update(tenant, &record).await?;
     events::emit(tx, tenant, now, &record.deleted_events(), &record).await
 }

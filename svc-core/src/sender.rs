@@ -6,7 +6,8 @@
 //! first, growing with each success, one after a failure, so that an endpoint that comes back is not flooded.
 //!
 //! A driver calls [`step`] inside a write job, with the outcomes that have come since, and makes the attempts
-//! that it returns. What was leased and never ended is due again when its lease ends.
+//! that it returns. What was leased and never ended is due again when its lease ends. It takes a step every few
+//! seconds at least, so that a clock that jumps is noticed: leases that end by a jump get more time.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -14,7 +15,8 @@ use std::time::Duration;
 
 use uuid::Uuid;
 
-use crate::deliveries::{AttemptLog, Delivery, RetrySchedule};
+use crate::deliveries::{AttemptLog, Delivery, DeliveryState, RetrySchedule};
+use crate::env::time_of_id;
 use crate::error::Error;
 use crate::events::Event;
 use crate::replays;
@@ -117,6 +119,8 @@ pub struct InFlight {
     endpoints: HashMap<Uuid, Lane>,
     tenants: HashMap<TenantId, usize>,
     total: usize,
+    looked_at: Option<Timestamp>,
+    wary_until: Option<Timestamp>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -131,20 +135,33 @@ impl InFlight {
         self.total
     }
 
+    /// Notes that a step is taken. Until the returned time, leases that have ended may be those of attempts that
+    /// still run: the last step is so long ago that the clock must have jumped.
+    fn look(&mut self, now: Timestamp, policy: &Policy) -> Option<Timestamp> {
+        if self.looked_at.is_some_and(|last| now.since(last) > policy.timeout) {
+            self.wary_until = now.checked_add(policy.lease());
+        }
+        self.looked_at = Some(now);
+        self.wary_until = self.wary_until.filter(|until| now < *until);
+        self.wary_until
+    }
+
     /// How many more attempts may begin: of an endpoint, of its tenant, and in all.
     fn room(&self, policy: &Policy, subscription: &Subscription, tenant: TenantId, claimed: &Claimed) -> Room {
         let lane = self.endpoints.get(&subscription.id);
-        let window = match lane {
+        let total = self.total + claimed.total;
+        let window = match lane.map_or(FIRST_WINDOW, |lane| lane.window) {
             _ if subscription.consecutive_failures > 0 => 1,
-            Some(lane) => lane.window,
-            None => FIRST_WINDOW,
+            // The second half is not for many that may all be slow.
+            window if window <= FIRST_WINDOW && total >= policy.concurrency / 2 => 1,
+            window => window,
         };
         let running = lane.map_or(0, |lane| lane.running) + claimed.of(subscription.id);
         let of_tenant = self.tenants.get(&tenant).copied().unwrap_or_default() + claimed.of(tenant.0);
         Room {
             endpoint: window.saturating_sub(running),
             tenant: (policy.concurrency / 2).max(1).saturating_sub(of_tenant),
-            total: policy.concurrency.saturating_sub(self.total + claimed.total),
+            total: policy.concurrency.saturating_sub(total),
         }
     }
 
@@ -231,10 +248,12 @@ pub async fn step(
 }
 
 async fn claim(tx: &mut dyn Tx, policy: &Policy, in_flight: &Mutex<InFlight>) -> Result<Step, Error> {
-    let now = tx.env().now();
+    // First, so that what it makes due is due in this step.
     let replaying = replays::step(tx).await?;
-    let lease = Uuid::from_bytes(tx.env().bytes());
+    let now = tx.env().now();
     let lease_ends = now.checked_add(policy.lease()).unwrap_or(now);
+    let lease = tx.env().id(lease_ends);
+    let wary_until = lock(in_flight).look(now, policy);
     let mut claimed = Claimed::default();
     let mut attempts = Vec::new();
     for (tenant, id) in tx.turns(now, ENDPOINTS_PER_STEP).await? {
@@ -261,9 +280,15 @@ async fn claim(tx: &mut dyn Tx, policy: &Policy, in_flight: &Mutex<InFlight>) ->
         }
         let room = room.endpoint.min(room.tenant).min(room.total);
         for mut delivery in tx.due_deliveries(tenant, id, now, u32::try_from(room).unwrap_or(u32::MAX)).await? {
+            let before = delivery.lease;
+            // Once per lease, so that what a crash left behind is never put off for good.
+            if wary_until.is_some() && before.map(time_of_id) == delivery.next_attempt_at {
+                delivery.next_attempt_at = wary_until;
+                tx.update_delivery(&delivery, before).await?;
+                continue;
+            }
             let event = tx.event(tenant, delivery.event).await?;
             let event = event.ok_or_else(|| StoreError::Fault(format!("delivery {} has no event", delivery.id)))?;
-            let before = delivery.lease;
             delivery.begin(lease, lease_ends);
             tx.update_delivery(&delivery, before).await?;
             claimed.add(id, tenant, 1);
@@ -290,17 +315,15 @@ async fn record(tx: &mut dyn Tx, policy: &Policy, outcomes: &[Outcome]) -> Resul
     }
     for ((tenant, id), outcomes) in by_endpoint {
         let Some(mut subscription) = Rows::<Subscription>::get(tx, tenant, id).await? else { continue };
-        let mut paused = false;
+        let was_paused = subscription.paused_at;
         for outcome in outcomes {
-            paused |= record_one(tx, policy, &mut subscription, outcome).await?;
+            record_one(tx, policy, &mut subscription, outcome).await?;
         }
-        if paused {
-            let now = tick(tx, tenant).await?;
-            subscription.pause(now);
+        if subscription.paused_at == was_paused {
+            tx.note_outcome(tenant, &subscription).await?;
+        } else {
             Rows::<Subscription>::update(tx, tenant, &subscription).await?;
             tx.hold_deliveries(tenant, id).await?;
-        } else {
-            tx.note_outcome(tenant, &subscription).await?;
         }
         let now = tx.env().now();
         give_turn(tx, tenant, id, now).await?;
@@ -308,27 +331,34 @@ async fn record(tx: &mut dyn Tx, policy: &Policy, outcomes: &[Outcome]) -> Resul
     Ok(())
 }
 
-/// Stores one outcome; true when it is the failure that pauses the subscription.
+/// Stores one outcome, unless its lease is not held any more; the failure that is one too many pauses the
+/// subscription.
 async fn record_one(
     tx: &mut dyn Tx,
     policy: &Policy,
     subscription: &mut Subscription,
     outcome: &Outcome,
-) -> Result<bool, Error> {
-    let Outcome { delivery, log, retry_after } = outcome;
+) -> Result<(), Error> {
+    let Outcome { delivery: Delivery { tenant, id, lease, .. }, log, retry_after } = outcome;
+    let stored = tx.delivery(*tenant, *id).await?.filter(|stored| stored.lease == *lease);
+    let Some(mut delivery) = stored else { return Ok(()) };
     let ended = log.started_at.checked_add(Duration::from_millis(log.duration_ms.into())).unwrap_or(log.started_at);
-    let pauses = subscription.note(log, ended);
-    let mut after = delivery.clone();
-    after.failures += u32::from(!log.succeeded());
-    let [jitter] = tx.env().bytes();
-    let wait = policy.retry.wait(after.failures, jitter, *retry_after);
-    after.end(log, wait, tx.env().now(), subscription.sends() && !pauses);
-    if tx.update_delivery(&after, delivery.lease).await? {
-        tx.insert_attempt(delivery.tenant, delivery.id, log).await?;
+    if subscription.note(log, ended) {
+        subscription.pause(tick(tx, *tenant).await?);
     }
-    Ok(pauses)
+    // What was held meanwhile waits for its replay, also if the subscription is enabled again.
+    let taking = subscription.sends() && delivery.state == DeliveryState::Pending;
+    delivery.failures += u32::from(!log.succeeded());
+    let [jitter] = tx.env().bytes();
+    let wait = policy.retry.wait(delivery.failures, jitter, *retry_after);
+    delivery.end(log, wait, tx.env().now(), taking);
+    tx.update_delivery(&delivery, *lease).await?;
+    Ok(tx.insert_attempt(*tenant, *id, log).await?)
 }
 
 fn lock(in_flight: &Mutex<InFlight>) -> MutexGuard<'_, InFlight> {
     in_flight.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+#[cfg(test)]
+mod tests;

@@ -151,6 +151,20 @@ mod tests {
         }
     }
 
+    /// The example of the Standard Webhooks specification, which its libraries test as well.
+    #[test]
+    fn a_standard_webhook_signature_is_as_specified() {
+        let secret = Secret::new("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw");
+        let sign = |body| standard_webhook_signature(&secret, "msg_p5jXN8AQM9LWM0D4loKWxJek", "1614265330", body);
+        assert_eq!(sign(br#"{"test": 2432232314}"#), "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=");
+        assert_ne!(sign(br#"{"test": 2432232315}"#), sign(br#"{"test": 2432232314}"#));
+        let bare = Secret::new("MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw");
+        assert_eq!(
+            standard_webhook_signature(&bare, "1", "2", b""),
+            standard_webhook_signature(&Secret::new(format!("whsec_{}", bare.reveal())), "1", "2", b"")
+        );
+    }
+
     #[test]
     fn a_request_signature_covers_every_part() {
         let secret = Secret::new("svcsig_test");

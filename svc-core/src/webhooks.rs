@@ -239,10 +239,15 @@ impl Update for Subscription {
     }
 }
 
+#[async_trait]
 impl Delete for Subscription {
     fn mark_deleted(&mut self, now: Timestamp) {
         self.updated_at = now;
         self.deleted_at = Some(now);
+    }
+
+    async fn release(&self, tx: &mut dyn Tx, tenant: TenantId) -> Result<(), Error> {
+        Ok(tx.hold_deliveries(tenant, self.id).await?)
     }
 
     fn deleted_events(&self) -> Vec<EventKind> {

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Parser;
+use clap::builder::BoolishValueParser;
 use http::HeaderValue;
 use svc_core::deliveries::RetrySchedule;
 use svc_core::sender::Policy;
@@ -43,15 +44,15 @@ pub struct Config {
     pub ops_listen: Option<SocketAddr>,
 
     /// Start with a demo tenant, a key, sample data, and private webhook targets allowed.
-    #[arg(long, env = "SVC_DEMO")]
+    #[arg(long, env = "SVC_DEMO", value_parser = BoolishValueParser::new())]
     pub demo: bool,
 
     /// Development only: allow http:// and private addresses as webhook targets.
-    #[arg(long, env = "SVC_ALLOW_PRIVATE_WEBHOOKS")]
+    #[arg(long, env = "SVC_ALLOW_PRIVATE_WEBHOOKS", value_parser = BoolishValueParser::new())]
     pub allow_private_webhooks: bool,
 
     /// Enforce no rate limits.
-    #[arg(long, env = "SVC_NO_RATE_LIMIT")]
+    #[arg(long, env = "SVC_NO_RATE_LIMIT", value_parser = BoolishValueParser::new())]
     pub no_rate_limit: bool,
 
     /// Requests a minute of one key, or of one address without a valid key.

@@ -13,9 +13,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use svc_core::deliveries::{AttemptLog, Delivery, FailureClass};
 use svc_core::sender::{self, Attempt, InFlight, Outcome, Policy, Step};
 use svc_core::store::Store;
+use svc_core::types::Timestamp;
 use tokio::sync::mpsc;
+use tokio::task::JoinError;
 
 pub use self::client::HttpCourier;
 
@@ -43,8 +46,8 @@ pub async fn run(
     let (ended, outcomes) = mpsc::unbounded_channel();
     let in_flight = Arc::new(Mutex::new(InFlight::default()));
     let mut sender = Sender { store, policy: Arc::new(policy), courier, in_flight, ended, outcomes };
-    sender.until(stop).await;
-    if tokio::time::timeout(grace, sender.drain()).await.is_err() {
+    let unsaved = sender.until(stop).await;
+    if tokio::time::timeout(grace, sender.drain(unsaved)).await.is_err() {
         tracing::warn!(attempts = sender.running(), "attempts were still running at the end of the grace; they repeat");
     }
 }
@@ -59,7 +62,8 @@ struct Sender {
 }
 
 impl Sender {
-    async fn until(&mut self, stop: impl Future<Output = ()>) {
+    /// Returns the outcomes that are not stored yet.
+    async fn until(&mut self, stop: impl Future<Output = ()>) -> Vec<Outcome> {
         tokio::pin!(stop);
         let mut batch = Vec::with_capacity(BATCH);
         let mut wait = Duration::ZERO;
@@ -67,21 +71,17 @@ impl Sender {
             let store = Arc::clone(&self.store);
             tokio::select! {
                 biased;
-                () = &mut stop => break,
+                () = &mut stop => return batch,
                 Some(outcome) = self.outcomes.recv(), if batch.is_empty() => self.end(outcome, &mut batch),
                 () = store.outgoing().changed() => {}
                 () = tokio::time::sleep(wait) => {}
             }
             wait = self.step(&mut batch, true).await;
         }
-        while !batch.is_empty() {
-            tokio::time::sleep(self.step(&mut batch, false).await).await;
-        }
     }
 
-    /// Stores the outcomes of what still runs.
-    async fn drain(&mut self) {
-        let mut batch = Vec::new();
+    /// Stores these outcomes, and those of what still runs.
+    async fn drain(&mut self, mut batch: Vec<Outcome>) {
         while self.running() > 0 || !batch.is_empty() {
             if batch.is_empty()
                 && let Some(outcome) = self.outcomes.recv().await
@@ -133,11 +133,14 @@ impl Sender {
 
     fn begin(&self, attempts: Vec<Attempt>) {
         self.in_flight().begin(&attempts);
+        let now = self.store.env().now();
         for attempt in attempts {
             let (courier, ended) = (Arc::clone(&self.courier), self.ended.clone());
             tokio::spawn(async move {
+                let delivery = attempt.delivery.clone();
+                let outcome = tokio::spawn(courier.attempt(attempt)).await;
                 // The receiver goes only with the sender itself; the lease then brings the delivery back.
-                let _ = ended.send(courier.attempt(attempt).await);
+                let _ = ended.send(outcome.unwrap_or_else(|why| broken(delivery, now, &why)));
             });
         }
     }
@@ -146,4 +149,19 @@ impl Sender {
         self.in_flight().end(&outcome);
         batch.push(outcome);
     }
+}
+
+/// A fault of the courier is a failed attempt, so that its place in flight is free again.
+fn broken(delivery: Delivery, started_at: Timestamp, why: &JoinError) -> Outcome {
+    let log = AttemptLog {
+        attempt: delivery.attempts,
+        started_at,
+        duration_ms: 0,
+        status: 0,
+        error: Some(format!("{}: {why}", FailureClass::Reset)),
+        response_body: None,
+        response_truncated: false,
+        remote_addr: None,
+    };
+    Outcome { delivery, log, retry_after: None }
 }

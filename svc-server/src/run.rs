@@ -23,6 +23,8 @@ use crate::service::Api;
 const DEFAULT_DATABASE: &str = "sqlite://svc.db";
 /// How often last uses are written down and expired rows dropped.
 const UPKEEP_INTERVAL: Duration = Duration::from_secs(10);
+/// For threads that the operating system keeps, once all else has ended.
+const LAST_THREADS: Duration = Duration::from_millis(500);
 /// Connections of operators.
 const OPS_CONNECTIONS: u32 = 64;
 
@@ -63,7 +65,10 @@ impl RunError {
 /// [`RunError`].
 pub fn run(config: Config) -> Result<(), RunError> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    runtime.block_on(serve(config))
+    let served = runtime.block_on(serve(config));
+    // A look-up of a name that never answers must not keep the process.
+    runtime.shutdown_timeout(LAST_THREADS);
+    served
 }
 
 async fn serve(config: Config) -> Result<(), RunError> {
@@ -119,12 +124,12 @@ async fn serve(config: Config) -> Result<(), RunError> {
         drop(stop);
     });
     server.run(api.clone(), until_stopped(), config.shutdown_grace).await;
-    let _ = upkeep.await;
+    upkeep.abort();
     let _ = sender.await;
     if let Some(ops) = ops {
         let _ = ops.await;
     }
-    if let Err(why) = api.upkeep().await {
+    if let Err(why) = api.flush_last_used().await {
         tracing::warn!(%why, "the last uses of keys were not written down");
     }
     tracing::info!("stopped");
@@ -164,7 +169,7 @@ async fn upkeep(api: Api, stopped: impl Future<Output = ()>) {
             _ = interval.tick() => {}
             () = &mut stopped => return,
         }
-        if let Err(why) = api.upkeep().await {
+        if let Err(why) = api.flush_last_used().await {
             tracing::warn!(%why, "upkeep failed and will be tried again");
         }
     }

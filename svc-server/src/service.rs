@@ -218,8 +218,16 @@ impl Api {
     /// # Errors
     /// [`Error::Store`]; nothing is lost then, and the next call does it.
     pub async fn upkeep(&self) -> Result<(), Error> {
-        self.inner.last_used.flush(&*self.inner.store).await?;
+        self.flush_last_used().await?;
         upkeep::prune(&*self.inner.store, self.inner.settings.idempotency_ttl).await
+    }
+
+    /// Notes when keys were last used.
+    ///
+    /// # Errors
+    /// [`Error::Store`]; nothing is lost then, and the next call does it.
+    pub async fn flush_last_used(&self) -> Result<(), Error> {
+        self.inner.last_used.flush(&*self.inner.store).await
     }
 
     fn env(&self) -> &Env {

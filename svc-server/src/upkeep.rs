@@ -27,12 +27,19 @@ impl LastUsed {
             return Ok(());
         }
         let used: Arc<[(Uuid, Timestamp)]> = noted.into_iter().collect();
-        store
-            .write("keys.touch", move |tx| {
-                let used = Arc::clone(&used);
-                Box::pin(async move { Ok(tx.touch_keys(&used).await?) })
-            })
-            .await
+        let written = Arc::clone(&used);
+        let write = store.write("keys.touch", move |tx| {
+            let used = Arc::clone(&written);
+            Box::pin(async move { Ok(tx.touch_keys(&used).await?) })
+        });
+        let result = write.await;
+        if result.is_err() {
+            let mut noted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            for (key, at) in used.iter() {
+                noted.entry(*key).or_insert(*at);
+            }
+        }
+        result
     }
 }
 

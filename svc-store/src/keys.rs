@@ -7,7 +7,7 @@ use svc_core::store::{KeyStore, StoreError};
 use svc_core::types::{TenantId, Timestamp};
 use uuid::Uuid;
 
-use crate::sql::{Cells, Column as _, Param, SqlTx};
+use crate::sql::{Cells, Column as _, Param, Sealed, SqlTx};
 
 const TABLE: &str = "api_keys";
 
@@ -73,7 +73,7 @@ fn read_recorded(cells: &mut Cells<'_>) -> Result<Recorded, StoreError> {
         status: cells.take()?,
         location: cells.take()?,
         etag: cells.take()?,
-        body: cells.take()?,
+        body: cells.take::<Sealed>()?.0,
         created_at: cells.take()?,
     })
 }
@@ -142,7 +142,8 @@ impl KeyStore for SqlTx<'_> {
             recorded.status.param(),
             recorded.location.param(),
             recorded.etag.param(),
-            recorded.body.param(),
+            // It may hold the secret of a new subscription.
+            Param::Secret(&recorded.body),
             recorded.created_at.param(),
         ];
         self.execute(RECORD, &params).await.map(drop)

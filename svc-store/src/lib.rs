@@ -34,7 +34,7 @@ pub use self::sqlite::SqliteStore;
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// The URL names no database that is supported.
-    #[error("{0:?} is no database URL; use sqlite://PATH, such as sqlite://svc.db")]
+    #[error("{0} is no database URL that is supported; use sqlite://PATH, such as sqlite://svc.db")]
     InvalidUrl(String),
     /// The database is away, or is not one of ours.
     #[error("cannot open the database {url}: {source}")]
@@ -86,6 +86,10 @@ fn sqlite_path(url: &str) -> Result<PathBuf, OpenError> {
     let path = url.strip_prefix("sqlite://").or_else(|| url.strip_prefix("sqlite:"));
     match path {
         Some(path) if !path.is_empty() && !path.contains(['?', '#']) => Ok(PathBuf::from(path)),
-        _ => Err(OpenError::InvalidUrl(url.to_owned())),
+        // The rest may hold a password.
+        _ => Err(OpenError::InvalidUrl(match url.split_once("://") {
+            Some((scheme, _)) => format!("{scheme}://…"),
+            None => "This".to_owned(),
+        })),
     }
 }

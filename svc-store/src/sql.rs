@@ -22,7 +22,7 @@ pub(crate) enum Param<'a> {
     Uuid(Uuid),
     Time(Timestamp),
     /// Sealed on its way into the database.
-    Secret(&'a str),
+    Secret(&'a [u8]),
 }
 
 impl From<&'static str> for Param<'_> {
@@ -44,8 +44,8 @@ pub(crate) enum Value<'a> {
 pub(crate) trait Row {
     fn value(&self, index: usize) -> Result<Value<'_>, StoreError>;
 
-    /// The secret that a cell holds sealed; `None` when it cannot be opened.
-    fn secret(&self, index: usize) -> Result<Option<Secret>, StoreError>;
+    /// What a cell holds sealed; `None` when it cannot be opened.
+    fn secret(&self, index: usize) -> Result<Option<Vec<u8>>, StoreError>;
 }
 
 /// What is called with each row of an answer.
@@ -146,13 +146,28 @@ pub(crate) trait Column: Sized {
 
 impl Column for Secret {
     fn param(&self) -> Param<'_> {
-        Param::Secret(self.reveal())
+        Param::Secret(self.reveal().as_bytes())
     }
     fn read(_value: Value<'_>) -> Option<Self> {
         None
     }
     fn take(row: &dyn Row, index: usize) -> Result<Option<Self>, StoreError> {
-        row.secret(index)
+        Ok(row.secret(index)?.and_then(|bytes| String::from_utf8(bytes).ok()).map(Self::new))
+    }
+}
+
+/// Bytes that may hold a secret.
+pub(crate) struct Sealed(pub(crate) Vec<u8>);
+
+impl Column for Sealed {
+    fn param(&self) -> Param<'_> {
+        Param::Secret(&self.0)
+    }
+    fn read(_value: Value<'_>) -> Option<Self> {
+        None
+    }
+    fn take(row: &dyn Row, index: usize) -> Result<Option<Self>, StoreError> {
+        Ok(row.secret(index)?.map(Self))
     }
 }
 
@@ -261,18 +276,6 @@ impl Column for Amount {
     }
     fn read(value: Value<'_>) -> Option<Self> {
         i64::read(value).map(|minor| Self::from_minor(minor, JOB_SCALE))
-    }
-}
-
-impl Column for Vec<u8> {
-    fn param(&self) -> Param<'_> {
-        Param::Bytes(self)
-    }
-    fn read(value: Value<'_>) -> Option<Self> {
-        match value {
-            Value::Bytes(bytes) => Some(bytes.to_vec()),
-            _ => None,
-        }
     }
 }
 

@@ -29,6 +29,9 @@ use crate::vault::{self, Vault};
 
 const READERS: usize = 2;
 
+/// The setting that tells whether a key is the right one.
+const KEY_CHECK: &str = "secret_key_check";
+
 /// A store on a SQLite file. Dropping it ends its threads once the waiting jobs are done.
 pub struct SqliteStore {
     env: Env,
@@ -69,9 +72,10 @@ impl SqliteStore {
         first.migrate(env.now())?;
         let cursor_key = CursorKey::new(first.setting("cursor_key", env.bytes())?);
         let outgoing = Arc::new(Outgoing::default());
-        let key = vault::key_for(path, &env).map_err(|why| StoreError::Unavailable(why.to_string()))?;
+        let is_new = !first.has_setting(KEY_CHECK)?;
+        let key = vault::key_for(path, &env, is_new).map_err(|why| StoreError::Unavailable(why.to_string()))?;
         let vault = Arc::new(Vault::new(key, env.clone()));
-        if first.setting("secret_key_check", vault.check())? != vault.check() {
+        if first.setting(KEY_CHECK, vault.check())? != vault.check() {
             let why = format!(
                 "its secrets were sealed with another key; set {}, or bring its .key file back",
                 vault::VARIABLE

@@ -38,34 +38,35 @@ impl Vault {
     }
 
     /// Nonce and ciphertext; `None` for a text that is too long for the cipher, which no secret is.
-    pub(crate) fn seal(&self, secret: &str) -> Option<Vec<u8>> {
+    pub(crate) fn seal(&self, secret: &[u8]) -> Option<Vec<u8>> {
         let nonce: [u8; NONCE_LENGTH] = self.env.bytes();
-        let sealed = self.cipher.encrypt(&XNonce::from(nonce), secret.as_bytes()).ok()?;
+        let sealed = self.cipher.encrypt(&XNonce::from(nonce), secret).ok()?;
         Some([nonce.as_slice(), &sealed].concat())
     }
 
     /// The secret, unless the bytes were not sealed with this key or were changed since.
-    pub(crate) fn open(&self, sealed: &[u8]) -> Option<String> {
+    pub(crate) fn open(&self, sealed: &[u8]) -> Option<Vec<u8>> {
         let (nonce, sealed) = sealed.split_first_chunk::<NONCE_LENGTH>()?;
-        let secret = self.cipher.decrypt(&XNonce::from(*nonce), sealed).ok()?;
-        String::from_utf8(secret).ok()
+        self.cipher.decrypt(&XNonce::from(*nonce), sealed).ok()
     }
 }
 
 /// The key of a SQLite file: the environment's, or that of the file beside it.
-pub(crate) fn key_for(database: &Path, env: &Env) -> io::Result<[u8; KEY_LENGTH]> {
+///
+/// A key is made only with a database that has none yet: a new one beside old secrets would open nothing.
+pub(crate) fn key_for(database: &Path, env: &Env, is_new: bool) -> io::Result<[u8; KEY_LENGTH]> {
     match std::env::var(VARIABLE) {
         Ok(text) => parse(&text).ok_or_else(|| invalid(format!("{VARIABLE} must be 64 hex digits (32 bytes)"))),
-        Err(std::env::VarError::NotPresent) => key_beside(database, env),
+        Err(std::env::VarError::NotPresent) => key_beside(database, env, is_new),
         Err(why) => Err(invalid(format!("{VARIABLE}: {why}"))),
     }
 }
 
-fn key_beside(database: &Path, env: &Env) -> io::Result<[u8; KEY_LENGTH]> {
+fn key_beside(database: &Path, env: &Env, is_new: bool) -> io::Result<[u8; KEY_LENGTH]> {
     let mut name = database.as_os_str().to_owned();
     name.push(".key");
     let path = PathBuf::from(name);
-    if !path.exists() {
+    if is_new && !path.exists() {
         make(&path, env)?;
     }
     let text = fs::read_to_string(&path).map_err(|why| invalid(format!("{}: {why}", path.display())))?;
@@ -80,6 +81,9 @@ fn make(path: &Path, env: &Env) -> io::Result<()> {
     file.sync_all()?;
     let linked = fs::hard_link(&unfinished, path);
     fs::remove_file(&unfinished)?;
+    // The name of the file must outlast a power cut as surely as the secrets do.
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    fs::File::open(folder)?.sync_all()?;
     match linked {
         Err(why) if why.kind() != io::ErrorKind::AlreadyExists => Err(why),
         _ => Ok(()),
@@ -112,9 +116,9 @@ mod tests {
     #[test]
     fn only_the_same_key_opens_and_nothing_can_be_changed() {
         let vault = Vault::new([1; 32], Env::system());
-        let sealed = vault.seal("whsec_abc").unwrap();
-        assert_eq!(vault.open(&sealed).as_deref(), Some("whsec_abc"));
-        assert_ne!(vault.seal("whsec_abc").unwrap(), sealed, "nonces differ");
+        let sealed = vault.seal(b"whsec_abc").unwrap();
+        assert_eq!(vault.open(&sealed).as_deref(), Some(b"whsec_abc".as_slice()));
+        assert_ne!(vault.seal(b"whsec_abc").unwrap(), sealed, "nonces differ");
         assert!(!sealed.windows(5).any(|bytes| bytes == b"whsec"));
         assert_eq!(Vault::new([2; 32], Env::system()).open(&sealed), None);
         for at in 0..sealed.len() {
@@ -131,7 +135,7 @@ mod tests {
         let database = folder.path().join("svc.db");
         let keys: Vec<_> = std::thread::scope(|scope| {
             let threads: Vec<_> =
-                (0..8).map(|_| scope.spawn(|| key_beside(&database, &Env::system()).unwrap())).collect();
+                (0..8).map(|_| scope.spawn(|| key_beside(&database, &Env::system(), true).unwrap())).collect();
             threads.into_iter().map(|thread| thread.join().unwrap()).collect()
         });
         assert!(keys.iter().all(|key| *key == keys[0]));
@@ -139,6 +143,9 @@ mod tests {
         assert_eq!(mode & 0o777, 0o600);
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing unfinished is left");
         fs::write(folder.path().join("svc.db.key"), "short").unwrap();
-        assert!(key_beside(&database, &Env::system()).is_err());
+        assert!(key_beside(&database, &Env::system(), true).is_err());
+        fs::remove_file(folder.path().join("svc.db.key")).unwrap();
+        assert!(key_beside(&database, &Env::system(), false).is_err(), "a lost key is not replaced");
+        assert!(!folder.path().join("svc.db.key").exists());
     }
 }

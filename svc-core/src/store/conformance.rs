@@ -158,6 +158,7 @@ cases! {
         an_outcome_touches_three_columns,
         deliveries_are_the_tenants_own,
         a_commit_wakes_the_sender,
+        replays_come_back,
     }
     keys {
         a_key_comes_back,

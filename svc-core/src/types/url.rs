@@ -67,7 +67,10 @@ impl WebhookUrl {
         if !matches!(url.scheme(), "https" | "http") {
             return Err(invalid("must be an https URL"));
         }
-        if !url.username().is_empty() || url.password().is_some() {
+        let authority = text.split_once("://").map_or("", |(_, rest)| rest);
+        let authority = authority.split(['/', '?', '#', '\\']).next().unwrap_or_default();
+        // An empty user name leaves no trace in the parsed URL.
+        if !url.username().is_empty() || url.password().is_some() || authority.contains('@') {
             return Err(invalid("must not contain a user name or password; check the signature instead"));
         }
         Ok(Self { text: text.into(), url })
@@ -186,6 +189,7 @@ mod tests {
             "https://",
             "https://user@example.com/",
             "https://user:pw@example.com/",
+            "https://@example.com/",
             "https://127.0.0.1/",
             "https://0x7f.1/",
             "https://2130706433/",

@@ -67,7 +67,7 @@ impl HttpCourier {
             .pool_idle_timeout(IDLE)
             .pool_timer(TokioTimer::new())
             .http1_max_buf_size(MOST_READ)
-            // A request that found its connection closed is not sent again behind our back: it is an attempt.
+            // A kept connection that turns out closed before the request was begun costs no attempt.
             .retry_canceled_requests(true)
             .build(dialer.clone());
         Self { inner: Arc::new(Inner { env, timeout, dialer, client }) }

@@ -29,6 +29,9 @@ use crate::resolve::Resolver;
 /// For the TCP connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// For the TLS session.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
+
 /// Why no connection came about.
 #[derive(Debug)]
 pub(super) struct DialError {
@@ -102,7 +105,11 @@ impl Dialer {
         }
         let host = uri.host().unwrap_or_default().trim_matches(['[', ']']).to_owned();
         let name = ServerName::try_from(host).map_err(|why| failed(FailureClass::Tls, why))?;
-        let tls = self.tls.connect(name, tcp).await.map_err(|why| failed(FailureClass::Tls, why))?;
+        // The attempt's deadline covers this, but the pool may finish a connection that its attempt has left.
+        let tls = match tokio::time::timeout(HANDSHAKE_TIMEOUT, self.tls.connect(name, tcp)).await {
+            Err(_) => return Err(failed(FailureClass::Timeout, "no TLS session within 10 s")),
+            Ok(connected) => connected.map_err(|why| failed(FailureClass::Tls, why))?,
+        };
         Ok(TokioIo::new(Stream { peer, io: Io::Tls(Box::new(tls)) }))
     }
 }

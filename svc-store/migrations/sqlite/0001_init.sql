@@ -56,6 +56,7 @@ CREATE TABLE idempotency (
     status      INTEGER NOT NULL,
     location    TEXT,
     etag        TEXT,
+    -- Sealed: the answer to a new subscription holds its secret.
     body        BLOB    NOT NULL,
     created_at  INTEGER NOT NULL,
     PRIMARY KEY (tenant_id, key)

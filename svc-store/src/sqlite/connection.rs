@@ -10,7 +10,7 @@ use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{ErrorCode, OpenFlags, TransactionBehavior};
 use svc_core::error::Error;
 use svc_core::store::{ErasedJob, StoreError};
-use svc_core::types::{Secret, Timestamp};
+use svc_core::types::Timestamp;
 
 use super::Context;
 use crate::sql::{EachRow, Param, Row, Sql, SqlTx, Value};
@@ -96,6 +96,11 @@ impl Connection {
         }
         tx.commit().map_err(store_error)?;
         Ok(applied)
+    }
+
+    pub(crate) fn has_setting(&self, name: &str) -> Result<bool, StoreError> {
+        let select = "SELECT EXISTS (SELECT 1 FROM settings WHERE name = ?1)";
+        self.0.query_row(select, [name], |row| row.get(0)).map_err(store_error)
     }
 
     /// A value that is made once per database.
@@ -206,9 +211,9 @@ impl Row for Lent<'_> {
         })
     }
 
-    fn secret(&self, index: usize) -> Result<Option<Secret>, StoreError> {
+    fn secret(&self, index: usize) -> Result<Option<Vec<u8>>, StoreError> {
         Ok(match self.value(index)? {
-            Value::Bytes(sealed) => self.vault.open(sealed).map(Secret::new),
+            Value::Bytes(sealed) => self.vault.open(sealed),
             _ => None,
         })
     }

@@ -9,6 +9,7 @@ use futures_util::future::join_all;
 use svc_core::bookings::Booking;
 use svc_core::contacts::{Contact, ContactFilter};
 use svc_core::env::{ManualClock, SeededEntropy};
+use svc_core::idempotency::Recorded;
 use svc_core::input::Input;
 use svc_core::invoices::{Invoice, InvoiceFilter, InvoiceStatus};
 use svc_core::jobs::{Job, JobFilter, JobStatus};
@@ -339,6 +340,15 @@ async fn no_secret_lies_in_the_file_and_another_key_opens_none() {
             let key = keys_of::create(tx, tenant, input).await?;
             let body = br#"{"url": "https://example.com/", "events": ["*"]}"#;
             let hook: Subscription = resource::create(tx, tenant, Input::from_body(body)?).await?;
+            let answer = Recorded {
+                fingerprint: [0; 32],
+                status: 201,
+                location: None,
+                etag: None,
+                body: hook.secret.reveal().into(),
+                created_at: tx.env().now(),
+            };
+            tx.record(tenant, "k", &answer).await?;
             Ok((key, hook))
         })
     });

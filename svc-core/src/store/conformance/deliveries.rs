@@ -15,6 +15,7 @@ use crate::contacts::Contact;
 use crate::deliveries::{AttemptLog, Delivery, DeliveryState};
 use crate::error::Error;
 use crate::events::{Event, EventKind};
+use crate::replays::Replay;
 use crate::resource::New;
 use crate::store::{DeliveryFilter, StoreError};
 use crate::types::{TenantId, Timestamp};
@@ -504,4 +505,63 @@ pub(super) async fn a_commit_wakes_the_sender(h: Harness) {
     h.create::<Contact>(tenant, json!({ "email": "ada@example.com" })).await.unwrap();
     assert!(bell.0.load(Ordering::SeqCst));
     assert_eq!(waiting.poll_unpin(&mut Context::from_waker(&waker)), Poll::Ready(()));
+}
+
+pub(super) async fn replays_come_back(h: Harness) {
+    let (tenant, other) = (h.tenant().await, h.tenant().await);
+    let far = Timestamp::parse("9999-12-31T23:59:59.999999Z").unwrap();
+    let mut rows = Vec::new();
+    assert_eq!(call!(h.unfinished_replay()), None);
+    for (tenant, statuses, missed) in [
+        (tenant, vec![DeliveryState::Held], true),
+        (other, DeliveryState::ALL.to_vec(), false),
+        (tenant, vec![DeliveryState::Failed, DeliveryState::Held], false),
+    ] {
+        let (subscription_id, now) = (h.endpoint(tenant).await, h.tick(tenant).await);
+        let id = h.store.env().id(now);
+        let row = Replay {
+            id,
+            tenant_id: tenant,
+            subscription_id,
+            since: Timestamp::from_micros(0),
+            until: far,
+            statuses,
+            missed,
+            position: now,
+            replayed: 0,
+            created_at: now,
+            finished_at: None,
+        };
+        let stored = row.clone();
+        let write = h.write(move |tx| {
+            let row = stored.clone();
+            Box::pin(async move { Ok(tx.insert_replay(&row).await?) })
+        });
+        write.await.unwrap();
+        assert_eq!(call!(h.replay(tenant, id)).as_ref(), Some(&row));
+        rows.push(row);
+    }
+    assert_eq!(call!(h.replay(other, rows[0].id)), None, "another tenant's");
+    assert_eq!(call!(h.replay(tenant, Uuid::nil())), None);
+    assert!(h.store.outgoing().changed().now_or_never().is_some());
+    // The oldest first, whosever it is.
+    rows.sort_by_key(|row| row.id);
+    for position in 0..rows.len() {
+        let row = &mut rows[position];
+        assert_eq!(call!(h.unfinished_replay()).as_ref(), Some(&*row));
+        row.position = far;
+        row.replayed = 1_000_000;
+        row.finished_at = Some(far);
+        let changed = row.clone();
+        let write = h.write(move |tx| {
+            let row = changed.clone();
+            Box::pin(async move { Ok(tx.update_replay(&row).await?) })
+        });
+        write.await.unwrap();
+        for row in &rows {
+            let (tenant, id) = (row.tenant_id, row.id);
+            assert_eq!(call!(h.replay(tenant, id)).as_ref(), Some(row), "and no other is touched");
+        }
+    }
+    assert_eq!(call!(h.unfinished_replay()), None);
 }

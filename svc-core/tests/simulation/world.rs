@@ -1,0 +1,342 @@
+//! A store, senders and endpoints under a virtual clock. Time passes from one happening to the next.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use rand::rngs::StdRng;
+use rand::{Rng as _, SeedableRng as _};
+use svc_core::deliveries::AttemptLog;
+use svc_core::env::{Env, ManualClock, SeededEntropy};
+use svc_core::error::Error;
+use svc_core::sender::{self, Attempt, InFlight, Outcome, Policy, Step};
+use svc_core::store::memory::MemoryStore;
+use svc_core::store::{Store, StoreError, Tx};
+use svc_core::types::Timestamp;
+use uuid::Uuid;
+
+use crate::model::Model;
+use crate::script::Action;
+
+/// When every scenario begins.
+const START: i64 = 1_773_500_966_535_897;
+/// The longest sleep of a sender.
+const LOOK_EVERY: u64 = 1_000_000;
+/// The pause of a sender after the store failed.
+const STORE_PAUSE: u64 = 500_000;
+
+/// What comes next.
+#[derive(Debug)]
+pub(crate) enum Happening {
+    /// A sender takes a step.
+    Look(usize),
+    /// An attempt of a sender, in one of its lives, comes to an end.
+    Ended(usize, u32, Box<Outcome>),
+    /// Something from outside.
+    Act(Action),
+}
+
+/// What becomes of the commit of a step.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Fate {
+    Done,
+    /// It fails, and nothing has happened.
+    Undone,
+    /// It succeeds, but the sender is told that it failed.
+    Unknown,
+}
+
+/// A process that sends.
+pub(crate) struct Sender {
+    pub(crate) alive: bool,
+    /// Its outcomes of an earlier life are lost.
+    pub(crate) life: u32,
+    pub(crate) in_flight: Arc<Mutex<InFlight>>,
+    pub(crate) batch: Vec<Outcome>,
+    pub(crate) running: BTreeMap<(Uuid, u32), Attempt>,
+    /// What the window of each endpoint must be.
+    pub(crate) windows: HashMap<Uuid, usize>,
+    look_at: Option<u64>,
+}
+
+impl Sender {
+    fn new() -> Self {
+        Self {
+            alive: true,
+            life: 0,
+            in_flight: Arc::default(),
+            batch: Vec::new(),
+            running: BTreeMap::new(),
+            windows: HashMap::new(),
+            look_at: None,
+        }
+    }
+}
+
+pub(crate) struct World {
+    pub(crate) rng: StdRng,
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) policy: Arc<Policy>,
+    pub(crate) model: Model,
+    pub(crate) senders: Vec<Sender>,
+    /// Of a hundred commits, how many go wrong.
+    pub(crate) faults: u32,
+    /// Microseconds that have passed.
+    pub(crate) now: u64,
+    /// How far the wall clock is off.
+    offset: i64,
+    jumped_at: Option<u64>,
+    clock: ManualClock,
+    queue: BTreeMap<(u64, u64), Happening>,
+    queued: u64,
+    pub(crate) talks: bool,
+}
+
+impl World {
+    pub(crate) fn new(seed: u64, senders: usize, policy: Policy) -> Self {
+        let clock = ManualClock::at(Timestamp::from_micros(START));
+        let store: Arc<dyn Store> = Arc::new(MemoryStore::new(Env::new(clock.clone(), SeededEntropy::new(seed))));
+        Self {
+            rng: StdRng::seed_from_u64(seed),
+            store,
+            model: Model::new(&policy),
+            policy: Arc::new(policy),
+            senders: (0..senders).map(|_| Sender::new()).collect(),
+            faults: 0,
+            now: 0,
+            offset: 0,
+            jumped_at: None,
+            clock,
+            queue: BTreeMap::new(),
+            queued: 0,
+            talks: false,
+        }
+    }
+
+    pub(crate) fn note(&self, what: &str) {
+        if self.talks {
+            println!("{} {} {what}", self.now, self.wall());
+        }
+    }
+
+    /// The wall clock.
+    pub(crate) fn wall(&self) -> Timestamp {
+        Timestamp::from_micros(START + i64::try_from(self.now).unwrap() + self.offset)
+    }
+
+    pub(crate) fn write<T, F>(&self, job: F) -> Result<T, Error>
+    where
+        T: Send + 'static,
+        F: for<'t> Fn(&'t mut dyn Tx) -> BoxFuture<'t, Result<T, Error>> + Send + Sync + 'static,
+    {
+        self.store.write("simulation", job).now_or_never().unwrap()
+    }
+
+    pub(crate) fn later(&mut self, wait: u64, happening: Happening) {
+        self.queued += 1;
+        self.queue.insert((self.now + wait, self.queued), happening);
+    }
+
+    /// Lets a sender look within `wait`.
+    pub(crate) fn wake(&mut self, sender: usize, wait: u64) {
+        let at = self.now + wait;
+        if self.senders[sender].alive && self.senders[sender].look_at.is_none_or(|look_at| at < look_at) {
+            self.senders[sender].look_at = Some(at);
+            self.later(wait, Happening::Look(sender));
+        }
+    }
+
+    /// What a commit brings is seen at once by its own process, the first, and within a second by the others.
+    pub(crate) fn wake_all(&mut self) {
+        for sender in 0..self.senders.len() {
+            let wait = if sender == 0 { 20_000 } else { LOOK_EVERY };
+            let wait = self.rng.random_range(0..wait);
+            self.wake(sender, wait);
+        }
+    }
+
+    /// Lets everything happen until nothing is left to happen.
+    pub(crate) fn run(&mut self) {
+        while let Some(((at, _), happening)) = self.queue.pop_first() {
+            self.pass(at);
+            self.happen(happening);
+        }
+    }
+
+    /// Lets everything happen until `end`.
+    pub(crate) fn run_until(&mut self, end: u64) {
+        while let Some(entry) = self.queue.first_entry().filter(|entry| entry.key().0 <= end) {
+            let ((at, _), happening) = entry.remove_entry();
+            self.pass(at);
+            self.happen(happening);
+        }
+        self.pass(end);
+    }
+
+    fn pass(&mut self, to: u64) {
+        self.now = to;
+        self.clock.set(self.wall());
+    }
+
+    fn happen(&mut self, happening: Happening) {
+        match happening {
+            Happening::Look(sender) => {
+                if self.senders[sender].alive && self.senders[sender].look_at == Some(self.now) {
+                    self.senders[sender].look_at = None;
+                    self.step(sender);
+                }
+            }
+            Happening::Ended(sender, life, outcome) => self.ended(sender, life, *outcome),
+            Happening::Act(action) => self.act(action),
+        }
+    }
+
+    /// The wall clock jumps. Every sender has looked within the second before.
+    pub(crate) fn jump(&mut self, seconds: i64) {
+        for sender in 0..self.senders.len() {
+            if self.senders[sender].alive {
+                self.step(sender);
+            }
+        }
+        if seconds > 0 {
+            self.model.jumped(&self.running());
+            self.jumped_at = Some(self.now);
+        }
+        self.offset += seconds * 1_000_000;
+        self.clock.set(self.wall());
+        self.wake_all();
+    }
+
+    pub(crate) fn crash(&mut self, sender: usize) {
+        let dead = std::mem::replace(&mut self.senders[sender], Sender::new());
+        self.senders[sender].alive = false;
+        self.senders[sender].life = dead.life + 1;
+        for (delivery, attempt) in dead.running.keys() {
+            self.model.lose(*delivery, *attempt);
+        }
+        for outcome in &dead.batch {
+            self.model.lose(outcome.delivery.id, outcome.delivery.attempts);
+        }
+    }
+
+    /// The attempts that are under way.
+    fn running(&self) -> Vec<(Uuid, u32)> {
+        self.senders.iter().flat_map(|sender| sender.running.keys().copied()).collect()
+    }
+
+    pub(crate) fn start(&mut self, sender: usize) {
+        // A sender that was not there when the clock jumped takes the leases of the other for ended.
+        if self.jumped_at.is_some_and(|jumped_at| self.now - jumped_at < 60_000_000) {
+            for (delivery, attempt) in self.running() {
+                self.model.lose(delivery, attempt);
+            }
+        }
+        self.senders[sender].alive = true;
+        self.wake(sender, 0);
+    }
+
+    fn ended(&mut self, sender: usize, life: u32, outcome: Outcome) {
+        let process = &mut self.senders[sender];
+        if process.life != life {
+            return;
+        }
+        let delivery = &outcome.delivery;
+        process.running.remove(&(delivery.id, delivery.attempts));
+        process.in_flight.lock().unwrap().end(&outcome);
+        let window = process.windows.entry(delivery.subscription).or_insert(4);
+        *window = if outcome.log.succeeded() { (*window + 1).min(64) } else { 1 };
+        process.batch.push(outcome);
+        let wait = self.rng.random_range(0..20_000);
+        self.wake(sender, wait);
+    }
+
+    fn step(&mut self, sender: usize) {
+        let fate = match self.rng.random_range(0..200) {
+            dice if dice < self.faults => Fate::Undone,
+            dice if dice < 2 * self.faults => Fate::Unknown,
+            _ => Fate::Done,
+        };
+        let outcomes: Arc<[Outcome]> = self.senders[sender].batch.as_slice().into();
+        let (policy, in_flight) = (Arc::clone(&self.policy), Arc::clone(&self.senders[sender].in_flight));
+        let stored = Arc::clone(&outcomes);
+        let step = self.write(move |tx| {
+            let (policy, outcomes, in_flight) = (Arc::clone(&policy), Arc::clone(&stored), Arc::clone(&in_flight));
+            Box::pin(async move {
+                let step = sender::step(tx, &policy, &outcomes, Some(&*in_flight)).await?;
+                if fate == Fate::Undone {
+                    return Err(StoreError::Unavailable("the disk is full".to_owned()).into());
+                }
+                Ok(step)
+            })
+        });
+        if self.talks {
+            let ended: Vec<_> = outcomes.iter().map(|o| (o.delivery.id, o.log.attempt, o.log.status)).collect();
+            let begun = step.iter().flat_map(|step| &step.attempts);
+            let begun: Vec<_> = begun.map(|a| (a.delivery.id, a.delivery.attempts)).collect();
+            self.note(&format!("sender {sender} is {fate:?}: ended {ended:?}, begun {begun:?}"));
+        }
+        match (fate, step) {
+            (Fate::Undone, Err(_)) => self.wake(sender, STORE_PAUSE),
+            (_, Ok(step)) => {
+                let wall = self.wall();
+                self.model.record(&outcomes, wall);
+                self.model.replay_in_step(wall);
+                if fate == Fate::Done {
+                    self.senders[sender].batch.clear();
+                    self.begun(sender, step);
+                } else {
+                    self.model.begin(&step.attempts, wall, &self.senders);
+                    for attempt in &step.attempts {
+                        self.model.lose(attempt.delivery.id, attempt.delivery.attempts);
+                    }
+                    self.wake(sender, STORE_PAUSE);
+                }
+                self.model.check_touched(&*self.store, wall);
+            }
+            (fate, Err(why)) => panic!("{fate:?}: {why}"),
+        }
+    }
+
+    fn begun(&mut self, sender: usize, step: Step) {
+        let wall = self.wall();
+        self.model.begin(&step.attempts, wall, &self.senders);
+        self.senders[sender].in_flight.lock().unwrap().begin(&step.attempts);
+        let life = self.senders[sender].life;
+        let begun = step.attempts.iter().map(|attempt| attempt.delivery.subscription).collect();
+        for attempt in step.attempts {
+            let delivery = attempt.delivery.clone();
+            let answer = self.model.answer(&delivery, self.now, &mut self.rng);
+            let log = AttemptLog {
+                attempt: delivery.attempts,
+                started_at: wall,
+                duration_ms: u32::try_from(answer.took.as_millis()).unwrap(),
+                status: answer.status,
+                error: answer.error.map(str::to_owned),
+                response_body: None,
+                response_truncated: false,
+                remote_addr: None,
+            };
+            self.senders[sender].running.insert((delivery.id, delivery.attempts), attempt);
+            let outcome = Box::new(Outcome { delivery, log, retry_after: answer.retry_after });
+            self.later(micros(answer.took), Happening::Ended(sender, life, outcome));
+        }
+        self.model.check_room(&self.senders[sender], &self.policy, &begun);
+        // The next step of this sender, and of those that see only what is stored.
+        let next = match step.next {
+            Some(next) => micros(next.since(wall)).max(1_000),
+            None if self.senders[sender].running.is_empty() => return,
+            None => LOOK_EVERY,
+        };
+        self.wake(sender, next);
+        for other in (0..self.senders.len()).filter(|other| *other != sender) {
+            let wait = next + self.rng.random_range(0..LOOK_EVERY);
+            self.wake(other, wait);
+        }
+    }
+}
+
+fn micros(duration: Duration) -> u64 {
+    u64::try_from(duration.as_micros()).unwrap()
+}
