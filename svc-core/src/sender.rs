@@ -34,6 +34,8 @@ const LARGEST_WINDOW: usize = 64;
 const ENDPOINTS_PER_STEP: u32 = 128;
 /// How long an endpoint waits whose tenant has its share in flight.
 const SHARE_PAUSE: Duration = Duration::from_millis(100);
+/// How long an endpoint waits whose row cannot be read.
+const DAMAGED_PAUSE: Duration = Duration::from_secs(60);
 /// Windows that are remembered before idle ones are forgotten.
 const REMEMBERED: usize = 10_000;
 
@@ -257,7 +259,14 @@ async fn claim(tx: &mut dyn Tx, policy: &Policy, in_flight: &Mutex<InFlight>) ->
     let mut claimed = Claimed::default();
     let mut attempts = Vec::new();
     for (tenant, id) in tx.turns(now, ENDPOINTS_PER_STEP).await? {
-        let subscription = Rows::<Subscription>::get(tx, tenant, id).await?.filter(Subscription::sends);
+        let subscription = match Rows::<Subscription>::get(tx, tenant, id).await {
+            // What is damaged stops nobody else; it is looked at again now and then.
+            Err(StoreError::Corrupt { .. }) => {
+                tx.set_turn(tenant, id, now.checked_add(DAMAGED_PAUSE)).await?;
+                continue;
+            }
+            subscription => subscription?.filter(Subscription::sends),
+        };
         let Some(subscription) = subscription else {
             // It was deleted or disabled since: what is left of it is held.
             tx.hold_deliveries(tenant, id).await?;

@@ -25,6 +25,7 @@ mod recorded;
 mod rows;
 mod samples;
 mod transactions;
+mod turns;
 mod values;
 mod walks;
 
@@ -152,11 +153,13 @@ cases! {
         an_update_needs_the_lease,
         what_is_due_comes_in_order,
         holding_is_for_what_is_pending_there,
-        turns_come_in_order,
-        a_turn_is_brought_forward_only,
         attempts_come_back,
         an_outcome_touches_three_columns,
         deliveries_are_the_tenants_own,
+    }
+    turns {
+        turns_come_in_order,
+        a_turn_is_brought_forward_only,
         a_commit_wakes_the_sender,
         replays_come_back,
     }

@@ -78,7 +78,7 @@ impl Behaviour {
             Self::Dead => dead,
             Self::Refusing(-1, _) => Answer::new(-1, quick, Some("blocked: 127.0.0.1 is not public")),
             Self::Refusing(status, wait) => Answer { retry_after: wait.map(Duration::from_secs), ..refused(status) },
-            Self::Flapping(seconds) if now / 1_000_000 / seconds % 2 == 0 => dead,
+            Self::Flapping(seconds) if (now / 1_000_000 / seconds).is_multiple_of(2) => dead,
             Self::Flapping(_) => taken,
             Self::Flaky(percent) if rng.random_range(0..100) < percent => taken,
             Self::Flaky(_) => refused(500),

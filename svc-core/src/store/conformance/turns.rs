@@ -1,0 +1,183 @@
+//! The turns of endpoints, bulk replays, and what wakes the sender (decisions §7).
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
+use std::time::Duration;
+
+use futures_util::FutureExt as _;
+use serde_json::json;
+use uuid::Uuid;
+
+use super::Harness;
+use super::deliveries::{call, held, plus};
+use crate::contacts::Contact;
+use crate::deliveries::{Delivery, DeliveryState};
+use crate::error::Error;
+use crate::events::EventKind;
+use crate::replays::Replay;
+use crate::types::{TenantId, Timestamp};
+
+pub(super) async fn turns_come_in_order(h: Harness) {
+    let (tenant, other) = (h.tenant().await, h.tenant().await);
+    let start = h.tick(tenant).await;
+    assert_eq!(call!(h.first_turn()), None);
+    assert_eq!(call!(h.turns(plus(start, 99), 100)), []);
+    let mut want = Vec::new();
+    for (position, seconds) in [30, 10, 40, 20].into_iter().enumerate() {
+        let tenant = if position % 2 == 0 { tenant } else { other };
+        let (to, at) = (h.endpoint(tenant).await, plus(start, seconds));
+        call!(h.set_turn(tenant, to, Some(at)));
+        want.push((at, tenant, to));
+    }
+    want.sort();
+    let names: Vec<(TenantId, Uuid)> = want.iter().map(|(_, tenant, to)| (*tenant, *to)).collect();
+    for (count, (at, ..)) in want.iter().copied().enumerate() {
+        assert_eq!(call!(h.turns(at, 100)), names[..=count], "at its very time");
+        let before = at.minus(Duration::from_micros(1));
+        assert_eq!(call!(h.turns(before, 100)), names[..count]);
+    }
+    assert_eq!(call!(h.turns(plus(start, 99), 2)), names[..2]);
+    assert_eq!(call!(h.first_turn()), Some(want[0].0));
+
+    // Set anew, it goes behind; taken away, it is gone, once and again.
+    let (last, (_, tenant, to)) = (plus(start, 50), want[0]);
+    call!(h.set_turn(tenant, to, Some(last)));
+    assert_eq!(call!(h.turns(last, 100)), [&names[1..], &names[..1]].concat());
+    assert_eq!(call!(h.first_turn()), Some(want[1].0));
+    for _ in 0..2 {
+        call!(h.set_turn(tenant, to, None));
+        assert_eq!(call!(h.turns(last, 100)), names[1..]);
+    }
+}
+
+pub(super) async fn a_turn_is_brought_forward_only(h: Harness) {
+    let tenant = h.tenant().await;
+    let to = h.endpoint(tenant).await;
+    let start = h.tick(tenant).await;
+    for (seconds, want) in [(20, 20), (30, 20), (20, 20), (10, 10), (15, 10)] {
+        call!(h.bring_turn_forward(tenant, to, plus(start, seconds)));
+        assert_eq!(call!(h.first_turn()), Some(plus(start, want)));
+    }
+    call!(h.set_turn(tenant, to, None));
+    // A new delivery does the same, unless nothing is due.
+    let elsewhere = h.endpoint(tenant).await;
+    h.added(tenant, elsewhere, held).await;
+    assert_eq!(call!(h.first_turn()), None);
+    for (seconds, want) in [(90, 90), (99, 90), (80, 80)] {
+        let at = plus(start, seconds);
+        h.added(tenant, to, |delivery| delivery.next_attempt_at = Some(at)).await;
+        assert_eq!(call!(h.first_turn()), Some(plus(start, want)));
+    }
+    assert_eq!(call!(h.turns(plus(start, 99), 9)), [(tenant, to)], "one turn per endpoint");
+}
+
+/// Remembers that it was woken.
+#[derive(Default)]
+struct Bell(AtomicBool);
+
+impl Wake for Bell {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
+pub(super) async fn a_commit_wakes_the_sender(h: Harness) {
+    let tenant = h.tenant().await;
+    let to = h.endpoint(tenant).await;
+    let released = || h.store.outgoing().changed().now_or_never().is_some();
+    assert!(!released(), "nothing yet");
+
+    let event = h.event_of(tenant, EventKind::JobCreated).await;
+    let delivery = Delivery::new(h.store.env().id(event.created_at), &event, to, false);
+    let doomed = delivery.clone();
+    let failed = h.write(move |tx| {
+        let doomed = doomed.clone();
+        Box::pin(async move {
+            tx.insert_delivery(&doomed).await?;
+            Err::<(), _>(Error::NotFound)
+        })
+    });
+    assert_eq!(failed.await, Err(Error::NotFound));
+    assert!(!released(), "a rollback has nothing to send");
+    assert_eq!((h.stored(&delivery).await, call!(h.first_turn())), (None, None));
+
+    h.try_add(&delivery).await.unwrap();
+    assert!(released() && !released(), "once");
+    h.endpoint(tenant).await;
+    call!(h.set_turn(tenant, to, None));
+    let idle = h.tick(tenant).await;
+    assert!(!released(), "nothing to send in these");
+    call!(h.bring_turn_forward(tenant, to, idle));
+    assert!(released());
+
+    // Whoever waits is woken, by a change of a record as well.
+    let bell = Arc::new(Bell::default());
+    let waker = Waker::from(Arc::clone(&bell));
+    let mut waiting = Box::pin(h.store.outgoing().changed());
+    assert_eq!(waiting.poll_unpin(&mut Context::from_waker(&waker)), Poll::Pending);
+    assert!(!bell.0.load(Ordering::SeqCst));
+    h.create::<Contact>(tenant, json!({ "email": "ada@example.com" })).await.unwrap();
+    assert!(bell.0.load(Ordering::SeqCst));
+    assert_eq!(waiting.poll_unpin(&mut Context::from_waker(&waker)), Poll::Ready(()));
+}
+
+pub(super) async fn replays_come_back(h: Harness) {
+    let (tenant, other) = (h.tenant().await, h.tenant().await);
+    let far = Timestamp::parse("9999-12-31T23:59:59.999999Z").unwrap();
+    let mut rows = Vec::new();
+    assert_eq!(call!(h.unfinished_replay()), None);
+    for (tenant, statuses, missed) in [
+        (tenant, vec![DeliveryState::Held], true),
+        (other, DeliveryState::ALL.to_vec(), false),
+        (tenant, vec![DeliveryState::Failed, DeliveryState::Held], false),
+    ] {
+        let (subscription_id, now) = (h.endpoint(tenant).await, h.tick(tenant).await);
+        let id = h.store.env().id(now);
+        let row = Replay {
+            id,
+            tenant_id: tenant,
+            subscription_id,
+            since: Timestamp::from_micros(0),
+            until: far,
+            statuses,
+            missed,
+            position: now,
+            replayed: 0,
+            created_at: now,
+            finished_at: None,
+        };
+        let stored = row.clone();
+        let write = h.write(move |tx| {
+            let row = stored.clone();
+            Box::pin(async move { Ok(tx.insert_replay(&row).await?) })
+        });
+        write.await.unwrap();
+        assert_eq!(call!(h.replay(tenant, id)).as_ref(), Some(&row));
+        rows.push(row);
+    }
+    let first = rows[0].id;
+    assert_eq!(call!(h.replay(other, first)), None, "another tenant's");
+    assert_eq!(call!(h.replay(tenant, Uuid::nil())), None);
+    assert!(h.store.outgoing().changed().now_or_never().is_some());
+    // The oldest first, whosever it is.
+    rows.sort_by_key(|row| row.id);
+    for position in 0..rows.len() {
+        let row = &mut rows[position];
+        assert_eq!(call!(h.unfinished_replay()).as_ref(), Some(&*row));
+        row.position = far;
+        row.replayed = 1_000_000;
+        row.finished_at = Some(far);
+        let changed = row.clone();
+        let write = h.write(move |tx| {
+            let row = changed.clone();
+            Box::pin(async move { Ok(tx.update_replay(&row).await?) })
+        });
+        write.await.unwrap();
+        for row in &rows {
+            let (tenant, id) = (row.tenant_id, row.id);
+            assert_eq!(call!(h.replay(tenant, id)).as_ref(), Some(row), "and no other is touched");
+        }
+    }
+    assert_eq!(call!(h.unfinished_replay()), None);
+}
