@@ -42,13 +42,24 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 /// Writes go to a copy, so that each run begins with the same rows.
 fn copy(file: &Path, folder: &Path) -> Result<PathBuf> {
     let copy = folder.join("copy.db");
-    for left in ["copy.db-wal", "copy.db-shm"] {
-        let _ = std::fs::remove_file(folder.join(left));
+    for left in ["-wal", "-shm"] {
+        let _ = std::fs::remove_file(beside(&copy, left));
     }
     std::fs::copy(file, &copy)?;
+    // The key of its secrets, unless the environment holds that.
+    if beside(file, ".key").exists() {
+        std::fs::copy(beside(file, ".key"), beside(&copy, ".key"))?;
+    }
     // Not while something is measured.
     std::fs::File::open(&copy)?.sync_all()?;
     Ok(copy)
+}
+
+/// A file whose name goes on.
+fn beside(file: &Path, ending: &str) -> PathBuf {
+    let mut name = file.as_os_str().to_owned();
+    name.push(ending);
+    name.into()
 }
 
 /// Our server and the bare one in turns.

@@ -64,7 +64,8 @@ fn check(file: &Path, tenants: u32, contacts: u32) -> Result<()> {
     }
     let (kept, fresh) = (Connection::open(file)?, Connection::open(fresh)?);
     let schema = |of: &Connection| -> rusqlite::Result<String> {
-        let sql = "SELECT group_concat(sql) FROM (SELECT sql FROM sqlite_schema ORDER BY type, name)";
+        let sql = "SELECT group_concat(sql) FROM \
+             (SELECT sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite_%' ORDER BY type, name)";
         of.query_row(sql, [], |row| row.get(0))
     };
     let counts = |of: &Connection| -> rusqlite::Result<(u32, u32)> {
