@@ -146,8 +146,14 @@ async fn over_events(tx: &mut dyn Tx, replay: &mut Replay, subscription: &Subscr
     let events = tx.events(replay.tenant_id, before, STEP).await?;
     let until = replay.until;
     for event in events.iter().take_while(|event| event.created_at < until) {
-        let filter =
-            DeliveryFilter { subscription: Some(subscription.id), limit: 1, ..DeliveryFilter::of_event(event.id) };
+        let filter = DeliveryFilter {
+            subscription: Some(subscription.id),
+            // Its id sorts like its event, so it is found without an index of events.
+            since: Some(event.created_at),
+            until: Some(event.created_at.next()),
+            limit: 1,
+            ..DeliveryFilter::of_event(event.id)
+        };
         match tx.list_deliveries(replay.tenant_id, &filter).await?.pop() {
             Some(delivery) => again(tx, replay, delivery).await?,
             None if subscription.events.contains(event.kind) => missed(tx, replay, event).await?,

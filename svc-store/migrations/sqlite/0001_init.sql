@@ -261,7 +261,6 @@ CREATE TABLE deliveries (
     FOREIGN KEY (tenant_id, subscription_id) REFERENCES subscriptions (tenant_id, id)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX deliveries_due ON deliveries (tenant_id, subscription_id, next_attempt_at) WHERE state = 'pending';
-CREATE INDEX deliveries_of_event ON deliveries (tenant_id, event_id);
 CREATE INDEX deliveries_of_subscription ON deliveries (tenant_id, subscription_id, id);
 
 CREATE TABLE delivery_attempts (
