@@ -22,7 +22,7 @@ pub(crate) fn begin(options: &Options, prepared: Duration) -> Result<()> {
     let Options { contacts, tenants, connections, seconds, rounds, .. } = options;
     let cores = std::thread::available_parallelism().map_or(0, usize::from);
     let mut out = io::stdout().lock();
-    writeln!(out, "{contacts} contacts of {tenants} tenants (ready in {:.0} s), ", prepared.as_secs_f64())?;
+    writeln!(out, "{contacts} contacts of {tenants} tenants (ready in {:.0} s),", prepared.as_secs_f64())?;
     writeln!(out, "{connections} connections, medians of {rounds} rounds of {seconds} s, {cores} cores\n")?;
     writeln!(
         out,
