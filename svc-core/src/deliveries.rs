@@ -148,7 +148,7 @@ impl RetrySchedule {
     pub fn wait(&self, failures: u32, jitter: u8, retry_after: Option<Duration>) -> Option<Duration> {
         let index = usize::try_from(failures.checked_sub(1)?).ok()?;
         let wait = *self.0.get(index)?;
-        let wait = wait + wait * u32::from(jitter) / 2550;
+        let wait = wait.saturating_add(wait.saturating_mul(u32::from(jitter)) / 2550);
         Some(wait.max(retry_after.unwrap_or_default().min(MAX_RETRY_AFTER)))
     }
 }

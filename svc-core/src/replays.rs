@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::events::Event;
 use crate::input::record;
 use crate::resource::{self, tick};
-use crate::store::{DeliveryFilter, Tx};
+use crate::store::{DeliveryFilter, StoreError, Tx};
 use crate::types::{TenantId, Timestamp};
 use crate::webhooks::Subscription;
 
@@ -37,6 +37,8 @@ record! {
         pub missed: bool,
         /// Events before this time are done.
         pub position: Timestamp,
+        /// When its last step was taken; the next goes to the replay that waited longest.
+        pub stepped_at: Timestamp,
         /// Deliveries that were made due.
         pub replayed: u64,
         /// When it was asked for.
@@ -81,6 +83,7 @@ pub async fn create(tx: &mut dyn Tx, tenant: TenantId, input: ReplayCreate) -> R
         statuses: if input.statuses.is_empty() { default } else { input.statuses },
         missed: input.missed,
         position: input.since,
+        stepped_at: now,
         replayed: 0,
         created_at: now,
         finished_at: None,
@@ -89,7 +92,7 @@ pub async fn create(tx: &mut dyn Tx, tenant: TenantId, input: ReplayCreate) -> R
     Ok(replay)
 }
 
-/// Takes one step of the oldest replay that is not done; false when there is none.
+/// Takes one step of the replay that waited longest for one; false when none is unfinished.
 ///
 /// # Errors
 /// [`Error::Store`].
@@ -106,17 +109,27 @@ pub async fn step(tx: &mut dyn Tx) -> Result<bool, Error> {
         None => replay.finished_at = Some(now),
         Some(subscription) => {
             let more = if replay.missed {
-                over_events(tx, &mut replay, &subscription).await?
+                over_events(tx, &mut replay, &subscription).await
             } else {
-                over_deliveries(tx, &mut replay).await?
+                over_deliveries(tx, &mut replay).await
             };
-            if !more {
+            // It ends at what is damaged; trying again would send what lies before that over and over.
+            if !more_if_sound(more)? {
                 replay.finished_at = Some(now);
             }
         }
     }
+    replay.stepped_at = now;
     tx.update_replay(&replay).await?;
     Ok(true)
+}
+
+/// Whether there is more to do; no, once something that is stored cannot be read.
+fn more_if_sound(more: Result<bool, Error>) -> Result<bool, Error> {
+    match more {
+        Err(Error::Store(StoreError::Corrupt { .. })) => Ok(false),
+        more => more,
+    }
 }
 
 async fn over_deliveries(tx: &mut dyn Tx, replay: &mut Replay) -> Result<bool, Error> {

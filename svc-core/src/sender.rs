@@ -36,6 +36,8 @@ const ENDPOINTS_PER_STEP: u32 = 128;
 const SHARE_PAUSE: Duration = Duration::from_millis(100);
 /// How long an endpoint waits whose row cannot be read.
 const DAMAGED_PAUSE: Duration = Duration::from_secs(60);
+/// Steps follow each other faster than this; if not, the clock has jumped, or nearly stood still.
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 /// Windows that are remembered before idle ones are forgotten.
 const REMEMBERED: usize = 10_000;
 
@@ -140,7 +142,7 @@ impl InFlight {
     /// Notes that a step is taken. Until the returned time, leases that have ended may be those of attempts that
     /// still run: the last step is so long ago that the clock must have jumped.
     fn look(&mut self, now: Timestamp, policy: &Policy) -> Option<Timestamp> {
-        if self.looked_at.is_some_and(|last| now.since(last) > policy.timeout) {
+        if self.looked_at.is_some_and(|last| now.since(last) > LONGEST_PAUSE) {
             self.wary_until = now.checked_add(policy.lease());
         }
         self.looked_at = Some(now);
@@ -251,7 +253,10 @@ pub async fn step(
 
 async fn claim(tx: &mut dyn Tx, policy: &Policy, in_flight: &Mutex<InFlight>) -> Result<Step, Error> {
     // First, so that what it makes due is due in this step.
-    let replaying = replays::step(tx).await?;
+    let replaying = match replays::step(tx).await {
+        Err(Error::Store(StoreError::Corrupt { .. })) => false,
+        replaying => replaying?,
+    };
     let now = tx.env().now();
     let lease_ends = now.checked_add(policy.lease()).unwrap_or(now);
     let lease = tx.env().id(lease_ends);
@@ -323,7 +328,8 @@ async fn record(tx: &mut dyn Tx, policy: &Policy, outcomes: &[Outcome]) -> Resul
         by_endpoint.entry((outcome.delivery.tenant, outcome.delivery.subscription)).or_default().push(outcome);
     }
     for ((tenant, id), outcomes) in by_endpoint {
-        let Some(mut subscription) = Rows::<Subscription>::get(tx, tenant, id).await? else { continue };
+        let subscription = readable(Rows::<Subscription>::get(tx, tenant, id).await)?;
+        let Some(mut subscription) = subscription else { continue };
         let was_paused = subscription.paused_at;
         for outcome in outcomes {
             record_one(tx, policy, &mut subscription, outcome).await?;
@@ -340,6 +346,14 @@ async fn record(tx: &mut dyn Tx, policy: &Policy, outcomes: &[Outcome]) -> Resul
     Ok(())
 }
 
+/// What is damaged stops nobody else's outcomes; its own are as if it were gone.
+fn readable<T>(row: Result<Option<T>, StoreError>) -> Result<Option<T>, StoreError> {
+    match row {
+        Err(StoreError::Corrupt { .. }) => Ok(None),
+        row => row,
+    }
+}
+
 /// Stores one outcome, unless its lease is not held any more; the failure that is one too many pauses the
 /// subscription.
 async fn record_one(
@@ -349,7 +363,7 @@ async fn record_one(
     outcome: &Outcome,
 ) -> Result<(), Error> {
     let Outcome { delivery: Delivery { tenant, id, lease, .. }, log, retry_after } = outcome;
-    let stored = tx.delivery(*tenant, *id).await?.filter(|stored| stored.lease == *lease);
+    let stored = readable(tx.delivery(*tenant, *id).await)?.filter(|stored| stored.lease == *lease);
     let Some(mut delivery) = stored else { return Ok(()) };
     let ended = log.started_at.checked_add(Duration::from_millis(log.duration_ms.into())).unwrap_or(log.started_at);
     if subscription.note(log, ended) {

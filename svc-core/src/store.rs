@@ -314,7 +314,7 @@ pub trait DeliveryStore: Send {
     /// One bulk replay.
     async fn replay(&mut self, tenant: TenantId, id: Uuid) -> Result<Option<Replay>, StoreError>;
 
-    /// The oldest bulk replay that is not finished.
+    /// The unfinished bulk replay that waited longest for a step.
     async fn unfinished_replay(&mut self) -> Result<Option<Replay>, StoreError>;
 
     /// Stores how far a bulk replay has come.

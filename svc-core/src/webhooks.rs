@@ -138,8 +138,10 @@ impl Subscription {
     /// Notes what an attempt came to; true when this is the failure that pauses it: the tenth in a row, and
     /// only that one, however many end at once.
     pub fn note(&mut self, log: &AttemptLog, ended: Timestamp) -> bool {
-        self.last_delivery_at = self.last_delivery_at.max(Some(ended));
-        self.last_delivery_status = Some(log.status);
+        if self.last_delivery_at <= Some(ended) {
+            self.last_delivery_at = Some(ended);
+            self.last_delivery_status = Some(log.status);
+        }
         if log.succeeded() {
             self.consecutive_failures = 0;
             return false;

@@ -64,11 +64,11 @@ pub struct Config {
     pub write_rate_limit: Vec<(String, u32)>,
 
     /// Longest time for one delivery attempt, from the look-up of the name to the end of the answer.
-    #[arg(long, env = "SVC_WEBHOOK_TIMEOUT", value_name = "DURATION", default_value = "10s", value_parser = humantime::parse_duration)]
+    #[arg(long, env = "SVC_WEBHOOK_TIMEOUT", value_name = "DURATION", default_value = "10s", value_parser = attempt_timeout)]
     pub webhook_timeout: Duration,
 
     /// Waits before the retries of a delivery, each with up to 10 % added at random.
-    #[arg(long, env = "SVC_WEBHOOK_RETRY", value_name = "DURATIONS", value_delimiter = ',', default_value = "1m,4m,16m,64m,240m", value_parser = humantime::parse_duration)]
+    #[arg(long, env = "SVC_WEBHOOK_RETRY", value_name = "DURATIONS", value_delimiter = ',', default_value = "1m,4m,16m,64m,240m", value_parser = duration)]
     pub webhook_retry: Vec<Duration>,
 
     /// Most delivery attempts at the same time; one tenant gets half of them at most.
@@ -76,15 +76,15 @@ pub struct Config {
     pub webhook_concurrency: u32,
 
     /// How long answers are kept under their Idempotency-Key.
-    #[arg(long, env = "SVC_IDEMPOTENCY_TTL", value_name = "DURATION", default_value = "24h", value_parser = humantime::parse_duration)]
+    #[arg(long, env = "SVC_IDEMPOTENCY_TTL", value_name = "DURATION", default_value = "24h", value_parser = duration)]
     pub idempotency_ttl: Duration,
 
     /// How long events and delivery logs are kept. Nothing is deleted yet.
-    #[arg(long, env = "SVC_RETENTION", value_name = "DURATION", default_value = "30d", value_parser = humantime::parse_duration)]
+    #[arg(long, env = "SVC_RETENTION", value_name = "DURATION", default_value = "30d", value_parser = duration)]
     pub retention: Duration,
 
     /// How long running requests may take to end after SIGTERM or SIGINT.
-    #[arg(long, env = "SVC_SHUTDOWN_GRACE", value_name = "DURATION", default_value = "20s", value_parser = humantime::parse_duration)]
+    #[arg(long, env = "SVC_SHUTDOWN_GRACE", value_name = "DURATION", default_value = "20s", value_parser = duration)]
     pub shutdown_grace: Duration,
 
     /// Form of the log on stderr.
@@ -106,6 +106,25 @@ pub struct Config {
     /// Most connections at the same time; further ones wait to be accepted.
     #[arg(long, env = "SVC_MAX_CONNECTIONS", value_name = "N", default_value = "10000", value_parser = clap::value_parser!(u32).range(1..))]
     pub max_connections: u32,
+}
+
+/// A duration of at most ten years, so that no sum of durations and times overflows.
+fn duration(text: &str) -> Result<Duration, String> {
+    const LONGEST: Duration = Duration::from_secs(10 * 366 * 24 * 60 * 60);
+    match humantime::parse_duration(text) {
+        Ok(duration) if duration <= LONGEST => Ok(duration),
+        Ok(_) => Err("must be at most ten years".to_owned()),
+        Err(why) => Err(format!("{why}; write it as in 10s, 24h or 30d")),
+    }
+}
+
+/// The deadline of an attempt, which also bounds how long a crash delays what was in flight.
+fn attempt_timeout(text: &str) -> Result<Duration, String> {
+    let timeout = duration(text)?;
+    if timeout.is_zero() || timeout > Duration::from_secs(60 * 60) {
+        return Err("must be more than nothing and at most 1h".to_owned());
+    }
+    Ok(timeout)
 }
 
 fn write_rate_limit(text: &str) -> Result<(String, u32), String> {
@@ -151,6 +170,18 @@ mod tests {
     fn the_flags_are_sound() {
         use clap::CommandFactory as _;
         Config::command().debug_assert();
+    }
+
+    #[test]
+    fn durations_have_bounds() {
+        assert_eq!(duration("90s"), Ok(Duration::from_secs(90)));
+        assert_eq!(attempt_timeout("500ms"), Ok(Duration::from_millis(500)));
+        for bad in ["", "10", "x", "11years", "600000000000y"] {
+            assert!(duration(bad).is_err(), "{bad}");
+        }
+        for bad in ["0s", "61m"] {
+            assert!(attempt_timeout(bad).is_err(), "{bad}");
+        }
     }
 
     #[test]

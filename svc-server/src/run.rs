@@ -16,7 +16,6 @@ use tokio::sync::watch;
 use crate::config::Config;
 use crate::deliver::{self, HttpCourier};
 use crate::demo;
-use crate::resolve::SystemResolver;
 use crate::serve::Server;
 use crate::service::Api;
 
@@ -83,7 +82,9 @@ async fn serve(config: Config) -> Result<(), RunError> {
         (None, None) => DEFAULT_DATABASE.to_owned(),
     };
     let store = svc_store::open(&url, env).await?;
-    let api = Api::new(Arc::clone(&store), config.settings());
+    let settings = config.settings();
+    let courier = HttpCourier::new(store.env().clone(), config.webhook_timeout, Arc::clone(&settings.resolver));
+    let api = Api::new(Arc::clone(&store), settings);
 
     let mut server = Server::bind(config.listen, config.max_connections)
         .await
@@ -107,7 +108,6 @@ async fn serve(config: Config) -> Result<(), RunError> {
         None => None,
     };
     let upkeep = tokio::spawn(upkeep(api.clone(), until_stopped()));
-    let courier = HttpCourier::new(store.env().clone(), config.webhook_timeout, Arc::new(SystemResolver));
     let sender = tokio::spawn(deliver::run(
         Arc::clone(&store),
         config.sender_policy(),

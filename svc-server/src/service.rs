@@ -73,7 +73,7 @@ impl Default for Settings {
             body_timeout: Duration::from_secs(30),
             cors: Cors::default(),
             mount: String::new(),
-            resolver: Arc::new(SystemResolver),
+            resolver: Arc::new(SystemResolver::default()),
         }
     }
 }

@@ -59,19 +59,20 @@ const NOTE_OUTCOME: &str = "UPDATE subscriptions SET last_delivery_at = $1, last
 macro_rules! select_replay {
     ($rest:literal) => {
         concat!(
-            "SELECT id, tenant_id, subscription_id, since, until, statuses, missed, position, replayed, created_at, \
-             finished_at FROM replays WHERE ",
+            "SELECT id, tenant_id, subscription_id, since, until, statuses, missed, position, stepped_at, \
+             replayed, created_at, finished_at FROM replays WHERE ",
             $rest
         )
     };
 }
 
 const INSERT_REPLAY: &str = "INSERT INTO replays (tenant_id, id, subscription_id, since, until, statuses, missed, \
-     position, replayed, created_at, finished_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)";
+     position, stepped_at, replayed, created_at, finished_at) \
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)";
 const REPLAY: &str = select_replay!("tenant_id = $1 AND id = $2");
-const UNFINISHED_REPLAY: &str = select_replay!("finished_at IS NULL ORDER BY id LIMIT 1");
-const UPDATE_REPLAY: &str = "UPDATE replays SET position = $1, replayed = $2, finished_at = $3 \
-     WHERE tenant_id = $4 AND id = $5";
+const UNFINISHED_REPLAY: &str = select_replay!("finished_at IS NULL ORDER BY stepped_at, id LIMIT 1");
+const UPDATE_REPLAY: &str = "UPDATE replays SET position = $1, stepped_at = $2, replayed = $3, finished_at = $4 \
+     WHERE tenant_id = $5 AND id = $6";
 
 #[cfg(test)]
 pub(crate) const STATEMENTS: &[&str] = &[
@@ -136,6 +137,7 @@ fn read_replay(cells: &mut Cells<'_>) -> Result<Replay, StoreError> {
         statuses: cells.take()?,
         missed: cells.take()?,
         position: cells.take()?,
+        stepped_at: cells.take()?,
         replayed: cells.take()?,
         created_at: cells.take()?,
         finished_at: cells.take()?,
@@ -301,6 +303,7 @@ impl DeliveryStore for SqlTx<'_> {
             replay.statuses.param(),
             replay.missed.param(),
             replay.position.param(),
+            replay.stepped_at.param(),
             replay.replayed.param(),
             replay.created_at.param(),
             replay.finished_at.param(),
@@ -319,6 +322,7 @@ impl DeliveryStore for SqlTx<'_> {
     async fn update_replay(&mut self, replay: &Replay) -> Result<(), StoreError> {
         let params = [
             replay.position.param(),
+            replay.stepped_at.param(),
             replay.replayed.param(),
             replay.finished_at.param(),
             replay.tenant_id.param(),

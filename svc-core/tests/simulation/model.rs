@@ -31,7 +31,8 @@ pub(crate) struct Endpoint {
     /// Whether every attempt succeeded and nobody ever disabled it.
     pub(crate) blameless: bool,
     failures_in_row: u32,
-    last_status: Option<i32>,
+    /// When the last attempt ended, and how.
+    last: Option<(Timestamp, i32)>,
 }
 
 impl Endpoint {
@@ -103,7 +104,7 @@ impl Model {
             deleted: false,
             blameless: behaviour.always_takes(),
             failures_in_row: 0,
-            last_status: None,
+            last: None,
         };
         self.endpoints.insert(subscription.id, endpoint);
     }
@@ -171,7 +172,10 @@ impl Model {
             let endpoint = self.endpoints.get_mut(&parcel.endpoint).unwrap();
             (parcel.holder, parcel.lost) = (None, false);
             parcel.last_status = Some(log.status);
-            endpoint.last_status = Some(log.status);
+            let ended = log.started_at.checked_add(Duration::from_millis(log.duration_ms.into())).unwrap();
+            if endpoint.last.is_none_or(|(last, _)| last <= ended) {
+                endpoint.last = Some((ended, log.status));
+            }
             parcel.log.push(log.clone());
             self.touched.insert(delivery.id);
             if log.succeeded() {
@@ -377,8 +381,8 @@ impl Model {
             "{id}: paused after the tenth failure in a row, and only then"
         );
         assert_eq!(
-            (stored.consecutive_failures, stored.last_delivery_status),
-            (endpoint.failures_in_row, endpoint.last_status),
+            (stored.consecutive_failures, stored.last_delivery_at.zip(stored.last_delivery_status)),
+            (endpoint.failures_in_row, endpoint.last),
             "{id}"
         );
     }

@@ -3,7 +3,7 @@
 
 use std::error::Error as StdError;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
@@ -16,10 +16,11 @@ use hyper_util::rt::{TokioExecutor, TokioTimer};
 use svc_core::deliveries::{AttemptLog, FailureClass};
 use svc_core::env::Env;
 use svc_core::sender::{Attempt, Outcome};
+use svc_core::types::Timestamp;
 use tokio::time::{Instant, timeout_at};
 
 use super::Courier;
-use super::dial::{DialError, Dialer, Dialled};
+use super::dial::{DialError, Dialer, Dialled, VETTED};
 use crate::resolve::Resolver;
 
 /// Bytes of an answer that are read at most.
@@ -131,7 +132,7 @@ impl Inner {
     async fn post(&self, attempt: &Attempt, dialled: &mut Option<Dialled>) -> Result<Answer, Failure> {
         let uri: Uri = attempt.url.url().as_str().parse().map_err(|why| Failure::new(FailureClass::Connect, why))?;
         // Judged at each attempt, also when a connection is open already.
-        self.dialer.vet(&uri).await?;
+        let vetted = self.dialer.vet(&uri).await?;
         let now = self.env.now();
         let body = attempt.body(now);
         let mut request = Request::post(uri).header(CONTENT_TYPE, "application/json").header(USER_AGENT, AGENT);
@@ -139,15 +140,15 @@ impl Inner {
             request = request.header(name, value);
         }
         let request = request.body(Full::from(body)).map_err(|why| Failure::new(FailureClass::Connect, why))?;
-        let response = self.client.request(request).await.map_err(|why| Failure::of(&why))?;
+        let response = VETTED.scope(vetted, self.client.request(request)).await.map_err(|why| Failure::of(&why))?;
         *dialled = response.extensions().get().copied();
-        read(response).await
+        let retry_after = retry_after(response.status(), response.headers(), self.env.now());
+        read(response, retry_after).await
     }
 }
 
-async fn read(response: Response<Incoming>) -> Result<Answer, Failure> {
+async fn read(response: Response<Incoming>, retry_after: Option<Duration>) -> Result<Answer, Failure> {
     let status = response.status();
-    let retry_after = retry_after(status, response.headers());
     let (mut body, mut more) = (Vec::new(), false);
     let mut incoming = response.into_body();
     while let Some(frame) = incoming.frame().await {
@@ -163,13 +164,18 @@ async fn read(response: Response<Incoming>) -> Result<Answer, Failure> {
     Ok(Answer { status, body, more, retry_after })
 }
 
-/// Seconds of `Retry-After`, on the two statuses where it asks for patience.
-fn retry_after(status: StatusCode, headers: &HeaderMap) -> Option<Duration> {
+/// The wait that `Retry-After` asks for, in seconds or by a date (RFC 9110, section 10.2.3), on the two statuses
+/// where it asks for patience.
+fn retry_after(status: StatusCode, headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
     if !matches!(status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE) {
         return None;
     }
-    let seconds: u64 = headers.get(RETRY_AFTER)?.to_str().ok()?.trim().parse().ok()?;
-    Some(Duration::from_secs(seconds))
+    let value = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
+    if let Ok(seconds) = value.parse() {
+        return Some(Duration::from_secs(seconds));
+    }
+    let until = httpdate::parse_http_date(value).ok()?.duration_since(UNIX_EPOCH).ok()?;
+    until.checked_sub(now.since(Timestamp::from_micros(0)))
 }
 
 impl Failure {

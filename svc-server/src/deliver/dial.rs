@@ -32,6 +32,11 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// For the TLS session.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 
+tokio::task_local! {
+    /// The addresses that the attempt of this task was judged by.
+    pub(super) static VETTED: Vec<SocketAddr>;
+}
+
 /// Why no connection came about.
 #[derive(Debug)]
 pub(super) struct DialError {
@@ -90,8 +95,7 @@ impl Dialer {
         Ok(addresses.into_iter().map(|address| SocketAddr::new(address, port)).collect())
     }
 
-    async fn dial(self, uri: Uri) -> Result<TokioIo<Stream>, DialError> {
-        let addresses = self.vet(&uri).await?;
+    async fn dial(self, uri: Uri, addresses: Vec<SocketAddr>) -> Result<TokioIo<Stream>, DialError> {
         let connecting = tokio::time::timeout(CONNECT_TIMEOUT, TcpStream::connect(addresses.as_slice()));
         let tcp = match connecting.await {
             Err(_) => return Err(failed(FailureClass::Timeout, "no connection within 5 s")),
@@ -124,7 +128,15 @@ impl tower_service::Service<Uri> for Dialer {
     }
 
     fn call(&mut self, uri: Uri) -> Self::Future {
-        Box::pin(self.clone().dial(uri))
+        let (dialer, vetted) = (self.clone(), VETTED.try_with(Clone::clone));
+        Box::pin(async move {
+            let addresses = match vetted {
+                Ok(addresses) => addresses,
+                // The pool may dial outside of the attempt.
+                Err(_) => dialer.vet(&uri).await?,
+            };
+            dialer.dial(uri, addresses).await
+        })
     }
 }
 

@@ -96,7 +96,7 @@ impl Running {
 
 fn start(store: &Arc<dyn Store>, policy: Policy) -> (oneshot::Sender<()>, JoinHandle<()>) {
     let (stop, stopped) = oneshot::channel::<()>();
-    let courier = HttpCourier::new(store.env().clone(), policy.timeout, Arc::new(SystemResolver));
+    let courier = HttpCourier::new(store.env().clone(), policy.timeout, Arc::new(SystemResolver::default()));
     let stopped = async {
         let _ = stopped.await;
     };

@@ -29,7 +29,13 @@ const PREPARED_STATEMENTS: usize = 256;
 const SETTINGS: &str = "PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA cache_size = -16000; \
      PRAGMA temp_store = MEMORY; PRAGMA trusted_schema = OFF;";
 
-const MIGRATIONS: &[(&str, &str)] = &[("0001_init", include_str!("../../migrations/sqlite/0001_init.sql"))];
+macro_rules! migration {
+    ($name:literal) => {
+        ($name, include_str!(concat!("../../migrations/sqlite/", $name, ".sql")))
+    };
+}
+
+const MIGRATIONS: &[(&str, &str)] = &[migration!("0001_init"), migration!("0002_test_events_and_replay_turns")];
 
 pub(crate) struct Connection(rusqlite::Connection);
 

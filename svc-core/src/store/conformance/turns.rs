@@ -143,6 +143,7 @@ pub(super) async fn replays_come_back(h: Harness) {
             statuses,
             missed,
             position: now,
+            stepped_at: now,
             replayed: 0,
             created_at: now,
             finished_at: None,
@@ -160,8 +161,20 @@ pub(super) async fn replays_come_back(h: Harness) {
     assert_eq!(call!(h.replay(other, first)), None, "another tenant's");
     assert_eq!(call!(h.replay(tenant, Uuid::nil())), None);
     assert!(h.store.outgoing().changed().now_or_never().is_some());
-    // The oldest first, whosever it is.
-    rows.sort_by_key(|row| row.id);
+    // The one that waited longest first, whosever it is.
+    rows.sort_by_key(|row| (row.stepped_at, row.id));
+    let latest = rows[rows.len() - 1].stepped_at;
+    for wait in 1..=3 {
+        let mut row = rows.remove(0);
+        assert_eq!(call!(h.unfinished_replay()).as_ref(), Some(&row));
+        row.stepped_at = latest.checked_add(Duration::from_secs(wait)).unwrap();
+        rows.push(row.clone());
+        let write = h.write(move |tx| {
+            let row = row.clone();
+            Box::pin(async move { Ok(tx.update_replay(&row).await?) })
+        });
+        write.await.unwrap();
+    }
     for position in 0..rows.len() {
         let row = &mut rows[position];
         assert_eq!(call!(h.unfinished_replay()).as_ref(), Some(&*row));

@@ -178,7 +178,7 @@ impl DeliveryStore for MemoryTx<'_> {
 
     async fn unfinished_replay(&mut self) -> Result<Option<Replay>, StoreError> {
         let unfinished = self.state.replays.values().filter(|replay| replay.finished_at.is_none());
-        Ok(unfinished.min_by_key(|replay| replay.id).cloned())
+        Ok(unfinished.min_by_key(|replay| (replay.stepped_at, replay.id)).cloned())
     }
 
     async fn update_replay(&mut self, replay: &Replay) -> Result<(), StoreError> {
