@@ -172,6 +172,11 @@ impl Delivery {
         }
     }
 
+    /// Where it goes: a subscription of a tenant.
+    pub fn endpoint(&self) -> (TenantId, Uuid) {
+        (self.tenant, self.subscription)
+    }
+
     /// Begins an attempt: its number counts, and until the lease ends nobody else begins one.
     pub fn begin(&mut self, lease: Uuid, lease_ends: Timestamp) {
         self.attempts += 1;

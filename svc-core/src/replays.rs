@@ -92,13 +92,13 @@ pub async fn create(tx: &mut dyn Tx, tenant: TenantId, input: ReplayCreate) -> R
     Ok(replay)
 }
 
-/// Takes one step of the replay that waited longest for one; false when none is unfinished.
+/// Takes one step of the tenant's replay that waited longest for one, if any is unfinished.
 ///
 /// # Errors
 /// [`Error::Store`].
-pub async fn step(tx: &mut dyn Tx) -> Result<bool, Error> {
-    let Some(mut replay) = tx.unfinished_replay().await? else { return Ok(false) };
-    let (tenant, now) = (replay.tenant_id, tx.env().now());
+pub async fn step(tx: &mut dyn Tx, tenant: TenantId) -> Result<(), Error> {
+    let Some(mut replay) = tx.unfinished_replay(tenant).await? else { return Ok(()) };
+    let now = tx.env().now();
     let subscription: Option<Subscription> = match resource::get(tx, tenant, replay.subscription_id).await {
         Ok(subscription) => Some(subscription),
         Err(Error::NotFound) => None,
@@ -120,8 +120,7 @@ pub async fn step(tx: &mut dyn Tx) -> Result<bool, Error> {
         }
     }
     replay.stepped_at = now;
-    tx.update_replay(&replay).await?;
-    Ok(true)
+    Ok(tx.update_replay(&replay).await?)
 }
 
 /// Whether there is more to do; no, once something that is stored cannot be read.

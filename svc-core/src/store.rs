@@ -314,8 +314,11 @@ pub trait DeliveryStore: Send {
     /// One bulk replay.
     async fn replay(&mut self, tenant: TenantId, id: Uuid) -> Result<Option<Replay>, StoreError>;
 
-    /// The unfinished bulk replay that waited longest for a step.
-    async fn unfinished_replay(&mut self) -> Result<Option<Replay>, StoreError>;
+    /// The tenant's unfinished bulk replay that waited longest for a step.
+    async fn unfinished_replay(&mut self, tenant: TenantId) -> Result<Option<Replay>, StoreError>;
+
+    /// Whose bulk replays are not finished, those that waited longest for a step first.
+    async fn replaying(&mut self, limit: u32) -> Result<Vec<TenantId>, StoreError>;
 
     /// Stores how far a bulk replay has come.
     async fn update_replay(&mut self, replay: &Replay) -> Result<(), StoreError>;

@@ -70,7 +70,9 @@ const INSERT_REPLAY: &str = "INSERT INTO replays (tenant_id, id, subscription_id
      position, stepped_at, replayed, created_at, finished_at) \
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)";
 const REPLAY: &str = select_replay!("tenant_id = $1 AND id = $2");
-const UNFINISHED_REPLAY: &str = select_replay!("finished_at IS NULL ORDER BY stepped_at, id LIMIT 1");
+const UNFINISHED_REPLAY: &str =
+    select_replay!("tenant_id = $1 AND finished_at IS NULL ORDER BY stepped_at, id LIMIT 1");
+const REPLAYING: &str = "SELECT tenant_id FROM replays WHERE finished_at IS NULL ORDER BY stepped_at, id LIMIT $1";
 const UPDATE_REPLAY: &str = "UPDATE replays SET position = $1, stepped_at = $2, replayed = $3, finished_at = $4 \
      WHERE tenant_id = $5 AND id = $6";
 
@@ -94,6 +96,7 @@ pub(crate) const STATEMENTS: &[&str] = &[
     INSERT_REPLAY,
     REPLAY,
     UNFINISHED_REPLAY,
+    REPLAYING,
     UPDATE_REPLAY,
 ];
 
@@ -315,8 +318,12 @@ impl DeliveryStore for SqlTx<'_> {
         self.fetch_one(REPLAY, &[tenant.param(), id.param()], "replays", read_replay).await
     }
 
-    async fn unfinished_replay(&mut self) -> Result<Option<Replay>, StoreError> {
-        self.fetch_one(UNFINISHED_REPLAY, &[], "replays", read_replay).await
+    async fn unfinished_replay(&mut self, tenant: TenantId) -> Result<Option<Replay>, StoreError> {
+        self.fetch_one(UNFINISHED_REPLAY, &[tenant.param()], "replays", read_replay).await
+    }
+
+    async fn replaying(&mut self, limit: u32) -> Result<Vec<TenantId>, StoreError> {
+        self.fetch(REPLAYING, &[limit.param()], "replays", |cells| cells.take()).await
     }
 
     async fn update_replay(&mut self, replay: &Replay) -> Result<(), StoreError> {

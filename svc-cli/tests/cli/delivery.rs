@@ -1,9 +1,11 @@
-use std::sync::Mutex;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use svc_core::deliveries::{AttemptLog, RetrySchedule};
+use svc_core::error::Error;
 use svc_core::resource;
-use svc_core::sender::{self, InFlight, Outcome, Policy};
+use svc_core::sender::{self, Attempt, InFlight, Outcome, Policy, Round};
+use svc_core::store::Tx;
 use svc_core::types::{TenantId, parse_uuid};
 use svc_core::webhooks::{Subscription, WebhookUpdate};
 
@@ -15,20 +17,31 @@ pub(crate) fn attempt(session: &Session, status: i32, retry: Vec<Duration>) {
     session.write(move |tx| {
         let policy = Policy { retry: RetrySchedule::new(retry.clone()), ..Policy::default() };
         Box::pin(async move {
-            let begun = sender::step(tx, &policy, &[], Some(&Mutex::new(InFlight::default()))).await?;
-            assert!(!begun.attempts.is_empty());
+            let begun = begin(tx, &policy).await?;
+            assert!(!begun.is_empty());
             let now = tx.env().now();
-            let outcomes: Vec<Outcome> = begun
-                .attempts
-                .into_iter()
-                .map(|attempt| {
-                    let log = log(attempt.delivery.attempts, now, status);
-                    Outcome { delivery: attempt.delivery, log, retry_after: None }
-                })
-                .collect();
-            sender::step(tx, &policy, &outcomes, None).await.map(drop)
+            for attempt in begun {
+                let log = log(attempt.delivery.attempts, now, status);
+                let tenant = attempt.delivery.tenant;
+                let outcome = Outcome { delivery: attempt.delivery, log, retry_after: None };
+                sender::round(tx, &policy, &Round::last(tenant, vec![outcome])).await?;
+            }
+            Ok(())
         })
     });
+}
+
+/// Begins all attempts that are due.
+async fn begin(tx: &mut dyn Tx, policy: &Policy) -> Result<Vec<Attempt>, Error> {
+    let mut begun = Vec::new();
+    // What a replay makes due is found by the next look.
+    for _ in 0..2 {
+        let look = sender::look(tx).await?;
+        for round in InFlight::default().plan(policy, &look, BTreeMap::new()) {
+            begun.extend(sender::round(tx, policy, &round).await?);
+        }
+    }
+    Ok(begun)
 }
 
 fn log(attempt: u32, started_at: svc_core::types::Timestamp, status: i32) -> AttemptLog {
@@ -152,7 +165,7 @@ fn refused() {
     let (id, hook) = (TenantId(parse_uuid(&tenant).unwrap()), parse_uuid(&contacts).unwrap());
     session.write(move |tx| {
         Box::pin(async move {
-            sender::step(tx, &Policy::default(), &[], Some(&Mutex::new(InFlight::default()))).await?;
+            begin(tx, &Policy::default()).await?;
             let off: WebhookUpdate = svc_core::input::Input::from_body(br#"{"enabled": false}"#)?;
             resource::update::<Subscription>(tx, id, hook, off).await
         })

@@ -126,7 +126,8 @@ pub(super) async fn replays_come_back(h: Harness) {
     let (tenant, other) = (h.tenant().await, h.tenant().await);
     let far = Timestamp::parse("9999-12-31T23:59:59.999999Z").unwrap();
     let mut rows = Vec::new();
-    assert_eq!(call!(h.unfinished_replay()), None);
+    assert_eq!(call!(h.unfinished_replay(tenant)), None);
+    assert_eq!(call!(h.replaying(9)), []);
     for (tenant, statuses, missed) in [
         (tenant, vec![DeliveryState::Held], true),
         (other, DeliveryState::ALL.to_vec(), false),
@@ -165,8 +166,12 @@ pub(super) async fn replays_come_back(h: Harness) {
     rows.sort_by_key(|row| (row.stepped_at, row.id));
     let latest = rows[rows.len() - 1].stepped_at;
     for wait in 1..=3 {
+        let names: Vec<TenantId> = rows.iter().map(|row| row.tenant_id).collect();
+        assert_eq!(call!(h.replaying(9)), names);
+        assert_eq!(call!(h.replaying(2)), names[..2]);
         let mut row = rows.remove(0);
-        assert_eq!(call!(h.unfinished_replay()).as_ref(), Some(&row));
+        let whose = row.tenant_id;
+        assert_eq!(call!(h.unfinished_replay(whose)).as_ref(), Some(&row));
         row.stepped_at = latest.checked_add(Duration::from_secs(wait)).unwrap();
         rows.push(row.clone());
         let write = h.write(move |tx| {
@@ -177,7 +182,8 @@ pub(super) async fn replays_come_back(h: Harness) {
     }
     for position in 0..rows.len() {
         let row = &mut rows[position];
-        assert_eq!(call!(h.unfinished_replay()).as_ref(), Some(&*row));
+        let whose = row.tenant_id;
+        assert_eq!(call!(h.unfinished_replay(whose)).as_ref(), Some(&*row));
         row.position = far;
         row.replayed = 1_000_000;
         row.finished_at = Some(far);
@@ -192,5 +198,6 @@ pub(super) async fn replays_come_back(h: Harness) {
             assert_eq!(call!(h.replay(tenant, id)).as_ref(), Some(row), "and no other is touched");
         }
     }
-    assert_eq!(call!(h.unfinished_replay()), None);
+    assert_eq!(call!(h.unfinished_replay(tenant)), None);
+    assert_eq!(call!(h.replaying(9)), []);
 }

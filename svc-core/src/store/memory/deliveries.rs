@@ -176,9 +176,17 @@ impl DeliveryStore for MemoryTx<'_> {
         Ok(self.state.replays.get(&(tenant, id)).cloned())
     }
 
-    async fn unfinished_replay(&mut self) -> Result<Option<Replay>, StoreError> {
+    async fn unfinished_replay(&mut self, tenant: TenantId) -> Result<Option<Replay>, StoreError> {
         let unfinished = self.state.replays.values().filter(|replay| replay.finished_at.is_none());
-        Ok(unfinished.min_by_key(|replay| (replay.stepped_at, replay.id)).cloned())
+        let of_tenant = unfinished.filter(|replay| replay.tenant_id == tenant);
+        Ok(of_tenant.min_by_key(|replay| (replay.stepped_at, replay.id)).cloned())
+    }
+
+    async fn replaying(&mut self, limit: u32) -> Result<Vec<TenantId>, StoreError> {
+        let mut unfinished: Vec<&Replay> =
+            self.state.replays.values().filter(|replay| replay.finished_at.is_none()).collect();
+        unfinished.sort_by_key(|replay| (replay.stepped_at, replay.id));
+        Ok(unfinished.into_iter().take(limit as usize).map(|replay| replay.tenant_id).collect())
     }
 
     async fn update_replay(&mut self, replay: &Replay) -> Result<(), StoreError> {
