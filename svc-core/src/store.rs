@@ -12,6 +12,7 @@ pub mod memory;
 pub mod conformance;
 
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use futures_util::future::BoxFuture;
@@ -86,6 +87,45 @@ pub trait Store: Send + Sync + 'static {
 
     /// Where commits say that they brought something to send.
     fn outgoing(&self) -> &Outgoing;
+
+    /// Where requests are counted for all processes on this database together; `None` when there is one process,
+    /// which counts for itself.
+    fn request_counts(&self) -> Option<&dyn RequestCounts> {
+        None
+    }
+}
+
+/// Counts requests for all processes on a database together, beside its transactions.
+#[async_trait]
+pub trait RequestCounts: Send + Sync {
+    /// Adds to counts, in one step; a window that has ended begins anew. Returns where each stands then, in the
+    /// same order. What goes below zero is zero.
+    ///
+    /// # Errors
+    /// [`StoreError`]; the caller then counts for itself.
+    async fn add(&self, changes: &[CountChange], window: Duration) -> Result<Vec<RequestWindow>, StoreError>;
+}
+
+/// A change of a count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CountChange {
+    /// Whose requests: a key, or an address as 128 bits.
+    pub subject: Uuid,
+    /// Which of their requests: a name that all processes have in common.
+    pub bucket: &'static str,
+    /// When, which is when a new window begins.
+    pub at: Timestamp,
+    /// How many more, or fewer.
+    pub by: i32,
+}
+
+/// Requests that were counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RequestWindow {
+    /// When the window began.
+    pub started: Timestamp,
+    /// Requests since.
+    pub used: u32,
 }
 
 impl dyn Store {

@@ -169,7 +169,7 @@ async fn upkeep(api: Api, stopped: impl Future<Output = ()>) {
             _ = interval.tick() => {}
             () = &mut stopped => return,
         }
-        if let Err(why) = api.flush_last_used().await {
+        if let Err(why) = api.upkeep().await {
             tracing::warn!(%why, "upkeep failed and will be tried again");
         }
     }

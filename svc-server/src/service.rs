@@ -145,14 +145,14 @@ impl Api {
             #[expect(clippy::expect_used, reason = "the table is fixed; a test builds this")]
             router.insert(path, methods).expect("paths that do not conflict");
         }
-        let cap_of = |(position, operation): (usize, &Operation)| {
+        let cap_of = |operation: &Operation| {
             let default = routes::DEFAULT_WRITE_CAPS.iter().find(|(name, _)| *name == operation.collection)?;
             let limit = settings.write_rate_limits.get(operation.collection).copied().unwrap_or(default.1);
-            (operation.method != Method::GET).then_some(Cap { operation: position, limit })
+            (operation.method != Method::GET).then_some(Cap { operation: operation.id, limit })
         };
-        let caps = operations.iter().enumerate().map(cap_of).collect();
+        let caps = operations.iter().map(cap_of).collect();
         let document = Document::new(&operations, &settings.mount);
-        let limits = Limits::new(settings.rate_limit, settings.limit_rates);
+        let limits = Limits::new(settings.rate_limit, settings.limit_rates, Arc::clone(&store));
         let inner = Inner {
             store,
             settings,
