@@ -156,7 +156,9 @@ async fn over_events(tx: &mut dyn Tx, replay: &mut Replay, subscription: &Subscr
         };
         match tx.list_deliveries(replay.tenant_id, &filter).await?.pop() {
             Some(delivery) => again(tx, replay, delivery).await?,
-            None if subscription.events.contains(event.kind) => missed(tx, replay, event).await?,
+            None if subscription.events.contains(event.kind) && event.is_for(subscription.id) => {
+                missed(tx, replay, event).await?;
+            }
             None => {}
         }
     }

@@ -146,6 +146,7 @@ cases! {
         each_matching_subscription_gets_one_delivery,
         matches_are_live_and_enabled_or_paused,
         deliveries_come_back,
+        an_event_for_one_goes_to_no_other,
     }
     deliveries {
         every_field_of_a_delivery_comes_back,

@@ -29,7 +29,13 @@ const PREPARED_STATEMENTS: usize = 256;
 const SETTINGS: &str = "PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA cache_size = -16000; \
      PRAGMA temp_store = MEMORY; PRAGMA trusted_schema = OFF;";
 
-const MIGRATIONS: &[(&str, &str)] = &[("0001_init", include_str!("../../migrations/sqlite/0001_init.sql"))];
+pub(super) const MIGRATIONS: &[(&str, &str)] = &[
+    ("0001_init", include_str!("../../migrations/sqlite/0001_init.sql")),
+    (
+        "0002_test_events_and_replay_turns",
+        include_str!("../../migrations/sqlite/0002_test_events_and_replay_turns.sql"),
+    ),
+];
 
 pub(crate) struct Connection(rusqlite::Connection);
 
