@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
+use svc_core::events::EventKind;
 use svc_core::types::{Currency, Date, Decimal, TenantId, TimeZone, parse_uuid};
 use uuid::Uuid;
 
@@ -388,6 +389,23 @@ pub enum WebhookCommand {
         /// Id of the webhook.
         #[arg(value_parser = parse_uuid)]
         id: Uuid,
+    },
+    /// Send a webhook a test, and tell what came of it.
+    ///
+    /// The event goes the way of all events, from the server that runs on this database, but to this webhook alone.
+    /// Its data is an id and `"test": true`. An attempt that fails counts and is tried again like any other.
+    #[command(after_help = "Examples:\n  svc webhook test 0195a3c8-0000-7000-8000-000000000005\n  \
+                      svc webhook test 0195a3c8-0000-7000-8000-000000000005 --event invoice.paid --timeout 1m")]
+    Test {
+        /// Id of the webhook, which must be enabled.
+        #[arg(value_parser = parse_uuid)]
+        id: Uuid,
+        /// Kind of the event; the first that the webhook takes when left out, contact.created if it takes all.
+        #[arg(long, value_parser = values::event_kinds(), value_name = "KIND")]
+        event: Option<EventKind>,
+        /// How long to wait for the end of the first attempt.
+        #[arg(long, value_parser = values::lifetime, allow_hyphen_values = true, default_value = "30s", value_name = "DURATION")]
+        timeout: Duration,
     },
     /// Replace the signing secret of a webhook.
     ///

@@ -1,5 +1,7 @@
 //! `svc webhook`.
 
+mod send_test;
+
 use std::time::Duration;
 
 use serde::Serialize;
@@ -45,6 +47,7 @@ pub(super) async fn run(store: &dyn Store, command: WebhookCommand) -> Result<Ou
             let outcome = Outcome::new(&Enabled { subscription: &subscription, held_deliveries }, text)?;
             Ok(outcome.with_note(replay_them(&subscription, held_deliveries)))
         }
+        WebhookCommand::Test { id, event, timeout } => send_test::run(store, id, event, timeout).await,
         WebhookCommand::RotateSecret { id, overlap } => {
             let rotated = rotate_secret(store, id, overlap).await.or_not_found("webhook", id, HINT)?;
             let ends = or_dash(rotated.previous_until);

@@ -12,11 +12,24 @@ use crate::harness::{NOBODY, Session};
 /// Makes an attempt at each delivery that is due, without a network: it comes to `status`, and what fails is
 /// tried again by `retry`.
 pub(crate) fn attempt(session: &Session, status: i32, retry: Vec<Duration>) {
+    assert!(attempt_if_due(session, status, retry));
+}
+
+/// The same, as soon as one is due: another program is about to bring it, and cannot say when it has.
+pub(crate) fn attempt_when_due(session: &Session, status: i32, retry: Vec<Duration>) {
+    let made = (0..1_000).any(|_| {
+        std::thread::sleep(Duration::from_millis(20));
+        attempt_if_due(session, status, retry.clone())
+    });
+    assert!(made, "nothing is due");
+}
+
+fn attempt_if_due(session: &Session, status: i32, retry: Vec<Duration>) -> bool {
     session.write(move |tx| {
         let policy = Policy { retry: RetrySchedule::new(retry.clone()), ..Policy::default() };
         Box::pin(async move {
             let begun = sender::step(tx, &policy, &[], Some(&Mutex::new(InFlight::default()))).await?;
-            assert!(!begun.attempts.is_empty());
+            let due = !begun.attempts.is_empty();
             let now = tx.env().now();
             let outcomes: Vec<Outcome> = begun
                 .attempts
@@ -26,9 +39,10 @@ pub(crate) fn attempt(session: &Session, status: i32, retry: Vec<Duration>) {
                     Outcome { delivery: attempt.delivery, log, retry_after: None }
                 })
                 .collect();
-            sender::step(tx, &policy, &outcomes, None).await.map(drop)
+            sender::step(tx, &policy, &outcomes, None).await?;
+            Ok(due)
         })
-    });
+    })
 }
 
 fn log(attempt: u32, started_at: svc_core::types::Timestamp, status: i32) -> AttemptLog {
