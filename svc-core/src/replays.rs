@@ -46,6 +46,24 @@ record! {
     }
 }
 
+impl Replay {
+    /// How much of its span of time is done, in percent; 100 only when all of it is.
+    pub fn percent(&self) -> u8 {
+        let (since, until) = (self.since.as_micros(), self.until.as_micros());
+        let done = i128::from(self.position.as_micros().clamp(since, until.max(since)) - since);
+        match i128::from(until) - i128::from(since) {
+            ..=0 => 100,
+            whole => u8::try_from(done * 100 / whole).unwrap_or(100),
+        }
+    }
+
+    /// Whether it was broken off, as its subscription was disabled or paused meanwhile: what lies after its
+    /// position stays as it is.
+    pub fn broken_off(&self) -> bool {
+        self.finished_at.is_some() && self.position < self.until
+    }
+}
+
 /// What to replay.
 #[derive(Clone, Debug)]
 pub struct ReplayCreate {
@@ -111,6 +129,7 @@ pub async fn step(tx: &mut dyn Tx) -> Result<bool, Error> {
                 over_deliveries(tx, &mut replay).await?
             };
             if !more {
+                replay.position = replay.position.max(replay.until);
                 replay.finished_at = Some(now);
             }
         }

@@ -314,6 +314,9 @@ pub trait DeliveryStore: Send {
     /// One bulk replay.
     async fn replay(&mut self, tenant: TenantId, id: Uuid) -> Result<Option<Replay>, StoreError>;
 
+    /// The bulk replays of a tenant, newest first.
+    async fn replays(&mut self, tenant: TenantId, limit: u32) -> Result<Vec<Replay>, StoreError>;
+
     /// The oldest bulk replay that is not finished.
     async fn unfinished_replay(&mut self) -> Result<Option<Replay>, StoreError>;
 

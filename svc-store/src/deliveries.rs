@@ -69,6 +69,7 @@ macro_rules! select_replay {
 const INSERT_REPLAY: &str = "INSERT INTO replays (tenant_id, id, subscription_id, since, until, statuses, missed, \
      position, replayed, created_at, finished_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)";
 const REPLAY: &str = select_replay!("tenant_id = $1 AND id = $2");
+const REPLAYS: &str = select_replay!("tenant_id = $1 ORDER BY id DESC LIMIT $2");
 const UNFINISHED_REPLAY: &str = select_replay!("finished_at IS NULL ORDER BY id LIMIT 1");
 const UPDATE_REPLAY: &str = "UPDATE replays SET position = $1, replayed = $2, finished_at = $3 \
      WHERE tenant_id = $4 AND id = $5";
@@ -92,6 +93,7 @@ pub(crate) const STATEMENTS: &[&str] = &[
     NOTE_OUTCOME,
     INSERT_REPLAY,
     REPLAY,
+    REPLAYS,
     UNFINISHED_REPLAY,
     UPDATE_REPLAY,
 ];
@@ -310,6 +312,10 @@ impl DeliveryStore for SqlTx<'_> {
 
     async fn replay(&mut self, tenant: TenantId, id: Uuid) -> Result<Option<Replay>, StoreError> {
         self.fetch_one(REPLAY, &[tenant.param(), id.param()], "replays", read_replay).await
+    }
+
+    async fn replays(&mut self, tenant: TenantId, limit: u32) -> Result<Vec<Replay>, StoreError> {
+        self.fetch(REPLAYS, &[tenant.param(), limit.param()], "replays", read_replay).await
     }
 
     async fn unfinished_replay(&mut self) -> Result<Option<Replay>, StoreError> {

@@ -1,10 +1,12 @@
 //! `svc delivery`.
 
+mod bulk;
+
 use serde::Serialize;
 use svc_core::deliveries::{self, AttemptLog, Delivery, DeliveryState};
 use svc_core::error::Error;
 use svc_core::events::{Event, EventKind};
-use svc_core::replays::{self, Replay, ReplayCreate};
+use svc_core::replays::ReplayCreate;
 use svc_core::store::{DeliveryFilter, Rows, Store, StoreError};
 use svc_core::tenants;
 use svc_core::types::{TenantId, Timestamp};
@@ -89,20 +91,16 @@ pub(super) async fn run(store: &dyn Store, command: DeliveryCommand) -> Result<O
             let text = format!("Delivery {id} goes out again.\n\n{}", details(&delivery));
             Outcome::new(&view(&delivery), text)
         }
-        DeliveryCommand::Replay { id: None, subscription, since, until, status, missed } => {
+        DeliveryCommand::Replay { id: None, subscription, since, until, status, missed, wait } => {
             let now = store.env().now();
             // clap has seen to it that both are there.
             let subscription = subscription.unwrap_or_default();
             let since = since.map_or(now, |since| since.from(now));
             let until = until.map(|until| until.from(now));
             let input = ReplayCreate { subscription, since, until, statuses: status, missed };
-            let replay = replay_many(store, input).await.or_not_found("webhook", subscription, webhook::HINT)?;
-            let text = format!(
-                "The server sends the deliveries of webhook {subscription} again whose events lie between {} and {}.",
-                replay.since, replay.until
-            );
-            Outcome::new(&replay, text)
+            bulk::replay(store, input, wait).await
         }
+        DeliveryCommand::Replays { tenant, limit } => bulk::list(store, tenant, limit).await,
     }
 }
 
@@ -187,11 +185,6 @@ pub(super) async fn read(store: &dyn Store, tenant: TenantId, id: Uuid) -> Resul
             })
         })
         .await
-}
-
-async fn replay_many(store: &dyn Store, input: ReplayCreate) -> Result<Replay, Error> {
-    let (tenant, _) = lookup::find::<Subscription>(store, input.subscription).await?;
-    store.write("delivery.replay", move |tx| Box::pin(replays::create(tx, tenant, input.clone()))).await
 }
 
 async fn replay(store: &dyn Store, id: Uuid) -> Result<Delivery, Error> {

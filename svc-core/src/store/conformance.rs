@@ -163,6 +163,7 @@ cases! {
         a_turn_is_brought_forward_only,
         a_commit_wakes_the_sender,
         replays_come_back,
+        replays_of_a_tenant,
     }
     keys {
         a_key_comes_back,

@@ -10,6 +10,7 @@ mod jobs;
 mod keys;
 mod queries;
 mod quotes;
+mod replays;
 mod webhooks;
 
 use std::cell::Cell;

@@ -176,6 +176,10 @@ impl DeliveryStore for MemoryTx<'_> {
         Ok(self.state.replays.get(&(tenant, id)).cloned())
     }
 
+    async fn replays(&mut self, tenant: TenantId, limit: u32) -> Result<Vec<Replay>, StoreError> {
+        Ok(of_tenant(&self.state.replays, tenant).rev().take(limit as usize).cloned().collect())
+    }
+
     async fn unfinished_replay(&mut self) -> Result<Option<Replay>, StoreError> {
         let unfinished = self.state.replays.values().filter(|replay| replay.finished_at.is_none());
         Ok(unfinished.min_by_key(|replay| replay.id).cloned())
