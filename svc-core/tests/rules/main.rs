@@ -5,6 +5,7 @@
 mod bodies;
 mod bookings;
 mod contacts;
+mod events;
 mod invoices;
 mod jobs;
 mod keys;
