@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 pub use self::events::{DeliveryCommand, EventCommand, Listen};
 use crate::exit;
-use crate::values::{self, Scopes};
+use crate::values::{self, Scopes, Since};
 
 /// Work on the database of the service: tenants, keys, invoices, webhooks.
 ///
@@ -379,6 +379,20 @@ pub enum WebhookCommand {
         /// Id of the webhook.
         #[arg(value_parser = parse_uuid)]
         id: Uuid,
+    },
+    /// Tell how well the webhooks of a tenant take their deliveries.
+    ///
+    /// Counts the attempts at deliveries of events since a time: how many succeeded, and how long half of them and 95
+    /// in 100 took at most. What is pending or held is counted whenever it happened.
+    #[command(after_help = "Examples:\n  svc webhook stats --tenant 0195a3c8-0000-7000-8000-000000000001\n  \
+                      svc webhook stats --tenant 0195a3c8-0000-7000-8000-000000000001 --since 7d --json")]
+    Stats {
+        /// Id of the tenant.
+        #[arg(long, value_parser = values::tenant_id, value_name = "ID")]
+        tenant: TenantId,
+        /// Events since then: a time such as 2026-03-14T15:09:26Z, or back from now such as 2h or 7d.
+        #[arg(long, value_parser = values::since, allow_hyphen_values = true, default_value = "24h", value_name = "TIME")]
+        since: Since,
     },
     /// Send a webhook its events again.
     ///

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use async_trait::async_trait;
-use svc_core::deliveries::{AttemptLog, Delivery};
+use svc_core::deliveries::{AttemptLog, AttemptSummary, Delivery, DeliveryState};
 use svc_core::env;
 use svc_core::replays::Replay;
 use svc_core::store::{DeliveryFilter, DeliveryStore, StoreError};
@@ -53,6 +53,11 @@ const INSERT_ATTEMPT: &str = "INSERT INTO delivery_attempts (tenant_id, delivery
      status, error, response_body, response_truncated, remote_addr) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)";
 const ATTEMPTS: &str = "SELECT attempt, started_at, duration_ms, status, error, response_body, response_truncated, \
      remote_addr FROM delivery_attempts WHERE tenant_id = $1 AND delivery_id = $2 ORDER BY attempt";
+/// The bodies of answers are large, and stay where they are.
+const ATTEMPT_SUMMARIES: &str = "SELECT a.status, a.error IS NOT NULL, a.duration_ms FROM deliveries d \
+     JOIN delivery_attempts a ON a.tenant_id = d.tenant_id AND a.delivery_id = d.id \
+     WHERE d.tenant_id = $1 AND d.subscription_id = $2 AND d.id >= $3 AND d.id < $4";
+const COUNT: &str = "SELECT count(*) FROM deliveries WHERE tenant_id = $1 AND subscription_id = $2 AND state = $3";
 const NOTE_OUTCOME: &str = "UPDATE subscriptions SET last_delivery_at = $1, last_delivery_status = $2, \
      consecutive_failures = $3 WHERE tenant_id = $4 AND id = $5";
 
@@ -90,6 +95,8 @@ pub(crate) const STATEMENTS: &[&str] = &[
     FIRST_TURN,
     INSERT_ATTEMPT,
     ATTEMPTS,
+    ATTEMPT_SUMMARIES,
+    COUNT,
     NOTE_OUTCOME,
     INSERT_REPLAY,
     REPLAY,
@@ -290,6 +297,32 @@ impl DeliveryStore for SqlTx<'_> {
 
     async fn attempts(&mut self, tenant: TenantId, delivery: Uuid) -> Result<Vec<AttemptLog>, StoreError> {
         self.fetch(ATTEMPTS, &[tenant.param(), delivery.param()], "delivery_attempts", read_attempt).await
+    }
+
+    async fn attempt_summaries(
+        &mut self,
+        tenant: TenantId,
+        subscription: Uuid,
+        since: Timestamp,
+        until: Timestamp,
+    ) -> Result<Vec<AttemptSummary>, StoreError> {
+        let span = [env::first_id_at(since), env::first_id_at(until)];
+        let params = [tenant.param(), subscription.param(), span[0].param(), span[1].param()];
+        let read = |cells: &mut Cells<'_>| {
+            Ok(AttemptSummary { status: cells.take()?, failed: cells.take()?, duration_ms: cells.take()? })
+        };
+        self.fetch(ATTEMPT_SUMMARIES, &params, "delivery_attempts", read).await
+    }
+
+    async fn count_deliveries(
+        &mut self,
+        tenant: TenantId,
+        subscription: Uuid,
+        state: DeliveryState,
+    ) -> Result<u64, StoreError> {
+        let params = [tenant.param(), subscription.param(), state.param()];
+        let count = self.fetch_one(COUNT, &params, TABLE, |cells| cells.take()).await?;
+        Ok(count.unwrap_or_default())
     }
 
     async fn insert_replay(&mut self, replay: &Replay) -> Result<(), StoreError> {

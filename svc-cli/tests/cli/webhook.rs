@@ -2,6 +2,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use serde_json::Value;
+use svc_core::contacts::Contact;
 use svc_core::webhooks::Subscription;
 
 use crate::delivery::{attempt, attempt_when_due};
@@ -134,4 +135,29 @@ fn a_test_is_refused() {
     session.run(&["webhook", "test", &hook]).assert("webhook_test_refused");
     let listed: Value = session.json(&["delivery", "list", "--tenant", &tenant]);
     assert_eq!(listed.as_array().unwrap().len(), 1, "what is refused sends nothing");
+}
+
+#[test]
+fn statistics_tell_how_deliveries_are_taken() {
+    let mut session = Session::new();
+    let tenant = session.tenant();
+    let stats = ["webhook", "stats", "--tenant", &tenant, "--since"];
+    session.run(&stats[..4]).run(&[&stats[..], &["1h", "--json"]].concat());
+    let _: Subscription = session.create(&tenant, r#"{"url": "https://example.org/", "events": ["stay.created"]}"#);
+    let hook = r#"{"url": "https://example.com/hook", "events": ["contact.created"]}"#;
+    let _: Subscription = session.create(&tenant, hook);
+    session.contact(&tenant);
+    attempt(&session, 500, vec![Duration::ZERO]);
+    attempt(&session, 0, vec![Duration::ZERO; 20]);
+    attempt(&session, 200, vec![]);
+    let another = r#"{"email": "zoe@example.com"}"#;
+    let _: Contact = session.create(&tenant, another);
+    session
+        .run(&[&stats[..], &["1h"]].concat())
+        .run(&[&stats[..], &["2020-01-01T00:00:00Z", "--json"]].concat())
+        .run(&[&stats[..], &["2099-01-01T00:00:00Z"]].concat())
+        .run(&["webhook", "stats"])
+        .run(&["webhook", "stats", "--tenant", NOBODY])
+        .run(&[&stats[..], &["soon"]].concat())
+        .assert("webhook_stats");
 }

@@ -24,6 +24,7 @@ mod outbox;
 mod recorded;
 mod rows;
 mod samples;
+mod stats;
 mod transactions;
 mod turns;
 mod values;
@@ -164,6 +165,10 @@ cases! {
         a_commit_wakes_the_sender,
         replays_come_back,
         replays_of_a_tenant,
+    }
+    stats {
+        deliveries_are_counted_by_state,
+        attempts_of_a_span,
     }
     keys {
         a_key_comes_back,

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use uuid::Uuid;
 
 use super::{Key, MemoryTx, State, conflict, insert, of_tenant};
-use crate::deliveries::{AttemptLog, Delivery, DeliveryState};
+use crate::deliveries::{AttemptLog, AttemptSummary, Delivery, DeliveryState};
 use crate::replays::Replay;
 use crate::store::{DeliveryFilter, DeliveryStore, StoreError};
 use crate::types::{TenantId, Timestamp};
@@ -164,6 +164,37 @@ impl DeliveryStore for MemoryTx<'_> {
     async fn attempts(&mut self, tenant: TenantId, delivery: Uuid) -> Result<Vec<AttemptLog>, StoreError> {
         let of_delivery = ((tenant, delivery), 0)..=((tenant, delivery), u32::MAX);
         Ok(self.state.attempts.range(of_delivery).map(|(_, log)| log.clone()).collect())
+    }
+
+    async fn attempt_summaries(
+        &mut self,
+        tenant: TenantId,
+        subscription: Uuid,
+        since: Timestamp,
+        until: Timestamp,
+    ) -> Result<Vec<AttemptSummary>, StoreError> {
+        let filter = DeliveryFilter {
+            subscription: Some(subscription),
+            since: Some(since),
+            until: Some(until),
+            ..DeliveryFilter::default()
+        };
+        let mut summaries = Vec::new();
+        for delivery in self.list_deliveries(tenant, &filter).await? {
+            summaries.extend(self.attempts(tenant, delivery.id).await?.iter().map(AttemptLog::summary));
+        }
+        Ok(summaries)
+    }
+
+    async fn count_deliveries(
+        &mut self,
+        tenant: TenantId,
+        subscription: Uuid,
+        state: DeliveryState,
+    ) -> Result<u64, StoreError> {
+        let filter =
+            DeliveryFilter { subscription: Some(subscription), state: Some(state), ..DeliveryFilter::default() };
+        Ok(self.list_deliveries(tenant, &filter).await?.len() as u64)
     }
 
     async fn insert_replay(&mut self, replay: &Replay) -> Result<(), StoreError> {
