@@ -105,6 +105,14 @@ pub(crate) const STATEMENTS: &[&str] = &[
     UPDATE_REPLAY,
 ];
 
+/// Lists as [`list_statement`] makes them.
+#[cfg(test)]
+pub(crate) const LISTS_OF_AN_ENDPOINT: &[&str] = &[
+    select!(" AND subscription_id = $2 ORDER BY id DESC LIMIT $3"),
+    select!(" AND subscription_id = $2 AND state = $3 ORDER BY id DESC LIMIT $4"),
+    select!(" AND subscription_id = $2 AND id >= $3 AND id < $4 ORDER BY id LIMIT $5"),
+];
+
 fn read(cells: &mut Cells<'_>) -> Result<Delivery, StoreError> {
     Ok(Delivery {
         id: cells.take()?,

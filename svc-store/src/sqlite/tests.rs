@@ -186,6 +186,27 @@ fn every_list_walks_an_index_in_order() {
     }
 }
 
+/// What is asked of one endpoint costs nothing for the deliveries to others, however many the tenant has.
+#[test]
+fn deliveries_of_an_endpoint_are_found_by_its_index() {
+    let scratch = Scratch::new();
+    let connection = scratch.connection();
+    let mut seen = 0;
+    for sql in deliveries::STATEMENTS.iter().copied().chain(deliveries::LISTS_OF_AN_ENDPOINT.iter().copied()) {
+        if !sql.contains("subscription_id = $2") || !sql.contains(" deliveries") {
+            continue;
+        }
+        seen += 1;
+        let mut explain = connection.raw().prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
+        let plan: Vec<String> = explain.raw_query().mapped(|row| row.get(3)).collect::<Result<_, _>>().unwrap();
+        let text = plan.join("; ");
+        assert!(text.contains("INDEX deliveries_") && text.contains("subscription_id=?"), "{sql}: {text}");
+        assert!(!text.contains("SCAN") && !text.contains("TEMP B-TREE"), "{sql}: {text}");
+        assert!(plan[0].contains("INDEX deliveries_"), "the endpoint comes first: {sql}: {text}");
+    }
+    assert!(seen >= 8, "{seen}");
+}
+
 #[tokio::test]
 async fn waiting_writers_share_commits_and_each_gets_its_own_answer() {
     let scratch = Scratch::new();
