@@ -122,7 +122,7 @@ pub async fn round(tx: &mut dyn Tx, policy: &Policy, round: &Round) -> Result<Ve
         match replays::step(tx, round.tenant).await {
             // It cannot even be read; it stops nobody else.
             Err(Error::Store(StoreError::Corrupt { .. })) => {}
-            stepped => stepped?,
+            stepped => drop(stepped?),
         }
     }
     claim(tx, policy, round).await

@@ -20,7 +20,7 @@ use uuid::Uuid;
 
 use crate::bookings::Booking;
 use crate::contacts::Contact;
-use crate::deliveries::{AttemptLog, Delivery, DeliveryState, Outgoing};
+use crate::deliveries::{AttemptLog, AttemptSummary, Delivery, DeliveryState, Outgoing};
 use crate::env::Env;
 use crate::error::Error;
 use crate::events::{Event, EventKind};
@@ -348,11 +348,31 @@ pub trait DeliveryStore: Send {
     /// A delivery's log, first attempt first.
     async fn attempts(&mut self, tenant: TenantId, delivery: Uuid) -> Result<Vec<AttemptLog>, StoreError>;
 
+    /// The attempts at an endpoint's deliveries of events at or after `since` and before `until`, in any order.
+    async fn attempt_summaries(
+        &mut self,
+        tenant: TenantId,
+        subscription: Uuid,
+        since: Timestamp,
+        until: Timestamp,
+    ) -> Result<Vec<AttemptSummary>, StoreError>;
+
+    /// How many of an endpoint's deliveries are in a state. Walks over all of them.
+    async fn count_deliveries(
+        &mut self,
+        tenant: TenantId,
+        subscription: Uuid,
+        state: DeliveryState,
+    ) -> Result<u64, StoreError>;
+
     /// Adds a bulk replay, and wakes the sender after the commit.
     async fn insert_replay(&mut self, replay: &Replay) -> Result<(), StoreError>;
 
     /// One bulk replay.
     async fn replay(&mut self, tenant: TenantId, id: Uuid) -> Result<Option<Replay>, StoreError>;
+
+    /// The bulk replays of a tenant, newest first.
+    async fn replays(&mut self, tenant: TenantId, limit: u32) -> Result<Vec<Replay>, StoreError>;
 
     /// The tenant's unfinished bulk replay that waited longest for a step.
     async fn unfinished_replay(&mut self, tenant: TenantId) -> Result<Option<Replay>, StoreError>;

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use async_trait::async_trait;
-use svc_core::deliveries::{AttemptLog, Delivery};
+use svc_core::deliveries::{AttemptLog, AttemptSummary, Delivery, DeliveryState};
 use svc_core::env;
 use svc_core::replays::Replay;
 use svc_core::store::{DeliveryFilter, DeliveryStore, StoreError};
@@ -53,6 +53,11 @@ const INSERT_ATTEMPT: &str = "INSERT INTO delivery_attempts (tenant_id, delivery
      status, error, response_body, response_truncated, remote_addr) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)";
 const ATTEMPTS: &str = "SELECT attempt, started_at, duration_ms, status, error, response_body, response_truncated, \
      remote_addr FROM delivery_attempts WHERE tenant_id = $1 AND delivery_id = $2 ORDER BY attempt";
+/// The bodies of answers are large, and stay where they are.
+const ATTEMPT_SUMMARIES: &str = "SELECT a.status, a.error IS NOT NULL, a.duration_ms FROM deliveries d \
+     JOIN delivery_attempts a ON a.tenant_id = d.tenant_id AND a.delivery_id = d.id \
+     WHERE d.tenant_id = $1 AND d.subscription_id = $2 AND d.id >= $3 AND d.id < $4";
+const COUNT: &str = "SELECT count(*) FROM deliveries WHERE tenant_id = $1 AND subscription_id = $2 AND state = $3";
 const NOTE_OUTCOME: &str = "UPDATE subscriptions SET last_delivery_at = $1, last_delivery_status = $2, \
      consecutive_failures = $3 WHERE tenant_id = $4 AND id = $5";
 
@@ -70,6 +75,7 @@ const INSERT_REPLAY: &str = "INSERT INTO replays (tenant_id, id, subscription_id
      position, stepped_at, replayed, created_at, finished_at) \
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)";
 const REPLAY: &str = select_replay!("tenant_id = $1 AND id = $2");
+const REPLAYS: &str = select_replay!("tenant_id = $1 ORDER BY id DESC LIMIT $2");
 const UNFINISHED_REPLAY: &str =
     select_replay!("tenant_id = $1 AND finished_at IS NULL ORDER BY stepped_at, id LIMIT 1");
 const REPLAYING: &str = "SELECT tenant_id FROM replays WHERE finished_at IS NULL ORDER BY stepped_at, id LIMIT $1";
@@ -92,12 +98,23 @@ pub(crate) const STATEMENTS: &[&str] = &[
     FIRST_TURN,
     INSERT_ATTEMPT,
     ATTEMPTS,
+    ATTEMPT_SUMMARIES,
+    COUNT,
     NOTE_OUTCOME,
     INSERT_REPLAY,
     REPLAY,
+    REPLAYS,
     UNFINISHED_REPLAY,
     REPLAYING,
     UPDATE_REPLAY,
+];
+
+/// Lists as [`list_statement`] makes them.
+#[cfg(test)]
+pub(crate) const LISTS_OF_AN_ENDPOINT: &[&str] = &[
+    select!(" AND subscription_id = $2 ORDER BY id DESC LIMIT $3"),
+    select!(" AND subscription_id = $2 AND state = $3 ORDER BY id DESC LIMIT $4"),
+    select!(" AND subscription_id = $2 AND id >= $3 AND id < $4 ORDER BY id LIMIT $5"),
 ];
 
 fn read(cells: &mut Cells<'_>) -> Result<Delivery, StoreError> {
@@ -295,6 +312,32 @@ impl DeliveryStore for SqlTx<'_> {
         self.fetch(ATTEMPTS, &[tenant.param(), delivery.param()], "delivery_attempts", read_attempt).await
     }
 
+    async fn attempt_summaries(
+        &mut self,
+        tenant: TenantId,
+        subscription: Uuid,
+        since: Timestamp,
+        until: Timestamp,
+    ) -> Result<Vec<AttemptSummary>, StoreError> {
+        let span = [env::first_id_at(since), env::first_id_at(until)];
+        let params = [tenant.param(), subscription.param(), span[0].param(), span[1].param()];
+        let read = |cells: &mut Cells<'_>| {
+            Ok(AttemptSummary { status: cells.take()?, failed: cells.take()?, duration_ms: cells.take()? })
+        };
+        self.fetch(ATTEMPT_SUMMARIES, &params, "delivery_attempts", read).await
+    }
+
+    async fn count_deliveries(
+        &mut self,
+        tenant: TenantId,
+        subscription: Uuid,
+        state: DeliveryState,
+    ) -> Result<u64, StoreError> {
+        let params = [tenant.param(), subscription.param(), state.param()];
+        let count = self.fetch_one(COUNT, &params, TABLE, |cells| cells.take()).await?;
+        Ok(count.unwrap_or_default())
+    }
+
     async fn insert_replay(&mut self, replay: &Replay) -> Result<(), StoreError> {
         self.outgoing.mark();
         let params = [
@@ -316,6 +359,10 @@ impl DeliveryStore for SqlTx<'_> {
 
     async fn replay(&mut self, tenant: TenantId, id: Uuid) -> Result<Option<Replay>, StoreError> {
         self.fetch_one(REPLAY, &[tenant.param(), id.param()], "replays", read_replay).await
+    }
+
+    async fn replays(&mut self, tenant: TenantId, limit: u32) -> Result<Vec<Replay>, StoreError> {
+        self.fetch(REPLAYS, &[tenant.param(), limit.param()], "replays", read_replay).await
     }
 
     async fn unfinished_replay(&mut self, tenant: TenantId) -> Result<Option<Replay>, StoreError> {

@@ -24,6 +24,7 @@ mod outbox;
 mod recorded;
 mod rows;
 mod samples;
+mod stats;
 mod transactions;
 mod turns;
 mod values;
@@ -146,6 +147,7 @@ cases! {
         each_matching_subscription_gets_one_delivery,
         matches_are_live_and_enabled_or_paused,
         deliveries_come_back,
+        an_event_for_one_goes_to_no_other,
     }
     deliveries {
         every_field_of_a_delivery_comes_back,
@@ -162,6 +164,11 @@ cases! {
         a_turn_is_brought_forward_only,
         a_commit_wakes_the_sender,
         replays_come_back,
+        replays_of_a_tenant,
+    }
+    stats {
+        deliveries_are_counted_by_state,
+        attempts_of_a_span,
     }
     keys {
         a_key_comes_back,

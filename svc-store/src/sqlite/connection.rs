@@ -35,7 +35,8 @@ macro_rules! migration {
     };
 }
 
-const MIGRATIONS: &[(&str, &str)] = &[migration!("0001_init"), migration!("0002_test_events_and_replay_turns")];
+pub(super) const MIGRATIONS: &[(&str, &str)] =
+    &[migration!("0001_init"), migration!("0002_test_events_and_replay_turns")];
 
 pub(crate) struct Connection(rusqlite::Connection);
 

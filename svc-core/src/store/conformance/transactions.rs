@@ -225,7 +225,16 @@ const ATTEMPTS: &[(&str, Attempt)] = &[
         Box::pin(async move {
             let New { id, now, .. } = new_row(tx, tenant);
             let data = to_raw_value(&json!({ "id": id })).unwrap();
-            Ok(tx.insert_event(&Event { id, tenant, kind: EventKind::StayCreated, data, created_at: now }).await?)
+            Ok(tx
+                .insert_event(&Event {
+                    id,
+                    tenant,
+                    kind: EventKind::StayCreated,
+                    data,
+                    created_at: now,
+                    only_for: None,
+                })
+                .await?)
         })
     }),
     ("insert_delivery", |tx, tenant| {

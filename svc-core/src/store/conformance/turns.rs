@@ -122,6 +122,36 @@ pub(super) async fn a_commit_wakes_the_sender(h: Harness) {
     assert_eq!(waiting.poll_unpin(&mut Context::from_waker(&waker)), Poll::Ready(()));
 }
 
+/// A replay of nothing that is asked for at `now`.
+fn bare(tenant_id: TenantId, subscription_id: Uuid, id: Uuid, now: Timestamp) -> Replay {
+    let since = Timestamp::from_micros(0);
+    Replay {
+        id,
+        tenant_id,
+        subscription_id,
+        since,
+        until: now,
+        statuses: vec![DeliveryState::Failed],
+        missed: false,
+        position: since,
+        stepped_at: now,
+        replayed: 0,
+        created_at: now,
+        finished_at: None,
+    }
+}
+
+impl Harness {
+    async fn add_replay(&self, replay: &Replay) {
+        let replay = replay.clone();
+        let write = self.write(move |tx| {
+            let replay = replay.clone();
+            Box::pin(async move { Ok(tx.insert_replay(&replay).await?) })
+        });
+        write.await.unwrap();
+    }
+}
+
 pub(super) async fn replays_come_back(h: Harness) {
     let (tenant, other) = (h.tenant().await, h.tenant().await);
     let far = Timestamp::parse("9999-12-31T23:59:59.999999Z").unwrap();
@@ -135,26 +165,8 @@ pub(super) async fn replays_come_back(h: Harness) {
     ] {
         let (subscription_id, now) = (h.endpoint(tenant).await, h.tick(tenant).await);
         let id = h.store.env().id(now);
-        let row = Replay {
-            id,
-            tenant_id: tenant,
-            subscription_id,
-            since: Timestamp::from_micros(0),
-            until: far,
-            statuses,
-            missed,
-            position: now,
-            stepped_at: now,
-            replayed: 0,
-            created_at: now,
-            finished_at: None,
-        };
-        let stored = row.clone();
-        let write = h.write(move |tx| {
-            let row = stored.clone();
-            Box::pin(async move { Ok(tx.insert_replay(&row).await?) })
-        });
-        write.await.unwrap();
+        let row = Replay { statuses, missed, until: far, position: now, ..bare(tenant, subscription_id, id, now) };
+        h.add_replay(&row).await;
         assert_eq!(call!(h.replay(tenant, id)).as_ref(), Some(&row));
         rows.push(row);
     }
@@ -200,4 +212,27 @@ pub(super) async fn replays_come_back(h: Harness) {
     }
     assert_eq!(call!(h.unfinished_replay(tenant)), None);
     assert_eq!(call!(h.replaying(9)), []);
+}
+
+pub(super) async fn replays_of_a_tenant(h: Harness) {
+    let (tenant, other) = (h.tenant().await, h.tenant().await);
+    assert_eq!(call!(h.replays(tenant, 9)), []);
+    let endpoint = h.endpoint(tenant).await;
+    let mut want = Vec::new();
+    for count in 0..4 {
+        let elsewhere = h.endpoint(other).await;
+        let now = h.tick(other).await;
+        h.add_replay(&bare(other, elsewhere, h.store.env().id(now), now)).await;
+        let now = h.tick(tenant).await;
+        let mut replay = bare(tenant, endpoint, h.store.env().id(now), now);
+        // Finished or not, they are listed.
+        replay.finished_at = (count % 2 == 0).then_some(now);
+        h.add_replay(&replay).await;
+        want.insert(0, replay);
+    }
+    for limit in [1, 3, 4, 9] {
+        let limited = &want[..want.len().min(limit as usize)];
+        assert_eq!(call!(h.replays(tenant, limit)), limited, "the newest first");
+    }
+    assert_eq!(call!(h.replays(other, 9)).len(), 4);
 }
