@@ -24,9 +24,9 @@ use uuid::Uuid;
 
 use crate::receivers::{FAILS, OK, Received, Receiver};
 
-struct Running {
-    store: Arc<dyn Store>,
-    tenant: TenantId,
+pub(crate) struct Running {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) tenant: TenantId,
     stop: oneshot::Sender<()>,
     sender: JoinHandle<()>,
     _folder: tempfile::TempDir,
@@ -38,7 +38,7 @@ fn policy(waits: &[u64]) -> Policy {
 }
 
 impl Running {
-    async fn start(waits: &[u64]) -> Self {
+    pub(crate) async fn start(waits: &[u64]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let mut env = Env::system();
         env.webhook_hosts = HostPolicy::AllowPrivate;
@@ -50,7 +50,7 @@ impl Running {
         Self { store, tenant, stop, sender, _folder: folder }
     }
 
-    async fn subscribe(&self, url: &str) -> Subscription {
+    pub(crate) async fn subscribe(&self, url: &str) -> Subscription {
         let (tenant, body) = (self.tenant, format!(r#"{{"url": "{url}", "events": ["contact.created"]}}"#));
         let create = self.store.write("test", move |tx| {
             let input = webhooks::WebhookCreate::from_body(body.as_bytes());
@@ -59,7 +59,7 @@ impl Running {
         create.await.unwrap()
     }
 
-    async fn contact(&self, email: &str) -> Contact {
+    pub(crate) async fn contact(&self, email: &str) -> Contact {
         let (tenant, body) = (self.tenant, format!(r#"{{"email": "{email}"}}"#));
         let create = self.store.write("test", move |tx| {
             let input = svc_core::contacts::ContactCreate::from_body(body.as_bytes());
@@ -84,11 +84,11 @@ impl Running {
     }
 
     /// Looks again until the deliveries are as wanted. The sender's own test time-out ends a wait in vain.
-    async fn until(&self, wanted: impl Fn(&[Delivery]) -> bool) -> Vec<Delivery> {
+    pub(crate) async fn until(&self, wanted: impl Fn(&[Delivery]) -> bool) -> Vec<Delivery> {
         eventually(async || Some(self.deliveries().await).filter(|deliveries| wanted(deliveries))).await
     }
 
-    async fn stop(self) {
+    pub(crate) async fn stop(self) {
         let _ = self.stop.send(());
         self.sender.await.unwrap();
     }

@@ -4,4 +4,5 @@
 
 mod attempts;
 mod engine;
+mod mocks;
 mod receivers;

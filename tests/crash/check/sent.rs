@@ -45,6 +45,7 @@ pub(super) fn check(
         written.sort_unstable();
         if wanted != written {
             let (id, kind) = (event.id, event.kind);
+            counts.lost += wanted.iter().filter(|hook| !written.contains(hook)).count();
             violations.push(format!("{kind} {id} has deliveries to {written:?} instead of {wanted:?}"));
         }
     }
