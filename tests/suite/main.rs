@@ -10,6 +10,7 @@ mod client;
 mod codes;
 mod conditions;
 mod conform;
+mod crash;
 mod document;
 mod faults;
 mod fixtures;

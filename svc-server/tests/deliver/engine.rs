@@ -84,7 +84,7 @@ impl Running {
     }
 
     /// Looks again until the deliveries are as wanted. The sender's own test time-out ends a wait in vain.
-    async fn until(&self, wanted: impl Fn(&[Delivery]) -> bool) -> Vec<Delivery> {
+    pub(crate) async fn until(&self, wanted: impl Fn(&[Delivery]) -> bool) -> Vec<Delivery> {
         eventually(async || Some(self.deliveries().await).filter(|deliveries| wanted(deliveries))).await
     }
 

@@ -5,4 +5,5 @@
 mod attempts;
 mod engine;
 mod libraries;
+mod mocks;
 mod receivers;
