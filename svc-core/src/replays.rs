@@ -59,8 +59,8 @@ impl Replay {
         }
     }
 
-    /// Whether it was broken off, as its subscription was disabled or paused meanwhile: what lies after its
-    /// position stays as it is.
+    /// Whether it was broken off, as its subscription was disabled or paused meanwhile, or something stored is
+    /// damaged: what lies after its position stays as it is.
     pub fn broken_off(&self) -> bool {
         self.finished_at.is_some() && self.position < self.until
     }

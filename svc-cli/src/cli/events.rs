@@ -84,8 +84,8 @@ pub enum DeliveryCommand {
     },
     /// List the replays of many deliveries that were asked for, newest first, and how far each has come.
     ///
-    /// One that is finished below 100 % was broken off, since its webhook was disabled or paused meanwhile; what it
-    /// had not come to stays as it is.
+    /// One that is finished below 100 % was broken off, since its webhook was disabled or paused meanwhile, or a
+    /// delivery cannot be read; what it had not come to stays as it is.
     #[command(after_help = "Example:\n  svc delivery replays --tenant 0195a3c8-0000-7000-8000-000000000001")]
     Replays {
         /// Id of the tenant.

@@ -53,7 +53,8 @@ pub(super) async fn replay(store: &dyn Store, input: ReplayCreate, wait: bool) -
     let text = format!("Webhook {id} gets {deliveries} again, of events between {} and {}.", done.since, done.until);
     let broken_off = done.broken_off().then(|| {
         let why = format!(
-            "The webhook was disabled or paused meanwhile; deliveries of events at or after {} stay as they are.",
+            "The webhook was disabled or paused meanwhile, or a delivery cannot be read; those of events at or after {} \
+             stay as they are.",
             done.position
         );
         Failure::new(Exit::Failed, why)
