@@ -116,8 +116,8 @@ impl Attempt {
 ///
 /// # Errors
 /// [`Error::Store`]; nothing has happened then.
-pub async fn round(tx: &mut dyn Tx, policy: &Policy, round: &Round) -> Result<Vec<Attempt>, Error> {
-    record(tx, policy, round).await?;
+pub async fn round(tx: &mut dyn Tx, policy: &Policy, round: &Round) -> Result<Begun, Error> {
+    let paused = record(tx, policy, round).await?;
     if round.replays {
         match replays::step(tx, round.tenant).await {
             // It cannot even be read; it stops nobody else.
@@ -125,7 +125,16 @@ pub async fn round(tx: &mut dyn Tx, policy: &Policy, round: &Round) -> Result<Ve
             stepped => drop(stepped?),
         }
     }
-    claim(tx, policy, round).await
+    Ok(Begun { attempts: claim(tx, policy, round).await?, paused })
+}
+
+/// What a round came to.
+#[derive(Debug, Default)]
+pub struct Begun {
+    /// Attempts to be made now.
+    pub attempts: Vec<Attempt>,
+    /// Subscriptions that were paused.
+    pub paused: Vec<Uuid>,
 }
 
 async fn claim(tx: &mut dyn Tx, policy: &Policy, round: &Round) -> Result<Vec<Attempt>, Error> {
@@ -188,7 +197,9 @@ async fn give_turn(tx: &mut dyn Tx, tenant: TenantId, subscription: Uuid, now: T
     Ok(tx.set_turn(tenant, subscription, due.map(|due| due.max(now))).await?)
 }
 
-async fn record(tx: &mut dyn Tx, policy: &Policy, round: &Round) -> Result<(), Error> {
+/// Returns the subscriptions that were paused.
+async fn record(tx: &mut dyn Tx, policy: &Policy, round: &Round) -> Result<Vec<Uuid>, Error> {
+    let mut paused = Vec::new();
     let tenant = round.tenant;
     let mut by_endpoint: BTreeMap<Uuid, Vec<&Outcome>> = BTreeMap::new();
     for outcome in &round.outcomes {
@@ -206,11 +217,12 @@ async fn record(tx: &mut dyn Tx, policy: &Policy, round: &Round) -> Result<(), E
         } else {
             Rows::<Subscription>::update(tx, tenant, &subscription).await?;
             tx.hold_deliveries(tenant, id).await?;
+            paused.push(id);
         }
         let now = tx.env().now();
         give_turn(tx, tenant, id, now).await?;
     }
-    Ok(())
+    Ok(paused)
 }
 
 /// What is damaged stops nobody else's outcomes; its own are as if it were gone.

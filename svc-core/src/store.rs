@@ -93,6 +93,18 @@ pub trait Store: Send + Sync + 'static {
     fn request_counts(&self) -> Option<&dyn RequestCounts> {
         None
     }
+
+    /// Lets someone watch how it works, from now on. A store without groups and retries has nothing to show.
+    fn observe(&self, _observer: Arc<dyn Observer>) {}
+}
+
+/// Watches how a store works.
+pub trait Observer: Send + Sync + 'static {
+    /// So many jobs shared a transaction.
+    fn group(&self, access: Access, jobs: usize);
+
+    /// A job is run again, after a conflict with another transaction or the loss of its connection.
+    fn retry(&self, job: &'static str);
 }
 
 /// Counts requests for all processes on a database together, beside its transactions.

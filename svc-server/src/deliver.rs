@@ -16,13 +16,14 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use svc_core::deliveries::{AttemptLog, Delivery, FailureClass};
-use svc_core::sender::{self, Attempt, InFlight, Outcome, Policy, Round};
+use svc_core::sender::{self, Attempt, Begun, InFlight, Outcome, Policy, Round};
 use svc_core::store::Store;
 use svc_core::types::{TenantId, Timestamp};
 use tokio::sync::mpsc;
 use tokio::task::JoinError;
 
 pub use self::client::HttpCourier;
+use crate::metrics::Metrics;
 
 /// The longest sleep: what other processes wrote is found within it.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -42,13 +43,14 @@ pub async fn run(
     store: Arc<dyn Store>,
     policy: Policy,
     courier: Arc<dyn Courier>,
+    metrics: Arc<Metrics>,
     stop: impl Future<Output = ()>,
     grace: Duration,
 ) {
     let (report, reports) = mpsc::unbounded_channel();
     let (policy, in_flight) = (Arc::new(policy), InFlight::default());
     let (ended, busy) = (BTreeMap::new(), HashSet::new());
-    let mut sender = Sender { store, policy, courier, in_flight, ended, busy, report, reports };
+    let mut sender = Sender { store, policy, courier, metrics, in_flight, ended, busy, report, reports };
     sender.until(stop).await;
     if tokio::time::timeout(grace, sender.drain()).await.is_err() {
         let attempts = sender.in_flight.total();
@@ -60,6 +62,7 @@ struct Sender {
     store: Arc<dyn Store>,
     policy: Arc<Policy>,
     courier: Arc<dyn Courier>,
+    metrics: Arc<Metrics>,
     in_flight: InFlight,
     /// Outcomes that are not stored yet.
     ended: BTreeMap<TenantId, Vec<Outcome>>,
@@ -73,8 +76,8 @@ struct Sender {
 enum Report {
     /// An attempt is over.
     Ended(Box<Outcome>),
-    /// A round is over, with the attempts that it began; `None` when nothing of it has happened.
-    Over(Arc<Round>, Option<Vec<Attempt>>),
+    /// A round is over, with what it began; `None` when nothing of it has happened.
+    Over(Arc<Round>, Option<Begun>),
 }
 
 impl Sender {
@@ -123,15 +126,23 @@ impl Sender {
         match report {
             Report::Ended(outcome) => {
                 self.in_flight.end(&outcome);
+                self.metrics.attempt(&outcome.log, outcome.log.started_at.since(outcome.delivery.created_at));
                 let tenant = outcome.delivery.tenant;
                 self.ended.entry(tenant).or_default().push(*outcome);
                 !self.busy.contains(&tenant)
             }
             Report::Over(round, begun) => {
                 self.busy.remove(&round.tenant);
-                self.in_flight.began(&round, begun.as_deref().unwrap_or_default());
+                self.in_flight.began(&round, begun.as_ref().map_or(&[], |begun| &begun.attempts));
+                self.metrics.in_flight(self.in_flight.total());
                 match begun {
-                    Some(attempts) => self.begin(attempts),
+                    Some(Begun { attempts, paused }) => {
+                        for subscription in paused {
+                            self.metrics.subscription_paused();
+                            tracing::warn!(tenant = %round.tenant, %subscription, "paused after ten failures in a row");
+                        }
+                        self.begin(attempts);
+                    }
                     None => {
                         let later = self.ended.entry(round.tenant).or_default();
                         drop(later.splice(0..0, round.outcomes.iter().cloned()));
@@ -161,12 +172,13 @@ impl Sender {
                 return STORE_PAUSE;
             }
         };
+        self.metrics.overdue(look.first.map_or(Duration::ZERO, |first| look.now.since(first)));
         look.leave_out(|tenant| self.busy.contains(&tenant));
         let outcomes = self.outcomes();
         for round in self.in_flight.plan(&self.policy, &look, outcomes) {
             self.start(round);
         }
-        look.next.map_or(LOOK_EVERY, |next| next.since(look.now).min(LOOK_EVERY))
+        look.next().map_or(LOOK_EVERY, |next| next.since(look.now).min(LOOK_EVERY))
     }
 
     fn start(&mut self, round: Round) {
@@ -180,7 +192,7 @@ impl Sender {
                 Box::pin(async move { sender::round(tx, &policy, &round).await })
             });
             let begun = match begun.await {
-                Ok(attempts) => Some(attempts),
+                Ok(begun) => Some(begun),
                 Err(why) => {
                     tracing::error!(%why, tenant = %round.tenant, outcomes = round.outcomes.len(), "a round failed");
                     tokio::time::sleep(STORE_PAUSE).await;

@@ -285,6 +285,11 @@ fn changes(subject: Subject, cap: Option<Cap>, at: Timestamp, by: i32) -> Vec<Co
 }
 
 impl Standing {
+    /// Which window it is about: `default` or `write`.
+    pub fn policy(&self) -> &'static str {
+        self.policy
+    }
+
     /// Writes `X-RateLimit-*` and the IETF fields (draft-ietf-httpapi-ratelimit-headers).
     pub fn write(&self, headers: &mut HeaderMap) {
         let ceiling = self.resets_at.as_seconds() + i64::from(self.resets_at.as_micros() % 1_000_000 != 0);

@@ -53,7 +53,7 @@ async fn begin(tx: &mut dyn Tx, policy: &Policy) -> Result<Vec<Attempt>, Error> 
     for _ in 0..2 {
         let look = sender::look(tx).await?;
         for round in InFlight::default().plan(policy, &look, BTreeMap::new()) {
-            begun.extend(sender::round(tx, policy, &round).await?);
+            begun.extend(sender::round(tx, policy, &round).await?.attempts);
         }
     }
     Ok(begun)

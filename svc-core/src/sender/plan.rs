@@ -181,11 +181,16 @@ pub struct Look {
     pub endpoints: Vec<(TenantId, Uuid)>,
     /// Tenants with bulk replays that are not finished.
     pub replaying: Vec<TenantId>,
-    /// When the next turn comes, if none has come yet.
-    pub next: Option<Timestamp>,
+    /// The first turn of all, come or to come.
+    pub first: Option<Timestamp>,
 }
 
 impl Look {
+    /// When the next turn comes, if none has come yet.
+    pub fn next(&self) -> Option<Timestamp> {
+        self.first.filter(|first| *first > self.now)
+    }
+
     /// Leaves out tenants whose round is not over.
     pub fn leave_out(&mut self, busy: impl Fn(TenantId) -> bool) {
         self.endpoints.retain(|(tenant, _)| !busy(*tenant));
@@ -200,9 +205,9 @@ impl Look {
 pub async fn look(tx: &mut dyn Tx) -> Result<Look, Error> {
     let now = tx.env().now();
     let endpoints = tx.turns(now, ENDPOINTS_PER_LOOK).await?;
-    let next = if endpoints.is_empty() { tx.first_turn().await? } else { None };
+    let first = tx.first_turn().await?;
     let replaying = tx.replaying(REPLAYS_PER_LOOK).await?;
-    Ok(Look { now, endpoints, replaying, next })
+    Ok(Look { now, endpoints, replaying, first })
 }
 
 /// What is to be done for one tenant, in one transaction.

@@ -60,7 +60,7 @@ fn take_step(store: &dyn Store, tenant: TenantId, outcomes: &[Outcome]) -> Vec<A
         let planned = Arc::clone(&planned);
         Box::pin(async move { round(tx, &Policy::default(), &planned).await })
     });
-    begun.now_or_never().unwrap().unwrap()
+    begun.now_or_never().unwrap().unwrap().attempts
 }
 
 #[test]

@@ -268,7 +268,7 @@ impl World {
         }
         self.model.check_room(&self.senders[sender], &self.policy, &begun);
         // The next look of this sender, and of those that see only what is stored.
-        let next = match look.next {
+        let next = match look.next() {
             Some(next) => micros(next.since(look.now)).max(1_000),
             None if !idle => 1_000,
             None if self.senders[sender].running.is_empty() => return,
@@ -292,7 +292,7 @@ impl World {
         let begun = self.write(move |tx| {
             let (policy, planned) = (Arc::clone(&policy), Arc::clone(&planned));
             Box::pin(async move {
-                let begun = sender::round(tx, &policy, &planned).await?;
+                let begun = sender::round(tx, &policy, &planned).await?.attempts;
                 if fate == Fate::Undone {
                     return Err(StoreError::Unavailable("the disk is full".to_owned()).into());
                 }

@@ -19,7 +19,7 @@ use super::message::{self, Incoming};
 use super::{Account, Answer, Inner};
 use crate::api::{Prepared, Target, Work};
 use crate::auth::{self, SignatureHeaders};
-use crate::limits::Subject;
+use crate::limits::{Standing, Subject};
 use crate::problem::Problem;
 use crate::reply::Reply;
 use crate::routes::Operation;
@@ -137,7 +137,7 @@ impl Visit<'_> {
         account.caller = Some(caller.clone());
         let (standing, result) = match self.api.limits.take(Subject::Key(caller.key), cap, now).await {
             Ok(standing) => (standing, result),
-            Err((standing, retry_after)) => (standing, Err(Problem::RateLimited { retry_after })),
+            Err((standing, retry_after)) => (standing, Err(self.limited(standing, retry_after))),
         };
         account.standing = Some(standing);
         Ok((caller, result?))
@@ -151,10 +151,15 @@ impl Visit<'_> {
         let taken = self.api.limits.take(Subject::peer(self.peer), None, self.now()).await;
         let (standing, problem) = match taken {
             Ok(standing) => (standing, error.into()),
-            Err((standing, retry_after)) => (standing, Problem::RateLimited { retry_after }),
+            Err((standing, retry_after)) => (standing, self.limited(standing, retry_after)),
         };
         account.standing = Some(standing);
         problem
+    }
+
+    fn limited(&self, standing: Standing, retry_after: Duration) -> Problem {
+        self.api.settings.metrics.rate_limited(standing.policy());
+        Problem::RateLimited { retry_after }
     }
 
     /// A signature is accepted once, whatever comes of its request.

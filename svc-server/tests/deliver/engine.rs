@@ -100,7 +100,8 @@ fn start(store: &Arc<dyn Store>, policy: Policy) -> (oneshot::Sender<()>, JoinHa
     let stopped = async {
         let _ = stopped.await;
     };
-    let run = deliver::run(Arc::clone(store), policy, Arc::new(courier), stopped, Duration::from_secs(5));
+    let run =
+        deliver::run(Arc::clone(store), policy, Arc::new(courier), Arc::default(), stopped, Duration::from_secs(5));
     (stop, tokio::spawn(run))
 }
 

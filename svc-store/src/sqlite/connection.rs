@@ -136,7 +136,7 @@ impl Connection {
 
     /// Runs a job to its end. Nothing that it awaits may wait, and a panic is its failure only.
     pub(super) fn run(&mut self, name: &'static str, job: &ErasedJob, context: &Context) -> Result<(), Error> {
-        let Context { env, cursor_key, outgoing, vault } = context;
+        let Context { env, cursor_key, outgoing, vault, .. } = context;
         let mut tx = SqlTx { sql: &mut Session { connection: &mut self.0, vault }, env, cursor_key, outgoing };
         let fault = |what| Err(StoreError::Fault(format!("{name} {what}")).into());
         match catch_unwind(AssertUnwindSafe(|| job(&mut tx).now_or_never())) {

@@ -294,7 +294,13 @@ async fn a_full_database_refuses_and_loses_nothing() {
     let pages: i64 = full.raw().query_row("PRAGMA page_count", [], |row| row.get(0)).unwrap();
     full.raw().query_row(&format!("PRAGMA max_page_count = {pages}"), [], |_| Ok(())).unwrap();
     let vault = Arc::new(Vault::new([0; 32], env()));
-    let context = Context { env: env(), cursor_key: CursorKey::new([0; 32]), outgoing: Arc::default(), vault };
+    let context = Context {
+        env: env(),
+        cursor_key: CursorKey::new([0; 32]),
+        outgoing: Arc::default(),
+        vault,
+        observer: Arc::default(),
+    };
     let (queue, mut answers) = (Queue::new(), Vec::new());
     for n in 0..64 {
         let (answer, answered) = oneshot::channel();
