@@ -86,3 +86,6 @@ impl fmt::Display for Counts {
         )
     }
 }
+
+#[cfg(test)]
+mod tests;
