@@ -39,8 +39,9 @@ pub(crate) fn serve(file: &Path, sending: bool) -> Result<()> {
             let _ = stopped.changed().await;
         };
         let policy = Policy::default();
-        let courier = HttpCourier::new(store.env().clone(), policy.timeout, Arc::new(SystemResolver));
-        let sender = deliver::run(store, policy, Arc::new(courier), until_stopped(stopped.clone()), GRACE);
+        let courier = HttpCourier::new(store.env().clone(), policy.timeout, Arc::new(SystemResolver::default()));
+        let sender =
+            deliver::run(store, policy, Arc::new(courier), Arc::default(), until_stopped(stopped.clone()), GRACE);
         let sender = sending.then(|| tokio::spawn(sender));
         child::announce(url.trim_start_matches("http://").parse()?)?;
         tokio::spawn(async move {
