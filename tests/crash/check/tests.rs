@@ -68,7 +68,7 @@ fn sound() -> Run {
         let created_at = Timestamp::from_micros(i64::from(number));
         let id = Uuid::from_u128(number.into());
         let raw = serde_json::value::to_raw_value(&data).unwrap();
-        let event = Event { id, tenant: TENANT, kind, data: raw, created_at };
+        let event = Event { id, tenant: TENANT, kind, data: raw, created_at, only_for: None };
         let mut delivery = Delivery::new(Uuid::from_u128(u128::from(number) + 100), &event, HOOK, false);
         let attempts = if number == 11 { 2 } else { 1 };
         (delivery.state, delivery.attempts, delivery.next_attempt_at) = (DeliveryState::Succeeded, attempts, None);
