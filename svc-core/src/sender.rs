@@ -304,7 +304,10 @@ async fn claim(tx: &mut dyn Tx, policy: &Policy, in_flight: &Mutex<InFlight>) ->
             let event = tx.event(tenant, delivery.event).await?;
             let event = event.ok_or_else(|| StoreError::Fault(format!("delivery {} has no event", delivery.id)))?;
             delivery.begin(lease, lease_ends);
-            tx.update_delivery(&delivery, before).await?;
+            // Another node may have been faster.
+            if !tx.update_delivery(&delivery, before).await? {
+                continue;
+            }
             claimed.add(id, tenant, 1);
             let (url, secrets) = (subscription.url.clone(), subscription.secrets(now));
             attempts.push(Attempt { delivery, event, url, secrets });
@@ -316,7 +319,7 @@ async fn claim(tx: &mut dyn Tx, policy: &Policy, in_flight: &Mutex<InFlight>) ->
     Ok(Step { attempts, next })
 }
 
-/// Gives an endpoint its next turn: when its next delivery is due, but behind those who wait already.
+/// Gives an endpoint, whose turn is held, its next turn: when its next delivery is due, but behind those who wait already.
 async fn give_turn(tx: &mut dyn Tx, tenant: TenantId, subscription: Uuid, now: Timestamp) -> Result<(), Error> {
     let due = tx.next_due(tenant, subscription).await?;
     Ok(tx.set_turn(tenant, subscription, due.map(|due| due.max(now))).await?)
@@ -328,6 +331,8 @@ async fn record(tx: &mut dyn Tx, policy: &Policy, outcomes: &[Outcome]) -> Resul
         by_endpoint.entry((outcome.delivery.tenant, outcome.delivery.subscription)).or_default().push(outcome);
     }
     for ((tenant, id), outcomes) in by_endpoint {
+        // Before its subscription, as in `claim`: senders that hold two things take them in the same order.
+        tx.hold_turn(tenant, id).await?;
         let subscription = readable(Rows::<Subscription>::get(tx, tenant, id).await)?;
         let Some(mut subscription) = subscription else { continue };
         let was_paused = subscription.paused_at;

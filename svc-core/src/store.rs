@@ -5,6 +5,9 @@
 //! `Ok`, rolls it back otherwise, and may run it again after a conflict with another transaction; so a job
 //! keeps its input and has no effect except through its `Tx`. It must not wait for anything else: on SQLite
 //! it runs on the database's own thread.
+//!
+//! Write jobs may run side by side. What one reads by its id stays as it is until that job ends, so it can be changed
+//! and written back; everything else of a tenant is still once the job has called `tick` or `hold`.
 
 pub mod memory;
 
@@ -194,6 +197,10 @@ pub trait TenantStore: Send {
     /// `None` when there is no such tenant.
     async fn tick(&mut self, tenant: TenantId) -> Result<Option<Timestamp>, StoreError>;
 
+    /// Holds the tenant's row as [`tick`](TenantStore::tick) does, without moving its clock: what is read after it
+    /// is not changed by other writes of the tenant until this one ends. `false` when there is no such tenant.
+    async fn hold(&mut self, tenant: TenantId) -> Result<bool, StoreError>;
+
     /// The next number of a kind: 1, 2, 3, … without gaps.
     async fn next_number(&mut self, tenant: TenantId, kind: NumberKind) -> Result<u64, StoreError>;
 }
@@ -221,6 +228,10 @@ pub trait KeyStore: Send {
 
     /// Marks a request signature as used until `expires_at`; `false` when it was used before.
     async fn claim_signature(&mut self, key: Uuid, mac: &[u8; 32], expires_at: Timestamp) -> Result<bool, StoreError>;
+
+    /// Claims an Idempotency-Key until the end of the transaction; `false` while another one has it. Stores that
+    /// run one write job after the other need not tell: there is no other.
+    async fn claim_idempotency(&mut self, tenant: TenantId, key: &str) -> Result<bool, StoreError>;
 
     /// The answer kept under an Idempotency-Key since `after`.
     async fn recorded(&mut self, tenant: TenantId, key: &str, after: Timestamp)
@@ -284,11 +295,16 @@ pub trait DeliveryStore: Send {
     /// Holds what is pending for an endpoint, also what is being attempted.
     async fn hold_deliveries(&mut self, tenant: TenantId, subscription: Uuid) -> Result<(), StoreError>;
 
-    /// The endpoints whose turn has come, in order of their turns.
+    /// The endpoints whose turn has come, in order of their turns. A write job gets those that no other one has.
     async fn turns(&mut self, now: Timestamp, limit: u32) -> Result<Vec<(TenantId, Uuid)>, StoreError>;
 
     /// The first turn of all.
     async fn first_turn(&mut self) -> Result<Option<Timestamp>, StoreError>;
+
+    /// Holds an endpoint's turn until the end of the transaction: whoever adds a delivery meanwhile brings the turn
+    /// forward after it. To be called before [`next_due`](DeliveryStore::next_due) is asked for the sake of
+    /// [`set_turn`](DeliveryStore::set_turn), which must follow; stores with one writer do nothing.
+    async fn hold_turn(&mut self, tenant: TenantId, subscription: Uuid) -> Result<(), StoreError>;
 
     /// Sets an endpoint's turn; `None` when it has nothing to send.
     async fn set_turn(&mut self, tenant: TenantId, subscription: Uuid, at: Option<Timestamp>)
@@ -314,7 +330,7 @@ pub trait DeliveryStore: Send {
     /// One bulk replay.
     async fn replay(&mut self, tenant: TenantId, id: Uuid) -> Result<Option<Replay>, StoreError>;
 
-    /// The unfinished bulk replay that waited longest for a step.
+    /// The unfinished bulk replay that waited longest for a step, among those that no other write job has.
     async fn unfinished_replay(&mut self) -> Result<Option<Replay>, StoreError>;
 
     /// Stores how far a bulk replay has come.

@@ -45,6 +45,9 @@ const BRING_TURN_FORWARD: &str = "INSERT INTO turns (tenant_id, subscription_id,
      ON CONFLICT (tenant_id, subscription_id) DO UPDATE SET at = excluded.at WHERE excluded.at < turns.at";
 const SET_TURN: &str = "INSERT INTO turns (tenant_id, subscription_id, at) VALUES ($1, $2, $3) \
      ON CONFLICT (tenant_id, subscription_id) DO UPDATE SET at = excluded.at";
+/// Makes the row when there is none, as only a row can be held. Its time is the end of the calendar.
+const HOLD_TURN: &str = "INSERT INTO turns (tenant_id, subscription_id, at) VALUES ($1, $2, $3) \
+     ON CONFLICT (tenant_id, subscription_id) DO UPDATE SET at = turns.at";
 const DROP_TURN: &str = "DELETE FROM turns WHERE tenant_id = $1 AND subscription_id = $2";
 const TURNS: &str = "SELECT tenant_id, subscription_id FROM turns WHERE at <= $1 ORDER BY at LIMIT $2";
 const FIRST_TURN: &str = "SELECT at FROM turns ORDER BY at LIMIT 1";
@@ -85,6 +88,7 @@ pub(crate) const STATEMENTS: &[&str] = &[
     HOLD,
     BRING_TURN_FORWARD,
     SET_TURN,
+    HOLD_TURN,
     DROP_TURN,
     TURNS,
     FIRST_TURN,
@@ -185,7 +189,7 @@ impl DeliveryStore for SqlTx<'_> {
             delivery.lease.param(),
             delivery.created_at.param(),
         ];
-        self.execute(INSERT, &params).await?;
+        self.post(INSERT, &params).await?;
         match delivery.next_attempt_at {
             Some(due) => self.bring_turn_forward(delivery.tenant, delivery.subscription, due).await,
             None => Ok(()),
@@ -193,7 +197,7 @@ impl DeliveryStore for SqlTx<'_> {
     }
 
     async fn delivery(&mut self, tenant: TenantId, id: Uuid) -> Result<Option<Delivery>, StoreError> {
-        self.fetch_one(GET, &[tenant.param(), id.param()], TABLE, read).await
+        self.fetch_one(&self.dialect.hold(GET), &[tenant.param(), id.param()], TABLE, read).await
     }
 
     async fn update_delivery(&mut self, delivery: &Delivery, lease: Option<Uuid>) -> Result<bool, StoreError> {
@@ -236,16 +240,24 @@ impl DeliveryStore for SqlTx<'_> {
     }
 
     async fn hold_deliveries(&mut self, tenant: TenantId, subscription: Uuid) -> Result<(), StoreError> {
-        self.execute(HOLD, &[tenant.param(), subscription.param()]).await.map(drop)
+        self.post(HOLD, &[tenant.param(), subscription.param()]).await
     }
 
     async fn turns(&mut self, now: Timestamp, limit: u32) -> Result<Vec<(TenantId, Uuid)>, StoreError> {
         let read = |cells: &mut Cells<'_>| Ok((cells.take()?, cells.take()?));
-        self.fetch(TURNS, &[now.param(), limit.param()], "turns", read).await
+        self.fetch(&self.dialect.take(TURNS), &[now.param(), limit.param()], "turns", read).await
     }
 
     async fn first_turn(&mut self) -> Result<Option<Timestamp>, StoreError> {
         self.fetch_one(FIRST_TURN, &[], "turns", |cells| cells.take()).await
+    }
+
+    async fn hold_turn(&mut self, tenant: TenantId, subscription: Uuid) -> Result<(), StoreError> {
+        if self.dialect.is_shared() {
+            let never = Timestamp::from_micros(i64::MAX);
+            self.post(HOLD_TURN, &[tenant.param(), subscription.param(), never.param()]).await?;
+        }
+        Ok(())
     }
 
     async fn set_turn(
@@ -256,8 +268,8 @@ impl DeliveryStore for SqlTx<'_> {
     ) -> Result<(), StoreError> {
         let (tenant, subscription) = (tenant.param(), subscription.param());
         match at {
-            Some(at) => self.execute(SET_TURN, &[tenant, subscription, at.param()]).await.map(drop),
-            None => self.execute(DROP_TURN, &[tenant, subscription]).await.map(drop),
+            Some(at) => self.post(SET_TURN, &[tenant, subscription, at.param()]).await,
+            None => self.post(DROP_TURN, &[tenant, subscription]).await,
         }
     }
 
@@ -267,7 +279,7 @@ impl DeliveryStore for SqlTx<'_> {
         subscription: Uuid,
         at: Timestamp,
     ) -> Result<(), StoreError> {
-        self.execute(BRING_TURN_FORWARD, &[tenant.param(), subscription.param(), at.param()]).await?;
+        self.post(BRING_TURN_FORWARD, &[tenant.param(), subscription.param(), at.param()]).await?;
         self.outgoing.mark();
         Ok(())
     }
@@ -285,7 +297,7 @@ impl DeliveryStore for SqlTx<'_> {
             log.response_truncated.param(),
             log.remote_addr.param(),
         ];
-        self.execute(INSERT_ATTEMPT, &params).await.map(drop)
+        self.post(INSERT_ATTEMPT, &params).await
     }
 
     async fn attempts(&mut self, tenant: TenantId, delivery: Uuid) -> Result<Vec<AttemptLog>, StoreError> {
@@ -308,15 +320,15 @@ impl DeliveryStore for SqlTx<'_> {
             replay.created_at.param(),
             replay.finished_at.param(),
         ];
-        self.execute(INSERT_REPLAY, &params).await.map(drop)
+        self.post(INSERT_REPLAY, &params).await
     }
 
     async fn replay(&mut self, tenant: TenantId, id: Uuid) -> Result<Option<Replay>, StoreError> {
-        self.fetch_one(REPLAY, &[tenant.param(), id.param()], "replays", read_replay).await
+        self.fetch_one(&self.dialect.hold(REPLAY), &[tenant.param(), id.param()], "replays", read_replay).await
     }
 
     async fn unfinished_replay(&mut self) -> Result<Option<Replay>, StoreError> {
-        self.fetch_one(UNFINISHED_REPLAY, &[], "replays", read_replay).await
+        self.fetch_one(&self.dialect.take(UNFINISHED_REPLAY), &[], "replays", read_replay).await
     }
 
     async fn update_replay(&mut self, replay: &Replay) -> Result<(), StoreError> {
@@ -328,7 +340,7 @@ impl DeliveryStore for SqlTx<'_> {
             replay.tenant_id.param(),
             replay.id.param(),
         ];
-        self.execute(UPDATE_REPLAY, &params).await.map(drop)
+        self.post(UPDATE_REPLAY, &params).await
     }
 
     async fn note_outcome(&mut self, tenant: TenantId, subscription: &Subscription) -> Result<(), StoreError> {
@@ -339,6 +351,6 @@ impl DeliveryStore for SqlTx<'_> {
             tenant.param(),
             subscription.id.param(),
         ];
-        self.execute(NOTE_OUTCOME, &params).await.map(drop)
+        self.post(NOTE_OUTCOME, &params).await
     }
 }

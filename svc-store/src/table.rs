@@ -11,6 +11,7 @@ use svc_core::store::{Rows, StoreError};
 use svc_core::types::TenantId;
 use uuid::Uuid;
 
+use crate::dialect::Dialect;
 use crate::sql::{Cells, Column as _, Param, Row, SqlTx};
 
 /// A resource whose records are rows of a table.
@@ -44,6 +45,7 @@ pub(crate) trait Table: Resource {
 /// The statements of a table whose text never changes.
 pub(crate) struct Statements {
     get: String,
+    hold: String,
     insert: String,
     update: String,
     select: String,
@@ -61,18 +63,25 @@ impl Statements {
         let changes = R::COLUMNS[1..].iter().copied().chain(R::SOFT_DELETE.then_some("live"));
         let changes: Vec<String> = (1..).zip(changes).map(|(n, name)| format!("{name} = ${n}")).collect();
         let (tenant, id) = (changes.len() + 1, changes.len() + 2);
+        let get = format!("SELECT {columns} FROM {table} WHERE tenant_id = $1 AND id = $2");
         Self {
-            get: format!("SELECT {columns} FROM {table} WHERE tenant_id = $1 AND id = $2"),
+            hold: Dialect::PostgresWrite.hold(&get).into_owned(),
+            get,
             insert: format!("INSERT INTO {table} ({}) VALUES ({})", names.join(", "), placeholders.join(", ")),
             update: format!("UPDATE {table} SET {} WHERE tenant_id = ${tenant} AND id = ${id}", changes.join(", ")),
             select: format!("SELECT {columns} FROM {table} WHERE tenant_id = $1"),
         }
     }
 
+    /// Reads a row that a write job may change.
+    fn get(&self, dialect: Dialect) -> &str {
+        if dialect.is_shared() { &self.hold } else { &self.get }
+    }
+
     /// Every statement that runs on this table, for the tests.
     #[cfg(test)]
-    pub(crate) fn all(&self) -> [&str; 3] {
-        [&self.get, &self.insert, &self.update]
+    pub(crate) fn all(&self, dialect: Dialect) -> [&str; 3] {
+        [self.get(dialect), &self.insert, &self.update]
     }
 }
 
@@ -148,7 +157,7 @@ impl<R: Table> Rows<R> for SqlTx<'_> {
             found = Some(R::read(&mut cells::<R>(row))?);
             Ok(())
         };
-        self.sql.query(&R::statements().get, &[tenant.param(), id.param()], &mut each).await?;
+        self.sql.query(R::statements().get(self.dialect), &[tenant.param(), id.param()], &mut each).await?;
         Ok(found)
     }
 
@@ -166,17 +175,14 @@ impl<R: Table> Rows<R> for SqlTx<'_> {
     async fn insert(&mut self, tenant: TenantId, row: &R) -> Result<(), StoreError> {
         let mut params = vec![tenant.param(), Param::Uuid(row.id())];
         params.extend(values(row));
-        self.execute(&R::statements().insert, &params).await?;
+        self.post(&R::statements().insert, &params).await?;
         row.written(self, tenant).await
     }
 
     async fn update(&mut self, tenant: TenantId, row: &R) -> Result<(), StoreError> {
         let mut params = values(row);
         params.extend([tenant.param(), Param::Uuid(row.id())]);
-        let changed = self.execute(&R::statements().update, &params).await?;
-        if changed != 1 {
-            return Err(StoreError::Fault(format!("an update of {} found {changed} rows", R::NAME)));
-        }
+        self.sql.post(&R::statements().update, &params, Some(R::NAME)).await?;
         row.written(self, tenant).await
     }
 }

@@ -24,6 +24,7 @@ use svc_core::webhooks::Subscription;
 use uuid::Uuid;
 
 use super::*;
+use crate::dialect::Dialect;
 use crate::table::{Table, list_statement};
 use crate::{deliveries, keys, outbox, tenants as tenant_rows, webhooks};
 
@@ -123,7 +124,7 @@ fn every_statement_prepares_and_counts_its_parameters_upwards() {
 }
 
 fn row_statements<R: Table>() -> Vec<String> {
-    R::statements().all().map(str::to_owned).to_vec()
+    R::statements().all(Dialect::Sqlite).map(str::to_owned).to_vec()
 }
 
 /// Every list there is: each resource, each combination of its filters, each order, first page and later.
@@ -249,7 +250,7 @@ async fn a_job_runs_to_its_end_though_nobody_waits_for_it() {
 #[tokio::test]
 async fn a_locked_database_is_unavailable_for_writes_and_open_for_reads() {
     let scratch = Scratch::new();
-    let store = SqliteStore::open_with(&scratch.path, env(), std::time::Duration::ZERO).unwrap();
+    let store = SqliteStore::open_with(&scratch.path, env(), None, std::time::Duration::ZERO).unwrap();
     let store: &dyn Store = &store;
     let tenant = new_tenant(store).await;
     let other = scratch.connection();
@@ -272,7 +273,7 @@ async fn a_full_database_refuses_and_loses_nothing() {
     let full = Connection::open(&scratch.path).unwrap();
     let pages: i64 = full.raw().query_row("PRAGMA page_count", [], |row| row.get(0)).unwrap();
     full.raw().query_row(&format!("PRAGMA max_page_count = {pages}"), [], |_| Ok(())).unwrap();
-    let vault = Arc::new(Vault::new([0; 32], env()));
+    let vault = Arc::new(Vault::new(SecretKey::new([0; 32]), env()));
     let context = Context { env: env(), cursor_key: CursorKey::new([0; 32]), outgoing: Arc::default(), vault };
     let (queue, mut answers) = (Queue::new(), Vec::new());
     for n in 0..64 {

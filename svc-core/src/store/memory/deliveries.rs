@@ -132,6 +132,10 @@ impl DeliveryStore for MemoryTx<'_> {
         Ok(self.state.turns_by_time.keys().next().map(|(at, _)| *at))
     }
 
+    async fn hold_turn(&mut self, _tenant: TenantId, _subscription: Uuid) -> Result<(), StoreError> {
+        Ok(())
+    }
+
     async fn set_turn(
         &mut self,
         tenant: TenantId,
