@@ -101,6 +101,11 @@ pub(crate) const STATEMENTS: &[&str] = &[
     UPDATE_REPLAY,
 ];
 
+#[cfg(test)]
+pub(crate) const HELD: &[&str] = &[GET, REPLAY];
+#[cfg(test)]
+pub(crate) const TAKEN: &[&str] = &[TURNS, UNFINISHED_REPLAY];
+
 fn read(cells: &mut Cells<'_>) -> Result<Delivery, StoreError> {
     Ok(Delivery {
         id: cells.take()?,

@@ -32,6 +32,18 @@ impl Dialect {
         }
     }
 
+    /// Merges two ordered lists into one. SQLite sees by itself that each comes in order from its index, and reads no
+    /// more of them than it needs; PostgreSQL must be told how much of each is enough.
+    pub(crate) fn merge(self, [one, other]: [String; 2], order: &str, limit: usize) -> String {
+        let end = format!("ORDER BY {order} LIMIT ${limit}");
+        match self {
+            Self::Sqlite => format!("{one} UNION ALL {other} {end}"),
+            Self::PostgresRead | Self::PostgresWrite => {
+                format!("SELECT * FROM ({one} {end}) AS one UNION ALL SELECT * FROM ({other} {end}) AS other {end}")
+            }
+        }
+    }
+
     /// Whether other write jobs run meanwhile.
     pub(crate) fn is_shared(self) -> bool {
         self == Self::PostgresWrite
@@ -49,6 +61,14 @@ impl Dialect {
 
 const CLAIM: &str = "SELECT pg_try_advisory_xact_lock($1)";
 
-/// What only PostgreSQL is asked, for the tests.
 #[cfg(test)]
-pub(crate) const POSTGRES_STATEMENTS: &[&str] = &[CLAIM];
+impl Dialect {
+    /// The forms of statements that only this database gets.
+    pub(crate) fn own_statements(self) -> Vec<String> {
+        let mut all: Vec<String> = self.claim().map(str::to_owned).into_iter().collect();
+        let held = [crate::tenants::HELD, crate::keys::HELD, crate::deliveries::HELD].concat();
+        all.extend(held.into_iter().map(|sql| self.hold(sql).into_owned()));
+        all.extend(crate::deliveries::TAKEN.iter().map(|sql| self.take(sql).into_owned()));
+        all
+    }
+}

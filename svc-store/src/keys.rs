@@ -41,6 +41,9 @@ const PRUNE_RECORDED: &str = "DELETE FROM idempotency WHERE (tenant_id, key) IN 
 pub(crate) const STATEMENTS: &[&str] =
     &[CREDENTIAL, GET, LIST, INSERT, UPDATE, TOUCH, CLAIM, PRUNE_SIGNATURES, RECORDED, RECORD, PRUNE_RECORDED];
 
+#[cfg(test)]
+pub(crate) const HELD: &[&str] = &[GET];
+
 fn read(cells: &mut Cells<'_>) -> Result<ApiKey, StoreError> {
     Ok(ApiKey {
         id: cells.take()?,

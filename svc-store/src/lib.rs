@@ -21,6 +21,8 @@ mod postgres;
 mod quotes;
 mod sql;
 mod sqlite;
+#[cfg(test)]
+mod statements;
 mod table;
 mod tenants;
 mod vault;

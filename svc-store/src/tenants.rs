@@ -28,6 +28,9 @@ const NEXT_NUMBER: &str = "INSERT INTO numbers (tenant_id, kind, last) VALUES ($
 #[cfg(test)]
 pub(crate) const STATEMENTS: &[&str] = &[GET, LIST, INSERT, UPDATE, TICK, HOLD, NEXT_NUMBER];
 
+#[cfg(test)]
+pub(crate) const HELD: &[&str] = &[GET, HOLD];
+
 fn read(cells: &mut Cells<'_>) -> Result<Tenant, StoreError> {
     Ok(Tenant {
         id: cells.take()?,

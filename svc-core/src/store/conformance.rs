@@ -115,6 +115,7 @@ cases! {
         ticks_of_tenants_are_their_own,
         settings_leave_the_clock_alone,
         an_unknown_tenant_has_no_clock,
+        holding_moves_no_clock,
         creation_times_are_unique,
         numbers_have_no_gaps,
     }
@@ -130,6 +131,8 @@ cases! {
         parallel_writers_take_turns,
         parallel_tenants_do_not_meet,
         a_failure_beside_others_is_its_own,
+        what_a_write_has_read_stays,
+        a_held_tenant_waits_for_its_writer,
     }
     emails {
         parallel_creates_have_one_winner,
@@ -161,6 +164,7 @@ cases! {
         turns_come_in_order,
         a_turn_is_brought_forward_only,
         a_commit_wakes_the_sender,
+        no_turn_is_lost_between_writers,
         replays_come_back,
     }
     keys {
@@ -179,6 +183,7 @@ cases! {
         answers_are_the_tenants_own,
         a_newer_answer_takes_the_place,
         an_old_answer_is_not_seen,
+        a_key_is_claimed_by_one,
         pruning_goes_in_steps,
     }
 }

@@ -66,7 +66,7 @@ CREATE TABLE idempotency (
 );
 CREATE INDEX idempotency_expired ON idempotency (created_at);
 
--- Live rows lie together in the indexes, so that a list of them never walks over deleted ones.
+-- Live and deleted rows have indexes of their own, so that a list never walks over rows that it leaves out.
 CREATE TABLE contacts (
     tenant_id    uuid             NOT NULL REFERENCES tenants (id),
     live         boolean          NOT NULL CHECK (live = (deleted_at IS NULL)),
@@ -84,10 +84,14 @@ CREATE TABLE contacts (
     deleted_at   timestamptz,
     PRIMARY KEY (tenant_id, id)
 );
-CREATE INDEX contacts_live ON contacts (tenant_id, live, id);
-CREATE INDEX contacts_changed ON contacts (tenant_id, live, updated_at);
-CREATE INDEX contacts_by_email ON contacts (tenant_id, lower(email), live, id);
-CREATE INDEX contacts_by_email_changed ON contacts (tenant_id, lower(email), live, updated_at);
+CREATE INDEX contacts_live ON contacts (tenant_id, id) WHERE live;
+CREATE INDEX contacts_changed ON contacts (tenant_id, updated_at) WHERE live;
+CREATE INDEX contacts_by_email ON contacts (tenant_id, lower(email), id) WHERE live;
+CREATE INDEX contacts_by_email_changed ON contacts (tenant_id, lower(email), updated_at) WHERE live;
+CREATE INDEX contacts_deleted ON contacts (tenant_id, id) WHERE NOT live;
+CREATE INDEX contacts_deleted_changed ON contacts (tenant_id, updated_at) WHERE NOT live;
+CREATE INDEX contacts_deleted_by_email ON contacts (tenant_id, lower(email), id) WHERE NOT live;
+CREATE INDEX contacts_deleted_by_email_changed ON contacts (tenant_id, lower(email), updated_at) WHERE NOT live;
 
 CREATE TABLE invoices (
     tenant_id      uuid             NOT NULL REFERENCES tenants (id),
@@ -223,8 +227,8 @@ CREATE TABLE subscriptions (
     PRIMARY KEY (tenant_id, id)
 )
 WITH (fillfactor = 50);
-CREATE INDEX subscriptions_live ON subscriptions (tenant_id, live, id);
-CREATE INDEX subscriptions_changed ON subscriptions (tenant_id, live, updated_at);
+CREATE INDEX subscriptions_live ON subscriptions (tenant_id, id) WHERE live;
+CREATE INDEX subscriptions_changed ON subscriptions (tenant_id, updated_at) WHERE live;
 
 -- Which live, enabled or auto-paused subscriptions want which kind (or *): what a write looks up.
 CREATE TABLE subscription_kinds (

@@ -25,9 +25,9 @@ const PAUSE: Duration = Duration::from_secs(1);
 
 pub(super) async fn run(shared: Arc<Shared>) {
     let own = hex(&shared.env.bytes::<16>());
-    let mut told = false;
+    let (mut told, mut first) = (false, true);
     loop {
-        let why = match serve(&shared, &own).await {
+        let why = match serve(&shared, &own, std::mem::take(&mut first)).await {
             Ok(()) => "the connection ended".to_owned(),
             Err(why) => why.to_string(),
         };
@@ -40,7 +40,7 @@ pub(super) async fn run(shared: Arc<Shared>) {
 }
 
 /// Rings and listens until the connection ends.
-async fn serve(shared: &Shared, own: &str) -> Result<(), StoreError> {
+async fn serve(shared: &Shared, own: &str, first: bool) -> Result<(), StoreError> {
     let (client, mut connection) = shared.target.connect(Role::Bell).await?;
     let (heard, mut hears) = mpsc::unbounded_channel();
     let own_payload = own.to_owned();
@@ -54,8 +54,10 @@ async fn serve(shared: &Shared, own: &str) -> Result<(), StoreError> {
         }
     });
     execute(&client, "LISTEN svc_outgoing").await?;
-    // Something may have been told while nobody listened.
-    shared.outgoing.release();
+    if !first {
+        // Something may have been told while nobody listened.
+        shared.outgoing.release();
+    }
     let ringing = Box::pin(async {
         loop {
             shared.bell.notified().await;

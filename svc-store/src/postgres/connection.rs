@@ -1,6 +1,7 @@
 //! One connection: the client, the statements that are prepared on it, and the task that drives it.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use svc_core::store::StoreError;
@@ -15,6 +16,7 @@ pub(super) struct Connection {
     statements: Mutex<HashMap<String, Statement>>,
     driver: AbortHandle,
     alive: watch::Receiver<()>,
+    killed: AtomicBool,
 }
 
 impl Connection {
@@ -27,7 +29,13 @@ impl Connection {
             }
             drop(lives);
         });
-        Ok(Self { client, statements: Mutex::default(), driver: driver.abort_handle(), alive })
+        Ok(Self {
+            client,
+            statements: Mutex::default(),
+            driver: driver.abort_handle(),
+            alive,
+            killed: AtomicBool::new(false),
+        })
     }
 
     /// The statement, if it is prepared already.
@@ -50,11 +58,13 @@ impl Connection {
     }
 
     pub(super) fn is_closed(&self) -> bool {
-        self.client.is_closed()
+        // The end of the task that drives it takes a moment.
+        self.killed.load(Ordering::Acquire) || self.client.is_closed()
     }
 
     /// Ends it at once, whatever goes on; the server rolls back what was begun.
     pub(super) fn kill(&self) {
+        self.killed.store(true, Ordering::Release);
         self.driver.abort();
     }
 }

@@ -40,6 +40,9 @@ async fn serve(connection: &Connection, shared: &Shared) -> bool {
             () = connection.ended() => return true,
             filled = shared.reads.filled() => if !filled { return false },
         }
+        if connection.is_closed() {
+            return true;
+        }
         let mut group = shared.reads.take(GROUP);
         // Whoever stopped waiting needs no answer.
         group.retain(|waiting| !waiting.is_abandoned());

@@ -17,7 +17,12 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const KEEPALIVE: Duration = Duration::from_secs(10);
 
 /// Bounds on the server's side; `options` in the URL come later and win.
-const SETTINGS: &str = "-c statement_timeout=10s -c lock_timeout=5s -c idle_in_transaction_session_timeout=15s";
+const BOUNDS: &str = "-c statement_timeout=10s -c lock_timeout=5s -c idle_in_transaction_session_timeout=15s";
+/// Every list has an index in its order, so a page is best read by walking it, however many rows there are and
+/// whatever the server believes of them: plans depend on the schema, as on SQLite. The costs of what is switched off
+/// look high, so the compiler for long queries must stay off as well.
+const PLANS: &str = "-c plan_cache_mode=force_generic_plan -c enable_seqscan=off -c enable_bitmapscan=off \
+     -c max_parallel_workers_per_gather=0 -c jit=off";
 /// Should a read transaction not begin, nothing is written all the same.
 const READ_SETTINGS: &str = "-c default_transaction_read_only=on";
 /// Nothing that this connection does is to last.
@@ -82,7 +87,7 @@ impl Target {
             Role::Write => "",
             Role::Bell => BELL_SETTINGS,
         };
-        config.options(format!("{SETTINGS} {particular} {}", self.config.get_options().unwrap_or_default()));
+        config.options(format!("{BOUNDS} {PLANS} {particular} {}", self.config.get_options().unwrap_or_default()));
         let connecting = async {
             let connected = config.connect(self.tls.clone()).await;
             match connected {

@@ -49,11 +49,11 @@ async fn serve(connection: &Connection, shared: &Shared) -> bool {
             () = connection.ended() => return true,
             filled = shared.writes.filled() => if !filled { return false },
         }
-        for waiting in shared.writes.take(1) {
-            perform(connection, shared, waiting).await;
-        }
         if connection.is_closed() {
             return true;
+        }
+        for waiting in shared.writes.take(1) {
+            perform(connection, shared, waiting).await;
         }
     }
 }

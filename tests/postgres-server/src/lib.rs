@@ -37,6 +37,18 @@ pub fn server() -> Option<&'static Server> {
     server.as_ref()
 }
 
+/// A server of the caller's own, to be stopped and started while other tests use [`server`]. It is gone when it is
+/// dropped.
+///
+/// # Panics
+/// As [`server`].
+#[expect(clippy::panic, reason = "for tests only")]
+pub fn another() -> Option<Server> {
+    server()?;
+    let programs = programs()?;
+    Some(Server::start_new(&programs).unwrap_or_else(|why| panic!("PostgreSQL in {programs:?}: {why}")))
+}
+
 /// Where `initdb` and `postgres` are: in the path, or where Debian puts them, the newest version first.
 fn programs() -> Option<PathBuf> {
     let has_both = |folder: &PathBuf| folder.join("initdb").exists() && folder.join("postgres").exists();

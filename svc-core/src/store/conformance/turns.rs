@@ -6,6 +6,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
+use futures_util::future::join_all;
 use serde_json::json;
 use uuid::Uuid;
 
@@ -120,6 +121,36 @@ pub(super) async fn a_commit_wakes_the_sender(h: Harness) {
     h.create::<Contact>(tenant, json!({ "email": "ada@example.com" })).await.unwrap();
     assert!(bell.0.load(Ordering::SeqCst));
     assert_eq!(waiting.poll_unpin(&mut Context::from_waker(&waker)), Poll::Ready(()));
+}
+
+/// While some add deliveries, others give the endpoint the turn that they think it needs.
+pub(super) async fn no_turn_is_lost_between_writers(h: Harness) {
+    let tenant = h.tenant().await;
+    let to = h.endpoint(tenant).await;
+    let start = h.tick(tenant).await;
+    let mut jobs = Vec::new();
+    for second in (1..=16).rev() {
+        let event = h.event_of(tenant, EventKind::JobCreated).await;
+        let mut delivery = Delivery::new(h.store.env().id(event.created_at), &event, to, false);
+        delivery.next_attempt_at = Some(plus(start, second));
+        jobs.push(Some(delivery));
+        jobs.push(None);
+    }
+    let jobs = jobs.into_iter().map(|delivery| {
+        h.write(move |tx| {
+            let delivery = delivery.clone();
+            Box::pin(async move {
+                if let Some(delivery) = delivery {
+                    return Ok(tx.insert_delivery(&delivery).await?);
+                }
+                tx.hold_turn(tenant, to).await?;
+                let due = tx.next_due(tenant, to).await?;
+                Ok(tx.set_turn(tenant, to, due).await?)
+            })
+        })
+    });
+    assert!(join_all(jobs).await.into_iter().all(|done| done == Ok(())));
+    assert_eq!((call!(h.next_due(tenant, to)), call!(h.first_turn())), (Some(plus(start, 1)), Some(plus(start, 1))));
 }
 
 pub(super) async fn replays_come_back(h: Harness) {
