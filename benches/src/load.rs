@@ -63,8 +63,13 @@ pub(crate) fn round(
 
 /// Sends one request on a connection of its own and returns the whole answer.
 pub(crate) fn once(address: SocketAddr, requests: &mut Requests) -> Result<Vec<u8>> {
-    let mut stream = std::net::TcpStream::connect(address)?;
-    stream.write_all(requests.next())?;
+    let status = requests.status;
+    ask(&mut std::net::TcpStream::connect(address)?, requests.next(), status)
+}
+
+/// Sends one request and returns the whole answer.
+pub(crate) fn ask(stream: &mut std::net::TcpStream, request: &[u8], status: [u8; 3]) -> Result<Vec<u8>> {
+    stream.write_all(request)?;
     let (mut answer, mut filled) = (vec![0; BUFFER], 0);
     loop {
         let read = stream.read(&mut answer[filled..])?;
@@ -76,7 +81,7 @@ pub(crate) fn once(address: SocketAddr, requests: &mut Requests) -> Result<Vec<u
             && filled >= head.total
         {
             answer.truncate(filled);
-            head.expect(requests.status, &answer)?;
+            head.expect(status, &answer)?;
             return Ok(answer);
         }
     }
@@ -107,7 +112,8 @@ impl Head {
     }
 }
 
-fn content_length(line: &[u8]) -> Option<usize> {
+/// The number in a line of a head, if it is that of the length.
+pub(crate) fn content_length(line: &[u8]) -> Option<usize> {
     let name = b"content-length:";
     if line.len() < name.len() || !line[..name.len()].eq_ignore_ascii_case(name) {
         return None;

@@ -1,12 +1,16 @@
 //! How fast svc is: its server against a bare hyper server that returns the same bytes, and its store against
-//! bare SQL that commits the same rows, in one run. Prints one table; `README.md` says how to read it.
+//! bare SQL that commits the same rows, and its sender against a bare client, in one run. Prints one table; `README.md` says how to read it.
 
 mod bare;
 mod child;
 mod commits;
+mod deliver;
 mod load;
 mod options;
 mod ours;
+mod pending;
+mod poster;
+mod receiver;
 mod requests;
 mod run;
 mod sample;
@@ -26,8 +30,9 @@ fn main() -> ExitCode {
     let Cli { options, role } = Cli::parse();
     let done = match role {
         None => run::run(&options),
-        Some(Role::ServeOurs { file }) => ours::serve(&file),
+        Some(Role::ServeOurs { file, sending }) => ours::serve(&file, sending),
         Some(Role::ServeBare) => bare::serve(),
+        Some(Role::PostBare) => poster::post(),
         Some(Role::Commit { by, file, seconds, at_once }) => commits::run(by, &file, seconds, at_once),
     };
     match done {

@@ -35,8 +35,11 @@ pub(crate) struct Options {
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) rounds: u32,
     /// Only these, in this order.
-    #[arg(long, value_delimiter = ',', default_value = "get,list,post,commit")]
+    #[arg(long, value_delimiter = ',', default_value = "get,list,post,commit,deliver")]
     pub(crate) only: Vec<Subject>,
+    /// Deliveries that are pending when the sender of `deliver` starts.
+    #[arg(long, default_value_t = 1_000_000)]
+    pub(crate) pending: u32,
     /// Where the seeded database is kept for the next run.
     #[arg(long, value_name = "FILE")]
     pub(crate) keep: Option<PathBuf>,
@@ -53,6 +56,8 @@ pub(crate) enum Subject {
     Post,
     /// What POST writes, without HTTP.
     Commit,
+    /// From the commit to the receiver.
+    Deliver,
 }
 
 /// What a child process does.
@@ -63,7 +68,13 @@ pub(crate) enum Role {
     ServeOurs {
         /// Its database.
         file: PathBuf,
+        /// Also delivers.
+        #[arg(long)]
+        sending: bool,
     },
+    /// Posts one request as often as it can.
+    #[command(hide = true)]
+    PostBare,
     /// Serves one answer to every request.
     #[command(hide = true)]
     ServeBare,

@@ -5,9 +5,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use svc_core::env::Env;
+use svc_core::sender::Policy;
+use svc_core::store::Store;
+use svc_core::types::HostPolicy;
+use svc_server::deliver::{self, HttpCourier};
+use svc_server::resolve::SystemResolver;
 use svc_server::serve::Server;
 use svc_server::{Api, Settings};
 use svc_store::SqliteStore;
+use tokio::sync::watch;
 
 use crate::Result;
 use crate::child;
@@ -15,15 +21,37 @@ use crate::child;
 /// Far more than the load generator opens.
 const CONNECTIONS: u32 = 10_000;
 
-/// Serves until stdin ends.
-pub(crate) fn serve(file: &Path) -> Result<()> {
-    let store = Arc::new(SqliteStore::open(file, Env::system())?);
-    let api = Api::new(store, Settings { limit_rates: false, ..Settings::default() });
+/// How long what runs may take to end.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// Serves until stdin ends. When `sending`, deliveries go out as well, with the settings that an operator gets; only
+/// the receivers of a bench are local ones.
+pub(crate) fn serve(file: &Path, sending: bool) -> Result<()> {
+    let mut env = Env::system();
+    env.webhook_hosts = HostPolicy::AllowPrivate;
+    let store: Arc<dyn Store> = Arc::new(SqliteStore::open(file, env)?);
+    let api = Api::new(Arc::clone(&store), Settings { limit_rates: false, ..Settings::default() });
     child::runtime()?.block_on(async {
         let server = Server::bind(([127, 0, 0, 1], 0).into(), CONNECTIONS).await?;
         let url = server.url()?;
+        let (stop, stopped) = watch::channel(());
+        let until_stopped = |mut stopped: watch::Receiver<()>| async move {
+            let _ = stopped.changed().await;
+        };
+        let policy = Policy::default();
+        let courier = HttpCourier::new(store.env().clone(), policy.timeout, Arc::new(SystemResolver::default()));
+        let sender =
+            deliver::run(store, policy, Arc::new(courier), Arc::default(), until_stopped(stopped.clone()), GRACE);
+        let sender = sending.then(|| tokio::spawn(sender));
         child::announce(url.trim_start_matches("http://").parse()?)?;
-        server.run(api, child::told_to_stop(), Duration::from_secs(1)).await;
+        tokio::spawn(async move {
+            child::told_to_stop().await;
+            drop(stop);
+        });
+        server.run(api, until_stopped(stopped), GRACE).await;
+        if let Some(sender) = sender {
+            sender.await?;
+        }
         Ok(())
     })
 }

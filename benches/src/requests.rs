@@ -36,12 +36,13 @@ enum Field {
 /// Stands for the field in a template.
 const FIELD: &str = "~";
 /// Hex digits that make an address new.
-const DIGITS: usize = 16;
+pub(crate) const DIGITS: usize = 16;
 
 impl Requests {
-    /// Of a subject, over all tenants. There are none of [`Subject::Commit`].
+    /// Of a subject, over all tenants. There are none of [`Subject::Commit`], and those of
+    /// [`Subject::Deliver`] are POSTs.
     pub(crate) fn new(subject: Subject, tenants: &Arc<[Tenant]>) -> Self {
-        let status = if subject == Subject::Post { *b"201" } else { *b"200" };
+        let status = if matches!(subject, Subject::Post | Subject::Deliver) { *b"201" } else { *b"200" };
         let templates = tenants.iter().map(|tenant| Template::new(subject, &tenant.key)).collect();
         Self { status, tenants: Arc::clone(tenants), templates, random: Random::new() }
     }
@@ -78,7 +79,7 @@ impl Template {
         let (text, kind, filler) = match subject {
             Subject::Get => (head(&format!("GET /api/v1/contacts/{FIELD}"), ""), Field::Id, id),
             Subject::List => (head("GET /api/v1/contacts", ""), Field::Nothing, String::new()),
-            Subject::Post | Subject::Commit => {
+            Subject::Post | Subject::Commit | Subject::Deliver => {
                 let body = body(FIELD);
                 let length = body.len() - FIELD.len() + DIGITS;
                 let more = format!("Content-Type: application/json\r\nContent-Length: {length}\r\n");
@@ -95,6 +96,13 @@ pub(crate) fn body(digits: &str) -> String {
     format!(
         r#"{{"email":"{digits}@example.com","first_name":"Ada","last_name":"Lovelace","phone":"+61 2 5550 1234","company_name":"Analytical Engines Pty Ltd","city":"Sydney","state":"NSW","postcode":"2000"}}"#
     )
+}
+
+/// The digits in a [`body`], wherever in `bytes` that stands.
+pub(crate) fn digits_in(bytes: &[u8]) -> Option<[u8; DIGITS]> {
+    let name = br#""email":""#;
+    let at = bytes.windows(name.len()).position(|window| window == name)? + name.len();
+    bytes.get(at..at + DIGITS)?.try_into().ok()
 }
 
 /// SplitMix64: nothing here needs to be unpredictable, only cheap.

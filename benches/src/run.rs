@@ -12,8 +12,8 @@ use crate::options::{Committer, Options, Subject};
 use crate::requests::Requests;
 use crate::sample::Sample;
 use crate::seed::{self, Tenant};
-use crate::table::{self, Row};
-use crate::{Result, load};
+use crate::table::{self, Ratio, Row};
+use crate::{Result, deliver, load};
 
 /// Rows on a page when a client does not say.
 const PAGE: u32 = 50;
@@ -34,6 +34,10 @@ pub(crate) fn run(options: &Options) -> Result<()> {
             Subject::Get | Subject::List => serve(options, *subject, &file, &tenants)?,
             Subject::Post => serve(options, *subject, &copy(&file, folder.path())?, &tenants)?,
             Subject::Commit => commit(options, &copy(&file, folder.path())?)?,
+            Subject::Deliver => {
+                deliver::backlog(options, &copy(&file, folder.path())?)?;
+                deliver::latency(options, &copy(&file, folder.path())?, &tenants)?;
+            }
         }
     }
     Ok(())
@@ -86,11 +90,11 @@ fn serve(options: &Options, subject: Subject, file: &Path, tenants: &Arc<[Tenant
     let name = match subject {
         Subject::Get => "GET by id",
         Subject::List => "list of 50",
-        Subject::Post | Subject::Commit => "POST, durable",
+        Subject::Post | Subject::Commit | Subject::Deliver => "POST, durable",
     };
     table::print(&[
-        Row { subject: name, contender: "bare hyper", rounds: &bare_rounds, against: None },
-        Row { subject: "", contender: "svc", rounds: &our_rounds, against: Some(&bare_rounds) },
+        Row { subject: name, contender: "bare hyper", rounds: &bare_rounds, ratio: Ratio::Yardstick },
+        Row { subject: "", contender: "svc", rounds: &our_rounds, ratio: Ratio::To(&bare_rounds) },
     ])
 }
 
@@ -136,8 +140,8 @@ fn commit(options: &Options, file: &Path) -> Result<()> {
     let [each, groups, ours] = &rounds;
     let grouped = format!("SQL, {} a commit", options.connections);
     table::print(&[
-        Row { subject: "rows of a POST", contender: &grouped, rounds: groups, against: None },
-        Row { subject: "", contender: "SQL, 1 a commit", rounds: each, against: Some(groups) },
-        Row { subject: "", contender: "svc's store", rounds: ours, against: Some(groups) },
+        Row { subject: "rows of a POST", contender: &grouped, rounds: groups, ratio: Ratio::Yardstick },
+        Row { subject: "", contender: "SQL, 1 a commit", rounds: each, ratio: Ratio::To(groups) },
+        Row { subject: "", contender: "svc's store", rounds: ours, ratio: Ratio::To(groups) },
     ])
 }

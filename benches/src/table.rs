@@ -13,8 +13,17 @@ pub(crate) struct Row<'a> {
     pub(crate) subject: &'a str,
     pub(crate) contender: &'a str,
     pub(crate) rounds: &'a [Sample],
-    /// The contender that it is measured against, round by round.
-    pub(crate) against: Option<&'a [Sample]>,
+    pub(crate) ratio: Ratio<'a>,
+}
+
+/// What a contender is measured against.
+pub(crate) enum Ratio<'a> {
+    /// It is what others are measured against.
+    Yardstick,
+    /// These, round by round.
+    To(&'a [Sample]),
+    /// Nothing: it does as much as it is given.
+    None,
 }
 
 /// Says what is measured, and names the columns.
@@ -35,22 +44,38 @@ pub(crate) fn begin(options: &Options, prepared: Duration) -> Result<()> {
 /// Prints the medians of each contender.
 pub(crate) fn print(rows: &[Row<'_>]) -> Result<()> {
     let mut out = io::stdout().lock();
-    for Row { subject, contender, rounds, against } in rows {
+    for Row { subject, contender, rounds, ratio } in rows {
         let middle = |of: fn(&Sample) -> f64| median(rounds.iter().map(of));
-        let ratio = against.map_or("1".to_owned(), |against| {
-            let each = rounds.iter().zip(against).map(|(round, against)| round.rate() / against.rate());
-            format!("{:.3}", median(each))
-        });
+        let ratio = match ratio {
+            Ratio::Yardstick => "1".to_owned(),
+            Ratio::None => String::new(),
+            Ratio::To(others) => {
+                let each = rounds.iter().zip(*others).map(|(round, other)| round.rate() / other.rate());
+                format!("{:.3}", median(each))
+            }
+        };
         let cpu = middle(Sample::cpu_each);
         writeln!(
             out,
-            "{subject:<15} {contender:<16} {:>9.0} {ratio:>6} {:>8.0} {:>8.0} {cpu:>7.1} {:>5.0}",
+            "{subject:<15} {contender:<16} {:>9.0} {ratio:>6} {:>8} {:>8} {cpu:>7.1} {:>5.0}",
             middle(Sample::rate),
-            middle(|sample| f64::from(sample.p50)),
-            middle(|sample| f64::from(sample.p99)),
+            took(middle(|sample| f64::from(sample.p50))),
+            took(middle(|sample| f64::from(sample.p99))),
             middle(|sample| sample.memory as f64 / 1e6),
         )?;
     }
+    Ok(out.flush()?)
+}
+
+/// A time in microseconds; nothing where none was taken.
+fn took(micros: f64) -> String {
+    if micros == 0.0 { String::new() } else { format!("{micros:.0}") }
+}
+
+/// Says what fits into no column.
+pub(crate) fn note(line: &str) -> Result<()> {
+    let mut out = io::stdout().lock();
+    writeln!(out, "{line}")?;
     Ok(out.flush()?)
 }
 

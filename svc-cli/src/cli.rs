@@ -6,12 +6,13 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
+use svc_core::events::EventKind;
 use svc_core::types::{Currency, Date, Decimal, TenantId, TimeZone, parse_uuid};
 use uuid::Uuid;
 
 pub use self::events::{DeliveryCommand, EventCommand, Listen};
 use crate::exit;
-use crate::values::{self, Scopes};
+use crate::values::{self, Scopes, Since};
 
 /// Work on the database of the service: tenants, keys, invoices, webhooks.
 ///
@@ -379,6 +380,20 @@ pub enum WebhookCommand {
         #[arg(value_parser = parse_uuid)]
         id: Uuid,
     },
+    /// Tell how well the webhooks of a tenant take their deliveries.
+    ///
+    /// Counts the attempts at deliveries of events since a time: how many succeeded, and how long half of them and 95
+    /// in 100 took at most. What is pending or held is counted whenever it happened.
+    #[command(after_help = "Examples:\n  svc webhook stats --tenant 0195a3c8-0000-7000-8000-000000000001\n  \
+                      svc webhook stats --tenant 0195a3c8-0000-7000-8000-000000000001 --since 7d --json")]
+    Stats {
+        /// Id of the tenant.
+        #[arg(long, value_parser = values::tenant_id, value_name = "ID")]
+        tenant: TenantId,
+        /// Events since then: a time such as 2026-03-14T15:09:26Z, or back from now such as 2h or 7d.
+        #[arg(long, value_parser = values::since, allow_hyphen_values = true, default_value = "24h", value_name = "TIME")]
+        since: Since,
+    },
     /// Send a webhook its events again.
     ///
     /// For one that was disabled, or paused after ten failed attempts in a row. What was held until now stays
@@ -388,6 +403,23 @@ pub enum WebhookCommand {
         /// Id of the webhook.
         #[arg(value_parser = parse_uuid)]
         id: Uuid,
+    },
+    /// Send a webhook a test, and tell what came of it.
+    ///
+    /// The event goes the way of all events, from the server that runs on this database, but to this webhook alone.
+    /// Its data is an id and `"test": true`. An attempt that fails counts and is tried again like any other.
+    #[command(after_help = "Examples:\n  svc webhook test 0195a3c8-0000-7000-8000-000000000005\n  \
+                      svc webhook test 0195a3c8-0000-7000-8000-000000000005 --event invoice.paid --timeout 1m")]
+    Test {
+        /// Id of the webhook, which must be enabled.
+        #[arg(value_parser = parse_uuid)]
+        id: Uuid,
+        /// Kind of the event; the first that the webhook takes when left out, contact.created if it takes all.
+        #[arg(long, value_parser = values::event_kinds(), value_name = "KIND")]
+        event: Option<EventKind>,
+        /// How long to wait for the end of the first attempt.
+        #[arg(long, value_parser = values::lifetime, allow_hyphen_values = true, default_value = "30s", value_name = "DURATION")]
+        timeout: Duration,
     },
     /// Replace the signing secret of a webhook.
     ///

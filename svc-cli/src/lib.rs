@@ -35,7 +35,7 @@ pub async fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         }
     };
     let json = cli.json;
-    let done = commands::run(cli).await.and_then(|outcome| Ok(outcome.print(json)?));
+    let done = commands::run(cli).await.and_then(|outcome| outcome.print(json));
     match done {
         Ok(()) => Exit::Done.into(),
         Err(failure) => {

@@ -24,6 +24,7 @@ pub(crate) struct Outcome {
     text: String,
     note: Option<String>,
     empty: Option<&'static str>,
+    failure: Option<Failure>,
 }
 
 impl Outcome {
@@ -31,12 +32,12 @@ impl Outcome {
     pub(crate) fn new(value: &impl Serialize, text: String) -> Result<Self, Failure> {
         let json = serde_json::to_string_pretty(value)
             .map_err(|why| Failure::new(Exit::Failed, format!("The result cannot be written as JSON: {why}")))?;
-        Ok(Self { json, text, note: None, empty: None })
+        Ok(Self { json, text, note: None, empty: None, failure: None })
     }
 
     /// Nothing more to be said.
     pub(crate) fn nothing() -> Self {
-        Self { json: String::new(), text: String::new(), note: None, empty: None }
+        Self { json: String::new(), text: String::new(), note: None, empty: None, failure: None }
     }
 
     /// A list; `empty` is said to people when there is nothing in it.
@@ -50,14 +51,22 @@ impl Outcome {
         Self { note, ..self }
     }
 
+    /// Makes it the result of a command that failed all the same: it is printed, and then why it failed.
+    pub(crate) fn with_failure(self, failure: Option<Failure>) -> Self {
+        Self { failure, ..self }
+    }
+
     /// Writes it.
-    pub(crate) fn print(&self, json: bool) -> io::Result<()> {
+    ///
+    /// # Errors
+    /// Its failure, if it has one; or that it could not be written.
+    pub(crate) fn print(self, json: bool) -> Result<(), Failure> {
         write_out(if json { &self.json } else { &self.text })?;
         let empty = self.empty.filter(|_| !json);
         for note in self.note.as_deref().into_iter().chain(empty) {
             say(NOTE, "note", note);
         }
-        Ok(())
+        self.failure.map_or(Ok(()), Err)
     }
 }
 

@@ -141,15 +141,11 @@ pub fn event_kinds() -> impl TypedValueParser<Value = EventKind> {
 pub struct KindToEmit;
 
 impl KindToEmit {
-    fn takes(kind: EventKind) -> bool {
-        kind.as_str().starts_with("stay.") || kind.as_str().starts_with("cohort.")
-    }
-
     fn read(text: &str) -> Result<EventKind, String> {
         let possible: Vec<&str> =
-            EventKind::ALL.iter().filter(|kind| Self::takes(**kind)).map(|kind| kind.as_str()).collect();
+            EventKind::ALL.iter().filter(|kind| kind.is_external()).map(|kind| kind.as_str()).collect();
         match EventKind::from_text(text) {
-            Some(kind) if Self::takes(kind) => Ok(kind),
+            Some(kind) if kind.is_external() => Ok(kind),
             Some(kind) => {
                 Err(format!("{kind} is fired by its own operation alone; must be one of {}", possible.join(", ")))
             }
@@ -166,7 +162,7 @@ impl TypedValueParser for KindToEmit {
     }
 
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
-        let kinds = EventKind::ALL.iter().filter(|kind| Self::takes(**kind));
+        let kinds = EventKind::ALL.iter().filter(|kind| kind.is_external());
         Some(Box::new(kinds.map(|kind| PossibleValue::new(kind.as_str()))))
     }
 }

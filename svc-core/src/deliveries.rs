@@ -114,7 +114,30 @@ pub struct AttemptLog {
 impl AttemptLog {
     /// Whether the endpoint took the delivery.
     pub fn succeeded(&self) -> bool {
-        (200..300).contains(&self.status) && self.error.is_none()
+        self.summary().succeeded()
+    }
+
+    /// The little that statistics need of it.
+    pub fn summary(&self) -> AttemptSummary {
+        AttemptSummary { status: self.status, failed: self.error.is_some(), duration_ms: self.duration_ms }
+    }
+}
+
+/// The little that statistics need of an attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AttemptSummary {
+    /// HTTP status, 0 for a network failure or time-out, -1 for a blocked address.
+    pub status: i32,
+    /// Whether an error was noted.
+    pub failed: bool,
+    /// How long it took, in milliseconds.
+    pub duration_ms: u32,
+}
+
+impl AttemptSummary {
+    /// Whether the endpoint took the delivery.
+    pub fn succeeded(&self) -> bool {
+        (200..300).contains(&self.status) && !self.failed
     }
 }
 
@@ -170,6 +193,11 @@ impl Delivery {
             lease: None,
             created_at: event.created_at,
         }
+    }
+
+    /// Where it goes: a subscription of a tenant.
+    pub fn endpoint(&self) -> (TenantId, Uuid) {
+        (self.tenant, self.subscription)
     }
 
     /// Begins an attempt: its number counts, and until the lease ends nobody else begins one.

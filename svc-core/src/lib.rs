@@ -46,6 +46,7 @@ pub mod replays;
 pub mod resource;
 pub mod sender;
 pub mod signing;
+pub mod stats;
 pub mod store;
 pub mod tenants;
 pub mod types;

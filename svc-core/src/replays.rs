@@ -48,6 +48,24 @@ record! {
     }
 }
 
+impl Replay {
+    /// How much of its span of time is done, in percent; 100 only when all of it is.
+    pub fn percent(&self) -> u8 {
+        let (since, until) = (self.since.as_micros(), self.until.as_micros());
+        let done = i128::from(self.position.as_micros().clamp(since, until.max(since)) - since);
+        match i128::from(until) - i128::from(since) {
+            ..=0 => 100,
+            whole => u8::try_from(done * 100 / whole).unwrap_or(100),
+        }
+    }
+
+    /// Whether it was broken off, as its subscription was disabled or paused meanwhile, or something stored is
+    /// damaged: what lies after its position stays as it is.
+    pub fn broken_off(&self) -> bool {
+        self.finished_at.is_some() && self.position < self.until
+    }
+}
+
 /// What to replay.
 #[derive(Clone, Debug)]
 pub struct ReplayCreate {
@@ -92,13 +110,13 @@ pub async fn create(tx: &mut dyn Tx, tenant: TenantId, input: ReplayCreate) -> R
     Ok(replay)
 }
 
-/// Takes one step of the replay that waited longest for one; false when none is unfinished.
+/// Takes one step of the tenant's replay that waited longest for one; false when none is unfinished.
 ///
 /// # Errors
 /// [`Error::Store`].
-pub async fn step(tx: &mut dyn Tx) -> Result<bool, Error> {
-    let Some(mut replay) = tx.unfinished_replay().await? else { return Ok(false) };
-    let (tenant, now) = (replay.tenant_id, tx.env().now());
+pub async fn step(tx: &mut dyn Tx, tenant: TenantId) -> Result<bool, Error> {
+    let Some(mut replay) = tx.unfinished_replay(tenant).await? else { return Ok(false) };
+    let now = tx.env().now();
     let subscription: Option<Subscription> = match resource::get(tx, tenant, replay.subscription_id).await {
         Ok(subscription) => Some(subscription),
         Err(Error::NotFound) => None,
@@ -113,23 +131,21 @@ pub async fn step(tx: &mut dyn Tx) -> Result<bool, Error> {
             } else {
                 over_deliveries(tx, &mut replay).await
             };
-            // It ends at what is damaged; trying again would send what lies before that over and over.
-            if !more_if_sound(more)? {
-                replay.finished_at = Some(now);
+            match more {
+                Ok(true) => {}
+                Ok(false) => {
+                    replay.position = replay.position.max(replay.until);
+                    replay.finished_at = Some(now);
+                }
+                // It breaks off at what is damaged; trying again would send what lies before that over and over.
+                Err(Error::Store(StoreError::Corrupt { .. })) => replay.finished_at = Some(now),
+                Err(error) => return Err(error),
             }
         }
     }
     replay.stepped_at = now;
     tx.update_replay(&replay).await?;
     Ok(true)
-}
-
-/// Whether there is more to do; no, once something that is stored cannot be read.
-fn more_if_sound(more: Result<bool, Error>) -> Result<bool, Error> {
-    match more {
-        Err(Error::Store(StoreError::Corrupt { .. })) => Ok(false),
-        more => more,
-    }
 }
 
 async fn over_deliveries(tx: &mut dyn Tx, replay: &mut Replay) -> Result<bool, Error> {
@@ -169,7 +185,9 @@ async fn over_events(tx: &mut dyn Tx, replay: &mut Replay, subscription: &Subscr
         };
         match tx.list_deliveries(replay.tenant_id, &filter).await?.pop() {
             Some(delivery) => again(tx, replay, delivery).await?,
-            None if subscription.events.contains(event.kind) => missed(tx, replay, event).await?,
+            None if subscription.events.contains(event.kind) && event.is_for(subscription.id) => {
+                missed(tx, replay, event).await?;
+            }
             None => {}
         }
     }

@@ -6,8 +6,8 @@
 //! keeps its input and has no effect except through its `Tx`. It must not wait for anything else: on SQLite
 //! it runs on the database's own thread.
 //!
-//! Write jobs may run side by side. What one reads by its id stays as it is until that job ends, so it can be changed
-//! and written back; everything else of a tenant is still once the job has called `tick` or `hold`.
+//! Write jobs may run side by side. Once one has called `tick` or `hold`, nothing of that tenant changes but by its own
+//! hand; so that comes before it reads what it will write.
 
 pub mod memory;
 
@@ -15,6 +15,7 @@ pub mod memory;
 pub mod conformance;
 
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use futures_util::future::BoxFuture;
@@ -22,7 +23,7 @@ use uuid::Uuid;
 
 use crate::bookings::Booking;
 use crate::contacts::Contact;
-use crate::deliveries::{AttemptLog, Delivery, DeliveryState, Outgoing};
+use crate::deliveries::{AttemptLog, AttemptSummary, Delivery, DeliveryState, Outgoing};
 use crate::env::Env;
 use crate::error::Error;
 use crate::events::{Event, EventKind};
@@ -89,6 +90,57 @@ pub trait Store: Send + Sync + 'static {
 
     /// Where commits say that they brought something to send.
     fn outgoing(&self) -> &Outgoing;
+
+    /// Where requests are counted for all processes on this database together; `None` when there is one process,
+    /// which counts for itself.
+    fn request_counts(&self) -> Option<&dyn RequestCounts> {
+        None
+    }
+
+    /// Lets someone watch how it works, from now on. A store without groups and retries has nothing to show.
+    fn observe(&self, _observer: Arc<dyn Observer>) {}
+}
+
+/// Watches how a store works.
+pub trait Observer: Send + Sync + 'static {
+    /// So many jobs shared a transaction.
+    fn group(&self, access: Access, jobs: usize);
+
+    /// A job is run again, after a conflict with another transaction or the loss of its connection.
+    fn retry(&self, job: &'static str);
+}
+
+/// Counts requests for all processes on a database together, beside its transactions.
+#[async_trait]
+pub trait RequestCounts: Send + Sync {
+    /// Adds to counts, in one step; a window that has ended begins anew. Returns where each stands then, in the
+    /// same order. What goes below zero is zero.
+    ///
+    /// # Errors
+    /// [`StoreError`]; the caller then counts for itself.
+    async fn add(&self, changes: &[CountChange], window: Duration) -> Result<Vec<RequestWindow>, StoreError>;
+}
+
+/// A change of a count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CountChange {
+    /// Whose requests: a key, or an address as 128 bits.
+    pub subject: Uuid,
+    /// Which of their requests: a name that all processes have in common.
+    pub bucket: &'static str,
+    /// When, which is when a new window begins.
+    pub at: Timestamp,
+    /// How many more, or fewer.
+    pub by: i32,
+}
+
+/// Requests that were counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RequestWindow {
+    /// When the window began.
+    pub started: Timestamp,
+    /// Requests since.
+    pub used: u32,
 }
 
 impl dyn Store {
@@ -295,16 +347,11 @@ pub trait DeliveryStore: Send {
     /// Holds what is pending for an endpoint, also what is being attempted.
     async fn hold_deliveries(&mut self, tenant: TenantId, subscription: Uuid) -> Result<(), StoreError>;
 
-    /// The endpoints whose turn has come, in order of their turns. A write job gets those that no other one has.
+    /// The endpoints whose turn has come, in order of their turns.
     async fn turns(&mut self, now: Timestamp, limit: u32) -> Result<Vec<(TenantId, Uuid)>, StoreError>;
 
     /// The first turn of all.
     async fn first_turn(&mut self) -> Result<Option<Timestamp>, StoreError>;
-
-    /// Holds an endpoint's turn until the end of the transaction: whoever adds a delivery meanwhile brings the turn
-    /// forward after it. To be called before [`next_due`](DeliveryStore::next_due) is asked for the sake of
-    /// [`set_turn`](DeliveryStore::set_turn), which must follow; stores with one writer do nothing.
-    async fn hold_turn(&mut self, tenant: TenantId, subscription: Uuid) -> Result<(), StoreError>;
 
     /// Sets an endpoint's turn; `None` when it has nothing to send.
     async fn set_turn(&mut self, tenant: TenantId, subscription: Uuid, at: Option<Timestamp>)
@@ -324,14 +371,37 @@ pub trait DeliveryStore: Send {
     /// A delivery's log, first attempt first.
     async fn attempts(&mut self, tenant: TenantId, delivery: Uuid) -> Result<Vec<AttemptLog>, StoreError>;
 
+    /// The attempts at an endpoint's deliveries of events at or after `since` and before `until`, in any order.
+    async fn attempt_summaries(
+        &mut self,
+        tenant: TenantId,
+        subscription: Uuid,
+        since: Timestamp,
+        until: Timestamp,
+    ) -> Result<Vec<AttemptSummary>, StoreError>;
+
+    /// How many of an endpoint's deliveries are in a state. Walks over all of them.
+    async fn count_deliveries(
+        &mut self,
+        tenant: TenantId,
+        subscription: Uuid,
+        state: DeliveryState,
+    ) -> Result<u64, StoreError>;
+
     /// Adds a bulk replay, and wakes the sender after the commit.
     async fn insert_replay(&mut self, replay: &Replay) -> Result<(), StoreError>;
 
     /// One bulk replay.
     async fn replay(&mut self, tenant: TenantId, id: Uuid) -> Result<Option<Replay>, StoreError>;
 
-    /// The unfinished bulk replay that waited longest for a step, among those that no other write job has.
-    async fn unfinished_replay(&mut self) -> Result<Option<Replay>, StoreError>;
+    /// The bulk replays of a tenant, newest first.
+    async fn replays(&mut self, tenant: TenantId, limit: u32) -> Result<Vec<Replay>, StoreError>;
+
+    /// The tenant's unfinished bulk replay that waited longest for a step.
+    async fn unfinished_replay(&mut self, tenant: TenantId) -> Result<Option<Replay>, StoreError>;
+
+    /// Whose bulk replays are not finished, those that waited longest for a step first.
+    async fn replaying(&mut self, limit: u32) -> Result<Vec<TenantId>, StoreError>;
 
     /// Stores how far a bulk replay has come.
     async fn update_replay(&mut self, replay: &Replay) -> Result<(), StoreError>;

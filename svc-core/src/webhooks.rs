@@ -5,11 +5,12 @@ use std::time::Duration;
 use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Serialize;
+use serde_json::json;
 use uuid::Uuid;
 
-use crate::deliveries::{AttemptLog, PAUSE_AFTER};
+use crate::deliveries::{AttemptLog, Delivery, PAUSE_AFTER};
 use crate::error::Error;
-use crate::events::EventKind;
+use crate::events::{self, EventKind};
 use crate::input::{input, record};
 use crate::resource::{self, Create, Delete, New, NoFilter, Update, resource, tick};
 use crate::signing;
@@ -279,4 +280,34 @@ pub async fn rotate_secret(
     subscription.touch(now);
     Rows::<Subscription>::update(tx, tenant, &subscription).await?;
     Ok(subscription)
+}
+
+/// Sends a subscription an event that tells of nothing and that no other subscription gets, the way every event
+/// goes. `kind` is the first that it takes when left out, `contact.created` if it takes all.
+///
+/// # Errors
+/// [`Error::NotFound`]; [`Error::NotAllowed`] when the subscription is disabled or paused, or does not take `kind`.
+pub async fn send_test(
+    tx: &mut dyn Tx,
+    tenant: TenantId,
+    id: Uuid,
+    kind: Option<EventKind>,
+) -> Result<Delivery, Error> {
+    let now = tick(tx, tenant).await?;
+    let subscription: Subscription = resource::get(tx, tenant, id).await?;
+    if !subscription.sends() {
+        let state = if subscription.disabled_reason.is_some() { "paused" } else { "disabled" };
+        return Err(Error::NotAllowed(format!("The subscription is {state}; enable it first.")));
+    }
+    let kind = match (kind, &subscription.events) {
+        (Some(kind), events) if !events.contains(kind) => {
+            let takes = events.names().join(", ");
+            return Err(Error::NotAllowed(format!("The subscription does not take {kind}; it takes {takes}.")));
+        }
+        (Some(kind), _) => kind,
+        (None, EventSet::Kinds(kinds)) => kinds.first().copied().unwrap_or(EventKind::ContactCreated),
+        (None, EventSet::All) => EventKind::ContactCreated,
+    };
+    let data = json!({ "id": tx.env().id(now), "test": true });
+    events::emit_to(tx, tenant, now, kind, &data, Match { subscription: id, paused: false }).await
 }

@@ -39,7 +39,8 @@ pub struct Config {
     #[arg(long, env = "SVC_DATABASE_URL", value_name = "URL", hide_env_values = true)]
     pub database_url: Option<String>,
 
-    /// Address for operators: /healthz and /readyz, apart from the public listener.
+    /// Address for operators: /metrics, /healthz and /readyz, apart from the public listener. When left out,
+    /// 127.0.0.1:9464 if it is free.
     #[arg(long, env = "SVC_OPS_LISTEN", value_name = "ADDRESS")]
     pub ops_listen: Option<SocketAddr>,
 

@@ -1,30 +1,33 @@
 //! The webhook sender: drives svc-core's delivery engine.
 //!
-//! One loop: store the outcomes that have come and begin what is due, in one write job, then make the attempts
-//! side by side. While the job commits further outcomes gather, so a busy sender batches by itself. It wakes
-//! when a commit of this process has something to send, when an attempt ends, when the next turn comes, and
-//! once a second for what other processes wrote.
+//! One loop: look what there is to do, in a read job; carry out one round per tenant, each a write job of its own
+//! that stores outcomes and begins attempts; make the attempts side by side. While the round of a tenant commits, its
+//! further outcomes gather, so a busy sender batches by itself, and no tenant waits for the row of another. It wakes
+//! when a commit of this process has something to send, when an attempt or a round ends, when the next turn comes,
+//! and once a second for what other processes wrote.
 
 mod client;
 mod dial;
 
+use std::collections::{BTreeMap, HashSet};
 use std::future::Future;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use svc_core::deliveries::{AttemptLog, Delivery, FailureClass};
-use svc_core::sender::{self, Attempt, InFlight, Outcome, Policy, Step};
+use svc_core::sender::{self, Attempt, Begun, InFlight, Outcome, Policy, Round};
 use svc_core::store::Store;
-use svc_core::types::Timestamp;
+use svc_core::types::{TenantId, Timestamp};
 use tokio::sync::mpsc;
 use tokio::task::JoinError;
 
 pub use self::client::HttpCourier;
+use crate::metrics::Metrics;
 
 /// The longest sleep: what other processes wrote is found within it.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// Outcomes that one step stores at most.
+/// Outcomes that one round stores at most.
 const BATCH: usize = 256;
 /// The pause after the store failed.
 const STORE_PAUSE: Duration = Duration::from_millis(500);
@@ -40,15 +43,18 @@ pub async fn run(
     store: Arc<dyn Store>,
     policy: Policy,
     courier: Arc<dyn Courier>,
+    metrics: Arc<Metrics>,
     stop: impl Future<Output = ()>,
     grace: Duration,
 ) {
-    let (ended, outcomes) = mpsc::unbounded_channel();
-    let in_flight = Arc::new(Mutex::new(InFlight::default()));
-    let mut sender = Sender { store, policy: Arc::new(policy), courier, in_flight, ended, outcomes };
-    let unsaved = sender.until(stop).await;
-    if tokio::time::timeout(grace, sender.drain(unsaved)).await.is_err() {
-        tracing::warn!(attempts = sender.running(), "attempts were still running at the end of the grace; they repeat");
+    let (report, reports) = mpsc::unbounded_channel();
+    let (policy, in_flight) = (Arc::new(policy), InFlight::default());
+    let (ended, busy) = (BTreeMap::new(), HashSet::new());
+    let mut sender = Sender { store, policy, courier, metrics, in_flight, ended, busy, report, reports };
+    sender.until(stop).await;
+    if tokio::time::timeout(grace, sender.drain()).await.is_err() {
+        let attempts = sender.in_flight.total();
+        tracing::warn!(attempts, "attempts were still running at the end of the grace; they repeat");
     }
 }
 
@@ -56,98 +62,159 @@ struct Sender {
     store: Arc<dyn Store>,
     policy: Arc<Policy>,
     courier: Arc<dyn Courier>,
-    in_flight: Arc<Mutex<InFlight>>,
-    ended: mpsc::UnboundedSender<Outcome>,
-    outcomes: mpsc::UnboundedReceiver<Outcome>,
+    metrics: Arc<Metrics>,
+    in_flight: InFlight,
+    /// Outcomes that are not stored yet.
+    ended: BTreeMap<TenantId, Vec<Outcome>>,
+    /// Tenants whose round is not over.
+    busy: HashSet<TenantId>,
+    report: mpsc::UnboundedSender<Report>,
+    reports: mpsc::UnboundedReceiver<Report>,
+}
+
+/// What tasks of the sender tell it.
+enum Report {
+    /// An attempt is over.
+    Ended(Box<Outcome>),
+    /// A round is over, with what it began; `None` when nothing of it has happened.
+    Over(Arc<Round>, Option<Begun>),
 }
 
 impl Sender {
-    /// Returns the outcomes that are not stored yet.
-    async fn until(&mut self, stop: impl Future<Output = ()>) -> Vec<Outcome> {
+    async fn until(&mut self, stop: impl Future<Output = ()>) {
         tokio::pin!(stop);
-        let mut batch = Vec::with_capacity(BATCH);
         let mut wait = Duration::ZERO;
         loop {
             let store = Arc::clone(&self.store);
-            tokio::select! {
+            let woken = tokio::time::Instant::now();
+            let worth_a_look = tokio::select! {
                 biased;
-                () = &mut stop => return batch,
-                Some(outcome) = self.outcomes.recv(), if batch.is_empty() => self.end(outcome, &mut batch),
-                () = store.outgoing().changed() => {}
-                () = tokio::time::sleep(wait) => {}
-            }
-            wait = self.step(&mut batch, true).await;
+                () = &mut stop => return,
+                Some(report) = self.reports.recv() => self.take_all(report),
+                () = store.outgoing().changed() => true,
+                () = tokio::time::sleep(wait) => true,
+            };
+            wait = if worth_a_look { self.look().await } else { wait.saturating_sub(woken.elapsed()) };
         }
     }
 
-    /// Stores these outcomes, and those of what still runs.
-    async fn drain(&mut self, mut batch: Vec<Outcome>) {
-        while self.running() > 0 || !batch.is_empty() {
-            if batch.is_empty()
-                && let Some(outcome) = self.outcomes.recv().await
-            {
-                self.end(outcome, &mut batch);
+    /// Stores the outcomes that are left, and those of what still runs.
+    async fn drain(&mut self) {
+        loop {
+            for (tenant, outcomes) in self.outcomes() {
+                self.start(Round::last(tenant, outcomes));
             }
-            let pause = self.step(&mut batch, false).await;
-            if !batch.is_empty() {
-                tokio::time::sleep(pause).await;
+            if self.in_flight.total() == 0 && self.busy.is_empty() {
+                return;
+            }
+            if let Some(report) = self.reports.recv().await {
+                self.take_all(report);
             }
         }
     }
 
-    /// One step, with all outcomes that have come; empties `batch` once it is stored. Returns how long there is
-    /// nothing to do.
-    async fn step(&mut self, batch: &mut Vec<Outcome>, begin: bool) -> Duration {
-        while batch.len() < BATCH
-            && let Ok(outcome) = self.outcomes.try_recv()
-        {
-            self.end(outcome, batch);
+    /// Takes in this report and all others that have come; whether there may be something to do now.
+    fn take_all(&mut self, first: Report) -> bool {
+        let mut worth_a_look = self.take(first);
+        while let Ok(report) = self.reports.try_recv() {
+            worth_a_look |= self.take(report);
         }
-        let outcomes: Arc<[Outcome]> = batch.as_slice().into();
-        let (policy, in_flight) = (Arc::clone(&self.policy), Arc::clone(&self.in_flight));
-        let step = self.store.write("deliver", move |tx| {
-            let (policy, outcomes, in_flight) = (Arc::clone(&policy), Arc::clone(&outcomes), Arc::clone(&in_flight));
-            Box::pin(async move { sender::step(tx, &policy, &outcomes, begin.then_some(&*in_flight)).await })
-        });
-        match step.await {
-            Ok(Step { attempts, next }) => {
-                batch.clear();
-                self.begin(attempts);
-                let now = self.store.env().now();
-                next.map_or(LOOK_EVERY, |next| next.since(now).min(LOOK_EVERY))
+        worth_a_look
+    }
+
+    fn take(&mut self, report: Report) -> bool {
+        match report {
+            Report::Ended(outcome) => {
+                self.in_flight.end(&outcome);
+                self.metrics.attempt(&outcome.log, outcome.log.started_at.since(outcome.delivery.created_at));
+                let tenant = outcome.delivery.tenant;
+                self.ended.entry(tenant).or_default().push(*outcome);
+                !self.busy.contains(&tenant)
             }
+            Report::Over(round, begun) => {
+                self.busy.remove(&round.tenant);
+                self.in_flight.began(&round, begun.as_ref().map_or(&[], |begun| &begun.attempts));
+                self.metrics.in_flight(self.in_flight.total());
+                match begun {
+                    Some(Begun { attempts, paused }) => {
+                        for subscription in paused {
+                            self.metrics.subscription_paused();
+                            tracing::warn!(tenant = %round.tenant, %subscription, "paused after ten failures in a row");
+                        }
+                        self.begin(attempts);
+                    }
+                    None => {
+                        let later = self.ended.entry(round.tenant).or_default();
+                        drop(later.splice(0..0, round.outcomes.iter().cloned()));
+                    }
+                }
+                true
+            }
+        }
+    }
+
+    /// The outcomes that can be stored now.
+    fn outcomes(&mut self) -> BTreeMap<TenantId, Vec<Outcome>> {
+        let mut now = BTreeMap::new();
+        for (tenant, outcomes) in self.ended.iter_mut().filter(|(tenant, _)| !self.busy.contains(*tenant)) {
+            now.insert(*tenant, outcomes.drain(..outcomes.len().min(BATCH)).collect());
+        }
+        self.ended.retain(|_, outcomes| !outcomes.is_empty());
+        now
+    }
+
+    /// Starts the rounds that there is a reason for. Returns how long there is nothing else to do.
+    async fn look(&mut self) -> Duration {
+        let mut look = match self.store.read("deliver.look", |tx| Box::pin(sender::look(tx))).await {
+            Ok(look) => look,
             Err(why) => {
-                tracing::error!(%why, outcomes = batch.len(), "deliveries wait for the store");
-                STORE_PAUSE
+                tracing::error!(%why, "deliveries wait for the store");
+                return STORE_PAUSE;
             }
+        };
+        self.metrics.overdue(look.first.map_or(Duration::ZERO, |first| look.now.since(first)));
+        look.leave_out(|tenant| self.busy.contains(&tenant));
+        let outcomes = self.outcomes();
+        for round in self.in_flight.plan(&self.policy, &look, outcomes) {
+            self.start(round);
         }
+        look.next().map_or(LOOK_EVERY, |next| next.since(look.now).min(LOOK_EVERY))
     }
 
-    fn in_flight(&self) -> MutexGuard<'_, InFlight> {
-        self.in_flight.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn running(&self) -> usize {
-        self.in_flight().total()
+    fn start(&mut self, round: Round) {
+        self.busy.insert(round.tenant);
+        let (store, policy, report) = (Arc::clone(&self.store), Arc::clone(&self.policy), self.report.clone());
+        let round = Arc::new(round);
+        tokio::spawn(async move {
+            let planned = Arc::clone(&round);
+            let begun = store.write("deliver.round", move |tx| {
+                let (policy, round) = (Arc::clone(&policy), Arc::clone(&planned));
+                Box::pin(async move { sender::round(tx, &policy, &round).await })
+            });
+            let begun = match begun.await {
+                Ok(begun) => Some(begun),
+                Err(why) => {
+                    tracing::error!(%why, tenant = %round.tenant, outcomes = round.outcomes.len(), "a round failed");
+                    tokio::time::sleep(STORE_PAUSE).await;
+                    None
+                }
+            };
+            // The receiver goes only with the sender itself; leases then bring back what was begun.
+            let _ = report.send(Report::Over(round, begun));
+        });
     }
 
     fn begin(&self, attempts: Vec<Attempt>) {
-        self.in_flight().begin(&attempts);
         let now = self.store.env().now();
         for attempt in attempts {
-            let (courier, ended) = (Arc::clone(&self.courier), self.ended.clone());
+            let (courier, report) = (Arc::clone(&self.courier), self.report.clone());
             tokio::spawn(async move {
                 let delivery = attempt.delivery.clone();
                 let outcome = tokio::spawn(courier.attempt(attempt)).await;
-                // The receiver goes only with the sender itself; the lease then brings the delivery back.
-                let _ = ended.send(outcome.unwrap_or_else(|why| broken(delivery, now, &why)));
+                let outcome = outcome.unwrap_or_else(|why| broken(delivery, now, &why));
+                let _ = report.send(Report::Ended(Box::new(outcome)));
             });
         }
-    }
-
-    fn end(&self, outcome: Outcome, batch: &mut Vec<Outcome>) {
-        self.in_flight().end(&outcome);
-        batch.push(outcome);
     }
 }
 

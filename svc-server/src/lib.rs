@@ -12,6 +12,7 @@ pub mod deliver;
 pub mod demo;
 pub mod idempotency;
 pub mod limits;
+pub mod metrics;
 pub mod openapi;
 pub mod problem;
 pub mod reply;

@@ -2,21 +2,36 @@
 //!
 //! A key has one window for everything and one for each kind of write. A refused request costs nothing in
 //! either. Requests without a valid key count against their address, apart from all keys.
+//!
+//! Where several processes share a database, the store counts for all of them ([`svc_core::store::RequestCounts`]), and what is known
+//! here is what it said last. Should it fail or be slow, this process counts on by itself.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use http::{HeaderMap, HeaderName, HeaderValue};
+use svc_core::store::{CountChange, RequestWindow, Store};
 use svc_core::types::Timestamp;
 use uuid::Uuid;
 
 /// Length of a window.
 pub const WINDOW: Duration = Duration::from_secs(60);
 
+/// How long a request waits for the store to count it.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// How long the log keeps silent about a store that does not count.
+const SILENCE: Duration = Duration::from_secs(10);
+
 /// Windows that are kept before ended ones are swept out.
 const SWEEP_AT: usize = 4096;
+
+/// The bucket of all requests of a key.
+const GENERAL: &str = "general";
+/// The bucket of an address.
+const PEER: &str = "peer";
 
 const LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
 const REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
@@ -46,11 +61,34 @@ impl Subject {
     }
 }
 
+impl Subject {
+    /// The bucket that all its requests count in.
+    fn all(self) -> &'static str {
+        match self {
+            Self::Key(_) => GENERAL,
+            Self::Peer(_) => PEER,
+        }
+    }
+
+    /// The buckets that a request counts in.
+    fn buckets(self, cap: Option<Cap>) -> impl Iterator<Item = &'static str> {
+        std::iter::once(self.all()).chain(cap.map(|cap| cap.operation))
+    }
+
+    fn id(self) -> Uuid {
+        match self {
+            Self::Key(id) => id,
+            Self::Peer(IpAddr::V4(address)) => Uuid::from_u128(address.to_ipv6_mapped().to_bits()),
+            Self::Peer(IpAddr::V6(address)) => Uuid::from_u128(address.to_bits()),
+        }
+    }
+}
+
 /// A cap of its own, beside the general one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cap {
-    /// Which operation it counts: its position in the route table.
-    pub operation: usize,
+    /// Which operation it counts.
+    pub operation: &'static str,
     /// Requests per window.
     pub limit: u32,
 }
@@ -65,74 +103,148 @@ pub struct Standing {
     policy: &'static str,
 }
 
-/// Counts requests in the memory of this process.
+/// Counts requests.
 pub struct Limits {
     general: u32,
     enforced: bool,
-    windows: Mutex<Windows>,
+    store: Arc<dyn Store>,
+    known: Mutex<Known>,
 }
 
-#[derive(Default)]
-struct Windows {
-    open: HashMap<(Subject, Option<usize>), Window>,
+/// What this process knows of the windows: all there is, or what the store said last.
+struct Known {
+    windows: HashMap<(Subject, &'static str), RequestWindow>,
     sweep_at: usize,
-}
-
-#[derive(Clone, Copy)]
-struct Window {
-    started: Timestamp,
-    used: u32,
+    /// When the log last told that this process counts by itself.
+    told_at: Option<Timestamp>,
 }
 
 impl Limits {
     /// `general` requests per window and subject. Without `enforced` nothing is counted or refused, and the
     /// headers tell of the whole limit.
-    pub fn new(general: u32, enforced: bool) -> Self {
-        Self { general, enforced, windows: Mutex::new(Windows { open: HashMap::new(), sweep_at: SWEEP_AT }) }
+    pub fn new(general: u32, enforced: bool, store: Arc<dyn Store>) -> Self {
+        let known = Known { windows: HashMap::new(), sweep_at: SWEEP_AT, told_at: None };
+        Self { general, enforced, store, known: Mutex::new(known) }
     }
 
     /// Counts a request, unless a window is used up.
     ///
     /// # Errors
     /// The standing and how long to wait.
-    pub fn take(&self, subject: Subject, cap: Option<Cap>, now: Timestamp) -> Result<Standing, (Standing, Duration)> {
-        let mut windows = self.windows.lock().unwrap_or_else(PoisonError::into_inner);
-        let standing = self.standing(&windows, subject, cap, now);
+    pub async fn take(
+        &self,
+        subject: Subject,
+        cap: Option<Cap>,
+        now: Timestamp,
+    ) -> Result<Standing, (Standing, Duration)> {
+        if let Some(counts) = self.store.request_counts().filter(|_| self.enforced) {
+            self.check(subject, cap, now)?;
+            let changes = changes(subject, cap, now, 1);
+            match tokio::time::timeout(PATIENCE, counts.add(&changes, WINDOW)).await {
+                Ok(Ok(windows)) => return self.judge(subject, cap, now, &windows),
+                Ok(Err(why)) => self.tell(&why, now),
+                Err(_) => self.tell(&"it takes too long", now),
+            }
+        }
+        self.take_alone(subject, cap, now)
+    }
+
+    /// Whether a request would pass, as far as is known here.
+    ///
+    /// # Errors
+    /// The standing and how long to wait.
+    pub fn check(&self, subject: Subject, cap: Option<Cap>, now: Timestamp) -> Result<(), (Standing, Duration)> {
+        let standing = self.standing(&self.known(), subject, cap, now);
+        if self.enforced && standing.remaining == 0 { Err((standing, standing.reset_in)) } else { Ok(()) }
+    }
+
+    /// Gives a counted request back: a 304 costs nothing.
+    pub fn refund(&self, subject: Subject, cap: Option<Cap>, now: Timestamp) -> Standing {
+        if self.enforced && self.store.request_counts().is_some() {
+            let store = Arc::clone(&self.store);
+            tokio::spawn(async move {
+                let Some(counts) = store.request_counts() else { return };
+                if let Err(why) = counts.add(&changes(subject, cap, now, -1), WINDOW).await {
+                    tracing::debug!(%why, "a request that costs nothing was not given back");
+                }
+            });
+        }
+        let mut known = self.known();
+        for bucket in subject.buckets(cap) {
+            if let Some(window) = known.windows.get_mut(&(subject, bucket)) {
+                window.used = window.used.saturating_sub(1);
+            }
+        }
+        self.standing(&known, subject, cap, now)
+    }
+
+    /// Where a subject stands, without counting.
+    pub fn peek(&self, subject: Subject, now: Timestamp) -> Standing {
+        self.standing(&self.known(), subject, None, now)
+    }
+
+    fn take_alone(&self, subject: Subject, cap: Option<Cap>, now: Timestamp) -> Result<Standing, (Standing, Duration)> {
+        let mut known = self.known();
+        let standing = self.standing(&known, subject, cap, now);
         if !self.enforced {
             return Ok(standing);
         }
         if standing.remaining == 0 {
             return Err((standing, standing.reset_in));
         }
-        windows.sweep(now);
-        windows.count(subject, None, now);
-        if let Some(cap) = cap {
-            windows.count(subject, Some(cap.operation), now);
-        }
-        Ok(self.standing(&windows, subject, cap, now))
-    }
-
-    /// Gives a counted request back: a 304 costs nothing.
-    pub fn refund(&self, subject: Subject, cap: Option<Cap>, now: Timestamp) -> Standing {
-        let mut windows = self.windows.lock().unwrap_or_else(PoisonError::into_inner);
-        for bucket in std::iter::once(None).chain(cap.map(|cap| Some(cap.operation))) {
-            if let Some(window) = windows.open.get_mut(&(subject, bucket)) {
-                window.used = window.used.saturating_sub(1);
+        known.sweep(now);
+        for bucket in subject.buckets(cap) {
+            let window = known.windows.entry((subject, bucket)).or_insert(RequestWindow { started: now, used: 0 });
+            if ended(*window, now) {
+                *window = RequestWindow { started: now, used: 0 };
             }
+            window.used += 1;
         }
-        self.standing(&windows, subject, cap, now)
+        Ok(self.standing(&known, subject, cap, now))
     }
 
-    /// Where a subject stands, without counting.
-    pub fn peek(&self, subject: Subject, now: Timestamp) -> Standing {
-        let windows = self.windows.lock().unwrap_or_else(PoisonError::into_inner);
-        self.standing(&windows, subject, None, now)
+    /// What follows from the windows that the store has counted this request in.
+    fn judge(
+        &self,
+        subject: Subject,
+        cap: Option<Cap>,
+        now: Timestamp,
+        windows: &[RequestWindow],
+    ) -> Result<Standing, (Standing, Duration)> {
+        let mut known = self.known();
+        known.sweep(now);
+        for (bucket, window) in subject.buckets(cap).zip(windows) {
+            known.windows.insert((subject, bucket), *window);
+        }
+        let limits = [Some(self.general), cap.map(|cap| cap.limit)].into_iter().flatten();
+        let over = windows.iter().zip(limits).any(|(window, limit)| window.used > limit);
+        let standing = self.standing(&known, subject, cap, now);
+        drop(known);
+        if over {
+            // Requests elsewhere came first.
+            self.refund(subject, cap, now);
+            return Err((standing, standing.reset_in));
+        }
+        Ok(standing)
+    }
+
+    /// Says in the log, now and then, that limits are this process's own for the time being.
+    fn tell(&self, why: &dyn std::fmt::Display, now: Timestamp) {
+        let mut known = self.known();
+        if known.told_at.is_none_or(|told_at| now.since(told_at) >= SILENCE || now < told_at) {
+            known.told_at = Some(now);
+            tracing::warn!(%why, "requests are not counted for all nodes together: each node counts by itself");
+        }
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The tighter of the general window and that of the cap.
-    fn standing(&self, windows: &Windows, subject: Subject, cap: Option<Cap>, now: Timestamp) -> Standing {
+    fn standing(&self, known: &Known, subject: Subject, cap: Option<Cap>, now: Timestamp) -> Standing {
         let of = |bucket, limit: u32, policy| {
-            let window = windows.current(subject, bucket, now);
+            let window = known.windows.get(&(subject, bucket)).copied().filter(|window| !ended(*window, now));
             let started = window.map_or(now, |window| window.started);
             let resets_at = started.checked_add(WINDOW).unwrap_or(started);
             Standing {
@@ -143,46 +255,41 @@ impl Limits {
                 policy,
             }
         };
-        let general = of(None, self.general, "default");
+        let general = of(subject.all(), self.general, "default");
         let Some(cap) = cap else { return general };
-        let own = of(Some(cap.operation), cap.limit, "write");
+        let own = of(cap.operation, cap.limit, "write");
         // Of two windows that are used up the later reset is the one to wait for.
         let tightness = |standing: &Standing| (standing.remaining, std::cmp::Reverse(standing.resets_at));
         if tightness(&general) < tightness(&own) { general } else { own }
     }
 }
 
-impl Windows {
-    fn current(&self, subject: Subject, bucket: Option<usize>, now: Timestamp) -> Option<Window> {
-        self.open.get(&(subject, bucket)).copied().filter(|window| !window.ended(now))
-    }
-
-    fn count(&mut self, subject: Subject, bucket: Option<usize>, now: Timestamp) {
-        let fresh = Window { started: now, used: 0 };
-        let window = self.open.entry((subject, bucket)).or_insert(fresh);
-        if window.ended(now) {
-            *window = fresh;
-        }
-        window.used += 1;
-    }
-
+impl Known {
     /// Drops ended windows whenever their number has doubled, so each request pays a constant share.
     fn sweep(&mut self, now: Timestamp) {
-        if self.open.len() >= self.sweep_at {
-            self.open.retain(|_, window| !window.ended(now));
-            self.sweep_at = (self.open.len() * 2).max(SWEEP_AT);
+        if self.windows.len() >= self.sweep_at {
+            self.windows.retain(|_, window| !ended(*window, now));
+            self.sweep_at = (self.windows.len() * 2).max(SWEEP_AT);
         }
     }
 }
 
-impl Window {
-    /// Also a window that lies in the future has ended: the clock was set back.
-    fn ended(self, now: Timestamp) -> bool {
-        now < self.started || now.since(self.started) >= WINDOW
-    }
+/// Also a window that lies far in the future has ended: the clock was set back. One that begins a little later is
+/// that of a node whose clock is ahead.
+fn ended(window: RequestWindow, now: Timestamp) -> bool {
+    window.started.since(now) >= WINDOW || now.since(window.started) >= WINDOW
+}
+
+fn changes(subject: Subject, cap: Option<Cap>, at: Timestamp, by: i32) -> Vec<CountChange> {
+    subject.buckets(cap).map(|bucket| CountChange { subject: subject.id(), bucket, at, by }).collect()
 }
 
 impl Standing {
+    /// Which window it is about: `default` or `write`.
+    pub fn policy(&self) -> &'static str {
+        self.policy
+    }
+
     /// Writes `X-RateLimit-*` and the IETF fields (draft-ietf-httpapi-ratelimit-headers).
     pub fn write(&self, headers: &mut HeaderMap) {
         let ceiling = self.resets_at.as_seconds() + i64::from(self.resets_at.as_micros() % 1_000_000 != 0);
@@ -201,71 +308,4 @@ impl Standing {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn at(millis: i64) -> Timestamp {
-        Timestamp::from_micros(1_000_000_000_000_000 + millis * 1000)
-    }
-
-    fn key(n: u128) -> Subject {
-        Subject::Key(Uuid::from_u128(n))
-    }
-
-    #[test]
-    fn a_window_begins_with_the_first_request_and_lasts_a_minute() {
-        let limits = Limits::new(2, true);
-        assert_eq!(limits.take(key(1), None, at(500)).unwrap().remaining, 1);
-        assert_eq!(limits.take(key(1), None, at(900)).unwrap().remaining, 0);
-        let (standing, wait) = limits.take(key(1), None, at(1500)).unwrap_err();
-        assert_eq!((standing.remaining, wait), (0, Duration::from_secs(59)));
-        assert!(limits.take(key(1), None, at(60_499)).is_err());
-        assert_eq!(limits.take(key(1), None, at(60_500)).unwrap().remaining, 1);
-        assert!(limits.take(key(2), None, at(1500)).is_ok(), "keys do not share");
-    }
-
-    #[test]
-    fn a_refused_write_costs_nothing_in_either_window() {
-        let limits = Limits::new(3, true);
-        let cap = Some(Cap { operation: 7, limit: 1 });
-        assert_eq!(limits.take(key(1), cap, at(0)).unwrap().limit, 1, "the tighter one is told");
-        assert!(limits.take(key(1), cap, at(1)).is_err());
-        assert_eq!(limits.take(key(1), None, at(2)).unwrap().remaining, 1);
-        assert!(limits.take(key(1), Some(Cap { operation: 8, limit: 9 }), at(3)).is_ok());
-        let (standing, _) = limits.take(key(1), Some(Cap { operation: 8, limit: 9 }), at(4)).unwrap_err();
-        assert_eq!(standing.limit, 3, "now the general one is tighter");
-    }
-
-    #[test]
-    fn a_refund_gives_back() {
-        let limits = Limits::new(3, true);
-        limits.take(key(1), None, at(0)).unwrap();
-        limits.take(key(1), None, at(0)).unwrap();
-        assert_eq!(limits.refund(key(1), None, at(1)).remaining, 2, "one, not more");
-    }
-
-    #[test]
-    fn a_clock_set_back_locks_nobody_out() {
-        let limits = Limits::new(1, true);
-        limits.take(key(1), None, at(3_600_000)).unwrap();
-        assert!(limits.take(key(1), None, at(0)).is_ok());
-    }
-
-    #[test]
-    fn ended_windows_are_swept() {
-        let limits = Limits::new(1, true);
-        for n in 0..SWEEP_AT as u128 {
-            limits.take(key(n), None, at(0)).unwrap();
-        }
-        limits.take(key(0), None, at(60_000)).unwrap();
-        assert_eq!(limits.windows.lock().unwrap().open.len(), 1);
-    }
-
-    #[test]
-    fn an_ipv6_customer_is_one_peer() {
-        let peer = |text: &str| Subject::peer(text.parse().unwrap());
-        assert_eq!(peer("2001:db8::1"), peer("2001:db8::ffff:1"));
-        assert_ne!(peer("2001:db8::1"), peer("2001:db8:0:1::1"));
-        assert_eq!(peer("::ffff:192.0.2.1"), peer("192.0.2.1"));
-    }
-}
+mod tests;

@@ -2,7 +2,7 @@
 
 use std::future::Future;
 use std::io::{self, Write as _};
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,10 +16,12 @@ use tokio::sync::watch;
 use crate::config::Config;
 use crate::deliver::{self, HttpCourier};
 use crate::demo;
+use crate::metrics::metered;
 use crate::serve::Server;
 use crate::service::Api;
 
 const DEFAULT_DATABASE: &str = "sqlite://svc.db";
+const DEFAULT_OPS_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 9464);
 /// How often last uses are written down and expired rows dropped.
 const UPKEEP_INTERVAL: Duration = Duration::from_secs(10);
 /// For threads that the operating system keeps, once all else has ended.
@@ -81,8 +83,9 @@ async fn serve(config: Config) -> Result<(), RunError> {
         (None, Some(folder)) => format!("sqlite://{}", folder.path().join("demo.db").display()),
         (None, None) => DEFAULT_DATABASE.to_owned(),
     };
-    let store = svc_store::open(&url, env).await?;
     let settings = config.settings();
+    let metrics = Arc::clone(&settings.metrics);
+    let store = metered(svc_store::open(&url, env).await?, Arc::clone(&metrics));
     let courier = HttpCourier::new(store.env().clone(), config.webhook_timeout, Arc::clone(&settings.resolver));
     let api = Api::new(Arc::clone(&store), settings);
 
@@ -99,9 +102,8 @@ async fn serve(config: Config) -> Result<(), RunError> {
             let _ = stopped.changed().await;
         }
     };
-    let ops = match config.ops_listen {
-        Some(address) => {
-            let ops = Server::bind(address, OPS_CONNECTIONS).await.map_err(|why| RunError::Listen(address, why))?;
+    let ops = match listen_for_operators(config.ops_listen).await? {
+        Some(ops) => {
             tracing::info!(url = ops.url()?, "operators listen");
             Some(tokio::spawn(ops.run(api.for_operators(), until_stopped(), config.shutdown_grace)))
         }
@@ -112,6 +114,7 @@ async fn serve(config: Config) -> Result<(), RunError> {
         Arc::clone(&store),
         config.sender_policy(),
         Arc::new(courier),
+        metrics,
         until_stopped(),
         config.shutdown_grace,
     ));
@@ -134,6 +137,19 @@ async fn serve(config: Config) -> Result<(), RunError> {
     }
     tracing::info!("stopped");
     Ok(())
+}
+
+/// The address that was asked for, or else the usual one, which another server on this machine may have.
+async fn listen_for_operators(asked: Option<SocketAddr>) -> Result<Option<Server>, RunError> {
+    let address = asked.unwrap_or(DEFAULT_OPS_LISTEN);
+    match Server::bind(address, OPS_CONNECTIONS).await {
+        Ok(ops) => Ok(Some(ops)),
+        Err(why) if asked.is_some() => Err(RunError::Listen(address, why)),
+        Err(why) => {
+            tracing::warn!(%why, %address, "no metrics: name another address by --ops-listen");
+            Ok(None)
+        }
+    }
 }
 
 /// Tells programs, and people who try the demo, where to call.
@@ -169,7 +185,7 @@ async fn upkeep(api: Api, stopped: impl Future<Output = ()>) {
             _ = interval.tick() => {}
             () = &mut stopped => return,
         }
-        if let Err(why) = api.flush_last_used().await {
+        if let Err(why) = api.upkeep().await {
             tracing::warn!(%why, "upkeep failed and will be tried again");
         }
     }

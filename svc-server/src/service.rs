@@ -32,6 +32,7 @@ use self::visit::Visit;
 use crate::cors::Cors;
 use crate::idempotency::InFlight;
 use crate::limits::{Cap, Limits, Standing, Subject};
+use crate::metrics::Metrics;
 use crate::openapi::Document;
 use crate::problem::Problem;
 use crate::reply::Reply;
@@ -61,6 +62,8 @@ pub struct Settings {
     pub mount: String,
     /// Looks webhook hosts up.
     pub resolver: Arc<dyn Resolver>,
+    /// Where requests are counted.
+    pub metrics: Arc<Metrics>,
 }
 
 impl Default for Settings {
@@ -74,6 +77,7 @@ impl Default for Settings {
             cors: Cors::default(),
             mount: String::new(),
             resolver: Arc::new(SystemResolver::default()),
+            metrics: Arc::default(),
         }
     }
 }
@@ -95,7 +99,7 @@ impl Default for Settings {
 pub struct Api {
     inner: Arc<Inner>,
     /// Whether only operators are served, who have no business with the data.
-    health_only: bool,
+    for_operators: bool,
 }
 
 struct Inner {
@@ -125,6 +129,7 @@ enum Route<'a> {
     Document(usize),
     Health,
     Ready,
+    Metrics,
     Preflight,
 }
 
@@ -145,14 +150,14 @@ impl Api {
             #[expect(clippy::expect_used, reason = "the table is fixed; a test builds this")]
             router.insert(path, methods).expect("paths that do not conflict");
         }
-        let cap_of = |(position, operation): (usize, &Operation)| {
+        let cap_of = |operation: &Operation| {
             let default = routes::DEFAULT_WRITE_CAPS.iter().find(|(name, _)| *name == operation.collection)?;
             let limit = settings.write_rate_limits.get(operation.collection).copied().unwrap_or(default.1);
-            (operation.method != Method::GET).then_some(Cap { operation: position, limit })
+            (operation.method != Method::GET).then_some(Cap { operation: operation.id, limit })
         };
-        let caps = operations.iter().enumerate().map(cap_of).collect();
+        let caps = operations.iter().map(cap_of).collect();
         let document = Document::new(&operations, &settings.mount);
-        let limits = Limits::new(settings.rate_limit, settings.limit_rates);
+        let limits = Limits::new(settings.rate_limit, settings.limit_rates, Arc::clone(&store));
         let inner = Inner {
             store,
             settings,
@@ -164,13 +169,13 @@ impl Api {
             document,
             last_used: LastUsed::default(),
         };
-        Self { inner: Arc::new(inner), health_only: false }
+        Self { inner: Arc::new(inner), for_operators: false }
     }
 
-    /// The same service for operators: it answers `/healthz` and `/readyz` and nothing else.
+    /// The same service for operators: it answers `/healthz`, `/readyz` and `/metrics` and nothing else.
     #[must_use]
     pub fn for_operators(&self) -> Self {
-        Self { inner: Arc::clone(&self.inner), health_only: true }
+        Self { inner: Arc::clone(&self.inner), for_operators: true }
     }
 
     /// Answers one request from `peer`. Never fails: every failure is an answer.
@@ -180,8 +185,8 @@ impl Api {
         let now = self.env().now();
         let request_id = message::request_id(&parts.headers, self.env(), now);
         let mut account = Account::default();
-        let route = self.inner.route(&parts, self.health_only);
-        let outside = matches!(parts.uri.path(), "/healthz" | "/readyz");
+        let route = self.inner.route(&parts, self.for_operators);
+        let outside = self.for_operators || matches!(parts.uri.path(), "/healthz" | "/readyz");
         let result = match route {
             Ok(route) => self.answer(route, &parts, body, peer, &mut account).await,
             Err(problem) => Err(problem),
@@ -198,6 +203,10 @@ impl Api {
             standing.write(headers);
         }
         self.inner.settings.cors.write(&parts.headers, headers);
+        let elapsed = started.elapsed();
+        if !outside {
+            self.inner.settings.metrics.request(account.operation, response.status(), elapsed);
+        }
         telemetry::access(&telemetry::Access {
             request_id: &request_id,
             parts: &parts,
@@ -207,7 +216,7 @@ impl Api {
             key: account.caller.as_ref().map(|caller| caller.key),
             status: response.status(),
             code,
-            elapsed: started.elapsed(),
+            elapsed,
         });
         response.headers_mut().insert(message::REQUEST_ID, request_id);
         response
@@ -251,6 +260,7 @@ impl Api {
                     .await?;
                 Ok(Answer::Reply(Reply::json(StatusCode::OK, &serde_json::json!({ "status": "ready" }))?))
             }
+            Route::Metrics => Ok(Answer::Metrics(self.inner.settings.metrics.render())),
             Route::Preflight => Ok(Answer::Preflight(self.inner.settings.cors.clone())),
             Route::Document(version) => {
                 let reply = self.inner.document.reply(version);
@@ -277,11 +287,12 @@ const NO_TENANT: TenantId = TenantId(Uuid::nil());
 enum Answer {
     Reply(Reply),
     NotModified { etag: String },
+    Metrics(String),
     Preflight(Cors),
 }
 
 impl Inner {
-    fn route<'a>(&self, parts: &'a Parts, health_only: bool) -> Result<Route<'a>, Problem> {
+    fn route<'a>(&self, parts: &'a Parts, for_operators: bool) -> Result<Route<'a>, Problem> {
         message::check_size_and_host(parts)?;
         let path = parts.uri.path();
         if self.settings.cors.is_preflight(&parts.method, &parts.headers) {
@@ -290,7 +301,8 @@ impl Inner {
         match path {
             "/healthz" => return only_get(parts, Route::Health),
             "/readyz" => return only_get(parts, Route::Ready),
-            _ if health_only => return Err(Problem::RouteNotFound),
+            "/metrics" if for_operators => return only_get(parts, Route::Metrics),
+            _ if for_operators => return Err(Problem::RouteNotFound),
             _ => {}
         }
         let found = VERSIONS.iter().enumerate().find_map(|(number, version)| {

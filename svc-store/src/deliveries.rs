@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use async_trait::async_trait;
-use svc_core::deliveries::{AttemptLog, Delivery};
+use svc_core::deliveries::{AttemptLog, AttemptSummary, Delivery, DeliveryState};
 use svc_core::env;
 use svc_core::replays::Replay;
 use svc_core::store::{DeliveryFilter, DeliveryStore, StoreError};
@@ -45,9 +45,6 @@ const BRING_TURN_FORWARD: &str = "INSERT INTO turns (tenant_id, subscription_id,
      ON CONFLICT (tenant_id, subscription_id) DO UPDATE SET at = excluded.at WHERE excluded.at < turns.at";
 const SET_TURN: &str = "INSERT INTO turns (tenant_id, subscription_id, at) VALUES ($1, $2, $3) \
      ON CONFLICT (tenant_id, subscription_id) DO UPDATE SET at = excluded.at";
-/// Makes the row when there is none, as only a row can be held. Its time is the end of the calendar.
-const HOLD_TURN: &str = "INSERT INTO turns (tenant_id, subscription_id, at) VALUES ($1, $2, $3) \
-     ON CONFLICT (tenant_id, subscription_id) DO UPDATE SET at = turns.at";
 const DROP_TURN: &str = "DELETE FROM turns WHERE tenant_id = $1 AND subscription_id = $2";
 const TURNS: &str = "SELECT tenant_id, subscription_id FROM turns WHERE at <= $1 ORDER BY at LIMIT $2";
 const FIRST_TURN: &str = "SELECT at FROM turns ORDER BY at LIMIT 1";
@@ -56,6 +53,11 @@ const INSERT_ATTEMPT: &str = "INSERT INTO delivery_attempts (tenant_id, delivery
      status, error, response_body, response_truncated, remote_addr) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)";
 const ATTEMPTS: &str = "SELECT attempt, started_at, duration_ms, status, error, response_body, response_truncated, \
      remote_addr FROM delivery_attempts WHERE tenant_id = $1 AND delivery_id = $2 ORDER BY attempt";
+/// The bodies of answers are large, and stay where they are.
+const ATTEMPT_SUMMARIES: &str = "SELECT a.status, a.error IS NOT NULL, a.duration_ms FROM deliveries d \
+     JOIN delivery_attempts a ON a.tenant_id = d.tenant_id AND a.delivery_id = d.id \
+     WHERE d.tenant_id = $1 AND d.subscription_id = $2 AND d.id >= $3 AND d.id < $4";
+const COUNT: &str = "SELECT count(*) FROM deliveries WHERE tenant_id = $1 AND subscription_id = $2 AND state = $3";
 const NOTE_OUTCOME: &str = "UPDATE subscriptions SET last_delivery_at = $1, last_delivery_status = $2, \
      consecutive_failures = $3 WHERE tenant_id = $4 AND id = $5";
 
@@ -73,7 +75,10 @@ const INSERT_REPLAY: &str = "INSERT INTO replays (tenant_id, id, subscription_id
      position, stepped_at, replayed, created_at, finished_at) \
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)";
 const REPLAY: &str = select_replay!("tenant_id = $1 AND id = $2");
-const UNFINISHED_REPLAY: &str = select_replay!("finished_at IS NULL ORDER BY stepped_at, id LIMIT 1");
+const REPLAYS: &str = select_replay!("tenant_id = $1 ORDER BY id DESC LIMIT $2");
+const UNFINISHED_REPLAY: &str =
+    select_replay!("tenant_id = $1 AND finished_at IS NULL ORDER BY stepped_at, id LIMIT 1");
+const REPLAYING: &str = "SELECT tenant_id FROM replays WHERE finished_at IS NULL ORDER BY stepped_at, id LIMIT $1";
 const UPDATE_REPLAY: &str = "UPDATE replays SET position = $1, stepped_at = $2, replayed = $3, finished_at = $4 \
      WHERE tenant_id = $5 AND id = $6";
 
@@ -88,23 +93,29 @@ pub(crate) const STATEMENTS: &[&str] = &[
     HOLD,
     BRING_TURN_FORWARD,
     SET_TURN,
-    HOLD_TURN,
     DROP_TURN,
     TURNS,
     FIRST_TURN,
     INSERT_ATTEMPT,
     ATTEMPTS,
+    ATTEMPT_SUMMARIES,
+    COUNT,
     NOTE_OUTCOME,
     INSERT_REPLAY,
     REPLAY,
+    REPLAYS,
     UNFINISHED_REPLAY,
+    REPLAYING,
     UPDATE_REPLAY,
 ];
 
+/// Lists as [`list_statement`] makes them.
 #[cfg(test)]
-pub(crate) const HELD: &[&str] = &[GET, REPLAY];
-#[cfg(test)]
-pub(crate) const TAKEN: &[&str] = &[TURNS, UNFINISHED_REPLAY];
+pub(crate) const LISTS_OF_AN_ENDPOINT: &[&str] = &[
+    select!(" AND subscription_id = $2 ORDER BY id DESC LIMIT $3"),
+    select!(" AND subscription_id = $2 AND state = $3 ORDER BY id DESC LIMIT $4"),
+    select!(" AND subscription_id = $2 AND id >= $3 AND id < $4 ORDER BY id LIMIT $5"),
+];
 
 fn read(cells: &mut Cells<'_>) -> Result<Delivery, StoreError> {
     Ok(Delivery {
@@ -202,7 +213,7 @@ impl DeliveryStore for SqlTx<'_> {
     }
 
     async fn delivery(&mut self, tenant: TenantId, id: Uuid) -> Result<Option<Delivery>, StoreError> {
-        self.fetch_one(&self.dialect.hold(GET), &[tenant.param(), id.param()], TABLE, read).await
+        self.fetch_one(GET, &[tenant.param(), id.param()], TABLE, read).await
     }
 
     async fn update_delivery(&mut self, delivery: &Delivery, lease: Option<Uuid>) -> Result<bool, StoreError> {
@@ -250,19 +261,11 @@ impl DeliveryStore for SqlTx<'_> {
 
     async fn turns(&mut self, now: Timestamp, limit: u32) -> Result<Vec<(TenantId, Uuid)>, StoreError> {
         let read = |cells: &mut Cells<'_>| Ok((cells.take()?, cells.take()?));
-        self.fetch(&self.dialect.take(TURNS), &[now.param(), limit.param()], "turns", read).await
+        self.fetch(TURNS, &[now.param(), limit.param()], "turns", read).await
     }
 
     async fn first_turn(&mut self) -> Result<Option<Timestamp>, StoreError> {
         self.fetch_one(FIRST_TURN, &[], "turns", |cells| cells.take()).await
-    }
-
-    async fn hold_turn(&mut self, tenant: TenantId, subscription: Uuid) -> Result<(), StoreError> {
-        if self.dialect.is_shared() {
-            let never = Timestamp::from_micros(i64::MAX);
-            self.post(HOLD_TURN, &[tenant.param(), subscription.param(), never.param()]).await?;
-        }
-        Ok(())
     }
 
     async fn set_turn(
@@ -309,6 +312,32 @@ impl DeliveryStore for SqlTx<'_> {
         self.fetch(ATTEMPTS, &[tenant.param(), delivery.param()], "delivery_attempts", read_attempt).await
     }
 
+    async fn attempt_summaries(
+        &mut self,
+        tenant: TenantId,
+        subscription: Uuid,
+        since: Timestamp,
+        until: Timestamp,
+    ) -> Result<Vec<AttemptSummary>, StoreError> {
+        let span = [env::first_id_at(since), env::first_id_at(until)];
+        let params = [tenant.param(), subscription.param(), span[0].param(), span[1].param()];
+        let read = |cells: &mut Cells<'_>| {
+            Ok(AttemptSummary { status: cells.take()?, failed: cells.take()?, duration_ms: cells.take()? })
+        };
+        self.fetch(ATTEMPT_SUMMARIES, &params, "delivery_attempts", read).await
+    }
+
+    async fn count_deliveries(
+        &mut self,
+        tenant: TenantId,
+        subscription: Uuid,
+        state: DeliveryState,
+    ) -> Result<u64, StoreError> {
+        let params = [tenant.param(), subscription.param(), state.param()];
+        let count = self.fetch_one(COUNT, &params, TABLE, |cells| cells.take()).await?;
+        Ok(count.unwrap_or_default())
+    }
+
     async fn insert_replay(&mut self, replay: &Replay) -> Result<(), StoreError> {
         self.outgoing.mark();
         let params = [
@@ -329,11 +358,19 @@ impl DeliveryStore for SqlTx<'_> {
     }
 
     async fn replay(&mut self, tenant: TenantId, id: Uuid) -> Result<Option<Replay>, StoreError> {
-        self.fetch_one(&self.dialect.hold(REPLAY), &[tenant.param(), id.param()], "replays", read_replay).await
+        self.fetch_one(REPLAY, &[tenant.param(), id.param()], "replays", read_replay).await
     }
 
-    async fn unfinished_replay(&mut self) -> Result<Option<Replay>, StoreError> {
-        self.fetch_one(&self.dialect.take(UNFINISHED_REPLAY), &[], "replays", read_replay).await
+    async fn replays(&mut self, tenant: TenantId, limit: u32) -> Result<Vec<Replay>, StoreError> {
+        self.fetch(REPLAYS, &[tenant.param(), limit.param()], "replays", read_replay).await
+    }
+
+    async fn unfinished_replay(&mut self, tenant: TenantId) -> Result<Option<Replay>, StoreError> {
+        self.fetch_one(UNFINISHED_REPLAY, &[tenant.param()], "replays", read_replay).await
+    }
+
+    async fn replaying(&mut self, limit: u32) -> Result<Vec<TenantId>, StoreError> {
+        self.fetch(REPLAYING, &[limit.param()], "replays", |cells| cells.take()).await
     }
 
     async fn update_replay(&mut self, replay: &Replay) -> Result<(), StoreError> {

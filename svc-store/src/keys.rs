@@ -41,9 +41,6 @@ const PRUNE_RECORDED: &str = "DELETE FROM idempotency WHERE (tenant_id, key) IN 
 pub(crate) const STATEMENTS: &[&str] =
     &[CREDENTIAL, GET, LIST, INSERT, UPDATE, TOUCH, CLAIM, PRUNE_SIGNATURES, RECORDED, RECORD, PRUNE_RECORDED];
 
-#[cfg(test)]
-pub(crate) const HELD: &[&str] = &[GET];
-
 fn read(cells: &mut Cells<'_>) -> Result<ApiKey, StoreError> {
     Ok(ApiKey {
         id: cells.take()?,
@@ -89,7 +86,7 @@ impl KeyStore for SqlTx<'_> {
     }
 
     async fn key(&mut self, id: Uuid) -> Result<Option<ApiKey>, StoreError> {
-        self.fetch_one(&self.dialect.hold(GET), &[id.param()], TABLE, read).await
+        self.fetch_one(GET, &[id.param()], TABLE, read).await
     }
 
     async fn keys(&mut self, tenant: TenantId) -> Result<Vec<ApiKey>, StoreError> {

@@ -14,10 +14,12 @@ use crate::sql::{Cells, Column as _, Param, SqlTx};
 
 const MATCHES: &str = "SELECT subscription_id, paused FROM subscription_kinds \
      WHERE tenant_id = $1 AND kind IN ($2, '*') ORDER BY subscription_id";
-const INSERT_EVENT: &str = "INSERT INTO events (tenant_id, id, kind, data, created_at) VALUES ($1, $2, $3, $4, $5)";
-const EVENTS: &str = "SELECT id, tenant_id, kind, data, created_at FROM events \
+const INSERT_EVENT: &str = "INSERT INTO events (tenant_id, id, kind, data, created_at, only_for) \
+     VALUES ($1, $2, $3, $4, $5, $6)";
+const EVENTS: &str = "SELECT id, tenant_id, kind, data, created_at, only_for FROM events \
      WHERE tenant_id = $1 AND id >= $2 ORDER BY id LIMIT $3";
-const EVENT: &str = "SELECT id, tenant_id, kind, data, created_at FROM events WHERE tenant_id = $1 AND id = $2";
+const EVENT: &str = "SELECT id, tenant_id, kind, data, created_at, only_for FROM events \
+     WHERE tenant_id = $1 AND id = $2";
 const INSERT_PAYMENT: &str = "INSERT INTO payments (tenant_id, id, invoice_id, amount, currency, paid_at) \
      VALUES ($1, $2, $3, $4, $5, $6)";
 
@@ -35,6 +37,7 @@ fn read_event(cells: &mut Cells<'_>) -> Result<Event, StoreError> {
             why: why.to_string(),
         })?,
         created_at: cells.take()?,
+        only_for: cells.take()?,
     })
 }
 
@@ -52,6 +55,7 @@ impl Outbox for SqlTx<'_> {
             event.kind.param(),
             Param::Text(event.data.get().into()),
             event.created_at.param(),
+            event.only_for.param(),
         ];
         self.post(INSERT_EVENT, &params).await
     }

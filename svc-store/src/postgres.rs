@@ -17,7 +17,7 @@ mod tls;
 mod values;
 mod writer;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -25,7 +25,7 @@ use svc_core::deliveries::Outgoing;
 use svc_core::env::Env;
 use svc_core::error::Error;
 use svc_core::page::CursorKey;
-use svc_core::store::{Access, ErasedJob, Store, StoreError};
+use svc_core::store::{Access, ErasedJob, Observer, Store, StoreError};
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 
@@ -60,6 +60,7 @@ struct Shared {
     bell: Arc<Notify>,
     /// Why the last try to connect failed, for those who wait in vain.
     away: Mutex<Option<String>>,
+    observer: OnceLock<Arc<dyn Observer>>,
 }
 
 /// How the store works.
@@ -112,6 +113,7 @@ impl PostgresStore {
             writes: Queue::new(),
             bell: Arc::default(),
             away: Mutex::default(),
+            observer: OnceLock::new(),
         });
         for _ in 0..settings.read_connections.max(1) {
             tokio::spawn(reader::run(Arc::clone(&shared)));
@@ -149,6 +151,11 @@ impl Store for PostgresStore {
     fn outgoing(&self) -> &Outgoing {
         &self.shared.outgoing
     }
+
+    /// The first observer stays.
+    fn observe(&self, observer: Arc<dyn Observer>) {
+        let _ = self.shared.observer.set(observer);
+    }
 }
 
 impl Drop for PostgresStore {
@@ -165,6 +172,24 @@ impl Shared {
             Access::Read => &self.reads,
             Access::Write => &self.writes,
         }
+    }
+
+    fn tell_group(&self, access: Access, jobs: usize) {
+        if let Some(observer) = self.observer.get() {
+            observer.group(access, jobs);
+        }
+    }
+
+    fn tell_retry(&self, job: &'static str) {
+        if let Some(observer) = self.observer.get() {
+            observer.retry(job);
+        }
+    }
+
+    /// Runs a job once more whose connection was lost.
+    fn again(&self, access: Access, job: Waiting, why: StoreError) {
+        self.tell_retry(job.name());
+        self.queue(access).again(job, why);
     }
 
     /// Waits until there is a job, then for a connection; `None` once the store is closed and nothing waits.

@@ -11,7 +11,7 @@ mod reader;
 mod writer;
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ use svc_core::deliveries::Outgoing;
 use svc_core::env::Env;
 use svc_core::error::Error;
 use svc_core::page::CursorKey;
-use svc_core::store::{Access, ErasedJob, Store, StoreError};
+use svc_core::store::{Access, ErasedJob, Observer, Store, StoreError};
 use tokio::sync::oneshot;
 
 use self::connection::Connection;
@@ -33,6 +33,7 @@ const READERS: usize = 2;
 pub struct SqliteStore {
     env: Env,
     outgoing: Arc<Outgoing>,
+    observer: Arc<OnceLock<Arc<dyn Observer>>>,
     reads: Arc<Queue>,
     writes: Arc<Queue>,
     threads: Vec<JoinHandle<()>>,
@@ -45,6 +46,15 @@ struct Context {
     cursor_key: CursorKey,
     outgoing: Arc<Outgoing>,
     vault: Arc<Vault>,
+    observer: Arc<OnceLock<Arc<dyn Observer>>>,
+}
+
+impl Context {
+    fn tell_group(&self, access: Access, jobs: usize) {
+        if let Some(observer) = self.observer.get() {
+            observer.group(access, jobs);
+        }
+    }
 }
 
 /// A job that waits for a thread.
@@ -86,9 +96,16 @@ impl SqliteStore {
             );
             return Err(StoreError::Unavailable(why));
         }
-        let context = Context { env: env.clone(), cursor_key, outgoing: Arc::clone(&outgoing), vault };
-        let mut store =
-            Self { env, outgoing, reads: Arc::new(Queue::new()), writes: Arc::new(Queue::new()), threads: Vec::new() };
+        let observer = Arc::default();
+        let context = Context {
+            env: env.clone(),
+            cursor_key,
+            outgoing: Arc::clone(&outgoing),
+            vault,
+            observer: Arc::clone(&observer),
+        };
+        let (reads, writes) = (Arc::new(Queue::new()), Arc::new(Queue::new()));
+        let mut store = Self { env, outgoing, observer, reads, writes, threads: Vec::new() };
         for number in 1..=READERS {
             let (connection, queue, context) =
                 (Connection::open_read_only(path)?, Arc::clone(&store.reads), context.clone());
@@ -130,6 +147,11 @@ impl Store for SqliteStore {
 
     fn outgoing(&self) -> &Outgoing {
         &self.outgoing
+    }
+
+    /// The first observer stays.
+    fn observe(&self, observer: Arc<dyn Observer>) {
+        let _ = self.observer.set(observer);
     }
 }
 

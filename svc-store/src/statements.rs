@@ -22,18 +22,18 @@ pub(crate) fn every_statement(dialect: Dialect) -> Vec<String> {
         [deliveries::STATEMENTS, keys::STATEMENTS, outbox::STATEMENTS, tenants::STATEMENTS, webhooks::STATEMENTS];
     let mut all: Vec<String> = rooms.concat().into_iter().map(str::to_owned).collect();
     all.extend(dialect.own_statements());
-    all.extend(row_statements::<Contact>(dialect));
-    all.extend(row_statements::<Invoice>(dialect));
-    all.extend(row_statements::<Booking>(dialect));
-    all.extend(row_statements::<Quote>(dialect));
-    all.extend(row_statements::<Job>(dialect));
-    all.extend(row_statements::<Subscription>(dialect));
+    all.extend(row_statements::<Contact>());
+    all.extend(row_statements::<Invoice>());
+    all.extend(row_statements::<Booking>());
+    all.extend(row_statements::<Quote>());
+    all.extend(row_statements::<Job>());
+    all.extend(row_statements::<Subscription>());
     all.extend(every_list(dialect).into_iter().map(|(_, sql, _)| sql));
     all
 }
 
-fn row_statements<R: Table>(dialect: Dialect) -> Vec<String> {
-    R::statements().all(dialect).map(str::to_owned).to_vec()
+fn row_statements<R: Table>() -> Vec<String> {
+    R::statements().all().map(str::to_owned).to_vec()
 }
 
 /// Every list there is: each resource, each combination of its filters, each order, first page and later.

@@ -45,7 +45,6 @@ pub(crate) trait Table: Resource {
 /// The statements of a table whose text never changes.
 pub(crate) struct Statements {
     get: String,
-    hold: String,
     insert: String,
     update: String,
     select: String,
@@ -63,25 +62,18 @@ impl Statements {
         let changes = R::COLUMNS[1..].iter().copied().chain(R::SOFT_DELETE.then_some("live"));
         let changes: Vec<String> = (1..).zip(changes).map(|(n, name)| format!("{name} = ${n}")).collect();
         let (tenant, id) = (changes.len() + 1, changes.len() + 2);
-        let get = format!("SELECT {columns} FROM {table} WHERE tenant_id = $1 AND id = $2");
         Self {
-            hold: Dialect::PostgresWrite.hold(&get).into_owned(),
-            get,
+            get: format!("SELECT {columns} FROM {table} WHERE tenant_id = $1 AND id = $2"),
             insert: format!("INSERT INTO {table} ({}) VALUES ({})", names.join(", "), placeholders.join(", ")),
             update: format!("UPDATE {table} SET {} WHERE tenant_id = ${tenant} AND id = ${id}", changes.join(", ")),
             select: format!("SELECT {columns} FROM {table} WHERE tenant_id = $1"),
         }
     }
 
-    /// Reads a row that a write job may change.
-    fn get(&self, dialect: Dialect) -> &str {
-        if dialect.is_shared() { &self.hold } else { &self.get }
-    }
-
     /// Every statement that runs on this table, for the tests.
     #[cfg(test)]
-    pub(crate) fn all(&self, dialect: Dialect) -> [&str; 3] {
-        [self.get(dialect), &self.insert, &self.update]
+    pub(crate) fn all(&self) -> [&str; 3] {
+        [&self.get, &self.insert, &self.update]
     }
 }
 
@@ -159,7 +151,7 @@ impl<R: Table> Rows<R> for SqlTx<'_> {
             found = Some(R::read(&mut cells::<R>(row))?);
             Ok(())
         };
-        self.sql.query(R::statements().get(self.dialect), &[tenant.param(), id.param()], &mut each).await?;
+        self.sql.query(&R::statements().get, &[tenant.param(), id.param()], &mut each).await?;
         Ok(found)
     }
 

@@ -29,7 +29,7 @@ const NEXT_NUMBER: &str = "INSERT INTO numbers (tenant_id, kind, last) VALUES ($
 pub(crate) const STATEMENTS: &[&str] = &[GET, LIST, INSERT, UPDATE, TICK, HOLD, NEXT_NUMBER];
 
 #[cfg(test)]
-pub(crate) const HELD: &[&str] = &[GET, HOLD];
+pub(crate) const HELD: &[&str] = &[HOLD];
 
 fn read(cells: &mut Cells<'_>) -> Result<Tenant, StoreError> {
     Ok(Tenant {
@@ -46,7 +46,7 @@ fn read(cells: &mut Cells<'_>) -> Result<Tenant, StoreError> {
 #[async_trait]
 impl TenantStore for SqlTx<'_> {
     async fn tenant(&mut self, id: TenantId) -> Result<Option<Tenant>, StoreError> {
-        self.fetch_one(&self.dialect.hold(GET), &[id.param()], TABLE, read).await
+        self.fetch_one(GET, &[id.param()], TABLE, read).await
     }
 
     async fn tenants(&mut self) -> Result<Vec<Tenant>, StoreError> {

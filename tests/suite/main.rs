@@ -6,10 +6,12 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test may fail by a panic, in its helpers as well")]
 
 mod auth;
+mod beside;
 mod client;
 mod codes;
 mod conditions;
 mod conform;
+mod crash;
 mod document;
 mod faults;
 mod fixtures;

@@ -12,14 +12,14 @@ use crate::client::Connection;
 use crate::harness::Reply;
 
 /// A running server.
-struct Program {
+pub(crate) struct Program {
     child: Child,
     stdout: BufReader<ChildStdout>,
     stderr: JoinHandle<String>,
     address: String,
 }
 
-fn command(arguments: &[&str]) -> Command {
+pub(crate) fn command(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_svc-server-tested"));
     for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("SVC_")) {
         command.env_remove(name);
@@ -31,7 +31,7 @@ fn command(arguments: &[&str]) -> Command {
 
 impl Program {
     /// Starts it and waits until it says where it listens.
-    async fn start(mut command: Command) -> Self {
+    pub(crate) async fn start(mut command: Command) -> Self {
         let mut child = command.spawn().unwrap();
         let mut stdout = BufReader::new(child.stdout.take().unwrap());
         let mut errors = child.stderr.take().unwrap();
@@ -55,7 +55,7 @@ impl Program {
     }
 
     /// Sends a request and checks its answer.
-    async fn send(&self, method: &str, target: &str, headers: &[(&str, &str)], body: &str) -> Reply {
+    pub(crate) async fn send(&self, method: &str, target: &str, headers: &[(&str, &str)], body: &str) -> Reply {
         let mut request =
             format!("{method} {target} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {}\r\n", body.len());
         for (name, value) in headers {
@@ -72,7 +72,7 @@ impl Program {
     }
 
     /// Stops it; its exit status, the rest of stdout, and stderr.
-    async fn stop(mut self, signal: &str) -> (ExitStatus, String, String) {
+    pub(crate) async fn stop(mut self, signal: &str) -> (ExitStatus, String, String) {
         self.signal(signal);
         let mut rest = String::new();
         self.stdout.read_to_string(&mut rest).await.unwrap();
@@ -89,7 +89,7 @@ impl Program {
     }
 }
 
-fn database() -> (tempfile::TempDir, String) {
+pub(crate) fn database() -> (tempfile::TempDir, String) {
     let folder = tempfile::tempdir().unwrap();
     let url = format!("sqlite://{}", folder.path().join("svc.db").display());
     (folder, url)

@@ -236,3 +236,29 @@ async fn cors_is_off_unless_an_origin_is_allowed() {
     let reply = open.expect(200, Call::get("/ping").header("origin", "https://evil.example")).await;
     assert_eq!((reply.header("access-control-allow-origin"), reply.header("vary")), (None, Some("origin")));
 }
+
+#[tokio::test]
+async fn operators_scrape_what_was_answered() {
+    let world = World::new();
+    world.expect(200, Call::get("/ping")).await;
+    world.expect(401, Call::get("/ping").anonymous()).await;
+    world.expect(404, Call::absolute(Method::GET, "/metrics")).await;
+    let operators = world.api.for_operators();
+    let scrape = http::Request::get("/metrics").header("host", "localhost").body(http_body_util::Full::default());
+    let peer = std::net::IpAddr::from([127, 0, 0, 1]);
+    let answer = operators.call::<http_body_util::Full<bytes::Bytes>>(scrape.unwrap(), peer).await;
+    assert_eq!(
+        (answer.status().as_u16(), answer.headers()["content-type"].to_str().unwrap()),
+        (200, svc_server::metrics::CONTENT_TYPE)
+    );
+    assert!(!answer.headers().contains_key("x-ratelimit-limit"));
+    let text = http_body_util::BodyExt::collect(answer.into_body()).await.unwrap().to_bytes();
+    let text = String::from_utf8(text.to_vec()).unwrap();
+    for line in [
+        r#"svc_http_requests_total{operation="ping",status="200"} 1"#,
+        r#"svc_http_requests_total{operation="ping",status="401"} 1"#,
+        r#"svc_http_requests_total{operation="none",status="404"} 1"#,
+    ] {
+        assert!(text.contains(line), "{line} is not in\n{text}");
+    }
+}

@@ -57,7 +57,7 @@ pub enum DeliveryCommand {
     #[command(after_help = "Examples:\n  svc delivery replay 0195a3c8-0000-7000-8000-000000000006\n  \
                       svc delivery replay --subscription 0195a3c8-0000-7000-8000-000000000005 --since 2d\n  \
                       svc delivery replay --subscription 0195a3c8-0000-7000-8000-000000000005 \\\n    \
-                      --since 2026-03-01T00:00:00Z --until 2026-03-02T00:00:00Z --status failed,held --missed")]
+                      --since 2026-03-01T00:00:00Z --until 2026-03-02T00:00:00Z --status failed,held --missed --wait")]
     Replay {
         /// Id of one delivery.
         #[arg(value_parser = parse_uuid, required_unless_present = "subscription", conflicts_with = "subscription")]
@@ -77,6 +77,23 @@ pub enum DeliveryCommand {
         /// Also events that matched while the webhook was disabled or did not exist yet.
         #[arg(long, requires = "subscription")]
         missed: bool,
+        /// Wait until the server has worked through them: then all are on their way, at the pace of the endpoint.
+        /// Ctrl-C ends the waiting, not the replay.
+        #[arg(long, requires = "subscription")]
+        wait: bool,
+    },
+    /// List the replays of many deliveries that were asked for, newest first, and how far each has come.
+    ///
+    /// One that is finished below 100 % was broken off, since its webhook was disabled or paused meanwhile, or a
+    /// delivery cannot be read; what it had not come to stays as it is.
+    #[command(after_help = "Example:\n  svc delivery replays --tenant 0195a3c8-0000-7000-8000-000000000001")]
+    Replays {
+        /// Id of the tenant.
+        #[arg(long, value_parser = values::tenant_id, value_name = "ID")]
+        tenant: TenantId,
+        /// At most so many.
+        #[arg(long, value_parser = value_parser!(u32).range(1..), default_value = "50", value_name = "N")]
+        limit: u32,
     },
 }
 

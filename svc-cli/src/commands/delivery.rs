@@ -1,10 +1,12 @@
 //! `svc delivery`.
 
+mod bulk;
+
 use serde::Serialize;
 use svc_core::deliveries::{self, AttemptLog, Delivery, DeliveryState};
 use svc_core::error::Error;
 use svc_core::events::{Event, EventKind};
-use svc_core::replays::{self, Replay, ReplayCreate};
+use svc_core::replays::ReplayCreate;
 use svc_core::store::{DeliveryFilter, Rows, Store, StoreError};
 use svc_core::tenants;
 use svc_core::types::{TenantId, Timestamp};
@@ -32,6 +34,13 @@ struct View {
     last_status: Option<i32>,
     next_attempt_at: Option<Timestamp>,
     created_at: Timestamp,
+}
+
+/// A delivery with its event and the log of its attempts.
+pub(super) struct Record {
+    pub(super) delivery: Delivery,
+    event: Event,
+    pub(super) log: Vec<AttemptLog>,
 }
 
 /// One with all that is known of it.
@@ -73,26 +82,25 @@ pub(super) async fn run(store: &dyn Store, command: DeliveryCommand) -> Result<O
                 DeliveryFilter { subscription, state: status, kind: event, since, limit, ..Default::default() };
             list(store, tenant, filter).await
         }
-        DeliveryCommand::Show { id } => show(store, id).await,
+        DeliveryCommand::Show { id } => {
+            let delivery = lookup::delivery(store, id).await.or_not_found("delivery", id, HINT)?;
+            report(&read(store, delivery.tenant, id).await.or_not_found("delivery", id, HINT)?, "")
+        }
         DeliveryCommand::Replay { id: Some(id), .. } => {
             let delivery = replay(store, id).await.or_not_found("delivery", id, HINT)?;
             let text = format!("Delivery {id} goes out again.\n\n{}", details(&delivery));
             Outcome::new(&view(&delivery), text)
         }
-        DeliveryCommand::Replay { id: None, subscription, since, until, status, missed } => {
+        DeliveryCommand::Replay { id: None, subscription, since, until, status, missed, wait } => {
             let now = store.env().now();
             // clap has seen to it that both are there.
             let subscription = subscription.unwrap_or_default();
             let since = since.map_or(now, |since| since.from(now));
             let until = until.map(|until| until.from(now));
             let input = ReplayCreate { subscription, since, until, statuses: status, missed };
-            let replay = replay_many(store, input).await.or_not_found("webhook", subscription, webhook::HINT)?;
-            let text = format!(
-                "The server sends the deliveries of webhook {subscription} again whose events lie between {} and {}.",
-                replay.since, replay.until
-            );
-            Outcome::new(&replay, text)
+            bulk::replay(store, input, wait).await
         }
+        DeliveryCommand::Replays { tenant, limit } => bulk::list(store, tenant, limit).await,
     }
 }
 
@@ -139,8 +147,9 @@ async fn list(store: &dyn Store, tenant: TenantId, filter: DeliveryFilter) -> Re
     Ok(Outcome::list(&views, &table, "There are no such deliveries.")?.with_note(note))
 }
 
-async fn show(store: &dyn Store, id: Uuid) -> Result<Outcome, Failure> {
-    let (delivery, event, log) = read(store, id).await.or_not_found("delivery", id, HINT)?;
+/// All that is known of a delivery, below what is to be said first.
+pub(super) fn report(record: &Record, said: &str) -> Result<Outcome, Failure> {
+    let Record { delivery, event, log } = record;
     let last = log.last();
     let body = Envelope {
         event: event.kind,
@@ -149,10 +158,10 @@ async fn show(store: &dyn Store, id: Uuid) -> Result<Outcome, Failure> {
         tenant_id: event.tenant,
     };
 
-    let mut text = details(&delivery);
+    let mut text = format!("{said}{}", details(delivery));
     if let Some(last) = last {
         text.push('\n');
-        text.push_str(&attempts(&log).to_text());
+        text.push_str(&attempts(log).to_text());
         if let Some(response) = last.response_body.as_deref().filter(|body| !body.is_empty()) {
             let cut = if last.response_truncated { ", cut off" } else { "" };
             text.push_str(&format!("\nAnswer to attempt {}{cut}:\n{}\n", last.attempt, plain(response).trim_end()));
@@ -160,26 +169,22 @@ async fn show(store: &dyn Store, id: Uuid) -> Result<Outcome, Failure> {
     }
     text.push_str(&format!("\nBody:\n{}\n", pretty(&body)));
     let log = log.iter().map(entry).collect();
-    Outcome::new(&Whole { delivery: view(&delivery), log, body }, text)
+    Outcome::new(&Whole { delivery: view(delivery), log, body }, text)
 }
 
-async fn read(store: &dyn Store, id: Uuid) -> Result<(Delivery, Event, Vec<AttemptLog>), Error> {
-    let tenant = lookup::delivery(store, id).await?.tenant;
+/// Reads a delivery as it is now.
+pub(super) async fn read(store: &dyn Store, tenant: TenantId, id: Uuid) -> Result<Record, Error> {
     store
         .read("delivery.show", move |tx| {
             Box::pin(async move {
                 let delivery = tx.delivery(tenant, id).await?.ok_or(Error::NotFound)?;
                 let event = tx.event(tenant, delivery.event).await?;
                 let event = event.ok_or_else(|| StoreError::Fault(format!("delivery {id} has no event")))?;
-                Ok((delivery, event, tx.attempts(tenant, id).await?))
+                let log = tx.attempts(tenant, id).await?;
+                Ok(Record { delivery, event, log })
             })
         })
         .await
-}
-
-async fn replay_many(store: &dyn Store, input: ReplayCreate) -> Result<Replay, Error> {
-    let (tenant, _) = lookup::find::<Subscription>(store, input.subscription).await?;
-    store.write("delivery.replay", move |tx| Box::pin(replays::create(tx, tenant, input.clone()))).await
 }
 
 async fn replay(store: &dyn Store, id: Uuid) -> Result<Delivery, Error> {

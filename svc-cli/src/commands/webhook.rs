@@ -1,13 +1,16 @@
 //! `svc webhook`.
 
+mod send_test;
+mod statistics;
+
 use std::time::Duration;
 
 use serde::Serialize;
-use svc_core::deliveries::DeliveryState;
 use svc_core::error::Error;
 use svc_core::page::{Listing, MAX_LIMIT, Order};
 use svc_core::resource::{self, NoFilter, Resource as _};
-use svc_core::store::{DeliveryFilter, Store, Tx};
+use svc_core::stats;
+use svc_core::store::{Store, Tx};
 use svc_core::tenants;
 use svc_core::types::{Patch, TenantId};
 use svc_core::webhooks::{self, Subscription, WebhookUpdate, WithSecret};
@@ -21,15 +24,12 @@ use crate::output::{Outcome, Table, fields, or_dash};
 /// Where the ids of subscriptions come from.
 pub(super) const HINT: &str = "`svc webhook list --tenant ID` shows those of a tenant";
 
-/// Held deliveries that are counted at a time.
-const COUNT_AT_A_TIME: u32 = 1000;
-
 /// A subscription that was enabled, with what waits for it.
 #[derive(Serialize)]
 struct Enabled<'a> {
     #[serde(flatten)]
     subscription: &'a Subscription,
-    held_deliveries: usize,
+    held_deliveries: u64,
 }
 
 pub(super) async fn run(store: &dyn Store, command: WebhookCommand) -> Result<Outcome, Failure> {
@@ -45,6 +45,11 @@ pub(super) async fn run(store: &dyn Store, command: WebhookCommand) -> Result<Ou
             let outcome = Outcome::new(&Enabled { subscription: &subscription, held_deliveries }, text)?;
             Ok(outcome.with_note(replay_them(&subscription, held_deliveries)))
         }
+        WebhookCommand::Stats { tenant, since } => {
+            let since = since.from(store.env().now());
+            statistics::run(store, tenant, since).await
+        }
+        WebhookCommand::Test { id, event, timeout } => send_test::run(store, id, event, timeout).await,
         WebhookCommand::RotateSecret { id, overlap } => {
             let rotated = rotate_secret(store, id, overlap).await.or_not_found("webhook", id, HINT)?;
             let ends = or_dash(rotated.previous_until);
@@ -92,7 +97,7 @@ async fn all(tx: &mut dyn Tx, tenant: TenantId) -> Result<Vec<Subscription>, Err
 }
 
 /// Enables a subscription, and counts what is held for it.
-async fn enable(store: &dyn Store, id: Uuid) -> Result<(Subscription, usize), Error> {
+async fn enable(store: &dyn Store, id: Uuid) -> Result<(Subscription, u64), Error> {
     let (tenant, _) = lookup::find::<Subscription>(store, id).await?;
     let enabled = store
         .write("webhook.enable", move |tx| {
@@ -101,23 +106,8 @@ async fn enable(store: &dyn Store, id: Uuid) -> Result<(Subscription, usize), Er
             Box::pin(resource::update::<Subscription>(tx, tenant, id, change))
         })
         .await?;
-    let held = store.read("webhook.held", move |tx| Box::pin(held(tx, tenant, id))).await?;
-    Ok((enabled, held))
-}
-
-/// How many deliveries are held for a subscription. Each has a time of its own, that of its event.
-async fn held(tx: &mut dyn Tx, tenant: TenantId, id: Uuid) -> Result<usize, Error> {
-    let (subscription, state) = (Some(id), Some(DeliveryState::Held));
-    let mut filter = DeliveryFilter { subscription, state, limit: COUNT_AT_A_TIME, ..Default::default() };
-    let mut count = 0;
-    loop {
-        let page = tx.list_deliveries(tenant, &filter).await?;
-        count += page.len();
-        match page.last() {
-            Some(last) if page.len() >= COUNT_AT_A_TIME as usize => filter.until = Some(last.created_at),
-            _ => return Ok(count),
-        }
-    }
+    let backlog = store.read("webhook.held", move |tx| Box::pin(stats::backlog(tx, tenant, id))).await?;
+    Ok((enabled, backlog.held))
 }
 
 async fn rotate_secret(store: &dyn Store, id: Uuid, overlap: Duration) -> Result<Subscription, Error> {
@@ -127,7 +117,7 @@ async fn rotate_secret(store: &dyn Store, id: Uuid, overlap: Duration) -> Result
 }
 
 /// Nothing that is held goes out by itself.
-fn replay_them(subscription: &Subscription, held: usize) -> Option<String> {
+fn replay_them(subscription: &Subscription, held: u64) -> Option<String> {
     let (are, them) = match held {
         0 => return None,
         1 => ("1 delivery is".to_owned(), "it"),

@@ -1,9 +1,13 @@
-use std::sync::Mutex;
+use std::collections::BTreeMap;
+use std::process::Stdio;
 use std::time::Duration;
 
 use svc_core::deliveries::{AttemptLog, RetrySchedule};
+use svc_core::error::Error;
+use svc_core::replays;
 use svc_core::resource;
-use svc_core::sender::{self, InFlight, Outcome, Policy};
+use svc_core::sender::{self, Attempt, InFlight, Outcome, Policy, Round};
+use svc_core::store::Tx;
 use svc_core::types::{TenantId, parse_uuid};
 use svc_core::webhooks::{Subscription, WebhookUpdate};
 
@@ -12,23 +16,47 @@ use crate::harness::{NOBODY, Session};
 /// Makes an attempt at each delivery that is due, without a network: it comes to `status`, and what fails is
 /// tried again by `retry`.
 pub(crate) fn attempt(session: &Session, status: i32, retry: Vec<Duration>) {
+    assert!(attempt_if_due(session, status, retry));
+}
+
+/// The same, as soon as one is due: another program is about to bring it, and cannot say when it has.
+pub(crate) fn attempt_when_due(session: &Session, status: i32, retry: Vec<Duration>) {
+    let made = (0..1_000).any(|_| {
+        std::thread::sleep(Duration::from_millis(20));
+        attempt_if_due(session, status, retry.clone())
+    });
+    assert!(made, "nothing is due");
+}
+
+fn attempt_if_due(session: &Session, status: i32, retry: Vec<Duration>) -> bool {
     session.write(move |tx| {
         let policy = Policy { retry: RetrySchedule::new(retry.clone()), ..Policy::default() };
         Box::pin(async move {
-            let begun = sender::step(tx, &policy, &[], Some(&Mutex::new(InFlight::default()))).await?;
-            assert!(!begun.attempts.is_empty());
+            let begun = begin(tx, &policy).await?;
+            let due = !begun.is_empty();
             let now = tx.env().now();
-            let outcomes: Vec<Outcome> = begun
-                .attempts
-                .into_iter()
-                .map(|attempt| {
-                    let log = log(attempt.delivery.attempts, now, status);
-                    Outcome { delivery: attempt.delivery, log, retry_after: None }
-                })
-                .collect();
-            sender::step(tx, &policy, &outcomes, None).await.map(drop)
+            for attempt in begun {
+                let log = log(attempt.delivery.attempts, now, status);
+                let tenant = attempt.delivery.tenant;
+                let outcome = Outcome { delivery: attempt.delivery, log, retry_after: None };
+                sender::round(tx, &policy, &Round::last(tenant, vec![outcome])).await?;
+            }
+            Ok(due)
         })
-    });
+    })
+}
+
+/// Begins all attempts that are due.
+async fn begin(tx: &mut dyn Tx, policy: &Policy) -> Result<Vec<Attempt>, Error> {
+    let mut begun = Vec::new();
+    // What a replay makes due is found by the next look.
+    for _ in 0..2 {
+        let look = sender::look(tx).await?;
+        for round in InFlight::default().plan(policy, &look, BTreeMap::new()) {
+            begun.extend(sender::round(tx, policy, &round).await?.attempts);
+        }
+    }
+    Ok(begun)
 }
 
 fn log(attempt: u32, started_at: svc_core::types::Timestamp, status: i32) -> AttemptLog {
@@ -152,7 +180,7 @@ fn refused() {
     let (id, hook) = (TenantId(parse_uuid(&tenant).unwrap()), parse_uuid(&contacts).unwrap());
     session.write(move |tx| {
         Box::pin(async move {
-            sender::step(tx, &Policy::default(), &[], Some(&Mutex::new(InFlight::default()))).await?;
+            begin(tx, &Policy::default()).await?;
             let off: WebhookUpdate = svc_core::input::Input::from_body(br#"{"enabled": false}"#)?;
             resource::update::<Subscription>(tx, id, hook, off).await
         })
@@ -183,4 +211,88 @@ fn many_at_once() {
     assert_eq!(sent.as_array().unwrap().len(), 1);
     let replay = session.json(&[&replay[..], &["--since", "1h", "--status", "succeeded"]].concat());
     assert_eq!((&replay["replayed"], &replay["finished_at"]), (&0.into(), &serde_json::Value::Null));
+    assert_eq!(replay["percent"], 0);
+}
+
+/// Takes steps as a sender does until no replay is left, and one at least; makes no attempt.
+fn carry_out_replays(session: &Session) {
+    let carried_out = (0..1_000).any(|_| {
+        std::thread::sleep(Duration::from_millis(20));
+        session.write(|tx| {
+            Box::pin(async move {
+                let mut any = false;
+                while let Some(tenant) = tx.replaying(1).await?.pop() {
+                    any |= replays::step(tx, tenant).await?;
+                }
+                Ok(any)
+            })
+        })
+    });
+    assert!(carried_out, "no replay was asked for");
+}
+
+#[test]
+fn replays_are_waited_for_and_listed() {
+    let mut session = Session::new();
+    session.tenant();
+    let tenant = session.tenant();
+    let hook =
+        session.create::<Subscription>(&tenant, r#"{"url": "https://example.org/", "events": ["contact.created"]}"#);
+    let (id, hook) = (TenantId(parse_uuid(&tenant).unwrap()), hook.id);
+    let subscription = hook.to_string();
+    session.contact(&tenant);
+    attempt(&session, 500, vec![]);
+    let list = ["delivery", "replays", "--tenant", &tenant];
+    let replay = ["delivery", "replay", "--subscription", &subscription, "--since", "2h"];
+    session.run(&list).run(&[&list[..], &["--json"]].concat());
+    for args in [&["--wait"][..], &["--status", "succeeded", "--wait", "--json"]] {
+        let args = [&replay[..], args].concat();
+        let running = session.program(&args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        carry_out_replays(&session);
+        session.transcribe(&args, &running.wait_with_output().unwrap());
+    }
+
+    // One that waits for the server when the webhook is disabled, which breaks it off.
+    session.json(&replay);
+    session.run(&[&list[..], &["--limit", "1"]].concat());
+    session.write(move |tx| {
+        Box::pin(async move {
+            let off: WebhookUpdate = svc_core::input::Input::from_body(br#"{"enabled": false}"#)?;
+            resource::update::<Subscription>(tx, id, hook, off).await
+        })
+    });
+    carry_out_replays(&session);
+    session.run(&list).run(&[&list[..], &["--json", "--limit", "1"]].concat()).assert("delivery_replays");
+}
+
+#[test]
+fn waiting_for_a_replay_that_is_broken_off_fails() {
+    let mut session = Session::new();
+    let tenant = session.tenant();
+    let hook =
+        session.create::<Subscription>(&tenant, r#"{"url": "https://example.org/", "events": ["contact.created"]}"#);
+    let (id, hook) = (TenantId(parse_uuid(&tenant).unwrap()), hook.id);
+    let subscription = hook.to_string();
+    let args =
+        ["delivery", "replay", "--subscription", &subscription, "--since", "2020-01-01T00:00:00Z", "--wait", "--json"];
+    let running = session.program(&args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let asked_for = (0..1_000).any(|_| {
+        std::thread::sleep(Duration::from_millis(20));
+        !session.json(&["delivery", "replays", "--tenant", &tenant]).as_array().unwrap().is_empty()
+    });
+    assert!(asked_for);
+    session.write(move |tx| {
+        Box::pin(async move {
+            let off: WebhookUpdate = svc_core::input::Input::from_body(br#"{"enabled": false}"#)?;
+            resource::update::<Subscription>(tx, id, hook, off).await
+        })
+    });
+    carry_out_replays(&session);
+    let output = running.wait_with_output().unwrap();
+    session
+        .transcribe(&args, &output)
+        .run(&["delivery", "replays"])
+        .run(&["delivery", "replays", "--tenant", NOBODY])
+        .run(&["delivery", "replay", NOBODY, "--wait"])
+        .assert("delivery_replays_refused");
 }

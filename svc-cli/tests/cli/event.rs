@@ -52,7 +52,8 @@ fn refused() {
         .run(&["event", "emit", "--tenant", &tenant, "--data", "stay.json", "--kind", "stay.made"])
         .run(&["event", "emit", "--tenant", NOBODY, "--data", "stay.json", "--kind", "stay.created"])
         .run(&[&emit[..], &["missing.json"]].concat());
-    for file in ["nameless.json", "twice.json", "broken.json", "large.json", "-"] {
+    session.file("list.json", "[]");
+    for file in ["list.json", "nameless.json", "twice.json", "broken.json", "large.json", "-"] {
         session.run(&[&emit[..], &[file]].concat());
     }
     session.assert("event_refused");

@@ -83,6 +83,11 @@ impl Session {
     /// Runs a command and notes it: what was typed, stdout, stderr behind `!`, and the exit code unless it is 0.
     pub(crate) fn run(&mut self, args: &[&str]) -> &mut Self {
         let output = self.output(args);
+        self.transcribe(args, &output)
+    }
+
+    /// Notes a command that was run.
+    pub(crate) fn transcribe(&mut self, args: &[&str], output: &Output) -> &mut Self {
         let typed: Vec<String> =
             args.iter().map(|arg| if arg.contains(' ') { format!("'{arg}'") } else { (*arg).to_owned() }).collect();
         let typed = format!("$ svc {}", typed.join(" "));

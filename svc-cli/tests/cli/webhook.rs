@@ -1,8 +1,11 @@
+use std::process::Stdio;
 use std::time::Duration;
 
+use serde_json::Value;
+use svc_core::contacts::Contact;
 use svc_core::webhooks::Subscription;
 
-use crate::delivery::attempt;
+use crate::delivery::{attempt, attempt_when_due};
 use crate::harness::{NOBODY, Session};
 
 #[test]
@@ -74,4 +77,87 @@ fn a_rotated_secret_is_shown_once() {
     assert!(secret.starts_with("whsec_") && secret.len() == first.len() && secret != first);
     let shown = session.output(&["webhook", "show", &id, "--json"]);
     assert!(!String::from_utf8(shown.stdout).unwrap().contains("whsec_"));
+}
+
+/// Runs `svc webhook test` while a sender, without a network, makes the attempt; adds it to the transcript.
+fn tested(session: &mut Session, args: &[&str], status: i32) {
+    let mut program = session.program(args);
+    let running = program.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    attempt_when_due(session, status, vec![Duration::from_secs(60)]);
+    session.transcribe(args, &running.wait_with_output().unwrap());
+}
+
+#[test]
+fn a_test_tells_what_came_of_it() {
+    let mut session = Session::new();
+    let tenant = session.tenant();
+    let stays = r#"{"url": "https://example.com/hook", "events": ["stay.created", "stay.cancelled"]}"#;
+    let stays = session.create::<Subscription>(&tenant, stays).id.to_string();
+    let all = session.create::<Subscription>(&tenant, r#"{"url": "https://example.org/", "events": ["*"]}"#);
+    let all = all.id.to_string();
+    tested(&mut session, &["webhook", "test", &stays], 200);
+    tested(&mut session, &["webhook", "test", &all, "--json"], 200);
+    tested(&mut session, &["webhook", "test", &all, "--event", "stay.cancelled"], 503);
+    tested(&mut session, &["webhook", "test", &stays, "--event", "stay.cancelled", "--json"], -1);
+    session.run(&["delivery", "list", "--tenant", &tenant]).assert("webhook_test");
+}
+
+#[test]
+fn a_test_that_nobody_picks_up_stays_pending() {
+    let mut session = Session::new();
+    let tenant = session.tenant();
+    let hook = session.create::<Subscription>(&tenant, r#"{"url": "https://example.com/hook", "events": ["*"]}"#);
+    let hook = hook.id.to_string();
+    session
+        .run(&["webhook", "test", &hook, "--timeout", "200ms"])
+        .run(&["webhook", "test", "--json", &hook, "--timeout", "200ms"])
+        .run(&["delivery", "list", "--tenant", &tenant])
+        .assert("webhook_test_pending");
+}
+
+#[test]
+fn a_test_is_refused() {
+    let mut session = Session::new();
+    let tenant = session.tenant();
+    let hook = session
+        .create::<Subscription>(&tenant, r#"{"url": "https://example.com/hook", "events": ["contact.created"]}"#);
+    let hook = hook.id.to_string();
+    session
+        .run(&["webhook", "test"])
+        .run(&["webhook", "test", NOBODY])
+        .run(&["webhook", "test", &hook, "--event", "contact.creatd"])
+        .run(&["webhook", "test", &hook, "--event", "stay.created"])
+        .run(&["webhook", "test", &hook, "--timeout", "0s"]);
+    session.contact(&tenant);
+    for _ in 0..10 {
+        attempt(&session, 500, vec![Duration::ZERO; 20]);
+    }
+    session.run(&["webhook", "test", &hook]).assert("webhook_test_refused");
+    let listed: Value = session.json(&["delivery", "list", "--tenant", &tenant]);
+    assert_eq!(listed.as_array().unwrap().len(), 1, "what is refused sends nothing");
+}
+
+#[test]
+fn statistics_tell_how_deliveries_are_taken() {
+    let mut session = Session::new();
+    let tenant = session.tenant();
+    let stats = ["webhook", "stats", "--tenant", &tenant, "--since"];
+    session.run(&stats[..4]).run(&[&stats[..], &["1h", "--json"]].concat());
+    let _: Subscription = session.create(&tenant, r#"{"url": "https://example.org/", "events": ["stay.created"]}"#);
+    let hook = r#"{"url": "https://example.com/hook", "events": ["contact.created"]}"#;
+    let _: Subscription = session.create(&tenant, hook);
+    session.contact(&tenant);
+    attempt(&session, 500, vec![Duration::ZERO]);
+    attempt(&session, 0, vec![Duration::ZERO; 20]);
+    attempt(&session, 200, vec![]);
+    let another = r#"{"email": "zoe@example.com"}"#;
+    let _: Contact = session.create(&tenant, another);
+    session
+        .run(&[&stats[..], &["1h"]].concat())
+        .run(&[&stats[..], &["2020-01-01T00:00:00Z", "--json"]].concat())
+        .run(&[&stats[..], &["2099-01-01T00:00:00Z"]].concat())
+        .run(&["webhook", "stats"])
+        .run(&["webhook", "stats", "--tenant", NOBODY])
+        .run(&[&stats[..], &["soon"]].concat())
+        .assert("webhook_stats");
 }

@@ -24,6 +24,7 @@ mod outbox;
 mod recorded;
 mod rows;
 mod samples;
+mod stats;
 mod transactions;
 mod turns;
 mod values;
@@ -131,7 +132,7 @@ cases! {
         parallel_writers_take_turns,
         parallel_tenants_do_not_meet,
         a_failure_beside_others_is_its_own,
-        what_a_write_has_read_stays,
+        what_a_holder_has_read_stays,
         a_held_tenant_waits_for_its_writer,
     }
     emails {
@@ -149,6 +150,7 @@ cases! {
         each_matching_subscription_gets_one_delivery,
         matches_are_live_and_enabled_or_paused,
         deliveries_come_back,
+        an_event_for_one_goes_to_no_other,
     }
     deliveries {
         every_field_of_a_delivery_comes_back,
@@ -164,8 +166,12 @@ cases! {
         turns_come_in_order,
         a_turn_is_brought_forward_only,
         a_commit_wakes_the_sender,
-        no_turn_is_lost_between_writers,
         replays_come_back,
+        replays_of_a_tenant,
+    }
+    stats {
+        deliveries_are_counted_by_state,
+        attempts_of_a_span,
     }
     keys {
         a_key_comes_back,

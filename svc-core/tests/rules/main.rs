@@ -5,11 +5,13 @@
 mod bodies;
 mod bookings;
 mod contacts;
+mod events;
 mod invoices;
 mod jobs;
 mod keys;
 mod queries;
 mod quotes;
+mod replays;
 mod webhooks;
 
 use std::cell::Cell;

@@ -1,10 +1,13 @@
 //! Webhook subscriptions: where deliveries may go, and the end of a pause.
 
 use serde_json::{Value, json};
+use svc_core::deliveries::{Delivery, DeliveryState};
 use svc_core::error::Error;
+use svc_core::events::EventKind;
 use svc_core::tenants::TenantCreate;
 use svc_core::types::HostPolicy;
-use svc_core::webhooks::{DisabledReason, Subscription, WithSecret};
+use svc_core::webhooks::{self, DisabledReason, Subscription, WithSecret};
+use uuid::Uuid;
 
 use crate::{House, START, json_of, refusal};
 
@@ -106,4 +109,52 @@ fn a_change_without_effect_changes_nothing() {
     let subscription: Subscription = house.create(to("https://example.com")).unwrap();
     let body = json!({ "url": "https://example.com", "events": ["*"], "enabled": true, "description": "" });
     assert_eq!(house.update(subscription.id, body), Ok(subscription));
+}
+
+fn send_test(house: &House, id: Uuid, kind: Option<EventKind>) -> Result<Delivery, Error> {
+    let tenant = house.tenant;
+    house.write(move |tx| Box::pin(webhooks::send_test(tx, tenant, id, kind)))
+}
+
+#[test]
+fn a_test_goes_to_one_subscription_alone() {
+    let house = House::new();
+    let all: Subscription = house.create(to("https://example.com")).unwrap();
+    let some = json!({ "url": "https://example.org", "events": ["job.updated", "job.created"] });
+    let some: Subscription = house.create(some).unwrap();
+    for (id, kind, want) in [
+        (all.id, None, EventKind::ContactCreated),
+        (all.id, Some(EventKind::StayNoShow), EventKind::StayNoShow),
+        (some.id, None, EventKind::JobUpdated),
+        (some.id, Some(EventKind::JobCreated), EventKind::JobCreated),
+    ] {
+        let delivery = send_test(&house, id, kind).unwrap();
+        assert_eq!((delivery.subscription, delivery.state), (id, DeliveryState::Pending));
+        let event = house.new_events().pop().unwrap();
+        assert_eq!((event.id, event.kind, event.only_for), (delivery.event, want, Some(id)));
+        let data: Value = serde_json::from_str(event.data.get()).unwrap();
+        assert_eq!((data["test"].as_bool(), data.as_object().unwrap().len()), (Some(true), 2));
+        assert!(Uuid::try_parse(data["id"].as_str().unwrap()).is_ok_and(|id| id != event.id));
+    }
+}
+
+#[test]
+fn a_test_needs_a_subscription_that_takes_it() {
+    let house = House::new();
+    let body = json!({ "url": "https://example.org", "events": ["job.updated", "job.created"] });
+    let some: Subscription = house.create(body).unwrap();
+    let refused = |kind| match send_test(&house, some.id, kind).unwrap_err() {
+        Error::NotAllowed(why) => why,
+        other => panic!("{other:?}"),
+    };
+    let why = refused(Some(EventKind::InvoicePaid));
+    assert_eq!(why, "The subscription does not take invoice.paid; it takes job.updated, job.created.");
+    house.replace(Subscription { enabled: false, ..some.clone() });
+    assert_eq!(refused(None), "The subscription is disabled; enable it first.");
+    let disabled_reason = Some(DisabledReason::AutoPaused);
+    house.replace(Subscription { enabled: false, disabled_reason, ..some.clone() });
+    assert_eq!(refused(None), "The subscription is paused; enable it first.");
+    assert_eq!(house.delete::<Subscription>(some.id), Ok(()));
+    assert_eq!(send_test(&house, some.id, None), Err(Error::NotFound));
+    assert_eq!(house.new_kinds(), "");
 }

@@ -216,13 +216,15 @@ impl Model {
         }
     }
 
-    /// The oldest bulk replay goes on for 200 deliveries. An attempt that is being made goes on, and is the first of
+    /// The tenant's bulk replay that waited longest goes on for 200 deliveries. An attempt that is being made goes on, and is the first of
     /// the new schedule.
-    pub(crate) fn replay_in_step(&mut self, wall: Timestamp) {
-        self.bulk.sort_by_key(|replay| std::cmp::Reverse(replay.id));
-        let Some(mut replay) = self.bulk.pop().filter(|replay| self.endpoints[&replay.subscription_id].sends()) else {
+    pub(crate) fn replay_in_step(&mut self, tenant: TenantId, wall: Timestamp) {
+        self.bulk.sort_by_key(|replay| (replay.stepped_at, replay.id));
+        let Some(next) = self.bulk.iter().position(|replay| replay.tenant_id == tenant) else { return };
+        let mut replay = self.bulk.remove(next);
+        if !self.endpoints[&replay.subscription_id].sends() {
             return;
-        };
+        }
         let span = replay.position..replay.until;
         let there = |parcel: &Parcel| parcel.endpoint == replay.subscription_id && span.contains(&parcel.created_at);
         let there: Vec<Uuid> = self.parcels.iter().filter(|(_, parcel)| there(parcel)).map(|(id, _)| *id).collect();
@@ -236,6 +238,7 @@ impl Model {
         }
         if let Some(last) = there.get(199) {
             replay.position = self.parcels[last].created_at.next();
+            replay.stepped_at = wall;
             self.bulk.push(replay);
         }
     }
@@ -300,7 +303,7 @@ impl Model {
             *tenants.entry(attempt.delivery.tenant).or_default() += 1;
         }
         let total = sender.running.len();
-        assert_eq!(total, sender.in_flight.lock().unwrap().total());
+        assert_eq!(total, sender.in_flight.total());
         assert!(total <= policy.concurrency, "{total} in flight");
         let share = (policy.concurrency / 2).max(1);
         assert!(tenants.values().all(|count| *count <= share), "more than a tenant's share: {tenants:?}");

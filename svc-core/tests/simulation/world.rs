@@ -1,7 +1,7 @@
 //! A store, senders and endpoints under a virtual clock. Time passes from one happening to the next.
 
-use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
@@ -11,10 +11,10 @@ use rand::{Rng as _, SeedableRng as _};
 use svc_core::deliveries::AttemptLog;
 use svc_core::env::{Env, ManualClock, SeededEntropy};
 use svc_core::error::Error;
-use svc_core::sender::{self, Attempt, InFlight, Outcome, Policy, Step};
+use svc_core::sender::{self, Attempt, InFlight, Outcome, Policy, Round};
 use svc_core::store::memory::MemoryStore;
 use svc_core::store::{Store, StoreError, Tx};
-use svc_core::types::Timestamp;
+use svc_core::types::{TenantId, Timestamp};
 use uuid::Uuid;
 
 use crate::model::Model;
@@ -53,7 +53,7 @@ pub(crate) struct Sender {
     pub(crate) alive: bool,
     /// Its outcomes of an earlier life are lost.
     pub(crate) life: u32,
-    pub(crate) in_flight: Arc<Mutex<InFlight>>,
+    pub(crate) in_flight: InFlight,
     pub(crate) batch: Vec<Outcome>,
     pub(crate) running: BTreeMap<(Uuid, u32), Attempt>,
     /// What the window of each endpoint must be.
@@ -66,7 +66,7 @@ impl Sender {
         Self {
             alive: true,
             life: 0,
-            in_flight: Arc::default(),
+            in_flight: InFlight::default(),
             batch: Vec::new(),
             running: BTreeMap::new(),
             windows: HashMap::new(),
@@ -244,7 +244,7 @@ impl World {
         }
         let delivery = &outcome.delivery;
         process.running.remove(&(delivery.id, delivery.attempts));
-        process.in_flight.lock().unwrap().end(&outcome);
+        process.in_flight.end(&outcome);
         let window = process.windows.entry(delivery.subscription).or_insert(4);
         *window = if outcome.log.succeeded() { (*window + 1).min(64) } else { 1 };
         process.batch.push(outcome);
@@ -252,60 +252,96 @@ impl World {
         self.wake(sender, wait);
     }
 
+    /// A sender looks, and carries out the rounds that follow from it.
     fn step(&mut self, sender: usize) {
+        let look = self.store.read("simulation", |tx| Box::pin(sender::look(tx))).now_or_never().unwrap().unwrap();
+        let process = &mut self.senders[sender];
+        let mut outcomes: BTreeMap<TenantId, Vec<Outcome>> = BTreeMap::new();
+        for outcome in process.batch.drain(..) {
+            outcomes.entry(outcome.delivery.tenant).or_default().push(outcome);
+        }
+        let rounds = process.in_flight.plan(&self.policy, &look, outcomes);
+        let idle = rounds.is_empty();
+        let mut begun = BTreeSet::new();
+        for round in rounds {
+            begun.append(&mut self.round(sender, Arc::new(round)));
+        }
+        self.model.check_room(&self.senders[sender], &self.policy, &begun);
+        // The next look of this sender, and of those that see only what is stored.
+        let next = match look.next() {
+            Some(next) => micros(next.since(look.now)).max(1_000),
+            None if !idle => 1_000,
+            None if self.senders[sender].running.is_empty() => return,
+            None => LOOK_EVERY,
+        };
+        self.wake(sender, next);
+        for other in (0..self.senders.len()).filter(|other| *other != sender) {
+            let wait = next + self.rng.random_range(0..LOOK_EVERY);
+            self.wake(other, wait);
+        }
+    }
+
+    /// Returns the endpoints that attempts were begun to.
+    fn round(&mut self, sender: usize, round: Arc<Round>) -> BTreeSet<Uuid> {
         let fate = match self.rng.random_range(0..200) {
             dice if dice < self.faults => Fate::Undone,
             dice if dice < 2 * self.faults => Fate::Unknown,
             _ => Fate::Done,
         };
-        let outcomes: Arc<[Outcome]> = self.senders[sender].batch.as_slice().into();
-        let (policy, in_flight) = (Arc::clone(&self.policy), Arc::clone(&self.senders[sender].in_flight));
-        let stored = Arc::clone(&outcomes);
-        let step = self.write(move |tx| {
-            let (policy, outcomes, in_flight) = (Arc::clone(&policy), Arc::clone(&stored), Arc::clone(&in_flight));
+        let (policy, planned) = (Arc::clone(&self.policy), Arc::clone(&round));
+        let begun = self.write(move |tx| {
+            let (policy, planned) = (Arc::clone(&policy), Arc::clone(&planned));
             Box::pin(async move {
-                let step = sender::step(tx, &policy, &outcomes, Some(&*in_flight)).await?;
+                let begun = sender::round(tx, &policy, &planned).await?.attempts;
                 if fate == Fate::Undone {
                     return Err(StoreError::Unavailable("the disk is full".to_owned()).into());
                 }
-                Ok(step)
+                Ok(begun)
             })
         });
         if self.talks {
-            let ended: Vec<_> = outcomes.iter().map(|o| (o.delivery.id, o.log.attempt, o.log.status)).collect();
-            let begun = step.iter().flat_map(|step| &step.attempts);
-            let begun: Vec<_> = begun.map(|a| (a.delivery.id, a.delivery.attempts)).collect();
+            let ended: Vec<_> = round.outcomes.iter().map(|o| (o.delivery.id, o.log.attempt, o.log.status)).collect();
+            let begun: Vec<_> = begun.iter().flatten().map(|a| (a.delivery.id, a.delivery.attempts)).collect();
             self.note(&format!("sender {sender} is {fate:?}: ended {ended:?}, begun {begun:?}"));
         }
-        match (fate, step) {
-            (Fate::Undone, Err(_)) => self.wake(sender, STORE_PAUSE),
-            (_, Ok(step)) => {
-                let wall = self.wall();
-                self.model.record(&outcomes, wall);
-                self.model.replay_in_step(wall);
+        let (wall, mut endpoints) = (self.wall(), BTreeSet::new());
+        match (fate, begun) {
+            (Fate::Undone, Err(_)) => self.failed(sender, &round),
+            (_, Ok(attempts)) => {
+                self.model.record(&round.outcomes, wall);
+                if round.steps_a_replay() {
+                    self.model.replay_in_step(round.tenant, wall);
+                }
                 if fate == Fate::Done {
-                    self.senders[sender].batch.clear();
-                    self.begun(sender, step);
+                    endpoints.extend(attempts.iter().map(|attempt| attempt.delivery.subscription));
+                    self.begun(sender, &round, attempts);
                 } else {
-                    self.model.begin(&step.attempts, wall, &self.senders);
-                    for attempt in &step.attempts {
+                    self.model.begin(&attempts, wall, &self.senders);
+                    for attempt in &attempts {
                         self.model.lose(attempt.delivery.id, attempt.delivery.attempts);
                     }
-                    self.wake(sender, STORE_PAUSE);
+                    self.failed(sender, &round);
                 }
                 self.model.check_touched(&*self.store, wall);
             }
             (fate, Err(why)) => panic!("{fate:?}: {why}"),
         }
+        endpoints
     }
 
-    fn begun(&mut self, sender: usize, step: Step) {
+    fn failed(&mut self, sender: usize, round: &Round) {
+        let process = &mut self.senders[sender];
+        process.in_flight.began(round, &[]);
+        process.batch.extend(round.outcomes.iter().cloned());
+        self.wake(sender, STORE_PAUSE);
+    }
+
+    fn begun(&mut self, sender: usize, round: &Round, attempts: Vec<Attempt>) {
         let wall = self.wall();
-        self.model.begin(&step.attempts, wall, &self.senders);
-        self.senders[sender].in_flight.lock().unwrap().begin(&step.attempts);
+        self.model.begin(&attempts, wall, &self.senders);
+        self.senders[sender].in_flight.began(round, &attempts);
         let life = self.senders[sender].life;
-        let begun = step.attempts.iter().map(|attempt| attempt.delivery.subscription).collect();
-        for attempt in step.attempts {
+        for attempt in attempts {
             let delivery = attempt.delivery.clone();
             let answer = self.model.answer(&delivery, self.now, &mut self.rng);
             let log = AttemptLog {
@@ -321,18 +357,6 @@ impl World {
             self.senders[sender].running.insert((delivery.id, delivery.attempts), attempt);
             let outcome = Box::new(Outcome { delivery, log, retry_after: answer.retry_after });
             self.later(micros(answer.took), Happening::Ended(sender, life, outcome));
-        }
-        self.model.check_room(&self.senders[sender], &self.policy, &begun);
-        // The next step of this sender, and of those that see only what is stored.
-        let next = match step.next {
-            Some(next) => micros(next.since(wall)).max(1_000),
-            None if self.senders[sender].running.is_empty() => return,
-            None => LOOK_EVERY,
-        };
-        self.wake(sender, next);
-        for other in (0..self.senders.len()).filter(|other| *other != sender) {
-            let wait = next + self.rng.random_range(0..LOOK_EVERY);
-            self.wake(other, wait);
         }
     }
 }

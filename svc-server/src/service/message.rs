@@ -12,6 +12,7 @@ use svc_core::env::Env;
 use svc_core::types::Timestamp;
 
 use super::Answer;
+use crate::metrics;
 use crate::problem::Problem;
 use crate::reply::Reply;
 
@@ -124,6 +125,11 @@ pub(super) fn render(result: Result<Answer, Problem>) -> Response<Full<Bytes>> {
             let _ = put(ETAG, etag);
             StatusCode::NOT_MODIFIED
         }
+        Ok(Answer::Metrics(text)) => {
+            headers.insert(CONTENT_TYPE, HeaderValue::from_static(metrics::CONTENT_TYPE));
+            body = text.into();
+            StatusCode::OK
+        }
         Ok(Answer::Preflight(cors)) => {
             cors.write_preflight(headers);
             StatusCode::NO_CONTENT
@@ -137,7 +143,7 @@ pub(super) fn render(result: Result<Answer, Problem>) -> Response<Full<Bytes>> {
     *response.status_mut() = status;
     if !body.is_empty() {
         let headers = response.headers_mut();
-        headers.insert(CONTENT_TYPE, JSON);
+        headers.entry(CONTENT_TYPE).or_insert(JSON);
         headers.insert(CONTENT_LENGTH, body.len().into());
         *response.body_mut() = Full::new(body);
     }

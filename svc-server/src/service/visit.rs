@@ -42,7 +42,6 @@ pub(super) struct Visit<'a> {
 /// What admitting a key comes to. What fails after the key was found still counts against it.
 struct Admitted {
     caller: Caller,
-    standing: Standing,
     result: Result<Option<Reply>, Problem>,
 }
 
@@ -107,43 +106,60 @@ impl Visit<'_> {
         work: Option<Result<Work, Error>>,
         account: &mut Account,
     ) -> Result<(Caller, Option<Reply>), Problem> {
-        let hash = auth::bearer(&self.parts.headers).map_err(|error| self.stranger(error, account))?;
+        let hash = match auth::bearer(&self.parts.headers) {
+            Ok(hash) => hash,
+            Err(error) => return Err(self.stranger(error, account).await),
+        };
         let (api, position) = (Arc::clone(self.api), self.position);
+        let (cap, scope) = (api.caps[position], api.operations[position].scope);
         let name = if work.is_some() { self.operation().id } else { "authenticate" };
         let admitted = self.api.store.read(name, move |tx| {
             let (api, work) = (Arc::clone(&api), work.clone());
             Box::pin(async move {
                 let caller = keys::authenticate(tx, hash).await?;
-                let (subject, now) = (Subject::Key(caller.key), tx.env().now());
-                let (standing, result) = match api.limits.take(subject, api.caps[position], now) {
-                    Err((standing, retry_after)) => (standing, Err(Problem::RateLimited { retry_after })),
-                    Ok(standing) => match caller.require(api.operations[position].scope) {
-                        Err(error) => (standing, Err(error.into())),
-                        Ok(()) => (standing, perform(tx, &caller, work).await),
+                // A request that will be refused is spared its work.
+                let result = match api.limits.check(Subject::Key(caller.key), cap, tx.env().now()) {
+                    Err((_, retry_after)) => Err(Problem::RateLimited { retry_after }),
+                    Ok(()) => match caller.require(scope) {
+                        Err(error) => Err(error.into()),
+                        Ok(()) => perform(tx, &caller, work).await,
                     },
                 };
-                Ok(Admitted { caller, standing, result })
+                Ok(Admitted { caller, result })
             })
         });
-        let Admitted { caller, standing, result } = admitted.await.map_err(|error| self.stranger(error, account))?;
-        self.api.last_used.note(caller.key, self.now());
-        account.standing = Some(standing);
+        let Admitted { caller, result } = match admitted.await {
+            Ok(admitted) => admitted,
+            Err(error) => return Err(self.stranger(error, account).await),
+        };
+        let now = self.now();
+        self.api.last_used.note(caller.key, now);
         account.caller = Some(caller.clone());
+        let (standing, result) = match self.api.limits.take(Subject::Key(caller.key), cap, now).await {
+            Ok(standing) => (standing, result),
+            Err((standing, retry_after)) => (standing, Err(self.limited(standing, retry_after))),
+        };
+        account.standing = Some(standing);
         Ok((caller, result?))
     }
 
     /// A request without a valid key counts against its address.
-    fn stranger(&self, error: Error, account: &mut Account) -> Problem {
+    async fn stranger(&self, error: Error, account: &mut Account) -> Problem {
         if matches!(error, Error::Store(_)) {
             return error.into();
         }
-        let taken = self.api.limits.take(Subject::peer(self.peer), None, self.now());
+        let taken = self.api.limits.take(Subject::peer(self.peer), None, self.now()).await;
         let (standing, problem) = match taken {
             Ok(standing) => (standing, error.into()),
-            Err((standing, retry_after)) => (standing, Problem::RateLimited { retry_after }),
+            Err((standing, retry_after)) => (standing, self.limited(standing, retry_after)),
         };
         account.standing = Some(standing);
         problem
+    }
+
+    fn limited(&self, standing: Standing, retry_after: Duration) -> Problem {
+        self.api.settings.metrics.rate_limited(standing.policy());
+        Problem::RateLimited { retry_after }
     }
 
     /// A signature is accepted once, whatever comes of its request.

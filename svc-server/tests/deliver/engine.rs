@@ -24,9 +24,9 @@ use uuid::Uuid;
 
 use crate::receivers::{FAILS, OK, Received, Receiver};
 
-struct Running {
-    store: Arc<dyn Store>,
-    tenant: TenantId,
+pub(crate) struct Running {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) tenant: TenantId,
     stop: oneshot::Sender<()>,
     sender: JoinHandle<()>,
     _folder: tempfile::TempDir,
@@ -38,7 +38,7 @@ fn policy(waits: &[u64]) -> Policy {
 }
 
 impl Running {
-    async fn start(waits: &[u64]) -> Self {
+    pub(crate) async fn start(waits: &[u64]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let mut env = Env::system();
         env.webhook_hosts = HostPolicy::AllowPrivate;
@@ -50,7 +50,7 @@ impl Running {
         Self { store, tenant, stop, sender, _folder: folder }
     }
 
-    async fn subscribe(&self, url: &str) -> Subscription {
+    pub(crate) async fn subscribe(&self, url: &str) -> Subscription {
         let (tenant, body) = (self.tenant, format!(r#"{{"url": "{url}", "events": ["contact.created"]}}"#));
         let create = self.store.write("test", move |tx| {
             let input = webhooks::WebhookCreate::from_body(body.as_bytes());
@@ -59,7 +59,7 @@ impl Running {
         create.await.unwrap()
     }
 
-    async fn contact(&self, email: &str) -> Contact {
+    pub(crate) async fn contact(&self, email: &str) -> Contact {
         let (tenant, body) = (self.tenant, format!(r#"{{"email": "{email}"}}"#));
         let create = self.store.write("test", move |tx| {
             let input = svc_core::contacts::ContactCreate::from_body(body.as_bytes());
@@ -84,11 +84,11 @@ impl Running {
     }
 
     /// Looks again until the deliveries are as wanted. The sender's own test time-out ends a wait in vain.
-    async fn until(&self, wanted: impl Fn(&[Delivery]) -> bool) -> Vec<Delivery> {
+    pub(crate) async fn until(&self, wanted: impl Fn(&[Delivery]) -> bool) -> Vec<Delivery> {
         eventually(async || Some(self.deliveries().await).filter(|deliveries| wanted(deliveries))).await
     }
 
-    async fn stop(self) {
+    pub(crate) async fn stop(self) {
         let _ = self.stop.send(());
         self.sender.await.unwrap();
     }
@@ -100,7 +100,8 @@ fn start(store: &Arc<dyn Store>, policy: Policy) -> (oneshot::Sender<()>, JoinHa
     let stopped = async {
         let _ = stopped.await;
     };
-    let run = deliver::run(Arc::clone(store), policy, Arc::new(courier), stopped, Duration::from_secs(5));
+    let run =
+        deliver::run(Arc::clone(store), policy, Arc::new(courier), Arc::default(), stopped, Duration::from_secs(5));
     (stop, tokio::spawn(run))
 }
 
@@ -116,7 +117,7 @@ async fn eventually<T>(look: impl AsyncFn() -> Option<T>) -> T {
     within(looking).await
 }
 
-async fn within<T>(work: impl Future<Output = T>) -> T {
+pub(crate) async fn within<T>(work: impl Future<Output = T>) -> T {
     tokio::time::timeout(Duration::from_secs(20), work).await.unwrap()
 }
 
@@ -218,6 +219,29 @@ async fn what_was_missed_can_be_sent_later() {
     ask.await.unwrap();
     let body: Value = serde_json::from_slice(&within(receiver.next()).await.body).unwrap();
     assert_eq!(body["data"]["email"], "early@example.com");
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_test_arrives_at_its_own_subscription_alone() {
+    let (receiver, other) = (Receiver::answering(&[OK]).await, Receiver::answering(&[OK]).await);
+    let running = Running::start(&[]).await;
+    let hook = running.subscribe(&receiver.url("/")).await;
+    running.subscribe(&other.url("/")).await;
+    let (tenant, id) = (running.tenant, hook.id);
+    let test = running.store.write("test", move |tx| Box::pin(webhooks::send_test(tx, tenant, id, None)));
+    let sent = test.await.unwrap();
+    let received = within(receiver.next()).await;
+    assert_eq!(text(&received, "x-svc-delivery"), sent.id.to_string());
+    svc_webhook_verify::verify(hook.secret.reveal(), text(&received, "x-svc-signature"), &received.body).unwrap();
+    let body: Value = serde_json::from_slice(&received.body).unwrap();
+    assert_eq!((&body["event"], &body["data"]["test"]), (&"contact.created".into(), &true.into()));
+    // What both get comes after it, and is the first that the other gets.
+    running.contact("ada@example.com").await;
+    for received in [within(receiver.next()).await, within(other.next()).await] {
+        let body: Value = serde_json::from_slice(&received.body).unwrap();
+        assert_eq!(body["data"]["email"], "ada@example.com");
+    }
     running.stop().await;
 }
 

@@ -4,4 +4,6 @@
 
 mod attempts;
 mod engine;
+mod libraries;
+mod mocks;
 mod receivers;

@@ -248,6 +248,8 @@ CREATE TABLE events (
     -- json, never jsonb: this text is what is signed, so every retry must find it byte by byte as it was written.
     data       json        NOT NULL,
     created_at timestamptz NOT NULL,
+    -- The one subscription that it is meant for, such as a test of it; NULL for all that want its kind.
+    only_for   uuid,
     PRIMARY KEY (tenant_id, id)
 );
 

@@ -23,10 +23,9 @@ pub(super) async fn run(
     session: &mut Session<'_>,
     shared: &Shared,
     outgoing: &Outgoing,
-    dialect: Dialect,
 ) -> Result<(), Error> {
     let Shared { env, cursor_key, .. } = shared;
-    let mut tx = SqlTx { sql: session, env, cursor_key, outgoing, dialect };
+    let mut tx = SqlTx { sql: session, env, cursor_key, outgoing, dialect: Dialect::Postgres };
     match AssertUnwindSafe(async { job(&mut tx).await }).catch_unwind().await {
         Ok(result) => result,
         Err(_) => Err(StoreError::Fault(format!("{name} panicked")).into()),

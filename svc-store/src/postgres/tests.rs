@@ -94,10 +94,8 @@ async fn every_statement_prepares() {
     let url = server.database();
     crate::migrate(&url).await.unwrap();
     let connection = beside(&url).await;
-    for dialect in [Dialect::PostgresRead, Dialect::PostgresWrite] {
-        for sql in every_statement(dialect) {
-            connection.prepare(&sql).await.unwrap_or_else(|why| panic!("{:?}: {sql}", Failure::of(&why)));
-        }
+    for sql in every_statement(Dialect::Postgres) {
+        connection.prepare(&sql).await.unwrap_or_else(|why| panic!("{:?}: {sql}", Failure::of(&why)));
     }
 }
 
@@ -301,7 +299,7 @@ async fn an_event_is_kept_byte_by_byte() {
             let created_at = resource::tick(tx, tenant).await?;
             let data = serde_json::value::RawValue::from_string(data.to_owned()).unwrap();
             let (id, kind) = (tx.env().id(created_at), svc_core::events::EventKind::StayCreated);
-            let event = svc_core::events::Event { id, tenant, kind, data, created_at };
+            let event = svc_core::events::Event { id, tenant, kind, data, created_at, only_for: None };
             tx.insert_event(&event).await?;
             Ok(tx.event(tenant, id).await?.map(|event| event.data.get().to_owned()))
         })

@@ -4,7 +4,7 @@
 //! What a job costs is round trips: the answers that it waits for. BEGIN travels with its first statement, what is
 //! inserted is posted, and COMMIT travels behind it. So `POST /contacts` takes four, whatever the number of
 //! subscriptions: the tick, the look for its email, the look for subscriptions, the commit. An Idempotency-Key takes
-//! three more: the claim, the hold, the look for an answer.
+//! three more: the claim, the hold, the look for an answer. (The key itself is looked up in a read job before: one.)
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,7 +19,6 @@ use super::failure::{Failure, Remedy};
 use super::queue::Waiting;
 use super::session::Session;
 use super::{Shared, job};
-use crate::dialect::Dialect;
 
 /// How often a job runs at most that always meets another transaction.
 const RUNS: u32 = 6;
@@ -75,6 +74,7 @@ async fn perform(connection: &Connection, shared: &Shared, waiting: Waiting) {
         let result = match run {
             Ok(Run::Done(result)) => result,
             Ok(Run::Again(_)) if runs < RUNS => {
+                shared.tell_retry(waiting.name());
                 tokio::time::sleep(shared.jittered(PAUSE * runs)).await;
                 runs += 1;
                 continue;
@@ -82,7 +82,7 @@ async fn perform(connection: &Connection, shared: &Shared, waiting: Waiting) {
             Ok(Run::Again(why)) => Err(why.into()),
             Ok(Run::Elsewhere(why)) => {
                 connection.kill();
-                return shared.writes.again(waiting, why);
+                return shared.again(Access::Write, waiting, why);
             }
             Err(_) => {
                 connection.kill();
@@ -98,7 +98,7 @@ async fn attempt(connection: &Connection, shared: &Shared, waiting: &Waiting, co
     let mut session = Session::begin(connection, &shared.vault, Access::Write).await;
     // Jobs run side by side, so each has a flag of its own.
     let outgoing = Outgoing::default();
-    let result = job::run(waiting.name(), waiting.job(), &mut session, shared, &outgoing, Dialect::PostgresWrite).await;
+    let result = job::run(waiting.name(), waiting.job(), &mut session, shared, &outgoing).await;
     if let Some(failure) = session.failure().cloned() {
         return undo(&mut session, connection, &failure, result).await;
     }
@@ -111,6 +111,7 @@ async fn attempt(connection: &Connection, shared: &Shared, waiting: &Waiting, co
     committing.store(true, Ordering::Release);
     match session.commit().await {
         Ok(Ok(())) => {
+            shared.tell_group(Access::Write, 1);
             if outgoing.unmark() {
                 shared.outgoing.release();
                 shared.bell.notify_one();

@@ -36,7 +36,8 @@ macro_rules! migration {
     };
 }
 
-const MIGRATIONS: &[(&str, &str)] = &[migration!("0001_init"), migration!("0002_test_events_and_replay_turns")];
+pub(super) const MIGRATIONS: &[(&str, &str)] =
+    &[migration!("0001_init"), migration!("0002_test_events_and_replay_turns")];
 
 pub(crate) struct Connection(rusqlite::Connection);
 
@@ -136,7 +137,7 @@ impl Connection {
 
     /// Runs a job to its end. Nothing that it awaits may wait, and a panic is its failure only.
     pub(super) fn run(&mut self, name: &'static str, job: &ErasedJob, context: &Context) -> Result<(), Error> {
-        let Context { env, cursor_key, outgoing, vault } = context;
+        let Context { env, cursor_key, outgoing, vault, .. } = context;
         let sql = &mut Session { connection: &mut self.0, vault };
         let mut tx = SqlTx { sql, env, cursor_key, outgoing, dialect: Dialect::Sqlite };
         let fault = |what| Err(StoreError::Fault(format!("{name} {what}")).into());

@@ -1,7 +1,7 @@
 //! A reader thread: all waiting jobs share one short read transaction. The jobs are taken before the
 //! transaction begins, so each sees every write that was acknowledged before it was asked for.
 
-use svc_core::store::StoreError;
+use svc_core::store::{Access, StoreError};
 
 use super::connection::Connection;
 use super::queue::Queue;
@@ -16,6 +16,7 @@ pub(super) fn run(mut connection: Connection, queue: &Queue, context: &Context) 
             refuse(group, &why);
             continue;
         }
+        context.tell_group(Access::Read, group.len());
         for Waiting { name, job, answer } in group {
             // Whoever stopped waiting needs no answer.
             if !answer.is_closed() {

@@ -17,6 +17,7 @@ use svc_core::types::{TenantId, Timestamp};
 use svc_core::webhooks::Subscription;
 
 use super::*;
+use crate::deliveries;
 use crate::dialect::Dialect;
 use crate::statements::{every_list, every_statement};
 
@@ -88,7 +89,7 @@ fn migrations_run_once_also_when_many_start_together() {
         let threads: Vec<_> = (0..8).map(|_| scope.spawn(open)).collect();
         threads.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
-    assert_eq!(applied.iter().filter(|applied| **applied > 0).count(), 1, "{applied:?}");
+    assert_eq!(applied.iter().sum::<usize>(), super::connection::MIGRATIONS.len(), "{applied:?}");
 }
 
 /// SQLite numbers `$n` by first appearance, so that must be 1, 2, 3, ….
@@ -124,6 +125,27 @@ fn every_list_walks_an_index_in_order() {
             assert!(equalities(step) >= wanted || unique, "{name}: {step} of {sql}");
         }
     }
+}
+
+/// What is asked of one endpoint costs nothing for the deliveries to others, however many the tenant has.
+#[test]
+fn deliveries_of_an_endpoint_are_found_by_its_index() {
+    let scratch = Scratch::new();
+    let connection = scratch.connection();
+    let mut seen = 0;
+    for sql in deliveries::STATEMENTS.iter().copied().chain(deliveries::LISTS_OF_AN_ENDPOINT.iter().copied()) {
+        if !sql.contains("subscription_id = $2") || !sql.contains(" deliveries") {
+            continue;
+        }
+        seen += 1;
+        let mut explain = connection.raw().prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
+        let plan: Vec<String> = explain.raw_query().mapped(|row| row.get(3)).collect::<Result<_, _>>().unwrap();
+        let text = plan.join("; ");
+        assert!(text.contains("INDEX deliveries_") && text.contains("subscription_id=?"), "{sql}: {text}");
+        assert!(!text.contains("SCAN") && !text.contains("TEMP B-TREE"), "{sql}: {text}");
+        assert!(plan[0].contains("INDEX deliveries_"), "the endpoint comes first: {sql}: {text}");
+    }
+    assert!(seen >= 8, "{seen}");
 }
 
 #[tokio::test]
@@ -213,7 +235,13 @@ async fn a_full_database_refuses_and_loses_nothing() {
     let pages: i64 = full.raw().query_row("PRAGMA page_count", [], |row| row.get(0)).unwrap();
     full.raw().query_row(&format!("PRAGMA max_page_count = {pages}"), [], |_| Ok(())).unwrap();
     let vault = Arc::new(Vault::new(SecretKey::new([0; 32]), env()));
-    let context = Context { env: env(), cursor_key: CursorKey::new([0; 32]), outgoing: Arc::default(), vault };
+    let context = Context {
+        env: env(),
+        cursor_key: CursorKey::new([0; 32]),
+        outgoing: Arc::default(),
+        vault,
+        observer: Arc::default(),
+    };
     let (queue, mut answers) = (Queue::new(), Vec::new());
     for n in 0..64 {
         let (answer, answered) = oneshot::channel();

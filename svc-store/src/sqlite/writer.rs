@@ -2,7 +2,7 @@
 //! answered after its one durable commit. A job that fails undoes its own savepoint only.
 
 use svc_core::error::Error;
-use svc_core::store::StoreError;
+use svc_core::store::{Access, StoreError};
 use tokio::sync::oneshot;
 
 use super::connection::Connection;
@@ -53,6 +53,7 @@ pub(super) fn run(mut connection: Connection, queue: &Queue, context: &Context) 
         if outgoing {
             context.outgoing.release();
         }
+        context.tell_group(Access::Write, done.len());
         for (answer, result) in done {
             let _ = answer.send(result);
         }

@@ -32,7 +32,7 @@ impl Harness {
     pub(super) async fn event_of(&self, tenant: TenantId, kind: EventKind) -> Event {
         let created_at = self.tick(tenant).await;
         let data = to_raw_value(&json!({ "id": 1 })).unwrap();
-        let event = Event { id: self.store.env().id(created_at), tenant, kind, data, created_at };
+        let event = Event { id: self.store.env().id(created_at), tenant, kind, data, created_at, only_for: None };
         let stored = event.clone();
         let write = self.write(move |tx| {
             let event = stored.clone();

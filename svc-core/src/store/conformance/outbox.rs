@@ -4,6 +4,7 @@ use serde_json::{json, value::to_raw_value};
 use uuid::Uuid;
 
 use super::Harness;
+use super::deliveries::call;
 use super::samples::Sample;
 use crate::bookings::Booking;
 use crate::contacts::Contact;
@@ -12,9 +13,10 @@ use crate::events::{Event, EventKind};
 use crate::invoices::{self, InvoiceCreate};
 use crate::jobs::Job;
 use crate::quotes::Quote;
+use crate::replays::{self, ReplayCreate};
 use crate::store::DeliveryFilter;
 use crate::types::{Decimal, EventSet, TenantId, Timestamp};
-use crate::webhooks::{DisabledReason, Match, Subscription};
+use crate::webhooks::{self, DisabledReason, Match, Subscription};
 
 impl Harness {
     async fn deliveries(&self, tenant: TenantId, event: Uuid) -> Vec<Delivery> {
@@ -203,11 +205,12 @@ pub(super) async fn matches_are_live_and_enabled_or_paused(h: Harness) {
 pub(super) async fn deliveries_come_back(h: Harness) {
     let tenant = h.tenant().await;
     let subscription = h.subscription(tenant, |row| row.enabled = false).await;
-    for kind in EventKind::ALL.iter().copied() {
+    for (position, kind) in EventKind::ALL.iter().copied().enumerate() {
         let at = h.tick(tenant).await;
         let id = h.store.env().id(at);
+        let only_for = (position % 2 == 0).then_some(subscription);
         let data = to_raw_value(&json!({ "id": id, "kind": kind, "n": [1, null, "ü"] })).unwrap();
-        let event = Event { id, tenant, kind, data, created_at: at };
+        let event = Event { id, tenant, kind, data, created_at: at, only_for };
         let stored = event.clone();
         let write = h.write(move |tx| {
             let event = stored.clone();
@@ -216,6 +219,8 @@ pub(super) async fn deliveries_come_back(h: Harness) {
         write.await.unwrap();
         let back = h.events(tenant).await.pop().unwrap();
         assert_eq!((back.id, back.kind, back.created_at, back.data.get()), (id, kind, at, event.data.get()));
+        let one = call!(h.event(tenant, id)).unwrap();
+        assert_eq!((back.only_for, one.only_for), (only_for, only_for));
     }
     let event = h.events(tenant).await.pop().unwrap();
     for state in DeliveryState::ALL.iter().copied() {
@@ -244,4 +249,33 @@ pub(super) async fn deliveries_come_back(h: Harness) {
     });
     let paid = paid.await.unwrap();
     assert_eq!((paid.amount_paid, h.row(tenant, paid.id).await), (paid.total, Some(paid)));
+}
+
+pub(super) async fn an_event_for_one_goes_to_no_other(h: Harness) {
+    let tenant = h.tenant().await;
+    let (one, other) = (h.subscription(tenant, |_| {}).await, h.subscription(tenant, |_| {}).await);
+    let delivery = h.write(move |tx| Box::pin(webhooks::send_test(tx, tenant, one, None))).await.unwrap();
+    let event = h.events(tenant).await.pop().unwrap();
+    assert_eq!((event.id, event.only_for), (delivery.event, Some(one)));
+    h.contact(tenant, "ada@example.com").await;
+
+    // Not by a replay of what was missed either, which a subscription that was there later asks for.
+    let late = h.subscription(tenant, |_| {}).await;
+    for subscription in [one, other, late] {
+        let since = Timestamp::from_micros(0);
+        let input = ReplayCreate { subscription, since, until: None, statuses: Vec::new(), missed: true };
+        let replay = h.write(move |tx| {
+            let input = input.clone();
+            Box::pin(async move {
+                let replay = replays::create(tx, tenant, input).await?;
+                while replays::step(tx, tenant).await? {}
+                tx.replay(tenant, replay.id).await.map_err(Into::into)
+            })
+        });
+        let replay = replay.await.unwrap().unwrap();
+        assert_eq!(replay.replayed, u64::from(subscription == late), "the contact, for whom it is new");
+    }
+    assert_eq!(h.deliveries(tenant, event.id).await, [delivery]);
+    let contact = h.events(tenant).await.pop().unwrap();
+    assert_eq!(h.deliveries(tenant, contact.id).await.len(), 3);
 }

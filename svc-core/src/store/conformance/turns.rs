@@ -6,7 +6,6 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
-use futures_util::future::join_all;
 use serde_json::json;
 use uuid::Uuid;
 
@@ -123,41 +122,42 @@ pub(super) async fn a_commit_wakes_the_sender(h: Harness) {
     assert_eq!(waiting.poll_unpin(&mut Context::from_waker(&waker)), Poll::Ready(()));
 }
 
-/// While some add deliveries, others give the endpoint the turn that they think it needs.
-pub(super) async fn no_turn_is_lost_between_writers(h: Harness) {
-    let tenant = h.tenant().await;
-    let to = h.endpoint(tenant).await;
-    let start = h.tick(tenant).await;
-    let mut jobs = Vec::new();
-    for second in (1..=16).rev() {
-        let event = h.event_of(tenant, EventKind::JobCreated).await;
-        let mut delivery = Delivery::new(h.store.env().id(event.created_at), &event, to, false);
-        delivery.next_attempt_at = Some(plus(start, second));
-        jobs.push(Some(delivery));
-        jobs.push(None);
+/// A replay of nothing that is asked for at `now`.
+fn bare(tenant_id: TenantId, subscription_id: Uuid, id: Uuid, now: Timestamp) -> Replay {
+    let since = Timestamp::from_micros(0);
+    Replay {
+        id,
+        tenant_id,
+        subscription_id,
+        since,
+        until: now,
+        statuses: vec![DeliveryState::Failed],
+        missed: false,
+        position: since,
+        stepped_at: now,
+        replayed: 0,
+        created_at: now,
+        finished_at: None,
     }
-    let jobs = jobs.into_iter().map(|delivery| {
-        h.write(move |tx| {
-            let delivery = delivery.clone();
-            Box::pin(async move {
-                if let Some(delivery) = delivery {
-                    return Ok(tx.insert_delivery(&delivery).await?);
-                }
-                tx.hold_turn(tenant, to).await?;
-                let due = tx.next_due(tenant, to).await?;
-                Ok(tx.set_turn(tenant, to, due).await?)
-            })
-        })
-    });
-    assert!(join_all(jobs).await.into_iter().all(|done| done == Ok(())));
-    assert_eq!((call!(h.next_due(tenant, to)), call!(h.first_turn())), (Some(plus(start, 1)), Some(plus(start, 1))));
+}
+
+impl Harness {
+    async fn add_replay(&self, replay: &Replay) {
+        let replay = replay.clone();
+        let write = self.write(move |tx| {
+            let replay = replay.clone();
+            Box::pin(async move { Ok(tx.insert_replay(&replay).await?) })
+        });
+        write.await.unwrap();
+    }
 }
 
 pub(super) async fn replays_come_back(h: Harness) {
     let (tenant, other) = (h.tenant().await, h.tenant().await);
     let far = Timestamp::parse("9999-12-31T23:59:59.999999Z").unwrap();
     let mut rows = Vec::new();
-    assert_eq!(call!(h.unfinished_replay()), None);
+    assert_eq!(call!(h.unfinished_replay(tenant)), None);
+    assert_eq!(call!(h.replaying(9)), []);
     for (tenant, statuses, missed) in [
         (tenant, vec![DeliveryState::Held], true),
         (other, DeliveryState::ALL.to_vec(), false),
@@ -165,26 +165,8 @@ pub(super) async fn replays_come_back(h: Harness) {
     ] {
         let (subscription_id, now) = (h.endpoint(tenant).await, h.tick(tenant).await);
         let id = h.store.env().id(now);
-        let row = Replay {
-            id,
-            tenant_id: tenant,
-            subscription_id,
-            since: Timestamp::from_micros(0),
-            until: far,
-            statuses,
-            missed,
-            position: now,
-            stepped_at: now,
-            replayed: 0,
-            created_at: now,
-            finished_at: None,
-        };
-        let stored = row.clone();
-        let write = h.write(move |tx| {
-            let row = stored.clone();
-            Box::pin(async move { Ok(tx.insert_replay(&row).await?) })
-        });
-        write.await.unwrap();
+        let row = Replay { statuses, missed, until: far, position: now, ..bare(tenant, subscription_id, id, now) };
+        h.add_replay(&row).await;
         assert_eq!(call!(h.replay(tenant, id)).as_ref(), Some(&row));
         rows.push(row);
     }
@@ -196,8 +178,12 @@ pub(super) async fn replays_come_back(h: Harness) {
     rows.sort_by_key(|row| (row.stepped_at, row.id));
     let latest = rows[rows.len() - 1].stepped_at;
     for wait in 1..=3 {
+        let names: Vec<TenantId> = rows.iter().map(|row| row.tenant_id).collect();
+        assert_eq!(call!(h.replaying(9)), names);
+        assert_eq!(call!(h.replaying(2)), names[..2]);
         let mut row = rows.remove(0);
-        assert_eq!(call!(h.unfinished_replay()).as_ref(), Some(&row));
+        let whose = row.tenant_id;
+        assert_eq!(call!(h.unfinished_replay(whose)).as_ref(), Some(&row));
         row.stepped_at = latest.checked_add(Duration::from_secs(wait)).unwrap();
         rows.push(row.clone());
         let write = h.write(move |tx| {
@@ -208,7 +194,8 @@ pub(super) async fn replays_come_back(h: Harness) {
     }
     for position in 0..rows.len() {
         let row = &mut rows[position];
-        assert_eq!(call!(h.unfinished_replay()).as_ref(), Some(&*row));
+        let whose = row.tenant_id;
+        assert_eq!(call!(h.unfinished_replay(whose)).as_ref(), Some(&*row));
         row.position = far;
         row.replayed = 1_000_000;
         row.finished_at = Some(far);
@@ -223,5 +210,29 @@ pub(super) async fn replays_come_back(h: Harness) {
             assert_eq!(call!(h.replay(tenant, id)).as_ref(), Some(row), "and no other is touched");
         }
     }
-    assert_eq!(call!(h.unfinished_replay()), None);
+    assert_eq!(call!(h.unfinished_replay(tenant)), None);
+    assert_eq!(call!(h.replaying(9)), []);
+}
+
+pub(super) async fn replays_of_a_tenant(h: Harness) {
+    let (tenant, other) = (h.tenant().await, h.tenant().await);
+    assert_eq!(call!(h.replays(tenant, 9)), []);
+    let endpoint = h.endpoint(tenant).await;
+    let mut want = Vec::new();
+    for count in 0..4 {
+        let elsewhere = h.endpoint(other).await;
+        let now = h.tick(other).await;
+        h.add_replay(&bare(other, elsewhere, h.store.env().id(now), now)).await;
+        let now = h.tick(tenant).await;
+        let mut replay = bare(tenant, endpoint, h.store.env().id(now), now);
+        // Finished or not, they are listed.
+        replay.finished_at = (count % 2 == 0).then_some(now);
+        h.add_replay(&replay).await;
+        want.insert(0, replay);
+    }
+    for limit in [1, 3, 4, 9] {
+        let limited = &want[..want.len().min(limit as usize)];
+        assert_eq!(call!(h.replays(tenant, limit)), limited, "the newest first");
+    }
+    assert_eq!(call!(h.replays(other, 9)).len(), 4);
 }

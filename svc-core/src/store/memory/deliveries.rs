@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use uuid::Uuid;
 
 use super::{Key, MemoryTx, State, conflict, insert, of_tenant};
-use crate::deliveries::{AttemptLog, Delivery, DeliveryState};
+use crate::deliveries::{AttemptLog, AttemptSummary, Delivery, DeliveryState};
 use crate::replays::Replay;
 use crate::store::{DeliveryFilter, DeliveryStore, StoreError};
 use crate::types::{TenantId, Timestamp};
@@ -132,10 +132,6 @@ impl DeliveryStore for MemoryTx<'_> {
         Ok(self.state.turns_by_time.keys().next().map(|(at, _)| *at))
     }
 
-    async fn hold_turn(&mut self, _tenant: TenantId, _subscription: Uuid) -> Result<(), StoreError> {
-        Ok(())
-    }
-
     async fn set_turn(
         &mut self,
         tenant: TenantId,
@@ -170,6 +166,37 @@ impl DeliveryStore for MemoryTx<'_> {
         Ok(self.state.attempts.range(of_delivery).map(|(_, log)| log.clone()).collect())
     }
 
+    async fn attempt_summaries(
+        &mut self,
+        tenant: TenantId,
+        subscription: Uuid,
+        since: Timestamp,
+        until: Timestamp,
+    ) -> Result<Vec<AttemptSummary>, StoreError> {
+        let filter = DeliveryFilter {
+            subscription: Some(subscription),
+            since: Some(since),
+            until: Some(until),
+            ..DeliveryFilter::default()
+        };
+        let mut summaries = Vec::new();
+        for delivery in self.list_deliveries(tenant, &filter).await? {
+            summaries.extend(self.attempts(tenant, delivery.id).await?.iter().map(AttemptLog::summary));
+        }
+        Ok(summaries)
+    }
+
+    async fn count_deliveries(
+        &mut self,
+        tenant: TenantId,
+        subscription: Uuid,
+        state: DeliveryState,
+    ) -> Result<u64, StoreError> {
+        let filter =
+            DeliveryFilter { subscription: Some(subscription), state: Some(state), ..DeliveryFilter::default() };
+        Ok(self.list_deliveries(tenant, &filter).await?.len() as u64)
+    }
+
     async fn insert_replay(&mut self, replay: &Replay) -> Result<(), StoreError> {
         insert(&mut self.writable()?.replays, (replay.tenant_id, replay.id), replay)?;
         self.outgoing.mark();
@@ -180,9 +207,20 @@ impl DeliveryStore for MemoryTx<'_> {
         Ok(self.state.replays.get(&(tenant, id)).cloned())
     }
 
-    async fn unfinished_replay(&mut self) -> Result<Option<Replay>, StoreError> {
-        let unfinished = self.state.replays.values().filter(|replay| replay.finished_at.is_none());
+    async fn replays(&mut self, tenant: TenantId, limit: u32) -> Result<Vec<Replay>, StoreError> {
+        Ok(of_tenant(&self.state.replays, tenant).rev().take(limit as usize).cloned().collect())
+    }
+
+    async fn unfinished_replay(&mut self, tenant: TenantId) -> Result<Option<Replay>, StoreError> {
+        let unfinished = of_tenant(&self.state.replays, tenant).filter(|replay| replay.finished_at.is_none());
         Ok(unfinished.min_by_key(|replay| (replay.stepped_at, replay.id)).cloned())
+    }
+
+    async fn replaying(&mut self, limit: u32) -> Result<Vec<TenantId>, StoreError> {
+        let mut unfinished: Vec<&Replay> =
+            self.state.replays.values().filter(|replay| replay.finished_at.is_none()).collect();
+        unfinished.sort_by_key(|replay| (replay.stepped_at, replay.id));
+        Ok(unfinished.into_iter().take(limit as usize).map(|replay| replay.tenant_id).collect())
     }
 
     async fn update_replay(&mut self, replay: &Replay) -> Result<(), StoreError> {

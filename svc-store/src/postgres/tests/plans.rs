@@ -1,6 +1,7 @@
 //! What PostgreSQL makes of the lists.
 
 use super::*;
+use crate::deliveries;
 use crate::sql::Param;
 use crate::statements::every_list;
 
@@ -56,19 +57,10 @@ async fn every_list_walks_an_index_in_order() {
     connection.client.batch_execute("SET statement_timeout = 0").await.unwrap();
     connection.client.batch_execute(ROWS).await.unwrap();
     let mut wrong = Vec::new();
-    for (at, (name, sql, params)) in every_list(Dialect::PostgresRead).into_iter().enumerate() {
+    for (at, (name, sql, params)) in every_list(Dialect::Postgres).into_iter().enumerate() {
         let values: Vec<String> = params.iter().map(literal).collect();
         connection.client.batch_execute(&format!("PREPARE list_{at} AS {sql}")).await.unwrap();
-        let explain = format!("EXPLAIN EXECUTE list_{at} ({})", values.join(", "));
-        let rows = connection.client.simple_query(&explain).await.unwrap();
-        let plan: Vec<&str> = rows
-            .iter()
-            .filter_map(|row| match row {
-                tokio_postgres::SimpleQueryMessage::Row(row) => row.get(0),
-                _ => None,
-            })
-            .collect();
-        let plan = plan.join("\n");
+        let plan = explained(&connection, &format!("EXECUTE list_{at} ({})", values.join(", "))).await;
         // A number belongs to one row at most, which needs no order.
         let one_row = plan.contains("_number_key");
         // Two lists in one: a page of each is sorted.
@@ -80,4 +72,36 @@ async fn every_list_walks_an_index_in_order() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+}
+
+/// What is asked of one endpoint costs nothing for the deliveries to others, however many the tenant has.
+#[tokio::test]
+async fn deliveries_of_an_endpoint_are_found_by_its_index() {
+    let Some(server) = server() else { return };
+    let url = server.database();
+    crate::migrate(&url).await.unwrap();
+    let connection = beside(&url).await;
+    let mut seen = 0;
+    for sql in deliveries::STATEMENTS.iter().copied().chain(deliveries::LISTS_OF_AN_ENDPOINT.iter().copied()) {
+        if !sql.contains("subscription_id = $2") || !sql.contains(" deliveries") {
+            continue;
+        }
+        seen += 1;
+        connection.client.batch_execute(&format!("PREPARE asked_{seen} AS {sql}")).await.unwrap();
+        let count = connection.prepare(sql).await.unwrap().params().len();
+        let nulls = vec!["NULL"; count].join(", ");
+        let plan = explained(&connection, &format!("EXECUTE asked_{seen} ({nulls})")).await;
+        assert!(plan.contains("deliveries_") && plan.contains("(subscription_id = $2)"), "{sql}: {plan}");
+        assert!(!plan.contains("Seq Scan") && !plan.contains("Sort"), "{sql}: {plan}");
+    }
+    assert!(seen >= 8, "{seen}");
+}
+
+async fn explained(connection: &Connection, sql: &str) -> String {
+    let rows = connection.client.simple_query(&format!("EXPLAIN {sql}")).await.unwrap();
+    let lines = rows.iter().filter_map(|row| match row {
+        tokio_postgres::SimpleQueryMessage::Row(row) => row.get(0),
+        _ => None,
+    });
+    lines.collect::<Vec<_>>().join("\n")
 }

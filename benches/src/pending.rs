@@ -1,0 +1,151 @@
+//! What `deliver` adds to the seeded database: where deliveries go, a backlog, and endpoints that hang.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rusqlite::{Connection, params};
+use svc_core::env::Env;
+use svc_core::error::Error;
+use svc_core::events::{self, EventKind};
+use svc_core::resource::{self, tick};
+use svc_core::store::{Store, Tx};
+use svc_core::tenants::{self, TenantCreate};
+use svc_core::types::{EventSet, HostPolicy, WebhookUrl};
+use svc_core::webhooks::{Subscription, WebhookCreate};
+use svc_store::SqliteStore;
+use uuid::Uuid;
+
+use crate::Result;
+use crate::requests::{Random, body};
+
+/// Rows of one transaction.
+const BATCH: u32 = 200_000;
+/// Between two events of the backlog.
+const STEP: Duration = Duration::from_millis(3);
+
+const EVENT: &str =
+    "INSERT INTO events (tenant_id, id, kind, data, created_at) VALUES (?1, ?2, 'contact.created', ?3, ?4)";
+const DELIVERY: &str = "INSERT INTO deliveries (tenant_id, id, event_id, kind, subscription_id, state, attempts, \
+     failures, next_attempt_at, created_at) VALUES (?1, ?2, ?3, 'contact.created', ?4, 'pending', 0, 0, ?5, ?5)";
+const TURN: &str = "INSERT INTO turns (tenant_id, subscription_id, at) VALUES (?1, ?2, ?3)";
+
+/// Points all subscriptions at an endpoint.
+pub(crate) fn point(file: &Path, endpoint: SocketAddr) -> Result<()> {
+    let url = format!("http://{endpoint}/hook");
+    Connection::open(file)?.execute("UPDATE subscriptions SET url = ?1", params![url])?;
+    Ok(())
+}
+
+/// Adds events whose deliveries are due, of all tenants in turns. Bare SQL: the rows are those that the store writes.
+pub(crate) fn backlog(file: &Path, pending: u32) -> Result<()> {
+    let mut connection = Connection::open(file)?;
+    connection.execute_batch("PRAGMA synchronous = OFF; PRAGMA foreign_keys = OFF; PRAGMA cache_size = -2000000;")?;
+    let endpoints: Vec<(Uuid, Uuid)> = {
+        let mut select = connection.prepare("SELECT tenant_id, id FROM subscriptions")?;
+        let rows = select.query_map([], |row| Ok((Uuid::from_bytes(row.get(0)?), Uuid::from_bytes(row.get(1)?))))?;
+        rows.collect::<rusqlite::Result<_>>()?
+    };
+    let (env, mut random) = (Env::system(), Random::new());
+    let mut at = env.now().minus(STEP.saturating_mul(pending.saturating_add(1)));
+    for (tenant, subscription) in &endpoints {
+        connection.execute(TURN, params![tenant.as_bytes(), subscription.as_bytes(), at.as_micros()])?;
+    }
+    let mut left = pending;
+    while left > 0 {
+        let batch = left.min(BATCH);
+        let tx = connection.transaction()?;
+        for number in 0..batch {
+            let (tenant, subscription) = endpoints[number as usize % endpoints.len()];
+            at = at.checked_add(STEP).unwrap_or(at);
+            let (contact, event, delivery) = (env.id(at), env.id(at), env.id(at));
+            let data = format!(
+                r#"{{"id":"{contact}","created_at":"{at}","updated_at":"{at}",{}"#,
+                &body(&random.digits())[1..]
+            );
+            let at = at.as_micros();
+            tx.prepare_cached(EVENT)?.execute(params![tenant.as_bytes(), event.as_bytes(), data, at])?;
+            tx.prepare_cached(DELIVERY)?.execute(params![
+                tenant.as_bytes(),
+                delivery.as_bytes(),
+                event.as_bytes(),
+                subscription.as_bytes(),
+                at
+            ])?;
+        }
+        tx.commit()?;
+        left -= batch;
+    }
+    connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
+    drop(connection);
+    // Not while something is measured.
+    Ok(std::fs::File::open(file)?.sync_all()?)
+}
+
+/// Adds a tenant with so many endpoints at `address`, each with `each` deliveries due.
+pub(crate) fn hanging(file: &Path, address: SocketAddr, endpoints: u32, each: u32) -> Result<()> {
+    let mut env = Env::system();
+    env.webhook_hosts = HostPolicy::AllowPrivate;
+    let store: Arc<dyn Store> = Arc::new(SqliteStore::open(file, env)?);
+    let add = store.write("bench.hanging", move |tx| Box::pin(add_hanging(tx, address, endpoints, each)));
+    Ok(crate::child::runtime()?.block_on(add)?)
+}
+
+async fn add_hanging(
+    tx: &mut dyn Tx,
+    address: SocketAddr,
+    endpoints: u32,
+    each: u32,
+) -> std::result::Result<(), Error> {
+    let tenant = tenants::create(tx, TenantCreate::named("Hanging")).await?.id;
+    for number in 0..endpoints {
+        let url = WebhookUrl::parse(&format!("http://{address}/{number}")).map_err(|issue| issue.on("url"))?;
+        let input = WebhookCreate { url, events: EventSet::All, description: None };
+        resource::create::<Subscription>(tx, tenant, input).await?;
+    }
+    for number in 0..each {
+        let now = tick(tx, tenant).await?;
+        let stay = serde_json::json!({ "id": number });
+        events::emit(tx, tenant, now, &[EventKind::StayCreated], &stay).await?;
+    }
+    Ok(())
+}
+
+/// Deliveries that succeeded, and attempts in their logs.
+pub(crate) fn delivered(file: &Path) -> Result<[u32; 2]> {
+    let sql = "SELECT (SELECT count(*) FROM deliveries WHERE state = 'succeeded'), \
+         (SELECT count(*) FROM delivery_attempts WHERE status = 204)";
+    Ok(Connection::open(file)?.query_row(sql, [], |row| Ok([row.get(0)?, row.get(1)?]))?)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use svc_core::sender::{self, InFlight, Policy};
+
+    use super::*;
+    use crate::seed;
+
+    /// The bare SQL follows the schema by hand.
+    #[test]
+    fn the_sender_takes_what_was_added() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("small.db");
+        seed::seed(&file, 2, 4).unwrap();
+        let address = ([127, 0, 0, 1], 9).into();
+        point(&file, address).unwrap();
+        backlog(&file, 6).unwrap();
+        hanging(&file, address, 3, 2).unwrap();
+        let store: Arc<dyn Store> = Arc::new(SqliteStore::open(&file, Env::system()).unwrap());
+        let step = store.write("test", |tx| {
+            let in_flight = Mutex::new(InFlight::default());
+            Box::pin(async move { sender::step(tx, &Policy::default(), &[], Some(&in_flight)).await })
+        });
+        let attempts = crate::child::runtime().unwrap().block_on(step).unwrap().attempts;
+        let to = |path: &str| attempts.iter().filter(|attempt| attempt.url.as_str().ends_with(path)).count();
+        assert_eq!((attempts.len(), to("/hook"), to("/2")), (12, 6, 2));
+        assert_eq!(delivered(&file).unwrap(), [0, 0]);
+    }
+}

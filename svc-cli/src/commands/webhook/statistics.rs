@@ -1,0 +1,89 @@
+//! `svc webhook stats`: how well the webhooks of a tenant take their deliveries.
+
+use serde::Serialize;
+use svc_core::error::Error;
+use svc_core::stats::{self, Backlog, Tally};
+use svc_core::store::Store;
+use svc_core::types::{TenantId, Timestamp, WebhookUrl};
+use svc_core::webhooks::Subscription;
+use uuid::Uuid;
+
+use super::state;
+use crate::commands::tenant;
+use crate::exit::{Failure, OrNotFound as _};
+use crate::output::{Outcome, Table, or_dash};
+
+/// One webhook as programs see it.
+#[derive(Serialize)]
+struct View<'a> {
+    subscription_id: Uuid,
+    url: &'a WebhookUrl,
+    enabled: bool,
+    since: Timestamp,
+    attempts: u64,
+    succeeded: u64,
+    /// From 0 to 1.
+    success_rate: Option<f64>,
+    p50_ms: Option<u32>,
+    p95_ms: Option<u32>,
+    pending: u64,
+    held: u64,
+}
+
+pub(super) async fn run(store: &dyn Store, tenant: TenantId, since: Timestamp) -> Result<Outcome, Failure> {
+    let listed = store.read("webhook.list", move |tx| Box::pin(super::all(tx, tenant))).await;
+    let subscriptions = listed.or_not_found("tenant", tenant, tenant::HINT)?;
+    let mut rows: Vec<(Subscription, Tally, Backlog)> = Vec::new();
+    for subscription in subscriptions {
+        let id = subscription.id;
+        let backlog = store.read("webhook.stats", move |tx| Box::pin(stats::backlog(tx, tenant, id))).await?;
+        rows.push((subscription, tally(store, tenant, id, since).await?, backlog));
+    }
+
+    let heading = ["ID", "STATE", "ATTEMPTS", "SUCCESS", "P50", "P95", "PENDING", "HELD", "URL"];
+    let table = Table::new(heading, &rows, |(subscription, tally, backlog)| {
+        [
+            subscription.id.to_string(),
+            state(subscription).to_owned(),
+            tally.attempts().to_string(),
+            or_dash(tally.success_rate().map(|rate| format!("{}.{:02} %", rate / 100, rate % 100))),
+            or_dash(tally.percentile(50).map(|millis| format!("{millis} ms"))),
+            or_dash(tally.percentile(95).map(|millis| format!("{millis} ms"))),
+            backlog.pending.to_string(),
+            backlog.held.to_string(),
+            subscription.url.as_str().to_owned(),
+        ]
+    });
+    let views: Vec<View<'_>> =
+        rows.iter().map(|(subscription, tally, backlog)| view(subscription, since, tally, *backlog)).collect();
+    Outcome::list(&views, &table, "The tenant has no webhooks.")
+}
+
+/// The attempts of a webhook, a piece of its history at a time.
+async fn tally(store: &dyn Store, tenant: TenantId, id: Uuid, since: Timestamp) -> Result<Tally, Error> {
+    let mut tally = Tally::default();
+    let mut next = Some(since);
+    while let Some(since) = next {
+        let read = store.read("webhook.stats", move |tx| Box::pin(stats::attempts(tx, tenant, id, since)));
+        let (attempts, more) = read.await?;
+        attempts.iter().for_each(|attempt| tally.add(attempt));
+        next = more;
+    }
+    Ok(tally)
+}
+
+fn view<'a>(subscription: &'a Subscription, since: Timestamp, tally: &Tally, backlog: Backlog) -> View<'a> {
+    View {
+        subscription_id: subscription.id,
+        url: &subscription.url,
+        enabled: subscription.enabled,
+        since,
+        attempts: tally.attempts(),
+        succeeded: tally.succeeded(),
+        success_rate: tally.success_rate().and_then(|rate| u32::try_from(rate).ok()).map(|rate| f64::from(rate) / 1e4),
+        p50_ms: tally.percentile(50),
+        p95_ms: tally.percentile(95),
+        pending: backlog.pending,
+        held: backlog.held,
+    }
+}

@@ -1,0 +1,82 @@
+//! What statistics are made of: counts of deliveries, and the attempts of a span of time.
+
+use uuid::Uuid;
+
+use super::Harness;
+use super::deliveries::call;
+use crate::deliveries::{AttemptLog, AttemptSummary, Delivery, DeliveryState};
+use crate::types::{TenantId, Timestamp};
+
+pub(super) async fn deliveries_are_counted_by_state(h: Harness) {
+    let (tenant, other) = (h.tenant().await, h.tenant().await);
+    let (to, elsewhere) = (h.endpoint(tenant).await, h.endpoint(tenant).await);
+    for (count, state) in DeliveryState::ALL.iter().copied().enumerate() {
+        assert_eq!(call!(h.count_deliveries(tenant, to, state)), 0);
+        for endpoint in std::iter::repeat_n(to, count + 1).chain([elsewhere]) {
+            let change = |delivery: &mut Delivery| {
+                delivery.state = state;
+                delivery.next_attempt_at = delivery.next_attempt_at.filter(|_| state == DeliveryState::Pending);
+            };
+            h.added(tenant, endpoint, change).await;
+        }
+    }
+    for (count, state) in DeliveryState::ALL.iter().copied().enumerate() {
+        assert_eq!(call!(h.count_deliveries(tenant, to, state)), count as u64 + 1, "{state}");
+        assert_eq!(call!(h.count_deliveries(tenant, elsewhere, state)), 1, "{state}");
+        assert_eq!(call!(h.count_deliveries(other, to, state)), 0, "{state}");
+    }
+}
+
+impl Harness {
+    async fn attempted(&self, tenant: TenantId, delivery: Uuid, summary: AttemptSummary, attempt: u32) {
+        let log = AttemptLog {
+            attempt,
+            // When it was made makes no difference.
+            started_at: Timestamp::from_micros(0),
+            duration_ms: summary.duration_ms,
+            status: summary.status,
+            error: summary.failed.then(String::new),
+            response_body: Some("x".repeat(1000)),
+            response_truncated: false,
+            remote_addr: None,
+        };
+        let write = self.write(move |tx| {
+            let log = log.clone();
+            Box::pin(async move { Ok(tx.insert_attempt(tenant, delivery, &log).await?) })
+        });
+        write.await.unwrap();
+    }
+}
+
+pub(super) async fn attempts_of_a_span(h: Harness) {
+    let (tenant, other) = (h.tenant().await, h.tenant().await);
+    let (to, elsewhere) = (h.endpoint(tenant).await, h.endpoint(tenant).await);
+    let mut made = Vec::new();
+    for count in 0..5 {
+        let delivery = h.added(tenant, to, |_| {}).await;
+        let bystander = h.added(tenant, elsewhere, |_| {}).await;
+        h.attempted(tenant, bystander.id, AttemptSummary { status: 1, failed: false, duration_ms: 1 }, 1).await;
+        let mut summaries = Vec::new();
+        for attempt in 0..count {
+            let status = [200, 500, 0, -1][attempt as usize];
+            let summary = AttemptSummary { status, failed: attempt % 2 == 1, duration_ms: count * 10 + attempt };
+            h.attempted(tenant, delivery.id, summary, attempt + 1).await;
+            summaries.push(summary);
+        }
+        made.push((delivery.created_at, summaries));
+    }
+    let end = made[4].0.next();
+    let starts: Vec<Timestamp> = made.iter().map(|(at, _)| *at).chain([end]).collect();
+    for (first, since) in starts.iter().copied().enumerate() {
+        for (last, until) in starts.iter().copied().enumerate() {
+            let span = made.get(first..last).unwrap_or_default();
+            let mut want: Vec<AttemptSummary> = span.iter().flat_map(|(_, summaries)| summaries).copied().collect();
+            let mut got = call!(h.attempt_summaries(tenant, to, since, until));
+            want.sort_by_key(|summary| summary.duration_ms);
+            got.sort_by_key(|summary| summary.duration_ms);
+            assert_eq!(got, want, "{first}..{last}");
+        }
+    }
+    let start = starts[0];
+    assert_eq!(call!(h.attempt_summaries(other, to, start, end)), []);
+}

@@ -1,0 +1,61 @@
+//! Bulk replays: how far one has come.
+
+use serde_json::json;
+use svc_core::replays::{self, Replay, ReplayCreate};
+use svc_core::types::Timestamp;
+use svc_core::webhooks::Subscription;
+
+use crate::{House, START, time};
+
+/// A replay that was carried out by so many steps.
+fn replay(house: &House, subscription: &Subscription, since: &str, steps: usize) -> Replay {
+    let (tenant, subscription, since) = (house.tenant, subscription.id, time(since));
+    let input = ReplayCreate { subscription, since, until: None, statuses: Vec::new(), missed: false };
+    house
+        .write(move |tx| {
+            let input = input.clone();
+            Box::pin(async move {
+                let replay = replays::create(tx, tenant, input).await?;
+                for _ in 0..steps {
+                    replays::step(tx, tenant).await?;
+                }
+                Ok(tx.replay(tenant, replay.id).await?.unwrap())
+            })
+        })
+        .unwrap()
+}
+
+#[test]
+fn a_replay_tells_how_far_it_has_come() {
+    let house = House::new();
+    let hook: Subscription = house.create(json!({ "url": "https://example.com", "events": ["*"] })).unwrap();
+    let fresh = replay(&house, &hook, "2026-03-13T15:09:26Z", 0);
+    assert_eq!((fresh.percent(), fresh.broken_off()), (0, false));
+    let (since, span) = (fresh.since.as_micros(), fresh.until.as_micros() - fresh.since.as_micros());
+    for (done, want) in [(0, 0), (span / 2, 49), (span / 2 + 1, 50), (span - 1, 99), (span, 100), (span * 2, 100)] {
+        let position = Timestamp::from_micros(since + done);
+        assert_eq!(Replay { position, ..fresh.clone() }.percent(), want, "{done} of {span}");
+    }
+    // Nothing lies between.
+    assert_eq!(Replay { until: fresh.since, ..fresh.clone() }.percent(), 100);
+    assert_eq!(Replay { since: fresh.until, position: fresh.until, until: fresh.since, ..fresh }.percent(), 100);
+}
+
+#[test]
+fn the_end_of_a_replay_is_the_end_of_its_span() {
+    let house = House::new();
+    let hook: Subscription = house.create(json!({ "url": "https://example.com", "events": ["*"] })).unwrap();
+    house.contact();
+    let done = replay(&house, &hook, "2026-03-13T15:09:26Z", 1);
+    assert_eq!((done.position, done.percent(), done.broken_off()), (done.until, 100, false));
+    assert!(done.finished_at.is_some());
+    let ahead = replay(&house, &hook, "2026-03-15T15:09:26Z", 1);
+    assert_eq!((ahead.position, ahead.percent(), ahead.broken_off()), (ahead.since, 100, false));
+
+    let asked = replay(&house, &hook, START, 0);
+    house.replace(Subscription { enabled: false, ..hook.clone() });
+    let tenant = house.tenant;
+    house.write(move |tx| Box::pin(replays::step(tx, tenant))).unwrap();
+    let off = house.write(move |tx| Box::pin(async move { Ok(tx.replay(tenant, asked.id).await?.unwrap()) })).unwrap();
+    assert!(off.broken_off() && off.percent() < 100 && off.finished_at.is_some());
+}

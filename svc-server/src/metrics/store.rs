@@ -1,0 +1,57 @@
+//! A store that measures its jobs.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use async_trait::async_trait;
+use svc_core::deliveries::Outgoing;
+use svc_core::env::Env;
+use svc_core::error::Error;
+use svc_core::store::{Access, ErasedJob, Observer, RequestCounts, Store, StoreError};
+
+use super::Metrics;
+
+/// A store like the one inside, which tells [`Metrics`] how long its jobs take and how they end.
+struct Metered {
+    store: Arc<dyn Store>,
+    metrics: Arc<Metrics>,
+}
+
+/// Measures the jobs of a store, and what it tells of its groups and retries.
+pub fn metered(store: Arc<dyn Store>, metrics: Arc<Metrics>) -> Arc<dyn Store> {
+    store.observe(Arc::clone(&metrics) as Arc<dyn Observer>);
+    Arc::new(Metered { store, metrics })
+}
+
+#[async_trait]
+impl Store for Metered {
+    async fn run(&self, access: Access, name: &'static str, job: ErasedJob) -> Result<(), Error> {
+        let begun = Instant::now();
+        let done = self.store.run(access, name, job).await;
+        let result = match &done {
+            Ok(()) => "done",
+            Err(Error::Store(StoreError::Unavailable(_))) => "unavailable",
+            Err(Error::Store(_)) => "fault",
+            // The rules said no.
+            Err(_) => "refused",
+        };
+        self.metrics.job(name, result, begun.elapsed());
+        done
+    }
+
+    fn env(&self) -> &Env {
+        self.store.env()
+    }
+
+    fn outgoing(&self) -> &Outgoing {
+        self.store.outgoing()
+    }
+
+    fn request_counts(&self) -> Option<&dyn RequestCounts> {
+        self.store.request_counts()
+    }
+
+    fn observe(&self, observer: Arc<dyn Observer>) {
+        self.store.observe(observer);
+    }
+}

@@ -1,0 +1,58 @@
+//! What operators scrape.
+
+use svc_core::deliveries::FailureClass;
+use svc_core::types::Timestamp;
+
+use super::*;
+
+fn log(attempt: u32, error: Option<String>) -> AttemptLog {
+    AttemptLog {
+        attempt,
+        started_at: Timestamp::from_micros(0),
+        duration_ms: 3,
+        status: 0,
+        error,
+        response_body: None,
+        response_truncated: false,
+        remote_addr: None,
+    }
+}
+
+#[test]
+fn everything_has_its_line() {
+    let metrics = Metrics::default();
+    let second = Duration::from_secs(1);
+    metrics.request(Some("contacts.list"), StatusCode::OK, second);
+    metrics.request(Some("contacts.list"), StatusCode::OK, second);
+    metrics.request(None, StatusCode::NOT_FOUND, second);
+    metrics.rate_limited("write");
+    metrics.job("contacts.list", "done", second);
+    metrics.group(Access::Write, 7);
+    metrics.retry("contacts.create");
+    metrics.attempt(&log(1, None), second);
+    metrics.attempt(&log(2, Some(format!("{}: no answer", FailureClass::Timeout))), second);
+    metrics.subscription_paused();
+    metrics.in_flight(3);
+    metrics.overdue(second);
+    let text = metrics.render();
+    for line in [
+        r#"svc_build_info{version=""#,
+        r#"svc_http_requests_total{operation="contacts.list",status="200"} 2"#,
+        r#"svc_http_requests_total{operation="none",status="404"} 1"#,
+        r#"svc_http_request_duration_seconds_bucket{le="1.024",operation="contacts.list"} 2"#,
+        r#"svc_rate_limited_total{window="write"} 1"#,
+        r#"svc_store_job_duration_seconds_count{job="contacts.list",result="done"} 1"#,
+        r#"svc_store_group_size_bucket{le="8.0",access="write"} 1"#,
+        r#"svc_store_retries_total{job="contacts.create"} 1"#,
+        r#"svc_delivery_attempt_duration_seconds_count{outcome="succeeded"} 1"#,
+        r#"svc_delivery_attempt_duration_seconds_count{outcome="timeout"} 1"#,
+        "svc_delivery_delay_seconds_count 1",
+        "svc_subscriptions_paused_total 1",
+        "svc_deliveries_in_flight 3",
+        "svc_deliveries_overdue_seconds 1.0",
+        "svc_process_resident_bytes ",
+    ] {
+        assert!(text.contains(line), "{line} is not in\n{text}");
+    }
+    assert!(text.ends_with("# EOF\n"));
+}

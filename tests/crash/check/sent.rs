@@ -1,0 +1,106 @@
+//! Deliveries: one per event and matching subscription, each accepted at least once, and more than once only where
+//! a kill or a failure explains it.
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+use svc_core::deliveries::{AttemptLog, Delivery, DeliveryState};
+use svc_core::events::Event;
+use uuid::Uuid;
+
+use super::Counts;
+use crate::found::Found;
+use crate::journal::Arrival;
+use crate::world::Hook;
+
+/// Checks one tenant. Takes its arrivals out of those of all.
+pub(super) fn check(
+    hooks: &[Hook],
+    found: &Found,
+    arrivals: &mut HashMap<Uuid, Vec<&Arrival>>,
+    under_way: &HashMap<Uuid, usize>,
+    counts: &mut Counts,
+    violations: &mut Vec<String>,
+) {
+    let mut by_event: HashMap<Uuid, Vec<Uuid>> = HashMap::new();
+    let events: HashMap<Uuid, &Event> = found.events.iter().map(|event| (event.id, event)).collect();
+    for (delivery, log) in &found.deliveries {
+        by_event.entry(delivery.event).or_default().push(delivery.subscription);
+        let Some(event) = events.get(&delivery.event) else {
+            violations.push(format!("delivery {} has no event", delivery.id));
+            continue;
+        };
+        let arrived = arrivals.remove(&delivery.id).unwrap_or_default();
+        let under_way = under_way.get(&delivery.id).copied().unwrap_or_default();
+        let mut fail = |why: String| violations.push(format!("delivery {} {why}", delivery.id));
+        attempted(delivery, log, under_way, &mut fail);
+        received(delivery, log, event, &arrived, counts, &mut fail);
+    }
+    counts.deliveries += found.deliveries.len();
+    for event in &found.events {
+        let wanting = hooks.iter().filter(|hook| hook.events.contains(event.kind));
+        let mut wanted: Vec<Uuid> = wanting.map(|hook| hook.id).collect();
+        let mut written = by_event.remove(&event.id).unwrap_or_default();
+        wanted.sort_unstable();
+        written.sort_unstable();
+        if wanted != written {
+            let (id, kind) = (event.id, event.kind);
+            counts.lost += wanted.iter().filter(|hook| !written.contains(hook)).count();
+            violations.push(format!("{kind} {id} has deliveries to {written:?} instead of {wanted:?}"));
+        }
+    }
+}
+
+/// It has succeeded, by its last attempt alone, and an outcome is missing only for what was under way at a kill.
+fn attempted(delivery: &Delivery, log: &[AttemptLog], under_way: usize, fail: &mut impl FnMut(String)) {
+    let Delivery { state, attempts, .. } = delivery;
+    let successes: Vec<u32> = log.iter().filter(|log| log.succeeded()).map(|log| log.attempt).collect();
+    if *state != DeliveryState::Succeeded || successes != [*attempts] {
+        fail(format!("is {state} after {attempts} attempts, of which {successes:?} succeeded"));
+    }
+    let unknown = (*attempts as usize).saturating_sub(log.len());
+    if unknown != under_way {
+        fail(format!("has {unknown} attempts without an outcome, but {under_way} were under way at kills"));
+    }
+}
+
+/// It was accepted, as it was written; each attempt arrived once, in order; and after one that is logged as a
+/// success nothing came.
+fn received(
+    delivery: &Delivery,
+    log: &[AttemptLog],
+    event: &Event,
+    arrived: &[&Arrival],
+    counts: &mut Counts,
+    fail: &mut impl FnMut(String),
+) {
+    let data: Value = serde_json::from_str(event.data.get()).unwrap_or_default();
+    for arrival in arrived {
+        if arrival.subscription != delivery.subscription || arrival.kind != event.kind.as_str() || arrival.data != data
+        {
+            fail(format!("arrived as {arrival:?} instead of {} of {data}", event.kind));
+        }
+    }
+    if !arrived.is_sorted_by_key(|arrival| arrival.attempt)
+        || arrived.windows(2).any(|two| two[0].attempt == two[1].attempt)
+        || arrived.last().is_some_and(|last| last.attempt > delivery.attempts)
+    {
+        let attempts: Vec<u32> = arrived.iter().map(|arrival| arrival.attempt).collect();
+        fail(format!("arrived as the attempts {attempts:?} of {}", delivery.attempts));
+    }
+    let accepted: Vec<u32> = arrived.iter().filter(|arrival| arrival.accepted).map(|arrival| arrival.attempt).collect();
+    let Some((last, before)) = accepted.split_last() else {
+        counts.lost += 1;
+        return fail(format!("of {} was never accepted: it is lost", event.kind));
+    };
+    if *last != delivery.attempts {
+        fail(format!("was accepted at attempt {last}, but logged as a success at {}", delivery.attempts));
+    }
+    for attempt in before {
+        match log.iter().find(|log| log.attempt == *attempt) {
+            None => counts.repeats += 1,
+            Some(log) if !log.succeeded() => counts.retries += 1,
+            Some(_) => fail(format!("came again after attempt {attempt} had succeeded")),
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! Writes: every answer is in the database, once, with its events, and nothing else is.
+
+use std::collections::{HashMap, HashSet};
+
+use serde_json::Value;
+
+use super::Counts;
+use crate::found::Found;
+use crate::journal::{Collection, Entry, Wish};
+
+/// The events of a tenant, to be looked up.
+struct Events<'a> {
+    /// Kind and data, by the id of the record, oldest first.
+    of_record: HashMap<&'a str, Vec<(&'a str, &'a Value)>>,
+}
+
+impl Events<'_> {
+    /// How many of this kind a record has.
+    fn count(&self, id: &str, wanted: &str, suits: impl Fn(&Value) -> bool) -> usize {
+        let events = self.of_record.get(id).into_iter().flatten();
+        events.filter(|(kind, data)| *kind == wanted && suits(data)).count()
+    }
+}
+
+/// Checks one tenant.
+pub(super) fn check(entries: &[&Entry], found: &Found, counts: &mut Counts, violations: &mut Vec<String>) {
+    // Read once, by the id of the record that each is about.
+    let parsed: Vec<(&str, Value)> = found
+        .events
+        .iter()
+        .map(|event| (event.kind.as_str(), serde_json::from_str(event.data.get()).unwrap_or_default()))
+        .collect();
+    let mut events = Events { of_record: HashMap::new() };
+    for (kind, data) in &parsed {
+        events.of_record.entry(text(data, "id")).or_default().push((*kind, data));
+    }
+    counts.events += parsed.len();
+    acknowledged(entries, found, &events, counts, violations);
+    unasked(entries, found, &parsed, violations);
+    agreement(found, &events, violations);
+    numbers(found, violations);
+}
+
+/// What was answered is there once, with one event of each kind; what was not answered is there once at most.
+fn acknowledged(
+    entries: &[&Entry],
+    found: &Found,
+    events: &Events<'_>,
+    counts: &mut Counts,
+    violations: &mut Vec<String>,
+) {
+    let mut marked: HashMap<(Collection, String), Vec<&Value>> = HashMap::new();
+    for collection in Collection::ALL {
+        for row in found.rows(collection) {
+            marked.entry((collection, row[collection.mark()].to_string())).or_default().push(row);
+        }
+    }
+    for Entry { wish, sent, replayed, answer, .. } in entries {
+        let known = answer.is_some();
+        counts.acknowledged += usize::from(known);
+        counts.unknown += usize::from(!known);
+        counts.asked_again += usize::from(known && *sent > 1);
+        counts.replayed += usize::from(*replayed);
+        let mut expect = |what: &str, there: usize| {
+            if there > 1 || (known && there == 0) {
+                let told = if known { "acknowledged" } else { "not answered" };
+                violations.push(format!("{wish:?} was {told} after {sent} requests, and has {there} × {what}"));
+            }
+        };
+        match wish {
+            Wish::Create { collection, mark, .. } => {
+                let rows = marked.get(&(*collection, mark.to_string())).map_or(&[][..], Vec::as_slice);
+                expect("row", rows.len());
+                let id = answer.as_ref().or(rows.first().copied()).map_or("", |record| text(record, "id"));
+                expect("row with the id of the answer", rows.iter().filter(|row| text(row, "id") == id).count());
+                let kind = format!("{}.created", collection.noun());
+                let as_answered = |data: &Value| answer.as_ref().is_none_or(|answer| answer == data);
+                expect(&kind, events.count(id, &kind, as_answered));
+            }
+            Wish::Move { contact, city } => {
+                expect("contact.updated", events.count(contact, "contact.updated", |data| data["city"] == **city));
+            }
+            Wish::Accept { quote } => {
+                for kind in ["quote.accepted", "quote.updated"] {
+                    expect(kind, events.count(quote, kind, |_| true));
+                }
+            }
+        }
+    }
+}
+
+/// Nothing is there that nobody asked for.
+fn unasked(entries: &[&Entry], found: &Found, events: &[(&str, Value)], violations: &mut Vec<String>) {
+    let mut marks: HashSet<(Collection, String)> = HashSet::new();
+    let mut changes: HashSet<(&str, &str, &str)> = HashSet::new();
+    for Entry { wish, .. } in entries {
+        match wish {
+            Wish::Create { collection, mark, .. } => {
+                marks.insert((*collection, mark.to_string()));
+            }
+            Wish::Move { contact, city } => {
+                changes.insert(("contact.updated", contact, city));
+            }
+            Wish::Accept { quote } => {
+                changes.extend([("quote.accepted", quote.as_str(), ""), ("quote.updated", quote.as_str(), "")]);
+            }
+        }
+    }
+    for collection in Collection::ALL {
+        for row in
+            found.rows(collection).filter(|row| !marks.contains(&(collection, row[collection.mark()].to_string())))
+        {
+            violations.push(format!("nobody asked for {row}"));
+        }
+    }
+    for (kind, data) in events {
+        let created = Collection::ALL.into_iter().find(|collection| *kind == format!("{}.created", collection.noun()));
+        let asked = match created {
+            Some(collection) => marks.contains(&(collection, data[collection.mark()].to_string())),
+            None => changes.contains(&(*kind, text(data, "id"), data["city"].as_str().unwrap_or_default())),
+        };
+        if !asked {
+            violations.push(format!("nobody caused {kind} of {data}"));
+        }
+    }
+}
+
+/// Each row has an event of its creation and is as its last event tells; each event has its row.
+fn agreement(found: &Found, events: &Events<'_>, violations: &mut Vec<String>) {
+    let mut ids = HashSet::new();
+    for collection in Collection::ALL {
+        let created = format!("{}.created", collection.noun());
+        for row in found.rows(collection) {
+            let id = text(row, "id");
+            ids.insert(id);
+            let count = events.count(id, &created, |_| true);
+            if count != 1 {
+                violations.push(format!("{id} has {count} × {created}"));
+            }
+            let last = events.of_record.get(id).and_then(|events| events.last());
+            if last.is_some_and(|(_, data)| *data != row) {
+                violations.push(format!("{row} is not as its last event tells: {last:?}"));
+            }
+        }
+    }
+    for id in events.of_record.keys().filter(|id| !ids.contains(*id)) {
+        violations.push(format!("{id} has events, but is not in the database"));
+    }
+}
+
+/// The numbers of the quotes have no gap and no repeat.
+fn numbers(found: &Found, violations: &mut Vec<String>) {
+    let number = |row: &Value| text(row, "quote_number").trim_start_matches("QUO-").parse::<u64>().unwrap_or(0);
+    let mut numbers: Vec<u64> = found.rows(Collection::Quotes).map(number).collect();
+    numbers.sort_unstable();
+    if let Some((wanted, number)) = (1..).zip(numbers).find(|(wanted, number)| wanted != number) {
+        violations.push(format!("the quotes go from {} to {number} where {wanted} should be", wanted - 1));
+    }
+}
+
+fn text<'a>(record: &'a Value, field: &str) -> &'a str {
+    record[field].as_str().unwrap_or_default()
+}

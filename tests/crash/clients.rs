@@ -1,0 +1,177 @@
+//! The clients: each sends one request after the other and asks again, in the same words, when a kill swallowed
+//! the answer.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use http::Method;
+use serde_json::{Value, json};
+use svc_core::env::{Env, SeededEntropy, SystemClock};
+use tokio::sync::watch;
+
+use crate::Result;
+use crate::api::{Ask, Http, Reply};
+use crate::journal::{Collection, Entry, Wish};
+
+/// How long a client waits for the server to come back after a broken connection, before it tries the old address.
+const COMES_BACK: Duration = Duration::from_secs(5);
+/// Between two requests: with none, the clients would leave the server no time for deliveries.
+const PAUSE: Duration = Duration::from_millis(2);
+
+/// One client.
+pub(crate) struct Client {
+    pub(crate) tenant: usize,
+    pub(crate) key: String,
+    /// Among all clients.
+    pub(crate) number: u32,
+    pub(crate) http: Http,
+    /// Where the server listens; `None` while it does not.
+    pub(crate) server: watch::Receiver<Option<SocketAddr>>,
+    /// Becomes `true` when there is enough.
+    pub(crate) stop: watch::Receiver<bool>,
+    pub(crate) random: Random,
+    pub(crate) journal: Vec<Entry>,
+    contacts: Vec<String>,
+    quotes: Vec<String>,
+    made: u32,
+}
+
+/// Randomness that repeats itself.
+pub(crate) struct Random(Env);
+
+impl Random {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(Env::new(SystemClock, SeededEntropy::new(seed)))
+    }
+
+    /// Below `end`, which is not 0.
+    pub(crate) fn below(&self, end: usize) -> usize {
+        usize::try_from(u64::from_be_bytes(self.0.bytes()) % end as u64).unwrap_or_default()
+    }
+}
+
+impl Client {
+    pub(crate) fn new(
+        (tenant, key): (usize, &str),
+        number: u32,
+        http: Http,
+        server: watch::Receiver<Option<SocketAddr>>,
+        stop: watch::Receiver<bool>,
+        random: Random,
+    ) -> Self {
+        let (journal, contacts, quotes) = (Vec::new(), Vec::new(), Vec::new());
+        Self { tenant, key: key.to_owned(), number, http, server, stop, random, journal, contacts, quotes, made: 0 }
+    }
+
+    /// Works until it is stopped, and returns its journal.
+    ///
+    /// # Errors
+    /// An answer that is none of the expected ones.
+    pub(crate) async fn run(mut self) -> Result<Vec<Entry>> {
+        while !*self.stop.borrow() {
+            let wish = self.wish();
+            let entry = self.carry_out(wish).await?;
+            if let (Some(id), Wish::Create { collection, .. }) =
+                (entry.answer.as_ref().and_then(|answer| answer["id"].as_str()), &entry.wish)
+            {
+                match collection {
+                    Collection::Contacts => self.contacts.push(id.to_owned()),
+                    Collection::Quotes => self.quotes.push(id.to_owned()),
+                    Collection::Bookings => {}
+                }
+            }
+            self.journal.push(entry);
+            tokio::time::sleep(PAUSE).await;
+        }
+        Ok(self.journal)
+    }
+
+    /// What it wants next. Records are changed only by who made them, so the order of changes is known.
+    fn wish(&mut self) -> Wish {
+        self.made += 1;
+        let (client, made) = (self.number, self.made);
+        let create = |collection, mark, keyed| Wish::Create { collection, mark, keyed };
+        match self.random.below(8) {
+            // Everything else is about a contact.
+            _ if self.contacts.is_empty() => create(Collection::Contacts, address(client, made), true),
+            0 | 1 => {
+                let contact = self.contacts[self.random.below(self.contacts.len())].clone();
+                Wish::Move { contact, city: format!("City {client}-{made}") }
+            }
+            2 if !self.quotes.is_empty() => {
+                // Each only once.
+                let quote = self.quotes.swap_remove(self.random.below(self.quotes.len()));
+                Wish::Accept { quote }
+            }
+            3 | 4 => create(Collection::Bookings, json!(format!("Booking {client}-{made}")), true),
+            5 => create(Collection::Quotes, json!(u64::from(client) * 1_000_000 + u64::from(made)), true),
+            // Without an Idempotency-Key nobody asks again, and either outcome is right.
+            6 => create(Collection::Contacts, address(client, made), false),
+            _ => create(Collection::Contacts, address(client, made), true),
+        }
+    }
+
+    async fn carry_out(&mut self, wish: Wish) -> Result<Entry> {
+        let (method, path, body) = match &wish {
+            Wish::Create { collection, mark, .. } => {
+                (Method::POST, format!("/{}", collection.name()), self.body(*collection, mark))
+            }
+            Wish::Move { contact, city } => (Method::PATCH, format!("/contacts/{contact}"), json!({ "city": city })),
+            Wish::Accept { quote } => (Method::PATCH, format!("/quotes/{quote}"), json!({ "status": "accepted" })),
+        };
+        let idempotency_key = format!("{}-{}", self.number, self.made);
+        let (keyed, again) = match &wish {
+            Wish::Create { keyed, .. } => (*keyed, *keyed),
+            // The same change once more changes nothing.
+            Wish::Move { .. } | Wish::Accept { .. } => (false, true),
+        };
+        let mut entry = Entry { tenant: self.tenant, wish, sent: 0, replayed: false, answer: None };
+        let key = self.key.clone();
+        let ask = Ask {
+            method,
+            path: &path,
+            key: &key,
+            idempotency_key: keyed.then_some(idempotency_key.as_str()),
+            body: Some(&body),
+        };
+        while let Some(server) = self.listening().await {
+            entry.sent += 1;
+            match self.http.send(server, &ask).await {
+                Ok(Reply { status, replayed, mut body }) if status.is_success() => {
+                    entry.replayed = replayed;
+                    entry.answer = Some(body["data"].take());
+                    break;
+                }
+                Ok(Reply { status, body, .. }) => {
+                    return Err(format!("{} {path} was answered with {status}: {body}", ask.method).into());
+                }
+                Err(_) if again => {
+                    // Either it comes back elsewhere, or the connection alone was broken.
+                    let _ = tokio::time::timeout(COMES_BACK, self.server.changed()).await;
+                }
+                Err(_) => break,
+            }
+        }
+        Ok(entry)
+    }
+
+    fn body(&self, collection: Collection, mark: &Value) -> Value {
+        let contact = self.contacts.last();
+        match collection {
+            Collection::Contacts => json!({ "email": mark, "first_name": "Ada", "last_name": "Lovelace" }),
+            Collection::Bookings => json!({
+                "contact_id": contact, "service_name": "Tap repair", "start_time": "2026-04-01T09:00:00Z", "notes": mark,
+            }),
+            Collection::Quotes => json!({ "contact_id": contact, "total": mark }),
+        }
+    }
+
+    /// Where the server listens, once it does; `None` when the run is over.
+    async fn listening(&mut self) -> Option<SocketAddr> {
+        self.server.wait_for(Option::is_some).await.ok().and_then(|address| *address)
+    }
+}
+
+fn address(client: u32, made: u32) -> Value {
+    json!(format!("c{client}-{made}@example.com"))
+}

@@ -1,0 +1,64 @@
+//! Kills the server while clients write and receivers receive, again and again, and then compares what clients
+//! and receivers noted down with what is in the database.
+//!
+//! ```text
+//! cargo run -p svc-tests --bin crash -- --rounds 20 [--seed S] [--database-url URL]
+//! ```
+//!
+//! - `clients` send requests and repeat those whose answer a kill has swallowed; `receiver` takes deliveries.
+//!   Both keep a journal.
+//! - `run` starts the server as a process of its own, ends it by SIGKILL at a random moment, starts it again, and
+//!   waits at the end until nothing is pending.
+//! - `found` reads rows over the API, events and deliveries through the store's public interface.
+//! - `check` names everything that does not fit. The program exits 1 then.
+//!
+//! A seed repeats requests and moments, not how the threads take turns.
+
+mod api;
+mod check;
+mod clients;
+mod found;
+mod journal;
+mod options;
+mod receiver;
+mod run;
+mod server;
+mod world;
+
+use std::io::{self, Write as _};
+use std::process::ExitCode;
+
+use clap::Parser as _;
+use svc_server::telemetry;
+
+use self::options::{Cli, Role};
+
+/// Whatever goes wrong ends the run.
+type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
+
+/// Violations that are printed; where there are more, the first ones tell enough.
+const SHOWN: usize = 20;
+
+fn main() -> ExitCode {
+    let Cli { options, role } = Cli::parse();
+    if let Some(Role::Serve(config)) = role {
+        telemetry::init(config.log_format);
+        return svc_server::run::run(*config).map_or_else(|why| why.exit_code(), |()| ExitCode::SUCCESS);
+    }
+    let mut out = io::stdout().lock();
+    let violations = match run::run(&options) {
+        Ok(verdict) => {
+            // A reader that goes away changes nothing about the verdict.
+            let _ = writeln!(out, "{}", verdict.summary);
+            verdict.violations
+        }
+        Err(why) => vec![why.to_string()],
+    };
+    for violation in violations.iter().take(SHOWN) {
+        let _ = writeln!(out, "VIOLATION: {violation}");
+    }
+    if violations.len() > SHOWN {
+        let _ = writeln!(out, "and {} more", violations.len() - SHOWN);
+    }
+    if violations.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}

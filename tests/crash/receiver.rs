@@ -1,0 +1,136 @@
+//! The endpoints: verify each delivery, note it down, and answer as their temper is.
+
+use std::collections::HashMap;
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderMap, Request, Response, StatusCode};
+use http_body_util::{BodyExt as _, Empty};
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use serde_json::Value;
+use tokio::net::{TcpListener, TcpStream};
+use uuid::Uuid;
+
+use crate::Result;
+use crate::journal::Arrival;
+use crate::world::{Hook, Temper, World};
+
+/// What a slow endpoint takes for its answer.
+const SLOW: Duration = Duration::from_millis(20);
+
+/// All endpoints, behind one port.
+#[derive(Clone)]
+pub(crate) struct Receiver {
+    pub(crate) address: SocketAddr,
+    inner: Arc<Inner>,
+}
+
+#[derive(Default)]
+struct Inner {
+    /// By the path of their URL.
+    hooks: OnceLock<HashMap<String, Hook>>,
+    noted: Mutex<Noted>,
+}
+
+/// The journal.
+#[derive(Default)]
+pub(crate) struct Noted {
+    pub(crate) arrivals: Vec<Arrival>,
+    /// Why requests were no deliveries.
+    pub(crate) refused: Vec<String>,
+}
+
+impl Receiver {
+    pub(crate) async fn listen() -> Result<Self> {
+        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        let (address, inner) = (listener.local_addr()?, Arc::<Inner>::default());
+        let accepting = Arc::clone(&inner);
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                tokio::spawn(serve(stream, Arc::clone(&accepting)));
+            }
+        });
+        Ok(Self { address, inner })
+    }
+
+    /// Tells it whose endpoints it has, before the first delivery.
+    pub(crate) fn expect(&self, world: &World) {
+        let hooks = world.hooks().map(|(path, hook)| (path, hook.clone())).collect();
+        // It is told once.
+        let _ = self.inner.hooks.set(hooks);
+    }
+
+    /// The journal so far.
+    pub(crate) fn take(&self) -> Noted {
+        std::mem::take(&mut *self.inner.noted.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+async fn serve(stream: TcpStream, inner: Arc<Inner>) {
+    let _ = stream.set_nodelay(true);
+    let service = service_fn(move |request| {
+        let inner = Arc::clone(&inner);
+        async move {
+            let mut response = Response::new(Empty::<Bytes>::new());
+            *response.status_mut() = inner.answer(request).await;
+            Ok::<_, Infallible>(response)
+        }
+    });
+    // A server that is killed breaks its connections.
+    let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
+}
+
+impl Inner {
+    async fn answer(&self, request: Request<Incoming>) -> StatusCode {
+        let (parts, body) = request.into_parts();
+        // A request that breaks off has not arrived.
+        let Ok(body) = body.collect().await else { return StatusCode::BAD_REQUEST };
+        let path = parts.uri.path();
+        let Some(hook) = self.hooks.get().and_then(|hooks| hooks.get(path)) else {
+            return self.refuse(format!("a delivery to {path}, where nobody lives"));
+        };
+        match arrival(hook, &parts.headers, &body.to_bytes()) {
+            Ok(arrival) => {
+                let accepted = arrival.accepted;
+                self.note(|noted| noted.arrivals.push(arrival));
+                if hook.temper == Temper::Slow {
+                    tokio::time::sleep(SLOW).await;
+                }
+                if accepted { StatusCode::NO_CONTENT } else { StatusCode::SERVICE_UNAVAILABLE }
+            }
+            Err(why) => self.refuse(format!("a delivery to {path} is wrong: {why}")),
+        }
+    }
+
+    fn refuse(&self, why: String) -> StatusCode {
+        self.note(|noted| noted.refused.push(why));
+        StatusCode::BAD_REQUEST
+    }
+
+    fn note(&self, what: impl FnOnce(&mut Noted)) {
+        what(&mut self.noted.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+}
+
+fn arrival(hook: &Hook, headers: &HeaderMap, body: &[u8]) -> Result<Arrival> {
+    let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).ok_or(format!("no {name}"));
+    svc_webhook_verify::verify(&hook.secret, header("x-svc-signature")?, body)?;
+    let delivery: Uuid = header("x-svc-delivery")?.parse()?;
+    if header("webhook-id")? != header("x-svc-delivery")? {
+        return Err("its ids differ".into());
+    }
+    let attempt: u32 = header("x-svc-attempt")?.parse()?;
+    let mut body: Value = serde_json::from_slice(body)?;
+    let kind = body["event"].as_str().ok_or("no kind")?.to_owned();
+    if kind != header("x-svc-event")? {
+        return Err("its kinds differ".into());
+    }
+    let accepted = hook.temper != Temper::Moody || attempt > 1 || !delivery.as_u128().is_multiple_of(8);
+    Ok(Arrival { subscription: hook.id, delivery, attempt, kind, data: body["data"].take(), accepted })
+}
