@@ -209,12 +209,19 @@ pub async fn get(tx: &mut dyn Tx, id: Uuid) -> Result<ApiKey, Error> {
     tx.key(id).await?.ok_or(Error::NotFound)
 }
 
+/// The key with this id, which nobody else changes until the transaction ends.
+async fn held(tx: &mut dyn Tx, id: Uuid) -> Result<ApiKey, Error> {
+    let tenant = get(tx, id).await?.tenant_id;
+    tx.hold(tenant).await?;
+    get(tx, id).await
+}
+
 /// Refuses a key from now on. Doing it again changes nothing.
 ///
 /// # Errors
 /// [`Error::NotFound`].
 pub async fn revoke(tx: &mut dyn Tx, id: Uuid) -> Result<ApiKey, Error> {
-    let mut key = get(tx, id).await?;
+    let mut key = held(tx, id).await?;
     if key.revoked_at.is_none() {
         key.revoked_at = Some(tx.env().now());
         tx.update_key(&key).await?;
@@ -227,7 +234,7 @@ pub async fn revoke(tx: &mut dyn Tx, id: Uuid) -> Result<ApiKey, Error> {
 /// # Errors
 /// [`Error::NotFound`]; [`Error::NotAllowed`] for a key that is revoked or expired.
 pub async fn rotate(tx: &mut dyn Tx, id: Uuid, overlap: Duration) -> Result<NewKey, Error> {
-    let mut old = get(tx, id).await?;
+    let mut old = held(tx, id).await?;
     let now = tx.env().now();
     if old.revoked_at.is_some() || old.expires_at.is_some_and(|at| at <= now) {
         return Err(Error::NotAllowed("The key is revoked or expired; create a new one instead.".to_owned()));

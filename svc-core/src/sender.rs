@@ -117,6 +117,7 @@ impl Attempt {
 /// # Errors
 /// [`Error::Store`]; nothing has happened then.
 pub async fn round(tx: &mut dyn Tx, policy: &Policy, round: &Round) -> Result<Begun, Error> {
+    tx.hold(round.tenant).await?;
     let paused = record(tx, policy, round).await?;
     if round.replays {
         match replays::step(tx, round.tenant).await {

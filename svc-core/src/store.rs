@@ -5,6 +5,9 @@
 //! `Ok`, rolls it back otherwise, and may run it again after a conflict with another transaction; so a job
 //! keeps its input and has no effect except through its `Tx`. It must not wait for anything else: on SQLite
 //! it runs on the database's own thread.
+//!
+//! Write jobs may run side by side. Once one has called `tick` or `hold`, nothing of that tenant changes but by its own
+//! hand; so that comes before it reads what it will write.
 
 pub mod memory;
 
@@ -246,6 +249,10 @@ pub trait TenantStore: Send {
     /// `None` when there is no such tenant.
     async fn tick(&mut self, tenant: TenantId) -> Result<Option<Timestamp>, StoreError>;
 
+    /// Holds the tenant's row as [`tick`](TenantStore::tick) does, without moving its clock: what is read after it
+    /// is not changed by other writes of the tenant until this one ends. `false` when there is no such tenant.
+    async fn hold(&mut self, tenant: TenantId) -> Result<bool, StoreError>;
+
     /// The next number of a kind: 1, 2, 3, … without gaps.
     async fn next_number(&mut self, tenant: TenantId, kind: NumberKind) -> Result<u64, StoreError>;
 }
@@ -273,6 +280,10 @@ pub trait KeyStore: Send {
 
     /// Marks a request signature as used until `expires_at`; `false` when it was used before.
     async fn claim_signature(&mut self, key: Uuid, mac: &[u8; 32], expires_at: Timestamp) -> Result<bool, StoreError>;
+
+    /// Claims an Idempotency-Key until the end of the transaction; `false` while another one has it. Stores that
+    /// run one write job after the other need not tell: there is no other.
+    async fn claim_idempotency(&mut self, tenant: TenantId, key: &str) -> Result<bool, StoreError>;
 
     /// The answer kept under an Idempotency-Key since `after`.
     async fn recorded(&mut self, tenant: TenantId, key: &str, after: Timestamp)

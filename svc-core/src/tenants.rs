@@ -100,6 +100,7 @@ pub async fn get(tx: &mut dyn Tx, id: TenantId) -> Result<Tenant, Error> {
 /// # Errors
 /// [`Error::NotFound`].
 pub async fn update(tx: &mut dyn Tx, id: Uuid, change: impl FnOnce(&mut Tenant)) -> Result<Tenant, Error> {
+    tx.hold(TenantId(id)).await?;
     let mut tenant = get(tx, TenantId(id)).await?;
     change(&mut tenant);
     tx.update_tenant(&tenant).await?;

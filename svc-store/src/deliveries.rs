@@ -205,7 +205,7 @@ impl DeliveryStore for SqlTx<'_> {
             delivery.lease.param(),
             delivery.created_at.param(),
         ];
-        self.execute(INSERT, &params).await?;
+        self.post(INSERT, &params).await?;
         match delivery.next_attempt_at {
             Some(due) => self.bring_turn_forward(delivery.tenant, delivery.subscription, due).await,
             None => Ok(()),
@@ -256,7 +256,7 @@ impl DeliveryStore for SqlTx<'_> {
     }
 
     async fn hold_deliveries(&mut self, tenant: TenantId, subscription: Uuid) -> Result<(), StoreError> {
-        self.execute(HOLD, &[tenant.param(), subscription.param()]).await.map(drop)
+        self.post(HOLD, &[tenant.param(), subscription.param()]).await
     }
 
     async fn turns(&mut self, now: Timestamp, limit: u32) -> Result<Vec<(TenantId, Uuid)>, StoreError> {
@@ -276,8 +276,8 @@ impl DeliveryStore for SqlTx<'_> {
     ) -> Result<(), StoreError> {
         let (tenant, subscription) = (tenant.param(), subscription.param());
         match at {
-            Some(at) => self.execute(SET_TURN, &[tenant, subscription, at.param()]).await.map(drop),
-            None => self.execute(DROP_TURN, &[tenant, subscription]).await.map(drop),
+            Some(at) => self.post(SET_TURN, &[tenant, subscription, at.param()]).await,
+            None => self.post(DROP_TURN, &[tenant, subscription]).await,
         }
     }
 
@@ -287,7 +287,7 @@ impl DeliveryStore for SqlTx<'_> {
         subscription: Uuid,
         at: Timestamp,
     ) -> Result<(), StoreError> {
-        self.execute(BRING_TURN_FORWARD, &[tenant.param(), subscription.param(), at.param()]).await?;
+        self.post(BRING_TURN_FORWARD, &[tenant.param(), subscription.param(), at.param()]).await?;
         self.outgoing.mark();
         Ok(())
     }
@@ -305,7 +305,7 @@ impl DeliveryStore for SqlTx<'_> {
             log.response_truncated.param(),
             log.remote_addr.param(),
         ];
-        self.execute(INSERT_ATTEMPT, &params).await.map(drop)
+        self.post(INSERT_ATTEMPT, &params).await
     }
 
     async fn attempts(&mut self, tenant: TenantId, delivery: Uuid) -> Result<Vec<AttemptLog>, StoreError> {
@@ -354,7 +354,7 @@ impl DeliveryStore for SqlTx<'_> {
             replay.created_at.param(),
             replay.finished_at.param(),
         ];
-        self.execute(INSERT_REPLAY, &params).await.map(drop)
+        self.post(INSERT_REPLAY, &params).await
     }
 
     async fn replay(&mut self, tenant: TenantId, id: Uuid) -> Result<Option<Replay>, StoreError> {
@@ -382,7 +382,7 @@ impl DeliveryStore for SqlTx<'_> {
             replay.tenant_id.param(),
             replay.id.param(),
         ];
-        self.execute(UPDATE_REPLAY, &params).await.map(drop)
+        self.post(UPDATE_REPLAY, &params).await
     }
 
     async fn note_outcome(&mut self, tenant: TenantId, subscription: &Subscription) -> Result<(), StoreError> {
@@ -393,6 +393,6 @@ impl DeliveryStore for SqlTx<'_> {
             tenant.param(),
             subscription.id.param(),
         ];
-        self.execute(NOTE_OUTCOME, &params).await.map(drop)
+        self.post(NOTE_OUTCOME, &params).await
     }
 }

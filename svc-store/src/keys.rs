@@ -3,6 +3,7 @@
 use async_trait::async_trait;
 use svc_core::idempotency::Recorded;
 use svc_core::keys::{ApiKey, Credential, Scope};
+use svc_core::signing::sha256;
 use svc_core::store::{KeyStore, StoreError};
 use svc_core::types::{TenantId, Timestamp};
 use uuid::Uuid;
@@ -106,22 +107,34 @@ impl KeyStore for SqlTx<'_> {
             key.revoked_at.param(),
             key.last_used_at.param(),
         ];
-        self.execute(INSERT, &params).await.map(drop)
+        self.post(INSERT, &params).await
     }
 
     async fn update_key(&mut self, key: &ApiKey) -> Result<(), StoreError> {
-        self.execute(UPDATE, &[key.expires_at.param(), key.revoked_at.param(), key.id.param()]).await.map(drop)
+        self.post(UPDATE, &[key.expires_at.param(), key.revoked_at.param(), key.id.param()]).await
     }
 
     async fn touch_keys(&mut self, used: &[(Uuid, Timestamp)]) -> Result<(), StoreError> {
+        // Always in the same order, so that two nodes never wait for each other.
+        let mut used = used.to_vec();
+        used.sort_unstable();
         for (id, at) in used {
-            self.execute(TOUCH, &[at.param(), id.param()]).await?;
+            self.post(TOUCH, &[at.param(), id.param()]).await?;
         }
         Ok(())
     }
 
     async fn claim_signature(&mut self, key: Uuid, mac: &[u8; 32], expires_at: Timestamp) -> Result<bool, StoreError> {
         Ok(self.execute(CLAIM, &[key.param(), mac.param(), expires_at.param()]).await? == 1)
+    }
+
+    async fn claim_idempotency(&mut self, tenant: TenantId, key: &str) -> Result<bool, StoreError> {
+        let Some(claim) = self.dialect.claim() else { return Ok(true) };
+        // Two keys share a number once in 2^64; then one of them is told to wait though it need not.
+        let digest = sha256(&[tenant.0.as_bytes(), key.as_bytes()].concat());
+        let number = digest.first_chunk().copied().map_or(0, i64::from_be_bytes);
+        let claimed = self.fetch_one(claim, &[Param::Int(number)], "idempotency", |cells| cells.take()).await?;
+        Ok(claimed.unwrap_or(false))
     }
 
     async fn recorded(
@@ -146,7 +159,7 @@ impl KeyStore for SqlTx<'_> {
             Param::Secret(&recorded.body),
             recorded.created_at.param(),
         ];
-        self.execute(RECORD, &params).await.map(drop)
+        self.post(RECORD, &params).await
     }
 
     async fn prune(&mut self, recorded_before: Timestamp, now: Timestamp, limit: u32) -> Result<u64, StoreError> {

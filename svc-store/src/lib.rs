@@ -4,19 +4,25 @@
 //! - `table` is the form that serves the rows of every resource; `contacts`, `invoices` and the others name
 //!   their columns and filters; `tenants`, `keys` and `outbox` hold the rest of the SQL.
 //! - `sqlite` is what is particular to SQLite: its threads, its types, its errors.
+//! - `postgres` is what is particular to PostgreSQL: its connections, its types, its errors, its notifications.
+//! - `dialect` is what differs between the two in SQL.
 //!
 //! SQL is written once, with `$1`, `$2`, … in the order of their first use, which every database takes.
 
 mod bookings;
 mod contacts;
 mod deliveries;
+mod dialect;
 mod invoices;
 mod jobs;
 mod keys;
 mod outbox;
+mod postgres;
 mod quotes;
 mod sql;
 mod sqlite;
+#[cfg(test)]
+mod statements;
 mod table;
 mod tenants;
 mod vault;
@@ -24,31 +30,64 @@ mod webhooks;
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use svc_core::env::Env;
 use svc_core::store::{Store, StoreError};
 
+use self::postgres::{OpenFailure, PostgresStore};
 pub use self::sqlite::SqliteStore;
+pub use self::vault::SecretKey;
 
 /// Why a database cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// The URL names no database that is supported.
-    #[error("{0} is no database URL that is supported; use sqlite://PATH, such as sqlite://svc.db")]
+    #[error(
+        "{0} is no database URL that is supported; use sqlite://PATH, such as sqlite://svc.db, or \
+         postgres://USER:PASSWORD@HOST:PORT/DATABASE"
+    )]
     InvalidUrl(String),
     /// The database is away, or is not one of ours.
     #[error("cannot open the database {url}: {source}")]
     Unavailable {
-        /// Which one.
+        /// Which one, without its password.
         url: String,
         /// What it said.
         source: StoreError,
     },
 }
 
-/// Opens the database that `url` names, makes it when missing, and brings its schema up to date. Secrets are sealed
-/// with the key in the environment variable `SVC_SECRET_KEY` (64 hex digits), or else with the one in `PATH.key`
-/// beside the database, which is made when missing and belongs into every backup.
+/// How a store works. The defaults are sound for a node of two to eight cores.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// PostgreSQL: connections for reading, 4 by default. Each serves many requests at once.
+    pub read_connections: usize,
+    /// PostgreSQL: connections for writing, 12 by default: as many tenants can write at the same time. Together with
+    /// those for reading and one for notifications, times the nodes, they must stay below its `max_connections`.
+    pub write_connections: usize,
+    /// PostgreSQL: how long a request waits for a connection before it fails, 10 s by default.
+    pub patience: Duration,
+    /// Seals secrets at rest, in place of the key from the environment.
+    pub secret_key: Option<SecretKey>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { read_connections: 4, write_connections: 12, patience: Duration::from_secs(10), secret_key: None }
+    }
+}
+
+/// Opens the database that `url` names, and brings its schema up to date.
+///
+/// `sqlite://PATH` is made when missing. Secrets are sealed with the key in the environment variable `SVC_SECRET_KEY`
+/// (64 hex digits), or else with the one in `PATH.key` beside the database, which is made when missing and belongs
+/// into every backup.
+///
+/// `postgres://USER:PASSWORD@HOST:PORT/DATABASE` needs PostgreSQL 13 or newer, a direct connection or a pooler that
+/// keeps sessions, and `SVC_SECRET_KEY`, the same for every node. `sslmode` is `disable`, `prefer` (the default),
+/// `require`, `verify-ca` or `verify-full`; `sslrootcert=PATH` names the authorities. Must be called within a Tokio
+/// runtime, which runs the store's tasks.
 ///
 /// # Errors
 /// [`OpenError`].
@@ -63,8 +102,22 @@ pub enum OpenError {
 /// # }).unwrap();
 /// ```
 pub async fn open(url: &str, env: Env) -> Result<Arc<dyn Store>, OpenError> {
+    open_with(url, env, Options::default()).await
+}
+
+/// [`open`], with other settings than the defaults.
+///
+/// # Errors
+/// [`OpenError`].
+pub async fn open_with(url: &str, env: Env, options: Options) -> Result<Arc<dyn Store>, OpenError> {
+    let Options { read_connections, write_connections, patience, secret_key } = options;
+    if is_postgres(url) {
+        let settings = postgres::Settings { read_connections, write_connections, patience };
+        let store = PostgresStore::open(url, env, secret_key, &settings).await;
+        return Ok(Arc::new(store.map_err(|why| not_opened(url, why))?));
+    }
     let path = sqlite_path(url)?;
-    let store = SqliteStore::open(&path, env).map_err(|source| unavailable(url, source))?;
+    let store = SqliteStore::open_sealed(&path, env, secret_key).map_err(|source| unavailable(url, source))?;
     Ok(Arc::new(store))
 }
 
@@ -73,8 +126,22 @@ pub async fn open(url: &str, env: Env) -> Result<Arc<dyn Store>, OpenError> {
 /// # Errors
 /// [`OpenError`].
 pub async fn migrate(url: &str) -> Result<Vec<String>, OpenError> {
+    if is_postgres(url) {
+        return postgres::migrate(url).await.map_err(|why| not_opened(url, why));
+    }
     let path = sqlite_path(url)?;
     sqlite::migrate(&path).map_err(|source| unavailable(url, source))
+}
+
+fn is_postgres(url: &str) -> bool {
+    url.starts_with("postgres://") || url.starts_with("postgresql://")
+}
+
+fn not_opened(url: &str, why: OpenFailure) -> OpenError {
+    match why {
+        OpenFailure::Url(why) => OpenError::InvalidUrl(format!("postgres://… ({why})")),
+        OpenFailure::Store(source) => unavailable(&postgres::without_password(url), source),
+    }
 }
 
 fn unavailable(url: &str, source: StoreError) -> OpenError {

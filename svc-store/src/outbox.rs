@@ -57,7 +57,7 @@ impl Outbox for SqlTx<'_> {
             event.created_at.param(),
             event.only_for.param(),
         ];
-        self.execute(INSERT_EVENT, &params).await.map(drop)
+        self.post(INSERT_EVENT, &params).await
     }
 
     async fn events(&mut self, tenant: TenantId, after: Timestamp, limit: u32) -> Result<Vec<Event>, StoreError> {
@@ -78,6 +78,6 @@ impl Outbox for SqlTx<'_> {
             payment.currency.param(),
             payment.paid_at.param(),
         ];
-        self.execute(INSERT_PAYMENT, &params).await.map(drop)
+        self.post(INSERT_PAYMENT, &params).await
     }
 }

@@ -11,6 +11,8 @@ use svc_core::types::{Amount, Currency, Date, Email, EventSet, JOB_SCALE, Note, 
 use svc_core::types::{Text, TimeZone, Timestamp, WebhookUrl};
 use uuid::Uuid;
 
+use crate::dialect::Dialect;
+
 /// A parameter of a statement.
 #[derive(Clone, Debug)]
 pub(crate) enum Param<'a> {
@@ -21,6 +23,7 @@ pub(crate) enum Param<'a> {
     Bytes(&'a [u8]),
     Uuid(Uuid),
     Time(Timestamp),
+    Date(Date),
     /// Sealed on its way into the database.
     Secret(&'a [u8]),
 }
@@ -57,8 +60,24 @@ pub(crate) trait Sql: Send {
     /// Runs a statement and returns how many rows it changed.
     async fn execute(&mut self, sql: &str, params: &[Param<'_>]) -> Result<u64, StoreError>;
 
+    /// Runs a statement whose result nobody waits for. Where statements travel to a server it is only sent, and what
+    /// became of it is told by a later statement, at the latest by the commit. With `table`, it must change exactly
+    /// one row there.
+    async fn post(&mut self, sql: &str, params: &[Param<'_>], table: Option<&'static str>) -> Result<(), StoreError> {
+        let changed = self.execute(sql, params).await?;
+        check_changed(changed, table)
+    }
+
     /// Runs a statement and hands out its rows.
     async fn query(&mut self, sql: &str, params: &[Param<'_>], each: EachRow<'_>) -> Result<(), StoreError>;
+}
+
+/// An update that was to change one row of a table must have found it.
+pub(crate) fn check_changed(changed: u64, table: Option<&'static str>) -> Result<(), StoreError> {
+    match table {
+        Some(table) if changed != 1 => Err(StoreError::Fault(format!("an update of {table} found {changed} rows"))),
+        _ => Ok(()),
+    }
 }
 
 /// svc-core's transaction over a connection. The traits of [`Tx`] are implemented in the rooms.
@@ -67,6 +86,7 @@ pub(crate) struct SqlTx<'a> {
     pub(crate) env: &'a Env,
     pub(crate) cursor_key: &'a CursorKey,
     pub(crate) outgoing: &'a Outgoing,
+    pub(crate) dialect: Dialect,
 }
 
 impl Tx for SqlTx<'_> {
@@ -81,6 +101,11 @@ impl Tx for SqlTx<'_> {
 impl SqlTx<'_> {
     pub(crate) async fn execute(&mut self, sql: &str, params: &[Param<'_>]) -> Result<u64, StoreError> {
         self.sql.execute(sql, params).await
+    }
+
+    /// A statement whose result nobody waits for.
+    pub(crate) async fn post(&mut self, sql: &str, params: &[Param<'_>]) -> Result<(), StoreError> {
+        self.sql.post(sql, params, None).await
     }
 
     /// All rows, each read by `read`; `table` names them in errors.
@@ -279,6 +304,34 @@ impl Column for Amount {
     }
 }
 
+/// Text, or the bytes of a text where a database needs them.
+impl Column for String {
+    fn param(&self) -> Param<'_> {
+        Param::Text(self.as_str().into())
+    }
+    fn read(value: Value<'_>) -> Option<Self> {
+        match value {
+            Value::Text(text) => Some(text.to_owned()),
+            Value::Bytes(bytes) => std::str::from_utf8(bytes).ok().map(str::to_owned),
+            _ => None,
+        }
+    }
+}
+
+/// Text, or days since 1970 where a database has a type for dates.
+impl Column for Date {
+    fn param(&self) -> Param<'_> {
+        Param::Date(*self)
+    }
+    fn read(value: Value<'_>) -> Option<Self> {
+        match value {
+            Value::Text(text) => Self::parse(text).ok(),
+            Value::Int(days) => Self::from_days(days),
+            _ => None,
+        }
+    }
+}
+
 impl Column for [u8; 32] {
     fn param(&self) -> Param<'_> {
         Param::Bytes(self)
@@ -311,12 +364,10 @@ macro_rules! texts {
 }
 
 texts! {
-    [] String: |s| s.as_str().into(), |s| Some(s.to_owned());
     [const MAX: usize] Text<MAX>: |s| s.as_str().into(), |s| Some(Self::from_stored(s));
     [const MAX: usize] Note<MAX>: |s| s.as_str().into(), |s| Some(Self::from_stored(s));
     [] Email: |s| s.as_str().into(), |s| Some(Self::from_stored(s));
     [] Currency: |c| c.code().into(), |s| Self::parse(s).ok();
-    [] Date: |d| d.to_string().into(), |s| Self::parse(s).ok();
     [] TimeZone: |z| z.to_string().into(), |s| Self::parse(s).ok();
     [] WebhookUrl: |u| u.as_str().into(), |s| Self::parse(s).ok();
     [] Vec<DeliveryState>: |states| states.iter().map(|state| state.as_str()).collect::<Vec<_>>().join(" ").into(),

@@ -25,12 +25,9 @@ use tokio::sync::oneshot;
 
 use self::connection::Connection;
 use self::queue::Queue;
-use crate::vault::{self, Vault};
+use crate::vault::{self, SecretKey, Vault};
 
 const READERS: usize = 2;
-
-/// The setting that tells whether a key is the right one.
-const KEY_CHECK: &str = "secret_key_check";
 
 /// A store on a SQLite file. Dropping it ends its threads once the waiting jobs are done.
 pub struct SqliteStore {
@@ -73,19 +70,26 @@ impl SqliteStore {
     /// # Errors
     /// [`StoreError`] when the file cannot be opened or is no database of this service.
     pub fn open(path: &Path, env: Env) -> Result<Self, StoreError> {
-        Self::open_with(path, env, connection::BUSY_TIMEOUT)
+        Self::open_with(path, env, None, connection::BUSY_TIMEOUT)
     }
 
-    fn open_with(path: &Path, env: Env, busy_timeout: Duration) -> Result<Self, StoreError> {
+    pub(crate) fn open_sealed(path: &Path, env: Env, key: Option<SecretKey>) -> Result<Self, StoreError> {
+        Self::open_with(path, env, key, connection::BUSY_TIMEOUT)
+    }
+
+    fn open_with(path: &Path, env: Env, key: Option<SecretKey>, busy_timeout: Duration) -> Result<Self, StoreError> {
         let mut first = Connection::open(path)?;
         first.wait_when_busy(busy_timeout)?;
         first.migrate(env.now())?;
         let cursor_key = CursorKey::new(first.setting("cursor_key", env.bytes())?);
         let outgoing = Arc::new(Outgoing::default());
-        let is_new = !first.has_setting(KEY_CHECK)?;
-        let key = vault::key_for(path, &env, is_new).map_err(|why| StoreError::Unavailable(why.to_string()))?;
+        let is_new = !first.has_setting(vault::CHECK_SETTING)?;
+        let key = match key {
+            Some(key) => key,
+            None => vault::key_for(path, &env, is_new).map_err(|why| StoreError::Unavailable(why.to_string()))?,
+        };
         let vault = Arc::new(Vault::new(key, env.clone()));
-        if first.setting(KEY_CHECK, vault.check())? != vault.check() {
+        if first.setting(vault::CHECK_SETTING, vault.check())? != vault.check() {
             let why = format!(
                 "its secrets were sealed with another key; set {}, or bring its .key file back",
                 vault::VARIABLE

@@ -11,6 +11,7 @@ use svc_core::store::{Rows, StoreError};
 use svc_core::types::TenantId;
 use uuid::Uuid;
 
+use crate::dialect::Dialect;
 use crate::sql::{Cells, Column as _, Param, Row, SqlTx};
 
 /// A resource whose records are rows of a table.
@@ -102,6 +103,7 @@ impl Query {
 /// The text and the parameters of a list. Deleted rows lie in a range of their own, so a list with both
 /// merges two ordered ranges and still costs O(limit).
 pub(crate) fn list_statement<R: Table>(
+    dialect: Dialect,
     tenant: TenantId,
     listing: &Listing<R::Filter>,
 ) -> (String, Vec<Param<'static>>) {
@@ -123,12 +125,13 @@ pub(crate) fn list_statement<R: Table>(
     params.push(Param::Int(i64::from(listing.limit)));
     let (select, limit) = (&R::statements().select, params.len());
     let branch = |live: &str| format!("{select}{live}{conditions}");
-    let from = match (R::SOFT_DELETE, include_deleted) {
-        (false, _) => branch(""),
-        (true, false) => branch(" AND live = TRUE"),
-        (true, true) => format!("{} UNION ALL {}", branch(" AND live = TRUE"), branch(" AND live = FALSE")),
+    let live = if R::SOFT_DELETE { branch(" AND live = TRUE") } else { branch("") };
+    let sql = if R::SOFT_DELETE && include_deleted {
+        dialect.merge([live, branch(" AND live = FALSE")], order, limit)
+    } else {
+        format!("{live} ORDER BY {order} LIMIT ${limit}")
     };
-    (format!("{from} ORDER BY {order} LIMIT ${limit}"), params)
+    (sql, params)
 }
 
 /// The values of all columns but the id, and whether the row is live.
@@ -153,7 +156,7 @@ impl<R: Table> Rows<R> for SqlTx<'_> {
     }
 
     async fn list(&mut self, tenant: TenantId, listing: &Listing<R::Filter>) -> Result<Vec<R>, StoreError> {
-        let (sql, params) = list_statement::<R>(tenant, listing);
+        let (sql, params) = list_statement::<R>(self.dialect, tenant, listing);
         let mut rows = Vec::with_capacity(listing.limit as usize);
         let mut each = |row: &dyn Row| {
             rows.push(R::read(&mut cells::<R>(row))?);
@@ -166,17 +169,14 @@ impl<R: Table> Rows<R> for SqlTx<'_> {
     async fn insert(&mut self, tenant: TenantId, row: &R) -> Result<(), StoreError> {
         let mut params = vec![tenant.param(), Param::Uuid(row.id())];
         params.extend(values(row));
-        self.execute(&R::statements().insert, &params).await?;
+        self.post(&R::statements().insert, &params).await?;
         row.written(self, tenant).await
     }
 
     async fn update(&mut self, tenant: TenantId, row: &R) -> Result<(), StoreError> {
         let mut params = values(row);
         params.extend([tenant.param(), Param::Uuid(row.id())]);
-        let changed = self.execute(&R::statements().update, &params).await?;
-        if changed != 1 {
-            return Err(StoreError::Fault(format!("an update of {} found {changed} rows", R::NAME)));
-        }
+        self.sql.post(&R::statements().update, &params, Some(R::NAME)).await?;
         row.written(self, tenant).await
     }
 }

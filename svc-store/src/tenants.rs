@@ -21,11 +21,15 @@ const UPDATE: &str = "UPDATE tenants SET name = $1, developer_access = $2, time_
 /// Holds the tenant's row until the end of the transaction.
 const TICK: &str =
     "UPDATE tenants SET clock = CASE WHEN clock < $1 THEN $1 ELSE clock + 1 END WHERE id = $2 RETURNING clock";
+const HOLD: &str = "SELECT 1 FROM tenants WHERE id = $1";
 const NEXT_NUMBER: &str = "INSERT INTO numbers (tenant_id, kind, last) VALUES ($1, $2, 1) \
      ON CONFLICT (tenant_id, kind) DO UPDATE SET last = numbers.last + 1 RETURNING last";
 
 #[cfg(test)]
-pub(crate) const STATEMENTS: &[&str] = &[GET, LIST, INSERT, UPDATE, TICK, NEXT_NUMBER];
+pub(crate) const STATEMENTS: &[&str] = &[GET, LIST, INSERT, UPDATE, TICK, HOLD, NEXT_NUMBER];
+
+#[cfg(test)]
+pub(crate) const HELD: &[&str] = &[HOLD];
 
 fn read(cells: &mut Cells<'_>) -> Result<Tenant, StoreError> {
     Ok(Tenant {
@@ -60,7 +64,7 @@ impl TenantStore for SqlTx<'_> {
             tenant.created_at.param(),
             tenant.created_at.param(),
         ];
-        self.execute(INSERT, &params).await.map(drop)
+        self.post(INSERT, &params).await
     }
 
     async fn update_tenant(&mut self, tenant: &Tenant) -> Result<(), StoreError> {
@@ -72,12 +76,17 @@ impl TenantStore for SqlTx<'_> {
             tenant.unique_contact_email.param(),
             tenant.id.param(),
         ];
-        self.execute(UPDATE, &params).await.map(drop)
+        self.post(UPDATE, &params).await
     }
 
     async fn tick(&mut self, tenant: TenantId) -> Result<Option<Timestamp>, StoreError> {
         let wall = self.env.now();
         self.fetch_one(TICK, &[wall.param(), tenant.param()], TABLE, |cells| cells.take()).await
+    }
+
+    async fn hold(&mut self, tenant: TenantId) -> Result<bool, StoreError> {
+        let read = |cells: &mut Cells<'_>| cells.take::<i64>();
+        Ok(self.fetch_one(&self.dialect.hold(HOLD), &[tenant.param()], TABLE, read).await?.is_some())
     }
 
     async fn next_number(&mut self, tenant: TenantId, kind: NumberKind) -> Result<u64, StoreError> {

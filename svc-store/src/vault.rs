@@ -3,6 +3,7 @@
 //! The key comes from `SVC_SECRET_KEY`, or lies in a file beside a SQLite database, made with it and readable by
 //! its owner only. A copy of the database alone opens no secret.
 
+use std::fmt;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -19,6 +20,37 @@ pub(crate) const VARIABLE: &str = "SVC_SECRET_KEY";
 const KEY_LENGTH: usize = 32;
 const NONCE_LENGTH: usize = 24;
 
+/// The setting that tells whether a key is the right one.
+pub(crate) const CHECK_SETTING: &str = "secret_key_check";
+
+/// With which secrets are sealed at rest. Whoever has it and a copy of the database can read them.
+#[derive(Clone)]
+pub struct SecretKey([u8; KEY_LENGTH]);
+
+impl SecretKey {
+    /// From its 32 bytes.
+    pub fn new(bytes: [u8; KEY_LENGTH]) -> Self {
+        Self(bytes)
+    }
+
+    /// The one in `SVC_SECRET_KEY`, which must be there.
+    pub(crate) fn from_environment() -> io::Result<Self> {
+        match environment()? {
+            Some(key) => Ok(Self(key)),
+            None => Err(invalid(format!(
+                "{VARIABLE} is not set: a server has no file beside the database where the key could lie. Make one \
+                 with `openssl rand -hex 32`, keep a copy, and give it to every node"
+            ))),
+        }
+    }
+}
+
+impl fmt::Debug for SecretKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SecretKey(…)")
+    }
+}
+
 /// Seals and opens secrets.
 pub(crate) struct Vault {
     cipher: XChaCha20Poly1305,
@@ -27,7 +59,7 @@ pub(crate) struct Vault {
 }
 
 impl Vault {
-    pub(crate) fn new(key: [u8; KEY_LENGTH], env: Env) -> Self {
+    pub(crate) fn new(SecretKey(key): SecretKey, env: Env) -> Self {
         // Tells whether a key is the one that a database was made with, and nothing else about it.
         let check = hmac(&key, &[b"svc secret key check"]);
         Self { cipher: XChaCha20Poly1305::new(&key.into()), env, check }
@@ -54,10 +86,20 @@ impl Vault {
 /// The key of a SQLite file: the environment's, or that of the file beside it.
 ///
 /// A key is made only with a database that has none yet: a new one beside old secrets would open nothing.
-pub(crate) fn key_for(database: &Path, env: &Env, is_new: bool) -> io::Result<[u8; KEY_LENGTH]> {
+pub(crate) fn key_for(database: &Path, env: &Env, is_new: bool) -> io::Result<SecretKey> {
+    match environment()? {
+        Some(key) => Ok(SecretKey(key)),
+        None => key_beside(database, env, is_new).map(SecretKey),
+    }
+}
+
+fn environment() -> io::Result<Option<[u8; KEY_LENGTH]>> {
     match std::env::var(VARIABLE) {
-        Ok(text) => parse(&text).ok_or_else(|| invalid(format!("{VARIABLE} must be 64 hex digits (32 bytes)"))),
-        Err(std::env::VarError::NotPresent) => key_beside(database, env, is_new),
+        Ok(text) => match parse(&text) {
+            Some(key) => Ok(Some(key)),
+            None => Err(invalid(format!("{VARIABLE} must be 64 hex digits (32 bytes)"))),
+        },
+        Err(std::env::VarError::NotPresent) => Ok(None),
         Err(why) => Err(invalid(format!("{VARIABLE}: {why}"))),
     }
 }
@@ -115,12 +157,12 @@ mod tests {
 
     #[test]
     fn only_the_same_key_opens_and_nothing_can_be_changed() {
-        let vault = Vault::new([1; 32], Env::system());
+        let vault = Vault::new(SecretKey([1; 32]), Env::system());
         let sealed = vault.seal(b"whsec_abc").unwrap();
         assert_eq!(vault.open(&sealed).as_deref(), Some(b"whsec_abc".as_slice()));
         assert_ne!(vault.seal(b"whsec_abc").unwrap(), sealed, "nonces differ");
         assert!(!sealed.windows(5).any(|bytes| bytes == b"whsec"));
-        assert_eq!(Vault::new([2; 32], Env::system()).open(&sealed), None);
+        assert_eq!(Vault::new(SecretKey([2; 32]), Env::system()).open(&sealed), None);
         for at in 0..sealed.len() {
             let mut changed = sealed.clone();
             changed[at] ^= 1;

@@ -22,11 +22,11 @@ table!(Subscription, "subscriptions", soft_delete: true, [
     fn restrict(_filter: &NoFilter, _query: &mut Query) {}
 
     async fn written(&self, tx: &mut SqlTx<'_>, tenant: TenantId) -> Result<(), StoreError> {
-        tx.execute(FORGET_KINDS, &[tenant.param(), self.id.param()]).await?;
+        tx.post(FORGET_KINDS, &[tenant.param(), self.id.param()]).await?;
         let Some(paused) = self.takes_events() else { return Ok(()) };
         for name in self.events.names() {
             let params = [tenant.param(), Param::Text(name.into()), self.id.param(), paused.param()];
-            tx.execute(ADD_KIND, &params).await?;
+            tx.post(ADD_KIND, &params).await?;
         }
         Ok(())
     }

@@ -116,6 +116,7 @@ cases! {
         ticks_of_tenants_are_their_own,
         settings_leave_the_clock_alone,
         an_unknown_tenant_has_no_clock,
+        holding_moves_no_clock,
         creation_times_are_unique,
         numbers_have_no_gaps,
     }
@@ -131,6 +132,8 @@ cases! {
         parallel_writers_take_turns,
         parallel_tenants_do_not_meet,
         a_failure_beside_others_is_its_own,
+        what_a_holder_has_read_stays,
+        a_held_tenant_waits_for_its_writer,
     }
     emails {
         parallel_creates_have_one_winner,
@@ -186,6 +189,7 @@ cases! {
         answers_are_the_tenants_own,
         a_newer_answer_takes_the_place,
         an_old_answer_is_not_seen,
+        a_key_is_claimed_by_one,
         pruning_goes_in_steps,
     }
 }

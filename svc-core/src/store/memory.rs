@@ -250,6 +250,10 @@ impl TenantStore for MemoryTx<'_> {
         Ok(clocks.get(&tenant).copied())
     }
 
+    async fn hold(&mut self, tenant: TenantId) -> Result<bool, StoreError> {
+        Ok(self.state.tenants.contains_key(&tenant))
+    }
+
     async fn next_number(&mut self, tenant: TenantId, kind: NumberKind) -> Result<u64, StoreError> {
         let numbers = &mut self.writable()?.numbers;
         let number = numbers.get(&(tenant, kind)).copied().unwrap_or_default() + 1;

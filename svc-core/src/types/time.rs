@@ -259,6 +259,17 @@ impl Date {
     pub fn plus_days(self, days: i64) -> Self {
         Self(self.0.saturating_add(jiff::Span::new().days(days.clamp(-3_000_000, 3_000_000))))
     }
+
+    /// Days since 1970-01-01, as databases count them.
+    pub fn days(self) -> i64 {
+        self.0.duration_since(EPOCH.date()).as_hours() / 24
+    }
+
+    /// The date so many days after 1970-01-01; `None` outside the years 0000–9999.
+    pub fn from_days(days: i64) -> Option<Self> {
+        let days = jiff::Span::new().try_days(days).ok()?;
+        EPOCH.date().checked_add(days).ok().filter(|date| date.year() >= 0).map(Self)
+    }
 }
 
 impl fmt::Display for Date {
@@ -377,6 +388,23 @@ mod tests {
             ("2016-12-31T23:59:60Z", "2016-12-31T23:59:59.000000Z"),
         ] {
             assert_eq!(Timestamp::parse(text).unwrap().to_string(), want, "{text}");
+        }
+    }
+
+    #[test]
+    fn dates_are_days() {
+        for (text, days) in [
+            ("1970-01-01", 0),
+            ("1969-12-31", -1),
+            ("2000-01-01", 10_957),
+            ("0000-01-01", -719_528),
+            ("9999-12-31", 2_932_896),
+        ] {
+            let date = Date::parse(text).unwrap();
+            assert_eq!((date.days(), Date::from_days(days)), (days, Some(date)));
+        }
+        for days in [-719_529, 2_932_897, i64::MIN, i64::MAX] {
+            assert_eq!(Date::from_days(days), None);
         }
     }
 

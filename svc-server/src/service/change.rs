@@ -36,6 +36,15 @@ pub(super) struct Condition {
 impl Change {
     pub(super) async fn run(&self, tx: &mut dyn Tx) -> Result<Reply, Error> {
         let tenant = self.tenant;
+        if let Some(ticket) = &self.ticket {
+            // Another node may handle the same request; what it has recorded is seen once the tenant is held.
+            if !tx.claim_idempotency(tenant, &ticket.key).await? {
+                return Err(Error::IdempotencyInProgress);
+            }
+            if !tx.hold(tenant).await? {
+                return Err(Error::NotFound);
+            }
+        }
         if let Some(ticket) = &self.ticket
             && let Some(recorded) = tx.recorded(tenant, &ticket.key, self.kept_since).await?
         {

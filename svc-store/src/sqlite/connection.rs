@@ -13,6 +13,7 @@ use svc_core::store::{ErasedJob, StoreError};
 use svc_core::types::Timestamp;
 
 use super::Context;
+use crate::dialect::Dialect;
 use crate::sql::{EachRow, Param, Row, Sql, SqlTx, Value};
 use crate::vault::Vault;
 
@@ -137,7 +138,8 @@ impl Connection {
     /// Runs a job to its end. Nothing that it awaits may wait, and a panic is its failure only.
     pub(super) fn run(&mut self, name: &'static str, job: &ErasedJob, context: &Context) -> Result<(), Error> {
         let Context { env, cursor_key, outgoing, vault, .. } = context;
-        let mut tx = SqlTx { sql: &mut Session { connection: &mut self.0, vault }, env, cursor_key, outgoing };
+        let sql = &mut Session { connection: &mut self.0, vault };
+        let mut tx = SqlTx { sql, env, cursor_key, outgoing, dialect: Dialect::Sqlite };
         let fault = |what| Err(StoreError::Fault(format!("{name} {what}")).into());
         match catch_unwind(AssertUnwindSafe(|| job(&mut tx).now_or_never())) {
             Ok(Some(result)) => result,
@@ -179,13 +181,17 @@ impl Sql for Session<'_> {
 
 fn bind(statement: &mut rusqlite::Statement<'_>, params: &[Param<'_>], vault: &Vault) -> Result<(), StoreError> {
     for (index, param) in (1..).zip(params) {
-        let sealed;
+        let (sealed, written);
         let value = match param {
             Param::Null => ValueRef::Null,
             Param::Bool(value) => ValueRef::Integer(i64::from(*value)),
             Param::Int(value) => ValueRef::Integer(*value),
             Param::Time(value) => ValueRef::Integer(value.as_micros()),
             Param::Text(text) => ValueRef::Text(text.as_bytes()),
+            Param::Date(date) => {
+                written = date.to_string();
+                ValueRef::Text(written.as_bytes())
+            }
             Param::Bytes(bytes) => ValueRef::Blob(bytes),
             Param::Uuid(id) => ValueRef::Blob(id.as_bytes()),
             Param::Secret(secret) => {

@@ -6,26 +6,20 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures_util::FutureExt as _;
 use futures_util::future::join_all;
-use svc_core::bookings::Booking;
-use svc_core::contacts::{Contact, ContactFilter};
 use svc_core::env::{ManualClock, SeededEntropy};
 use svc_core::idempotency::Recorded;
 use svc_core::input::Input;
-use svc_core::invoices::{Invoice, InvoiceFilter, InvoiceStatus};
-use svc_core::jobs::{Job, JobFilter, JobStatus};
 use svc_core::keys as keys_of;
-use svc_core::page::{Listing, Order};
-use svc_core::quotes::{Quote, QuoteFilter, QuoteStatus};
-use svc_core::resource::{self, Filter, NoFilter};
+use svc_core::resource;
 use svc_core::store::{Tx, conformance};
 use svc_core::tenants::{self, TenantCreate};
-use svc_core::types::{Email, TenantId, Text, Timestamp};
+use svc_core::types::{TenantId, Timestamp};
 use svc_core::webhooks::Subscription;
-use uuid::Uuid;
 
 use super::*;
-use crate::table::{Table, list_statement};
-use crate::{deliveries, keys, outbox, tenants as tenant_rows, webhooks};
+use crate::deliveries;
+use crate::dialect::Dialect;
+use crate::statements::{every_list, every_statement};
 
 struct Scratch {
     _folder: tempfile::TempDir,
@@ -103,65 +97,12 @@ fn migrations_run_once_also_when_many_start_together() {
 fn every_statement_prepares_and_counts_its_parameters_upwards() {
     let scratch = Scratch::new();
     let connection = scratch.connection();
-    let fixed =
-        [deliveries::STATEMENTS, keys::STATEMENTS, outbox::STATEMENTS, tenant_rows::STATEMENTS, webhooks::STATEMENTS]
-            .concat();
-    let mut all: Vec<String> = fixed.into_iter().map(str::to_owned).collect();
-    all.extend(row_statements::<Contact>());
-    all.extend(row_statements::<Invoice>());
-    all.extend(row_statements::<Booking>());
-    all.extend(row_statements::<Quote>());
-    all.extend(row_statements::<Job>());
-    all.extend(row_statements::<Subscription>());
-    all.extend(every_list().into_iter().map(|(_, sql)| sql));
-    for sql in all {
+    for sql in every_statement(Dialect::Sqlite) {
         let statement = connection.raw().prepare(&sql).unwrap_or_else(|why| panic!("{why}: {sql}"));
         for n in 1..=statement.parameter_count() {
             assert_eq!(statement.parameter_name(n), Some(format!("${n}").as_str()), "{sql}");
         }
     }
-}
-
-fn row_statements<R: Table>() -> Vec<String> {
-    R::statements().all().map(str::to_owned).to_vec()
-}
-
-/// Every list there is: each resource, each combination of its filters, each order, first page and later.
-fn every_list() -> Vec<(String, String)> {
-    let status = InvoiceStatus::Paid;
-    let number = || Text::from_stored("N-0001");
-    let email = || Some(Email::from_stored("Ada@example.com"));
-    let mut lists = Vec::new();
-    for include_deleted in [None, Some(true)] {
-        lists.extend(orders::<Contact>(&ContactFilter { email: None, include_deleted }));
-        lists.extend(orders::<Contact>(&ContactFilter { email: email(), include_deleted }));
-    }
-    lists.extend(orders::<Invoice>(&InvoiceFilter::none()));
-    lists.extend(orders::<Invoice>(&InvoiceFilter { status: Some(status), number: None }));
-    lists.extend(orders::<Invoice>(&InvoiceFilter { status: None, number: Some(number()) }));
-    lists.extend(orders::<Invoice>(&InvoiceFilter { status: Some(status), number: Some(number()) }));
-    lists.extend(orders::<Booking>(&NoFilter {}));
-    lists.extend(orders::<Quote>(&QuoteFilter::none()));
-    lists.extend(orders::<Quote>(&QuoteFilter { status: Some(QuoteStatus::Sent) }));
-    lists.extend(orders::<Job>(&JobFilter::none()));
-    lists.extend(orders::<Job>(&JobFilter { status: Some(JobStatus::OnHold), job_number: None }));
-    lists.extend(orders::<Job>(&JobFilter { status: None, job_number: Some(number()) }));
-    lists.extend(orders::<Job>(&JobFilter { status: Some(JobStatus::OnHold), job_number: Some(number()) }));
-    lists.extend(orders::<Subscription>(&NoFilter {}));
-    lists
-}
-
-fn orders<R: Table<Filter: std::fmt::Debug>>(filter: &R::Filter) -> Vec<(String, String)> {
-    let at = Timestamp::from_micros(1);
-    let newest = |before| Order::NewestFirst { before };
-    [newest(None), newest(Some(at)), Order::OldestChangeFirst { from: at }]
-        .into_iter()
-        .map(|order| {
-            let listing = Listing { limit: 51, order, filter: filter.clone() };
-            let (sql, _) = list_statement::<R>(TenantId(Uuid::nil()), &listing);
-            (format!("{} {filter:?} {order:?}", R::COLLECTION), sql)
-        })
-        .collect()
 }
 
 /// A page costs O(limit) when the plan walks one index in the order asked for: no scan, no sorting. The plan
@@ -170,7 +111,7 @@ fn orders<R: Table<Filter: std::fmt::Debug>>(filter: &R::Filter) -> Vec<(String,
 fn every_list_walks_an_index_in_order() {
     let scratch = Scratch::new();
     let connection = scratch.connection();
-    for (name, sql) in every_list() {
+    for (name, sql, _) in every_list(Dialect::Sqlite) {
         let mut explain = connection.raw().prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
         let plan: Vec<String> = explain.raw_query().mapped(|row| row.get(3)).collect::<Result<_, _>>().unwrap();
         let text = plan.join("; ");
@@ -270,7 +211,7 @@ async fn a_job_runs_to_its_end_though_nobody_waits_for_it() {
 #[tokio::test]
 async fn a_locked_database_is_unavailable_for_writes_and_open_for_reads() {
     let scratch = Scratch::new();
-    let store = SqliteStore::open_with(&scratch.path, env(), std::time::Duration::ZERO).unwrap();
+    let store = SqliteStore::open_with(&scratch.path, env(), None, std::time::Duration::ZERO).unwrap();
     let store: &dyn Store = &store;
     let tenant = new_tenant(store).await;
     let other = scratch.connection();
@@ -293,7 +234,7 @@ async fn a_full_database_refuses_and_loses_nothing() {
     let full = Connection::open(&scratch.path).unwrap();
     let pages: i64 = full.raw().query_row("PRAGMA page_count", [], |row| row.get(0)).unwrap();
     full.raw().query_row(&format!("PRAGMA max_page_count = {pages}"), [], |_| Ok(())).unwrap();
-    let vault = Arc::new(Vault::new([0; 32], env()));
+    let vault = Arc::new(Vault::new(SecretKey::new([0; 32]), env()));
     let context = Context {
         env: env(),
         cursor_key: CursorKey::new([0; 32]),

@@ -116,6 +116,24 @@ pub(super) async fn an_unknown_tenant_has_no_clock(h: Harness) {
     assert_eq!(tick, Ok(None));
 }
 
+pub(super) async fn holding_moves_no_clock(h: Harness) {
+    let tenant = h.tenant().await;
+    let nobody = TenantId(Uuid::nil());
+    let last = h.tick(tenant).await;
+    let held = h.write(move |tx| {
+        Box::pin(async move { Ok([tx.hold(tenant).await?, tx.hold(nobody).await?, tx.hold(tenant).await?]) })
+    });
+    assert_eq!(held.await, Ok([true, false, true]));
+    assert_eq!(h.tick(tenant).await, last.next());
+    let both = h.write(move |tx| {
+        Box::pin(async move {
+            tx.hold(tenant).await?;
+            resource::tick(tx, tenant).await
+        })
+    });
+    assert_eq!(both.await, Ok(last.next().next()), "held, and then ticked");
+}
+
 pub(super) async fn creation_times_are_unique(h: Harness) {
     let tenant = h.tenant().await;
     let start = h.store.env().now();

@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use uuid::Uuid;
 
 use super::Harness;
+use crate::error::Error;
 use crate::idempotency::Recorded;
 use crate::keys::{self, KeyCreate};
 use crate::types::{TenantId, Timestamp};
@@ -103,6 +105,39 @@ pub(super) async fn an_old_answer_is_not_seen(h: Harness) {
     assert_eq!(h.recorded(tenant, "k", Timestamp::from_micros(at.as_micros() - 1)).await, Some(recorded));
     assert_eq!(h.recorded(tenant, "k", at).await, None, "strictly after");
     assert_eq!(h.recorded(tenant, "k", at.next()).await, None);
+}
+
+/// Requests that come at once under one key: one does the work, the others see its answer or are told to wait.
+pub(super) async fn a_key_is_claimed_by_one(h: Harness) {
+    let (tenant, other) = (h.tenant().await, h.tenant().await);
+    let claims = h.write(move |tx| {
+        Box::pin(async move {
+            let (first, again) = (tx.claim_idempotency(tenant, "k").await?, tx.claim_idempotency(tenant, "k").await?);
+            Ok([first, again, tx.claim_idempotency(other, "k").await?, tx.claim_idempotency(tenant, "K").await?])
+        })
+    });
+    assert_eq!(claims.await, Ok([true; 4]), "it is the transaction that claims");
+    let jobs = (0..32).map(|_| {
+        h.write(move |tx| {
+            Box::pin(async move {
+                if !tx.claim_idempotency(tenant, "k").await? {
+                    return Err(Error::IdempotencyInProgress);
+                }
+                tx.hold(tenant).await?;
+                if tx.recorded(tenant, "k", beginning()).await?.is_some() {
+                    return Ok(false);
+                }
+                let now = tx.env().now();
+                tx.record(tenant, "k", &answer(now)).await?;
+                Ok(true)
+            })
+        })
+    });
+    let done = join_all(jobs).await;
+    assert_eq!(done.iter().filter(|done| **done == Ok(true)).count(), 1, "{done:?}");
+    assert!(done.iter().all(|done| matches!(done, Ok(_) | Err(Error::IdempotencyInProgress))), "{done:?}");
+    let after = h.write(move |tx| Box::pin(async move { Ok(tx.claim_idempotency(tenant, "k").await?) }));
+    assert_eq!(after.await, Ok(true), "a claim ends with its transaction");
 }
 
 pub(super) async fn pruning_goes_in_steps(h: Harness) {

@@ -20,7 +20,7 @@ use crate::keys::{self, KeyCreate};
 use crate::resource::{self, New};
 use crate::store::{DeliveryFilter, Rows, StoreError, Tx};
 use crate::tenants::{self, NumberKind, TenantCreate};
-use crate::types::{Amount, Currency, TenantId, Timestamp};
+use crate::types::{Amount, Currency, TenantId, Text, Timestamp};
 use crate::webhooks::Subscription;
 
 const PARALLEL: usize = 32;
@@ -422,4 +422,53 @@ pub(super) async fn a_failure_beside_others_is_its_own(h: Harness) {
     let want: Vec<String> = (1..=made.len()).rev().map(|number| format!("JOB-{number:04}")).collect();
     assert_eq!(made.into_iter().map(|job| job.job_number).collect::<Vec<_>>(), want);
     assert_eq!(h.events(tenant).await.len(), want.len());
+}
+
+/// Reads a row, counts up in it, writes it back: with nobody else in between.
+pub(super) async fn what_a_holder_has_read_stays(h: Harness) {
+    let tenant = h.tenant().await;
+    let contact = h.contact(tenant, "ada@example.com").await.id;
+    let counted = h.write(move |tx| Box::pin(tenants::update(tx, tenant.0, |tenant| tenant.name = "0".to_owned())));
+    counted.await.unwrap();
+    let next = |text: &str| (text.parse::<usize>().unwrap_or_default() + 1).to_string();
+    let counts = (0..PARALLEL).map(|at| {
+        h.write(move |tx| {
+            Box::pin(async move {
+                if at % 2 == 0 {
+                    tx.hold(tenant).await?;
+                    let row = Rows::<Contact>::get(tx, tenant, contact).await?.ok_or(Error::NotFound)?;
+                    let count = next(row.phone.as_ref().map_or("0", |phone| phone.as_str()));
+                    let row = Contact { phone: Some(Text::from_stored(&count)), ..row };
+                    Rows::<Contact>::update(tx, tenant, &row).await?;
+                } else {
+                    tenants::update(tx, tenant.0, |tenant| tenant.name = next(&tenant.name)).await?;
+                }
+                Ok(())
+            })
+        })
+    });
+    assert!(join_all(counts).await.into_iter().all(|counted| counted == Ok(())));
+    let half = (PARALLEL / 2).to_string();
+    let row: Contact = h.row(tenant, contact).await.unwrap();
+    assert_eq!(row.phone.as_ref().map(|phone| phone.as_str()), Some(half.as_str()));
+    let name = h.read(move |tx| Box::pin(async move { Ok(tenants::get(tx, tenant).await?.name) }));
+    assert_eq!(name.await, Ok(half));
+}
+
+/// Nothing of a held tenant changes, also not what is read in lists.
+pub(super) async fn a_held_tenant_waits_for_its_writer(h: Harness) {
+    let tenant = h.tenant().await;
+    let creates = (0..PARALLEL).map(|at| {
+        h.write(move |tx| {
+            Box::pin(async move {
+                assert!(tx.hold(tenant).await?);
+                let count = tx.events(tenant, Timestamp::from_micros(0), 1_000).await?.len();
+                create_contact(tx, tenant, &format!("c{at}@example.com")).await?;
+                Ok(count)
+            })
+        })
+    });
+    let mut counts: Vec<usize> = join_all(creates).await.into_iter().map(Result::unwrap).collect();
+    counts.sort_unstable();
+    assert_eq!(counts, (0..PARALLEL).collect::<Vec<_>>(), "each saw all before it");
 }

@@ -66,6 +66,10 @@ impl KeyStore for MemoryTx<'_> {
         Ok(self.writable()?.signatures.add((key, *mac), expires_at))
     }
 
+    async fn claim_idempotency(&mut self, _tenant: TenantId, _key: &str) -> Result<bool, StoreError> {
+        Ok(true)
+    }
+
     async fn recorded(
         &mut self,
         tenant: TenantId,

@@ -1,0 +1,262 @@
+//! PostgreSQL: jobs on pipelined connections, several nodes on one database.
+//!
+//! Each task owns a connection, takes jobs from a queue, and connects again by itself when the connection is lost.
+//! Read tasks run all waiting jobs at once in one snapshot; write tasks run one job each, one transaction per job. A
+//! commit that brought something to send is told to the other nodes by `NOTIFY`.
+
+mod bell;
+mod connection;
+mod failure;
+mod job;
+mod migrate;
+mod queue;
+mod reader;
+mod session;
+mod target;
+mod tls;
+mod values;
+mod writer;
+
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use svc_core::deliveries::Outgoing;
+use svc_core::env::Env;
+use svc_core::error::Error;
+use svc_core::page::CursorKey;
+use svc_core::store::{Access, ErasedJob, Observer, Store, StoreError};
+use tokio::sync::Notify;
+use tokio::task::AbortHandle;
+
+use self::connection::Connection;
+use self::queue::{Queue, Waiting};
+pub(crate) use self::target::without_password;
+use self::target::{Role, Target};
+use crate::vault::{self, SecretKey, Vault};
+
+/// Between two tries to connect, at first and at most.
+const SHORTEST_PAUSE: Duration = Duration::from_millis(50);
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+/// How often it is looked for jobs that have waited too long.
+const LATE_INTERVAL: Duration = Duration::from_millis(250);
+
+/// A store on a PostgreSQL database. Dropping it ends its tasks once the waiting jobs are done.
+pub(crate) struct PostgresStore {
+    shared: Arc<Shared>,
+    helpers: Vec<AbortHandle>,
+}
+
+/// What the tasks share.
+struct Shared {
+    env: Env,
+    cursor_key: CursorKey,
+    outgoing: Arc<Outgoing>,
+    vault: Vault,
+    target: Target,
+    reads: Queue,
+    writes: Queue,
+    /// Rung when there is something to send.
+    bell: Arc<Notify>,
+    /// Why the last try to connect failed, for those who wait in vain.
+    away: Mutex<Option<String>>,
+    observer: OnceLock<Arc<dyn Observer>>,
+}
+
+/// How the store works.
+#[derive(Clone, Debug)]
+pub(crate) struct Settings {
+    pub(crate) read_connections: usize,
+    pub(crate) write_connections: usize,
+    pub(crate) patience: Duration,
+}
+
+/// Why a database cannot be used: its URL, or what it said.
+pub(crate) enum OpenFailure {
+    Url(String),
+    Store(StoreError),
+}
+
+impl From<StoreError> for OpenFailure {
+    fn from(why: StoreError) -> Self {
+        Self::Store(why)
+    }
+}
+
+impl PostgresStore {
+    pub(crate) async fn open(
+        url: &str,
+        env: Env,
+        key: Option<SecretKey>,
+        settings: &Settings,
+    ) -> Result<Self, OpenFailure> {
+        let target = Target::parse(url).map_err(OpenFailure::Url)?;
+        let key = match key {
+            Some(key) => key,
+            None => SecretKey::from_environment().map_err(|why| StoreError::Unavailable(why.to_string()))?,
+        };
+        let first = Connection::open(&target, Role::Write).await?;
+        migrate::run(&first.client).await?;
+        let cursor_key = CursorKey::new(migrate::setting(&first.client, "cursor_key", env.bytes()).await?);
+        let vault = Vault::new(key, env.clone());
+        if migrate::setting(&first.client, vault::CHECK_SETTING, vault.check()).await? != vault.check() {
+            let why = format!("its secrets were sealed with another key; set {} to the right one", vault::VARIABLE);
+            return Err(StoreError::Unavailable(why).into());
+        }
+        let shared = Arc::new(Shared {
+            env,
+            cursor_key,
+            outgoing: Arc::default(),
+            vault,
+            target,
+            reads: Queue::new(),
+            writes: Queue::new(),
+            bell: Arc::default(),
+            away: Mutex::default(),
+            observer: OnceLock::new(),
+        });
+        for _ in 0..settings.read_connections.max(1) {
+            tokio::spawn(reader::run(Arc::clone(&shared)));
+        }
+        let mut first = Some(first);
+        for _ in 0..settings.write_connections.max(1) {
+            tokio::spawn(writer::run(Arc::clone(&shared), first.take()));
+        }
+        let bell = tokio::spawn(bell::run(Arc::clone(&shared)));
+        let clock = tokio::spawn(refuse_late(Arc::clone(&shared), settings.patience));
+        Ok(Self { shared, helpers: vec![bell.abort_handle(), clock.abort_handle()] })
+    }
+}
+
+/// Brings the schema of a database up to date; returns the names of the migrations applied now.
+pub(crate) async fn migrate(url: &str) -> Result<Vec<String>, OpenFailure> {
+    let target = Target::parse(url).map_err(OpenFailure::Url)?;
+    let connection = Connection::open(&target, Role::Write).await?;
+    Ok(migrate::run(&connection.client).await?)
+}
+
+#[async_trait]
+impl Store for PostgresStore {
+    async fn run(&self, access: Access, name: &'static str, job: ErasedJob) -> Result<(), Error> {
+        let (waiting, answered) = Waiting::new(name, job);
+        self.shared.queue(access).push(waiting)?;
+        let lost = |_| StoreError::Unavailable("the store is shutting down".to_owned());
+        answered.await.map_err(lost)?
+    }
+
+    fn env(&self) -> &Env {
+        &self.shared.env
+    }
+
+    fn outgoing(&self) -> &Outgoing {
+        &self.shared.outgoing
+    }
+
+    /// The first observer stays.
+    fn observe(&self, observer: Arc<dyn Observer>) {
+        let _ = self.shared.observer.set(observer);
+    }
+}
+
+impl Drop for PostgresStore {
+    fn drop(&mut self) {
+        self.shared.reads.close();
+        self.shared.writes.close();
+        self.helpers.iter().for_each(AbortHandle::abort);
+    }
+}
+
+impl Shared {
+    fn queue(&self, access: Access) -> &Queue {
+        match access {
+            Access::Read => &self.reads,
+            Access::Write => &self.writes,
+        }
+    }
+
+    fn tell_group(&self, access: Access, jobs: usize) {
+        if let Some(observer) = self.observer.get() {
+            observer.group(access, jobs);
+        }
+    }
+
+    fn tell_retry(&self, job: &'static str) {
+        if let Some(observer) = self.observer.get() {
+            observer.retry(job);
+        }
+    }
+
+    /// Runs a job once more whose connection was lost.
+    fn again(&self, access: Access, job: Waiting, why: StoreError) {
+        self.tell_retry(job.name());
+        self.queue(access).again(job, why);
+    }
+
+    /// Waits until there is a job, then for a connection; `None` once the store is closed and nothing waits.
+    async fn connection(&self, access: Access) -> Option<Connection> {
+        let queue = self.queue(access);
+        let role = match access {
+            Access::Read => Role::Read,
+            Access::Write => Role::Write,
+        };
+        let mut pause = SHORTEST_PAUSE;
+        // A job that another task has taken meanwhile needs no second connection.
+        while queue.filled().await {
+            match Connection::open(&self.target, role).await {
+                Ok(connection) => {
+                    if self.set_away(None) {
+                        tracing::info!("the database is back");
+                    }
+                    return Some(connection);
+                }
+                Err(why) => {
+                    if !self.set_away(Some(why.to_string())) {
+                        tracing::warn!(%why, "the database is away");
+                    }
+                    if queue.is_closed() {
+                        refuse(queue.take(usize::MAX), &why);
+                    }
+                }
+            }
+            tokio::time::sleep(self.jittered(pause)).await;
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+        None
+    }
+
+    /// Notes whether the database is away, and returns whether it was.
+    fn set_away(&self, why: Option<String>) -> bool {
+        let mut away = self.away.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::replace(&mut *away, why).is_some()
+    }
+
+    /// Between half of it and all, so that many that failed together don't try again together.
+    fn jittered(&self, pause: Duration) -> Duration {
+        let [random] = self.env.bytes();
+        pause / 2 + pause / 2 * u32::from(random) / 255
+    }
+}
+
+fn refuse(jobs: Vec<Waiting>, why: &StoreError) {
+    for job in jobs {
+        job.answer(Err(why.clone().into()));
+    }
+}
+
+/// Refuses jobs that have waited too long for a connection: the database is away, or has too much to do.
+async fn refuse_late(shared: Arc<Shared>, patience: Duration) {
+    loop {
+        tokio::time::sleep(LATE_INTERVAL.min(patience)).await;
+        for queue in [&shared.reads, &shared.writes] {
+            let late = queue.take_late(patience);
+            if !late.is_empty() {
+                let away = shared.away.lock().unwrap_or_else(PoisonError::into_inner).clone();
+                let why = away.unwrap_or_else(|| "all connections are busy".to_owned());
+                refuse(late, &StoreError::Unavailable(format!("no connection within {patience:?}: {why}")));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,87 @@
+//! Tells the senders of other nodes that a commit brought something to send, and hears when they tell.
+//!
+//! This only saves time: a sender looks by itself every second. So nothing here is repeated or waited for.
+
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::{Either, select};
+use svc_core::signing::hex;
+use svc_core::store::StoreError;
+use tokio::sync::mpsc;
+use tokio::time::{sleep, timeout};
+use tokio_postgres::{AsyncMessage, Client};
+
+use super::Shared;
+use super::target::Role;
+
+/// Between two notifications: commits that come faster share one.
+const INTERVAL: Duration = Duration::from_millis(5);
+/// The node that wrote may send first; what it takes is not looked for in vain.
+const COURTESY: Duration = Duration::from_millis(10);
+const TIMEOUT: Duration = Duration::from_secs(5);
+const PAUSE: Duration = Duration::from_secs(1);
+
+pub(super) async fn run(shared: Arc<Shared>) {
+    let own = hex(&shared.env.bytes::<16>());
+    let (mut told, mut first) = (false, true);
+    loop {
+        let why = match serve(&shared, &own, std::mem::take(&mut first)).await {
+            Ok(()) => "the connection ended".to_owned(),
+            Err(why) => why.to_string(),
+        };
+        if !told {
+            tracing::warn!(why, "no notifications between nodes until the database is back; senders look every second");
+        }
+        told = true;
+        sleep(shared.jittered(PAUSE)).await;
+    }
+}
+
+/// Rings and listens until the connection ends.
+async fn serve(shared: &Shared, own: &str, first: bool) -> Result<(), StoreError> {
+    let (client, mut connection) = shared.target.connect(Role::Bell).await?;
+    let (heard, mut hears) = mpsc::unbounded_channel();
+    let own_payload = own.to_owned();
+    tokio::spawn(async move {
+        while let Some(Ok(message)) = poll_fn(|context| connection.poll_message(context)).await {
+            if let AsyncMessage::Notification(notification) = message
+                && notification.payload() != own_payload
+            {
+                let _ = heard.send(());
+            }
+        }
+    });
+    execute(&client, "LISTEN svc_outgoing").await?;
+    if !first {
+        // Something may have been told while nobody listened.
+        shared.outgoing.release();
+    }
+    let ringing = Box::pin(async {
+        loop {
+            shared.bell.notified().await;
+            execute(&client, &format!("NOTIFY svc_outgoing, '{own}'")).await?;
+            sleep(INTERVAL).await;
+        }
+    });
+    let hearing = Box::pin(async {
+        while hears.recv().await.is_some() {
+            sleep(COURTESY).await;
+            // Those that came meanwhile are answered by the same look.
+            while hears.try_recv().is_ok() {}
+            shared.outgoing.release();
+        }
+        Ok(())
+    });
+    match select(ringing, hearing).await {
+        Either::Left((ended, _)) | Either::Right((ended, _)) => ended,
+    }
+}
+
+async fn execute(client: &Client, sql: &str) -> Result<(), StoreError> {
+    match timeout(TIMEOUT, client.batch_execute(sql)).await {
+        Ok(done) => done.map_err(|why| super::failure::cannot_connect(&why)),
+        Err(_) => Err(StoreError::Unavailable(format!("no answer within {TIMEOUT:?}"))),
+    }
+}

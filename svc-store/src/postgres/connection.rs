@@ -1,0 +1,70 @@
+//! One connection: the client, the statements that are prepared on it, and the task that drives it.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use svc_core::store::StoreError;
+use tokio::sync::watch;
+use tokio::task::AbortHandle;
+use tokio_postgres::{Client, Error, Statement};
+
+use super::target::{Role, Target};
+
+pub(super) struct Connection {
+    pub(super) client: Client,
+    statements: Mutex<HashMap<String, Statement>>,
+    driver: AbortHandle,
+    alive: watch::Receiver<()>,
+    killed: AtomicBool,
+}
+
+impl Connection {
+    pub(super) async fn open(target: &Target, role: Role) -> Result<Self, StoreError> {
+        let (client, connection) = target.connect(role).await?;
+        let (lives, alive) = watch::channel(());
+        let driver = tokio::spawn(async move {
+            if let Err(why) = connection.await {
+                tracing::debug!(%why, "a connection ended");
+            }
+            drop(lives);
+        });
+        Ok(Self {
+            client,
+            statements: Mutex::default(),
+            driver: driver.abort_handle(),
+            alive,
+            killed: AtomicBool::new(false),
+        })
+    }
+
+    /// The statement, if it is prepared already.
+    pub(super) fn prepared(&self, sql: &str) -> Option<Statement> {
+        self.statements.lock().unwrap_or_else(PoisonError::into_inner).get(sql).cloned()
+    }
+
+    /// Prepares a statement for as long as the connection lasts. There are some hundred texts at most.
+    pub(super) async fn prepare(&self, sql: &str) -> Result<Statement, Error> {
+        let statement = self.client.prepare(sql).await?;
+        let mut statements = self.statements.lock().unwrap_or_else(PoisonError::into_inner);
+        statements.insert(sql.to_owned(), statement.clone());
+        Ok(statement)
+    }
+
+    /// Ready once the connection has ended.
+    pub(super) async fn ended(&self) {
+        let mut alive = self.alive.clone();
+        while alive.changed().await.is_ok() {}
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        // The end of the task that drives it takes a moment.
+        self.killed.load(Ordering::Acquire) || self.client.is_closed()
+    }
+
+    /// Ends it at once, whatever goes on; the server rolls back what was begun.
+    pub(super) fn kill(&self) {
+        self.killed.store(true, Ordering::Release);
+        self.driver.abort();
+    }
+}

@@ -1,0 +1,95 @@
+//! What a failed statement means: for the one who asked, and for what can be done about it.
+
+use std::error::Error as _;
+use std::io;
+
+use svc_core::store::StoreError;
+use tokio_postgres::Error;
+use tokio_postgres::error::{DbError, Severity, SqlState};
+
+/// Why a transaction cannot be committed any more.
+#[derive(Clone, Debug)]
+pub(super) struct Failure {
+    pub(super) error: StoreError,
+    pub(super) remedy: Remedy,
+}
+
+/// What helps against a failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Remedy {
+    /// Nothing: it would fail again.
+    None,
+    /// Running the job again: it met another transaction.
+    Again,
+    /// Running the job on another connection: the server ended this one, and with it the transaction.
+    Elsewhere,
+    /// The same, but the connection ended without a word: what was sent last may have been done.
+    Unheard,
+}
+
+impl Failure {
+    pub(super) fn of(error: &Error) -> Self {
+        match error.as_db_error() {
+            Some(error) => Self::told(error),
+            None => Self::untold(error),
+        }
+    }
+
+    fn told(error: &DbError) -> Self {
+        let code = error.code();
+        let text = format!("{} ({})", error.message(), code.code());
+        let ends_session = matches!(error.parsed_severity(), Some(Severity::Fatal | Severity::Panic));
+        let remedy = if ends_session {
+            Remedy::Elsewhere
+        } else if [SqlState::T_R_SERIALIZATION_FAILURE, SqlState::T_R_DEADLOCK_DETECTED].contains(code) {
+            Remedy::Again
+        } else {
+            Remedy::None
+        };
+        let error = match code.code().get(..2) {
+            _ if remedy != Remedy::None => StoreError::Unavailable(text),
+            Some("23") => {
+                let constraint = error.constraint().or(error.column()).unwrap_or(error.message());
+                StoreError::Conflict { constraint: constraint.to_owned() }
+            }
+            // Connections, resources, operators, the system; and 25006, a standby that cannot be written to.
+            Some("08" | "28" | "3D" | "53" | "54" | "55" | "57" | "58") => StoreError::Unavailable(text),
+            _ if *code == SqlState::READ_ONLY_SQL_TRANSACTION => StoreError::Unavailable(text),
+            _ => StoreError::Fault(text),
+        };
+        Self { error, remedy }
+    }
+
+    fn untold(error: &Error) -> Self {
+        let text = match error.source() {
+            Some(source) => format!("{error}: {source}"),
+            None => error.to_string(),
+        };
+        let is_io = error.source().is_some_and(|source| source.is::<io::Error>());
+        if error.is_closed() || is_io {
+            Self { error: StoreError::Unavailable(text), remedy: Remedy::Unheard }
+        } else {
+            Self { error: StoreError::Fault(text), remedy: Remedy::None }
+        }
+    }
+
+    pub(super) fn fault(error: StoreError) -> Self {
+        Self { error, remedy: Remedy::None }
+    }
+
+    /// Whether the connection is of no more use.
+    pub(super) fn is_loss(&self) -> bool {
+        matches!(self.remedy, Remedy::Elsewhere | Remedy::Unheard)
+    }
+}
+
+/// Why a connection could not be opened.
+pub(super) fn cannot_connect(error: &Error) -> StoreError {
+    match error.as_db_error() {
+        Some(error) => StoreError::Unavailable(format!("{} ({})", error.message(), error.code().code())),
+        None => match Failure::untold(error).error {
+            StoreError::Fault(text) => StoreError::Unavailable(text),
+            other => other,
+        },
+    }
+}

@@ -1,0 +1,45 @@
+//! Runs one job over a session, and bounds what it may do to the task that runs it.
+
+use std::panic::AssertUnwindSafe;
+use std::time::Duration;
+
+use futures_util::FutureExt as _;
+use svc_core::deliveries::Outgoing;
+use svc_core::error::Error;
+use svc_core::store::{ErasedJob, StoreError};
+
+use super::Shared;
+use super::session::Session;
+use crate::dialect::Dialect;
+use crate::sql::SqlTx;
+
+/// No job is longer, whatever it waits for. The server's own bounds are per statement.
+pub(super) const LONGEST: Duration = Duration::from_secs(30);
+
+/// Runs a job to its end; a panic is its failure only.
+pub(super) async fn run(
+    name: &'static str,
+    job: &ErasedJob,
+    session: &mut Session<'_>,
+    shared: &Shared,
+    outgoing: &Outgoing,
+) -> Result<(), Error> {
+    let Shared { env, cursor_key, .. } = shared;
+    let mut tx = SqlTx { sql: session, env, cursor_key, outgoing, dialect: Dialect::Postgres };
+    match AssertUnwindSafe(async { job(&mut tx).await }).catch_unwind().await {
+        Ok(result) => result,
+        Err(_) => Err(StoreError::Fault(format!("{name} panicked")).into()),
+    }
+}
+
+pub(super) fn too_long(name: &str) -> StoreError {
+    StoreError::Unavailable(format!("{name} took longer than {LONGEST:?}"))
+}
+
+/// The job's own error, unless it only passes on what the database said: then the first of that.
+pub(super) fn first_cause(result: Result<(), Error>, failure: &StoreError) -> Error {
+    match result {
+        Err(Error::Store(_)) | Ok(()) => failure.clone().into(),
+        Err(own) => own,
+    }
+}

@@ -1,0 +1,134 @@
+//! The jobs that wait for a connection.
+
+use std::collections::VecDeque;
+use std::pin::pin;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use svc_core::error::Error;
+use svc_core::store::{ErasedJob, StoreError};
+use tokio::sync::{Notify, oneshot};
+
+/// Jobs that may wait. Far more than there are connections; beyond it the service is overloaded.
+const CAPACITY: usize = 16_384;
+
+/// A job that waits for a connection.
+pub(super) struct Waiting {
+    name: &'static str,
+    job: ErasedJob,
+    answer: oneshot::Sender<Result<(), Error>>,
+    since: Instant,
+    /// Whether a connection was lost under it already.
+    retried: bool,
+}
+
+impl Waiting {
+    pub(super) fn new(name: &'static str, job: ErasedJob) -> (Self, oneshot::Receiver<Result<(), Error>>) {
+        let (answer, answered) = oneshot::channel();
+        (Self { name, job, answer, since: Instant::now(), retried: false }, answered)
+    }
+
+    pub(super) fn name(&self) -> &'static str {
+        self.name
+    }
+
+    pub(super) fn job(&self) -> &ErasedJob {
+        &self.job
+    }
+
+    /// Whether nobody waits for the answer any more.
+    pub(super) fn is_abandoned(&self) -> bool {
+        self.answer.is_closed()
+    }
+
+    pub(super) fn answer(self, result: Result<(), Error>) {
+        // Jobs hold handles of the store, which should go before those who wait go on.
+        drop(self.job);
+        let _ = self.answer.send(result);
+    }
+}
+
+pub(super) struct Queue {
+    state: Mutex<State>,
+    filled: Notify,
+}
+
+struct State {
+    waiting: VecDeque<Waiting>,
+    open: bool,
+}
+
+impl Queue {
+    pub(super) fn new() -> Self {
+        Self { state: Mutex::new(State { waiting: VecDeque::new(), open: true }), filled: Notify::new() }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn push(&self, job: Waiting) -> Result<(), StoreError> {
+        let mut state = self.lock();
+        if !state.open {
+            return Err(StoreError::Unavailable("the store is shutting down".to_owned()));
+        }
+        if state.waiting.len() >= CAPACITY {
+            return Err(StoreError::Unavailable(format!("{CAPACITY} jobs are waiting already")));
+        }
+        state.waiting.push_back(job);
+        drop(state);
+        // The task that was busy last has a connection; those that never were needed have none.
+        self.filled.notify_last();
+        Ok(())
+    }
+
+    /// Puts a job back in front whose connection was lost, so that it runs once more; the second time it fails.
+    pub(super) fn again(&self, mut job: Waiting, why: StoreError) {
+        if job.retried {
+            return job.answer(Err(why.into()));
+        }
+        job.retried = true;
+        job.since = Instant::now();
+        self.lock().waiting.push_front(job);
+        self.filled.notify_last();
+    }
+
+    /// Waits until there is a job; `false` once the queue is closed and empty.
+    pub(super) async fn filled(&self) -> bool {
+        loop {
+            let mut filled = pin!(self.filled.notified());
+            filled.as_mut().enable();
+            let (has_jobs, is_open) = {
+                let state = self.lock();
+                (!state.waiting.is_empty(), state.open)
+            };
+            if has_jobs || !is_open {
+                return has_jobs;
+            }
+            filled.await;
+        }
+    }
+
+    /// Takes up to `most` of what waits now; nothing when another task was faster.
+    pub(super) fn take(&self, most: usize) -> Vec<Waiting> {
+        let mut state = self.lock();
+        let count = state.waiting.len().min(most);
+        state.waiting.drain(..count).collect()
+    }
+
+    /// Takes what has waited for longer than `patience`, oldest first.
+    pub(super) fn take_late(&self, patience: Duration) -> Vec<Waiting> {
+        let mut state = self.lock();
+        let late = state.waiting.iter().take_while(|job| job.since.elapsed() > patience).count();
+        state.waiting.drain(..late).collect()
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        !self.lock().open
+    }
+
+    pub(super) fn close(&self) {
+        self.lock().open = false;
+        self.filled.notify_waiters();
+    }
+}

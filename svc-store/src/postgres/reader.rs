@@ -1,0 +1,126 @@
+//! A read task: all waiting jobs run at once on one connection, in one REPEATABLE READ transaction. The jobs are taken
+//! before it begins, so each sees every write that was acknowledged before it was asked for.
+//!
+//! BEGIN travels with the first statements, the statements of all jobs travel together, and nobody waits for COMMIT;
+//! so a GET takes one round trip for the look-up of its key and one for its row, whatever else is read meanwhile.
+
+use std::sync::Arc;
+
+use futures_util::future::{join, join_all};
+use svc_core::deliveries::Outgoing;
+use svc_core::error::Error;
+use svc_core::store::Access;
+use tokio::time::timeout;
+
+use super::connection::Connection;
+use super::failure::Failure;
+use super::queue::Waiting;
+use super::session::{BEGIN_READ, Posts, Session};
+use super::{Shared, job};
+
+/// Jobs of one read transaction at most, so that a snapshot stays short.
+const GROUP: usize = 64;
+
+pub(super) async fn run(shared: Arc<Shared>) {
+    while let Some(connection) = shared.connection(Access::Read).await {
+        if !serve(&connection, &shared).await {
+            return;
+        }
+        connection.kill();
+    }
+}
+
+/// Works until the connection is lost; `false` when there will be no more work.
+async fn serve(connection: &Connection, shared: &Shared) -> bool {
+    let mut posts = Posts::default();
+    loop {
+        tokio::select! {
+            biased;
+            () = connection.ended() => return true,
+            filled = shared.reads.filled() => if !filled { return false },
+        }
+        if connection.is_closed() {
+            return true;
+        }
+        let mut group = shared.reads.take(GROUP);
+        // Whoever stopped waiting needs no answer.
+        group.retain(|waiting| !waiting.is_abandoned());
+        if group.is_empty() {
+            continue;
+        }
+        shared.tell_group(Access::Read, group.len());
+        posts.send(connection, BEGIN_READ).await;
+        let alone = group.len() == 1;
+        let jobs = join_all(group.into_iter().map(|waiting| together(connection, shared, waiting)));
+        // The jobs have a bound each; the rest is only what the server still owes.
+        let (begun, left) = match timeout(job::LONGEST * 2, join(posts.finish(), jobs)).await {
+            Ok(both) => both,
+            Err(_) => return true,
+        };
+        // After an error this is a ROLLBACK. Its answer is awaited with the next BEGIN.
+        posts.send(connection, "COMMIT").await;
+        let mut usable = begun.is_ok();
+        for (waiting, failure) in left.into_iter().flatten() {
+            if failure.is_loss() || !usable || connection.is_closed() {
+                usable = false;
+                shared.again(Access::Read, waiting, failure.error);
+            } else if alone {
+                waiting.answer(Err(failure.error.into()));
+            } else {
+                // Who spoilt the transaction for the others cannot be told; on its own each gets its own answer.
+                usable = singly(connection, shared, waiting).await;
+            }
+        }
+        if !usable {
+            return true;
+        }
+    }
+}
+
+/// Runs and answers a job of a group, unless the transaction failed under it: then it is given back.
+async fn together(connection: &Connection, shared: &Shared, waiting: Waiting) -> Option<(Waiting, Failure)> {
+    let mut session = Session::joined(connection, &shared.vault, Access::Read);
+    match read(connection, shared, &waiting, &mut session).await {
+        Ok(result) => {
+            waiting.answer(result);
+            None
+        }
+        Err(failure) => Some((waiting, failure)),
+    }
+}
+
+/// Runs and answers a job in a transaction of its own; `false` when the connection is of no more use.
+async fn singly(connection: &Connection, shared: &Shared, waiting: Waiting) -> bool {
+    let mut session = Session::begin(connection, &shared.vault, Access::Read).await;
+    match read(connection, shared, &waiting, &mut session).await {
+        Ok(result) => waiting.answer(result),
+        Err(failure) if failure.is_loss() => {
+            shared.again(Access::Read, waiting, failure.error);
+            return false;
+        }
+        Err(failure) => waiting.answer(Err(failure.error.into())),
+    }
+    session.roll_back().await.is_ok()
+}
+
+async fn read(
+    connection: &Connection,
+    shared: &Shared,
+    waiting: &Waiting,
+    session: &mut Session<'_>,
+) -> Result<Result<(), Error>, Failure> {
+    let outgoing = Outgoing::default();
+    let reading = job::run(waiting.name(), waiting.job(), session, shared, &outgoing);
+    let result = match timeout(job::LONGEST, reading).await {
+        Ok(result) => result,
+        Err(_) => {
+            connection.kill();
+            return Ok(Err(job::too_long(waiting.name()).into()));
+        }
+    };
+    match session.failure() {
+        // What the job made of a failure of the transaction does not count.
+        Some(failure) => Err(failure.clone()),
+        None => Ok(result),
+    }
+}

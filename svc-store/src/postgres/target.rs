@@ -1,0 +1,253 @@
+//! Where a `postgres://` URL leads, and how to get there.
+
+use std::time::Duration;
+
+use svc_core::store::StoreError;
+use tokio_postgres::config::{Config, Host, SslMode};
+use tokio_postgres::tls::TlsStream;
+use tokio_postgres::{Client, Connection, Socket};
+use tokio_postgres_rustls::MakeRustlsConnect;
+
+use super::failure::cannot_connect;
+use super::tls::{self, Trust};
+
+/// How long it may take until a connection is there.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// When a peer that fell silent is asked, and how long it may owe an answer.
+const KEEPALIVE: Duration = Duration::from_secs(10);
+
+/// Bounds on the server's side; `options` in the URL come later and win.
+const BOUNDS: &str = "-c statement_timeout=10s -c lock_timeout=5s -c idle_in_transaction_session_timeout=15s";
+/// Every list has an index in its order, so a page is best read by walking it, however many rows there are and
+/// whatever the server believes of them: plans depend on the schema, as on SQLite. The costs of what is switched off
+/// look high, so the compiler for long queries must stay off as well.
+const PLANS: &str = "-c plan_cache_mode=force_generic_plan -c enable_seqscan=off -c enable_bitmapscan=off \
+     -c max_parallel_workers_per_gather=0 -c jit=off";
+/// Should a read transaction not begin, nothing is written all the same.
+const READ_SETTINGS: &str = "-c default_transaction_read_only=on";
+/// Nothing that this connection does is to last.
+const BELL_SETTINGS: &str = "-c synchronous_commit=off";
+
+/// What a connection is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    Read,
+    Write,
+    /// Notifications, in and out.
+    Bell,
+}
+
+/// A server, a database there, and who asks.
+#[derive(Clone)]
+pub(super) struct Target {
+    config: Config,
+    tls: MakeRustlsConnect,
+    /// Whether to go on without TLS where it fails (`sslmode=prefer`).
+    plain_too: bool,
+}
+
+impl Target {
+    /// Reads a URL as libpq does. The error never holds its password.
+    pub(super) fn parse(url: &str) -> Result<Self, String> {
+        let (rest, ssl) = Ssl::split_off(url)?;
+        let mut config: Config = rest.parse().map_err(|why: tokio_postgres::Error| {
+            // What it says of a part that it cannot read quotes that part.
+            let source = std::error::Error::source(&why).map(ToString::to_string).unwrap_or_default();
+            format!("{why} {}", source.split(['`', '\'']).next().unwrap_or_default()).trim().to_owned()
+        })?;
+        let is_local = config.get_hosts().iter().all(|host| matches!(host, Host::Unix(_)));
+        // A Unix socket has no TLS, whatever the mode.
+        config.ssl_mode(match ssl.mode {
+            _ if is_local => SslMode::Disable,
+            Mode::Disable => SslMode::Disable,
+            Mode::Prefer => SslMode::Prefer,
+            Mode::Require | Mode::VerifyCa | Mode::VerifyFull => SslMode::Require,
+        });
+        if config.get_application_name().is_none() {
+            config.application_name("svc");
+        }
+        if config.get_connect_timeout().is_none() {
+            config.connect_timeout(CONNECT_TIMEOUT);
+        }
+        config.keepalives_idle(KEEPALIVE).keepalives_interval(KEEPALIVE).keepalives_retries(2);
+        if config.get_tcp_user_timeout().is_none() {
+            config.tcp_user_timeout(KEEPALIVE * 2);
+        }
+        let trust = ssl.trust()?;
+        Ok(Self { config, tls: tls::connector(trust)?, plain_too: ssl.mode == Mode::Prefer && !is_local })
+    }
+
+    pub(super) async fn connect(
+        &self,
+        role: Role,
+    ) -> Result<(Client, Connection<Socket, impl TlsStream + Unpin + Send + use<>>), StoreError> {
+        let mut config = self.config.clone();
+        let particular = match role {
+            Role::Read => READ_SETTINGS,
+            Role::Write => "",
+            Role::Bell => BELL_SETTINGS,
+        };
+        config.options(format!("{BOUNDS} {PLANS} {particular} {}", self.config.get_options().unwrap_or_default()));
+        let connecting = async {
+            let connected = config.connect(self.tls.clone()).await;
+            match connected {
+                // A server may offer TLS that does not work, or refuse whoever comes with it.
+                Err(why) if self.plain_too && !is_unreachable(&why) => {
+                    config.ssl_mode(SslMode::Disable).connect(self.tls.clone()).await.map_err(|_| why)
+                }
+                connected => connected,
+            }
+        };
+        match tokio::time::timeout(CONNECT_TIMEOUT, connecting).await {
+            Ok(connected) => connected.map_err(|why| cannot_connect(&why)),
+            Err(_) => Err(StoreError::Unavailable(format!("no connection within {CONNECT_TIMEOUT:?}"))),
+        }
+    }
+}
+
+fn is_unreachable(why: &tokio_postgres::Error) -> bool {
+    why.to_string().starts_with("error connecting")
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    Disable,
+    Prefer,
+    Require,
+    VerifyCa,
+    VerifyFull,
+}
+
+/// `sslmode` and `sslrootcert`, of which the driver knows half.
+struct Ssl {
+    mode: Mode,
+    root: Option<String>,
+}
+
+impl Ssl {
+    /// Takes both parameters out of a URL.
+    fn split_off(url: &str) -> Result<(String, Self), String> {
+        let mut ssl = Self { mode: Mode::Prefer, root: None };
+        let Some((front, query)) = url.split_once('?') else { return Ok((url.to_owned(), ssl)) };
+        let mut rest = Vec::new();
+        for pair in query.split('&') {
+            match pair.split_once('=') {
+                Some(("sslmode", mode)) => {
+                    ssl.mode = match mode {
+                        "disable" => Mode::Disable,
+                        "prefer" => Mode::Prefer,
+                        "require" => Mode::Require,
+                        "verify-ca" => Mode::VerifyCa,
+                        "verify-full" => Mode::VerifyFull,
+                        _ => return Err("sslmode is disable, prefer, require, verify-ca or verify-full".to_owned()),
+                    };
+                }
+                Some(("sslrootcert", path)) => {
+                    ssl.root = Some(percent_decoded(path).ok_or("sslrootcert is not valid percent-encoding")?);
+                }
+                _ => rest.push(pair),
+            }
+        }
+        let question = if rest.is_empty() { "" } else { "?" };
+        Ok((format!("{front}{question}{}", rest.join("&")), ssl))
+    }
+
+    fn trust(&self) -> Result<Trust<'_>, String> {
+        match (self.mode, self.root.as_deref()) {
+            (Mode::Disable | Mode::Prefer | Mode::Require, None) => Ok(Trust::Anyone),
+            (Mode::Disable | Mode::Prefer, Some(_)) => Ok(Trust::Anyone),
+            // As libpq has it: whoever names an authority wants it asked.
+            (Mode::Require | Mode::VerifyCa, Some(path)) => Ok(Trust::Authority(path)),
+            (Mode::VerifyFull, Some(path)) => Ok(Trust::AuthorityAndName(path)),
+            (Mode::VerifyCa | Mode::VerifyFull, None) => {
+                Err("sslmode=verify-ca and verify-full need sslrootcert=PATH".to_owned())
+            }
+        }
+    }
+}
+
+fn percent_decoded(text: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        bytes.push(match byte {
+            b'%' => {
+                let mut digit = || char::from(rest.next()?).to_digit(16);
+                u8::try_from(digit()? * 16 + digit()?).ok()?
+            }
+            byte => byte,
+        });
+    }
+    String::from_utf8(bytes).ok()
+}
+
+/// A URL for error texts: without its password, in whichever of the two places it stands.
+pub(crate) fn without_password(url: &str) -> String {
+    let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
+    let (front, query) = match rest.split_once('?') {
+        Some((front, query)) => (front, Some(query)),
+        None => (rest, None),
+    };
+    // The last @ before the path: a password that nobody encoded may hold others.
+    let front = match front.rsplit_once('@') {
+        Some((user, host)) => match user.split_once(':') {
+            Some((name, _)) => format!("{name}:***@{host}"),
+            None => front.to_owned(),
+        },
+        None => front.to_owned(),
+    };
+    let query = query.map(|query| {
+        let pairs = query.split('&').map(|pair| match pair.split_once('=') {
+            Some((name, _)) if name.contains("pass") => format!("{name}=***"),
+            _ => pair.to_owned(),
+        });
+        format!("?{}", pairs.collect::<Vec<_>>().join("&"))
+    });
+    format!("{scheme}://{front}{}", query.unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_password_is_shown() {
+        for (url, shown) in [
+            ("postgres://svc:s3cret@db/svc", "postgres://svc:***@db/svc"),
+            ("postgres://svc:s3c:r@et@db:5432/svc?sslmode=require", "postgres://svc:***@db:5432/svc?sslmode=require"),
+            ("postgresql://svc@db/svc?password=s3cret&x=y", "postgresql://svc@db/svc?password=***&x=y"),
+            ("postgres:///svc?host=/run/postgresql", "postgres:///svc?host=/run/postgresql"),
+        ] {
+            assert_eq!(without_password(url), shown);
+        }
+        for bad in ["postgres://svc:s3cret@db:s3cret/x", "postgres://svc:s3cret@db/x?s3cret=1"] {
+            let why = Target::parse(bad).map(drop).unwrap_err();
+            assert!(!why.contains("s3cret"), "{why}");
+        }
+    }
+
+    #[test]
+    fn modes_of_tls() {
+        let trust = |url: &str| Ssl::split_off(url).and_then(|(rest, ssl)| Ok((rest, format!("{:?}", ssl.trust()?))));
+        for (url, rest, want) in [
+            ("postgres://db/x", "postgres://db/x", "Anyone"),
+            ("postgres://db/x?sslmode=require&a=b", "postgres://db/x?a=b", "Anyone"),
+            ("postgres://db/x?sslmode=require&sslrootcert=/a%20b", "postgres://db/x", "Authority(\"/a b\")"),
+            ("postgres://db/x?sslrootcert=/ca&sslmode=verify-full", "postgres://db/x", "AuthorityAndName(\"/ca\")"),
+        ] {
+            assert_eq!(trust(url), Ok((rest.to_owned(), want.to_owned())));
+        }
+        for bad in ["sslmode=allow", "sslmode=verify-ca", "sslmode=verify-full", "sslrootcert=%f"] {
+            assert!(trust(&format!("postgres://db/x?{bad}")).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn the_url_wins() {
+        let target = Target::parse("postgres://db/x?application_name=mine&connect_timeout=2").unwrap();
+        assert_eq!(target.config.get_application_name(), Some("mine"));
+        assert_eq!(target.config.get_connect_timeout(), Some(&Duration::from_secs(2)));
+        let target = Target::parse("postgres://db/x").unwrap();
+        assert_eq!(target.config.get_application_name(), Some("svc"));
+    }
+}

@@ -1,0 +1,313 @@
+//! What is particular to PostgreSQL. What every store must do is the conformance suite.
+
+mod faults;
+mod plans;
+
+use std::time::Instant;
+
+use futures_util::FutureExt as _;
+use futures_util::future::join_all;
+use svc_core::contacts::Contact;
+use svc_core::env::{ManualClock, SeededEntropy};
+use svc_core::input::Input;
+use svc_core::jobs::{Job, JobCreate};
+use svc_core::keys::{self as keys_of, KeyCreate};
+use svc_core::resource;
+use svc_core::store::{Rows, Tx, conformance};
+use svc_core::tenants::{self, TenantCreate};
+use svc_core::types::{TenantId, Timestamp};
+use svc_core::webhooks::Subscription;
+use svc_postgres_server::server;
+use tokio::time::timeout;
+
+use super::failure::Failure;
+use super::*;
+use crate::dialect::Dialect;
+use crate::statements::every_statement;
+use crate::{OpenError, Options, open_with};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// Few connections, as every test has stores of its own.
+fn options() -> Options {
+    Options {
+        read_connections: 2,
+        write_connections: 4,
+        secret_key: Some(SecretKey::new([7; 32])),
+        ..Options::default()
+    }
+}
+
+fn env() -> Env {
+    let start = Timestamp::parse("2026-03-14T15:09:26.535897Z").unwrap();
+    Env::new(ManualClock::at(start), SeededEntropy::new(1))
+}
+
+async fn store(url: &str) -> Arc<dyn Store> {
+    open_with(url, Env::system(), options()).await.unwrap()
+}
+
+/// A connection beside the store.
+async fn beside(url: &str) -> Connection {
+    Connection::open(&Target::parse(url).unwrap(), Role::Write).await.unwrap()
+}
+
+async fn new_tenant(store: &dyn Store) -> TenantId {
+    let create = store.write("test", |tx| Box::pin(tenants::create(tx, TenantCreate::named("Test"))));
+    create.await.unwrap().id
+}
+
+async fn tick(store: &dyn Store, tenant: TenantId) -> Result<Timestamp, Error> {
+    store.write("test", move |tx| Box::pin(resource::tick(tx, tenant))).await
+}
+
+async fn new_job(tx: &mut dyn Tx, tenant: TenantId) -> Result<Job, Error> {
+    resource::create(tx, tenant, JobCreate::from_body(br#"{"title": "x"}"#)?).await
+}
+
+#[tokio::test]
+async fn keeps_every_promise_of_the_seam() {
+    let Some(server) = server() else { return };
+    conformance::run_all(|env| async { open_with(&server.database(), env, options()).await.unwrap() }).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn migrations_run_once_also_when_many_start_together() {
+    let Some(server) = server() else { return };
+    let url = server.database_on_socket();
+    let applied = join_all((0..8).map(|_| {
+        tokio::spawn({
+            let url = url.clone();
+            async move { crate::migrate(&url).await.unwrap().len() }
+        })
+    }));
+    let applied: Vec<usize> = applied.await.into_iter().map(Result::unwrap).collect();
+    assert_eq!(applied.iter().filter(|applied| **applied > 0).count(), 1, "{applied:?}");
+    let stores = join_all((0..8).map(|_| store(&url))).await;
+    let tenant = new_tenant(&*stores[0]).await;
+    assert!(tick(&*stores[7], tenant).await.is_ok());
+}
+
+#[tokio::test]
+async fn every_statement_prepares() {
+    let Some(server) = server() else { return };
+    let url = server.database();
+    crate::migrate(&url).await.unwrap();
+    let connection = beside(&url).await;
+    for sql in every_statement(Dialect::Postgres) {
+        connection.prepare(&sql).await.unwrap_or_else(|why| panic!("{:?}: {sql}", Failure::of(&why)));
+    }
+}
+
+#[tokio::test]
+async fn writers_wait_for_their_own_tenant_only() {
+    let Some(server) = server() else { return };
+    let url = server.database();
+    let store = store(&url).await;
+    let (busy, free) = (new_tenant(&*store).await, new_tenant(&*store).await);
+    let other = beside(&url).await;
+    let hold = format!("BEGIN; SELECT 1 FROM tenants WHERE id = '{busy}' FOR NO KEY UPDATE");
+    other.client.batch_execute(&hold).await.unwrap();
+    let mut waits = Box::pin(store.write("waits", move |tx| Box::pin(new_job(tx, busy))));
+    assert!(timeout(Duration::from_millis(200), &mut waits).await.is_err());
+    for _ in 0..20 {
+        let runs = store.write("runs", move |tx| Box::pin(new_job(tx, free)));
+        timeout(SECOND, runs).await.unwrap().unwrap();
+    }
+    let read = store.read("reads", move |tx| Box::pin(async move { Ok(tx.tenant(busy).await?) }));
+    assert!(timeout(SECOND, read).await.unwrap().unwrap().is_some(), "readers wait for nobody");
+    other.client.batch_execute("COMMIT").await.unwrap();
+    assert_eq!(waits.await.unwrap().job_number, "JOB-0001");
+}
+
+#[tokio::test]
+async fn a_job_that_panics_fails_alone() {
+    let Some(server) = server() else { return };
+    let store = store(&server.database()).await;
+    let tenant = new_tenant(&*store).await;
+    let panics = store.write::<(), _>("panics", move |tx| {
+        Box::pin(async move {
+            new_job(tx, tenant).await?;
+            panic!("a fault")
+        })
+    });
+    assert!(matches!(panics.await, Err(Error::Store(StoreError::Fault(why))) if why == "panics panicked"));
+    let reads = (0..8).map(|at| {
+        store.read("panics", move |tx| {
+            Box::pin(async move {
+                assert_ne!(at, 3, "a fault");
+                Ok(Rows::<Job>::get(tx, tenant, tenant.0).await?.is_none())
+            })
+        })
+    });
+    let reads = join_all(reads).await;
+    assert_eq!(reads.iter().filter(|read| **read == Ok(true)).count(), 7, "{reads:?}");
+    let number = store.write("test", move |tx| Box::pin(async move { Ok(new_job(tx, tenant).await?.job_number) }));
+    assert_eq!(number.await.unwrap(), "JOB-0001", "nothing was left behind");
+}
+
+#[tokio::test]
+async fn readers_beside_a_failure_get_their_own_answers() {
+    let Some(server) = server() else { return };
+    let store = store(&server.database()).await;
+    let tenant = new_tenant(&*store).await;
+    for _ in 0..10 {
+        let reads = join_all((0..40).map(|at| {
+            store.read("test", move |tx| {
+                Box::pin(async move {
+                    match at % 8 {
+                        3 => Ok(tx.tick(tenant).await?.map(|_| at)),
+                        5 => Err(Error::PreconditionFailed),
+                        _ => Ok(tx.tenant(tenant).await?.map(|_| at)),
+                    }
+                })
+            })
+        }));
+        for (at, read) in reads.await.into_iter().enumerate() {
+            match at % 8 {
+                3 => assert!(matches!(read, Err(Error::Store(_))), "{read:?}"),
+                5 => assert_eq!(read, Err(Error::PreconditionFailed)),
+                _ => assert_eq!(read, Ok(Some(at))),
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_job_runs_to_its_end_though_nobody_waits_for_it() {
+    let Some(server) = server() else { return };
+    let store = store(&server.database()).await;
+    let tenant = new_tenant(&*store).await;
+    let mut abandoned = Box::pin(store.write("abandoned", move |tx| Box::pin(new_job(tx, tenant))));
+    let _ = (&mut abandoned).now_or_never();
+    drop(abandoned);
+    let start = Instant::now();
+    loop {
+        let jobs = store.write("test", move |tx| Box::pin(async move { Ok(new_job(tx, tenant).await?.job_number) }));
+        if jobs.await.unwrap() != "JOB-0001" || start.elapsed() > SECOND {
+            break;
+        }
+    }
+    assert!(start.elapsed() < SECOND);
+}
+
+#[tokio::test]
+async fn the_other_node_is_woken_by_a_commit() {
+    let Some(server) = server() else { return };
+    let url = server.database();
+    let (here, there) = (store(&url).await, store(&url).await);
+    let tenant = new_tenant(&*here).await;
+    let hook = here.write("test", move |tx| {
+        let input = Input::from_body(br#"{"url": "https://example.com/", "events": ["*"]}"#);
+        Box::pin(async move { resource::create::<Subscription>(tx, tenant, input?).await })
+    });
+    hook.await.unwrap();
+    // Both must have begun to listen.
+    for _ in 0..2 {
+        let woken = there.outgoing().changed();
+        let start = Instant::now();
+        let write = async {
+            loop {
+                here.write("test", move |tx| Box::pin(new_job(tx, tenant))).await.unwrap();
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+        };
+        tokio::select! {
+            () = woken => {}
+            () = write => {}
+        }
+        assert!(start.elapsed() < 5 * SECOND);
+    }
+    let start = Instant::now();
+    while there.outgoing().changed().now_or_never().is_some() {}
+    here.write("test", move |tx| Box::pin(new_job(tx, tenant))).await.unwrap();
+    assert!(here.outgoing().changed().now_or_never().is_some(), "the own sender at once");
+    timeout(SECOND, there.outgoing().changed()).await.unwrap();
+    assert!(start.elapsed() >= Duration::from_millis(10), "the node that wrote goes first");
+    // Nobody is woken by his own word, nor by a commit without anything to send.
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    while here.outgoing().changed().now_or_never().is_some() {}
+    tick(&*here, tenant).await.unwrap();
+    assert!(timeout(Duration::from_millis(200), here.outgoing().changed()).await.is_err());
+}
+
+#[tokio::test]
+async fn another_key_opens_nothing_and_no_secret_lies_open() {
+    let Some(server) = server() else { return };
+    let url = server.database();
+    let store = store(&url).await;
+    let tenant = new_tenant(&*store).await;
+    let made = store.write("test", move |tx| {
+        Box::pin(async move {
+            let input = KeyCreate { name: None, write: true, expires_in: None, signed: true };
+            keys_of::create(tx, tenant, input).await
+        })
+    });
+    let key = made.await.unwrap();
+    let secret = key.key.signing_secret.clone().unwrap();
+    let back = store.read("test", move |tx| Box::pin(async move { Ok(tx.key(key.key.id).await?) })).await.unwrap();
+    assert_eq!(back.unwrap().signing_secret.as_ref(), Some(&secret));
+    let row = beside(&url).await.client.query_one("SELECT signing_secret FROM api_keys", &[]).await.unwrap();
+    let sealed: Vec<u8> = row.get(0);
+    assert!(!sealed.windows(6).any(|bytes| bytes == b"svcsig"));
+
+    let other = Options { secret_key: Some(SecretKey::new([8; 32])), ..options() };
+    let refused = open_with(&url, env(), other).await.map(drop);
+    assert!(matches!(&refused, Err(OpenError::Unavailable { .. })), "{refused:?}");
+    assert!(refused.unwrap_err().to_string().contains("SVC_SECRET_KEY"));
+    let none = Options { secret_key: None, ..options() };
+    if std::env::var_os("SVC_SECRET_KEY").is_none() {
+        let why = open_with(&url, env(), none).await.map(drop).unwrap_err().to_string();
+        assert!(why.contains("openssl rand -hex 32"), "{why}");
+    }
+}
+
+#[tokio::test]
+async fn a_url_that_leads_nowhere_shows_no_password() {
+    for url in [
+        "postgres://svc:s3cret@127.0.0.1:1/svc",
+        "postgres://svc:s3cret@127.0.0.1:1/svc?sslmode=require",
+        "postgres://svc:s3cret@127.0.0.1:1/svc?sslmode=verify-full&sslrootcert=/no/such/file",
+        "postgres://svc:s3cret@[/svc",
+    ] {
+        let why = open_with(url, env(), options()).await.map(drop).unwrap_err();
+        assert!(!format!("{why} {why:?}").contains("s3cret"), "{why:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_damaged_cell_is_named_and_stops_nobody_else() {
+    let Some(server) = server() else { return };
+    let url = server.database();
+    let store = store(&url).await;
+    let tenant = new_tenant(&*store).await;
+    beside(&url).await.client.execute("UPDATE tenants SET time_zone = 'Nowhere'", &[]).await.unwrap();
+    let read = store.read("test", move |tx| Box::pin(async move { Ok(tx.tenant(tenant).await?) })).await;
+    assert!(matches!(read, Err(Error::Store(StoreError::Corrupt { table: "tenants", .. }))), "{read:?}");
+    new_tenant(&*store).await;
+}
+
+#[tokio::test]
+async fn an_event_is_kept_byte_by_byte() {
+    let Some(server) = server() else { return };
+    let url = server.database();
+    let store = store(&url).await;
+    let tenant = new_tenant(&*store).await;
+    let data = r#"{ "b":1e2 , "a": "\u0000\ud83d\ude00é", "a":0.10}"#;
+    let stored = store.write("test", move |tx| {
+        Box::pin(async move {
+            let created_at = resource::tick(tx, tenant).await?;
+            let data = serde_json::value::RawValue::from_string(data.to_owned()).unwrap();
+            let (id, kind) = (tx.env().id(created_at), svc_core::events::EventKind::StayCreated);
+            let event = svc_core::events::Event { id, tenant, kind, data, created_at, only_for: None };
+            tx.insert_event(&event).await?;
+            Ok(tx.event(tenant, id).await?.map(|event| event.data.get().to_owned()))
+        })
+    });
+    assert_eq!(stored.await.unwrap().as_deref(), Some(data));
+    let contact: Option<Contact> = store
+        .read("test", move |tx| Box::pin(async move { Ok(Rows::get(tx, tenant, tenant.0).await?) }))
+        .await
+        .unwrap();
+    assert_eq!(contact, None);
+}

@@ -1,0 +1,187 @@
+//! Collisions, lost connections, a server that goes and comes back.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use tokio::sync::Barrier;
+
+use super::*;
+
+/// Each takes what the other has.
+#[tokio::test]
+async fn a_job_that_meets_another_runs_again() {
+    let Some(server) = server() else { return };
+    let store = store(&server.database()).await;
+    let tenants = [new_tenant(&*store).await, new_tenant(&*store).await];
+    let (runs, both) = (Arc::new(AtomicUsize::new(0)), Arc::new(Barrier::new(2)));
+    let jobs = [tenants, [tenants[1], tenants[0]]].map(|[first, second]| {
+        let (runs, both) = (Arc::clone(&runs), Arc::clone(&both));
+        store.write("collides", move |tx| {
+            let (runs, both) = (Arc::clone(&runs), Arc::clone(&both));
+            Box::pin(async move {
+                let number = tx.next_number(first, tenants::NumberKind::Job).await?;
+                tx.hold(first).await?;
+                if runs.fetch_add(1, Ordering::SeqCst) < 2 {
+                    both.wait().await;
+                }
+                tx.hold(second).await?;
+                Ok(number)
+            })
+        })
+    });
+    assert_eq!(join_all(jobs).await, [Ok(1), Ok(1)], "what was undone is given back");
+    assert_eq!(runs.load(Ordering::SeqCst), 3);
+}
+
+/// Ends the server's side of the connection that waits for a lock, as soon as there is one.
+async fn terminate_who_waits(beside: &Connection) {
+    let sql = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() \
+         AND pid <> pg_backend_pid() AND wait_event_type = 'Lock'";
+    let terminated = async { while beside.client.execute(sql, &[]).await.unwrap() == 0 {} };
+    timeout(20 * SECOND, terminated).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_job_whose_connection_is_lost_runs_once_more() {
+    let Some(server) = server() else { return };
+    let url = server.database();
+    let store = store(&url).await;
+    let tenant = new_tenant(&*store).await;
+    // Two, as a transaction sees the same activity to its end.
+    let (other, operator) = (beside(&url).await, beside(&url).await);
+    other.client.batch_execute(&format!("BEGIN; SELECT FROM tenants WHERE id = '{tenant}' FOR UPDATE")).await.unwrap();
+    let job = |name| {
+        let store = Arc::clone(&store);
+        tokio::spawn(async move { store.write(name, move |tx| Box::pin(new_job(tx, tenant))).await })
+    };
+    let lost_twice = job("lost twice");
+    terminate_who_waits(&operator).await;
+    terminate_who_waits(&operator).await;
+    let refused = lost_twice.await.unwrap();
+    assert!(matches!(refused, Err(Error::Store(StoreError::Unavailable(_)))), "twice is enough: {refused:?}");
+    let lost_once = job("lost once");
+    terminate_who_waits(&operator).await;
+    other.client.batch_execute("COMMIT").await.unwrap();
+    assert_eq!(lost_once.await.unwrap().unwrap().job_number, "JOB-0001");
+}
+
+#[tokio::test]
+async fn a_connection_that_is_lost_at_the_commit_leaves_the_outcome_open() {
+    let Some(server) = server() else { return };
+    let url = server.database();
+    let store = store(&url).await;
+    let tenant = new_tenant(&*store).await;
+    let trap = "CREATE FUNCTION die() RETURNS trigger LANGUAGE plpgsql AS \
+         'BEGIN PERFORM pg_terminate_backend(pg_backend_pid()); RETURN NULL; END'; \
+         CREATE CONSTRAINT TRIGGER die AFTER INSERT ON jobs DEFERRABLE INITIALLY DEFERRED \
+         FOR EACH ROW EXECUTE FUNCTION die()";
+    beside(&url).await.client.batch_execute(trap).await.unwrap();
+    let runs = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&runs);
+    let open = store.write("open", move |tx| {
+        counted.fetch_add(1, Ordering::SeqCst);
+        Box::pin(new_job(tx, tenant))
+    });
+    match open.await {
+        Err(Error::Store(StoreError::Unavailable(why))) => assert!(why.contains("outcome is unknown"), "{why}"),
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(runs.load(Ordering::SeqCst), 1, "it may have been done");
+    assert!(tick(&*store, tenant).await.is_ok());
+}
+
+#[tokio::test]
+async fn a_lock_that_is_held_too_long_is_not_waited_for() {
+    let Some(server) = server() else { return };
+    let url = server.database();
+    let short = format!("{url}?options=-c%20lock_timeout%3D100ms");
+    let store = store(&short).await;
+    let tenant = new_tenant(&*store).await;
+    let other = beside(&url).await;
+    other.client.batch_execute(&format!("BEGIN; SELECT FROM tenants WHERE id = '{tenant}' FOR UPDATE")).await.unwrap();
+    let refused = timeout(SECOND, tick(&*store, tenant)).await.unwrap();
+    assert!(matches!(refused, Err(Error::Store(StoreError::Unavailable(_)))), "{refused:?}");
+    drop(other);
+    assert!(tick(&*store, tenant).await.is_ok());
+    let setting = beside(&url).await.client.query_one("SHOW statement_timeout", &[]).await.unwrap();
+    assert_eq!(setting.get::<_, &str>(0), "10s");
+}
+
+#[tokio::test]
+async fn whoever_waits_too_long_for_a_connection_is_told_so() {
+    let Some(server) = server() else { return };
+    let url = server.database();
+    let settings = Options { write_connections: 1, patience: Duration::from_millis(200), ..options() };
+    let store = open_with(&url, Env::system(), settings).await.unwrap();
+    let tenant = new_tenant(&*store).await;
+    let other = beside(&url).await;
+    other.client.batch_execute(&format!("BEGIN; SELECT FROM tenants WHERE id = '{tenant}' FOR UPDATE")).await.unwrap();
+    let mut first = Box::pin(tick(&*store, tenant));
+    assert!(timeout(Duration::from_millis(50), &mut first).await.is_err());
+    let second = timeout(SECOND, tick(&*store, tenant)).await.unwrap();
+    let text = format!("{second:?}");
+    assert!(text.contains("no connection within 200ms: all connections are busy"), "{text}");
+    other.client.batch_execute("COMMIT").await.unwrap();
+    assert!(first.await.is_ok());
+}
+
+/// Writers and readers go on all the while; what was acknowledged is there afterwards.
+async fn survives(stop: fn(&svc_postgres_server::Server)) {
+    let Some(server) = svc_postgres_server::another() else { return };
+    let settings = Options { patience: Duration::from_millis(300), ..options() };
+    let store = open_with(&server.database(), Env::system(), settings).await.unwrap();
+    let tenant = new_tenant(&*store).await;
+    let done = Arc::new(AtomicUsize::new(0));
+    let workers: Vec<_> = (0..6)
+        .map(|_| {
+            let (store, done) = (Arc::clone(&store), Arc::clone(&done));
+            tokio::spawn(async move {
+                let (mut acknowledged, mut unavailable) = (Vec::new(), 0);
+                while done.load(Ordering::SeqCst) == 0 {
+                    match store.write("test", move |tx| Box::pin(new_job(tx, tenant))).await {
+                        Ok(job) => acknowledged.push(job.id),
+                        Err(Error::Store(StoreError::Unavailable(_))) => unavailable += 1,
+                        other => panic!("{other:?}"),
+                    }
+                    let read = store.read("test", move |tx| Box::pin(async move { Ok(tx.tenant(tenant).await?) }));
+                    assert!(matches!(read.await, Ok(Some(_)) | Err(Error::Store(StoreError::Unavailable(_)))));
+                }
+                (acknowledged, unavailable)
+            })
+        })
+        .collect();
+    let server = tokio::task::spawn_blocking(move || {
+        std::thread::sleep(Duration::from_millis(300));
+        stop(&server);
+        std::thread::sleep(SECOND);
+        server.start();
+        server
+    });
+    let server = server.await.unwrap();
+    let back = Instant::now();
+    while tick(&*store, tenant).await.is_err() {
+        assert!(back.elapsed() < 5 * SECOND, "it never came back");
+    }
+    done.store(1, Ordering::SeqCst);
+    let mut failures = 0;
+    for worker in workers {
+        let (acknowledged, unavailable) = worker.await.unwrap();
+        failures += unavailable;
+        for id in acknowledged {
+            let row =
+                store.read("test", move |tx| Box::pin(async move { Ok(Rows::<Job>::get(tx, tenant, id).await?) }));
+            assert!(row.await.unwrap().is_some(), "an acknowledged write is lost");
+        }
+    }
+    assert!(failures > 0);
+    drop(server);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_is_restarted_is_found_again() {
+    survives(svc_postgres_server::Server::stop).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_crashed_is_found_again() {
+    survives(svc_postgres_server::Server::crash).await;
+}

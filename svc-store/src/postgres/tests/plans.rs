@@ -1,0 +1,107 @@
+//! What PostgreSQL makes of the lists.
+
+use super::*;
+use crate::deliveries;
+use crate::sql::Param;
+use crate::statements::every_list;
+
+/// Rows of 3 tenants, of which the lists ask for the first. Without the checks of references, for speed.
+const ROWS: &str = "
+SET session_replication_role = replica;
+CREATE FUNCTION tenant(n bigint) RETURNS uuid IMMUTABLE LANGUAGE sql AS
+    $$ SELECT lpad(to_hex(n % 3), 32, '0')::uuid $$;
+CREATE FUNCTION id(n bigint) RETURNS uuid IMMUTABLE LANGUAGE sql AS
+    $$ SELECT ('0195a3c80000' || '7000' || '8000' || lpad(to_hex(n), 12, '0'))::uuid $$;
+CREATE FUNCTION at(n bigint) RETURNS timestamptz IMMUTABLE LANGUAGE sql AS
+    $$ SELECT '2026-01-01T00:00:00Z'::timestamptz + n * interval '1 second' $$;
+CREATE FUNCTION word(words text[], n bigint) RETURNS text IMMUTABLE LANGUAGE sql AS
+    $$ SELECT words[1 + (n / 3) % cardinality(words)] $$;
+INSERT INTO contacts (tenant_id, live, id, email, created_at, updated_at, deleted_at)
+    SELECT tenant(n), n % 10 > 0, id(n), 'c' || n || '@example.com', at(n), at(n), CASE WHEN n % 10 = 0 THEN at(n) END
+    FROM generate_series(1, 60000) n;
+INSERT INTO invoices (tenant_id, id, invoice_number, status, total, currency, created_at, updated_at, amount_paid)
+    SELECT tenant(n), id(n), 'INV-' || n, word('{draft,sent,viewed,partial,paid,overdue,cancelled}', n), 1, 'AUD',
+    at(n), at(n), 0 FROM generate_series(1, 60000) n;
+INSERT INTO quotes (tenant_id, id, quote_number, status, total, currency, created_at, updated_at)
+    SELECT tenant(n), id(n), 'QUO-' || n, word('{draft,sent,viewed,accepted,declined,expired,converted}', n), 1, 'AUD',
+    at(n), at(n) FROM generate_series(1, 60000) n;
+INSERT INTO jobs (tenant_id, id, job_number, title, status, created_at, updated_at)
+    SELECT tenant(n), id(n), 'JOB-' || n, 'x', word('{quoted,scheduled,in_progress,on_hold,completed,invoiced}', n),
+    at(n), at(n) FROM generate_series(1, 60000) n;
+INSERT INTO bookings (tenant_id, id, start_time, end_time, status, created_at, updated_at)
+    SELECT tenant(n), id(n), at(n), at(n + 1), 'confirmed', at(n), at(n) FROM generate_series(1, 60000) n;
+INSERT INTO subscriptions (tenant_id, live, id, url, events, enabled, created_at, consecutive_failures, secret,
+    updated_at, deleted_at)
+    SELECT tenant(n), n % 10 > 0, id(n), 'https://example.com/', '*', true, at(n), 0, '', at(n),
+    CASE WHEN n % 10 = 0 THEN at(n) END FROM generate_series(1, 60000) n;
+ANALYZE;
+";
+
+fn literal(param: &Param<'_>) -> String {
+    match param {
+        Param::Int(value) => value.to_string(),
+        Param::Text(text) => format!("'{text}'"),
+        Param::Uuid(id) => format!("'{id}'"),
+        Param::Time(at) => format!("'{at}'"),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// A page costs O(limit) when the plan walks one index in the order asked for: no scan, no sorting.
+#[tokio::test]
+async fn every_list_walks_an_index_in_order() {
+    let Some(server) = server() else { return };
+    let url = server.database();
+    crate::migrate(&url).await.unwrap();
+    let connection = beside(&url).await;
+    connection.client.batch_execute("SET statement_timeout = 0").await.unwrap();
+    connection.client.batch_execute(ROWS).await.unwrap();
+    let mut wrong = Vec::new();
+    for (at, (name, sql, params)) in every_list(Dialect::Postgres).into_iter().enumerate() {
+        let values: Vec<String> = params.iter().map(literal).collect();
+        connection.client.batch_execute(&format!("PREPARE list_{at} AS {sql}")).await.unwrap();
+        let plan = explained(&connection, &format!("EXECUTE list_{at} ({})", values.join(", "))).await;
+        // A number belongs to one row at most, which needs no order.
+        let one_row = plan.contains("_number_key");
+        // Two lists in one: a page of each is sorted.
+        let sorts = plan.contains("Sort") && !(sql.contains("UNION ALL") && plan.matches("Limit").count() == 3);
+        let walks = !sorts && !["Seq Scan", "Bitmap"].iter().any(|step| plan.contains(step));
+        // Every condition but the position narrows the index down, so that no row is read in vain.
+        if !(one_row || walks && !plan.contains("Filter:")) {
+            wrong.push(format!("{name}: {sql}\n{plan}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+}
+
+/// What is asked of one endpoint costs nothing for the deliveries to others, however many the tenant has.
+#[tokio::test]
+async fn deliveries_of_an_endpoint_are_found_by_its_index() {
+    let Some(server) = server() else { return };
+    let url = server.database();
+    crate::migrate(&url).await.unwrap();
+    let connection = beside(&url).await;
+    let mut seen = 0;
+    for sql in deliveries::STATEMENTS.iter().copied().chain(deliveries::LISTS_OF_AN_ENDPOINT.iter().copied()) {
+        if !sql.contains("subscription_id = $2") || !sql.contains(" deliveries") {
+            continue;
+        }
+        seen += 1;
+        connection.client.batch_execute(&format!("PREPARE asked_{seen} AS {sql}")).await.unwrap();
+        let count = connection.prepare(sql).await.unwrap().params().len();
+        let nulls = vec!["NULL"; count].join(", ");
+        let plan = explained(&connection, &format!("EXECUTE asked_{seen} ({nulls})")).await;
+        assert!(plan.contains("deliveries_") && plan.contains("(subscription_id = $2)"), "{sql}: {plan}");
+        assert!(!plan.contains("Seq Scan") && !plan.contains("Sort"), "{sql}: {plan}");
+    }
+    assert!(seen >= 8, "{seen}");
+}
+
+async fn explained(connection: &Connection, sql: &str) -> String {
+    let rows = connection.client.simple_query(&format!("EXPLAIN {sql}")).await.unwrap();
+    let lines = rows.iter().filter_map(|row| match row {
+        tokio_postgres::SimpleQueryMessage::Row(row) => row.get(0),
+        _ => None,
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}

@@ -1,0 +1,132 @@
+//! Parameters and cells in PostgreSQL's binary forms. The type that the server names decides, so one parameter fits
+//! `timestamptz` and `bigint`, text fits `text`, `json` and `bytea`.
+
+use std::error::Error as StdError;
+
+use bytes::{BufMut as _, BytesMut};
+use svc_core::store::StoreError;
+use svc_core::types::{Date, Timestamp};
+use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
+use uuid::Uuid;
+
+use crate::sql::{Param, Row, Value};
+use crate::vault::Vault;
+
+/// From 1970, where the service's times begin, to 2000, where PostgreSQL's do.
+const EPOCH_MICROS: i64 = 946_684_800_000_000;
+const EPOCH_DAYS: i64 = 10_957;
+
+type Fault = Box<dyn StdError + Sync + Send>;
+
+/// A parameter that outlives the call it came with: statements are sent without waiting for them.
+#[derive(Debug)]
+pub(super) enum Argument {
+    Null,
+    Bool(bool),
+    Int(i64),
+    Text(String),
+    Bytes(Vec<u8>),
+    Uuid(Uuid),
+    Time(Timestamp),
+    Date(Date),
+}
+
+/// Copies parameters and seals the secrets among them.
+pub(super) fn arguments(params: &[Param<'_>], vault: &Vault) -> Result<Vec<Argument>, StoreError> {
+    params
+        .iter()
+        .map(|param| {
+            Ok(match param {
+                Param::Null => Argument::Null,
+                Param::Bool(value) => Argument::Bool(*value),
+                Param::Int(value) => Argument::Int(*value),
+                Param::Text(text) => Argument::Text(text.clone().into_owned()),
+                Param::Bytes(bytes) => Argument::Bytes(bytes.to_vec()),
+                Param::Uuid(id) => Argument::Uuid(*id),
+                Param::Time(at) => Argument::Time(*at),
+                Param::Date(date) => Argument::Date(*date),
+                Param::Secret(secret) => {
+                    let sealed = vault.seal(secret);
+                    Argument::Bytes(sealed.ok_or_else(|| StoreError::Fault("a secret cannot be sealed".to_owned()))?)
+                }
+            })
+        })
+        .collect()
+}
+
+impl ToSql for Argument {
+    fn to_sql(&self, ty: &Type, out: &mut BytesMut) -> Result<IsNull, Fault> {
+        match (self, ty) {
+            (Self::Null, _) => return Ok(IsNull::Yes),
+            (Self::Bool(value), &Type::BOOL) => out.put_u8(u8::from(*value)),
+            (Self::Int(value), &Type::INT8) => out.put_i64(*value),
+            (Self::Int(value), &Type::INT4) => out.put_i32(i32::try_from(*value)?),
+            (Self::Text(text), &(Type::TEXT | Type::VARCHAR | Type::JSON | Type::BYTEA)) => {
+                out.put_slice(text.as_bytes());
+            }
+            (Self::Bytes(bytes), &Type::BYTEA) => out.put_slice(bytes),
+            (Self::Uuid(id), &Type::UUID) => out.put_slice(id.as_bytes()),
+            (Self::Time(at), &Type::INT8) => out.put_i64(at.as_micros()),
+            (Self::Time(at), &Type::TIMESTAMPTZ) => out.put_i64(at.as_micros() - EPOCH_MICROS),
+            (Self::Date(date), &Type::DATE) => out.put_i32(i32::try_from(date.days() - EPOCH_DAYS)?),
+            // Without the value, which may be a secret.
+            _ => return Err(format!("a parameter does not fit the type {ty}").into()),
+        }
+        Ok(IsNull::No)
+    }
+
+    fn accepts(_: &Type) -> bool {
+        true
+    }
+
+    to_sql_checked!();
+}
+
+/// A cell of a row, by the type of its column.
+struct Cell<'a>(Value<'a>);
+
+impl<'a> FromSql<'a> for Cell<'a> {
+    fn from_sql(ty: &Type, raw: &'a [u8]) -> Result<Self, Fault> {
+        Ok(Self(match ty {
+            &(Type::TEXT | Type::VARCHAR | Type::JSON) => Value::Text(std::str::from_utf8(raw)?),
+            &(Type::UUID | Type::BYTEA) => Value::Bytes(raw),
+            &Type::BOOL => Value::Int(i64::from(raw != [0])),
+            &Type::INT8 => Value::Int(i64::from_be_bytes(raw.try_into()?)),
+            &Type::INT4 => Value::Int(i32::from_be_bytes(raw.try_into()?).into()),
+            &Type::TIMESTAMPTZ => {
+                let micros = i64::from_be_bytes(raw.try_into()?).checked_add(EPOCH_MICROS);
+                Value::Int(micros.ok_or("a time beyond the calendar")?)
+            }
+            &Type::DATE => Value::Int(i64::from(i32::from_be_bytes(raw.try_into()?)) + EPOCH_DAYS),
+            _ => return Err(format!("a column of type {ty}").into()),
+        }))
+    }
+
+    fn from_sql_null(_: &Type) -> Result<Self, Fault> {
+        Ok(Self(Value::Null))
+    }
+
+    fn accepts(_: &Type) -> bool {
+        true
+    }
+}
+
+/// A row as it was received.
+pub(super) struct Received<'r> {
+    pub(super) row: &'r tokio_postgres::Row,
+    pub(super) vault: &'r Vault,
+}
+
+impl Row for Received<'_> {
+    fn value(&self, index: usize) -> Result<Value<'_>, StoreError> {
+        let cell: Result<Cell<'_>, _> = self.row.try_get(index);
+        cell.map(|cell| cell.0).map_err(|why| StoreError::Fault(why.to_string()))
+    }
+
+    fn secret(&self, index: usize) -> Result<Option<Vec<u8>>, StoreError> {
+        Ok(match self.value(index)? {
+            Value::Bytes(sealed) => self.vault.open(sealed),
+            _ => None,
+        })
+    }
+}

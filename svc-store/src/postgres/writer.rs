@@ -1,0 +1,150 @@
+//! A write task: one job is one transaction, READ COMMITTED. Jobs of one tenant wait for each other at its row, where
+//! `tick` and `hold` take it; jobs of different tenants run side by side.
+//!
+//! What a job costs is round trips: the answers that it waits for. BEGIN travels with its first statement, what is
+//! inserted is posted, and COMMIT travels behind it. So `POST /contacts` takes four, whatever the number of
+//! subscriptions: the tick, the look for its email, the look for subscriptions, the commit. An Idempotency-Key takes
+//! three more: the claim, the hold, the look for an answer. (The key itself is looked up in a read job before: one.)
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use svc_core::deliveries::Outgoing;
+use svc_core::error::Error;
+use svc_core::store::{Access, StoreError};
+
+use super::connection::Connection;
+use super::failure::{Failure, Remedy};
+use super::queue::Waiting;
+use super::session::Session;
+use super::{Shared, job};
+
+/// How often a job runs at most that always meets another transaction.
+const RUNS: u32 = 6;
+/// Before a job runs again, times the runs so far.
+const PAUSE: Duration = Duration::from_millis(10);
+
+pub(super) async fn run(shared: Arc<Shared>, mut connection: Option<Connection>) {
+    loop {
+        let connection = match connection.take() {
+            Some(connection) => connection,
+            None => match shared.connection(Access::Write).await {
+                Some(connection) => connection,
+                None => return,
+            },
+        };
+        if !serve(&connection, &shared).await {
+            return;
+        }
+    }
+}
+
+/// Works until the connection is lost; `false` when there will be no more work.
+async fn serve(connection: &Connection, shared: &Shared) -> bool {
+    loop {
+        tokio::select! {
+            biased;
+            () = connection.ended() => return true,
+            filled = shared.writes.filled() => if !filled { return false },
+        }
+        if connection.is_closed() {
+            return true;
+        }
+        for waiting in shared.writes.take(1) {
+            perform(connection, shared, waiting).await;
+        }
+    }
+}
+
+/// What a run came to.
+enum Run {
+    Done(Result<(), Error>),
+    /// It met another transaction and was undone.
+    Again(StoreError),
+    /// The connection is lost, and nothing was done.
+    Elsewhere(StoreError),
+}
+
+async fn perform(connection: &Connection, shared: &Shared, waiting: Waiting) {
+    let mut runs = 1;
+    loop {
+        let committing = AtomicBool::new(false);
+        let run = tokio::time::timeout(job::LONGEST, attempt(connection, shared, &waiting, &committing)).await;
+        let result = match run {
+            Ok(Run::Done(result)) => result,
+            Ok(Run::Again(_)) if runs < RUNS => {
+                shared.tell_retry(waiting.name());
+                tokio::time::sleep(shared.jittered(PAUSE * runs)).await;
+                runs += 1;
+                continue;
+            }
+            Ok(Run::Again(why)) => Err(why.into()),
+            Ok(Run::Elsewhere(why)) => {
+                connection.kill();
+                return shared.again(Access::Write, waiting, why);
+            }
+            Err(_) => {
+                connection.kill();
+                let why = job::too_long(waiting.name());
+                Err(if committing.into_inner() { unknown(&why) } else { why }.into())
+            }
+        };
+        return waiting.answer(result);
+    }
+}
+
+async fn attempt(connection: &Connection, shared: &Shared, waiting: &Waiting, committing: &AtomicBool) -> Run {
+    let mut session = Session::begin(connection, &shared.vault, Access::Write).await;
+    // Jobs run side by side, so each has a flag of its own.
+    let outgoing = Outgoing::default();
+    let result = job::run(waiting.name(), waiting.job(), &mut session, shared, &outgoing).await;
+    if let Some(failure) = session.failure().cloned() {
+        return undo(&mut session, connection, &failure, result).await;
+    }
+    if result.is_err() {
+        if session.roll_back().await.is_err() {
+            connection.kill();
+        }
+        return Run::Done(result);
+    }
+    committing.store(true, Ordering::Release);
+    match session.commit().await {
+        Ok(Ok(())) => {
+            shared.tell_group(Access::Write, 1);
+            if outgoing.unmark() {
+                shared.outgoing.release();
+                shared.bell.notify_one();
+            }
+            Run::Done(Ok(()))
+        }
+        // The COMMIT was answered as a ROLLBACK.
+        Ok(Err(failure)) => after(&failure, Ok(())),
+        Err(failure) if failure.is_loss() => {
+            connection.kill();
+            Run::Done(Err(unknown(&failure.error).into()))
+        }
+        Err(failure) => after(&failure, Ok(())),
+    }
+}
+
+async fn undo(session: &mut Session<'_>, connection: &Connection, failure: &Failure, result: Result<(), Error>) -> Run {
+    if !failure.is_loss() && session.roll_back().await.is_err() {
+        connection.kill();
+    }
+    after(failure, result)
+}
+
+/// What is to be done about a failure that left nothing behind.
+fn after(failure: &Failure, result: Result<(), Error>) -> Run {
+    let why = failure.error.clone();
+    match failure.remedy {
+        Remedy::None => Run::Done(Err(job::first_cause(result, &why))),
+        Remedy::Again => Run::Again(why),
+        Remedy::Elsewhere | Remedy::Unheard => Run::Elsewhere(why),
+    }
+}
+
+fn unknown(why: &StoreError) -> StoreError {
+    StoreError::Unavailable(format!("the connection was lost at the commit, its outcome is unknown: {why}"))
+}

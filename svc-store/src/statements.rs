@@ -1,0 +1,78 @@
+//! Every statement there is, for the tests that prepare and explain them on each database.
+
+use svc_core::bookings::Booking;
+use svc_core::contacts::{Contact, ContactFilter};
+use svc_core::invoices::{Invoice, InvoiceFilter, InvoiceStatus};
+use svc_core::jobs::{Job, JobFilter, JobStatus};
+use svc_core::page::{Listing, Order};
+use svc_core::quotes::{Quote, QuoteFilter, QuoteStatus};
+use svc_core::resource::{Filter, NoFilter};
+use svc_core::types::{Email, TenantId, Text, Timestamp};
+use svc_core::webhooks::Subscription;
+use uuid::Uuid;
+
+use crate::dialect::Dialect;
+use crate::sql::Param;
+use crate::table::{Table, list_statement};
+use crate::{deliveries, keys, outbox, tenants, webhooks};
+
+/// Every statement in the form that this database gets.
+pub(crate) fn every_statement(dialect: Dialect) -> Vec<String> {
+    let rooms =
+        [deliveries::STATEMENTS, keys::STATEMENTS, outbox::STATEMENTS, tenants::STATEMENTS, webhooks::STATEMENTS];
+    let mut all: Vec<String> = rooms.concat().into_iter().map(str::to_owned).collect();
+    all.extend(dialect.own_statements());
+    all.extend(row_statements::<Contact>());
+    all.extend(row_statements::<Invoice>());
+    all.extend(row_statements::<Booking>());
+    all.extend(row_statements::<Quote>());
+    all.extend(row_statements::<Job>());
+    all.extend(row_statements::<Subscription>());
+    all.extend(every_list(dialect).into_iter().map(|(_, sql, _)| sql));
+    all
+}
+
+fn row_statements<R: Table>() -> Vec<String> {
+    R::statements().all().map(str::to_owned).to_vec()
+}
+
+/// Every list there is: each resource, each combination of its filters, each order, first page and later.
+pub(crate) fn every_list(dialect: Dialect) -> Vec<(String, String, Vec<Param<'static>>)> {
+    let status = InvoiceStatus::Paid;
+    let number = || Text::from_stored("N-0001");
+    let email = || Some(Email::from_stored("Ada@example.com"));
+    let mut lists = Vec::new();
+    for include_deleted in [None, Some(true)] {
+        lists.extend(orders::<Contact>(dialect, &ContactFilter { email: None, include_deleted }));
+        lists.extend(orders::<Contact>(dialect, &ContactFilter { email: email(), include_deleted }));
+    }
+    lists.extend(orders::<Invoice>(dialect, &InvoiceFilter::none()));
+    lists.extend(orders::<Invoice>(dialect, &InvoiceFilter { status: Some(status), number: None }));
+    lists.extend(orders::<Invoice>(dialect, &InvoiceFilter { status: None, number: Some(number()) }));
+    lists.extend(orders::<Invoice>(dialect, &InvoiceFilter { status: Some(status), number: Some(number()) }));
+    lists.extend(orders::<Booking>(dialect, &NoFilter {}));
+    lists.extend(orders::<Quote>(dialect, &QuoteFilter::none()));
+    lists.extend(orders::<Quote>(dialect, &QuoteFilter { status: Some(QuoteStatus::Sent) }));
+    lists.extend(orders::<Job>(dialect, &JobFilter::none()));
+    lists.extend(orders::<Job>(dialect, &JobFilter { status: Some(JobStatus::OnHold), job_number: None }));
+    lists.extend(orders::<Job>(dialect, &JobFilter { status: None, job_number: Some(number()) }));
+    lists.extend(orders::<Job>(dialect, &JobFilter { status: Some(JobStatus::OnHold), job_number: Some(number()) }));
+    lists.extend(orders::<Subscription>(dialect, &NoFilter {}));
+    lists
+}
+
+fn orders<R: Table<Filter: std::fmt::Debug>>(
+    dialect: Dialect,
+    filter: &R::Filter,
+) -> Vec<(String, String, Vec<Param<'static>>)> {
+    let at = Timestamp::from_micros(1);
+    let newest = |before| Order::NewestFirst { before };
+    [newest(None), newest(Some(at)), Order::OldestChangeFirst { from: at }]
+        .into_iter()
+        .map(|order| {
+            let listing = Listing { limit: 51, order, filter: filter.clone() };
+            let (sql, params) = list_statement::<R>(dialect, TenantId(Uuid::nil()), &listing);
+            (format!("{} {filter:?} {order:?}", R::COLLECTION), sql, params)
+        })
+        .collect()
+}

@@ -1,0 +1,55 @@
+# Makes and runs a PostgreSQL server: server.sh PROGRAMS PORT. Obeys commands on its standard input and answers each
+# with a line: "ok …" or "failed …". When the input ends, the server is stopped and its folder removed.
+programs=$1
+port=$2
+
+# The server and its folder go when the test process does, not before.
+trap '' INT TERM HUP
+umask 077
+# The path of a Unix socket must be short, so the folder is not made in a deep one.
+folder=$(mktemp -d /tmp/svc-postgres.XXXXXX) || exit 1
+log=$folder/log
+
+# Programs must not read the commands, nor write among the answers.
+quietly() {
+    "$@" < /dev/null >> "$log" 2>&1
+}
+
+start() {
+    quietly "$programs/pg_ctl" -D "$folder/data" -l "$folder/server.log" -w -t 60 start
+}
+
+stop() {
+    quietly "$programs/pg_ctl" -D "$folder/data" -m "$1" -w -t 60 stop
+}
+
+make() {
+    quietly "$programs/initdb" -D "$folder/data" -U svc --auth=trust --encoding=UTF8 --no-locale --no-sync || return 1
+    cat >> "$folder/data/postgresql.conf" << END
+listen_addresses = '127.0.0.1'
+port = $port
+unix_socket_directories = '$folder'
+max_connections = 200
+# On, as in production: an acknowledged write is on the disk.
+fsync = on
+END
+    start
+}
+
+answer() {
+    if [ "$1" -eq 0 ]; then echo "ok $folder"; else echo "failed $(tail -n 3 "$log" "$folder/server.log" 2>&1 | tr '\n' ' ')"; fi
+}
+
+make
+answer $?
+while read -r command argument; do
+    case $command in
+        database) quietly "$programs/createdb" -h "$folder" -p "$port" -U svc "$argument" ;;
+        start) start ;;
+        stop) stop "$argument" ;;
+        *) false ;;
+    esac
+    answer $?
+done
+stop immediate
+rm -rf "$folder"
