@@ -121,7 +121,7 @@ pub(crate) fn delivered(file: &Path) -> Result<[u32; 2]> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Mutex;
+    use std::collections::BTreeMap;
 
     use svc_core::sender::{self, InFlight, Policy};
 
@@ -139,11 +139,17 @@ mod tests {
         backlog(&file, 6).unwrap();
         hanging(&file, address, 3, 2).unwrap();
         let store: Arc<dyn Store> = Arc::new(SqliteStore::open(&file, Env::system()).unwrap());
-        let step = store.write("test", |tx| {
-            let in_flight = Mutex::new(InFlight::default());
-            Box::pin(async move { sender::step(tx, &Policy::default(), &[], Some(&in_flight)).await })
+        let begin = store.write("test", |tx| {
+            Box::pin(async move {
+                let (look, policy) = (sender::look(tx).await?, Policy::default());
+                let mut attempts = Vec::new();
+                for round in InFlight::default().plan(&policy, &look, BTreeMap::new()) {
+                    attempts.extend(sender::round(tx, &policy, &round).await?.attempts);
+                }
+                Ok(attempts)
+            })
         });
-        let attempts = crate::child::runtime().unwrap().block_on(step).unwrap().attempts;
+        let attempts = crate::child::runtime().unwrap().block_on(begin).unwrap();
         let to = |path: &str| attempts.iter().filter(|attempt| attempt.url.as_str().ends_with(path)).count();
         assert_eq!((attempts.len(), to("/hook"), to("/2")), (12, 6, 2));
         assert_eq!(delivered(&file).unwrap(), [0, 0]);

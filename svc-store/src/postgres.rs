@@ -6,6 +6,7 @@
 
 mod bell;
 mod connection;
+mod counts;
 mod failure;
 mod job;
 mod migrate;
@@ -25,11 +26,12 @@ use svc_core::deliveries::Outgoing;
 use svc_core::env::Env;
 use svc_core::error::Error;
 use svc_core::page::CursorKey;
-use svc_core::store::{Access, ErasedJob, Observer, Store, StoreError};
+use svc_core::store::{Access, ErasedJob, Observer, RequestCounts, Store, StoreError};
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 
 use self::connection::Connection;
+use self::counts::Counts;
 use self::queue::{Queue, Waiting};
 pub(crate) use self::target::without_password;
 use self::target::{Role, Target};
@@ -44,6 +46,7 @@ const LATE_INTERVAL: Duration = Duration::from_millis(250);
 /// A store on a PostgreSQL database. Dropping it ends its tasks once the waiting jobs are done.
 pub(crate) struct PostgresStore {
     shared: Arc<Shared>,
+    counts: Counts,
     helpers: Vec<AbortHandle>,
 }
 
@@ -124,7 +127,8 @@ impl PostgresStore {
         }
         let bell = tokio::spawn(bell::run(Arc::clone(&shared)));
         let clock = tokio::spawn(refuse_late(Arc::clone(&shared), settings.patience));
-        Ok(Self { shared, helpers: vec![bell.abort_handle(), clock.abort_handle()] })
+        let counts = Counts::start(Arc::clone(&shared));
+        Ok(Self { shared, counts, helpers: vec![bell.abort_handle(), clock.abort_handle()] })
     }
 }
 
@@ -150,6 +154,10 @@ impl Store for PostgresStore {
 
     fn outgoing(&self) -> &Outgoing {
         &self.shared.outgoing
+    }
+
+    fn request_counts(&self) -> Option<&dyn RequestCounts> {
+        Some(&self.counts)
     }
 
     /// The first observer stays.

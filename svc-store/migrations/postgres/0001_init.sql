@@ -321,3 +321,13 @@ CREATE TABLE replays (
     FOREIGN KEY (tenant_id, subscription_id) REFERENCES subscriptions (tenant_id, id)
 );
 CREATE INDEX replays_unfinished ON replays (stepped_at, id) WHERE finished_at IS NULL;
+
+-- Rate limits of all nodes. Counts are worth no write to the log: after a crash windows begin anew.
+CREATE UNLOGGED TABLE request_windows (
+    subject uuid             NOT NULL,
+    bucket  text COLLATE "C" NOT NULL,
+    started timestamptz      NOT NULL,
+    used    integer          NOT NULL,
+    PRIMARY KEY (subject, bucket)
+)
+WITH (fillfactor = 50);

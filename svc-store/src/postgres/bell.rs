@@ -41,7 +41,7 @@ pub(super) async fn run(shared: Arc<Shared>) {
 
 /// Rings and listens until the connection ends.
 async fn serve(shared: &Shared, own: &str, first: bool) -> Result<(), StoreError> {
-    let (client, mut connection) = shared.target.connect(Role::Bell).await?;
+    let (client, mut connection) = shared.target.connect(Role::Volatile).await?;
     let (heard, mut hears) = mpsc::unbounded_channel();
     let own_payload = own.to_owned();
     tokio::spawn(async move {

@@ -25,16 +25,16 @@ const PLANS: &str = "-c plan_cache_mode=force_generic_plan -c enable_seqscan=off
      -c max_parallel_workers_per_gather=0 -c jit=off";
 /// Should a read transaction not begin, nothing is written all the same.
 const READ_SETTINGS: &str = "-c default_transaction_read_only=on";
-/// Nothing that this connection does is to last.
-const BELL_SETTINGS: &str = "-c synchronous_commit=off";
+/// Nothing that such a connection does is to last.
+const VOLATILE_SETTINGS: &str = "-c synchronous_commit=off";
 
 /// What a connection is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
     Read,
     Write,
-    /// Notifications, in and out.
-    Bell,
+    /// What may be lost: notifications, counts of requests.
+    Volatile,
 }
 
 /// A server, a database there, and who asks.
@@ -85,7 +85,7 @@ impl Target {
         let particular = match role {
             Role::Read => READ_SETTINGS,
             Role::Write => "",
-            Role::Bell => BELL_SETTINGS,
+            Role::Volatile => VOLATILE_SETTINGS,
         };
         config.options(format!("{BOUNDS} {PLANS} {particular} {}", self.config.get_options().unwrap_or_default()));
         let connecting = async {

@@ -1,5 +1,6 @@
 //! What is particular to PostgreSQL. What every store must do is the conformance suite.
 
+mod counts;
 mod faults;
 mod plans;
 
@@ -94,7 +95,8 @@ async fn every_statement_prepares() {
     let url = server.database();
     crate::migrate(&url).await.unwrap();
     let connection = beside(&url).await;
-    for sql in every_statement(Dialect::Postgres) {
+    let counts = super::counts::STATEMENTS.iter().map(|sql| (*sql).to_owned());
+    for sql in every_statement(Dialect::Postgres).into_iter().chain(counts) {
         connection.prepare(&sql).await.unwrap_or_else(|why| panic!("{:?}: {sql}", Failure::of(&why)));
     }
 }

@@ -29,6 +29,7 @@ pub(super) enum Argument {
     Uuid(Uuid),
     Time(Timestamp),
     Date(Date),
+    Array(Vec<Argument>),
 }
 
 /// Copies parameters and seals the secrets among them.
@@ -69,6 +70,7 @@ impl ToSql for Argument {
             (Self::Time(at), &Type::INT8) => out.put_i64(at.as_micros()),
             (Self::Time(at), &Type::TIMESTAMPTZ) => out.put_i64(at.as_micros() - EPOCH_MICROS),
             (Self::Date(date), &Type::DATE) => out.put_i32(i32::try_from(date.days() - EPOCH_DAYS)?),
+            (Self::Array(items), _) => return items.to_sql(ty, out),
             // Without the value, which may be a secret.
             _ => return Err(format!("a parameter does not fit the type {ty}").into()),
         }
@@ -87,17 +89,17 @@ struct Cell<'a>(Value<'a>);
 
 impl<'a> FromSql<'a> for Cell<'a> {
     fn from_sql(ty: &Type, raw: &'a [u8]) -> Result<Self, Fault> {
-        Ok(Self(match ty {
-            &(Type::TEXT | Type::VARCHAR | Type::JSON) => Value::Text(std::str::from_utf8(raw)?),
-            &(Type::UUID | Type::BYTEA) => Value::Bytes(raw),
-            &Type::BOOL => Value::Int(i64::from(raw != [0])),
-            &Type::INT8 => Value::Int(i64::from_be_bytes(raw.try_into()?)),
-            &Type::INT4 => Value::Int(i32::from_be_bytes(raw.try_into()?).into()),
-            &Type::TIMESTAMPTZ => {
+        Ok(Self(match *ty {
+            Type::TEXT | Type::VARCHAR | Type::JSON => Value::Text(std::str::from_utf8(raw)?),
+            Type::UUID | Type::BYTEA => Value::Bytes(raw),
+            Type::BOOL => Value::Int(i64::from(raw != [0])),
+            Type::INT8 => Value::Int(i64::from_be_bytes(raw.try_into()?)),
+            Type::INT4 => Value::Int(i32::from_be_bytes(raw.try_into()?).into()),
+            Type::TIMESTAMPTZ => {
                 let micros = i64::from_be_bytes(raw.try_into()?).checked_add(EPOCH_MICROS);
                 Value::Int(micros.ok_or("a time beyond the calendar")?)
             }
-            &Type::DATE => Value::Int(i64::from(i32::from_be_bytes(raw.try_into()?)) + EPOCH_DAYS),
+            Type::DATE => Value::Int(i64::from(i32::from_be_bytes(raw.try_into()?)) + EPOCH_DAYS),
             _ => return Err(format!("a column of type {ty}").into()),
         }))
     }

@@ -1,0 +1,179 @@
+//! Counts requests for all nodes together: rate-limit windows in an unlogged table, on a connection of its own.
+//!
+//! All counts that wait are added by one statement, so a request costs a share of a round trip, and no write to the
+//! log of the database. A crash of the server empties the table, and windows begin anew. While the connection is away
+//! every node is told so at once, and counts by itself.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+use futures_util::TryStreamExt as _;
+use svc_core::store::{CountChange, RequestCounts, RequestWindow, StoreError};
+use svc_core::types::Timestamp;
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::timeout;
+use uuid::Uuid;
+
+use super::Shared;
+use super::connection::Connection;
+use super::failure::Failure;
+use super::target::Role;
+use super::values::{Argument, Received};
+use crate::sql::Cells;
+
+/// Requests that one statement counts at most.
+const GROUP: usize = 512;
+/// Requests that may wait to be counted.
+const CAPACITY: usize = 16_384;
+/// How long a statement may take.
+const TIMEOUT: Duration = Duration::from_secs(1);
+/// Between two tries to connect.
+const PAUSE: Duration = Duration::from_secs(1);
+/// How often windows are dropped that have ended.
+const SWEEP: Duration = Duration::from_secs(60);
+
+/// The rows come in order, so that nodes never wait for each other crosswise. A window has ended that began before
+/// `$5`, or after `$6`: the clock of a node was wrong.
+const ADD: &str = "INSERT INTO request_windows AS w (subject, bucket, started, used) \
+     SELECT * FROM unnest($1::uuid[], $2::text[], $3::timestamptz[], $4::integer[]) \
+     ON CONFLICT (subject, bucket) DO UPDATE SET \
+     started = CASE WHEN w.started <= $5 OR w.started > $6 THEN excluded.started ELSE w.started END, \
+     used = greatest(CASE WHEN w.started <= $5 OR w.started > $6 THEN 0 ELSE w.used END + excluded.used, 0) \
+     RETURNING w.subject, w.bucket, w.started, w.used";
+const DROP_ENDED: &str = "DELETE FROM request_windows WHERE started < $1";
+
+#[cfg(test)]
+pub(super) const STATEMENTS: &[&str] = &[ADD, DROP_ENDED];
+
+/// Changes that wait to be added, and who wants to know.
+struct Order {
+    changes: Vec<CountChange>,
+    window: Duration,
+    answer: oneshot::Sender<Result<Vec<RequestWindow>, StoreError>>,
+}
+
+/// Hands counts to the task that adds them.
+pub(super) struct Counts(mpsc::Sender<Order>);
+
+impl Counts {
+    /// Starts the task; it ends with this handle.
+    pub(super) fn start(shared: Arc<Shared>) -> Self {
+        let (sender, orders) = mpsc::channel(CAPACITY);
+        tokio::spawn(run(shared, orders));
+        Self(sender)
+    }
+}
+
+#[async_trait]
+impl RequestCounts for Counts {
+    async fn add(&self, changes: &[CountChange], window: Duration) -> Result<Vec<RequestWindow>, StoreError> {
+        let (answer, answered) = oneshot::channel();
+        let order = Order { changes: changes.to_vec(), window, answer };
+        self.0.try_send(order).map_err(|why| StoreError::Unavailable(format!("requests are not counted: {why}")))?;
+        answered.await.map_err(|_| StoreError::Unavailable("the store is shutting down".to_owned()))?
+    }
+}
+
+async fn run(shared: Arc<Shared>, mut orders: mpsc::Receiver<Order>) {
+    let mut group = Vec::new();
+    let mut connection: Option<Connection> = None;
+    let mut tried = None::<Instant>;
+    let mut swept = Instant::now();
+    while orders.recv_many(&mut group, GROUP).await > 0 {
+        if connection.as_ref().is_none_or(Connection::is_closed) && tried.is_none_or(|tried| tried.elapsed() >= PAUSE) {
+            tried = Some(Instant::now());
+            connection = Connection::open(&shared.target, Role::Volatile).await.ok();
+        }
+        let added = match &connection {
+            Some(connection) => bounded(add(connection, &shared, &group)).await,
+            None => Err(StoreError::Unavailable("the database is away".to_owned())),
+        };
+        // What it still owes would come before the next answer.
+        connection = connection.filter(|_| added.is_ok());
+        match added {
+            Ok(windows) => {
+                for (order, windows) in group.drain(..).zip(windows) {
+                    let _ = order.answer.send(Ok(windows));
+                }
+            }
+            Err(why) => {
+                for order in group.drain(..) {
+                    let _ = order.answer.send(Err(why.clone()));
+                }
+            }
+        }
+        if let Some(open) = connection.as_ref().filter(|_| swept.elapsed() >= SWEEP) {
+            swept = Instant::now();
+            let ended = Argument::Time(shared.env.now().minus(SWEEP * 2));
+            if let Err(why) = bounded(query(open, DROP_ENDED, [ended])).await {
+                tracing::debug!(%why, "windows that have ended were not dropped");
+                connection = None;
+            }
+        }
+    }
+}
+
+async fn bounded<T>(query: impl Future<Output = Result<T, StoreError>>) -> Result<T, StoreError> {
+    let late = |_| StoreError::Unavailable(format!("no answer within {TIMEOUT:?}"));
+    timeout(TIMEOUT, query).await.map_err(late)?
+}
+
+/// A window of someone: its subject and its bucket.
+type Name = (Uuid, &'static str);
+
+/// Adds all that is wanted, summed up. Each order gets the windows as they stood after it.
+async fn add(connection: &Connection, shared: &Shared, group: &[Order]) -> Result<Vec<Vec<RequestWindow>>, StoreError> {
+    let mut sums: BTreeMap<Name, (Timestamp, i32)> = BTreeMap::new();
+    for change in group.iter().flat_map(|order| &order.changes) {
+        let sum = sums.entry((change.subject, change.bucket)).or_insert((change.at, 0));
+        sum.1 = sum.1.saturating_add(change.by);
+    }
+    let length = group.iter().map(|order| order.window).max().unwrap_or_default();
+    let now = shared.env.now();
+    let arguments = [
+        Argument::Array(sums.keys().map(|(subject, _)| Argument::Uuid(*subject)).collect()),
+        Argument::Array(sums.keys().map(|(_, bucket)| Argument::Text((*bucket).to_owned())).collect()),
+        Argument::Array(sums.values().map(|(at, _)| Argument::Time(*at)).collect()),
+        Argument::Array(sums.values().map(|(_, by)| Argument::Int((*by).into())).collect()),
+        Argument::Time(now.minus(length)),
+        Argument::Time(now.checked_add(length).unwrap_or(now)),
+    ];
+    let mut windows: BTreeMap<Name, RequestWindow> = BTreeMap::new();
+    for row in query(connection, ADD, arguments).await? {
+        let row = Received { row: &row, vault: &shared.vault };
+        let mut cells = Cells { row: &row, table: "request_windows", columns: &[], next: 0 };
+        let (subject, bucket): (Uuid, String) = (cells.take()?, cells.take()?);
+        let (started, used): (Timestamp, i32) = (cells.take()?, cells.take()?);
+        let mut of_subject = sums.range((subject, "")..).take_while(|((other, _), _)| *other == subject);
+        if let Some((name, (_, by))) = of_subject.find(|((_, name), _)| *name == bucket) {
+            // As it stood before the first of these orders.
+            windows.insert(*name, RequestWindow { started, used: u32::try_from(used - by).unwrap_or(0) });
+        }
+    }
+    let mut after = |change: &CountChange| {
+        let window = windows.get_mut(&(change.subject, change.bucket))?;
+        window.used = window.used.saturating_add_signed(change.by);
+        Some(*window)
+    };
+    let missing = || StoreError::Fault("a request was not counted".to_owned());
+    let each =
+        group.iter().map(|order| order.changes.iter().map(&mut after).collect::<Option<_>>().ok_or_else(missing));
+    each.collect()
+}
+
+async fn query(
+    connection: &Connection,
+    sql: &str,
+    arguments: impl IntoIterator<Item = Argument, IntoIter: ExactSizeIterator> + Send,
+) -> Result<Vec<tokio_postgres::Row>, StoreError> {
+    let done = async {
+        let statement = match connection.prepared(sql) {
+            Some(statement) => statement,
+            None => connection.prepare(sql).await?,
+        };
+        connection.client.query_raw(&statement, arguments).await?.try_collect().await
+    };
+    done.await.map_err(|why| Failure::of(&why).error)
+}
