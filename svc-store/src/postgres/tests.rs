@@ -2,6 +2,7 @@
 
 mod faults;
 mod plans;
+mod wire;
 
 use std::time::Instant;
 

@@ -87,17 +87,17 @@ struct Cell<'a>(Value<'a>);
 
 impl<'a> FromSql<'a> for Cell<'a> {
     fn from_sql(ty: &Type, raw: &'a [u8]) -> Result<Self, Fault> {
-        Ok(Self(match ty {
-            &(Type::TEXT | Type::VARCHAR | Type::JSON) => Value::Text(std::str::from_utf8(raw)?),
-            &(Type::UUID | Type::BYTEA) => Value::Bytes(raw),
-            &Type::BOOL => Value::Int(i64::from(raw != [0])),
-            &Type::INT8 => Value::Int(i64::from_be_bytes(raw.try_into()?)),
-            &Type::INT4 => Value::Int(i32::from_be_bytes(raw.try_into()?).into()),
-            &Type::TIMESTAMPTZ => {
+        Ok(Self(match *ty {
+            Type::TEXT | Type::VARCHAR | Type::JSON => Value::Text(std::str::from_utf8(raw)?),
+            Type::UUID | Type::BYTEA => Value::Bytes(raw),
+            Type::BOOL => Value::Int(i64::from(raw != [0])),
+            Type::INT8 => Value::Int(i64::from_be_bytes(raw.try_into()?)),
+            Type::INT4 => Value::Int(i32::from_be_bytes(raw.try_into()?).into()),
+            Type::TIMESTAMPTZ => {
                 let micros = i64::from_be_bytes(raw.try_into()?).checked_add(EPOCH_MICROS);
                 Value::Int(micros.ok_or("a time beyond the calendar")?)
             }
-            &Type::DATE => Value::Int(i64::from(i32::from_be_bytes(raw.try_into()?)) + EPOCH_DAYS),
+            Type::DATE => Value::Int(i64::from(i32::from_be_bytes(raw.try_into()?)) + EPOCH_DAYS),
             _ => return Err(format!("a column of type {ty}").into()),
         }))
     }
