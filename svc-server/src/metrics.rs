@@ -71,13 +71,13 @@ struct WindowLabel {
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct JobLabels {
-    job: &'static str,
+    name: &'static str,
     result: &'static str,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct JobLabel {
-    job: &'static str,
+    name: &'static str,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -167,8 +167,8 @@ impl Metrics {
         self.rate_limited.get_or_create(&WindowLabel { window }).inc();
     }
 
-    fn job(&self, job: &'static str, result: &'static str, elapsed: Duration) {
-        self.job_seconds.get_or_create(&JobLabels { job, result }).observe(elapsed.as_secs_f64());
+    fn job(&self, name: &'static str, result: &'static str, elapsed: Duration) {
+        self.job_seconds.get_or_create(&JobLabels { name, result }).observe(elapsed.as_secs_f64());
     }
 
     /// An attempt was made, of a delivery whose event is this old.
@@ -205,8 +205,8 @@ impl Observer for Metrics {
             .observe(f64::from(u32::try_from(jobs).unwrap_or(u32::MAX)));
     }
 
-    fn retry(&self, job: &'static str) {
-        self.store_retries.get_or_create(&JobLabel { job }).inc();
+    fn retry(&self, name: &'static str) {
+        self.store_retries.get_or_create(&JobLabel { name }).inc();
     }
 }
 

@@ -18,8 +18,8 @@ fn log(attempt: u32, error: Option<String>) -> AttemptLog {
     }
 }
 
-#[test]
-fn everything_has_its_line() {
+/// Something of everything.
+fn full() -> Metrics {
     let metrics = Metrics::default();
     let second = Duration::from_secs(1);
     metrics.request(Some("contacts.list"), StatusCode::OK, second);
@@ -34,16 +34,21 @@ fn everything_has_its_line() {
     metrics.subscription_paused();
     metrics.in_flight(3);
     metrics.overdue(second);
-    let text = metrics.render();
+    metrics
+}
+
+#[test]
+fn everything_has_its_line() {
+    let text = full().render();
     for line in [
         r#"svc_build_info{version=""#,
         r#"svc_http_requests_total{operation="contacts.list",status="200"} 2"#,
         r#"svc_http_requests_total{operation="none",status="404"} 1"#,
         r#"svc_http_request_duration_seconds_bucket{le="1.024",operation="contacts.list"} 2"#,
         r#"svc_rate_limited_total{window="write"} 1"#,
-        r#"svc_store_job_duration_seconds_count{job="contacts.list",result="done"} 1"#,
+        r#"svc_store_job_duration_seconds_count{name="contacts.list",result="done"} 1"#,
         r#"svc_store_group_size_bucket{le="8.0",access="write"} 1"#,
-        r#"svc_store_retries_total{job="contacts.create"} 1"#,
+        r#"svc_store_retries_total{name="contacts.create"} 1"#,
         r#"svc_delivery_attempt_duration_seconds_count{outcome="succeeded"} 1"#,
         r#"svc_delivery_attempt_duration_seconds_count{outcome="timeout"} 1"#,
         "svc_delivery_delay_seconds_count 1",
@@ -55,4 +60,16 @@ fn everything_has_its_line() {
         assert!(text.contains(line), "{line} is not in\n{text}");
     }
     assert!(text.ends_with("# EOF\n"));
+}
+
+/// A dashboard or an alert that asks for a name which nothing exports would be silent for ever.
+#[test]
+fn what_dashboard_and_alerts_ask_for_is_exported() {
+    let text = full().render();
+    for file in [include_str!("../../../ops/dashboard.json"), include_str!("../../../ops/alerts.yaml")] {
+        let names = file.split(|c: char| c != '_' && !c.is_ascii_lowercase()).filter(|word| word.starts_with("svc_"));
+        for name in names {
+            assert!(text.contains(name), "{name} is not in\n{text}");
+        }
+    }
 }
