@@ -3,6 +3,7 @@
 mod counts;
 mod faults;
 mod plans;
+mod wire;
 
 use std::time::Instant;
 

@@ -115,12 +115,12 @@ impl Server {
         }
     }
 
-    /// Makes an empty database and returns its URL, by way of TCP.
+    /// Makes an empty database and returns its URL, by way of TCP and without TLS.
     ///
     /// # Panics
     /// When that fails.
     pub fn database(&self) -> String {
-        format!("postgres://svc@127.0.0.1:{}/{}", self.port, self.new_database())
+        format!("postgres://svc@127.0.0.1:{}/{}?sslmode=disable", self.port, self.new_database())
     }
 
     /// The same by way of the Unix socket.
@@ -129,6 +129,12 @@ impl Server {
     /// When that fails.
     pub fn database_on_socket(&self) -> String {
         format!("postgres://svc@/{}?host={}&port={}", self.new_database(), self.folder, self.port)
+    }
+
+    /// The file with the authority of its certificate, which is made out for `localhost`; `None` where there is no
+    /// program to make certificates with, so that the server knows no TLS.
+    pub fn authority(&self) -> Option<PathBuf> {
+        Some(Path::new(&self.folder).join("data/authority.crt")).filter(|path| path.exists())
     }
 
     fn new_database(&self) -> String {

@@ -23,6 +23,18 @@ stop() {
     quietly "$programs/pg_ctl" -D "$folder/data" -m "$1" -w -t 60 stop
 }
 
+# Certificates for `localhost`, where there is a program to make them.
+certify() {
+    cd "$folder/data" || return 1
+    key="-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes"
+    quietly openssl req -x509 $key -keyout authority.key -out authority.crt -subj /CN=authority -days 2 || return 1
+    quietly openssl req $key -keyout server.key -out server.csr -subj /CN=localhost || return 1
+    echo subjectAltName=DNS:localhost > names
+    quietly openssl x509 -req -in server.csr -CA authority.crt -CAkey authority.key -CAcreateserial -extfile names \
+        -out server.crt -days 2 || return 1
+    echo "ssl = on" >> postgresql.conf
+}
+
 make() {
     quietly "$programs/initdb" -D "$folder/data" -U svc --auth=trust --encoding=UTF8 --no-locale --no-sync || return 1
     cat >> "$folder/data/postgresql.conf" << END
@@ -33,6 +45,8 @@ max_connections = 200
 # On, as in production: an acknowledged write is on the disk.
 fsync = on
 END
+    if command -v openssl > /dev/null; then certify; fi
+    cd /
     start
 }
 

@@ -93,7 +93,7 @@ async fn a_connection_that_is_lost_at_the_commit_leaves_the_outcome_open() {
 async fn a_lock_that_is_held_too_long_is_not_waited_for() {
     let Some(server) = server() else { return };
     let url = server.database();
-    let short = format!("{url}?options=-c%20lock_timeout%3D100ms");
+    let short = format!("{url}&options=-c%20lock_timeout%3D100ms");
     let store = store(&short).await;
     let tenant = new_tenant(&*store).await;
     let other = beside(&url).await;

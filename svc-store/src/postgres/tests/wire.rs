@@ -1,0 +1,172 @@
+//! What goes over the wire: how often it is waited for, and who can read it.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use svc_core::idempotency::Recorded;
+use tokio::net::{TcpListener, TcpStream};
+
+use super::*;
+
+/// How long the line waits for the rest of an answer: longer than a server takes that need not reach its disk.
+const LULL: Duration = Duration::from_millis(40);
+
+/// A slow line to a server: answers that come in quick succession arrive together. Counts those arrivals, which are
+/// the round trips.
+async fn slow_line(port: u16, trips: Arc<AtomicUsize>) -> u16 {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+    let near = listener.local_addr().unwrap().port();
+    tokio::spawn(async move {
+        while let Ok((client, _)) = listener.accept().await {
+            let server = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+            let trips = Arc::clone(&trips);
+            tokio::spawn(async move {
+                tokio::select! {
+                    () = carry(&client, &server, Duration::ZERO, None) => {}
+                    () = carry(&server, &client, LULL, Some(&trips)) => {}
+                }
+            });
+        }
+    });
+    near
+}
+
+async fn carry(from: &TcpStream, to: &TcpStream, lull: Duration, trips: Option<&AtomicUsize>) {
+    let mut bytes = vec![0; 1 << 20];
+    while from.readable().await.is_ok() {
+        tokio::time::sleep(lull).await;
+        let count = match from.try_read(&mut bytes) {
+            Ok(0) => return,
+            Ok(count) => count,
+            Err(_) => continue,
+        };
+        if let Some(trips) = trips {
+            trips.fetch_add(1, Ordering::SeqCst);
+        }
+        let mut rest = &bytes[..count];
+        while !rest.is_empty() && to.writable().await.is_ok() {
+            rest = &rest[to.try_write(rest).unwrap_or(0)..];
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn few_answers_are_waited_for() {
+    let Some(server) = server() else { return };
+    let trips = Arc::new(AtomicUsize::new(0));
+    let url = server.database();
+    let (front, rest) = url.split_once("127.0.0.1:").unwrap();
+    let (port, database) = rest.split_once('/').unwrap();
+    let port = slow_line(port.parse().unwrap(), Arc::clone(&trips)).await;
+    // Answers must not wait for a disk here.
+    let url = format!("{front}127.0.0.1:{port}/{database}&options=-c%20synchronous_commit%3Doff");
+    let options = Options { read_connections: 1, write_connections: 1, ..options() };
+    let store = open_with(&url, Env::system(), options).await.unwrap();
+    let tenant = new_tenant(&*store).await;
+    for _ in 0..3 {
+        let hook = store.write("test", move |tx| {
+            let input = Input::from_body(br#"{"url": "https://example.com/", "events": ["*"]}"#);
+            Box::pin(async move { resource::create::<Subscription>(tx, tenant, input?).await })
+        });
+        hook.await.unwrap();
+    }
+    let plain = async |at: usize| {
+        let body = format!(r#"{{"email": "c{at}@example.com"}}"#);
+        let create = store.write("test", move |tx| {
+            let input = Input::from_body(body.as_bytes());
+            Box::pin(async move { resource::create::<Contact>(tx, tenant, input?).await })
+        });
+        create.await.unwrap().id
+    };
+    let under_a_key = async |at: usize| {
+        let key = format!("k{at}");
+        let body = format!(r#"{{"email": "k{at}@example.com"}}"#);
+        let create = store.write("test", move |tx| {
+            let (input, key) = (Input::from_body(body.as_bytes()), key.clone());
+            Box::pin(async move {
+                assert!(tx.claim_idempotency(tenant, &key).await? && tx.hold(tenant).await?);
+                let now = tx.env().now();
+                assert_eq!(tx.recorded(tenant, &key, Timestamp::from_micros(0)).await?, None);
+                resource::create::<Contact>(tx, tenant, input?).await?;
+                let (fingerprint, body) = ([0; 32], vec![0; 300]);
+                let answer = Recorded { fingerprint, status: 201, location: None, etag: None, body, created_at: now };
+                Ok(tx.record(tenant, &key, &answer).await?)
+            })
+        });
+        create.await.unwrap();
+    };
+    let get = async |id| {
+        let get = store.read("test", move |tx| Box::pin(resource::get::<Contact>(tx, tenant, id)));
+        get.await.unwrap();
+    };
+    let mut counts = [0; 3];
+    // The first time, statements are prepared.
+    for at in 0..3 {
+        let count = || trips.swap(0, Ordering::SeqCst);
+        // What is told to other nodes is nobody's round trip.
+        let quiet = async || {
+            tokio::time::sleep(4 * LULL).await;
+            count();
+        };
+        quiet().await;
+        let id = plain(at).await;
+        counts[0] = count();
+        quiet().await;
+        under_a_key(at).await;
+        counts[1] = count();
+        quiet().await;
+        get(id).await;
+        counts[2] = count();
+    }
+    assert_eq!(counts, [4, 7, 1]);
+}
+
+async fn is_encrypted(url: &str) -> Result<bool, StoreError> {
+    let target = Target::parse(url).map_err(StoreError::Fault)?;
+    let connection = Connection::open(&target, Role::Write).await?;
+    let sql = "SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()";
+    Ok(connection.client.query_one(sql, &[]).await.unwrap().get(0))
+}
+
+#[tokio::test]
+async fn tls_is_as_strict_as_the_url() {
+    let Some(server) = server() else { return };
+    let Some(authority) = server.authority() else { return };
+    let url = server.database();
+    let (url, _) = url.split_once('?').unwrap();
+    let named = url.replace("127.0.0.1", "localhost");
+    let root = |path: &std::path::Path| format!("sslrootcert={}", path.display());
+    let folder = tempfile::tempdir().unwrap();
+    let stranger = folder.path().join("stranger.crt");
+    std::fs::write(&stranger, STRANGER).unwrap();
+    let (ours, theirs) = (root(&authority), root(&stranger));
+    for (url, mode, want) in [
+        (url, "sslmode=disable".to_owned(), Ok(false)),
+        (url, "sslmode=prefer".to_owned(), Ok(true)),
+        (url, "sslmode=require".to_owned(), Ok(true)),
+        (url, format!("sslmode=require&{ours}"), Ok(true)),
+        (url, format!("sslmode=require&{theirs}"), Err(())),
+        (url, format!("sslmode=verify-ca&{ours}"), Ok(true)),
+        (url, format!("sslmode=verify-ca&{theirs}"), Err(())),
+        (url, format!("sslmode=verify-full&{ours}"), Err(())),
+        (&named, format!("sslmode=verify-full&{ours}"), Ok(true)),
+        (&named, format!("sslmode=verify-full&{theirs}"), Err(())),
+    ] {
+        let encrypted = is_encrypted(&format!("{url}?{mode}")).await;
+        assert_eq!(encrypted.clone().map_err(drop), want, "{mode}: {encrypted:?}");
+    }
+    let (user, rest) = server.database_on_socket().split_once('?').map(|(a, b)| (a.to_owned(), b.to_owned())).unwrap();
+    assert_eq!(is_encrypted(&format!("{user}?{rest}&sslmode=require")).await, Ok(false), "a socket needs none");
+}
+
+/// An authority that certified nobody here.
+const STRANGER: &str = "-----BEGIN CERTIFICATE-----
+MIIBfTCCASOgAwIBAgIUfkcSnXX3YgUOOgA80Z9z4FQy9fIwCgYIKoZIzj0EAwIw
+EzERMA8GA1UEAwwIc3RyYW5nZXIwIBcNMjYxMTIwMTExODMzWhgPMjEyNjEwMjcx
+MTE4MzNaMBMxETAPBgNVBAMMCHN0cmFuZ2VyMFkwEwYHKoZIzj0CAQYIKoZIzj0D
+AQcDQgAENgSJBSUJAyXyf5ubUm1euEg6JFYzG5WuoY7buURZd0OjSxUlprQH4FK0
+5u5QuXdghFXyHsHQPf/kdb4380kXDKNTMFEwHQYDVR0OBBYEFArx3G7TyjlvSZOq
+WLCtptcokFVLMB8GA1UdIwQYMBaAFArx3G7TyjlvSZOqWLCtptcokFVLMA8GA1Ud
+EwEB/wQFMAMBAf8wCgYIKoZIzj0EAwIDSAAwRQIhAKJUi9I/+pBLZwp3L9sSV2wO
++N5yES6cS/zoCSDNklDxAiA5GJQdt7mVz7UmftPM6K15QUc2Jk+Rdfof7HAUoVm/
+7g==
+-----END CERTIFICATE-----";
