@@ -207,10 +207,9 @@ async fn again(tx: &mut dyn Tx, replay: &mut Replay, mut delivery: Delivery) -> 
     }
     let (now, lease) = (tx.env().now(), delivery.lease);
     delivery.replay(now);
-    if tx.update_delivery(&delivery, lease).await? {
-        tx.bring_turn_forward(delivery.tenant, delivery.subscription, now).await?;
-        replay.replayed += 1;
-    }
+    tx.update_delivery(&delivery, lease).await?;
+    tx.bring_turn_forward(delivery.tenant, delivery.subscription, now).await?;
+    replay.replayed += 1;
     Ok(())
 }
 

@@ -31,7 +31,10 @@ use crate::webhooks::Subscription;
 pub use self::plan::{InFlight, Look, Round, look};
 use self::plan::{Order, Pick};
 
-/// How long an endpoint waits whose row cannot be read.
+/// How long an endpoint waits whose window is full. An outcome brings its turn back earlier; should none come, as
+/// when its sender is gone, this is how long the others of its deliveries wait.
+const FULL_PAUSE: Duration = Duration::from_secs(2);
+/// How long an endpoint waits of which something cannot be read.
 const DAMAGED_PAUSE: Duration = Duration::from_secs(60);
 
 /// How deliveries are made.
@@ -139,57 +142,63 @@ pub struct Begun {
 }
 
 async fn claim(tx: &mut dyn Tx, policy: &Policy, round: &Round) -> Result<Vec<Attempt>, Error> {
-    let tenant = round.tenant;
     let now = tx.env().now();
-    let lease_ends = now.checked_add(policy.lease()).unwrap_or(now);
-    let lease = tx.env().id(lease_ends);
     let mut attempts = Vec::new();
-    for Pick { subscription: id, order } in round.picks.iter().copied() {
-        let (most, running) = match order {
-            Order::Take { most, running } => (most, running),
-            Order::Wait(wait) => {
-                tx.set_turn(tenant, id, now.checked_add(wait)).await?;
-                continue;
+    for Pick { subscription, order } in round.picks.iter().copied() {
+        let claimed = match order {
+            Order::Take { most, running } => {
+                claim_at(tx, policy, round, subscription, (most, running), &mut attempts).await
             }
+            Order::Wait(wait) => Ok(tx.set_turn(round.tenant, subscription, now.checked_add(wait)).await?),
         };
-        let subscription = match Rows::<Subscription>::get(tx, tenant, id).await {
+        match claimed {
             // What is damaged stops nobody else; it is looked at again now and then.
-            Err(StoreError::Corrupt { .. }) => {
-                tx.set_turn(tenant, id, now.checked_add(DAMAGED_PAUSE)).await?;
-                continue;
+            Err(Error::Store(StoreError::Corrupt { .. })) => {
+                tx.set_turn(round.tenant, subscription, now.checked_add(DAMAGED_PAUSE)).await?;
             }
-            subscription => subscription?.filter(Subscription::sends),
-        };
-        let Some(subscription) = subscription else {
-            // It was deleted or disabled since: what is left of it is held.
-            tx.hold_deliveries(tenant, id).await?;
-            tx.set_turn(tenant, id, None).await?;
-            continue;
-        };
-        // After a failure one at a time, whoever saw it fail.
-        let most = if subscription.consecutive_failures > 0 { most.min(1_usize.saturating_sub(running)) } else { most };
-        if most == 0 {
-            tx.set_turn(tenant, id, Some(lease_ends)).await?;
-            continue;
+            claimed => claimed?,
         }
-        for mut delivery in tx.due_deliveries(tenant, id, now, u32::try_from(most).unwrap_or(u32::MAX)).await? {
-            let before = delivery.lease;
-            // Once per lease, so that what a crash left behind is never put off for good.
-            if round.wary_until.is_some() && before.map(time_of_id) == delivery.next_attempt_at {
-                delivery.next_attempt_at = round.wary_until;
-                tx.update_delivery(&delivery, before).await?;
-                continue;
-            }
-            let event = tx.event(tenant, delivery.event).await?;
-            let event = event.ok_or_else(|| StoreError::Fault(format!("delivery {} has no event", delivery.id)))?;
-            delivery.begin(lease, lease_ends);
-            tx.update_delivery(&delivery, before).await?;
-            let (url, secrets) = (subscription.url.clone(), subscription.secrets(now));
-            attempts.push(Attempt { delivery, event, url, secrets });
-        }
-        give_turn(tx, tenant, id, now).await?;
     }
     Ok(attempts)
+}
+
+/// Begins what is due at one endpoint, if its window has room.
+async fn claim_at(
+    tx: &mut dyn Tx,
+    policy: &Policy,
+    round: &Round,
+    id: Uuid,
+    (most, running): (usize, usize),
+    attempts: &mut Vec<Attempt>,
+) -> Result<(), Error> {
+    let (tenant, now) = (round.tenant, tx.env().now());
+    let Some(subscription) = Rows::<Subscription>::get(tx, tenant, id).await?.filter(Subscription::sends) else {
+        // It was deleted or disabled since: what is left of it is held.
+        tx.hold_deliveries(tenant, id).await?;
+        return Ok(tx.set_turn(tenant, id, None).await?);
+    };
+    // After a failure one at a time, whoever saw it fail.
+    let most = if subscription.consecutive_failures > 0 { most.min(1_usize.saturating_sub(running)) } else { most };
+    if most == 0 {
+        return Ok(tx.set_turn(tenant, id, now.checked_add(FULL_PAUSE)).await?);
+    }
+    let lease_ends = now.checked_add(policy.lease()).unwrap_or(now);
+    let lease = tx.env().id(lease_ends);
+    let due = tx.due_deliveries(tenant, id, now, u32::try_from(most).unwrap_or(u32::MAX)).await?;
+    for (mut delivery, event) in due {
+        let before = delivery.lease;
+        // Once per lease, so that what a crash left behind is never put off for good.
+        if round.wary_until.is_some() && before.map(time_of_id) == delivery.next_attempt_at {
+            delivery.next_attempt_at = round.wary_until;
+            tx.update_delivery(&delivery, before).await?;
+            continue;
+        }
+        delivery.begin(lease, lease_ends);
+        tx.update_delivery(&delivery, before).await?;
+        let (url, secrets) = (subscription.url.clone(), subscription.secrets(now));
+        attempts.push(Attempt { delivery, event, url, secrets });
+    }
+    give_turn(tx, tenant, id, now).await
 }
 
 /// Gives an endpoint its next turn: when its next delivery is due, but behind those who wait already.
@@ -210,8 +219,14 @@ async fn record(tx: &mut dyn Tx, policy: &Policy, round: &Round) -> Result<Vec<U
         let subscription = readable(Rows::<Subscription>::get(tx, tenant, id).await)?;
         let Some(mut subscription) = subscription else { continue };
         let was_paused = subscription.paused_at;
+        let ids: Vec<Uuid> = outcomes.iter().map(|outcome| outcome.delivery.id).collect();
+        let stored = stored(tx, tenant, &ids).await?;
         for outcome in outcomes {
-            record_one(tx, policy, &mut subscription, outcome).await?;
+            // Nobody else can have changed it: the tenant is held.
+            let same = |stored: &&Delivery| stored.id == outcome.delivery.id && stored.lease == outcome.delivery.lease;
+            if let Some(delivery) = stored.iter().find(same) {
+                record_one(tx, policy, &mut subscription, delivery.clone(), outcome).await?;
+            }
         }
         if subscription.paused_at == was_paused {
             tx.note_outcome(tenant, &subscription).await?;
@@ -234,20 +249,32 @@ fn readable<T>(row: Result<Option<T>, StoreError>) -> Result<Option<T>, StoreErr
     }
 }
 
-/// Stores one outcome, unless its lease is not held any more; the failure that is one too many pauses the
-/// subscription.
+/// Deliveries as they are stored. One that is damaged is left out, and stops none of the others.
+async fn stored(tx: &mut dyn Tx, tenant: TenantId, ids: &[Uuid]) -> Result<Vec<Delivery>, Error> {
+    match tx.deliveries(tenant, ids).await {
+        Err(StoreError::Corrupt { .. }) => {}
+        stored => return Ok(stored?),
+    }
+    let mut sound = Vec::new();
+    for id in ids {
+        sound.extend(readable(tx.delivery(tenant, *id).await)?);
+    }
+    Ok(sound)
+}
+
+/// Stores one outcome; the failure that is one too many pauses the subscription.
 async fn record_one(
     tx: &mut dyn Tx,
     policy: &Policy,
     subscription: &mut Subscription,
+    mut delivery: Delivery,
     outcome: &Outcome,
 ) -> Result<(), Error> {
-    let Outcome { delivery: Delivery { tenant, id, lease, .. }, log, retry_after } = outcome;
-    let stored = readable(tx.delivery(*tenant, *id).await)?.filter(|stored| stored.lease == *lease);
-    let Some(mut delivery) = stored else { return Ok(()) };
+    let Outcome { log, retry_after, .. } = outcome;
+    let (tenant, lease) = (delivery.tenant, delivery.lease);
     let ended = log.started_at.checked_add(Duration::from_millis(log.duration_ms.into())).unwrap_or(log.started_at);
     if subscription.note(log, ended) {
-        subscription.pause(tick(tx, *tenant).await?);
+        subscription.pause(tick(tx, tenant).await?);
     }
     // What was held meanwhile waits for its replay, also if the subscription is enabled again.
     let taking = subscription.sends() && delivery.state == DeliveryState::Pending;
@@ -255,8 +282,8 @@ async fn record_one(
     let [jitter] = tx.env().bytes();
     let wait = policy.retry.wait(delivery.failures, jitter, *retry_after);
     delivery.end(log, wait, tx.env().now(), taking);
-    tx.update_delivery(&delivery, *lease).await?;
-    Ok(tx.insert_attempt(*tenant, *id, log).await?)
+    tx.update_delivery(&delivery, lease).await?;
+    Ok(tx.insert_attempt(tenant, delivery.id, log).await?)
 }
 
 #[cfg(test)]

@@ -325,21 +325,25 @@ pub trait DeliveryStore: Send {
     /// One delivery.
     async fn delivery(&mut self, tenant: TenantId, id: Uuid) -> Result<Option<Delivery>, StoreError>;
 
-    /// Stores how far a delivery is, if `lease` is still the one that holds it; `false` otherwise.
-    async fn update_delivery(&mut self, delivery: &Delivery, lease: Option<Uuid>) -> Result<bool, StoreError>;
+    /// Those of a tenant's deliveries that have these ids, in any order.
+    async fn deliveries(&mut self, tenant: TenantId, ids: &[Uuid]) -> Result<Vec<Delivery>, StoreError>;
+
+    /// Stores how far a delivery is, if `lease` is still the one that holds it; changes nothing otherwise. Whoever
+    /// has to know which holds the tenant and has read the delivery.
+    async fn update_delivery(&mut self, delivery: &Delivery, lease: Option<Uuid>) -> Result<(), StoreError>;
 
     /// Deliveries of a tenant, newest first unless the filter says otherwise.
     async fn list_deliveries(&mut self, tenant: TenantId, filter: &DeliveryFilter)
     -> Result<Vec<Delivery>, StoreError>;
 
-    /// The pending deliveries of an endpoint that are due, longest due first.
+    /// The pending deliveries of an endpoint that are due, longest due first, each with its event.
     async fn due_deliveries(
         &mut self,
         tenant: TenantId,
         subscription: Uuid,
         now: Timestamp,
         limit: u32,
-    ) -> Result<Vec<Delivery>, StoreError>;
+    ) -> Result<Vec<(Delivery, Event)>, StoreError>;
 
     /// When the next pending delivery of an endpoint is due.
     async fn next_due(&mut self, tenant: TenantId, subscription: Uuid) -> Result<Option<Timestamp>, StoreError>;

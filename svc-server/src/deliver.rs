@@ -16,8 +16,9 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use svc_core::deliveries::{AttemptLog, Delivery, FailureClass};
+use svc_core::error::Error;
 use svc_core::sender::{self, Attempt, Begun, InFlight, Outcome, Policy, Round};
-use svc_core::store::Store;
+use svc_core::store::{Store, StoreError};
 use svc_core::types::{TenantId, Timestamp};
 use tokio::sync::mpsc;
 use tokio::task::JoinError;
@@ -76,8 +77,8 @@ struct Sender {
 enum Report {
     /// An attempt is over.
     Ended(Box<Outcome>),
-    /// A round is over, with what it began; `None` when nothing of it has happened.
-    Over(Arc<Round>, Option<Begun>),
+    /// A round is over: what it began, or the outcomes that are still to be stored.
+    Over(Arc<Round>, Result<Begun, Vec<Outcome>>),
 }
 
 impl Sender {
@@ -136,17 +137,14 @@ impl Sender {
                 self.in_flight.began(&round, begun.as_ref().map_or(&[], |begun| &begun.attempts));
                 self.metrics.in_flight(self.in_flight.total());
                 match begun {
-                    Some(Begun { attempts, paused }) => {
+                    Ok(Begun { attempts, paused }) => {
                         for subscription in paused {
                             self.metrics.subscription_paused();
                             tracing::warn!(tenant = %round.tenant, %subscription, "paused after ten failures in a row");
                         }
                         self.begin(attempts);
                     }
-                    None => {
-                        let later = self.ended.entry(round.tenant).or_default();
-                        drop(later.splice(0..0, round.outcomes.iter().cloned()));
-                    }
+                    Err(left) => drop(self.ended.entry(round.tenant).or_default().splice(0..0, left)),
                 }
                 true
             }
@@ -186,17 +184,12 @@ impl Sender {
         let (store, policy, report) = (Arc::clone(&self.store), Arc::clone(&self.policy), self.report.clone());
         let round = Arc::new(round);
         tokio::spawn(async move {
-            let planned = Arc::clone(&round);
-            let begun = store.write("deliver.round", move |tx| {
-                let (policy, round) = (Arc::clone(&policy), Arc::clone(&planned));
-                Box::pin(async move { sender::round(tx, &policy, &round).await })
-            });
-            let begun = match begun.await {
-                Ok(begun) => Some(begun),
+            let begun = match carry_out(&*store, &policy, &round).await {
+                Ok(begun) => Ok(begun),
                 Err(why) => {
                     tracing::error!(%why, tenant = %round.tenant, outcomes = round.outcomes.len(), "a round failed");
                     tokio::time::sleep(STORE_PAUSE).await;
-                    None
+                    Err(singly(&*store, &policy, &round, &why).await)
                 }
             };
             // The receiver goes only with the sender itself; leases then bring back what was begun.
@@ -216,6 +209,34 @@ impl Sender {
             });
         }
     }
+}
+
+async fn carry_out(store: &dyn Store, policy: &Arc<Policy>, round: &Arc<Round>) -> Result<Begun, Error> {
+    let (policy, round) = (Arc::clone(policy), Arc::clone(round));
+    let begun = store.write("deliver.round", move |tx| {
+        let (policy, round) = (Arc::clone(&policy), Arc::clone(&round));
+        Box::pin(async move { sender::round(tx, &policy, &round).await })
+    });
+    begun.await
+}
+
+/// What is left of the outcomes of a round that failed. While the store is away, all; otherwise something in the round
+/// is at fault, and each is stored by itself, so that what is sound is. What is not is dropped, and its delivery comes
+/// back when its lease ends.
+async fn singly(store: &dyn Store, policy: &Arc<Policy>, round: &Round, why: &Error) -> Vec<Outcome> {
+    if matches!(why, Error::Store(StoreError::Unavailable(_))) {
+        return round.outcomes.clone();
+    }
+    let mut left = Vec::new();
+    for outcome in &round.outcomes {
+        let alone = Arc::new(Round::last(round.tenant, vec![outcome.clone()]));
+        match carry_out(store, policy, &alone).await {
+            Ok(_) => {}
+            Err(Error::Store(StoreError::Unavailable(_))) => left.push(outcome.clone()),
+            Err(why) => tracing::error!(%why, delivery = %outcome.delivery.id, "an outcome cannot be stored"),
+        }
+    }
+    left
 }
 
 /// A fault of the courier is a failed attempt, so that its place in flight is free again.

@@ -5,12 +5,14 @@ use std::fmt::Write as _;
 use async_trait::async_trait;
 use svc_core::deliveries::{AttemptLog, AttemptSummary, Delivery, DeliveryState};
 use svc_core::env;
+use svc_core::events::Event;
 use svc_core::replays::Replay;
 use svc_core::store::{DeliveryFilter, DeliveryStore, StoreError};
 use svc_core::types::{TenantId, Timestamp};
 use svc_core::webhooks::Subscription;
 use uuid::Uuid;
 
+use crate::outbox::read_event;
 use crate::sql::{Cells, Column as _, Param, SqlTx};
 
 const TABLE: &str = "deliveries";
@@ -33,9 +35,14 @@ const LIST: &str = select!("");
 /// Two nulls are the same here: what nobody holds.
 const UPDATE: &str = "UPDATE deliveries SET state = $1, attempts = $2, failures = $3, last_status = $4, \
      next_attempt_at = $5, lease = $6 WHERE tenant_id = $7 AND id = $8 AND lease IS NOT DISTINCT FROM $9";
-const DUE: &str = select!(
-    " AND subscription_id = $2 AND state = 'pending' AND next_attempt_at <= $3 ORDER BY next_attempt_at LIMIT $4"
-);
+const DUE: &str = "SELECT d.id, d.tenant_id, d.event_id, d.kind, d.subscription_id, d.state, d.attempts, d.failures, \
+     d.last_status, d.next_attempt_at, d.lease, d.created_at, \
+     e.id, e.tenant_id, e.kind, e.data, e.created_at, e.only_for \
+     FROM deliveries d JOIN events e ON e.tenant_id = d.tenant_id AND e.id = d.event_id \
+     WHERE d.tenant_id = $1 AND d.subscription_id = $2 AND d.state = 'pending' AND d.next_attempt_at <= $3 \
+     ORDER BY d.next_attempt_at LIMIT $4";
+/// Ids are asked for by fours, so that there is one statement for any number.
+const BY_IDS: &str = select!(" AND id IN ($2, $3, $4, $5)");
 const NEXT_DUE: &str = "SELECT next_attempt_at FROM deliveries \
      WHERE tenant_id = $1 AND subscription_id = $2 AND state = 'pending' ORDER BY next_attempt_at LIMIT 1";
 const HOLD: &str = "UPDATE deliveries SET state = 'held', next_attempt_at = NULL \
@@ -89,6 +96,7 @@ pub(crate) const STATEMENTS: &[&str] = &[
     LIST,
     UPDATE,
     DUE,
+    BY_IDS,
     NEXT_DUE,
     HOLD,
     BRING_TURN_FORWARD,
@@ -216,7 +224,17 @@ impl DeliveryStore for SqlTx<'_> {
         self.fetch_one(GET, &[tenant.param(), id.param()], TABLE, read).await
     }
 
-    async fn update_delivery(&mut self, delivery: &Delivery, lease: Option<Uuid>) -> Result<bool, StoreError> {
+    async fn deliveries(&mut self, tenant: TenantId, ids: &[Uuid]) -> Result<Vec<Delivery>, StoreError> {
+        let mut found = Vec::with_capacity(ids.len());
+        for ids in ids.chunks(4) {
+            // What is missing is asked for twice.
+            let id = |n: usize| Param::Uuid(ids.get(n).or(ids.last()).copied().unwrap_or_default());
+            found.extend(self.fetch(BY_IDS, &[tenant.param(), id(0), id(1), id(2), id(3)], TABLE, read).await?);
+        }
+        Ok(found)
+    }
+
+    async fn update_delivery(&mut self, delivery: &Delivery, lease: Option<Uuid>) -> Result<(), StoreError> {
         let params = [
             delivery.state.param(),
             delivery.attempts.param(),
@@ -228,7 +246,7 @@ impl DeliveryStore for SqlTx<'_> {
             delivery.id.param(),
             lease.param(),
         ];
-        Ok(self.execute(UPDATE, &params).await? == 1)
+        self.post(UPDATE, &params).await
     }
 
     async fn list_deliveries(
@@ -246,8 +264,9 @@ impl DeliveryStore for SqlTx<'_> {
         subscription: Uuid,
         now: Timestamp,
         limit: u32,
-    ) -> Result<Vec<Delivery>, StoreError> {
+    ) -> Result<Vec<(Delivery, Event)>, StoreError> {
         let params = [tenant.param(), subscription.param(), now.param(), limit.param()];
+        let read = |cells: &mut Cells<'_>| Ok((read(cells)?, read_event(cells)?));
         self.fetch(DUE, &params, TABLE, read).await
     }
 

@@ -111,7 +111,7 @@ impl House {
             let delivery = delivery.clone();
             Box::pin(async move { Ok(tx.update_delivery(&delivery, lease).await?) })
         });
-        assert_eq!(put, Ok(true));
+        assert_eq!(put, Ok(()));
     }
 
     fn get(&self) -> Delivery {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use uuid::Uuid;
 
-use super::{Attempt, Outcome, Policy};
+use super::{Attempt, FULL_PAUSE, Outcome, Policy};
 use crate::error::Error;
 use crate::store::Tx;
 use crate::types::{TenantId, Timestamp};
@@ -69,8 +69,7 @@ impl InFlight {
                 break;
             }
             let order = if room.endpoint == 0 {
-                // An outcome brings the turn back; should it never come, the end of the leases does.
-                Order::Wait(policy.lease())
+                Order::Wait(FULL_PAUSE)
             } else if room.tenant == 0 {
                 Order::Wait(SHARE_PAUSE)
             } else {

@@ -6,11 +6,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures_util::FutureExt as _;
 use futures_util::future::join_all;
+use svc_core::contacts::Contact;
 use svc_core::env::{ManualClock, SeededEntropy};
 use svc_core::idempotency::Recorded;
 use svc_core::input::Input;
 use svc_core::keys as keys_of;
 use svc_core::resource;
+use svc_core::sender;
 use svc_core::store::{Tx, conformance};
 use svc_core::tenants::{self, TenantCreate};
 use svc_core::types::{TenantId, Timestamp};
@@ -341,4 +343,39 @@ async fn no_secret_lies_in_the_file_and_another_key_opens_none() {
     std::fs::write(scratch.path.with_extension("db.key"), "0".repeat(64)).unwrap();
     let refused = SqliteStore::open(&scratch.path, env()).map(drop);
     assert!(matches!(refused, Err(StoreError::Unavailable(why)) if why.contains("SVC_SECRET_KEY")));
+}
+
+#[tokio::test]
+async fn a_damaged_delivery_stops_its_own_endpoint_only() {
+    let scratch = Scratch::new();
+    let store = scratch.store();
+    let tenant = new_tenant(&*store).await;
+    let fill = store.write("test", move |tx| {
+        Box::pin(async move {
+            let mut hooks = Vec::new();
+            for _ in 0..2 {
+                let body = br#"{"url": "https://example.com/", "events": ["*"]}"#;
+                hooks.push(resource::create::<Subscription>(tx, tenant, Input::from_body(body)?).await?.id);
+            }
+            resource::create::<Contact>(tx, tenant, Input::from_body(br#"{"email": "ada@example.com"}"#)?).await?;
+            Ok(hooks)
+        })
+    });
+    let hooks = fill.await.unwrap();
+    let damage = "UPDATE deliveries SET kind = 'no.such' WHERE subscription_id = ?1";
+    scratch.connection().raw().execute(damage, [hooks[0].as_bytes()]).unwrap();
+    let begun = store.write("test", |tx| {
+        Box::pin(async move {
+            let (look, policy) = (sender::look(tx).await?, sender::Policy::default());
+            let mut begun = Vec::new();
+            for round in sender::InFlight::default().plan(&policy, &look, Default::default()) {
+                begun.extend(sender::round(tx, &policy, &round).await?.attempts);
+            }
+            Ok((begun, sender::look(tx).await?.endpoints))
+        })
+    });
+    let (begun, next) = begun.await.unwrap();
+    let to: Vec<_> = begun.iter().map(|attempt| attempt.delivery.subscription).collect();
+    assert_eq!(to, hooks[1..]);
+    assert_eq!(next, [], "it is not looked at all the time");
 }

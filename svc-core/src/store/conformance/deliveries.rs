@@ -65,13 +65,17 @@ impl Harness {
         call!(self.delivery(tenant, id))
     }
 
+    /// Whether it was stored.
     async fn put(&self, delivery: &Delivery, lease: Option<Uuid>) -> bool {
-        let delivery = delivery.clone();
+        let (before, wanted) = (self.stored(delivery).await, delivery.clone());
         let write = self.write(move |tx| {
-            let delivery = delivery.clone();
+            let delivery = wanted.clone();
             Box::pin(async move { Ok(tx.update_delivery(&delivery, lease).await?) })
         });
-        write.await.unwrap()
+        write.await.unwrap();
+        let after = self.stored(delivery).await;
+        assert!(after == before || after.as_ref() == Some(delivery), "all of it or nothing: {after:?}");
+        after.as_ref() == Some(delivery)
     }
 
     async fn listed(&self, tenant: TenantId, filter: &DeliveryFilter) -> Vec<Delivery> {
@@ -84,7 +88,12 @@ impl Harness {
     }
 
     async fn due(&self, tenant: TenantId, to: Uuid, now: Timestamp, limit: u32) -> Vec<Uuid> {
-        call!(self.due_deliveries(tenant, to, now, limit)).iter().map(|delivery| delivery.id).collect()
+        let due = call!(self.due_deliveries(tenant, to, now, limit));
+        let names = due.into_iter().map(|(delivery, event)| {
+            assert_eq!((event.id, event.kind, event.tenant), (delivery.event, delivery.kind, tenant));
+            delivery.id
+        });
+        names.collect()
     }
 }
 

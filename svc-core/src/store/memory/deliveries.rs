@@ -5,6 +5,7 @@ use uuid::Uuid;
 
 use super::{Key, MemoryTx, State, conflict, insert, of_tenant};
 use crate::deliveries::{AttemptLog, AttemptSummary, Delivery, DeliveryState};
+use crate::events::Event;
 use crate::replays::Replay;
 use crate::store::{DeliveryFilter, DeliveryStore, StoreError};
 use crate::types::{TenantId, Timestamp};
@@ -64,14 +65,17 @@ impl DeliveryStore for MemoryTx<'_> {
         Ok(self.state.deliveries.get(&(tenant, id)).cloned())
     }
 
-    async fn update_delivery(&mut self, delivery: &Delivery, lease: Option<Uuid>) -> Result<bool, StoreError> {
+    async fn deliveries(&mut self, tenant: TenantId, ids: &[Uuid]) -> Result<Vec<Delivery>, StoreError> {
+        Ok(ids.iter().filter_map(|id| self.state.deliveries.get(&(tenant, *id))).cloned().collect())
+    }
+
+    async fn update_delivery(&mut self, delivery: &Delivery, lease: Option<Uuid>) -> Result<(), StoreError> {
         let state = self.writable()?;
         let stored = state.deliveries.get(&(delivery.tenant, delivery.id));
-        let holds = stored.is_some_and(|stored| stored.lease == lease);
-        if holds {
+        if stored.is_some_and(|stored| stored.lease == lease) {
             state.put_delivery(delivery);
         }
-        Ok(holds)
+        Ok(())
     }
 
     async fn list_deliveries(
@@ -102,9 +106,12 @@ impl DeliveryStore for MemoryTx<'_> {
         subscription: Uuid,
         now: Timestamp,
         limit: u32,
-    ) -> Result<Vec<Delivery>, StoreError> {
+    ) -> Result<Vec<(Delivery, Event)>, StoreError> {
         let due = self.state.pending((tenant, subscription)).take_while(|(at, _)| *at <= now);
-        Ok(due.take(limit as usize).map(|(_, delivery)| delivery.clone()).collect())
+        let with_event = due.filter_map(|(_, delivery)| {
+            Some((delivery.clone(), self.state.events.get(&(tenant, delivery.event))?.clone()))
+        });
+        Ok(with_event.take(limit as usize).collect())
     }
 
     async fn next_due(&mut self, tenant: TenantId, subscription: Uuid) -> Result<Option<Timestamp>, StoreError> {
