@@ -3,8 +3,8 @@
 programs=$1
 port=$2
 
-# The server and its folder go when the test process does, not before.
-trap '' INT TERM HUP
+# The server and its folder go when the test process does, not before. It may be gone when it is to be answered.
+trap '' INT TERM HUP PIPE
 umask 077
 # The path of a Unix socket must be short, so the folder is not made in a deep one.
 folder=$(mktemp -d /tmp/svc-postgres.XXXXXX) || exit 1
