@@ -187,3 +187,17 @@ async fn no_update_is_lost() {
     assert_eq!(world.expect(200, Call::get(&path)).await.data(), won[0]);
     assert_eq!(world.new_events().await, ["booking.updated"]);
 }
+
+/// Of many who change the same version at once, one does, and the others are told.
+#[tokio::test]
+async fn one_version_is_changed_once() {
+    let world = World::new();
+    let path = one(&world, "contacts");
+    let tag = world.expect(200, Call::get(&path)).await.etag().to_owned();
+    let patch =
+        |n: usize| world.send(Call::patch(&path, json!({ "city": format!("Town {n}") })).header("if-match", &tag));
+    let mut statuses: Vec<u16> =
+        futures_util::future::join_all((0..16).map(patch)).await.into_iter().map(|reply| reply.status).collect();
+    statuses.sort_unstable();
+    assert_eq!((statuses[0], &statuses[1..]), (200, [412; 15].as_slice()));
+}
