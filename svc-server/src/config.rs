@@ -8,10 +8,12 @@ use std::time::Duration;
 use clap::Parser;
 use clap::builder::BoolishValueParser;
 use http::HeaderValue;
+use ipnet::IpNet;
 use svc_core::deliveries::RetrySchedule;
 use svc_core::sender::Policy;
 
 use crate::cors::Cors;
+use crate::proxy::network;
 use crate::routes::DEFAULT_WRITE_CAPS;
 use crate::service::Settings;
 use crate::telemetry::LogFormat;
@@ -92,13 +94,17 @@ pub struct Config {
     #[arg(long, env = "SVC_LOG_FORMAT", value_enum, default_value_t)]
     pub log_format: LogFormat,
 
-    /// Certificate chain in PEM; serves https.
+    /// Certificate chain in PEM; serves https. It and its key are read again on SIGHUP.
     #[arg(long, env = "SVC_TLS_CERT", value_name = "FILE", requires = "tls_key")]
     pub tls_cert: Option<PathBuf>,
 
     /// Private key of the certificate in PEM.
     #[arg(long, env = "SVC_TLS_KEY", value_name = "FILE", requires = "tls_cert")]
     pub tls_key: Option<PathBuf>,
+
+    /// Proxy whose X-Forwarded-For is believed, an address or a network such as 10.0.0.0/8; repeatable.
+    #[arg(long, env = "SVC_TRUSTED_PROXY", value_name = "NETWORK", value_delimiter = ',', value_parser = network)]
+    pub trusted_proxy: Vec<IpNet>,
 
     /// Origin that browsers may call from, such as <https://app.example.com>; repeatable.
     #[arg(long, env = "SVC_CORS_ORIGIN", value_name = "ORIGIN", value_delimiter = ',')]

@@ -17,7 +17,8 @@ use crate::config::Config;
 use crate::deliver::{self, HttpCourier};
 use crate::demo;
 use crate::metrics::metered;
-use crate::serve::Server;
+use crate::proxy::TrustedProxies;
+use crate::serve::{Server, Tls};
 use crate::service::Api;
 
 const DEFAULT_DATABASE: &str = "sqlite://svc.db";
@@ -95,6 +96,10 @@ async fn serve(config: Config) -> Result<(), RunError> {
     if let (Some(certificate), Some(key)) = (&config.tls_cert, &config.tls_key) {
         server = server.with_tls(certificate, key).map_err(RunError::Tls)?;
     }
+    server = server.with_trusted_proxies(TrustedProxies::new(config.trusted_proxy.clone()));
+    if let Some(tls) = server.tls() {
+        reload_on_signal(tls)?;
+    }
     let (stop, stopped) = watch::channel(());
     let until_stopped = move || {
         let mut stopped = stopped.clone();
@@ -162,6 +167,20 @@ async fn announce(config: &Config, server: &Server, store: &Arc<dyn Store>) -> R
         writeln!(stdout, "{guide}")?;
     }
     stdout.flush()?;
+    Ok(())
+}
+
+/// Reads the certificate again on each SIGHUP.
+fn reload_on_signal(tls: Arc<Tls>) -> io::Result<()> {
+    let mut hangup = signal(SignalKind::hangup())?;
+    tokio::spawn(async move {
+        while hangup.recv().await.is_some() {
+            match tls.reload() {
+                Ok(()) => tracing::info!("the certificate was read again"),
+                Err(why) => tracing::error!(%why, "the certificate cannot be read again; the old one stays"),
+            }
+        }
+    });
     Ok(())
 }
 

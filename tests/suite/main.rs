@@ -27,5 +27,6 @@ mod seed;
 mod signing;
 mod strict;
 mod surface;
+mod tls;
 mod walks;
 mod wire;
