@@ -1,16 +1,18 @@
 //! What can be typed, as types. Their comments are the help.
 
 mod events;
+mod invoices;
 
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 use svc_core::events::EventKind;
-use svc_core::types::{Currency, Date, Decimal, TenantId, TimeZone, parse_uuid};
+use svc_core::types::{Currency, TenantId, TimeZone, parse_uuid};
 use uuid::Uuid;
 
 pub use self::events::{DeliveryCommand, EventCommand, Listen};
+pub use self::invoices::{InvoiceChanges, InvoiceCommand, QuoteCommand};
 use crate::exit;
 use crate::values::{self, Scopes, Since};
 
@@ -87,6 +89,19 @@ pub enum Command {
         /// What to do with invoices.
         #[command(subcommand)]
         command: InvoiceCommand,
+    },
+    /// Quotes: what the client answers.
+    ///
+    /// Quotes are made and changed through the API.
+    #[command(
+        subcommand_required = true,
+        arg_required_else_help = true,
+        after_help = "Example:\n  svc quote accept 0195a3c8-0000-7000-8000-000000000007"
+    )]
+    Quote {
+        /// What to do with quotes.
+        #[command(subcommand)]
+        command: QuoteCommand,
     },
     /// Webhook subscriptions: where events are delivered.
     #[command(
@@ -296,70 +311,6 @@ pub enum KeyCommand {
         /// For how long the old key stays good; 0s ends it at once.
         #[arg(long, value_parser = values::duration, allow_hyphen_values = true, default_value = "24h", value_name = "DURATION")]
         overlap: Duration,
-    },
-}
-
-/// `svc invoice …`
-#[derive(Clone, Debug, Subcommand)]
-pub enum InvoiceCommand {
-    /// Create a draft, issued today.
-    #[command(after_help = "Example:\n  svc invoice create --tenant 0195a3c8-0000-7000-8000-000000000001 \\\n    \
-                      --contact 0195a3c8-0000-7000-8000-000000000004 --total 99.95 --due 2026-04-13")]
-    Create {
-        /// Id of the tenant.
-        #[arg(long, value_parser = values::tenant_id, value_name = "ID")]
-        tenant: TenantId,
-        /// Id of the contact who is to pay.
-        #[arg(long, value_parser = parse_uuid, value_name = "ID")]
-        contact: Uuid,
-        /// Amount, with no more decimals than the currency has.
-        #[arg(long, value_parser = Decimal::parse, allow_negative_numbers = true, value_name = "AMOUNT")]
-        total: Decimal,
-        /// Currency, a code of ISO 4217; the tenant's own when left out.
-        #[arg(long, value_parser = Currency::parse, value_name = "CODE")]
-        currency: Option<Currency>,
-        /// Day by which it is to be paid, such as 2026-04-13.
-        #[arg(long, value_parser = Date::parse, value_name = "DATE")]
-        due: Option<Date>,
-    },
-    /// Send a draft to the customer.
-    #[command(after_help = "Example:\n  svc invoice send 0195a3c8-0000-7000-8000-000000000003")]
-    Send {
-        /// Id of the invoice.
-        #[arg(value_parser = parse_uuid)]
-        id: Uuid,
-    },
-    /// Note that the customer has seen a sent invoice.
-    #[command(after_help = "Example:\n  svc invoice view 0195a3c8-0000-7000-8000-000000000003")]
-    View {
-        /// Id of the invoice.
-        #[arg(value_parser = parse_uuid)]
-        id: Uuid,
-    },
-    /// Receive money: all that is left to pay, or a part of it.
-    #[command(after_help = "Examples:\n  svc invoice pay 0195a3c8-0000-7000-8000-000000000003\n  \
-                      svc invoice pay 0195a3c8-0000-7000-8000-000000000003 --amount 40")]
-    Pay {
-        /// Id of the invoice.
-        #[arg(value_parser = parse_uuid)]
-        id: Uuid,
-        /// How much, in the invoice's currency; all that is left when left out.
-        #[arg(long, value_parser = Decimal::parse, allow_negative_numbers = true)]
-        amount: Option<Decimal>,
-    },
-    /// Cancel an invoice on which nothing was paid.
-    #[command(after_help = "Example:\n  svc invoice void 0195a3c8-0000-7000-8000-000000000003")]
-    Void {
-        /// Id of the invoice.
-        #[arg(value_parser = parse_uuid)]
-        id: Uuid,
-    },
-    /// Send an invoice again; it stays as it is.
-    #[command(after_help = "Example:\n  svc invoice resend 0195a3c8-0000-7000-8000-000000000003")]
-    Resend {
-        /// Id of the invoice.
-        #[arg(value_parser = parse_uuid)]
-        id: Uuid,
     },
 }
 

@@ -8,6 +8,7 @@ mod invoice;
 mod key;
 mod listen;
 mod lookup;
+mod quote;
 mod tenant;
 mod webhook;
 
@@ -25,6 +26,7 @@ pub(crate) async fn run(cli: Cli) -> Result<Outcome, Failure> {
         Command::Tenant { command } => tenant::run(&*open().await?, command).await,
         Command::Key { command } => key::run(&*open().await?, command).await,
         Command::Invoice { command } => invoice::run(&*open().await?, command).await,
+        Command::Quote { command } => quote::run(&*open().await?, command).await,
         Command::Webhook { command } => webhook::run(&*open().await?, command).await,
         Command::Delivery { command } => delivery::run(&*open().await?, command).await,
         Command::Event { command } => event::run(&*open().await?, command).await,

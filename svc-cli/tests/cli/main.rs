@@ -11,6 +11,7 @@ mod invoice;
 mod key;
 mod listen;
 mod program;
+mod quote;
 mod reference;
 mod tenant;
 mod webhook;
