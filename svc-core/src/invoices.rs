@@ -168,7 +168,7 @@ pub async fn create(tx: &mut dyn Tx, tenant: TenantId, input: InvoiceCreate) -> 
 }
 
 /// The amount of a field in the invoice's currency.
-fn amount_in(field: &str, amount: Decimal, currency: Currency) -> Result<Amount, Error> {
+pub(crate) fn amount_in(field: &str, amount: Decimal, currency: Currency) -> Result<Amount, Error> {
     amount.to_amount(currency.scale()).map_err(|why| Issue::from(why).on(field))
 }
 

@@ -6,6 +6,7 @@ mod bodies;
 mod bookings;
 mod contacts;
 mod events;
+mod imports;
 mod invoice_changes;
 mod invoices;
 mod jobs;
