@@ -2,6 +2,7 @@
 
 mod events;
 mod invoices;
+mod transfer;
 
 use std::time::Duration;
 
@@ -13,6 +14,7 @@ use uuid::Uuid;
 
 pub use self::events::{DeliveryCommand, EventCommand, Listen};
 pub use self::invoices::{InvoiceChanges, InvoiceCommand, QuoteCommand};
+pub use self::transfer::{Export, ExportKind, Format, Import, ImportKind};
 use crate::exit;
 use crate::values::{self, Scopes, Since};
 
@@ -137,6 +139,34 @@ pub enum Command {
         #[command(subcommand)]
         command: EventCommand,
     },
+    /// Bring contacts or invoices from elsewhere, out of a CSV or NDJSON file.
+    ///
+    /// The columns or members are the fields of the API, and checked like them; `id` and `created_at` are kept, so what
+    /// was exported can be imported elsewhere. Good rows go in, 500 at a time; refused rows are told at the end, and
+    /// make the exit code 1. Run it again after a mistake is mended or the import was broken off: what is there
+    /// already is not added twice. It is recognised by its id; else by the contact's email or the invoice's number;
+    /// else by everything that the row says.
+    ///
+    /// Contacts: id, email, first_name, last_name, phone, company_name, city, state, postcode, created_at. Invoices: id,
+    /// invoice_number, contact_id, status, issue_date, due_date, total, currency, paid_at, amount_paid, created_at.
+    /// `updated_at` is read and not kept.
+    #[command(
+        after_help = "Examples:\n  svc import contacts --tenant 0195a3c8-0000-7000-8000-000000000001 contacts.csv\n  \
+                      svc import contacts --tenant 0195a3c8-0000-7000-8000-000000000001 contacts.csv \\\n    \
+                      --dry-run --report refused.ndjson\n  \
+                      zcat invoices.ndjson.gz | svc import invoices \\\n    \
+                      --tenant 0195a3c8-0000-7000-8000-000000000001 --no-events -"
+    )]
+    Import(Import),
+    /// Write all records of a kind to stdout, one JSON object per line.
+    ///
+    /// Each record once, as GET returns it, newest first; with --since, oldest change first. It reads page by page
+    /// beside a running server, so its size does not matter.
+    #[command(
+        after_help = "Examples:\n  svc export contacts --tenant 0195a3c8-0000-7000-8000-000000000001 > contacts.ndjson\n  \
+                      svc export jobs --tenant 0195a3c8-0000-7000-8000-000000000001 --since 7d --format csv"
+    )]
+    Export(Export),
     /// The database itself.
     #[command(subcommand_required = true, arg_required_else_help = true, after_help = "Example:\n  svc db migrate")]
     Db {

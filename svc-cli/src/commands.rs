@@ -4,6 +4,8 @@ mod completions;
 mod db;
 mod delivery;
 mod event;
+mod export;
+mod import;
 mod invoice;
 mod key;
 mod listen;
@@ -30,6 +32,8 @@ pub(crate) async fn run(cli: Cli) -> Result<Outcome, Failure> {
         Command::Webhook { command } => webhook::run(&*open().await?, command).await,
         Command::Delivery { command } => delivery::run(&*open().await?, command).await,
         Command::Event { command } => event::run(&*open().await?, command).await,
+        Command::Import(options) => import::run(&*open().await?, options).await,
+        Command::Export(options) => export::run(&*open().await?, options, cli.json).await,
         Command::Listen(options) => listen::run(options, cli.json).await,
         Command::Db { command } => db::run(url, command).await,
         Command::Completions { shell } => completions::run(shell),

@@ -6,7 +6,10 @@
 
 mod delivery;
 mod event;
+mod export;
 mod harness;
+mod import;
+mod import_running;
 mod invoice;
 mod key;
 mod listen;

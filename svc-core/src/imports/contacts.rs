@@ -160,6 +160,11 @@ async fn keep_or_change(
     }
     let mut changed = contact.clone();
     changed.apply(row.into_change(), now)?;
+    let key = |contact: &Contact| contact.email.as_ref().map(Email::key);
+    if !how.update && key(&changed) == key(&contact) {
+        // The same address in other letters is no difference, though an update takes it as it is written.
+        changed.email.clone_from(&contact.email);
+    }
     if changed == contact {
         return Ok(Imported::Unchanged);
     }
