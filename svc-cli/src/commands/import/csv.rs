@@ -137,6 +137,29 @@ mod tests {
     }
 
     #[test]
+    fn it_reads_as_csv_does() {
+        let alphabet = b"a,\"\n\r";
+        for length in 0..=5_u32 {
+            for mut number in 0..5_usize.pow(length) {
+                let text: Vec<u8> = (0..length)
+                    .map(|_| {
+                        let byte = alphabet[number % 5];
+                        number /= 5;
+                        byte
+                    })
+                    .collect();
+                let reader = csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(&*text);
+                let want: Vec<Vec<String>> =
+                    reader.into_records().map(|record| record.unwrap().iter().map(str::to_owned).collect()).collect();
+                for capacity in [1, 64] {
+                    let seen: Vec<_> = read(&text, capacity).into_iter().map(|(_, cells)| cells.unwrap()).collect();
+                    assert_eq!(seen, want, "{:?}", String::from_utf8_lossy(&text));
+                }
+            }
+        }
+    }
+
+    #[test]
     fn a_row_too_long_is_read_over() {
         let text = format!("a\n\"{}\",2\n3\n{}\n4\n\"5\n6", "x\n".repeat(MAX_ROW), ",".repeat(MAX_CELLS));
         let seen = read(text.as_bytes(), 65_536);
