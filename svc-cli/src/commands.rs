@@ -4,10 +4,13 @@ mod completions;
 mod db;
 mod delivery;
 mod event;
+mod export;
+mod import;
 mod invoice;
 mod key;
 mod listen;
 mod lookup;
+mod quote;
 mod tenant;
 mod webhook;
 
@@ -25,9 +28,12 @@ pub(crate) async fn run(cli: Cli) -> Result<Outcome, Failure> {
         Command::Tenant { command } => tenant::run(&*open().await?, command).await,
         Command::Key { command } => key::run(&*open().await?, command).await,
         Command::Invoice { command } => invoice::run(&*open().await?, command).await,
+        Command::Quote { command } => quote::run(&*open().await?, command).await,
         Command::Webhook { command } => webhook::run(&*open().await?, command).await,
         Command::Delivery { command } => delivery::run(&*open().await?, command).await,
         Command::Event { command } => event::run(&*open().await?, command).await,
+        Command::Import(options) => import::run(&*open().await?, options).await,
+        Command::Export(options) => export::run(&*open().await?, options, cli.json).await,
         Command::Listen(options) => listen::run(options, cli.json).await,
         Command::Db { command } => db::run(url, command).await,
         Command::Completions { shell } => completions::run(shell),
