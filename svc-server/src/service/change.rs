@@ -36,14 +36,15 @@ pub(super) struct Condition {
 impl Change {
     pub(super) async fn run(&self, tx: &mut dyn Tx) -> Result<Reply, Error> {
         let tenant = self.tenant;
-        if let Some(ticket) = &self.ticket {
-            // Another node may handle the same request; what it has recorded is seen once the tenant is held.
-            if !tx.claim_idempotency(tenant, &ticket.key).await? {
-                return Err(Error::IdempotencyInProgress);
-            }
-            if !tx.hold(tenant).await? {
-                return Err(Error::NotFound);
-            }
+        if let Some(ticket) = &self.ticket
+            && !tx.claim_idempotency(tenant, &ticket.key).await?
+        {
+            return Err(Error::IdempotencyInProgress);
+        }
+        // Another node may handle the same request, or change the record of the condition: what is read below stays
+        // as it is only once the tenant is held.
+        if (self.ticket.is_some() || self.condition.is_some()) && !tx.hold(tenant).await? {
+            return Err(Error::NotFound);
         }
         if let Some(ticket) = &self.ticket
             && let Some(recorded) = tx.recorded(tenant, &ticket.key, self.kept_since).await?
