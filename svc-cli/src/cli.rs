@@ -33,7 +33,7 @@ use crate::values::{self, Scopes, Since};
     after_long_help = exit::LONG_HELP
 )]
 pub struct Cli {
-    /// Database, as sqlite://PATH; made when missing.
+    /// Database: sqlite://PATH, made when missing, or postgres://USER:PASSWORD@HOST:PORT/DATABASE.
     #[arg(
         long,
         global = true,

@@ -15,6 +15,7 @@ mod tenant;
 mod webhook;
 
 use svc_core::env::Env;
+use svc_store::Options;
 
 use crate::cli::{Cli, Command};
 use crate::exit::Failure;
@@ -23,7 +24,9 @@ use crate::output::Outcome;
 /// Opens the database when the command needs it, and runs the command.
 pub(crate) async fn run(cli: Cli) -> Result<Outcome, Failure> {
     let url = &cli.database_url;
-    let open = || svc_store::open(url, Env::system());
+    // A command does one thing after the other, and the servers need the connections of PostgreSQL.
+    let options = Options { read_connections: 1, write_connections: 1, ..Options::default() };
+    let open = || svc_store::open_with(url, Env::system(), options.clone());
     match cli.command {
         Command::Tenant { command } => tenant::run(&*open().await?, command).await,
         Command::Key { command } => key::run(&*open().await?, command).await,

@@ -86,7 +86,7 @@ async fn serve(config: Config) -> Result<(), RunError> {
     };
     let settings = config.settings();
     let metrics = Arc::clone(&settings.metrics);
-    let store = metered(svc_store::open(&url, env).await?, Arc::clone(&metrics));
+    let store = metered(svc_store::open_with(&url, env, config.store_options()).await?, Arc::clone(&metrics));
     let courier = HttpCourier::new(store.env().clone(), config.webhook_timeout, Arc::clone(&settings.resolver));
     let api = Api::new(Arc::clone(&store), settings);
 
