@@ -3,6 +3,7 @@
 use std::ffi::OsStr;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::SocketAddr;
+use std::path::Path;
 use std::process::{ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
@@ -67,11 +68,31 @@ impl Drop for Child {
 
 /// Processor time of a process, `self` for this one.
 pub(crate) fn cpu(process: &str) -> Result<Duration> {
+    times(process, 2)
+}
+
+/// The same, with that of its children that have ended.
+pub(crate) fn cpu_with_ended(process: &str) -> Result<Duration> {
+    times(process, 4)
+}
+
+/// The first of utime, stime, cutime and cstime.
+fn times(process: &str, first: usize) -> Result<Duration> {
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat"))?;
-    // The name before the parenthesis may hold anything; utime and stime are the 12th and 13th fields after it.
-    let (_, fields) = stat.rsplit_once(')').ok_or("an odd stat")?;
-    let ticks: u64 = fields.split_whitespace().skip(11).take(2).filter_map(|ticks| ticks.parse::<u64>().ok()).sum();
+    let ticks = fields(&stat).ok_or("an odd stat")?.skip(11).take(first);
+    let ticks: u64 = ticks.filter_map(|ticks| ticks.parse::<u64>().ok()).sum();
     Ok(Duration::from_millis(ticks * 1000 / TICKS_PER_SECOND))
+}
+
+/// The process that started the one of a folder in `/proc`.
+pub(crate) fn parent(folder: &Path) -> Option<String> {
+    let stat = std::fs::read_to_string(folder.join("stat")).ok()?;
+    fields(&stat)?.nth(1).map(str::to_owned)
+}
+
+/// The fields of a stat after its name, which may hold anything up to the last parenthesis: state, parent, and so on.
+fn fields(stat: &str) -> Option<impl Iterator<Item = &str>> {
+    stat.rsplit_once(')').map(|(_, fields)| fields.split_whitespace())
 }
 
 /// The high-water mark of a process's memory in bytes, `self` for this one.

@@ -1,5 +1,6 @@
-//! How fast svc is: its server against a bare hyper server that returns the same bytes, and its store against
-//! bare SQL that commits the same rows, and its sender against a bare client, in one run. Prints one table; `README.md` says how to read it.
+//! How fast svc is, in one run: its server against a bare hyper server that returns the same bytes, its store against
+//! bare SQL that commits the same rows, its sender against a bare client, and on PostgreSQL its server against pgbench.
+//! Prints one table; `README.md` says how to read it.
 
 mod bare;
 mod child;
@@ -10,6 +11,7 @@ mod options;
 mod ours;
 mod pending;
 mod poster;
+mod postgres;
 mod receiver;
 mod requests;
 mod run;
@@ -30,7 +32,7 @@ fn main() -> ExitCode {
     let Cli { options, role } = Cli::parse();
     let done = match role {
         None => run::run(&options),
-        Some(Role::ServeOurs { file, sending }) => ours::serve(&file, sending),
+        Some(Role::ServeOurs { database, sending }) => ours::serve(&database, sending),
         Some(Role::ServeBare) => bare::serve(),
         Some(Role::PostBare) => poster::post(),
         Some(Role::Commit { by, file, seconds, at_once }) => commits::run(by, &file, seconds, at_once),

@@ -34,8 +34,8 @@ pub(crate) struct Options {
     /// Rounds of each contender, in turns; medians are printed.
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) rounds: u32,
-    /// Only these, in this order.
-    #[arg(long, value_delimiter = ',', default_value = "get,list,post,commit,deliver")]
+    /// Only these, in this order; otherwise all.
+    #[arg(long, value_delimiter = ',')]
     pub(crate) only: Vec<Subject>,
     /// Deliveries that are pending when the sender of `deliver` starts.
     #[arg(long, default_value_t = 1_000_000)]
@@ -58,6 +58,19 @@ pub(crate) enum Subject {
     Commit,
     /// From the commit to the receiver.
     Deliver,
+    /// GET of one contact, on PostgreSQL.
+    PgGet,
+    /// GET of the newest 50 contacts, on PostgreSQL.
+    PgList,
+    /// POST of a contact, with its event and its delivery, on PostgreSQL.
+    PgPost,
+}
+
+impl Subject {
+    /// Whether it is measured on PostgreSQL.
+    pub(crate) fn is_postgres(self) -> bool {
+        matches!(self, Self::PgGet | Self::PgList | Self::PgPost)
+    }
 }
 
 /// What a child process does.
@@ -66,8 +79,8 @@ pub(crate) enum Role {
     /// Serves the API.
     #[command(hide = true)]
     ServeOurs {
-        /// Its database.
-        file: PathBuf,
+        /// Its database: a file, or the URL of one on PostgreSQL.
+        database: PathBuf,
         /// Also delivers.
         #[arg(long)]
         sending: bool,

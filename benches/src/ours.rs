@@ -12,11 +12,10 @@ use svc_server::deliver::{self, HttpCourier};
 use svc_server::resolve::SystemResolver;
 use svc_server::serve::Server;
 use svc_server::{Api, Settings};
-use svc_store::SqliteStore;
+use svc_store::{Options, SecretKey, SqliteStore, open_with};
 use tokio::sync::watch;
 
-use crate::Result;
-use crate::child;
+use crate::{Result, child, postgres};
 
 /// Far more than the load generator opens.
 const CONNECTIONS: u32 = 10_000;
@@ -26,12 +25,10 @@ const GRACE: Duration = Duration::from_secs(1);
 
 /// Serves until stdin ends. When `sending`, deliveries go out as well, with the settings that an operator gets; only
 /// the receivers of a bench are local ones.
-pub(crate) fn serve(file: &Path, sending: bool) -> Result<()> {
-    let mut env = Env::system();
-    env.webhook_hosts = HostPolicy::AllowPrivate;
-    let store: Arc<dyn Store> = Arc::new(SqliteStore::open(file, env)?);
-    let api = Api::new(Arc::clone(&store), Settings { limit_rates: false, ..Settings::default() });
+pub(crate) fn serve(database: &Path, sending: bool) -> Result<()> {
     child::runtime()?.block_on(async {
+        let store = open(database).await?;
+        let api = Api::new(Arc::clone(&store), Settings { limit_rates: false, ..Settings::default() });
         let server = Server::bind(([127, 0, 0, 1], 0).into(), CONNECTIONS).await?;
         let url = server.url()?;
         let (stop, stopped) = watch::channel(());
@@ -54,4 +51,18 @@ pub(crate) fn serve(file: &Path, sending: bool) -> Result<()> {
         }
         Ok(())
     })
+}
+
+/// The store as an operator gets it.
+pub(crate) async fn open(database: &Path) -> Result<Arc<dyn Store>> {
+    let mut env = Env::system();
+    env.webhook_hosts = HostPolicy::AllowPrivate;
+    match postgres::is_url(database) {
+        Some(url) => {
+            // Every process of a run has the same, whatever the environment holds.
+            let options = Options { secret_key: Some(SecretKey::new([7; 32])), ..Options::default() };
+            Ok(open_with(url, env, options).await?)
+        }
+        None => Ok(Arc::new(SqliteStore::open(database, env)?)),
+    }
 }

@@ -42,7 +42,8 @@ impl Requests {
     /// Of a subject, over all tenants. There are none of [`Subject::Commit`], and those of
     /// [`Subject::Deliver`] are POSTs.
     pub(crate) fn new(subject: Subject, tenants: &Arc<[Tenant]>) -> Self {
-        let status = if matches!(subject, Subject::Post | Subject::Deliver) { *b"201" } else { *b"200" };
+        let status =
+            if matches!(subject, Subject::Post | Subject::Deliver | Subject::PgPost) { *b"201" } else { *b"200" };
         let templates = tenants.iter().map(|tenant| Template::new(subject, &tenant.key)).collect();
         Self { status, tenants: Arc::clone(tenants), templates, random: Random::new() }
     }
@@ -77,9 +78,9 @@ impl Template {
         };
         let id = Uuid::nil().to_string();
         let (text, kind, filler) = match subject {
-            Subject::Get => (head(&format!("GET /api/v1/contacts/{FIELD}"), ""), Field::Id, id),
-            Subject::List => (head("GET /api/v1/contacts", ""), Field::Nothing, String::new()),
-            Subject::Post | Subject::Commit | Subject::Deliver => {
+            Subject::Get | Subject::PgGet => (head(&format!("GET /api/v1/contacts/{FIELD}"), ""), Field::Id, id),
+            Subject::List | Subject::PgList => (head("GET /api/v1/contacts", ""), Field::Nothing, String::new()),
+            Subject::Post | Subject::Commit | Subject::Deliver | Subject::PgPost => {
                 let body = body(FIELD);
                 let length = body.len() - FIELD.len() + DIGITS;
                 let more = format!("Content-Type: application/json\r\nContent-Length: {length}\r\n");

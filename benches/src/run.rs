@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use clap::ValueEnum as _;
+
 use crate::bare::Answer;
 use crate::child::Child;
 use crate::options::{Committer, Options, Subject};
@@ -13,7 +15,7 @@ use crate::requests::Requests;
 use crate::sample::Sample;
 use crate::seed::{self, Tenant};
 use crate::table::{self, Ratio, Row};
-use crate::{Result, deliver, load};
+use crate::{Result, deliver, load, postgres};
 
 /// Rows on a page when a client does not say.
 const PAGE: u32 = 50;
@@ -23,13 +25,23 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     if options.contacts / options.tenants <= PAGE {
         return Err(format!("a tenant needs more than {PAGE} contacts").into());
     }
+    let asked = if options.only.is_empty() { Subject::value_variants() } else { &options.only };
+    let (on_postgres, on_sqlite): (Vec<_>, Vec<_>) = asked.iter().partition(|subject| subject.is_postgres());
+    table::begin(options)?;
+    if !on_sqlite.is_empty() {
+        run_on_sqlite(options, &on_sqlite)?;
+    }
+    if on_postgres.is_empty() { Ok(()) } else { postgres::run(options, &on_postgres) }
+}
+
+fn run_on_sqlite(options: &Options, subjects: &[Subject]) -> Result<()> {
     let folder = tempfile::tempdir()?;
     let file = options.keep.clone().unwrap_or_else(|| folder.path().join("seeded.db"));
     let started = Instant::now();
     seed::seed(&file, options.tenants, options.contacts)?;
     let tenants = seed::tenants(&file)?;
-    table::begin(options, started.elapsed())?;
-    for subject in &options.only {
+    table::note(&format!("SQLite (ready in {:.0} s)", started.elapsed().as_secs_f64()))?;
+    for subject in subjects {
         match subject {
             Subject::Get | Subject::List => serve(options, *subject, &file, &tenants)?,
             Subject::Post => serve(options, *subject, &copy(&file, folder.path())?, &tenants)?,
@@ -38,6 +50,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
                 deliver::backlog(options, &copy(&file, folder.path())?)?;
                 deliver::latency(options, &copy(&file, folder.path())?, &tenants)?;
             }
+            Subject::PgGet | Subject::PgList | Subject::PgPost => {}
         }
     }
     Ok(())
@@ -90,7 +103,7 @@ fn serve(options: &Options, subject: Subject, file: &Path, tenants: &Arc<[Tenant
     let name = match subject {
         Subject::Get => "GET by id",
         Subject::List => "list of 50",
-        Subject::Post | Subject::Commit | Subject::Deliver => "POST, durable",
+        _ => "POST, durable",
     };
     table::print(&[
         Row { subject: name, contender: "bare hyper", rounds: &bare_rounds, ratio: Ratio::Yardstick },

@@ -78,7 +78,8 @@ fn check(file: &Path, tenants: u32, contacts: u32) -> Result<()> {
     Err(format!("{} was kept by a run with another size or schema; remove it first", file.display()).into())
 }
 
-async fn tenant(store: &dyn Store, number: u32) -> std::result::Result<Uuid, Error> {
+/// Makes a tenant with a webhook subscription; its id.
+pub(crate) async fn tenant(store: &dyn Store, number: u32) -> std::result::Result<Uuid, Error> {
     store
         .write("bench.tenant", move |tx| {
             Box::pin(async move {

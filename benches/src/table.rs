@@ -2,7 +2,6 @@
 
 use std::fmt::Display;
 use std::io::{self, Write as _};
-use std::time::Duration;
 
 use crate::Result;
 use crate::options::Options;
@@ -27,15 +26,15 @@ pub(crate) enum Ratio<'a> {
 }
 
 /// Says what is measured, and names the columns.
-pub(crate) fn begin(options: &Options, prepared: Duration) -> Result<()> {
+pub(crate) fn begin(options: &Options) -> Result<()> {
     let Options { contacts, tenants, connections, seconds, rounds, .. } = options;
     let cores = std::thread::available_parallelism().map_or(0, usize::from);
     let mut out = io::stdout().lock();
-    writeln!(out, "{contacts} contacts of {tenants} tenants (ready in {:.0} s),", prepared.as_secs_f64())?;
+    writeln!(out, "{contacts} contacts of {tenants} tenants,")?;
     writeln!(out, "{connections} connections, medians of {rounds} rounds of {seconds} s, {cores} cores\n")?;
     writeln!(
         out,
-        "{:<15} {:<16} {:>9} {:>6} {:>8} {:>8} {:>7} {:>5}",
+        "{:<16} {:<17} {:>9} {:>6} {:>8} {:>8} {:>7} {:>5}",
         "", "", "per s", "ratio", "p50 µs", "p99 µs", "CPU µs", "MB"
     )?;
     Ok(out.flush()?)
@@ -57,19 +56,19 @@ pub(crate) fn print(rows: &[Row<'_>]) -> Result<()> {
         let cpu = middle(Sample::cpu_each);
         writeln!(
             out,
-            "{subject:<15} {contender:<16} {:>9.0} {ratio:>6} {:>8} {:>8} {cpu:>7.1} {:>5.0}",
+            "{subject:<16} {contender:<17} {:>9.0} {ratio:>6} {:>8} {:>8} {cpu:>7.1} {:>5}",
             middle(Sample::rate),
-            took(middle(|sample| f64::from(sample.p50))),
-            took(middle(|sample| f64::from(sample.p99))),
-            middle(|sample| sample.memory as f64 / 1e6),
+            figure(middle(|sample| f64::from(sample.p50))),
+            figure(middle(|sample| f64::from(sample.p99))),
+            figure(middle(|sample| sample.memory as f64 / 1e6)),
         )?;
     }
     Ok(out.flush()?)
 }
 
-/// A time in microseconds; nothing where none was taken.
-fn took(micros: f64) -> String {
-    if micros == 0.0 { String::new() } else { format!("{micros:.0}") }
+/// A whole number; nothing where nothing was measured.
+fn figure(figure: f64) -> String {
+    if figure == 0.0 { String::new() } else { format!("{figure:.0}") }
 }
 
 /// Says what fits into no column.

@@ -80,8 +80,9 @@ fn start(disk: Disk) -> Option<Server> {
     Some(Server::start_new(&programs, disk).unwrap_or_else(|why| panic!("PostgreSQL in {programs:?}: {why}")))
 }
 
-/// Where `initdb` and `postgres` are: in the path, or where Debian puts them, the newest version first.
-fn programs() -> Option<PathBuf> {
+/// The folder with PostgreSQL's programs, if it is installed: that of the path, or where Debian puts them, the newest
+/// version first.
+pub fn programs() -> Option<PathBuf> {
     let has_both = |folder: &PathBuf| folder.join("initdb").exists() && folder.join("postgres").exists();
     // Links in the path lead to the folder with all the programs.
     let resolved = |folder: PathBuf| {
@@ -188,6 +189,11 @@ impl Server {
     /// program to make certificates with, so that the server knows no TLS.
     pub fn authority(&self) -> Option<PathBuf> {
         Some(Path::new(&self.folder).join("data/authority.crt")).filter(|path| path.exists())
+    }
+
+    /// Holds its log, `server.log`, and its `data`.
+    pub fn folder(&self) -> &Path {
+        Path::new(&self.folder)
     }
 
     fn new_database(&self) -> String {

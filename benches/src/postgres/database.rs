@@ -1,0 +1,165 @@
+//! A PostgreSQL server of this run, and the database that is measured there: the same tenants, keys, subscriptions
+//! and contacts as on SQLite.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::time::Duration;
+
+use svc_core::keys::{self, KeyCreate};
+use svc_postgres_server::Server;
+use uuid::Uuid;
+
+use crate::seed::{self, Tenant};
+use crate::{Result, child, ours};
+
+/// Room for all rows in memory, and no checkpoint in the middle of a round. All else is as PostgreSQL comes: an
+/// acknowledged write is on the disk.
+pub(super) const SETTINGS: [(&str, &str); 3] =
+    [("shared_buffers", "1GB"), ("max_wal_size", "8GB"), ("checkpoint_timeout", "1h")];
+
+/// The id of a contact in SQL and in pgbench's words: `:n` is its number, whose nine digits stand in the time of a
+/// UUIDv7, between June 2024 and September 2025. So ids sort by number, and pgbench can tell them without a look.
+pub(super) const CONTACT_ID: &str = "('019' || lpad(:n, 9, '0') || '70008000000000000000')::uuid";
+
+/// All contacts in one go, without checks of references.
+const CONTACTS: &str = "
+SET synchronous_commit = off; SET session_replication_role = replica;
+INSERT INTO contacts (tenant_id, live, id, email, first_name, last_name, phone, company_name, city, state, postcode,
+    created_at, updated_at)
+SELECT tenant, TRUE, id, substr(md5(number::text), 1, 16) || '@example.com',
+    (ARRAY['Ada', 'Grace', 'Edsger', 'Barbara'])[1 + number % 4],
+    (ARRAY['Lovelace', 'Hopper', 'Liskov'])[1 + number % 3],
+    '+61 2 5550 1234', CASE number % 2 WHEN 0 THEN 'Analytical Engines Pty Ltd' END,
+    (ARRAY['Sydney', 'Newcastle', 'Wollongong', 'Wagga Wagga', 'Dubbo'])[1 + number % 5], 'NSW', '2000', at, at
+FROM (SELECT number, CONTACT_ID AS id, (SELECT array_agg(id ORDER BY id) FROM tenants) AS tenants
+        FROM generate_series(0, CONTACTS - 1) AS number) AS numbers,
+    LATERAL (SELECT tenants[1 + number % array_length(tenants, 1)] AS tenant,
+        to_timestamp(('x' || substr(id::text, 1, 8) || substr(id::text, 10, 4))::bit(48)::bigint / 1000.0) AS at)
+    AS derived
+ORDER BY number;
+RESET session_replication_role;
+VACUUM (ANALYZE);
+CHECKPOINT;";
+
+/// The same id again.
+fn contact_id(number: u32) -> Result<Uuid> {
+    Ok(format!("019{number:09}70008000000000000000").parse()?)
+}
+
+/// A server with a seeded database. It is gone when it is dropped.
+pub(super) struct Database {
+    server: Server,
+    programs: PathBuf,
+    pub(super) url: String,
+    pub(super) tenants: Arc<[Tenant]>,
+}
+
+impl Database {
+    /// `None` where PostgreSQL or pgbench is not installed.
+    pub(super) fn make(tenants: u32, contacts: u32) -> Result<Option<Self>> {
+        let Some(programs) = svc_postgres_server::programs() else { return Ok(None) };
+        if ["pgbench", "psql"].iter().any(|program| !programs.join(program).exists()) {
+            return Ok(None);
+        }
+        let Some(server) = svc_postgres_server::another() else { return Ok(None) };
+        let url = server.database();
+        let mut database = Self { server, programs, url, tenants: Vec::new().into() };
+        for (name, value) in SETTINGS {
+            database.psql(&format!("ALTER SYSTEM SET {name} = '{value}'"))?;
+        }
+        database.server.stop();
+        database.server.start();
+        let keys = add_tenants(&database.url, tenants)?;
+        let id = CONTACT_ID.replace(":n", "number::text");
+        database.psql(&CONTACTS.replace("CONTACT_ID", &id).replace("CONTACTS", &contacts.to_string()))?;
+        let tenant = |(number, key): (u32, String)| {
+            let contacts = (number..contacts).step_by(tenants as usize).map(contact_id).collect::<Result<_>>()?;
+            Ok(Tenant { key, contacts })
+        };
+        database.tenants = (0..tenants).zip(keys).map(tenant).collect::<Result<Vec<_>>>()?.into();
+        Ok(Some(database))
+    }
+
+    /// The URL of a fresh copy.
+    pub(super) fn copy(&self) -> Result<String> {
+        let (front, options) = self.url.split_once('?').ok_or("a URL without options")?;
+        let (server, name) = front.rsplit_once('/').ok_or("a URL without a name")?;
+        let psql = |sql: &str| self.psql_at(&format!("{server}/postgres?{options}"), sql);
+        psql(&format!("DROP DATABASE IF EXISTS {name}_copy"))?;
+        psql(&format!("CREATE DATABASE {name}_copy TEMPLATE {name}"))?;
+        psql("CHECKPOINT")?;
+        Ok(format!("{server}/{name}_copy?{options}"))
+    }
+
+    /// Where PostgreSQL writes its log.
+    pub(super) fn log(&self) -> PathBuf {
+        self.server.folder().join("server.log")
+    }
+
+    pub(super) fn version(&self) -> Result<String> {
+        self.psql("SHOW server_version")
+    }
+
+    /// How many contacts, events and deliveries there are.
+    pub(super) fn written(&self, url: &str) -> Result<[u64; 3]> {
+        let count =
+            |table: &str| -> Result<u64> { Ok(self.psql_at(url, &format!("SELECT count(*) FROM {table}"))?.parse()?) };
+        Ok([count("contacts")?, count("events")?, count("deliveries")?])
+    }
+
+    /// One of PostgreSQL's programs.
+    pub(super) fn program(&self, name: &str) -> Command {
+        Command::new(self.programs.join(name))
+    }
+
+    /// Runs statements and returns what they print.
+    pub(super) fn psql(&self, sql: &str) -> Result<String> {
+        self.psql_at(&self.url, sql)
+    }
+
+    fn psql_at(&self, url: &str, sql: &str) -> Result<String> {
+        let mut psql = self.program("psql");
+        psql.args([url, "--no-psqlrc", "--quiet", "--tuples-only", "--no-align", "--set=ON_ERROR_STOP=1"]);
+        // Each statement is its own transaction: VACUUM allows no other.
+        for statement in sql.split(';').filter(|statement| !statement.trim().is_empty()) {
+            psql.args(["-c", statement]);
+        }
+        let done = psql.output()?;
+        if done.status.success() {
+            return Ok(String::from_utf8(done.stdout)?.trim().to_owned());
+        }
+        Err(format!("psql: {}", String::from_utf8_lossy(&done.stderr)).into())
+    }
+
+    /// Processor time of all of the server's processes, those that ended included.
+    pub(super) fn cpu(&self) -> Result<Duration> {
+        let postmaster = std::fs::read_to_string(self.server.folder().join("data/postmaster.pid"))?;
+        let postmaster = postmaster.lines().next().ok_or("a server without a process")?;
+        let mut sum = child::cpu_with_ended(postmaster)?;
+        for process in std::fs::read_dir("/proc")?.flatten() {
+            if child::parent(&process.path()).as_deref() == Some(postmaster) {
+                // It may have ended meanwhile.
+                sum += process.file_name().to_str().map_or(Ok(Duration::ZERO), child::cpu).unwrap_or_default();
+            }
+        }
+        Ok(sum)
+    }
+}
+
+/// Makes tenants with a subscription and a key each; returns the texts of the keys in the order of the tenants' ids.
+fn add_tenants(url: &str, tenants: u32) -> Result<Vec<String>> {
+    child::runtime()?.block_on(async {
+        let store = ours::open(Path::new(url)).await?;
+        let mut texts = Vec::new();
+        for number in 1..=tenants {
+            let tenant = svc_core::types::TenantId(seed::tenant(&*store, number).await?);
+            let key = store.write("bench.key", move |tx| {
+                let input = KeyCreate { name: None, write: true, expires_in: None, signed: false };
+                Box::pin(async move { Ok(keys::create(tx, tenant, input).await?.text.reveal().to_owned()) })
+            });
+            texts.push(key.await?);
+        }
+        Ok(texts)
+    })
+}

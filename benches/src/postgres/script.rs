@@ -1,0 +1,162 @@
+//! A recorded transaction as a script of pgbench: the same statements with the same parameters, but for what has to
+//! differ from one transaction to the next.
+
+use std::collections::BTreeMap;
+
+use uuid::Uuid;
+
+use super::database::CONTACT_ID;
+use super::recording::Statement;
+use crate::Result;
+
+/// What a script is made from.
+pub(super) struct Known {
+    pub(super) tenants: u32,
+    pub(super) contacts: u32,
+    /// The tenant that was recorded.
+    pub(super) tenant: Uuid,
+    pub(super) subscription: Uuid,
+    /// Whether unknown ids are those of new rows.
+    pub(super) creates: bool,
+}
+
+/// A script and the values of its variables, but for `n`, from which new rows are counted.
+#[derive(Default)]
+pub(super) struct Script {
+    pub(super) text: String,
+    pub(super) variables: Vec<(String, String)>,
+}
+
+/// Each client picks a tenant when it begins; what it looks up then stays in its variables.
+const BEGIN: &str = "\
+\\if :ready
+\\else
+\\set number :client_id % :tenants
+SELECT k.key_hash AS key, k.tenant_id AS tenant, s.id AS subscription FROM api_keys k \
+JOIN subscriptions s ON s.tenant_id = k.tenant_id ORDER BY k.tenant_id OFFSET :number LIMIT 1 \\gset
+\\set ready 1
+\\endif
+";
+/// New rows are counted by each client, so that their ids grow as those of the store do.
+const COUNT: &str = "\\set n :n + 1\n\\set r random(0, 999999999999999)\n";
+/// How a statement ends that tells the time of a change.
+const CLOCK: &str = "RETURNING clock";
+
+/// Writes the script. `transaction` tells whether to keep BEGIN and COMMIT.
+pub(super) fn write(recorded: &[Statement], known: &Known, transaction: bool) -> Result<Script> {
+    let mut script = Script { text: BEGIN.to_owned(), ..Script::default() };
+    let share = known.contacts / known.tenants;
+    script.text.push_str(&match known.creates {
+        true => COUNT.to_owned(),
+        false => format!("\\set n random(0, {}) * :tenants + :number\n", share - 1),
+    });
+    let mut names = Names { known, script: &mut script, ids: BTreeMap::new(), has_clock: false };
+    let mut lines = String::new();
+    for Statement { sql, values } in recorded {
+        if values.is_empty() && !transaction && (sql.starts_with("BEGIN") || sql == "COMMIT") {
+            continue;
+        }
+        let mut line = sql.clone();
+        // From the last one, as $1 is a part of $12.
+        for (index, value) in values.iter().enumerate().rev() {
+            line = line.replace(&format!("${}", index + 1), &names.name(value.as_deref())?);
+        }
+        let ticks = sql.ends_with(CLOCK);
+        names.has_clock |= ticks;
+        lines.push_str(&line);
+        lines.push_str(if ticks { " \\gset\n" } else { ";\n" });
+    }
+    script.text.push_str(&lines);
+    for (name, value) in [("ready", 0), ("tenants", known.tenants)] {
+        script.variables.push((name.to_owned(), value.to_string()));
+    }
+    Ok(script)
+}
+
+/// What stands for recorded values.
+struct Names<'a> {
+    known: &'a Known,
+    script: &'a mut Script,
+    /// Ids of new rows, in the order in which they come up.
+    ids: BTreeMap<Uuid, usize>,
+    has_clock: bool,
+}
+
+impl Names<'_> {
+    fn name(&mut self, value: Option<&str>) -> Result<String> {
+        let Some(value) = value else { return Ok("NULL".to_owned()) };
+        // A hash of 32 bytes: that of the key.
+        if value.starts_with("\\x") && value.len() == 66 {
+            return Ok(":key".to_owned());
+        }
+        if let Ok(id) = Uuid::try_parse(value) {
+            return Ok(self.id(id));
+        }
+        if value.ends_with("@example.com") {
+            return Ok("(lpad(:r, 16, 'e') || '@example.com')".to_owned());
+        }
+        if is_time(value) {
+            return match self.has_clock {
+                true => Ok("to_timestamp(:clock::double precision / 1e6)".to_owned()),
+                false => Err("a time is written before the clock has told it".into()),
+            };
+        }
+        // A parameter here as well, of the same value each time.
+        let name = format!("p{}", self.script.variables.len() + 1);
+        self.script.variables.push((name.clone(), value.to_owned()));
+        Ok(format!(":{name}"))
+    }
+
+    fn id(&mut self, id: Uuid) -> String {
+        match id {
+            id if id == self.known.tenant => ":tenant".to_owned(),
+            id if id == self.known.subscription => ":subscription".to_owned(),
+            _ if !self.known.creates => CONTACT_ID.to_owned(),
+            id => {
+                let next = self.ids.len();
+                let number = *self.ids.entry(id).or_insert(next);
+                format!("('01a' || lpad(:n, 9, '0') || '7{number:03}8' || lpad(:r, 15, '0'))::uuid")
+            }
+        }
+    }
+}
+
+/// `2026-03-14 15:09:26.535897+00`
+fn is_time(value: &str) -> bool {
+    let bytes = value.as_bytes();
+    let has = |at: usize, byte: u8| bytes.get(at) == Some(&byte);
+    has(4, b'-') && has(7, b'-') && has(10, b' ') && has(13, b':') && has(16, b':')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn statement(sql: &str, values: &[Option<&str>]) -> Statement {
+        Statement { sql: sql.to_owned(), values: values.iter().map(|value| value.map(str::to_owned)).collect() }
+    }
+
+    #[test]
+    fn values_become_variables() {
+        let (tenant, new) = (Uuid::from_u128(1), Uuid::from_u128(3));
+        let known = Known { tenants: 2, contacts: 10, tenant, subscription: Uuid::from_u128(2), creates: true };
+        let (tenant, new) = (tenant.to_string(), new.to_string());
+        let recorded = [
+            statement("BEGIN", &[]),
+            statement("UPDATE t SET clock = $1 WHERE id = $2 RETURNING clock", &[Some("17"), Some(&tenant)]),
+            statement("INSERT ($1, $2, $3)", &[Some(&new), Some("2026-03-14 15:09:26.5+00"), None]),
+            statement("COMMIT", &[]),
+        ];
+        let script = write(&recorded, &known, true).unwrap();
+        let (_, lines) = script.text.split_once("BEGIN;\n").unwrap();
+        assert_eq!(
+            lines,
+            "UPDATE t SET clock = :p1 WHERE id = :tenant RETURNING clock \\gset\n\
+             INSERT (('01a' || lpad(:n, 9, '0') || '70008' || lpad(:r, 15, '0'))::uuid, \
+             to_timestamp(:clock::double precision / 1e6), NULL);\nCOMMIT;\n"
+        );
+        assert_eq!(script.variables[0], ("p1".to_owned(), "17".to_owned()));
+        assert!(write(&recorded[2..], &known, true).is_err(), "no clock before it");
+        assert!(!write(&recorded, &known, false).unwrap().text.contains("COMMIT"));
+    }
+}
