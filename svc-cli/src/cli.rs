@@ -49,6 +49,10 @@ pub struct Cli {
     #[arg(long, global = true, overrides_with = "json", help_heading = "Global options")]
     pub json: bool,
 
+    /// Do not ask before what cannot be taken back; where no person can answer, it is not asked anyway.
+    #[arg(long, short, global = true, overrides_with = "yes", help_heading = "Global options")]
+    pub yes: bool,
+
     /// What to do.
     #[command(subcommand)]
     pub command: Command,

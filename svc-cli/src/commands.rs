@@ -18,11 +18,13 @@ use svc_core::env::Env;
 use svc_store::Options;
 
 use crate::cli::{Cli, Command};
+use crate::confirm;
 use crate::exit::Failure;
 use crate::output::Outcome;
 
 /// Opens the database when the command needs it, and runs the command.
 pub(crate) async fn run(cli: Cli) -> Result<Outcome, Failure> {
+    confirm::ask(&cli.command, cli.yes)?;
     let url = &cli.database_url;
     // A command does one thing after the other, and the servers need the connections of PostgreSQL.
     let options = Options { read_connections: 1, write_connections: 1, ..Options::default() };
