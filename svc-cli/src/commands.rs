@@ -35,7 +35,7 @@ pub(crate) async fn run(cli: Cli) -> Result<Outcome, Failure> {
         Command::Invoice { command } => invoice::run(&*open().await?, command).await,
         Command::Quote { command } => quote::run(&*open().await?, command).await,
         Command::Webhook { command } => webhook::run(&*open().await?, command).await,
-        Command::Delivery { command } => delivery::run(&*open().await?, command).await,
+        Command::Delivery { command } => delivery::run(&*open().await?, command, cli.json).await,
         Command::Event { command } => event::run(&*open().await?, command).await,
         Command::Import(options) => import::run(&*open().await?, options).await,
         Command::Export(options) => export::run(&*open().await?, options, cli.json).await,

@@ -37,6 +37,10 @@ pub enum DeliveryCommand {
         /// At most so many.
         #[arg(long, value_parser = value_parser!(u32).range(1..), default_value = "50", value_name = "N")]
         limit: u32,
+        /// Print a line whenever one comes or gets on, from now or --since on, until Ctrl-C; with --json a document a
+        /// line.
+        #[arg(long, short, conflicts_with = "limit")]
+        follow: bool,
     },
     /// Show a delivery, the log of its attempts and its body.
     ///

@@ -1,6 +1,7 @@
 //! `svc delivery`.
 
 mod bulk;
+mod follow;
 
 use serde::Serialize;
 use svc_core::deliveries::{self, AttemptLog, Delivery, DeliveryState};
@@ -74,9 +75,15 @@ struct Envelope {
     tenant_id: TenantId,
 }
 
-pub(super) async fn run(store: &dyn Store, command: DeliveryCommand) -> Result<Outcome, Failure> {
+pub(super) async fn run(store: &dyn Store, command: DeliveryCommand, json: bool) -> Result<Outcome, Failure> {
     match command {
-        DeliveryCommand::List { tenant, subscription, status, event, since, limit } => {
+        DeliveryCommand::List { tenant, subscription, status, event, since, limit: _, follow: true } => {
+            let now = store.env().now();
+            let since = Some(since.map_or(now, |since| since.from(now)));
+            let filter = DeliveryFilter { subscription, state: status, kind: event, since, ..Default::default() };
+            follow::run(store, tenant, filter, json).await
+        }
+        DeliveryCommand::List { tenant, subscription, status, event, since, limit, follow: false } => {
             let since = since.map(|since| since.from(store.env().now()));
             let filter =
                 DeliveryFilter { subscription, state: status, kind: event, since, limit, ..Default::default() };
