@@ -27,7 +27,7 @@ pub(crate) async fn run(cli: Cli) -> Result<Outcome, Failure> {
     confirm::ask(&cli.command, cli.yes)?;
     let url = &cli.database_url;
     // A command does one thing after the other, and the servers need the connections of PostgreSQL.
-    let options = Options { read_connections: 1, write_connections: 1, ..Options::default() };
+    let options = Options { read_connections: 1, write_connections: 1, is_short_lived: true, ..Options::default() };
     let open = || svc_store::open_with(url, Env::system(), options.clone());
     match cli.command {
         Command::Tenant { command } => tenant::run(&*open().await?, command).await,

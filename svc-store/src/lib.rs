@@ -68,13 +68,22 @@ pub struct Options {
     pub write_connections: usize,
     /// PostgreSQL: how long a request waits for a connection before it fails, 10 s by default.
     pub patience: Duration,
+    /// PostgreSQL: whether this process may end right after a write, as a command does. The senders of the nodes are then
+    /// told by the commit itself and not after it; that costs commits that come at the same time a wait for each other.
+    pub is_short_lived: bool,
     /// Seals secrets at rest, in place of the key from the environment.
     pub secret_key: Option<SecretKey>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { read_connections: 4, write_connections: 12, patience: Duration::from_secs(10), secret_key: None }
+        Self {
+            read_connections: 4,
+            write_connections: 12,
+            patience: Duration::from_secs(10),
+            is_short_lived: false,
+            secret_key: None,
+        }
     }
 }
 
@@ -110,9 +119,9 @@ pub async fn open(url: &str, env: Env) -> Result<Arc<dyn Store>, OpenError> {
 /// # Errors
 /// [`OpenError`].
 pub async fn open_with(url: &str, env: Env, options: Options) -> Result<Arc<dyn Store>, OpenError> {
-    let Options { read_connections, write_connections, patience, secret_key } = options;
+    let Options { read_connections, write_connections, patience, is_short_lived, secret_key } = options;
     if is_postgres(url) {
-        let settings = postgres::Settings { read_connections, write_connections, patience };
+        let settings = postgres::Settings { read_connections, write_connections, patience, is_short_lived };
         let store = PostgresStore::open(url, env, secret_key, &settings).await;
         return Ok(Arc::new(store.map_err(|why| not_opened(url, why))?));
     }

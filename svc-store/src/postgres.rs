@@ -59,6 +59,8 @@ struct Shared {
     target: Target,
     reads: Queue,
     writes: Queue,
+    /// Whether notifications go with commits, as nobody may be here to ring after them.
+    is_short_lived: bool,
     /// Rung when there is something to send.
     bell: Arc<Notify>,
     /// Why the last try to connect failed, for those who wait in vain.
@@ -72,6 +74,7 @@ pub(crate) struct Settings {
     pub(crate) read_connections: usize,
     pub(crate) write_connections: usize,
     pub(crate) patience: Duration,
+    pub(crate) is_short_lived: bool,
 }
 
 /// Why a database cannot be used: its URL, or what it said.
@@ -114,6 +117,7 @@ impl PostgresStore {
             target,
             reads: Queue::new(),
             writes: Queue::new(),
+            is_short_lived: settings.is_short_lived,
             bell: Arc::default(),
             away: Mutex::default(),
             observer: OnceLock::new(),

@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 use svc_core::env::{Env, SeededEntropy, SystemClock};
 use tokio::sync::watch;
 
-use crate::Result;
-use crate::api::{Ask, Http, Reply};
 use crate::journal::{Collection, Entry, Wish};
+use svc_tests::Result;
+use svc_tests::http::{Ask, Http, Reply};
 
 /// How long a client waits for the server to come back after a broken connection, before it tries the old address.
 const COMES_BACK: Duration = Duration::from_secs(5);
@@ -133,11 +133,12 @@ impl Client {
             key: &key,
             idempotency_key: keyed.then_some(idempotency_key.as_str()),
             body: Some(&body),
+            headers: &[],
         };
         while let Some(server) = self.listening().await {
             entry.sent += 1;
             match self.http.send(server, &ask).await {
-                Ok(Reply { status, replayed, mut body }) if status.is_success() => {
+                Ok(Reply { status, replayed, mut body, .. }) if status.is_success() => {
                     entry.replayed = replayed;
                     entry.answer = Some(body["data"].take());
                     break;

@@ -4,20 +4,20 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::Method;
 use serde_json::Value;
 use svc_core::deliveries::{AttemptLog, Delivery, DeliveryState};
-use svc_core::env::{Env, time_of_id};
+use svc_core::env::time_of_id;
 use svc_core::events::Event;
 use svc_core::sender::Policy;
 use svc_core::store::{DeliveryFilter, Store};
 use svc_core::types::{TenantId, Timestamp};
 use tokio::time::Instant;
 
-use crate::Result;
-use crate::api::{Ask, Http};
 use crate::journal::{Abandoned, Collection};
 use crate::world::{Tenant, World};
+use svc_tests::Result;
+use svc_tests::database::Database;
+use svc_tests::http::{Ask, Http};
 
 /// Events that one job reads.
 const EVENTS: u32 = 5_000;
@@ -39,14 +39,14 @@ pub(crate) struct Found {
 /// The deliveries whose attempts were under way when a process was killed at `killed_at`. The process that came
 /// after it may have begun others, but their leases end later.
 pub(crate) async fn abandoned(
-    url: &str,
+    database: &Database,
     world: &World,
     killed_at: Timestamp,
     timeout: Duration,
 ) -> Result<Vec<Abandoned>> {
     let policy = Policy { timeout, ..Policy::default() };
     let last = killed_at.checked_add(policy.lease()).unwrap_or(killed_at);
-    let store = svc_store::open(url, Env::system()).await?;
+    let store = database.open().await?;
     let mut leased = Vec::new();
     for tenant in &world.tenants {
         let filter = DeliveryFilter { state: Some(DeliveryState::Pending), ..DeliveryFilter::default() };
@@ -61,8 +61,8 @@ pub(crate) async fn abandoned(
 ///
 /// # Errors
 /// When something still is after `patience`.
-pub(crate) async fn drained(url: &str, world: &World, patience: Duration) -> Result<()> {
-    let store = svc_store::open(url, Env::system()).await?;
+pub(crate) async fn drained(database: &Database, world: &World, patience: Duration) -> Result<()> {
+    let store = database.open().await?;
     let deadline = Instant::now() + patience;
     for tenant in &world.tenants {
         loop {
@@ -82,12 +82,12 @@ pub(crate) async fn drained(url: &str, world: &World, patience: Duration) -> Res
 
 impl Found {
     /// Reads all of a tenant.
-    pub(crate) async fn read(url: &str, tenant: &Tenant, http: &Http, server: SocketAddr) -> Result<Self> {
+    pub(crate) async fn read(database: &Database, tenant: &Tenant, http: &Http, server: SocketAddr) -> Result<Self> {
         let mut rows = Vec::new();
         for collection in Collection::ALL {
             rows.push((collection, list(http, server, tenant, collection).await?));
         }
-        let store = svc_store::open(url, Env::system()).await?;
+        let store = database.open().await?;
         let found = deliveries(&store, tenant.id, DeliveryFilter { oldest_first: true, ..Default::default() }).await?;
         Ok(Self { rows, events: events(&store, tenant.id).await?, deliveries: with_logs(&store, found).await? })
     }
@@ -102,7 +102,7 @@ async fn list(http: &Http, server: SocketAddr, tenant: &Tenant, collection: Coll
     let mut rows = Vec::new();
     let mut path = format!("/{}?limit=200", collection.name());
     loop {
-        let ask = Ask { method: Method::GET, path: &path, key: &tenant.key, idempotency_key: None, body: None };
+        let ask = Ask::get(&path, &tenant.key);
         let mut reply = http.send(server, &ask).await?;
         let Value::Array(page) = reply.body["data"].take() else {
             return Err(format!("GET {path} was answered with {}: {}", reply.status, reply.body).into());

@@ -2,7 +2,7 @@
 //! and receivers noted down with what is in the database.
 //!
 //! ```text
-//! cargo run -p svc-tests --bin crash -- --rounds 20 [--seed S] [--database-url URL]
+//! cargo run -p svc-tests --bin crash -- --rounds 20 [--seed S] [--database-url URL|postgres]
 //! ```
 //!
 //! - `clients` send requests and repeat those whose answer a kill has swallowed; `receiver` takes deliveries.
@@ -14,7 +14,6 @@
 //!
 //! A seed repeats requests and moments, not how the threads take turns.
 
-mod api;
 mod check;
 mod clients;
 mod found;
@@ -22,7 +21,6 @@ mod journal;
 mod options;
 mod receiver;
 mod run;
-mod server;
 mod world;
 
 use std::io::{self, Write as _};
@@ -32,9 +30,6 @@ use clap::Parser as _;
 use svc_server::telemetry;
 
 use self::options::{Cli, Role};
-
-/// Whatever goes wrong ends the run.
-type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
 /// Violations that are printed; where there are more, the first ones tell enough.
 const SHOWN: usize = 20;

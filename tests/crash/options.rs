@@ -25,7 +25,8 @@ pub(crate) struct Options {
     /// Repeats the requests and the moments of an earlier run.
     #[arg(long)]
     pub(crate) seed: Option<u64>,
-    /// Database; tenants of its own are added to it. By default a new SQLite file that vanishes.
+    /// Database; tenants of its own are added to it. `postgres` alone stands for a PostgreSQL server that is made for
+    /// the run. By default a new SQLite file that vanishes.
     #[arg(long, value_name = "URL")]
     pub(crate) database_url: Option<String>,
     /// Tenants, with five subscriptions each.

@@ -17,9 +17,9 @@ use serde_json::Value;
 use tokio::net::{TcpListener, TcpStream};
 use uuid::Uuid;
 
-use crate::Result;
 use crate::journal::Arrival;
 use crate::world::{Hook, Temper, World};
+use svc_tests::Result;
 
 /// What a slow endpoint takes for its answer.
 const SLOW: Duration = Duration::from_millis(20);

@@ -7,16 +7,18 @@ use svc_core::env::Env;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use crate::api::Http;
 use crate::check::{self, Verdict};
 use crate::clients::{Client, Random};
 use crate::found::{self, Found};
+use crate::journal::Abandoned;
 use crate::journal::Entry;
 use crate::options::Options;
 use crate::receiver::Receiver;
-use crate::server::Server;
 use crate::world::World;
-use crate::{Result, journal::Abandoned};
+use svc_tests::Result;
+use svc_tests::database::Database;
+use svc_tests::http::Http;
+use svc_tests::node::{Node, Program};
 
 /// How long clients may take to end once they are told to.
 const LAST_REQUESTS: Duration = Duration::from_secs(60);
@@ -32,16 +34,12 @@ pub(crate) fn run(options: &Options) -> Result<Verdict> {
 
 async fn crash(options: &Options) -> Result<Verdict> {
     let seed = options.seed.unwrap_or_else(|| u64::from_be_bytes(Env::system().bytes()));
-    let folder = tempfile::tempdir()?;
-    let url = options
-        .database_url
-        .clone()
-        .unwrap_or_else(|| format!("sqlite://{}", folder.path().join("crash.db").display()));
+    let database = Database::new(options.database_url.as_deref())?;
     let receiver = Receiver::listen().await?;
-    let world = World::make(&url, options, receiver.address).await?;
+    let world = World::make(&database, options, receiver.address).await?;
     receiver.expect(&world);
 
-    let http = Http::new();
+    let http = Http::default();
     let (listens, server) = watch::channel(None);
     let (stop, stopped) = watch::channel(false);
     let mut clients = JoinSet::new();
@@ -54,7 +52,7 @@ async fn crash(options: &Options) -> Result<Verdict> {
         clients.spawn(client.run());
     }
     let random = Random::new(seed);
-    let killed = kills(options, &url, &world, &listens, &random);
+    let killed = kills(options, &database, &world, &listens, &random);
     let (server, abandoned) = tokio::select! {
         killed = killed => killed?,
         // None ends before it is told to, unless something is wrong.
@@ -70,10 +68,10 @@ async fn crash(options: &Options) -> Result<Verdict> {
         Ok::<_, Box<dyn std::error::Error + Send + Sync>>(())
     })
     .await??;
-    found::drained(&url, &world, DRAIN + options.webhook_timeout * 2).await?;
+    found::drained(&database, &world, DRAIN + options.webhook_timeout * 2).await?;
     let mut found = Vec::new();
     for tenant in &world.tenants {
-        found.push(Found::read(&url, tenant, &http, server.address).await?);
+        found.push(Found::read(&database, tenant, &http, server.address).await?);
     }
     server.stop().await?;
     let mut verdict = check::check(&world, &entries, &receiver.take(), &abandoned, &found);
@@ -85,12 +83,12 @@ async fn crash(options: &Options) -> Result<Verdict> {
 /// under way at the kills.
 async fn kills(
     options: &Options,
-    url: &str,
+    database: &Database,
     world: &World,
     listens: &watch::Sender<Option<SocketAddr>>,
     random: &Random,
-) -> Result<(Server, Vec<Abandoned>)> {
-    let mut server = Server::start(options, url).await?;
+) -> Result<(Node, Vec<Abandoned>)> {
+    let mut server = start(options, database).await?;
     let mut all: Vec<Abandoned> = Vec::new();
     listens.send(Some(server.address))?;
     for _ in 0..options.rounds {
@@ -99,14 +97,22 @@ async fn kills(
         listens.send(None)?;
         let killed_at = Env::system().now();
         // The new process must find the database as the dead one left it: nobody else opens it before.
-        server = Server::start(options, url).await?;
+        server = start(options, database).await?;
         listens.send(Some(server.address))?;
-        all.extend(found::abandoned(url, world, killed_at, options.webhook_timeout).await?);
+        all.extend(found::abandoned(database, world, killed_at, options.webhook_timeout).await?);
     }
     // The same attempt may still be found at the next kill.
     all.sort_unstable();
     all.dedup();
     Ok((server, all))
+}
+
+async fn start(options: &Options, database: &Database) -> Result<Node> {
+    let timeout = humantime::format_duration(options.webhook_timeout).to_string().replace(' ', "");
+    // Enough retries that an endpoint's mood never makes a delivery fail for good.
+    let retry = "50ms,100ms,200ms,400ms,1s,2s";
+    let flags = ["--no-rate-limit", "--webhook-timeout", &timeout, "--webhook-retry", retry];
+    Program { file: options.server.clone(), log: "error" }.start(database, &flags).await
 }
 
 /// How long the server lives: any time up to the longest, and now and then hardly at all.

@@ -2,19 +2,19 @@
 
 use std::net::SocketAddr;
 
-use svc_core::env::Env;
 use svc_core::error::Error;
 use svc_core::events::EventKind;
 use svc_core::keys::{self, KeyCreate};
 use svc_core::resource;
 use svc_core::store::Tx;
 use svc_core::tenants::{self, TenantCreate};
-use svc_core::types::{EventSet, HostPolicy, TenantId, WebhookUrl};
+use svc_core::types::{EventSet, TenantId, WebhookUrl};
 use svc_core::webhooks::{Subscription, WebhookCreate};
 use uuid::Uuid;
 
-use crate::Result;
 use crate::options::Options;
+use svc_tests::Result;
+use svc_tests::database::Database;
 
 /// All tenants.
 pub(crate) struct World {
@@ -62,10 +62,8 @@ fn wanted() -> [(EventSet, Temper); 5] {
 
 impl World {
     /// Adds tenants whose endpoints lie behind `receiver`: `/<tenant>/<subscription>` by position.
-    pub(crate) async fn make(url: &str, options: &Options, receiver: SocketAddr) -> Result<Self> {
-        let mut env = Env::system();
-        env.webhook_hosts = HostPolicy::AllowPrivate;
-        let store = svc_store::open(url, env).await?;
+    pub(crate) async fn make(database: &Database, options: &Options, receiver: SocketAddr) -> Result<Self> {
+        let store = database.open().await?;
         let mut made = Vec::new();
         for position in 0..options.tenants {
             let tenant = store.write("crash.tenant", move |tx| Box::pin(tenant(tx, position, receiver)));

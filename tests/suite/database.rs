@@ -25,7 +25,10 @@ pub(crate) struct Database {
 enum Place {
     /// Its file is `svc.db`.
     Folder(tempfile::TempDir),
-    Server(&'static Server),
+    Server {
+        server: &'static Server,
+        original: Option<String>,
+    },
 }
 
 impl Database {
@@ -35,7 +38,7 @@ impl Database {
             return Self::in_folder();
         }
         let server = svc_postgres_server::quick_server().unwrap_or_else(|| panic!("PostgreSQL is not installed"));
-        Self { url: server.database(), place: Place::Server(server) }
+        Self { url: server.database(), place: Place::Server { server, original: None } }
     }
 
     fn in_folder() -> Self {
@@ -51,7 +54,10 @@ impl Database {
                 std::fs::copy(self.path(), copy.path()).unwrap();
                 copy
             }
-            Place::Server(server) => Self { url: server.copy(&self.url), place: Place::Server(server) },
+            Place::Server { server, .. } => {
+                let original = Some(self.url.clone());
+                Self { url: server.copy(&self.url), place: Place::Server { server, original } }
+            }
         }
     }
 
@@ -59,7 +65,7 @@ impl Database {
     pub(crate) fn path(&self) -> PathBuf {
         match &self.place {
             Place::Folder(folder) => folder.path().join("svc.db"),
-            Place::Server(_) => panic!("{} is no file", self.url),
+            Place::Server { .. } => panic!("{} is no file", self.url),
         }
     }
 
@@ -88,8 +94,8 @@ impl Database {
 
 impl Drop for Database {
     fn drop(&mut self) {
-        if let Place::Server(server) = self.place {
-            server.drop_database(&self.url);
+        if let Place::Server { server, original: Some(original) } = &self.place {
+            server.give_back(original, &self.url);
         }
     }
 }

@@ -15,6 +15,7 @@ use tokio_postgres::{AsyncMessage, Client};
 use super::Shared;
 use super::target::Role;
 
+pub(super) const NOTIFY: &str = "NOTIFY svc_outgoing";
 /// Between two notifications: commits that come faster share one.
 const INTERVAL: Duration = Duration::from_millis(5);
 /// The node that wrote may send first; what it takes is not looked for in vain.
@@ -61,7 +62,7 @@ async fn serve(shared: &Shared, first: bool) -> Result<(), StoreError> {
     let ringing = Box::pin(async {
         loop {
             shared.bell.notified().await;
-            execute(&client, "NOTIFY svc_outgoing").await?;
+            execute(&client, NOTIFY).await?;
             sleep(INTERVAL).await;
         }
     });

@@ -16,6 +16,7 @@ use futures_util::future::BoxFuture;
 use svc_core::store::{Access, StoreError};
 use tokio_postgres::{Error, Statement};
 
+use super::bell;
 use super::connection::Connection;
 use super::failure::{Failure, Remedy};
 use super::values::{Received, arguments};
@@ -115,6 +116,11 @@ impl<'c> Session<'c> {
     /// Why the transaction cannot be committed any more.
     pub(super) fn failure(&self) -> Option<&Failure> {
         self.failure.as_ref()
+    }
+
+    /// Tells the senders of all nodes, with the commit.
+    pub(super) async fn notify(&mut self) {
+        self.posts.send(self.connection, bell::NOTIFY).await;
     }
 
     /// Commits. `Ok` means that the server said so, and that every statement before had succeeded: after a failed

@@ -108,13 +108,20 @@ async fn attempt(connection: &Connection, shared: &Shared, waiting: &Waiting, co
         }
         return Run::Done(result);
     }
+    let sends = outgoing.unmark();
+    if sends && shared.is_short_lived {
+        // Nobody may be here to ring after the commit.
+        session.notify().await;
+    }
     committing.store(true, Ordering::Release);
     match session.commit().await {
         Ok(Ok(())) => {
             shared.tell_group(Access::Write, 1);
-            if outgoing.unmark() {
+            if sends {
                 shared.outgoing.release();
-                shared.bell.notify_one();
+                if !shared.is_short_lived {
+                    shared.bell.notify_one();
+                }
             }
             Run::Done(Ok(()))
         }

@@ -116,6 +116,8 @@ struct Script {
     commands: ChildStdin,
     answers: BufReader<ChildStdout>,
     databases: u32,
+    /// Copies that were given back, each with its original.
+    free: Vec<(String, String)>,
     // Not killed and not waited for: it outlives this process by the time that it needs to clean up.
     _child: Child,
 }
@@ -135,7 +137,8 @@ impl Server {
         let (Some(commands), Some(answers)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(io::Error::other("the script has no pipes"));
         };
-        let mut script = Script { commands, answers: BufReader::new(answers), databases: 0, _child: child };
+        let mut script =
+            Script { commands, answers: BufReader::new(answers), databases: 0, free: Vec::new(), _child: child };
         let folder = script.answer()?;
         Ok(Self { script: Mutex::new(script), folder, port })
     }
@@ -172,17 +175,29 @@ impl Server {
     /// # Panics
     /// When that fails.
     pub fn copy(&self, original: &str) -> String {
-        let name = self.next_name();
-        self.order(&format!("copy {name} {}", name_in(original)));
-        original.replace(&format!("/{}?", name_in(original)), &format!("/{name}?"))
+        let template = name_in(original);
+        let free = {
+            let mut script = self.script();
+            let at = script.free.iter().position(|(of, _)| of == template);
+            at.map(|at| script.free.swap_remove(at).1)
+        };
+        let name = match free {
+            Some(name) => {
+                self.order(&format!("restore {name} {template}"));
+                name
+            }
+            None => {
+                let name = self.next_name();
+                self.order(&format!("copy {name} {template}"));
+                name
+            }
+        };
+        original.replace(&format!("/{template}?"), &format!("/{name}?"))
     }
 
-    /// Drops a database, whoever is connected to it. This is done in the background.
-    ///
-    /// # Panics
-    /// When the script that runs the server is gone.
-    pub fn drop_database(&self, url: &str) {
-        self.order(&format!("drop {}", name_in(url)));
+    /// Takes a copy back that nobody needs any more; a later copy of the same original may use it.
+    pub fn give_back(&self, original: &str, copy: &str) {
+        self.script().free.push((name_in(original).to_owned(), name_in(copy).to_owned()));
     }
 
     /// The file with the authority of its certificate, which is made out for `localhost`; `None` where there is no
@@ -286,7 +301,9 @@ mod tests {
         assert_ne!(first, server.database());
         let copy = server.copy(&first);
         assert!(copy.ends_with("/svc_3?sslmode=disable"), "{copy}");
-        server.drop_database(&copy);
+        server.give_back(&first, &copy);
+        assert_eq!(server.copy(&first), copy);
+        assert_ne!(server.copy(&first), copy);
         let listens = || std::net::TcpStream::connect(("127.0.0.1", server.port)).is_ok();
         assert!(listens());
         server.stop();

@@ -50,6 +50,32 @@ END
     start
 }
 
+# Gives a copy the content of its original again: a tenth of the work of a new copy. Whoever is still connected is not
+# any more then, and what refers to what is not looked at.
+restore() {
+    content=$folder/$2.sql
+    if [ ! -f "$content" ]; then
+        cat > "$content" << 'END'
+SET session_replication_role = replica;
+SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid();
+DO $$
+DECLARE
+    name text;
+BEGIN
+    WHILE EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()
+                  AND backend_type = 'client backend') LOOP
+        PERFORM pg_sleep(0.001), pg_stat_clear_snapshot();
+    END LOOP;
+    FOR name IN SELECT format('%I.%I', schemaname, tablename) FROM pg_tables WHERE schemaname = 'public' LOOP
+        EXECUTE 'DELETE FROM ' || name;
+    END LOOP;
+END $$;
+END
+        "$programs/pg_dump" -h "$folder" -p "$port" -U svc --data-only "$2" < /dev/null >> "$content" 2>> "$log" || return 1
+    fi
+    quietly "$programs/psql" -X -q -1 -v ON_ERROR_STOP=1 -h "$folder" -p "$port" -U svc -f "$content" "$1"
+}
+
 answer() {
     if [ "$1" -eq 0 ]; then echo "ok $folder"; else echo "failed $(tail -n 3 "$log" "$folder/server.log" 2>&1 | tr '\n' ' ')"; fi
 }
@@ -60,8 +86,7 @@ while read -r command argument template; do
     case $command in
         database) quietly "$programs/createdb" -h "$folder" -p "$port" -U svc "$argument" ;;
         copy) quietly "$programs/createdb" -h "$folder" -p "$port" -U svc -T "$template" "$argument" ;;
-        # Nobody waits for it.
-        drop) quietly "$programs/dropdb" -h "$folder" -p "$port" -U svc --force --if-exists "$argument" & ;;
+        restore) restore "$argument" "$template" ;;
         start) start ;;
         stop) stop "$argument" ;;
         *) false ;;

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{Method, Request, StatusCode};
+use http::{HeaderMap, Method, Request, StatusCode};
 use http_body_util::{BodyExt as _, Full};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
@@ -17,43 +17,74 @@ use crate::Result;
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Speaks to the server, wherever that listens at the moment.
-#[derive(Clone)]
-pub(crate) struct Http {
+#[derive(Clone, Debug)]
+pub struct Http {
     client: Client<HttpConnector, Full<Bytes>>,
 }
 
 /// A request.
-pub(crate) struct Ask<'a> {
-    pub(crate) method: Method,
+#[derive(Clone, Debug)]
+pub struct Ask<'a> {
+    /// Its method.
+    pub method: Method,
     /// Below `/api/v1`.
-    pub(crate) path: &'a str,
+    pub path: &'a str,
     /// The text of the API key.
-    pub(crate) key: &'a str,
-    pub(crate) idempotency_key: Option<&'a str>,
-    pub(crate) body: Option<&'a Value>,
+    pub key: &'a str,
+    /// What it is done once under.
+    pub idempotency_key: Option<&'a str>,
+    /// JSON, or nothing.
+    pub body: Option<&'a Value>,
+    /// Others than those that follow from the rest.
+    pub headers: &'a [(&'a str, &'a str)],
+}
+
+impl<'a> Ask<'a> {
+    /// A GET.
+    pub fn get(path: &'a str, key: &'a str) -> Self {
+        Self { method: Method::GET, path, key, idempotency_key: None, body: None, headers: &[] }
+    }
+
+    /// A POST.
+    pub fn post(path: &'a str, key: &'a str, body: &'a Value) -> Self {
+        Self { method: Method::POST, body: Some(body), ..Self::get(path, key) }
+    }
 }
 
 /// An answer that arrived whole.
-pub(crate) struct Reply {
-    pub(crate) status: StatusCode,
+#[derive(Clone, Debug)]
+pub struct Reply {
+    /// Its status.
+    pub status: StatusCode,
+    /// Its headers.
+    pub headers: HeaderMap,
     /// Whether it is that to an earlier request with the same Idempotency-Key.
-    pub(crate) replayed: bool,
-    pub(crate) body: Value,
+    pub replayed: bool,
+    /// Its JSON.
+    pub body: Value,
+}
+
+impl Default for Http {
+    fn default() -> Self {
+        Self { client: Client::builder(TokioExecutor::new()).build_http() }
+    }
 }
 
 impl Http {
-    pub(crate) fn new() -> Self {
-        Self { client: Client::builder(TokioExecutor::new()).build_http() }
-    }
-
     /// Sends a request once. Without an answer nobody knows whether it was carried out.
-    pub(crate) async fn send(&self, server: SocketAddr, ask: &Ask<'_>) -> Result<Reply> {
+    ///
+    /// # Errors
+    /// No answer, or none in JSON.
+    pub async fn send(&self, server: SocketAddr, ask: &Ask<'_>) -> Result<Reply> {
         let mut request = Request::builder()
             .method(ask.method.clone())
             .uri(format!("http://{server}/api/v1{}", ask.path))
             .header("authorization", format!("Bearer {}", ask.key));
         if let Some(key) = ask.idempotency_key {
             request = request.header("idempotency-key", key);
+        }
+        for (name, value) in ask.headers {
+            request = request.header(*name, *value);
         }
         let body = match ask.body {
             Some(body) => {
@@ -67,7 +98,8 @@ impl Http {
             let (parts, body) = self.client.request(request).await?.into_parts();
             let body = body.collect().await?.to_bytes();
             let replayed = parts.headers.contains_key("idempotent-replayed");
-            Ok(Reply { status: parts.status, replayed, body: serde_json::from_slice(&body)? })
+            let body = serde_json::from_slice(&body)?;
+            Ok(Reply { status: parts.status, headers: parts.headers, replayed, body })
         })
         .await?
     }

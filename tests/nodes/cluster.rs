@@ -1,0 +1,212 @@
+//! The database, the nodes on it, and a store beside them that makes tenants and looks at what came of it.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use svc_core::deliveries::{AttemptLog, Delivery};
+use svc_core::error::Error;
+use svc_core::events::{self, Event, EventKind};
+use svc_core::keys::{self, KeyCreate};
+use svc_core::resource;
+use svc_core::store::{DeliveryFilter, Rows, Store};
+use svc_core::tenants::{self, TenantCreate};
+use svc_core::types::{EventSet, Secret, TenantId, Timestamp, WebhookUrl};
+use svc_core::webhooks::{Subscription, WebhookCreate};
+use svc_tests::Result;
+use svc_tests::database::Database;
+use svc_tests::http::{Ask, Http, Reply};
+use svc_tests::node::{Node, Program};
+use tokio::time::Instant;
+use uuid::Uuid;
+
+/// Between two looks at something that is to come.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+/// What all scenarios work on.
+pub(crate) struct Cluster {
+    pub(crate) database: Database,
+    pub(crate) program: Program,
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) http: Http,
+    /// The command line, as a program.
+    pub(crate) svc: Option<PathBuf>,
+}
+
+/// A key of a tenant.
+#[derive(Clone)]
+pub(crate) struct Key {
+    pub(crate) id: Uuid,
+    pub(crate) text: String,
+    pub(crate) secret: Option<Secret>,
+}
+
+/// A tenant and a key of it.
+#[derive(Clone)]
+pub(crate) struct Tenant {
+    pub(crate) id: TenantId,
+    pub(crate) key: Key,
+}
+
+impl Cluster {
+    pub(crate) async fn new(database: Database, program: Program, svc: Option<PathBuf>) -> Result<Self> {
+        let store = database.open().await?;
+        Ok(Self { database, program, store, http: Http::default(), svc })
+    }
+
+    /// Starts a node.
+    pub(crate) async fn node(&self, flags: &[&str]) -> Result<Node> {
+        self.program.start(&self.database, flags).await
+    }
+
+    /// Starts two at once.
+    pub(crate) async fn two(&self, flags: &[&str]) -> Result<[Node; 2]> {
+        let (one, two) = tokio::join!(self.node(flags), self.node(flags));
+        Ok([one?, two?])
+    }
+
+    pub(crate) async fn tenant(&self) -> Result<Tenant> {
+        let make = self.store.write("nodes.tenant", |tx| {
+            Box::pin(async move {
+                let id = tenants::create(tx, TenantCreate::named("Tenant")).await?.id;
+                // A contact that was created twice must not be hidden by this rule.
+                tenants::update(tx, id.0, |tenant| tenant.unique_contact_email = false).await?;
+                Ok(id)
+            })
+        });
+        let id = make.await?;
+        Ok(Tenant { id, key: self.key(id, false).await? })
+    }
+
+    pub(crate) async fn key(&self, tenant: TenantId, signed: bool) -> Result<Key> {
+        let made = self.store.write("nodes.key", move |tx| {
+            let input = KeyCreate { name: None, write: true, expires_in: None, signed };
+            Box::pin(keys::create(tx, tenant, input))
+        });
+        let made = made.await?;
+        Ok(Key { id: made.key.id, text: made.text.reveal().to_owned(), secret: made.key.signing_secret })
+    }
+
+    /// A subscription of a tenant to everything.
+    pub(crate) async fn hook(&self, tenant: TenantId, url: &str) -> Result<Uuid> {
+        let url = url.to_owned();
+        let made = self.store.write("nodes.hook", move |tx| {
+            let url = WebhookUrl::parse(&url).map_err(|why| why.on("url"));
+            Box::pin(async move {
+                let input = WebhookCreate { url: url?, events: EventSet::All, description: None };
+                resource::create::<Subscription>(tx, tenant, input).await
+            })
+        });
+        Ok(made.await?.id)
+    }
+
+    /// Writes so many events in one transaction, beside the nodes.
+    pub(crate) async fn emit(&self, tenant: TenantId, count: usize) -> Result<()> {
+        let emitted = self.store.write("nodes.emit", move |tx| {
+            Box::pin(async move {
+                for number in 0..count {
+                    let data = json!({ "id": number });
+                    events::record_external(tx, tenant, EventKind::StayCreated, &data).await?;
+                }
+                Ok(())
+            })
+        });
+        Ok(emitted.await?)
+    }
+
+    pub(crate) async fn subscription(&self, tenant: TenantId, id: Uuid) -> Result<Subscription> {
+        let read = self.store.read("nodes.subscription", move |tx| {
+            Box::pin(async move { Rows::<Subscription>::get(tx, tenant, id).await?.ok_or(Error::NotFound) })
+        });
+        Ok(read.await?)
+    }
+
+    pub(crate) async fn deliveries(&self, tenant: TenantId, filter: DeliveryFilter) -> Result<Vec<Delivery>> {
+        let read = self.store.read("nodes.deliveries", move |tx| {
+            let filter = filter.clone();
+            Box::pin(async move { Ok(tx.list_deliveries(tenant, &filter).await?) })
+        });
+        Ok(read.await?)
+    }
+
+    /// Deliveries with their logs, oldest first.
+    pub(crate) async fn logs(&self, tenant: TenantId) -> Result<Vec<(Delivery, Vec<AttemptLog>)>> {
+        let filter = DeliveryFilter { oldest_first: true, ..DeliveryFilter::default() };
+        let all = self.deliveries(tenant, filter).await?;
+        let read = self.store.read("nodes.logs", move |tx| {
+            let all = all.clone();
+            Box::pin(async move {
+                let mut logged = Vec::new();
+                for delivery in all {
+                    let log = tx.attempts(tenant, delivery.id).await?;
+                    logged.push((delivery, log));
+                }
+                Ok(logged)
+            })
+        });
+        Ok(read.await?)
+    }
+
+    /// All events of a tenant, oldest first.
+    pub(crate) async fn events(&self, tenant: TenantId) -> Result<Vec<Event>> {
+        let mut all: Vec<Event> = Vec::new();
+        loop {
+            let after = all.last().map_or(Timestamp::from_micros(0), |last| last.created_at);
+            let read = self
+                .store
+                .read("nodes.events", move |tx| Box::pin(async move { Ok(tx.events(tenant, after, 5_000).await?) }));
+            let more = read.await?;
+            if more.is_empty() {
+                return Ok(all);
+            }
+            all.extend(more);
+        }
+    }
+
+    /// Every row of a list, newest first.
+    pub(crate) async fn list(&self, node: &Node, tenant: &Tenant, collection: &str) -> Result<Vec<Value>> {
+        let mut rows = Vec::new();
+        let mut path = format!("/{collection}?limit=200");
+        loop {
+            let reply = self.expect(200, node, &Ask::get(&path, &tenant.key.text)).await?;
+            rows.extend(reply.body["data"].as_array().cloned().unwrap_or_default());
+            match reply.body["next_cursor"].as_str() {
+                Some(cursor) => path = format!("/{collection}?limit=200&cursor={cursor}"),
+                None => return Ok(rows),
+            }
+        }
+    }
+
+    /// Sends a request that must be answered with this status.
+    pub(crate) async fn expect(&self, status: u16, node: &Node, ask: &Ask<'_>) -> Result<Reply> {
+        let reply = self.http.send(node.address, ask).await?;
+        let (method, path) = (&ask.method, ask.path);
+        ensure(reply.status == status, || format!("{method} {path}: {}, not {status}: {}", reply.status, reply.body))?;
+        Ok(reply)
+    }
+}
+
+/// Waits until something is so.
+pub(crate) async fn until<F>(what: &str, patience: Duration, mut is_so: impl FnMut() -> F) -> Result<()>
+where
+    F: Future<Output = Result<bool>>,
+{
+    let deadline = Instant::now() + patience;
+    while !is_so().await? {
+        ensure(Instant::now() < deadline, || format!("not within {patience:?}: {what}"))?;
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
+    Ok(())
+}
+
+/// A violation, unless it holds.
+pub(crate) fn ensure(holds: bool, violation: impl FnOnce() -> String) -> Result<()> {
+    if holds { Ok(()) } else { Err(violation().into()) }
+}
+
+/// The share of sorted durations that a percentile stands for.
+pub(crate) fn percentile(sorted: &[Duration], percent: usize) -> Duration {
+    let last = sorted.len().saturating_sub(1);
+    sorted.get((sorted.len() * percent / 100).min(last)).copied().unwrap_or_default()
+}

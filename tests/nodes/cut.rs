@@ -1,0 +1,129 @@
+//! Connections to the database break at the commit, before it has gone through or after. Clients ask again in the
+//! same words; in the end each request was done once.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use clap::Args;
+use serde_json::{Value, json};
+use svc_tests::Result;
+use svc_tests::http::{Ask, Reply};
+use svc_tests::node::Node;
+use tokio::time::Instant;
+
+use crate::cluster::{Cluster, Key, ensure};
+use crate::proxy::{Cut, Proxy};
+
+/// How long a client asks again.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// Between two of those; `Retry-After` would be longer than it takes here.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// Connections to the database break at the commit; nothing is done twice or lost.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Size {
+    /// Connections that are cut, half of them before the commit and half after.
+    #[arg(long, default_value_t = 200)]
+    cuts: usize,
+}
+
+#[derive(Default)]
+struct Counts {
+    unavailable: usize,
+    in_progress: usize,
+    replayed: usize,
+    slowest: Duration,
+}
+
+pub(crate) async fn run(cluster: &Cluster, size: &Size) -> Result<String> {
+    let url = &cluster.database.url;
+    let proxy = Proxy::start(url).await?;
+    let flags = ["--no-rate-limit"];
+    let through = proxy.url(url)?;
+    let cut = cluster.program.start_at(&through, &cluster.database, &flags);
+    let (cut, whole) = tokio::join!(cut, cluster.node(&flags));
+    // The one behind the line that breaks, and another, at which clients ask again by turns.
+    let nodes = [cut?, whole?];
+    let tenant = cluster.tenant().await?;
+    let (mut counts, mut made) = (Counts::default(), BTreeMap::new());
+    let mut number = 0;
+    while proxy.cuts() < size.cuts {
+        let (cut, before) = (if number % 2 == 0 { Cut::Before } else { Cut::After }, proxy.cuts());
+        proxy.cut_next(cut);
+        let unavailable = counts.unavailable;
+        let (name, id, replayed) = request(cluster, &nodes, &tenant.key, number, &mut counts).await?;
+        // What was cut after the commit was done, and what was cut before was not; unless it hit something else.
+        if proxy.cuts() == before + 1 && counts.unavailable > unavailable {
+            ensure(replayed == (cut == Cut::After), || format!("{name} was cut {cut:?}, and replayed: {replayed}"))?;
+        }
+        made.insert(name, id);
+        number += 1;
+        ensure(number < size.cuts * 3, || format!("{number} requests met only {} cuts", proxy.cuts()))?;
+    }
+    proxy.cut_next(Cut::Nowhere);
+
+    let rows = cluster.list(&nodes[1], &tenant, "contacts").await?;
+    let mut events: BTreeMap<String, usize> = BTreeMap::new();
+    for event in cluster.events(tenant.id).await? {
+        let data: Value = serde_json::from_str(event.data.get())?;
+        *events.entry(text(&data, "id").to_owned()).or_default() += 1;
+    }
+    for (name, id) in &made {
+        let count = rows.iter().filter(|row| text(row, "email") == name && text(row, "id") == id).count();
+        let told = events.get(id).copied().unwrap_or_default();
+        ensure(count == 1 && told == 1, || format!("{name} has {count} rows and {told} events"))?;
+    }
+    ensure(rows.len() == made.len() && events.len() == made.len(), || {
+        format!("{} requests made {} rows and {} events", made.len(), rows.len(), events.len())
+    })?;
+    ensure(counts.unavailable > 0 && counts.replayed > 0, || "no cut was noticed".to_owned())?;
+    let Counts { unavailable, in_progress, replayed, slowest } = counts;
+    for node in nodes {
+        node.stop().await?;
+    }
+    Ok(format!(
+        "cut: {} connections at a commit, {number} requests: {unavailable} × 503 with Retry-After, {in_progress} × in \
+         progress, {replayed} replayed; one row and one event each; slowest answer {slowest:.1?}",
+        proxy.cuts()
+    ))
+}
+
+/// Asks until it is done; its mark, its id, and whether it had been done before the last answer.
+async fn request(
+    cluster: &Cluster,
+    nodes: &[Node; 2],
+    key: &Key,
+    number: usize,
+    counts: &mut Counts,
+) -> Result<(String, String, bool)> {
+    let name = format!("r{number}@example.com");
+    let body = json!({ "email": name });
+    let ask = Ask { idempotency_key: Some(&name), ..Ask::post("/contacts", &key.text, &body) };
+    let deadline = Instant::now() + PATIENCE;
+    for turn in 0.. {
+        // First at the node that is cut off; every third time asked again at the other.
+        let node = &nodes[usize::from(turn % 3 == 1 && number % 4 > 1)];
+        let asked = Instant::now();
+        let Reply { status, headers, replayed, body } = cluster.http.send(node.address, &ask).await?;
+        counts.slowest = counts.slowest.max(asked.elapsed());
+        match status.as_u16() {
+            201 => {
+                counts.replayed += usize::from(replayed);
+                return Ok((name, text(&body["data"], "id").to_owned(), replayed));
+            }
+            503 => {
+                ensure(headers.contains_key("retry-after"), || "503 without Retry-After".to_owned())?;
+                counts.unavailable += 1;
+            }
+            409 if body["code"] == "idempotency_in_progress" => counts.in_progress += 1,
+            _ => return Err(format!("{name} was answered with {status}: {body}").into()),
+        }
+        ensure(Instant::now() < deadline, || format!("{name} is not done after {turn} times"))?;
+        tokio::time::sleep(PAUSE).await;
+    }
+    Err("unreachable".into())
+}
+
+fn text<'a>(row: &'a Value, name: &str) -> &'a str {
+    row[name].as_str().unwrap_or_default()
+}

@@ -1,0 +1,81 @@
+//! Each event once: many deliveries while two nodes send.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use clap::Args;
+use svc_core::deliveries::DeliveryState;
+use svc_core::store::DeliveryFilter;
+use svc_tests::Result;
+use tokio::time::Instant;
+
+use crate::cluster::{Cluster, ensure, until};
+use crate::receiver::{Manner, Receiver};
+
+const TENANTS: usize = 5;
+const HOOKS: usize = 10;
+/// Events of one transaction.
+const BATCH: usize = 20;
+/// Without an arrival for so long something is wrong.
+const SILENCE: Duration = Duration::from_secs(30);
+
+/// Each delivery arrives once, whichever nodes send.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Size {
+    /// Deliveries; in thousands, as events are written in groups.
+    #[arg(long, default_value_t = 100_000)]
+    deliveries: usize,
+}
+
+pub(crate) async fn run(cluster: &Cluster, size: &Size) -> Result<String> {
+    let nodes = cluster.two(&["--no-rate-limit"]).await?;
+    let receiver = Receiver::listen(Manner::Take).await?;
+    let mut tenants = Vec::new();
+    for number in 0..TENANTS {
+        let tenant = cluster.tenant().await?;
+        for hook in 0..HOOKS {
+            cluster.hook(tenant.id, &receiver.url(&format!("{number}/{hook}"))).await?;
+        }
+        tenants.push(tenant);
+    }
+    let started = Instant::now();
+    let rounds = size.deliveries.div_ceil(TENANTS * HOOKS * BATCH);
+    let wanted = rounds * TENANTS * HOOKS * BATCH;
+    for _ in 0..rounds {
+        for tenant in &tenants {
+            cluster.emit(tenant.id, BATCH).await?;
+        }
+    }
+    let mut before = 0;
+    while receiver.until(wanted, SILENCE).await.is_err() {
+        let now = receiver.arrivals().len();
+        ensure(now > before, || format!("{now} of {wanted} arrived, and no more for {SILENCE:?}"))?;
+        before = now;
+    }
+    let took = started.elapsed();
+    // Until all outcomes are stored, something could still be tried again.
+    for tenant in &tenants {
+        until("nothing is pending", SILENCE, || async {
+            let filter = DeliveryFilter { state: Some(DeliveryState::Pending), limit: 1, ..DeliveryFilter::default() };
+            Ok(cluster.deliveries(tenant.id, filter).await?.is_empty())
+        })
+        .await?;
+    }
+    for node in nodes {
+        node.stop().await?;
+    }
+    let arrivals = receiver.arrivals();
+    let different: HashSet<_> = arrivals.iter().map(|arrival| arrival.delivery).collect();
+    let repeats = arrivals.len() - different.len();
+    let retries = arrivals.iter().filter(|arrival| arrival.attempt > 1).count();
+    let endpoints: HashSet<_> = arrivals.iter().map(|arrival| &arrival.path).collect();
+    let (came, endpoints) = (different.len(), endpoints.len());
+    ensure(came == wanted && repeats == 0 && retries == 0, || {
+        format!("of {wanted} deliveries {came} came, {repeats} came again, {retries} at a later attempt")
+    })?;
+    Ok(format!(
+        "once: {wanted} deliveries to {endpoints} endpoints from two nodes, 0 lost, 0 repeats, 0 later attempts \
+         ({took:.1?}, {:.0} a second)",
+        wanted as f64 / took.as_secs_f64()
+    ))
+}

@@ -1,0 +1,195 @@
+//! Commit order: writers on both nodes, transactions that tick early and commit late, and a client that follows
+//! `updated_since` from the last change that it has seen, at either node by turns.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use clap::Args;
+use http::Method;
+use serde_json::{Value, json};
+use svc_core::contacts::Contact;
+use svc_core::input::Input as _;
+use svc_core::resource::{self, Create};
+use svc_tests::Result;
+use svc_tests::http::Ask;
+use svc_tests::node::Node;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+
+use crate::cluster::{Cluster, Tenant, ensure};
+
+const WRITERS: usize = 16;
+/// How long a transaction stays open after its tick.
+const HELD: Duration = Duration::from_millis(400);
+/// Between two of those.
+const HELD_EVERY: Duration = Duration::from_millis(600);
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Whoever follows `updated_since` misses no change, whichever node wrote it.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Size {
+    /// Changes that are made.
+    #[arg(long, default_value_t = 20_000)]
+    changes: usize,
+}
+
+/// A row as it was answered to who wrote it: its id and its `updated_at`.
+type Written = (String, String);
+
+pub(crate) async fn run(cluster: &Cluster, size: &Size) -> Result<String> {
+    let nodes = Arc::new(cluster.two(&["--no-rate-limit"]).await?);
+    let tenant = cluster.tenant().await?;
+    let started = Instant::now();
+    let (written, done) = (Arc::new(AtomicUsize::new(0)), watch::Sender::new(false));
+
+    let mut writers = JoinSet::new();
+    for number in 0..WRITERS {
+        let writer = Writer { http: cluster.http.clone(), nodes: Arc::clone(&nodes), tenant: tenant.clone(), number };
+        writers.spawn(writer.run(Arc::clone(&written), size.changes));
+    }
+    let late = late(cluster, &tenant, done.subscribe());
+    let follow = follow(cluster, &nodes, &tenant, done.subscribe());
+    let wait = async {
+        let mut all: Vec<Written> = Vec::new();
+        while let Some(ended) = writers.join_next().await {
+            all.extend(ended??);
+        }
+        done.send_replace(true);
+        Ok::<_, Box<dyn std::error::Error + Send + Sync>>(all)
+    };
+    let (acknowledged, late, followed) = tokio::try_join!(wait, late, follow)?;
+
+    let (mut missed, mut stale) = (0, 0);
+    for (id, updated_at) in acknowledged.iter().chain(&late) {
+        match followed.rows.get(id) {
+            None => missed += 1,
+            Some(seen) if seen < updated_at => stale += 1,
+            Some(_) => {}
+        }
+    }
+    let truth = cluster.list(&nodes[0], &tenant, "contacts").await?;
+    let differs = truth
+        .iter()
+        .filter(|row| followed.rows.get(text(row, "id")).map(String::as_str) != Some(text(row, "updated_at")));
+    let differs = differs.count() + followed.rows.len().abs_diff(truth.len());
+    let (changes, held) = (acknowledged.len(), late.len());
+    ensure(missed + stale + differs == 0, || {
+        format!("of {changes} changes {missed} were missed, {stale} seen in an older state only; {differs} rows differ")
+    })?;
+    ensure(changes >= size.changes && held > 0, || format!("only {changes} changes were made, {held} of them late"))?;
+    let (seen, polls) = (followed.seen, followed.polls);
+    Ok(format!(
+        "order: {changes} changes by {WRITERS} writers at two nodes and {held} that were committed {HELD:?} after their \
+         tick; {polls} polls saw {seen} rows, updated_at strictly growing: 0 missed ({:.1?})",
+        started.elapsed()
+    ))
+}
+
+struct Writer {
+    http: svc_tests::http::Http,
+    nodes: Arc<[Node; 2]>,
+    tenant: Tenant,
+    number: usize,
+}
+
+impl Writer {
+    /// Creates contacts, and changes every third of them again, until there are enough changes of all together.
+    async fn run(self, written: Arc<AtomicUsize>, enough: usize) -> Result<Vec<Written>> {
+        let mut all = Vec::new();
+        let address = self.nodes[self.number % 2].address;
+        let key = &self.tenant.key.text;
+        for turn in 0_usize.. {
+            if written.fetch_add(1, Ordering::Relaxed) >= enough {
+                break;
+            }
+            let create = json!({ "email": format!("w{}-{turn}@example.com", self.number) });
+            let change = json!({ "city": format!("City {turn}") });
+            let last: Option<&Written> = all.last().filter(|_| turn % 3 == 2);
+            let path = last.map_or("/contacts".to_owned(), |(id, _)| format!("/contacts/{id}"));
+            let ask = match last {
+                None => Ask::post(&path, key, &create),
+                Some(_) => Ask { method: Method::PATCH, ..Ask::post(&path, key, &change) },
+            };
+            let reply = self.http.send(address, &ask).await?;
+            ensure(reply.status.is_success(), || format!("{} {path}: {}", ask.method, reply.body))?;
+            let row = &reply.body["data"];
+            all.push((text(row, "id").to_owned(), text(row, "updated_at").to_owned()));
+        }
+        Ok(all)
+    }
+}
+
+/// Transactions that take their time early and commit late, while the writers wait for the tenant's row.
+async fn late(cluster: &Cluster, tenant: &Tenant, done: watch::Receiver<bool>) -> Result<Vec<Written>> {
+    let (mut all, id) = (Vec::new(), tenant.id);
+    while !*done.borrow() {
+        let written = cluster.store.write("nodes.late", move |tx| {
+            let input = <Contact as Create>::Input::from_body(br#"{"email": "late@example.com"}"#);
+            Box::pin(async move {
+                let contact = resource::create::<Contact>(tx, id, input?).await?;
+                tokio::time::sleep(HELD).await;
+                Ok(contact)
+            })
+        });
+        let contact = written.await?;
+        all.push((contact.id.to_string(), contact.updated_at.to_string()));
+        tokio::time::sleep(HELD_EVERY).await;
+    }
+    Ok(all)
+}
+
+#[derive(Default)]
+struct Followed {
+    /// The `updated_at` that was seen last, by id.
+    rows: HashMap<String, String>,
+    seen: usize,
+    polls: usize,
+}
+
+/// Asks for what changed since the last change that it has seen, again and again; once more after the last write.
+async fn follow(
+    cluster: &Cluster,
+    nodes: &[Node; 2],
+    tenant: &Tenant,
+    done: watch::Receiver<bool>,
+) -> Result<Followed> {
+    let mut followed = Followed::default();
+    let mut last = String::new();
+    let mut deadline = None;
+    loop {
+        let was_done = *done.borrow();
+        let since = if last.is_empty() { "2020-01-01T00:00:00Z" } else { &last };
+        let path = format!("/contacts?limit=200&updated_since={since}");
+        let node = &nodes[followed.polls % 2];
+        followed.polls += 1;
+        let reply = cluster.expect(200, node, &Ask::get(&path, &tenant.key.text)).await?;
+        let rows = reply.body["data"].as_array().cloned().unwrap_or_default();
+        let mut fresh = 0;
+        for row in &rows {
+            let at = text(row, "updated_at");
+            // "At or after": the last one comes again.
+            if at == last {
+                continue;
+            }
+            ensure(at > last.as_str(), || format!("after {last} came {at}"))?;
+            last = at.to_owned();
+            followed.rows.insert(text(row, "id").to_owned(), last.clone());
+            fresh += 1;
+        }
+        followed.seen += fresh;
+        if was_done && fresh == 0 {
+            return Ok(followed);
+        }
+        if was_done {
+            let deadline = *deadline.get_or_insert_with(|| Instant::now() + PATIENCE);
+            ensure(Instant::now() < deadline, || "the walk comes to no end".to_owned())?;
+        }
+    }
+}
+
+fn text<'a>(row: &'a Value, name: &str) -> &'a str {
+    row[name].as_str().unwrap_or_default()
+}

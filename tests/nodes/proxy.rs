@@ -1,0 +1,133 @@
+//! A line between a node and PostgreSQL that can be told to break at a commit.
+//!
+//! It reads what the node sends as messages of PostgreSQL's protocol: the first is a length and a body, all others
+//! have a letter before. A transaction that writes begins with a BEGIN that says so; the COMMIT that ends it is where
+//! the line breaks: before it has gone through, or right after, so that nobody hears what came of it.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
+
+use svc_tests::Result;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::net::{TcpListener, TcpStream};
+
+/// Where the next commit breaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cut {
+    Nowhere = 0,
+    Before = 1,
+    After = 2,
+}
+
+#[derive(Clone)]
+pub(crate) struct Proxy {
+    address: SocketAddr,
+    line: Arc<Line>,
+}
+
+struct Line {
+    server: String,
+    next: AtomicU8,
+    cuts: AtomicUsize,
+}
+
+impl Proxy {
+    /// In front of the server of this URL.
+    pub(crate) async fn start(url: &str) -> Result<Self> {
+        let server = authority(url)?.to_owned();
+        let line = Arc::new(Line { server, next: AtomicU8::new(Cut::Nowhere as u8), cuts: AtomicUsize::new(0) });
+        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        let address = listener.local_addr()?;
+        let accepting = Arc::clone(&line);
+        tokio::spawn(async move {
+            while let Ok((client, _)) = listener.accept().await {
+                let line = Arc::clone(&accepting);
+                // Either side may end it, and then both have.
+                tokio::spawn(async move { drop(line.carry(client).await) });
+            }
+        });
+        Ok(Self { address, line })
+    }
+
+    /// The way through it to the same database.
+    pub(crate) fn url(&self, url: &str) -> Result<String> {
+        Ok(url.replacen(authority(url)?, &self.address.to_string(), 1))
+    }
+
+    pub(crate) fn cut_next(&self, cut: Cut) {
+        self.line.next.store(cut as u8, Ordering::SeqCst);
+    }
+
+    /// How often it broke so far.
+    pub(crate) fn cuts(&self) -> usize {
+        self.line.cuts.load(Ordering::SeqCst)
+    }
+}
+
+/// Host and port.
+fn authority(url: &str) -> Result<&str> {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let front = rest.split('/').next().unwrap_or(rest);
+    let server = front.rsplit('@').next().unwrap_or(front);
+    if server.contains(':') { Ok(server) } else { Err(format!("no host and port in {url}").into()) }
+}
+
+impl Line {
+    async fn carry(&self, client: TcpStream) -> Result<()> {
+        let server = TcpStream::connect(&self.server).await?;
+        client.set_nodelay(true)?;
+        server.set_nodelay(true)?;
+        let ((from_client, mut to_client), (mut from_server, to_server)) = (client.into_split(), server.into_split());
+        tokio::select! {
+            done = self.forth(from_client, to_server) => done,
+            done = tokio::io::copy(&mut from_server, &mut to_client) => done.map(|_| ()).map_err(Into::into),
+        }
+    }
+
+    async fn forth(&self, mut from: OwnedReadHalf, mut to: OwnedWriteHalf) -> Result<()> {
+        let mut first = vec![0; 4];
+        from.read_exact(&mut first).await?;
+        let mut rest = vec![0; length(&first)?];
+        from.read_exact(&mut rest).await?;
+        to.write_all(&[first, rest].concat()).await?;
+        let mut writes = false;
+        loop {
+            let mut head = vec![0; 5];
+            from.read_exact(&mut head).await?;
+            let mut body = vec![0; length(&head[1..])?];
+            from.read_exact(&mut body).await?;
+            let query = if head[0] == b'Q' { body.as_slice() } else { &[] };
+            if query.starts_with(b"BEGIN") {
+                writes = query.windows(10).any(|part| part == b"READ WRITE");
+            }
+            let cut = if writes && query.starts_with(b"COMMIT") { self.take() } else { Cut::Nowhere };
+            if cut == Cut::Before {
+                return Ok(());
+            }
+            to.write_all(&[head, body].concat()).await?;
+            if cut == Cut::After {
+                return Ok(());
+            }
+        }
+    }
+
+    /// One commit alone gets the cut.
+    fn take(&self) -> Cut {
+        let cut = match self.next.swap(Cut::Nowhere as u8, Ordering::SeqCst) {
+            1 => Cut::Before,
+            2 => Cut::After,
+            _ => Cut::Nowhere,
+        };
+        self.cuts.fetch_add(usize::from(cut != Cut::Nowhere), Ordering::SeqCst);
+        cut
+    }
+}
+
+/// What follows a length, which counts itself.
+fn length(bytes: &[u8]) -> Result<usize> {
+    let bytes: [u8; 4] = bytes.try_into()?;
+    let length = usize::try_from(u32::from_be_bytes(bytes))?;
+    Ok(length.checked_sub(4).filter(|length| *length < 1 << 24).ok_or("no message of PostgreSQL")?)
+}

@@ -1,0 +1,134 @@
+//! An endpoint that notes what arrives, and takes, refuses or holds it, as it is told.
+
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{Request, Response, StatusCode};
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use svc_tests::Result;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+use tokio::time::Instant;
+use uuid::Uuid;
+
+/// A delivery as it arrived.
+#[derive(Clone, Debug)]
+pub(crate) struct Arrival {
+    /// `webhook-id`.
+    pub(crate) delivery: Uuid,
+    /// `X-SVC-Attempt`.
+    pub(crate) attempt: u32,
+    pub(crate) path: String,
+    pub(crate) at: Instant,
+}
+
+/// How it answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Manner {
+    Take,
+    Refuse,
+    /// Not before the manner changes.
+    Hold,
+}
+
+#[derive(Clone)]
+pub(crate) struct Receiver {
+    address: SocketAddr,
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    arrivals: Mutex<Vec<Arrival>>,
+    count: watch::Sender<usize>,
+    manner: watch::Sender<Manner>,
+}
+
+impl Receiver {
+    pub(crate) async fn listen(manner: Manner) -> Result<Self> {
+        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        let address = listener.local_addr()?;
+        let inner = Arc::new(Inner {
+            arrivals: Mutex::default(),
+            count: watch::Sender::new(0),
+            manner: watch::Sender::new(manner),
+        });
+        let accepting = Arc::clone(&inner);
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                tokio::spawn(serve(stream, Arc::clone(&accepting)));
+            }
+        });
+        Ok(Self { address, inner })
+    }
+
+    pub(crate) fn url(&self, path: &str) -> String {
+        format!("http://{}/{path}", self.address)
+    }
+
+    pub(crate) fn set(&self, manner: Manner) {
+        self.inner.manner.send_replace(manner);
+    }
+
+    /// What has arrived so far.
+    pub(crate) fn arrivals(&self) -> Vec<Arrival> {
+        self.inner.arrivals.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Waits until so many have arrived.
+    pub(crate) async fn until(&self, count: usize, patience: Duration) -> Result<()> {
+        let mut counted = self.inner.count.subscribe();
+        let came = tokio::time::timeout(patience, counted.wait_for(|counted| *counted >= count)).await;
+        match came {
+            Ok(_) => Ok(()),
+            Err(_) => Err(format!("{} of {count} arrived within {patience:?}", self.arrivals().len()).into()),
+        }
+    }
+}
+
+async fn serve(stream: TcpStream, inner: Arc<Inner>) {
+    let _ = stream.set_nodelay(true);
+    let service = service_fn(move |request| {
+        let inner = Arc::clone(&inner);
+        async move { Ok::<_, Infallible>(inner.answer(request).await) }
+    });
+    // A node that is killed breaks its connections.
+    let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
+}
+
+impl Inner {
+    async fn answer(&self, request: Request<Incoming>) -> Response<Full<Bytes>> {
+        let (parts, body) = request.into_parts();
+        let header = |name: &str| parts.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
+        let (delivery, attempt) = (header("webhook-id").parse(), header("x-svc-attempt").parse());
+        let (Ok(_), Ok(delivery), Ok(attempt)) = (body.collect().await, delivery, attempt) else {
+            return response(StatusCode::BAD_REQUEST, 0);
+        };
+        let path = parts.uri.path().trim_start_matches('/').to_owned();
+        let at = Instant::now();
+        let count = {
+            let mut arrivals = self.arrivals.lock().unwrap_or_else(PoisonError::into_inner);
+            arrivals.push(Arrival { delivery, attempt, path, at });
+            arrivals.len()
+        };
+        self.count.send_modify(|counted| *counted = count.max(*counted));
+        let mut manner = self.manner.subscribe();
+        // It lives as long as this does.
+        let told = manner.wait_for(|manner| *manner != Manner::Hold).await.map_or(Manner::Refuse, |manner| *manner);
+        let status = if told == Manner::Take { StatusCode::OK } else { StatusCode::INTERNAL_SERVER_ERROR };
+        response(status, attempt)
+    }
+}
+
+/// The body tells which attempt it answers.
+fn response(status: StatusCode, attempt: u32) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::from(format!("attempt {attempt}")));
+    *response.status_mut() = status;
+    response
+}

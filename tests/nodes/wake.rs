@@ -1,0 +1,117 @@
+//! How soon a node sends what another process wrote: from the commit there to the arrival at the receiver.
+
+use std::collections::HashMap;
+use std::process::Stdio;
+use std::time::Duration;
+
+use clap::Args;
+use serde_json::{Value, json};
+use svc_core::events::{self, EventKind};
+use svc_core::types::TenantId;
+use svc_tests::Result;
+use tokio::process::Command;
+use tokio::time::Instant;
+use uuid::Uuid;
+
+use crate::cluster::{Cluster, ensure, percentile, until};
+use crate::receiver::{Manner, Receiver};
+
+const PATIENCE: Duration = Duration::from_secs(10);
+/// What it takes on average without a notification.
+const UNTOLD: Duration = Duration::from_millis(500);
+
+/// How soon a node sends what another process wrote.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Size {
+    /// Events that a store beside the node writes.
+    #[arg(long, default_value_t = 300)]
+    events: usize,
+    /// Events that the command line writes, where it is given.
+    #[arg(long, default_value_t = 50)]
+    commands: usize,
+    /// What half of them may take at most, in milliseconds.
+    #[arg(long, default_value_t = 50)]
+    most: u64,
+}
+
+pub(crate) async fn run(cluster: &Cluster, size: &Size) -> Result<String> {
+    let node = cluster.node(&["--no-rate-limit"]).await?;
+    let receiver = Receiver::listen(Manner::Take).await?;
+    let tenant = cluster.tenant().await?.id;
+    cluster.hook(tenant, &receiver.url("hook")).await?;
+    // Connections are made with the first ones.
+    for _ in 0..5 {
+        by_store(cluster, tenant, &receiver).await?;
+    }
+    let mut told = Vec::new();
+    let mut sorted = Vec::new();
+    for _ in 0..size.events {
+        sorted.push(by_store(cluster, tenant, &receiver).await?);
+        // The sender must have gone to sleep again.
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    told.push(judge("a store", &mut sorted, size)?);
+    if cluster.svc.is_some() {
+        let mut sorted = Vec::new();
+        for _ in 0..size.commands {
+            sorted.push(by_command(cluster, tenant, &receiver).await?);
+        }
+        told.push(judge("`svc event emit`", &mut sorted, size)?);
+    }
+    node.stop().await?;
+    Ok(format!("wake: {}", told.join("; ")))
+}
+
+fn judge(who: &str, sorted: &mut [Duration], size: &Size) -> Result<String> {
+    sorted.sort_unstable();
+    let [half, nine_in_ten, most, all] = [50, 90, 99, 100].map(|percent| percentile(sorted, percent));
+    let told =
+        format!("commit by {who} to arrival, {} times: p50 {half:.1?}, p99 {most:.1?}, max {all:.1?}", sorted.len());
+    // A sender that nobody told looks by itself every second.
+    ensure(half <= Duration::from_millis(size.most) && nine_in_ten < UNTOLD, || told.clone())?;
+    Ok(told)
+}
+
+/// From the moment on that the commit is acknowledged.
+async fn by_store(cluster: &Cluster, tenant: TenantId, receiver: &Receiver) -> Result<Duration> {
+    let emit = cluster.store.write("nodes.emit", move |tx| {
+        Box::pin(async move { events::record_external(tx, tenant, EventKind::StayCreated, &json!({ "id": 1 })).await })
+    });
+    let (_, deliveries) = emit.await?;
+    let committed = Instant::now();
+    let delivery = deliveries.first().ok_or("nobody is told")?.id;
+    Ok(arrival(receiver, delivery).await?.saturating_duration_since(committed))
+}
+
+/// From the moment on at which the event happened, which is a little before the commit.
+async fn by_command(cluster: &Cluster, tenant: TenantId, receiver: &Receiver) -> Result<Duration> {
+    let svc = cluster.svc.as_ref().ok_or("no command line")?;
+    let folder = tempfile::tempdir()?;
+    let data = folder.path().join("data.json");
+    std::fs::write(&data, r#"{"id": "stay-1"}"#)?;
+    let mut command = Command::new(svc);
+    command.args(["event", "emit", "--kind", "stay.created", "--json", "--tenant", &tenant.0.to_string(), "--data"]);
+    command.arg(&data).args(["--database-url", &cluster.database.url]).envs(cluster.database.variables());
+    let output = command.stdin(Stdio::null()).stderr(Stdio::inherit()).kill_on_drop(true).output().await?;
+    let made: Value = serde_json::from_slice(&output.stdout)?;
+    let delivery: Uuid = made["deliveries"][0].as_str().ok_or("nobody is told")?.parse()?;
+    let created_at = svc_core::types::Timestamp::parse(made["created_at"].as_str().unwrap_or_default())
+        .map_err(|why| format!("{why:?}"))?;
+    let arrived = arrival(receiver, delivery).await?;
+    // Two clocks, read at the same moment.
+    let age = cluster.store.env().now().since(created_at);
+    Ok(age.saturating_sub(arrived.elapsed()))
+}
+
+async fn arrival(receiver: &Receiver, delivery: Uuid) -> Result<Instant> {
+    let mut found = None;
+    until("the event arrives", PATIENCE, || {
+        let arrivals = receiver.arrivals();
+        let by_id: HashMap<Uuid, Instant> = arrivals.iter().rev().map(|one| (one.delivery, one.at)).collect();
+        found = by_id.get(&delivery).copied();
+        let is_there = found.is_some();
+        async move { Ok(is_there) }
+    })
+    .await?;
+    found.ok_or_else(|| "it did not arrive".into())
+}

@@ -1,0 +1,8 @@
+//! What the programs of the tests share (`crash`, `nodes`): a database, the server as processes on it, and a client.
+
+pub mod database;
+pub mod http;
+pub mod node;
+
+/// Whatever goes wrong ends a run.
+pub type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;

@@ -1,0 +1,109 @@
+//! The server as a process of its own.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::time::Duration;
+
+use tokio::io::{AsyncBufReadExt as _, BufReader};
+use tokio::process::{Child, Command};
+
+use crate::Result;
+use crate::database::Database;
+
+/// How long a start may take.
+const START: Duration = Duration::from_secs(30);
+/// How long an orderly end may take; more than the server's own grace.
+const STOP: Duration = Duration::from_secs(30);
+
+/// How servers are started.
+#[derive(Clone, Debug)]
+pub struct Program {
+    /// Another program than this one, which is the server when its first argument is `serve`.
+    pub file: Option<PathBuf>,
+    /// What the server's log tells, on stderr.
+    pub log: &'static str,
+}
+
+/// A running server, which ends with its handle.
+#[derive(Debug)]
+pub struct Node {
+    child: Child,
+    /// Where it listens.
+    pub address: SocketAddr,
+}
+
+impl Program {
+    /// Starts a server on a database and waits until it listens.
+    ///
+    /// # Errors
+    /// It does not start.
+    pub async fn start(&self, database: &Database, flags: &[&str]) -> Result<Node> {
+        self.start_at(&database.url, database, flags).await
+    }
+
+    /// The same, but the database is reached by another way.
+    ///
+    /// # Errors
+    /// It does not start.
+    pub async fn start_at(&self, url: &str, database: &Database, flags: &[&str]) -> Result<Node> {
+        let mut command = match &self.file {
+            Some(program) => Command::new(program),
+            None => {
+                let mut command = Command::new(std::env::current_exe()?);
+                command.arg("serve");
+                command
+            }
+        };
+        // The key of the secrets is the one setting that the database depends on.
+        let is_setting = |name: &str| name.starts_with("SVC_") && name != "SVC_SECRET_KEY";
+        for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(is_setting)) {
+            command.env_remove(name);
+        }
+        command
+            .args(["--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0", "--allow-private-webhooks"])
+            .args(["--database-url", url])
+            .args(flags)
+            .envs(database.variables())
+            .env("SVC_LOG", self.log)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .kill_on_drop(true);
+        let mut child = command.spawn()?;
+        let stdout = child.stdout.take().ok_or("a server without a stdout")?;
+        let mut line = String::new();
+        tokio::time::timeout(START, BufReader::new(stdout).read_line(&mut line)).await??;
+        let address = line.trim_end().strip_prefix("listening on http://").ok_or("the server does not start")?;
+        Ok(Node { address: address.parse()?, child })
+    }
+}
+
+impl Node {
+    /// Ends it as a power cut would end the process: SIGKILL.
+    ///
+    /// # Errors
+    /// It has ended by itself.
+    pub async fn kill(mut self) -> Result<()> {
+        Ok(self.child.kill().await?)
+    }
+
+    /// Sends it a signal by its name, such as `STOP`.
+    ///
+    /// # Errors
+    /// It has ended by itself.
+    pub async fn signal(&self, name: &str) -> Result<()> {
+        let id = self.child.id().ok_or("the server has ended by itself")?;
+        let sent = Command::new("kill").args(["-s", name, &id.to_string()]).status().await?;
+        if sent.success() { Ok(()) } else { Err("the server takes no signal".into()) }
+    }
+
+    /// Ends it in order.
+    ///
+    /// # Errors
+    /// It does not end, or not in order.
+    pub async fn stop(mut self) -> Result<()> {
+        self.signal("TERM").await?;
+        let status = tokio::time::timeout(STOP, self.child.wait()).await??;
+        if status.success() { Ok(()) } else { Err(format!("the server ended with {status}").into()) }
+    }
+}
