@@ -1,16 +1,20 @@
 //! What can be typed, as types. Their comments are the help.
 
 mod events;
+mod invoices;
+mod transfer;
 
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 use svc_core::events::EventKind;
-use svc_core::types::{Currency, Date, Decimal, TenantId, TimeZone, parse_uuid};
+use svc_core::types::{Currency, TenantId, TimeZone, parse_uuid};
 use uuid::Uuid;
 
 pub use self::events::{DeliveryCommand, EventCommand, Listen};
+pub use self::invoices::{InvoiceChanges, InvoiceCommand, QuoteCommand};
+pub use self::transfer::{Export, ExportKind, Format, Import, ImportKind};
 use crate::exit;
 use crate::values::{self, Scopes, Since};
 
@@ -29,7 +33,7 @@ use crate::values::{self, Scopes, Since};
     after_long_help = exit::LONG_HELP
 )]
 pub struct Cli {
-    /// Database, as sqlite://PATH; made when missing.
+    /// Database: sqlite://PATH, made when missing, or postgres://USER:PASSWORD@HOST:PORT/DATABASE.
     #[arg(
         long,
         global = true,
@@ -44,6 +48,10 @@ pub struct Cli {
     /// Print the result as one JSON document; a list is an array.
     #[arg(long, global = true, overrides_with = "json", help_heading = "Global options")]
     pub json: bool,
+
+    /// Do not ask before what cannot be taken back; where no person can answer, it is not asked anyway.
+    #[arg(long, short, global = true, overrides_with = "yes", help_heading = "Global options")]
+    pub yes: bool,
 
     /// What to do.
     #[command(subcommand)]
@@ -88,6 +96,19 @@ pub enum Command {
         #[command(subcommand)]
         command: InvoiceCommand,
     },
+    /// Quotes: what the client answers.
+    ///
+    /// Quotes are made and changed through the API.
+    #[command(
+        subcommand_required = true,
+        arg_required_else_help = true,
+        after_help = "Example:\n  svc quote accept 0195a3c8-0000-7000-8000-000000000007"
+    )]
+    Quote {
+        /// What to do with quotes.
+        #[command(subcommand)]
+        command: QuoteCommand,
+    },
     /// Webhook subscriptions: where events are delivered.
     #[command(
         subcommand_required = true,
@@ -122,6 +143,34 @@ pub enum Command {
         #[command(subcommand)]
         command: EventCommand,
     },
+    /// Bring contacts or invoices from elsewhere, out of a CSV or NDJSON file.
+    ///
+    /// The columns or members are the fields of the API, and checked like them; `id` and `created_at` are kept, so what
+    /// was exported can be imported elsewhere. Good rows go in, 500 at a time; refused rows are told at the end, and
+    /// make the exit code 1. Run it again after a mistake is mended or the import was broken off: what is there
+    /// already is not added twice. It is recognised by its id; else by the contact's email or the invoice's number;
+    /// else by everything that the row says.
+    ///
+    /// Contacts: id, email, first_name, last_name, phone, company_name, city, state, postcode, created_at. Invoices: id,
+    /// invoice_number, contact_id, status, issue_date, due_date, total, currency, paid_at, amount_paid, created_at.
+    /// `updated_at` is read and not kept.
+    #[command(
+        after_help = "Examples:\n  svc import contacts --tenant 0195a3c8-0000-7000-8000-000000000001 contacts.csv\n  \
+                      svc import contacts --tenant 0195a3c8-0000-7000-8000-000000000001 contacts.csv \\\n    \
+                      --dry-run --report refused.ndjson\n  \
+                      zcat invoices.ndjson.gz | svc import invoices \\\n    \
+                      --tenant 0195a3c8-0000-7000-8000-000000000001 --no-events -"
+    )]
+    Import(Import),
+    /// Write all records of a kind to stdout, one JSON object per line.
+    ///
+    /// Each record once, as GET returns it, newest first; with --since, oldest change first. It reads page by page
+    /// beside a running server, so its size does not matter.
+    #[command(
+        after_help = "Examples:\n  svc export contacts --tenant 0195a3c8-0000-7000-8000-000000000001 > contacts.ndjson\n  \
+                      svc export jobs --tenant 0195a3c8-0000-7000-8000-000000000001 --since 7d --format csv"
+    )]
+    Export(Export),
     /// The database itself.
     #[command(subcommand_required = true, arg_required_else_help = true, after_help = "Example:\n  svc db migrate")]
     Db {
@@ -296,70 +345,6 @@ pub enum KeyCommand {
         /// For how long the old key stays good; 0s ends it at once.
         #[arg(long, value_parser = values::duration, allow_hyphen_values = true, default_value = "24h", value_name = "DURATION")]
         overlap: Duration,
-    },
-}
-
-/// `svc invoice …`
-#[derive(Clone, Debug, Subcommand)]
-pub enum InvoiceCommand {
-    /// Create a draft, issued today.
-    #[command(after_help = "Example:\n  svc invoice create --tenant 0195a3c8-0000-7000-8000-000000000001 \\\n    \
-                      --contact 0195a3c8-0000-7000-8000-000000000004 --total 99.95 --due 2026-04-13")]
-    Create {
-        /// Id of the tenant.
-        #[arg(long, value_parser = values::tenant_id, value_name = "ID")]
-        tenant: TenantId,
-        /// Id of the contact who is to pay.
-        #[arg(long, value_parser = parse_uuid, value_name = "ID")]
-        contact: Uuid,
-        /// Amount, with no more decimals than the currency has.
-        #[arg(long, value_parser = Decimal::parse, allow_negative_numbers = true, value_name = "AMOUNT")]
-        total: Decimal,
-        /// Currency, a code of ISO 4217; the tenant's own when left out.
-        #[arg(long, value_parser = Currency::parse, value_name = "CODE")]
-        currency: Option<Currency>,
-        /// Day by which it is to be paid, such as 2026-04-13.
-        #[arg(long, value_parser = Date::parse, value_name = "DATE")]
-        due: Option<Date>,
-    },
-    /// Send a draft to the customer.
-    #[command(after_help = "Example:\n  svc invoice send 0195a3c8-0000-7000-8000-000000000003")]
-    Send {
-        /// Id of the invoice.
-        #[arg(value_parser = parse_uuid)]
-        id: Uuid,
-    },
-    /// Note that the customer has seen a sent invoice.
-    #[command(after_help = "Example:\n  svc invoice view 0195a3c8-0000-7000-8000-000000000003")]
-    View {
-        /// Id of the invoice.
-        #[arg(value_parser = parse_uuid)]
-        id: Uuid,
-    },
-    /// Receive money: all that is left to pay, or a part of it.
-    #[command(after_help = "Examples:\n  svc invoice pay 0195a3c8-0000-7000-8000-000000000003\n  \
-                      svc invoice pay 0195a3c8-0000-7000-8000-000000000003 --amount 40")]
-    Pay {
-        /// Id of the invoice.
-        #[arg(value_parser = parse_uuid)]
-        id: Uuid,
-        /// How much, in the invoice's currency; all that is left when left out.
-        #[arg(long, value_parser = Decimal::parse, allow_negative_numbers = true)]
-        amount: Option<Decimal>,
-    },
-    /// Cancel an invoice on which nothing was paid.
-    #[command(after_help = "Example:\n  svc invoice void 0195a3c8-0000-7000-8000-000000000003")]
-    Void {
-        /// Id of the invoice.
-        #[arg(value_parser = parse_uuid)]
-        id: Uuid,
-    },
-    /// Send an invoice again; it stays as it is.
-    #[command(after_help = "Example:\n  svc invoice resend 0195a3c8-0000-7000-8000-000000000003")]
-    Resend {
-        /// Id of the invoice.
-        #[arg(value_parser = parse_uuid)]
-        id: Uuid,
     },
 }
 

@@ -4,30 +4,41 @@ mod completions;
 mod db;
 mod delivery;
 mod event;
+mod export;
+mod import;
 mod invoice;
 mod key;
 mod listen;
 mod lookup;
+mod quote;
 mod tenant;
 mod webhook;
 
 use svc_core::env::Env;
+use svc_store::Options;
 
 use crate::cli::{Cli, Command};
+use crate::confirm;
 use crate::exit::Failure;
 use crate::output::Outcome;
 
 /// Opens the database when the command needs it, and runs the command.
 pub(crate) async fn run(cli: Cli) -> Result<Outcome, Failure> {
+    confirm::ask(&cli.command, cli.yes)?;
     let url = &cli.database_url;
-    let open = || svc_store::open(url, Env::system());
+    // A command does one thing after the other, and the servers need the connections of PostgreSQL.
+    let options = Options { read_connections: 1, write_connections: 1, ..Options::default() };
+    let open = || svc_store::open_with(url, Env::system(), options.clone());
     match cli.command {
         Command::Tenant { command } => tenant::run(&*open().await?, command).await,
         Command::Key { command } => key::run(&*open().await?, command).await,
         Command::Invoice { command } => invoice::run(&*open().await?, command).await,
+        Command::Quote { command } => quote::run(&*open().await?, command).await,
         Command::Webhook { command } => webhook::run(&*open().await?, command).await,
         Command::Delivery { command } => delivery::run(&*open().await?, command).await,
         Command::Event { command } => event::run(&*open().await?, command).await,
+        Command::Import(options) => import::run(&*open().await?, options).await,
+        Command::Export(options) => export::run(&*open().await?, options, cli.json).await,
         Command::Listen(options) => listen::run(options, cli.json).await,
         Command::Db { command } => db::run(url, command).await,
         Command::Completions { shell } => completions::run(shell),

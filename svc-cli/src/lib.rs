@@ -2,6 +2,7 @@
 //!
 //! - [`cli`] says what can be typed; [`values`] reads the single values.
 //! - `commands` has one file per noun, which calls svc-core and tells what came of it.
+//! - `confirm` asks before what cannot be taken back.
 //! - `output` is the only place that writes to stdout: JSON for programs, tables and sentences for people.
 //! - `document` holds JSON that others wrote, number for number.
 //! - [`exit`] has the exit codes and which error leads to which.
@@ -10,6 +11,7 @@
 
 pub mod cli;
 mod commands;
+mod confirm;
 mod document;
 pub mod exit;
 mod output;

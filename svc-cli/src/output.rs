@@ -89,6 +89,11 @@ pub(crate) fn write_now(text: &str) -> io::Result<()> {
     out.flush()
 }
 
+/// Where commands write that have more to say than fits into memory; flush it at the end.
+pub(crate) fn stream() -> impl io::Write {
+    io::BufWriter::with_capacity(1 << 16, io::stdout())
+}
+
 impl From<io::Error> for Failure {
     fn from(why: io::Error) -> Self {
         Self::new(Exit::Failed, format!("The command was carried out, but its result could not be printed: {why}"))

@@ -78,10 +78,12 @@ pub fn first_id_at(at: Timestamp) -> Uuid {
     Uuid::from_u128(bits)
 }
 
-/// The time that an id was made for.
+/// The time that an id was made for. Of a UUIDv7 that was made elsewhere: the microsecond among whose ids it sorts, at
+/// or after [`first_id_at`] that time and before [`first_id_at`] the next.
 pub fn time_of_id(id: Uuid) -> Timestamp {
     let bits = id.as_u128();
-    let rest = ((bits >> 64 & 0xfff) * 1000).div_ceil(4096);
+    // The last microsecond whose own twelve bits, rounded down, are not above these.
+    let rest = ((bits >> 64 & 0xfff) * 1000 + 1000).div_ceil(4096) - 1;
     Timestamp::from_micros(i64::try_from((bits >> 80) * 1000 + rest).unwrap_or(i64::MAX))
 }
 
@@ -175,6 +177,17 @@ mod tests {
             assert!(id > last && id >= first_id_at(at) && id < first_id_at(at.next()));
             assert_eq!(time_of_id(id), at);
             (last, at) = (id, at.next());
+        }
+    }
+    #[test]
+    fn foreign_ids_have_their_place_too() {
+        let millisecond = first_id_at(Timestamp::parse("2026-03-14T15:09:26.999Z").unwrap()).as_u128();
+        for twelve_bits in 0..4096_u128 {
+            for rest in [0, (1 << 62) - 1] {
+                let id = Uuid::from_u128(millisecond | twelve_bits << 64 | rest);
+                let at = time_of_id(id);
+                assert!(first_id_at(at) <= id && id < first_id_at(at.next()), "{twelve_bits}");
+            }
         }
     }
 }

@@ -61,7 +61,8 @@ impl FromJson for bool {
     }
 }
 
-/// The names of the fields of a record, for telling a read-only field from an unknown one.
+/// The names of the fields of a record or an input: tells a read-only field from an unknown one, and is the header of
+/// a table.
 pub trait FieldNames {
     /// As in JSON.
     const FIELD_NAMES: &'static [&'static str];
@@ -88,6 +89,14 @@ pub trait Input: JsonSchema + Sized + Send + Sync + 'static {
         let Json::Object(members) = json::parse(body)? else {
             return Err(Error::InvalidJson("The body must be a JSON object.".into()));
         };
+        Self::from_members(members)
+    }
+
+    /// Reads the members of an object, each name once.
+    ///
+    /// # Errors
+    /// [`Error::EmptyPatch`], or [`Error::Validation`] with all failing fields.
+    fn from_members(members: Vec<(String, Json)>) -> Result<Self, Error> {
         if Self::NEEDS_A_FIELD && members.is_empty() {
             return Err(Error::EmptyPatch);
         }
@@ -267,6 +276,10 @@ macro_rules! input {
                 <$record as $crate::input::FieldNames>::FIELD_NAMES
             })?
             $(const NEEDS_A_FIELD: bool = $patch;)?
+        }
+
+        impl $crate::input::FieldNames for $name {
+            const FIELD_NAMES: &'static [&'static str] = &[$(stringify!($field),)*];
         }
 
         impl schemars::JsonSchema for $name {

@@ -3,6 +3,9 @@
 //! Each step is one function over a transaction, for an embedding application and the CLI. It fires its own
 //! event and then `invoice.updated`, in the transaction of the change.
 
+mod changes;
+mod overdue;
+
 use serde::Serialize;
 use uuid::Uuid;
 
@@ -13,7 +16,10 @@ use crate::input::{input, record};
 use crate::resource::{self, Filter, resource, tick};
 use crate::store::{Rows, Tx};
 use crate::tenants::{self, NumberKind};
-use crate::types::{Amount, Currency, Date, Decimal, TenantId, Text, Timestamp, text_enum};
+use crate::types::{Amount, Currency, Date, Decimal, Patch, TenantId, Text, Timestamp, text_enum};
+
+pub use self::changes::{refund, update};
+pub use self::overdue::{OVERDUE_STEP, OverduePosition, overdue};
 
 text_enum! {
     /// State of an invoice.
@@ -98,6 +104,22 @@ input! {
     }
 }
 
+input! {
+    /// Changes to an invoice that is neither paid nor cancelled: what is left out stays, null clears.
+    pub struct InvoiceUpdate for Invoice, patch true {
+        /// A live contact of the account.
+        contact_id: Patch<Option<Uuid>>,
+        /// Amount, with no more decimals than the currency has, and no less than what was paid.
+        total: Patch<Decimal>,
+        /// Active currency of ISO 4217; it can change on a draft on which nothing was paid.
+        currency: Patch<Currency>,
+        /// Day of issue.
+        issue_date: Patch<Option<Date>>,
+        /// Day by which it is to be paid.
+        due_date: Patch<Option<Date>>,
+    }
+}
+
 record! {
     /// Money received for an invoice: the data of `payment.succeeded`.
     pub struct Payment {
@@ -145,7 +167,8 @@ pub async fn create(tx: &mut dyn Tx, tenant: TenantId, input: InvoiceCreate) -> 
     Ok(invoice)
 }
 
-fn amount_in(field: &str, amount: Decimal, currency: Currency) -> Result<Amount, Error> {
+/// The amount of a field in the invoice's currency.
+pub(crate) fn amount_in(field: &str, amount: Decimal, currency: Currency) -> Result<Amount, Error> {
     amount.to_amount(currency.scale()).map_err(|why| Issue::from(why).on(field))
 }
 
@@ -172,8 +195,15 @@ pub async fn view(tx: &mut dyn Tx, tenant: TenantId, id: Uuid) -> Result<Invoice
 /// [`Error::NotFound`]; [`Error::NotAllowed`] once something was paid, or when it is cancelled already.
 pub async fn void(tx: &mut dyn Tx, tenant: TenantId, id: Uuid) -> Result<Invoice, Error> {
     use InvoiceStatus::{Cancelled, Draft, Overdue, Sent, Viewed};
-    let allowed = [Draft, Sent, Viewed, Overdue];
-    enter(tx, tenant, id, "voided", &allowed, Cancelled, Some(EventKind::InvoiceVoided)).await
+    let now = tick(tx, tenant).await?;
+    let mut invoice: Invoice = resource::get(tx, tenant, id).await?;
+    // An overdue invoice may have been paid in part before.
+    if invoice.amount_paid.minor() > 0 || !matches!(invoice.status, Draft | Sent | Viewed | Overdue) {
+        return Err(invoice.refuses("voided"));
+    }
+    invoice.status = Cancelled;
+    store_change(tx, tenant, now, &mut invoice, &[EventKind::InvoiceVoided, EventKind::InvoiceUpdated]).await?;
+    Ok(invoice)
 }
 
 /// Sends the email again; the invoice stays as it is.

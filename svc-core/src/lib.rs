@@ -2,7 +2,7 @@
 //! done with it, and what happens then.
 //!
 //! - One room per resource: [`contacts`], [`invoices`], [`quotes`], [`bookings`], [`jobs`], [`webhooks`];
-//!   beside them [`tenants`], [`keys`], [`events`].
+//!   beside them [`tenants`], [`keys`], [`events`], [`imports`].
 //! - [`resource`] holds the form that serves them all: get, list, create, update, delete.
 //! - [`store`] is the seam to a database. Rules are async functions over `&mut dyn Tx`, so an embedding
 //!   application can run several of them as one transaction.
@@ -35,6 +35,7 @@ pub mod env;
 pub mod error;
 pub mod events;
 pub mod idempotency;
+pub mod imports;
 pub mod input;
 pub mod invoices;
 pub mod jobs;

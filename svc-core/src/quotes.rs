@@ -9,10 +9,10 @@ use crate::error::{Error, FieldCode, Issue};
 use crate::events::EventKind;
 use crate::input::{FromJson, input, record};
 use crate::json::Json;
-use crate::resource::{Create, Filter, New, Update, resource};
+use crate::resource::{self, Create, Filter, New, Update, resource, tick};
 use crate::store::Tx;
 use crate::tenants::{self, NumberKind};
-use crate::types::{Amount, Currency, Date, DateOrTime, Decimal, Patch, Timestamp, text_enum};
+use crate::types::{Amount, Currency, Date, DateOrTime, Decimal, Patch, TenantId, Timestamp, text_enum};
 
 /// Days that a quote is valid when its end is not sent, counted from today in the tenant's time zone.
 pub const DEFAULT_VALIDITY_DAYS: i64 = 30;
@@ -20,7 +20,7 @@ pub const DEFAULT_VALIDITY_DAYS: i64 = 30;
 const MAX_LINE_ITEMS: usize = 500;
 
 text_enum! {
-    /// State of a quote; any may follow any other.
+    /// State of a quote. A PATCH may set any; what the client does has its rules: [`accept`], [`decline`].
     pub enum QuoteStatus {
         Draft = "draft",
         Sent = "sent",
@@ -199,4 +199,44 @@ impl Update for Quote {
         events.push(EventKind::QuoteUpdated);
         events
     }
+}
+
+/// The client accepts an offer. Fires `quote.accepted`, then `quote.updated`.
+///
+/// # Errors
+/// [`Error::NotFound`]; [`Error::NotAllowed`] unless it is sent or viewed, or when it held until a day before today
+/// in the tenant's time zone.
+pub async fn accept(tx: &mut dyn Tx, tenant: TenantId, id: Uuid) -> Result<Quote, Error> {
+    let now = tick(tx, tenant).await?;
+    let quote = open(tx, tenant, id, "accepted").await?;
+    let today = tenants::get(tx, tenant).await?.time_zone.date_at(now);
+    if let Some(day) = quote.valid_until.filter(|day| *day < today) {
+        let text = format!("{} held until {day}; it cannot be accepted.", quote.quote_number);
+        return Err(Error::NotAllowed(text));
+    }
+    answer(tx, tenant, id, QuoteStatus::Accepted).await
+}
+
+/// The client declines an offer, also one that holds no longer. Fires `quote.declined`, then `quote.updated`.
+///
+/// # Errors
+/// [`Error::NotFound`]; [`Error::NotAllowed`] unless it is sent or viewed.
+pub async fn decline(tx: &mut dyn Tx, tenant: TenantId, id: Uuid) -> Result<Quote, Error> {
+    tick(tx, tenant).await?;
+    open(tx, tenant, id, "declined").await?;
+    answer(tx, tenant, id, QuoteStatus::Declined).await
+}
+
+/// The quote, if the client has it and has not answered yet.
+async fn open(tx: &mut dyn Tx, tenant: TenantId, id: Uuid, step: &str) -> Result<Quote, Error> {
+    let quote: Quote = resource::get(tx, tenant, id).await?;
+    if matches!(quote.status, QuoteStatus::Sent | QuoteStatus::Viewed) {
+        return Ok(quote);
+    }
+    Err(Error::NotAllowed(format!("{} is {}; it cannot be {step}.", quote.quote_number, quote.status)))
+}
+
+async fn answer(tx: &mut dyn Tx, tenant: TenantId, id: Uuid, status: QuoteStatus) -> Result<Quote, Error> {
+    let change = QuoteUpdate { status: Patch::Set(status), total: Patch::Keep, valid_until: Patch::Keep };
+    resource::update(tx, tenant, id, change).await
 }

@@ -255,6 +255,9 @@ pub trait TenantStore: Send {
 
     /// The next number of a kind: 1, 2, 3, … without gaps.
     async fn next_number(&mut self, tenant: TenantId, kind: NumberKind) -> Result<u64, StoreError>;
+
+    /// Lets the count of a kind go on behind `number`, which is at least 1, unless it is there already.
+    async fn raise_number(&mut self, tenant: TenantId, kind: NumberKind, number: u64) -> Result<(), StoreError>;
 }
 
 /// API keys, and the traces they leave.

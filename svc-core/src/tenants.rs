@@ -2,7 +2,7 @@
 
 use uuid::Uuid;
 
-use crate::error::Error;
+use crate::error::{Error, FieldCode, Issue};
 use crate::store::Tx;
 use crate::types::{Currency, TenantId, TimeZone, Timestamp, text_enum};
 
@@ -113,4 +113,35 @@ pub async fn update(tx: &mut dyn Tx, id: Uuid, change: impl FnOnce(&mut Tenant))
 /// [`Error::Store`].
 pub async fn next_number(tx: &mut dyn Tx, tenant: TenantId, kind: NumberKind) -> Result<String, Error> {
     Ok(format!("{kind}-{:04}", tx.next_number(tenant, kind).await?))
+}
+
+/// The largest number that can be taken by hand: far beyond any that is counted up to, far below what a store holds.
+pub const MAX_NUMBER: u64 = 1_000_000_000_000;
+
+/// Notes that a number was taken by hand, as on import: if it has the form of those that are counted, the count goes
+/// on behind it. Numbers of another form never meet one that is counted.
+///
+/// # Errors
+/// `out_of_range` on `field` beyond [`MAX_NUMBER`]; [`Error::Store`].
+pub async fn take_number(
+    tx: &mut dyn Tx,
+    tenant: TenantId,
+    kind: NumberKind,
+    field: &str,
+    text: &str,
+) -> Result<(), Error> {
+    let digits = text.strip_prefix(kind.as_str()).and_then(|rest| rest.strip_prefix('-'));
+    let Some(digits) = digits.filter(|digits| digits.len() >= 4 && digits.bytes().all(|digit| digit.is_ascii_digit()))
+    else {
+        return Ok(());
+    };
+    // `INV-00007` is not how seven is written.
+    if digits.len() > 4 && digits.starts_with('0') {
+        return Ok(());
+    }
+    match digits.parse::<u64>().ok().filter(|number| *number <= MAX_NUMBER) {
+        Some(0) => Ok(()),
+        Some(number) => Ok(tx.raise_number(tenant, kind, number).await?),
+        None => Err(Issue::new(FieldCode::OutOfRange, format!("must be at most {kind}-{MAX_NUMBER}")).on(field)),
+    }
 }

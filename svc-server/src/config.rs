@@ -8,10 +8,13 @@ use std::time::Duration;
 use clap::Parser;
 use clap::builder::BoolishValueParser;
 use http::HeaderValue;
+use ipnet::IpNet;
 use svc_core::deliveries::RetrySchedule;
 use svc_core::sender::Policy;
+use svc_store::Options;
 
 use crate::cors::Cors;
+use crate::proxy::network;
 use crate::routes::DEFAULT_WRITE_CAPS;
 use crate::service::Settings;
 use crate::telemetry::LogFormat;
@@ -21,6 +24,8 @@ const EXAMPLES: &str = "Examples:
       try the API on a temporary database with sample data
   svc-server --database-url sqlite:///var/lib/svc/svc.db --listen 0.0.0.0:8080
       serve the API from a file
+  svc-server --database-url postgres://svc@db.internal/svc?sslmode=require --listen 0.0.0.0:8080
+      serve it from PostgreSQL; SVC_SECRET_KEY, the same on every node, seals secrets there
   SVC_LISTEN=127.0.0.1:0 SVC_LOG_FORMAT=json svc-server
       take a free port and write the log as JSON
 
@@ -35,9 +40,19 @@ pub struct Config {
     #[arg(long, env = "SVC_LISTEN", value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
     pub listen: SocketAddr,
 
-    /// Database: sqlite://PATH, made when missing. With --demo a temporary one, unless given.
+    /// Database: sqlite://PATH, made when missing, or postgres://USER:PASSWORD@HOST:PORT/DATABASE, which several nodes
+    /// can share. By default sqlite://svc.db; with --demo a temporary one.
     #[arg(long, env = "SVC_DATABASE_URL", value_name = "URL", hide_env_values = true)]
     pub database_url: Option<String>,
+
+    /// PostgreSQL: connections for reading; each serves many requests at once.
+    #[arg(long, env = "SVC_DATABASE_READ_CONNECTIONS", value_name = "N", default_value_t = Options::default().read_connections, value_parser = connections)]
+    pub database_read_connections: usize,
+
+    /// PostgreSQL: connections for writing; as many tenants can write at the same time. With those for reading and two
+    /// more, times the nodes, they must stay below the server's max_connections.
+    #[arg(long, env = "SVC_DATABASE_WRITE_CONNECTIONS", value_name = "N", default_value_t = Options::default().write_connections, value_parser = connections)]
+    pub database_write_connections: usize,
 
     /// Address for operators: /metrics, /healthz and /readyz, apart from the public listener. When left out,
     /// 127.0.0.1:9464 if it is free.
@@ -92,13 +107,17 @@ pub struct Config {
     #[arg(long, env = "SVC_LOG_FORMAT", value_enum, default_value_t)]
     pub log_format: LogFormat,
 
-    /// Certificate chain in PEM; serves https.
+    /// Certificate chain in PEM; serves https. It and its key are read again on SIGHUP.
     #[arg(long, env = "SVC_TLS_CERT", value_name = "FILE", requires = "tls_key")]
     pub tls_cert: Option<PathBuf>,
 
     /// Private key of the certificate in PEM.
     #[arg(long, env = "SVC_TLS_KEY", value_name = "FILE", requires = "tls_cert")]
     pub tls_key: Option<PathBuf>,
+
+    /// Proxy whose X-Forwarded-For is believed, an address or a network such as 10.0.0.0/8; repeatable.
+    #[arg(long, env = "SVC_TRUSTED_PROXY", value_name = "NETWORK", value_delimiter = ',', value_parser = network)]
+    pub trusted_proxy: Vec<IpNet>,
 
     /// Origin that browsers may call from, such as <https://app.example.com>; repeatable.
     #[arg(long, env = "SVC_CORS_ORIGIN", value_name = "ORIGIN", value_delimiter = ',')]
@@ -128,6 +147,13 @@ fn attempt_timeout(text: &str) -> Result<Duration, String> {
     Ok(timeout)
 }
 
+fn connections(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(count @ 1..=1000) => Ok(count),
+        _ => Err("must be a whole number from 1 to 1000".to_owned()),
+    }
+}
+
 fn write_rate_limit(text: &str) -> Result<(String, u32), String> {
     let (resource, limit) = text.split_once('=').ok_or("write RESOURCE=N, such as quotes=20")?;
     if !DEFAULT_WRITE_CAPS.iter().any(|(name, _)| *name == resource) {
@@ -147,6 +173,15 @@ impl Config {
             timeout: self.webhook_timeout,
             retry: RetrySchedule::new(self.webhook_retry.clone()),
             concurrency: self.webhook_concurrency as usize,
+        }
+    }
+
+    /// How the database is worked with.
+    pub fn store_options(&self) -> Options {
+        Options {
+            read_connections: self.database_read_connections,
+            write_connections: self.database_write_connections,
+            ..Options::default()
         }
     }
 
@@ -174,6 +209,35 @@ mod tests {
     }
 
     #[test]
+    fn the_help_tells_what_there_is() {
+        use clap::CommandFactory as _;
+        let help = Config::command().render_long_help().to_string();
+        for told in ["sqlite://PATH", "postgres://USER", "--database-read-connections", "SVC_SECRET_KEY"] {
+            assert!(help.contains(told), "{told}: {help}");
+        }
+        let options = Config::parse_from(["svc-server"]).store_options();
+        let defaults = Options::default();
+        assert_eq!(options.read_connections, defaults.read_connections);
+        assert_eq!(options.write_connections, defaults.write_connections);
+    }
+
+    /// Whoever types what the README says is not told that there is no such flag.
+    #[test]
+    fn the_readme_names_flags_that_exist() {
+        use clap::CommandFactory as _;
+        let command = Config::command();
+        let known: Vec<String> = command.get_opts().filter_map(|flag| flag.get_long().map(str::to_owned)).collect();
+        let mut count = 0;
+        for line in include_str!("../../README.md").lines().filter(|line| line.trim().starts_with("svc-server ")) {
+            for flag in line.split_whitespace().filter_map(|word| word.strip_prefix("--")) {
+                assert!(known.iter().any(|name| name == flag), "--{flag} in {line}");
+                count += 1;
+            }
+        }
+        assert!(count >= 4, "{count}");
+    }
+
+    #[test]
     fn durations_have_bounds() {
         assert_eq!(duration("90s"), Ok(Duration::from_secs(90)));
         assert_eq!(attempt_timeout("500ms"), Ok(Duration::from_millis(500)));
@@ -182,6 +246,9 @@ mod tests {
         }
         for bad in ["0s", "61m"] {
             assert!(attempt_timeout(bad).is_err(), "{bad}");
+        }
+        for bad in ["0", "-1", "many", "1001"] {
+            assert!(connections(bad).is_err(), "{bad}");
         }
     }
 

@@ -22,12 +22,12 @@ use svc_core::tenants::{self, Tenant, TenantCreate};
 use svc_core::types::{Currency, TenantId, TimeZone, Timestamp};
 use uuid::Uuid;
 
-const TENANT: &str = include_str!("../../fixtures/demo/tenant.json");
-const CONTACTS: &str = include_str!("../../fixtures/demo/contacts.json");
-const INVOICES: &str = include_str!("../../fixtures/demo/invoices.json");
-const QUOTES: &str = include_str!("../../fixtures/demo/quotes.json");
-const BOOKINGS: &str = include_str!("../../fixtures/demo/bookings.json");
-const JOBS: &str = include_str!("../../fixtures/demo/jobs.json");
+const TENANT: &str = include_str!("../demo/tenant.json");
+const CONTACTS: &str = include_str!("../demo/contacts.json");
+const INVOICES: &str = include_str!("../demo/invoices.json");
+const QUOTES: &str = include_str!("../demo/quotes.json");
+const BOOKINGS: &str = include_str!("../demo/bookings.json");
+const JOBS: &str = include_str!("../demo/jobs.json");
 
 /// Why the sample data could not be made.
 #[derive(Debug, thiserror::Error)]

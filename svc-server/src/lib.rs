@@ -15,6 +15,7 @@ pub mod limits;
 pub mod metrics;
 pub mod openapi;
 pub mod problem;
+pub mod proxy;
 pub mod reply;
 pub mod resolve;
 pub mod routes;

@@ -17,7 +17,8 @@ use crate::config::Config;
 use crate::deliver::{self, HttpCourier};
 use crate::demo;
 use crate::metrics::metered;
-use crate::serve::Server;
+use crate::proxy::TrustedProxies;
+use crate::serve::{Server, Tls};
 use crate::service::Api;
 
 const DEFAULT_DATABASE: &str = "sqlite://svc.db";
@@ -85,7 +86,7 @@ async fn serve(config: Config) -> Result<(), RunError> {
     };
     let settings = config.settings();
     let metrics = Arc::clone(&settings.metrics);
-    let store = metered(svc_store::open(&url, env).await?, Arc::clone(&metrics));
+    let store = metered(svc_store::open_with(&url, env, config.store_options()).await?, Arc::clone(&metrics));
     let courier = HttpCourier::new(store.env().clone(), config.webhook_timeout, Arc::clone(&settings.resolver));
     let api = Api::new(Arc::clone(&store), settings);
 
@@ -94,6 +95,10 @@ async fn serve(config: Config) -> Result<(), RunError> {
         .map_err(|why| RunError::Listen(config.listen, why))?;
     if let (Some(certificate), Some(key)) = (&config.tls_cert, &config.tls_key) {
         server = server.with_tls(certificate, key).map_err(RunError::Tls)?;
+    }
+    server = server.with_trusted_proxies(TrustedProxies::new(config.trusted_proxy.clone()));
+    if let Some(tls) = server.tls() {
+        reload_on_signal(tls)?;
     }
     let (stop, stopped) = watch::channel(());
     let until_stopped = move || {
@@ -162,6 +167,20 @@ async fn announce(config: &Config, server: &Server, store: &Arc<dyn Store>) -> R
         writeln!(stdout, "{guide}")?;
     }
     stdout.flush()?;
+    Ok(())
+}
+
+/// Reads the certificate again on each SIGHUP.
+fn reload_on_signal(tls: Arc<Tls>) -> io::Result<()> {
+    let mut hangup = signal(SignalKind::hangup())?;
+    tokio::spawn(async move {
+        while hangup.recv().await.is_some() {
+            match tls.reload() {
+                Ok(()) => tracing::info!("the certificate was read again"),
+                Err(why) => tracing::error!(%why, "the certificate cannot be read again; the old one stays"),
+            }
+        }
+    });
     Ok(())
 }
 

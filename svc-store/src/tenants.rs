@@ -24,9 +24,11 @@ const TICK: &str =
 const HOLD: &str = "SELECT 1 FROM tenants WHERE id = $1";
 const NEXT_NUMBER: &str = "INSERT INTO numbers (tenant_id, kind, last) VALUES ($1, $2, 1) \
      ON CONFLICT (tenant_id, kind) DO UPDATE SET last = numbers.last + 1 RETURNING last";
+const RAISE_NUMBER: &str = "INSERT INTO numbers (tenant_id, kind, last) VALUES ($1, $2, $3) \
+     ON CONFLICT (tenant_id, kind) DO UPDATE SET last = excluded.last WHERE numbers.last < excluded.last";
 
 #[cfg(test)]
-pub(crate) const STATEMENTS: &[&str] = &[GET, LIST, INSERT, UPDATE, TICK, HOLD, NEXT_NUMBER];
+pub(crate) const STATEMENTS: &[&str] = &[GET, LIST, INSERT, UPDATE, TICK, HOLD, NEXT_NUMBER, RAISE_NUMBER];
 
 #[cfg(test)]
 pub(crate) const HELD: &[&str] = &[HOLD];
@@ -94,5 +96,8 @@ impl TenantStore for SqlTx<'_> {
             self.fetch_one(NEXT_NUMBER, &[tenant.param(), kind.param()], "numbers", |cells| cells.take()).await?;
         last.and_then(|last| u64::try_from(last).ok())
             .ok_or_else(|| StoreError::Fault("a number was not returned".to_owned()))
+    }
+    async fn raise_number(&mut self, tenant: TenantId, kind: NumberKind, number: u64) -> Result<(), StoreError> {
+        self.execute(RAISE_NUMBER, &[tenant.param(), kind.param(), number.param()]).await.map(drop)
     }
 }

@@ -2,7 +2,6 @@
 //! the service over them, so that ids, times and bodies are exact.
 
 use std::net::{IpAddr, Ipv4Addr};
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,9 +18,9 @@ use svc_core::types::Timestamp;
 use svc_server::resolve::Resolver;
 use svc_server::routes::{self, Operation};
 use svc_server::{Api, Settings};
-use svc_store::SqliteStore;
 
 use crate::conform;
+use crate::database::Database;
 use crate::seed::{self, Key, Seed};
 
 /// A database, the service over it, and what a test needs to know of both.
@@ -30,8 +29,8 @@ pub(crate) struct World {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) clock: ManualClock,
     pub(crate) seed: Seed,
-    pub(crate) path: PathBuf,
-    pub(crate) _folder: tempfile::TempDir,
+    /// Goes last.
+    pub(crate) database: Database,
 }
 
 /// Settings without rate limits and without look-ups that leave the machine.
@@ -70,20 +69,16 @@ impl World {
 
     /// With settings, and something around the store.
     pub(crate) fn with(settings: Settings, wrap: impl FnOnce(Arc<dyn Store>) -> Arc<dyn Store>) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("svc.db");
-        let seed = seed::copy_to(&path);
+        let (database, seed) = seed::copy();
         let clock = ManualClock::at(seed::start());
-        let env = Env::new(clock.clone(), SeededEntropy::new(2));
-        let store: Arc<dyn Store> = Arc::new(SqliteStore::open(&path, env).unwrap());
+        let store = database.open(Env::new(clock.clone(), SeededEntropy::new(2)));
         let api = Api::new(wrap(Arc::clone(&store)), settings);
-        Self { api, store, clock, seed, path, _folder: folder }
+        Self { api, store, clock, seed, database }
     }
 
-    /// A second handle on the same file, as another process has.
+    /// A second handle on the same database, as another process has.
     pub(crate) fn second_store(&self) -> Arc<dyn Store> {
-        let env = Env::new(self.clock.clone(), SeededEntropy::new(3));
-        Arc::new(SqliteStore::open(&self.path, env).unwrap())
+        self.database.open(Env::new(self.clock.clone(), SeededEntropy::new(3)))
     }
 
     pub(crate) fn key(&self, role: &str) -> &Key {
@@ -104,7 +99,7 @@ impl World {
     pub(crate) async fn send_to(&self, api: &Api, call: Call) -> Reply {
         let (method, path) = (call.method.clone(), call.target.clone());
         let peer = call.peer;
-        let response = api.call(call.into_request(self), peer).await;
+        let response = guarded(api.call(call.into_request(self), peer)).await;
         let (parts, body) = response.into_parts();
         let body = body.collect().await.unwrap().to_bytes();
         let reply = Reply { status: parts.status.as_u16(), headers: parts.headers, body };

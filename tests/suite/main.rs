@@ -1,4 +1,4 @@
-//! The API as its clients see it, over a real database, and the server as its operators see it.
+//! The API as its clients see it, over real databases, and the server as its operators see it.
 //!
 //! Every answer that a test gets has been checked against the OpenAPI document ([`conform`]). Changed bodies
 //! are accepted with `cargo insta review`, or with `INSTA_UPDATE=always cargo test -p svc-tests`.
@@ -12,8 +12,10 @@ mod codes;
 mod conditions;
 mod conform;
 mod crash;
+mod database;
 mod document;
 mod faults;
+mod files;
 mod fixtures;
 mod harness;
 mod idempotency;
@@ -21,11 +23,13 @@ mod isolation;
 mod limits;
 mod lists;
 mod order;
+mod postgres;
 mod program;
 mod readonly;
 mod seed;
 mod signing;
 mod strict;
 mod surface;
+mod tls;
 mod walks;
 mod wire;

@@ -1,8 +1,7 @@
 //! The database that every test begins with: made once, then copied.
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, LazyLock};
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -16,12 +15,13 @@ use svc_core::jobs::Job;
 use svc_core::keys::{self, KeyCreate};
 use svc_core::quotes::Quote;
 use svc_core::resource;
-use svc_core::store::{Store, Tx};
+use svc_core::store::Tx;
 use svc_core::tenants::{self, DeveloperAccess, TenantCreate};
 use svc_core::types::{TenantId, Timestamp};
 use svc_core::webhooks::Subscription;
-use svc_store::SqliteStore;
 use uuid::Uuid;
+
+use crate::database::{self, Database};
 
 /// Where the clock stands unless a test moves it.
 pub(crate) const START: &str = "2026-03-14T15:09:26.535897Z";
@@ -48,9 +48,8 @@ pub(crate) struct Key {
 }
 
 struct Template {
-    path: PathBuf,
+    database: Database,
     seed: Seed,
-    _folder: tempfile::TempDir,
 }
 
 /// The one template of this process.
@@ -59,41 +58,27 @@ static TEMPLATE: LazyLock<Template> = LazyLock::new(|| {
     std::thread::spawn(make).join().unwrap()
 });
 
-/// Puts a fresh database at `path`.
-pub(crate) fn copy_to(path: &Path) -> Seed {
-    std::fs::copy(&TEMPLATE.path, path).unwrap();
-    write_secret_key(path);
-    TEMPLATE.seed.clone()
+/// A fresh database, and what is in it.
+pub(crate) fn copy() -> (Database, Seed) {
+    (TEMPLATE.database.copy(), TEMPLATE.seed.clone())
 }
 
 pub(crate) fn start() -> Timestamp {
     Timestamp::parse(START).unwrap()
 }
 
-/// The key that seals secrets lies beside the database. It is always the same, so that no randomness goes into it.
-fn write_secret_key(database: &Path) {
-    std::fs::write(database.with_extension("db.key"), "5e".repeat(32)).unwrap();
-}
-
 fn make() -> Template {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("template.db");
-    write_secret_key(&path);
+    let database = Database::new();
     let clock = ManualClock::at(start().minus(Duration::from_secs(24 * 60 * 60)));
-    let store = SqliteStore::open(&path, Env::new(clock.clone(), SeededEntropy::new(1))).unwrap();
-    let store: Arc<dyn Store> = Arc::new(store);
-    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-    let seed = runtime.block_on(async {
+    let store = database.open(Env::new(clock.clone(), SeededEntropy::new(1)));
+    let seed = database::RUNTIME.block_on(async {
         let people = store.write("people", |tx| Box::pin(people(tx))).await.unwrap();
         clock.set(start());
         store.write("records", move |tx| Box::pin(records(tx, people.clone()))).await.unwrap()
     });
     drop(store);
-    // Connections that close at the same moment may leave the log behind: it is folded into the file here.
-    let file = rusqlite::Connection::open(&path).unwrap();
-    file.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
-    drop(file);
-    Template { path, seed, _folder: folder }
+    database.settle();
+    Template { database, seed }
 }
 
 async fn key(tx: &mut dyn Tx, tenant: TenantId, write: bool, signed: bool, hours: Option<u64>) -> Result<Key, Error> {

@@ -44,7 +44,7 @@ fn refused() {
     session.file("nameless.json", r#"{"nights": 2}"#);
     session.file("twice.json", r#"{"id": 1, "guest": {"name": "Ada", "name": "Zoë"}}"#);
     session.file("broken.json", r#"{"id": 1"#);
-    session.file("large.json", &format!(r#"{{"id": "{}"}}"#, "x".repeat(1 << 20)));
+    session.file("large.json", format!(r#"{{"id": "{}"}}"#, "x".repeat(1 << 20)));
     let emit = ["event", "emit", "--tenant", &tenant, "--kind", "stay.created", "--data"];
     session
         .run(&["event", "emit"])

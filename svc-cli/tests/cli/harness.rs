@@ -159,8 +159,13 @@ impl Session {
     }
 
     /// A file in the session's folder.
-    pub(crate) fn file(&self, name: &str, content: &str) {
+    pub(crate) fn file(&self, name: &str, content: impl AsRef<[u8]>) {
         std::fs::write(self.folder.path().join(name), content).unwrap();
+    }
+
+    /// What is in a file of the session's folder.
+    pub(crate) fn read_file(&self, name: &str) -> String {
+        std::fs::read_to_string(self.folder.path().join(name)).unwrap()
     }
 
     pub(crate) fn contact(&self, tenant: &str) -> String {

@@ -68,10 +68,58 @@ fn refused() {
         .run(&[&create[..], &["1", "--currency", "EURO"]].concat())
         .run(&[&create[..], &["1.5", "--currency", "JPY"]].concat())
         .run(&[&create[..], &["1", "--due", "2099-02-30"]].concat());
-    for step in ["send", "view", "pay", "void", "resend"] {
+    for step in ["send", "view", "pay", "void", "resend", "refund"] {
         session.run(&["invoice", step, NOBODY]);
     }
     session.run(&["invoice", "send"]).run(&["invoice", "pay", NOBODY, "--amount", "-5"]).assert("invoice_refused");
+}
+
+#[test]
+fn refunds_and_corrections() {
+    let mut session = Session::new();
+    let tenant = session.tenant();
+    let contact = session.contact(&tenant);
+    let create = ["invoice", "create", "--tenant", &tenant, "--contact", &contact, "--total", "100"];
+    let (paid, sent) = (session.id(&create), session.id(&create));
+    session.output(&["invoice", "pay", &paid]);
+    session
+        .run(&["invoice", "refund", &sent])
+        .run(&["invoice", "refund", &paid, "--amount", "100.01"])
+        .run(&["invoice", "refund", &paid, "--amount", "40"])
+        .run(&["invoice", "update", &paid, "--total", "60"])
+        .run(&["invoice", "refund", &paid, "--json"])
+        .run(&["invoice", "refund", &paid])
+        .run(&["invoice", "update", &sent])
+        .run(&["invoice", "update", NOBODY, "--total", "60"])
+        .run(&["invoice", "update", &sent, "--contact", NOBODY])
+        .run(&["invoice", "update", &sent, "--total", "60", "--due", "2099-04-13", "--currency", "NZD"])
+        .run(&["invoice", "update", &sent, "--total", "60.00"])
+        .run(&["invoice", "update", &sent, "--total", "60.005"])
+        .run(&["invoice", "send", &sent])
+        .run(&["invoice", "update", &sent, "--currency", "AUD"])
+        .run(&["invoice", "update", &sent, "--contact", &contact, "--total", "61", "--json"])
+        .assert("invoice_changes");
+}
+
+#[test]
+fn what_is_not_paid_in_time() {
+    let mut session = Session::new();
+    let tenants = [session.tenant(), session.tenant()];
+    for tenant in &tenants {
+        let contact = session.contact(tenant);
+        let create = ["invoice", "create", "--tenant", tenant, "--contact", &contact, "--total", "100", "--due"];
+        for due in ["2020-01-01", "2099-01-01"] {
+            let id = session.id(&[&create[..], &[due]].concat());
+            session.output(&["invoice", "send", &id]);
+        }
+    }
+    session
+        .run(&["invoice", "overdue", "--tenant", NOBODY])
+        .run(&["invoice", "overdue", "--tenant", &tenants[1]])
+        .run(&["invoice", "overdue", "--json"])
+        .run(&["invoice", "overdue", "--json"])
+        .run(&["invoice", "overdue"])
+        .assert("invoice_overdue");
 }
 
 #[test]

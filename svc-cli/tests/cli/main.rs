@@ -6,11 +6,15 @@
 
 mod delivery;
 mod event;
+mod export;
 mod harness;
+mod import;
+mod import_running;
 mod invoice;
 mod key;
 mod listen;
 mod program;
+mod quote;
 mod reference;
 mod tenant;
 mod webhook;

@@ -119,6 +119,7 @@ cases! {
         holding_moves_no_clock,
         creation_times_are_unique,
         numbers_have_no_gaps,
+        a_count_goes_on_behind_a_number,
     }
     transactions {
         a_failed_job_leaves_nothing,

@@ -260,6 +260,13 @@ impl TenantStore for MemoryTx<'_> {
         numbers.put((tenant, kind), number);
         Ok(number)
     }
+
+    async fn raise_number(&mut self, tenant: TenantId, kind: NumberKind, number: u64) -> Result<(), StoreError> {
+        let numbers = &mut self.writable()?.numbers;
+        let last = numbers.get(&(tenant, kind)).copied().unwrap_or_default();
+        numbers.put((tenant, kind), last.max(number));
+        Ok(())
+    }
 }
 
 #[async_trait]

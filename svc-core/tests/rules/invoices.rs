@@ -11,16 +11,16 @@ use uuid::Uuid;
 
 use crate::{House, json_of, refusal, time};
 
-type Step = for<'t> fn(&'t mut dyn Tx, TenantId, Uuid) -> BoxFuture<'t, Result<Invoice, Error>>;
+pub(crate) type Step = for<'t> fn(&'t mut dyn Tx, TenantId, Uuid) -> BoxFuture<'t, Result<Invoice, Error>>;
 
-const SEND: Step = |tx, tenant, id| Box::pin(invoices::send(tx, tenant, id));
-const VIEW: Step = |tx, tenant, id| Box::pin(invoices::view(tx, tenant, id));
-const VOID: Step = |tx, tenant, id| Box::pin(invoices::void(tx, tenant, id));
-const RESEND: Step = |tx, tenant, id| Box::pin(invoices::resend(tx, tenant, id));
-const PAY: Step = |tx, tenant, id| Box::pin(invoices::pay(tx, tenant, id, None));
+pub(crate) const SEND: Step = |tx, tenant, id| Box::pin(invoices::send(tx, tenant, id));
+pub(crate) const VIEW: Step = |tx, tenant, id| Box::pin(invoices::view(tx, tenant, id));
+pub(crate) const VOID: Step = |tx, tenant, id| Box::pin(invoices::void(tx, tenant, id));
+pub(crate) const RESEND: Step = |tx, tenant, id| Box::pin(invoices::resend(tx, tenant, id));
+pub(crate) const PAY: Step = |tx, tenant, id| Box::pin(invoices::pay(tx, tenant, id, None));
 
 impl House {
-    fn invoice(&self, body: Value) -> Result<Invoice, Error> {
+    pub(crate) fn invoice(&self, body: Value) -> Result<Invoice, Error> {
         let tenant = self.tenant;
         self.write(move |tx| {
             let input = InvoiceCreate::from_body(body.to_string().as_bytes());
@@ -28,18 +28,18 @@ impl House {
         })
     }
 
-    fn step(&self, step: Step, id: Uuid) -> Result<Invoice, Error> {
+    pub(crate) fn step(&self, step: Step, id: Uuid) -> Result<Invoice, Error> {
         let tenant = self.tenant;
         self.write(move |tx| step(tx, tenant, id))
     }
 
-    fn pay(&self, id: Uuid, amount: &str) -> Result<Invoice, Error> {
+    pub(crate) fn pay(&self, id: Uuid, amount: &str) -> Result<Invoice, Error> {
         let (tenant, amount) = (self.tenant, Decimal::parse(amount).unwrap());
         self.write(move |tx| Box::pin(invoices::pay(tx, tenant, id, Some(amount))))
     }
 
     /// An invoice of 100 in this state.
-    fn invoice_in(&self, status: InvoiceStatus) -> Invoice {
+    pub(crate) fn invoice_in(&self, status: InvoiceStatus) -> Invoice {
         let invoice = self.invoice(json!({ "total": 100 })).unwrap();
         match status {
             InvoiceStatus::Partial => self.pay(invoice.id, "30").unwrap(),

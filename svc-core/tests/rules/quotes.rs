@@ -1,7 +1,12 @@
 //! Quotes: exact money, and days in the tenant's time zone.
 
+use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
-use svc_core::quotes::{Quote, QuoteStatus};
+use svc_core::error::Error;
+use svc_core::quotes::{self, Quote, QuoteStatus};
+use svc_core::store::Tx;
+use svc_core::types::TenantId;
+use uuid::Uuid;
 
 use crate::{House, json_of, refusal};
 
@@ -167,4 +172,57 @@ fn a_refused_quote_takes_no_number() {
     );
     assert_eq!(number(2.0), Ok("QUO-0002".to_owned()));
     assert_eq!(house.new_kinds(), "quote.created quote.created");
+}
+
+#[test]
+fn the_client_answers_what_was_sent() {
+    type Answer = for<'t> fn(&'t mut dyn Tx, TenantId, Uuid) -> BoxFuture<'t, Result<Quote, Error>>;
+    let answers: [(Answer, &str, QuoteStatus); 2] = [
+        (
+            |tx, tenant, id| Box::pin(quotes::accept(tx, tenant, id)),
+            "quote.accepted quote.updated",
+            QuoteStatus::Accepted,
+        ),
+        (
+            |tx, tenant, id| Box::pin(quotes::decline(tx, tenant, id)),
+            "quote.declined quote.updated",
+            QuoteStatus::Declined,
+        ),
+    ];
+    for (answer, kinds, to) in answers {
+        for from in QuoteStatus::ALL.iter().copied() {
+            let house = House::new();
+            let (contact, tenant) = (house.contact(), house.tenant);
+            let quote: Quote = house.create(json!({ "contact_id": contact, "total": 1 })).unwrap();
+            let before = house.update::<Quote>(quote.id, json!({ "status": from })).unwrap();
+            house.new_events();
+            let answered = house.write(move |tx| answer(tx, tenant, before.id));
+            if matches!(from, QuoteStatus::Sent | QuoteStatus::Viewed) {
+                assert_eq!(answered.unwrap().status, to);
+                assert_eq!(house.new_kinds(), kinds);
+            } else {
+                let text = format!("QUO-0001 is {from}; it cannot be {to}.");
+                assert_eq!(answered, Err(Error::NotAllowed(text)));
+                assert_eq!((house.get(quote.id), house.new_kinds()), (Ok(before), String::new()));
+            }
+            assert_eq!(house.write(move |tx| answer(tx, tenant, Uuid::nil())), Err(Error::NotFound));
+        }
+    }
+}
+
+#[test]
+fn an_offer_holds_until_the_end_of_its_last_day() {
+    // 2026-03-15 in Sydney.
+    let house = House::in_zone("Australia/Sydney", "AUD");
+    let (contact, tenant) = (house.contact(), house.tenant);
+    let sent = |until: &str| {
+        let body = json!({ "contact_id": contact, "total": 1, "valid_until": until });
+        let quote: Quote = house.create(body).unwrap();
+        house.update::<Quote>(quote.id, json!({ "status": "sent" })).unwrap().id
+    };
+    let (late, last_day) = (sent("2026-03-14"), sent("2026-03-15"));
+    let refused = house.write(move |tx| Box::pin(quotes::accept(tx, tenant, late)));
+    assert_eq!(refused, Err(Error::NotAllowed("QUO-0001 held until 2026-03-14; it cannot be accepted.".to_owned())));
+    assert!(house.write(move |tx| Box::pin(quotes::decline(tx, tenant, late))).is_ok());
+    assert!(house.write(move |tx| Box::pin(quotes::accept(tx, tenant, last_day))).is_ok());
 }

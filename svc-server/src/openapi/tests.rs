@@ -1,3 +1,7 @@
+//! The document against the table, the records and itself.
+
+mod compatible;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};

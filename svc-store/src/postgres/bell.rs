@@ -7,9 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::{Either, select};
-use svc_core::signing::hex;
 use svc_core::store::StoreError;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::time::{sleep, timeout};
 use tokio_postgres::{AsyncMessage, Client};
 
@@ -24,10 +23,9 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_secs(1);
 
 pub(super) async fn run(shared: Arc<Shared>) {
-    let own = hex(&shared.env.bytes::<16>());
     let (mut told, mut first) = (false, true);
     loop {
-        let why = match serve(&shared, &own, std::mem::take(&mut first)).await {
+        let why = match serve(&shared, std::mem::take(&mut first)).await {
             Ok(()) => "the connection ended".to_owned(),
             Err(why) => why.to_string(),
         };
@@ -40,19 +38,21 @@ pub(super) async fn run(shared: Arc<Shared>) {
 }
 
 /// Rings and listens until the connection ends.
-async fn serve(shared: &Shared, own: &str, first: bool) -> Result<(), StoreError> {
+async fn serve(shared: &Shared, first: bool) -> Result<(), StoreError> {
     let (client, mut connection) = shared.target.connect(Role::Volatile).await?;
     let (heard, mut hears) = mpsc::unbounded_channel();
-    let own_payload = own.to_owned();
+    // What it says itself it hears, too: notifications tell which session they come from.
+    let (tell_own, own) = watch::channel(None);
     tokio::spawn(async move {
         while let Some(Ok(message)) = poll_fn(|context| connection.poll_message(context)).await {
             if let AsyncMessage::Notification(notification) = message
-                && notification.payload() != own_payload
+                && Some(notification.process_id()) != *own.borrow()
             {
                 let _ = heard.send(());
             }
         }
     });
+    tell_own.send_replace(Some(own_session(&client).await?));
     execute(&client, "LISTEN svc_outgoing").await?;
     if !first {
         // Something may have been told while nobody listened.
@@ -61,7 +61,7 @@ async fn serve(shared: &Shared, own: &str, first: bool) -> Result<(), StoreError
     let ringing = Box::pin(async {
         loop {
             shared.bell.notified().await;
-            execute(&client, &format!("NOTIFY svc_outgoing, '{own}'")).await?;
+            execute(&client, "NOTIFY svc_outgoing").await?;
             sleep(INTERVAL).await;
         }
     });
@@ -79,8 +79,18 @@ async fn serve(shared: &Shared, own: &str, first: bool) -> Result<(), StoreError
     }
 }
 
+/// By the number that the server gives to sessions.
+async fn own_session(client: &Client) -> Result<i32, StoreError> {
+    let row = bounded(client.query_one("SELECT pg_backend_pid()", &[])).await?;
+    row.try_get(0).map_err(|why| super::failure::cannot_connect(&why))
+}
+
 async fn execute(client: &Client, sql: &str) -> Result<(), StoreError> {
-    match timeout(TIMEOUT, client.batch_execute(sql)).await {
+    bounded(client.batch_execute(sql)).await
+}
+
+async fn bounded<T>(answer: impl Future<Output = Result<T, tokio_postgres::Error>>) -> Result<T, StoreError> {
+    match timeout(TIMEOUT, answer).await {
         Ok(done) => done.map_err(|why| super::failure::cannot_connect(&why)),
         Err(_) => Err(StoreError::Unavailable(format!("no answer within {TIMEOUT:?}"))),
     }

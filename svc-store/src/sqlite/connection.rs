@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures_util::FutureExt as _;
+use rusqlite::config::DbConfig;
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{ErrorCode, OpenFlags, TransactionBehavior};
 use svc_core::error::Error;
@@ -79,6 +80,8 @@ impl Connection {
         connection.busy_timeout(BUSY_TIMEOUT).map_err(store_error)?;
         connection.set_prepared_statement_cache_capacity(PREPARED_STATEMENTS);
         connection.execute_batch(SETTINGS).map_err(store_error)?;
+        // A plan holds for all values: otherwise SQLite, which is built to look at them, plans anew for each.
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map_err(store_error)?;
         Ok(Self(connection))
     }
 

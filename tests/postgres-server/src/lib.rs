@@ -23,18 +23,19 @@ const SCRIPT: &str = include_str!("server.sh");
 ///
 /// # Panics
 /// When the server does not start, or when it is not installed and `CI` is set.
-#[expect(clippy::panic, clippy::print_stderr, reason = "for tests only")]
 pub fn server() -> Option<&'static Server> {
     static SERVER: OnceLock<Option<Server>> = OnceLock::new();
-    let server = SERVER.get_or_init(|| {
-        let programs = programs()?;
-        Some(Server::start_new(&programs).unwrap_or_else(|why| panic!("PostgreSQL in {programs:?}: {why}")))
-    });
-    if server.is_none() {
-        assert!(std::env::var_os("CI").is_none(), "PostgreSQL is not installed, so its tests cannot run");
-        eprintln!("\n*** SKIPPED: PostgreSQL (initdb, postgres) is not installed, so this test did not run ***\n");
-    }
-    server.as_ref()
+    SERVER.get_or_init(|| start(Disk::Waited)).as_ref()
+}
+
+/// The same, but a server that does not wait for its disk: for tests that make hundreds of databases, and none that
+/// asks what a crash leaves.
+///
+/// # Panics
+/// As [`server`].
+pub fn quick_server() -> Option<&'static Server> {
+    static SERVER: OnceLock<Option<Server>> = OnceLock::new();
+    SERVER.get_or_init(|| start(Disk::Trusted)).as_ref()
 }
 
 /// A server of the caller's own, to be stopped and started while other tests use [`server`]. It is gone when it is
@@ -42,11 +43,41 @@ pub fn server() -> Option<&'static Server> {
 ///
 /// # Panics
 /// As [`server`].
-#[expect(clippy::panic, reason = "for tests only")]
 pub fn another() -> Option<Server> {
-    server()?;
-    let programs = programs()?;
-    Some(Server::start_new(&programs).unwrap_or_else(|why| panic!("PostgreSQL in {programs:?}: {why}")))
+    start(Disk::Waited)
+}
+
+/// What a server takes for written.
+#[derive(Clone, Copy)]
+enum Disk {
+    /// What is on the disk, as in production.
+    Waited,
+    /// What the operating system has.
+    Trusted,
+}
+
+/// Whether there is a server to be started, with a loud word if there is none.
+///
+/// # Panics
+/// When it is not installed and `CI` is set.
+pub fn is_installed() -> bool {
+    found().is_some()
+}
+
+#[expect(clippy::print_stderr, reason = "for tests only")]
+fn found() -> Option<PathBuf> {
+    let programs = programs();
+    if programs.is_none() {
+        assert!(std::env::var_os("CI").is_none(), "PostgreSQL is not installed, so its tests cannot run");
+        eprintln!("\n*** SKIPPED: PostgreSQL (initdb, postgres) is not installed, so this test did not run ***\n");
+    }
+    programs
+}
+
+#[expect(clippy::panic, reason = "for tests only")]
+fn start(disk: Disk) -> Option<Server> {
+    let programs = found()?;
+    Some(Server::start_new(&programs, disk).unwrap_or_else(|why| panic!("PostgreSQL in {programs:?}: {why}")))
 }
 
 /// The folder with PostgreSQL's programs, if it is installed: that of the path, or where Debian puts them, the newest
@@ -90,10 +121,14 @@ struct Script {
 }
 
 impl Server {
-    fn start_new(programs: &Path) -> io::Result<Self> {
+    fn start_new(programs: &Path, disk: Disk) -> io::Result<Self> {
         let port = TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port();
         let mut command = as_ordinary_user();
         command.args(["sh", "-c", SCRIPT, "postgres-server"]).arg(programs).arg(port.to_string());
+        command.arg(match disk {
+            Disk::Waited => "on",
+            Disk::Trusted => "off",
+        });
         // Its own folder may be closed to that user.
         command.current_dir("/").stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn()?;
@@ -132,6 +167,24 @@ impl Server {
         format!("postgres://svc@/{}?host={}&port={}", self.new_database(), self.folder, self.port)
     }
 
+    /// Makes a copy of a database and returns its URL. Whoever is connected to `original` must be about to leave.
+    ///
+    /// # Panics
+    /// When that fails.
+    pub fn copy(&self, original: &str) -> String {
+        let name = self.next_name();
+        self.order(&format!("copy {name} {}", name_in(original)));
+        original.replace(&format!("/{}?", name_in(original)), &format!("/{name}?"))
+    }
+
+    /// Drops a database, whoever is connected to it. This is done in the background.
+    ///
+    /// # Panics
+    /// When the script that runs the server is gone.
+    pub fn drop_database(&self, url: &str) {
+        self.order(&format!("drop {}", name_in(url)));
+    }
+
     /// The file with the authority of its certificate, which is made out for `localhost`; `None` where there is no
     /// program to make certificates with, so that the server knows no TLS.
     pub fn authority(&self) -> Option<PathBuf> {
@@ -144,14 +197,15 @@ impl Server {
     }
 
     fn new_database(&self) -> String {
-        let number = {
-            let mut script = self.script();
-            script.databases += 1;
-            script.databases
-        };
-        let name = format!("svc_{number}");
+        let name = self.next_name();
         self.order(&format!("database {name}"));
         name
+    }
+
+    fn next_name(&self) -> String {
+        let mut script = self.script();
+        script.databases += 1;
+        format!("svc_{}", script.databases)
     }
 
     /// Stops the server as an operator does: connections end, what was acknowledged is kept.
@@ -196,6 +250,12 @@ impl Script {
     }
 }
 
+/// The name of the database in one of the URLs above.
+fn name_in(url: &str) -> &str {
+    let front = url.split('?').next().unwrap_or(url);
+    front.rsplit('/').next().unwrap_or(front)
+}
+
 /// PostgreSQL refuses to run as root; then it runs as the user that its package made, or as nobody.
 fn as_ordinary_user() -> Command {
     let is_root = std::fs::metadata("/proc/self").is_ok_and(|me| std::os::unix::fs::MetadataExt::uid(&me) == 0);
@@ -224,6 +284,9 @@ mod tests {
         let Some(server) = server() else { return };
         let first = server.database();
         assert_ne!(first, server.database());
+        let copy = server.copy(&first);
+        assert!(copy.ends_with("/svc_3?sslmode=disable"), "{copy}");
+        server.drop_database(&copy);
         let listens = || std::net::TcpStream::connect(("127.0.0.1", server.port)).is_ok();
         assert!(listens());
         server.stop();

@@ -1,7 +1,8 @@
-# Makes and runs a PostgreSQL server: server.sh PROGRAMS PORT. Obeys commands on its standard input and answers each
+# Makes and runs a PostgreSQL server: server.sh PROGRAMS PORT FSYNC. Obeys commands on its standard input and answers each
 # with a line: "ok …" or "failed …". When the input ends, the server is stopped and its folder removed.
 programs=$1
 port=$2
+fsync=$3
 
 # The server and its folder go when the test process does, not before. It may be gone when it is to be answered.
 trap '' INT TERM HUP PIPE
@@ -42,8 +43,7 @@ listen_addresses = '127.0.0.1'
 port = $port
 unix_socket_directories = '$folder'
 max_connections = 200
-# On, as in production: an acknowledged write is on the disk.
-fsync = on
+fsync = $fsync
 END
     if command -v openssl > /dev/null; then certify; fi
     cd /
@@ -56,9 +56,12 @@ answer() {
 
 make
 answer $?
-while read -r command argument; do
+while read -r command argument template; do
     case $command in
         database) quietly "$programs/createdb" -h "$folder" -p "$port" -U svc "$argument" ;;
+        copy) quietly "$programs/createdb" -h "$folder" -p "$port" -U svc -T "$template" "$argument" ;;
+        # Nobody waits for it.
+        drop) quietly "$programs/dropdb" -h "$folder" -p "$port" -U svc --force --if-exists "$argument" & ;;
         start) start ;;
         stop) stop "$argument" ;;
         *) false ;;

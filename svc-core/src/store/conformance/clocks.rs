@@ -7,6 +7,7 @@ use uuid::Uuid;
 
 use super::Harness;
 use crate::contacts::Contact;
+use crate::error::Error;
 use crate::jobs::Job;
 use crate::quotes::Quote;
 use crate::resource;
@@ -181,4 +182,30 @@ pub(super) async fn numbers_have_no_gaps(h: Harness) {
     assert_eq!(last.await, Ok(9_999));
     let job: Job = h.create(tenant, json!({ "title": "x" })).await.unwrap();
     assert_eq!(job.job_number, "JOB-10000", "grows past four digits");
+}
+
+pub(super) async fn a_count_goes_on_behind_a_number(h: Harness) {
+    let (tenant, other) = (h.tenant().await, h.tenant().await);
+    let raise = async |to: u64| {
+        let raised =
+            h.write(move |tx| Box::pin(async move { Ok(tx.raise_number(tenant, NumberKind::Job, to).await?) }));
+        raised.await.unwrap();
+    };
+    raise(7).await;
+    assert_eq!(h.number(tenant, NumberKind::Job).await, 8, "nothing was counted before");
+    raise(8).await;
+    raise(3).await;
+    assert_eq!(h.number(tenant, NumberKind::Job).await, 9, "it never goes back");
+    raise(tenants::MAX_NUMBER).await;
+    assert_eq!(h.number(tenant, NumberKind::Job).await, tenants::MAX_NUMBER + 1);
+    assert_eq!(h.number(tenant, NumberKind::Invoice).await, 1, "each kind has its own");
+    assert_eq!(h.number(other, NumberKind::Job).await, 1, "each tenant has its own");
+    let failed = h.write(move |tx| {
+        Box::pin(async move {
+            tx.raise_number(other, NumberKind::Job, 50).await?;
+            Err::<(), _>(Error::NotFound)
+        })
+    });
+    assert_eq!(failed.await, Err(Error::NotFound));
+    assert_eq!(h.number(other, NumberKind::Job).await, 2, "a failed job raises nothing");
 }

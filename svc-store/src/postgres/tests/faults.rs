@@ -29,7 +29,8 @@ async fn a_job_that_meets_another_runs_again() {
         })
     });
     assert_eq!(join_all(jobs).await, [Ok(1), Ok(1)], "what was undone is given back");
-    assert_eq!(runs.load(Ordering::SeqCst), 3);
+    // More often when it comes back before the other, on a busy machine, has noticed that it may go on.
+    assert!(runs.load(Ordering::SeqCst) >= 3);
 }
 
 /// Ends the server's side of the connection that waits for a lock, as soon as there is one.

@@ -1,0 +1,177 @@
+//! `svc export`: all records of a kind on stdout, page by page.
+
+use std::io::{self, Write};
+
+use serde::Serialize;
+use svc_core::bookings::Booking;
+use svc_core::contacts::Contact;
+use svc_core::input::FieldNames;
+use svc_core::invoices::Invoice;
+use svc_core::jobs::Job;
+use svc_core::json::{self, Json};
+use svc_core::page::{Listing, MAX_LIMIT, Order};
+use svc_core::quotes::Quote;
+use svc_core::resource::{Filter as _, Resource};
+use svc_core::store::Store;
+use svc_core::tenants;
+use svc_core::types::{Amount, TenantId, Timestamp};
+
+use super::tenant;
+use crate::cli::{Export, ExportKind, Format};
+use crate::exit::{Exit, Failure, OrNotFound as _};
+use crate::output::{self, Outcome};
+
+/// An invoice and what was paid on it.
+#[derive(Serialize)]
+struct WithPayment<'i> {
+    #[serde(flatten)]
+    invoice: &'i Invoice,
+    amount_paid: Amount,
+}
+
+pub(super) async fn run(store: &dyn Store, options: Export, array: bool) -> Result<Outcome, Failure> {
+    let Export { kind, tenant, format, since, amount_paid } = options;
+    if amount_paid && kind != ExportKind::Invoices {
+        return Err(Failure::new(Exit::Usage, "--amount-paid is for invoices."));
+    }
+    let found = store.read("tenant.show", move |tx| Box::pin(tenants::get(tx, tenant))).await;
+    found.or_not_found("tenant", tenant, tenant::HINT)?;
+    let source = Source { store, tenant, since: since.map(|since| since.from(store.env().now())) };
+    let sink = match (format, array) {
+        (Format::Ndjson, false) => Sink::Lines(Box::new(output::stream())),
+        (Format::Ndjson, true) => Sink::Array(Box::new(output::stream()), false),
+        (Format::Csv, false) => Sink::Csv(Box::new(csv::Writer::from_writer(Box::new(output::stream())))),
+        (Format::Csv, true) => return Err(Failure::new(Exit::Usage, "--format csv and --json exclude each other.")),
+    };
+    match kind {
+        ExportKind::Contacts => source.export(sink, &["deleted_at"], to_json::<Contact>).await,
+        ExportKind::Invoices if amount_paid => {
+            let with_payment = |invoice: &Invoice| to_json(&WithPayment { invoice, amount_paid: invoice.amount_paid });
+            source.export::<Invoice>(sink, &[], with_payment).await
+        }
+        ExportKind::Invoices => source.export(sink, &["amount_paid"], to_json::<Invoice>).await,
+        ExportKind::Quotes => source.export(sink, &[], to_json::<Quote>).await,
+        ExportKind::Bookings => source.export(sink, &[], to_json::<Booking>).await,
+        ExportKind::Jobs => source.export(sink, &[], to_json::<Job>).await,
+    }
+}
+
+fn to_json<T: Serialize>(record: &T) -> io::Result<Vec<u8>> {
+    Ok(serde_json::to_vec(record)?)
+}
+
+/// Whose records, and which.
+struct Source<'s> {
+    store: &'s dyn Store,
+    tenant: TenantId,
+    since: Option<Timestamp>,
+}
+
+impl Source<'_> {
+    /// Writes all records. A reader that has gone away, as in `svc export … | head`, has seen enough.
+    async fn export<R: Resource + FieldNames>(
+        &self,
+        mut sink: Sink,
+        left_out: &[&str],
+        json: impl Fn(&R) -> io::Result<Vec<u8>>,
+    ) -> Result<Outcome, Failure> {
+        let columns: Vec<&str> = R::FIELD_NAMES.iter().copied().filter(|name| !left_out.contains(name)).collect();
+        let mut written = sink.begin(&columns);
+        // Of a whole export newest first: so each record is there once, whatever changes meanwhile.
+        let mut order = match self.since {
+            Some(from) => Order::OldestChangeFirst { from },
+            None => Order::NewestFirst { before: None },
+        };
+        while written.is_ok() {
+            let rows: Vec<R> = self.page(order).await?;
+            written = rows.iter().try_for_each(|row| sink.write(&json(row)?));
+            let Some(last) = rows.last().filter(|_| rows.len() == MAX_LIMIT as usize) else { break };
+            order = match order {
+                Order::NewestFirst { .. } => Order::NewestFirst { before: Some(last.created_at()) },
+                Order::OldestChangeFirst { .. } => Order::OldestChangeFirst { from: last.updated_at().next() },
+            };
+        }
+        match written.and_then(|()| sink.end()) {
+            Err(why) if why.kind() != io::ErrorKind::BrokenPipe => {
+                Err(Failure::new(Exit::Failed, format!("The records could not be written: {why}.")))
+            }
+            _ => Ok(Outcome::nothing()),
+        }
+    }
+
+    async fn page<R: Resource>(&self, order: Order) -> Result<Vec<R>, Failure> {
+        let tenant = self.tenant;
+        let page = self.store.read("export", move |tx| {
+            let listing = Listing { limit: MAX_LIMIT, order, filter: R::Filter::none() };
+            Box::pin(async move { Ok(R::rows(tx).list(tenant, &listing).await?) })
+        });
+        Ok(page.await?)
+    }
+}
+
+/// How records are written.
+enum Sink {
+    /// One per line.
+    Lines(Box<dyn Write>),
+    /// As one array; whether there is one in it yet.
+    Array(Box<dyn Write>, bool),
+    /// As rows.
+    Csv(Box<csv::Writer<Box<dyn Write>>>),
+}
+
+impl Sink {
+    fn begin(&mut self, columns: &[&str]) -> io::Result<()> {
+        match self {
+            Self::Lines(_) => Ok(()),
+            Self::Array(out, _) => out.write_all(b"["),
+            Self::Csv(out) => out.write_record(columns).map_err(cause),
+        }
+    }
+
+    fn write(&mut self, record: &[u8]) -> io::Result<()> {
+        match self {
+            Self::Lines(out) => {
+                out.write_all(record)?;
+                out.write_all(b"\n")
+            }
+            Self::Array(out, any) => {
+                out.write_all(if std::mem::replace(any, true) { b",\n" } else { b"\n" })?;
+                out.write_all(record)
+            }
+            Self::Csv(out) => out.write_record(cells(record)?).map_err(cause),
+        }
+    }
+
+    fn end(&mut self) -> io::Result<()> {
+        match self {
+            Self::Lines(out) => out.flush(),
+            Self::Array(out, any) => {
+                out.write_all(if *any { b"\n]\n" } else { b"]\n" })?;
+                out.flush()
+            }
+            Self::Csv(out) => out.flush(),
+        }
+    }
+}
+
+/// The error below, by which a reader that has gone away is known.
+fn cause(why: csv::Error) -> io::Error {
+    match why.into_kind() {
+        csv::ErrorKind::Io(why) => why,
+        other => io::Error::other(format!("{other:?}")),
+    }
+}
+
+/// The values of a record in the order of its fields, which is that of the columns. Null is an empty cell, and numbers
+/// keep their digits.
+fn cells(record: &[u8]) -> io::Result<Vec<String>> {
+    let Ok(Json::Object(members)) = json::parse(record) else {
+        return Err(io::Error::other("a record is no object"));
+    };
+    let cell = |(_, value)| match value {
+        Json::String(text) | Json::Number(text) => text,
+        Json::Bool(value) => value.to_string(),
+        Json::Null | Json::Array(_) | Json::Object(_) => String::new(),
+    };
+    Ok(members.into_iter().map(cell).collect())
+}

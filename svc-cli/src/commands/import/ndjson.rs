@@ -1,0 +1,76 @@
+//! Lines of a file, of bounded length.
+
+use std::io::{self, BufRead};
+
+use super::rows::MAX_ROW;
+
+/// A line, and its number from 1.
+pub(super) struct Line {
+    pub(super) number: u64,
+    /// Its bytes; `None` when they are too many.
+    pub(super) bytes: Option<Vec<u8>>,
+}
+
+/// The lines of a file.
+pub(super) struct Lines<I> {
+    input: I,
+    number: u64,
+}
+
+impl<I: BufRead> Lines<I> {
+    pub(super) fn new(input: I) -> Self {
+        Self { input, number: 0 }
+    }
+
+    /// The next line that is not blank.
+    pub(super) fn next(&mut self) -> io::Result<Option<Line>> {
+        loop {
+            let (mut bytes, mut too_long, mut any) = (Vec::new(), false, false);
+            loop {
+                let buffer = self.input.fill_buf()?;
+                any |= !buffer.is_empty();
+                let end = buffer.iter().position(|byte| *byte == b'\n');
+                let part = &buffer[..end.unwrap_or(buffer.len())];
+                too_long |= bytes.len() + part.len() > MAX_ROW;
+                if too_long {
+                    bytes.clear();
+                } else {
+                    bytes.extend_from_slice(part);
+                }
+                let (used, last) = (part.len() + usize::from(end.is_some()), end.is_some() || buffer.is_empty());
+                self.input.consume(used);
+                if last {
+                    break;
+                }
+            }
+            if !any {
+                return Ok(None);
+            }
+            self.number += 1;
+            if too_long || !bytes.trim_ascii().is_empty() {
+                return Ok(Some(Line { number: self.number, bytes: (!too_long).then_some(bytes) }));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::BufReader;
+
+    use super::*;
+
+    #[test]
+    fn lines_end_with_the_file_or_before() {
+        let long = "x".repeat(MAX_ROW + 1);
+        let text = format!("a\r\n\n  \nb\n{long}\n{}\n\nc", &long[1..]);
+        for capacity in [1, 7, 1 << 20] {
+            let mut lines = Lines::new(BufReader::with_capacity(capacity, text.as_bytes()));
+            let mut seen = Vec::new();
+            while let Some(line) = lines.next().unwrap() {
+                seen.push((line.number, line.bytes.map(|bytes| bytes.len())));
+            }
+            assert_eq!(seen, [(1, Some(2)), (4, Some(1)), (5, None), (6, Some(MAX_ROW)), (8, Some(1))]);
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! A bar on stderr, if that is a terminal.
+
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+/// How far an import has come, by the bytes of its file.
+pub(super) struct Progress(ProgressBar);
+
+impl Progress {
+    /// Of a file of this size; without one, what was read is told alone.
+    pub(super) fn new(size: Option<u64>) -> Self {
+        let bar = ProgressBar::with_draw_target(size, ProgressDrawTarget::stderr());
+        let template = match size {
+            Some(_) => "{bar:40} {percent:>3} %  {msg}, {eta} left",
+            None => "{spinner} {bytes} read, {msg}",
+        };
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            bar.set_style(style);
+        }
+        Self(bar)
+    }
+
+    pub(super) fn show(&self, rows: u64, bytes: u64) {
+        let elapsed = self.0.elapsed().max(Duration::from_millis(1)).as_millis();
+        let rate = u128::from(rows) * 1000 / elapsed;
+        self.0.set_message(format!("{rows} rows, {rate}/s"));
+        self.0.set_position(bytes);
+    }
+
+    pub(super) fn finish(&self) {
+        self.0.finish_and_clear();
+    }
+}

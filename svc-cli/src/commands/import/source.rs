@@ -1,0 +1,126 @@
+//! Where rows come from: a file or stdin, its format, and how far it was read.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Cursor, Read};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::cli::Format;
+use crate::exit::{Exit, Failure};
+use crate::output::plain;
+
+/// Bytes that are read at once.
+const BUFFER: usize = 128 * 1024;
+/// White space before the first row that is looked through for its format.
+const MAX_BLANK: u64 = 4096;
+
+pub(super) type Input = Box<dyn BufRead + Send>;
+
+/// A file with its format.
+pub(super) struct Source {
+    pub(super) input: Input,
+    pub(super) format: Format,
+    pub(super) name: String,
+    size: Option<u64>,
+    read: Arc<AtomicU64>,
+}
+
+impl Source {
+    /// Opens a file, or stdin for `-`, and finds out its format. A byte order mark is skipped.
+    pub(super) fn open(path: &Path, format: Option<Format>) -> Result<Self, Failure> {
+        let stdin = path.as_os_str() == "-";
+        let name = if stdin { "stdin".to_owned() } else { plain(&path.to_string_lossy()) };
+        let failed = |why: io::Error| Failure::new(Exit::Failed, format!("Cannot read {name}: {why}."));
+        let (raw, size): (Box<dyn Read + Send>, _) = if stdin {
+            (Box::new(io::stdin()), None)
+        } else {
+            let file = File::open(path).map_err(failed)?;
+            let size = file.metadata().ok().filter(|about| about.is_file()).map(|about| about.len());
+            (Box::new(file), size)
+        };
+        let read = Arc::new(AtomicU64::new(0));
+        let mut input = BufReader::with_capacity(BUFFER, Counted { raw, read: Arc::clone(&read) });
+
+        let mut head = Vec::new();
+        input.by_ref().take(3).read_to_end(&mut head).map_err(failed)?;
+        if head == b"\xef\xbb\xbf" {
+            head.clear();
+        } else if head.starts_with(b"\xff\xfe") || head.starts_with(b"\xfe\xff") {
+            return Err(Failure::new(Exit::Failed, format!("{name} is UTF-16; save it as UTF-8.")));
+        }
+        let format = format.or_else(|| by_name(path));
+        let format = match format {
+            Some(format) => format,
+            None => by_content(&mut head, &mut input).map_err(failed)?,
+        };
+        Ok(Self { input: Box::new(Cursor::new(head).chain(input)), format, name, size, read })
+    }
+
+    /// Bytes of the whole file, where that is known.
+    pub(super) fn size(&self) -> Option<u64> {
+        self.size
+    }
+
+    /// Tells how many bytes were read.
+    pub(super) fn position(&self) -> impl Fn() -> u64 + use<> {
+        let read = Arc::clone(&self.read);
+        move || read.load(Ordering::Relaxed)
+    }
+}
+
+fn by_name(path: &Path) -> Option<Format> {
+    match path.extension()?.to_str()?.to_ascii_lowercase().as_str() {
+        "csv" => Some(Format::Csv),
+        "ndjson" | "jsonl" | "json" => Some(Format::Ndjson),
+        _ => None,
+    }
+}
+
+/// A row of NDJSON begins with a brace, which no header of CSV does.
+fn by_content(head: &mut Vec<u8>, input: &mut impl BufRead) -> io::Result<Format> {
+    let mut more = input.by_ref().take(MAX_BLANK).bytes();
+    while head.iter().all(u8::is_ascii_whitespace) {
+        match more.next() {
+            Some(byte) => head.push(byte?),
+            None => break,
+        }
+    }
+    let first = head.iter().find(|byte| !byte.is_ascii_whitespace());
+    Ok(if first == Some(&b'{') { Format::Ndjson } else { Format::Csv })
+}
+
+/// Counts the bytes that are read through it.
+struct Counted<R> {
+    raw: R,
+    read: Arc<AtomicU64>,
+}
+
+impl<R: Read> Read for Counted<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.raw.read(buffer)?;
+        self.read.fetch_add(count as u64, Ordering::Relaxed);
+        Ok(count)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_format_shows() {
+        for (name, want) in
+            [("a.csv", Some(Format::Csv)), ("a.JSONL", Some(Format::Ndjson)), ("a.txt", None), ("-", None)]
+        {
+            assert_eq!(by_name(Path::new(name)), want, "{name}");
+        }
+        for (text, want) in
+            [("{}", Format::Ndjson), ("\r\n\n  {", Format::Ndjson), ("email\n", Format::Csv), ("", Format::Csv)]
+        {
+            let (mut head, mut rest) =
+                (text.as_bytes()[..text.len().min(3)].to_vec(), &text.as_bytes()[text.len().min(3)..]);
+            assert_eq!(by_content(&mut head, &mut rest).unwrap(), want, "{text}");
+        }
+    }
+}

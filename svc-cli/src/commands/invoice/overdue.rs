@@ -1,0 +1,56 @@
+//! `svc invoice overdue`.
+
+use serde::Serialize;
+use svc_core::invoices::{self, Invoice, OverduePosition};
+use svc_core::store::Store;
+use svc_core::tenants::{self, Tenant};
+use svc_core::types::TenantId;
+
+use crate::commands::tenant;
+use crate::exit::{Failure, OrNotFound as _};
+use crate::output::{Outcome, Table, or_dash, plain};
+
+/// An invoice that became overdue, and whose it is.
+#[derive(Serialize)]
+struct View {
+    tenant_id: TenantId,
+    #[serde(skip)]
+    tenant: String,
+    #[serde(flatten)]
+    invoice: Invoice,
+}
+
+/// Walks over the invoices of one tenant or of all, in many short transactions. Stopped half-way, it goes on where
+/// it was when it is run again, since what is overdue is no longer looked at.
+pub(super) async fn run(store: &dyn Store, tenant: Option<TenantId>) -> Result<Outcome, Failure> {
+    let tenants: Vec<Tenant> = match tenant {
+        Some(id) => {
+            let found = store.read("tenant.show", move |tx| Box::pin(tenants::get(tx, id))).await;
+            vec![found.or_not_found("tenant", id, tenant::HINT)?]
+        }
+        None => store.read("tenant.list", |tx| Box::pin(async move { Ok(tx.tenants().await?) })).await?,
+    };
+    let mut views: Vec<View> = Vec::new();
+    for Tenant { id, name, .. } in tenants {
+        let mut position = Some(OverduePosition::default());
+        while let Some(from) = position {
+            let step = store.write("invoice.overdue", move |tx| Box::pin(invoices::overdue(tx, id, from)));
+            let (changed, next) = step.await?;
+            views.extend(changed.into_iter().map(|invoice| View { tenant_id: id, tenant: plain(&name), invoice }));
+            position = next;
+        }
+    }
+    let table = Table::new(["ID", "NUMBER", "DUE", "PAID", "TOTAL", "CURRENCY", "TENANT"], &views, |view| {
+        let Invoice { id, invoice_number, due_date, amount_paid, total, currency, .. } = &view.invoice;
+        [
+            id.to_string(),
+            plain(invoice_number),
+            or_dash(*due_date),
+            amount_paid.to_string(),
+            total.to_string(),
+            currency.to_string(),
+            view.tenant.clone(),
+        ]
+    });
+    Outcome::list(&views, &table, "No invoice became overdue.")
+}

@@ -1,0 +1,129 @@
+//! What is exported, and that it can be imported elsewhere.
+
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::process::Stdio;
+
+use serde_json::Value;
+use svc_core::bookings::Booking;
+use svc_core::contacts::Contact;
+use svc_core::jobs::Job;
+use svc_core::quotes::Quote;
+
+use crate::harness::{NOBODY, Session, text};
+
+#[test]
+fn every_kind_as_get_returns_it() {
+    let mut session = Session::new();
+    let tenant = session.tenant();
+    let contact = session.contact(&tenant);
+    let body = |text: String| -> &'static str { text.leak() };
+    session.create::<Quote>(&tenant, body(format!(r#"{{"contact_id": "{contact}", "total": 99.95}}"#)));
+    let times = r#""service_name": "Tune-up", "start_time": "2099-03-20T09:00:00Z", "notes": "a, \"b\"\nc""#;
+    session.create::<Booking>(&tenant, body(format!(r#"{{"contact_id": "{contact}", {times}}}"#)));
+    session.create::<Job>(&tenant, r#"{"title": "New tap", "estimated_total": 1234567890.5}"#);
+    session.id(&["invoice", "create", "--tenant", &tenant, "--contact", &contact, "--total", "5"]);
+    for kind in ["contacts", "invoices", "quotes", "bookings", "jobs"] {
+        session
+            .run(&["export", kind, "--tenant", &tenant])
+            .run(&["export", kind, "--tenant", &tenant, "--format", "csv"]);
+    }
+    session
+        .run(&["export", "invoices", "--tenant", &tenant, "--amount-paid"])
+        .run(&["export", "quotes", "--tenant", &tenant, "--json"])
+        .run(&["export", "jobs", "--tenant", &tenant, "--since", "2099-01-01T00:00:00Z"])
+        .run(&["export", "jobs", "--tenant", &tenant, "--since", "2099-01-01T00:00:00Z", "--format", "csv"])
+        .run(&["export", "jobs", "--tenant", &tenant, "--since", "2099-01-01T00:00:00Z", "--json"])
+        .run(&["export", "jobs", "--tenant", &tenant, "--format", "csv", "--json"])
+        .run(&["export", "jobs", "--tenant", &tenant, "--amount-paid"])
+        .run(&["export", "jobs", "--tenant", NOBODY])
+        .run(&["export", "webhooks", "--tenant", &tenant])
+        .assert("export");
+}
+
+/// Without what belongs to the place where the record is.
+fn same_elsewhere(export: &str) -> Vec<Value> {
+    let records = export.lines().map(|line| {
+        let mut record: Value = serde_json::from_str(line).unwrap();
+        record.as_object_mut().unwrap().remove("updated_at").unwrap();
+        record
+    });
+    records.collect()
+}
+
+#[test]
+fn what_is_exported_can_be_imported_elsewhere() {
+    let here = Session::new();
+    let tenant = here.tenant();
+    let ada = here.contact(&tenant);
+    here.create::<Contact>(&tenant, r#"{"email": "Zoë@example.com", "city": "x"}"#.replace('ë', "e").leak());
+    let gone = here.create::<Contact>(&tenant, r#"{"email": "gone@example.com"}"#).id;
+    let cleared = here.create::<Contact>(&tenant, r#"{"email": "cleared@example.com"}"#).id;
+    let id = svc_core::types::TenantId(svc_core::types::parse_uuid(&tenant).unwrap());
+    here.write(move |tx| Box::pin(svc_core::resource::delete::<Contact>(tx, id, gone)));
+    here.write(move |tx| {
+        let change = svc_core::input::Input::from_body(br#"{"email": null}"#);
+        Box::pin(async move { svc_core::resource::update::<Contact>(tx, id, cleared, change?).await })
+    });
+    // More than a page.
+    let more: String = (0..450).map(|n| format!(",\"Many, {n}\"\n")).collect();
+    here.file("more.csv", format!("email,first_name\n{more}"));
+    here.json(&["import", "contacts", "--tenant", &tenant, "more.csv"]);
+    let create = ["invoice", "create", "--tenant", &tenant, "--contact", &ada, "--total", "100"];
+    let invoices: Vec<String> = (0..6).map(|_| here.id(&create)).collect();
+    for (step, invoice, amount) in [
+        ("send", 1, ""),
+        ("pay", 2, "30"),
+        ("pay", 3, ""),
+        ("refund", 3, "10"),
+        ("pay", 4, ""),
+        ("refund", 4, ""),
+        ("void", 5, ""),
+    ] {
+        let amount: &[&str] = if amount.is_empty() { &[] } else { &["--amount", amount] };
+        here.json(&[&["invoice", step, &invoices[invoice]], amount].concat());
+    }
+
+    for format in ["ndjson", "csv"] {
+        let there = Session::new();
+        let fresh = there.tenant();
+        for kind in ["contacts", "invoices"] {
+            let with: &[&str] = if kind == "invoices" { &["--amount-paid"] } else { &[] };
+            let export = |session: &Session, tenant: &str, format: &str| {
+                let args = [&["export", kind, "--tenant", tenant, "--format", format], with].concat();
+                let output = session.output(&args);
+                assert_eq!((output.status.code(), text(&output.stderr).as_str()), (Some(0), ""));
+                text(&output.stdout)
+            };
+            there.file("records", export(&here, &tenant, format));
+            for added in [true, false] {
+                let summary = there.json(&["import", kind, "--tenant", &fresh, "records"]);
+                let field = if added { "added" } else { "there_already" };
+                assert_eq!(summary["rows"], summary[field], "{kind} {format}: {summary}");
+            }
+            let (mine, theirs) = (export(&here, &tenant, "ndjson"), export(&there, &fresh, "ndjson"));
+            assert_eq!(same_elsewhere(&mine), same_elsewhere(&theirs), "{kind} {format}");
+            assert!(theirs.lines().count() >= 6);
+        }
+        let next = ["invoice", "create", "--tenant", &fresh, "--contact", &ada, "--total", "1"];
+        assert_eq!(there.json(&next)["invoice_number"], "INV-0007");
+    }
+}
+
+#[test]
+fn a_reader_may_go_away() {
+    let session = Session::new();
+    let tenant = session.tenant();
+    let rows: String = (0..2_000).map(|n| format!("p{n}@example.com\n")).collect();
+    session.file("people.csv", format!("email\n{rows}"));
+    session.json(&["import", "contacts", "--tenant", &tenant, "people.csv"]);
+    for format in ["ndjson", "csv"] {
+        let mut command = session.program(&["export", "contacts", "--tenant", &tenant, "--format", format]);
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut first = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut first).unwrap();
+        assert!(!first.is_empty());
+        let mut complaints = String::new();
+        child.stderr.take().unwrap().read_to_string(&mut complaints).unwrap();
+        assert_eq!((child.wait().unwrap().code(), complaints.as_str()), (Some(0), ""));
+    }
+}

@@ -1,0 +1,218 @@
+//! What is imported, and what is refused.
+
+use serde_json::Value;
+
+use crate::harness::{NOBODY, Session, text};
+
+/// More than a row may have.
+const HUGE: usize = (1 << 20) + 1;
+
+impl Session {
+    /// How many records a tenant has.
+    pub(crate) fn count(&self, kind: &str, tenant: &str) -> usize {
+        text(&self.output(&["export", kind, "--tenant", tenant]).stdout).lines().count()
+    }
+
+    /// Everything that `svc import` left, without what differs from run to run.
+    fn records(&self, kind: &str, tenant: &str, fields: &[&str]) -> Vec<Vec<Value>> {
+        let output = text(&self.output(&["export", kind, "--tenant", tenant]).stdout);
+        let records = output.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let mut rows: Vec<Vec<Value>> =
+            records.map(|record| fields.iter().map(|field| record[field].clone()).collect()).collect();
+        rows.sort_by_key(|row| format!("{row:?}"));
+        rows
+    }
+}
+
+#[test]
+fn csv_as_spreadsheets_write_it() {
+    let mut session = Session::new();
+    let tenant = session.tenant();
+    let csv = "\u{feff}email,company_name,first_name,phone\r\n\
+               ada@example.com,\"Byron, King & \"\"Sons\"\"\",Ada,\r\n\r\n  bob@example.com , ,Bob,0400\r\n,,Eve,";
+    session.file("people.csv", csv);
+    session.file("people.txt", csv);
+    let import = ["import", "contacts", "--tenant", &tenant];
+    session
+        .run(&[&import[..], &["people.csv", "--dry-run"]].concat())
+        .run(&[&import[..], &["people.csv"]].concat())
+        .run(&[&import[..], &["people.txt"]].concat())
+        .run(&[&import[..], &["people.txt", "--json"]].concat())
+        .assert("import_csv");
+    let null = Value::Null;
+    let want = [
+        [null.clone(), null.clone(), "Eve".into(), null.clone()],
+        ["ada@example.com".into(), "Byron, King & \"Sons\"".into(), "Ada".into(), null.clone()],
+        ["bob@example.com".into(), null, "Bob".into(), "0400".into()],
+    ];
+    let mut want = want.map(|row| row.to_vec());
+    want.sort_by_key(|row| format!("{row:?}"));
+    assert_eq!(session.records("contacts", &tenant, &["email", "company_name", "first_name", "phone"]), want);
+}
+
+#[test]
+fn refused_rows_are_told_and_good_ones_go_in() {
+    let mut session = Session::new();
+    let tenant = session.tenant();
+    let mut csv = b"id,email,first_name,created_at\n".to_vec();
+    csv.extend(b"0195a3c8-0000-4000-8000-000000000001,uuid4@example.com,,\n");
+    csv.extend(b",good@example.com,Good,2024-05-06T00:00:00+10:00\n");
+    csv.extend(b",GOOD@example.com,Other,\n");
+    csv.extend(b",GOOD@example.com,Good,\n");
+    csv.extend(b",bad\xff@example.com,,\n");
+    csv.extend(b",\"two\nlines@example.com\",,yesterday\n");
+    csv.extend(b",few\n");
+    csv.extend(b",,,\n");
+    csv.extend(format!(",huge@example.com,{},\n", "x".repeat(HUGE)).into_bytes());
+    csv.extend(b",late@example.com,Late,\n");
+    csv.extend(b",ada@example.com,Eve,\n");
+    session.contact(&tenant);
+    session.file("people.csv", csv);
+    session.run(&["import", "contacts", "--tenant", &tenant, "people.csv", "--report", "refused.ndjson"]);
+    let report = session.read_file("refused.ndjson");
+    session.note(&report).assert("import_refused");
+    assert_eq!(session.count("contacts", &tenant), 3);
+}
+
+#[test]
+fn lines_of_json() {
+    let mut session = Session::new();
+    let tenant = session.tenant();
+    let mut lines = b"\xef\xbb\xbf\n{\"email\": \"ada@example.com\", \"city\": null}\r\n\n".to_vec();
+    lines.extend(b"{\"email\": \"ada@example.com\", \"email\": \"b@example.com\"}\n");
+    lines.extend(b"{\"email\": \"b@example.com\", \"nick\": \"B\", \"deleted_at\": null}\n");
+    lines.extend(b"{\"email\": \"b@example.com\"\n");
+    lines.extend(b"[\"b@example.com\"]\n");
+    lines.extend(b"{\"email\": \"\xff\"}\n");
+    lines.extend(b"{\"email\": 5, \"phone\": 6}\n");
+    lines.extend(format!("{{\"city\": \"{}\"}}\n", "x".repeat(HUGE)).into_bytes());
+    lines.extend(b"{\"email\": \"last@example.com\"}");
+    session.file("people", lines);
+    session.run(&["import", "contacts", "--tenant", &tenant, "people"]).assert("import_ndjson");
+    assert_eq!(session.count("contacts", &tenant), 2);
+}
+
+#[test]
+fn what_is_no_table_is_refused_up_front() {
+    let mut session = Session::new();
+    let tenant = session.tenant();
+    for (name, content) in [
+        ("unknown.csv", "email,nick,\u{1b}[31m\nada@example.com,A,\n"),
+        ("twice.csv", "email,city,email\n"),
+        ("headless.csv", "ada@example.com\n"),
+        ("missing.csv", "invoice_number\n"),
+        ("empty.csv", "\n\n"),
+        ("empty.ndjson", "\n"),
+    ] {
+        session.file(name, content);
+        let kind = if name == "missing.csv" { "invoices" } else { "contacts" };
+        session.run(&["import", kind, "--tenant", &tenant, name]);
+    }
+    session.file("utf16.csv", b"\xff\xfee\0m\0a\0i\0l\0");
+    session
+        .run(&["import", "contacts", "--tenant", &tenant, "utf16.csv"])
+        .run(&["import", "contacts", "--tenant", &tenant, "nowhere.csv"])
+        .run(&["import", "contacts", "--tenant", &tenant, "."])
+        .run(&["import", "contacts", "--tenant", NOBODY, "empty.ndjson"])
+        .run(&["import", "contacts", "--tenant", &tenant, "empty.ndjson", "--report", "no/such/folder"])
+        .run(&["import", "contacts", "--tenant", &tenant, "unknown.csv", "--report", "./unknown.csv"])
+        .run(&["import", "invoices", "--tenant", &tenant, "empty.ndjson", "--update"])
+        .run(&["import", "quotes", "--tenant", &tenant, "empty.ndjson"])
+        .assert("import_up_front");
+}
+
+#[test]
+fn a_dry_run_changes_nothing() {
+    let session = Session::new();
+    let tenant = session.tenant();
+    session.contact(&tenant);
+    let before = text(&session.output(&["export", "contacts", "--tenant", &tenant]).stdout);
+    session.file("people.csv", "email,first_name\nada@example.com,Eve\nbob@example.com,Bob\n");
+    session.file("bills.csv", "total\n5\n");
+    let update = ["import", "contacts", "--tenant", &tenant, "people.csv", "--dry-run", "--update"];
+    let summary = session.json(&update);
+    assert_eq!((&summary["added"], &summary["updated"], &summary["dry_run"]), (&1.into(), &1.into(), &true.into()));
+    session.json(&["import", "invoices", "--tenant", &tenant, "bills.csv", "--dry-run"]);
+    assert_eq!(text(&session.output(&["export", "contacts", "--tenant", &tenant]).stdout), before);
+    assert_eq!(session.count("invoices", &tenant), 0);
+    session.json(&["import", "invoices", "--tenant", &tenant, "bills.csv"]);
+    assert_eq!(session.records("invoices", &tenant, &["invoice_number"]), [["INV-0001"]], "no number was used up");
+}
+
+#[test]
+fn changes_are_asked_for() {
+    let mut session = Session::new();
+    let tenant = session.tenant();
+    session.contact(&tenant);
+    session.file("people.csv", "email,first_name,phone\nADA@example.com,Ada,0400\n");
+    let import = ["import", "contacts", "--tenant", &tenant, "people.csv"];
+    session
+        .run(&import)
+        .run(&[&import[..], &["--update"]].concat())
+        .run(&[&import[..], &["--update"]].concat())
+        .assert("import_update");
+    let want = [["ADA@example.com", "0400"]];
+    assert_eq!(session.records("contacts", &tenant, &["email", "phone"]), want);
+}
+
+#[test]
+fn invoices_in_whatever_state() {
+    let mut session = Session::new();
+    let tenant = session.tenant();
+    let contact = session.contact(&tenant);
+    session.file(
+        "bills.csv",
+        format!(
+            "invoice_number,contact_id,status,total,currency,due_date,paid_at,amount_paid\n\
+             INV-0007,{contact},sent, 99.950 ,AUD,2099-01-01,,\n\
+             INV-0008,{contact},paid,1500,JPY,,2024-05-06T00:00:00Z,\n\
+             A/1,,partial,10,,,,4\n\
+             A/2,,partial,10,,,,\n\
+             A/3,,sent,\"1,000\",,,,\n\
+             A/4,{NOBODY},sent,1,,,,\n\
+             A/1,,partial,11,,,,4\n\
+             ,,,5,,,,\n\
+             ,,,5,,,,\n"
+        ),
+    );
+    let import = ["import", "invoices", "--tenant", &tenant, "bills.csv"];
+    session.run(&import).run(&import);
+    let create = ["invoice", "create", "--tenant", &tenant, "--contact", &contact, "--total", "1"];
+    session.run(&create).assert("import_invoices");
+    let fields = ["invoice_number", "status", "total", "currency"];
+    let records = session.records("invoices", &tenant, &fields);
+    let records: Vec<String> = records.iter().map(|row| serde_json::to_string(row).unwrap()).collect();
+    let want = [
+        r#"["A/1","partial",10,"AUD"]"#,
+        r#"["INV-0007","sent",99.95,"AUD"]"#,
+        r#"["INV-0008","paid",1500,"JPY"]"#,
+        r#"["INV-0009","draft",5,"AUD"]"#,
+        r#"["INV-0010","draft",5,"AUD"]"#,
+        r#"["INV-0011","draft",1,"AUD"]"#,
+    ];
+    assert_eq!(records, want);
+}
+
+#[test]
+fn events_can_be_left_out() {
+    let session = Session::new();
+    let tenant = session.tenant();
+    let hook = r#"{"url": "https://example.com", "events": ["*"]}"#;
+    session.create::<svc_core::webhooks::Subscription>(&tenant, hook);
+    session.file("a.csv", "email\na@example.com\n");
+    session.file("b.csv", "email\nb@example.com\n");
+    session.json(&["import", "contacts", "--tenant", &tenant, "a.csv"]);
+    session.json(&["import", "contacts", "--tenant", &tenant, "b.csv", "--no-events"]);
+    let deliveries = session.json(&["delivery", "list", "--tenant", &tenant]);
+    assert_eq!(deliveries.as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn the_first_twenty_are_told() {
+    let mut session = Session::new();
+    let tenant = session.tenant();
+    session.file("people.csv", format!("email\n{}", "x\n".repeat(1_203)));
+    session.run(&["import", "contacts", "--tenant", &tenant, "people.csv", "--report", "all.ndjson"]);
+    assert_eq!(session.read_file("all.ndjson").lines().count(), 1_203);
+    session.run(&["import", "contacts", "--tenant", &tenant, "people.csv"]).assert("import_many_refused");
+}

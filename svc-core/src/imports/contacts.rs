@@ -1,0 +1,197 @@
+//! Contacts from elsewhere.
+
+use async_trait::async_trait;
+use uuid::Uuid;
+
+use super::place::{self, Found};
+use super::{How, Import, Imported, differing, digest};
+use crate::contacts::{Contact, ContactFilter, ContactUpdate};
+use crate::error::{Error, FieldCode, Issue};
+use crate::events::{self, EventKind};
+use crate::input::input;
+use crate::page::{Listing, Order};
+use crate::resource::{Update, tick};
+use crate::store::{Rows, Tx};
+use crate::tenants::Tenant;
+use crate::types::{Email, Patch, TenantId, Text, Timestamp};
+
+input! {
+    /// A contact from elsewhere. What is left out is not compared with the record, and null on a new one.
+    pub struct ContactImport for Contact {
+        /// A UUID of version 7, as exports have it.
+        id: Option<Uuid>,
+        /// Email address.
+        email: Patch<Option<Email>>,
+        /// Given name.
+        first_name: Patch<Option<Text<300>>>,
+        /// Family name.
+        last_name: Patch<Option<Text<300>>>,
+        /// Telephone number.
+        phone: Patch<Option<Text<50>>>,
+        /// Company.
+        company_name: Patch<Option<Text<500>>>,
+        /// Town or city.
+        city: Patch<Option<Text<100>>>,
+        /// State or province.
+        state: Patch<Option<Text<100>>>,
+        /// Postal code.
+        postcode: Patch<Option<Text<20>>>,
+        /// When it was created; the time in `id`, where there is one.
+        created_at: Option<Timestamp>,
+        /// Read and not kept: the record changes with its import.
+        updated_at: Option<Timestamp>,
+    }
+}
+
+impl ContactImport {
+    fn email(&self) -> Option<&Email> {
+        match &self.email {
+            Patch::Set(email) => email.as_ref(),
+            Patch::Keep => None,
+        }
+    }
+
+    /// What it says, for a digest.
+    fn values(&self) -> [Option<String>; 9] {
+        fn text<T: ToString>(field: &Patch<Option<T>>) -> Option<String> {
+            match field {
+                Patch::Set(Some(value)) => Some(value.to_string()),
+                _ => None,
+            }
+        }
+        [
+            text(&self.email),
+            text(&self.first_name),
+            text(&self.last_name),
+            text(&self.phone),
+            text(&self.company_name),
+            text(&self.city),
+            text(&self.state),
+            text(&self.postcode),
+            self.created_at.map(|at| at.to_string()),
+        ]
+    }
+
+    fn into_change(self) -> ContactUpdate {
+        let Self { email, first_name, last_name, phone, company_name, city, state, postcode, .. } = self;
+        ContactUpdate { email, first_name, last_name, phone, company_name, city, state, postcode }
+    }
+}
+
+#[async_trait]
+impl Import for Contact {
+    type Row = ContactImport;
+    const NUMBERS: &'static [&'static str] = &[];
+    const REQUIRED: &'static [&'static str] = &[];
+
+    fn content(row: &ContactImport, tenant: &Tenant) -> Option<[u8; 32]> {
+        let by_email = row.email().is_some() && tenant.unique_contact_email;
+        (row.id.is_none() && !by_email).then(|| digest("contact", &row.values()))
+    }
+
+    async fn put(
+        tx: &mut dyn Tx,
+        tenant: &Tenant,
+        row: ContactImport,
+        before: u32,
+        how: How,
+    ) -> Result<Imported, Error> {
+        let now = tick(tx, tenant.id).await?;
+        if row.id.is_none() && row.values().iter().all(Option::is_none) {
+            return Err(Issue::new(FieldCode::Required, "is required, or another field that is not empty").on("email"));
+        }
+        let everything = || ContactFilter { email: None, include_deleted: Some(true) };
+        let by_email = match row.email().filter(|_| tenant.unique_contact_email) {
+            Some(email) => live_with(tx, tenant.id, email).await?,
+            None => None,
+        };
+        let found = match (row.id, by_email) {
+            (Some(id), by_email) => {
+                let found = place::named(tx, tenant.id, (id, row.created_at), everything(), now).await?;
+                match (&found, by_email) {
+                    (Found::Free(..), Some(other)) => return Err(Error::EmailTaken { existing_id: other.id }),
+                    // An update to the email of another is refused where it is checked.
+                    _ => found,
+                }
+            }
+            (None, Some(contact)) => Found::Record(contact),
+            (None, None) if row.email().is_some() && tenant.unique_contact_email && row.created_at.is_none() => {
+                Found::Free(tx.env().id(now), now)
+            }
+            (None, None) => {
+                let content = digest("contact", &row.values());
+                place::derived(tx, tenant, (content, before), row.created_at, everything(), now).await?
+            }
+        };
+        match found {
+            Found::Record(contact) => keep_or_change(tx, tenant.id, contact, row, how, now).await,
+            Found::Free(id, created_at) => {
+                // Nobody has its email, or it would have been recognised, and the tick holds the tenant since.
+                let mut contact = blank(id, created_at, now);
+                contact.apply(row.into_change(), now)?;
+                Rows::<Contact>::insert(tx, tenant.id, &contact).await?;
+                if how.events {
+                    events::emit(tx, tenant.id, now, &[EventKind::ContactCreated], &contact).await?;
+                }
+                Ok(Imported::Added)
+            }
+        }
+    }
+}
+
+async fn live_with(tx: &mut dyn Tx, tenant: TenantId, email: &Email) -> Result<Option<Contact>, Error> {
+    let filter = ContactFilter { email: Some(email.clone()), include_deleted: None };
+    let listing = Listing { limit: 1, order: Order::NewestFirst { before: None }, filter };
+    Ok(Rows::<Contact>::list(tx, tenant, &listing).await?.pop())
+}
+
+async fn keep_or_change(
+    tx: &mut dyn Tx,
+    tenant: TenantId,
+    contact: Contact,
+    row: ContactImport,
+    how: How,
+    now: Timestamp,
+) -> Result<Imported, Error> {
+    let id = contact.id;
+    if contact.deleted_at.is_some() {
+        return Err(Error::NotAllowed(format!("The contact {id} of this row was deleted; it stays so.")));
+    }
+    let mut changed = contact.clone();
+    changed.apply(row.into_change(), now)?;
+    let key = |contact: &Contact| contact.email.as_ref().map(Email::key);
+    if !how.update && key(&changed) == key(&contact) {
+        // The same address in other letters is no difference, though an update takes it as it is written.
+        changed.email.clone_from(&contact.email);
+    }
+    if changed == contact {
+        return Ok(Imported::Unchanged);
+    }
+    if !how.update {
+        return Ok(Imported::Differs { id, fields: differing(&contact, &changed) });
+    }
+    changed.check(tx, tenant, &contact).await?;
+    changed.touch(now);
+    Rows::<Contact>::update(tx, tenant, &changed).await?;
+    if how.events {
+        events::emit(tx, tenant, now, &changed.changed_events(&contact), &changed).await?;
+    }
+    Ok(Imported::Updated)
+}
+
+fn blank(id: Uuid, created_at: Timestamp, now: Timestamp) -> Contact {
+    Contact {
+        id,
+        email: None,
+        first_name: None,
+        last_name: None,
+        phone: None,
+        company_name: None,
+        city: None,
+        state: None,
+        postcode: None,
+        created_at,
+        updated_at: now,
+        deleted_at: None,
+    }
+}

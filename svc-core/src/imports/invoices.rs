@@ -1,0 +1,234 @@
+//! Invoices from elsewhere, in whatever state they are.
+
+use async_trait::async_trait;
+use uuid::Uuid;
+
+use super::place::{self, Found};
+use super::{How, Import, Imported, differing, digest};
+use crate::contacts;
+use crate::error::{Error, FieldCode, Issue};
+use crate::events::{self, EventKind};
+use crate::input::input;
+use crate::invoices::{Invoice, InvoiceFilter, InvoiceStatus, amount_in};
+use crate::page::{Listing, Order};
+use crate::resource::{Filter as _, tick};
+use crate::store::{Rows, Tx};
+use crate::tenants::{self, NumberKind, Tenant};
+use crate::types::{Amount, Currency, Date, Decimal, Patch, TenantId, Text, Timestamp};
+
+input! {
+    /// An invoice from elsewhere. What is left out is not compared with the record.
+    pub struct InvoiceImport for Invoice {
+        /// A UUID of version 7, as exports have it.
+        id: Option<Uuid>,
+        /// Its number, unlike that of any other; the next one of the account when left out.
+        invoice_number: Option<Text<255>>,
+        /// A live contact of the account.
+        contact_id: Patch<Option<Uuid>>,
+        /// State; draft when left out.
+        status: Option<InvoiceStatus>,
+        /// Day of issue; today when left out.
+        issue_date: Patch<Option<Date>>,
+        /// Day by which it is to be paid.
+        due_date: Patch<Option<Date>>,
+        /// Amount, with no more decimals than the currency has.
+        total: Decimal,
+        /// Active currency of ISO 4217; the account's own when left out.
+        currency: Option<Currency>,
+        /// When it was paid in full; only of what is paid, or was and is cancelled.
+        paid_at: Option<Timestamp>,
+        /// What has been paid so far. All of it when left out of what is paid; required where it is paid in part.
+        amount_paid: Option<Decimal>,
+        /// When it was created; the time in `id`, where there is one.
+        created_at: Option<Timestamp>,
+        /// Read and not kept: the record changes with its import.
+        updated_at: Option<Timestamp>,
+    }
+}
+
+impl InvoiceImport {
+    fn digest(&self) -> [u8; 32] {
+        // As many decimals as any currency has; what has more is refused.
+        let amount = |value: Decimal| value.to_amount(4).map_or_else(|_| String::new(), |amount| amount.to_string());
+        let sent = |date: &Patch<Option<Date>>| match date {
+            Patch::Set(Some(date)) => Some(date.to_string()),
+            _ => None,
+        };
+        let contact = match self.contact_id {
+            Patch::Set(Some(id)) => Some(id.to_string()),
+            _ => None,
+        };
+        let values = [
+            contact,
+            self.status.map(|status| status.to_string()),
+            sent(&self.issue_date),
+            sent(&self.due_date),
+            Some(amount(self.total)),
+            self.currency.map(|currency| currency.to_string()),
+            self.paid_at.map(|at| at.to_string()),
+            self.amount_paid.map(amount),
+            self.created_at.map(|at| at.to_string()),
+        ];
+        digest("invoice", &values)
+    }
+
+    /// Puts what the row says into a record.
+    fn apply(&self, invoice: &mut Invoice) -> Result<(), Error> {
+        if let Some(number) = &self.invoice_number {
+            number.as_str().clone_into(&mut invoice.invoice_number);
+        }
+        self.contact_id.clone().apply(&mut invoice.contact_id);
+        self.issue_date.clone().apply(&mut invoice.issue_date);
+        self.due_date.clone().apply(&mut invoice.due_date);
+        invoice.status = self.status.unwrap_or(invoice.status);
+        invoice.currency = self.currency.unwrap_or(invoice.currency);
+        invoice.paid_at = self.paid_at.or(invoice.paid_at);
+        invoice.total = amount_in("total", self.total, invoice.currency)?;
+        if let Some(paid) = self.amount_paid {
+            invoice.amount_paid = amount_in("amount_paid", paid, invoice.currency)?;
+        }
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl Import for Invoice {
+    type Row = InvoiceImport;
+    const NUMBERS: &'static [&'static str] = &["total", "amount_paid"];
+    const REQUIRED: &'static [&'static str] = &["total"];
+
+    fn content(row: &InvoiceImport, _tenant: &Tenant) -> Option<[u8; 32]> {
+        (row.id.is_none() && row.invoice_number.is_none()).then(|| row.digest())
+    }
+
+    async fn put(
+        tx: &mut dyn Tx,
+        tenant: &Tenant,
+        row: InvoiceImport,
+        before: u32,
+        how: How,
+    ) -> Result<Imported, Error> {
+        let now = tick(tx, tenant.id).await?;
+        let numbered = match &row.invoice_number {
+            Some(number) => with_number(tx, tenant.id, number).await?,
+            None => None,
+        };
+        let found = match (row.id, numbered) {
+            (Some(id), numbered) => {
+                let found = place::named(tx, tenant.id, (id, row.created_at), InvoiceFilter::none(), now).await?;
+                if let Some(other) = numbered.filter(|other| other.id != id) {
+                    let text = format!("{} is the number of another invoice, {}.", other.invoice_number, other.id);
+                    return Err(Error::NotAllowed(text));
+                }
+                found
+            }
+            (None, Some(invoice)) => Found::Record(invoice),
+            (None, None) if row.invoice_number.is_some() && row.created_at.is_none() => {
+                Found::Free(tx.env().id(now), now)
+            }
+            (None, None) => {
+                let content = match &row.invoice_number {
+                    Some(number) => digest("invoice number", &[Some(number.to_string())]),
+                    None => row.digest(),
+                };
+                let everything = InvoiceFilter::none();
+                place::derived(tx, tenant, (content, before), row.created_at, everything, now).await?
+            }
+        };
+        match found {
+            Found::Record(invoice) => {
+                let mut other = invoice.clone();
+                row.apply(&mut other)?;
+                if other == invoice {
+                    return Ok(Imported::Unchanged);
+                }
+                let mut fields = differing(&invoice, &other);
+                fields.extend((invoice.amount_paid != other.amount_paid).then_some("amount_paid"));
+                Ok(Imported::Differs { id: invoice.id, fields })
+            }
+            Found::Free(id, created_at) => {
+                let invoice = add(tx, tenant, &row, (id, created_at), now).await?;
+                if how.events {
+                    events::emit(tx, tenant.id, now, &[EventKind::InvoiceCreated], &invoice).await?;
+                }
+                Ok(Imported::Added)
+            }
+        }
+    }
+}
+
+async fn with_number(tx: &mut dyn Tx, tenant: TenantId, number: &Text<255>) -> Result<Option<Invoice>, Error> {
+    let filter = InvoiceFilter { status: None, number: Some(number.clone()) };
+    let listing = Listing { limit: 1, order: Order::NewestFirst { before: None }, filter };
+    Ok(Rows::<Invoice>::list(tx, tenant, &listing).await?.pop())
+}
+
+async fn add(
+    tx: &mut dyn Tx,
+    tenant: &Tenant,
+    row: &InvoiceImport,
+    (id, created_at): (Uuid, Timestamp),
+    now: Timestamp,
+) -> Result<Invoice, Error> {
+    let currency = row.currency.unwrap_or(tenant.currency);
+    let none = Amount::from_minor(0, currency.scale());
+    let mut invoice = Invoice {
+        id,
+        invoice_number: String::new(),
+        contact_id: None,
+        status: InvoiceStatus::Draft,
+        issue_date: Some(tenant.time_zone.date_at(now)),
+        due_date: None,
+        total: none,
+        currency,
+        paid_at: None,
+        created_at,
+        updated_at: now,
+        amount_paid: none,
+    };
+    row.apply(&mut invoice)?;
+    if invoice.status == InvoiceStatus::Paid && row.amount_paid.is_none() {
+        invoice.amount_paid = invoice.total;
+    }
+    check_payment(&invoice, row.amount_paid.is_some())?;
+    if let Some(contact) = invoice.contact_id {
+        contacts::referenced(tx, tenant.id, contact).await?;
+    }
+    match &row.invoice_number {
+        Some(number) => {
+            tenants::take_number(tx, tenant.id, NumberKind::Invoice, "invoice_number", number.as_str()).await?;
+        }
+        None => invoice.invoice_number = tenants::next_number(tx, tenant.id, NumberKind::Invoice).await?,
+    }
+    Rows::<Invoice>::insert(tx, tenant.id, &invoice).await?;
+    Ok(invoice)
+}
+
+/// Whether what was paid goes with the state.
+fn check_payment(invoice: &Invoice, given: bool) -> Result<(), Error> {
+    use InvoiceStatus::{Cancelled, Draft, Overdue, Paid, Partial, Sent, Viewed};
+    let (status, paid, total) = (invoice.status, invoice.amount_paid.minor(), invoice.total.minor());
+    let refused = |code, field: &str, why: String| Err(Issue::new(code, why).on(field));
+    if invoice.paid_at.is_some() && !matches!(status, Paid | Cancelled) {
+        return refused(FieldCode::OutOfRange, "paid_at", format!("must be left out of an invoice that is {status}"));
+    }
+    if status == Partial && !given {
+        return refused(FieldCode::Required, "amount_paid", "is required of an invoice that is partial".to_owned());
+    }
+    let fits = match status {
+        Draft | Sent | Viewed | Cancelled => paid == 0,
+        Partial => 0 < paid && paid < total,
+        Overdue => paid < total || total == 0,
+        Paid => paid <= total,
+    };
+    if fits {
+        return Ok(());
+    }
+    let why = match status {
+        Draft | Sent | Viewed | Cancelled => format!("must be 0 or left out of an invoice that is {status}"),
+        Partial => format!("must be more than 0 and less than {}, the total", invoice.total),
+        Overdue => format!("must be less than {}, the total", invoice.total),
+        Paid => format!("must be at most {}, the total", invoice.total),
+    };
+    refused(FieldCode::OutOfRange, "amount_paid", why)
+}

@@ -1,0 +1,142 @@
+//! Over TLS: both versions of HTTP, a certificate that is replaced, and whom a proxy speaks for.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{Request, Response, StatusCode, Version};
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::Incoming;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use svc_server::proxy::TrustedProxies;
+use svc_server::serve::{Server, Tls};
+use tokio::net::TcpStream;
+use tokio::sync::oneshot;
+use tokio_rustls::client::TlsStream;
+use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
+use tokio_rustls::rustls::{ClientConfig, RootCertStore};
+use tokio_rustls::{TlsConnector, rustls};
+
+use crate::harness::{World, settings};
+
+/// A server with a certificate of its own making.
+struct Secure {
+    world: World,
+    tls: Arc<Tls>,
+    address: std::net::SocketAddr,
+    folder: tempfile::TempDir,
+    _stop: oneshot::Sender<()>,
+}
+
+impl Secure {
+    async fn start(world: World) -> (Self, CertificateDer<'static>) {
+        let folder = tempfile::tempdir().unwrap();
+        let certificate = new_certificate(&folder);
+        let (chain, key) = files(&folder);
+        let network = "127.0.0.1/32".parse().unwrap();
+        let server = Server::bind(([127, 0, 0, 1], 0).into(), 100).await.unwrap().with_tls(&chain, &key).unwrap();
+        let server = server.with_trusted_proxies(TrustedProxies::new(vec![network]));
+        let address = server.url().unwrap().strip_prefix("https://").unwrap().parse().unwrap();
+        let (stop, stopped) = oneshot::channel::<()>();
+        let tls = server.tls().unwrap();
+        let until_stopped = async {
+            let _ = stopped.await;
+        };
+        tokio::spawn(server.run(world.api.clone(), until_stopped, Duration::from_secs(1)));
+        (Self { world, tls, address, folder, _stop: stop }, certificate)
+    }
+
+    async fn connect(
+        &self,
+        trusted: &CertificateDer<'static>,
+        protocol: &[u8],
+    ) -> std::io::Result<TlsStream<TcpStream>> {
+        let mut roots = RootCertStore::empty();
+        roots.add(trusted.clone()).unwrap();
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let config = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
+        let mut config = config.with_root_certificates(roots).with_no_client_auth();
+        config.alpn_protocols = vec![protocol.to_vec()];
+        let stream = TcpStream::connect(self.address).await?;
+        let name = ServerName::try_from("localhost").unwrap();
+        let stream = TlsConnector::from(Arc::new(config)).connect(name, stream).await?;
+        assert_eq!(stream.get_ref().1.alpn_protocol(), Some(protocol));
+        Ok(stream)
+    }
+
+    fn request(&self, version: Version) -> Request<Full<Bytes>> {
+        let target = if version == Version::HTTP_2 { "https://localhost/api/v1/ping" } else { "/api/v1/ping" };
+        let key = &self.world.key("write").text;
+        let request = Request::get(target).version(version).header("authorization", format!("Bearer {key}"));
+        let request = if version == Version::HTTP_2 { request } else { request.header("host", "localhost") };
+        request.body(Full::default()).unwrap()
+    }
+}
+
+fn files(folder: &tempfile::TempDir) -> (PathBuf, PathBuf) {
+    (folder.path().join("chain.pem"), folder.path().join("key.pem"))
+}
+
+fn new_certificate(folder: &tempfile::TempDir) -> CertificateDer<'static> {
+    let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    let (chain, key) = files(folder);
+    std::fs::write(chain, made.cert.pem()).unwrap();
+    std::fs::write(key, made.signing_key.serialize_pem()).unwrap();
+    made.cert.der().clone()
+}
+
+async fn http_1(stream: TlsStream<TcpStream>, request: Request<Full<Bytes>>) -> Response<Incoming> {
+    let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.unwrap();
+    tokio::spawn(connection);
+    sender.send_request(request).await.unwrap()
+}
+
+#[tokio::test]
+async fn both_versions_give_the_same_answers() {
+    let (server, certificate) = Secure::start(World::new()).await;
+    let one = http_1(server.connect(&certificate, b"http/1.1").await.unwrap(), server.request(Version::HTTP_11)).await;
+
+    let stream = TokioIo::new(server.connect(&certificate, b"h2").await.unwrap());
+    let (mut sender, connection) = hyper::client::conn::http2::handshake(TokioExecutor::new(), stream).await.unwrap();
+    tokio::spawn(connection);
+    // Several at once on one connection.
+    let all = (0..20).map(|_| sender.send_request(server.request(Version::HTTP_2))).collect::<Vec<_>>();
+    let want = one.into_body().collect().await.unwrap().to_bytes();
+    for answer in futures_util::future::join_all(all).await {
+        let answer = answer.unwrap();
+        assert_eq!((answer.status(), answer.version()), (StatusCode::OK, Version::HTTP_2));
+        assert_eq!(answer.into_body().collect().await.unwrap().to_bytes(), want);
+    }
+}
+
+#[tokio::test]
+async fn a_certificate_is_replaced_while_connections_go_on() {
+    let (server, old) = Secure::start(World::new()).await;
+    let stream = server.connect(&old, b"http/1.1").await.unwrap();
+    let new = new_certificate(&server.folder);
+    server.connect(&new, b"http/1.1").await.expect_err("it is not read by itself");
+    server.tls.reload().unwrap();
+    server.connect(&old, b"http/1.1").await.expect_err("new connections get the new one");
+    server.connect(&new, b"http/1.1").await.unwrap();
+    assert_eq!(http_1(stream, server.request(Version::HTTP_11)).await.status(), StatusCode::OK);
+    // One that cannot be read changes nothing.
+    std::fs::write(files(&server.folder).1, "no key").unwrap();
+    server.tls.reload().expect_err("no key");
+    server.connect(&new, b"http/1.1").await.unwrap();
+}
+
+#[tokio::test]
+async fn strangers_behind_a_proxy_are_told_apart() {
+    let limits = svc_server::Settings { rate_limit: 2, limit_rates: true, ..settings() };
+    let (server, certificate) = Secure::start(World::with(limits, |store| store)).await;
+    let mut statuses = Vec::new();
+    for client in ["198.51.100.1", "198.51.100.1", "198.51.100.1", "198.51.100.2"] {
+        let mut request = server.request(Version::HTTP_11);
+        request.headers_mut().remove("authorization");
+        request.headers_mut().insert("x-forwarded-for", format!("192.0.2.1, {client}").parse().unwrap());
+        let stream = server.connect(&certificate, b"http/1.1").await.unwrap();
+        statuses.push(http_1(stream, request).await.status().as_u16());
+    }
+    assert_eq!(statuses, [401, 401, 429, 401]);
+}
