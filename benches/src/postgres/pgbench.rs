@@ -1,8 +1,8 @@
-//! Runs pgbench and reads its progress.
+//! Runs pgbench and reads what it says.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::Stdio;
-use std::time::Duration;
+use std::time::Instant;
 
 use super::database::Database;
 use super::script::Script;
@@ -11,8 +11,8 @@ use crate::sample::Sample;
 
 /// Threads, as many as our load generator has.
 const THREADS: &str = "-j2";
-/// Seconds before and after what counts: connecting and preparing, and the last report, which pgbench owes us.
-const AROUND: u64 = 2;
+/// Until the first report, from which processor time is taken: connecting and preparing.
+const WARM_UP: u64 = 1;
 /// PostgreSQL's plans do not depend on the values, as on the store's connections.
 const PLANS: &str = "-c plan_cache_mode=force_generic_plan";
 
@@ -29,53 +29,41 @@ pub(super) fn round(
     file.write_all(script.text.as_bytes())?;
     let mut pgbench = database.program("pgbench");
     pgbench.args(["-n", "-M", "prepared", THREADS, "-P1", "-c"]).arg(connections.to_string());
-    pgbench.arg(format!("-T{}", seconds + AROUND)).arg("-f").arg(file.path());
+    pgbench.arg(format!("-T{}", seconds + WARM_UP)).arg("-f").arg(file.path());
     for (name, value) in &script.variables {
         pgbench.arg("-D").arg(format!("{name}={value}"));
     }
     // New rows of each round come behind those of the round before.
     pgbench.arg("-D").arg(format!("n={first}"));
-    pgbench.arg(url).env("PGOPTIONS", PLANS).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    pgbench.arg(url).env("PGOPTIONS", PLANS).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = pgbench.spawn()?;
     let reports = BufReader::new(child.stderr.take().ok_or("a child without a stderr")?);
-    let (mut begun, mut ended, mut last, mut said) = (None, None, 0.0, String::new());
-    let mut count = 0.0;
+    let (mut begun, mut ended, mut said) = (None, None, String::new());
     for line in reports.lines() {
         let line = line?;
-        let Some((at, rate)) = progress(&line) else {
+        if line.starts_with("progress: ") {
+            let moment = Some((Instant::now(), database.cpu()?));
+            *(if begun.is_none() { &mut begun } else { &mut ended }) = moment;
+        } else {
             said.push_str(&line);
             said.push('\n');
-            continue;
-        };
-        match begun {
-            None => begun = Some((at, database.cpu()?)),
-            Some((start, _)) if ended.is_none() => {
-                count += rate * (at - last);
-                // Reports come a few milliseconds late now and then.
-                if at - start > seconds as f64 - 0.5 {
-                    ended = Some((at, database.cpu()?));
-                }
-            }
-            Some(_) => {}
         }
-        last = at;
     }
-    let done = child.wait()?;
-    match (begun, ended) {
-        (Some((start, cpu)), Some((end, after))) if done.success() => {
-            let elapsed = Duration::from_secs_f64(end - start);
-            let sample = Sample::new(Vec::new(), elapsed, after.saturating_sub(cpu), 0);
-            Ok(Sample { count: count.round() as usize, ..sample })
+    let done = child.wait_with_output()?;
+    match (begun, ended, rate(&String::from_utf8_lossy(&done.stdout))) {
+        (Some((begun, before)), Some((ended, after)), Some(rate)) if done.status.success() => {
+            let elapsed = ended - begun;
+            let sample = Sample::new(Vec::new(), elapsed, after.saturating_sub(before), 0);
+            Ok(Sample { count: (rate * elapsed.as_secs_f64()) as usize, ..sample })
         }
         _ => Err(format!("pgbench failed: {said}").into()),
     }
 }
 
-/// The time and the rate in `progress: 1.0 s, 7012.3 tps, lat …`.
-fn progress(line: &str) -> Option<(f64, f64)> {
-    let (at, rest) = line.strip_prefix("progress: ")?.split_once(" s, ")?;
-    let (rate, _) = rest.split_once(" tps")?;
-    Some((at.parse().ok()?, rate.parse().ok()?))
+/// The last `tps = 7012.3 (…)`: without the time that it took to connect.
+fn rate(summary: &str) -> Option<f64> {
+    let line = summary.lines().rev().find_map(|line| line.strip_prefix("tps = "))?;
+    line.split(' ').next()?.parse().ok()
 }
 
 #[cfg(test)]
@@ -83,9 +71,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reports_are_read() {
-        let line = "progress: 2.0 s, 7012.3 tps, lat 9.1 ms stddev 2.1, 0 failed";
-        assert_eq!(progress(line), Some((2.0, 7012.3)));
-        assert_eq!(progress("pgbench (15.18)"), None);
+    fn summaries_are_read() {
+        let summary = "latency average = 9.1 ms\ntps = 7012.3 (without initial connection time)\n";
+        assert_eq!(rate(summary), Some(7012.3));
+        assert_eq!(rate("pgbench (15.18)"), None);
     }
 }
