@@ -11,6 +11,7 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use svc_core::store::{CountChange, RequestWindow, Store};
 use svc_core::types::Timestamp;
@@ -162,12 +163,16 @@ impl Limits {
     pub fn refund(&self, subject: Subject, cap: Option<Cap>, now: Timestamp) -> Standing {
         if self.enforced && self.store.request_counts().is_some() {
             let store = Arc::clone(&self.store);
-            tokio::spawn(async move {
+            let mut giving = Box::pin(async move {
                 let Some(counts) = store.request_counts() else { return };
                 if let Err(why) = counts.add(&changes(subject, cap, now, -1), WINDOW).await {
                     tracing::debug!(%why, "a request that costs nothing was not given back");
                 }
             });
+            // Asked for before the answer goes out, so that the client's next request finds it given back.
+            if giving.as_mut().now_or_never().is_none() {
+                tokio::spawn(giving);
+            }
         }
         let mut known = self.known();
         for bucket in subject.buckets(cap) {
