@@ -1,5 +1,6 @@
 //! What can be typed, as types. Their comments are the help.
 
+mod db;
 mod events;
 
 use std::time::Duration;
@@ -10,6 +11,7 @@ use svc_core::events::EventKind;
 use svc_core::types::{Currency, Date, Decimal, TenantId, TimeZone, parse_uuid};
 use uuid::Uuid;
 
+pub use self::db::DbCommand;
 pub use self::events::{DeliveryCommand, EventCommand, Listen};
 use crate::exit;
 use crate::values::{self, Scopes, Since};
@@ -29,7 +31,7 @@ use crate::values::{self, Scopes, Since};
     after_long_help = exit::LONG_HELP
 )]
 pub struct Cli {
-    /// Database, as sqlite://PATH; made when missing.
+    /// Database: sqlite://PATH, made when missing, or postgres://….
     #[arg(
         long,
         global = true,
@@ -435,14 +437,4 @@ pub enum WebhookCommand {
         #[arg(long, value_parser = values::duration, allow_hyphen_values = true, default_value = "24h", value_name = "DURATION")]
         overlap: Duration,
     },
-}
-
-/// `svc db …`
-#[derive(Clone, Debug, Subcommand)]
-pub enum DbCommand {
-    /// Bring the schema up to date.
-    ///
-    /// Every other command and the server do so too when they start; several at once are safe.
-    #[command(after_help = "Example:\n  svc db migrate --database-url sqlite:///var/lib/svc/svc.db")]
-    Migrate,
 }

@@ -1,5 +1,7 @@
 //! `svc db`.
 
+mod copy;
+
 use serde_json::json;
 
 use crate::cli::DbCommand;
@@ -16,5 +18,6 @@ pub(super) async fn run(url: &str, command: DbCommand) -> Result<Outcome, Failur
             };
             Outcome::new(&json!({ "applied": applied }), text)
         }
+        DbCommand::Copy { from, to, resume } => copy::run(&from, &to, resume).await,
     }
 }

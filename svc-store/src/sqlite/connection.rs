@@ -138,7 +138,7 @@ impl Connection {
     /// Runs a job to its end. Nothing that it awaits may wait, and a panic is its failure only.
     pub(super) fn run(&mut self, name: &'static str, job: &ErasedJob, context: &Context) -> Result<(), Error> {
         let Context { env, cursor_key, outgoing, vault, .. } = context;
-        let sql = &mut Session { connection: &mut self.0, vault };
+        let sql = &mut self.session(vault);
         let mut tx = SqlTx { sql, env, cursor_key, outgoing, dialect: Dialect::Sqlite };
         let fault = |what| Err(StoreError::Fault(format!("{name} {what}")).into());
         match catch_unwind(AssertUnwindSafe(|| job(&mut tx).now_or_never())) {
@@ -148,6 +148,11 @@ impl Connection {
         }
     }
 
+    /// The connection for the binding layer.
+    pub(super) fn session<'a>(&'a mut self, vault: &'a Vault) -> Session<'a> {
+        Session { connection: &mut self.0, vault }
+    }
+
     #[cfg(test)]
     pub(crate) fn raw(&self) -> &rusqlite::Connection {
         &self.0
@@ -155,7 +160,7 @@ impl Connection {
 }
 
 /// A connection while a job has it.
-struct Session<'a> {
+pub(super) struct Session<'a> {
     connection: &'a mut rusqlite::Connection,
     vault: &'a Vault,
 }

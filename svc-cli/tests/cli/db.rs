@@ -1,0 +1,3 @@
+//! Work on whole databases.
+
+mod copies;
