@@ -37,7 +37,10 @@ use std::time::Duration;
 use svc_core::env::Env;
 use svc_core::store::{Store, StoreError};
 
-pub use self::maintenance::{Comparison, CopyReport, Digest, MaintenanceError, Phase, Progress, copy};
+pub use self::maintenance::{
+    Backup, CheckReport, Comparison, CopyReport, Digest, Finding, MaintenanceError, Phase, Progress,
+};
+pub use self::maintenance::{backup, check, copy};
 use self::postgres::{OpenFailure, PostgresStore};
 pub use self::sqlite::SqliteStore;
 pub use self::vault::SecretKey;

@@ -3,6 +3,8 @@
 //! It goes by way of one connection of its own (`link`) and the binding layer, over one list of all tables (`tables`),
 //! which a test compares with both schemas, so that no table and no column can be forgotten.
 
+mod backup;
+mod check;
 mod copy;
 mod digest;
 mod link;
@@ -15,6 +17,8 @@ mod walk;
 
 use svc_core::store::StoreError;
 
+pub use self::backup::{Backup, backup};
+pub use self::check::{CheckReport, Finding, check};
 pub use self::copy::{Comparison, CopyReport, Phase, Progress, copy};
 pub use self::digest::Digest;
 pub(crate) use self::link::{Link, Transaction};

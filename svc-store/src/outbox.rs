@@ -26,7 +26,7 @@ const INSERT_PAYMENT: &str = "INSERT INTO payments (tenant_id, id, invoice_id, a
 #[cfg(test)]
 pub(crate) const STATEMENTS: &[&str] = &[MATCHES, INSERT_EVENT, EVENTS, EVENT, INSERT_PAYMENT];
 
-fn read_event(cells: &mut Cells<'_>) -> Result<Event, StoreError> {
+pub(crate) fn read_event(cells: &mut Cells<'_>) -> Result<Event, StoreError> {
     Ok(Event {
         id: cells.take()?,
         tenant: cells.take()?,

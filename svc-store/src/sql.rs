@@ -142,7 +142,7 @@ pub(crate) struct Cells<'r> {
     pub(crate) row: &'r dyn Row,
     pub(crate) table: &'static str,
     /// Names for errors, where they are known.
-    pub(crate) columns: &'static [&'static str],
+    pub(crate) columns: &'r [&'static str],
     pub(crate) next: usize,
 }
 

@@ -1,5 +1,7 @@
 //! The database itself.
 
+use std::path::PathBuf;
+
 use clap::Subcommand;
 
 /// `svc db …`
@@ -32,5 +34,26 @@ pub enum DbCommand {
         /// Go on with a copy from the same database that was broken off.
         #[arg(long)]
         resume: bool,
+    },
+    /// Check that the database is sound.
+    ///
+    /// Reads everything in one snapshot, beside a running server, and prints each finding with its table and id: a
+    /// damaged file, rows that refer to what is not there, rows that cannot be read, secrets that cannot be opened,
+    /// counters behind their numbers, deliveries that are never sent. The exit code is 1 when there is one.
+    #[command(
+        after_help = "Examples:\n  svc db check\n  svc db check --database-url sqlite:///var/backups/svc.db --json"
+    )]
+    Check,
+    /// Back a SQLite database up to a file.
+    ///
+    /// The copy is that of one moment, also while a server writes, and readable by its owner only. The key of its
+    /// secrets is copied beside it, to FILE.key, unless it comes from SVC_SECRET_KEY: a backup needs both. Nothing is
+    /// ever overwritten. To restore, stop the server, put both back, and remove PATH-wal and PATH-shm. For PostgreSQL use
+    /// pg_dump, and keep SVC_SECRET_KEY.
+    #[command(after_help = "Example:\n  svc db backup /var/backups/svc-2026-03-14.db")]
+    Backup {
+        /// File to make.
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
     },
 }

@@ -1,5 +1,7 @@
 //! `svc db`.
 
+mod backup;
+mod check;
 mod copy;
 
 use serde_json::json;
@@ -18,6 +20,8 @@ pub(super) async fn run(url: &str, command: DbCommand) -> Result<Outcome, Failur
             };
             Outcome::new(&json!({ "applied": applied }), text)
         }
+        DbCommand::Check => check::run(url).await,
+        DbCommand::Backup { file } => backup::run(url, &file).await,
         DbCommand::Copy { from, to, resume } => copy::run(&from, &to, resume).await,
     }
 }

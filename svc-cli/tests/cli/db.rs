@@ -1,3 +1,4 @@
 //! Work on whole databases.
 
 mod copies;
+mod upkeep;

@@ -122,6 +122,8 @@ pub(super) async fn between(
     for table in TABLES {
         tables.push(compare(&mut *snapshot, &mut *there, table, told).await?);
     }
+    there.commit().await?;
+    snapshot.commit().await?;
     Ok(CopyReport { copied, tables })
 }
 

@@ -1,5 +1,7 @@
 //! Work on whole databases. What concerns PostgreSQL runs where it is installed.
 
+mod backups;
+mod checks;
 mod copies;
 mod data;
 mod schemas;

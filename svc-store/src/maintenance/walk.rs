@@ -5,7 +5,7 @@ use svc_core::types::{Date, Timestamp};
 use uuid::Uuid;
 
 use super::tables::{Kind, TableInfo};
-use crate::sql::{Column as _, Param, Row, Sql, Value};
+use crate::sql::{Column as _, EachRow, Param, Row, Sql, Value};
 
 /// Rows of a batch. The largest that there are, logs of attempts, have 16 KiB each.
 pub(crate) const BATCH: usize = 500;
@@ -65,7 +65,12 @@ pub(crate) struct Walk {
 impl Walk {
     /// Begins behind a key, or at the first row.
     pub(crate) fn new(table: &'static TableInfo, after: Option<Cells>) -> Self {
-        let (columns, name, key) = (table.column_names(), table.name, table.key.join(", "));
+        Self::selecting(table, &table.column_names(), after)
+    }
+
+    /// Selects something else than all columns.
+    pub(crate) fn selecting(table: &'static TableInfo, columns: &str, after: Option<Cells>) -> Self {
+        let (name, key) = (table.name, table.key.join(", "));
         let places: Vec<String> = (1..=table.key.len()).map(|n| format!("${n}")).collect();
         let limit = places.len() + 1;
         let (key_or_row, place) = match places.as_slice() {
@@ -88,19 +93,28 @@ impl Walk {
             rows.push(read(table, row)?);
             Ok(())
         };
-        let limit = Param::Int(BATCH as i64);
-        match &self.after {
-            None => sql.query(&self.first, &[limit], &mut each).await?,
-            Some(key) => {
-                let mut params = key_params(table, key)?;
-                params.push(limit);
-                sql.query(&self.next, &params, &mut each).await?;
-            }
-        }
+        self.query(sql, &mut each).await?;
         if let Some(last) = rows.last() {
             self.after = Some(key_of(table, last));
         }
         Ok(rows)
+    }
+
+    /// Hands out the next rows. Whoever selects something else says how far they have come by [`Walk::go_on`].
+    pub(crate) async fn query(&mut self, sql: &mut dyn Sql, each: EachRow<'_>) -> Result<(), StoreError> {
+        let limit = Param::Int(BATCH as i64);
+        match &self.after {
+            None => sql.query(&self.first, &[limit], each).await,
+            Some(key) => {
+                let mut params = key_params(self.table, key)?;
+                params.push(limit);
+                sql.query(&self.next, &params, each).await
+            }
+        }
+    }
+
+    pub(crate) fn go_on(&mut self, after: Cells) {
+        self.after = Some(after);
     }
 
     /// The key behind which the next batch begins.

@@ -10,6 +10,7 @@ use super::failure::{Failure, cannot_connect};
 use super::session::Session;
 use super::target::{Role, Target};
 use super::{OpenFailure, migrate};
+use crate::dialect::Dialect;
 use crate::maintenance::{Link, Transaction};
 use crate::sql::{EachRow, Param, Sql};
 use crate::vault::Vault;
@@ -38,6 +39,10 @@ impl PostgresLink {
 
 #[async_trait]
 impl Link for PostgresLink {
+    fn dialect(&self) -> Dialect {
+        Dialect::Postgres
+    }
+
     async fn begin(&mut self, access: Access) -> Result<Box<dyn Transaction + '_>, StoreError> {
         // A transaction that was dropped could not wait for its end.
         if self.is_open.swap(true, Ordering::Relaxed) {

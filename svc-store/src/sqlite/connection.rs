@@ -74,6 +74,14 @@ impl Connection {
         Ok(connection)
     }
 
+    /// Writes the database, as it is at one moment, to a file that is empty or missing.
+    pub(crate) fn copy_into(&self, file: &Path) -> Result<(), StoreError> {
+        // What it writes is another database, but it counts as writing.
+        self.batch("PRAGMA query_only = OFF")?;
+        let name = file.to_str().ok_or_else(|| StoreError::Fault("the name of the file is no text".to_owned()))?;
+        self.0.execute("VACUUM INTO ?1", [name]).map(drop).map_err(store_error)
+    }
+
     fn configured(path: &Path, flags: OpenFlags) -> Result<Self, StoreError> {
         let connection = rusqlite::Connection::open_with_flags(path, flags).map_err(store_error)?;
         connection.busy_timeout(BUSY_TIMEOUT).map_err(store_error)?;

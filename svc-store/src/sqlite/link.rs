@@ -6,6 +6,7 @@ use async_trait::async_trait;
 use svc_core::store::{Access, StoreError};
 
 use super::connection::{Connection, Session};
+use crate::dialect::Dialect;
 use crate::maintenance::{Link, Transaction};
 use crate::sql::{EachRow, Param, Sql};
 use crate::vault::Vault;
@@ -30,6 +31,10 @@ impl SqliteLink {
 
 #[async_trait]
 impl Link for SqliteLink {
+    fn dialect(&self) -> Dialect {
+        Dialect::Sqlite
+    }
+
     async fn begin(&mut self, access: Access) -> Result<Box<dyn Transaction + '_>, StoreError> {
         self.connection.batch(match access {
             Access::Read => "BEGIN",
