@@ -1,5 +1,6 @@
 //! What can be typed, as types. Their comments are the help.
 
+mod audit;
 mod db;
 mod events;
 
@@ -11,6 +12,7 @@ use svc_core::events::EventKind;
 use svc_core::types::{Currency, Date, Decimal, TenantId, TimeZone, parse_uuid};
 use uuid::Uuid;
 
+pub use self::audit::AuditCommand;
 pub use self::db::DbCommand;
 pub use self::events::{DeliveryCommand, EventCommand, Listen};
 use crate::exit;
@@ -123,6 +125,17 @@ pub enum Command {
         /// What to do with events.
         #[command(subcommand)]
         command: EventCommand,
+    },
+    /// The log of changes to tenants, keys and webhooks.
+    #[command(
+        subcommand_required = true,
+        arg_required_else_help = true,
+        after_help = "Example:\n  svc audit list --tenant 0195a3c8-0000-7000-8000-000000000001"
+    )]
+    Audit {
+        /// What to do with the log.
+        #[command(subcommand)]
+        command: AuditCommand,
     },
     /// The database itself.
     #[command(subcommand_required = true, arg_required_else_help = true, after_help = "Example:\n  svc db migrate")]

@@ -13,6 +13,7 @@ mod commands;
 mod document;
 pub mod exit;
 mod output;
+mod user;
 pub mod values;
 
 use std::ffi::OsString;

@@ -10,6 +10,7 @@
 //!
 //! SQL is written once, with `$1`, `$2`, … in the order of their first use, which every database takes.
 
+mod audit;
 mod bookings;
 mod contacts;
 mod deliveries;
@@ -21,6 +22,7 @@ mod maintenance;
 mod outbox;
 mod postgres;
 mod quotes;
+mod retention;
 mod sql;
 mod sqlite;
 #[cfg(test)]
@@ -38,9 +40,9 @@ use svc_core::env::Env;
 use svc_core::store::{Store, StoreError};
 
 pub use self::maintenance::{
-    Backup, CheckReport, Comparison, CopyReport, Digest, Finding, MaintenanceError, Phase, Progress,
+    Backup, CheckReport, Comparison, CopyReport, DbStats, Digest, Finding, MaintenanceError, Phase, Progress,
 };
-pub use self::maintenance::{backup, check, copy};
+pub use self::maintenance::{backup, check, copy, stats};
 use self::postgres::{OpenFailure, PostgresStore};
 pub use self::sqlite::SqliteStore;
 pub use self::vault::SecretKey;

@@ -10,6 +10,7 @@ mod digest;
 mod link;
 mod mark;
 mod open;
+mod stats;
 mod tables;
 #[cfg(test)]
 mod tests;
@@ -22,6 +23,7 @@ pub use self::check::{CheckReport, Finding, check};
 pub use self::copy::{Comparison, CopyReport, Phase, Progress, copy};
 pub use self::digest::Digest;
 pub(crate) use self::link::{Link, Transaction};
+pub use self::stats::{DbStats, stats};
 use crate::OpenError;
 
 /// Why work on a whole database failed.

@@ -1,8 +1,11 @@
 //! The database itself.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::Subcommand;
+
+use crate::values;
 
 /// `svc db …`
 #[derive(Clone, Debug, Subcommand)]
@@ -55,5 +58,24 @@ pub enum DbCommand {
         /// File to make.
         #[arg(value_name = "FILE")]
         file: PathBuf,
+    },
+    /// Tell how much the database holds.
+    ///
+    /// Rows per table, its size, deliveries per state, since when the oldest is pending, and the schema.
+    #[command(after_help = "Example:\n  svc db stats --json")]
+    Stats,
+    /// Delete finished deliveries, their logs and their events, once they are old.
+    ///
+    /// Age is that of the event. Also deleted are events without deliveries, finished replays, and answers under
+    /// Idempotency-Keys and signatures that have expired. What is pending or held stays, with its event. Goes in small
+    /// steps beside running servers, which do the same by themselves with their own --retention.
+    #[command(after_help = "Examples:\n  svc db prune --retention 90d --dry-run\n  svc db prune --retention 90d")]
+    Prune {
+        /// How long to keep events.
+        #[arg(long, value_parser = values::lifetime, allow_hyphen_values = true, default_value = "30d", env = "SVC_RETENTION", value_name = "DURATION")]
+        retention: Duration,
+        /// Only count.
+        #[arg(long)]
+        dry_run: bool,
     },
 }

@@ -4,6 +4,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may fail by a panic, in its helpers as well")]
 
+mod audit;
 mod db;
 mod delivery;
 mod event;

@@ -121,4 +121,8 @@ tables! {
         tenant_id: Uuid, id: Uuid, subscription_id: Uuid, since: Time, until: Time, statuses: Text, missed: Bool,
         position: Time, stepped_at: Time, replayed: Int, created_at: Time, finished_at: Time,
     }
+    audit_log [tenant_id id] {
+        tenant_id: Uuid, id: Uuid, at: Time, actor: Text, action: Text, object_kind: Text, object_id: Uuid,
+        before: Text, after: Text,
+    }
 }

@@ -8,6 +8,7 @@ use async_trait::async_trait;
 use futures_util::FutureExt as _;
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{ErrorCode, OpenFlags, TransactionBehavior};
+use svc_core::audit::Actor;
 use svc_core::error::Error;
 use svc_core::store::{ErasedJob, StoreError};
 use svc_core::types::Timestamp;
@@ -36,8 +37,12 @@ macro_rules! migration {
     };
 }
 
-pub(super) const MIGRATIONS: &[(&str, &str)] =
-    &[migration!("0001_init"), migration!("0002_test_events_and_replay_turns")];
+pub(super) const MIGRATIONS: &[(&str, &str)] = &[
+    migration!("0001_init"),
+    migration!("0002_test_events_and_replay_turns"),
+    migration!("0003_retention"),
+    migration!("0004_audit"),
+];
 
 pub(crate) struct Connection(rusqlite::Connection);
 
@@ -147,7 +152,7 @@ impl Connection {
     pub(super) fn run(&mut self, name: &'static str, job: &ErasedJob, context: &Context) -> Result<(), Error> {
         let Context { env, cursor_key, outgoing, vault, .. } = context;
         let sql = &mut self.session(vault);
-        let mut tx = SqlTx { sql, env, cursor_key, outgoing, dialect: Dialect::Sqlite };
+        let mut tx = SqlTx { sql, env, cursor_key, outgoing, dialect: Dialect::Sqlite, actor: Actor::System };
         let fault = |what| Err(StoreError::Fault(format!("{name} {what}")).into());
         match catch_unwind(AssertUnwindSafe(|| job(&mut tx).now_or_never())) {
             Ok(Some(result)) => result,

@@ -55,3 +55,38 @@ fn a_backup_is_a_database() {
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     assert!(!session.folder().join("other.db.key").exists());
 }
+
+/// Nothing here can be made a month ago, so a microsecond is old.
+#[test]
+fn what_is_old_and_finished_is_pruned() {
+    let mut session = Session::new();
+    let tenant = session.tenant();
+    session.create::<svc_core::webhooks::Subscription>(&tenant, r#"{"url": "https://example.com", "events": ["*"]}"#);
+    session.contact(&tenant);
+    session.create::<svc_core::jobs::Job>(&tenant, r#"{"title": "x"}"#);
+    let id = svc_core::types::TenantId(svc_core::types::parse_uuid(&tenant).unwrap());
+    session.write(move |tx| {
+        Box::pin(async move {
+            let mut delivery = tx.list_deliveries(id, &svc_core::store::DeliveryFilter::default()).await?.remove(0);
+            delivery.state = svc_core::deliveries::DeliveryState::Failed;
+            delivery.next_attempt_at = None;
+            Ok(tx.update_delivery(&delivery, None).await?)
+        })
+    });
+    session
+        .run(&["db", "prune"])
+        .run(&["db", "prune", "--retention", "1us", "--dry-run"])
+        .run(&["db", "prune", "--retention", "1us", "--json"])
+        .run(&["db", "prune", "--retention", "1us"])
+        .run(&["db", "prune", "--retention", "0s"])
+        .assert("db_prune");
+    let stats = session.json(&["db", "stats"]);
+    assert_eq!(
+        (stats["tables"]["events"].as_u64(), &stats["deliveries"]),
+        (Some(1), &serde_json::json!({ "pending": 1 }))
+    );
+    assert_eq!((stats["database"].as_str(), stats["oldest_pending"].is_string()), (Some("SQLite"), true));
+    assert!(stats["bytes"].as_u64() > Some(100_000) && stats["schema"].as_str() >= Some("0003"));
+    let shown = text(&session.output(&["db", "stats"]).stdout);
+    assert!(shown.contains("1 pending") && shown.contains("subscription_kinds"), "{shown}");
+}

@@ -18,7 +18,7 @@ use crate::maintenance::tables::TableInfo;
 use crate::maintenance::walk::{Cell, Walk, key_kinds};
 use crate::sql::{Cells, Row, Sql};
 use crate::table::Table;
-use crate::{deliveries, keys, outbox, tenants};
+use crate::{audit, deliveries, keys, outbox, tenants};
 
 /// What must agree with other rows.
 #[derive(Default)]
@@ -161,6 +161,9 @@ fn reader(table: &TableInfo) -> (Vec<&'static str>, Read) {
             ),
             |cells, _| deliveries::read_replay(cells).map(drop),
         ),
+        "audit_log" => (words("id tenant_id at actor action object_kind object_id before after"), |cells, _| {
+            audit::read(cells).map(drop)
+        }),
         // A test sees to it that there is none.
         _ => (Vec::new(), |_, _| Ok(())),
     }
