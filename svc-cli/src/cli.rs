@@ -1,5 +1,7 @@
 //! What can be typed, as types. Their comments are the help.
 
+mod audit;
+mod db;
 mod events;
 mod invoices;
 mod transfer;
@@ -12,6 +14,8 @@ use svc_core::events::EventKind;
 use svc_core::types::{Currency, TenantId, TimeZone, parse_uuid};
 use uuid::Uuid;
 
+pub use self::audit::AuditCommand;
+pub use self::db::DbCommand;
 pub use self::events::{DeliveryCommand, EventCommand, Listen};
 pub use self::invoices::{InvoiceChanges, InvoiceCommand, QuoteCommand};
 pub use self::transfer::{Export, ExportKind, Format, Import, ImportKind};
@@ -171,6 +175,17 @@ pub enum Command {
                       svc export jobs --tenant 0195a3c8-0000-7000-8000-000000000001 --since 7d --format csv"
     )]
     Export(Export),
+    /// The log of changes to tenants, keys and webhooks.
+    #[command(
+        subcommand_required = true,
+        arg_required_else_help = true,
+        after_help = "Example:\n  svc audit list --tenant 0195a3c8-0000-7000-8000-000000000001"
+    )]
+    Audit {
+        /// What to do with the log.
+        #[command(subcommand)]
+        command: AuditCommand,
+    },
     /// The database itself.
     #[command(subcommand_required = true, arg_required_else_help = true, after_help = "Example:\n  svc db migrate")]
     Db {
@@ -420,14 +435,4 @@ pub enum WebhookCommand {
         #[arg(long, value_parser = values::duration, allow_hyphen_values = true, default_value = "24h", value_name = "DURATION")]
         overlap: Duration,
     },
-}
-
-/// `svc db …`
-#[derive(Clone, Debug, Subcommand)]
-pub enum DbCommand {
-    /// Bring the schema up to date.
-    ///
-    /// Every other command and the server do so too when they start; several at once are safe.
-    #[command(after_help = "Example:\n  svc db migrate --database-url sqlite:///var/lib/svc/svc.db")]
-    Migrate,
 }

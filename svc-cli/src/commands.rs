@@ -1,5 +1,6 @@
 //! What the commands do: one file per noun, one function per command.
 
+mod audit;
 mod completions;
 mod db;
 mod delivery;
@@ -14,21 +15,24 @@ mod quote;
 mod tenant;
 mod webhook;
 
+use std::sync::Arc;
+
+use svc_core::audit::acting;
 use svc_core::env::Env;
-use svc_store::Options;
+use svc_core::store::Store;
+use svc_store::{OpenError, Options};
 
 use crate::cli::{Cli, Command};
 use crate::confirm;
 use crate::exit::Failure;
 use crate::output::Outcome;
+use crate::user;
 
 /// Opens the database when the command needs it, and runs the command.
 pub(crate) async fn run(cli: Cli) -> Result<Outcome, Failure> {
     confirm::ask(&cli.command, cli.yes)?;
     let url = &cli.database_url;
-    // A command does one thing after the other, and the servers need the connections of PostgreSQL.
-    let options = Options { read_connections: 1, write_connections: 1, is_short_lived: true, ..Options::default() };
-    let open = || svc_store::open_with(url, Env::system(), options.clone());
+    let open = || open(url);
     match cli.command {
         Command::Tenant { command } => tenant::run(&*open().await?, command).await,
         Command::Key { command } => key::run(&*open().await?, command).await,
@@ -40,7 +44,15 @@ pub(crate) async fn run(cli: Cli) -> Result<Outcome, Failure> {
         Command::Import(options) => import::run(&*open().await?, options).await,
         Command::Export(options) => export::run(&*open().await?, options, cli.json).await,
         Command::Listen(options) => listen::run(options, cli.json).await,
+        Command::Audit { command } => audit::run(&*open().await?, command).await,
         Command::Db { command } => db::run(url, command).await,
         Command::Completions { shell } => completions::run(shell),
     }
+}
+
+/// Opens a database whose changes are noted as those of the user.
+async fn open(url: &str) -> Result<Arc<dyn Store>, OpenError> {
+    // A command does one thing after the other, and the servers need the connections of PostgreSQL.
+    let options = Options { read_connections: 1, write_connections: 1, is_short_lived: true, ..Options::default() };
+    Ok(acting(svc_store::open_with(url, Env::system(), options).await?, user::actor()))
 }

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use svc_core::error::Error;
 use svc_core::store::StoreError;
-use svc_store::OpenError;
+use svc_store::{MaintenanceError, OpenError};
 
 /// How the program ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +32,7 @@ Example:
 
 Environment:
   SVC_DATABASE_URL    the database, where --database-url is not given
+  SVC_SECRET_KEY      the key that secrets in the database are sealed with; for SQLite it can lie in PATH.key instead
   SVC_WEBHOOK_SECRET  the secret of `svc listen`, where --secret is not given
   NO_COLOR            when set, nothing is coloured
 
@@ -134,6 +135,18 @@ impl From<OpenError> for Failure {
             OpenError::Unavailable { .. } => Exit::Unreachable,
         };
         Self::new(exit, error.to_string())
+    }
+}
+
+impl From<MaintenanceError> for Failure {
+    fn from(error: MaintenanceError) -> Self {
+        match error {
+            MaintenanceError::Open(error) => error.into(),
+            MaintenanceError::Store(error) => Error::Store(error).into(),
+            MaintenanceError::Refused(why) => Self::new(Exit::Refused, why),
+            MaintenanceError::Unsupported(why) => Self::new(Exit::Usage, why),
+            MaintenanceError::File(why) => Self::new(Exit::Failed, why),
+        }
     }
 }
 

@@ -15,6 +15,7 @@ mod confirm;
 mod document;
 pub mod exit;
 mod output;
+mod user;
 pub mod values;
 
 use std::ffi::OsString;

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use uuid::Uuid;
 
+use crate::audit::{self, Object};
 use crate::env::Env;
 use crate::error::Error;
 use crate::input::record;
@@ -198,6 +199,7 @@ pub async fn create(tx: &mut dyn Tx, tenant: TenantId, input: KeyCreate) -> Resu
         signing_secret: input.signed.then(|| signing::new_request_secret(tx.env())),
     };
     tx.insert_key(&key, &sha256(text.as_bytes())).await?;
+    note(tx, "create", None, &key).await?;
     Ok(NewKey { key, text: Secret::new(text) })
 }
 
@@ -223,8 +225,10 @@ async fn held(tx: &mut dyn Tx, id: Uuid) -> Result<ApiKey, Error> {
 pub async fn revoke(tx: &mut dyn Tx, id: Uuid) -> Result<ApiKey, Error> {
     let mut key = held(tx, id).await?;
     if key.revoked_at.is_none() {
+        let before = key.clone();
         key.revoked_at = Some(tx.env().now());
         tx.update_key(&key).await?;
+        note(tx, "revoke", Some(&before), &key).await?;
     }
     Ok(key)
 }
@@ -239,10 +243,12 @@ pub async fn rotate(tx: &mut dyn Tx, id: Uuid, overlap: Duration) -> Result<NewK
     if old.revoked_at.is_some() || old.expires_at.is_some_and(|at| at <= now) {
         return Err(Error::NotAllowed("The key is revoked or expired; create a new one instead.".to_owned()));
     }
+    let before = old.clone();
     let lifetime = old.expires_at.map(|at| at.since(old.created_at));
     let ends = now.checked_add(overlap).unwrap_or(now);
     old.expires_at = Some(old.expires_at.map_or(ends, |at| at.min(ends)));
     tx.update_key(&old).await?;
+    note(tx, "rotate", Some(&before), &old).await?;
     let input = KeyCreate {
         name: old.name,
         write: old.scopes.contains(&Scope::Write),
@@ -250,6 +256,11 @@ pub async fn rotate(tx: &mut dyn Tx, id: Uuid, overlap: Duration) -> Result<NewK
         signed: old.signing_secret.is_some(),
     };
     create(tx, old.tenant_id, input).await
+}
+
+/// Notes a change of a key, which goes without its secrets.
+async fn note(tx: &mut dyn Tx, action: &'static str, before: Option<&ApiKey>, after: &ApiKey) -> Result<(), Error> {
+    audit::note(tx, after.tenant_id, action, Object { kind: "key", id: after.id }, before, Some(after)).await
 }
 
 /// Admits the bearer of a key.

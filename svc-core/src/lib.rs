@@ -28,6 +28,7 @@
 //! ```
 
 pub mod address;
+pub mod audit;
 pub mod bookings;
 pub mod contacts;
 pub mod deliveries;
@@ -45,6 +46,7 @@ pub mod page;
 pub mod quotes;
 pub mod replays;
 pub mod resource;
+pub mod retention;
 pub mod sender;
 pub mod signing;
 pub mod stats;

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use uuid::Uuid;
 
+use crate::audit::{self, Object};
 use crate::error::Error;
 use crate::events::{self, EventKind};
 use crate::input::{Fields, Input};
@@ -20,6 +21,9 @@ pub trait Resource: Serialize + JsonSchema + Clone + PartialEq + Send + Sync + '
 
     /// The filters of its list, besides those that every list has.
     type Filter: Filter<Self>;
+
+    /// What the audit log calls it, for those whose changes are noted there.
+    const AUDITED: Option<&'static str> = None;
 
     /// Its id.
     fn id(&self) -> Uuid;
@@ -162,6 +166,7 @@ pub async fn create<R: Create>(tx: &mut dyn Tx, tenant: TenantId, input: R::Inpu
     let new = New { tenant, id: tx.env().id(now), now };
     let record = R::build(tx, new, input).await?;
     R::rows(tx).insert(tenant, &record).await?;
+    noted(tx, tenant, "create", None, Some(&record)).await?;
     events::emit(tx, tenant, now, &record.created_events(), &record).await?;
     Ok(record)
 }
@@ -181,6 +186,7 @@ pub async fn update<R: Update>(tx: &mut dyn Tx, tenant: TenantId, id: Uuid, chan
     after.check(tx, tenant, &before).await?;
     after.touch(now);
     R::rows(tx).update(tenant, &after).await?;
+    noted(tx, tenant, "update", Some(&before), Some(&after)).await?;
     events::emit(tx, tenant, now, &after.changed_events(&before), &after).await?;
     Ok(after)
 }
@@ -191,11 +197,29 @@ pub async fn update<R: Update>(tx: &mut dyn Tx, tenant: TenantId, id: Uuid, chan
 /// [`Error::NotFound`], also the second time.
 pub async fn delete<R: Delete>(tx: &mut dyn Tx, tenant: TenantId, id: Uuid) -> Result<(), Error> {
     let now = tick(tx, tenant).await?;
-    let mut record: R = get(tx, tenant, id).await?;
+    let before: R = get(tx, tenant, id).await?;
+    let mut record = before.clone();
     record.mark_deleted(now);
     record.release(tx, tenant).await?;
     R::rows(tx).update(tenant, &record).await?;
+    noted(tx, tenant, "delete", Some(&before), None).await?;
     events::emit(tx, tenant, now, &record.deleted_events(), &record).await
+}
+
+/// Notes a change in the audit log, if those of this resource are.
+pub(crate) async fn noted<R: Resource>(
+    tx: &mut dyn Tx,
+    tenant: TenantId,
+    action: &'static str,
+    before: Option<&R>,
+    after: Option<&R>,
+) -> Result<(), Error> {
+    match (R::AUDITED, before.or(after)) {
+        (Some(kind), Some(record)) => {
+            audit::note(tx, tenant, action, Object { kind, id: record.id() }, before, after).await
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The time of a write: strictly after every other write of the tenant.
@@ -208,10 +232,11 @@ pub async fn tick(tx: &mut dyn Tx, tenant: TenantId) -> Result<Timestamp, Error>
 
 /// Implements [`Resource`] for a record with the usual three fields.
 macro_rules! resource {
-    ($record:ty, $collection:literal, $filter:ty $(, deleted: $deleted:ident)?) => {
+    ($record:ty, $collection:literal, $filter:ty $(, deleted: $deleted:ident)? $(, audited: $kind:literal)?) => {
         impl $crate::resource::Resource for $record {
             const COLLECTION: &'static str = $collection;
             type Filter = $filter;
+            $(const AUDITED: Option<&'static str> = Some($kind);)?
             fn id(&self) -> uuid::Uuid { self.id }
             fn created_at(&self) -> $crate::types::Timestamp { self.created_at }
             fn updated_at(&self) -> $crate::types::Timestamp { self.updated_at }

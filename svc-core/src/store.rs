@@ -21,6 +21,7 @@ use async_trait::async_trait;
 use futures_util::future::BoxFuture;
 use uuid::Uuid;
 
+use crate::audit::{Actor, Entry};
 use crate::bookings::Booking;
 use crate::contacts::Contact;
 use crate::deliveries::{AttemptLog, AttemptSummary, Delivery, DeliveryState, Outgoing};
@@ -35,6 +36,7 @@ use crate::page::{CursorKey, Listing};
 use crate::quotes::Quote;
 use crate::replays::Replay;
 use crate::resource::Resource;
+use crate::retention::{Remains, Span};
 use crate::tenants::{NumberKind, Tenant};
 use crate::types::{TenantId, Timestamp};
 use crate::webhooks::{Match, Subscription};
@@ -203,6 +205,8 @@ pub trait Tx:
     + KeyStore
     + Outbox
     + DeliveryStore
+    + RetentionStore
+    + AuditStore
     + Send
 {
     /// The time, ids and randomness of this store.
@@ -210,6 +214,12 @@ pub trait Tx:
 
     /// The key of this store's cursors.
     fn cursor_key(&self) -> &CursorKey;
+
+    /// Who acts in this transaction: [`Actor::System`], unless somebody else was named.
+    fn actor(&self) -> &Actor;
+
+    /// Names who acts, from here on.
+    fn act_as(&mut self, actor: Actor);
 }
 
 /// The rows of one resource. Every method sees only rows of the tenant it is given.
@@ -415,6 +425,51 @@ pub trait DeliveryStore: Send {
 
     /// Stores what attempts changed of a subscription: its last delivery and its failures in a row.
     async fn note_outcome(&mut self, tenant: TenantId, subscription: &Subscription) -> Result<(), StoreError>;
+}
+
+/// What has had its day.
+#[async_trait]
+pub trait RetentionStore: Send {
+    /// The last of the tenant's next `limit` events behind `after` that are older than `before`.
+    async fn expired_until(
+        &mut self,
+        tenant: TenantId,
+        after: Uuid,
+        before: Timestamp,
+        limit: u32,
+    ) -> Result<Option<Uuid>, StoreError>;
+
+    /// Deletes at most `limit` rows of what is left of these events, and returns how many. Costs no more than the
+    /// events have deliveries.
+    async fn drop_expired(
+        &mut self,
+        tenant: TenantId,
+        remains: Remains,
+        span: Span,
+        limit: u32,
+    ) -> Result<u64, StoreError>;
+
+    /// How many rows are left of these events, of those that [`RetentionStore::drop_expired`] would delete in the end.
+    async fn count_expired(&mut self, tenant: TenantId, remains: Remains, span: Span) -> Result<u64, StoreError>;
+
+    /// Deletes at most `limit` bulk replays of the tenant that were finished before `before`.
+    async fn drop_replays(&mut self, tenant: TenantId, before: Timestamp, limit: u32) -> Result<u64, StoreError>;
+
+    /// How many bulk replays of the tenant were finished before `before`.
+    async fn count_replays(&mut self, tenant: TenantId, before: Timestamp) -> Result<u64, StoreError>;
+
+    /// How many rows [`KeyStore::prune`] would drop in the end.
+    async fn count_prunable(&mut self, recorded_before: Timestamp, now: Timestamp) -> Result<u64, StoreError>;
+}
+
+/// The log of changes. Nothing in it is ever changed or deleted.
+#[async_trait]
+pub trait AuditStore: Send {
+    /// Adds an entry.
+    async fn insert_audit(&mut self, entry: &Entry) -> Result<(), StoreError>;
+
+    /// The newest entries of a tenant at or after `since`, newest first.
+    async fn audit(&mut self, tenant: TenantId, since: Timestamp, limit: u32) -> Result<Vec<Entry>, StoreError>;
 }
 
 /// Which deliveries are wanted. Every condition that is given must hold.

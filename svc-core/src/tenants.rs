@@ -2,6 +2,7 @@
 
 use uuid::Uuid;
 
+use crate::audit::{self, Object};
 use crate::error::{Error, FieldCode, Issue};
 use crate::store::Tx;
 use crate::types::{Currency, TenantId, TimeZone, Timestamp, text_enum};
@@ -84,6 +85,7 @@ pub async fn create(tx: &mut dyn Tx, input: TenantCreate) -> Result<Tenant, Erro
         created_at,
     };
     tx.insert_tenant(&tenant).await?;
+    note(tx, "create", None, &tenant).await?;
     Ok(tenant)
 }
 
@@ -101,10 +103,18 @@ pub async fn get(tx: &mut dyn Tx, id: TenantId) -> Result<Tenant, Error> {
 /// [`Error::NotFound`].
 pub async fn update(tx: &mut dyn Tx, id: Uuid, change: impl FnOnce(&mut Tenant)) -> Result<Tenant, Error> {
     tx.hold(TenantId(id)).await?;
-    let mut tenant = get(tx, TenantId(id)).await?;
+    let before = get(tx, TenantId(id)).await?;
+    let mut tenant = before.clone();
     change(&mut tenant);
-    tx.update_tenant(&tenant).await?;
+    if tenant != before {
+        tx.update_tenant(&tenant).await?;
+        note(tx, "update", Some(&before), &tenant).await?;
+    }
     Ok(tenant)
+}
+
+async fn note(tx: &mut dyn Tx, action: &'static str, before: Option<&Tenant>, after: &Tenant) -> Result<(), Error> {
+    audit::note(tx, after.id, action, Object { kind: "tenant", id: after.id.0 }, before, Some(after)).await
 }
 
 /// The next number as text: `INV-0001`, growing past four digits.

@@ -68,7 +68,7 @@ record! {
     }
 }
 
-resource!(Subscription, "webhooks", NoFilter, deleted: deleted_at);
+resource!(Subscription, "webhooks", NoFilter, deleted: deleted_at, audited: "webhook");
 
 /// A new subscription with its signing secret, which is handed out this once.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -273,12 +273,14 @@ pub async fn rotate_secret(
     overlap: Duration,
 ) -> Result<Subscription, Error> {
     let now = tick(tx, tenant).await?;
-    let mut subscription: Subscription = resource::get(tx, tenant, id).await?;
+    let before: Subscription = resource::get(tx, tenant, id).await?;
+    let mut subscription = before.clone();
     let secret = signing::new_webhook_secret(tx.env());
     subscription.previous_secret = Some(std::mem::replace(&mut subscription.secret, secret));
     subscription.previous_until = Some(now.checked_add(overlap).unwrap_or(now));
     subscription.touch(now);
     Rows::<Subscription>::update(tx, tenant, &subscription).await?;
+    resource::noted(tx, tenant, "rotate", Some(&before), Some(&subscription)).await?;
     Ok(subscription)
 }
 

@@ -95,7 +95,7 @@ pub struct Config {
     #[arg(long, env = "SVC_IDEMPOTENCY_TTL", value_name = "DURATION", default_value = "24h", value_parser = duration)]
     pub idempotency_ttl: Duration,
 
-    /// How long events and delivery logs are kept. Nothing is deleted yet.
+    /// How long events are kept, with their finished deliveries and logs; what is pending or held stays with its event.
     #[arg(long, env = "SVC_RETENTION", value_name = "DURATION", default_value = "30d", value_parser = duration)]
     pub retention: Duration,
 
@@ -192,6 +192,7 @@ impl Config {
             write_rate_limits: self.write_rate_limit.iter().cloned().collect::<HashMap<_, _>>(),
             limit_rates: !self.no_rate_limit,
             idempotency_ttl: self.idempotency_ttl,
+            retention: self.retention,
             cors: Cors::new(self.cors_origin.clone()),
             ..Settings::default()
         }

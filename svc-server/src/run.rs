@@ -25,6 +25,8 @@ const DEFAULT_DATABASE: &str = "sqlite://svc.db";
 const DEFAULT_OPS_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 9464);
 /// How often last uses are written down and expired rows dropped.
 const UPKEEP_INTERVAL: Duration = Duration::from_secs(10);
+/// How often it is looked for what is older than the retention.
+const RETENTION_INTERVAL: Duration = Duration::from_secs(60);
 /// For threads that the operating system keeps, once all else has ended.
 const LAST_THREADS: Duration = Duration::from_millis(500);
 /// Connections of operators.
@@ -115,6 +117,7 @@ async fn serve(config: Config) -> Result<(), RunError> {
         None => None,
     };
     let upkeep = tokio::spawn(upkeep(api.clone(), until_stopped()));
+    let retention = tokio::spawn(retain(api.clone(), until_stopped()));
     let sender = tokio::spawn(deliver::run(
         Arc::clone(&store),
         config.sender_policy(),
@@ -133,6 +136,7 @@ async fn serve(config: Config) -> Result<(), RunError> {
     });
     server.run(api.clone(), until_stopped(), config.shutdown_grace).await;
     upkeep.abort();
+    retention.abort();
     let _ = sender.await;
     if let Some(ops) = ops {
         let _ = ops.await;
@@ -207,5 +211,25 @@ async fn upkeep(api: Api, stopped: impl Future<Output = ()>) {
         if let Err(why) = api.upkeep().await {
             tracing::warn!(%why, "upkeep failed and will be tried again");
         }
+    }
+}
+
+async fn retain(api: Api, stopped: impl Future<Output = ()>) {
+    let sweeps = async {
+        let mut interval = tokio::time::interval(RETENTION_INTERVAL);
+        loop {
+            interval.tick().await;
+            match api.retain().await {
+                Ok(dropped) if dropped.rows() > 0 => {
+                    tracing::info!(?dropped, "what was older than the retention is gone")
+                }
+                Ok(_) => {}
+                Err(why) => tracing::warn!(%why, "retention failed and will be tried again"),
+            }
+        }
+    };
+    tokio::select! {
+        () = sweeps => {}
+        () = stopped => {}
     }
 }

@@ -23,6 +23,7 @@ use http_body_util::Full;
 use svc_core::env::Env;
 use svc_core::error::Error;
 use svc_core::keys::Caller;
+use svc_core::retention::Dropped;
 use svc_core::store::Store;
 use svc_core::types::TenantId;
 use uuid::Uuid;
@@ -39,7 +40,7 @@ use crate::reply::Reply;
 use crate::resolve::{Resolver, SystemResolver};
 use crate::routes::{self, Operation};
 use crate::telemetry;
-use crate::upkeep::{self, LastUsed};
+use crate::upkeep::{self, LastUsed, Retained};
 
 /// The versions that are served. Both are the same so far.
 pub const VERSIONS: [&str; 2] = ["/api/v1", "/api/v2"];
@@ -54,6 +55,8 @@ pub struct Settings {
     pub limit_rates: bool,
     /// How long answers are kept under their Idempotency-Key.
     pub idempotency_ttl: Duration,
+    /// How long events are kept, with their finished deliveries and logs.
+    pub retention: Duration,
     /// How long a body may take to arrive.
     pub body_timeout: Duration,
     /// Origins that browsers may call from.
@@ -73,6 +76,7 @@ impl Default for Settings {
             write_rate_limits: HashMap::new(),
             limit_rates: true,
             idempotency_ttl: Duration::from_secs(24 * 60 * 60),
+            retention: Duration::from_secs(30 * 24 * 60 * 60),
             body_timeout: Duration::from_secs(30),
             cors: Cors::default(),
             mount: String::new(),
@@ -113,6 +117,7 @@ struct Inner {
     in_flight: InFlight,
     document: Document,
     last_used: LastUsed,
+    retained: Retained,
 }
 
 /// What is known of a request once it is answered.
@@ -168,6 +173,7 @@ impl Api {
             in_flight: InFlight::default(),
             document,
             last_used: LastUsed::default(),
+            retained: Retained::default(),
         };
         Self { inner: Arc::new(inner), for_operators: false }
     }
@@ -229,6 +235,16 @@ impl Api {
     pub async fn upkeep(&self) -> Result<(), Error> {
         self.flush_last_used().await?;
         upkeep::prune(&*self.inner.store, self.inner.settings.idempotency_ttl).await
+    }
+
+    /// Deletes events whose time is over, with their finished deliveries, logs and replays, in small steps beside
+    /// requests. To be called every minute or so, apart from [`Api::upkeep`]: after a long pause it takes its time.
+    /// Returns what it deleted.
+    ///
+    /// # Errors
+    /// [`Error::Store`]; the next call goes on.
+    pub async fn retain(&self) -> Result<Dropped, Error> {
+        self.inner.retained.sweep(&*self.inner.store, self.inner.settings.retention).await
     }
 
     /// Notes when keys were last used.

@@ -5,12 +5,42 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use svc_core::error::Error;
+use svc_core::retention::{self, Dropped, Positions};
 use svc_core::store::Store;
 use svc_core::types::Timestamp;
+use tokio::sync::Mutex as AsyncMutex;
 use uuid::Uuid;
 
 /// Rows that one step of pruning drops at most, so that no write waits long behind it.
 const PRUNE_STEP: u32 = 500;
+
+/// After each step of retention, so that other writes come between.
+const STEP_PAUSE: Duration = Duration::from_millis(10);
+
+/// How often a sweep begins anew, to find what was pending or held when the last one passed it.
+const ANEW: Duration = Duration::from_secs(60 * 60);
+
+/// How far the deleting of what is old has come.
+#[derive(Default)]
+pub(crate) struct Retained(AsyncMutex<Swept>);
+
+#[derive(Default)]
+struct Swept {
+    positions: Positions,
+    began: Option<Timestamp>,
+}
+
+impl Retained {
+    pub(crate) async fn sweep(&self, store: &dyn Store, retention: Duration) -> Result<Dropped, Error> {
+        let mut swept = self.0.lock().await;
+        let now = store.env().now();
+        if swept.began.is_none_or(|began| now.since(began) >= ANEW) {
+            *swept = Swept { positions: Positions::new(), began: Some(now) };
+        }
+        let before = now.minus(retention);
+        retention::sweep(store, &mut swept.positions, before, false, || tokio::time::sleep(STEP_PAUSE)).await
+    }
+}
 
 /// When keys were last used, until it is written down: a write per request would cost more than the request.
 #[derive(Default)]
@@ -55,5 +85,39 @@ pub(crate) async fn prune(store: &dyn Store, idempotency_ttl: Duration) -> Resul
         if dropped.await? < u64::from(PRUNE_STEP) {
             return Ok(());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use svc_core::contacts::Contact;
+    use svc_core::env::{Env, ManualClock, SystemEntropy};
+    use svc_core::input::Input as _;
+    use svc_core::resource::{self, Create};
+    use svc_core::store::memory::MemoryStore;
+    use svc_core::tenants::{self, TenantCreate};
+
+    use super::*;
+    use crate::service::{Api, Settings};
+
+    #[tokio::test]
+    async fn what_is_older_than_the_retention_goes_by_itself() {
+        let day = Duration::from_secs(24 * 3600);
+        let clock = ManualClock::at(Timestamp::parse("2026-03-14T15:09:26Z").unwrap());
+        let store: Arc<dyn Store> = Arc::new(MemoryStore::new(Env::new(clock.clone(), SystemEntropy)));
+        let api = Api::new(Arc::clone(&store), Settings { retention: day * 7, ..Settings::default() });
+        let made = store.write("test", |tx| {
+            Box::pin(async move {
+                let tenant = tenants::create(tx, TenantCreate::named("Test")).await?.id;
+                let input = <Contact as Create>::Input::from_body(br#"{"email": "ada@example.com"}"#)?;
+                resource::create::<Contact>(tx, tenant, input).await
+            })
+        });
+        made.await.unwrap();
+        clock.advance(day * 7);
+        assert_eq!(api.retain().await, Ok(Dropped::default()));
+        clock.advance(day);
+        assert_eq!(api.retain().await.map(|dropped| dropped.events), Ok(1));
+        assert_eq!(api.retain().await, Ok(Dropped::default()));
     }
 }

@@ -125,7 +125,7 @@ pub(crate) const LISTS_OF_AN_ENDPOINT: &[&str] = &[
     select!(" AND subscription_id = $2 AND id >= $3 AND id < $4 ORDER BY id LIMIT $5"),
 ];
 
-fn read(cells: &mut Cells<'_>) -> Result<Delivery, StoreError> {
+pub(crate) fn read(cells: &mut Cells<'_>) -> Result<Delivery, StoreError> {
     Ok(Delivery {
         id: cells.take()?,
         tenant: cells.take()?,
@@ -142,7 +142,7 @@ fn read(cells: &mut Cells<'_>) -> Result<Delivery, StoreError> {
     })
 }
 
-fn read_attempt(cells: &mut Cells<'_>) -> Result<AttemptLog, StoreError> {
+pub(crate) fn read_attempt(cells: &mut Cells<'_>) -> Result<AttemptLog, StoreError> {
     Ok(AttemptLog {
         attempt: cells.take()?,
         started_at: cells.take()?,
@@ -155,7 +155,7 @@ fn read_attempt(cells: &mut Cells<'_>) -> Result<AttemptLog, StoreError> {
     })
 }
 
-fn read_replay(cells: &mut Cells<'_>) -> Result<Replay, StoreError> {
+pub(crate) fn read_replay(cells: &mut Cells<'_>) -> Result<Replay, StoreError> {
     Ok(Replay {
         id: cells.take()?,
         tenant_id: cells.take()?,

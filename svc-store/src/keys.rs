@@ -41,7 +41,7 @@ const PRUNE_RECORDED: &str = "DELETE FROM idempotency WHERE (tenant_id, key) IN 
 pub(crate) const STATEMENTS: &[&str] =
     &[CREDENTIAL, GET, LIST, INSERT, UPDATE, TOUCH, CLAIM, PRUNE_SIGNATURES, RECORDED, RECORD, PRUNE_RECORDED];
 
-fn read(cells: &mut Cells<'_>) -> Result<ApiKey, StoreError> {
+pub(crate) fn read(cells: &mut Cells<'_>) -> Result<ApiKey, StoreError> {
     Ok(ApiKey {
         id: cells.take()?,
         tenant_id: cells.take()?,
@@ -68,7 +68,7 @@ fn read_credential(cells: &mut Cells<'_>) -> Result<Credential, StoreError> {
     })
 }
 
-fn read_recorded(cells: &mut Cells<'_>) -> Result<Recorded, StoreError> {
+pub(crate) fn read_recorded(cells: &mut Cells<'_>) -> Result<Recorded, StoreError> {
     Ok(Recorded {
         fingerprint: cells.take()?,
         status: cells.take()?,

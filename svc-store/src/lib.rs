@@ -5,10 +5,12 @@
 //!   their columns and filters; `tenants`, `keys` and `outbox` hold the rest of the SQL.
 //! - `sqlite` is what is particular to SQLite: its threads, its types, its errors.
 //! - `postgres` is what is particular to PostgreSQL: its connections, its types, its errors, its notifications.
+//! - `maintenance` is work on a whole database: copying, checking, backing up.
 //! - `dialect` is what differs between the two in SQL.
 //!
 //! SQL is written once, with `$1`, `$2`, … in the order of their first use, which every database takes.
 
+mod audit;
 mod bookings;
 mod contacts;
 mod deliveries;
@@ -16,9 +18,11 @@ mod dialect;
 mod invoices;
 mod jobs;
 mod keys;
+mod maintenance;
 mod outbox;
 mod postgres;
 mod quotes;
+mod retention;
 mod sql;
 mod sqlite;
 #[cfg(test)]
@@ -35,6 +39,10 @@ use std::time::Duration;
 use svc_core::env::Env;
 use svc_core::store::{Store, StoreError};
 
+pub use self::maintenance::{
+    Backup, CheckReport, Comparison, CopyReport, DbStats, Digest, Finding, MaintenanceError, Phase, Progress,
+};
+pub use self::maintenance::{backup, check, copy, stats};
 use self::postgres::{OpenFailure, PostgresStore};
 pub use self::sqlite::SqliteStore;
 pub use self::vault::SecretKey;

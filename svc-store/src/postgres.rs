@@ -9,6 +9,7 @@ mod connection;
 mod counts;
 mod failure;
 mod job;
+mod link;
 mod migrate;
 mod queue;
 mod reader;
@@ -32,6 +33,7 @@ use tokio::task::AbortHandle;
 
 use self::connection::Connection;
 use self::counts::Counts;
+pub(crate) use self::link::PostgresLink;
 use self::queue::{Queue, Waiting};
 pub(crate) use self::target::without_password;
 use self::target::{Role, Target};

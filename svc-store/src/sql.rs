@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use async_trait::async_trait;
+use svc_core::audit::Actor;
 use svc_core::deliveries::{DeliveryState, Outgoing};
 use svc_core::env::Env;
 use svc_core::page::CursorKey;
@@ -87,6 +88,7 @@ pub(crate) struct SqlTx<'a> {
     pub(crate) cursor_key: &'a CursorKey,
     pub(crate) outgoing: &'a Outgoing,
     pub(crate) dialect: Dialect,
+    pub(crate) actor: Actor,
 }
 
 impl Tx for SqlTx<'_> {
@@ -95,6 +97,12 @@ impl Tx for SqlTx<'_> {
     }
     fn cursor_key(&self) -> &CursorKey {
         self.cursor_key
+    }
+    fn actor(&self) -> &Actor {
+        &self.actor
+    }
+    fn act_as(&mut self, actor: Actor) {
+        self.actor = actor;
     }
 }
 
@@ -142,7 +150,7 @@ pub(crate) struct Cells<'r> {
     pub(crate) row: &'r dyn Row,
     pub(crate) table: &'static str,
     /// Names for errors, where they are known.
-    pub(crate) columns: &'static [&'static str],
+    pub(crate) columns: &'r [&'static str],
     pub(crate) next: usize,
 }
 

@@ -6,6 +6,7 @@
 //! longer would keep the log from being checkpointed.
 
 mod connection;
+mod link;
 mod queue;
 mod reader;
 mod writer;
@@ -23,7 +24,8 @@ use svc_core::page::CursorKey;
 use svc_core::store::{Access, ErasedJob, Observer, Store, StoreError};
 use tokio::sync::oneshot;
 
-use self::connection::Connection;
+pub(crate) use self::connection::Connection;
+pub(crate) use self::link::SqliteLink;
 use self::queue::Queue;
 use crate::vault::{self, SecretKey, Vault};
 

@@ -14,12 +14,19 @@ use uuid::Uuid;
 use crate::dialect::Dialect;
 use crate::sql::Param;
 use crate::table::{Table, list_statement};
-use crate::{deliveries, keys, outbox, tenants, webhooks};
+use crate::{audit, deliveries, keys, outbox, retention, tenants, webhooks};
 
 /// Every statement in the form that this database gets.
 pub(crate) fn every_statement(dialect: Dialect) -> Vec<String> {
-    let rooms =
-        [deliveries::STATEMENTS, keys::STATEMENTS, outbox::STATEMENTS, tenants::STATEMENTS, webhooks::STATEMENTS];
+    let rooms = [
+        audit::STATEMENTS,
+        deliveries::STATEMENTS,
+        keys::STATEMENTS,
+        outbox::STATEMENTS,
+        retention::STATEMENTS,
+        tenants::STATEMENTS,
+        webhooks::STATEMENTS,
+    ];
     let mut all: Vec<String> = rooms.concat().into_iter().map(str::to_owned).collect();
     all.extend(dialect.own_statements());
     all.extend(row_statements::<Contact>());

@@ -33,7 +33,7 @@ pub(crate) const STATEMENTS: &[&str] = &[GET, LIST, INSERT, UPDATE, TICK, HOLD, 
 #[cfg(test)]
 pub(crate) const HELD: &[&str] = &[HOLD];
 
-fn read(cells: &mut Cells<'_>) -> Result<Tenant, StoreError> {
+pub(crate) fn read(cells: &mut Cells<'_>) -> Result<Tenant, StoreError> {
     Ok(Tenant {
         id: cells.take()?,
         name: cells.take()?,

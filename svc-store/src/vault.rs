@@ -33,6 +33,11 @@ impl SecretKey {
         Self(bytes)
     }
 
+    /// The one in `SVC_SECRET_KEY`, if it is set.
+    pub(crate) fn given() -> io::Result<Option<Self>> {
+        Ok(environment()?.map(Self))
+    }
+
     /// The one in `SVC_SECRET_KEY`, which must be there.
     pub(crate) fn from_environment() -> io::Result<Self> {
         match environment()? {
@@ -104,22 +109,40 @@ fn environment() -> io::Result<Option<[u8; KEY_LENGTH]>> {
     }
 }
 
-fn key_beside(database: &Path, env: &Env, is_new: bool) -> io::Result<[u8; KEY_LENGTH]> {
+/// Where the key of a SQLite file lies: beside it.
+pub(crate) fn beside(database: &Path) -> PathBuf {
     let mut name = database.as_os_str().to_owned();
     name.push(".key");
-    let path = PathBuf::from(name);
-    if is_new && !path.exists() {
-        make(&path, env)?;
+    PathBuf::from(name)
+}
+
+/// Puts a key beside a SQLite file that has none; `false` when it has another.
+pub(crate) fn put_beside(database: &Path, key: &SecretKey, env: &Env) -> io::Result<bool> {
+    let path = beside(database);
+    if !path.exists() {
+        make(&path, &key.0, env)?;
     }
-    let text = fs::read_to_string(&path).map_err(|why| invalid(format!("{}: {why}", path.display())))?;
+    read(&path).map(|known| known == key.0)
+}
+
+fn key_beside(database: &Path, env: &Env, is_new: bool) -> io::Result<[u8; KEY_LENGTH]> {
+    let path = beside(database);
+    if is_new && !path.exists() {
+        make(&path, &env.bytes(), env)?;
+    }
+    read(&path)
+}
+
+fn read(path: &Path) -> io::Result<[u8; KEY_LENGTH]> {
+    let text = fs::read_to_string(path).map_err(|why| invalid(format!("{}: {why}", path.display())))?;
     parse(text.trim()).ok_or_else(|| invalid(format!("{} does not hold 64 hex digits", path.display())))
 }
 
 /// Appears whole or not at all, and never in place of another: several processes may start at once.
-fn make(path: &Path, env: &Env) -> io::Result<()> {
+fn make(path: &Path, key: &[u8; KEY_LENGTH], env: &Env) -> io::Result<()> {
     let unfinished = path.with_extension(format!("key.{}", hex(&env.bytes::<8>())));
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&unfinished)?;
-    writeln!(file, "{}", hex(&env.bytes::<KEY_LENGTH>()))?;
+    writeln!(file, "{}", hex(key))?;
     file.sync_all()?;
     let linked = fs::hard_link(&unfinished, path);
     fs::remove_file(&unfinished)?;

@@ -1,5 +1,11 @@
 //! `svc db`.
 
+mod backup;
+mod check;
+mod copy;
+mod prune;
+mod stats;
+
 use serde_json::json;
 
 use crate::cli::DbCommand;
@@ -16,5 +22,13 @@ pub(super) async fn run(url: &str, command: DbCommand) -> Result<Outcome, Failur
             };
             Outcome::new(&json!({ "applied": applied }), text)
         }
+        DbCommand::Check => check::run(url).await,
+        DbCommand::Stats => stats::run(url).await,
+        DbCommand::Prune { retention, dry_run } => {
+            let store = super::open(url).await?;
+            prune::run(&*store, retention, dry_run).await
+        }
+        DbCommand::Backup { file } => backup::run(url, &file).await,
+        DbCommand::Copy { from, to, resume } => copy::run(&from, &to, resume).await,
     }
 }

@@ -1,6 +1,7 @@
 //! A session: a database in a folder that vanishes, and a transcript of what was typed and answered.
 
 use std::fmt::Write as _;
+use std::path::Path;
 use std::pin::Pin;
 use std::process::{Command, Output, Stdio};
 
@@ -53,7 +54,15 @@ impl Session {
     pub(crate) fn program(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_svc"));
         command.args(args).current_dir(self.folder.path()).stdin(Stdio::null());
-        for name in ["SVC_DATABASE_URL", "SVC_WEBHOOK_SECRET", "NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLUMNS"] {
+        for name in [
+            "SVC_DATABASE_URL",
+            "SVC_SECRET_KEY",
+            "SVC_WEBHOOK_SECRET",
+            "NO_COLOR",
+            "CLICOLOR",
+            "CLICOLOR_FORCE",
+            "COLUMNS",
+        ] {
             command.env_remove(name);
         }
         command
@@ -156,6 +165,21 @@ impl Session {
         let url = format!("sqlite://{}", self.folder.path().join("svc.db").display());
         let done = async { svc_store::open(&url, Env::system()).await.unwrap().write("test", job).await };
         tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(done).unwrap()
+    }
+
+    /// The session's folder.
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Fills the session's database with the sample data of the server.
+    pub(crate) fn demo(&self) {
+        let url = format!("sqlite://{}", self.folder.path().join("svc.db").display());
+        let filled = async {
+            let store = svc_store::open(&url, Env::system()).await.unwrap();
+            svc_server::demo::prepare(&*store, "http://localhost").await.unwrap()
+        };
+        tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(filled);
     }
 
     /// A file in the session's folder.

@@ -4,6 +4,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may fail by a panic, in its helpers as well")]
 
+mod audit;
+mod db;
 mod delivery;
 mod event;
 mod export;

@@ -15,6 +15,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a failed case is a panic, as in a test")]
 
+mod audit;
 mod clocks;
 mod deliveries;
 mod emails;
@@ -22,6 +23,7 @@ mod keys;
 mod lists;
 mod outbox;
 mod recorded;
+mod retention;
 mod rows;
 mod samples;
 mod stats;
@@ -192,6 +194,19 @@ cases! {
         an_old_answer_is_not_seen,
         a_key_is_claimed_by_one,
         pruning_goes_in_steps,
+    }
+    audit {
+        every_change_is_noted,
+        the_actor_is_who_was_named,
+        a_change_that_fails_is_not_noted,
+    }
+    retention {
+        what_is_finished_and_old_goes,
+        a_step_has_a_limit,
+        a_span_has_two_ends,
+        a_step_is_one_tenants,
+        replays_that_are_over_go,
+        what_pruning_would_drop_is_counted,
     }
 }
 

@@ -3,6 +3,7 @@
 
 mod deliveries;
 mod keys;
+mod retention;
 mod table;
 
 use std::sync::{Mutex, PoisonError};
@@ -12,7 +13,8 @@ use futures_util::FutureExt as _;
 use uuid::Uuid;
 
 use self::table::Table;
-use super::{Access, ErasedJob, Outbox, Rows, Store, StoreError, TenantStore, Tx};
+use super::{Access, AuditStore, ErasedJob, Outbox, Rows, Store, StoreError, TenantStore, Tx};
+use crate::audit::{Actor, Entry};
 use crate::bookings::Booking;
 use crate::contacts::Contact;
 use crate::deliveries::{AttemptLog, Delivery, Outgoing};
@@ -54,7 +56,7 @@ impl Store for MemoryStore {
         // What a job that panicked left behind.
         state.roll_back();
         let Self { env, cursor_key, outgoing, .. } = self;
-        let mut tx = MemoryTx { env, outgoing, cursor_key, state: &mut state, access };
+        let mut tx = MemoryTx { env, outgoing, cursor_key, state: &mut state, access, actor: Actor::System };
         let done = job(&mut tx).now_or_never().unwrap_or_else(|| {
             Err(StoreError::Fault(format!("{name} waits for something other than its store")).into())
         });
@@ -123,6 +125,7 @@ state! {
     turns: Key => Timestamp,
     turns_by_time: (Timestamp, Key) => (),
     replays: Key => Replay,
+    audit: Key => Entry,
 }
 
 struct MemoryTx<'a> {
@@ -131,6 +134,7 @@ struct MemoryTx<'a> {
     cursor_key: &'a CursorKey,
     state: &'a mut State,
     access: Access,
+    actor: Actor,
 }
 
 impl MemoryTx<'_> {
@@ -148,6 +152,12 @@ impl Tx for MemoryTx<'_> {
     }
     fn cursor_key(&self) -> &CursorKey {
         self.cursor_key
+    }
+    fn actor(&self) -> &Actor {
+        &self.actor
+    }
+    fn act_as(&mut self, actor: Actor) {
+        self.actor = actor;
     }
 }
 
@@ -292,5 +302,17 @@ impl Outbox for MemoryTx<'_> {
 
     async fn insert_payment(&mut self, tenant: TenantId, payment: &Payment) -> Result<(), StoreError> {
         insert(&mut self.writable()?.payments, (tenant, payment.id), payment)
+    }
+}
+
+#[async_trait]
+impl AuditStore for MemoryTx<'_> {
+    async fn insert_audit(&mut self, entry: &Entry) -> Result<(), StoreError> {
+        insert(&mut self.writable()?.audit, (entry.tenant_id, entry.id), entry)
+    }
+
+    async fn audit(&mut self, tenant: TenantId, since: Timestamp, limit: u32) -> Result<Vec<Entry>, StoreError> {
+        let entries = of_tenant(&self.state.audit, tenant).rev().filter(|entry| entry.at >= since);
+        Ok(entries.take(limit as usize).cloned().collect())
     }
 }

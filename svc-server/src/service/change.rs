@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
+use svc_core::audit::Actor;
 use svc_core::error::Error;
 use svc_core::store::Tx;
 use svc_core::types::{TenantId, Timestamp};
+use uuid::Uuid;
 
 use crate::api::Work;
 use crate::idempotency::Guard;
@@ -14,6 +16,8 @@ use crate::reply::Reply;
 pub(super) struct Change {
     pub(super) work: Work,
     pub(super) tenant: TenantId,
+    /// The key that asks for it.
+    pub(super) key: Uuid,
     pub(super) ticket: Option<Arc<Ticket>>,
     /// Answers that were kept before this are forgotten.
     pub(super) kept_since: Timestamp,
@@ -36,6 +40,7 @@ pub(super) struct Condition {
 impl Change {
     pub(super) async fn run(&self, tx: &mut dyn Tx) -> Result<Reply, Error> {
         let tenant = self.tenant;
+        tx.act_as(Actor::Key(self.key));
         // Another node may handle the same request.
         if let Some(ticket) = &self.ticket
             && !tx.claim_idempotency(tenant, &ticket.key).await?
@@ -68,5 +73,54 @@ impl Change {
             tx.record(tenant, &ticket.key, &recorded).await?;
         }
         Ok(reply)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+    use std::sync::Arc;
+
+    use bytes::Bytes;
+    use http::{Request, StatusCode};
+    use http_body_util::Full;
+    use svc_core::env::Env;
+    use svc_core::keys::{self, KeyCreate};
+    use svc_core::store::Store;
+    use svc_core::store::memory::MemoryStore;
+    use svc_core::tenants::{self, TenantCreate};
+    use svc_core::types::{HostPolicy, Timestamp};
+
+    use crate::service::{Api, Settings};
+
+    #[tokio::test]
+    async fn what_a_key_changes_is_noted_as_its_own() {
+        let mut env = Env::system();
+        env.webhook_hosts = HostPolicy::AllowPrivate;
+        let store: Arc<dyn Store> = Arc::new(MemoryStore::new(env));
+        let made = store.write("test", |tx| {
+            Box::pin(async move {
+                let tenant = tenants::create(tx, TenantCreate::named("Test")).await?.id;
+                let input = KeyCreate { name: None, write: true, expires_in: None, signed: false };
+                Ok((tenant, keys::create(tx, tenant, input).await?))
+            })
+        });
+        let (tenant, key) = made.await.unwrap();
+        let api = Api::new(Arc::clone(&store), Settings::default());
+        let body = Bytes::from_static(br#"{"url": "https://example.com/hook", "events": ["*"]}"#);
+        let request = Request::post("/api/v1/webhooks")
+            .header("host", "localhost")
+            .header("content-type", "application/json")
+            .header("authorization", format!("Bearer {}", key.text.reveal()))
+            .body(Full::new(body))
+            .unwrap();
+        assert_eq!(api.call(request, Ipv4Addr::LOCALHOST.into()).await.status(), StatusCode::CREATED);
+        let since = Timestamp::from_micros(0);
+        let log = store.read("test", move |tx| Box::pin(async move { Ok(tx.audit(tenant, since, 1).await?) }));
+        let newest = log.await.unwrap().remove(0);
+        assert_eq!((newest.action.as_str(), newest.object_kind.as_str()), ("create", "webhook"));
+        assert_eq!(newest.actor, format!("key:{}", key.key.id));
+        let after = newest.after.unwrap();
+        assert!(after.get().contains("https://example.com/hook") && !after.get().contains("whsec_"));
     }
 }

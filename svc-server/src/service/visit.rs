@@ -96,7 +96,8 @@ impl Visit<'_> {
         {
             self.check_resolved(&url).await?;
         }
-        let change = Change { work, tenant: caller.tenant, ticket, kept_since, condition: self.condition(&body)? };
+        let (tenant, key) = (caller.tenant, caller.key);
+        let change = Change { work, tenant, key, ticket, kept_since, condition: self.condition(&body)? };
         self.run(change).await.map(Answer::Reply)
     }
 

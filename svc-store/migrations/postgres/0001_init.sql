@@ -273,6 +273,7 @@ CREATE TABLE deliveries (
 );
 CREATE INDEX deliveries_due ON deliveries (tenant_id, subscription_id, next_attempt_at) WHERE state = 'pending';
 CREATE INDEX deliveries_of_subscription ON deliveries (tenant_id, subscription_id, id);
+CREATE INDEX deliveries_of_event ON deliveries (tenant_id, event_id);
 
 CREATE TABLE delivery_attempts (
     tenant_id          uuid        NOT NULL,
@@ -321,6 +322,25 @@ CREATE TABLE replays (
     FOREIGN KEY (tenant_id, subscription_id) REFERENCES subscriptions (tenant_id, id)
 );
 CREATE INDEX replays_unfinished ON replays (stepped_at, id) WHERE finished_at IS NULL;
+
+-- Who changed what. Nothing is ever changed or deleted in it.
+CREATE TABLE audit_log (
+    tenant_id   uuid        NOT NULL REFERENCES tenants (id),
+    id          uuid        NOT NULL,
+    at          timestamptz NOT NULL,
+    actor       text        NOT NULL,
+    action      text        NOT NULL,
+    object_kind text        NOT NULL,
+    object_id   uuid        NOT NULL,
+    -- Without secrets.
+    before      json,
+    after       json,
+    PRIMARY KEY (tenant_id, id)
+);
+CREATE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql AS
+    $$ BEGIN RAISE EXCEPTION 'the audit log is append-only'; END $$;
+CREATE TRIGGER audit_log_is_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON audit_log
+    FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
 -- Rate limits of all nodes. Counts are worth no write to the log: after a crash windows begin anew.
 CREATE UNLOGGED TABLE request_windows (

@@ -4,6 +4,7 @@ use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
+use svc_core::audit::Actor;
 use svc_core::deliveries::Outgoing;
 use svc_core::error::Error;
 use svc_core::store::{ErasedJob, StoreError};
@@ -25,7 +26,7 @@ pub(super) async fn run(
     outgoing: &Outgoing,
 ) -> Result<(), Error> {
     let Shared { env, cursor_key, .. } = shared;
-    let mut tx = SqlTx { sql: session, env, cursor_key, outgoing, dialect: Dialect::Postgres };
+    let mut tx = SqlTx { sql: session, env, cursor_key, outgoing, dialect: Dialect::Postgres, actor: Actor::System };
     match AssertUnwindSafe(async { job(&mut tx).await }).catch_unwind().await {
         Ok(result) => result,
         Err(_) => Err(StoreError::Fault(format!("{name} panicked")).into()),

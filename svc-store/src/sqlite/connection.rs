@@ -9,6 +9,7 @@ use futures_util::FutureExt as _;
 use rusqlite::config::DbConfig;
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{ErrorCode, OpenFlags, TransactionBehavior};
+use svc_core::audit::Actor;
 use svc_core::error::Error;
 use svc_core::store::{ErasedJob, StoreError};
 use svc_core::types::Timestamp;
@@ -37,8 +38,12 @@ macro_rules! migration {
     };
 }
 
-pub(super) const MIGRATIONS: &[(&str, &str)] =
-    &[migration!("0001_init"), migration!("0002_test_events_and_replay_turns")];
+pub(super) const MIGRATIONS: &[(&str, &str)] = &[
+    migration!("0001_init"),
+    migration!("0002_test_events_and_replay_turns"),
+    migration!("0003_retention"),
+    migration!("0004_audit"),
+];
 
 pub(crate) struct Connection(rusqlite::Connection);
 
@@ -73,6 +78,14 @@ impl Connection {
         let connection = Self::configured(path, flags)?;
         connection.batch("PRAGMA query_only = ON")?;
         Ok(connection)
+    }
+
+    /// Writes the database, as it is at one moment, to a file that is empty or missing.
+    pub(crate) fn copy_into(&self, file: &Path) -> Result<(), StoreError> {
+        // What it writes is another database, but it counts as writing.
+        self.batch("PRAGMA query_only = OFF")?;
+        let name = file.to_str().ok_or_else(|| StoreError::Fault("the name of the file is no text".to_owned()))?;
+        self.0.execute("VACUUM INTO ?1", [name]).map(drop).map_err(store_error)
     }
 
     fn configured(path: &Path, flags: OpenFlags) -> Result<Self, StoreError> {
@@ -141,14 +154,19 @@ impl Connection {
     /// Runs a job to its end. Nothing that it awaits may wait, and a panic is its failure only.
     pub(super) fn run(&mut self, name: &'static str, job: &ErasedJob, context: &Context) -> Result<(), Error> {
         let Context { env, cursor_key, outgoing, vault, .. } = context;
-        let sql = &mut Session { connection: &mut self.0, vault };
-        let mut tx = SqlTx { sql, env, cursor_key, outgoing, dialect: Dialect::Sqlite };
+        let sql = &mut self.session(vault);
+        let mut tx = SqlTx { sql, env, cursor_key, outgoing, dialect: Dialect::Sqlite, actor: Actor::System };
         let fault = |what| Err(StoreError::Fault(format!("{name} {what}")).into());
         match catch_unwind(AssertUnwindSafe(|| job(&mut tx).now_or_never())) {
             Ok(Some(result)) => result,
             Ok(None) => fault("waits for something other than its store"),
             Err(_) => fault("panicked"),
         }
+    }
+
+    /// The connection for the binding layer.
+    pub(super) fn session<'a>(&'a mut self, vault: &'a Vault) -> Session<'a> {
+        Session { connection: &mut self.0, vault }
     }
 
     #[cfg(test)]
@@ -158,7 +176,7 @@ impl Connection {
 }
 
 /// A connection while a job has it.
-struct Session<'a> {
+pub(super) struct Session<'a> {
     connection: &'a mut rusqlite::Connection,
     vault: &'a Vault,
 }

@@ -107,6 +107,24 @@ fn every_statement_prepares_and_counts_its_parameters_upwards() {
     }
 }
 
+/// A step of retention costs what it looks at, and so does the check that nothing refers to what goes.
+#[test]
+fn a_step_of_retention_walks_no_table() {
+    let scratch = Scratch::new();
+    let connection = scratch.connection();
+    let referring = "SELECT 1 FROM deliveries WHERE tenant_id = $1 AND event_id = $2";
+    for sql in crate::retention::STATEMENTS.iter().copied().chain([referring]) {
+        let mut explain = connection.raw().prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
+        let plan: Vec<String> = explain.raw_query().mapped(|row| row.get(3)).collect::<Result<_, _>>().unwrap();
+        let text = plan.join("; ");
+        let walks = text.replace("SCAN CONSTANT ROW", "").contains("SCAN ");
+        assert!(!walks && !text.contains("TEMP B-TREE"), "{sql}: {text}");
+        if sql.contains("event_id") {
+            assert!(text.contains("deliveries_of_event"), "{sql}: {text}");
+        }
+    }
+}
+
 /// A page costs O(limit) when the plan walks one index in the order asked for: no scan, no sorting. The plan
 /// depends on the schema alone, as this store never runs ANALYZE.
 #[test]

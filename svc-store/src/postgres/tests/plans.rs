@@ -97,6 +97,27 @@ async fn deliveries_of_an_endpoint_are_found_by_its_index() {
     assert!(seen >= 8, "{seen}");
 }
 
+/// A step of retention costs what it looks at, and so does the check that nothing refers to what goes.
+#[tokio::test]
+async fn a_step_of_retention_walks_no_table() {
+    let Some(server) = server() else { return };
+    let url = server.database();
+    crate::migrate(&url).await.unwrap();
+    let connection = beside(&url).await;
+    for (at, sql) in crate::retention::STATEMENTS.iter().enumerate() {
+        connection.client.batch_execute(&format!("PREPARE step_{at} AS {sql}")).await.unwrap();
+        let count = connection.prepare(sql).await.unwrap().params().len();
+        let nulls = vec!["NULL"; count].join(", ");
+        let plan = explained(&connection, &format!("EXECUTE step_{at} ({nulls})")).await;
+        assert!(!plan.contains("Seq Scan") && !plan.contains("Bitmap"), "{sql}: {plan}");
+        let finds = plan.matches("deliveries d").count() <= plan.matches("Index").count();
+        assert!(finds && plan.contains("Index Cond"), "{sql}: {plan}");
+        if sql.contains("event_id > $2") {
+            assert!(plan.contains("deliveries_of_event"), "{sql}: {plan}");
+        }
+    }
+}
+
 async fn explained(connection: &Connection, sql: &str) -> String {
     let rows = connection.client.simple_query(&format!("EXPLAIN {sql}")).await.unwrap();
     let lines = rows.iter().filter_map(|row| match row {

@@ -1,0 +1,33 @@
+//! `svc audit`.
+
+use svc_core::audit::Entry;
+use svc_core::store::Store;
+use svc_core::tenants;
+use svc_core::types::Timestamp;
+
+use super::tenant;
+use crate::cli::AuditCommand;
+use crate::exit::{Failure, OrNotFound as _};
+use crate::output::{Outcome, Table};
+
+pub(super) async fn run(store: &dyn Store, command: AuditCommand) -> Result<Outcome, Failure> {
+    let AuditCommand::List { tenant, since, limit } = command;
+    let since = since.map_or(Timestamp::from_micros(0), |since| since.from(store.env().now()));
+    let listed = store.read("audit.list", move |tx| {
+        Box::pin(async move {
+            tenants::get(tx, tenant).await?;
+            // One more tells whether there are more.
+            Ok(tx.audit(tenant, since, limit.saturating_add(1)).await?)
+        })
+    });
+    let mut entries: Vec<Entry> = listed.await.or_not_found("tenant", tenant, tenant::HINT)?;
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    let more = entries.len() > limit;
+    entries.truncate(limit);
+    let table = Table::new(["AT", "ACTION", "OBJECT", "ACTOR"], &entries, |entry| {
+        let action = format!("{} {}", entry.action, entry.object_kind);
+        [entry.at.to_string(), action, entry.object_id.to_string(), crate::output::plain(&entry.actor)]
+    });
+    let note = more.then(|| "There are more; a higher --limit shows them.".to_owned());
+    Ok(Outcome::list(&entries, &table, "Nothing was changed.")?.with_note(note))
+}

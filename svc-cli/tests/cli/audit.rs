@@ -1,0 +1,35 @@
+use crate::harness::{NOBODY, Session, text};
+
+#[test]
+fn every_change_has_its_line() {
+    let mut session = Session::new();
+    let tenant = session.tenant();
+    session.json(&["tenant", "suspend", &tenant]);
+    session.json(&["tenant", "suspend", &tenant]);
+    session.json(&["tenant", "approve", &tenant]);
+    session.json(&["tenant", "set", &tenant, "--currency", "NZD"]);
+    let key = session.json(&["key", "create", "--tenant", &tenant, "--scopes", "read", "--signed"]);
+    session.json(&["key", "revoke", key["id"].as_str().unwrap()]);
+    let log = session.json(&["audit", "list", "--tenant", &tenant]);
+    let log = log.as_array().unwrap();
+    let lines: Vec<String> =
+        log.iter().map(|entry| format!("{} {}", entry["action"], entry["object_kind"]).replace('"', "")).collect();
+    assert_eq!(lines, ["revoke key", "create key", "update tenant", "update tenant", "update tenant", "create tenant"]);
+    assert!(log.iter().all(|entry| entry["actor"].as_str().unwrap().starts_with("cli:")));
+    assert_eq!((&log[2]["before"]["currency"], &log[2]["after"]["currency"]), (&"AUD".into(), &"NZD".into()));
+    assert!(log[0]["before"]["revoked_at"].is_null() && log[0]["after"]["revoked_at"].is_string());
+    let shown = text(&session.output(&["audit", "list", "--tenant", &tenant, "--json"]).stdout);
+    assert!(!shown.contains("svcsig_") && !shown.contains(key["key"].as_str().unwrap()));
+    let people = text(&session.output(&["audit", "list", "--tenant", &tenant, "--limit", "1"]).stdout);
+    assert!(people.contains("revoke key") && people.lines().count() == 2, "{people}");
+    session
+        .run(&["audit", "list", "--tenant", &tenant, "--since", "2099-01-01T00:00:00Z"])
+        .run(&["audit", "list", "--tenant", NOBODY])
+        .run(&["audit", "list"])
+        .assert("audit");
+    // It goes along with a copy, and is never pruned.
+    session.json(&["db", "prune", "--retention", "1us"]);
+    session.json(&["db", "copy", "sqlite://svc.db", "sqlite://new.db"]);
+    let copied = session.json(&["audit", "list", "--tenant", &tenant, "--database-url", "sqlite://new.db"]);
+    assert_eq!(copied.as_array().unwrap(), log);
+}

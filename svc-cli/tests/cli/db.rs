@@ -1,0 +1,4 @@
+//! Work on whole databases.
+
+mod copies;
+mod upkeep;

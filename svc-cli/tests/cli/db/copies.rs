@@ -1,0 +1,100 @@
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use svc_postgres_server::server;
+
+use crate::harness::{Session, text};
+
+/// What two databases answer to the same questions.
+fn same(session: &Session, one: &str, other: &str) {
+    for args in [&["tenant", "list"][..], &["db", "migrate"]] {
+        let ask = |url| session.json(&[args, &["--database-url", url]].concat());
+        assert_eq!(ask(one), ask(other), "{args:?}");
+    }
+}
+
+#[test]
+fn a_file_to_a_file() {
+    let mut session = Session::new();
+    session.demo();
+    let copied = session.json(&["db", "copy", "sqlite://svc.db", "sqlite://new.db"]);
+    assert_eq!(copied["equal"], true);
+    let tables = copied["tables"].as_array().unwrap();
+    assert!(tables.iter().any(|table| table["table"] == "contacts" && table["source"]["rows"].as_u64() > Some(3)));
+    same(&session, "sqlite://svc.db", "sqlite://new.db");
+    session
+        .run(&["db", "copy", "sqlite://svc.db", "sqlite://new.db"])
+        .run(&["db", "copy", "sqlite://svc.db", "sqlite://svc.db"])
+        .run(&["db", "copy", "sqlite://missing.db", "sqlite://third.db"])
+        .run(&["db", "copy", "sqlite://svc.db"])
+        .run(&["db", "copy", "sqlite://svc.db", "mysql://localhost/svc"]);
+    let empty = Session::new();
+    empty.json(&["tenant", "list"]);
+    std::fs::copy(empty.folder().join("svc.db.key"), session.folder().join("other.db.key")).unwrap();
+    session.run(&["db", "copy", "sqlite://svc.db", "sqlite://other.db"]).assert("db_copy_refused");
+    let table = text(&session.output(&["db", "copy", "sqlite://svc.db", "sqlite://new.db", "--resume"]).stdout);
+    assert!(table.contains("equal") && table.ends_with("Copied 0 rows.\n"), "{table}");
+}
+
+#[test]
+fn a_file_to_postgres_and_back() {
+    let Some(server) = server() else { return };
+    let url = server.database();
+    let session = Session::new();
+    session.demo();
+    let run = |args: &[&str], key: Option<&str>| {
+        let mut program = session.program(args);
+        program.arg("--json").envs(key.map(|key| ("SVC_SECRET_KEY", key)));
+        program.output().unwrap()
+    };
+    let without = run(&["db", "copy", "sqlite://svc.db", &url], None);
+    assert_eq!(without.status.code(), Some(4), "{without:?}");
+    let why = text(&without.stderr);
+    assert!(why.contains("Set SVC_SECRET_KEY to the source's key") && why.contains("svc.db.key"), "{why}");
+    let key = std::fs::read_to_string(session.folder().join("svc.db.key")).unwrap();
+    let sums = |args: &[&str]| {
+        let output = run(args, Some(key.trim()));
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(report["equal"], true);
+        let tables = report["tables"].as_array().unwrap().clone();
+        tables.into_iter().map(|table| table["source"].clone()).collect::<Vec<_>>()
+    };
+    let there = sums(&["db", "copy", "sqlite://svc.db", &url]);
+    assert_eq!(sums(&["db", "copy", &url, "sqlite://back.db"]), there);
+    // The key of the environment needs no file.
+    assert!(!session.folder().join("back.db.key").exists());
+    let wrong = run(&["db", "copy", &url, "sqlite://back.db", "--resume"], Some(&"0".repeat(64)));
+    assert_eq!(wrong.status.code(), Some(5), "{wrong:?}");
+}
+
+/// Killed as the operating system kills, wherever it is.
+#[test]
+fn a_copy_that_is_killed_goes_on() {
+    let session = Session::new();
+    let tenant = session.tenant();
+    session.write(move |tx| {
+        let tenant = svc_core::types::TenantId(svc_core::types::parse_uuid(&tenant).unwrap());
+        Box::pin(async move {
+            for number in 0..6000 {
+                let body = format!(r#"{{"email": "c{number}@example.com"}}"#);
+                let input = svc_core::input::Input::from_body(body.as_bytes())?;
+                svc_core::resource::create::<svc_core::contacts::Contact>(tx, tenant, input).await?;
+            }
+            Ok(())
+        })
+    });
+    let command = ["db", "copy", "sqlite://svc.db", "sqlite://new.db", "--resume"];
+    let mut killed = 0;
+    for pause in [30, 60, 90, 120, 150] {
+        let mut program: Command = session.program(&command);
+        let mut child = program.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        std::thread::sleep(Duration::from_millis(pause));
+        killed += i32::from(child.try_wait().unwrap().is_none());
+        let _ = child.kill();
+        child.wait().unwrap();
+    }
+    assert!(killed > 0);
+    assert_eq!(session.json(&command)["equal"], true);
+    same(&session, "sqlite://svc.db", "sqlite://new.db");
+}

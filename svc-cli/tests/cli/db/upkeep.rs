@@ -1,0 +1,92 @@
+//! Checking, backing up, measuring and pruning.
+
+use std::os::unix::fs::PermissionsExt as _;
+
+use crate::harness::{Session, text};
+
+#[test]
+fn a_check_tells_what_is_wrong() {
+    let mut session = Session::new();
+    session.demo();
+    assert_eq!(session.json(&["db", "check"]), serde_json::json!([]));
+    let sound = text(&session.output(&["db", "check"]).stdout);
+    assert!(sound.starts_with("The database is sound: "), "{sound}");
+    let tenant = session.tenant();
+    session.write(move |tx| {
+        let tenant = svc_core::types::TenantId(svc_core::types::parse_uuid(&tenant).unwrap());
+        // A number that the counter does not know of.
+        Box::pin(async move {
+            let input = svc_core::input::Input::from_body(br#"{"title": "x"}"#)?;
+            let mut job: svc_core::jobs::Job = svc_core::resource::create(tx, tenant, input).await?;
+            job.job_number = "JOB-0041".to_owned();
+            Ok(svc_core::store::Rows::update(tx, tenant, &job).await?)
+        })
+    });
+    session.run(&["db", "check"]).run(&["db", "check", "--json"]);
+    let other = Session::new();
+    other.json(&["tenant", "list"]);
+    std::fs::copy(other.folder().join("svc.db.key"), session.folder().join("svc.db.key")).unwrap();
+    let locked = session.output(&["db", "check"]);
+    assert_eq!(locked.status.code(), Some(5));
+    session
+        .run(&["db", "check", "--database-url", "sqlite://missing.db"])
+        .run(&["db", "backup", "b.db", "--database-url", "postgres://svc@localhost/svc"])
+        .assert("db_check_refused");
+}
+
+#[test]
+fn a_backup_is_a_database() {
+    let session = Session::new();
+    session.demo();
+    let made = session.output(&["db", "backup", "backup.db", "--json"]);
+    assert_eq!(made.status.code(), Some(0));
+    assert!(text(&made.stderr).contains("keep both"), "{made:?}");
+    let made: serde_json::Value = serde_json::from_slice(&made.stdout).unwrap();
+    assert_eq!((made["file"].as_str(), made["key_file"].as_str()), (Some("backup.db"), Some("backup.db.key")));
+    let mode = |name: &str| std::fs::metadata(session.folder().join(name)).unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode("backup.db"), mode("backup.db.key")), (0o600, 0o600));
+    let list = |url| session.json(&["tenant", "list", "--database-url", url]);
+    assert_eq!(list("sqlite://backup.db"), list("sqlite://svc.db"));
+    assert_eq!(session.json(&["db", "check", "--database-url", "sqlite://backup.db"]), serde_json::json!([]));
+    assert_eq!(session.output(&["db", "backup", "backup.db"]).status.code(), Some(4));
+    // With the key in the environment there is no file to copy.
+    let key = std::fs::read_to_string(session.folder().join("svc.db.key")).unwrap();
+    let output = session.program(&["db", "backup", "other.db"]).env("SVC_SECRET_KEY", key.trim()).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert!(!session.folder().join("other.db.key").exists());
+}
+
+/// Nothing here can be made a month ago, so a microsecond is old.
+#[test]
+fn what_is_old_and_finished_is_pruned() {
+    let mut session = Session::new();
+    let tenant = session.tenant();
+    session.create::<svc_core::webhooks::Subscription>(&tenant, r#"{"url": "https://example.com", "events": ["*"]}"#);
+    session.contact(&tenant);
+    session.create::<svc_core::jobs::Job>(&tenant, r#"{"title": "x"}"#);
+    let id = svc_core::types::TenantId(svc_core::types::parse_uuid(&tenant).unwrap());
+    session.write(move |tx| {
+        Box::pin(async move {
+            let mut delivery = tx.list_deliveries(id, &svc_core::store::DeliveryFilter::default()).await?.remove(0);
+            delivery.state = svc_core::deliveries::DeliveryState::Failed;
+            delivery.next_attempt_at = None;
+            Ok(tx.update_delivery(&delivery, None).await?)
+        })
+    });
+    session
+        .run(&["db", "prune"])
+        .run(&["db", "prune", "--retention", "1us", "--dry-run"])
+        .run(&["db", "prune", "--retention", "1us", "--json"])
+        .run(&["db", "prune", "--retention", "1us"])
+        .run(&["db", "prune", "--retention", "0s"])
+        .assert("db_prune");
+    let stats = session.json(&["db", "stats"]);
+    assert_eq!(
+        (stats["tables"]["events"].as_u64(), &stats["deliveries"]),
+        (Some(1), &serde_json::json!({ "pending": 1 }))
+    );
+    assert_eq!((stats["database"].as_str(), stats["oldest_pending"].is_string()), (Some("SQLite"), true));
+    assert!(stats["bytes"].as_u64() > Some(100_000) && stats["schema"].as_str() >= Some("0003"));
+    let shown = text(&session.output(&["db", "stats"]).stdout);
+    assert!(shown.contains("1 pending") && shown.contains("subscription_kinds"), "{shown}");
+}

@@ -1,0 +1,136 @@
+//! Who changed what: every change of a tenant, a key or a subscription is noted in its own transaction, and stays.
+//!
+//! Who acts is said by whoever runs the job: at its beginning by [`Tx::act_as`], or for all jobs by [`acting`]. What was
+//! before and what came after are kept as JSON without secrets.
+
+use std::fmt;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use serde::Serialize;
+use serde_json::value::{RawValue, to_raw_value};
+use uuid::Uuid;
+
+use crate::deliveries::Outgoing;
+use crate::env::Env;
+use crate::error::Error;
+use crate::store::{Access, ErasedJob, Observer, RequestCounts, Store, StoreError, Tx};
+use crate::types::{TenantId, Timestamp};
+
+/// Who acts in a transaction.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Actor {
+    /// The service itself, or an application that does not say.
+    #[default]
+    System,
+    /// Somebody at the command line: the name of the user.
+    Cli(String),
+    /// The bearer of a key.
+    Key(Uuid),
+}
+
+impl fmt::Display for Actor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::System => f.write_str("system"),
+            Self::Cli(user) => write!(f, "cli:{user}"),
+            Self::Key(id) => write!(f, "key:{id}"),
+        }
+    }
+}
+
+/// A change that was made.
+#[derive(Clone, Debug, Serialize)]
+pub struct Entry {
+    /// Identifier; sorts like `at`.
+    pub id: Uuid,
+    /// Whose.
+    pub tenant_id: TenantId,
+    /// When.
+    pub at: Timestamp,
+    /// By whom: `system`, `cli:<user>` or `key:<id>`.
+    pub actor: String,
+    /// What was done: `create`, `update`, `delete`, `revoke`, `rotate`.
+    pub action: String,
+    /// To what: `tenant`, `key` or `webhook`.
+    pub object_kind: String,
+    /// To which.
+    pub object_id: Uuid,
+    /// As it was, without its secrets; `None` for what is new.
+    pub before: Option<Box<RawValue>>,
+    /// As it is since; `None` for what is gone.
+    pub after: Option<Box<RawValue>>,
+}
+
+/// What is changed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Object {
+    pub(crate) kind: &'static str,
+    pub(crate) id: Uuid,
+}
+
+/// Notes a change, in its transaction.
+pub(crate) async fn note<T: Serialize + Sync>(
+    tx: &mut dyn Tx,
+    tenant: TenantId,
+    action: &'static str,
+    object: Object,
+    before: Option<&T>,
+    after: Option<&T>,
+) -> Result<(), Error> {
+    let at = tx.env().now();
+    let entry = Entry {
+        id: tx.env().id(at),
+        tenant_id: tenant,
+        at,
+        actor: tx.actor().to_string(),
+        action: action.to_owned(),
+        object_kind: object.kind.to_owned(),
+        object_id: object.id,
+        before: before.map(json).transpose()?,
+        after: after.map(json).transpose()?,
+    };
+    Ok(tx.insert_audit(&entry).await?)
+}
+
+fn json(value: &impl Serialize) -> Result<Box<RawValue>, StoreError> {
+    to_raw_value(value).map_err(|why| StoreError::Fault(why.to_string()))
+}
+
+/// A store whose jobs are all run by `actor`, unless they say otherwise.
+pub fn acting(store: Arc<dyn Store>, actor: Actor) -> Arc<dyn Store> {
+    Arc::new(Acting { store, actor })
+}
+
+struct Acting {
+    store: Arc<dyn Store>,
+    actor: Actor,
+}
+
+#[async_trait]
+impl Store for Acting {
+    async fn run(&self, access: Access, name: &'static str, job: ErasedJob) -> Result<(), Error> {
+        let actor = self.actor.clone();
+        let job: ErasedJob = Box::new(move |tx| {
+            tx.act_as(actor.clone());
+            job(tx)
+        });
+        self.store.run(access, name, job).await
+    }
+
+    fn env(&self) -> &Env {
+        self.store.env()
+    }
+
+    fn outgoing(&self) -> &Outgoing {
+        self.store.outgoing()
+    }
+
+    fn request_counts(&self) -> Option<&dyn RequestCounts> {
+        self.store.request_counts()
+    }
+
+    fn observe(&self, observer: Arc<dyn Observer>) {
+        self.store.observe(observer);
+    }
+}

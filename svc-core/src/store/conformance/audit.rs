@@ -1,0 +1,153 @@
+//! Every change of tenants, keys and subscriptions is noted with who made it.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::Harness;
+use crate::audit::{Actor, Entry, acting};
+use crate::error::Error;
+use crate::keys::{self, KeyCreate};
+use crate::tenants::{self, DeveloperAccess};
+use crate::types::{TenantId, Timestamp};
+use crate::webhooks::{self, Subscription};
+
+impl Harness {
+    /// The log of a tenant, oldest first.
+    async fn log(&self, tenant: TenantId) -> Vec<Entry> {
+        let beginning = Timestamp::from_micros(0);
+        let log = self.read(move |tx| Box::pin(async move { Ok(tx.audit(tenant, beginning, 1_000).await?) }));
+        let mut log = log.await.unwrap();
+        log.reverse();
+        log
+    }
+
+    /// Lets the clock go on between two changes, so that their order is known.
+    fn moment(&self) {
+        self.clock.advance(Duration::from_millis(1));
+    }
+}
+
+fn values(entry: &Entry) -> (Value, Value) {
+    let read = |json: &Option<Box<serde_json::value::RawValue>>| {
+        json.as_ref().map_or(Value::Null, |json| serde_json::from_str(json.get()).unwrap())
+    };
+    (read(&entry.before), read(&entry.after))
+}
+
+fn done(entry: &Entry) -> (String, Uuid) {
+    (format!("{} {}", entry.object_kind, entry.action), entry.object_id)
+}
+
+pub(super) async fn every_change_is_noted(h: Harness) {
+    let tenant = h.tenant().await;
+    h.moment();
+    for _ in 0..2 {
+        let suspend = h.write(move |tx| {
+            Box::pin(tenants::update(tx, tenant.0, |tenant| tenant.developer_access = DeveloperAccess::Suspended))
+        });
+        suspend.await.unwrap();
+    }
+    h.moment();
+    let input = KeyCreate { name: None, write: true, expires_in: None, signed: true };
+    let created = input.clone();
+    let key = h.write(move |tx| Box::pin(keys::create(tx, tenant, created.clone()))).await.unwrap();
+    h.moment();
+    let revoked = h.write(move |tx| Box::pin(keys::create(tx, tenant, input.clone()))).await.unwrap().key.id;
+    h.moment();
+    for _ in 0..2 {
+        h.write(move |tx| Box::pin(keys::revoke(tx, revoked))).await.unwrap();
+    }
+    h.moment();
+    let id = key.key.id;
+    let rotated = h.write(move |tx| Box::pin(keys::rotate(tx, id, Duration::ZERO))).await.unwrap();
+    h.moment();
+    let body = json!({ "url": "https://example.com", "events": ["*"] });
+    let webhook = h.create::<Subscription>(tenant, body).await.unwrap();
+    h.moment();
+    let hook = webhook.id;
+    for _ in 0..2 {
+        h.update::<Subscription>(tenant, hook, json!({ "description": "x" })).await.unwrap();
+    }
+    h.moment();
+    let new = h.write(move |tx| Box::pin(webhooks::rotate_secret(tx, tenant, hook, Duration::ZERO))).await.unwrap();
+    h.moment();
+    h.delete::<Subscription>(tenant, hook).await.unwrap();
+    h.contact(tenant, "ada@example.com").await;
+
+    let log = h.log(tenant).await;
+    let mut seen: Vec<(String, Uuid)> = log.iter().map(done).collect();
+    // Both are of one moment.
+    seen[5..7].sort();
+    let want = [
+        ("tenant create", tenant.0),
+        ("tenant update", tenant.0),
+        ("key create", id),
+        ("key create", revoked),
+        ("key revoke", revoked),
+        ("key create", rotated.key.id),
+        ("key rotate", id),
+        ("webhook create", hook),
+        ("webhook update", hook),
+        ("webhook rotate", hook),
+        ("webhook delete", hook),
+    ];
+    assert_eq!(seen, want.map(|(what, id)| (what.to_owned(), id)));
+    assert!(log.iter().all(|entry| entry.tenant_id == tenant && entry.actor == "system"));
+    assert!(log.windows(2).all(|pair| pair[0].at <= pair[1].at && pair[0].id < pair[1].id));
+    let (before, after) = values(&log[1]);
+    assert_eq!((&before["developer_access"], &after["developer_access"]), (&json!("approved"), &json!("suspended")));
+    assert_eq!(values(&log[0]).0, Value::Null);
+    assert_eq!(values(&log[10]).1, Value::Null);
+    let text = format!("{log:?}");
+    let secrets = [&webhook.secret, &new.secret, &key.text, &rotated.text];
+    assert!(secrets.iter().all(|secret| !text.contains(secret.reveal())));
+    assert!(!text.contains(key.key.signing_secret.as_ref().unwrap().reveal()));
+}
+
+pub(super) async fn the_actor_is_who_was_named(h: Harness) {
+    let tenant = h.tenant().await;
+    let key = Uuid::from_u128(7);
+    h.moment();
+    let by_key = h.write(move |tx| {
+        Box::pin(async move {
+            tx.act_as(Actor::Key(key));
+            tenants::update(tx, tenant.0, |tenant| tenant.name = "a".to_owned()).await
+        })
+    });
+    by_key.await.unwrap();
+    h.moment();
+    let store = acting(std::sync::Arc::clone(&h.store), Actor::Cli("ada".to_owned()));
+    let by_cli =
+        store.write("test", move |tx| Box::pin(tenants::update(tx, tenant.0, |tenant| tenant.name = "b".to_owned())));
+    by_cli.await.unwrap();
+    h.moment();
+    let by_none = h.write(move |tx| Box::pin(tenants::update(tx, tenant.0, |tenant| tenant.name = "c".to_owned())));
+    by_none.await.unwrap();
+    let actors: Vec<String> = h.log(tenant).await.into_iter().map(|entry| entry.actor).collect();
+    assert_eq!(actors, ["system".to_owned(), format!("key:{key}"), "cli:ada".to_owned(), "system".to_owned()]);
+}
+
+pub(super) async fn a_change_that_fails_is_not_noted(h: Harness) {
+    let (tenant, other) = (h.tenant().await, h.tenant().await);
+    let failed = h.write(move |tx| {
+        Box::pin(async move {
+            tenants::update(tx, tenant.0, |tenant| tenant.name = "x".to_owned()).await?;
+            Err::<(), _>(Error::PreconditionFailed)
+        })
+    });
+    failed.await.unwrap_err();
+    assert_eq!((h.log(tenant).await.len(), h.log(other).await.len()), (1, 1));
+    let now = h.store.env().now();
+    let since =
+        |at: Timestamp, limit| h.read(move |tx| Box::pin(async move { Ok(tx.audit(tenant, at, limit).await?.len()) }));
+    assert_eq!(since(now, 10).await, Ok(1), "at or after");
+    assert_eq!(since(now.next(), 10).await, Ok(0));
+    h.moment();
+    let renamed = h.write(move |tx| Box::pin(tenants::update(tx, tenant.0, |tenant| tenant.name = "y".to_owned())));
+    renamed.await.unwrap();
+    assert_eq!(since(now, 1).await, Ok(1));
+    let newest = h.read(move |tx| Box::pin(async move { Ok(tx.audit(tenant, now, 1).await?.remove(0).action) }));
+    assert_eq!(newest.await.as_deref(), Ok("update"), "the newest first");
+}

@@ -1,0 +1,215 @@
+//! What has had its day goes, and nothing else.
+
+use std::time::Duration;
+
+use serde_json::json;
+use uuid::Uuid;
+
+use super::Harness;
+use crate::deliveries::{AttemptLog, Delivery, DeliveryState};
+use crate::error::Error;
+use crate::replays::{self, ReplayCreate};
+use crate::retention::{self, Dropped, Positions, Remains, Span};
+use crate::store::DeliveryFilter;
+use crate::types::{TenantId, Timestamp};
+use crate::webhooks::Subscription;
+
+const DAY: Duration = Duration::from_secs(24 * 3600);
+
+impl Harness {
+    async fn subscribed(&self) -> (TenantId, Uuid) {
+        let tenant = self.tenant().await;
+        let body = json!({ "url": "https://example.com", "events": ["contact.created"] });
+        (tenant, self.create::<Subscription>(tenant, body).await.unwrap().id)
+    }
+
+    /// A contact, whose event has a delivery in this state after so many attempts.
+    async fn delivered(&self, tenant: TenantId, email: &str, state: DeliveryState, attempts: u32) -> Delivery {
+        self.contact(tenant, email).await;
+        self.write(move |tx| {
+            Box::pin(async move {
+                let newest = DeliveryFilter { limit: 1, ..DeliveryFilter::default() };
+                let mut delivery = tx.list_deliveries(tenant, &newest).await?.remove(0);
+                for attempt in 1..=attempts {
+                    let log = AttemptLog {
+                        attempt,
+                        started_at: delivery.created_at,
+                        duration_ms: 1,
+                        status: 200,
+                        error: None,
+                        response_body: None,
+                        response_truncated: false,
+                        remote_addr: None,
+                    };
+                    tx.insert_attempt(tenant, delivery.id, &log).await?;
+                }
+                delivery.state = state;
+                delivery.attempts = attempts;
+                delivery.next_attempt_at = delivery.next_attempt_at.filter(|_| state == DeliveryState::Pending);
+                tx.update_delivery(&delivery, None).await?;
+                Ok(delivery)
+            })
+        })
+        .await
+        .unwrap()
+    }
+
+    async fn left(&self, tenant: TenantId) -> (Vec<Uuid>, Vec<Uuid>) {
+        let events = self.events(tenant).await.into_iter().map(|event| event.id).collect();
+        let deliveries = self.read(move |tx| {
+            let all = DeliveryFilter { oldest_first: true, ..DeliveryFilter::default() };
+            Box::pin(async move { Ok(tx.list_deliveries(tenant, &all).await?) })
+        });
+        (events, deliveries.await.unwrap().into_iter().map(|delivery| delivery.id).collect())
+    }
+
+    async fn sweep(&self, before: Timestamp, dry: bool) -> Dropped {
+        let mut positions = Positions::new();
+        retention::sweep(&*self.store, &mut positions, before, dry, || async {}).await.unwrap()
+    }
+
+    async fn drop_some(&self, tenant: TenantId, remains: Remains, limit: u32) -> Result<u64, Error> {
+        let span = Span { after: Uuid::nil(), until: Uuid::max() };
+        self.write(move |tx| Box::pin(async move { Ok(tx.drop_expired(tenant, remains, span, limit).await?) })).await
+    }
+}
+
+pub(super) async fn what_is_finished_and_old_goes(h: Harness) {
+    let (tenant, _) = h.subscribed().await;
+    h.delivered(tenant, "a@example.com", DeliveryState::Succeeded, 1).await;
+    h.delivered(tenant, "b@example.com", DeliveryState::Failed, 6).await;
+    let held = h.delivered(tenant, "c@example.com", DeliveryState::Held, 2).await;
+    let pending = h.delivered(tenant, "d@example.com", DeliveryState::Pending, 3).await;
+    // An event that nobody wanted.
+    h.create::<crate::jobs::Job>(tenant, json!({ "title": "x" })).await.unwrap();
+    h.clock.advance(DAY * 30);
+    let now = h.store.env().now();
+    let young = h.delivered(tenant, "e@example.com", DeliveryState::Succeeded, 1).await;
+    let want = Dropped { attempts: 7, deliveries: 2, events: 3, replays: 0 };
+    assert_eq!(h.sweep(now, true).await, want, "counted");
+    assert_eq!(h.sweep(now, true).await, want, "counting changes nothing");
+    assert_eq!(h.sweep(now, false).await, want);
+    assert_eq!(h.sweep(now, false).await, Dropped::default());
+    let left = h.left(tenant).await;
+    assert_eq!(left.0, [held.event, pending.event, young.event]);
+    assert_eq!(left.1, [held.id, pending.id, young.id]);
+    let logs = h.read(move |tx| {
+        Box::pin(async move {
+            let (held, pending) = (tx.attempts(tenant, held.id).await?, tx.attempts(tenant, pending.id).await?);
+            Ok([held.len(), pending.len()])
+        })
+    });
+    assert_eq!(logs.await, Ok([2, 3]));
+}
+
+pub(super) async fn a_step_has_a_limit(h: Harness) {
+    let (tenant, _) = h.subscribed().await;
+    for (at, email) in ["a@example.com", "b@example.com", "c@example.com"].into_iter().enumerate() {
+        h.delivered(tenant, email, DeliveryState::Succeeded, 2 + u32::try_from(at).unwrap()).await;
+    }
+    for (remains, limit, want) in [
+        (Remains::Attempts, 4, [4, 4, 1, 0]),
+        (Remains::Event, 4, [0, 0, 0, 0]),
+        (Remains::Deliveries, 2, [2, 1, 0, 0]),
+        (Remains::Event, 1, [1, 1, 1, 0]),
+    ] {
+        for want in want {
+            assert_eq!(h.drop_some(tenant, remains, limit).await, Ok(want), "{remains:?}");
+        }
+    }
+    assert_eq!(h.left(tenant).await, (Vec::new(), Vec::new()));
+}
+
+pub(super) async fn a_span_has_two_ends(h: Harness) {
+    let (tenant, _) = h.subscribed().await;
+    let mut events = Vec::new();
+    for email in ["a@example.com", "b@example.com", "c@example.com", "d@example.com"] {
+        events.push(h.delivered(tenant, email, DeliveryState::Failed, 1).await.event);
+    }
+    let times: Vec<Timestamp> = h.events(tenant).await.iter().map(|event| event.created_at).collect();
+    let expired = |after: Uuid, before: Timestamp, limit: u32| {
+        h.read(move |tx| Box::pin(async move { Ok(tx.expired_until(tenant, after, before, limit).await?) }))
+    };
+    assert_eq!(expired(Uuid::nil(), times[3], 10).await, Ok(Some(events[2])), "strictly before");
+    assert_eq!(expired(Uuid::nil(), times[3], 2).await, Ok(Some(events[1])));
+    assert_eq!(expired(events[1], times[3], 2).await, Ok(Some(events[2])), "strictly behind");
+    assert_eq!(expired(events[2], times[3], 2).await, Ok(None));
+    let span = Span { after: events[0], until: events[2] };
+    let dropped = h.write(move |tx| {
+        Box::pin(async move {
+            let mut dropped = Vec::new();
+            for remains in [Remains::Attempts, Remains::Deliveries, Remains::Event] {
+                let counted = tx.count_expired(tenant, remains, span).await?;
+                dropped.push((counted, tx.drop_expired(tenant, remains, span, 100).await?));
+            }
+            Ok(dropped)
+        })
+    });
+    assert_eq!(dropped.await, Ok(vec![(2, 2); 3]));
+    assert_eq!(h.left(tenant).await.0, [events[0], events[3]]);
+}
+
+pub(super) async fn a_step_is_one_tenants(h: Harness) {
+    let ((tenant, _), (other, _)) = (h.subscribed().await, h.subscribed().await);
+    for tenant in [tenant, other] {
+        h.delivered(tenant, "a@example.com", DeliveryState::Succeeded, 1).await;
+    }
+    let before = h.left(other).await;
+    h.clock.advance(DAY);
+    let now = h.store.env().now();
+    let step = h.write(move |tx| Box::pin(retention::step(tx, tenant, Uuid::nil(), now))).await.unwrap();
+    assert_eq!(step.dropped, Dropped { attempts: 1, deliveries: 1, events: 1, replays: 0 });
+    assert_eq!((h.left(tenant).await, h.left(other).await), ((Vec::new(), Vec::new()), before));
+    let mut positions = Positions::new();
+    let swept = retention::sweep(&*h.store, &mut positions, now, false, || async {}).await.unwrap();
+    assert_eq!(swept.rows(), 3);
+    assert!(positions.contains_key(&other) && !positions.contains_key(&tenant));
+}
+
+pub(super) async fn replays_that_are_over_go(h: Harness) {
+    let (tenant, subscription) = h.subscribed().await;
+    let since = Timestamp::from_micros(0);
+    let replay = move || ReplayCreate { subscription, since, until: None, statuses: Vec::new(), missed: true };
+    let mut ids = Vec::new();
+    for _ in 0..3 {
+        ids.push(h.write(move |tx| Box::pin(replays::create(tx, tenant, replay()))).await.unwrap().id);
+    }
+    for _ in 0..2 {
+        h.write(move |tx| Box::pin(replays::step(tx, tenant))).await.unwrap();
+    }
+    let at = h.store.env().now();
+    assert_eq!(h.sweep(at, false).await.replays, 0, "strictly before");
+    h.clock.advance(DAY);
+    let now = h.store.env().now();
+    assert_eq!(h.sweep(now, true).await.replays, 2);
+    let one = h.write(move |tx| Box::pin(async move { Ok(tx.drop_replays(tenant, now, 1).await?) })).await;
+    assert_eq!(one, Ok(1));
+    assert_eq!(h.sweep(now, false).await.replays, 1);
+    let left = h.read(move |tx| Box::pin(async move { Ok(tx.replays(tenant, 10).await?) })).await.unwrap();
+    assert_eq!(left.iter().map(|replay| replay.id).collect::<Vec<_>>(), [ids[2]], "the unfinished one");
+}
+
+pub(super) async fn what_pruning_would_drop_is_counted(h: Harness) {
+    let tenant = h.tenant().await;
+    let now = h.store.env().now();
+    let counted = h.write(move |tx| {
+        Box::pin(async move {
+            for (key, at) in [("a", now), ("b", now.next())] {
+                let recorded = crate::idempotency::Recorded {
+                    fingerprint: [0; 32],
+                    status: 201,
+                    location: None,
+                    etag: None,
+                    body: Vec::new(),
+                    created_at: at,
+                };
+                tx.record(tenant, key, &recorded).await?;
+                tx.claim_signature(tenant.0, &[key.as_bytes()[0]; 32], at).await?;
+            }
+            let counts = [tx.count_prunable(now, now).await?, tx.count_prunable(now.next(), now).await?];
+            let all = now.next().next();
+            Ok((counts, tx.count_prunable(all, all).await?, tx.prune(all, all, 10).await?))
+        })
+    });
+    assert_eq!(counted.await, Ok(([0, 1], 4, 4)));
+}

@@ -1,0 +1,47 @@
+//! Work on a whole database: copying it, checking it, backing it up, measuring it.
+//!
+//! It goes by way of one connection of its own (`link`) and the binding layer, over one list of all tables (`tables`),
+//! which a test compares with both schemas, so that no table and no column can be forgotten.
+
+mod backup;
+mod check;
+mod copy;
+mod digest;
+mod link;
+mod mark;
+mod open;
+mod stats;
+mod tables;
+#[cfg(test)]
+mod tests;
+mod walk;
+
+use svc_core::store::StoreError;
+
+pub use self::backup::{Backup, backup};
+pub use self::check::{CheckReport, Finding, check};
+pub use self::copy::{Comparison, CopyReport, Phase, Progress, copy};
+pub use self::digest::Digest;
+pub(crate) use self::link::{Link, Transaction};
+pub use self::stats::{DbStats, stats};
+use crate::OpenError;
+
+/// Why work on a whole database failed.
+#[derive(Debug, thiserror::Error)]
+pub enum MaintenanceError {
+    /// A database cannot be opened.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// A database failed, or holds what it must not.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// It must not be done as things are; the sentence says what to do.
+    #[error("{0}")]
+    Refused(String),
+    /// It cannot be done with this kind of database; the sentence says what can.
+    #[error("{0}")]
+    Unsupported(String),
+    /// A file cannot be read or written.
+    #[error("{0}")]
+    File(String),
+}

@@ -1,0 +1,99 @@
+//! What a table holds, in a few bytes: how many rows, and a sum over them that does not depend on their order.
+
+use std::fmt;
+
+use svc_core::signing::sha256;
+use svc_core::store::StoreError;
+
+use super::tables::TableInfo;
+use super::walk::{Cell, Cells, Walk};
+use crate::sql::Sql;
+
+/// Rows and checksum of a table. Two tables with the same rows have the same, on whatever database.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Digest {
+    /// How many rows.
+    pub rows: u64,
+    sum: u128,
+}
+
+impl Digest {
+    /// The sum of the rows' hashes, in hex.
+    pub fn checksum(&self) -> String {
+        format!("{:032x}", self.sum)
+    }
+
+    fn add(&mut self, row: &Cells) {
+        let mut bytes = Vec::with_capacity(256);
+        for cell in row {
+            encode(cell, &mut bytes);
+        }
+        let hash = sha256(&bytes);
+        let half = hash.first_chunk().copied().map_or(0, u128::from_be_bytes);
+        self.rows += 1;
+        self.sum = self.sum.wrapping_add(half);
+    }
+}
+
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.checksum())
+    }
+}
+
+/// So that no two rows have the same bytes: the sort of each cell, and how long it is.
+fn encode(cell: &Cell, out: &mut Vec<u8>) {
+    let (sort, bytes): (u8, &[u8]) = match cell {
+        Cell::Null => (0, &[]),
+        Cell::Int(value) => (1, &value.to_be_bytes()),
+        Cell::Text(text) => (2, text.as_bytes()),
+        Cell::Bytes(bytes) => (3, bytes),
+    };
+    out.push(sort);
+    out.extend((bytes.len() as u64).to_be_bytes());
+    out.extend(bytes);
+}
+
+/// Reads a whole table. `told` is called with the rows so far, batch by batch.
+pub(crate) async fn digest(
+    sql: &mut dyn Sql,
+    table: &'static TableInfo,
+    told: &mut (dyn FnMut(u64) + Send),
+) -> Result<Digest, StoreError> {
+    let mut walk = Walk::new(table, None);
+    let mut digest = Digest::default();
+    loop {
+        let rows = walk.batch(sql).await?;
+        if rows.is_empty() {
+            return Ok(digest);
+        }
+        rows.iter().for_each(|row| digest.add(row));
+        told(digest.rows);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_cell_counts_and_the_order_of_rows_does_not() {
+        let of = |rows: &[&[Cell]]| {
+            let mut digest = Digest::default();
+            rows.iter().for_each(|row| digest.add(&row.to_vec()));
+            digest
+        };
+        let text = |text: &str| Cell::Text(text.to_owned());
+        let (one, two) = ([text("a"), text("bc")], [text("ab"), text("c")]);
+        assert_eq!(of(&[&one, &two]), of(&[&two, &one]));
+        assert_ne!(of(&[&one]), of(&[&two]));
+        assert_ne!(of(&[&one]), of(&[&one, &one]));
+        assert_ne!(of(&[&one, &one]), of(&[&two, &two]));
+        let odd = [Cell::Null, Cell::Int(0), text(""), Cell::Bytes(Vec::new()), text("0"), Cell::Bytes(vec![b'0'])];
+        for (at, cell) in odd.iter().enumerate() {
+            for other in &odd[at + 1..] {
+                assert_ne!(of(&[std::slice::from_ref(cell)]), of(&[std::slice::from_ref(other)]), "{cell:?} {other:?}");
+            }
+        }
+    }
+}

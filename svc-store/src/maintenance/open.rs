@@ -1,0 +1,104 @@
+//! Opens databases for work on the whole of them, and sees to the keys of their secrets.
+
+use std::path::{Path, PathBuf};
+
+use svc_core::env::Env;
+use svc_core::store::{Access, StoreError};
+
+use super::MaintenanceError;
+use super::link::Link;
+use super::mark::setting;
+use crate::postgres::PostgresLink;
+use crate::sqlite::SqliteLink;
+use crate::vault::{self, CHECK_SETTING, SecretKey, VARIABLE, Vault};
+use crate::{OpenError, is_postgres, not_opened, sqlite_path, unavailable};
+
+/// A database, open.
+pub(crate) struct End {
+    pub(crate) link: Box<dyn Link>,
+    /// The check of the key that its secrets are sealed with.
+    pub(crate) check: [u8; 32],
+    key: SecretKey,
+    /// What to tell people where that key is.
+    key_place: String,
+}
+
+/// Opens a database that must be there, with the key that its secrets are sealed with.
+pub(crate) async fn existing(url: &str, env: &Env) -> Result<End, MaintenanceError> {
+    let (key, key_place) = if is_postgres(url) {
+        let key = SecretKey::from_environment().map_err(|why| closed(url, why.to_string()))?;
+        (key, format!("the environment variable {VARIABLE}"))
+    } else {
+        let path = sqlite_path(url)?;
+        if !path.exists() {
+            return Err(closed(url, "there is no such file".to_owned()).into());
+        }
+        (vault::key_for(&path, env, false).map_err(|why| closed(url, why.to_string()))?, place_beside(&path))
+    };
+    with_key(url, key, key_place, env).await
+}
+
+/// Opens a database with this key, which must be the right one.
+pub(crate) async fn with_key(url: &str, key: SecretKey, key_place: String, env: &Env) -> Result<End, MaintenanceError> {
+    let vault = Vault::new(key.clone(), env.clone());
+    let check = vault.check();
+    let mut link = connect(url, vault, env).await?;
+    let known = setting(&mut *link.begin(Access::Read).await?, CHECK_SETTING).await?;
+    if known.is_some_and(|known| known != check) {
+        return Err(closed(url, format!("its secrets were sealed with another key than that in {key_place}")).into());
+    }
+    Ok(End { link, check, key, key_place })
+}
+
+/// Opens the target of a copy, which may be new: it must have, or gets, the key of the source.
+pub(crate) async fn target(url: &str, env: &Env, source: &End) -> Result<End, MaintenanceError> {
+    let refused = |why: &str| {
+        let sentence = format!(
+            "{why}: secrets are copied sealed, so both databases need the same key. Set {VARIABLE} to the source's key, \
+             which is the content of {}.",
+            source.key_place
+        );
+        MaintenanceError::Refused(sentence)
+    };
+    let given = SecretKey::given().map_err(|why| closed(url, why.to_string()))?;
+    if is_postgres(url) && given.is_none() {
+        return Err(refused("The target has no key for its secrets"));
+    }
+    let vault = Vault::new(source.key.clone(), env.clone());
+    let mut link = connect(url, vault, env).await?;
+    let known = setting(&mut *link.begin(Access::Read).await?, CHECK_SETTING).await?;
+    if known.is_some_and(|known| known != source.check) {
+        return Err(refused("The target's secrets are sealed with another key"));
+    }
+    if given.is_none() {
+        // It will be opened with the key in the file beside it.
+        let path = sqlite_path(url)?;
+        let ours = vault::put_beside(&path, &source.key, env).map_err(|why| closed(url, why.to_string()))?;
+        if !ours {
+            return Err(refused(&format!("{} holds another key than the source's", vault::beside(&path).display())));
+        }
+    }
+    Ok(End { link, check: source.check, key: source.key.clone(), key_place: source.key_place.clone() })
+}
+
+fn place_beside(path: &Path) -> String {
+    if std::env::var_os(VARIABLE).is_some() {
+        format!("the environment variable {VARIABLE}")
+    } else {
+        vault::beside(path).display().to_string()
+    }
+}
+
+async fn connect(url: &str, vault: Vault, env: &Env) -> Result<Box<dyn Link>, OpenError> {
+    if is_postgres(url) {
+        return Ok(Box::new(PostgresLink::open(url, vault).await.map_err(|why| not_opened(url, why))?));
+    }
+    let path: PathBuf = sqlite_path(url)?;
+    let connection = SqliteLink::connect(&path, env.now()).map_err(|why| unavailable(url, why))?;
+    Ok(Box::new(SqliteLink::new(connection, vault)))
+}
+
+fn closed(url: &str, why: String) -> OpenError {
+    let url = if is_postgres(url) { crate::postgres::without_password(url) } else { url.to_owned() };
+    OpenError::Unavailable { url, source: StoreError::Unavailable(why) }
+}

@@ -1,0 +1,62 @@
+//! Work on whole databases. What concerns PostgreSQL runs where it is installed.
+
+mod backups;
+mod checks;
+mod copies;
+mod data;
+mod schemas;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use svc_core::env::Env;
+use svc_core::store::{Access, Store};
+use svc_postgres_server::server;
+
+use super::open::{self, End};
+use crate::sql::Sql;
+use crate::{MaintenanceError, Options, open_with};
+
+/// A folder with databases, all sealed with one key, which lies beside each.
+struct Folder(tempfile::TempDir);
+
+impl Folder {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn url(&self, name: &str) -> String {
+        format!("sqlite://{}", self.path(name).display())
+    }
+
+    /// A database with something in every table.
+    async fn filled(&self, name: &str) -> String {
+        let url = self.url(name);
+        data::fill(&*store(&url).await).await;
+        url
+    }
+}
+
+async fn store(url: &str) -> Arc<dyn Store> {
+    crate::open(url, Env::system()).await.unwrap()
+}
+
+/// Changes a database behind the back of the service.
+async fn tamper(url: &str, statement: &str) {
+    let mut end = open::existing(url, &Env::system()).await.unwrap();
+    let mut tx = end.link.begin(Access::Write).await.unwrap();
+    let sql: &mut dyn Sql = &mut *tx;
+    sql.execute(statement, &[]).await.unwrap_or_else(|why| panic!("{why}: {statement}"));
+    tx.commit().await.unwrap();
+}
+
+/// A database on a server, with the key of a file; the environment of a test cannot be set.
+async fn on_server(url: &str, like: &str) -> End {
+    let path = like.strip_prefix("sqlite://").unwrap();
+    let key = crate::vault::key_for(path.as_ref(), &Env::system(), false).unwrap();
+    open::with_key(url, key, String::new(), &Env::system()).await.unwrap()
+}

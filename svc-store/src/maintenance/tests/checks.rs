@@ -1,0 +1,137 @@
+//! A database is damaged in each way that the check looks for.
+
+use super::*;
+use crate::maintenance::check::check_end;
+use crate::{Finding, check};
+
+/// A damage: the statement, the table that is told, and a part of what is said of it.
+const DAMAGES: &[(&str, &str, &str)] = &[
+    ("DELETE FROM events WHERE kind = 'contact.deleted'", "deliveries", "its event_id is that of no row in events"),
+    ("DELETE FROM deliveries WHERE attempts > 0", "delivery_attempts", "no row in deliveries"),
+    ("DELETE FROM contacts WHERE email = 'Ada@example.com'", "invoices", "its contact_id"),
+    ("DELETE FROM contacts WHERE email = 'Ada@example.com'", "jobs", "its contact_id"),
+    ("DELETE FROM invoices WHERE currency = 'JPY'", "payments", "its invoice_id"),
+    ("DELETE FROM subscriptions WHERE description = 'alles'", "deliveries", "its subscription_id"),
+    ("DELETE FROM subscriptions WHERE description = 'alles'", "turns", "its subscription_id"),
+    ("DELETE FROM subscriptions WHERE description = 'alles'", "subscription_kinds", "its subscription_id"),
+    ("DELETE FROM subscriptions WHERE description = 'alles'", "events", "its only_for"),
+    ("DELETE FROM api_keys WHERE name IS NOT NULL", "used_signatures", "its key_id"),
+    ("DELETE FROM tenants WHERE name = 'Harbour Plumbing'", "contacts", "its tenant_id"),
+    ("UPDATE numbers SET last = 1 WHERE kind = 'INV'", "numbers", "it stands at 1, but INV-0002 is in use"),
+    ("DELETE FROM numbers WHERE kind = 'QUO'", "numbers", "it stands at 0, but QUO-0001"),
+    ("DELETE FROM turns", "subscriptions", "pending deliveries and no turn"),
+    ("UPDATE deliveries SET next_attempt_at = NULL", "deliveries", "only then"),
+    ("UPDATE deliveries SET state = 'held' WHERE state = 'pending'", "deliveries", "only then"),
+    ("UPDATE contacts SET deleted_at = NULL", "contacts", "live and deleted"),
+    ("DELETE FROM subscription_kinds WHERE kind = '*'", "subscription_kinds", "is not found by it"),
+    ("UPDATE subscription_kinds SET paused = NOT paused", "subscription_kinds", "does not want this kind in this way"),
+    ("UPDATE subscription_kinds SET kind = 'job.created' WHERE kind = '*'", "subscription_kinds", "is not found by it"),
+];
+
+/// Damages that only this database lets happen, or that are said differently in it.
+const OF_SQLITE: &[(&str, &str, &str)] = &[
+    ("UPDATE subscriptions SET secret = zeroblob(60)", "subscriptions", "subscriptions.secret holds"),
+    ("UPDATE subscriptions SET previous_secret = zeroblob(60)", "subscriptions", "subscriptions.previous_secret"),
+    ("UPDATE api_keys SET signing_secret = zeroblob(60)", "api_keys", "api_keys.signing_secret holds"),
+    ("UPDATE idempotency SET body = zeroblob(60)", "idempotency", "idempotency.body holds"),
+    ("UPDATE contacts SET email = CAST(x'ff' AS TEXT)", "contacts", "not UTF-8"),
+    ("UPDATE invoices SET due_date = '2026-02-30'", "invoices", "invoices.due_date holds"),
+    ("UPDATE quotes SET currency = 'XYZ'", "quotes", "quotes.currency holds"),
+    ("UPDATE jobs SET status = 'lost'", "jobs", "jobs.status holds"),
+    ("UPDATE tenants SET time_zone = 'Mars/Olympus'", "tenants", "tenants.time_zone holds"),
+    ("UPDATE events SET data = '{'", "events", "events.data holds"),
+    ("UPDATE events SET kind = 'x.y'", "events", "events.kind holds"),
+    ("UPDATE deliveries SET attempts = -1", "deliveries", "deliveries.attempts holds"),
+    ("UPDATE delivery_attempts SET response_truncated = 2", "delivery_attempts", "response_truncated holds"),
+    ("UPDATE replays SET statuses = 'lost'", "replays", "replays.statuses holds"),
+];
+
+const OF_POSTGRES: &[(&str, &str, &str)] = &[
+    ("UPDATE subscriptions SET secret = '\\x00'", "subscriptions", "subscriptions.secret holds"),
+    ("UPDATE quotes SET currency = 'XYZ'", "quotes", "quotes.currency holds"),
+    ("UPDATE events SET kind = 'x.y'", "events", "events.kind holds"),
+    ("UPDATE invoices SET due_date = '12000-01-01'", "invoices", "invoices.due_date holds"),
+];
+
+#[track_caller]
+fn told(findings: &[Finding], damage: &(&str, &str, &str)) {
+    let (statement, table, problem) = damage;
+    let told = |finding: &&Finding| finding.table == *table && finding.problem.contains(problem);
+    let finding = findings.iter().find(told).unwrap_or_else(|| panic!("{statement}: {findings:#?}"));
+    assert!(finding.id.as_ref().is_some_and(|id| !id.is_empty()), "{finding:?}");
+}
+
+#[tokio::test]
+async fn each_damage_of_a_file_is_told() {
+    let folder = Folder::new();
+    let url = folder.filled("svc.db").await;
+    let sound = check(&url).await.unwrap();
+    assert_eq!(sound.findings, []);
+    assert!(sound.rows > 80, "{}", sound.rows);
+    for (at, damage) in DAMAGES.iter().chain(OF_SQLITE).enumerate() {
+        let name = format!("{at}.db");
+        let copy = folder.path(&name);
+        std::fs::copy(folder.path("svc.db.key"), folder.path(&format!("{name}.key"))).unwrap();
+        let original = rusqlite::Connection::open(folder.path("svc.db")).unwrap();
+        original.execute("VACUUM INTO ?1", [copy.to_str().unwrap()]).unwrap();
+        let connection = rusqlite::Connection::open(&copy).unwrap();
+        let lax = "PRAGMA foreign_keys = OFF; PRAGMA ignore_check_constraints = ON;";
+        connection.execute_batch(&format!("{lax} {}", damage.0)).unwrap();
+        drop(connection);
+        told(&check(&folder.url(&name)).await.unwrap().findings, damage);
+    }
+}
+
+#[tokio::test]
+async fn each_damage_of_a_server_is_told() {
+    let Some(server) = server() else { return };
+    let folder = Folder::new();
+    let (from, url) = (folder.filled("svc.db").await, server.database());
+    let env = Env::system();
+    let source = open::existing(&from, &env).await.unwrap();
+    crate::maintenance::copy::between(source, on_server(&url, &from).await, false, &env, &mut |_| {}).await.unwrap();
+    let mut end = on_server(&url, &from).await;
+    assert_eq!(check_end(&mut end).await.unwrap().findings, []);
+    let mut lax = String::from("SET session_replication_role = replica;");
+    for table in ["deliveries", "contacts", "subscriptions"] {
+        lax.push_str(&format!(
+            "DO $$ DECLARE c text; BEGIN FOR c IN SELECT conname FROM pg_constraint WHERE contype = 'c' AND conrelid = \
+             '{table}'::regclass LOOP EXECUTE format('ALTER TABLE {table} DROP CONSTRAINT %I', c); END LOOP; END $$;"
+        ));
+    }
+    let (client, connection) = tokio_postgres::connect(&url, tokio_postgres::NoTls).await.unwrap();
+    tokio::spawn(connection);
+    client.batch_execute(&lax).await.unwrap();
+    for (at, damage) in DAMAGES.iter().chain(OF_POSTGRES).enumerate() {
+        // A database is copied while nobody is connected to it; here each damage is undone instead.
+        client.batch_execute(&format!("CREATE SCHEMA kept_{at}")).await.unwrap();
+        for table in crate::maintenance::tables::TABLES {
+            let keep = format!("CREATE TABLE kept_{at}.{0} AS TABLE {0}", table.name);
+            client.batch_execute(&keep).await.unwrap();
+        }
+        client.batch_execute(damage.0).await.unwrap();
+        told(&check_end(&mut end).await.unwrap().findings, damage);
+        for table in crate::maintenance::tables::TABLES {
+            let restore = format!("DELETE FROM {0}; INSERT INTO {0} SELECT * FROM kept_{at}.{0}", table.name);
+            client.batch_execute(&restore).await.unwrap();
+        }
+    }
+    assert_eq!(check_end(&mut end).await.unwrap().findings, []);
+}
+
+#[tokio::test]
+async fn a_file_that_is_broken_is_told() {
+    let folder = Folder::new();
+    let url = folder.filled("svc.db").await;
+    let connection = rusqlite::Connection::open(folder.path("svc.db")).unwrap();
+    let page: i64 = connection
+        .query_row("SELECT rootpage FROM sqlite_schema WHERE name = 'quotes_changed'", [], |row| row.get(0))
+        .unwrap();
+    connection.execute_batch("PRAGMA wal_checkpoint(TRUNCATE); PRAGMA journal_mode = DELETE").unwrap();
+    drop(connection);
+    use std::os::unix::fs::FileExt as _;
+    let file = std::fs::File::options().write(true).open(folder.path("svc.db")).unwrap();
+    file.write_all_at(&[0xff; 64], u64::try_from(page - 1).unwrap() * 4096).unwrap();
+    let findings = check(&url).await.unwrap().findings;
+    assert!(!findings.is_empty() && findings.iter().all(|finding| finding.table == "sqlite_schema"), "{findings:?}");
+}

@@ -1,0 +1,139 @@
+//! Something in every table, with values at the ends of what there can be.
+
+use std::time::Duration;
+
+use svc_core::bookings::Booking;
+use svc_core::contacts::Contact;
+use svc_core::deliveries::{AttemptLog, DeliveryState};
+use svc_core::error::Error;
+use svc_core::idempotency::Recorded;
+use svc_core::input::Input as _;
+use svc_core::invoices::{self, Invoice};
+use svc_core::jobs::Job;
+use svc_core::keys::{self, KeyCreate};
+use svc_core::quotes::Quote;
+use svc_core::replays::{self, ReplayCreate};
+use svc_core::resource::{self, Create, Resource as _, Update};
+use svc_core::store::{DeliveryFilter, Store, Tx};
+use svc_core::tenants::{self, TenantCreate};
+use svc_core::types::{TenantId, Timestamp};
+use svc_core::webhooks::{self, Subscription};
+use uuid::Uuid;
+
+const HOUR: Duration = Duration::from_secs(3600);
+
+pub(super) async fn fill(store: &dyn Store) {
+    let filled = store.write("fill", |tx| {
+        Box::pin(async move {
+            for name in ["Harbour Plumbing", "Zoë & Söhne 🛠️ 港湾配管"] {
+                let tenant = tenants::create(tx, TenantCreate::named(name)).await?.id;
+                fill_keys(tx, tenant).await?;
+                fill_webhooks(tx, tenant).await?;
+                fill_records(tx, tenant).await?;
+                fill_deliveries(tx, tenant).await?;
+            }
+            Ok(())
+        })
+    });
+    filled.await.unwrap();
+}
+
+async fn create<R: Create>(tx: &mut dyn Tx, tenant: TenantId, body: String) -> Result<R, Error> {
+    resource::create(tx, tenant, R::Input::from_body(body.as_bytes())?).await
+}
+
+async fn update<R: Update>(tx: &mut dyn Tx, tenant: TenantId, id: Uuid, body: &str) -> Result<R, Error> {
+    resource::update(tx, tenant, id, R::Input::from_body(body.as_bytes())?).await
+}
+
+async fn fill_keys(tx: &mut dyn Tx, tenant: TenantId) -> Result<(), Error> {
+    let now = tx.env().now();
+    let input = KeyCreate { name: Some("Schlüssel".to_owned()), write: true, expires_in: Some(HOUR), signed: true };
+    let key = keys::create(tx, tenant, input.clone()).await?.key.id;
+    keys::rotate(tx, key, HOUR).await?;
+    let other = keys::create(tx, tenant, KeyCreate { name: None, expires_in: None, signed: false, ..input }).await?;
+    keys::revoke(tx, other.key.id).await?;
+    tx.touch_keys(&[(key, now)]).await?;
+    tx.claim_signature(key, &[255; 32], now).await?;
+    let body = (0..=255).collect();
+    let recorded = Recorded {
+        fingerprint: [7; 32],
+        status: 201,
+        location: None,
+        etag: Some("e".to_owned()),
+        body,
+        created_at: now,
+    };
+    Ok(tx.record(tenant, "a 'key' of “anything”", &recorded).await?)
+}
+
+async fn fill_webhooks(tx: &mut dyn Tx, tenant: TenantId) -> Result<(), Error> {
+    let all = r#"{"url": "https://example.com/ü?a=1", "events": ["*"], "description": "alles"}"#.to_owned();
+    let all: Subscription = create(tx, tenant, all).await?;
+    webhooks::rotate_secret(tx, tenant, all.id, HOUR).await?;
+    let some = r#"{"url": "https://example.com/2", "events": ["contact.created", "job.created"]}"#.to_owned();
+    let some: Subscription = create(tx, tenant, some).await?;
+    resource::delete::<Subscription>(tx, tenant, some.id).await?;
+    let paused = r#"{"url": "https://example.com/3", "events": ["job.updated"]}"#.to_owned();
+    let mut paused: Subscription = create(tx, tenant, paused).await?;
+    paused.pause(resource::tick(tx, tenant).await?);
+    Ok(Subscription::rows(tx).update(tenant, &paused).await?)
+}
+
+async fn fill_records(tx: &mut dyn Tx, tenant: TenantId) -> Result<(), Error> {
+    let contact = r#"{"email": "Ada@example.com", "first_name": "Ада 🦀", "city": "東京"}"#.to_owned();
+    let contact = create::<Contact>(tx, tenant, contact).await?.id;
+    let gone =
+        create::<Contact>(tx, tenant, r#"{"email": "bob@example.com", "first_name": "Bob"}"#.to_owned()).await?.id;
+    resource::delete::<Contact>(tx, tenant, gone).await?;
+    for body in [
+        format!(
+            r#"{{"contact_id": "{contact}", "total": 1000000000000, "currency": "JPY", "due_date": "9999-12-31"}}"#
+        ),
+        format!(r#"{{"contact_id": "{contact}", "total": 0.001, "currency": "BHD", "issue_date": "0000-01-01"}}"#),
+    ] {
+        let input = invoices::InvoiceCreate::from_body(body.as_bytes())?;
+        let invoice: Invoice = invoices::create(tx, tenant, input).await?;
+        invoices::send(tx, tenant, invoice.id).await?;
+        invoices::pay(tx, tenant, invoice.id, None).await?;
+    }
+    let quote = format!(r#"{{"contact_id": "{contact}", "total": 999999999999.9999, "currency": "UYW"}}"#);
+    create::<Quote>(tx, tenant, quote).await?;
+    let times = r#""start_time": "1970-01-01T00:00:00Z", "end_time": "9999-12-31T23:59:59.999999Z""#;
+    let booking = format!(r#"{{"contact_id": "{contact}", "service_name": "x", {times}, "notes": "a\nb\t☃"}}"#);
+    create::<Booking>(tx, tenant, booking).await?;
+    let job = create::<Job>(tx, tenant, format!(r#"{{"title": "\\ ' \" %", "contact_id": "{contact}"}}"#)).await?;
+    update::<Job>(tx, tenant, job.id, r#"{"actual_total": 1000000000000, "status": "completed"}"#).await?;
+    Ok(())
+}
+
+async fn fill_deliveries(tx: &mut dyn Tx, tenant: TenantId) -> Result<(), Error> {
+    let deliveries = tx.list_deliveries(tenant, &DeliveryFilter { limit: 3, ..DeliveryFilter::default() }).await?;
+    for (attempt, mut delivery) in (1..).zip(deliveries) {
+        let log = AttemptLog {
+            attempt,
+            started_at: delivery.created_at,
+            duration_ms: u32::MAX,
+            status: if attempt == 1 { 204 } else { -1 },
+            error: (attempt > 1).then(|| "blocked: 10.0.0.1".to_owned()),
+            response_body: Some("a NUL is \0 and a heart ♥".to_owned()),
+            response_truncated: attempt == 2,
+            remote_addr: None,
+        };
+        tx.insert_attempt(tenant, delivery.id, &log).await?;
+        delivery.attempts = 1;
+        delivery.end(&log, None, delivery.created_at, true);
+        tx.update_delivery(&delivery, None).await?;
+    }
+    let (subscription, since) = (webhook(tx, tenant).await?, Timestamp::from_micros(0));
+    let replay = ReplayCreate { subscription, since, until: None, statuses: Vec::new(), missed: true };
+    replays::create(tx, tenant, replay).await?;
+    webhooks::send_test(tx, tenant, subscription, None).await?;
+    Ok(())
+}
+
+/// The subscription that takes everything.
+async fn webhook(tx: &mut dyn Tx, tenant: TenantId) -> Result<Uuid, Error> {
+    let pending = DeliveryFilter { state: Some(DeliveryState::Pending), limit: 1, ..DeliveryFilter::default() };
+    Ok(tx.list_deliveries(tenant, &pending).await?[0].subscription)
+}

@@ -1,0 +1,167 @@
+//! Reads a table from one end to the other in batches by its key, in constant memory.
+
+use svc_core::store::StoreError;
+use svc_core::types::{Date, Timestamp};
+use uuid::Uuid;
+
+use super::tables::{Kind, TableInfo};
+use crate::sql::{Column as _, EachRow, Param, Row, Sql, Value};
+
+/// Rows of a batch. The largest that there are, logs of attempts, have 16 KiB each.
+pub(crate) const BATCH: usize = 500;
+
+/// A cell in the form that is the same for every database: times are microseconds, dates are days.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Cell {
+    Null,
+    Int(i64),
+    Text(String),
+    Bytes(Vec<u8>),
+}
+
+impl Cell {
+    /// Reads a cell; `None` when it holds what its column must not.
+    pub(crate) fn read(value: Value<'_>, kind: Kind) -> Option<Self> {
+        Some(match (kind, value) {
+            (_, Value::Null) => Self::Null,
+            (Kind::Uuid, Value::Bytes(bytes)) => Self::Bytes(Uuid::from_slice(bytes).ok()?.as_bytes().to_vec()),
+            (Kind::Bytes, Value::Bytes(bytes)) => Self::Bytes(bytes.to_vec()),
+            (Kind::Text | Kind::ForeignText, Value::Text(text)) => Self::Text(text.to_owned()),
+            (Kind::ForeignText, value) => Self::Text(String::read(value)?),
+            (Kind::Int | Kind::Bool | Kind::Time, Value::Int(value)) => Self::Int(value),
+            (Kind::Date, value) => Self::Int(Date::read(value)?.days()),
+            _ => return None,
+        })
+    }
+
+    /// As a parameter; `None` when it does not fit its column.
+    pub(crate) fn param(&self, kind: Kind) -> Option<Param<'_>> {
+        Some(match (kind, self) {
+            (_, Self::Null) => Param::Null,
+            (Kind::Uuid, Self::Bytes(bytes)) => Param::Uuid(Uuid::from_slice(bytes).ok()?),
+            (Kind::Bytes, Self::Bytes(bytes)) => Param::Bytes(bytes),
+            (Kind::Text | Kind::ForeignText, Self::Text(text)) => Param::Text(text.as_str().into()),
+            (Kind::Int, Self::Int(value)) => Param::Int(*value),
+            (Kind::Bool, Self::Int(value)) => Param::Bool(bool::read(Value::Int(*value))?),
+            (Kind::Time, Self::Int(micros)) => Param::Time(Timestamp::from_micros(*micros)),
+            (Kind::Date, Self::Int(days)) => Param::Date(Date::from_days(*days)?),
+            _ => return None,
+        })
+    }
+}
+
+/// The cells of a row, in the order of the table's columns.
+pub(crate) type Cells = Vec<Cell>;
+
+/// A walk over a table.
+pub(crate) struct Walk {
+    table: &'static TableInfo,
+    first: String,
+    next: String,
+    /// The key of the last row that was read.
+    after: Option<Cells>,
+}
+
+impl Walk {
+    /// Begins behind a key, or at the first row.
+    pub(crate) fn new(table: &'static TableInfo, after: Option<Cells>) -> Self {
+        Self::selecting(table, &table.column_names(), after)
+    }
+
+    /// Selects something else than all columns.
+    pub(crate) fn selecting(table: &'static TableInfo, columns: &str, after: Option<Cells>) -> Self {
+        let (name, key) = (table.name, table.key.join(", "));
+        let places: Vec<String> = (1..=table.key.len()).map(|n| format!("${n}")).collect();
+        let limit = places.len() + 1;
+        let (key_or_row, place) = match places.as_slice() {
+            [one] => (key.clone(), one.clone()),
+            many => (format!("({key})"), format!("({})", many.join(", "))),
+        };
+        Self {
+            table,
+            first: format!("SELECT {columns} FROM {name} ORDER BY {key} LIMIT $1"),
+            next: format!("SELECT {columns} FROM {name} WHERE {key_or_row} > {place} ORDER BY {key} LIMIT ${limit}"),
+            after,
+        }
+    }
+
+    /// The next rows; none at the end.
+    pub(crate) async fn batch(&mut self, sql: &mut dyn Sql) -> Result<Vec<Cells>, StoreError> {
+        let table = self.table;
+        let mut rows: Vec<Cells> = Vec::new();
+        let mut each = |row: &dyn Row| {
+            rows.push(read(table, row)?);
+            Ok(())
+        };
+        self.query(sql, &mut each).await?;
+        if let Some(last) = rows.last() {
+            self.after = Some(key_of(table, last));
+        }
+        Ok(rows)
+    }
+
+    /// Hands out the next rows. Whoever selects something else says how far they have come by [`Walk::go_on`].
+    pub(crate) async fn query(&mut self, sql: &mut dyn Sql, each: EachRow<'_>) -> Result<(), StoreError> {
+        let limit = Param::Int(BATCH as i64);
+        match &self.after {
+            None => sql.query(&self.first, &[limit], each).await,
+            Some(key) => {
+                let mut params = key_params(self.table, key)?;
+                params.push(limit);
+                sql.query(&self.next, &params, each).await
+            }
+        }
+    }
+
+    pub(crate) fn go_on(&mut self, after: Cells) {
+        self.after = Some(after);
+    }
+
+    /// The key behind which the next batch begins.
+    pub(crate) fn position(&self) -> Option<&Cells> {
+        self.after.as_ref()
+    }
+
+    #[cfg(test)]
+    pub(crate) fn statements(&self) -> [&str; 2] {
+        [&self.first, &self.next]
+    }
+}
+
+fn read(table: &'static TableInfo, row: &dyn Row) -> Result<Cells, StoreError> {
+    let cells = table.columns.iter().enumerate().map(|(index, (column, kind))| {
+        let odd = || StoreError::Corrupt {
+            table: table.name,
+            column,
+            why: format!("a cell does not fit its column ({kind:?})"),
+        };
+        Cell::read(row.value(index)?, *kind).ok_or_else(odd)
+    });
+    cells.collect()
+}
+
+/// The cells of the key among those of a row.
+pub(crate) fn key_of(table: &TableInfo, row: &Cells) -> Cells {
+    let positions = table.key.iter().filter_map(|column| table.position(column));
+    positions.filter_map(|position| row.get(position).cloned()).collect()
+}
+
+/// The kinds of the columns of a key.
+pub(crate) fn key_kinds(table: &TableInfo) -> impl Iterator<Item = Kind> {
+    let positions = table.key.iter().filter_map(|column| table.position(column));
+    positions.map(|position| table.columns[position].1)
+}
+
+fn key_params<'a>(table: &TableInfo, key: &'a Cells) -> Result<Vec<Param<'a>>, StoreError> {
+    let params: Option<Vec<_>> = key.iter().zip(key_kinds(table)).map(|(cell, kind)| cell.param(kind)).collect();
+    params.ok_or_else(|| StoreError::Fault(format!("a key of {} does not fit it", table.name)))
+}
+
+/// All cells of a row as parameters.
+pub(crate) fn params<'a>(table: &TableInfo, row: &'a Cells) -> Result<Vec<Param<'a>>, StoreError> {
+    let params = row.iter().zip(table.columns).map(|(cell, (column, kind))| {
+        let odd = || StoreError::Fault(format!("a cell of {}.{column} fits no column of this kind", table.name));
+        cell.param(*kind).ok_or_else(odd)
+    });
+    params.collect()
+}
