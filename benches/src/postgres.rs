@@ -46,29 +46,30 @@ pub(crate) fn run(options: &Options, subjects: &[Subject]) -> Result<()> {
     table::note(&format!(
         "\nPostgreSQL {version} with the same rows (ready in {ready:.0} s); fsync = on, {settings}\n"
     ))?;
-    subjects.iter().try_for_each(|subject| measure(options, *subject, &database))
+    // Reads come first, so that they find the rows that were seeded, whatever is written later.
+    let (writes, reads): (Vec<Subject>, Vec<Subject>) =
+        subjects.iter().partition(|subject| **subject == Subject::PgPost);
+    reads.into_iter().chain(writes).try_for_each(|subject| measure(options, subject, &database))
 }
 
 /// Our server and pgbench in turns.
 fn measure(options: &Options, subject: Subject, database: &Database) -> Result<()> {
     let writes = subject == Subject::PgPost;
-    // Writes go to a copy, so that whatever runs next finds the same rows.
-    let url = if writes { database.copy()? } else { database.url.clone() };
-    let recorded = record(subject, database, &url)?;
+    let recorded = record(subject, database)?;
     let known = known(options, subject, database)?;
     let mut contenders = vec![("pgbench", script::write(&recorded, &known, true)?, Vec::new())];
     if !writes {
         contenders.push(("pgbench, no BEGIN", script::write(&recorded, &known, false)?, Vec::new()));
     }
-    let before = database.written(&url)?;
+    let before = database.written()?;
     let requests = Requests::new(subject, &database.tenants);
-    let (child, address) = start(&url)?;
+    let (child, address) = start(&database.url)?;
     let (connections, length) = (options.connections, Duration::from_secs(options.seconds));
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
     for round in 0..u64::from(options.rounds) {
         for (_, script, samples) in &mut contenders {
             let first = round * ROWS_OF_A_ROUND;
-            samples.push(pgbench::round(database, &url, script, first, connections, options.seconds)?);
+            samples.push(pgbench::round(database, script, first, connections, options.seconds)?);
         }
         let (cpu, started) = (database.cpu()?, Instant::now());
         let sample = load::round(&child, address, connections as usize, length, &requests)?;
@@ -80,7 +81,7 @@ fn measure(options: &Options, subject: Subject, database: &Database) -> Result<(
     drop(child);
     if writes {
         let all = contenders.iter().flat_map(|(_, _, samples)| samples).chain(&ours);
-        check_written(before, database.written(&url)?, all)?;
+        check_written(before, database.written()?, all)?;
     }
     print(subject, &contenders, &ours, median(theirs))
 }
@@ -111,8 +112,8 @@ fn start(url: &str) -> Result<(Child, SocketAddr)> {
 }
 
 /// What our server sends to PostgreSQL for a request of the first tenant.
-fn record(subject: Subject, database: &Database, url: &str) -> Result<Vec<Statement>> {
-    let (_child, address) = start(&format!("{url}{LOGGING}"))?;
+fn record(subject: Subject, database: &Database) -> Result<Vec<Statement>> {
+    let (_child, address) = start(&format!("{}{LOGGING}", database.url))?;
     let first = database.tenants.first().ok_or("no tenants")?;
     let first = crate::seed::Tenant { key: first.key.clone(), contacts: first.contacts.clone() };
     let mut requests = Requests::new(subject, &Arc::from([first]));

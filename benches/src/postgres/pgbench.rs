@@ -19,7 +19,6 @@ const PLANS: &str = "-c plan_cache_mode=force_generic_plan";
 /// One round. The processor time is that of PostgreSQL.
 pub(super) fn round(
     database: &Database,
-    url: &str,
     script: &Script,
     first: u64,
     connections: u32,
@@ -35,7 +34,12 @@ pub(super) fn round(
     }
     // New rows of each round come behind those of the round before.
     pgbench.arg("-D").arg(format!("n={first}"));
-    pgbench.arg(url).env("PGOPTIONS", PLANS).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    pgbench
+        .arg(&database.url)
+        .env("PGOPTIONS", PLANS)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
     let mut child = pgbench.spawn()?;
     let reports = BufReader::new(child.stderr.take().ok_or("a child without a stderr")?);
     let (mut begun, mut ended, mut said) = (None, None, String::new());
