@@ -24,7 +24,7 @@ use svc_core::env::Env;
 use svc_core::error::Error;
 use svc_core::keys::Caller;
 use svc_core::retention::Dropped;
-use svc_core::store::Store;
+use svc_core::store::{Store, StoreError};
 use svc_core::types::TenantId;
 use uuid::Uuid;
 
@@ -270,10 +270,12 @@ impl Api {
         match route {
             Route::Health => Ok(Answer::Reply(Reply::json(StatusCode::OK, &serde_json::json!({ "status": "ok" }))?)),
             Route::Ready => {
-                self.inner
+                let look = self
+                    .inner
                     .store
-                    .read("readyz", |tx| Box::pin(async move { Ok(tx.tenant(NO_TENANT).await.map(drop)?) }))
-                    .await?;
+                    .read("readyz", |tx| Box::pin(async move { Ok(tx.tenant(NO_TENANT).await.map(drop)?) }));
+                let late = |_| StoreError::Unavailable(format!("no answer within {READY_TIMEOUT:?}"));
+                tokio::time::timeout(READY_TIMEOUT, look).await.map_err(late)??;
                 Ok(Answer::Reply(Reply::json(StatusCode::OK, &serde_json::json!({ "status": "ready" }))?))
             }
             Route::Metrics => Ok(Answer::Metrics(self.inner.settings.metrics.render())),
@@ -296,6 +298,8 @@ impl Api {
     }
 }
 
+/// How long `/readyz` waits for the database.
+const READY_TIMEOUT: Duration = Duration::from_secs(2);
 /// Asked for by `/readyz`: whether the database answers, not what.
 const NO_TENANT: TenantId = TenantId(Uuid::nil());
 
