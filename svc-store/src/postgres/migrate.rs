@@ -62,8 +62,9 @@ async fn make_table(client: &Client) -> Result<(), Error> {
 }
 
 fn collided(why: &Error) -> bool {
-    let code = why.code();
-    code == Some(&SqlState::UNIQUE_VIOLATION) || code == Some(&SqlState::DUPLICATE_TABLE)
+    // Of the catalogue's index, the table, or the type that each table has: whatever the other had made already.
+    let collisions = [SqlState::UNIQUE_VIOLATION, SqlState::DUPLICATE_TABLE, SqlState::DUPLICATE_OBJECT];
+    why.code().is_some_and(|code| collisions.contains(code))
 }
 
 async fn apply(client: &Client, name: &str, sql: &str) -> Result<bool, Error> {
