@@ -203,6 +203,7 @@ cases! {
     retention {
         what_is_finished_and_old_goes,
         a_step_has_a_limit,
+        many_rows_take_many_small_steps,
         a_span_has_two_ends,
         a_step_is_one_tenants,
         replays_that_are_over_go,

@@ -5,6 +5,7 @@ mod checks;
 mod copies;
 mod data;
 mod schemas;
+mod sizes;
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -120,6 +120,24 @@ pub(super) async fn a_step_has_a_limit(h: Harness) {
     assert_eq!(h.left(tenant).await, (Vec::new(), Vec::new()));
 }
 
+pub(super) async fn many_rows_take_many_small_steps(h: Harness) {
+    let (tenant, _) = h.subscribed().await;
+    for number in 0..130 {
+        h.delivered(tenant, &format!("c{number}@example.com"), DeliveryState::Failed, 6).await;
+    }
+    h.clock.advance(DAY);
+    let now = h.store.env().now();
+    let (mut after, mut rows) = (Some(Uuid::nil()), Vec::new());
+    while let Some(from) = after {
+        let step = h.write(move |tx| Box::pin(retention::step(tx, tenant, from, now))).await.unwrap();
+        after = step.next;
+        rows.push(step.dropped.rows());
+    }
+    assert!(rows.iter().all(|rows| *rows <= u64::from(retention::STEP)) && rows.len() >= 3, "{rows:?}");
+    assert_eq!(rows.iter().sum::<u64>(), 130 * 8);
+    assert_eq!(h.left(tenant).await, (Vec::new(), Vec::new()));
+}
+
 pub(super) async fn a_span_has_two_ends(h: Harness) {
     let (tenant, _) = h.subscribed().await;
     let mut events = Vec::new();

@@ -35,6 +35,10 @@ impl Notes {
     fn number(&mut self, tenant: TenantId, kind: NumberKind, number: &str) {
         let digits = number.strip_prefix(kind.as_str()).and_then(|rest| rest.strip_prefix('-'));
         let Some(given) = digits.and_then(|digits| digits.parse::<u64>().ok()) else { return };
+        // INV-00007 is not how seven is written, so it meets none that is counted.
+        if number != format!("{kind}-{given:04}") {
+            return;
+        }
         let highest = self.highest.entry((tenant, kind.as_str())).or_default();
         *highest = given.max(*highest);
     }
