@@ -52,10 +52,10 @@ impl Writers {
         Self { stop, written, tasks }
     }
 
-    /// Waits for a write more than there were.
+    /// Waits for a write more than there were, as long as anybody writes.
     async fn progress(&self) {
         let before = self.written.load(Ordering::Relaxed);
-        while self.written.load(Ordering::Relaxed) == before && self.tasks.iter().all(|task| !task.is_finished()) {
+        while self.written.load(Ordering::Relaxed) == before && self.tasks.iter().any(|task| !task.is_finished()) {
             tokio::task::yield_now().await;
         }
     }
