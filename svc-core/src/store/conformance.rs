@@ -19,6 +19,7 @@ mod audit;
 mod clocks;
 mod deliveries;
 mod emails;
+mod failing;
 mod keys;
 mod lists;
 mod outbox;
@@ -40,6 +41,7 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use uuid::Uuid;
 
+pub use self::failing::{Detach, fails_first};
 use self::samples::Sample;
 use super::{Store, Tx};
 use crate::contacts::Contact;
@@ -386,5 +388,11 @@ mod tests {
     #[test]
     fn the_memory_store_passes() {
         run_all(|env| async { Arc::new(MemoryStore::new(env)) as Arc<dyn Store> }).now_or_never().unwrap();
+    }
+
+    #[test]
+    fn so_it_does_when_every_write_fails_first() {
+        let make = |env| async { fails_first(Arc::new(MemoryStore::new(env)), |runs| runs) };
+        run_all(make).now_or_never().unwrap();
     }
 }

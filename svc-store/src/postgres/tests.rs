@@ -73,6 +73,16 @@ async fn keeps_every_promise_of_the_seam() {
     conformance::run_all(|env| async { open_with(&server.database(), env, options()).await.unwrap() }).await;
 }
 
+#[tokio::test]
+async fn keeps_them_when_every_write_fails_first() {
+    let Some(server) = server() else { return };
+    let open = |env| async {
+        let store = open_with(&server.database(), env, options()).await.unwrap();
+        conformance::fails_first(store, |runs| Box::pin(async { tokio::spawn(runs).await.unwrap() }))
+    };
+    conformance::run_all(open).await;
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn migrations_run_once_also_when_many_start_together() {
     let Some(server) = server() else { return };

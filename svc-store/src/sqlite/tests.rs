@@ -52,6 +52,16 @@ fn env() -> Env {
 }
 
 #[tokio::test]
+async fn keeps_them_when_every_write_fails_first() {
+    conformance::run_all(|env| async {
+        let folder = tempfile::tempdir().unwrap();
+        let store = SqliteStore::open(&folder.path().join("svc.db"), env).unwrap();
+        conformance::fails_first(Arc::new(store), |runs| Box::pin(async { tokio::spawn(runs).await.unwrap() }))
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn keeps_every_promise_of_the_seam() {
     conformance::run_all(|env| async {
         let folder = tempfile::tempdir().unwrap();
