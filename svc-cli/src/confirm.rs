@@ -3,7 +3,7 @@
 
 use std::io::{self, BufRead, IsTerminal as _, Write};
 
-use crate::cli::{Command, DeliveryCommand, InvoiceCommand, KeyCommand, TenantCommand};
+use crate::cli::{Command, DbCommand, DeliveryCommand, InvoiceCommand, KeyCommand, TenantCommand};
 use crate::exit::{Exit, Failure};
 
 /// What is asked before this command, if anything.
@@ -23,6 +23,10 @@ fn question(command: &Command) -> Option<String> {
         }
         Command::Delivery { command: DeliveryCommand::Replay { subscription: Some(id), .. } } => {
             format!("Send the deliveries of the webhook {id} again? Its receiver may get events a second time.")
+        }
+        Command::Db { command: DbCommand::Prune { retention, dry_run: false } } => {
+            let days = retention.as_secs() / 86_400;
+            format!("Delete finished deliveries, with their logs and events, that are older than {days} days?")
         }
         _ => return None,
     })

@@ -2,8 +2,11 @@
 
 use http::Method;
 use serde_json::{Value, json};
+use svc_core::bookings::Booking;
+use svc_core::resource;
 
-use crate::harness::{Call, World, change, id_name, operations};
+use crate::harness::{Call, World, change, guarded, id_name, operations};
+use crate::seed;
 
 const COLLECTIONS: [&str; 6] = ["contacts", "invoices", "bookings", "quotes", "jobs", "webhooks"];
 
@@ -200,4 +203,38 @@ async fn one_version_is_changed_once() {
         futures_util::future::join_all((0..16).map(patch)).await.into_iter().map(|reply| reply.status).collect();
     statuses.sort_unstable();
     assert_eq!((statuses[0], &statuses[1..]), (200, [412; 15].as_slice()));
+}
+
+/// Another node has changed the record and is about to commit: the condition is judged by what that leaves.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_about_to_be_committed_counts() {
+    let world = std::sync::Arc::new(World::new());
+    let (path, tenant) = (one(&world, "bookings"), world.seed.tenant);
+    let tag = world.expect(200, Call::get(&path)).await.etag().to_owned();
+    let (beside, id) = (world.second_store(), world.seed.ids["booking_id"]);
+    let (tell, mut told) = tokio::sync::mpsc::unbounded_channel();
+    let (go, wait) = std::sync::mpsc::channel::<()>();
+    let wait = std::sync::Arc::new(std::sync::Mutex::new(wait));
+    let change = tokio::spawn(async move {
+        let change = beside.write("change", move |tx| {
+            let (tell, wait) = (tell.clone(), std::sync::Arc::clone(&wait));
+            let input = seed::body(json!({ "notes": "beside" }));
+            Box::pin(async move {
+                resource::update::<Booking>(tx, tenant, id, input?).await?;
+                let _ = tell.send(());
+                let _ = tokio::task::block_in_place(|| wait.lock().unwrap().recv());
+                Ok(())
+            })
+        });
+        change.await
+    });
+    guarded(told.recv()).await.unwrap();
+    let patch = Call::patch(&path, json!({ "notes": "here" })).header("if-match", &tag);
+    let mut sent = Box::pin(world.send(patch));
+    let early = tokio::time::timeout(std::time::Duration::from_millis(200), &mut sent).await;
+    assert!(early.is_err(), "it waits for the other change");
+    go.send(()).unwrap();
+    change.await.unwrap().unwrap();
+    assert_eq!(sent.await.code(), "precondition_failed");
+    assert_eq!(world.expect(200, Call::get(&path)).await.data()["notes"], "beside");
 }
