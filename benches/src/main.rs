@@ -32,7 +32,7 @@ fn main() -> ExitCode {
     let Cli { options, role } = Cli::parse();
     let done = match role {
         None => run::run(&options),
-        Some(Role::ServeOurs { database, sending }) => ours::serve(&database, sending),
+        Some(Role::ServeOurs { database, sending, counting }) => ours::serve(&database, sending, counting),
         Some(Role::ServeBare) => bare::serve(),
         Some(Role::PostBare) => poster::post(),
         Some(Role::Commit { by, file, seconds, at_once }) => commits::run(by, &file, seconds, at_once),

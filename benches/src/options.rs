@@ -84,6 +84,9 @@ pub(crate) enum Role {
         /// Also delivers.
         #[arg(long)]
         sending: bool,
+        /// Counts requests, against limits that nobody reaches.
+        #[arg(long)]
+        counting: bool,
     },
     /// Posts one request as often as it can.
     #[command(hide = true)]

@@ -25,10 +25,11 @@ const GRACE: Duration = Duration::from_secs(1);
 
 /// Serves until stdin ends. When `sending`, deliveries go out as well, with the settings that an operator gets; only
 /// the receivers of a bench are local ones.
-pub(crate) fn serve(database: &Path, sending: bool) -> Result<()> {
+pub(crate) fn serve(database: &Path, sending: bool, counting: bool) -> Result<()> {
     child::runtime()?.block_on(async {
         let store = open(database).await?;
-        let api = Api::new(Arc::clone(&store), Settings { limit_rates: false, ..Settings::default() });
+        let limits = Settings { limit_rates: counting, rate_limit: u32::MAX, ..Settings::default() };
+        let api = Api::new(Arc::clone(&store), limits);
         let server = Server::bind(([127, 0, 0, 1], 0).into(), CONNECTIONS).await?;
         let url = server.url()?;
         let (stop, stopped) = watch::channel(());

@@ -63,9 +63,10 @@ fn measure(options: &Options, subject: Subject, database: &Database) -> Result<(
     }
     let before = database.written()?;
     let requests = Requests::new(subject, &database.tenants);
-    let (child, address) = start(&database.url)?;
+    let (child, address) = start(&database.url, false)?;
+    let (counting, counting_address) = start(&database.url, true)?;
     let (connections, length) = (options.connections, Duration::from_secs(options.seconds));
-    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+    let (mut ours, mut counted, mut theirs) = (Vec::new(), Vec::new(), Vec::new());
     for round in 0..u64::from(options.rounds) {
         for (_, script, samples) in &mut contenders {
             let first = round * ROWS_OF_A_ROUND;
@@ -77,16 +78,26 @@ fn measure(options: &Options, subject: Subject, database: &Database) -> Result<(
         let cpu = database.cpu()?.saturating_sub(cpu).as_secs_f64();
         theirs.push(cpu * 1e6 / started.elapsed().as_secs_f64() / sample.rate());
         ours.push(sample);
+        // Writes have caps of their own, which would be reached.
+        if !writes {
+            counted.push(load::round(&counting, counting_address, connections as usize, length, &requests)?);
+        }
     }
-    drop(child);
+    drop((child, counting));
     if writes {
         let all = contenders.iter().flat_map(|(_, _, samples)| samples).chain(&ours);
         check_written(before, database.written()?, all)?;
     }
-    print(subject, &contenders, &ours, median(theirs))
+    print(subject, &contenders, &ours, &counted, median(theirs))
 }
 
-fn print(subject: Subject, contenders: &[(&str, Script, Vec<Sample>)], ours: &[Sample], theirs: f64) -> Result<()> {
+fn print(
+    subject: Subject,
+    contenders: &[(&str, Script, Vec<Sample>)],
+    ours: &[Sample],
+    counted: &[Sample],
+    theirs: f64,
+) -> Result<()> {
     let name = match subject {
         Subject::PgGet => "GET, PostgreSQL",
         Subject::PgList => "list, PostgreSQL",
@@ -99,21 +110,25 @@ fn print(subject: Subject, contenders: &[(&str, Script, Vec<Sample>)], ours: &[S
         rows.push(Row { subject, contender, rounds, ratio });
     }
     rows.push(Row { subject: "", contender: "svc", rounds: ours, ratio: Ratio::To(yardstick) });
+    if !counted.is_empty() {
+        rows.push(Row { subject: "", contender: "svc, all counted", rounds: counted, ratio: Ratio::To(yardstick) });
+    }
     table::print(&rows)?;
     let each = median(yardstick.iter().map(Sample::cpu_each));
     table::note(&format!("CPU µs of PostgreSQL for each: {each:.1} of pgbench's, {theirs:.1} of svc's"))
 }
 
 /// Our server, without the sender.
-fn start(url: &str) -> Result<(Child, SocketAddr)> {
-    let mut child = Child::start(&["serve-ours".as_ref(), url.as_ref()])?;
+fn start(url: &str, counting: bool) -> Result<(Child, SocketAddr)> {
+    let words = ["serve-ours", url, "--counting"].map(AsRef::as_ref);
+    let mut child = Child::start(if counting { &words } else { &words[..2] })?;
     let address = child.hear()?.parse()?;
     Ok((child, address))
 }
 
 /// What our server sends to PostgreSQL for a request of the first tenant.
 fn record(subject: Subject, database: &Database) -> Result<Vec<Statement>> {
-    let (_child, address) = start(&format!("{}{LOGGING}", database.url))?;
+    let (_child, address) = start(&format!("{}{LOGGING}", database.url), false)?;
     let first = database.tenants.first().ok_or("no tenants")?;
     let first = crate::seed::Tenant { key: first.key.clone(), contacts: first.contacts.clone() };
     let mut requests = Requests::new(subject, &Arc::from([first]));
