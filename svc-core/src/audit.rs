@@ -11,10 +11,8 @@ use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 use uuid::Uuid;
 
-use crate::deliveries::Outgoing;
-use crate::env::Env;
 use crate::error::Error;
-use crate::store::{Access, ErasedJob, Observer, RequestCounts, Store, StoreError, Tx};
+use crate::store::{Access, ErasedJob, Layer, Store, StoreError, Tx};
 use crate::types::{TenantId, Timestamp};
 
 /// Who acts in a transaction.
@@ -108,29 +106,17 @@ struct Acting {
 }
 
 #[async_trait]
-impl Store for Acting {
-    async fn run(&self, access: Access, name: &'static str, job: ErasedJob) -> Result<(), Error> {
+impl Layer for Acting {
+    fn inner(&self) -> &dyn Store {
+        &*self.store
+    }
+
+    async fn around(&self, access: Access, name: &'static str, job: ErasedJob) -> Result<(), Error> {
         let actor = self.actor.clone();
         let job: ErasedJob = Box::new(move |tx| {
             tx.act_as(actor.clone());
             job(tx)
         });
         self.store.run(access, name, job).await
-    }
-
-    fn env(&self) -> &Env {
-        self.store.env()
-    }
-
-    fn outgoing(&self) -> &Outgoing {
-        self.store.outgoing()
-    }
-
-    fn request_counts(&self) -> Option<&dyn RequestCounts> {
-        self.store.request_counts()
-    }
-
-    fn observe(&self, observer: Arc<dyn Observer>) {
-        self.store.observe(observer);
     }
 }

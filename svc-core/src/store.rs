@@ -9,6 +9,7 @@
 //! Write jobs may run side by side. Once one has called `tick` or `hold`, nothing of that tenant changes but by its own
 //! hand; so that comes before it reads what it will write.
 
+mod layer;
 pub mod memory;
 
 #[cfg(any(test, feature = "conformance"))]
@@ -40,6 +41,8 @@ use crate::retention::{Remains, Span};
 use crate::tenants::{NumberKind, Tenant};
 use crate::types::{TenantId, Timestamp};
 use crate::webhooks::{Match, Subscription};
+
+pub use self::layer::Layer;
 
 /// Why a store failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

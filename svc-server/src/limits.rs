@@ -104,6 +104,15 @@ pub struct Standing {
     policy: &'static str,
 }
 
+/// A window is used up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Refused {
+    /// Where the subject stands.
+    pub standing: Standing,
+    /// How long to wait.
+    pub retry_after: Duration,
+}
+
 /// Counts requests.
 pub struct Limits {
     general: u32,
@@ -131,13 +140,8 @@ impl Limits {
     /// Counts a request, unless a window is used up.
     ///
     /// # Errors
-    /// The standing and how long to wait.
-    pub async fn take(
-        &self,
-        subject: Subject,
-        cap: Option<Cap>,
-        now: Timestamp,
-    ) -> Result<Standing, (Standing, Duration)> {
+    /// [`Refused`].
+    pub async fn take(&self, subject: Subject, cap: Option<Cap>, now: Timestamp) -> Result<Standing, Refused> {
         if let Some(counts) = self.store.request_counts().filter(|_| self.enforced) {
             self.check(subject, cap, now)?;
             let changes = changes(subject, cap, now, 1);
@@ -153,10 +157,12 @@ impl Limits {
     /// Whether a request would pass, as far as is known here.
     ///
     /// # Errors
-    /// The standing and how long to wait.
-    pub fn check(&self, subject: Subject, cap: Option<Cap>, now: Timestamp) -> Result<(), (Standing, Duration)> {
-        let standing = self.standing(&self.known(), subject, cap, now);
-        if self.enforced && standing.remaining == 0 { Err((standing, standing.reset_in)) } else { Ok(()) }
+    /// [`Refused`].
+    pub fn check(&self, subject: Subject, cap: Option<Cap>, now: Timestamp) -> Result<(), Refused> {
+        if !self.enforced {
+            return Ok(());
+        }
+        self.standing(&self.known(), subject, cap, now).unless_used_up().map(drop)
     }
 
     /// Gives a counted request back: a 304 costs nothing.
@@ -188,15 +194,13 @@ impl Limits {
         self.standing(&self.known(), subject, None, now)
     }
 
-    fn take_alone(&self, subject: Subject, cap: Option<Cap>, now: Timestamp) -> Result<Standing, (Standing, Duration)> {
+    fn take_alone(&self, subject: Subject, cap: Option<Cap>, now: Timestamp) -> Result<Standing, Refused> {
         let mut known = self.known();
         let standing = self.standing(&known, subject, cap, now);
         if !self.enforced {
             return Ok(standing);
         }
-        if standing.remaining == 0 {
-            return Err((standing, standing.reset_in));
-        }
+        standing.unless_used_up()?;
         known.sweep(now);
         for bucket in subject.buckets(cap) {
             let window = known.windows.entry((subject, bucket)).or_insert(RequestWindow { started: now, used: 0 });
@@ -215,7 +219,7 @@ impl Limits {
         cap: Option<Cap>,
         now: Timestamp,
         windows: &[RequestWindow],
-    ) -> Result<Standing, (Standing, Duration)> {
+    ) -> Result<Standing, Refused> {
         let mut known = self.known();
         known.sweep(now);
         for (bucket, window) in subject.buckets(cap).zip(windows) {
@@ -228,7 +232,7 @@ impl Limits {
         if over {
             // Requests elsewhere came first.
             self.refund(subject, cap, now);
-            return Err((standing, standing.reset_in));
+            return Err(Refused { standing, retry_after: standing.reset_in });
         }
         Ok(standing)
     }
@@ -290,6 +294,10 @@ fn changes(subject: Subject, cap: Option<Cap>, at: Timestamp, by: i32) -> Vec<Co
 }
 
 impl Standing {
+    fn unless_used_up(self) -> Result<Self, Refused> {
+        if self.remaining == 0 { Err(Refused { standing: self, retry_after: self.reset_in }) } else { Ok(self) }
+    }
+
     /// Which window it is about: `default` or `write`.
     pub fn policy(&self) -> &'static str {
         self.policy

@@ -57,6 +57,7 @@ pub struct Server {
     proxies: Arc<TrustedProxies>,
     connections: Arc<Semaphore>,
     head_timeout: Duration,
+    write_timeout: Duration,
 }
 
 impl Server {
@@ -67,13 +68,27 @@ impl Server {
     pub async fn bind(address: SocketAddr, max_connections: u32) -> io::Result<Self> {
         let listener = TcpListener::bind(address).await?;
         let connections = Arc::new(Semaphore::new(max_connections as usize));
-        Ok(Self { listener, tls: None, proxies: Arc::default(), connections, head_timeout: HEAD_TIMEOUT })
+        Ok(Self {
+            listener,
+            tls: None,
+            proxies: Arc::default(),
+            connections,
+            head_timeout: HEAD_TIMEOUT,
+            write_timeout: WRITE_TIMEOUT,
+        })
     }
 
     /// Gives the head of a request this long to arrive, in place of 10 s; also the next one on a connection.
     #[must_use]
     pub fn with_head_timeout(mut self, head_timeout: Duration) -> Self {
         self.head_timeout = head_timeout;
+        self
+    }
+
+    /// Gives a client this long to take some more of an answer, in place of 30 s.
+    #[must_use]
+    pub fn with_write_timeout(mut self, write_timeout: Duration) -> Self {
+        self.write_timeout = write_timeout;
         self
     }
 
@@ -132,11 +147,12 @@ impl Server {
                 watcher: graceful.watcher(),
                 head_timeout: self.head_timeout,
             };
+            let write_timeout = self.write_timeout;
             tokio::spawn(async move {
                 let _permit = permit;
                 // A client that reads nothing holds no answer for longer than this.
                 let mut stream = TimeoutStream::new(stream);
-                stream.set_write_timeout(Some(WRITE_TIMEOUT));
+                stream.set_write_timeout(Some(write_timeout));
                 let stream = Box::pin(stream);
                 match tls {
                     None => link.http_1(stream).await,

@@ -18,6 +18,7 @@ mod dialect;
 mod invoices;
 mod jobs;
 mod keys;
+mod line;
 mod maintenance;
 mod outbox;
 mod postgres;

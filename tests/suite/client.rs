@@ -68,9 +68,9 @@ impl Connection {
         self.stream.write_all(bytes.as_ref()).await.unwrap();
     }
 
-    /// Writes what the other side may refuse to read to the end.
-    pub(crate) async fn try_write(&mut self, bytes: impl AsRef<[u8]>) {
-        let _ = self.stream.write_all(bytes.as_ref()).await;
+    /// Writes what the other side may refuse to read to the end; whether it took all.
+    pub(crate) async fn try_write(&mut self, bytes: impl AsRef<[u8]>) -> bool {
+        self.stream.write_all(bytes.as_ref()).await.is_ok()
     }
 
     /// Takes more bytes from the socket; `false` at its end.

@@ -4,10 +4,8 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use serde_json::json;
-use svc_core::deliveries::Outgoing;
-use svc_core::env::Env;
 use svc_core::error::Error;
-use svc_core::store::{Access, ErasedJob, Store, StoreError};
+use svc_core::store::{Access, ErasedJob, Layer, Store, StoreError};
 use tokio::sync::Semaphore;
 
 use crate::harness::{Call, World, guarded, settings};
@@ -74,8 +72,12 @@ impl Gate {
 }
 
 #[async_trait]
-impl Store for Gate {
-    async fn run(&self, access: Access, name: &'static str, job: ErasedJob) -> Result<(), Error> {
+impl Layer for Gate {
+    fn inner(&self) -> &dyn Store {
+        &*self.inner
+    }
+
+    async fn around(&self, access: Access, name: &'static str, job: ErasedJob) -> Result<(), Error> {
         if let Some((failing, error)) = self.failure.lock().unwrap().clone()
             && failing == access
         {
@@ -86,14 +88,6 @@ impl Store for Gate {
             guarded(self.released.acquire()).await.unwrap().forget();
         }
         self.inner.run(access, name, job).await
-    }
-
-    fn env(&self) -> &Env {
-        self.inner.env()
-    }
-
-    fn outgoing(&self) -> &Outgoing {
-        self.inner.outgoing()
     }
 }
 

@@ -8,7 +8,7 @@ use svc_server::Settings;
 
 use crate::client::{Connection, Listening};
 use crate::faults::Gate;
-use crate::harness::{Call, World, settings};
+use crate::harness::{Call, World, guarded, settings};
 
 const MIB: usize = 1024 * 1024;
 const SHORT: Duration = Duration::from_millis(50);
@@ -337,4 +337,16 @@ async fn each_address_is_limited_by_what_the_socket_says() {
     }
     connection.write(server.head("GET", "/api/v1/ping") + "\r\n").await;
     assert_eq!(connection.reply("GET", "/api/v1/ping").await.status, 200);
+}
+
+/// Requests without end, and not one answer is read: once nothing more fits, the server gives up.
+#[tokio::test]
+async fn a_client_that_does_not_read_is_left() {
+    let server = Listening::with(World::new(), 10, |server| server.with_write_timeout(SHORT)).await;
+    let mut connection = server.connect().await;
+    let request = server.head("GET", "/api/v1/openapi.json") + "\r\n";
+    guarded(async { while connection.try_write(&request).await {} }).await;
+    let mut other = server.connect().await;
+    other.write(server.head("GET", "/api/v1/ping") + "\r\n").await;
+    assert_eq!(other.reply("GET", "/api/v1/ping").await.status, 200, "the server goes on");
 }

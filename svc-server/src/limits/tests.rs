@@ -73,7 +73,7 @@ fn alone(general: u32) -> Limits {
     Limits::new(general, true, Arc::new(MemoryStore::new(Env::system())))
 }
 
-fn take(limits: &Limits, subject: Subject, cap: Option<Cap>, now: Timestamp) -> Result<Standing, (Standing, Duration)> {
+fn take(limits: &Limits, subject: Subject, cap: Option<Cap>, now: Timestamp) -> Result<Standing, Refused> {
     limits.take(subject, cap, now).now_or_never().unwrap()
 }
 
@@ -90,7 +90,7 @@ fn a_window_begins_with_the_first_request_and_lasts_a_minute() {
     let limits = alone(2);
     assert_eq!(take(&limits, key(1), None, at(500)).unwrap().remaining, 1);
     assert_eq!(take(&limits, key(1), None, at(900)).unwrap().remaining, 0);
-    let (standing, wait) = take(&limits, key(1), None, at(1500)).unwrap_err();
+    let Refused { standing, retry_after: wait } = take(&limits, key(1), None, at(1500)).unwrap_err();
     assert_eq!((standing.remaining, wait), (0, Duration::from_secs(59)));
     assert!(take(&limits, key(1), None, at(60_499)).is_err());
     assert_eq!(take(&limits, key(1), None, at(60_500)).unwrap().remaining, 1);
@@ -105,7 +105,8 @@ fn a_refused_write_costs_nothing_in_either_window() {
     assert!(take(&limits, key(1), cap, at(1)).is_err());
     assert_eq!(take(&limits, key(1), None, at(2)).unwrap().remaining, 1);
     assert!(take(&limits, key(1), Some(Cap { operation: "jobs.create", limit: 9 }), at(3)).is_ok());
-    let (standing, _) = take(&limits, key(1), Some(Cap { operation: "jobs.create", limit: 9 }), at(4)).unwrap_err();
+    let Refused { standing, .. } =
+        take(&limits, key(1), Some(Cap { operation: "jobs.create", limit: 9 }), at(4)).unwrap_err();
     assert_eq!(standing.limit, 3, "now the general one is tighter");
 }
 
@@ -161,7 +162,7 @@ async fn what_is_refused_or_not_modified_is_given_back_to_all() {
     let nodes = [0, 1].map(|_| Limits::new(60, true, store.clone()));
     let cap = Some(Cap { operation: "quotes.create", limit: 1 });
     nodes[0].take(key(1), cap, at(0)).await.unwrap();
-    let (standing, _) = nodes[1].take(key(1), cap, at(1)).await.unwrap_err();
+    let Refused { standing, .. } = nodes[1].take(key(1), cap, at(1)).await.unwrap_err();
     assert_eq!((standing.limit, standing.remaining), (1, 0));
     // Beside the request.
     let given_back = async || {

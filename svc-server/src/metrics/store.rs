@@ -4,10 +4,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use async_trait::async_trait;
-use svc_core::deliveries::Outgoing;
-use svc_core::env::Env;
 use svc_core::error::Error;
-use svc_core::store::{Access, ErasedJob, Observer, RequestCounts, Store, StoreError};
+use svc_core::store::{Access, ErasedJob, Layer, Observer, Store, StoreError};
 
 use super::Metrics;
 
@@ -24,8 +22,12 @@ pub fn metered(store: Arc<dyn Store>, metrics: Arc<Metrics>) -> Arc<dyn Store> {
 }
 
 #[async_trait]
-impl Store for Metered {
-    async fn run(&self, access: Access, name: &'static str, job: ErasedJob) -> Result<(), Error> {
+impl Layer for Metered {
+    fn inner(&self) -> &dyn Store {
+        &*self.store
+    }
+
+    async fn around(&self, access: Access, name: &'static str, job: ErasedJob) -> Result<(), Error> {
         let begun = Instant::now();
         let done = self.store.run(access, name, job).await;
         let result = match &done {
@@ -37,21 +39,5 @@ impl Store for Metered {
         };
         self.metrics.job(name, result, begun.elapsed());
         done
-    }
-
-    fn env(&self) -> &Env {
-        self.store.env()
-    }
-
-    fn outgoing(&self) -> &Outgoing {
-        self.store.outgoing()
-    }
-
-    fn request_counts(&self) -> Option<&dyn RequestCounts> {
-        self.store.request_counts()
-    }
-
-    fn observe(&self, observer: Arc<dyn Observer>) {
-        self.store.observe(observer);
     }
 }

@@ -19,7 +19,7 @@ use super::message::{self, Incoming};
 use super::{Account, Answer, Inner};
 use crate::api::{Prepared, Target, Work};
 use crate::auth::{self, SignatureHeaders};
-use crate::limits::{Standing, Subject};
+use crate::limits::{Refused, Subject};
 use crate::problem::Problem;
 use crate::reply::Reply;
 use crate::routes::Operation;
@@ -42,7 +42,8 @@ pub(super) struct Visit<'a> {
 /// What admitting a key comes to. What fails after the key was found still counts against it.
 struct Admitted {
     caller: Caller,
-    result: Result<Option<Reply>, Problem>,
+    /// The outer failure is that a window is used up.
+    result: Result<Result<Option<Reply>, Problem>, Refused>,
 }
 
 impl Visit<'_> {
@@ -120,11 +121,11 @@ impl Visit<'_> {
                 let caller = keys::authenticate(tx, hash).await?;
                 // A request that will be refused is spared its work.
                 let result = match api.limits.check(Subject::Key(caller.key), cap, tx.env().now()) {
-                    Err((_, retry_after)) => Err(Problem::RateLimited { retry_after }),
-                    Ok(()) => match caller.require(scope) {
+                    Err(refused) => Err(refused),
+                    Ok(()) => Ok(match caller.require(scope) {
                         Err(error) => Err(error.into()),
                         Ok(()) => perform(tx, &caller, work).await,
-                    },
+                    }),
                 };
                 Ok(Admitted { caller, result })
             })
@@ -136,10 +137,13 @@ impl Visit<'_> {
         let now = self.now();
         self.api.last_used.note(caller.key, now);
         account.caller = Some(caller.clone());
-        let (standing, result) = match self.api.limits.take(Subject::Key(caller.key), cap, now).await {
-            Ok(standing) => (standing, result),
-            Err((standing, retry_after)) => (standing, Err(self.limited(standing, retry_after))),
+        let counted = match result {
+            Ok(result) => {
+                self.api.limits.take(Subject::Key(caller.key), cap, now).await.map(|standing| (standing, result))
+            }
+            Err(refused) => Err(refused),
         };
+        let (standing, result) = counted.unwrap_or_else(|refused| (refused.standing, Err(self.limited(refused))));
         account.standing = Some(standing);
         Ok((caller, result?))
     }
@@ -152,15 +156,15 @@ impl Visit<'_> {
         let taken = self.api.limits.take(Subject::peer(self.peer), None, self.now()).await;
         let (standing, problem) = match taken {
             Ok(standing) => (standing, error.into()),
-            Err((standing, retry_after)) => (standing, self.limited(standing, retry_after)),
+            Err(refused) => (refused.standing, self.limited(refused)),
         };
         account.standing = Some(standing);
         problem
     }
 
-    fn limited(&self, standing: Standing, retry_after: Duration) -> Problem {
-        self.api.settings.metrics.rate_limited(standing.policy());
-        Problem::RateLimited { retry_after }
+    fn limited(&self, refused: Refused) -> Problem {
+        self.api.settings.metrics.rate_limited(refused.standing.policy());
+        Problem::RateLimited { retry_after: refused.retry_after }
     }
 
     /// A signature is accepted once, whatever comes of its request.

@@ -1,6 +1,5 @@
 //! The jobs that wait for a connection.
 
-use std::collections::VecDeque;
 use std::pin::pin;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -9,8 +8,7 @@ use svc_core::error::Error;
 use svc_core::store::{ErasedJob, StoreError};
 use tokio::sync::{Notify, oneshot};
 
-/// Jobs that may wait. Far more than there are connections; beyond it the service is overloaded.
-const CAPACITY: usize = 16_384;
+use crate::line::Line;
 
 /// A job that waits for a connection.
 pub(super) struct Waiting {
@@ -49,34 +47,21 @@ impl Waiting {
 }
 
 pub(super) struct Queue {
-    state: Mutex<State>,
+    line: Mutex<Line<Waiting>>,
     filled: Notify,
-}
-
-struct State {
-    waiting: VecDeque<Waiting>,
-    open: bool,
 }
 
 impl Queue {
     pub(super) fn new() -> Self {
-        Self { state: Mutex::new(State { waiting: VecDeque::new(), open: true }), filled: Notify::new() }
+        Self { line: Mutex::new(Line::new()), filled: Notify::new() }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Line<Waiting>> {
+        self.line.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn push(&self, job: Waiting) -> Result<(), StoreError> {
-        let mut state = self.lock();
-        if !state.open {
-            return Err(StoreError::Unavailable("the store is shutting down".to_owned()));
-        }
-        if state.waiting.len() >= CAPACITY {
-            return Err(StoreError::Unavailable(format!("{CAPACITY} jobs are waiting already")));
-        }
-        state.waiting.push_back(job);
-        drop(state);
+        self.lock().push(job)?;
         // The task that was busy last has a connection; those that never were needed have none.
         self.filled.notify_last();
         Ok(())
@@ -89,7 +74,7 @@ impl Queue {
         }
         job.retried = true;
         job.since = Instant::now();
-        self.lock().waiting.push_front(job);
+        self.lock().push_front(job);
         self.filled.notify_last();
     }
 
@@ -99,8 +84,8 @@ impl Queue {
             let mut filled = pin!(self.filled.notified());
             filled.as_mut().enable();
             let (has_jobs, is_open) = {
-                let state = self.lock();
-                (!state.waiting.is_empty(), state.open)
+                let line = self.lock();
+                (!line.is_empty(), line.is_open())
             };
             if has_jobs || !is_open {
                 return has_jobs;
@@ -111,24 +96,20 @@ impl Queue {
 
     /// Takes up to `most` of what waits now; nothing when another task was faster.
     pub(super) fn take(&self, most: usize) -> Vec<Waiting> {
-        let mut state = self.lock();
-        let count = state.waiting.len().min(most);
-        state.waiting.drain(..count).collect()
+        self.lock().take(most)
     }
 
     /// Takes what has waited for longer than `patience`, oldest first.
     pub(super) fn take_late(&self, patience: Duration) -> Vec<Waiting> {
-        let mut state = self.lock();
-        let late = state.waiting.iter().take_while(|job| job.since.elapsed() > patience).count();
-        state.waiting.drain(..late).collect()
+        self.lock().take_while(|job| job.since.elapsed() > patience)
     }
 
     pub(super) fn is_closed(&self) -> bool {
-        !self.lock().open
+        !self.lock().is_open()
     }
 
     pub(super) fn close(&self) {
-        self.lock().open = false;
+        self.lock().close();
         self.filled.notify_waiters();
     }
 }

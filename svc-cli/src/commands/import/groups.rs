@@ -133,11 +133,10 @@ mod tests {
 
     use async_trait::async_trait;
     use svc_core::contacts::Contact;
-    use svc_core::deliveries::Outgoing;
     use svc_core::env::Env;
     use svc_core::input::Input as _;
     use svc_core::store::memory::MemoryStore;
-    use svc_core::store::{Access, ErasedJob};
+    use svc_core::store::{Access, ErasedJob, Layer};
     use svc_core::tenants::TenantCreate;
 
     use super::super::rows::Row;
@@ -148,19 +147,17 @@ mod tests {
     struct Failing(MemoryStore, Mutex<VecDeque<Option<StoreError>>>);
 
     #[async_trait]
-    impl Store for Failing {
-        async fn run(&self, access: Access, name: &'static str, job: ErasedJob) -> Result<(), Error> {
+    impl Layer for Failing {
+        fn inner(&self) -> &dyn Store {
+            &self.0
+        }
+
+        async fn around(&self, access: Access, name: &'static str, job: ErasedJob) -> Result<(), Error> {
             let why = self.1.lock().unwrap().pop_front().flatten();
             match why {
                 Some(why) => Err(why.into()),
                 None => self.0.run(access, name, job).await,
             }
-        }
-        fn env(&self) -> &Env {
-            self.0.env()
-        }
-        fn outgoing(&self) -> &Outgoing {
-            self.0.outgoing()
         }
     }
 

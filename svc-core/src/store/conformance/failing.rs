@@ -5,10 +5,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use futures_util::future::BoxFuture;
 
-use crate::deliveries::Outgoing;
-use crate::env::Env;
 use crate::error::Error;
-use crate::store::{Access, ErasedJob, Observer, RequestCounts, Store, StoreError};
+use crate::store::{Access, ErasedJob, Layer, Store, StoreError};
 
 /// A store over another that runs each write twice: the first time it fails at its very end, after everything was done, as when a disk is full
 /// or another transaction was met. So nothing may be left of it, and a job must be as good the second time. What a job
@@ -31,28 +29,16 @@ pub type Detach = fn(BoxFuture<'static, Result<(), Error>>) -> BoxFuture<'static
 const INJECTED: &str = "injected";
 
 #[async_trait]
-impl Store for FailsFirst {
-    async fn run(&self, access: Access, name: &'static str, job: ErasedJob) -> Result<(), Error> {
+impl Layer for FailsFirst {
+    fn inner(&self) -> &dyn Store {
+        &*self.store
+    }
+
+    async fn around(&self, access: Access, name: &'static str, job: ErasedJob) -> Result<(), Error> {
         if access == Access::Read {
             return self.store.run(access, name, job).await;
         }
         (self.detach)(Box::pin(twice(Arc::clone(&self.store), name, job))).await
-    }
-
-    fn env(&self) -> &Env {
-        self.store.env()
-    }
-
-    fn outgoing(&self) -> &Outgoing {
-        self.store.outgoing()
-    }
-
-    fn request_counts(&self) -> Option<&dyn RequestCounts> {
-        self.store.request_counts()
-    }
-
-    fn observe(&self, observer: Arc<dyn Observer>) {
-        self.store.observe(observer);
     }
 }
 

@@ -1,7 +1,7 @@
 //! Backups are made beside a writer, opened, and compared.
 
 use std::os::unix::fs::PermissionsExt as _;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use svc_core::contacts::{Contact, ContactCreate};
 use svc_core::input::Input as _;
@@ -50,14 +50,17 @@ async fn a_backup_is_that_of_one_moment() {
     let store = store(&url).await;
     let tenant = store.read("test", |tx| Box::pin(async move { Ok(tx.tenants().await?[0].id) })).await.unwrap();
     let stop = Arc::new(AtomicBool::new(false));
-    let writer = tokio::spawn(write(store, tenant, Arc::clone(&stop)));
+    let written = Arc::new(AtomicU32::new(0));
+    let writer = tokio::spawn(write(store, tenant, Arc::clone(&stop), Arc::clone(&written)));
     for number in 0..5 {
-        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        while written.load(Ordering::Relaxed) < 20 * (number + 1) {
+            tokio::task::yield_now().await;
+        }
         let name = format!("{number}.db");
         backup(&url, &folder.path(&name)).await.unwrap();
     }
     stop.store(true, Ordering::Relaxed);
-    assert!(writer.await.unwrap() > 50);
+    writer.await.unwrap();
     let mut before = 0;
     for number in 0..5 {
         let url = folder.url(&format!("{number}.db"));
@@ -73,10 +76,10 @@ async fn a_backup_is_that_of_one_moment() {
     }
 }
 
-async fn write(store: Arc<dyn Store>, tenant: TenantId, stop: Arc<AtomicBool>) -> u32 {
-    let mut written = 0;
+async fn write(store: Arc<dyn Store>, tenant: TenantId, stop: Arc<AtomicBool>, written: Arc<AtomicU32>) {
     while !stop.load(Ordering::Relaxed) {
-        let body = format!(r#"{{"email": "w{written}@example.com"}}"#);
+        let number = written.load(Ordering::Relaxed);
+        let body = format!(r#"{{"email": "w{number}@example.com"}}"#);
         let create = store.write("test", move |tx| {
             let body = body.clone();
             Box::pin(async move {
@@ -84,9 +87,8 @@ async fn write(store: Arc<dyn Store>, tenant: TenantId, stop: Arc<AtomicBool>) -
             })
         });
         create.await.unwrap();
-        written += 1;
+        written.store(number + 1, Ordering::Relaxed);
     }
-    written
 }
 
 #[tokio::test]

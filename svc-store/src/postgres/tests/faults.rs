@@ -131,15 +131,18 @@ async fn survives(stop: fn(&svc_postgres_server::Server)) {
     let settings = Options { patience: Duration::from_millis(300), ..options() };
     let store = open_with(&server.database(), Env::system(), settings).await.unwrap();
     let tenant = new_tenant(&*store).await;
-    let done = Arc::new(AtomicUsize::new(0));
+    let (done, written) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let workers: Vec<_> = (0..6)
         .map(|_| {
-            let (store, done) = (Arc::clone(&store), Arc::clone(&done));
+            let (store, done, written) = (Arc::clone(&store), Arc::clone(&done), Arc::clone(&written));
             tokio::spawn(async move {
                 let (mut acknowledged, mut unavailable) = (Vec::new(), 0);
                 while done.load(Ordering::SeqCst) == 0 {
                     match store.write("test", move |tx| Box::pin(new_job(tx, tenant))).await {
-                        Ok(job) => acknowledged.push(job.id),
+                        Ok(job) => {
+                            acknowledged.push(job.id);
+                            written.fetch_add(1, Ordering::SeqCst);
+                        }
                         Err(Error::Store(StoreError::Unavailable(_))) => unavailable += 1,
                         other => panic!("{other:?}"),
                     }
@@ -151,8 +154,11 @@ async fn survives(stop: fn(&svc_postgres_server::Server)) {
         })
         .collect();
     let server = tokio::task::spawn_blocking(move || {
-        std::thread::sleep(Duration::from_millis(300));
+        while written.load(Ordering::SeqCst) < 50 {
+            std::thread::yield_now();
+        }
         stop(&server);
+        // So long is it away.
         std::thread::sleep(SECOND);
         server.start();
         server
