@@ -4,23 +4,27 @@ mod audit;
 mod db;
 mod events;
 mod invoices;
+mod keys;
+mod overview;
 mod transfer;
+mod webhooks;
 
-use std::time::Duration;
+use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
-use svc_core::events::EventKind;
-use svc_core::types::{Currency, TenantId, TimeZone, parse_uuid};
-use uuid::Uuid;
+use svc_core::types::{Currency, TenantId, TimeZone};
 
 pub use self::audit::AuditCommand;
 pub use self::db::DbCommand;
 pub use self::events::{DeliveryCommand, EventCommand, Listen};
 pub use self::invoices::{InvoiceChanges, InvoiceCommand, QuoteCommand};
+pub use self::keys::KeyCommand;
 pub use self::transfer::{Export, ExportKind, Format, Import, ImportKind};
+pub use self::webhooks::WebhookCommand;
+use self::overview::{FIRST_STEPS, MORE};
 use crate::exit;
-use crate::values::{self, Scopes, Since};
+use crate::values;
 
 /// Work on the database of the service: tenants, keys, invoices, webhooks.
 ///
@@ -33,8 +37,9 @@ use crate::values::{self, Scopes, Since};
     max_term_width = 100,
     subcommand_required = true,
     arg_required_else_help = true,
-    after_help = "Example:\n  svc tenant create --name 'Harbour Plumbing' --time-zone Australia/Sydney",
-    after_long_help = exit::LONG_HELP
+    help_template = overview::template(),
+    after_help = format!("{FIRST_STEPS}\n\n{MORE}"),
+    after_long_help = format!("{FIRST_STEPS}\n\n{}", exit::LONG_HELP)
 )]
 pub struct Cli {
     /// Database: sqlite://PATH, made when missing, or postgres://USER:PASSWORD@HOST:PORT/DATABASE.
@@ -213,6 +218,16 @@ pub enum Command {
         /// The shell.
         shell: Shell,
     },
+    /// Print the manual page, or write one for each command.
+    ///
+    /// They say what --help says.
+    #[command(after_help = "Examples:\n  svc man | man -l -\n  \
+                      svc man --directory ~/.local/share/man/man1 && man svc-tenant-create")]
+    Man {
+        /// Write svc.1 and a page per command into this directory, which is made when missing.
+        #[arg(long, value_name = "DIR")]
+        directory: Option<PathBuf>,
+    },
 }
 
 /// `svc tenant …`
@@ -294,145 +309,4 @@ pub struct TenantChanges {
     /// Whether two contacts may not have the same email.
     #[arg(long, value_name = "BOOL")]
     pub unique_contact_email: Option<bool>,
-}
-
-/// `svc key …`
-#[derive(Clone, Debug, Subcommand)]
-pub enum KeyCommand {
-    /// Create a key.
-    ///
-    /// Its text is printed once: the database keeps only a hash of it.
-    #[command(
-        after_help = "Examples:\n  svc key create --tenant 0195a3c8-0000-7000-8000-000000000001 --scopes read,write\n  \
-                      svc key create --tenant 0195a3c8-0000-7000-8000-000000000001 --scopes read \\\n    \
-                      --name Reports --expires 90d"
-    )]
-    Create {
-        /// Id of the tenant whose data the key opens.
-        #[arg(long, value_parser = values::tenant_id, value_name = "ID")]
-        tenant: TenantId,
-        /// What it may do: read, or read,write.
-        #[arg(long, value_parser = values::scopes, value_name = "read[,write]")]
-        scopes: Scopes,
-        /// What it is for.
-        #[arg(long, value_parser = values::name, value_name = "TEXT")]
-        name: Option<String>,
-        /// Refuse it after this long, such as 90d or 24h; without it, it does not expire.
-        #[arg(long, value_parser = values::lifetime, allow_hyphen_values = true, value_name = "DURATION")]
-        expires: Option<Duration>,
-        /// Demand that its writes are signed, with a secret that is printed once too.
-        #[arg(long)]
-        signed: bool,
-    },
-    /// List the keys of a tenant, oldest first.
-    #[command(after_help = "Example:\n  svc key list --tenant 0195a3c8-0000-7000-8000-000000000001")]
-    List {
-        /// Id of the tenant.
-        #[arg(long, value_parser = values::tenant_id, value_name = "ID")]
-        tenant: TenantId,
-    },
-    /// Show a key, without its text.
-    #[command(after_help = "Example:\n  svc key show 0195a3c8-0000-7000-8000-000000000002")]
-    Show {
-        /// Id of the key.
-        #[arg(value_parser = parse_uuid)]
-        id: Uuid,
-    },
-    /// Refuse a key from now on.
-    ///
-    /// There is no way back. Revoking it again changes nothing.
-    #[command(after_help = "Example:\n  svc key revoke 0195a3c8-0000-7000-8000-000000000002")]
-    Revoke {
-        /// Id of the key.
-        #[arg(value_parser = parse_uuid)]
-        id: Uuid,
-    },
-    /// Replace a key by a new one with the same name and rights.
-    ///
-    /// The old key stays good for the overlap, so that programs can change over. The new key's text is
-    /// printed once.
-    #[command(after_help = "Examples:\n  svc key rotate 0195a3c8-0000-7000-8000-000000000002\n  \
-                      svc key rotate 0195a3c8-0000-7000-8000-000000000002 --overlap 7d")]
-    Rotate {
-        /// Id of the key.
-        #[arg(value_parser = parse_uuid)]
-        id: Uuid,
-        /// For how long the old key stays good; 0s ends it at once.
-        #[arg(long, value_parser = values::duration, allow_hyphen_values = true, default_value = "24h", value_name = "DURATION")]
-        overlap: Duration,
-    },
-}
-
-/// `svc webhook …`
-#[derive(Clone, Debug, Subcommand)]
-pub enum WebhookCommand {
-    /// List the webhooks of a tenant, newest first.
-    #[command(after_help = "Example:\n  svc webhook list --tenant 0195a3c8-0000-7000-8000-000000000001")]
-    List {
-        /// Id of the tenant.
-        #[arg(long, value_parser = values::tenant_id, value_name = "ID")]
-        tenant: TenantId,
-    },
-    /// Show a webhook.
-    #[command(after_help = "Example:\n  svc webhook show 0195a3c8-0000-7000-8000-000000000005")]
-    Show {
-        /// Id of the webhook.
-        #[arg(value_parser = parse_uuid)]
-        id: Uuid,
-    },
-    /// Tell how well the webhooks of a tenant take their deliveries.
-    ///
-    /// Counts the attempts at deliveries of events since a time: how many succeeded, and how long half of them and 95
-    /// in 100 took at most. What is pending or held is counted whenever it happened.
-    #[command(after_help = "Examples:\n  svc webhook stats --tenant 0195a3c8-0000-7000-8000-000000000001\n  \
-                      svc webhook stats --tenant 0195a3c8-0000-7000-8000-000000000001 --since 7d --json")]
-    Stats {
-        /// Id of the tenant.
-        #[arg(long, value_parser = values::tenant_id, value_name = "ID")]
-        tenant: TenantId,
-        /// Events since then: a time such as 2026-03-14T15:09:26Z, or back from now such as 2h or 7d.
-        #[arg(long, value_parser = values::since, allow_hyphen_values = true, default_value = "24h", value_name = "TIME")]
-        since: Since,
-    },
-    /// Send a webhook its events again.
-    ///
-    /// For one that was disabled, or paused after ten failed attempts in a row. What was held until now stays
-    /// held: `svc delivery replay` sends it. Enabling it again changes nothing.
-    #[command(after_help = "Example:\n  svc webhook enable 0195a3c8-0000-7000-8000-000000000005")]
-    Enable {
-        /// Id of the webhook.
-        #[arg(value_parser = parse_uuid)]
-        id: Uuid,
-    },
-    /// Send a webhook a test, and tell what came of it.
-    ///
-    /// The event goes the way of all events, from the server that runs on this database, but to this webhook alone.
-    /// Its data is an id and `"test": true`. An attempt that fails counts and is tried again like any other.
-    #[command(after_help = "Examples:\n  svc webhook test 0195a3c8-0000-7000-8000-000000000005\n  \
-                      svc webhook test 0195a3c8-0000-7000-8000-000000000005 --event invoice.paid --timeout 1m")]
-    Test {
-        /// Id of the webhook, which must be enabled.
-        #[arg(value_parser = parse_uuid)]
-        id: Uuid,
-        /// Kind of the event; the first that the webhook takes when left out, contact.created if it takes all.
-        #[arg(long, value_parser = values::event_kinds(), value_name = "KIND")]
-        event: Option<EventKind>,
-        /// How long to wait for the end of the first attempt.
-        #[arg(long, value_parser = values::lifetime, allow_hyphen_values = true, default_value = "30s", value_name = "DURATION")]
-        timeout: Duration,
-    },
-    /// Replace the signing secret of a webhook.
-    ///
-    /// The new secret is printed once. While they overlap, `webhook-signature` carries a signature of each;
-    /// `X-SVC-Signature` is made with the new one at once.
-    #[command(after_help = "Examples:\n  svc webhook rotate-secret 0195a3c8-0000-7000-8000-000000000005\n  \
-                      svc webhook rotate-secret 0195a3c8-0000-7000-8000-000000000005 --overlap 7d")]
-    RotateSecret {
-        /// Id of the webhook.
-        #[arg(value_parser = parse_uuid)]
-        id: Uuid,
-        /// For how long the old secret signs as well; 0s ends it at once.
-        #[arg(long, value_parser = values::duration, allow_hyphen_values = true, default_value = "24h", value_name = "DURATION")]
-        overlap: Duration,
-    },
 }

@@ -11,6 +11,7 @@ mod invoice;
 mod key;
 mod listen;
 mod lookup;
+mod man;
 mod quote;
 mod tenant;
 mod webhook;
@@ -47,6 +48,7 @@ pub(crate) async fn run(cli: Cli) -> Result<Outcome, Failure> {
         Command::Audit { command } => audit::run(&*open().await?, command).await,
         Command::Db { command } => db::run(url, command).await,
         Command::Completions { shell } => completions::run(shell),
+        Command::Man { directory } => man::run(directory.as_deref()),
     }
 }
 

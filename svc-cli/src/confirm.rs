@@ -5,6 +5,7 @@ use std::io::{self, BufRead, IsTerminal as _, Write};
 
 use crate::cli::{Command, DbCommand, DeliveryCommand, InvoiceCommand, KeyCommand, TenantCommand};
 use crate::exit::{Exit, Failure};
+use crate::times;
 
 /// What is asked before this command, if anything.
 fn question(command: &Command) -> Option<String> {
@@ -25,8 +26,8 @@ fn question(command: &Command) -> Option<String> {
             format!("Send the deliveries of the webhook {id} again? Its receiver may get events a second time.")
         }
         Command::Db { command: DbCommand::Prune { retention, dry_run: false } } => {
-            let days = retention.as_secs() / 86_400;
-            format!("Delete finished deliveries, with their logs and events, that are older than {days} days?")
+            let age = times::span(*retention);
+            format!("Delete finished deliveries, with their logs and events, that are older than {age}?")
         }
         _ => return None,
     })

@@ -27,12 +27,9 @@ pub enum Exit {
 
 /// The end of `svc --help`.
 pub const LONG_HELP: &str = "\
-Example:
-  svc tenant create --name 'Harbour Plumbing' --time-zone Australia/Sydney
-
 Environment:
   SVC_DATABASE_URL    the database, where --database-url is not given
-  SVC_SECRET_KEY      the key that secrets in the database are sealed with; for SQLite it can lie in PATH.key instead
+  SVC_SECRET_KEY      what secrets in the database are sealed with; of SQLite it may lie in PATH.key
   SVC_WEBHOOK_SECRET  the secret of `svc listen`, where --secret is not given
   NO_COLOR            when set, nothing is coloured
 

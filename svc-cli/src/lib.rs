@@ -4,6 +4,7 @@
 //! - `commands` has one file per noun, which calls svc-core and tells what came of it.
 //! - `confirm` asks before what cannot be taken back.
 //! - `output` is the only place that writes to stdout: JSON for programs, tables and sentences for people.
+//! - `times` tells times and durations in words.
 //! - `document` holds JSON that others wrote, number for number.
 //! - [`exit`] has the exit codes and which error leads to which.
 //!
@@ -15,6 +16,7 @@ mod confirm;
 mod document;
 pub mod exit;
 mod output;
+mod times;
 mod user;
 pub mod values;
 

@@ -116,7 +116,8 @@ impl Since {
 /// assert!(matches!(since("2026-03-14T15:09:26+11:00"), Ok(Since::At(_))));
 /// ```
 pub fn since(text: &str) -> Result<Since, &'static str> {
-    match (Timestamp::parse_rounding_up(text), duration(text)) {
+    // RFC 3339 allows a blank for the T, as times are shown here.
+    match (Timestamp::parse_rounding_up(&text.replacen(' ', "T", 1)), duration(text)) {
         (Ok(at), _) => Ok(Since::At(at)),
         (_, Ok(ago)) => Ok(Since::Ago(ago)),
         _ => Err("must be a time such as 2026-03-14T15:09:26Z, or a duration back from now such as 2h or 7d"),
@@ -235,6 +236,7 @@ mod tests {
         let now = Timestamp::parse("2026-03-14T15:09:26Z").unwrap();
         let read = |text| since(text).ok().map(|since| since.from(now).to_string());
         assert_eq!(read("7d").as_deref(), Some("2026-03-07T15:09:26.000000Z"));
+        assert_eq!(read("2026-03-14 15:09:26Z"), Some(now.to_string()));
         assert_eq!(read("1h 30m").as_deref(), Some("2026-03-14T13:39:26.000000Z"));
         assert_eq!(read("2026-03-14T00:00:00.0000001+11:00").as_deref(), Some("2026-03-13T13:00:00.000001Z"));
         for bad in ["", "yesterday", "2026-03-14", "2026-03-14T15:09:26", "-2h", "101y"] {

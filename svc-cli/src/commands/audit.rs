@@ -9,6 +9,7 @@ use super::tenant;
 use crate::cli::AuditCommand;
 use crate::exit::{Failure, OrNotFound as _};
 use crate::output::{Outcome, Table};
+use crate::times::moment;
 
 pub(super) async fn run(store: &dyn Store, command: AuditCommand) -> Result<Outcome, Failure> {
     let AuditCommand::List { tenant, since, limit } = command;
@@ -26,7 +27,7 @@ pub(super) async fn run(store: &dyn Store, command: AuditCommand) -> Result<Outc
     entries.truncate(limit);
     let table = Table::new(["AT", "ACTION", "OBJECT", "ACTOR"], &entries, |entry| {
         let action = format!("{} {}", entry.action, entry.object_kind);
-        [entry.at.to_string(), action, entry.object_id.to_string(), crate::output::plain(&entry.actor)]
+        [moment(entry.at), action, entry.object_id.to_string(), crate::output::plain(&entry.actor)]
     });
     let note = more.then(|| "There are more; a higher --limit shows them.".to_owned());
     Ok(Outcome::list(&entries, &table, "Nothing was changed.")?.with_note(note))

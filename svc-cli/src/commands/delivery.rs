@@ -19,6 +19,7 @@ use crate::cli::DeliveryCommand;
 use crate::document::{Document, pretty};
 use crate::exit::{Exit, Failure, OrNotFound as _};
 use crate::output::{Outcome, Table, fields, or_dash, plain};
+use crate::times::{moment, moment_or_dash};
 
 /// Where the ids of deliveries come from.
 const HINT: &str = "`svc delivery list --tenant ID` shows those of a tenant";
@@ -144,8 +145,8 @@ async fn list(store: &dyn Store, tenant: TenantId, filter: DeliveryFilter) -> Re
             delivery.state.to_string(),
             delivery.attempts.to_string(),
             or_dash(delivery.last_status),
-            or_dash(delivery.next_attempt_at),
-            delivery.created_at.to_string(),
+            moment_or_dash(delivery.next_attempt_at),
+            moment(delivery.created_at),
             delivery.subscription.to_string(),
         ]
     });
@@ -230,7 +231,7 @@ fn attempts(log: &[AttemptLog]) -> Table {
     Table::new(["ATTEMPT", "STARTED", "TOOK", "STATUS", "ADDRESS", "ERROR"], log, |log| {
         [
             log.attempt.to_string(),
-            log.started_at.to_string(),
+            moment(log.started_at),
             format!("{} ms", log.duration_ms),
             log.status.to_string(),
             or_dash(log.remote_addr.as_deref()),
@@ -248,7 +249,7 @@ fn details(delivery: &Delivery) -> String {
         ("status", delivery.state.to_string()),
         ("attempts", delivery.attempts.to_string()),
         ("last status", or_dash(delivery.last_status)),
-        ("next attempt at", or_dash(delivery.next_attempt_at)),
-        ("created at", delivery.created_at.to_string()),
+        ("next attempt at", moment_or_dash(delivery.next_attempt_at)),
+        ("created at", moment(delivery.created_at)),
     ])
 }

@@ -17,6 +17,7 @@ use crate::cli::EventCommand;
 use crate::document::{Document, pretty};
 use crate::exit::{Exit, Failure, OrNotFound as _};
 use crate::output::{Outcome, fields};
+use crate::times::moment;
 
 /// The largest record, in bytes: as much as the API takes.
 const MAX_DATA: u64 = 1 << 20;
@@ -56,7 +57,7 @@ async fn emit(store: &dyn Store, tenant: TenantId, kind: EventKind, data: Docume
             ("tenant id", tenant.to_string()),
             ("event", kind.to_string()),
             ("deliveries", deliveries.len().to_string()),
-            ("created at", created_at.to_string()),
+            ("created at", moment(created_at)),
         ]),
         pretty(&data)
     );

@@ -14,6 +14,7 @@ use super::tenant;
 use crate::cli::KeyCommand;
 use crate::exit::{Failure, OrNotFound as _};
 use crate::output::{Outcome, Table, fields, or_dash};
+use crate::times::{moment, moment_or_dash};
 
 /// Where the ids of keys come from.
 const HINT: &str = "`svc key list --tenant ID` shows those of a tenant";
@@ -81,8 +82,8 @@ async fn list(store: &dyn Store, tenant: TenantId) -> Result<Outcome, Failure> {
             key.prefix.clone(),
             scopes(key),
             state(key, now).to_owned(),
-            key.created_at.to_string(),
-            or_dash(key.last_used_at),
+            moment(key.created_at),
+            moment_or_dash(key.last_used_at),
         ]
     });
     let views: Vec<View<'_>> = keys.iter().map(view).collect();
@@ -99,7 +100,7 @@ async fn rotate(store: &dyn Store, id: Uuid, overlap: Duration) -> Result<Outcom
         })
         .await;
     let (new, old) = rotated.or_not_found("key", id, HINT)?;
-    let text = format!("Replaced key {id}, which is refused from {} on.\n\n{}", or_dash(old.expires_at), secrets(&new));
+    let text = format!("Replaced key {id}, which is refused from {} on.\n\n{}", moment_or_dash(old.expires_at), secrets(&new));
     Outcome::new(&new_view(&new), text)
 }
 
@@ -149,10 +150,10 @@ fn details(key: &ApiKey, now: Timestamp) -> String {
         ("scopes", scopes(key)),
         ("signed", key.signing_secret.is_some().to_string()),
         ("state", state(key, now).to_owned()),
-        ("created at", key.created_at.to_string()),
+        ("created at", moment(key.created_at)),
         ("expires at", expiry(key)),
-        ("revoked at", or_dash(key.revoked_at)),
-        ("last used at", or_dash(key.last_used_at)),
+        ("revoked at", moment_or_dash(key.revoked_at)),
+        ("last used at", moment_or_dash(key.last_used_at)),
     ])
 }
 
@@ -161,7 +162,7 @@ fn scopes(key: &ApiKey) -> String {
 }
 
 fn expiry(key: &ApiKey) -> String {
-    key.expires_at.map_or_else(|| "never".to_owned(), |at| at.to_string())
+    key.expires_at.map_or_else(|| "never".to_owned(), moment)
 }
 
 fn state(key: &ApiKey, now: Timestamp) -> &'static str {

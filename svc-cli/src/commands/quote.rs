@@ -12,6 +12,7 @@ use super::lookup;
 use crate::cli::QuoteCommand;
 use crate::exit::{Failure, OrNotFound as _};
 use crate::output::{Outcome, fields, or_dash};
+use crate::times::moment;
 
 const HINT: &str = "check the id";
 
@@ -57,7 +58,7 @@ fn details(tenant: TenantId, quote: &Quote) -> String {
         ("issued", or_dash(quote.issue_date)),
         ("valid until", or_dash(quote.valid_until)),
         ("total", format!("{} {}", quote.currency, quote.total)),
-        ("created at", quote.created_at.to_string()),
-        ("updated at", quote.updated_at.to_string()),
+        ("created at", moment(quote.created_at)),
+        ("updated at", moment(quote.updated_at)),
     ])
 }

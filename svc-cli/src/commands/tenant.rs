@@ -8,6 +8,7 @@ use svc_core::types::TenantId;
 use crate::cli::{TenantChanges, TenantCommand};
 use crate::exit::{Failure, OrNotFound as _};
 use crate::output::{Outcome, Table, fields};
+use crate::times::moment;
 
 /// Where the ids of tenants come from.
 pub(super) const HINT: &str = "`svc tenant list` shows them all";
@@ -55,7 +56,7 @@ async fn list(store: &dyn Store) -> Result<Outcome, Failure> {
             tenant.developer_access.to_string(),
             tenant.time_zone.to_string(),
             tenant.currency.to_string(),
-            tenant.created_at.to_string(),
+            moment(tenant.created_at),
         ]
     });
     let views: Vec<Value> = tenants.iter().map(view).collect();
@@ -121,6 +122,6 @@ fn details(tenant: &Tenant) -> String {
         ("time zone", tenant.time_zone.to_string()),
         ("currency", tenant.currency.to_string()),
         ("unique contact email", tenant.unique_contact_email.to_string()),
-        ("created at", tenant.created_at.to_string()),
+        ("created at", moment(tenant.created_at)),
     ])
 }

@@ -20,6 +20,7 @@ use super::{lookup, tenant};
 use crate::cli::WebhookCommand;
 use crate::exit::{Failure, OrNotFound as _};
 use crate::output::{Outcome, Table, fields, or_dash};
+use crate::times::{moment, moment_or_dash};
 
 /// Where the ids of subscriptions come from.
 pub(super) const HINT: &str = "`svc webhook list --tenant ID` shows those of a tenant";
@@ -52,7 +53,7 @@ pub(super) async fn run(store: &dyn Store, command: WebhookCommand) -> Result<Ou
         WebhookCommand::Test { id, event, timeout } => send_test::run(store, id, event, timeout).await,
         WebhookCommand::RotateSecret { id, overlap } => {
             let rotated = rotate_secret(store, id, overlap).await.or_not_found("webhook", id, HINT)?;
-            let ends = or_dash(rotated.previous_until);
+            let ends = moment_or_dash(rotated.previous_until);
             let secret = ("secret", rotated.secret.reveal().to_owned());
             let text = format!(
                 "Replaced the secret of webhook {id}; the old one signs as well until {ends}.\n\n{}\n\
@@ -148,10 +149,10 @@ fn details(subscription: &Subscription) -> String {
         ("events", events(subscription)),
         ("description", or_dash(subscription.description.as_ref())),
         ("state", state(subscription).to_owned()),
-        ("paused at", or_dash(subscription.paused_at)),
+        ("paused at", moment_or_dash(subscription.paused_at)),
         ("consecutive failures", subscription.consecutive_failures.to_string()),
-        ("last delivery at", or_dash(subscription.last_delivery_at)),
+        ("last delivery at", moment_or_dash(subscription.last_delivery_at)),
         ("last delivery status", or_dash(subscription.last_delivery_status)),
-        ("created at", subscription.created_at.to_string()),
+        ("created at", moment(subscription.created_at)),
     ])
 }

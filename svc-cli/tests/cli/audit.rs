@@ -23,6 +23,7 @@ fn every_change_has_its_line() {
     let people = text(&session.output(&["audit", "list", "--tenant", &tenant, "--limit", "1"]).stdout);
     assert!(people.contains("revoke key") && people.lines().count() == 2, "{people}");
     session
+        .run(&["audit", "list", "--tenant", &tenant, "--limit", "1", "--json"])
         .run(&["audit", "list", "--tenant", &tenant, "--since", "2099-01-01T00:00:00Z"])
         .run(&["audit", "list", "--tenant", NOBODY])
         .run(&["audit", "list"])

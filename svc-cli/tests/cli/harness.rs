@@ -24,7 +24,9 @@ pub(crate) const NOBODY: &str = "0195a3c8-0000-7000-8000-ffffffffffff";
 
 /// What differs from run to run. Each stands for itself with a text of the same length, so columns stay
 /// aligned. Dates that a test names lie in 2099 and are left as they are.
-const FILTERS: [(&str, &str); 8] = [
+const FILTERS: [(&str, &str); 12] = [
+    (r"\b20[0-8]\d-\d\d-\d\d \d\d:\d\d:\d\dZ", "2026-03-14 15:09:26Z"),
+    (r"\(\d+ years ago\)", "(6 years ago)"),
     (r"\b20[0-8]\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", "2026-03-14T15:09:26.535897Z"),
     (r"\b20[0-8]\d-\d\d-\d\d\b", "2026-03-14"),
     (r"svc_live_[0-9A-Za-z]{38}\b", "svc_live_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"),
@@ -32,7 +34,9 @@ const FILTERS: [(&str, &str); 8] = [
     (r"svcsig_[0-9A-Za-z+/]{43}=", "svcsig_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx="),
     (r"whsec_[0-9A-Za-z+/]{43}=", "whsec_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx="),
     (r"\b127\.0\.0\.1:\d+", "127.0.0.1:9000"),
-    (r"(?m)^age:( +)\d[0-9a-z ]*", "age:${1}3ms"),
+    (r"(?m)^age:( +)\d[0-9a-z ]*", "age:${1}3 ms"),
+    (r"\b[0-9a-f]{16}\b", "0123456789abcdef"),
+    (r"(\bbytes\": |size: +)\d+", "${1}345678"),
 ];
 
 /// A job in the session's database.
@@ -56,6 +60,7 @@ impl Session {
         command.args(args).current_dir(self.folder.path()).stdin(Stdio::null());
         for name in [
             "SVC_DATABASE_URL",
+            "SVC_RETENTION",
             "SVC_SECRET_KEY",
             "SVC_WEBHOOK_SECRET",
             "NO_COLOR",
@@ -92,6 +97,22 @@ impl Session {
     /// Runs a command and notes it: what was typed, stdout, stderr behind `!`, and the exit code unless it is 0.
     pub(crate) fn run(&mut self, args: &[&str]) -> &mut Self {
         let output = self.output(args);
+        self.transcribe(args, &output)
+    }
+
+    /// The same for a command that says much: the first lines of it, and the beginning of each.
+    pub(crate) fn run_cut(&mut self, args: &[&str]) -> &mut Self {
+        const LINES: usize = 12;
+        let mut output = self.output(args);
+        let said = text(&output.stdout);
+        let mut cut: String = said.lines().take(LINES).fold(String::new(), |cut, line| {
+            let end = if line.chars().count() > 100 { "…" } else { "" };
+            cut + &line.chars().take(100).collect::<String>() + end + "\n"
+        });
+        if said.lines().count() > LINES {
+            cut.push_str("…\n");
+        }
+        output.stdout = cut.into_bytes();
         self.transcribe(args, &output)
     }
 

@@ -1,5 +1,3 @@
-use std::process::Stdio;
-
 use crate::harness::{NOBODY, Session};
 
 #[test]
@@ -120,24 +118,4 @@ fn what_is_not_paid_in_time() {
         .run(&["invoice", "overdue", "--json"])
         .run(&["invoice", "overdue"])
         .assert("invoice_overdue");
-}
-
-#[test]
-fn many_at_once_neither_fail_nor_share_a_number() {
-    let session = Session::new();
-    let tenant = session.tenant();
-    let contact = session.contact(&tenant);
-    let args = ["invoice", "create", "--json", "--tenant", &tenant, "--contact", &contact, "--total", "1"];
-    let running: Vec<_> = (0..12).map(|_| session.program(&args).stdout(Stdio::piped()).spawn().unwrap()).collect();
-    let mut numbers: Vec<String> = running
-        .into_iter()
-        .map(|child| {
-            let output = child.wait_with_output().unwrap();
-            assert!(output.status.success());
-            let invoice: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-            invoice["invoice_number"].as_str().unwrap().to_owned()
-        })
-        .collect();
-    numbers.sort();
-    assert_eq!(numbers, (1..=12).map(|number| format!("INV-{number:04}")).collect::<Vec<_>>());
 }

@@ -101,7 +101,11 @@ fn for_people() {
     assert_eq!([statuses[0], statuses[1], statuses[2], statuses[4]], ["204", "401", "401", "405"]);
     assert!(answers[4].to_lowercase().contains("allow: post"));
     let first = listening.first.clone();
-    session.note(&first).note(&listening.end()).assert("listen");
+    session.note("$ svc listen --port 0 --secret whsec_…\n").note(&first).note(&listening.end());
+    let listening = Listening::start(&session, &["--secret", SECRET, "--json"]);
+    let first = listening.first.clone();
+    listening.deliver(&body(), SECRET);
+    session.note("$ svc listen --port 0 --secret whsec_… --json\n").note(&first).note(&listening.end()).assert("listen");
 }
 
 #[test]

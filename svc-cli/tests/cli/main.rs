@@ -4,19 +4,26 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may fail by a panic, in its helpers as well")]
 
+mod at_once;
 mod audit;
+mod completions;
 mod db;
 mod delivery;
 mod event;
 mod export;
+mod failures;
+mod full;
 mod harness;
 mod import;
 mod import_running;
 mod invoice;
 mod key;
 mod listen;
+mod man;
+mod outputs;
 mod program;
 mod quote;
 mod reference;
 mod tenant;
+mod terminal;
 mod webhook;

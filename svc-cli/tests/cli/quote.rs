@@ -26,6 +26,7 @@ fn the_client_answers() {
     let viewed = session.quote(&tenant, &contact, QuoteStatus::Viewed);
     let draft = session.quote(&tenant, &contact, QuoteStatus::Draft);
     let expired = session.quote(&tenant, &contact, QuoteStatus::Expired);
+    let others = [QuoteStatus::Sent, QuoteStatus::Viewed].map(|status| session.quote(&tenant, &contact, status));
     session
         .run(&["quote", "show", &sent])
         .run(&["quote", "accept", &sent])
@@ -35,6 +36,8 @@ fn the_client_answers() {
         .run(&["quote", "accept", &draft])
         .run(&["quote", "accept", &expired])
         .run(&["quote", "show", &viewed, "--json"])
+        .run(&["quote", "accept", &others[0], "--json"])
+        .run(&["quote", "decline", &others[1]])
         .run(&["quote", "accept", NOBODY])
         .run(&["quote", "decline", NOBODY])
         .run(&["quote", "show", NOBODY])

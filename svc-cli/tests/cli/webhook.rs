@@ -71,6 +71,7 @@ fn a_rotated_secret_is_shown_once() {
         .run(&["webhook", "rotate-secret", &id])
         .run(&["webhook", "rotate-secret", &id, "--overlap", "soon"])
         .run(&["webhook", "rotate-secret", NOBODY])
+        .run(&["webhook", "rotate-secret", &id, "--json"])
         .assert("webhook_rotate");
     let rotated = session.json(&["webhook", "rotate-secret", &id, "--overlap", "0s"]);
     let secret = rotated["secret"].as_str().unwrap();

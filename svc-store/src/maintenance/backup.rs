@@ -5,6 +5,8 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
+use svc_core::store::StoreError;
+
 use super::MaintenanceError;
 use crate::sqlite::Connection;
 use crate::vault::{self, SecretKey};
@@ -45,7 +47,7 @@ pub async fn backup(url: &str, file: &Path) -> Result<Backup, MaintenanceError> 
     }
     let made = unfinished.make(file)?;
     // An empty file is filled; its rights stay.
-    connection.copy_into(file).map_err(|why| unavailable(url, why))?;
+    connection.copy_into(file).map_err(|why| not_filled(file, why))?;
     made.sync_all().and_then(|()| sync_folder(file)).map_err(|why| failed(file, &why))?;
     let bytes = made.metadata().map_err(|why| failed(file, &why))?.len();
     unfinished.0.clear();
@@ -60,6 +62,15 @@ fn sync_folder(file: &Path) -> io::Result<()> {
 
 fn failed(path: &Path, why: &io::Error) -> MaintenanceError {
     MaintenanceError::File(format!("{}: {why}", path.display()))
+}
+
+/// It is the file that is wrong, most often its disk that is full; the database was opened and read before.
+fn not_filled(file: &Path, why: StoreError) -> MaintenanceError {
+    let why = match why {
+        StoreError::Unavailable(why) => why,
+        other => other.to_string(),
+    };
+    MaintenanceError::File(format!("{}: {why}", file.display()))
 }
 
 /// Files that were made, to be removed unless all goes well.

@@ -10,6 +10,7 @@ use svc_core::types::Timestamp;
 
 use crate::exit::Failure;
 use crate::output::{Outcome, Table};
+use crate::times::moment;
 
 /// After each step, so that other writes come between.
 const PAUSE: Duration = Duration::from_millis(10);
@@ -39,7 +40,7 @@ pub(super) async fn run(store: &dyn Store, keep: Duration, dry: bool) -> Result<
     ];
     let table = Table::new(["WHAT", "ROWS"], &rows, |(what, rows)| [(*what).to_owned(), rows.to_string()]);
     let done = if dry { "Would delete" } else { "Deleted" };
-    let text = format!("{done} what is older than {before}:\n\n{}", table.to_text());
+    let text = format!("{done} what is older than {}:\n\n{}", moment(before), table.to_text());
     let view = json!({
         "dry_run": dry,
         "before": before,

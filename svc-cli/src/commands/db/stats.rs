@@ -4,7 +4,8 @@ use serde_json::{Map, Value, json};
 use svc_store::DbStats;
 
 use crate::exit::Failure;
-use crate::output::{Outcome, Table, fields, or_dash};
+use crate::output::{Outcome, Table, fields};
+use crate::times::moment_or_dash;
 
 pub(super) async fn run(url: &str) -> Result<Outcome, Failure> {
     let stats = svc_store::stats(url).await?;
@@ -18,7 +19,7 @@ fn text(stats: &DbStats) -> String {
         ("schema", stats.schema.clone()),
         ("size", size(stats.bytes)),
         ("deliveries", if states.is_empty() { "none".to_owned() } else { states.join(", ") }),
-        ("oldest pending", or_dash(stats.oldest_pending)),
+        ("oldest pending", moment_or_dash(stats.oldest_pending)),
     ]);
     let table = Table::new(["TABLE", "ROWS"], &stats.tables, |(name, rows)| [(*name).to_owned(), rows.to_string()]);
     format!("{about}\n{}", table.to_text())

@@ -14,7 +14,8 @@ use tokio::time::sleep;
 
 use crate::commands::{lookup, tenant, webhook};
 use crate::exit::{Exit, Failure, OrNotFound as _};
-use crate::output::{Outcome, Table, or_dash};
+use crate::output::{Outcome, Table};
+use crate::times::{moment, moment_or_dash};
 
 /// Between two looks at a replay: the server writes down how far it has come, and tells nobody.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
@@ -41,7 +42,9 @@ pub(super) async fn replay(store: &dyn Store, input: ReplayCreate, wait: bool) -
         let text = format!(
             "The server sends the deliveries of webhook {id} again whose events lie between {} and {}; \
              `svc delivery replays --tenant {}` tells how far it has come.",
-            replay.since, replay.until, replay.tenant_id
+            moment(replay.since),
+            moment(replay.until),
+            replay.tenant_id
         );
         return Outcome::new(&View::of(&replay), text);
     }
@@ -50,12 +53,12 @@ pub(super) async fn replay(store: &dyn Store, input: ReplayCreate, wait: bool) -
         1 => "1 delivery".to_owned(),
         many => format!("{many} deliveries"),
     };
-    let text = format!("Webhook {id} gets {deliveries} again, of events between {} and {}.", done.since, done.until);
+    let text = format!("Webhook {id} gets {deliveries} again, of events between {} and {}.", moment(done.since), moment(done.until));
     let broken_off = done.broken_off().then(|| {
         let why = format!(
             "The webhook was disabled or paused meanwhile, or a delivery cannot be read; those of events at or after {} \
              stay as they are.",
-            done.position
+            moment(done.position)
         );
         Failure::new(Exit::Failed, why)
     });
@@ -78,7 +81,7 @@ async fn finished(store: &dyn Store, mut replay: Replay) -> Result<Replay, Error
         bar.set_position(replay.percent().into());
         bar.set_message(match replay.replayed {
             0 if replay.position == replay.since => "no server has begun with it yet".to_owned(),
-            count => format!("{count} replayed, events before {} done", replay.position),
+            count => format!("{count} replayed, events before {} done", moment(replay.position)),
         });
         sleep(LOOK_EVERY).await;
         let look =
@@ -109,10 +112,10 @@ pub(super) async fn list(store: &dyn Store, tenant: TenantId, limit: u32) -> Res
             replay.id.to_string(),
             format!("{} %", replay.percent()),
             replay.replayed.to_string(),
-            replay.since.to_string(),
-            replay.until.to_string(),
-            replay.created_at.to_string(),
-            or_dash(replay.finished_at),
+            moment(replay.since),
+            moment(replay.until),
+            moment(replay.created_at),
+            moment_or_dash(replay.finished_at),
             replay.subscription_id.to_string(),
         ]
     });

@@ -14,6 +14,7 @@ use super::super::tenant;
 use super::view;
 use crate::exit::{Failure, OrNotFound as _};
 use crate::output::{self, Outcome, or_dash};
+use crate::times::moment;
 
 /// Between two looks.
 const INTERVAL: Duration = Duration::from_millis(500);
@@ -69,7 +70,7 @@ fn line(delivery: &Delivery) -> String {
         delivery.kind.as_str(),
         delivery.attempts,
         or_dash(delivery.last_status),
-        delivery.created_at,
+        moment(delivery.created_at),
     )
 }
 

@@ -10,6 +10,7 @@ use svc_webhook_verify::Verifier;
 
 use crate::document::{Document, pretty};
 use crate::output::{fields, or_dash, plain, verdict};
+use crate::times::{full, span};
 
 /// The age from which on a receiver should refuse a delivery, in milliseconds.
 const STALE_MS: i64 = 5 * 60 * 1000;
@@ -97,7 +98,7 @@ impl Received {
         };
         format!(
             "{}  {}  {}\n{}{body}\n",
-            self.received_at,
+            full(self.received_at),
             or_dash(self.event.as_deref().map(|event| plain(event).replace('\n', "\\n"))),
             verdict(self.verified, if self.verified { "verified" } else { "not verified" }),
             fields(reason.into_iter().chain(shown).chain([("answered", answered)]))
@@ -111,11 +112,11 @@ fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
 
 /// How long ago it was sent, with what there is to say about that.
 fn age(millis: i64) -> String {
-    let written = humantime::format_duration(Duration::from_millis(millis.unsigned_abs()));
+    let written = span(Duration::from_millis(millis.unsigned_abs()));
     match millis {
         ..0 => format!("{written} ahead of this clock"),
         STALE_MS.. => format!("{written}; receivers should refuse what is older than 5 minutes"),
-        _ => written.to_string(),
+        _ => written,
     }
 }
 
@@ -125,9 +126,9 @@ mod tests {
 
     #[test]
     fn ages_are_told_as_people_do() {
-        assert_eq!(age(0), "0s");
-        assert_eq!(age(1_250), "1s 250ms");
-        assert_eq!(age(-2_000), "2s ahead of this clock");
-        assert_eq!(age(STALE_MS), "5m; receivers should refuse what is older than 5 minutes");
+        assert_eq!(age(0), "0 seconds");
+        assert_eq!(age(1_250), "1 second 250 ms");
+        assert_eq!(age(-2_000), "2 seconds ahead of this clock");
+        assert_eq!(age(STALE_MS), "5 minutes; receivers should refuse what is older than 5 minutes");
     }
 }

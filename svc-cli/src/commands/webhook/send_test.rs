@@ -15,6 +15,7 @@ use crate::commands::delivery::{self, Record};
 use crate::commands::lookup;
 use crate::exit::{Exit, Failure, OrNotFound as _};
 use crate::output::{Outcome, plain};
+use crate::times::span;
 
 /// Between two looks at the delivery: the server writes down what came of an attempt, and tells nobody.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
@@ -55,7 +56,7 @@ async fn first_attempt(store: &dyn Store, sent: &Delivery, timeout: Duration) ->
 /// Why the test failed, if it did.
 fn failure(record: &Record, timeout: Duration) -> Option<String> {
     let Delivery { id, state, attempts, .. } = record.delivery;
-    let timeout = humantime::format_duration(timeout);
+    let timeout = span(timeout);
     match record.log.first() {
         Some(log) if log.succeeded() => None,
         Some(log) => {

@@ -56,6 +56,22 @@ fn a_backup_is_a_database() {
     assert!(!session.folder().join("other.db.key").exists());
 }
 
+#[test]
+fn a_small_database_in_words_and_in_json() {
+    let mut session = Session::new();
+    let tenant = session.tenant();
+    session.contact(&tenant);
+    for json in [&[][..], &["--json"]] {
+        let (copy, backup) = if json.is_empty() { ("sqlite://a.db", "c.db") } else { ("sqlite://b.db", "d.db") };
+        session
+            .run(&[&["db", "check"], json].concat())
+            .run(&[&["db", "stats"], json].concat())
+            .run(&[&["db", "backup", backup], json].concat())
+            .run(&[&["db", "copy", "sqlite://svc.db", copy], json].concat());
+    }
+    session.assert("db_small");
+}
+
 /// Nothing here can be made a month ago, so a microsecond is old.
 #[test]
 fn what_is_old_and_finished_is_pruned() {

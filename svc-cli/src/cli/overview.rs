@@ -1,0 +1,62 @@
+//! What `svc` alone shows: all commands with a line each, by what they are for, and how to begin.
+
+use std::fmt::Write as _;
+
+use clap::builder::Styles;
+use clap::{Command, Subcommand as _};
+
+/// The commands by what they are for.
+const GROUPS: [(&str, &[&str]); 5] = [
+    ("Accounts", &["tenant", "key", "audit"]),
+    ("Business", &["invoice", "quote", "import", "export"]),
+    ("Webhooks", &["webhook", "delivery", "event", "listen"]),
+    ("Database", &["db"]),
+    ("This program", &["completions", "man", "help"]),
+];
+
+/// How to begin.
+pub(super) const FIRST_STEPS: &str = "\
+First steps:
+  svc tenant create --name 'Harbour Plumbing' --time-zone Australia/Sydney
+  svc key create --tenant TENANT_ID --scopes read,write
+  svc import contacts --tenant TENANT_ID contacts.csv
+  svc invoice create --tenant TENANT_ID --contact CONTACT_ID --total 99.95
+  svc delivery list --tenant TENANT_ID --status failed";
+
+/// Where there is more.
+pub(super) const MORE: &str = "\
+`svc COMMAND --help` explains a command, with examples; `svc --help` also has the environment and the exit codes.";
+
+/// The form of the help of `svc` itself; clap lists commands without groups.
+pub(super) fn template() -> String {
+    let commands = super::Command::augment_subcommands(Command::new("svc"));
+    let width = GROUPS.iter().flat_map(|(_, names)| *names).map(|name| name.len()).max().unwrap_or_default();
+    let styles = Styles::styled();
+    let (header, literal) = (styles.get_header(), styles.get_literal());
+    let mut template = "{about-with-newline}\n{usage-heading} {usage}\n".to_owned();
+    for (group, names) in GROUPS {
+        let _ = write!(template, "\n{header}{group}:{header:#}\n");
+        for name in names {
+            let about = commands.find_subcommand(name).and_then(Command::get_about);
+            let about = about.map_or_else(|| "Print the help of a command".to_owned(), ToString::to_string);
+            let _ = writeln!(template, "  {literal}{name:width$}{literal:#}  {about}");
+        }
+    }
+    let _ = write!(template, "\n{header}Options:{header:#}\n{{options}}{{after-help}}\n");
+    template
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_command_is_in_one_group() {
+        let commands = super::super::Command::augment_subcommands(Command::new("svc"));
+        let mut names: Vec<&str> = commands.get_subcommands().map(Command::get_name).chain(["help"]).collect();
+        let mut grouped: Vec<&str> = GROUPS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
+        names.sort_unstable();
+        grouped.sort_unstable();
+        assert_eq!(grouped, names);
+    }
+}

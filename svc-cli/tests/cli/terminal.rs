@@ -1,0 +1,90 @@
+//! What differs on a terminal: colour, questions, and bars that tell how far something is.
+
+use std::io::Write as _;
+use std::process::{Command, Stdio};
+
+use crate::harness::{Session, text};
+
+#[test]
+fn colour_is_for_those_who_want_it() {
+    let session = Session::new();
+    session.tenant();
+    let coloured = |names: &[&str]| {
+        let mut program = session.program(&["tenant", "list"]);
+        program.envs(names.iter().map(|name| (name, "1")));
+        text(&program.output().unwrap().stdout).contains('\u{1b}')
+    };
+    assert!(!coloured(&[]), "a pipe is no terminal");
+    assert!(coloured(&["CLICOLOR_FORCE"]));
+    assert!(!coloured(&["CLICOLOR_FORCE", "NO_COLOR"]));
+}
+
+/// Runs a command on a terminal that `script` (util-linux) makes, types something, and tells all that was shown there
+/// and the exit code; nothing where there is no such program.
+fn on_terminal(session: &Session, args: &[&str], variables: &[(&str, &str)], typed: &str) -> Option<(String, i32)> {
+    let program = session.program(args);
+    let words = std::iter::once(program.get_program()).chain(program.get_args());
+    let line: Vec<String> = words.map(|word| format!("'{}'", word.to_str().unwrap())).collect();
+    let mut script = Command::new("script");
+    script.args(["-q", "-e", "-c", &line.join(" "), "/dev/null"]).current_dir(session.folder());
+    script.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
+    script.env("TERM", "xterm").env("SHELL", "/bin/sh").envs(variables.iter().copied());
+    script.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let Ok(mut child) = script.spawn() else {
+        eprintln!("skipped: script is not installed");
+        return None;
+    };
+    // Stays open to the end: its end would be a Ctrl-D.
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(typed.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    drop(stdin);
+    Some((text(&output.stdout), output.status.code().unwrap()))
+}
+
+#[test]
+fn a_terminal_gets_colour() {
+    let session = Session::new();
+    session.tenant();
+    let list = ["tenant", "list"];
+    let Some((shown, code)) = on_terminal(&session, &list, &[], "") else { return };
+    assert!(code == 0 && shown.contains("\u{1b}[1mID"), "{shown:?}");
+    let plain = text(&session.output(&list).stdout);
+    for variables in [("NO_COLOR", "1"), ("TERM", "dumb")] {
+        let (shown, _) = on_terminal(&session, &list, &[variables], "").unwrap();
+        assert_eq!(shown.replace("\r\n", "\n"), plain, "{variables:?}");
+    }
+    let (shown, _) = on_terminal(&session, &["tenant", "list", "--json"], &[], "").unwrap();
+    assert!(!shown.contains('\u{1b}'), "{shown:?}");
+}
+
+#[test]
+fn what_cannot_be_taken_back_is_asked_first() {
+    let session = Session::new();
+    let tenant = session.tenant();
+    let key = session.id(&["key", "create", "--tenant", &tenant, "--scopes", "read"]);
+    let revoke = ["key", "revoke", &key];
+    let is_revoked = || session.json(&["key", "show", &key])["revoked_at"].is_string();
+    let Some((shown, code)) = on_terminal(&session, &revoke, &[], "n\n") else { return };
+    assert!(shown.contains(&format!("Revoke the key {key}?")) && shown.contains("[y/N]"), "{shown:?}");
+    assert!(shown.contains("Nothing was done.") && code == 1 && !is_revoked(), "{shown:?}");
+    let (shown, code) = on_terminal(&session, &revoke, &[], "y\n").unwrap();
+    assert!(code == 0 && is_revoked(), "{shown:?}");
+    let (shown, code) = on_terminal(&session, &[&revoke[..], &["--yes"]].concat(), &[], "").unwrap();
+    assert!(code == 0 && !shown.contains("[y/N]"), "{shown:?}");
+}
+
+#[test]
+fn an_import_tells_how_far_it_is_on_a_terminal_alone() {
+    let session = Session::new();
+    let tenant = session.tenant();
+    let rows: String = (0..1_500).map(|n| format!("p{n}@example.com\n")).collect();
+    session.file("people.csv", format!("email\n{rows}"));
+    let import = ["import", "contacts", "--tenant", &tenant, "people.csv", "--no-events"];
+    let piped = session.output(&[&import[..], &["--dry-run"]].concat());
+    assert_eq!((piped.status.code(), text(&piped.stderr).as_str()), (Some(0), ""));
+    let Some((shown, code)) = on_terminal(&session, &import, &[], "") else { return };
+    assert!(code == 0 && shown.contains("Rows: 1500 read, 1500 added, "), "{shown:?}");
+    assert!(shown.contains(" %  ") && shown.contains(" rows, ") && shown.contains("/s, "), "{shown:?}");
+    assert!(shown.contains(" left"), "{shown:?}");
+}

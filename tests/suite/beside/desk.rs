@@ -1,0 +1,165 @@
+//! A server, a command line on its database, and a receiver of its deliveries.
+
+use std::process::{Output, Stdio};
+
+use serde_json::Value;
+use svc_tests::database::Database;
+use tokio::io::{AsyncBufReadExt as _, BufReader, Lines};
+use tokio::process::{Child, ChildStdout, Command};
+
+use crate::harness::{Reply, guarded};
+use crate::program::{self, Program};
+
+pub(super) struct Desk {
+    database: Database,
+    folder: tempfile::TempDir,
+    pub(super) tenant: String,
+    server: Program,
+    key: String,
+    listening: Option<Stream>,
+}
+
+/// A command that goes on, with the JSON documents that it prints.
+pub(super) struct Stream {
+    _child: Child,
+    lines: Lines<BufReader<ChildStdout>>,
+}
+
+impl Stream {
+    /// The next document that is wanted.
+    pub(super) async fn next(&mut self, is_wanted: impl Fn(&Value) -> bool) -> Value {
+        guarded(async {
+            loop {
+                let line = self.lines.next_line().await.unwrap().unwrap_or_else(|| panic!("it has ended"));
+                let document = serde_json::from_str(&line).unwrap();
+                if is_wanted(&document) {
+                    return document;
+                }
+            }
+        })
+        .await
+    }
+}
+
+impl Desk {
+    /// Starts a server, and makes a tenant with a key by the command line.
+    pub(super) async fn open(database: Database) -> Self {
+        let arguments = ["--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0", "--database-url", &database.url];
+        let mut command = program::command(&arguments);
+        command.args(["--allow-private-webhooks", "--no-rate-limit"]).envs(database.variables());
+        let server = Program::start(command).await;
+        let folder = tempfile::tempdir().unwrap();
+        let mut desk = Self { database, folder, tenant: String::new(), server, key: String::new(), listening: None };
+        desk.tenant = id(&desk.svc(&["tenant", "create", "--name", "Harbour Plumbing"]).await);
+        let create = ["key", "create", "--tenant", &desk.tenant, "--scopes", "read,write"];
+        desk.key = desk.svc(&create).await["key"].as_str().unwrap().to_owned();
+        desk
+    }
+
+    fn command(&self, url: &str, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_svc-tested"));
+        command.args(arguments).args(["--json", "--database-url", url]).envs(self.database.variables());
+        command.current_dir(self.folder.path()).stdin(Stdio::null()).kill_on_drop(true);
+        command
+    }
+
+    /// Runs `svc` with `--json`.
+    pub(super) async fn output(&self, arguments: &[&str]) -> Output {
+        guarded(self.command(&self.database.url, arguments).output()).await.unwrap()
+    }
+
+    /// The tenants of another database.
+    pub(super) async fn tenants_of(&self, url: &str) -> Value {
+        let output = guarded(self.command(url, &["tenant", "list"]).output()).await.unwrap();
+        serde_json::from_slice(&output.stdout).unwrap()
+    }
+
+    /// What a command that succeeds prints.
+    pub(super) async fn svc(&self, arguments: &[&str]) -> Value {
+        let output = self.output(arguments).await;
+        assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+        serde_json::from_slice(&output.stdout).unwrap()
+    }
+
+    /// The exit code of a command that fails.
+    pub(super) async fn refused(&self, arguments: &[&str]) -> Option<i32> {
+        let output = self.output(arguments).await;
+        assert!(!output.status.success() && output.stdout.is_empty() && !output.stderr.is_empty(), "{output:?}");
+        output.status.code()
+    }
+
+    /// Runs a command until it says what is wanted.
+    pub(super) async fn until(&self, arguments: &[&str], is_wanted: impl Fn(&Value) -> bool) -> Value {
+        guarded(async {
+            loop {
+                let said = self.svc(arguments).await;
+                if is_wanted(&said) {
+                    return said;
+                }
+            }
+        })
+        .await
+    }
+
+    /// Starts a command that goes on.
+    pub(super) fn start(&self, arguments: &[&str]) -> Stream {
+        let mut child = self.command(&self.database.url, arguments).stdout(Stdio::piped()).spawn().unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        Stream { _child: child, lines }
+    }
+
+    /// Sends the server a request with a key.
+    pub(super) async fn call(&self, key: &str, method: &str, path: &str, body: &str) -> Reply {
+        let authorization = format!("Bearer {key}");
+        let headers = [("Authorization", authorization.as_str()), ("Content-Type", "application/json")];
+        self.server.send(method, &format!("/api/v1{path}"), &headers, body).await
+    }
+
+    /// The same with the key of the desk; it must be done.
+    pub(super) async fn api(&self, method: &str, path: &str, body: &str) -> Value {
+        let reply = self.call(&self.key, method, path, body).await;
+        assert!((200..300).contains(&reply.status), "{method} {path}: {}", reply.text());
+        if reply.body.is_empty() { Value::Null } else { reply.data() }
+    }
+
+    /// The status of a ping with the key of the desk.
+    pub(super) async fn ping(&self) -> u16 {
+        self.call(&self.key, "GET", "/ping", "").await.status
+    }
+
+    /// A webhook that gets everything, and a `svc listen` behind it; its id.
+    pub(super) async fn listen(&mut self) -> String {
+        // The receiver needs the secret, and the webhook the port.
+        let made = self.api("POST", "/webhooks", r#"{"url": "http://127.0.0.1:9/", "events": ["*"]}"#).await;
+        let secret = made["secret"].as_str().unwrap();
+        let mut listening = self.start(&["listen", "--port", "0", "--secret", secret]);
+        let first = listening.next(|_| true).await;
+        let url = serde_json::json!({ "url": format!("{}/hook", first["listening"].as_str().unwrap()) });
+        let path = format!("/webhooks/{}", id(&made));
+        self.api("PATCH", &path, &url.to_string()).await;
+        self.listening = Some(listening);
+        id(&made)
+    }
+
+    /// The next delivery of this kind: verified, and what it tells of.
+    pub(super) async fn arrives(&mut self, event: &str) -> Value {
+        let arrived = self.listening.as_mut().unwrap().next(|delivery| delivery["event"] == event).await;
+        assert_eq!(arrived["verified"], true, "{arrived}");
+        arrived["body"]["data"].clone()
+    }
+
+    pub(super) fn file(&self, name: &str, content: &str) {
+        std::fs::write(self.folder.path().join(name), content).unwrap();
+    }
+
+    /// Stops the server, after which the database is still sound.
+    pub(super) async fn close(self) {
+        assert_eq!(self.svc(&["db", "check"]).await, serde_json::json!([]));
+        let (status, _, log) = self.server.stop("TERM").await;
+        assert_eq!(status.code(), Some(0), "{log}");
+    }
+}
+
+pub(super) fn id(made: &Value) -> String {
+    made["id"].as_str().unwrap_or_else(|| panic!("no id in {made}")).to_owned()
+}

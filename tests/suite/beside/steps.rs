@@ -1,0 +1,176 @@
+//! What an operator does, noun by noun.
+
+use serde_json::{Value, json};
+
+use super::desk::{Desk, id};
+
+pub(super) async fn tenants(desk: &Desk) {
+    let tenant = desk.tenant.as_str();
+    assert_eq!(desk.ping().await, 200);
+    desk.svc(&["tenant", "suspend", tenant]).await;
+    assert_eq!(desk.ping().await, 403);
+    desk.svc(&["tenant", "approve", tenant]).await;
+    assert_eq!(desk.ping().await, 200);
+    desk.svc(&["tenant", "set", tenant, "--currency", "NZD", "--time-zone", "Pacific/Auckland"]).await;
+    assert_eq!(desk.svc(&["tenant", "show", tenant]).await["currency"], "NZD");
+    let listed = desk.svc(&["tenant", "list"]).await;
+    assert!(listed.as_array().unwrap().iter().any(|one| one["id"] == tenant));
+}
+
+pub(super) async fn keys(desk: &Desk) {
+    let create = ["key", "create", "--tenant", &desk.tenant, "--scopes", "read", "--name", "Reports"];
+    let made = desk.svc(&create).await;
+    let status = async |key: &Value| desk.call(key["key"].as_str().unwrap(), "GET", "/contacts", "").await.status;
+    assert_eq!(status(&made).await, 200);
+    let renewed = desk.svc(&["key", "rotate", &id(&made), "--overlap", "0s"]).await;
+    assert_eq!((status(&made).await, status(&renewed).await), (401, 200));
+    desk.svc(&["key", "revoke", &id(&renewed)]).await;
+    let reply = desk.call(renewed["key"].as_str().unwrap(), "GET", "/contacts", "").await;
+    assert_eq!((reply.status, reply.code().as_str()), (401, "key_revoked"), "from the next request on");
+    assert!(desk.svc(&["key", "show", &id(&renewed)]).await["revoked_at"].is_string());
+    assert_eq!(desk.svc(&["key", "list", "--tenant", &desk.tenant]).await.as_array().unwrap().len(), 3);
+}
+
+/// A contact that the API made, and a webhook that hears of it.
+pub(super) async fn contacts_and_a_webhook(desk: &mut Desk) -> (String, String) {
+    let hook = desk.listen().await;
+    let contact = id(&desk.api("POST", "/contacts", r#"{"email": "ada@example.com"}"#).await);
+    assert_eq!(desk.arrives("contact.created").await["id"], contact.as_str());
+    (contact, hook)
+}
+
+pub(super) async fn invoices(desk: &mut Desk, contact: &str) {
+    let tenant = desk.tenant.clone();
+    let create = ["invoice", "create", "--tenant", &tenant, "--contact", contact, "--total", "99.95"];
+    let invoice = id(&desk.svc(&create).await);
+    assert_eq!(desk.arrives("invoice.created").await["currency"], "NZD", "as the tenant was set");
+    let path = format!("/invoices/{invoice}");
+    for (step, status, event) in [
+        (&["send"][..], "sent", "invoice.sent"),
+        (&["resend"], "sent", "invoice.resent"),
+        (&["view"], "viewed", "invoice.viewed"),
+        (&["pay", "--amount", "40"], "partial", "invoice.partially_paid"),
+        (&["pay"], "paid", "invoice.paid"),
+        (&["refund", "--amount", "10"], "paid", "invoice.refunded"),
+    ] {
+        let step = [&["invoice", step[0], &invoice], &step[1..]].concat();
+        desk.svc(&step).await;
+        assert_eq!(desk.api("GET", &path, "").await["status"], status, "{step:?}");
+        assert_eq!(desk.arrives(event).await["id"], invoice.as_str());
+    }
+    let other = id(&desk.svc(&[&create[..], &["--due", "2020-01-01"]].concat()).await);
+    desk.svc(&["invoice", "update", &other, "--total", "120"]).await;
+    assert_eq!(desk.arrives("invoice.updated").await["total"], 120.0);
+    desk.svc(&["invoice", "send", &other]).await;
+    let overdue = desk.svc(&["invoice", "overdue", "--tenant", &tenant]).await;
+    assert_eq!((overdue.as_array().unwrap().len(), &overdue[0]["id"]), (1, &json!(other)));
+    desk.svc(&["invoice", "void", &other]).await;
+    assert_eq!(desk.arrives("invoice.cancelled").await["id"], other.as_str());
+    assert_eq!(desk.refused(&["invoice", "pay", &other]).await, Some(4));
+}
+
+pub(super) async fn quotes(desk: &mut Desk, contact: &str) {
+    for (answer, status) in [("accept", "accepted"), ("decline", "declined")] {
+        let body = json!({ "contact_id": contact, "total": 1500 }).to_string();
+        let quote = id(&desk.api("POST", "/quotes", &body).await);
+        let path = format!("/quotes/{quote}");
+        assert_eq!(desk.refused(&["quote", answer, &quote]).await, Some(4), "it was not sent yet");
+        desk.api("PATCH", &path, r#"{"status": "sent"}"#).await;
+        desk.svc(&["quote", answer, &quote]).await;
+        assert_eq!(desk.api("GET", &path, "").await["status"], status);
+        assert_eq!(desk.arrives(&format!("quote.{status}")).await["id"], quote.as_str());
+        assert_eq!(desk.svc(&["quote", "show", &quote]).await["status"], status);
+    }
+}
+
+pub(super) async fn events_and_deliveries(desk: &mut Desk, hook: &str) {
+    let tenant = desk.tenant.clone();
+    desk.file("stay.json", r#"{"id": "stay-1", "nights": 2}"#);
+    let list = ["delivery", "list", "--tenant", &tenant];
+    let mut followed = desk.start(&[&list[..], &["--follow", "--since", "1h", "--event", "stay.created"]].concat());
+    let emit = ["event", "emit", "--tenant", &tenant, "--kind", "stay.created", "--data", "stay.json"];
+    let emitted = desk.svc(&emit).await;
+    let delivery = emitted["deliveries"][0].as_str().unwrap();
+    let told = followed.next(|line| line["status"] == "succeeded").await;
+    assert_eq!((told["id"].as_str(), &told["attempts"]), (Some(delivery), &json!(1)));
+    assert_eq!(desk.arrives("stay.created").await["nights"], 2);
+
+    desk.svc(&["delivery", "replay", delivery]).await;
+    desk.arrives("stay.created").await;
+    let shown = desk.until(&["delivery", "show", delivery], |shown| shown["status"] == "succeeded").await;
+    assert_eq!(shown["log"].as_array().unwrap().len(), 2);
+    assert_eq!(shown["log"][1]["status"], 204);
+
+    let replay = ["delivery", "replay", "--subscription", hook, "--since", "1h", "--status", "succeeded", "--wait"];
+    let all = desk.until(&list, |all| all.as_array().unwrap().iter().all(|one| one["status"] == "succeeded")).await;
+    let replayed = desk.svc(&replay).await;
+    assert_eq!((&replayed["replayed"], &replayed["percent"]), (&json!(all.as_array().unwrap().len()), &json!(100)));
+    desk.arrives("contact.created").await;
+    let replays = desk.svc(&["delivery", "replays", "--tenant", &tenant]).await;
+    assert_eq!(replays[0]["id"], replayed["id"]);
+}
+
+pub(super) async fn webhooks(desk: &mut Desk, hook: &str) {
+    let tested = desk.svc(&["webhook", "test", hook, "--event", "job.created"]).await;
+    assert_eq!((&tested["status"], &tested["last_status"]), (&json!("succeeded"), &json!(204)));
+    assert_eq!(desk.arrives("job.created").await["test"], true);
+    let stats = desk.svc(&["webhook", "stats", "--tenant", &desk.tenant]).await;
+    assert!(stats[0]["attempts"].as_u64() > Some(10) && stats[0]["success_rate"] == 1.0, "{stats}");
+
+    desk.api("PATCH", &format!("/webhooks/{hook}"), r#"{"enabled": false}"#).await;
+    assert_eq!(desk.refused(&["webhook", "test", hook]).await, Some(4));
+    assert_eq!(desk.svc(&["webhook", "enable", hook]).await["enabled"], true);
+    assert_eq!(desk.svc(&["webhook", "list", "--tenant", &desk.tenant]).await.as_array().unwrap().len(), 1);
+
+    // The old secret, which the receiver has, signs as well while they overlap; but the header is the new one's.
+    desk.svc(&["webhook", "rotate-secret", hook, "--overlap", "1h"]).await;
+    let failed = desk.output(&["webhook", "test", hook]).await;
+    let report: Value = serde_json::from_slice(&failed.stdout).unwrap();
+    assert_eq!((failed.status.code(), &report["last_status"]), (Some(1), &json!(401)));
+    assert_eq!(desk.svc(&["webhook", "show", hook]).await["last_delivery_status"], 401);
+}
+
+pub(super) async fn imports_and_exports(desk: &Desk) {
+    let tenant = desk.tenant.as_str();
+    let rows: String = (0..700).map(|n| format!("p{n}@example.com,Person {n}\n")).collect();
+    desk.file("people.csv", &format!("email,first_name\n{rows}"));
+    let import = ["import", "contacts", "--tenant", tenant, "people.csv", "--no-events"];
+    for (dry_run, added, there) in [(true, 700, 0), (false, 700, 0), (false, 0, 700)] {
+        let summary = desk.svc(&[&import[..], if dry_run { &["--dry-run"] } else { &[] }].concat()).await;
+        assert_eq!((&summary["added"], &summary["there_already"]), (&json!(added), &json!(there)), "{summary}");
+    }
+    assert_eq!(desk.api("GET", "/contacts?email=P699@example.com", "").await[0]["first_name"], "Person 699");
+    for (kind, count) in [("contacts", 701), ("invoices", 2), ("quotes", 2), ("bookings", 0), ("jobs", 0)] {
+        let exported = desk.svc(&["export", kind, "--tenant", tenant]).await;
+        assert_eq!(exported.as_array().unwrap().len(), count, "{kind}");
+    }
+}
+
+/// Who changed what, be it by the command line or with a key.
+pub(super) async fn the_log_of_changes(desk: &Desk, hook: &str) {
+    let log = desk.svc(&["audit", "list", "--tenant", &desk.tenant]).await;
+    let who = |action: &str, object: &str| -> String {
+        let entry = log.as_array().unwrap().iter().find(|one| one["action"] == action && one["object_id"] == object);
+        let entry = entry.unwrap_or_else(|| panic!("no {action} of {object} in {log}"));
+        entry["actor"].as_str().unwrap().split(':').next().unwrap().to_owned()
+    };
+    assert_eq!((who("create", &desk.tenant).as_str(), who("create", hook).as_str()), ("cli", "key"));
+}
+
+pub(super) async fn the_database(desk: &Desk) {
+    assert_eq!(desk.svc(&["db", "migrate"]).await["applied"], json!([]));
+    assert_eq!(desk.svc(&["db", "check"]).await, json!([]));
+    let before = desk.svc(&["db", "stats"]).await;
+    assert!(before["tables"]["contacts"].as_u64() == Some(701) && before["bytes"].as_u64() > Some(0), "{before}");
+    assert_eq!(desk.svc(&["db", "prune", "--retention", "1d"]).await["events"], 0);
+    let pruned = desk.svc(&["db", "prune", "--retention", "1us"]).await;
+    assert!(pruned["events"].as_u64() > Some(10), "{pruned}");
+    let backup = ["db", "backup", "backup.db"];
+    if before["database"] == "SQLite" {
+        desk.svc(&backup).await;
+        assert_eq!(desk.tenants_of("sqlite://backup.db").await, desk.svc(&["tenant", "list"]).await);
+    } else {
+        assert_eq!(desk.refused(&backup).await, Some(2));
+    }
+    assert_eq!(desk.ping().await, 200, "beside a server that goes on");
+}
