@@ -20,9 +20,9 @@ pub use self::db::DbCommand;
 pub use self::events::{DeliveryCommand, EventCommand, Listen};
 pub use self::invoices::{InvoiceChanges, InvoiceCommand, QuoteCommand};
 pub use self::keys::KeyCommand;
+use self::overview::{FIRST_STEPS, MORE};
 pub use self::transfer::{Export, ExportKind, Format, Import, ImportKind};
 pub use self::webhooks::WebhookCommand;
-use self::overview::{FIRST_STEPS, MORE};
 use crate::exit;
 use crate::values;
 

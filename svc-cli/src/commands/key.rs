@@ -100,7 +100,8 @@ async fn rotate(store: &dyn Store, id: Uuid, overlap: Duration) -> Result<Outcom
         })
         .await;
     let (new, old) = rotated.or_not_found("key", id, HINT)?;
-    let text = format!("Replaced key {id}, which is refused from {} on.\n\n{}", moment_or_dash(old.expires_at), secrets(&new));
+    let text =
+        format!("Replaced key {id}, which is refused from {} on.\n\n{}", moment_or_dash(old.expires_at), secrets(&new));
     Outcome::new(&new_view(&new), text)
 }
 

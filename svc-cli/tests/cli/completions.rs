@@ -43,7 +43,7 @@ fn shells_take_their_scripts() {
 /// What bash offers where the cursor is: behind these words, the last of which is begun.
 fn offered(session: &Session, words: &[&str]) -> Option<Vec<String>> {
     let script = format!(
-        "source bash; COMP_WORDS=({}); COMP_CWORD={}; _svc svc {:?} {:?}; printf '%s\\n' \"${{COMPREPLY[@]}}\"",
+        "source ./bash; COMP_WORDS=({}); COMP_CWORD={}; _svc svc {:?} {:?}; printf '%s\\n' \"${{COMPREPLY[@]}}\"",
         words.iter().map(|word| format!("{word:?}")).collect::<Vec<_>>().join(" "),
         words.len() - 1,
         words[words.len() - 1],

@@ -58,7 +58,7 @@ fn assert_sound(session: &Session) {
 /// What was committed before stays, whole groups of rows at that, and the import goes on when there is space.
 #[test]
 fn an_import_onto_a_full_disk_goes_on_later() {
-    let mut session = Session::new();
+    let session = Session::new();
     let tenant = session.tenant();
     let rows: String = (0..4_000).map(|n| format!("p{n}@example.com,{}\n", "x".repeat(200))).collect();
     session.file("people.csv", format!("email,company_name\n{rows}"));

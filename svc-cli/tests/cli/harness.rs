@@ -24,7 +24,7 @@ pub(crate) const NOBODY: &str = "0195a3c8-0000-7000-8000-ffffffffffff";
 
 /// What differs from run to run. Each stands for itself with a text of the same length, so columns stay
 /// aligned. Dates that a test names lie in 2099 and are left as they are.
-const FILTERS: [(&str, &str); 12] = [
+const FILTERS: [(&str, &str); 15] = [
     (r"\b20[0-8]\d-\d\d-\d\d \d\d:\d\d:\d\dZ", "2026-03-14 15:09:26Z"),
     (r"\(\d+ years ago\)", "(6 years ago)"),
     (r"\b20[0-8]\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", "2026-03-14T15:09:26.535897Z"),
@@ -35,8 +35,11 @@ const FILTERS: [(&str, &str); 12] = [
     (r"whsec_[0-9A-Za-z+/]{43}=", "whsec_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx="),
     (r"\b127\.0\.0\.1:\d+", "127.0.0.1:9000"),
     (r"(?m)^age:( +)\d[0-9a-z ]*", "age:${1}3 ms"),
-    (r"\b[0-9a-f]{16}\b", "0123456789abcdef"),
-    (r"(\bbytes\": |size: +)\d+", "${1}345678"),
+    (r#""age_ms":\d+"#, r#""age_ms":3"#),
+    (r"\b[0-9a-f]{32}\b", "0123456789abcdef0123456789abcdef"),
+    (r#"\bcli:[^\s",]+"#, "cli:ada"),
+    (r#"(\bschema"?: +"?)\d{4}_\w+"#, "${1}0001_init"),
+    (r#"(\bbytes": |size: +)\d+"#, "${1}345678"),
 ];
 
 /// A job in the session's database.

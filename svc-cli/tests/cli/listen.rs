@@ -105,7 +105,11 @@ fn for_people() {
     let listening = Listening::start(&session, &["--secret", SECRET, "--json"]);
     let first = listening.first.clone();
     listening.deliver(&body(), SECRET);
-    session.note("$ svc listen --port 0 --secret whsec_… --json\n").note(&first).note(&listening.end()).assert("listen");
+    session
+        .note("$ svc listen --port 0 --secret whsec_… --json\n")
+        .note(&first)
+        .note(&listening.end())
+        .assert("listen");
 }
 
 #[test]

@@ -23,11 +23,11 @@ fn every_command_has_a_page() {
     fn check(session: &Session, command: &clap::Command) {
         let name = command.get_display_name().unwrap_or("svc");
         let page = session.read_file(&format!("pages/{name}.1"));
-        let plain = page.replace("\\-", "-").replace("\\(aq", "'").replace("\\fR", "").replace("\\fB", "");
+        let plain = page.replace("\\-", "-").replace("\\*(Aq", "'").replace("\\fR", "").replace("\\fB", "");
         let about = command.get_about().unwrap().to_string();
         assert!(plain.contains(&format!("{name} - {about}")), "{page}");
         let help = command.get_after_long_help().or_else(|| command.get_after_help()).unwrap().to_string();
-        let lines = help.lines().map(|line| line.replace('\\', "\\e").trim().trim_end_matches(':').to_owned());
+        let lines = help.lines().map(|line| line.replace("\\", "\\\\").trim().trim_end_matches(':').to_owned());
         for line in lines.filter(|line| line.starts_with("svc ") || line.starts_with("SVC_")) {
             assert!(plain.contains(&line), "{name}: {line}\n{page}");
         }
@@ -56,7 +56,7 @@ fn the_pages_are_good_roff() {
     session.json(&["man", "--directory", "pages"]);
     for page in std::fs::read_dir(session.folder().join("pages")).unwrap() {
         let mut groff = Command::new("groff");
-        groff.args(["-man", "-Tutf8", "-ww", "-rLL=100n"]).arg(page.unwrap().path()).stdin(Stdio::null());
+        groff.args(["-Kutf8", "-man", "-Tutf8", "-ww", "-rLL=100n"]).arg(page.unwrap().path()).stdin(Stdio::null());
         let Ok(output) = groff.output() else {
             eprintln!("skipped: groff is not installed");
             return;

@@ -84,7 +84,7 @@ fn a_rotated_secret_is_shown_once() {
 fn tested(session: &mut Session, args: &[&str], status: i32) {
     let mut program = session.program(args);
     let running = program.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    attempt_when_due(session, status, vec![Duration::from_secs(60)]);
+    attempt_when_due(session, status, vec![Duration::from_secs(100)]);
     session.transcribe(args, &running.wait_with_output().unwrap());
 }
 

@@ -53,7 +53,11 @@ pub(super) async fn replay(store: &dyn Store, input: ReplayCreate, wait: bool) -
         1 => "1 delivery".to_owned(),
         many => format!("{many} deliveries"),
     };
-    let text = format!("Webhook {id} gets {deliveries} again, of events between {} and {}.", moment(done.since), moment(done.until));
+    let text = format!(
+        "Webhook {id} gets {deliveries} again, of events between {} and {}.",
+        moment(done.since),
+        moment(done.until)
+    );
     let broken_off = done.broken_off().then(|| {
         let why = format!(
             "The webhook was disabled or paused meanwhile, or a delivery cannot be read; those of events at or after {} \

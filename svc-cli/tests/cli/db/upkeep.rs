@@ -67,7 +67,7 @@ fn a_small_database_in_words_and_in_json() {
             .run(&[&["db", "check"], json].concat())
             .run(&[&["db", "stats"], json].concat())
             .run(&[&["db", "backup", backup], json].concat())
-            .run(&[&["db", "copy", "sqlite://svc.db", copy], json].concat());
+            .run_cut(&[&["db", "copy", "sqlite://svc.db", copy], json].concat());
     }
     session.assert("db_small");
 }
