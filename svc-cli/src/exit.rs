@@ -127,11 +127,13 @@ impl From<Error> for Failure {
 
 impl From<OpenError> for Failure {
     fn from(error: OpenError) -> Self {
-        let exit = match &error {
-            OpenError::InvalidUrl(_) => Exit::Usage,
-            OpenError::Unavailable { .. } => Exit::Unreachable,
-        };
-        Self::new(exit, error.to_string())
+        match &error {
+            OpenError::InvalidUrl(_) => Self::new(Exit::Usage, error.to_string()),
+            OpenError::Unavailable { .. } => {
+                let hint = "Check the URL, and that what it names is there and may be used.";
+                Self::new(Exit::Unreachable, format!("{error}. {hint}"))
+            }
+        }
     }
 }
 

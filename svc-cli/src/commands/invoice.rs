@@ -69,7 +69,10 @@ async fn create(store: &dyn Store, tenant: TenantId, contact: Uuid, input: Invoi
 }
 
 fn no_contact(id: Uuid) -> Failure {
-    Failure::new(Exit::NotFound, format!("The tenant has no contact {id}, or it is deleted; check the id."))
+    Failure::new(
+        Exit::NotFound,
+        format!("The tenant has no contact {id}, or it is deleted; `svc export contacts` has them all."),
+    )
 }
 
 async fn update(store: &dyn Store, id: Uuid, changes: InvoiceChanges) -> Result<Outcome, Failure> {
@@ -105,7 +108,7 @@ async fn update(store: &dyn Store, id: Uuid, changes: InvoiceChanges) -> Result<
 }
 
 /// Where the ids of invoices come from.
-const HINT: &str = "check the id";
+const HINT: &str = "`svc export invoices --tenant ID` has those of a tenant";
 
 type Step<'t> = Pin<Box<dyn Future<Output = Result<Invoice, Error>> + Send + 't>>;
 

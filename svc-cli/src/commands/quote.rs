@@ -14,7 +14,8 @@ use crate::exit::{Failure, OrNotFound as _};
 use crate::output::{Outcome, fields, or_dash};
 use crate::times::moment;
 
-const HINT: &str = "check the id";
+/// Where the ids of quotes come from.
+const HINT: &str = "`svc export quotes --tenant ID` has those of a tenant";
 
 pub(super) async fn run(store: &dyn Store, command: QuoteCommand) -> Result<Outcome, Failure> {
     match command {

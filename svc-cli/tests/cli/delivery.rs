@@ -1,4 +1,5 @@
 use std::collections::BTreeMap;
+use std::io::{BufRead as _, BufReader};
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -186,6 +187,24 @@ fn refused() {
         })
     });
     session.run(&["delivery", "replay", &of_contact]).run(&["delivery", "replay", &of_stay]).assert("delivery_refused");
+}
+
+#[test]
+fn following_ends_with_ctrl_c() {
+    let session = Session::new();
+    let tenant = session.tenant();
+    let _ = two_deliveries(&session, &tenant);
+    let mut program = session.program(&["delivery", "list", "--tenant", &tenant, "--follow", "--since", "1h"]);
+    let mut child = program.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let [first, second] = [lines.next().unwrap(), lines.next().unwrap()];
+    assert!(first.contains("pending    contact.created") && second.contains("pending    stay.created"), "{first}");
+    attempt(&session, 200, vec![]);
+    assert!(lines.next().unwrap().contains("succeeded"));
+    assert!(lines.next().unwrap().contains("succeeded"));
+    std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), output.stderr.as_slice()), (Some(0), &b""[..]));
 }
 
 #[test]

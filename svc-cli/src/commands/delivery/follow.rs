@@ -2,19 +2,20 @@
 
 use std::collections::HashMap;
 use std::io;
+use std::pin::pin;
 use std::time::Duration;
 
 use svc_core::deliveries::{Delivery, DeliveryState};
 use svc_core::store::{DeliveryFilter, Store};
 use svc_core::tenants;
-use svc_core::types::TenantId;
+use svc_core::types::{TenantId, Timestamp};
 use uuid::Uuid;
 
 use super::super::tenant;
 use super::view;
 use crate::exit::{Failure, OrNotFound as _};
 use crate::output::{self, Outcome, or_dash};
-use crate::times::moment;
+use crate::times::moment_seen;
 
 /// Between two looks.
 const INTERVAL: Duration = Duration::from_millis(500);
@@ -28,6 +29,7 @@ pub(super) async fn run(
     json: bool,
 ) -> Result<Outcome, Failure> {
     let mut seen = HashMap::new();
+    let mut interrupted = pin!(tokio::signal::ctrl_c());
     loop {
         let filter = DeliveryFilter { limit: WATCHED, ..filter.clone() };
         let listed = store
@@ -40,15 +42,21 @@ pub(super) async fn run(
             })
             .await;
         let listed = listed.or_not_found("tenant", tenant, tenant::HINT)?;
+        let now = store.env().now();
         for delivery in news(&mut seen, &listed) {
-            let text = if json { serde_json::to_string(&view(delivery)).unwrap_or_default() } else { line(delivery) };
+            let text =
+                if json { serde_json::to_string(&view(delivery)).unwrap_or_default() } else { line(delivery, now) };
             match output::write_now(&text) {
                 // Who read this has seen enough.
                 Err(why) if why.kind() == io::ErrorKind::BrokenPipe => return Ok(Outcome::nothing()),
                 written => written?,
             }
         }
-        tokio::time::sleep(INTERVAL).await;
+        tokio::select! {
+            biased;
+            _ = &mut interrupted => return Ok(Outcome::nothing()),
+            () = tokio::time::sleep(INTERVAL) => {}
+        }
     }
 }
 
@@ -62,7 +70,7 @@ fn news<'d>(seen: &mut HashMap<Uuid, (DeliveryState, u32)>, listed: &'d [Deliver
     news
 }
 
-fn line(delivery: &Delivery) -> String {
+fn line(delivery: &Delivery, now: Timestamp) -> String {
     format!(
         "{}  {:<9}  {:<26}  attempt {:<2}  {:<4}  {}",
         delivery.id,
@@ -70,16 +78,14 @@ fn line(delivery: &Delivery) -> String {
         delivery.kind.as_str(),
         delivery.attempts,
         or_dash(delivery.last_status),
-        moment(delivery.created_at),
+        moment_seen(delivery.created_at, now),
     )
 }
 
 #[cfg(test)]
 mod tests {
-    use svc_core::events::{Event, EventKind};
-    use svc_core::types::Timestamp;
-
     use super::*;
+    use svc_core::events::{Event, EventKind};
 
     fn delivery(id: u128) -> Delivery {
         let event = Event {
@@ -110,11 +116,11 @@ mod tests {
 
     #[test]
     fn a_line_has_what_matters() {
-        let line = line(&delivery(1));
+        let line = line(&delivery(1), Timestamp::from_micros(180_000_000));
         assert_eq!(
             line,
             "00000000-0000-0000-0000-000000000001  pending    job.created                 attempt 0   -     \
-             1970-01-01T00:00:00.000000Z"
+             1970-01-01 00:00:00Z (3 minutes ago)"
         );
     }
 }
