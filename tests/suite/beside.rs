@@ -27,7 +27,7 @@ async fn work(database: Database) {
     let (contact, hook) = steps::contacts_and_a_webhook(&mut desk).await;
     steps::invoices(&mut desk, &contact).await;
     steps::quotes(&mut desk, &contact).await;
-    steps::events_and_deliveries(&mut desk, &hook).await;
+    steps::events_and_deliveries(&mut desk, &contact, &hook).await;
     steps::webhooks(&mut desk, &hook).await;
     steps::imports_and_exports(&desk).await;
     steps::the_log_of_changes(&desk, &hook).await;

@@ -1,6 +1,7 @@
 //! A server, a command line on its database, and a receiver of its deliveries.
 
 use std::process::{Output, Stdio};
+use std::time::Duration;
 
 use serde_json::Value;
 use svc_tests::database::Database;
@@ -9,6 +10,9 @@ use tokio::process::{Child, ChildStdout, Command};
 
 use crate::harness::{Reply, guarded};
 use crate::program::{self, Program};
+
+/// For a busy machine; each delivery is sent within a second or so.
+const SOON: Duration = Duration::from_secs(20);
 
 pub(super) struct Desk {
     database: Database,
@@ -27,17 +31,17 @@ pub(super) struct Stream {
 
 impl Stream {
     /// The next document that is wanted.
-    pub(super) async fn next(&mut self, is_wanted: impl Fn(&Value) -> bool) -> Value {
-        guarded(async {
-            loop {
-                let line = self.lines.next_line().await.unwrap().unwrap_or_else(|| panic!("it has ended"));
+    pub(super) async fn next(&mut self, what: &str, is_wanted: impl Fn(&Value) -> bool) -> Value {
+        let coming = async {
+            while let Some(line) = self.lines.next_line().await.unwrap() {
                 let document = serde_json::from_str(&line).unwrap();
                 if is_wanted(&document) {
                     return document;
                 }
             }
-        })
-        .await
+            panic!("it ended before {what} came");
+        };
+        tokio::time::timeout(SOON, coming).await.unwrap_or_else(|_| panic!("{what} does not come"))
     }
 }
 
@@ -133,7 +137,7 @@ impl Desk {
         let made = self.api("POST", "/webhooks", r#"{"url": "http://127.0.0.1:9/", "events": ["*"]}"#).await;
         let secret = made["secret"].as_str().unwrap();
         let mut listening = self.start(&["listen", "--port", "0", "--secret", secret]);
-        let first = listening.next(|_| true).await;
+        let first = listening.next("the address", |_| true).await;
         let url = serde_json::json!({ "url": format!("{}/hook", first["listening"].as_str().unwrap()) });
         let path = format!("/webhooks/{}", id(&made));
         self.api("PATCH", &path, &url.to_string()).await;
@@ -141,9 +145,13 @@ impl Desk {
         id(&made)
     }
 
-    /// The next delivery of this kind: verified, and what it tells of.
-    pub(super) async fn arrives(&mut self, event: &str) -> Value {
-        let arrived = self.listening.as_mut().unwrap().next(|delivery| delivery["event"] == event).await;
+    /// The next delivery of an event of this kind about this record, or its payment: verified, and what it tells of.
+    pub(super) async fn arrives(&mut self, event: &str, id: &str) -> Value {
+        let is_wanted = |delivery: &Value| {
+            let about = &delivery["body"]["data"];
+            delivery["event"] == event && (about["id"] == id || about["invoice_id"] == id)
+        };
+        let arrived = self.listening.as_mut().unwrap().next(event, is_wanted).await;
         assert_eq!(arrived["verified"], true, "{arrived}");
         arrived["body"]["data"].clone()
     }
