@@ -1,6 +1,6 @@
 use std::process::{Command, Output};
 
-use crate::harness::{Session, text};
+use crate::harness::{Session, skipped, text};
 
 #[test]
 fn every_shell_has_its_script() {
@@ -25,7 +25,7 @@ fn for_people_and_programs() {
 fn shell(session: &Session, shell: &str, args: &[&str]) -> Option<Output> {
     let output = Command::new(shell).args(args).current_dir(session.folder()).output();
     if output.is_err() {
-        eprintln!("skipped: {shell} is not installed");
+        skipped(shell);
     }
     output.ok()
 }

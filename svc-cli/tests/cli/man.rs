@@ -3,7 +3,7 @@ use std::process::{Command, Stdio};
 use clap::CommandFactory as _;
 use svc_cli::cli::Cli;
 
-use crate::harness::{Session, text};
+use crate::harness::{Session, skipped, text};
 
 #[test]
 fn for_people_and_programs() {
@@ -58,7 +58,7 @@ fn the_pages_are_good_roff() {
         let mut groff = Command::new("groff");
         groff.args(["-Kutf8", "-man", "-Tutf8", "-ww", "-rLL=100n"]).arg(page.unwrap().path()).stdin(Stdio::null());
         let Ok(output) = groff.output() else {
-            eprintln!("skipped: groff is not installed");
+            skipped("groff");
             return;
         };
         assert_eq!((output.status.code(), text(&output.stderr).as_str()), (Some(0), ""));

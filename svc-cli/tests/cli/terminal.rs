@@ -1,9 +1,12 @@
 //! What differs on a terminal: colour, questions, and bars that tell how far something is.
 
+// The `script` of other systems takes other options.
+#![cfg(target_os = "linux")]
+
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
-use crate::harness::{Session, text};
+use crate::harness::{Session, skipped, text};
 
 #[test]
 fn colour_is_for_those_who_want_it() {
@@ -31,7 +34,7 @@ fn on_terminal(session: &Session, args: &[&str], variables: &[(&str, &str)], typ
     script.env("TERM", "xterm").env("SHELL", "/bin/sh").envs(variables.iter().copied());
     script.stdin(Stdio::piped()).stdout(Stdio::piped());
     let Ok(mut child) = script.spawn() else {
-        eprintln!("skipped: script is not installed");
+        skipped("script");
         return None;
     };
     // Stays open to the end: its end would be a Ctrl-D.
