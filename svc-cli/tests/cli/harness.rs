@@ -223,6 +223,7 @@ impl Session {
 }
 
 /// Says that a test does less here, as a program is missing; where everything is installed that is a failure.
+#[expect(clippy::print_stderr, reason = "whoever runs the tests is told what they leave out")]
 pub(crate) fn skipped(program: &str) {
     assert!(std::env::var_os("CI").is_none(), "{program} is not installed; CI runs every test");
     eprintln!("skipped in part: {program} is not installed");
