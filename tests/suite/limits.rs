@@ -7,7 +7,9 @@ use http::Method;
 use serde_json::json;
 use svc_core::keys::Scope;
 use svc_core::limits::{CappedCollection, RateLimits};
+use svc_core::store::Store;
 use svc_core::tenants;
+use svc_core::types::TenantId;
 use svc_server::Settings;
 
 use crate::harness::{Call, Reply, World, id_name, limited, operations};
@@ -31,12 +33,10 @@ fn limit(limit: u32) -> NonZeroU32 {
     NonZeroU32::new(limit).unwrap()
 }
 
-/// Sets the tenant's own limits, as the command line does beside a running server.
-async fn set(world: &World, limits: RateLimits) {
-    let tenant = world.seed.tenant.0;
-    let beside = world.second_store();
+/// Sets the limits of a tenant.
+async fn set(store: &dyn Store, tenant: TenantId, limits: RateLimits) {
     let set =
-        beside.write("limits", move |tx| Box::pin(tenants::update(tx, tenant, move |tenant| tenant.limits = limits)));
+        store.write("limits", move |tx| Box::pin(tenants::update(tx, tenant.0, move |tenant| tenant.limits = limits)));
     set.await.unwrap();
 }
 
@@ -271,6 +271,9 @@ async fn at_once_no_more_get_through() {
 #[tokio::test]
 async fn a_tenant_has_limits_of_its_own_from_the_next_request_on() {
     let world = small(2);
+    // As the command line is.
+    let beside = world.second_store();
+    let set = async |limits| set(&*beside, world.seed.tenant, limits).await;
     let quote = || Call::new(Method::POST, "/quotes").raw("{}");
     for left in [1, 0] {
         assert_eq!(remaining(&world.expect(200, Call::get("/ping")).await), left);
@@ -278,10 +281,10 @@ async fn a_tenant_has_limits_of_its_own_from_the_next_request_on() {
     world.expect(429, Call::get("/ping")).await;
     // The window goes on, and so does what was counted in it.
     let mut limits = RateLimits { rate_limit: Some(limit(6)), ..RateLimits::default() };
-    set(&world, limits).await;
+    set(limits).await;
     assert_eq!(told(&world.expect(200, Call::get("/ping")).await), (6, 3, FIRST_RESET));
     limits.write_rate_limits.set(CappedCollection::Quotes, Some(limit(1)));
-    set(&world, limits).await;
+    set(limits).await;
     let reply = world.expect(400, quote()).await;
     assert_eq!((told(&reply), reply.header("ratelimit-policy")), ((1, 0, FIRST_RESET), Some("\"write\";q=1;w=60")));
     assert_eq!(told(&world.expect(429, quote()).await), (1, 0, FIRST_RESET));
@@ -296,7 +299,7 @@ async fn a_tenant_has_limits_of_its_own_from_the_next_request_on() {
     assert_eq!(told(&world.expect(401, Call::get("/ping").anonymous()).await), (2, 1, FIRST_RESET));
     // Lowered below what was used, and taken away: at once, and until the window ends.
     for limits in [RateLimits { rate_limit: Some(limit(1)), ..limits }, RateLimits::default()] {
-        set(&world, limits).await;
+        set(limits).await;
         let limit = limits.rate_limit.map_or(2, u32::from);
         assert_eq!(told(&world.expect(429, Call::get(&path)).await), (limit, 0, FIRST_RESET));
     }
@@ -307,7 +310,7 @@ async fn a_tenant_has_limits_of_its_own_from_the_next_request_on() {
 #[tokio::test]
 async fn a_304_costs_nothing_by_a_limit_of_the_tenant() {
     let world = small(1);
-    set(&world, RateLimits { rate_limit: Some(limit(3)), ..RateLimits::default() }).await;
+    set(&*world.store, world.seed.tenant, RateLimits { rate_limit: Some(limit(3)), ..RateLimits::default() }).await;
     let path = format!("/contacts/{}", world.id("contact_id"));
     let first = world.expect(200, Call::get(&path)).await;
     for _ in 0..5 {
@@ -319,7 +322,7 @@ async fn a_304_costs_nothing_by_a_limit_of_the_tenant() {
 #[tokio::test]
 async fn a_limit_of_the_tenant_is_told_where_none_is_enforced() {
     let world = World::new();
-    set(&world, RateLimits { rate_limit: Some(limit(3)), ..RateLimits::default() }).await;
+    set(&*world.store, world.seed.tenant, RateLimits { rate_limit: Some(limit(3)), ..RateLimits::default() }).await;
     for _ in 0..5 {
         assert_eq!(told(&world.expect(200, Call::get("/ping")).await), (3, 3, FIRST_RESET));
     }
