@@ -17,19 +17,34 @@ const SOON: Duration = Duration::from_secs(6);
 
 /// Runs `svc` on the database; what it printed as JSON.
 async fn svc(url: &str, arguments: &[&str]) -> Value {
+    printed(&mut svc_command(url, arguments)).await
+}
+
+pub(crate) fn svc_command(url: &str, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_svc-tested"));
     command.args(arguments).args(["--json", "--database-url", url]).stdin(Stdio::null()).kill_on_drop(true);
+    command
+}
+
+/// What a command that succeeds prints as JSON.
+pub(crate) async fn printed(command: &mut Command) -> Value {
     let output = guarded(command.output()).await.unwrap();
-    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    let arguments = command.as_std().get_args();
+    assert!(
+        output.status.success(),
+        "{:?}: {}",
+        arguments.collect::<Vec<_>>(),
+        String::from_utf8_lossy(&output.stderr)
+    );
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-fn id(made: &Value) -> &str {
+pub(crate) fn id(made: &Value) -> &str {
     made["id"].as_str().unwrap()
 }
 
 /// An endpoint that takes everything: its URL, and the bodies that arrive.
-async fn receiver() -> (String, mpsc::UnboundedReceiver<Value>) {
+pub(crate) async fn receiver() -> (String, mpsc::UnboundedReceiver<Value>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/hook", listener.local_addr().unwrap());
     let (arrived, bodies) = mpsc::unbounded_channel();
