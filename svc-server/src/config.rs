@@ -72,11 +72,13 @@ pub struct Config {
     #[arg(long, env = "SVC_NO_RATE_LIMIT", value_parser = BoolishValueParser::new())]
     pub no_rate_limit: bool,
 
-    /// Requests a minute of one key, or of one address without a valid key.
+    /// Requests a minute of one key, or of one address without a valid key; `svc tenant set` gives the keys of one tenant
+    /// another limit.
     #[arg(long, env = "SVC_RATE_LIMIT", value_name = "N", default_value = "60", value_parser = clap::value_parser!(u32).range(1..))]
     pub rate_limit: u32,
 
-    /// Writes a minute of one key per method and route of a resource, such as quotes=20; repeatable.
+    /// Writes a minute of one key per method and route of a resource, such as quotes=20; repeatable. `svc tenant set`
+    /// gives the keys of one tenant other limits.
     #[arg(long, env = "SVC_WRITE_RATE_LIMIT", value_name = "RESOURCE=N", value_delimiter = ',', value_parser = write_rate_limit)]
     pub write_rate_limit: Vec<(CappedCollection, NonZeroU32)>,
 
