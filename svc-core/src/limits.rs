@@ -1,6 +1,7 @@
 //! Rate limits of a tenant's own (decisions §8): what an operator set for it in place of the server's limits.
 //!
-//! All are requests per window of 60 s and key. They come along with the key, so a change holds from the next request on.
+//! All are requests per window of 60 s and key. They come along with the key, so a change holds from the next request
+//! on.
 
 use std::num::NonZeroU32;
 

@@ -72,8 +72,8 @@ pub struct Config {
     #[arg(long, env = "SVC_NO_RATE_LIMIT", value_parser = BoolishValueParser::new())]
     pub no_rate_limit: bool,
 
-    /// Requests a minute of one key, or of one address without a valid key; `svc tenant set` gives the keys of one tenant
-    /// another limit.
+    /// Requests a minute of one key, or of one address without a valid key; `svc tenant set` gives the keys of one
+    /// tenant another limit.
     #[arg(long, env = "SVC_RATE_LIMIT", value_name = "N", default_value = "60", value_parser = clap::value_parser!(u32).range(1..))]
     pub rate_limit: u32,
 

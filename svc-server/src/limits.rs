@@ -1,8 +1,8 @@
 //! Rate limits (decisions §8): fixed windows of 60 s that begin with the first request.
 //!
 //! A key has one window for everything and one for each kind of write. A refused request costs nothing in
-//! either. Requests without a valid key count against their address, apart from all keys. A window only counts: how many
-//! it takes comes along with each request, so a limit that changes holds in windows that have begun.
+//! either. Requests without a valid key count against their address, apart from all keys. A window only counts: how
+//! many it takes comes along with each request, so a limit that changes holds in windows that have begun.
 //!
 //! Where several processes share a database, the store counts for all of them ([`svc_core::store::RequestCounts`]), and what is known
 //! here is what it said last. Should it fail or be slow, this process counts on by itself.
