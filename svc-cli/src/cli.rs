@@ -13,6 +13,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
+use svc_core::limits::CappedCollection;
 use svc_core::types::{Currency, TenantId, TimeZone};
 
 pub use self::audit::AuditCommand;
@@ -24,7 +25,7 @@ use self::overview::{FIRST_STEPS, MORE};
 pub use self::transfer::{Export, ExportKind, Format, Import, ImportKind};
 pub use self::webhooks::WebhookCommand;
 use crate::exit;
-use crate::values;
+use crate::values::{self, Limit};
 
 /// Work on the database of the service: tenants, keys, invoices, webhooks.
 ///
@@ -281,8 +282,11 @@ pub enum TenantCommand {
     },
     /// Change a tenant's settings.
     ///
-    /// What is not named stays as it is.
-    #[command(after_help = "Example:\n  svc tenant set 0195a3c8-0000-7000-8000-000000000001 --currency NZD")]
+    /// What is not named stays as it is. Limits hold in place of those of the server's --rate-limit and
+    /// --write-rate-limit.
+    #[command(after_help = "Examples:\n  svc tenant set 0195a3c8-0000-7000-8000-000000000001 --currency NZD\n  \
+                      svc tenant set 0195a3c8-0000-7000-8000-000000000001 --rate-limit 600 \\\n    \
+                      --write-rate-limit contacts=300 --write-rate-limit quotes=default")]
     Set {
         /// Id of the tenant.
         #[arg(value_parser = values::tenant_id)]
@@ -309,4 +313,11 @@ pub struct TenantChanges {
     /// Whether two contacts may not have the same email.
     #[arg(long, value_name = "BOOL")]
     pub unique_contact_email: Option<bool>,
+    /// Requests a minute of each of its keys, or default for the server's limit.
+    #[arg(long, value_parser = values::limit, allow_hyphen_values = true, value_name = "N|default")]
+    pub rate_limit: Option<Limit>,
+    /// Writes a minute of each of its keys per method and route of a resource, such as quotes=20, or quotes=default for
+    /// the server's limit; repeatable.
+    #[arg(long, value_parser = values::write_limit, value_delimiter = ',', value_name = "RESOURCE=N|default")]
+    pub write_rate_limit: Vec<(CappedCollection, Limit)>,
 }

@@ -3,6 +3,7 @@
 
 use std::convert::Infallible;
 use std::ffi::OsStr;
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -11,6 +12,7 @@ use hyper::{StatusCode, Uri};
 use svc_core::deliveries::DeliveryState;
 use svc_core::error::Issue;
 use svc_core::events::EventKind;
+use svc_core::limits::{CappedCollection, parse_limit, parse_write_limit};
 use svc_core::types::{Secret, TenantId, Text, Timestamp, parse_uuid};
 
 /// The longest lifetime that can be asked for, in seconds: about a hundred years.
@@ -84,6 +86,35 @@ pub fn lifetime(text: &str) -> Result<Duration, String> {
         Duration::ZERO => Err("must be more than zero, such as 90d".to_owned()),
         lifetime => Ok(lifetime),
     }
+}
+
+/// A limit of a tenant's own; `None` for the server's.
+pub type Limit = Option<NonZeroU32>;
+
+/// Reads a limit: a whole number from 1 on, or `default`.
+///
+/// # Errors
+/// When it is neither.
+///
+/// ```
+/// use svc_cli::values::limit;
+/// assert_eq!(limit("600").unwrap().map(u32::from), Some(600));
+/// assert_eq!(limit("default"), Ok(None));
+/// assert!(limit("0").is_err());
+/// ```
+pub fn limit(text: &str) -> Result<Limit, Issue> {
+    if text == "default" {
+        return Ok(None);
+    }
+    parse_limit(text).map(Some).map_err(|issue| Issue { message: format!("{issue}, or default").into(), ..issue })
+}
+
+/// Reads the limit of the writes of a resource, such as `quotes=20` or `quotes=default`.
+///
+/// # Errors
+/// Which resources there are, when it names none; what is wrong with the limit.
+pub fn write_limit(text: &str) -> Result<(CappedCollection, Limit), Issue> {
+    parse_write_limit(text, limit)
 }
 
 /// The beginning of a span of time that ends now.

@@ -25,6 +25,8 @@ pub enum Actor {
     Cli(String),
     /// The bearer of a key.
     Key(Uuid),
+    /// The sender of deliveries.
+    Sender,
 }
 
 impl fmt::Display for Actor {
@@ -33,6 +35,7 @@ impl fmt::Display for Actor {
             Self::System => f.write_str("system"),
             Self::Cli(user) => write!(f, "cli:{user}"),
             Self::Key(id) => write!(f, "key:{id}"),
+            Self::Sender => f.write_str("sender"),
         }
     }
 }
@@ -46,9 +49,9 @@ pub struct Entry {
     pub tenant_id: TenantId,
     /// When.
     pub at: Timestamp,
-    /// By whom: `system`, `cli:<user>` or `key:<id>`.
+    /// By whom: `system`, `cli:<user>`, `key:<id>` or `sender`.
     pub actor: String,
-    /// What was done: `create`, `update`, `delete`, `revoke`, `rotate`.
+    /// What was done: `create`, `update`, `delete`, `revoke`, `rotate`, `pause`.
     pub action: String,
     /// To what: `tenant`, `key` or `webhook`.
     pub object_kind: String,

@@ -11,6 +11,7 @@ use crate::audit::{self, Object};
 use crate::env::Env;
 use crate::error::Error;
 use crate::input::record;
+use crate::limits::RateLimits;
 use crate::resource::tick;
 use crate::signing::{self, sha256};
 use crate::store::Tx;
@@ -79,6 +80,8 @@ pub struct Credential {
     pub signing_secret: Option<Secret>,
     /// The tenant's.
     pub developer_access: DeveloperAccess,
+    /// The tenant's own.
+    pub limits: RateLimits,
 }
 
 /// The bearer of a valid key.
@@ -90,6 +93,8 @@ pub struct Caller {
     pub tenant: TenantId,
     /// With which it signs its writes.
     pub signing_secret: Option<Secret>,
+    /// The tenant's own.
+    pub limits: RateLimits,
     writes: bool,
     developer_access: DeveloperAccess,
 }
@@ -279,6 +284,7 @@ pub async fn authenticate(tx: &mut dyn Tx, hash: KeyHash) -> Result<Caller, Erro
         key: found.key,
         tenant: found.tenant,
         signing_secret: found.signing_secret,
+        limits: found.limits,
         writes: found.writes,
         developer_access: found.developer_access,
     })

@@ -42,6 +42,7 @@ pub mod invoices;
 pub mod jobs;
 pub mod json;
 pub mod keys;
+pub mod limits;
 pub mod page;
 pub mod quotes;
 pub mod replays;

@@ -17,12 +17,13 @@ use std::time::Duration;
 
 use uuid::Uuid;
 
+use crate::audit::Actor;
 use crate::deliveries::{AttemptLog, Delivery, DeliveryState, RetrySchedule};
 use crate::env::time_of_id;
 use crate::error::Error;
 use crate::events::Event;
 use crate::replays;
-use crate::resource::tick;
+use crate::resource::{self, tick};
 use crate::signing;
 use crate::store::{Rows, StoreError, Tx};
 use crate::types::{Secret, TenantId, Timestamp, WebhookUrl};
@@ -120,6 +121,7 @@ impl Attempt {
 /// # Errors
 /// [`Error::Store`]; nothing has happened then.
 pub async fn round(tx: &mut dyn Tx, policy: &Policy, round: &Round) -> Result<Begun, Error> {
+    tx.act_as(Actor::Sender);
     tx.hold(round.tenant).await?;
     let paused = record(tx, policy, round).await?;
     if round.replays {
@@ -274,7 +276,9 @@ async fn record_one(
     let (tenant, lease) = (delivery.tenant, delivery.lease);
     let ended = log.started_at.checked_add(Duration::from_millis(log.duration_ms.into())).unwrap_or(log.started_at);
     if subscription.note(log, ended) {
+        let before = subscription.clone();
         subscription.pause(tick(tx, tenant).await?);
+        resource::noted(tx, tenant, "pause", Some(&before), Some(subscription)).await?;
     }
     // What was held meanwhile waits for its replay, also if the subscription is enabled again.
     let taking = subscription.sends() && delivery.state == DeliveryState::Pending;

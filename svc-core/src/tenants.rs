@@ -4,6 +4,7 @@ use uuid::Uuid;
 
 use crate::audit::{self, Object};
 use crate::error::{Error, FieldCode, Issue};
+use crate::limits::RateLimits;
 use crate::store::Tx;
 use crate::types::{Currency, TenantId, TimeZone, Timestamp, text_enum};
 
@@ -40,6 +41,8 @@ pub struct Tenant {
     pub currency: Currency,
     /// Whether two live contacts may not have the same email.
     pub unique_contact_email: bool,
+    /// What its keys may do in place of the server's rate limits.
+    pub limits: RateLimits,
     /// When it was created.
     pub created_at: Timestamp,
 }
@@ -82,6 +85,7 @@ pub async fn create(tx: &mut dyn Tx, input: TenantCreate) -> Result<Tenant, Erro
         time_zone: input.time_zone,
         currency: input.currency,
         unique_contact_email: true,
+        limits: RateLimits::default(),
         created_at,
     };
     tx.insert_tenant(&tenant).await?;

@@ -1,7 +1,7 @@
 //! Flags and environment variables of the server.
 
-use std::collections::HashMap;
 use std::net::SocketAddr;
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -10,12 +10,13 @@ use clap::builder::BoolishValueParser;
 use http::HeaderValue;
 use ipnet::IpNet;
 use svc_core::deliveries::RetrySchedule;
+use svc_core::error::Issue;
+use svc_core::limits::{CappedCollection, parse_limit, parse_write_limit};
 use svc_core::sender::Policy;
 use svc_store::Options;
 
 use crate::cors::Cors;
 use crate::proxy::network;
-use crate::routes::DEFAULT_WRITE_CAPS;
 use crate::service::Settings;
 use crate::telemetry::LogFormat;
 
@@ -71,13 +72,15 @@ pub struct Config {
     #[arg(long, env = "SVC_NO_RATE_LIMIT", value_parser = BoolishValueParser::new())]
     pub no_rate_limit: bool,
 
-    /// Requests a minute of one key, or of one address without a valid key.
+    /// Requests a minute of one key, or of one address without a valid key; `svc tenant set` gives the keys of one
+    /// tenant another limit.
     #[arg(long, env = "SVC_RATE_LIMIT", value_name = "N", default_value = "60", value_parser = clap::value_parser!(u32).range(1..))]
     pub rate_limit: u32,
 
-    /// Writes a minute of one key per method and route of a resource, such as quotes=20; repeatable.
+    /// Writes a minute of one key per method and route of a resource, such as quotes=20; repeatable. `svc tenant set`
+    /// gives the keys of one tenant other limits.
     #[arg(long, env = "SVC_WRITE_RATE_LIMIT", value_name = "RESOURCE=N", value_delimiter = ',', value_parser = write_rate_limit)]
-    pub write_rate_limit: Vec<(String, u32)>,
+    pub write_rate_limit: Vec<(CappedCollection, NonZeroU32)>,
 
     /// Longest time for one delivery attempt, from the look-up of the name to the end of the answer.
     #[arg(long, env = "SVC_WEBHOOK_TIMEOUT", value_name = "DURATION", default_value = "10s", value_parser = attempt_timeout)]
@@ -154,16 +157,8 @@ fn connections(text: &str) -> Result<usize, String> {
     }
 }
 
-fn write_rate_limit(text: &str) -> Result<(String, u32), String> {
-    let (resource, limit) = text.split_once('=').ok_or("write RESOURCE=N, such as quotes=20")?;
-    if !DEFAULT_WRITE_CAPS.iter().any(|(name, _)| *name == resource) {
-        let names: Vec<&str> = DEFAULT_WRITE_CAPS.iter().map(|(name, _)| *name).collect();
-        return Err(format!("{resource:?} has no writes; use one of {}", names.join(", ")));
-    }
-    match limit.parse() {
-        Ok(limit) if limit > 0 => Ok((resource.to_owned(), limit)),
-        _ => Err(format!("{limit:?} must be a whole number from 1 on")),
-    }
+fn write_rate_limit(text: &str) -> Result<(CappedCollection, NonZeroU32), Issue> {
+    parse_write_limit(text, parse_limit)
 }
 
 impl Config {
@@ -189,7 +184,7 @@ impl Config {
     pub fn settings(&self) -> Settings {
         Settings {
             rate_limit: self.rate_limit,
-            write_rate_limits: self.write_rate_limit.iter().cloned().collect::<HashMap<_, _>>(),
+            write_rate_limits: self.write_rate_limit.iter().copied().collect(),
             limit_rates: !self.no_rate_limit,
             idempotency_ttl: self.idempotency_ttl,
             retention: self.retention,
@@ -254,10 +249,12 @@ mod tests {
     }
 
     #[test]
-    fn write_limits_name_a_resource_and_a_number() {
-        assert_eq!(write_rate_limit("quotes=5"), Ok(("quotes".to_owned(), 5)));
-        for bad in ["quotes", "quotes=0", "quotes=x", "invoices=5", "=5"] {
-            assert!(write_rate_limit(bad).is_err(), "{bad}");
-        }
+    fn limits_of_writes_come_in_one_flag_or_several() {
+        let flags = ["svc-server", "--write-rate-limit", "quotes=5,jobs=6", "--write-rate-limit", "quotes=7"];
+        let limits = Config::parse_from(flags).settings().write_rate_limits;
+        let of = |collection| limits.of(collection).map(u32::from);
+        assert_eq!((of(CappedCollection::Quotes), of(CappedCollection::Jobs)), (Some(7), Some(6)));
+        assert_eq!(of(CappedCollection::Contacts), None);
+        assert!(Config::try_parse_from(["svc-server", "--write-rate-limit", "quotes=0"]).is_err());
     }
 }

@@ -1,18 +1,22 @@
 //! Rate limits (decisions §8): fixed windows of 60 s that begin with the first request.
 //!
 //! A key has one window for everything and one for each kind of write. A refused request costs nothing in
-//! either. Requests without a valid key count against their address, apart from all keys.
+//! either. Requests without a valid key count against their address, apart from all keys. A window only counts: how
+//! many it takes comes along with each request, so a limit that changes holds in windows that have begun.
 //!
 //! Where several processes share a database, the store counts for all of them ([`svc_core::store::RequestCounts`]), and what is known
 //! here is what it said last. Should it fail or be slow, this process counts on by itself.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
+use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use http::{HeaderMap, HeaderName, HeaderValue};
+use svc_core::keys::Caller;
+use svc_core::limits::CappedCollection;
 use svc_core::store::{CountChange, RequestWindow, Store};
 use svc_core::types::Timestamp;
 use uuid::Uuid;
@@ -42,7 +46,7 @@ const IETF_POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
 
 /// Who is limited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Subject {
+enum Subject {
     /// A valid key.
     Key(Uuid),
     /// An address without one; of IPv6 the first 64 bits, which one customer has.
@@ -51,7 +55,7 @@ pub enum Subject {
 
 impl Subject {
     /// The subject of a request without a valid key.
-    pub fn peer(address: IpAddr) -> Self {
+    fn peer(address: IpAddr) -> Self {
         Self::Peer(match address {
             IpAddr::V6(v6) => match v6.to_ipv4_mapped() {
                 Some(v4) => v4.into(),
@@ -60,20 +64,13 @@ impl Subject {
             v4 => v4,
         })
     }
-}
 
-impl Subject {
     /// The bucket that all its requests count in.
     fn all(self) -> &'static str {
         match self {
             Self::Key(_) => GENERAL,
             Self::Peer(_) => PEER,
         }
-    }
-
-    /// The buckets that a request counts in.
-    fn buckets(self, cap: Option<Cap>) -> impl Iterator<Item = &'static str> {
-        std::iter::once(self.all()).chain(cap.map(|cap| cap.operation))
     }
 
     fn id(self) -> Uuid {
@@ -90,8 +87,30 @@ impl Subject {
 pub struct Cap {
     /// Which operation it counts.
     pub operation: &'static str,
+    /// Of which collection that is.
+    pub collection: CappedCollection,
     /// Requests per window.
     pub limit: u32,
+}
+
+/// A request as it counts: whose it is, and how many such a window takes.
+#[derive(Clone, Copy, Debug)]
+pub struct Counted {
+    subject: Subject,
+    general: u32,
+    cap: Option<Cap>,
+}
+
+impl Counted {
+    /// The buckets that it counts in, with their limits.
+    fn buckets(self) -> impl Iterator<Item = (&'static str, u32)> {
+        let cap = self.cap.map(|cap| (cap.operation, cap.limit));
+        std::iter::once((self.subject.all(), self.general)).chain(cap)
+    }
+
+    fn changes(self, at: Timestamp, by: i32) -> Vec<CountChange> {
+        self.buckets().map(|(bucket, _)| CountChange { subject: self.subject.id(), bucket, at, by }).collect()
+    }
 }
 
 /// Where a subject stands after a request.
@@ -137,41 +156,57 @@ impl Limits {
         Self { general, enforced, store, known: Mutex::new(known) }
     }
 
+    /// How a request of a key counts: by the limits of its tenant, where that has its own.
+    pub fn of_key(&self, caller: &Caller, cap: Option<Cap>) -> Counted {
+        let own = |limit: Option<NonZeroU32>, default| limit.map_or(default, NonZeroU32::get);
+        let general = own(caller.limits.rate_limit, self.general);
+        let cap = cap.map(|cap| {
+            let limit = own(caller.limits.write_rate_limits.of(cap.collection), cap.limit);
+            Cap { limit, ..cap }
+        });
+        Counted { subject: Subject::Key(caller.key), general, cap }
+    }
+
+    /// How a request without a valid key counts.
+    pub fn of_peer(&self, address: IpAddr) -> Counted {
+        Counted { subject: Subject::peer(address), general: self.general, cap: None }
+    }
+
     /// Counts a request, unless a window is used up.
     ///
     /// # Errors
     /// [`Refused`].
-    pub async fn take(&self, subject: Subject, cap: Option<Cap>, now: Timestamp) -> Result<Standing, Refused> {
+    pub async fn take(&self, counted: Counted, now: Timestamp) -> Result<Standing, Refused> {
         if let Some(counts) = self.store.request_counts().filter(|_| self.enforced) {
-            self.check(subject, cap, now)?;
-            let changes = changes(subject, cap, now, 1);
+            self.check(counted, now)?;
+            let changes = counted.changes(now, 1);
             match tokio::time::timeout(PATIENCE, counts.add(&changes, WINDOW)).await {
-                Ok(Ok(windows)) => return self.judge(subject, cap, now, &windows),
+                Ok(Ok(windows)) => return self.judge(counted, now, &windows),
                 Ok(Err(why)) => self.tell(&why, now),
                 Err(_) => self.tell(&"it takes too long", now),
             }
         }
-        self.take_alone(subject, cap, now)
+        self.take_alone(counted, now)
     }
 
     /// Whether a request would pass, as far as is known here.
     ///
     /// # Errors
     /// [`Refused`].
-    pub fn check(&self, subject: Subject, cap: Option<Cap>, now: Timestamp) -> Result<(), Refused> {
+    pub fn check(&self, counted: Counted, now: Timestamp) -> Result<(), Refused> {
         if !self.enforced {
             return Ok(());
         }
-        self.standing(&self.known(), subject, cap, now).unless_used_up().map(drop)
+        self.known().standing(counted, now).unless_used_up().map(drop)
     }
 
     /// Gives a counted request back: a 304 costs nothing.
-    pub fn refund(&self, subject: Subject, cap: Option<Cap>, now: Timestamp) -> Standing {
+    pub fn refund(&self, counted: Counted, now: Timestamp) -> Standing {
         if self.enforced && self.store.request_counts().is_some() {
             let store = Arc::clone(&self.store);
             let mut giving = Box::pin(async move {
                 let Some(counts) = store.request_counts() else { return };
-                if let Err(why) = counts.add(&changes(subject, cap, now, -1), WINDOW).await {
+                if let Err(why) = counts.add(&counted.changes(now, -1), WINDOW).await {
                     tracing::debug!(%why, "a request that costs nothing was not given back");
                 }
             });
@@ -181,57 +216,52 @@ impl Limits {
             }
         }
         let mut known = self.known();
-        for bucket in subject.buckets(cap) {
-            if let Some(window) = known.windows.get_mut(&(subject, bucket)) {
+        for (bucket, _) in counted.buckets() {
+            if let Some(window) = known.windows.get_mut(&(counted.subject, bucket)) {
                 window.used = window.used.saturating_sub(1);
             }
         }
-        self.standing(&known, subject, cap, now)
+        known.standing(counted, now)
     }
 
     /// Where a subject stands, without counting.
-    pub fn peek(&self, subject: Subject, now: Timestamp) -> Standing {
-        self.standing(&self.known(), subject, None, now)
+    pub fn peek(&self, counted: Counted, now: Timestamp) -> Standing {
+        self.known().standing(counted, now)
     }
 
-    fn take_alone(&self, subject: Subject, cap: Option<Cap>, now: Timestamp) -> Result<Standing, Refused> {
+    fn take_alone(&self, counted: Counted, now: Timestamp) -> Result<Standing, Refused> {
         let mut known = self.known();
-        let standing = self.standing(&known, subject, cap, now);
+        let standing = known.standing(counted, now);
         if !self.enforced {
             return Ok(standing);
         }
         standing.unless_used_up()?;
         known.sweep(now);
-        for bucket in subject.buckets(cap) {
-            let window = known.windows.entry((subject, bucket)).or_insert(RequestWindow { started: now, used: 0 });
+        for (bucket, _) in counted.buckets() {
+            let fresh = RequestWindow { started: now, used: 0 };
+            let window = known.windows.entry((counted.subject, bucket)).or_insert(fresh);
             if ended(*window, now) {
-                *window = RequestWindow { started: now, used: 0 };
+                *window = fresh;
             }
             window.used += 1;
         }
-        Ok(self.standing(&known, subject, cap, now))
+        Ok(known.standing(counted, now))
     }
 
     /// What follows from the windows that the store has counted this request in.
-    fn judge(
-        &self,
-        subject: Subject,
-        cap: Option<Cap>,
-        now: Timestamp,
-        windows: &[RequestWindow],
-    ) -> Result<Standing, Refused> {
+    fn judge(&self, counted: Counted, now: Timestamp, windows: &[RequestWindow]) -> Result<Standing, Refused> {
         let mut known = self.known();
         known.sweep(now);
-        for (bucket, window) in subject.buckets(cap).zip(windows) {
-            known.windows.insert((subject, bucket), *window);
+        let mut over = false;
+        for ((bucket, limit), window) in counted.buckets().zip(windows) {
+            known.windows.insert((counted.subject, bucket), *window);
+            over |= window.used > limit;
         }
-        let limits = [Some(self.general), cap.map(|cap| cap.limit)].into_iter().flatten();
-        let over = windows.iter().zip(limits).any(|(window, limit)| window.used > limit);
-        let standing = self.standing(&known, subject, cap, now);
+        let standing = known.standing(counted, now);
         drop(known);
         if over {
             // Requests elsewhere came first.
-            self.refund(subject, cap, now);
+            self.refund(counted, now);
             return Err(Refused { standing, retry_after: standing.reset_in });
         }
         Ok(standing)
@@ -249,28 +279,6 @@ impl Limits {
     fn known(&self) -> MutexGuard<'_, Known> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
-
-    /// The tighter of the general window and that of the cap.
-    fn standing(&self, known: &Known, subject: Subject, cap: Option<Cap>, now: Timestamp) -> Standing {
-        let of = |bucket, limit: u32, policy| {
-            let window = known.windows.get(&(subject, bucket)).copied().filter(|window| !ended(*window, now));
-            let started = window.map_or(now, |window| window.started);
-            let resets_at = started.checked_add(WINDOW).unwrap_or(started);
-            Standing {
-                limit,
-                remaining: limit.saturating_sub(window.map_or(0, |window| window.used)),
-                resets_at,
-                reset_in: resets_at.since(now),
-                policy,
-            }
-        };
-        let general = of(subject.all(), self.general, "default");
-        let Some(cap) = cap else { return general };
-        let own = of(cap.operation, cap.limit, "write");
-        // Of two windows that are used up the later reset is the one to wait for.
-        let tightness = |standing: &Standing| (standing.remaining, std::cmp::Reverse(standing.resets_at));
-        if tightness(&general) < tightness(&own) { general } else { own }
-    }
 }
 
 impl Known {
@@ -281,16 +289,35 @@ impl Known {
             self.sweep_at = (self.windows.len() * 2).max(SWEEP_AT);
         }
     }
+
+    /// The tighter of the general window and that of the cap.
+    fn standing(&self, counted: Counted, now: Timestamp) -> Standing {
+        let Counted { subject, general, cap } = counted;
+        let of = |bucket, limit: u32, policy| {
+            let window = self.windows.get(&(subject, bucket)).copied().filter(|window| !ended(*window, now));
+            let started = window.map_or(now, |window| window.started);
+            let resets_at = started.checked_add(WINDOW).unwrap_or(started);
+            Standing {
+                limit,
+                remaining: limit.saturating_sub(window.map_or(0, |window| window.used)),
+                resets_at,
+                reset_in: resets_at.since(now),
+                policy,
+            }
+        };
+        let general = of(subject.all(), general, "default");
+        let Some(cap) = cap else { return general };
+        let own = of(cap.operation, cap.limit, "write");
+        // Of two windows that are used up the later reset is the one to wait for.
+        let tightness = |standing: &Standing| (standing.remaining, std::cmp::Reverse(standing.resets_at));
+        if tightness(&general) < tightness(&own) { general } else { own }
+    }
 }
 
 /// Also a window that lies far in the future has ended: the clock was set back. One that begins a little later is
 /// that of a node whose clock is ahead.
 fn ended(window: RequestWindow, now: Timestamp) -> bool {
     window.started.since(now) >= WINDOW || now.since(window.started) >= WINDOW
-}
-
-fn changes(subject: Subject, cap: Option<Cap>, at: Timestamp, by: i32) -> Vec<CountChange> {
-    subject.buckets(cap).map(|bucket| CountChange { subject: subject.id(), bucket, at, by }).collect()
 }
 
 impl Standing {

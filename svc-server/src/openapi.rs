@@ -19,7 +19,7 @@ use svc_core::keys::Scope;
 use self::components::{common_headers, component, content, response_name};
 use crate::problem::{ErrorBody, RateLimitBody};
 use crate::reply::{Reply, etag};
-use crate::routes::{self, DEFAULT_WRITE_CAPS, Operation};
+use crate::routes::{self, Operation};
 use crate::service::VERSIONS;
 
 /// One example per schema; the document wraps them as the operations do.
@@ -205,12 +205,9 @@ fn describe(operation: &Operation, schemas: &mut Schemas) -> Value {
 }
 
 fn description(operation: &Operation) -> String {
-    let cap = DEFAULT_WRITE_CAPS.iter().find(|(name, _)| *name == operation.collection);
-    match (operation.scope, cap) {
-        (Scope::Write, Some((_, cap))) => {
-            format!("{} By default {cap} requests a minute per key.", operation.description)
-        }
-        _ => operation.description.to_owned(),
+    match operation.write_cap() {
+        Some((_, cap)) => format!("{} By default {cap} requests a minute per key.", operation.description),
+        None => operation.description.to_owned(),
     }
 }
 

@@ -8,6 +8,7 @@ use svc_core::contacts::Contact;
 use svc_core::invoices::Invoice;
 use svc_core::jobs::Job;
 use svc_core::keys::Scope;
+use svc_core::limits::CappedCollection;
 use svc_core::page::{ListParams, Page};
 use svc_core::quotes::Quote;
 use svc_core::resource::{Create, Delete, Resource, Update};
@@ -16,8 +17,13 @@ use svc_core::webhooks::{Subscription, WithSecret};
 use crate::api::{self, Data, Ping, Prepare};
 
 /// Writes of these collections per window, key, method and route (contract, "Limits"; decisions §8).
-pub const DEFAULT_WRITE_CAPS: [(&str, u32); 5] =
-    [("contacts", 30), ("bookings", 30), ("quotes", 20), ("jobs", 30), ("webhooks", 20)];
+pub const DEFAULT_WRITE_CAPS: [(CappedCollection, u32); 5] = [
+    (CappedCollection::Contacts, 30),
+    (CappedCollection::Bookings, 30),
+    (CappedCollection::Quotes, 20),
+    (CappedCollection::Jobs, 30),
+    (CappedCollection::Webhooks, 20),
+];
 
 /// One operation of the API.
 pub struct Operation {
@@ -61,6 +67,12 @@ pub struct Shape {
 }
 
 impl Operation {
+    /// Whose limit of writes it counts against, and the default of that.
+    pub fn write_cap(&self) -> Option<(CappedCollection, u32)> {
+        let of_collection = DEFAULT_WRITE_CAPS.iter().find(|(name, _)| name.as_str() == self.collection);
+        of_collection.copied().filter(|_| self.scope == Scope::Write)
+    }
+
     /// Whether it takes a body.
     pub fn takes_body(&self) -> bool {
         self.shape.body.is_some()

@@ -8,9 +8,9 @@ mod change;
 mod message;
 mod visit;
 
-use std::collections::HashMap;
 use std::convert::Infallible;
 use std::net::{IpAddr, Ipv4Addr};
+use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
@@ -23,6 +23,7 @@ use http_body_util::Full;
 use svc_core::env::Env;
 use svc_core::error::Error;
 use svc_core::keys::Caller;
+use svc_core::limits::WriteRateLimits;
 use svc_core::retention::Dropped;
 use svc_core::store::{Store, StoreError};
 use svc_core::types::TenantId;
@@ -32,7 +33,7 @@ pub use self::message::{Incoming, MAX_BODY, MAX_HEADERS, MAX_URI};
 use self::visit::Visit;
 use crate::cors::Cors;
 use crate::idempotency::InFlight;
-use crate::limits::{Cap, Limits, Standing, Subject};
+use crate::limits::{Cap, Limits, Standing};
 use crate::metrics::Metrics;
 use crate::openapi::Document;
 use crate::problem::Problem;
@@ -49,8 +50,8 @@ pub const VERSIONS: [&str; 2] = ["/api/v1", "/api/v2"];
 pub struct Settings {
     /// Requests a minute of one key, or of one address without a key.
     pub rate_limit: u32,
-    /// Writes a minute of one key per method and route, by collection, in place of the defaults.
-    pub write_rate_limits: HashMap<String, u32>,
+    /// Writes a minute of one key per method and route, in place of the defaults.
+    pub write_rate_limits: WriteRateLimits,
     /// Whether limits are enforced.
     pub limit_rates: bool,
     /// How long answers are kept under their Idempotency-Key.
@@ -73,7 +74,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             rate_limit: 60,
-            write_rate_limits: HashMap::new(),
+            write_rate_limits: WriteRateLimits::default(),
             limit_rates: true,
             idempotency_ttl: Duration::from_secs(24 * 60 * 60),
             retention: Duration::from_secs(30 * 24 * 60 * 60),
@@ -156,9 +157,9 @@ impl Api {
             router.insert(path, methods).expect("paths that do not conflict");
         }
         let cap_of = |operation: &Operation| {
-            let default = routes::DEFAULT_WRITE_CAPS.iter().find(|(name, _)| *name == operation.collection)?;
-            let limit = settings.write_rate_limits.get(operation.collection).copied().unwrap_or(default.1);
-            (operation.method != Method::GET).then_some(Cap { operation: operation.id, limit })
+            let (collection, default) = operation.write_cap()?;
+            let limit = settings.write_rate_limits.of(collection).map_or(default, NonZeroU32::get);
+            Some(Cap { operation: operation.id, collection, limit })
         };
         let caps = operations.iter().map(cap_of).collect();
         let document = Document::new(&operations, &settings.mount);
@@ -205,7 +206,8 @@ impl Api {
         let mut response = message::render(result);
         let headers = response.headers_mut();
         if !outside {
-            let standing = account.standing.unwrap_or_else(|| self.inner.limits.peek(Subject::peer(peer), now));
+            let standing =
+                account.standing.unwrap_or_else(|| self.inner.limits.peek(self.inner.limits.of_peer(peer), now));
             standing.write(headers);
         }
         self.inner.settings.cors.write(&parts.headers, headers);

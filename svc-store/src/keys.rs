@@ -13,7 +13,7 @@ use crate::sql::{Cells, Column as _, Param, Sealed, SqlTx};
 const TABLE: &str = "api_keys";
 
 const CREDENTIAL: &str = "SELECT k.id, k.tenant_id, k.can_write, k.expires_at, k.revoked_at, k.signing_secret, \
-     t.developer_access FROM api_keys k JOIN tenants t ON t.id = k.tenant_id WHERE k.key_hash = $1";
+     t.developer_access, t.limits FROM api_keys k JOIN tenants t ON t.id = k.tenant_id WHERE k.key_hash = $1";
 const GET: &str = "SELECT id, tenant_id, name, can_write, prefix, signing_secret, created_at, expires_at, revoked_at, \
      last_used_at FROM api_keys WHERE id = $1";
 const LIST: &str = "SELECT id, tenant_id, name, can_write, prefix, signing_secret, created_at, expires_at, \
@@ -65,6 +65,7 @@ fn read_credential(cells: &mut Cells<'_>) -> Result<Credential, StoreError> {
         revoked: cells.take::<Option<Timestamp>>()?.is_some(),
         signing_secret: cells.take()?,
         developer_access: cells.take()?,
+        limits: cells.take()?,
     })
 }
 

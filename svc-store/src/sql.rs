@@ -6,6 +6,7 @@ use async_trait::async_trait;
 use svc_core::audit::Actor;
 use svc_core::deliveries::{DeliveryState, Outgoing};
 use svc_core::env::Env;
+use svc_core::limits::RateLimits;
 use svc_core::page::CursorKey;
 use svc_core::store::{StoreError, Tx};
 use svc_core::types::{Amount, Currency, Date, Email, EventSet, JOB_SCALE, Note, Secret, TenantId};
@@ -347,6 +348,20 @@ impl Column for [u8; 32] {
     fn read(value: Value<'_>) -> Option<Self> {
         match value {
             Value::Bytes(bytes) => bytes.try_into().ok(),
+            _ => None,
+        }
+    }
+}
+
+/// Text, or nothing where the server's limits hold: then no request has anything to read.
+impl Column for RateLimits {
+    fn param(&self) -> Param<'_> {
+        if *self == Self::default() { Param::Null } else { Param::Text(self.to_text().into()) }
+    }
+    fn read(value: Value<'_>) -> Option<Self> {
+        match value {
+            Value::Null => Some(Self::default()),
+            Value::Text(text) => Self::from_text(text),
             _ => None,
         }
     }

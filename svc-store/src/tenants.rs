@@ -9,15 +9,15 @@ use crate::sql::{Cells, Column as _, SqlTx};
 
 const TABLE: &str = "tenants";
 
-const GET: &str = "SELECT id, name, developer_access, time_zone, currency, unique_contact_email, created_at \
+const GET: &str = "SELECT id, name, developer_access, time_zone, currency, unique_contact_email, created_at, limits \
      FROM tenants WHERE id = $1";
-const LIST: &str = "SELECT id, name, developer_access, time_zone, currency, unique_contact_email, created_at \
+const LIST: &str = "SELECT id, name, developer_access, time_zone, currency, unique_contact_email, created_at, limits \
      FROM tenants ORDER BY created_at, id";
 const INSERT: &str = "INSERT INTO tenants \
-     (id, name, developer_access, time_zone, currency, unique_contact_email, created_at, clock) \
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";
+     (id, name, developer_access, time_zone, currency, unique_contact_email, created_at, clock, limits) \
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
 const UPDATE: &str = "UPDATE tenants SET name = $1, developer_access = $2, time_zone = $3, currency = $4, \
-     unique_contact_email = $5 WHERE id = $6";
+     unique_contact_email = $5, limits = $6 WHERE id = $7";
 /// Holds the tenant's row until the end of the transaction.
 const TICK: &str =
     "UPDATE tenants SET clock = CASE WHEN clock < $1 THEN $1 ELSE clock + 1 END WHERE id = $2 RETURNING clock";
@@ -42,6 +42,7 @@ pub(crate) fn read(cells: &mut Cells<'_>) -> Result<Tenant, StoreError> {
         currency: cells.take()?,
         unique_contact_email: cells.take()?,
         created_at: cells.take()?,
+        limits: cells.take()?,
     })
 }
 
@@ -65,6 +66,7 @@ impl TenantStore for SqlTx<'_> {
             tenant.unique_contact_email.param(),
             tenant.created_at.param(),
             tenant.created_at.param(),
+            tenant.limits.param(),
         ];
         self.post(INSERT, &params).await
     }
@@ -76,6 +78,7 @@ impl TenantStore for SqlTx<'_> {
             tenant.time_zone.param(),
             tenant.currency.param(),
             tenant.unique_contact_email.param(),
+            tenant.limits.param(),
             tenant.id.param(),
         ];
         self.post(UPDATE, &params).await

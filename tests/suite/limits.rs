@@ -1,12 +1,16 @@
 //! Rate limits (decisions §8): who is counted, what is told, and what costs nothing.
 
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 use http::Method;
 use serde_json::json;
 use svc_core::keys::Scope;
+use svc_core::limits::{CappedCollection, RateLimits};
+use svc_core::store::Store;
+use svc_core::tenants;
+use svc_core::types::TenantId;
 use svc_server::Settings;
-use svc_server::routes::DEFAULT_WRITE_CAPS;
 
 use crate::harness::{Call, Reply, World, id_name, limited, operations};
 
@@ -23,6 +27,17 @@ fn remaining(reply: &Reply) -> u32 {
 
 fn small(rate_limit: u32) -> World {
     World::with(Settings { rate_limit, ..limited() }, |store| store)
+}
+
+fn limit(limit: u32) -> NonZeroU32 {
+    NonZeroU32::new(limit).unwrap()
+}
+
+/// Sets the limits of a tenant.
+async fn set(store: &dyn Store, tenant: TenantId, limits: RateLimits) {
+    let set =
+        store.write("limits", move |tx| Box::pin(tenants::update(tx, tenant.0, move |tenant| tenant.limits = limits)));
+    set.await.unwrap();
 }
 
 /// The clock stands at …:26.535897, so a window of it ends at …:26.535897 a minute later: rounded up …:27.
@@ -85,7 +100,7 @@ async fn every_write_has_its_own_cap() {
     let mut count = 0;
     for operation in operations().iter().filter(|operation| operation.scope == Scope::Write) {
         let cap = if matches!(operation.collection, "quotes" | "webhooks") { 20 } else { 30 };
-        assert!(DEFAULT_WRITE_CAPS.contains(&(operation.collection, cap)));
+        assert_eq!(operation.write_cap().map(|(_, cap)| cap), Some(cap));
         let path = operation.path.replace("{id}", &world.id("unknown_id"));
         let call = || Call::new(operation.method.clone(), &path).raw("{}");
         for number in 1..=cap {
@@ -108,7 +123,7 @@ async fn every_write_has_its_own_cap() {
 
 #[tokio::test]
 async fn caps_and_the_limit_can_be_set() {
-    let write_rate_limits = std::collections::HashMap::from([("quotes".to_owned(), 2)]);
+    let write_rate_limits = std::iter::once((CappedCollection::Quotes, limit(2))).collect();
     let world = World::with(Settings { rate_limit: 5, write_rate_limits, ..limited() }, |store| store);
     let quote = || Call::new(Method::POST, "/quotes").raw("{}");
     for left in [1, 0] {
@@ -129,7 +144,7 @@ async fn caps_and_the_limit_can_be_set() {
 
 #[tokio::test]
 async fn a_refusal_costs_nothing() {
-    let write_rate_limits = std::collections::HashMap::from([("jobs".to_owned(), 1)]);
+    let write_rate_limits = std::iter::once((CappedCollection::Jobs, limit(1))).collect();
     let world = World::with(Settings { rate_limit: 3, write_rate_limits, ..limited() }, |store| store);
     let job = || Call::new(Method::POST, "/jobs").raw("{}");
     world.expect(400, job()).await;
@@ -251,4 +266,64 @@ async fn at_once_no_more_get_through() {
         passed += usize::from(task.await.unwrap() == 200);
     }
     assert_eq!(passed, 25);
+}
+
+#[tokio::test]
+async fn a_tenant_has_limits_of_its_own_from_the_next_request_on() {
+    let world = small(2);
+    // As the command line is.
+    let beside = world.second_store();
+    let set = async |limits| set(&*beside, world.seed.tenant, limits).await;
+    let quote = || Call::new(Method::POST, "/quotes").raw("{}");
+    for left in [1, 0] {
+        assert_eq!(remaining(&world.expect(200, Call::get("/ping")).await), left);
+    }
+    world.expect(429, Call::get("/ping")).await;
+    // The window goes on, and so does what was counted in it.
+    let mut limits = RateLimits { rate_limit: Some(limit(6)), ..RateLimits::default() };
+    set(limits).await;
+    assert_eq!(told(&world.expect(200, Call::get("/ping")).await), (6, 3, FIRST_RESET));
+    limits.write_rate_limits.set(CappedCollection::Quotes, Some(limit(1)));
+    set(limits).await;
+    let reply = world.expect(400, quote()).await;
+    assert_eq!((told(&reply), reply.header("ratelimit-policy")), ((1, 0, FIRST_RESET), Some("\"write\";q=1;w=60")));
+    assert_eq!(told(&world.expect(429, quote()).await), (1, 0, FIRST_RESET));
+    // That of other writes is the server's, and of reads there are two left.
+    assert_eq!(told(&world.expect(400, Call::new(Method::POST, "/jobs").raw("{}")).await), (6, 1, FIRST_RESET));
+    let path = format!("/quotes/{}", world.id("quote_id"));
+    let first = world.expect(200, Call::get(&path)).await;
+    assert_eq!(told(&first), (6, 0, FIRST_RESET));
+    // Other keys of the tenant have the same limit, other tenants and addresses the server's.
+    assert_eq!(told(&world.expect(200, Call::get("/ping").key(world.key("read"))).await), (6, 5, FIRST_RESET));
+    assert_eq!(told(&world.expect(200, Call::get("/ping").key(world.key("other"))).await), (2, 1, FIRST_RESET));
+    assert_eq!(told(&world.expect(401, Call::get("/ping").anonymous()).await), (2, 1, FIRST_RESET));
+    // Lowered below what was used, and taken away: at once, and until the window ends.
+    for limits in [RateLimits { rate_limit: Some(limit(1)), ..limits }, RateLimits::default()] {
+        set(limits).await;
+        let limit = limits.rate_limit.map_or(2, u32::from);
+        assert_eq!(told(&world.expect(429, Call::get(&path)).await), (limit, 0, FIRST_RESET));
+    }
+    world.clock.advance(Duration::from_secs(60));
+    assert_eq!(told(&world.expect(200, Call::get("/ping")).await), (2, 1, FIRST_RESET + 60));
+}
+
+#[tokio::test]
+async fn a_304_costs_nothing_by_a_limit_of_the_tenant() {
+    let world = small(1);
+    set(&*world.store, world.seed.tenant, RateLimits { rate_limit: Some(limit(3)), ..RateLimits::default() }).await;
+    let path = format!("/contacts/{}", world.id("contact_id"));
+    let first = world.expect(200, Call::get(&path)).await;
+    for _ in 0..5 {
+        let reply = world.expect(304, Call::get(&path).header("if-none-match", first.etag())).await;
+        assert_eq!(told(&reply), (3, 2, FIRST_RESET));
+    }
+}
+
+#[tokio::test]
+async fn a_limit_of_the_tenant_is_told_where_none_is_enforced() {
+    let world = World::new();
+    set(&*world.store, world.seed.tenant, RateLimits { rate_limit: Some(limit(3)), ..RateLimits::default() }).await;
+    for _ in 0..5 {
+        assert_eq!(told(&world.expect(200, Call::get("/ping")).await), (3, 3, FIRST_RESET));
+    }
 }

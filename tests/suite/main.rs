@@ -22,6 +22,7 @@ mod idempotency;
 mod isolation;
 mod limits;
 mod lists;
+mod live;
 mod nodes;
 mod order;
 mod postgres;

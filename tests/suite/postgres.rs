@@ -7,7 +7,8 @@ use tokio::process::Command;
 use crate::database::CHOICE;
 
 /// What is about the programs, or about SQLite alone.
-const ONCE: [&str; 7] = ["beside::", "crash::", "document::", "files::", "nodes::", "postgres::", "program::"];
+const ONCE: [&str; 8] =
+    ["beside::", "crash::", "document::", "files::", "live::", "nodes::", "postgres::", "program::"];
 /// Fewer tests than this are not the suite.
 const ENOUGH: usize = 110;
 

@@ -1,6 +1,7 @@
 //! `svc tenant`.
 
 use serde_json::{Value, json};
+use svc_core::limits::{CappedCollection, WriteRateLimits};
 use svc_core::store::Store;
 use svc_core::tenants::{self, DeveloperAccess, Tenant, TenantCreate};
 use svc_core::types::TenantId;
@@ -9,6 +10,7 @@ use crate::cli::{TenantChanges, TenantCommand};
 use crate::exit::{Failure, OrNotFound as _};
 use crate::output::{Outcome, Table, fields};
 use crate::times::moment;
+use crate::values::Limit;
 
 /// Where the ids of tenants come from.
 pub(super) const HINT: &str = "`svc tenant list` shows them all";
@@ -96,6 +98,12 @@ fn apply(changes: &TenantChanges, tenant: &mut Tenant) {
     if let Some(unique) = changes.unique_contact_email {
         tenant.unique_contact_email = unique;
     }
+    if let Some(limit) = changes.rate_limit {
+        tenant.limits.rate_limit = limit;
+    }
+    for (collection, limit) in changes.write_rate_limit.iter().copied() {
+        tenant.limits.write_rate_limits.set(collection, limit);
+    }
 }
 
 fn outcome(tenant: &Tenant, text: String) -> Result<Outcome, Failure> {
@@ -111,6 +119,7 @@ fn view(tenant: &Tenant) -> Value {
         "currency": tenant.currency,
         "created_at": tenant.created_at,
         "unique_contact_email": tenant.unique_contact_email,
+        "limits": tenant.limits,
     })
 }
 
@@ -122,6 +131,19 @@ fn details(tenant: &Tenant) -> String {
         ("time zone", tenant.time_zone.to_string()),
         ("currency", tenant.currency.to_string()),
         ("unique contact email", tenant.unique_contact_email.to_string()),
+        ("rate limit", limit(tenant.limits.rate_limit)),
+        ("write rate limits", write_limits(&tenant.limits.write_rate_limits)),
         ("created at", moment(tenant.created_at)),
     ])
+}
+
+fn limit(limit: Limit) -> String {
+    limit.map_or_else(|| "default".to_owned(), |limit| format!("{limit} a minute"))
+}
+
+/// Those that differ from the server's, as they are typed.
+fn write_limits(limits: &WriteRateLimits) -> String {
+    let own = CappedCollection::ALL.iter().filter_map(|name| Some(format!("{name}={}", limits.of(*name)?)));
+    let own: Vec<String> = own.collect();
+    if own.is_empty() { limit(None) } else { format!("{} a minute", own.join(", ")) }
 }

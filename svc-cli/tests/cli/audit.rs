@@ -1,3 +1,5 @@
+use serde_json::Value;
+
 use crate::harness::{NOBODY, Session, text};
 
 #[test]
@@ -8,15 +10,23 @@ fn every_change_has_its_line() {
     session.json(&["tenant", "suspend", &tenant]);
     session.json(&["tenant", "approve", &tenant]);
     session.json(&["tenant", "set", &tenant, "--currency", "NZD"]);
+    let limits = ["tenant", "set", &tenant, "--rate-limit", "600", "--write-rate-limit", "jobs=7"];
+    session.json(&limits);
+    // Said again, it changes nothing.
+    session.json(&limits);
     let key = session.json(&["key", "create", "--tenant", &tenant, "--scopes", "read", "--signed"]);
     session.json(&["key", "revoke", key["id"].as_str().unwrap()]);
     let log = session.json(&["audit", "list", "--tenant", &tenant]);
     let log = log.as_array().unwrap();
     let lines: Vec<String> =
         log.iter().map(|entry| format!("{} {}", entry["action"], entry["object_kind"]).replace('"', "")).collect();
-    assert_eq!(lines, ["revoke key", "create key", "update tenant", "update tenant", "update tenant", "create tenant"]);
+    let updates = ["update tenant"; 4];
+    assert_eq!(lines, [&["revoke key", "create key"][..], &updates, &["create tenant"]].concat());
     assert!(log.iter().all(|entry| entry["actor"].as_str().unwrap().starts_with("cli:")));
-    assert_eq!((&log[2]["before"]["currency"], &log[2]["after"]["currency"]), (&"AUD".into(), &"NZD".into()));
+    let limits = ["before", "after"].map(|state| &log[2][state]["limits"]);
+    assert_eq!(limits.map(|limits| &limits["rate_limit"]), [&Value::Null, &600.into()]);
+    assert_eq!(limits.map(|limits| &limits["write_rate_limits"]["jobs"]), [&Value::Null, &7.into()]);
+    assert_eq!((&log[3]["before"]["currency"], &log[3]["after"]["currency"]), (&"AUD".into(), &"NZD".into()));
     assert!(log[0]["before"]["revoked_at"].is_null() && log[0]["after"]["revoked_at"].is_string());
     let shown = text(&session.output(&["audit", "list", "--tenant", &tenant, "--json"]).stdout);
     assert!(!shown.contains("svcsig_") && !shown.contains(key["key"].as_str().unwrap()));

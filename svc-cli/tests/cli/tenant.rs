@@ -14,6 +14,8 @@ fn for_people() {
         .run(&["tenant", "suspend", &sydney])
         .run(&["tenant", "set", &sydney, "--name", "Harbour Pipes", "--time-zone", "Pacific/Auckland"])
         .run(&["tenant", "set", &sydney, "--currency", "NZD", "--unique-contact-email", "false"])
+        .run(&["tenant", "set", &sydney, "--rate-limit", "600", "--write-rate-limit", "quotes=5,contacts=300"])
+        .run(&["tenant", "set", &sydney, "--rate-limit", "default", "--write-rate-limit", "quotes=default"])
         .run(&["tenant", "list"])
         .assert("tenant");
 }
@@ -29,6 +31,8 @@ fn for_programs() {
         .run(&["tenant", "approve", &id, "--json"])
         .run(&["tenant", "suspend", &id, "--json"])
         .run(&["tenant", "set", &id, "--unique-contact-email", "false", "--json"])
+        .run(&["tenant", "set", &id, "--rate-limit", "600", "--write-rate-limit", "quotes=5", "--json"])
+        .run(&["tenant", "show", &id, "--json"])
         .run(&["tenant", "list", "--json"])
         .assert("tenant_json");
 }
@@ -50,7 +54,12 @@ fn refused() {
         .run(&["tenant", "suspend", NOBODY])
         .run(&["tenant", "set", NOBODY])
         .run(&["tenant", "set", NOBODY, "--name", "Ada"])
-        .run(&["tenant", "set", NOBODY, "--unique-contact-email", "maybe"]);
+        .run(&["tenant", "set", NOBODY, "--unique-contact-email", "maybe"])
+        .run(&["tenant", "set", NOBODY, "--rate-limit", "0"])
+        .run(&["tenant", "set", NOBODY, "--rate-limit", "-1"])
+        .run(&["tenant", "set", NOBODY, "--write-rate-limit", "invoices=5"])
+        .run(&["tenant", "set", NOBODY, "--write-rate-limit", "quotes=0"])
+        .run(&["tenant", "set", NOBODY, "--write-rate-limit", "quotes"]);
     assert_eq!(session.output(&["tenant", "create", "--name", &long]).status.code(), Some(2));
     session.assert("tenant_refused");
 }

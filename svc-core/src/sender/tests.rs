@@ -6,6 +6,7 @@ use futures_util::FutureExt as _;
 use serde_json::json;
 
 use super::*;
+use crate::audit::Entry;
 use crate::env::{Env, ManualClock, SeededEntropy};
 use crate::events::{self, EventKind};
 use crate::input::Input as _;
@@ -113,10 +114,21 @@ fn many_that_fail_at_once_pause_once() {
             Box::pin(async move {
                 let deliveries = tx.list_deliveries(tenant, &DeliveryFilter::default()).await?;
                 let stored = Rows::<Subscription>::get(tx, tenant, subscription.id).await?;
-                Ok((deliveries, stored))
+                let log = tx.audit(tenant, Timestamp::from_micros(0), 100).await?;
+                Ok((deliveries, stored, log))
             })
         });
-        let (deliveries, stored) = read.now_or_never().unwrap().unwrap();
+        let (deliveries, stored, mut noted) = read.now_or_never().unwrap().unwrap();
+        noted.retain(|entry| entry.action == "pause");
+        assert_eq!(noted.len(), 1);
+        let Entry { actor, object_kind, object_id, before, after, .. } = noted.remove(0);
+        assert_eq!((&*actor, &*object_kind, object_id), ("sender", "webhook", subscription.id));
+        let [before, after] = [before, after].map(|json| json.unwrap().get().parse::<serde_json::Value>().unwrap());
+        let of = |state: &serde_json::Value| (state["enabled"].clone(), state["disabled_reason"].clone());
+        assert_eq!(of(&before), (json!(true), json!(null)));
+        assert_eq!(of(&after), (json!(false), json!("auto_paused")));
+        assert_eq!((&before["consecutive_failures"], &after["consecutive_failures"]), (&json!(10), &json!(10)));
+        assert!(before["paused_at"].is_null() && after["paused_at"] == json!(stored.as_ref().unwrap().paused_at));
         let stored = stored.unwrap();
         assert!(!stored.enabled && stored.paused_at.is_some());
         assert_eq!(stored.consecutive_failures, 10);

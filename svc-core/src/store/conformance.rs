@@ -185,6 +185,7 @@ cases! {
         a_hash_is_taken_once,
         a_revoked_or_expired_key_says_so,
         a_suspended_tenant_shows,
+        limits_of_a_tenant_come_with_its_keys,
         last_use_moves_only_forward,
         a_signature_is_good_once,
     }

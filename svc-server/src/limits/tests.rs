@@ -73,8 +73,21 @@ fn alone(general: u32) -> Limits {
     Limits::new(general, true, Arc::new(MemoryStore::new(Env::system())))
 }
 
+/// By the server's limits.
+fn counted(limits: &Limits, subject: Subject, cap: Option<Cap>) -> Counted {
+    Counted { subject, general: limits.general, cap }
+}
+
 fn take(limits: &Limits, subject: Subject, cap: Option<Cap>, now: Timestamp) -> Result<Standing, Refused> {
-    limits.take(subject, cap, now).now_or_never().unwrap()
+    take_as(limits, counted(limits, subject, cap), now)
+}
+
+fn take_as(limits: &Limits, counted: Counted, now: Timestamp) -> Result<Standing, Refused> {
+    limits.take(counted, now).now_or_never().unwrap()
+}
+
+fn cap(operation: &'static str, collection: CappedCollection, limit: u32) -> Option<Cap> {
+    Some(Cap { operation, collection, limit })
 }
 
 fn at(millis: i64) -> Timestamp {
@@ -100,13 +113,13 @@ fn a_window_begins_with_the_first_request_and_lasts_a_minute() {
 #[test]
 fn a_refused_write_costs_nothing_in_either_window() {
     let limits = alone(3);
-    let cap = Some(Cap { operation: "quotes.create", limit: 1 });
-    assert_eq!(take(&limits, key(1), cap, at(0)).unwrap().limit, 1, "the tighter one is told");
-    assert!(take(&limits, key(1), cap, at(1)).is_err());
+    let quotes = cap("quotes.create", CappedCollection::Quotes, 1);
+    assert_eq!(take(&limits, key(1), quotes, at(0)).unwrap().limit, 1, "the tighter one is told");
+    assert!(take(&limits, key(1), quotes, at(1)).is_err());
     assert_eq!(take(&limits, key(1), None, at(2)).unwrap().remaining, 1);
-    assert!(take(&limits, key(1), Some(Cap { operation: "jobs.create", limit: 9 }), at(3)).is_ok());
+    assert!(take(&limits, key(1), cap("jobs.create", CappedCollection::Jobs, 9), at(3)).is_ok());
     let Refused { standing, .. } =
-        take(&limits, key(1), Some(Cap { operation: "jobs.create", limit: 9 }), at(4)).unwrap_err();
+        take(&limits, key(1), cap("jobs.create", CappedCollection::Jobs, 9), at(4)).unwrap_err();
     assert_eq!(standing.limit, 3, "now the general one is tighter");
 }
 
@@ -115,7 +128,29 @@ fn a_refund_gives_back() {
     let limits = alone(3);
     take(&limits, key(1), None, at(0)).unwrap();
     take(&limits, key(1), None, at(0)).unwrap();
-    assert_eq!(limits.refund(key(1), None, at(1)).remaining, 2, "one, not more");
+    assert_eq!(limits.refund(counted(&limits, key(1), None), at(1)).remaining, 2, "one, not more");
+}
+
+#[test]
+fn a_limit_that_changes_holds_in_a_window_that_has_begun() {
+    let limits = alone(5);
+    let with = |general, writes| {
+        let cap = cap("quotes.create", CappedCollection::Quotes, writes);
+        Counted { subject: key(1), general, cap }
+    };
+    for _ in 0..3 {
+        take_as(&limits, with(5, 3), at(0)).unwrap();
+    }
+    // Raised, first the one and then the other, after a refusal that cost nothing.
+    assert_eq!(take_as(&limits, with(5, 3), at(1)).unwrap_err().standing.limit, 3);
+    assert_eq!(take_as(&limits, with(4, 9), at(2)).unwrap().remaining, 0);
+    assert_eq!(take_as(&limits, with(4, 9), at(3)).unwrap_err().standing.limit, 4);
+    assert_eq!(take_as(&limits, with(9, 6), at(4)).unwrap().remaining, 1);
+    // Lowered below what was used up: nothing more until the window ends, and then by the new limit.
+    let refused = take_as(&limits, with(2, 6), at(5)).unwrap_err();
+    assert_eq!((refused.standing.limit, refused.standing.remaining), (2, 0));
+    assert_eq!(refused.standing.resets_at, at(60_000), "the window is the same");
+    assert_eq!(take_as(&limits, with(2, 6), at(60_000)).unwrap().remaining, 1);
 }
 
 #[test]
@@ -149,20 +184,20 @@ async fn two_nodes_share_a_window() {
     let nodes = [0, 1].map(|_| Limits::new(60, true, store.clone()));
     let mut passed = 0;
     for n in 0..100 {
-        passed += usize::from(nodes[n % 2].take(key(1), None, at(100)).await.is_ok());
+        passed += usize::from(take(&nodes[n % 2], key(1), None, at(100)).is_ok());
     }
     assert_eq!(passed, 60);
-    assert!(nodes[1].take(key(2), None, at(100)).await.is_ok(), "keys do not share");
-    assert!(nodes[1].take(key(1), None, at(60_100)).await.is_ok(), "a new window");
+    assert!(take(&nodes[1], key(2), None, at(100)).is_ok(), "keys do not share");
+    assert!(take(&nodes[1], key(1), None, at(60_100)).is_ok(), "a new window");
 }
 
 #[tokio::test]
 async fn what_is_refused_or_not_modified_is_given_back_to_all() {
     let store = Shared::new();
     let nodes = [0, 1].map(|_| Limits::new(60, true, store.clone()));
-    let cap = Some(Cap { operation: "quotes.create", limit: 1 });
-    nodes[0].take(key(1), cap, at(0)).await.unwrap();
-    let Refused { standing, .. } = nodes[1].take(key(1), cap, at(1)).await.unwrap_err();
+    let quotes = cap("quotes.create", CappedCollection::Quotes, 1);
+    take(&nodes[0], key(1), quotes, at(0)).unwrap();
+    let Refused { standing, .. } = take(&nodes[1], key(1), quotes, at(1)).unwrap_err();
     assert_eq!((standing.limit, standing.remaining), (1, 0));
     // Beside the request.
     let given_back = async || {
@@ -171,18 +206,30 @@ async fn what_is_refused_or_not_modified_is_given_back_to_all() {
         }
     };
     given_back().await;
-    nodes[1].take(key(1), None, at(2)).await.unwrap();
-    assert_eq!(nodes[1].refund(key(1), None, at(3)).remaining, 59);
+    take(&nodes[1], key(1), None, at(2)).unwrap();
+    assert_eq!(nodes[1].refund(counted(&nodes[1], key(1), None), at(3)).remaining, 59);
     given_back().await;
+}
+
+#[tokio::test]
+async fn a_limit_that_changes_holds_for_all_nodes() {
+    let store = Shared::new();
+    let nodes = [0, 1].map(|_| Limits::new(1, true, store.clone()));
+    let with = |general| Counted { subject: key(1), general, cap: None };
+    take_as(&nodes[0], with(1), at(0)).unwrap();
+    take_as(&nodes[1], with(1), at(1)).unwrap_err();
+    assert_eq!(take_as(&nodes[1], with(3), at(2)).unwrap().remaining, 1);
+    assert_eq!(take_as(&nodes[0], with(3), at(3)).unwrap().remaining, 0);
+    take_as(&nodes[1], with(2), at(4)).unwrap_err();
 }
 
 #[tokio::test]
 async fn a_node_counts_by_itself_while_the_store_is_away() {
     let store = Shared::new();
     let limits = Limits::new(3, true, store.clone());
-    limits.take(key(1), None, at(0)).await.unwrap();
+    take(&limits, key(1), None, at(0)).unwrap();
     *store.away.lock().unwrap() = true;
-    assert_eq!(limits.take(key(1), None, at(1)).await.unwrap().remaining, 1, "it goes on from what it knows");
-    limits.take(key(1), None, at(2)).await.unwrap();
-    limits.take(key(1), None, at(3)).await.unwrap_err();
+    assert_eq!(take(&limits, key(1), None, at(1)).unwrap().remaining, 1, "it goes on from what it knows");
+    take(&limits, key(1), None, at(2)).unwrap();
+    take(&limits, key(1), None, at(3)).unwrap_err();
 }

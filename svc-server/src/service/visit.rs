@@ -19,7 +19,7 @@ use super::message::{self, Incoming};
 use super::{Account, Answer, Inner};
 use crate::api::{Prepared, Target, Work};
 use crate::auth::{self, SignatureHeaders};
-use crate::limits::{Refused, Subject};
+use crate::limits::{Counted, Refused};
 use crate::problem::Problem;
 use crate::reply::Reply;
 use crate::routes::Operation;
@@ -65,8 +65,7 @@ impl Visit<'_> {
         let reply = reply.ok_or_else(|| StoreError::Fault("a read gave no answer".to_owned()))?;
         let answer = message::unless_none_match(reply, &self.parts.headers);
         if matches!(answer, Answer::NotModified { .. }) {
-            let (subject, cap) = (Subject::Key(caller.key), self.api.caps[self.position]);
-            account.standing = Some(self.api.limits.refund(subject, cap, self.now()));
+            account.standing = Some(self.api.limits.refund(self.counted(&caller), self.now()));
         }
         Ok(answer)
     }
@@ -113,14 +112,15 @@ impl Visit<'_> {
             Err(error) => return Err(self.stranger(error, account).await),
         };
         let (api, position) = (Arc::clone(self.api), self.position);
-        let (cap, scope) = (api.caps[position], api.operations[position].scope);
+        let scope = api.operations[position].scope;
         let name = if work.is_some() { self.operation().id } else { "authenticate" };
         let admitted = self.api.store.read(name, move |tx| {
             let (api, work) = (Arc::clone(&api), work.clone());
             Box::pin(async move {
                 let caller = keys::authenticate(tx, hash).await?;
                 // A request that will be refused is spared its work.
-                let result = match api.limits.check(Subject::Key(caller.key), cap, tx.env().now()) {
+                let counted = api.limits.of_key(&caller, api.caps[position]);
+                let result = match api.limits.check(counted, tx.env().now()) {
                     Err(refused) => Err(refused),
                     Ok(()) => Ok(match caller.require(scope) {
                         Err(error) => Err(error.into()),
@@ -138,9 +138,7 @@ impl Visit<'_> {
         self.api.last_used.note(caller.key, now);
         account.caller = Some(caller.clone());
         let counted = match result {
-            Ok(result) => {
-                self.api.limits.take(Subject::Key(caller.key), cap, now).await.map(|standing| (standing, result))
-            }
+            Ok(result) => self.api.limits.take(self.counted(&caller), now).await.map(|standing| (standing, result)),
             Err(refused) => Err(refused),
         };
         let (standing, result) = counted.unwrap_or_else(|refused| (refused.standing, Err(self.limited(refused))));
@@ -148,12 +146,17 @@ impl Visit<'_> {
         Ok((caller, result?))
     }
 
+    /// How the request counts against its key.
+    fn counted(&self, caller: &Caller) -> Counted {
+        self.api.limits.of_key(caller, self.api.caps[self.position])
+    }
+
     /// A request without a valid key counts against its address.
     async fn stranger(&self, error: Error, account: &mut Account) -> Problem {
         if matches!(error, Error::Store(_)) {
             return error.into();
         }
-        let taken = self.api.limits.take(Subject::peer(self.peer), None, self.now()).await;
+        let taken = self.api.limits.take(self.api.limits.of_peer(self.peer), self.now()).await;
         let (standing, problem) = match taken {
             Ok(standing) => (standing, error.into()),
             Err(refused) => (refused.standing, self.limited(refused)),

@@ -50,7 +50,7 @@ macro_rules! tables {
 tables! {
     tenants [id] {
         id: Uuid, name: Text, developer_access: Text, time_zone: Text, currency: Text, unique_contact_email: Bool,
-        created_at: Time, clock: Int,
+        created_at: Time, clock: Int, limits: Text,
     }
     numbers [tenant_id kind] {
         tenant_id: Uuid, kind: Text, last: Int,

@@ -304,6 +304,7 @@ fn named(env: &Env, name: &str) -> tenants::Tenant {
         time_zone: svc_core::types::TimeZone::UTC,
         currency: svc_core::types::Currency::AUD,
         unique_contact_email: true,
+        limits: svc_core::limits::RateLimits::default(),
         created_at: now,
     }
 }

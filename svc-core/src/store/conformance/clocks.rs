@@ -1,5 +1,6 @@
 //! Tenants: their settings, their clocks, their numbers.
 
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 use serde_json::json;
@@ -9,6 +10,7 @@ use super::Harness;
 use crate::contacts::Contact;
 use crate::error::Error;
 use crate::jobs::Job;
+use crate::limits::RateLimits;
 use crate::quotes::Quote;
 use crate::resource;
 use crate::tenants::{self, DeveloperAccess, NumberKind, Tenant, TenantCreate};
@@ -32,6 +34,7 @@ pub(super) async fn settings_come_back(h: Harness) {
     assert_eq!((&*first.name, first.unique_contact_email), ("Harbour Plumbing", true));
     assert_eq!((&first.time_zone, first.currency), (&TimeZone::UTC, Currency::AUD));
     assert_eq!(first.developer_access, DeveloperAccess::Approved);
+    assert_eq!(first.limits, RateLimits::default());
     let mut all = vec![first];
     for (zone, currency) in [("Australia/Sydney", "JPY"), ("America/Argentina/Buenos_Aires", "CLF"), ("UTC", "KWD")] {
         h.clock.advance(HOUR);
@@ -55,6 +58,7 @@ pub(super) async fn settings_come_back(h: Harness) {
                     tenant.time_zone = TimeZone::UTC;
                     tenant.currency = Currency::parse("EUR").unwrap_or(Currency::AUD);
                     tenant.unique_contact_email = !tenant.unique_contact_email;
+                    tenant.limits.rate_limit = NonZeroU32::new(600);
                 }))
             })
             .await

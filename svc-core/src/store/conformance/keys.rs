@@ -1,5 +1,6 @@
 //! API keys and request signatures.
 
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 use futures_util::future::join_all;
@@ -8,6 +9,7 @@ use uuid::Uuid;
 use super::Harness;
 use crate::error::Error;
 use crate::keys::{self, ApiKey, Credential, KeyCreate, KeyHash, NewKey, Scope};
+use crate::limits::{CappedCollection, RateLimits};
 use crate::store::StoreError;
 use crate::tenants::{self, DeveloperAccess};
 use crate::types::{Secret, TenantId, Timestamp};
@@ -188,6 +190,23 @@ pub(super) async fn a_suspended_tenant_shows(h: Harness) {
         let want = if approved { Ok(()) } else { Err(Error::AccessNotApproved) };
         assert_eq!(h.authenticate(&key).await.unwrap().require(Scope::Read), want);
         assert_eq!(h.authenticate(&bystander).await.unwrap().require(Scope::Write), Ok(()));
+    }
+}
+
+pub(super) async fn limits_of_a_tenant_come_with_its_keys(h: Harness) {
+    let (tenant, other) = (h.tenant().await, h.tenant().await);
+    let [key, bystander] = [h.new_key(tenant, true, None, true).await, h.new_key(other, true, None, true).await];
+    assert_eq!(h.authenticate(&key).await.unwrap().limits, RateLimits::default());
+    let all = RateLimits {
+        rate_limit: Some(NonZeroU32::MAX),
+        write_rate_limits: CappedCollection::ALL.iter().map(|name| (*name, NonZeroU32::MAX)).collect(),
+    };
+    let one = RateLimits { rate_limit: Some(NonZeroU32::MIN), ..RateLimits::default() };
+    for limits in [one, all, RateLimits { rate_limit: None, ..all }, RateLimits::default()] {
+        let set = h.write(move |tx| Box::pin(tenants::update(tx, tenant.0, move |tenant| tenant.limits = limits)));
+        assert_eq!(set.await.unwrap().limits, limits);
+        assert_eq!(h.authenticate(&key).await.unwrap().limits, limits);
+        assert_eq!(h.authenticate(&bystander).await.unwrap().limits, RateLimits::default());
     }
 }
 

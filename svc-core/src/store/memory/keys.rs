@@ -23,6 +23,7 @@ impl KeyStore for MemoryTx<'_> {
                 revoked: key.revoked_at.is_some(),
                 signing_secret: key.signing_secret.clone(),
                 developer_access: tenant.developer_access,
+                limits: tenant.limits,
             })
         }))
     }

@@ -69,12 +69,13 @@ type Read = fn(&mut Cells<'_>, &mut Notes) -> Result<(), StoreError>;
 /// How the rows of a table are read: their columns in the order in which the reader takes them.
 fn reader(table: &TableInfo) -> (Vec<&'static str>, Read) {
     match table.name {
-        "tenants" => {
-            (words("id name developer_access time_zone currency unique_contact_email created_at clock"), |cells, _| {
+        "tenants" => (
+            words("id name developer_access time_zone currency unique_contact_email created_at limits clock"),
+            |cells, _| {
                 tenants::read(cells)?;
                 cells.take::<Timestamp>().map(drop)
-            })
-        }
+            },
+        ),
         "numbers" => (words("tenant_id kind last"), |cells, notes| {
             let (tenant, kind): (TenantId, NumberKind) = (cells.take()?, cells.take()?);
             notes.counters.insert((tenant, kind.as_str()), cells.take()?);

@@ -39,6 +39,7 @@ const OF_SQLITE: &[(&str, &str, &str)] = &[
     ("UPDATE quotes SET currency = 'XYZ'", "quotes", "quotes.currency holds"),
     ("UPDATE jobs SET status = 'lost'", "jobs", "jobs.status holds"),
     ("UPDATE tenants SET time_zone = 'Mars/Olympus'", "tenants", "tenants.time_zone holds"),
+    ("UPDATE tenants SET limits = 'all=0'", "tenants", "tenants.limits holds"),
     ("UPDATE events SET data = '{'", "events", "events.data holds"),
     ("UPDATE events SET kind = 'x.y'", "events", "events.kind holds"),
     ("UPDATE deliveries SET attempts = -1", "deliveries", "deliveries.attempts holds"),

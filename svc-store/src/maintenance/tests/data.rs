@@ -1,5 +1,6 @@
 //! Something in every table, with values at the ends of what there can be.
 
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 use svc_core::bookings::Booking;
@@ -27,6 +28,7 @@ pub(super) async fn fill(store: &dyn Store) {
         Box::pin(async move {
             for name in ["Harbour Plumbing", "Zoë & Söhne 🛠️ 港湾配管"] {
                 let tenant = tenants::create(tx, TenantCreate::named(name)).await?.id;
+                tenants::update(tx, tenant.0, |tenant| tenant.limits.rate_limit = NonZeroU32::new(600)).await?;
                 fill_keys(tx, tenant).await?;
                 fill_webhooks(tx, tenant).await?;
                 fill_records(tx, tenant).await?;

@@ -1,0 +1,344 @@
+//! What operators do to a server that is at work, on both databases.
+
+use std::collections::BTreeSet;
+use std::process::Stdio;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use svc_core::contacts::Contact;
+use svc_core::deliveries::{AttemptLog, DeliveryState};
+use svc_core::env::{Env, ManualClock, SystemEntropy};
+use svc_core::error::Error;
+use svc_core::input::Input;
+use svc_core::keys::{self, KeyCreate};
+use svc_core::resource;
+use svc_core::store::{DeliveryFilter, Store, Tx};
+use svc_core::tenants::{self, TenantCreate};
+use svc_core::types::{HostPolicy, TenantId};
+use svc_core::webhooks::Subscription;
+use svc_store::{Options, SecretKey};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::process::Command;
+use tokio::sync::mpsc;
+
+use crate::harness::{Reply, guarded};
+use crate::program::{self, Program};
+
+/// A database for servers and the command line.
+struct Site {
+    url: String,
+    _folder: Option<tempfile::TempDir>,
+}
+
+const SECRET_KEY: [u8; 32] = [0x5e; 32];
+
+/// One on SQLite, and one on PostgreSQL where that is installed.
+fn sites() -> Vec<Site> {
+    let (folder, url) = program::database();
+    let server = svc_postgres_server::quick_server();
+    let on_server = server.map(|server| Site { url: server.database(), _folder: None });
+    std::iter::once(Site { url, _folder: Some(folder) }).chain(on_server).collect()
+}
+
+fn secret_key() -> String {
+    SECRET_KEY.map(|byte| format!("{byte:02x}")).concat()
+}
+
+impl Site {
+    async fn svc(&self, arguments: &[&str]) -> Value {
+        printed(svc_command(&self.url, arguments).env("SVC_SECRET_KEY", secret_key())).await
+    }
+
+    /// It deletes nothing by itself.
+    async fn serve(&self, flags: &[&str]) -> Program {
+        let mut command = program::command(&["--listen", "127.0.0.1:0", "--allow-private-webhooks"]);
+        command.args(["--database-url", &self.url, "--retention", "3650d"]).args(flags);
+        Program::start({
+            command.env("SVC_SECRET_KEY", secret_key());
+            command
+        })
+        .await
+    }
+
+    async fn open(&self, env: Env) -> Arc<dyn Store> {
+        let options = Options { secret_key: Some(SecretKey::new(SECRET_KEY)), ..Options::default() };
+        svc_store::open_with(&self.url, env, options).await.unwrap()
+    }
+}
+
+fn svc_command(url: &str, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_svc-tested"));
+    command.args(arguments).args(["--json", "--database-url", url]).stdin(Stdio::null()).kill_on_drop(true);
+    command
+}
+
+/// What a command that succeeds prints as JSON.
+async fn printed(command: &mut Command) -> Value {
+    let output = guarded(command.output()).await.unwrap();
+    let arguments = command.as_std().get_args();
+    assert!(
+        output.status.success(),
+        "{:?}: {}",
+        arguments.collect::<Vec<_>>(),
+        String::from_utf8_lossy(&output.stderr)
+    );
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn id(made: &Value) -> &str {
+    made["id"].as_str().unwrap()
+}
+
+/// An endpoint that takes everything: its URL, and the bodies that arrive.
+async fn receiver() -> (String, mpsc::UnboundedReceiver<Value>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/hook", listener.local_addr().unwrap());
+    let (arrived, bodies) = mpsc::unbounded_channel();
+    tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            tokio::spawn(receive(stream, arrived.clone()));
+        }
+    });
+    (url, bodies)
+}
+
+async fn receive(mut stream: TcpStream, arrived: mpsc::UnboundedSender<Value>) {
+    let mut bytes = Vec::new();
+    while stream.read_buf(&mut bytes).await.is_ok_and(|count| count > 0) {
+        let Some(head) = bytes.windows(4).position(|four| four == b"\r\n\r\n") else { continue };
+        // Cut short, it is no JSON yet.
+        let Ok(body) = serde_json::from_slice(&bytes[head + 4..]) else { continue };
+        let _ = arrived.send(body);
+        let _ = stream.write_all(b"HTTP/1.1 204 No Content\r\n\r\n").await;
+        bytes.clear();
+    }
+}
+
+async fn ask(server: &Program, key: &str, method: &str, path: &str, body: &str) -> Reply {
+    let authorization = format!("Bearer {key}");
+    let headers = [("Authorization", authorization.as_str()), ("Content-Type", "application/json")];
+    server.send(method, &format!("/api/v1{path}"), &headers, body).await
+}
+
+/// The status of a ping, and the code of a refusal.
+async fn ping(server: &Program, key: &str) -> (u16, String) {
+    let reply = ask(server, key, "GET", "/ping", "").await;
+    (reply.status, reply.code())
+}
+
+fn text<'a>(made: &'a Value, name: &str) -> &'a str {
+    made[name].as_str().unwrap_or_else(|| panic!("no {name} in {made}"))
+}
+
+/// All that the command line changes about keys and tenants.
+#[tokio::test]
+async fn keys_and_settings_hold_from_the_next_request_on() {
+    for site in sites() {
+        let server = site.serve(&[]).await;
+        let made = site.svc(&["tenant", "create", "--name", "Harbour Plumbing", "--pending"]).await;
+        let tenant = id(&made);
+        let create = ["key", "create", "--tenant", tenant, "--scopes", "read,write"];
+        let made = site.svc(&create).await;
+        let (key, key_id) = (text(&made, "key"), id(&made));
+        assert!(site.svc(&["key", "show", key_id]).await["last_used_at"].is_null());
+        for (change, status) in [("show", 403), ("approve", 200), ("suspend", 403), ("approve", 200)] {
+            site.svc(&["tenant", change, tenant]).await;
+            assert_eq!(ping(&server, key).await.0, status, "{change}");
+        }
+
+        site.svc(&["tenant", "set", tenant, "--currency", "NZD", "--unique-contact-email", "false"]).await;
+        let contact = json!({ "email": "ada@example.com" }).to_string();
+        let twin = ask(&server, key, "POST", "/contacts", &contact).await;
+        assert_eq!((twin.status, ask(&server, key, "POST", "/contacts", &contact).await.status), (201, 201));
+        let quote = json!({ "contact_id": twin.id(), "total": 99.95 }).to_string();
+        assert_eq!(ask(&server, key, "POST", "/quotes", &quote).await.data()["currency"], "NZD");
+
+        let limit = async || {
+            let reply = ask(&server, key, "GET", "/ping", "").await;
+            reply.header("x-ratelimit-limit").map(str::to_owned)
+        };
+        for (value, told) in [("600", "600"), ("700", "700"), ("default", "60")] {
+            site.svc(&["tenant", "set", tenant, "--rate-limit", value]).await;
+            assert_eq!(limit().await.as_deref(), Some(told));
+        }
+        site.svc(&["tenant", "set", tenant, "--write-rate-limit", "quotes=1"]).await;
+        assert_eq!(ask(&server, key, "POST", "/quotes", &quote).await.status, 429);
+
+        let rotated = site.svc(&["key", "rotate", key_id, "--overlap", "1h"]).await;
+        assert_eq!(ping(&server, key).await.0, 200);
+        assert_eq!(ping(&server, text(&rotated, "key")).await.0, 200);
+        let last = site.svc(&["key", "rotate", id(&rotated), "--overlap", "0s"]).await;
+        assert_eq!(ping(&server, text(&rotated, "key")).await, (401, "key_expired".to_owned()));
+        assert_eq!(ping(&server, text(&last, "key")).await.0, 200);
+        let brief = site.svc(&[&create[..], &["--expires", "1us"]].concat()).await;
+        assert_eq!(ping(&server, text(&brief, "key")).await, (401, "key_expired".to_owned()));
+
+        site.svc(&["key", "revoke", key_id]).await;
+        assert_eq!(ping(&server, key).await, (401, "key_revoked".to_owned()));
+        let write = ask(&server, key, "POST", "/contacts", &contact).await;
+        assert_eq!((write.status, write.code().as_str()), (401, "key_revoked"));
+        assert_eq!(ping(&server, text(&last, "key")).await.0, 200, "another key is left alone");
+
+        assert_eq!(server.stop("TERM").await.0.code(), Some(0));
+        let used = site.svc(&["key", "show", key_id]).await;
+        assert!(used["last_used_at"].is_string() && used["revoked_at"].is_string(), "{used}");
+    }
+}
+
+#[tokio::test]
+async fn a_pause_by_the_sender_is_in_the_audit_log() {
+    for site in sites() {
+        let server = site.serve(&[]).await;
+        let made = site.svc(&["tenant", "create", "--name", "Harbour Plumbing"]).await;
+        let tenant = id(&made);
+        let made = site.svc(&["key", "create", "--tenant", tenant, "--scopes", "read,write"]).await;
+        let key = text(&made, "key");
+        // Nobody listens there any more.
+        let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let hook = json!({ "url": format!("http://{closed}/"), "events": ["contact.created"] }).to_string();
+        let hook = ask(&server, key, "POST", "/webhooks", &hook).await.id();
+        for number in 0..10 {
+            let contact = json!({ "email": format!("person{number}@example.com") }).to_string();
+            assert_eq!(ask(&server, key, "POST", "/contacts", &contact).await.status, 201);
+        }
+        let paused = guarded(async {
+            loop {
+                let log = site.svc(&["audit", "list", "--tenant", tenant]).await;
+                if log[0]["action"] == "pause" {
+                    return log[0].clone();
+                }
+            }
+        })
+        .await;
+        assert_eq!((text(&paused, "actor"), text(&paused, "object_kind")), ("sender", "webhook"));
+        assert_eq!(text(&paused, "object_id"), hook);
+        let of = |state: &str| (paused[state]["enabled"].clone(), paused[state]["disabled_reason"].clone());
+        assert_eq!((of("before"), of("after")), ((json!(true), json!(null)), (json!(false), json!("auto_paused"))));
+        assert_eq!(server.stop("TERM").await.0.code(), Some(0));
+    }
+}
+
+/// Some steps of a prune.
+const OLD: u32 = 2_400;
+
+/// What happened 90 days ago, delivered long since: the key and the tenant.
+async fn old_times(site: &Site, endpoint: &str) -> (String, TenantId) {
+    let then = Env::system().now().minus(Duration::from_secs(90 * 24 * 60 * 60));
+    let mut env = Env::new(ManualClock::at(then), SystemEntropy);
+    env.webhook_hosts = HostPolicy::AllowPrivate;
+    let store = site.open(env).await;
+    let hook = json!({ "url": endpoint, "events": ["contact.created"] }).to_string();
+    let made = store.write("old", move |tx| {
+        let hook = hook.clone();
+        Box::pin(async move {
+            let tenant = tenants::create(tx, TenantCreate::named("Harbour Plumbing")).await?.id;
+            let key = KeyCreate { name: None, write: true, expires_in: None, signed: false };
+            let key = keys::create(tx, tenant, key).await?.text.reveal().to_owned();
+            resource::create::<Subscription>(tx, tenant, Input::from_body(hook.as_bytes())?).await?;
+            for number in 0..OLD {
+                let contact = json!({ "email": format!("old{number}@example.com") }).to_string();
+                resource::create::<Contact>(tx, tenant, Input::from_body(contact.as_bytes())?).await?;
+            }
+            deliver_all(tx, tenant).await?;
+            Ok((key, tenant))
+        })
+    });
+    made.await.unwrap()
+}
+
+async fn deliver_all(tx: &mut dyn Tx, tenant: TenantId) -> Result<(), Error> {
+    let all = DeliveryFilter { limit: OLD, ..DeliveryFilter::default() };
+    for mut delivery in tx.list_deliveries(tenant, &all).await? {
+        let log = AttemptLog {
+            attempt: 1,
+            started_at: delivery.created_at,
+            duration_ms: 3,
+            status: 204,
+            error: None,
+            response_body: None,
+            response_truncated: false,
+            remote_addr: None,
+        };
+        tx.insert_attempt(tenant, delivery.id, &log).await?;
+        delivery.attempts = 1;
+        delivery.end(&log, None, delivery.created_at, true);
+        tx.update_delivery(&delivery, None).await?;
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_is_old_is_pruned_beside_live_traffic() {
+    for site in sites() {
+        let (endpoint, mut bodies) = receiver().await;
+        let (key, tenant) = old_times(&site, &endpoint).await;
+        let server = Arc::new(site.serve(&["--no-rate-limit"]).await);
+        let (pruned, acknowledged) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU32::new(0)));
+        let clients: Vec<_> = (0..4)
+            .map(|client| {
+                let (server, key) = (Arc::clone(&server), key.clone());
+                let (pruned, acknowledged) = (Arc::clone(&pruned), Arc::clone(&acknowledged));
+                tokio::spawn(async move {
+                    let mut number = 0;
+                    while !pruned.load(Ordering::Acquire) || number < 10 {
+                        let contact = json!({ "email": format!("new{client}-{number}@example.com") }).to_string();
+                        let reply = ask(&server, &key, "POST", "/contacts", &contact).await;
+                        assert_eq!(reply.status, 201, "{}", reply.text());
+                        let read = ask(&server, &key, "GET", &format!("/contacts/{}", reply.id()), "").await;
+                        assert_eq!(read.status, 200, "{}", read.text());
+                        acknowledged.fetch_add(1, Ordering::AcqRel);
+                        number += 1;
+                    }
+                })
+            })
+            .collect();
+        guarded(async {
+            while acknowledged.load(Ordering::Acquire) < 10 {
+                tokio::task::yield_now().await;
+            }
+        })
+        .await;
+        let before = acknowledged.load(Ordering::Acquire);
+        let dropped = site.svc(&["db", "prune", "--retention", "30d", "--yes"]).await;
+        let meanwhile = acknowledged.load(Ordering::Acquire) - before;
+        pruned.store(true, Ordering::Release);
+        for client in clients {
+            guarded(client).await.unwrap();
+        }
+        assert!(meanwhile > 0, "nothing was written while it ran");
+        assert_eq!((&dropped["events"], &dropped["deliveries"]), (&json!(OLD), &json!(OLD)), "{dropped}");
+
+        // Every write of those minutes arrives, and nothing else does.
+        let written = acknowledged.load(Ordering::Acquire) as usize;
+        let mut arrived = BTreeSet::new();
+        while arrived.len() < written {
+            let body = guarded(bodies.recv()).await.unwrap();
+            let email = text(&body["data"], "email").to_owned();
+            assert!(email.starts_with("new"), "{email}");
+            arrived.insert(email);
+        }
+        let server = Arc::into_inner(server).unwrap();
+        assert_eq!(server.stop("TERM").await.0.code(), Some(0));
+
+        let store = site.open(Env::system()).await;
+        let left = store.read("left", move |tx| {
+            Box::pin(async move {
+                let events = tx.events(tenant, svc_core::types::Timestamp::from_micros(0), 100_000).await?;
+                let all = DeliveryFilter { limit: 100_000, ..DeliveryFilter::default() };
+                Ok((events, tx.list_deliveries(tenant, &all).await?))
+            })
+        });
+        let (events, deliveries) = left.await.unwrap();
+        assert!(events.iter().all(|event| event.data.get().contains("\"new")), "nothing old is left");
+        assert_eq!((events.len(), deliveries.len()), (written, written));
+        assert!(deliveries.iter().all(|delivery| delivery.state == DeliveryState::Succeeded));
+        let stats = site.svc(&["db", "stats"]).await;
+        assert_eq!(stats["tables"]["delivery_attempts"], written);
+        assert_eq!(stats["tables"]["contacts"], written + OLD as usize, "records stay");
+        // It fails when it finds something.
+        site.svc(&["db", "check"]).await;
+    }
+}
