@@ -122,15 +122,17 @@ fn every_statement_prepares_and_counts_its_parameters_upwards() {
 fn a_step_of_retention_walks_no_table() {
     let scratch = Scratch::new();
     let connection = scratch.connection();
-    let referring = "SELECT 1 FROM deliveries WHERE tenant_id = $1 AND event_id = $2";
-    for sql in crate::retention::STATEMENTS.iter().copied().chain([referring]) {
+    for sql in crate::retention::STATEMENTS {
         let mut explain = connection.raw().prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
         let plan: Vec<String> = explain.raw_query().mapped(|row| row.get(3)).collect::<Result<_, _>>().unwrap();
         let text = plan.join("; ");
         let walks = text.replace("SCAN CONSTANT ROW", "").contains("SCAN ");
         assert!(!walks && !text.contains("TEMP B-TREE"), "{sql}: {text}");
-        if sql.contains("event_id") {
-            assert!(text.contains("deliveries_of_event"), "{sql}: {text}");
+        if sql.contains("deliveries d") {
+            assert!(
+                text.contains("d USING INDEX sqlite_autoindex_deliveries_1 (tenant_id=? AND id>? AND id<?)"),
+                "{sql}: {text}"
+            );
         }
     }
 }
@@ -145,7 +147,10 @@ fn every_list_walks_an_index_in_order() {
         let mut explain = connection.raw().prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
         let plan: Vec<String> = explain.raw_query().mapped(|row| row.get(3)).collect::<Result<_, _>>().unwrap();
         let text = plan.join("; ");
-        assert!(!text.contains("SCAN") && !text.contains("TEMP B-TREE"), "{name}: {text}");
+        assert!(!text.contains("SCAN"), "{name}: {text}");
+        // Contacts that share an address are few; an index of their changes would cost every write.
+        let few = text.contains("contacts_by_email");
+        assert!(few || !text.contains("TEMP B-TREE"), "{name}: {text}");
         assert!(plan.iter().any(|step| step.contains("tenant_id=?")), "{name}: {text}");
         // Every condition but the position narrows the index down, so that no row is read in vain.
         let equalities = |text: &str| text.matches("=?").count();
