@@ -25,6 +25,9 @@ use clap::Parser as _;
 
 use self::options::{Cli, Role};
 
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Whatever goes wrong ends the run.
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
 

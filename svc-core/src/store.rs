@@ -335,7 +335,8 @@ pub trait Outbox: Send {
 /// Deliveries, their attempts, and the turns of endpoints.
 #[async_trait]
 pub trait DeliveryStore: Send {
-    /// Adds a delivery. A pending one brings its endpoint's turn forward to when it is due.
+    /// Adds a delivery, whose id was made for the time of its event ([`Env::id`]): stores may find it by that. A pending
+    /// one brings its endpoint's turn forward to when it is due.
     async fn insert_delivery(&mut self, delivery: &Delivery) -> Result<(), StoreError>;
 
     /// One delivery.

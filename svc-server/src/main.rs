@@ -6,6 +6,9 @@ use clap::Parser as _;
 use svc_server::config::Config;
 use svc_server::{run, telemetry};
 
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     let config = Config::parse();
     telemetry::init(config.log_format);

@@ -176,13 +176,17 @@ pub(crate) fn read_replay(cells: &mut Cells<'_>) -> Result<Replay, StoreError> {
 fn list_statement(tenant: TenantId, filter: &DeliveryFilter) -> (String, Vec<Param<'static>>) {
     let mut sql = LIST.to_owned();
     let mut params = vec![Param::Uuid(tenant.0)];
+    // No two events of a tenant share a microsecond.
+    let of_event = filter.event.map(env::time_of_id);
+    let since = filter.since.max(of_event);
+    let until = [filter.until, of_event.map(Timestamp::next)].into_iter().flatten().min();
     let conditions = [
         ("subscription_id =", filter.subscription.map(Param::Uuid)),
         ("event_id =", filter.event.map(Param::Uuid)),
         ("state =", filter.state.map(|state| state.as_str().into())),
         ("kind =", filter.kind.map(|kind| kind.as_str().into())),
-        ("id >=", filter.since.map(|since| Param::Uuid(env::first_id_at(since)))),
-        ("id <", filter.until.map(|until| Param::Uuid(env::first_id_at(until)))),
+        ("id >=", since.map(|since| Param::Uuid(env::first_id_at(since)))),
+        ("id <", until.map(|until| Param::Uuid(env::first_id_at(until)))),
     ];
     for (condition, value) in conditions {
         if let Some(value) = value {

@@ -11,10 +11,11 @@ use crate::sql::{Cells, Column as _, SqlTx};
 
 const EXPIRED: &str = "SELECT id FROM events WHERE tenant_id = $1 AND id > $2 AND id < $3 ORDER BY id LIMIT $4";
 
-/// The finished deliveries of some events: one index leads to them.
+/// The finished deliveries of some events. Their ids are made for the times of their events, so they are a span of the
+/// key, and no index of events is kept.
 macro_rules! finished {
     () => {
-        "d.tenant_id = $1 AND d.event_id > $2 AND d.event_id <= $3 AND d.state IN ('succeeded', 'failed')"
+        "d.tenant_id = $1 AND d.id >= $2 AND d.id < $3 AND d.state IN ('succeeded', 'failed')"
     };
 }
 
@@ -30,9 +31,20 @@ const DROP_DELIVERIES: &str = concat!(
     finished!(),
     " LIMIT $4)"
 );
-const DROP_EVENTS: &str = "DELETE FROM events WHERE (tenant_id, id) IN (SELECT e.tenant_id, e.id FROM events e \
-     WHERE e.tenant_id = $1 AND e.id > $2 AND e.id <= $3 AND NOT EXISTS \
-     (SELECT 1 FROM deliveries d WHERE d.tenant_id = e.tenant_id AND d.event_id = e.id) LIMIT $4)";
+/// What still has a delivery stays.
+macro_rules! abandoned {
+    ($kept:literal) => {
+        concat!(
+            "FROM events e WHERE e.tenant_id = $1 AND e.id >= $2 AND e.id < $3 AND e.id NOT IN \
+             (SELECT d.event_id FROM deliveries d WHERE d.tenant_id = $1 AND d.id >= $2 AND d.id < $3",
+            $kept,
+            ")"
+        )
+    };
+}
+
+const DROP_EVENTS: &str =
+    concat!("DELETE FROM events WHERE (tenant_id, id) IN (SELECT e.tenant_id, e.id ", abandoned!(""), " LIMIT $4)");
 
 const COUNT_ATTEMPTS: &str = concat!(
     "SELECT count(*) FROM deliveries d \
@@ -40,9 +52,7 @@ const COUNT_ATTEMPTS: &str = concat!(
     finished!()
 );
 const COUNT_DELIVERIES: &str = concat!("SELECT count(*) FROM deliveries d WHERE ", finished!());
-const COUNT_EVENTS: &str = "SELECT count(*) FROM events e \
-     WHERE e.tenant_id = $1 AND e.id > $2 AND e.id <= $3 AND NOT EXISTS (SELECT 1 FROM deliveries d \
-     WHERE d.tenant_id = e.tenant_id AND d.event_id = e.id AND d.state IN ('pending', 'held'))";
+const COUNT_EVENTS: &str = concat!("SELECT count(*) ", abandoned!(" AND d.state IN ('pending', 'held')"));
 
 /// A replay that was finished before some time began before it too, which the key tells.
 const DROP_REPLAYS: &str = "DELETE FROM replays WHERE (tenant_id, id) IN \
@@ -64,6 +74,12 @@ pub(crate) const STATEMENTS: &[&str] = &[
     COUNT_REPLAYS,
     COUNT_PRUNABLE,
 ];
+
+/// The first id of the events in a span and of all their deliveries, and the first behind them: no two events of a
+/// tenant share a microsecond.
+fn ids(span: Span) -> [Uuid; 2] {
+    [span.after, span.until].map(|event| env::first_id_at(env::time_of_id(event).next()))
+}
 
 impl SqlTx<'_> {
     async fn count_rows(&mut self, sql: &str, params: &[crate::sql::Param<'_>]) -> Result<u64, StoreError> {
@@ -99,7 +115,8 @@ impl RetentionStore for SqlTx<'_> {
             Remains::Deliveries => DROP_DELIVERIES,
             Remains::Event => DROP_EVENTS,
         };
-        self.execute(sql, &[tenant.param(), span.after.param(), span.until.param(), limit.param()]).await
+        let [first, end] = ids(span);
+        self.execute(sql, &[tenant.param(), first.param(), end.param(), limit.param()]).await
     }
 
     async fn count_expired(&mut self, tenant: TenantId, remains: Remains, span: Span) -> Result<u64, StoreError> {
@@ -108,7 +125,8 @@ impl RetentionStore for SqlTx<'_> {
             Remains::Deliveries => COUNT_DELIVERIES,
             Remains::Event => COUNT_EVENTS,
         };
-        self.count_rows(sql, &[tenant.param(), span.after.param(), span.until.param()]).await
+        let [first, end] = ids(span);
+        self.count_rows(sql, &[tenant.param(), first.param(), end.param()]).await
     }
 
     async fn drop_replays(&mut self, tenant: TenantId, before: Timestamp, limit: u32) -> Result<u64, StoreError> {

@@ -5,6 +5,7 @@ use std::fmt;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer};
+use smol_str::SmolStr;
 
 use crate::error::{FieldCode, Issue};
 use crate::input::FromJson;
@@ -23,7 +24,7 @@ const MAX_LENGTH: usize = 254;
 /// assert!(Email::parse("ada@localhost").is_err());
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Email(Box<str>);
+pub struct Email(SmolStr);
 
 impl Email {
     /// Trims and checks.

@@ -5,6 +5,7 @@ use std::fmt;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer};
+use smol_str::SmolStr;
 
 use crate::error::{FieldCode, Issue};
 use crate::input::FromJson;
@@ -18,7 +19,7 @@ use crate::json::Json;
 /// assert!(Text::<2>::parse("Ada").is_err());
 /// ```
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Text<const MAX: usize>(Box<str>);
+pub struct Text<const MAX: usize>(SmolStr);
 
 /// Text of at most `MAX` characters that may hold line breaks; kept exactly as sent.
 #[derive(Clone, PartialEq, Eq)]

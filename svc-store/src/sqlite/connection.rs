@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use futures_util::FutureExt as _;
 use rusqlite::config::DbConfig;
 use rusqlite::types::{ToSqlOutput, ValueRef};
-use rusqlite::{ErrorCode, OpenFlags, TransactionBehavior};
+use rusqlite::{ErrorCode, OpenFlags, OptionalExtension as _, TransactionBehavior};
 use svc_core::audit::Actor;
 use svc_core::error::Error;
 use svc_core::store::{ErasedJob, StoreError};
@@ -28,9 +28,11 @@ const SWITCH_PAUSE: Duration = Duration::from_millis(5);
 /// Statements that stay prepared, per connection: all there are.
 const PREPARED_STATEMENTS: usize = 256;
 
+/// A log of up to 32 MB is copied into the file at once: what was written often meanwhile is copied once.
+///
 /// A commit is on the disk before it is acknowledged: with `synchronous=NORMAL` a power cut may undo it.
 const SETTINGS: &str = "PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA cache_size = -16000; \
-     PRAGMA temp_store = MEMORY; PRAGMA trusted_schema = OFF;";
+     PRAGMA wal_autocheckpoint = 8000; PRAGMA temp_store = MEMORY; PRAGMA trusted_schema = OFF;";
 
 macro_rules! migration {
     ($name:literal) => {
@@ -44,6 +46,7 @@ pub(super) const MIGRATIONS: &[(&str, &str)] = &[
     migration!("0003_retention"),
     migration!("0004_audit"),
     migration!("0005_rate_limits"),
+    migration!("0006_fewer_pages_per_write"),
 ];
 
 pub(crate) struct Connection(rusqlite::Connection);
@@ -105,6 +108,14 @@ impl Connection {
 
     /// Applies what is missing, in one transaction: several processes may start at once.
     pub(crate) fn migrate(&mut self, now: Timestamp) -> Result<Vec<String>, StoreError> {
+        // A table that is made anew is missing for a moment. What refers to what is checked before the commit.
+        self.batch("PRAGMA foreign_keys = OFF")?;
+        let applied = self.apply_migrations(now);
+        self.batch("PRAGMA foreign_keys = ON")?;
+        applied
+    }
+
+    fn apply_migrations(&mut self, now: Timestamp) -> Result<Vec<String>, StoreError> {
         let tx = self.0.transaction_with_behavior(TransactionBehavior::Immediate).map_err(store_error)?;
         tx.execute_batch(
             "CREATE TABLE IF NOT EXISTS schema_migrations \
@@ -117,6 +128,13 @@ impl Connection {
             if tx.execute(known, (name, now.as_micros())).map_err(store_error)? == 1 {
                 tx.execute_batch(sql).map_err(store_error)?;
                 applied.push((*name).to_owned());
+            }
+        }
+        if !applied.is_empty() {
+            let orphan = tx.query_row("SELECT \"table\" FROM pragma_foreign_key_check", [], |row| row.get(0));
+            if let Some(table) = orphan.optional().map_err(store_error)? {
+                let table: String = table;
+                return Err(StoreError::Fault(format!("after the migrations, rows of {table} refer to nothing")));
             }
         }
         tx.commit().map_err(store_error)?;

@@ -104,6 +104,73 @@ fn migrations_run_once_also_when_many_start_together() {
     assert_eq!(applied.iter().sum::<usize>(), super::connection::MIGRATIONS.len(), "{applied:?}");
 }
 
+/// A table that is made anew keeps its rows, and what refers to them.
+#[test]
+fn rows_of_an_older_schema_are_all_there_afterwards() {
+    const TABLES: [&str; 5] = ["tenants", "subscriptions", "events", "deliveries", "delivery_attempts"];
+    let scratch = Scratch::new();
+    let mut connection = Connection::open(&scratch.path).unwrap();
+    let old = &super::connection::MIGRATIONS[..4];
+    connection
+        .raw()
+        .execute_batch("CREATE TABLE schema_migrations (name TEXT PRIMARY KEY, applied_at INTEGER)")
+        .unwrap();
+    for (name, sql) in old {
+        connection.raw().execute_batch(sql).unwrap();
+        connection.raw().execute("INSERT INTO schema_migrations VALUES (?1, 0)", [name]).unwrap();
+    }
+    let rows = "
+        INSERT INTO tenants VALUES (zeroblob(16), 'Ada', 'approved', 'UTC', 'AUD', 1, 1, 1);
+        INSERT INTO subscriptions VALUES (zeroblob(16), 1, randomblob(16), 'https://example.com/', '*', 1, NULL, 1, NULL,
+            NULL, NULL, NULL, 0, x'00', NULL, NULL, 1, NULL);
+        INSERT INTO events WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 50)
+            SELECT zeroblob(16), randomblob(16), 'contact.created', '{}', i, NULL FROM n;
+        INSERT INTO deliveries SELECT tenant_id, randomblob(16), id, kind, (SELECT id FROM subscriptions), 'pending', 1, 1,
+            500, created_at, NULL, created_at FROM events;
+        INSERT INTO delivery_attempts SELECT tenant_id, id, 1, 1, 1, 500, 'odd', NULL, 0, NULL FROM deliveries;";
+    connection.raw().execute_batch(rows).unwrap();
+    let content = |connection: &Connection| {
+        TABLES.map(|table| {
+            // What came with a later schema is not compared.
+            let columns = match table {
+                "tenants" => "id, name, clock",
+                _ => "*",
+            };
+            let sql = format!("SELECT {columns} FROM {table} ORDER BY 1, 2, 3");
+            let mut select = connection.raw().prepare(&sql).unwrap();
+            let width = select.column_count();
+            let row = |row: &rusqlite::Row<'_>| (0..width).map(|cell| row.get(cell)).collect();
+            let rows: Result<Vec<Vec<rusqlite::types::Value>>, _> = select.query_map([], row).unwrap().collect();
+            rows.unwrap()
+        })
+    };
+    let before = content(&connection);
+    assert_eq!(before.each_ref().map(Vec::len), [1, 1, 50, 50, 50]);
+    let applied = connection.migrate(Timestamp::from_micros(0)).unwrap();
+    assert_eq!(applied.len(), super::connection::MIGRATIONS.len() - old.len());
+    assert!(content(&connection) == before);
+    let refused = connection.raw().execute("DELETE FROM deliveries", []).unwrap_err();
+    assert!(refused.to_string().contains("FOREIGN KEY"), "attempts still refer to them: {refused}");
+}
+
+/// What the migrations leave behind refers to something, or they are not applied.
+#[test]
+fn rows_that_refer_to_nothing_stop_the_migrations() {
+    let scratch = Scratch::new();
+    let mut connection = scratch.connection();
+    let break_it = "PRAGMA foreign_keys = OFF; DELETE FROM schema_migrations WHERE name LIKE '0006%';
+        INSERT INTO turns VALUES (zeroblob(16), zeroblob(16), 1);
+        INSERT INTO payments VALUES (zeroblob(16), zeroblob(16), zeroblob(16), 1, 'AUD', 1);
+        DROP INDEX deliveries_of_subscription; DROP INDEX deliveries_due;
+        CREATE INDEX contacts_by_email_changed ON contacts (email); CREATE INDEX deliveries_of_event ON deliveries (id);";
+    connection.raw().execute_batch(break_it).unwrap();
+    let refused = connection.migrate(Timestamp::from_micros(0)).unwrap_err();
+    assert!(refused.to_string().contains("rows of payments refer to nothing"), "{refused}");
+    let applied: u32 =
+        connection.raw().query_row("SELECT count(*) FROM schema_migrations", [], |row| row.get(0)).unwrap();
+    assert_eq!(applied as usize, super::connection::MIGRATIONS.len() - 1);
+}
+
 /// SQLite numbers `$n` by first appearance, so that must be 1, 2, 3, ….
 #[test]
 fn every_statement_prepares_and_counts_its_parameters_upwards() {
@@ -122,15 +189,17 @@ fn every_statement_prepares_and_counts_its_parameters_upwards() {
 fn a_step_of_retention_walks_no_table() {
     let scratch = Scratch::new();
     let connection = scratch.connection();
-    let referring = "SELECT 1 FROM deliveries WHERE tenant_id = $1 AND event_id = $2";
-    for sql in crate::retention::STATEMENTS.iter().copied().chain([referring]) {
+    for sql in crate::retention::STATEMENTS {
         let mut explain = connection.raw().prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
         let plan: Vec<String> = explain.raw_query().mapped(|row| row.get(3)).collect::<Result<_, _>>().unwrap();
         let text = plan.join("; ");
         let walks = text.replace("SCAN CONSTANT ROW", "").contains("SCAN ");
         assert!(!walks && !text.contains("TEMP B-TREE"), "{sql}: {text}");
-        if sql.contains("event_id") {
-            assert!(text.contains("deliveries_of_event"), "{sql}: {text}");
+        if sql.contains("deliveries d") {
+            assert!(
+                text.contains("d USING INDEX sqlite_autoindex_deliveries_1 (tenant_id=? AND id>? AND id<?)"),
+                "{sql}: {text}"
+            );
         }
     }
 }
@@ -145,7 +214,10 @@ fn every_list_walks_an_index_in_order() {
         let mut explain = connection.raw().prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
         let plan: Vec<String> = explain.raw_query().mapped(|row| row.get(3)).collect::<Result<_, _>>().unwrap();
         let text = plan.join("; ");
-        assert!(!text.contains("SCAN") && !text.contains("TEMP B-TREE"), "{name}: {text}");
+        assert!(!text.contains("SCAN"), "{name}: {text}");
+        // Contacts that share an address are few; an index of their changes would cost every write.
+        let few = text.contains("contacts_by_email");
+        assert!(few || !text.contains("TEMP B-TREE"), "{name}: {text}");
         assert!(plan.iter().any(|step| step.contains("tenant_id=?")), "{name}: {text}");
         // Every condition but the position narrows the index down, so that no row is read in vain.
         let equalities = |text: &str| text.matches("=?").count();

@@ -224,11 +224,9 @@ pub(super) async fn deliveries_come_back(h: Harness) {
     }
     let event = h.events(tenant).await.pop().unwrap();
     for state in DeliveryState::ALL.iter().copied() {
-        let at = h.tick(tenant).await;
-        let id = h.store.env().id(at);
-        let next_attempt_at = (state == DeliveryState::Pending).then_some(at.next());
-        let delivery =
-            Delivery { id, state, next_attempt_at, created_at: at, ..Delivery::new(id, &event, subscription, true) };
+        let id = h.store.env().id(event.created_at);
+        let next_attempt_at = (state == DeliveryState::Pending).then_some(event.created_at.next());
+        let delivery = Delivery { state, next_attempt_at, ..Delivery::new(id, &event, subscription, true) };
         let stored = delivery.clone();
         let write = h.write(move |tx| {
             let delivery = stored.clone();
