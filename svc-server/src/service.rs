@@ -28,6 +28,7 @@ use svc_core::store::{Store, StoreError};
 use svc_core::types::TenantId;
 use uuid::Uuid;
 
+use self::message::BodyRoom;
 pub use self::message::{Incoming, MAX_BODY, MAX_HEADERS, MAX_URI};
 use self::visit::Visit;
 use crate::cors::Cors;
@@ -115,6 +116,7 @@ struct Inner {
     caps: Vec<Option<Cap>>,
     limits: Limits,
     in_flight: InFlight,
+    bodies: BodyRoom,
     document: Document,
     last_used: LastUsed,
     retained: Retained,
@@ -171,6 +173,7 @@ impl Api {
             caps,
             limits,
             in_flight: InFlight::default(),
+            bodies: BodyRoom::default(),
             document,
             last_used: LastUsed::default(),
             retained: Retained::default(),
@@ -204,6 +207,7 @@ impl Api {
         let code = result.as_ref().err().map(Problem::code);
         let mut response = message::render(result);
         let headers = response.headers_mut();
+        message::protect(&parts.method, headers);
         if !outside {
             let standing = account.standing.unwrap_or_else(|| self.inner.limits.peek(Subject::peer(peer), now));
             standing.write(headers);

@@ -1,15 +1,21 @@
 //! HTTP messages: bounds on what comes in, headers on what goes out.
 
+use std::pin::pin;
 use std::time::Duration;
 
-use bytes::Bytes;
-use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, ETAG, HOST, IF_NONE_MATCH, LOCATION};
+use bytes::{BufMut as _, Bytes, BytesMut};
+use http::header::{
+    CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, HOST, IF_NONE_MATCH,
+    LOCATION, X_CONTENT_TYPE_OPTIONS,
+};
 use http::request::Parts;
-use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, Version};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode, Version};
 use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
 use hyper::body::Body;
 use svc_core::env::Env;
+use svc_core::store::StoreError;
 use svc_core::types::Timestamp;
+use tokio::sync::{Semaphore, SemaphorePermit};
 
 use super::Answer;
 use crate::metrics;
@@ -23,7 +29,20 @@ pub const MAX_URI: usize = 8 * 1024;
 /// Largest sum of header names and values, in bytes.
 pub const MAX_HEADERS: usize = 16 * 1024;
 
+/// Bytes of a body that are taken without asking for room.
+const SMALL_BODY: usize = 16 * 1024;
+/// Bytes beyond that of all bodies that are arriving.
+const BODIES: usize = 64 * 1024 * 1024;
+
 pub(super) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+/// Room for the headers that an answer has at most, so that the map does not grow step by step.
+const HEADERS: usize = 20;
+/// A record may be kept by its client alone, who asks with its tag whether it is still the same.
+const ASK_AGAIN: HeaderValue = HeaderValue::from_static("private, no-cache");
+/// What a write tells, such as a secret that is shown once, is kept nowhere on the way.
+const KEEP_NOWHERE: HeaderValue = HeaderValue::from_static("no-store");
+const NO_SNIFFING: HeaderValue = HeaderValue::from_static("nosniff");
+const NO_CONTENT: HeaderValue = HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'");
 const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
@@ -62,16 +81,50 @@ pub(super) fn unless_none_match(reply: Reply, headers: &HeaderMap) -> Answer {
     Answer::Reply(reply)
 }
 
-pub(super) async fn read_body<B: Incoming>(body: B, timeout: Duration) -> Result<Bytes, Problem> {
-    if body.size_hint().lower() > MAX_BODY as u64 {
-        return Err(Problem::BodyTooLarge);
+/// The memory of bodies that are arriving, together. A client cannot reserve any without sending it.
+pub(super) struct BodyRoom(Semaphore);
+
+impl Default for BodyRoom {
+    fn default() -> Self {
+        Self(Semaphore::new(BODIES))
     }
-    let collected = tokio::time::timeout(timeout, Limited::new(body, MAX_BODY).collect()).await;
-    match collected {
-        Err(_) => Err(Problem::BodyIncomplete("The body did not arrive in time; send it again.")),
-        Ok(Ok(collected)) => Ok(collected.to_bytes()),
-        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(Problem::BodyTooLarge),
-        Ok(Err(_)) => Err(Problem::BodyIncomplete("The body did not arrive whole; send it again.")),
+}
+
+impl BodyRoom {
+    /// Reads a body. Small ones always find room.
+    pub(super) async fn read<B: Incoming>(&self, body: B, timeout: Duration) -> Result<Bytes, Problem> {
+        if body.size_hint().lower() > MAX_BODY as u64 {
+            return Err(Problem::BodyTooLarge);
+        }
+        let late = |_| Problem::BodyIncomplete("The body did not arrive in time; send it again.");
+        tokio::time::timeout(timeout, self.collect(body)).await.map_err(late)?
+    }
+
+    async fn collect<B: Incoming>(&self, body: B) -> Result<Bytes, Problem> {
+        let mut body = pin!(Limited::new(body, MAX_BODY));
+        let mut whole = BytesMut::new();
+        let mut taken: Option<SemaphorePermit<'_>> = None;
+        while let Some(frame) = body.frame().await {
+            let frame = frame.map_err(|error| match error.is::<LengthLimitError>() {
+                true => Problem::BodyTooLarge,
+                false => Problem::BodyIncomplete("The body did not arrive whole; send it again."),
+            })?;
+            // Copied, as a frame of one byte may hold on to a buffer of kilobytes.
+            if let Ok(data) = frame.into_data() {
+                whole.put(data);
+            }
+            let needed = whole.len().saturating_sub(SMALL_BODY);
+            let missing = needed - taken.as_ref().map_or(0, SemaphorePermit::num_permits).min(needed);
+            if missing > 0 {
+                let full = |_| StoreError::Unavailable("no room for more bodies".to_owned());
+                let more = self.0.try_acquire_many(u32::try_from(missing).unwrap_or(u32::MAX)).map_err(full)?;
+                match &mut taken {
+                    Some(taken) => taken.merge(more),
+                    None => taken = Some(more),
+                }
+            }
+        }
+        Ok(whole.freeze())
     }
 }
 
@@ -104,8 +157,16 @@ pub(super) fn request_id(headers: &HeaderMap, env: &Env, now: Timestamp) -> Head
         .unwrap_or_else(|| HeaderValue::try_from(env.id(now).to_string()).unwrap_or(HeaderValue::from_static("-")))
 }
 
+/// Tells browsers and caches how to treat data: it is no document, no script and not for others.
+pub(super) fn protect(method: &Method, headers: &mut HeaderMap) {
+    headers.insert(CACHE_CONTROL, if method.is_safe() { ASK_AGAIN } else { KEEP_NOWHERE });
+    headers.insert(X_CONTENT_TYPE_OPTIONS, NO_SNIFFING);
+    headers.insert(CONTENT_SECURITY_POLICY, NO_CONTENT);
+}
+
 pub(super) fn render(result: Result<Answer, Problem>) -> Response<Full<Bytes>> {
     let mut response = Response::new(Full::default());
+    *response.headers_mut() = HeaderMap::with_capacity(HEADERS);
     let mut body = Bytes::new();
     let headers = response.headers_mut();
     // Tags and addresses are made of hex, UUIDs and fixed paths.

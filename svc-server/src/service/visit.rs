@@ -78,7 +78,7 @@ impl Visit<'_> {
             None => None,
         };
         let body = if self.operation().takes_body() || signature.is_some() {
-            message::read_body(body, self.api.settings.body_timeout).await?
+            self.api.bodies.read(body, self.api.settings.body_timeout).await?
         } else {
             Bytes::new()
         };
