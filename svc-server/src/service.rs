@@ -4,6 +4,7 @@
 //! A read is one job of the store, which looks the key up and answers. A write is two: the key first, and
 //! once the body has been read, the change with its idempotency record.
 
+mod body;
 mod change;
 mod message;
 mod visit;
@@ -28,8 +29,9 @@ use svc_core::store::{Store, StoreError};
 use svc_core::types::TenantId;
 use uuid::Uuid;
 
-use self::message::BodyRoom;
-pub use self::message::{Incoming, MAX_BODY, MAX_HEADERS, MAX_URI};
+use self::body::BodyRoom;
+pub use self::body::{Incoming, MAX_BODY};
+pub use self::message::{MAX_HEADERS, MAX_URI};
 use self::visit::Visit;
 use crate::cors::Cors;
 use crate::idempotency::InFlight;

@@ -1,38 +1,25 @@
 //! HTTP messages: bounds on what comes in, headers on what goes out.
 
-use std::pin::pin;
-use std::time::Duration;
-
-use bytes::{BufMut as _, Bytes, BytesMut};
+use bytes::Bytes;
 use http::header::{
     CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, HOST, IF_NONE_MATCH,
     LOCATION, X_CONTENT_TYPE_OPTIONS,
 };
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode, Version};
-use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
-use hyper::body::Body;
+use http_body_util::Full;
 use svc_core::env::Env;
-use svc_core::store::StoreError;
 use svc_core::types::Timestamp;
-use tokio::sync::{Semaphore, SemaphorePermit};
 
 use super::Answer;
 use crate::metrics;
 use crate::problem::Problem;
 use crate::reply::Reply;
 
-/// Largest body, in bytes.
-pub const MAX_BODY: usize = 1024 * 1024;
 /// Longest request target, in bytes.
 pub const MAX_URI: usize = 8 * 1024;
 /// Largest sum of header names and values, in bytes.
 pub const MAX_HEADERS: usize = 16 * 1024;
-
-/// Bytes of a body that are taken without asking for room.
-const SMALL_BODY: usize = 16 * 1024;
-/// Bytes beyond that of all bodies that are arriving.
-const BODIES: usize = 64 * 1024 * 1024;
 
 pub(super) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 /// Room for the headers that an answer has at most, so that the map does not grow step by step.
@@ -45,11 +32,6 @@ const NO_SNIFFING: HeaderValue = HeaderValue::from_static("nosniff");
 const NO_CONTENT: HeaderValue = HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'");
 const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
-
-/// A request body.
-pub trait Incoming: Body<Data: Send, Error: Into<Box<dyn std::error::Error + Send + Sync>>> + Send {}
-
-impl<B: Body<Data: Send, Error: Into<Box<dyn std::error::Error + Send + Sync>>> + Send> Incoming for B {}
 
 pub(super) fn check_size_and_host(parts: &Parts) -> Result<(), Problem> {
     if parts.uri.path_and_query().map_or(0, |target| target.as_str().len()) > MAX_URI {
@@ -79,53 +61,6 @@ pub(super) fn unless_none_match(reply: Reply, headers: &HeaderMap) -> Answer {
         return Answer::NotModified { etag: etag.clone() };
     }
     Answer::Reply(reply)
-}
-
-/// The memory of bodies that are arriving, together. A client cannot reserve any without sending it.
-pub(super) struct BodyRoom(Semaphore);
-
-impl Default for BodyRoom {
-    fn default() -> Self {
-        Self(Semaphore::new(BODIES))
-    }
-}
-
-impl BodyRoom {
-    /// Reads a body. Small ones always find room.
-    pub(super) async fn read<B: Incoming>(&self, body: B, timeout: Duration) -> Result<Bytes, Problem> {
-        if body.size_hint().lower() > MAX_BODY as u64 {
-            return Err(Problem::BodyTooLarge);
-        }
-        let late = |_| Problem::BodyIncomplete("The body did not arrive in time; send it again.");
-        tokio::time::timeout(timeout, self.collect(body)).await.map_err(late)?
-    }
-
-    async fn collect<B: Incoming>(&self, body: B) -> Result<Bytes, Problem> {
-        let mut body = pin!(Limited::new(body, MAX_BODY));
-        let mut whole = BytesMut::new();
-        let mut taken: Option<SemaphorePermit<'_>> = None;
-        while let Some(frame) = body.frame().await {
-            let frame = frame.map_err(|error| match error.is::<LengthLimitError>() {
-                true => Problem::BodyTooLarge,
-                false => Problem::BodyIncomplete("The body did not arrive whole; send it again."),
-            })?;
-            // Copied, as a frame of one byte may hold on to a buffer of kilobytes.
-            if let Ok(data) = frame.into_data() {
-                whole.put(data);
-            }
-            let needed = whole.len().saturating_sub(SMALL_BODY);
-            let missing = needed - taken.as_ref().map_or(0, SemaphorePermit::num_permits).min(needed);
-            if missing > 0 {
-                let full = |_| StoreError::Unavailable("no room for more bodies".to_owned());
-                let more = self.0.try_acquire_many(u32::try_from(missing).unwrap_or(u32::MAX)).map_err(full)?;
-                match &mut taken {
-                    Some(taken) => taken.merge(more),
-                    None => taken = Some(more),
-                }
-            }
-        }
-        Ok(whole.freeze())
-    }
 }
 
 pub(super) fn check_media_type(headers: &HeaderMap, body: &[u8]) -> Result<(), Problem> {

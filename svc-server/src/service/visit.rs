@@ -14,8 +14,9 @@ use svc_core::keys::{self, Caller};
 use svc_core::store::{StoreError, Tx};
 use svc_core::types::{HostPolicy, TenantId, Timestamp, WebhookUrl};
 
+use super::body::Incoming;
 use super::change::{Change, Condition, Ticket};
-use super::message::{self, Incoming};
+use super::message;
 use super::{Account, Answer, Inner};
 use crate::api::{Prepared, Target, Work};
 use crate::auth::{self, SignatureHeaders};
