@@ -19,7 +19,6 @@ fuzz_target!(|text: &str| {
     assert_eq!(Some(host), target.url().host_str());
     assert_eq!(dialled.port_u16(), target.url().port());
     assert!(!dialled.authority().expect("an authority").as_str().contains('@'));
-
     if target.check_host(HostPolicy::Public).is_err() {
         return;
     }
