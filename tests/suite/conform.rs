@@ -189,7 +189,7 @@ fn check_headers(reply: &Reply, outside: bool, method: &Method, shown: &dyn Fn()
     for name in limits {
         assert_eq!(reply.header(name).is_some(), !outside, "{name}: {}", shown());
     }
-    let caching = if matches!(method.as_str(), "GET" | "HEAD" | "OPTIONS") { "private, no-cache" } else { "no-store" };
+    let caching = if matches!(method.as_str(), "GET" | "HEAD") { "private, no-cache" } else { "no-store" };
     assert_eq!(reply.header("cache-control"), Some(caching), "{}", shown());
     assert_eq!(reply.header("x-content-type-options"), Some("nosniff"), "{}", shown());
     let policy = "default-src 'none'; frame-ancestors 'none'";

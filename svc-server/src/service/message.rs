@@ -94,7 +94,8 @@ pub(super) fn request_id(headers: &HeaderMap, env: &Env, now: Timestamp) -> Head
 
 /// Tells browsers and caches how to treat data: it is no document, no script and not for others.
 pub(super) fn protect(method: &Method, headers: &mut HeaderMap) {
-    headers.insert(CACHE_CONTROL, if method.is_safe() { ASK_AGAIN } else { KEEP_NOWHERE });
+    let is_read = matches!(*method, Method::GET | Method::HEAD);
+    headers.insert(CACHE_CONTROL, if is_read { ASK_AGAIN } else { KEEP_NOWHERE });
     headers.insert(X_CONTENT_TYPE_OPTIONS, NO_SNIFFING);
     headers.insert(CONTENT_SECURITY_POLICY, NO_CONTENT);
 }
