@@ -27,6 +27,7 @@ use svc_core::keys::Caller;
 use svc_core::retention::Dropped;
 use svc_core::store::{Store, StoreError};
 use svc_core::types::TenantId;
+use tokio::sync::Semaphore;
 use uuid::Uuid;
 
 use self::body::BodyRoom;
@@ -119,6 +120,8 @@ struct Inner {
     limits: Limits,
     in_flight: InFlight,
     bodies: BodyRoom,
+    /// One large body is parsed at a time.
+    large_bodies: Arc<Semaphore>,
     document: Document,
     last_used: LastUsed,
     retained: Retained,
@@ -176,6 +179,7 @@ impl Api {
             limits,
             in_flight: InFlight::default(),
             bodies: BodyRoom::default(),
+            large_bodies: Arc::new(Semaphore::new(1)),
             document,
             last_used: LastUsed::default(),
             retained: Retained::default(),

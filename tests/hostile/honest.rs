@@ -97,7 +97,7 @@ async fn ask(target: &Target, pool: &Pool, number: u64) -> Result<()> {
         .method(method)
         .uri(format!("/api/v1{path}"))
         .header("host", "localhost")
-        .header("authorization", format!("Bearer {}", target.key))
+        .header("authorization", format!("Bearer {}", target.key()))
         .header("content-type", "application/json")
         .body(Full::new(Bytes::from(body)))?;
     let idle = match number % FRESH {

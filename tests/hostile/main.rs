@@ -7,7 +7,8 @@
 //! Each attack gets a server of its own, over TLS where it speaks HTTP/2 or TLS. Honest clients send requests at a steady
 //! rate, whatever becomes of earlier ones, and count the time from when a request was due: first alone, then together
 //! with the attack, and a little longer. The attackers are another process, of the lowest priority, so that on
-//! one machine they cost the server what they would cost it from afar.
+//! one machine they cost the server what they would cost it from afar. The server has its usual limits: honest clients
+//! are many, each with a key that keeps to them; the attackers have twenty keys.
 //!
 //! - `arena` is the server, `honest` its clients, `attacks` the attackers; `report` compares.
 //!
@@ -132,7 +133,9 @@ async fn run(options: &Options) -> Result<bool> {
     let mut all_held = true;
     show(&report::heading());
     for attack in attacks {
-        let arena = Arena::start(options.server.clone(), *attack).await?;
+        let requests =
+            options.rate.saturating_mul(u32::try_from(2 * options.seconds + AFTER.as_secs()).unwrap_or(u32::MAX));
+        let arena = Arena::start(options.server.clone(), *attack, requests).await?;
         let alone = honest::load(&arena.target, options.rate, time).await;
         let together = honest::load(&arena.target, options.rate, time + AFTER);
         let (seen, together) = tokio::join!(arena.attack(*attack, time), together);

@@ -48,7 +48,7 @@ impl Report {
             format!("{ratio:.1}"),
             errors(together).to_string(),
             memory,
-            self.server.panics.to_string(),
+            self.server.panics.len().to_string(),
         ];
         row(self.attack.name(), columns) + &self.seen
     }
@@ -73,9 +73,7 @@ impl Report {
         if !self.server.lived {
             violations.push("the server ended by itself".to_owned());
         }
-        if self.server.panics > 0 {
-            violations.push(format!("{} panics", self.server.panics));
-        }
+        violations.extend(self.server.panics.iter().cloned());
         violations.extend(self.server.end.clone());
         violations
     }

@@ -15,7 +15,7 @@ use crate::problem::Problem;
 pub const MAX_BODY: usize = 1024 * 1024;
 /// Bytes of a body that are taken without asking for room.
 const SMALL_BODY: usize = 16 * 1024;
-/// Bytes beyond that of all bodies that are arriving.
+/// Bytes beyond that of all bodies together.
 const BODIES: usize = 64 * 1024 * 1024;
 
 /// A request body.
@@ -23,8 +23,14 @@ pub trait Incoming: Body<Data: Send, Error: Into<Box<dyn std::error::Error + Sen
 
 impl<B: Body<Data: Send, Error: Into<Box<dyn std::error::Error + Send + Sync>>> + Send> Incoming for B {}
 
-/// The memory of bodies that are arriving, together. A client cannot reserve any without sending it.
+/// The memory of bodies that are arriving or being handled, together. A client cannot reserve any without sending it.
 pub(super) struct BodyRoom(Semaphore);
+
+/// A body, and the room that it takes as long as it is needed.
+pub(super) struct Arrived<'r> {
+    pub(super) bytes: Bytes,
+    _room: Option<SemaphorePermit<'r>>,
+}
 
 impl Default for BodyRoom {
     fn default() -> Self {
@@ -34,7 +40,7 @@ impl Default for BodyRoom {
 
 impl BodyRoom {
     /// Reads a body. Small ones always find room.
-    pub(super) async fn read<B: Incoming>(&self, body: B, timeout: Duration) -> Result<Bytes, Problem> {
+    pub(super) async fn read<B: Incoming>(&self, body: B, timeout: Duration) -> Result<Arrived<'_>, Problem> {
         if body.size_hint().lower() > MAX_BODY as u64 {
             return Err(Problem::BodyTooLarge);
         }
@@ -42,7 +48,7 @@ impl BodyRoom {
         tokio::time::timeout(timeout, self.collect(body)).await.map_err(late)?
     }
 
-    async fn collect<B: Incoming>(&self, body: B) -> Result<Bytes, Problem> {
+    async fn collect<B: Incoming>(&self, body: B) -> Result<Arrived<'_>, Problem> {
         let mut body = pin!(Limited::new(body, MAX_BODY));
         let mut whole = BytesMut::new();
         let mut taken: Option<SemaphorePermit<'_>> = None;
@@ -66,7 +72,7 @@ impl BodyRoom {
                 }
             }
         }
-        Ok(whole.freeze())
+        Ok(Arrived { bytes: whole.freeze(), _room: taken })
     }
 }
 
@@ -102,27 +108,34 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn what_arrives_takes_room_until_it_is_read() {
         let room = BodyRoom(Semaphore::new(3 * SMALL_BODY));
-        let read = |size| room.read(whole(size), LONG);
-        assert_eq!(read(4 * SMALL_BODY).await.map(|body| body.len()), Ok(4 * SMALL_BODY), "all of it");
-        assert_eq!(read(4 * SMALL_BODY + 1).await.map_err(|why| why.code()), Err("unavailable"));
+        let read =
+            async |size| room.read(whole(size), LONG).await.map(|body| body.bytes.len()).map_err(|why| why.code());
+        assert_eq!(read(4 * SMALL_BODY).await, Ok(4 * SMALL_BODY), "all of it");
+        assert_eq!(read(4 * SMALL_BODY + 1).await, Err("unavailable"));
+        {
+            let kept = room.read(whole(4 * SMALL_BODY), LONG).await;
+            assert_eq!(read(SMALL_BODY + 1).await, Err("unavailable"), "while another is handled");
+            drop(kept);
+        }
         {
             let mut slow = pin!(room.read(Arriving(vec![vec![b' '; 2 * SMALL_BODY].into(); 2]), LONG));
             assert!(slow.as_mut().now_or_never().is_none());
-            assert_eq!(read(SMALL_BODY + 1).await.map_err(|why| why.code()), Err("unavailable"));
-            assert_eq!(read(SMALL_BODY).await.map(|body| body.len()), Ok(SMALL_BODY), "small ones go on");
+            assert_eq!(read(SMALL_BODY + 1).await, Err("unavailable"));
+            assert_eq!(read(SMALL_BODY).await, Ok(SMALL_BODY), "small ones go on");
         }
-        assert_eq!(read(4 * SMALL_BODY).await.map(|body| body.len()), Ok(4 * SMALL_BODY), "all was given back");
+        assert_eq!(read(4 * SMALL_BODY).await, Ok(4 * SMALL_BODY), "all was given back");
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_body_ends_at_its_limit_and_its_deadline() {
         let room = BodyRoom::default();
-        let read = async |size| room.read(whole(size), LONG).await.map(|body| body.len()).map_err(|why| why.code());
+        let read =
+            async |size| room.read(whole(size), LONG).await.map(|body| body.bytes.len()).map_err(|why| why.code());
         assert_eq!(read(MAX_BODY).await, Ok(MAX_BODY));
         assert_eq!(read(MAX_BODY + 1).await, Err("body_too_large"));
         let bytes = vec![Bytes::from_static(b" "); MAX_BODY + 1];
-        assert_eq!(room.read(Arriving(bytes), LONG).await.map_err(|why| why.code()), Err("body_too_large"));
+        assert_eq!(room.read(Arriving(bytes), LONG).await.map(drop).map_err(|why| why.code()), Err("body_too_large"));
         let late = room.read(Arriving(vec![Bytes::from_static(b"{")]), LONG).await;
-        assert_eq!(late.map_err(|why| why.code()), Err("body_incomplete"));
+        assert_eq!(late.map(drop).map_err(|why| why.code()), Err("body_incomplete"));
     }
 }

@@ -74,9 +74,12 @@ fn stream(number: u32) -> u32 {
 pub(super) async fn resets(all: &Attackers) -> Result<()> {
     let attack = |all: Attackers, _| async move {
         let wire = open(&all, &[]).await?;
-        let key = all.target.key.clone();
+        let target = all.target.clone();
         let one = |number| {
-            [request(stream(number), "GET", "/api/v1/contacts?limit=200", &key, END_STREAM), cancel(stream(number))]
+            [
+                request(stream(number), "GET", "/api/v1/contacts?limit=200", target.key(), END_STREAM),
+                cancel(stream(number)),
+            ]
         };
         flood(&all, wire, |number| one(number).concat()).await
     };
@@ -86,7 +89,7 @@ pub(super) async fn resets(all: &Attackers) -> Result<()> {
 pub(super) async fn streams(all: &Attackers) -> Result<()> {
     let attack = |all: Attackers, _| async move {
         let wire = open(&all, &[]).await?;
-        let key = all.target.key.clone();
+        let key = all.target.key().to_owned();
         // Their bodies never come.
         flood(&all, wire, |number| request(stream(number), "POST", "/api/v1/contacts", &key, 0)).await
     };
@@ -96,7 +99,7 @@ pub(super) async fn streams(all: &Attackers) -> Result<()> {
 pub(super) async fn continuations(all: &Attackers) -> Result<()> {
     let attack = |all: Attackers, _| async move {
         let (from, mut to) = open(&all, &[]).await?;
-        to.write_all(&frame(kind::HEADERS, END_STREAM, 1, &head("GET", "/api/v1/ping", &all.target.key))).await?;
+        to.write_all(&frame(kind::HEADERS, END_STREAM, 1, &head("GET", "/api/v1/ping", all.target.key()))).await?;
         let more = svc_tests::frames::field("x-more", &"x".repeat(100)).repeat(10);
         flood(&all, (from, to), |_| frame(kind::CONTINUATION, 0, 1, &more)).await
     };
@@ -122,7 +125,7 @@ pub(super) async fn pings(all: &Attackers) -> Result<()> {
 pub(super) async fn empty_frames(all: &Attackers) -> Result<()> {
     let attack = |all: Attackers, _| async move {
         let (from, mut to) = open(&all, &[]).await?;
-        to.write_all(&request(1, "POST", "/api/v1/contacts", &all.target.key, 0)).await?;
+        to.write_all(&request(1, "POST", "/api/v1/contacts", all.target.key(), 0)).await?;
         flood(&all, (from, to), |_| frame(kind::DATA, 0, 1, &[])).await
     };
     all.each(4, attack).await
@@ -134,7 +137,7 @@ pub(super) async fn stuck_answers(all: &Attackers) -> Result<()> {
         let (mut from, mut to) = open(&all, &[(INITIAL_WINDOW_SIZE, 1)]).await?;
         let started = Instant::now();
         for number in 0..20 {
-            to.write_all(&request(stream(number), "GET", "/api/v1/contacts?limit=200", &all.target.key, END_STREAM))
+            to.write_all(&request(stream(number), "GET", "/api/v1/contacts?limit=200", all.target.key(), END_STREAM))
                 .await?;
         }
         all.saw_often("requests", 20);
