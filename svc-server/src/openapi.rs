@@ -32,7 +32,8 @@ const INFO: &str = "Contacts, invoices, quotes, bookings, jobs and webhook subsc
 - Timestamps are RFC 3339. Answers have them in UTC with microseconds; requests may use any offset.
 - Bodies are strict: unknown, read-only and repeated fields are refused, and so are unknown query parameters.
 - Fields of a record are always present, and null when empty.
-- Every answer carries `X-Request-Id` and the `X-RateLimit-*` headers.
+- Every answer carries `X-Request-Id`, the `X-RateLimit-*` headers and `Cache-Control`: `private, no-cache` to GET and HEAD, so \
+    that it is asked for again with its `ETag`, and `no-store` to anything else.
 - Failures have the `Error` schema, 429 has `RateLimitError`.
 - HEAD works wherever GET does. Another method on a known path is answered with 405 and `Allow`.
 - By default a key has 60 requests a minute. Writes have tighter limits, which their descriptions give.";

@@ -3,9 +3,10 @@
 //! HTTP/1.1, and HTTP/2 over TLS for clients that ask for it by ALPN.
 //!
 //! What hyper answers by itself, without a JSON body, because it never becomes a request: 400 for what is
-//! not HTTP, 431 for a head over 64 KiB or over 100 headers, 414 for a request target over 64 KiB. A head
+//! not HTTP, 431 for a head over 32 KiB or over 100 headers, 414 for a request target over 32 KiB. A head
 //! that does not arrive within 10 s ends the connection.
 
+mod http2;
 mod tls;
 
 use std::convert::Infallible;
@@ -17,18 +18,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{Request, Response};
+use http::header::STRICT_TRANSPORT_SECURITY;
+use http::{HeaderValue, Request, Response};
 use http_body_util::Full;
 use hyper::body::Incoming;
-use hyper::server::conn::{http1, http2};
+use hyper::server::conn::http1;
 use hyper::service::{Service, service_fn};
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use hyper_util::server::graceful::{GracefulShutdown, Watcher};
+use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, watch};
 use tokio_io_timeout::TimeoutStream;
 
+use self::http2::{Due, Open};
 pub use self::tls::Tls;
 use crate::Api;
 use crate::proxy::TrustedProxies;
@@ -37,16 +39,12 @@ use crate::proxy::TrustedProxies;
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 /// For a TLS handshake.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
-/// Bytes of a head that hyper buffers; the limits that are answered in JSON are lower.
-const HEAD_BUFFER: usize = 64 * 1024;
-/// For a client to take some more of an answer.
+/// Bytes of a head that hyper buffers, on every connection; the limits that are answered in JSON are lower.
+const HEAD_BUFFER: usize = 32 * 1024;
+/// For a client to take some more of an answer, or over HTTP/2 the whole of it.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
-/// HTTP/2: requests of a connection at the same time.
-const STREAMS: u32 = 100;
-/// HTTP/2: requests that a connection may take back unanswered before it is closed.
-const RESETS: usize = 50;
-/// HTTP/2: bytes of the head of a request.
-const HEAD_LIST: u32 = 64 * 1024;
+/// What browsers are told over TLS: for a year, this name only by https.
+const ONLY_HTTPS: HeaderValue = HeaderValue::from_static("max-age=31536000");
 /// Pause after a failed accept, as when file descriptors have run out.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
@@ -124,7 +122,7 @@ impl Server {
 
     /// Serves until `stop` is ready, then lets what runs finish within `grace`.
     pub async fn run(self, api: Api, stop: impl Future<Output = ()>, grace: Duration) {
-        let graceful = GracefulShutdown::new();
+        let (stopping, _) = watch::channel(());
         tokio::pin!(stop);
         loop {
             let accepted = tokio::select! {
@@ -144,15 +142,16 @@ impl Server {
                 api: api.clone(),
                 peer,
                 proxies: Arc::clone(&self.proxies),
-                watcher: graceful.watcher(),
+                stopping: stopping.subscribe(),
                 head_timeout: self.head_timeout,
+                write_timeout: self.write_timeout,
+                transport_security: tls.is_some().then_some(ONLY_HTTPS),
             };
-            let write_timeout = self.write_timeout;
             tokio::spawn(async move {
                 let _permit = permit;
                 // A client that reads nothing holds no answer for longer than this.
                 let mut stream = TimeoutStream::new(stream);
-                stream.set_write_timeout(Some(write_timeout));
+                stream.set_write_timeout(Some(link.write_timeout));
                 let stream = Box::pin(stream);
                 match tls {
                     None => link.http_1(stream).await,
@@ -168,8 +167,9 @@ impl Server {
             });
         }
         drop(self.listener);
-        tracing::info!(connections = graceful.count(), "stopping");
-        if tokio::time::timeout(grace, graceful.shutdown()).await.is_err() {
+        tracing::info!(connections = stopping.receiver_count(), "stopping");
+        let _ = stopping.send(());
+        if tokio::time::timeout(grace, stopping.closed()).await.is_err() {
             tracing::warn!("requests were still running at the end of the grace");
         }
     }
@@ -187,35 +187,52 @@ struct Link {
     api: Api,
     peer: SocketAddr,
     proxies: Arc<TrustedProxies>,
-    watcher: Watcher,
+    /// Changes when the server stops, which waits until all of these are gone.
+    stopping: watch::Receiver<()>,
     head_timeout: Duration,
+    write_timeout: Duration,
+    transport_security: Option<HeaderValue>,
 }
 
 impl Link {
-    async fn http_1<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(self, stream: S) {
-        let (service, peer, head_timeout) = (self.service(), self.peer, self.head_timeout);
+    async fn http_1<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(mut self, stream: S) {
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
-            .header_read_timeout(head_timeout)
+            .header_read_timeout(self.head_timeout)
             .max_buf_size(HEAD_BUFFER)
-            .serve_connection(TokioIo::new(stream), service);
-        ended(peer, self.watcher.watch(connection).await);
+            .serve_connection(TokioIo::new(stream), self.service());
+        tokio::pin!(connection);
+        let result = tokio::select! {
+            result = connection.as_mut() => result,
+            _ = self.stopping.changed() => {
+                connection.as_mut().graceful_shutdown();
+                connection.await
+            }
+        };
+        self.ended(result);
     }
 
-    /// Streams, their heads and those that are reset are bounded (CVE-2023-44487); a peer that falls silent is asked
-    /// for a sign of life.
-    async fn http_2<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(self, stream: S) {
-        let (service, peer, head_timeout) = (self.service(), self.peer, self.head_timeout);
-        let connection = http2::Builder::new(TokioExecutor::new())
-            .timer(TokioTimer::new())
-            .max_concurrent_streams(STREAMS)
-            .max_pending_accept_reset_streams(RESETS)
-            .max_local_error_reset_streams(RESETS)
-            .max_header_list_size(HEAD_LIST)
-            .keep_alive_interval(head_timeout)
-            .keep_alive_timeout(head_timeout)
-            .serve_connection(TokioIo::new(stream), service);
-        ended(peer, self.watcher.watch(connection).await);
+    async fn http_2<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(mut self, stream: S) {
+        let open = Open::default();
+        let connection =
+            http2::builder(self.head_timeout).serve_connection(TokioIo::new(stream), open.note(self.service()));
+        tokio::pin!(connection);
+        let mut is_ending = false;
+        loop {
+            tokio::select! {
+                result = connection.as_mut() => return self.ended(result),
+                _ = self.stopping.changed(), if !is_ending => {}
+                due = open.due(self.head_timeout, self.write_timeout) => match due {
+                    Due::Idle if !is_ending => {}
+                    Due::Idle | Due::Stuck => {
+                        tracing::debug!(peer = %self.peer, ?due, "a connection was cut");
+                        return;
+                    }
+                },
+            }
+            is_ending = true;
+            connection.as_mut().graceful_shutdown();
+        }
     }
 
     fn service(
@@ -223,15 +240,23 @@ impl Link {
     ) -> impl Service<Request<Incoming>, Response = Response<Full<Bytes>>, Error = Infallible, Future: Send + 'static> + use<>
     {
         let (api, peer, proxies) = (self.api.clone(), self.peer.ip(), Arc::clone(&self.proxies));
+        let transport_security = self.transport_security.clone();
         service_fn(move |request: Request<Incoming>| {
             let (api, client) = (api.clone(), proxies.client(peer, request.headers()));
-            async move { Ok(api.call(request, client).await) }
+            let transport_security = transport_security.clone();
+            async move {
+                let mut response = api.call(request, client).await;
+                if let Some(value) = transport_security {
+                    response.headers_mut().insert(STRICT_TRANSPORT_SECURITY, value);
+                }
+                Ok(response)
+            }
         })
     }
-}
 
-fn ended(peer: SocketAddr, result: hyper::Result<()>) {
-    if let Err(why) = result {
-        tracing::debug!(%peer, %why, "a connection ended early");
+    fn ended(&self, result: hyper::Result<()>) {
+        if let Err(why) = result {
+            tracing::debug!(peer = %self.peer, %why, "a connection ended early");
+        }
     }
 }

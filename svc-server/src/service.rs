@@ -4,6 +4,7 @@
 //! A read is one job of the store, which looks the key up and answers. A write is two: the key first, and
 //! once the body has been read, the change with its idempotency record.
 
+mod body;
 mod change;
 mod message;
 mod visit;
@@ -27,9 +28,12 @@ use svc_core::limits::WriteRateLimits;
 use svc_core::retention::Dropped;
 use svc_core::store::{Store, StoreError};
 use svc_core::types::TenantId;
+use tokio::sync::Semaphore;
 use uuid::Uuid;
 
-pub use self::message::{Incoming, MAX_BODY, MAX_HEADERS, MAX_URI};
+use self::body::BodyRoom;
+pub use self::body::{Incoming, MAX_BODY};
+pub use self::message::{MAX_HEADERS, MAX_URI};
 use self::visit::Visit;
 use crate::cors::Cors;
 use crate::idempotency::InFlight;
@@ -116,6 +120,9 @@ struct Inner {
     caps: Vec<Option<Cap>>,
     limits: Limits,
     in_flight: InFlight,
+    bodies: BodyRoom,
+    /// One large body is parsed at a time.
+    large_bodies: Arc<Semaphore>,
     document: Document,
     last_used: LastUsed,
     retained: Retained,
@@ -172,6 +179,8 @@ impl Api {
             caps,
             limits,
             in_flight: InFlight::default(),
+            bodies: BodyRoom::default(),
+            large_bodies: Arc::new(Semaphore::new(1)),
             document,
             last_used: LastUsed::default(),
             retained: Retained::default(),
@@ -205,6 +214,7 @@ impl Api {
         let code = result.as_ref().err().map(Problem::code);
         let mut response = message::render(result);
         let headers = response.headers_mut();
+        message::protect(&parts.method, headers);
         if !outside {
             let standing =
                 account.standing.unwrap_or_else(|| self.inner.limits.peek(self.inner.limits.of_peer(peer), now));

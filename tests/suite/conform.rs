@@ -160,11 +160,13 @@ pub(crate) fn check(method: &Method, target: &str, reply: &Reply) {
             None => assert!(!required, "{name} is missing: {}", shown()),
         }
     }
+    let protecting = ["cache-control", "x-content-type-options", "content-security-policy"];
     let common = ["content-type", "content-length", "date", "vary", "connection"];
     for name in reply.headers.keys() {
         let declared = answer.headers.iter().any(|(declared, ..)| declared.eq_ignore_ascii_case(name.as_str()));
         let cors = name.as_str().starts_with("access-control-");
-        assert!(declared || cors || common.contains(&name.as_str()), "{name} is not declared: {}", shown());
+        let common = common.iter().chain(&protecting).any(|common| *common == name.as_str());
+        assert!(declared || cors || common, "{name} is not declared: {}", shown());
     }
     if *method == Method::HEAD {
         return;
@@ -187,6 +189,11 @@ fn check_headers(reply: &Reply, outside: bool, method: &Method, shown: &dyn Fn()
     for name in limits {
         assert_eq!(reply.header(name).is_some(), !outside, "{name}: {}", shown());
     }
+    let caching = if matches!(method.as_str(), "GET" | "HEAD") { "private, no-cache" } else { "no-store" };
+    assert_eq!(reply.header("cache-control"), Some(caching), "{}", shown());
+    assert_eq!(reply.header("x-content-type-options"), Some("nosniff"), "{}", shown());
+    let policy = "default-src 'none'; frame-ancestors 'none'";
+    assert_eq!(reply.header("content-security-policy"), Some(policy), "{}", shown());
     let length = reply.header("content-length").map(|text| text.parse::<usize>().unwrap());
     if reply.body.is_empty() {
         assert!(*method == Method::HEAD || length.is_none_or(|length| length == 0), "{}", shown());

@@ -18,6 +18,8 @@ mod faults;
 mod files;
 mod fixtures;
 mod harness;
+mod hostile;
+mod http2;
 mod idempotency;
 mod isolation;
 mod limits;

@@ -21,22 +21,26 @@ use tokio_rustls::{TlsConnector, rustls};
 use crate::harness::{World, settings};
 
 /// A server with a certificate of its own making.
-struct Secure {
-    world: World,
+pub(crate) struct Secure {
+    pub(crate) world: World,
     tls: Arc<Tls>,
     address: std::net::SocketAddr,
     folder: tempfile::TempDir,
-    _stop: oneshot::Sender<()>,
+    pub(crate) stop: Option<oneshot::Sender<()>>,
 }
 
 impl Secure {
     async fn start(world: World) -> (Self, CertificateDer<'static>) {
+        Self::with(world, |server| server).await
+    }
+
+    pub(crate) async fn with(world: World, set: impl FnOnce(Server) -> Server) -> (Self, CertificateDer<'static>) {
         let folder = tempfile::tempdir().unwrap();
         let certificate = new_certificate(&folder);
         let (chain, key) = files(&folder);
         let network = "127.0.0.1/32".parse().unwrap();
         let server = Server::bind(([127, 0, 0, 1], 0).into(), 100).await.unwrap().with_tls(&chain, &key).unwrap();
-        let server = server.with_trusted_proxies(TrustedProxies::new(vec![network]));
+        let server = set(server.with_trusted_proxies(TrustedProxies::new(vec![network])));
         let address = server.url().unwrap().strip_prefix("https://").unwrap().parse().unwrap();
         let (stop, stopped) = oneshot::channel::<()>();
         let tls = server.tls().unwrap();
@@ -44,10 +48,10 @@ impl Secure {
             let _ = stopped.await;
         };
         tokio::spawn(server.run(world.api.clone(), until_stopped, Duration::from_secs(1)));
-        (Self { world, tls, address, folder, _stop: stop }, certificate)
+        (Self { world, tls, address, folder, stop: Some(stop) }, certificate)
     }
 
-    async fn connect(
+    pub(crate) async fn connect(
         &self,
         trusted: &CertificateDer<'static>,
         protocol: &[u8],
@@ -102,9 +106,12 @@ async fn both_versions_give_the_same_answers() {
     tokio::spawn(connection);
     // Several at once on one connection.
     let all = (0..20).map(|_| sender.send_request(server.request(Version::HTTP_2))).collect::<Vec<_>>();
+    let one_year = one.headers()["strict-transport-security"].clone();
+    assert_eq!(one_year, "max-age=31536000");
     let want = one.into_body().collect().await.unwrap().to_bytes();
     for answer in futures_util::future::join_all(all).await {
         let answer = answer.unwrap();
+        assert_eq!(answer.headers()["strict-transport-security"], one_year);
         assert_eq!((answer.status(), answer.version()), (StatusCode::OK, Version::HTTP_2));
         assert_eq!(answer.into_body().collect().await.unwrap().to_bytes(), want);
     }

@@ -61,7 +61,7 @@ async fn one_host_header_is_needed() {
 async fn a_request_target_has_8_kib() {
     let server = listening().await;
     let mut connection = server.connect().await;
-    for (length, status) in [(8192, 400), (8193, 414), (60_000, 414)] {
+    for (length, status) in [(8192, 400), (8193, 414), (30_000, 414)] {
         let start = "/api/v1/contacts?email=";
         let path = format!("{start}{}", "x".repeat(length - start.len()));
         connection.write(server.head("GET", &path) + "\r\n").await;
@@ -75,7 +75,7 @@ async fn a_request_target_has_8_kib() {
 async fn headers_have_16_kib() {
     let server = listening().await;
     let mut connection = server.connect().await;
-    for (length, status) in [(15_000, 200), (16_384, 431), (50_000, 431)] {
+    for (length, status) in [(15_000, 200), (16_384, 431), (30_000, 431)] {
         let long = format!("X-Long: {}\r\n", "x".repeat(length));
         connection.write(server.head("GET", "/api/v1/ping") + &long + "\r\n").await;
         assert_eq!(connection.reply("GET", "/api/v1/ping").await.status, status, "{length}");

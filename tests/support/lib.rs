@@ -1,6 +1,7 @@
 //! What the programs of the tests share (`crash`, `nodes`): a database, the server as processes on it, and a client.
 
 pub mod database;
+pub mod frames;
 pub mod http;
 pub mod node;
 

@@ -1,5 +1,6 @@
 //! The server as a process of its own.
 
+use std::fs::File;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -47,6 +48,18 @@ impl Program {
     /// # Errors
     /// It does not start.
     pub async fn start_at(&self, url: &str, database: &Database, flags: &[&str]) -> Result<Node> {
+        self.launch(url, database, flags, Stdio::inherit()).await
+    }
+
+    /// The same as [`start`](Self::start), with the log in a file.
+    ///
+    /// # Errors
+    /// It does not start.
+    pub async fn start_logged(&self, database: &Database, flags: &[&str], log: File) -> Result<Node> {
+        self.launch(&database.url, database, flags, log.into()).await
+    }
+
+    async fn launch(&self, url: &str, database: &Database, flags: &[&str], log: Stdio) -> Result<Node> {
         let mut command = match &self.file {
             Some(program) => Command::new(program),
             None => {
@@ -68,17 +81,26 @@ impl Program {
             .env("SVC_LOG", self.log)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
+            .stderr(log)
             .kill_on_drop(true);
         let mut child = command.spawn()?;
         let stdout = child.stdout.take().ok_or("a server without a stdout")?;
         let mut line = String::new();
         tokio::time::timeout(START, BufReader::new(stdout).read_line(&mut line)).await??;
-        let address = line.trim_end().strip_prefix("listening on http://").ok_or("the server does not start")?;
+        let (_, address) = line.trim_end().split_once("://").ok_or("the server does not start")?;
         Ok(Node { address: address.parse()?, child })
     }
 }
 
 impl Node {
+    /// Its number to the operating system, while it lives.
+    pub fn id(&mut self) -> Option<u32> {
+        match self.child.try_wait() {
+            Ok(None) => self.child.id(),
+            _ => None,
+        }
+    }
+
     /// Ends it as a power cut would end the process: SIGKILL.
     ///
     /// # Errors

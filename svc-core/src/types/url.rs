@@ -67,6 +67,11 @@ impl WebhookUrl {
         if !matches!(url.scheme(), "https" | "http") {
             return Err(invalid("must be an https URL"));
         }
+        // The WHATWG parser takes more for a name than any client that dials it.
+        let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+        if !url.domain().unwrap_or_default().bytes().all(fits) {
+            return Err(invalid("must name a host"));
+        }
         let authority = text.split_once("://").map_or("", |(_, rest)| rest);
         let authority = authority.split(['/', '?', '#', '\\']).next().unwrap_or_default();
         // An empty user name leaves no trace in the parsed URL.
@@ -176,6 +181,19 @@ mod tests {
             assert!(check(good).is_ok(), "{good}");
         }
         assert_eq!(WebhookUrl::parse(" https://EXAMPLE.com").unwrap().as_str(), "https://EXAMPLE.com");
+    }
+
+    /// Found by fuzzing.
+    #[test]
+    fn a_name_that_no_client_reads_is_refused_even_for_development() {
+        for bad in ["https://}etadata.ga.g/", "http://a|b.example.com/", "https://a~b.example/", "http://a%7db/"] {
+            assert!(WebhookUrl::parse(bad).is_err(), "{bad}");
+        }
+        for good in
+            ["http://receiver/", "http://my_receiver.test:9000/", "http://b%C3%BCcher.example/", "http://[::1]/"]
+        {
+            assert!(WebhookUrl::parse(good).is_ok(), "{good}");
+        }
     }
 
     #[test]

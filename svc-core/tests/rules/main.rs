@@ -5,6 +5,7 @@
 mod bodies;
 mod bookings;
 mod contacts;
+mod documents;
 mod events;
 mod imports;
 mod invoice_changes;
@@ -12,6 +13,7 @@ mod invoices;
 mod jobs;
 mod keys;
 mod kinds;
+mod macs;
 mod queries;
 mod quotes;
 mod replays;

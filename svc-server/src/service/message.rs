@@ -1,13 +1,13 @@
 //! HTTP messages: bounds on what comes in, headers on what goes out.
 
-use std::time::Duration;
-
 use bytes::Bytes;
-use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, ETAG, HOST, IF_NONE_MATCH, LOCATION};
+use http::header::{
+    CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, HOST, IF_NONE_MATCH,
+    LOCATION, X_CONTENT_TYPE_OPTIONS,
+};
 use http::request::Parts;
-use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, Version};
-use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
-use hyper::body::Body;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode, Version};
+use http_body_util::Full;
 use svc_core::env::Env;
 use svc_core::types::Timestamp;
 
@@ -16,21 +16,22 @@ use crate::metrics;
 use crate::problem::Problem;
 use crate::reply::Reply;
 
-/// Largest body, in bytes.
-pub const MAX_BODY: usize = 1024 * 1024;
 /// Longest request target, in bytes.
 pub const MAX_URI: usize = 8 * 1024;
 /// Largest sum of header names and values, in bytes.
 pub const MAX_HEADERS: usize = 16 * 1024;
 
 pub(super) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+/// Room for the headers that an answer has at most, so that the map does not grow step by step.
+const HEADERS: usize = 20;
+/// A record may be kept by its client alone, who asks with its tag whether it is still the same.
+const ASK_AGAIN: HeaderValue = HeaderValue::from_static("private, no-cache");
+/// What a write tells, such as a secret that is shown once, is kept nowhere on the way.
+const KEEP_NOWHERE: HeaderValue = HeaderValue::from_static("no-store");
+const NO_SNIFFING: HeaderValue = HeaderValue::from_static("nosniff");
+const NO_CONTENT: HeaderValue = HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'");
 const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
-
-/// A request body.
-pub trait Incoming: Body<Data: Send, Error: Into<Box<dyn std::error::Error + Send + Sync>>> + Send {}
-
-impl<B: Body<Data: Send, Error: Into<Box<dyn std::error::Error + Send + Sync>>> + Send> Incoming for B {}
 
 pub(super) fn check_size_and_host(parts: &Parts) -> Result<(), Problem> {
     if parts.uri.path_and_query().map_or(0, |target| target.as_str().len()) > MAX_URI {
@@ -62,19 +63,6 @@ pub(super) fn unless_none_match(reply: Reply, headers: &HeaderMap) -> Answer {
     Answer::Reply(reply)
 }
 
-pub(super) async fn read_body<B: Incoming>(body: B, timeout: Duration) -> Result<Bytes, Problem> {
-    if body.size_hint().lower() > MAX_BODY as u64 {
-        return Err(Problem::BodyTooLarge);
-    }
-    let collected = tokio::time::timeout(timeout, Limited::new(body, MAX_BODY).collect()).await;
-    match collected {
-        Err(_) => Err(Problem::BodyIncomplete("The body did not arrive in time; send it again.")),
-        Ok(Ok(collected)) => Ok(collected.to_bytes()),
-        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(Problem::BodyTooLarge),
-        Ok(Err(_)) => Err(Problem::BodyIncomplete("The body did not arrive whole; send it again.")),
-    }
-}
-
 pub(super) fn check_media_type(headers: &HeaderMap, body: &[u8]) -> Result<(), Problem> {
     let encoded =
         headers.get_all(CONTENT_ENCODING).iter().any(|coding| !coding.as_bytes().eq_ignore_ascii_case(b"identity"));
@@ -104,8 +92,17 @@ pub(super) fn request_id(headers: &HeaderMap, env: &Env, now: Timestamp) -> Head
         .unwrap_or_else(|| HeaderValue::try_from(env.id(now).to_string()).unwrap_or(HeaderValue::from_static("-")))
 }
 
+/// Tells browsers and caches how to treat data: it is no document, no script and not for others.
+pub(super) fn protect(method: &Method, headers: &mut HeaderMap) {
+    let is_read = matches!(*method, Method::GET | Method::HEAD);
+    headers.insert(CACHE_CONTROL, if is_read { ASK_AGAIN } else { KEEP_NOWHERE });
+    headers.insert(X_CONTENT_TYPE_OPTIONS, NO_SNIFFING);
+    headers.insert(CONTENT_SECURITY_POLICY, NO_CONTENT);
+}
+
 pub(super) fn render(result: Result<Answer, Problem>) -> Response<Full<Bytes>> {
     let mut response = Response::new(Full::default());
+    *response.headers_mut() = HeaderMap::with_capacity(HEADERS);
     let mut body = Bytes::new();
     let headers = response.headers_mut();
     // Tags and addresses are made of hex, UUIDs and fixed paths.

@@ -14,8 +14,9 @@ use svc_core::keys::{self, Caller};
 use svc_core::store::{StoreError, Tx};
 use svc_core::types::{HostPolicy, TenantId, Timestamp, WebhookUrl};
 
+use super::body::Incoming;
 use super::change::{Change, Condition, Ticket};
-use super::message::{self, Incoming};
+use super::message;
 use super::{Account, Answer, Inner};
 use crate::api::{Prepared, Target, Work};
 use crate::auth::{self, SignatureHeaders};
@@ -26,6 +27,9 @@ use crate::routes::Operation;
 
 /// How long a signature is remembered: twice the tolerance, as its timestamp may lie in the future.
 const SIGNATURE_MEMORY: Duration = Duration::from_secs(601);
+
+/// Bytes of a body that are parsed at once; the costliest of this size take a few milliseconds.
+const LARGE_BODY: usize = 32 * 1024;
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
@@ -76,11 +80,12 @@ impl Visit<'_> {
             Some(_) => Some(SignatureHeaders::find(&self.parts.headers)?),
             None => None,
         };
-        let body = if self.operation().takes_body() || signature.is_some() {
-            message::read_body(body, self.api.settings.body_timeout).await?
+        let arrived = if self.operation().takes_body() || signature.is_some() {
+            Some(self.api.bodies.read(body, self.api.settings.body_timeout).await?)
         } else {
-            Bytes::new()
+            None
         };
+        let body = arrived.as_ref().map(|arrived| arrived.bytes.clone()).unwrap_or_default();
         if let Some(signature) = signature {
             let mac = signature.verify(&caller, self.parts, &self.api.settings.mount, &body, self.now())?;
             self.claim(&caller, mac).await?;
@@ -88,7 +93,7 @@ impl Visit<'_> {
         if self.operation().takes_body() {
             message::check_media_type(&self.parts.headers, &body)?;
         }
-        let Prepared { work, url } = (self.operation().prepare)(&self.target(&body))?;
+        let Prepared { work, url } = self.prepare(&body).await?;
         let ticket = self.ticket(&caller, &body)?.map(Arc::new);
         let kept_since = self.now().minus(self.api.settings.idempotency_ttl);
         if let Some(url) = url
@@ -99,6 +104,23 @@ impl Visit<'_> {
         let (tenant, key) = (caller.tenant, caller.key);
         let change = Change { work, tenant, key, ticket, kept_since, condition: self.condition(&body)? };
         self.run(change).await.map(Answer::Reply)
+    }
+
+    /// Parses a request with a body. A large one takes its time, and takes it from nobody: on a thread of its own, one
+    /// after the other.
+    async fn prepare(&self, body: &Bytes) -> Result<Prepared, Problem> {
+        if body.len() <= LARGE_BODY {
+            return Ok((self.operation().prepare)(&self.target(body))?);
+        }
+        let failed = |why: &dyn std::fmt::Display| StoreError::Fault(why.to_string());
+        let turn = Arc::clone(&self.api.large_bodies).acquire_owned().await.map_err(|why| failed(&why))?;
+        let (prepare, id, body) = (self.operation().prepare, self.id.map(str::to_owned), body.clone());
+        let (query, base) = (self.parts.uri.query().unwrap_or_default().to_owned(), self.base.clone());
+        let parsed = tokio::task::spawn_blocking(move || {
+            let _turn = turn;
+            prepare(&Target { id: id.as_deref(), query: &query, body: &body, base: &base })
+        });
+        Ok(parsed.await.map_err(|why| failed(&why))??)
     }
 
     /// Looks the key up, counts the request and checks what the key may do. `work` follows in the same job.

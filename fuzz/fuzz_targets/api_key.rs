@@ -1,0 +1,71 @@
+//! API keys: only their one form is taken, and no changed character goes unnoticed.
+
+#![no_main]
+
+use http::HeaderMap;
+use libfuzzer_sys::arbitrary::{self, Arbitrary};
+use libfuzzer_sys::fuzz_target;
+use svc_core::error::Error;
+use svc_core::keys::KeyHash;
+use svc_server::auth::bearer;
+
+const PREFIX: &str = "svc_live_";
+const BASE62: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+
+#[derive(Arbitrary, Debug)]
+struct Sent<'a> {
+    random: [u8; 32],
+    at: u8,
+    instead: u8,
+    header: &'a [u8],
+    text: &'a str,
+}
+
+fuzz_target!(|sent: Sent<'_>| {
+    let good = key(sent.random);
+    let hash = KeyHash::of(&good).unwrap();
+
+    let mut changed = good.clone().into_bytes();
+    let at = usize::from(sent.at) % changed.len();
+    changed[at] = sent.instead;
+    match String::from_utf8(changed) {
+        Ok(changed) if changed != good => assert_eq!(KeyHash::of(&changed), Err(Error::InvalidKey)),
+        _ => {}
+    }
+
+    if KeyHash::of(sent.text).is_ok() {
+        let digits = sent.text.strip_prefix(PREFIX).unwrap();
+        assert!(digits.len() == 38 && digits.bytes().all(|byte| BASE62.contains(&byte)));
+    }
+
+    // A header that anything takes for a key holds it as it is.
+    let mut headers = HeaderMap::new();
+    if let Ok(value) = sent.header.try_into() {
+        headers.insert("authorization", value);
+        if let Ok(found) = bearer(&headers) {
+            let text = std::str::from_utf8(sent.header).unwrap();
+            assert_eq!(KeyHash::of(text.get(7..).unwrap().trim()), Ok(found));
+        }
+    }
+    headers.insert("authorization", format!("bEaReR {good}").try_into().unwrap());
+    assert_eq!(bearer(&headers), Ok(hash));
+});
+
+/// A key as the contract says: 32 characters and their CRC-32 in base62.
+fn key(random: [u8; 32]) -> String {
+    let random: String = random.iter().map(|byte| char::from(BASE62[usize::from(*byte) % 62])).collect();
+    let mut rest = crc32(random.as_bytes());
+    let mut sum = [b'0'; 6];
+    for digit in sum.iter_mut().rev() {
+        *digit = BASE62[rest as usize % 62];
+        rest /= 62;
+    }
+    format!("{PREFIX}{random}{}", std::str::from_utf8(&sum).unwrap())
+}
+
+/// Bit by bit, unlike the crate that the service uses.
+fn crc32(bytes: &[u8]) -> u32 {
+    !bytes.iter().fold(!0, |crc, byte| {
+        (0..8).fold(crc ^ u32::from(*byte), |crc, _| if crc & 1 == 1 { crc >> 1 ^ 0xedb8_8320 } else { crc >> 1 })
+    })
+}

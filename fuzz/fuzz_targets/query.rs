@@ -1,0 +1,64 @@
+//! Query strings: nothing panics, and a query that an operation takes it takes again after it was encoded anew.
+
+#![no_main]
+
+use std::sync::LazyLock;
+
+use libfuzzer_sys::fuzz_target;
+use svc_core::contacts::ContactFilter;
+use svc_core::error::Error;
+use svc_core::input::{Fields, Input};
+use svc_core::invoices::InvoiceFilter;
+use svc_core::jobs::JobFilter;
+use svc_core::page::ListParams;
+use svc_core::quotes::QuoteFilter;
+use svc_server::api::Target;
+use svc_server::routes::{self, Operation};
+use url::form_urlencoded::{Serializer, parse};
+
+const ID: &str = "019a0000-0000-7000-8000-0000000000a1";
+
+static READS: LazyLock<Vec<Operation>> = LazyLock::new(|| {
+    routes::operations().into_iter().filter(|operation| operation.method == http::Method::GET).collect()
+});
+
+fuzz_target!(|query: &str| {
+    let pairs: Vec<(String, String)> = parse(query.as_bytes()).into_owned().collect();
+    let again = Serializer::new(String::new()).extend_pairs(&pairs).finish();
+    assert_eq!(parse(again.as_bytes()).into_owned().collect::<Vec<_>>(), pairs);
+
+    for operation in READS.iter() {
+        let ask = |query: &str| {
+            let target = Target { id: Some(ID), query, body: b"", base: "/api/v1" };
+            (operation.prepare)(&target).map(|_| ())
+        };
+        assert_eq!(ask(query), ask(&again), "{}", operation.id);
+        if operation.has_id() {
+            assert_eq!(ask(query).is_ok(), pairs.is_empty());
+        }
+    }
+
+    both::<ContactFilter>(&pairs);
+    both::<InvoiceFilter>(&pairs);
+    both::<JobFilter>(&pairs);
+    both::<QuoteFilter>(&pairs);
+});
+
+/// A repeated or empty parameter is never taken, and none is taken for another.
+fn both<F: Input>(pairs: &[(String, String)]) {
+    let read = || -> Result<(), Error> {
+        let mut fields = Fields::from_query(pairs.to_vec());
+        let (params, filter) = (ListParams::take(&mut fields), F::take(&mut fields));
+        if let Some(name) = fields.first_unknown() {
+            return Err(Error::UnknownParameter(name.to_owned()));
+        }
+        fields.finish(params.zip(filter)).map(drop)
+    };
+    if read().is_ok() {
+        let mut names: Vec<&str> = pairs.iter().map(|(name, _)| name.as_str()).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), pairs.len(), "a parameter was repeated");
+        assert!(pairs.iter().all(|(_, value)| !value.is_empty()), "a parameter was empty");
+    }
+}

@@ -1,0 +1,56 @@
+//! Webhook targets: whatever is accepted is https on a host that is public under the address rules, for the parser
+//! that judged it and for the client that dials it.
+
+#![no_main]
+
+use std::net::{IpAddr, Ipv4Addr};
+
+use libfuzzer_sys::fuzz_target;
+use svc_core::address;
+use svc_core::types::{HostPolicy, WebhookUrl};
+use url::Host;
+
+fuzz_target!(|text: &str| {
+    let Ok(target) = WebhookUrl::parse(text) else { return };
+    assert_eq!(WebhookUrl::parse(target.as_str()).as_ref(), Ok(&target), "it can be sent back");
+    // The client's reading of it.
+    let dialled: http::Uri = target.url().as_str().parse().expect("the client can read it");
+    let host = dialled.host().expect("a host");
+    assert_eq!(Some(host), target.url().host_str());
+    assert_eq!(dialled.port_u16(), target.url().port());
+    assert!(!dialled.authority().expect("an authority").as_str().contains('@'));
+    if target.check_host(HostPolicy::Public).is_err() {
+        return;
+    }
+    assert_eq!((dialled.scheme_str(), target.url().scheme()), (Some("https"), "https"));
+    let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+    match bare.parse::<IpAddr>() {
+        Ok(ip) => assert_eq!(address::check(ip), Ok(())),
+        Err(_) => {
+            let Some(Host::Domain(name)) = target.url().host() else { panic!("{host} is no name") };
+            assert!(name.contains('.') && name.is_ascii(), "{name}");
+            assert_eq!(classic(name), None, "an address to inet_aton: {name}");
+            assert_eq!(address::check_host_name(&name.to_uppercase()), Ok(()));
+            for end in [".localhost", ".local", ".internal", ".lan", ".home.arpa"] {
+                assert!(!name.ends_with(end), "{name}");
+            }
+        }
+    }
+});
+
+/// The address that `inet_aton` reads: one to four parts, decimal, octal or hexadecimal.
+fn classic(name: &str) -> Option<Ipv4Addr> {
+    let part = |text: &str| match text.strip_prefix("0x").or(text.strip_prefix("0X")) {
+        Some(hex) => u64::from_str_radix(hex, 16),
+        None if text.len() > 1 && text.starts_with('0') => u64::from_str_radix(text, 8),
+        None => text.parse(),
+    };
+    let parts: Vec<u64> = name.split('.').map(|text| part(text).ok()).collect::<Option<_>>()?;
+    let (last, first) = parts.split_last()?;
+    let room = 32_u32.checked_sub(8 * u32::try_from(first.len()).ok()?)?;
+    if first.iter().any(|byte| *byte > 255) || room == 0 || *last >> room != 0 {
+        return None;
+    }
+    let high = first.iter().fold(0, |sum, byte| sum << 8 | byte);
+    Some(Ipv4Addr::from_bits(u32::try_from(high << room | last).ok()?))
+}

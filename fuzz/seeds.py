@@ -1,0 +1,53 @@
+#!/usr/bin/env python3
+"""Writes the first corpus of each target from the fixtures: fuzz/corpus/TARGET/."""
+
+import base64
+import hashlib
+import json
+import pathlib
+
+here = pathlib.Path(__file__).parent
+fixtures = here.parent / "fixtures"
+ID = "019a0000-0000-7000-8000-0000000000a1"
+
+
+def seed(target, data):
+    folder = here / "corpus" / target
+    folder.mkdir(parents=True, exist_ok=True)
+    data = data if isinstance(data, bytes) else data.encode("utf-8", "surrogatepass")
+    (folder / hashlib.sha256(data).hexdigest()[:16]).write_bytes(data)
+
+
+def fill(text):
+    while "{{" in text:
+        before, rest = text.split("{{", 1)
+        name, after = rest.split("}}", 1)
+        value = "x" * min(int(name[5:]), 64) if name.startswith("long:") else ID
+        text = before + value + after
+    return text
+
+
+for path in sorted(fixtures.glob("requests/*/*/*.json")):
+    case = json.loads(path.read_text())
+    if "body" in case:
+        seed("json_body", fill(json.dumps(case["body"], ensure_ascii=False)))
+        url = case["body"].get("url") if isinstance(case["body"], dict) else None
+        if isinstance(url, str):
+            seed("webhook_url", fill(url))
+    if "raw" in case:
+        seed("json_body", fill(case["raw"]))
+    if "query" in case:
+        seed("query", fill(case["query"]))
+
+# The inputs of these two are structures: their strings and bodies come last.
+for vector in json.loads((fixtures / "webhooks" / "vectors.json").read_text()):
+    body = base64.b64decode(vector["body_base64"]) if "body_base64" in vector else vector["body"].encode()
+    parts = [vector["secret"], vector.get("signature") or vector.get("webhook_signature", "")]
+    seed("signature", "".join(parts).encode() + body)
+seed("api_key", bytes(range(32)) + b"\x05xBearer svc_live_")
+seed("cursor", bytes(range(58)) + ID.encode())
+
+for table in fixtures.glob("addresses/*.csv"):
+    for line in table.read_text().splitlines()[1:]:
+        network = line.split(",")[0].strip('"').split("/")[0].split(" ")[0]
+        seed("webhook_url", f"https://[{network}]/" if ":" in network else f"https://{network}/")

@@ -1,0 +1,196 @@
+//! The server, and what is to be known of it.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use clap::Args;
+use svc_core::contacts::{Contact, ContactCreate};
+use svc_core::error::Error;
+use svc_core::input::Input as _;
+use svc_core::keys::{self, KeyCreate};
+use svc_core::resource;
+use svc_core::tenants::{self, TenantCreate};
+use svc_tests::Result;
+use svc_tests::database::Database;
+use svc_tests::node::{Node, Program};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio::process::Command;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::rustls::pki_types::pem::PemObject as _;
+use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
+use tokio_rustls::rustls::{ClientConfig, RootCertStore, crypto};
+
+use crate::attacks::Attack;
+
+/// How much longer than it should the attack may take before it is given up.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Contacts that lists have to show.
+const CONTACTS: usize = 300;
+/// Requests of an honest client in a minute: fewer than it may send.
+const HONEST: u32 = 50;
+/// Keys of the attackers.
+const HOSTILE_KEYS: u32 = 20;
+
+/// Whose turn it is among the keys.
+static TURN: AtomicUsize = AtomicUsize::new(0);
+
+/// Either end of a connection, in the clear or over TLS.
+pub(crate) trait Wire: AsyncRead + AsyncWrite + Send + Unpin {}
+impl<S: AsyncRead + AsyncWrite + Send + Unpin> Wire for S {}
+
+/// Where the server is, and what a client of it has.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Target {
+    #[arg(long)]
+    pub(crate) address: SocketAddr,
+    /// Used in turn, as each is limited.
+    #[arg(long = "key")]
+    pub(crate) keys: Vec<String>,
+    #[arg(long)]
+    pub(crate) contact: String,
+    /// Over TLS: whom to trust.
+    #[arg(long)]
+    pub(crate) certificate: Option<PathBuf>,
+}
+
+impl Target {
+    /// A connection, which speaks `protocol` if it is one over TLS.
+    pub(crate) async fn connect(&self, protocol: &str) -> Result<Box<dyn Wire>> {
+        let stream = TcpStream::connect(self.address).await?;
+        stream.set_nodelay(true)?;
+        let Some(certificate) = &self.certificate else { return Ok(Box::new(stream)) };
+        let mut roots = RootCertStore::empty();
+        roots.add(CertificateDer::from_pem_file(certificate)?)?;
+        let config = ClientConfig::builder_with_provider(Arc::new(crypto::ring::default_provider()));
+        let config = config.with_safe_default_protocol_versions()?.with_root_certificates(roots);
+        let mut config = config.with_no_client_auth();
+        config.alpn_protocols = vec![protocol.into()];
+        let name = ServerName::try_from("localhost")?;
+        Ok(Box::new(TlsConnector::from(Arc::new(config)).connect(name, stream).await?))
+    }
+
+    /// One of the keys.
+    pub(crate) fn key(&self) -> &str {
+        let turn = TURN.fetch_add(1, Ordering::Relaxed);
+        self.keys.get(turn % self.keys.len().max(1)).map_or("", String::as_str)
+    }
+
+    /// The head that good requests share, without the empty line.
+    pub(crate) fn head(&self, method: &str, path: &str) -> String {
+        format!("{method} /api/v1{path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {}\r\n", self.key())
+    }
+}
+
+/// A server with a tenant of honest clients and one of hostile ones.
+pub(crate) struct Arena {
+    pub(crate) target: Target,
+    hostile: Target,
+    node: Node,
+    folder: tempfile::TempDir,
+    _database: Database,
+}
+
+/// What the server came to.
+pub(crate) struct Outcome {
+    /// The most memory that it ever had, in bytes, where the system tells.
+    pub(crate) memory: Option<u64>,
+    /// Whether it lived until it was stopped.
+    pub(crate) lived: bool,
+    /// What kept it from ending in order.
+    pub(crate) end: Option<String>,
+    /// Panics in its log: each line that tells of one, and the next.
+    pub(crate) panics: Vec<String>,
+}
+
+impl Arena {
+    /// A server with its usual limits, for so many honest requests.
+    pub(crate) async fn start(server: Option<PathBuf>, attack: Attack, requests: u32) -> Result<Self> {
+        let database = Database::new(None)?;
+        let folder = tempfile::tempdir()?;
+        let (keys, contact) = tenant(&database, requests / HONEST + 1).await?;
+        let (hostile_keys, hostile_contact) = tenant(&database, HOSTILE_KEYS).await?;
+        let (chain, private) = (folder.path().join("chain.pem"), folder.path().join("key.pem"));
+        if attack.is_secure() {
+            let made = rcgen::generate_simple_self_signed(["localhost".to_owned()])?;
+            std::fs::write(&chain, made.cert.pem())?;
+            std::fs::write(&private, made.signing_key.serialize_pem())?;
+        }
+        let certificate = attack.is_secure().then(|| chain.clone());
+        let (chain, private) = (text_of(&chain)?, text_of(&private)?);
+        let mut flags = Vec::new();
+        if attack.is_secure() {
+            flags.extend(["--tls-cert", &chain, "--tls-key", &private]);
+        }
+        let log = std::fs::File::create(folder.path().join("log"))?;
+        let node = Program { file: server, log: "warn" }.start_logged(&database, &flags, log).await?;
+        let target = Target { address: node.address, keys, contact, certificate };
+        let hostile = Target { keys: hostile_keys, contact: hostile_contact, ..target.clone() };
+        Ok(Self { target, hostile, node, folder, _database: database })
+    }
+
+    /// Lets the attackers loose; returns what they saw.
+    pub(crate) async fn attack(&self, attack: Attack, time: Duration) -> Result<String> {
+        let mut command = Command::new("nice");
+        command.args(["-n", "19"]).arg(std::env::current_exe()?).args(["attack", attack.name()]);
+        let Target { address, keys, contact, certificate } = &self.hostile;
+        command.args(["--address", &address.to_string(), "--contact", contact]);
+        command.args(keys.iter().flat_map(|key| ["--key", key]));
+        if let Some(certificate) = certificate {
+            command.arg("--certificate").arg(certificate);
+        }
+        command.args(["--millis", &time.as_millis().to_string()]).kill_on_drop(true);
+        let output = tokio::time::timeout(time + PATIENCE, command.output()).await??;
+        let said = String::from_utf8_lossy(&output.stdout).trim().replace("VIOLATION: ", "");
+        if output.status.success() { Ok(said) } else { Err(format!("{}: {said}", attack.name()).into()) }
+    }
+
+    pub(crate) async fn end(mut self) -> Outcome {
+        let id = self.node.id();
+        let memory = id.and_then(|id| std::fs::read_to_string(format!("/proc/{id}/status")).ok());
+        let memory = memory.as_deref().and_then(highest);
+        let end = self.node.stop().await.err().map(|why| why.to_string());
+        let log = std::fs::read(self.folder.path().join("log")).unwrap_or_default();
+        let log = String::from_utf8_lossy(&log);
+        let lines: Vec<&str> = log.lines().collect();
+        let panics = lines.windows(2).filter(|two| two[0].contains("panicked at")).map(|two| two.join(" ")).collect();
+        Outcome { memory, lived: id.is_some(), end, panics }
+    }
+}
+
+fn text_of(path: &Path) -> Result<String> {
+    Ok(path.to_str().ok_or("a folder with an odd name")?.to_owned())
+}
+
+/// The peak of the resident memory.
+fn highest(status: &str) -> Option<u64> {
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kib * 1024)
+}
+
+/// A tenant with keys and contacts: the texts of the keys, and the id of one of the contacts.
+async fn tenant(database: &Database, keys: u32) -> Result<(Vec<String>, String)> {
+    let store = database.open().await?;
+    let made = store.write("hostile.tenant", move |tx| {
+        Box::pin(async move {
+            let tenant = tenants::create(tx, TenantCreate::named("Tenant")).await?.id;
+            let mut texts = Vec::new();
+            for _ in 0..keys {
+                let input = KeyCreate { name: None, write: true, expires_in: None, signed: false };
+                texts.push(keys::create(tx, tenant, input).await?.text.reveal().to_owned());
+            }
+            let mut last = None;
+            for number in 0..CONTACTS {
+                let body = format!("{{\"email\":\"before{number}@example.com\",\"first_name\":\"Ada\"}}");
+                let input = ContactCreate::from_body(body.as_bytes())?;
+                last = Some(resource::create::<Contact>(tx, tenant, input).await?.id);
+            }
+            Ok((texts, last.ok_or(Error::NotFound)?.to_string()))
+        })
+    });
+    Ok(made.await?)
+}

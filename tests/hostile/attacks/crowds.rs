@@ -1,0 +1,102 @@
+//! Many clients that do little.
+
+use std::time::Duration;
+
+use svc_tests::Result;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+
+use super::Attackers;
+
+const CROWD: usize = 5_000;
+
+/// As a record of TLS: a handshake of which nothing follows.
+const CLIENT_HELLO: [u8; 6] = [0x16, 0x03, 0x01, 0x02, 0x00, 0x01];
+
+pub(super) async fn silent(all: &Attackers) -> Result<()> {
+    let silent = |all: Attackers, _| async move {
+        let mut wire = all.target.connect("http/1.1").await?;
+        all.saw("connections");
+        all.drain(&mut wire).await
+    };
+    all.each(CROWD, silent).await
+}
+
+pub(super) async fn idle(all: &Attackers) -> Result<()> {
+    let idle = |all: Attackers, number| async move {
+        let mut wire = all.target.connect("http/1.1").await?;
+        all.saw("connections");
+        let request = all.target.head("GET", "/ping") + "\r\n";
+        let mut buffer = [0; 2048];
+        // Spread over the eight seconds.
+        tokio::time::sleep(Duration::from_millis(number as u64 % 80 * 100)).await;
+        loop {
+            wire.write_all(request.as_bytes()).await?;
+            let count = wire.read(&mut buffer).await?;
+            all.note_statuses(&buffer[..count]);
+            if count == 0 {
+                return Ok(());
+            }
+            tokio::time::sleep(Duration::from_secs(8)).await;
+        }
+    };
+    all.each(CROWD, idle).await
+}
+
+pub(super) async fn slow_heads(all: &Attackers) -> Result<()> {
+    let slow = |all: Attackers, _| async move {
+        let mut wire = all.target.connect("http/1.1").await?;
+        let head = format!("{}X-Long: {}\r\n", all.target.head("GET", "/ping"), "x".repeat(30_000));
+        wire.write_all(head.as_bytes()).await?;
+        all.saw("heads");
+        for _ in 0.. {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            wire.write_all(b"X-More: 1\r\n").await?;
+        }
+        Ok(())
+    };
+    all.each(2_000, slow).await
+}
+
+pub(super) async fn slow_bodies(all: &Attackers) -> Result<()> {
+    let slow = |all: Attackers, _| async move {
+        let mut wire = all.target.connect("http/1.1").await?;
+        let head =
+            all.target.head("POST", "/contacts") + "Content-Type: application/json\r\nContent-Length: 1048576\r\n\r\n";
+        wire.write_all(head.as_bytes()).await?;
+        wire.write_all(&vec![b' '; 900 * 1024]).await?;
+        all.saw("bodies");
+        all.drain(&mut wire).await
+    };
+    all.each(500, slow).await
+}
+
+pub(super) async fn slow_readers(all: &Attackers) -> Result<()> {
+    let slow = |all: Attackers, _| async move {
+        let mut wire = all.target.connect("http/1.1").await?;
+        let request = all.target.head("GET", "/contacts?limit=200") + "\r\n";
+        all.saw("connections");
+        // The server stops reading when its answers are not taken.
+        loop {
+            wire.write_all(request.as_bytes()).await?;
+            all.saw("requests");
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        }
+    };
+    all.each(1_000, slow).await
+}
+
+pub(super) async fn handshakes(all: &Attackers) -> Result<()> {
+    let half_way = |all: Attackers, number| async move {
+        if number < 4 {
+            all.target.connect("h2").await?;
+            all.saw("whole handshakes");
+            return Ok(());
+        }
+        let mut wire = TcpStream::connect(all.target.address).await?;
+        wire.write_all(&CLIENT_HELLO).await?;
+        all.saw("half handshakes");
+        all.drain(&mut wire).await
+    };
+    all.each(4_000, half_way).await
+}

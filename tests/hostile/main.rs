@@ -1,0 +1,156 @@
+//! Hostile clients beside honest ones, against a real server: what the honest ones notice, and what the server needs.
+//!
+//! ```text
+//! cargo run --release -p svc-tests --bin hostile -- [ATTACK…] [--seconds N]
+//! ```
+//!
+//! Each attack gets a server of its own, over TLS where it speaks HTTP/2 or TLS. Honest clients send requests at a steady
+//! rate, whatever becomes of earlier ones, and count the time from when a request was due: first alone, then together
+//! with the attack, and a little longer. The attackers are another process, of the lowest priority, so that on
+//! one machine they cost the server what they would cost it from afar. The server has its usual limits: honest clients
+//! are many, each with a key that keeps to them; the attackers have twenty keys.
+//!
+//! - `arena` is the server, `honest` its clients, `attacks` the attackers; `report` compares.
+//!
+//! Exits 1 when a promise did not hold: each honest request is answered as it should be, 99 % of them in at most twice
+//! the time that they took alone or within 20 ms, the server lives, without a panic, in at most 256 MB, ends in order
+//! afterwards, and what is no request got the exact answer.
+
+mod arena;
+mod attacks;
+mod honest;
+mod report;
+
+use std::io::Write as _;
+use std::os::unix::process::CommandExt as _;
+use std::path::PathBuf;
+use std::process::{Command, ExitCode};
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand, ValueEnum as _};
+use svc_server::config::Config;
+use svc_server::telemetry;
+use svc_tests::Result;
+
+use self::arena::{Arena, Target};
+use self::attacks::Attack;
+use self::report::Report;
+
+/// Says that the limit of open files has been raised.
+const RAISED: &str = "HOSTILE_RAISED";
+/// How long honest clients go on after an attack.
+const AFTER: Duration = Duration::from_secs(1);
+
+/// Hostile clients beside honest ones, against a real server.
+#[derive(Debug, Parser)]
+#[command(name = "hostile", args_conflicts_with_subcommands = true)]
+struct Cli {
+    #[command(flatten)]
+    options: Options,
+    #[command(subcommand)]
+    role: Option<Role>,
+}
+
+#[derive(Debug, Args)]
+struct Options {
+    /// The attacks; all of them unless some are named.
+    #[arg(value_enum, value_name = "ATTACK")]
+    attacks: Vec<Attack>,
+    /// How long each attack lasts, and how long honest clients are alone before.
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..))]
+    seconds: u64,
+    /// Requests a second of the honest clients.
+    #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..))]
+    rate: u32,
+    /// Leaves the time of answers out of the verdict, where others use the machine.
+    #[arg(long)]
+    any_latency: bool,
+    /// Another server to start than the one that is built into this program.
+    #[arg(long, value_name = "FILE")]
+    server: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Role {
+    /// Is the server.
+    #[command(hide = true)]
+    Serve(Box<Config>),
+    /// Is the attackers.
+    #[command(hide = true)]
+    Attack(Box<Assault>),
+}
+
+/// What the attackers are told.
+#[derive(Debug, Args)]
+pub(crate) struct Assault {
+    #[arg(value_enum)]
+    attack: Attack,
+    #[command(flatten)]
+    target: Target,
+    #[arg(long)]
+    millis: u64,
+}
+
+fn main() -> ExitCode {
+    if std::env::var_os(RAISED).is_none() {
+        let why = with_all_files();
+        let _ = writeln!(std::io::stderr(), "the limit of open files stays as it is: {why}");
+    }
+    let Cli { options, role } = Cli::parse();
+    if let Some(Role::Serve(config)) = role {
+        telemetry::init(config.log_format);
+        return svc_server::run::run(*config).map_or_else(|why| why.exit_code(), |()| ExitCode::SUCCESS);
+    }
+    let done = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(Into::into);
+    let done = done.and_then(|runtime| match role {
+        Some(Role::Attack(assault)) => runtime.block_on(attacks::run(&assault)),
+        _ => runtime.block_on(run(&options)),
+    });
+    match done {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(why) => {
+            let _ = writeln!(std::io::stdout(), "VIOLATION: {why}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Starts the program anew with as many open files as are allowed; returns only if that fails.
+fn with_all_files() -> std::io::Error {
+    let program = match std::env::current_exe() {
+        Ok(program) => program,
+        Err(why) => return why,
+    };
+    let raise = "ulimit -n \"$(ulimit -Hn)\"; exec \"$0\" \"$@\"";
+    Command::new("sh").args(["-c", raise]).arg(program).args(std::env::args_os().skip(1)).env(RAISED, "1").exec()
+}
+
+async fn run(options: &Options) -> Result<bool> {
+    let named = &options.attacks;
+    let attacks = if named.is_empty() { Attack::value_variants() } else { named.as_slice() };
+    let time = Duration::from_secs(options.seconds);
+    let mut all_held = true;
+    show(&report::heading());
+    for attack in attacks {
+        let requests =
+            options.rate.saturating_mul(u32::try_from(2 * options.seconds + AFTER.as_secs()).unwrap_or(u32::MAX));
+        let arena = Arena::start(options.server.clone(), *attack, requests).await?;
+        let alone = honest::load(&arena.target, options.rate, time).await;
+        let together = honest::load(&arena.target, options.rate, time + AFTER);
+        let (seen, together) = tokio::join!(arena.attack(*attack, time), together);
+        let report = Report { attack: *attack, alone, together, seen: seen?, server: arena.end().await };
+        let violations = report.violations(!options.any_latency);
+        show(&report.line());
+        for violation in &violations {
+            show(&format!("VIOLATION: {}: {violation}", attack.name()));
+        }
+        all_held &= violations.is_empty();
+    }
+    Ok(all_held)
+}
+
+fn show(line: &str) {
+    // A reader that goes away changes nothing about the verdict.
+    let _ = writeln!(std::io::stdout(), "{line}");
+}

@@ -1,0 +1,84 @@
+//! What is printed of an attack, and what is wrong with it.
+
+use std::time::Duration;
+
+use crate::arena::Outcome;
+use crate::attacks::Attack;
+use crate::honest::Noticed;
+
+/// What the server may need, in bytes.
+const MEMORY: u64 = 256 * 1024 * 1024;
+/// How many times longer honest requests may take.
+const FACTOR: u32 = 2;
+/// What they may take at any rate.
+const FLOOR: Duration = Duration::from_millis(20);
+
+pub(crate) struct Report {
+    pub(crate) attack: Attack,
+    pub(crate) alone: Noticed,
+    pub(crate) together: Noticed,
+    /// What the attackers saw.
+    pub(crate) seen: String,
+    pub(crate) server: Outcome,
+}
+
+pub(crate) fn heading() -> String {
+    let mut line =
+        row("attack", ["p50", "p99", "p50", "p99", "ratio", "errors", "memory", "panics"].map(str::to_owned));
+    line.push_str("the attackers saw");
+    line
+}
+
+fn row(name: &str, columns: [String; 8]) -> String {
+    let columns: String = columns.iter().map(|column| format!("{column:>9}")).collect();
+    format!("{name:<18}{columns}  ")
+}
+
+impl Report {
+    pub(crate) fn line(&self) -> String {
+        let millis = |time: Duration| format!("{:.2} ms", time.as_secs_f64() * 1000.0);
+        let (alone, together) = (&self.alone, &self.together);
+        let ratio = together.percentile(99).as_secs_f64() / alone.percentile(99).as_secs_f64().max(1e-9);
+        let memory = self.server.memory.map_or("?".to_owned(), |bytes| format!("{} MB", bytes / (1024 * 1024)));
+        let columns = [
+            millis(alone.percentile(50)),
+            millis(alone.percentile(99)),
+            millis(together.percentile(50)),
+            millis(together.percentile(99)),
+            format!("{ratio:.1}"),
+            errors(together).to_string(),
+            memory,
+            self.server.panics.len().to_string(),
+        ];
+        row(self.attack.name(), columns) + &self.seen
+    }
+
+    /// What did not hold.
+    pub(crate) fn violations(&self, with_latency: bool) -> Vec<String> {
+        let mut violations = Vec::new();
+        for (when, noticed) in [("alone", &self.alone), ("together", &self.together)] {
+            for (why, count) in &noticed.errors {
+                violations
+                    .push(format!("{count} of {} honest requests, {when}: {why}", errors(noticed) + noticed.count()));
+            }
+        }
+        let (before, after) = (self.alone.percentile(99), self.together.percentile(99));
+        if with_latency && after > FLOOR && after > before * FACTOR {
+            violations.push(format!("p99 rose from {before:?} to {after:?}"));
+        }
+        match self.server.memory {
+            Some(bytes) if bytes > MEMORY => violations.push(format!("{bytes} bytes of memory")),
+            _ => {}
+        }
+        if !self.server.lived {
+            violations.push("the server ended by itself".to_owned());
+        }
+        violations.extend(self.server.panics.iter().cloned());
+        violations.extend(self.server.end.clone());
+        violations
+    }
+}
+
+fn errors(noticed: &Noticed) -> usize {
+    noticed.errors.values().sum()
+}
