@@ -1,6 +1,8 @@
-//! What the programs of the tests share (`crash`, `nodes`): a database, the server as processes on it, and a client.
+//! What the programs of the tests share (`crash`, `nodes`): a database, disks that fail, the server as
+//! processes on it, and a client.
 
 pub mod database;
+pub mod disk;
 pub mod http;
 pub mod node;
 

@@ -1,5 +1,6 @@
 //! The server as a process of its own.
 
+use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -17,12 +18,14 @@ const START: Duration = Duration::from_secs(30);
 const STOP: Duration = Duration::from_secs(30);
 
 /// How servers are started.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Program {
     /// Another program than this one, which is the server when its first argument is `serve`.
     pub file: Option<PathBuf>,
     /// What the server's log tells, on stderr.
     pub log: &'static str,
+    /// What it has in its environment besides.
+    pub variables: Vec<(&'static str, OsString)>,
 }
 
 /// A running server, which ends with its handle.
@@ -65,6 +68,7 @@ impl Program {
             .args(["--database-url", url])
             .args(flags)
             .envs(database.variables())
+            .envs(self.variables.iter().cloned())
             .env("SVC_LOG", self.log)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())

@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use futures_util::FutureExt as _;
 use rusqlite::config::DbConfig;
 use rusqlite::types::{ToSqlOutput, ValueRef};
-use rusqlite::{ErrorCode, OpenFlags, TransactionBehavior};
+use rusqlite::{ErrorCode, OpenFlags, TransactionBehavior, ffi};
 use svc_core::audit::Actor;
 use svc_core::error::Error;
 use svc_core::store::{ErasedJob, StoreError};
@@ -147,6 +147,42 @@ impl Connection {
         Ok(())
     }
 
+    pub(super) fn commit(&self) -> Result<(), Failed> {
+        self.durably("COMMIT")
+    }
+
+    /// A transaction of nothing but one page as it was. It takes the place in the log behind the last commit.
+    pub(super) fn probe(&self) -> Result<(), Failed> {
+        self.durably("PRAGMA user_version = 0")
+    }
+
+    fn durably(&self, sql: &str) -> Result<(), Failed> {
+        let done = self.0.prepare_cached(sql).and_then(|mut statement| statement.raw_execute());
+        done.map(drop).map_err(Failed::from)
+    }
+
+    /// From now on checkpoints are made by [`Self::checkpoint`] alone.
+    pub(super) fn keep_log(&self) -> Result<(), StoreError> {
+        self.0.pragma_update(None, "wal_autocheckpoint", 0).map_err(store_error)
+    }
+
+    /// How many pages are in the write-ahead log.
+    pub(super) fn log_length(&self) -> Result<i64, StoreError> {
+        let mut noop = self.0.prepare_cached("PRAGMA wal_checkpoint(NOOP)").map_err(store_error)?;
+        noop.query_row([], |row| row.get(1)).map_err(store_error)
+    }
+
+    /// Brings what is in the log into the main file, as far as no reader needs the file as it is.
+    pub(super) fn checkpoint(&self) -> Result<(), Failed> {
+        let passive = self.0.prepare_cached("PRAGMA wal_checkpoint(PASSIVE)");
+        passive.and_then(|mut passive| passive.query_row([], |_| Ok(()))).map_err(Failed::from)
+    }
+
+    /// Closes it and leaves the log as it is, also if nobody else has the file open.
+    pub(super) fn close_and_keep_log(self) -> Result<(), StoreError> {
+        self.0.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).map(drop).map_err(store_error)
+    }
+
     pub(super) fn in_transaction(&self) -> bool {
         !self.0.is_autocommit()
     }
@@ -250,6 +286,31 @@ impl Row for Lent<'_> {
             Value::Bytes(sealed) => self.vault.open(sealed),
             _ => None,
         })
+    }
+}
+
+/// Why something durable failed.
+pub(super) struct Failed {
+    code: Option<i32>,
+    pub(super) why: StoreError,
+}
+
+impl From<rusqlite::Error> for Failed {
+    fn from(error: rusqlite::Error) -> Self {
+        let code = error.sqlite_error().map(|failure| failure.extended_code);
+        Self { code, why: store_error(error) }
+    }
+}
+
+impl Failed {
+    /// Whether all was written, but perhaps did not reach the disk.
+    pub(super) fn is_fsync(&self) -> bool {
+        self.code == Some(ffi::SQLITE_IOERR_FSYNC)
+    }
+
+    /// Whether a commit was cut short, so that nobody will ever take it for one.
+    pub(super) fn is_cut_short(&self) -> bool {
+        matches!(self.code, Some(ffi::SQLITE_FULL | ffi::SQLITE_IOERR_WRITE))
     }
 }
 
