@@ -3,6 +3,7 @@
 
 pub mod database;
 pub mod disk;
+pub mod endpoint;
 pub mod http;
 pub mod node;
 

@@ -83,6 +83,17 @@ impl Program {
 }
 
 impl Node {
+    /// Memory that it holds, in bytes: its share of mapped files included, what is swapped out not.
+    ///
+    /// # Errors
+    /// It has ended, or this is not Linux.
+    pub fn memory(&self) -> Result<u64> {
+        let id = self.child.id().ok_or("the server has ended by itself")?;
+        let status = std::fs::read_to_string(format!("/proc/{id}/status"))?;
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).ok_or("an odd status")?;
+        Ok(line.trim().trim_end_matches(" kB").parse::<u64>()? * 1024)
+    }
+
     /// Ends it as a power cut would end the process: SIGKILL.
     ///
     /// # Errors
