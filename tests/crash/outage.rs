@@ -99,15 +99,6 @@ impl Disk {
         }
     }
 
-    /// Works again, if it does not, and holds what is in the files now: a server is about to start.
-    pub(crate) fn end(&self, outage: &Outage, database: &Database) -> Result<()> {
-        self.heal(outage, database)?;
-        match self {
-            Self::Failing { disk, .. } => disk.settle(),
-            Self::Small(_) => Ok(()),
-        }
-    }
-
     fn fail(&self, outage: &Outage, random: &Random) -> Result<()> {
         let (disk, failure) = match self {
             // Some writes may still fit.
@@ -123,7 +114,8 @@ impl Disk {
         Ok(())
     }
 
-    fn heal(&self, outage: &Outage, database: &Database) -> Result<()> {
+    /// Works again, if it does not.
+    pub(crate) fn heal(&self, outage: &Outage, database: &Database) -> Result<()> {
         outage.end();
         match self {
             Self::Failing { disk, .. } => {

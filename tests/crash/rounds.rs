@@ -75,7 +75,7 @@ impl Rounds<'_> {
         let flags = ["--no-rate-limit", "--webhook-timeout", &timeout, "--webhook-retry", retry];
         let mut program = Program { file: self.options.server.clone(), log: "error", variables: Vec::new() };
         if let Some(disk) = self.disk {
-            disk.end(self.watch.outage, self.watch.database)?;
+            disk.heal(self.watch.outage, self.watch.database)?;
             program.variables = disk.variables();
             // An outage is noisy, and wanted.
             program.log = "off";

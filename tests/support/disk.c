@@ -8,7 +8,8 @@
  *
  * DISK_FOLDER/durable holds each database file as a power cut would leave it: what an fsync has reported as written.
  * As Linux does it, pages that a failing fsync should have written count as clean afterwards: they stay readable, and
- * no later fsync writes them unless they are written anew. No fsync reaches the real disk; this one stands for it.
+ * no later fsync writes them unless they are written anew. What is still to be written outlives the process, as it
+ * does in the page cache. No fsync reaches the real disk; this one stands for it.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -18,12 +19,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #define PAGE 4096
 #define FILES 8
+#define PAGES (1 << 20) /* 4 GiB */
 
 struct file {
     dev_t device;
@@ -31,7 +34,6 @@ struct file {
     int durable; /* 0: this place is free */
     int is_main;
     unsigned char *dirty; /* one byte for each page */
-    size_t pages;
 };
 
 static struct file files[FILES];
@@ -56,6 +58,18 @@ static void copy_page(int from, int to, off_t at) {
     if (length > 0 && syscall(SYS_pwrite64, to, page, length, at) != length) abort();
 }
 
+/* One byte for each page, in a file that outlives the process. */
+static unsigned char *map(const char *durable) {
+    char name[PATH_MAX * 2 + 8];
+    snprintf(name, sizeof name, "%s.dirty", durable);
+    int fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    if (fd < 0 || ftruncate(fd, PAGES) != 0) abort();
+    void *dirty = mmap(NULL, PAGES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (dirty == MAP_FAILED) abort();
+    close(fd);
+    return dirty;
+}
+
 /* The entry of a database file, or NULL for all else. What is in it when it is first seen is on the disk. */
 static struct file *of(int fd) {
     struct stat stat;
@@ -75,21 +89,17 @@ static struct file *of(int fd) {
     const char *ending = strstr(path, ".db");
     if (!base || !ending || (strcmp(ending, ".db") != 0 && strcmp(ending, ".db-wal") != 0)) return NULL;
     snprintf(name, sizeof name, "%s/durable%s", folder, base);
-    int durable = open(name, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    int is_new = access(name, F_OK) != 0;
+    int durable = open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     if (durable < 0) abort();
-    *place = (struct file){stat.st_dev, stat.st_ino, durable, strcmp(ending, ".db") == 0, NULL, 0};
-    for (off_t at = 0; at < stat.st_size; at += PAGE) copy_page(fd, durable, at);
+    *place = (struct file){stat.st_dev, stat.st_ino, durable, strcmp(ending, ".db") == 0, map(name)};
+    for (off_t at = 0; is_new && at < stat.st_size; at += PAGE) copy_page(fd, durable, at);
     return place;
 }
 
 static void touch(struct file *file, off_t at, size_t count) {
     size_t end = (at + count + PAGE - 1) / PAGE;
-    if (end > file->pages) {
-        file->dirty = realloc(file->dirty, end);
-        if (!file->dirty) abort();
-        memset(file->dirty + file->pages, 0, end - file->pages);
-        file->pages = end;
-    }
+    if (end > PAGES) abort();
     memset(file->dirty + at / PAGE, 1, end - at / PAGE);
 }
 
@@ -127,11 +137,11 @@ int fsync(int fd) {
         errno = EIO;
         done = -1;
     } else {
-        for (size_t page = 0; page < file->pages; page++)
-            if (file->dirty[page]) copy_page(fd, file->durable, (off_t)page * PAGE);
         if (fstat(fd, &stat) != 0 || ftruncate(file->durable, stat.st_size) != 0) abort();
+        for (off_t at = 0; at < stat.st_size; at += PAGE)
+            if (file->dirty[at / PAGE]) copy_page(fd, file->durable, at);
     }
-    if (file) memset(file->dirty, 0, file->pages);
+    if (file) memset(file->dirty, 0, PAGES);
     pthread_mutex_unlock(&lock);
     return done;
 }

@@ -61,15 +61,6 @@ impl FailingDisk {
         [("LD_PRELOAD", self.library().into()), ("DISK_FOLDER", self.folder.clone().into())]
     }
 
-    /// What is in the files now is on the disk. To be said before a process starts.
-    ///
-    /// # Errors
-    /// The folder cannot be written to.
-    pub fn settle(&self) -> Result<()> {
-        fs::remove_dir_all(self.durable())?;
-        Ok(fs::create_dir(self.durable())?)
-    }
-
     /// Fails from now on.
     ///
     /// # Errors
@@ -98,7 +89,11 @@ impl FailingDisk {
     pub fn cut_power(&self, database: &Path) -> Result<()> {
         for file in fs::read_dir(self.durable())? {
             let file = file?;
-            fs::copy(file.path(), database.join(file.file_name()))?;
+            if file.path().extension().is_some_and(|ending| ending != "dirty") {
+                fs::copy(file.path(), database.join(file.file_name()))?;
+            } else {
+                fs::remove_file(file.path())?;
+            }
         }
         for file in fs::read_dir(database)? {
             let file = file?.path();

@@ -1,7 +1,10 @@
 //! One connection to a SQLite file.
 
+use std::fs::OpenOptions;
+use std::io;
+use std::os::unix::fs::FileExt as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -24,6 +27,9 @@ pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Between two tries to switch a new file to its write-ahead log.
 const SWITCH_PAUSE: Duration = Duration::from_millis(5);
+
+/// Bytes of the log that are written anew at once.
+const CHUNK: usize = 1024 * 1024;
 
 /// Statements that stay prepared, per connection: all there are.
 const PREPARED_STATEMENTS: usize = 256;
@@ -178,6 +184,15 @@ impl Connection {
         passive.and_then(|mut passive| passive.query_row([], |_| Ok(()))).map_err(Failed::from)
     }
 
+    /// Makes sure that the log is on the disk as it can be read, for which it is written anew, byte by byte, while
+    /// nobody else can write.
+    pub(super) fn settle_log(&self, path: &Path) -> Result<(), StoreError> {
+        self.batch("BEGIN IMMEDIATE")?;
+        let written = write_anew(&log_of(path));
+        self.batch("ROLLBACK")?;
+        written.map_err(|why| StoreError::Unavailable(format!("the log cannot be written anew: {why}")))
+    }
+
     /// Closes it and leaves the log as it is, also if nobody else has the file open.
     pub(super) fn close_and_keep_log(self) -> Result<(), StoreError> {
         self.0.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).map(drop).map_err(store_error)
@@ -286,6 +301,28 @@ impl Row for Lent<'_> {
             Value::Bytes(sealed) => self.vault.open(sealed),
             _ => None,
         })
+    }
+}
+
+fn log_of(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push("-wal");
+    name.into()
+}
+
+fn write_anew(file: &Path) -> io::Result<()> {
+    let file = match OpenOptions::new().read(true).write(true).open(file) {
+        Err(why) if why.kind() == io::ErrorKind::NotFound => return Ok(()),
+        opened => opened?,
+    };
+    let (mut chunk, mut at) = (vec![0; CHUNK], 0);
+    loop {
+        let read = file.read_at(&mut chunk, at)?;
+        if read == 0 {
+            return file.sync_data();
+        }
+        file.write_all_at(&chunk[..read], at)?;
+        at += read as u64;
     }
 }
 

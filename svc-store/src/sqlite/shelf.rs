@@ -43,6 +43,11 @@ impl Shelf {
         Ok(connection)
     }
 
+    /// See [`Connection::settle_log`].
+    pub(super) fn settle(&self, writer: &Connection) -> Result<(), StoreError> {
+        writer.settle_log(&self.path)
+    }
+
     /// Closes all connections, with what they believe of the log, and opens the writer's again.
     pub(super) fn reopen(&self, writer: Connection) -> Result<Connection, StoreError> {
         let _gate = lock(&self.gate);

@@ -1,14 +1,17 @@
 //! The writer thread: group commit. Every waiting job becomes a savepoint of one transaction, and all are
 //! answered after its one durable commit. A job that fails undoes its own savepoint only.
 //!
-//! **When the disk fails.** A commit whose fsync fails is undone, but lies whole in the log, behind the last commit:
-//! whoever opened the file after a kill would take it for one. So an empty transaction is written in its place before
-//! its jobs are refused, and nothing else is begun until one has reached the disk. Each commit writes its pages
-//! anew, so no later fsync answers for pages that an earlier one has lost.
+//! **When the disk fails.** Pages that a failing fsync should have written stay readable, but no later fsync writes
+//! them unless they are written anew.
 //!
-//! Checkpoints have no such luck: one that readers cut short counts what it wrote as written, and leaves the fsync to
-//! the next one, which does not write it anew. So when that fsync fails, all connections are closed and opened
-//! again, which makes SQLite read the log from its beginning, and the next checkpoint writes all of it.
+//! - A commit whose fsync fails is undone, but lies whole in the log, behind the last commit: whoever opened the file
+//!   after a kill would take it for one. So an empty transaction is written in its place before its jobs are refused,
+//!   and nothing else is begun until one has reached the disk.
+//! - A checkpoint that readers cut short counts what it wrote as written, and leaves the fsync to the next one, which
+//!   does not write it anew. So when that fsync fails, all connections are closed and opened again, which makes
+//!   SQLite read the log from its beginning, and the next checkpoint writes all of it.
+//! - What was read from the log at an opening may never have reached the disk, and later commits would hang on it. So
+//!   before the first of them the log is written anew.
 
 use svc_core::error::Error;
 use svc_core::store::{Access, StoreError};
@@ -28,7 +31,8 @@ const LOG: i64 = 1000;
 type Done = (oneshot::Sender<Result<(), Error>>, Result<(), Error>);
 
 pub(super) fn run(connection: Connection, shelf: &Shelf, queue: &Queue, context: &Context) {
-    let mut writer = Writer { connection: Some(connection), shelf, is_sound: true, checkpoint_at: LOG };
+    let mut writer =
+        Writer { connection: Some(connection), shelf, is_sound: true, is_settled: false, checkpoint_at: LOG };
     while let Some(group) = queue.wait(GROUP) {
         let done = match writer.ready() {
             Ok(ready) => commit(ready, group, queue, context),
@@ -51,6 +55,8 @@ struct Writer<'a> {
     shelf: &'a Shelf,
     /// Whether the last commit has reached the disk.
     is_sound: bool,
+    /// Whether the log that was found at the opening has.
+    is_settled: bool,
     /// The length of the log at which it is tried to shorten it.
     checkpoint_at: i64,
 }
@@ -66,11 +72,15 @@ impl Writer<'_> {
         if !*ready.is_sound {
             ready.probe().map_err(|failed| failed.why)?;
         }
+        if !self.is_settled {
+            self.shelf.settle(ready.connection)?;
+            self.is_settled = true;
+        }
         Ok(ready)
     }
 
     fn keep_log_short(&mut self) {
-        let Some(connection) = &self.connection else { return };
+        let Some(connection) = self.connection.as_ref().filter(|_| self.is_sound) else { return };
         let Ok(length) = connection.log_length() else { return };
         if length < self.checkpoint_at {
             if length < LOG {
@@ -84,6 +94,7 @@ impl Writer<'_> {
         if failed.is_fsync()
             && let Some(connection) = self.connection.take()
         {
+            self.is_settled = false;
             match self.shelf.reopen(connection) {
                 Ok(connection) => self.connection = Some(connection),
                 Err(why) => tracing::error!(%why, "the file cannot be opened again"),
