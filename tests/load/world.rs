@@ -6,14 +6,13 @@ use std::sync::Arc;
 use svc_core::contacts::Contact;
 use svc_core::error::Error;
 use svc_core::input::Input as _;
-use svc_core::keys::{self, KeyCreate};
 use svc_core::resource::{self, Create};
 use svc_core::store::Store;
-use svc_core::tenants::{self, TenantCreate};
 use svc_core::types::{EventSet, TenantId, WebhookUrl};
 use svc_core::webhooks::{Subscription, WebhookCreate};
 use svc_tests::Result;
 use svc_tests::database::Database;
+use svc_tests::tenant;
 use uuid::Uuid;
 
 /// Contacts of one transaction.
@@ -34,21 +33,14 @@ pub(crate) async fn make(
 ) -> Result<Arc<[Tenant]>> {
     let store = database.open().await?;
     let mut made = Vec::new();
-    for number in 0..tenants {
-        made.push(tenant(&*store, number, contacts, endpoint).await?);
+    for _ in 0..tenants {
+        made.push(tenant(&*store, contacts, endpoint).await?);
     }
     Ok(made.into())
 }
 
-async fn tenant(store: &dyn Store, number: u32, contacts: u32, endpoint: SocketAddr) -> Result<Tenant> {
-    let made = store.write("load.tenant", move |tx| {
-        Box::pin(async move {
-            let id = tenants::create(tx, TenantCreate::named(&format!("Tenant {number}"))).await?.id;
-            let input = KeyCreate { name: None, write: true, expires_in: None, signed: false };
-            Ok((id, keys::create(tx, id, input).await?.text))
-        })
-    });
-    let (id, key) = made.await?;
+async fn tenant(store: &dyn Store, contacts: u32, endpoint: SocketAddr) -> Result<Tenant> {
+    let (id, key) = tenant::make(store).await?;
     let mut ids = Vec::new();
     for first in (0..contacts).step_by(BATCH as usize) {
         ids.extend(add(store, id, first..contacts.min(first + BATCH)).await?);
@@ -61,7 +53,7 @@ async fn tenant(store: &dyn Store, number: u32, contacts: u32, endpoint: SocketA
         })
     });
     subscribed.await?;
-    Ok(Tenant { key: key.reveal().to_owned(), contacts: ids })
+    Ok(Tenant { key, contacts: ids })
 }
 
 async fn add(

@@ -6,6 +6,7 @@ pub mod disk;
 pub mod endpoint;
 pub mod http;
 pub mod node;
+pub mod tenant;
 
 /// Whatever goes wrong ends a run.
 pub type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
