@@ -149,7 +149,7 @@ mod tests {
         seed::seed(&file, 2, 4).unwrap();
         assert_eq!(age(&file, 100).unwrap(), 80);
         let url = format!("sqlite://{}", file.display());
-        let checked = crate::child::runtime().unwrap().block_on(svc_store::maintenance::check(&url));
+        let checked = crate::child::runtime().unwrap().block_on(svc_store::check(&url));
         assert_eq!(checked.unwrap().findings, []);
         assert_eq!(pending::delivered(&file).unwrap(), [80, 80]);
     }

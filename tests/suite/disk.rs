@@ -76,6 +76,8 @@ async fn what_was_refused_does_not_come_back_after_a_kill() {
 async fn what_was_acknowledged_after_a_kill_hangs_on_nothing_that_was_lost() {
     let bench = Bench::new().await;
     let node = bench.start().await;
+    // The log has begun.
+    assert_eq!(bench.create(&node, "before").await, 201);
     bench.disk.fail(Failure::Fsync).unwrap();
     assert_eq!(bench.create(&node, "refused").await, 503);
     node.kill().await.unwrap();
@@ -110,7 +112,7 @@ async fn a_checkpoint_that_fails_is_made_again_from_its_beginning() {
     bench.disk.heal();
     many("d").await;
     bench.cut_power(node).await;
-    let checked = svc_store::maintenance::check(&bench.database.url).await.unwrap();
+    let checked = svc_store::check(&bench.database.url).await.unwrap();
     assert_eq!(checked.findings, []);
     let node = bench.start().await;
     for name in ["a", "b", "c", "d"] {
