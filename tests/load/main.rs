@@ -9,7 +9,8 @@
 //! moments: a server that stalls is charged for all whom it kept waiting. A delivery's lag counts from the answer to
 //! the change that caused it. It prints a line for each interval and one for the whole run, and exits 1 when an answer
 //! was wrong, a change was not delivered, or memory grew: when the median of the last quarter of the run is over that
-//! of the second by more than a twentieth and 2 MB. Runs of less than two minutes are too short to judge memory.
+//! of the second by more than a twentieth and 2 MB. Runs of less than ten minutes are too short to judge memory, as
+//! caches still fill.
 
 mod figures;
 mod run;
