@@ -115,6 +115,16 @@ fn start(file: &Path) -> Result<(Child, SocketAddr)> {
     Ok((child, address))
 }
 
+/// Starts the server on a backlog, and measures it as soon as deliveries arrive.
+pub(crate) fn burst(options: &Options, file: &Path, receiver: &Receiver) -> Result<Sample> {
+    let before = receiver.count();
+    let (child, _) = start(file)?;
+    receiver.until(PATIENCE, |receiver| receiver.count() > before)?;
+    let sample = round(options, &child, receiver)?;
+    receiver.take();
+    Ok(sample)
+}
+
 /// How many arrive while `child` posts.
 fn round(options: &Options, child: &Child, receiver: &Receiver) -> Result<Sample> {
     std::thread::sleep(WARM_UP);

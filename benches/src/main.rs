@@ -2,6 +2,7 @@
 //! bare SQL that commits the same rows, its sender against a bare client, and on PostgreSQL its server against pgbench.
 //! Prints one table; `README.md` says how to read it.
 
+mod aged;
 mod bare;
 mod child;
 mod commits;

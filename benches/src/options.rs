@@ -40,6 +40,9 @@ pub(crate) struct Options {
     /// Deliveries that are pending when the sender of `deliver` starts.
     #[arg(long, default_value_t = 1_000_000)]
     pub(crate) pending: u32,
+    /// Attempts that the aged database of `aged` has behind it, each with about 1 KB of deliveries and events.
+    #[arg(long, default_value_t = 5_000_000)]
+    pub(crate) attempts: u32,
     /// Where the seeded database is kept for the next run.
     #[arg(long, value_name = "FILE")]
     pub(crate) keep: Option<PathBuf>,
@@ -58,6 +61,8 @@ pub(crate) enum Subject {
     Commit,
     /// From the commit to the receiver.
     Deliver,
+    /// What years of use cost; only when it is asked for.
+    Aged,
     /// GET of one contact, on PostgreSQL.
     PgGet,
     /// GET of the newest 50 contacts, on PostgreSQL.

@@ -25,11 +25,11 @@ const BATCH: u32 = 200_000;
 /// Between two events of the backlog.
 const STEP: Duration = Duration::from_millis(3);
 
-const EVENT: &str =
+pub(crate) const EVENT: &str =
     "INSERT INTO events (tenant_id, id, kind, data, created_at) VALUES (?1, ?2, 'contact.created', ?3, ?4)";
 const DELIVERY: &str = "INSERT INTO deliveries (tenant_id, id, event_id, kind, subscription_id, state, attempts, \
      failures, next_attempt_at, created_at) VALUES (?1, ?2, ?3, 'contact.created', ?4, 'pending', 0, 0, ?5, ?5)";
-const TURN: &str = "INSERT INTO turns (tenant_id, subscription_id, at) VALUES (?1, ?2, ?3)";
+const TURN: &str = "INSERT OR REPLACE INTO turns (tenant_id, subscription_id, at) VALUES (?1, ?2, ?3)";
 
 /// Points all subscriptions at an endpoint.
 pub(crate) fn point(file: &Path, endpoint: SocketAddr) -> Result<()> {

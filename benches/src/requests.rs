@@ -39,7 +39,7 @@ const FIELD: &str = "~";
 pub(crate) const DIGITS: usize = 16;
 
 impl Requests {
-    /// Of a subject, over all tenants. There are none of [`Subject::Commit`], and those of
+    /// Of a subject, over all tenants. There are none of [`Subject::Commit`] and [`Subject::Aged`], and those of
     /// [`Subject::Deliver`] are POSTs.
     pub(crate) fn new(subject: Subject, tenants: &Arc<[Tenant]>) -> Self {
         let status =
@@ -80,7 +80,7 @@ impl Template {
         let (text, kind, filler) = match subject {
             Subject::Get | Subject::PgGet => (head(&format!("GET /api/v1/contacts/{FIELD}"), ""), Field::Id, id),
             Subject::List | Subject::PgList => (head("GET /api/v1/contacts", ""), Field::Nothing, String::new()),
-            Subject::Post | Subject::Commit | Subject::Deliver | Subject::PgPost => {
+            Subject::Post | Subject::Commit | Subject::Deliver | Subject::Aged | Subject::PgPost => {
                 let body = body(FIELD);
                 let length = body.len() - FIELD.len() + DIGITS;
                 let more = format!("Content-Type: application/json\r\nContent-Length: {length}\r\n");

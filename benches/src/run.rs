@@ -15,7 +15,7 @@ use crate::requests::Requests;
 use crate::sample::Sample;
 use crate::seed::{self, Tenant};
 use crate::table::{self, Ratio, Row};
-use crate::{Result, deliver, load, postgres};
+use crate::{Result, aged, deliver, load, postgres};
 
 /// Rows on a page when a client does not say.
 const PAGE: u32 = 50;
@@ -25,8 +25,9 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     if options.contacts / options.tenants <= PAGE {
         return Err(format!("a tenant needs more than {PAGE} contacts").into());
     }
-    let asked = if options.only.is_empty() { Subject::value_variants() } else { &options.only };
-    let (on_postgres, on_sqlite): (Vec<_>, Vec<_>) = asked.iter().partition(|subject| subject.is_postgres());
+    let usual = Subject::value_variants().iter().filter(|subject| **subject != Subject::Aged);
+    let asked: Vec<Subject> = if options.only.is_empty() { usual.copied().collect() } else { options.only.clone() };
+    let (on_postgres, on_sqlite): (Vec<_>, Vec<_>) = asked.into_iter().partition(|subject| subject.is_postgres());
     table::begin(options)?;
     if !on_sqlite.is_empty() {
         run_on_sqlite(options, &on_sqlite)?;
@@ -45,6 +46,10 @@ fn run_on_sqlite(options: &Options, subjects: &[Subject]) -> Result<()> {
         match subject {
             Subject::Get | Subject::List => serve(options, *subject, &file, &tenants)?,
             Subject::Post => serve(options, *subject, &copy(&file, folder.path())?, &tenants)?,
+            Subject::Aged => {
+                let [fresh, aged] = ["fresh.db", "aged.db"].map(|name| copy_as(&file, folder.path(), name));
+                aged::run(options, &fresh?, &aged?, &tenants)?;
+            }
             Subject::Commit => commit(options, &copy(&file, folder.path())?)?,
             Subject::Deliver => {
                 deliver::backlog(options, &copy(&file, folder.path())?)?;
@@ -58,7 +63,11 @@ fn run_on_sqlite(options: &Options, subjects: &[Subject]) -> Result<()> {
 
 /// Writes go to a copy, so that each run begins with the same rows.
 fn copy(file: &Path, folder: &Path) -> Result<PathBuf> {
-    let copy = folder.join("copy.db");
+    copy_as(file, folder, "copy.db")
+}
+
+fn copy_as(file: &Path, folder: &Path, name: &str) -> Result<PathBuf> {
+    let copy = folder.join(name);
     for left in ["-wal", "-shm"] {
         let _ = std::fs::remove_file(beside(&copy, left));
     }

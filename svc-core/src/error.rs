@@ -228,7 +228,7 @@ impl Error {
             Self::IdempotencyInProgress => "idempotency_in_progress",
             Self::PreconditionFailed => "precondition_failed",
             Self::NotAllowed(_) => "not_allowed",
-            Self::Store(StoreError::Unavailable(_)) => "unavailable",
+            Self::Store(why) if why.may_pass() => "unavailable",
             Self::Store(_) => "internal_error",
         }
     }

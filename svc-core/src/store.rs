@@ -50,6 +50,9 @@ pub enum StoreError {
     /// The database is away, locked or full; the text is for the log. Trying again later may help.
     #[error("the database is not available: {0}")]
     Unavailable(String),
+    /// The database went away, or its disk failed, while the change was being committed: it may have been made or not.
+    #[error("the outcome of the commit is unknown: {0}")]
+    OutcomeUnknown(String),
     /// A constraint of the schema refused the change.
     #[error("the change violates {constraint}")]
     Conflict {
@@ -69,6 +72,13 @@ pub enum StoreError {
     /// A fault in this program: a statement that the database refuses, a job that panicked.
     #[error("internal fault: {0}")]
     Fault(String),
+}
+
+impl StoreError {
+    /// Whether trying again later may help.
+    pub fn may_pass(&self) -> bool {
+        matches!(self, Self::Unavailable(_) | Self::OutcomeUnknown(_))
+    }
 }
 
 /// What a job needs.

@@ -18,7 +18,7 @@ use futures_util::future::BoxFuture;
 use svc_core::deliveries::{AttemptLog, Delivery, FailureClass};
 use svc_core::error::Error;
 use svc_core::sender::{self, Attempt, Begun, InFlight, Outcome, Policy, Round};
-use svc_core::store::{Store, StoreError};
+use svc_core::store::Store;
 use svc_core::types::{TenantId, Timestamp};
 use tokio::sync::mpsc;
 use tokio::task::JoinError;
@@ -224,7 +224,7 @@ async fn carry_out(store: &dyn Store, policy: &Arc<Policy>, round: &Arc<Round>) 
 /// is at fault, and each is stored by itself, so that what is sound is. What is not is dropped, and its delivery comes
 /// back when its lease ends.
 async fn singly(store: &dyn Store, policy: &Arc<Policy>, round: &Round, why: &Error) -> Vec<Outcome> {
-    if matches!(why, Error::Store(StoreError::Unavailable(_))) {
+    if matches!(why, Error::Store(why) if why.may_pass()) {
         return round.outcomes.clone();
     }
     let mut left = Vec::new();
@@ -232,7 +232,7 @@ async fn singly(store: &dyn Store, policy: &Arc<Policy>, round: &Round, why: &Er
         let alone = Arc::new(Round::last(round.tenant, vec![outcome.clone()]));
         match carry_out(store, policy, &alone).await {
             Ok(_) => {}
-            Err(Error::Store(StoreError::Unavailable(_))) => left.push(outcome.clone()),
+            Err(Error::Store(why)) if why.may_pass() => left.push(outcome.clone()),
             Err(why) => tracing::error!(%why, delivery = %outcome.delivery.id, "an outcome cannot be stored"),
         }
     }

@@ -8,6 +8,7 @@ use http::{HeaderName, HeaderValue, StatusCode};
 use schemars::JsonSchema;
 use serde::Serialize;
 use svc_core::error::{Error, FieldCode, Violation};
+use svc_core::store::StoreError;
 use uuid::Uuid;
 
 /// How long a client should wait when the service is away.
@@ -139,7 +140,6 @@ pub struct RateLimitBody<'a> {
 impl Problem {
     /// Its HTTP status.
     pub fn status(&self) -> StatusCode {
-        use svc_core::store::StoreError;
         match self {
             Self::RouteNotFound => StatusCode::NOT_FOUND,
             Self::MethodNotAllowed(_) => StatusCode::METHOD_NOT_ALLOWED,
@@ -168,7 +168,7 @@ impl Problem {
                 Error::NotFound => StatusCode::NOT_FOUND,
                 Error::EmailTaken { .. } | Error::IdempotencyInProgress | Error::NotAllowed(_) => StatusCode::CONFLICT,
                 Error::PreconditionFailed => StatusCode::PRECONDITION_FAILED,
-                Error::Store(StoreError::Unavailable(_)) => StatusCode::SERVICE_UNAVAILABLE,
+                Error::Store(why) if why.may_pass() => StatusCode::SERVICE_UNAVAILABLE,
                 Error::Store(_) => StatusCode::INTERNAL_SERVER_ERROR,
             },
         }
@@ -193,6 +193,11 @@ impl Problem {
     /// Its sentence. Causes inside the store are for the log and never stand here.
     fn message(&self) -> String {
         match self {
+            Self::Core(Error::Store(StoreError::OutcomeUnknown(_))) => {
+                "The service broke off while it made this change, which may be made or not; look, or repeat the \
+                 request under its Idempotency-Key."
+                    .to_owned()
+            }
             Self::Core(Error::Store(_)) if self.status() == StatusCode::SERVICE_UNAVAILABLE => {
                 "The service is not available right now; try again in a moment.".to_owned()
             }

@@ -9,6 +9,7 @@ mod connection;
 mod link;
 mod queue;
 mod reader;
+mod shelf;
 mod writer;
 
 use std::path::Path;
@@ -27,6 +28,7 @@ use tokio::sync::oneshot;
 pub(crate) use self::connection::Connection;
 pub(crate) use self::link::SqliteLink;
 use self::queue::Queue;
+use self::shelf::Shelf;
 use crate::vault::{self, SecretKey, Vault};
 
 const READERS: usize = 2;
@@ -64,6 +66,12 @@ struct Waiting {
     name: &'static str,
     job: ErasedJob,
     answer: oneshot::Sender<Result<(), Error>>,
+}
+
+fn refuse(group: Vec<Waiting>, why: &StoreError) {
+    for waiting in group {
+        let _ = waiting.answer.send(Err(why.clone().into()));
+    }
 }
 
 impl SqliteStore {
@@ -108,13 +116,14 @@ impl SqliteStore {
         };
         let (reads, writes) = (Arc::new(Queue::new()), Arc::new(Queue::new()));
         let mut store = Self { env, outgoing, observer, reads, writes, threads: Vec::new() };
-        for number in 1..=READERS {
-            let (connection, queue, context) =
-                (Connection::open_read_only(path)?, Arc::clone(&store.reads), context.clone());
-            store.spawn(format!("sqlite-read-{number}"), move || reader::run(connection, &queue, &context))?;
+        let shelf = Arc::new(Shelf::new(path.to_owned(), busy_timeout, READERS)?);
+        for number in 0..READERS {
+            let (shelf, queue, context) = (Arc::clone(&shelf), Arc::clone(&store.reads), context.clone());
+            store.spawn(format!("sqlite-read-{number}"), move || reader::run(&shelf, number, &queue, &context))?;
         }
         let queue = Arc::clone(&store.writes);
-        store.spawn("sqlite-write".to_owned(), move || writer::run(first, &queue, &context))?;
+        first.keep_log()?;
+        store.spawn("sqlite-write".to_owned(), move || writer::run(first, &shelf, &queue, &context))?;
         Ok(store)
     }
 
@@ -161,10 +170,12 @@ impl Drop for SqliteStore {
     fn drop(&mut self) {
         self.reads.close();
         self.writes.close();
-        // A job may have held the last handle: the thread that dropped it cannot wait for itself.
+        // A job may have held the last handle: the thread that dropped it must not wait for those that wait for it.
         let current = std::thread::current().id();
-        for thread in self.threads.drain(..).filter(|thread| thread.thread().id() != current) {
-            let _ = thread.join();
+        if self.threads.iter().all(|thread| thread.thread().id() != current) {
+            for thread in self.threads.drain(..) {
+                let _ = thread.join();
+            }
         }
     }
 }

@@ -30,6 +30,8 @@ struct Counts {
     asked_again: usize,
     /// Answered with what an earlier sending had done.
     replayed: usize,
+    /// Refused each time, and given up.
+    refused: usize,
     unknown: usize,
     events: usize,
     deliveries: usize,
@@ -71,11 +73,11 @@ pub(crate) fn check(
 
 impl fmt::Display for Counts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { acknowledged, asked_again, replayed, unknown, .. } = self;
+        let Self { acknowledged, asked_again, replayed, refused, unknown, .. } = self;
         writeln!(
             f,
             "{acknowledged} writes were acknowledged, {asked_again} of them after asking again \
-             ({replayed} had been done before); of {unknown} the outcome stayed unknown"
+             ({replayed} had been done before); {refused} were refused; of {unknown} the outcome stayed unknown"
         )?;
         let Self { events, deliveries, arrivals, under_way, repeats, retries, lost, .. } = self;
         writeln!(f, "{events} events, {deliveries} deliveries, {arrivals} arrivals, {lost} lost")?;

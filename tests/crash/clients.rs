@@ -1,15 +1,17 @@
 //! The clients: each sends one request after the other and asks again, in the same words, when a kill swallowed
-//! the answer.
+//! the answer, and mostly when it was refused.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
-use http::Method;
+use http::{Method, StatusCode};
 use serde_json::{Value, json};
 use svc_core::env::{Env, SeededEntropy, SystemClock};
 use tokio::sync::watch;
 
 use crate::journal::{Collection, Entry, Wish};
+use crate::outage::Outage;
 use svc_tests::Result;
 use svc_tests::http::{Ask, Http, Reply};
 
@@ -17,6 +19,11 @@ use svc_tests::http::{Ask, Http, Reply};
 const COMES_BACK: Duration = Duration::from_secs(5);
 /// Between two requests: with none, the clients would leave the server no time for deliveries.
 const PAUSE: Duration = Duration::from_millis(2);
+
+/// Before it asks again after a refusal.
+const AGAIN: Duration = Duration::from_millis(20);
+/// Of so many clients that are refused one gives up, to see whether it was really not done.
+const GIVE_UP: usize = 3;
 
 /// One client.
 pub(crate) struct Client {
@@ -30,6 +37,7 @@ pub(crate) struct Client {
     /// Becomes `true` when there is enough.
     pub(crate) stop: watch::Receiver<bool>,
     pub(crate) random: Random,
+    pub(crate) outage: Arc<Outage>,
     pub(crate) journal: Vec<Entry>,
     contacts: Vec<String>,
     quotes: Vec<String>,
@@ -58,9 +66,23 @@ impl Client {
         server: watch::Receiver<Option<SocketAddr>>,
         stop: watch::Receiver<bool>,
         random: Random,
+        outage: Arc<Outage>,
     ) -> Self {
         let (journal, contacts, quotes) = (Vec::new(), Vec::new(), Vec::new());
-        Self { tenant, key: key.to_owned(), number, http, server, stop, random, journal, contacts, quotes, made: 0 }
+        Self {
+            tenant,
+            key: key.to_owned(),
+            number,
+            http,
+            server,
+            stop,
+            random,
+            outage,
+            journal,
+            contacts,
+            quotes,
+            made: 0,
+        }
     }
 
     /// Works until it is stopped, and returns its journal.
@@ -125,7 +147,8 @@ impl Client {
             // The same change once more changes nothing.
             Wish::Move { .. } | Wish::Accept { .. } => (false, true),
         };
-        let mut entry = Entry { tenant: self.tenant, wish, sent: 0, replayed: false, answer: None };
+        let mut entry =
+            Entry { tenant: self.tenant, wish, sent: 0, refused: 0, too_good: false, replayed: false, answer: None };
         let key = self.key.clone();
         let ask = Ask {
             method,
@@ -137,11 +160,22 @@ impl Client {
         };
         while let Some(server) = self.listening().await {
             entry.sent += 1;
+            let before = self.outage.number();
             match self.http.send(server, &ask).await {
                 Ok(Reply { status, replayed, mut body, .. }) if status.is_success() => {
+                    // What was done before needs no disk.
+                    entry.too_good = entry.sent == 1 && self.outage.lasts_since(before);
+                    self.outage.wrote();
                     entry.replayed = replayed;
                     entry.answer = Some(body["data"].take());
                     break;
+                }
+                Ok(reply) if self.outage.may_be() && is_refusal(&reply) => {
+                    entry.refused += u32::from(is_definite(&reply));
+                    if !again || self.random.below(GIVE_UP) == 0 {
+                        break;
+                    }
+                    tokio::time::sleep(AGAIN).await;
                 }
                 Ok(Reply { status, body, .. }) => {
                     return Err(format!("{} {path} was answered with {status}: {body}", ask.method).into());
@@ -171,6 +205,18 @@ impl Client {
     async fn listening(&mut self) -> Option<SocketAddr> {
         self.server.wait_for(Option::is_some).await.ok().and_then(|address| *address)
     }
+}
+
+/// Whether it says, in the form of the contract, that the service is away.
+fn is_refusal(reply: &Reply) -> bool {
+    reply.status == StatusCode::SERVICE_UNAVAILABLE
+        && reply.body["code"] == "unavailable"
+        && reply.headers.contains_key("retry-after")
+}
+
+/// Whether it says that nothing was done, rather than that this is not known.
+fn is_definite(reply: &Reply) -> bool {
+    !reply.body["error"].as_str().unwrap_or_default().contains("may be made or not")
 }
 
 fn address(client: u32, made: u32) -> Value {

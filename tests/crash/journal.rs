@@ -57,9 +57,13 @@ pub(crate) struct Entry {
     pub(crate) wish: Wish,
     /// How often it was sent.
     pub(crate) sent: u32,
+    /// How often it was refused with the word that nothing was done.
+    pub(crate) refused: u32,
+    /// Whether it was acknowledged when nothing could be written.
+    pub(crate) too_good: bool,
     /// Whether the answer was that to an earlier sending, which a kill had swallowed.
     pub(crate) replayed: bool,
-    /// The record as it was answered; `None` when the outcome stayed unknown.
+    /// The record as it was answered; `None` when it was refused, or the outcome stayed unknown.
     pub(crate) answer: Option<Value>,
 }
 

@@ -3,13 +3,15 @@
 //!
 //! ```text
 //! cargo run -p svc-tests --bin crash -- --rounds 20 [--seed S] [--database-url URL|postgres]
+//!     [--faults fsync|no-space|disk-full]
 //! ```
 //!
 //! - `clients` send requests and repeat those whose answer a kill has swallowed; `receiver` takes deliveries.
 //!   Both keep a journal.
-//! - `run` starts the server as a process of its own, ends it by SIGKILL at a random moment, starts it again, and
-//!   waits at the end until nothing is pending.
+//! - `run` starts everything; `rounds` start the server as a process of its own, end it by SIGKILL at a random moment and
+//!   start it again. At the end it waits until nothing is pending.
 //! - `found` reads rows over the API, events and deliveries through the store's public interface.
+//! - `outage` lets the disk fail, and asks meanwhile what must go on: reads, /healthz, /readyz.
 //! - `check` names everything that does not fit. The program exits 1 then.
 //!
 //! A seed repeats requests and moments, not how the threads take turns.
@@ -19,7 +21,9 @@ mod clients;
 mod found;
 mod journal;
 mod options;
+mod outage;
 mod receiver;
+mod rounds;
 mod run;
 mod world;
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use svc_server::config::Config;
 
 /// Kills the server under load and checks that nothing was lost.
@@ -41,9 +41,23 @@ pub(crate) struct Options {
     /// Deadline of an attempt. What was under way at a kill is due again after twice as long and ten seconds.
     #[arg(long, value_name = "DURATION", default_value = "1500ms", value_parser = humantime::parse_duration)]
     pub(crate) webhook_timeout: Duration,
+    /// The disk fails for a while in each round, before the server goes on, is killed, or loses its power.
+    #[arg(long, value_enum)]
+    pub(crate) faults: Option<Faults>,
     /// Another program to kill than the server that is built into this one.
     #[arg(long, value_name = "FILE")]
     pub(crate) server: Option<PathBuf>,
+}
+
+/// What goes wrong with the disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Faults {
+    /// fsync fails, of all files or in checkpoints alone (SQLite, Linux; needs a C compiler).
+    Fsync,
+    /// Each write is cut short, and the next one refused (the same).
+    NoSpace,
+    /// It is really full: the database lies on a small one in memory (needs root, or sudo that does not ask).
+    DiskFull,
 }
 
 /// What the program does as its own child.

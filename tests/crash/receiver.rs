@@ -1,25 +1,20 @@
 //! The endpoints: verify each delivery, note it down, and answer as their temper is.
 
 use std::collections::HashMap;
-use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use bytes::Bytes;
 use http::{HeaderMap, Request, Response, StatusCode};
-use http_body_util::{BodyExt as _, Empty};
+use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper_util::rt::TokioIo;
 use serde_json::Value;
-use tokio::net::{TcpListener, TcpStream};
 use uuid::Uuid;
 
 use crate::journal::Arrival;
 use crate::world::{Hook, Temper, World};
 use svc_tests::Result;
+use svc_tests::endpoint;
 
 /// What a slow endpoint takes for its answer.
 const SLOW: Duration = Duration::from_millis(20);
@@ -48,14 +43,17 @@ pub(crate) struct Noted {
 
 impl Receiver {
     pub(crate) async fn listen() -> Result<Self> {
-        let listener = TcpListener::bind("127.0.0.1:0").await?;
-        let (address, inner) = (listener.local_addr()?, Arc::<Inner>::default());
-        let accepting = Arc::clone(&inner);
-        tokio::spawn(async move {
-            while let Ok((stream, _)) = listener.accept().await {
-                tokio::spawn(serve(stream, Arc::clone(&accepting)));
+        let inner = Arc::<Inner>::default();
+        let answering = Arc::clone(&inner);
+        let address = endpoint::listen(move |request| {
+            let inner = Arc::clone(&answering);
+            async move {
+                let mut response = Response::new(Full::default());
+                *response.status_mut() = inner.answer(request).await;
+                response
             }
         });
+        let address = address.await?;
         Ok(Self { address, inner })
     }
 
@@ -70,20 +68,6 @@ impl Receiver {
     pub(crate) fn take(&self) -> Noted {
         std::mem::take(&mut *self.inner.noted.lock().unwrap_or_else(PoisonError::into_inner))
     }
-}
-
-async fn serve(stream: TcpStream, inner: Arc<Inner>) {
-    let _ = stream.set_nodelay(true);
-    let service = service_fn(move |request| {
-        let inner = Arc::clone(&inner);
-        async move {
-            let mut response = Response::new(Empty::<Bytes>::new());
-            *response.status_mut() = inner.answer(request).await;
-            Ok::<_, Infallible>(response)
-        }
-    });
-    // A server that is killed breaks its connections.
-    let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
 }
 
 impl Inner {

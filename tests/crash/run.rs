@@ -1,6 +1,6 @@
-//! The run: load, kills, the drain, and the comparison.
+//! The run: load, rounds, the drain, and the comparison.
 
-use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use svc_core::env::Env;
@@ -10,22 +10,20 @@ use tokio::task::JoinSet;
 use crate::check::{self, Verdict};
 use crate::clients::{Client, Random};
 use crate::found::{self, Found};
-use crate::journal::Abandoned;
 use crate::journal::Entry;
 use crate::options::Options;
+use crate::outage::{Disk, Outage, Watch};
 use crate::receiver::Receiver;
+use crate::rounds::Rounds;
 use crate::world::World;
 use svc_tests::Result;
 use svc_tests::database::Database;
 use svc_tests::http::Http;
-use svc_tests::node::{Node, Program};
 
 /// How long clients may take to end once they are told to.
 const LAST_REQUESTS: Duration = Duration::from_secs(60);
 /// How long what is pending may take after the last kill, on top of the leases of the dead.
 const DRAIN: Duration = Duration::from_secs(120);
-/// Now and then a kill comes while the server has hardly started.
-const EARLY: Duration = Duration::from_millis(40);
 
 /// Everything that was asked for.
 pub(crate) fn run(options: &Options) -> Result<Verdict> {
@@ -34,7 +32,19 @@ pub(crate) fn run(options: &Options) -> Result<Verdict> {
 
 async fn crash(options: &Options) -> Result<Verdict> {
     let seed = options.seed.unwrap_or_else(|| u64::from_be_bytes(Env::system().bytes()));
-    let database = Database::new(options.database_url.as_deref())?;
+    let asked = options.database_url.as_deref();
+    let disk = match options.faults {
+        None => None,
+        Some(faults) => match Disk::new(faults, asked.is_none())? {
+            None => return Ok(Verdict { summary: "not run".to_owned(), ..Verdict::default() }),
+            disk => disk,
+        },
+    };
+    let database = match disk.as_ref().and_then(Disk::folder) {
+        Some(folder) => Database::new_in(folder, asked)?,
+        None => Database::new(asked)?,
+    };
+    let outage = Arc::new(Outage::new(disk.is_some()));
     let receiver = Receiver::listen().await?;
     let world = World::make(&database, options, receiver.address).await?;
     receiver.expect(&world);
@@ -48,13 +58,22 @@ async fn crash(options: &Options) -> Result<Verdict> {
         let key = world.tenants[tenant].key.as_str();
         // A stream of its own for each, and one more for the kills.
         let random = Random::new(seed.wrapping_add(u64::from(number) + 1));
-        let client = Client::new((tenant, key), number, http.clone(), server.clone(), stopped.clone(), random);
+        let client = Client::new(
+            (tenant, key),
+            number,
+            http.clone(),
+            server.clone(),
+            stopped.clone(),
+            random,
+            Arc::clone(&outage),
+        );
         clients.spawn(client.run());
     }
     let random = Random::new(seed);
-    let killed = kills(options, &database, &world, &listens, &random);
+    let watch = Watch { database: &database, world: &world, http: &http, outage: &outage };
+    let rounds = Rounds { options, watch, disk: disk.as_ref(), listens: &listens, random: &random };
     let (server, abandoned) = tokio::select! {
-        killed = killed => killed?,
+        done = rounds.run() => done?,
         // None ends before it is told to, unless something is wrong.
         Some(ended) = clients.join_next() => return Err(ended?.err().unwrap_or("a client ended early".into())),
     };
@@ -75,49 +94,6 @@ async fn crash(options: &Options) -> Result<Verdict> {
     }
     server.stop().await?;
     let mut verdict = check::check(&world, &entries, &receiver.take(), &abandoned, &found);
-    verdict.summary = format!("seed {seed}, {} kills\n{}", options.rounds, verdict.summary);
+    verdict.summary = format!("seed {seed}, {} rounds\n{}", options.rounds, verdict.summary);
     Ok(verdict)
-}
-
-/// Starts the server and kills it, round by round; returns the last one, which lives, and the attempts that were
-/// under way at the kills.
-async fn kills(
-    options: &Options,
-    database: &Database,
-    world: &World,
-    listens: &watch::Sender<Option<SocketAddr>>,
-    random: &Random,
-) -> Result<(Node, Vec<Abandoned>)> {
-    let mut server = start(options, database).await?;
-    let mut all: Vec<Abandoned> = Vec::new();
-    listens.send(Some(server.address))?;
-    for _ in 0..options.rounds {
-        tokio::time::sleep(moment(options, random)).await;
-        server.kill().await?;
-        listens.send(None)?;
-        let killed_at = Env::system().now();
-        // The new process must find the database as the dead one left it: nobody else opens it before.
-        server = start(options, database).await?;
-        listens.send(Some(server.address))?;
-        all.extend(found::abandoned(database, world, killed_at, options.webhook_timeout).await?);
-    }
-    // The same attempt may still be found at the next kill.
-    all.sort_unstable();
-    all.dedup();
-    Ok((server, all))
-}
-
-async fn start(options: &Options, database: &Database) -> Result<Node> {
-    let timeout = humantime::format_duration(options.webhook_timeout).to_string().replace(' ', "");
-    // Enough retries that an endpoint's mood never makes a delivery fail for good.
-    let retry = "50ms,100ms,200ms,400ms,1s,2s";
-    let flags = ["--no-rate-limit", "--webhook-timeout", &timeout, "--webhook-retry", retry];
-    Program { file: options.server.clone(), log: "error" }.start(database, &flags).await
-}
-
-/// How long the server lives: any time up to the longest, and now and then hardly at all.
-fn moment(options: &Options, random: &Random) -> Duration {
-    let longest = if random.below(5) == 0 { EARLY.min(options.longest) } else { options.longest };
-    let micros = usize::try_from(longest.as_micros()).unwrap_or(usize::MAX);
-    Duration::from_micros(random.below(micros.saturating_add(1)) as u64)
 }

@@ -104,7 +104,8 @@ fn main() -> ExitCode {
 }
 
 async fn run(options: &Options, scenario: Scenario) -> Result<String> {
-    let program = Program { file: options.server.clone(), log: if options.log { "info" } else { "off" } };
+    let program =
+        Program { file: options.server.clone(), log: if options.log { "info" } else { "off" }, ..Program::default() };
     let database = Database::new(Some(&options.database_url))?;
     let cluster = Cluster::new(database, program, options.svc.clone()).await?;
     match scenario {

@@ -1,6 +1,5 @@
 //! An endpoint that notes what arrives, and takes, refuses or holds it, as it is told.
 
-use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -9,11 +8,8 @@ use bytes::Bytes;
 use http::{Request, Response, StatusCode};
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper_util::rt::TokioIo;
 use svc_tests::Result;
-use tokio::net::{TcpListener, TcpStream};
+use svc_tests::endpoint;
 use tokio::sync::watch;
 use tokio::time::Instant;
 use uuid::Uuid;
@@ -52,19 +48,17 @@ struct Inner {
 
 impl Receiver {
     pub(crate) async fn listen(manner: Manner) -> Result<Self> {
-        let listener = TcpListener::bind("127.0.0.1:0").await?;
-        let address = listener.local_addr()?;
         let inner = Arc::new(Inner {
             arrivals: Mutex::default(),
             count: watch::Sender::new(0),
             manner: watch::Sender::new(manner),
         });
-        let accepting = Arc::clone(&inner);
-        tokio::spawn(async move {
-            while let Ok((stream, _)) = listener.accept().await {
-                tokio::spawn(serve(stream, Arc::clone(&accepting)));
-            }
+        let answering = Arc::clone(&inner);
+        let address = endpoint::listen(move |request| {
+            let inner = Arc::clone(&answering);
+            async move { inner.answer(request).await }
         });
+        let address = address.await?;
         Ok(Self { address, inner })
     }
 
@@ -90,16 +84,6 @@ impl Receiver {
             Err(_) => Err(format!("{} of {count} arrived within {patience:?}", self.arrivals().len()).into()),
         }
     }
-}
-
-async fn serve(stream: TcpStream, inner: Arc<Inner>) {
-    let _ = stream.set_nodelay(true);
-    let service = service_fn(move |request| {
-        let inner = Arc::clone(&inner);
-        async move { Ok::<_, Infallible>(inner.answer(request).await) }
-    });
-    // A node that is killed breaks its connections.
-    let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
 }
 
 impl Inner {

@@ -93,10 +93,11 @@ impl Layer for Gate {
 
 const INTERNALS: &str = "disk I/O error: /var/lib/svc/svc.db table contacts column email";
 
-fn all_kinds() -> [(StoreError, u16, &'static str); 4] {
+fn all_kinds() -> [(StoreError, u16, &'static str); 5] {
     let text = INTERNALS.to_owned();
     [
         (StoreError::Unavailable(text.clone()), 503, "unavailable"),
+        (StoreError::OutcomeUnknown(text.clone()), 503, "unavailable"),
         (StoreError::Fault(text.clone()), 500, "internal_error"),
         (StoreError::Conflict { constraint: text.clone() }, 500, "internal_error"),
         (StoreError::Corrupt { table: "contacts", column: "email", why: text }, 500, "internal_error"),

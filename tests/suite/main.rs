@@ -13,6 +13,7 @@ mod conditions;
 mod conform;
 mod crash;
 mod database;
+mod disk;
 mod document;
 mod faults;
 mod files;

@@ -1,5 +1,6 @@
 //! The database of a run: a SQLite file that vanishes, a PostgreSQL server that does, or one that was named.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use svc_core::env::Env;
@@ -23,7 +24,7 @@ pub struct Database {
     /// Where it is.
     pub url: String,
     server: Option<Server>,
-    _folder: Option<tempfile::TempDir>,
+    folder: Option<tempfile::TempDir>,
 }
 
 impl Database {
@@ -32,23 +33,36 @@ impl Database {
     /// # Errors
     /// There is no PostgreSQL on this machine.
     pub fn new(asked: Option<&str>) -> Result<Self> {
+        Self::new_in(Path::new("/tmp"), asked)
+    }
+
+    /// The same, but what is made for it is made in a folder.
+    ///
+    /// # Errors
+    /// There is no PostgreSQL on this machine.
+    pub fn new_in(parent: &Path, asked: Option<&str>) -> Result<Self> {
         let (url, server, folder) = match asked {
             Some(OWN_SERVER) => {
-                let server = svc_postgres_server::another().ok_or("PostgreSQL is not installed")?;
+                let server = svc_postgres_server::another_in(parent).ok_or("PostgreSQL is not installed")?;
                 (server.database(), Some(server), None)
             }
             Some(url) => (url.to_owned(), None, None),
             None => {
-                let folder = tempfile::tempdir()?;
+                let folder = tempfile::tempdir_in(parent)?;
                 (format!("sqlite://{}", folder.path().join("svc.db").display()), None, Some(folder))
             }
         };
-        Ok(Self { url, server, _folder: folder })
+        Ok(Self { url, server, folder })
     }
 
     /// The server that was made for it, to be stopped and started.
     pub fn server(&self) -> Option<&Server> {
         self.server.as_ref()
+    }
+
+    /// The folder of the SQLite file that was made for it.
+    pub fn folder(&self) -> Option<PathBuf> {
+        self.folder.as_ref().map(|folder| folder.path().to_owned())
     }
 
     /// What a process on it must have in its environment.

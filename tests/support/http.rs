@@ -71,6 +71,15 @@ impl Default for Http {
 }
 
 impl Http {
+    /// The status of a GET without a key.
+    ///
+    /// # Errors
+    /// No answer.
+    pub async fn probe(&self, server: SocketAddr, path: &str) -> Result<StatusCode> {
+        let request = Request::get(format!("http://{server}{path}")).body(Full::default())?;
+        Ok(tokio::time::timeout(PATIENCE, self.client.request(request)).await??.status())
+    }
+
     /// Sends a request once. Without an answer nobody knows whether it was carried out.
     ///
     /// # Errors

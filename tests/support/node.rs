@@ -1,5 +1,6 @@
 //! The server as a process of its own.
 
+use std::ffi::OsString;
 use std::fs::File;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -18,12 +19,14 @@ const START: Duration = Duration::from_secs(30);
 const STOP: Duration = Duration::from_secs(30);
 
 /// How servers are started.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Program {
     /// Another program than this one, which is the server when its first argument is `serve`.
     pub file: Option<PathBuf>,
     /// What the server's log tells, on stderr.
     pub log: &'static str,
+    /// What it has in its environment besides.
+    pub variables: Vec<(&'static str, OsString)>,
 }
 
 /// A running server, which ends with its handle.
@@ -78,6 +81,7 @@ impl Program {
             .args(["--database-url", url])
             .args(flags)
             .envs(database.variables())
+            .envs(self.variables.iter().cloned())
             .env("SVC_LOG", self.log)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -99,6 +103,17 @@ impl Node {
             Ok(None) => self.child.id(),
             _ => None,
         }
+    }
+
+    /// Memory that it holds, in bytes: its share of mapped files included, what is swapped out not.
+    ///
+    /// # Errors
+    /// It has ended, or this is not Linux.
+    pub fn memory(&self) -> Result<u64> {
+        let id = self.child.id().ok_or("the server has ended by itself")?;
+        let status = std::fs::read_to_string(format!("/proc/{id}/status"))?;
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).ok_or("an odd status")?;
+        Ok(line.trim().trim_end_matches(" kB").parse::<u64>()? * 1024)
     }
 
     /// Ends it as a power cut would end the process: SIGKILL.

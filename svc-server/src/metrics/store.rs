@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use async_trait::async_trait;
 use svc_core::error::Error;
-use svc_core::store::{Access, ErasedJob, Layer, Observer, Store, StoreError};
+use svc_core::store::{Access, ErasedJob, Layer, Observer, Store};
 
 use super::Metrics;
 
@@ -32,7 +32,7 @@ impl Layer for Metered {
         let done = self.store.run(access, name, job).await;
         let result = match &done {
             Ok(()) => "done",
-            Err(Error::Store(StoreError::Unavailable(_))) => "unavailable",
+            Err(Error::Store(why)) if why.may_pass() => "unavailable",
             Err(Error::Store(_)) => "fault",
             // The rules said no.
             Err(_) => "refused",

@@ -153,5 +153,5 @@ fn after(failure: &Failure, result: Result<(), Error>) -> Run {
 }
 
 fn unknown(why: &StoreError) -> StoreError {
-    StoreError::Unavailable(format!("the connection was lost at the commit, its outcome is unknown: {why}"))
+    StoreError::OutcomeUnknown(why.to_string())
 }

@@ -1,14 +1,17 @@
 //! One connection to a SQLite file.
 
+use std::fs::OpenOptions;
+use std::io;
+use std::os::unix::fs::FileExt as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use futures_util::FutureExt as _;
 use rusqlite::config::DbConfig;
 use rusqlite::types::{ToSqlOutput, ValueRef};
-use rusqlite::{ErrorCode, OpenFlags, OptionalExtension as _, TransactionBehavior};
+use rusqlite::{ErrorCode, OpenFlags, OptionalExtension as _, TransactionBehavior, ffi};
 use svc_core::audit::Actor;
 use svc_core::error::Error;
 use svc_core::store::{ErasedJob, StoreError};
@@ -25,15 +28,15 @@ pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 /// Between two tries to switch a new file to its write-ahead log.
 const SWITCH_PAUSE: Duration = Duration::from_millis(5);
 
+/// Bytes of the log that are written anew at once.
+const CHUNK: usize = 1024 * 1024;
+
 /// Statements that stay prepared, per connection: all there are.
 const PREPARED_STATEMENTS: usize = 256;
 
-/// A log of up to 16 MB is copied into the file at once: what was written often meanwhile is copied once. A longer one
-/// would make the commits that wait for it wait longer.
-///
 /// A commit is on the disk before it is acknowledged: with `synchronous=NORMAL` a power cut may undo it.
 const SETTINGS: &str = "PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA cache_size = -16000; \
-     PRAGMA wal_autocheckpoint = 4000; PRAGMA temp_store = MEMORY; PRAGMA trusted_schema = OFF;";
+     PRAGMA temp_store = MEMORY; PRAGMA trusted_schema = OFF;";
 
 macro_rules! migration {
     ($name:literal) => {
@@ -167,6 +170,51 @@ impl Connection {
         Ok(())
     }
 
+    pub(super) fn commit(&self) -> Result<(), Failed> {
+        self.durably("COMMIT")
+    }
+
+    /// A transaction of nothing but one page as it was. It takes the place in the log behind the last commit.
+    pub(super) fn probe(&self) -> Result<(), Failed> {
+        self.durably("PRAGMA user_version = 0")
+    }
+
+    fn durably(&self, sql: &str) -> Result<(), Failed> {
+        let done = self.0.prepare_cached(sql).and_then(|mut statement| statement.raw_execute());
+        done.map(drop).map_err(Failed::from)
+    }
+
+    /// From now on checkpoints are made by [`Self::checkpoint`] alone.
+    pub(super) fn keep_log(&self) -> Result<(), StoreError> {
+        self.0.pragma_update(None, "wal_autocheckpoint", 0).map_err(store_error)
+    }
+
+    /// How many pages are in the write-ahead log.
+    pub(super) fn log_length(&self) -> Result<i64, StoreError> {
+        let mut noop = self.0.prepare_cached("PRAGMA wal_checkpoint(NOOP)").map_err(store_error)?;
+        noop.query_row([], |row| row.get(1)).map_err(store_error)
+    }
+
+    /// Brings what is in the log into the main file, as far as no reader needs the file as it is.
+    pub(super) fn checkpoint(&self) -> Result<(), Failed> {
+        let passive = self.0.prepare_cached("PRAGMA wal_checkpoint(PASSIVE)");
+        passive.and_then(|mut passive| passive.query_row([], |_| Ok(()))).map_err(Failed::from)
+    }
+
+    /// Makes sure that the log is on the disk as it can be read, for which it is written anew, byte by byte, while
+    /// nobody else can write.
+    pub(super) fn settle_log(&self, path: &Path) -> Result<(), StoreError> {
+        self.batch("BEGIN IMMEDIATE")?;
+        let written = write_anew(&log_of(path));
+        self.batch("ROLLBACK")?;
+        written.map_err(|why| StoreError::Unavailable(format!("the log cannot be written anew: {why}")))
+    }
+
+    /// Closes it and leaves the log as it is, also if nobody else has the file open.
+    pub(super) fn close_and_keep_log(self) -> Result<(), StoreError> {
+        self.0.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).map(drop).map_err(store_error)
+    }
+
     pub(super) fn in_transaction(&self) -> bool {
         !self.0.is_autocommit()
     }
@@ -270,6 +318,53 @@ impl Row for Lent<'_> {
             Value::Bytes(sealed) => self.vault.open(sealed),
             _ => None,
         })
+    }
+}
+
+fn log_of(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push("-wal");
+    name.into()
+}
+
+fn write_anew(file: &Path) -> io::Result<()> {
+    let file = match OpenOptions::new().read(true).write(true).open(file) {
+        Err(why) if why.kind() == io::ErrorKind::NotFound => return Ok(()),
+        opened => opened?,
+    };
+    let (mut chunk, mut at) = (vec![0; CHUNK], 0);
+    loop {
+        let read = file.read_at(&mut chunk, at)?;
+        if read == 0 {
+            return file.sync_data();
+        }
+        file.write_all_at(&chunk[..read], at)?;
+        at += read as u64;
+    }
+}
+
+/// Why something durable failed.
+pub(super) struct Failed {
+    code: Option<i32>,
+    pub(super) why: StoreError,
+}
+
+impl From<rusqlite::Error> for Failed {
+    fn from(error: rusqlite::Error) -> Self {
+        let code = error.sqlite_error().map(|failure| failure.extended_code);
+        Self { code, why: store_error(error) }
+    }
+}
+
+impl Failed {
+    /// Whether all was written, but perhaps did not reach the disk.
+    pub(super) fn is_fsync(&self) -> bool {
+        self.code == Some(ffi::SQLITE_IOERR_FSYNC)
+    }
+
+    /// Whether a commit was cut short, so that nobody will ever take it for one.
+    pub(super) fn is_cut_short(&self) -> bool {
+        matches!(self.code, Some(ffi::SQLITE_FULL | ffi::SQLITE_IOERR_WRITE))
     }
 }
 

@@ -357,7 +357,8 @@ async fn a_full_database_refuses_and_loses_nothing() {
         answers.push(answered);
     }
     queue.close();
-    writer::run(full, &queue, &context);
+    let shelf = Shelf::new(scratch.path.clone(), connection::BUSY_TIMEOUT, 0).unwrap();
+    writer::run(full, &shelf, &queue, &context);
     let results = join_all(answers).await;
     let acknowledged = results.iter().filter(|result| matches!(result, Ok(Ok(())))).count();
     assert!(acknowledged < 64, "the database never filled up");

@@ -46,7 +46,15 @@ fn log(attempt: u32, status: i32) -> AttemptLog {
 
 /// A contact that was created and moved, and a quote that was created; the second delivery was under way at a kill.
 fn sound() -> Run {
-    let entry = |wish, answer| Entry { tenant: 0, wish, sent: 1, replayed: false, answer: Some(answer) };
+    let entry = |wish, answer| Entry {
+        tenant: 0,
+        wish,
+        sent: 1,
+        refused: 0,
+        too_good: false,
+        replayed: false,
+        answer: Some(answer),
+    };
     let create = |collection, mark| Wish::Create { collection, mark, keyed: true };
     let mut run = Run {
         entries: vec![
@@ -103,7 +111,7 @@ fn a_sound_run_is_sound() {
 #[test]
 fn whatever_is_wrong_is_named() {
     type Harm = fn(&mut Run);
-    let cases: [(&str, Harm); 20] = [
+    let cases: [(&str, Harm); 23] = [
         ("has 0 × row", |run| run.found.rows[0].1.clear()),
         ("has 2 × row", |run| run.found.rows[1].1.push(quote())),
         ("0 × row with the id of the answer", |run| run.entries[2].answer = Some(json!({ "id": "q-2" }))),
@@ -123,6 +131,15 @@ fn whatever_is_wrong_is_named() {
         ("came again after attempt 1 had succeeded", |run| run.found.deliveries[1].1.insert(0, log(1, 204))),
         ("arrived as the attempts [1, 1]", |run| run.noted.arrivals[2].attempt = 1),
         ("instead of contact.created", |run| run.noted.arrivals[0].data = quote()),
+        ("was acknowledged while nothing could be written", |run| run.entries[0].too_good = true),
+        ("was refused 1 times, but it had been done", |run| {
+            let entry = &mut run.entries[2];
+            (entry.sent, entry.refused, entry.replayed) = (2, 1, true);
+        }),
+        ("was refused after 1 requests, and has 1 × row", |run| {
+            let entry = &mut run.entries[2];
+            (entry.refused, entry.answer) = (1, None);
+        }),
         ("a wrong signature", |run| run.noted.refused.push("a wrong signature".to_owned())),
     ];
     for (wanted, harm) in cases {

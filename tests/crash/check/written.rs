@@ -41,7 +41,8 @@ pub(super) fn check(entries: &[&Entry], found: &Found, counts: &mut Counts, viol
     numbers(found, violations);
 }
 
-/// What was answered is there once, with one event of each kind; what was not answered is there once at most.
+/// What was acknowledged is there once, with one event of each kind; what was refused is not there; what was not
+/// answered is there once at most.
 fn acknowledged(
     entries: &[&Entry],
     found: &Found,
@@ -55,15 +56,29 @@ fn acknowledged(
             marked.entry((collection, row[collection.mark()].to_string())).or_default().push(row);
         }
     }
-    for Entry { wish, sent, replayed, answer, .. } in entries {
+    for Entry { wish, sent, refused, too_good, replayed, answer, .. } in entries {
         let known = answer.is_some();
+        let nothing = !known && refused == sent;
         counts.acknowledged += usize::from(known);
-        counts.unknown += usize::from(!known);
+        counts.refused += usize::from(nothing);
+        counts.unknown += usize::from(!known && !nothing);
         counts.asked_again += usize::from(known && *sent > 1);
         counts.replayed += usize::from(*replayed);
+        if *too_good {
+            violations.push(format!("{wish:?} was acknowledged while nothing could be written"));
+        }
+        if *replayed && *refused + 1 == *sent {
+            violations.push(format!("{wish:?} was refused {refused} times, but it had been done"));
+        }
         let mut expect = |what: &str, there: usize| {
-            if there > 1 || (known && there == 0) {
-                let told = if known { "acknowledged" } else { "not answered" };
+            if there > 1 || (known && there == 0) || (nothing && there > 0) {
+                let told = if known {
+                    "acknowledged"
+                } else if nothing {
+                    "refused"
+                } else {
+                    "not answered"
+                };
                 violations.push(format!("{wish:?} was {told} after {sent} requests, and has {there} × {what}"));
             }
         };

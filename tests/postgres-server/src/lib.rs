@@ -25,7 +25,7 @@ const SCRIPT: &str = include_str!("server.sh");
 /// When the server does not start, or when it is not installed and `CI` is set.
 pub fn server() -> Option<&'static Server> {
     static SERVER: OnceLock<Option<Server>> = OnceLock::new();
-    SERVER.get_or_init(|| start(Disk::Waited)).as_ref()
+    SERVER.get_or_init(|| start(Disk::Waited, Path::new("/tmp"))).as_ref()
 }
 
 /// The same, but a server that does not wait for its disk: for tests that make hundreds of databases, and none that
@@ -35,7 +35,7 @@ pub fn server() -> Option<&'static Server> {
 /// As [`server`].
 pub fn quick_server() -> Option<&'static Server> {
     static SERVER: OnceLock<Option<Server>> = OnceLock::new();
-    SERVER.get_or_init(|| start(Disk::Trusted)).as_ref()
+    SERVER.get_or_init(|| start(Disk::Trusted, Path::new("/tmp"))).as_ref()
 }
 
 /// A server of the caller's own, to be stopped and started while other tests use [`server`]. It is gone when it is
@@ -44,7 +44,15 @@ pub fn quick_server() -> Option<&'static Server> {
 /// # Panics
 /// As [`server`].
 pub fn another() -> Option<Server> {
-    start(Disk::Waited)
+    another_in(Path::new("/tmp"))
+}
+
+/// The same, with its data in a folder, whose path must be short and which any user may write to.
+///
+/// # Panics
+/// As [`server`].
+pub fn another_in(parent: &Path) -> Option<Server> {
+    start(Disk::Waited, parent)
 }
 
 /// What a server takes for written.
@@ -75,9 +83,9 @@ fn found() -> Option<PathBuf> {
 }
 
 #[expect(clippy::panic, reason = "for tests only")]
-fn start(disk: Disk) -> Option<Server> {
+fn start(disk: Disk, parent: &Path) -> Option<Server> {
     let programs = found()?;
-    Some(Server::start_new(&programs, disk).unwrap_or_else(|why| panic!("PostgreSQL in {programs:?}: {why}")))
+    Some(Server::start_new(&programs, disk, parent).unwrap_or_else(|why| panic!("PostgreSQL in {programs:?}: {why}")))
 }
 
 /// The folder with PostgreSQL's programs, if it is installed: that of the path, or where Debian puts them, the newest
@@ -123,7 +131,7 @@ struct Script {
 }
 
 impl Server {
-    fn start_new(programs: &Path, disk: Disk) -> io::Result<Self> {
+    fn start_new(programs: &Path, disk: Disk, parent: &Path) -> io::Result<Self> {
         let port = TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port();
         let mut command = as_ordinary_user();
         command.args(["sh", "-c", SCRIPT, "postgres-server"]).arg(programs).arg(port.to_string());
@@ -131,6 +139,7 @@ impl Server {
             Disk::Waited => "on",
             Disk::Trusted => "off",
         });
+        command.arg(parent);
         // Its own folder may be closed to that user.
         command.current_dir("/").stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn()?;
@@ -239,7 +248,7 @@ impl Server {
         self.order("stop immediate");
     }
 
-    /// Starts it again, at the same address.
+    /// Starts it again unless it runs, at the same address.
     ///
     /// # Panics
     /// When that fails.

@@ -1,4 +1,4 @@
-# Makes and runs a PostgreSQL server: server.sh PROGRAMS PORT FSYNC. Obeys commands on its standard input and answers each
+# Makes and runs a PostgreSQL server: server.sh PROGRAMS PORT FSYNC PARENT. Obeys commands on its standard input and answers each
 # with a line: "ok …" or "failed …". When the input ends, the server is stopped and its folder removed.
 programs=$1
 port=$2
@@ -8,7 +8,7 @@ fsync=$3
 trap '' INT TERM HUP PIPE
 umask 077
 # The path of a Unix socket must be short, so the folder is not made in a deep one.
-folder=$(mktemp -d /tmp/svc-postgres.XXXXXX) || exit 1
+folder=$(mktemp -d "$4/svc-postgres.XXXXXX") || exit 1
 log=$folder/log
 
 # Programs must not read the commands, nor write among the answers.
@@ -17,6 +17,7 @@ quietly() {
 }
 
 start() {
+    if quietly "$programs/pg_ctl" -D "$folder/data" status; then return; fi
     quietly "$programs/pg_ctl" -D "$folder/data" -l "$folder/server.log" -w -t 60 start
 }
 

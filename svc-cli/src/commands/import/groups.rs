@@ -78,7 +78,7 @@ impl Groups<'_> {
         let mut tries = 1;
         loop {
             match self.put_once::<R>(Arc::clone(&said)).await {
-                Err(Error::Store(StoreError::Unavailable(_))) if tries < TRIES => tries += 1,
+                Err(Error::Store(why)) if why.may_pass() && tries < TRIES => tries += 1,
                 done => return done,
             }
         }

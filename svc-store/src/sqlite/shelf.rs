@@ -1,0 +1,63 @@
+//! The connections of a store to its file. A reader has its own for as long as the writer does not need all of them
+//! closed.
+
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use svc_core::store::StoreError;
+
+use super::connection::Connection;
+
+pub(super) struct Shelf {
+    path: PathBuf,
+    busy_timeout: Duration,
+    /// Passed before a reader takes its connection: whoever holds it gets all of them soon.
+    gate: Mutex<()>,
+    readers: Vec<Mutex<Option<Connection>>>,
+}
+
+impl Shelf {
+    pub(super) fn new(path: PathBuf, busy_timeout: Duration, readers: usize) -> Result<Self, StoreError> {
+        let connections = (0..readers).map(|_| Ok(Mutex::new(Some(Connection::open_read_only(&path)?))));
+        let readers = connections.collect::<Result<_, StoreError>>()?;
+        Ok(Self { path, busy_timeout, gate: Mutex::new(()), readers })
+    }
+
+    /// Lends a reader its connection.
+    pub(super) fn read<T>(&self, reader: usize, work: impl FnOnce(&mut Connection) -> T) -> Result<T, StoreError> {
+        drop(lock(&self.gate));
+        let mut connection = lock(&self.readers[reader]);
+        let connection = match &mut *connection {
+            Some(connection) => connection,
+            none => none.insert(Connection::open_read_only(&self.path)?),
+        };
+        Ok(work(connection))
+    }
+
+    /// A connection to write with.
+    pub(super) fn open(&self) -> Result<Connection, StoreError> {
+        let connection = Connection::open(&self.path)?;
+        connection.wait_when_busy(self.busy_timeout)?;
+        connection.keep_log()?;
+        Ok(connection)
+    }
+
+    /// See [`Connection::settle_log`].
+    pub(super) fn settle(&self, writer: &Connection) -> Result<(), StoreError> {
+        writer.settle_log(&self.path)
+    }
+
+    /// Closes all connections, with what they believe of the log, and opens the writer's again.
+    pub(super) fn reopen(&self, writer: Connection) -> Result<Connection, StoreError> {
+        let _gate = lock(&self.gate);
+        let mut readers: Vec<_> = self.readers.iter().map(lock).collect();
+        readers.iter_mut().for_each(|reader| **reader = None);
+        writer.close_and_keep_log()?;
+        self.open()
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

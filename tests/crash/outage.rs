@@ -1,0 +1,195 @@
+//! A disk that fails for a while, and what must go on meanwhile.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use svc_tests::Result;
+use svc_tests::database::Database;
+use svc_tests::disk::{FailingDisk, Failure, SmallDisk};
+use svc_tests::http::{Ask, Http};
+use tempfile::TempDir;
+use tokio::time::Instant;
+
+use crate::clients::Random;
+use crate::options::Faults;
+use crate::world::World;
+
+/// Between two looks at what must go on.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+/// How long writes may take to go on once the disk works again.
+const RECOVERY: Duration = Duration::from_secs(20);
+
+/// What clients have to know of outages.
+#[derive(Debug, Default)]
+pub(crate) struct Outage {
+    is_expected: bool,
+    /// Odd while nothing can be written.
+    number: AtomicU64,
+    /// Acknowledged writes.
+    written: AtomicU64,
+}
+
+impl Outage {
+    pub(crate) fn new(is_expected: bool) -> Self {
+        Self { is_expected, ..Self::default() }
+    }
+
+    /// Whether requests may be refused at all.
+    pub(crate) fn may_be(&self) -> bool {
+        self.is_expected
+    }
+
+    pub(crate) fn number(&self) -> u64 {
+        self.number.load(Ordering::SeqCst)
+    }
+
+    /// Whether nothing could be written since then.
+    pub(crate) fn lasts_since(&self, number: u64) -> bool {
+        number % 2 == 1 && self.number() == number
+    }
+
+    pub(crate) fn wrote(&self) {
+        self.written.fetch_add(1, Ordering::SeqCst);
+    }
+
+    fn begin(&self) {
+        self.number.fetch_or(1, Ordering::SeqCst);
+    }
+
+    fn end(&self) {
+        let number = self.number();
+        self.number.store(number + number % 2, Ordering::SeqCst);
+    }
+}
+
+/// The disk below the database.
+pub(crate) enum Disk {
+    Failing { disk: FailingDisk, faults: Faults, _folder: TempDir },
+    Small(SmallDisk),
+}
+
+impl Disk {
+    /// The one that the faults take; `None` where there can be none.
+    pub(crate) fn new(faults: Faults, on_sqlite: bool) -> Result<Option<Self>> {
+        match faults {
+            Faults::DiskFull => Ok(SmallDisk::mount()?.map(Self::Small)),
+            _ if !on_sqlite => Err("PostgreSQL can be tried with --faults disk-full alone".into()),
+            _ => {
+                let folder = tempfile::tempdir()?;
+                Ok(Some(Self::Failing { disk: FailingDisk::build(folder.path())?, faults, _folder: folder }))
+            }
+        }
+    }
+
+    /// Where the database has to be.
+    pub(crate) fn folder(&self) -> Option<&Path> {
+        match self {
+            Self::Failing { .. } => None,
+            Self::Small(disk) => Some(disk.folder()),
+        }
+    }
+
+    /// What a server on it has in its environment.
+    pub(crate) fn variables(&self) -> Vec<(&'static str, std::ffi::OsString)> {
+        match self {
+            Self::Failing { disk, .. } => disk.variables().into(),
+            Self::Small(_) => Vec::new(),
+        }
+    }
+
+    fn fail(&self, outage: &Outage, random: &Random) -> Result<()> {
+        let (disk, failure) = match self {
+            // Some writes may still fit.
+            Self::Small(disk) => return disk.fill(),
+            Self::Failing { disk, faults: Faults::NoSpace, .. } => (disk, Failure::Full),
+            Self::Failing { disk, .. } if random.below(2) == 0 => (disk, Failure::Checkpoint),
+            Self::Failing { disk, .. } => (disk, Failure::Fsync),
+        };
+        disk.fail(failure)?;
+        if failure != Failure::Checkpoint {
+            outage.begin();
+        }
+        Ok(())
+    }
+
+    /// Works again, if it does not.
+    pub(crate) fn heal(&self, outage: &Outage, database: &Database) -> Result<()> {
+        outage.end();
+        match self {
+            Self::Failing { disk, .. } => {
+                disk.heal();
+                Ok(())
+            }
+            Self::Small(disk) => {
+                disk.free()?;
+                // A full disk may have ended it.
+                if let Some(server) = database.server() {
+                    tokio::task::block_in_place(|| server.start());
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// After a server was killed: whether it also lost its power, and with it what no fsync had reported as written.
+    pub(crate) fn cut_power(&self, database: &Database, random: &Random) -> Result<()> {
+        match (self, database.folder()) {
+            (Self::Failing { disk, .. }, Some(folder)) if random.below(2) == 0 => disk.cut_power(&folder),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// What is watched during an outage.
+pub(crate) struct Watch<'a> {
+    pub(crate) database: &'a Database,
+    pub(crate) world: &'a World,
+    pub(crate) http: &'a Http,
+    pub(crate) outage: &'a Outage,
+}
+
+impl Watch<'_> {
+    /// Lets the disk fail for so long.
+    pub(crate) async fn fail(
+        &self,
+        disk: &Disk,
+        random: &Random,
+        server: SocketAddr,
+        how_long: Duration,
+    ) -> Result<()> {
+        disk.fail(self.outage, random)?;
+        let end = Instant::now() + how_long;
+        while Instant::now() < end {
+            self.look(server).await?;
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+        Ok(())
+    }
+
+    /// Lets it work again, and waits for the next acknowledged write.
+    pub(crate) async fn recover(&self, disk: &Disk) -> Result<()> {
+        disk.heal(self.outage, self.database)?;
+        let (before, deadline) = (self.outage.written.load(Ordering::SeqCst), Instant::now() + RECOVERY);
+        while self.outage.written.load(Ordering::SeqCst) == before {
+            if Instant::now() > deadline {
+                return Err(format!("no write was acknowledged within {RECOVERY:?} after the outage").into());
+            }
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+        Ok(())
+    }
+
+    /// Reads go on, and the process says that it lives. PostgreSQL may end for want of room; then it is away.
+    async fn look(&self, server: SocketAddr) -> Result<()> {
+        let key = self.world.tenants.first().map(|tenant| tenant.key.as_str()).unwrap_or_default();
+        let read = self.http.send(server, &Ask::get("/contacts?limit=5", key)).await?.status;
+        let (ready, lives) = (self.http.probe(server, "/readyz").await?, self.http.probe(server, "/healthz").await?);
+        let may_be_away = self.database.server().is_some();
+        if [read, ready].iter().any(|status| *status != 200 && !(may_be_away && *status == 503)) || lives != 200 {
+            return Err(format!("during an outage: GET {read}, /readyz {ready}, /healthz {lives}").into());
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,153 @@
+//! What was measured: latencies, lags, errors and memory.
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::time::{Duration, Instant};
+
+use hdrhistogram::Histogram;
+use svc_tests::Result;
+
+use crate::traffic::Kind;
+
+/// The longest time that is told apart from longer ones.
+const LONGEST: u64 = 120_000_000;
+/// Significant digits.
+const DIGITS: u8 = 3;
+/// Errors whose text is kept.
+const TOLD: usize = 10;
+
+/// Of an interval or of the whole run.
+#[derive(Clone)]
+pub(crate) struct Figures {
+    /// By kind, in microseconds.
+    took: [Histogram<u64>; Kind::ALL.len()],
+    /// Of deliveries behind the answers that tell of their changes, in microseconds.
+    lag: Histogram<u64>,
+    pub(crate) errors: u64,
+}
+
+impl Figures {
+    pub(crate) fn new() -> Result<Self> {
+        let empty = Histogram::new_with_bounds(1, LONGEST, DIGITS)?;
+        Ok(Self { took: std::array::from_fn(|_| empty.clone()), lag: empty, errors: 0 })
+    }
+
+    fn add(&mut self, other: &Self) -> Result<()> {
+        for (all, some) in self.took.iter_mut().zip(&other.took) {
+            all.add(some)?;
+        }
+        self.lag.add(&other.lag)?;
+        self.errors += other.errors;
+        Ok(())
+    }
+
+    fn answered(&self) -> u64 {
+        self.took.iter().map(Histogram::len).sum()
+    }
+
+    /// A line of the table: percentiles in milliseconds.
+    pub(crate) fn row(&self, name: &str, length: Duration, memory: u64) -> String {
+        let per_second = self.answered() as f64 / length.as_secs_f64();
+        let mut row = format!("{name:>8} {per_second:>7.0} {:>6}", self.errors);
+        for took in &self.took {
+            let _ = write!(row, "  {}", percentiles(took, &[0.5, 0.99, 0.999]));
+        }
+        let _ = write!(row, "  {}  {:>6.1}", percentiles(&self.lag, &[0.5, 0.99]), megabytes(memory));
+        row
+    }
+}
+
+/// Names the columns of [`Figures::row`].
+pub(crate) fn header() -> String {
+    let mut line = format!("{:>8} {:>7} {:>6}", "", "per s", "errors");
+    for kind in Kind::ALL {
+        let _ = write!(line, "  {:<20}", format!("{} p50 p99 p99.9", kind.name()));
+    }
+    line + "  lag p50 p99        MB   (times in ms)"
+}
+
+fn percentiles(of: &Histogram<u64>, wanted: &[f64]) -> String {
+    let texts = wanted.iter().map(|share| format!("{:>6.1}", of.value_at_quantile(*share) as f64 / 1000.0));
+    texts.collect::<Vec<_>>().join(" ")
+}
+
+pub(crate) fn megabytes(bytes: u64) -> f64 {
+    bytes as f64 / 1_000_000.0
+}
+
+/// One side of a change of which the other is still to come.
+enum Half {
+    /// It was acknowledged at this moment.
+    Answered(Instant),
+    /// Its delivery arrived.
+    Arrived(Instant),
+}
+
+/// The run so far.
+pub(crate) struct Noted {
+    interval: Figures,
+    pub(crate) total: Figures,
+    /// By id and `updated_at` of the record.
+    halves: HashMap<String, Half>,
+    pub(crate) delivered: u64,
+    /// What the first errors were.
+    pub(crate) told: Vec<String>,
+}
+
+impl Noted {
+    pub(crate) fn new() -> Result<Self> {
+        let (interval, total) = (Figures::new()?, Figures::new()?);
+        Ok(Self { interval, total, halves: HashMap::new(), delivered: 0, told: Vec::new() })
+    }
+
+    pub(crate) fn took(&mut self, kind: Kind, took: Duration) {
+        self.interval.took[kind as usize].saturating_record(micros(took));
+    }
+
+    pub(crate) fn failed(&mut self, why: String) {
+        self.interval.errors += 1;
+        if self.told.len() < TOLD {
+            self.told.push(why);
+        }
+    }
+
+    /// A change was acknowledged just now.
+    pub(crate) fn answered(&mut self, change: String) {
+        let now = Instant::now();
+        match self.halves.remove(&change) {
+            Some(Half::Arrived(at)) => self.lagged(at.saturating_duration_since(now)),
+            _ => drop(self.halves.insert(change, Half::Answered(now))),
+        }
+    }
+
+    /// The delivery of a change arrived just now.
+    pub(crate) fn arrived(&mut self, change: String) {
+        let now = Instant::now();
+        match self.halves.remove(&change) {
+            Some(Half::Answered(at)) => self.lagged(now.saturating_duration_since(at)),
+            _ => drop(self.halves.insert(change, Half::Arrived(now))),
+        }
+    }
+
+    fn lagged(&mut self, lag: Duration) {
+        self.delivered += 1;
+        self.interval.lag.saturating_record(micros(lag));
+    }
+
+    /// Acknowledged changes that were not delivered, and deliveries of changes of which nobody was told, or repeats.
+    pub(crate) fn open(&self) -> (usize, usize) {
+        let undelivered = self.halves.values().filter(|half| matches!(half, Half::Answered(_))).count();
+        (undelivered, self.halves.len() - undelivered)
+    }
+
+    /// Ends an interval.
+    pub(crate) fn turn(&mut self) -> Result<Figures> {
+        let over = std::mem::replace(&mut self.interval, Figures::new()?);
+        self.total.add(&over)?;
+        Ok(over)
+    }
+}
+
+fn micros(took: Duration) -> u64 {
+    u64::try_from(took.as_micros()).unwrap_or(u64::MAX).max(1)
+}

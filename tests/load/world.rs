@@ -1,0 +1,77 @@
+//! The tenants of a run.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use svc_core::contacts::Contact;
+use svc_core::error::Error;
+use svc_core::input::Input as _;
+use svc_core::resource::{self, Create};
+use svc_core::store::Store;
+use svc_core::types::{EventSet, TenantId, WebhookUrl};
+use svc_core::webhooks::{Subscription, WebhookCreate};
+use svc_tests::Result;
+use svc_tests::database::Database;
+use svc_tests::tenant;
+use uuid::Uuid;
+
+/// Contacts of one transaction.
+const BATCH: u32 = 500;
+
+pub(crate) struct Tenant {
+    /// The text of its API key.
+    pub(crate) key: String,
+    pub(crate) contacts: Vec<Uuid>,
+}
+
+/// Adds tenants with contacts, of which each then subscribes to everything.
+pub(crate) async fn make(
+    database: &Database,
+    tenants: u32,
+    contacts: u32,
+    endpoint: SocketAddr,
+) -> Result<Arc<[Tenant]>> {
+    let store = database.open().await?;
+    let mut made = Vec::new();
+    for _ in 0..tenants {
+        made.push(tenant(&*store, contacts, endpoint).await?);
+    }
+    Ok(made.into())
+}
+
+async fn tenant(store: &dyn Store, contacts: u32, endpoint: SocketAddr) -> Result<Tenant> {
+    let (id, key) = tenant::make(store).await?;
+    let mut ids = Vec::new();
+    for first in (0..contacts).step_by(BATCH as usize) {
+        ids.extend(add(store, id, first..contacts.min(first + BATCH)).await?);
+    }
+    let subscribed = store.write("load.hook", move |tx| {
+        Box::pin(async move {
+            let url = WebhookUrl::parse(&format!("http://{endpoint}/")).map_err(|why| why.on("url"))?;
+            let input = WebhookCreate { url, events: EventSet::All, description: None };
+            resource::create::<Subscription>(tx, id, input).await
+        })
+    });
+    subscribed.await?;
+    Ok(Tenant { key, contacts: ids })
+}
+
+async fn add(
+    store: &dyn Store,
+    tenant: TenantId,
+    numbers: std::ops::Range<u32>,
+) -> std::result::Result<Vec<Uuid>, Error> {
+    let added = store.write("load.contacts", move |tx| {
+        let numbers = numbers.clone();
+        Box::pin(async move {
+            let mut ids = Vec::new();
+            for number in numbers {
+                let body = format!(r#"{{"email": "seed{number}@example.com", "first_name": "Ada"}}"#);
+                let input = <Contact as Create>::Input::from_body(body.as_bytes())?;
+                ids.push(resource::create::<Contact>(tx, tenant, input).await?.id);
+            }
+            Ok(ids)
+        })
+    });
+    added.await
+}

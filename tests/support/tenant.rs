@@ -1,0 +1,25 @@
+//! A tenant and a key for it.
+
+use svc_core::keys::{self, KeyCreate};
+use svc_core::store::Store;
+use svc_core::tenants::{self, TenantCreate};
+use svc_core::types::TenantId;
+
+use crate::Result;
+
+/// Makes a tenant; its id and the text of a key that reads and writes.
+///
+/// # Errors
+/// The store fails.
+pub async fn make(store: &dyn Store) -> Result<(TenantId, String)> {
+    let made = store.write("tests.tenant", |tx| {
+        Box::pin(async move {
+            let id = tenants::create(tx, TenantCreate::named("Tenant")).await?.id;
+            // A contact that was created twice must not be hidden by this rule.
+            tenants::update(tx, id.0, |tenant| tenant.unique_contact_email = false).await?;
+            let input = KeyCreate { name: None, write: true, expires_in: None, signed: false };
+            Ok((id, keys::create(tx, id, input).await?.text.reveal().to_owned()))
+        })
+    });
+    Ok(made.await?)
+}
