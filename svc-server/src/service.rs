@@ -26,6 +26,7 @@ use svc_core::keys::Caller;
 use svc_core::retention::Dropped;
 use svc_core::store::{Store, StoreError};
 use svc_core::types::TenantId;
+use tracing::Instrument as _;
 use uuid::Uuid;
 
 pub use self::message::{Incoming, MAX_BODY, MAX_HEADERS, MAX_URI};
@@ -193,8 +194,9 @@ impl Api {
         let mut account = Account::default();
         let route = self.inner.route(&parts, self.for_operators);
         let outside = self.for_operators || matches!(parts.uri.path(), "/healthz" | "/readyz");
+        let span = telemetry::request_span(&request_id, &parts);
         let result = match route {
-            Ok(route) => self.answer(route, &parts, body, peer, &mut account).await,
+            Ok(route) => self.answer(route, &parts, body, peer, &mut account).instrument(span.clone()).await,
             Err(problem) => Err(problem),
         };
         if let Err(Problem::Core(Error::Store(cause))) = &result {
@@ -213,7 +215,7 @@ impl Api {
         if !outside {
             self.inner.settings.metrics.request(account.operation, response.status(), elapsed);
         }
-        telemetry::access(&telemetry::Access {
+        let access = telemetry::Access {
             request_id: &request_id,
             parts: &parts,
             peer,
@@ -223,18 +225,22 @@ impl Api {
             status: response.status(),
             code,
             elapsed,
-        });
+        };
+        access.record(&span);
+        telemetry::access(&access);
         response.headers_mut().insert(message::REQUEST_ID, request_id);
         response
     }
 
-    /// Does what is due beside requests: notes when keys were last used, drops expired answers and signatures.
+    /// Does what is due beside requests: notes when keys were last used, drops expired answers and signatures, counts
+    /// the deliveries that wait, for metrics.
     ///
     /// # Errors
     /// [`Error::Store`]; nothing is lost then, and the next call does it.
     pub async fn upkeep(&self) -> Result<(), Error> {
         self.flush_last_used().await?;
-        upkeep::prune(&*self.inner.store, self.inner.settings.idempotency_ttl).await
+        upkeep::prune(&*self.inner.store, self.inner.settings.idempotency_ttl).await?;
+        upkeep::measure(&*self.inner.store, &self.inner.settings.metrics).await
     }
 
     /// Deletes events whose time is over, with their finished deliveries, logs and replays, in small steps beside

@@ -11,7 +11,7 @@ macro_rules! migration {
     };
 }
 
-const MIGRATIONS: &[(&str, &str)] = &[migration!("0001_init")];
+const MIGRATIONS: &[(&str, &str)] = &[migration!("0001_init"), migration!("0003_backlog")];
 
 const HAS_TABLE: &str = "SELECT to_regclass('schema_migrations') IS NOT NULL";
 const CREATE_TABLE: &str = "CREATE TABLE IF NOT EXISTS schema_migrations \

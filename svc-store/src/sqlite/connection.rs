@@ -43,6 +43,7 @@ pub(super) const MIGRATIONS: &[(&str, &str)] = &[
     migration!("0002_test_events_and_replay_turns"),
     migration!("0003_retention"),
     migration!("0004_audit"),
+    migration!("0006_backlog"),
 ];
 
 pub(crate) struct Connection(rusqlite::Connection);
