@@ -179,7 +179,8 @@ mod tests {
     fn a_span_is_made_only_for_who_asks() {
         let (parts, ()) = Request::get("/api/v1/ping").body(()).unwrap().into_parts();
         let id = HeaderValue::from_static("an-id");
-        for (filter, wanted) in [("info", false), ("info,svc_server=debug", true), ("info,svc_server::spans=debug", true)]
+        for (filter, wanted) in
+            [("info", false), ("info,svc_server=debug", true), ("info,svc_server::spans=debug", true)]
         {
             let subscriber = tracing_subscriber::registry().with(EnvFilter::new(filter));
             tracing::subscriber::with_default(subscriber, || {

@@ -51,7 +51,10 @@ async fn every_operation_that_is_told_an_id_has_a_case() {
             // a_contact_of_another_tenant_is_no_reference
             ("contact_id", operation.method == Method::POST && REFERRING.contains(&operation.collection)),
             // a_cursor_of_another_tenant_is_like_a_made_up_one
-            ("cursor", operation.method == Method::GET && COLLECTIONS.iter().any(|all| operation.path == format!("/{all}"))),
+            (
+                "cursor",
+                operation.method == Method::GET && COLLECTIONS.iter().any(|all| operation.path == format!("/{all}")),
+            ),
         ];
         let names = names.into_iter().filter(|(_, has_case)| *has_case);
         cases.extend(names.map(|(name, _)| (operation.id.to_owned(), name.to_owned())));

@@ -76,7 +76,7 @@ fn what_dashboard_and_alerts_ask_for_is_exported() {
     let text = full().render();
     let samples = text.lines().filter(|line| !line.starts_with('#'));
     let exported: BTreeSet<&str> = samples.filter_map(|line| line.split(['{', ' ']).next()).collect();
-    for file in [include_str!("../../../ops/dashboard.json"), include_str!("../../../ops/alerts.yaml")] {
+    for file in [include_str!("../../ops/dashboard.json"), include_str!("../../ops/alerts.yaml")] {
         let names = file.split(|c: char| c != '_' && !c.is_ascii_lowercase()).filter(|word| word.starts_with("svc_"));
         for name in names {
             assert!(exported.contains(name), "{name} is not in\n{text}");
