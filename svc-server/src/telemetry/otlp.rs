@@ -52,7 +52,8 @@ where
     }
     let exporter = SpanExporter::builder().with_http().with_http_client(Collector::new()?).build()?;
     let mut resource = Resource::builder();
-    if !is_set("OTEL_SERVICE_NAME") {
+    let named = env::var("OTEL_RESOURCE_ATTRIBUTES").is_ok_and(|attributes| attributes.contains("service.name="));
+    if !named && !is_set("OTEL_SERVICE_NAME") {
         resource = resource.with_service_name(SERVICE);
     }
     let provider = SdkTracerProvider::builder().with_resource(resource.build()).with_batch_exporter(exporter).build();
@@ -122,7 +123,7 @@ impl HttpClient for Collector {
             let response = VETTED.scope(addresses, client.request(request.map(Full::new))).await?;
             let (head, body) = response.into_parts();
             let body = Limited::new(body, MOST_READ).collect().await?.to_bytes();
-            Ok(Response::from_parts(head, body))
+            Ok::<_, HttpError>(Response::from_parts(head, body))
         };
         let timeout = self.timeout;
         self.runtime.spawn(async move { tokio::time::timeout(timeout, sending).await? }).await?
