@@ -191,10 +191,10 @@ impl Api {
         let (parts, body) = request.into_parts();
         let now = self.env().now();
         let request_id = message::request_id(&parts.headers, self.env(), now);
-        let mut account = Account::default();
         let route = self.inner.route(&parts, self.for_operators);
+        let mut account = Account { operation: self.inner.operation(&route), ..Account::default() };
         let outside = self.for_operators || matches!(parts.uri.path(), "/healthz" | "/readyz");
-        let span = telemetry::request_span(&request_id, &parts);
+        let span = telemetry::request_span(&request_id, &parts, account.operation);
         let result = match route {
             Ok(route) => self.answer(route, &parts, body, peer, &mut account).instrument(span.clone()).await,
             Err(problem) => Err(problem),
@@ -291,7 +291,6 @@ impl Api {
                 Ok(message::unless_none_match(reply, &parts.headers))
             }
             Route::Operation { position, id, version } => {
-                account.operation = Some(self.inner.operations[position].id);
                 let base = format!("{}{version}", self.inner.settings.mount);
                 let visit = Visit { api: &self.inner, parts, peer, position, id, base };
                 if self.inner.operations[position].method == Method::GET {
@@ -318,6 +317,13 @@ enum Answer {
 }
 
 impl Inner {
+    fn operation(&self, route: &Result<Route<'_>, Problem>) -> Option<&'static str> {
+        match route {
+            Ok(Route::Operation { position, .. }) => Some(self.operations[*position].id),
+            _ => None,
+        }
+    }
+
     fn route<'a>(&self, parts: &'a Parts, for_operators: bool) -> Result<Route<'a>, Problem> {
         message::check_size_and_host(parts)?;
         let path = parts.uri.path();

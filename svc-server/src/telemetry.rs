@@ -75,18 +75,18 @@ pub(crate) async fn flush(within: Duration) {
 }
 
 /// The span of a request. Its level is debug, so it costs nothing where nobody wants it.
-pub(crate) fn request_span(request_id: &HeaderValue, parts: &Parts) -> Span {
+pub(crate) fn request_span(request_id: &HeaderValue, parts: &Parts, operation: Option<&'static str>) -> Span {
     let span = tracing::debug_span!(
         target: SPANS,
         "request",
-        otel.name = field::Empty,
+        otel.name = operation.unwrap_or(parts.method.as_str()),
         otel.kind = "server",
         otel.status_code = field::Empty,
         http.request.method = parts.method.as_str(),
         http.response.status_code = field::Empty,
         url.path = parts.uri.path(),
         request_id = request_id.to_str().unwrap_or_default(),
-        operation = field::Empty,
+        operation,
         tenant = field::Empty,
         code = field::Empty,
     );
@@ -141,10 +141,8 @@ impl Access<'_> {
         if span.is_disabled() {
             return;
         }
-        span.record("otel.name", self.operation.unwrap_or(self.parts.method.as_str()));
         span.record("http.response.status_code", self.status.as_u16());
-        span.record("operation", self.operation).record("code", self.code);
-        span.record("tenant", self.tenant.map(field::display));
+        span.record("code", self.code).record("tenant", self.tenant.map(field::display));
         if self.status.is_server_error() {
             span.record("otel.status_code", "ERROR");
         }
@@ -184,7 +182,7 @@ mod tests {
         {
             let subscriber = tracing_subscriber::registry().with(EnvFilter::new(filter));
             tracing::subscriber::with_default(subscriber, || {
-                assert_eq!(!request_span(&id, &parts).is_disabled(), wanted, "{filter}");
+                assert_eq!(!request_span(&id, &parts, None).is_disabled(), wanted, "{filter}");
             });
         }
     }
