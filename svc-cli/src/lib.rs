@@ -8,6 +8,12 @@
 //! - `document` holds JSON that others wrote, number for number.
 //! - [`exit`] has the exit codes and which error leads to which.
 //!
+//! ```
+//! use clap::Parser as _;
+//! let typed = ["svc", "tenant", "list", "--json", "--database-url", "sqlite://svc.db"];
+//! assert!(svc_cli::cli::Cli::try_parse_from(typed).is_ok_and(|cli| cli.json));
+//! ```
+//!
 //! It is a library so that the reference and the tests can reach [`cli::Cli`].
 
 pub mod cli;

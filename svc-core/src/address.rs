@@ -267,8 +267,8 @@ mod tests {
     use std::net::Ipv6Addr;
 
     const REGISTRIES: &str = concat!(
-        include_str!("../../fixtures/addresses/iana-special-ipv4.csv"),
-        include_str!("../../fixtures/addresses/iana-special-ipv6.csv"),
+        include_str!("../addresses/iana-special-ipv4.csv"),
+        include_str!("../addresses/iana-special-ipv6.csv"),
     );
 
     /// Where the registries say or leave "globally reachable" and this module refuses; for IPv6,

@@ -61,6 +61,18 @@ text_enum! {
     }
 }
 
+/// Deliveries that a [`Backlog`] counts at most.
+pub const BACKLOG_COUNTED: u32 = 10_000;
+
+/// The deliveries of all tenants in one state.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Backlog {
+    /// How many there are; [`BACKLOG_COUNTED`] stands for so many or more.
+    pub deliveries: u64,
+    /// When the oldest event of those that were counted happened.
+    pub oldest: Option<Timestamp>,
+}
+
 /// One event on its way to one subscription.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Delivery {

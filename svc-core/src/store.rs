@@ -25,7 +25,7 @@ use uuid::Uuid;
 use crate::audit::{Actor, Entry};
 use crate::bookings::Booking;
 use crate::contacts::Contact;
-use crate::deliveries::{AttemptLog, AttemptSummary, Delivery, DeliveryState, Outgoing};
+use crate::deliveries::{AttemptLog, AttemptSummary, Backlog, Delivery, DeliveryState, Outgoing};
 use crate::env::Env;
 use crate::error::Error;
 use crate::events::{Event, EventKind};
@@ -418,6 +418,10 @@ pub trait DeliveryStore: Send {
         subscription: Uuid,
         state: DeliveryState,
     ) -> Result<u64, StoreError>;
+
+    /// How many deliveries of all tenants are in a state, up to a bound, so that it costs the same however many there
+    /// are. Of those that failed or are held, the oldest are counted. What succeeded waits for nothing: it is none.
+    async fn backlog(&mut self, state: DeliveryState) -> Result<Backlog, StoreError>;
 
     /// Adds a bulk replay, and wakes the sender after the commit.
     async fn insert_replay(&mut self, replay: &Replay) -> Result<(), StoreError>;

@@ -7,7 +7,7 @@
 //! and once a second for what other processes wrote.
 
 mod client;
-mod dial;
+pub(crate) mod dial;
 
 use std::collections::{BTreeMap, HashSet};
 use std::future::Future;
@@ -22,9 +22,11 @@ use svc_core::store::Store;
 use svc_core::types::{TenantId, Timestamp};
 use tokio::sync::mpsc;
 use tokio::task::JoinError;
+use tracing::Instrument as _;
 
 pub use self::client::HttpCourier;
 use crate::metrics::Metrics;
+use crate::telemetry;
 
 /// The longest sleep: what other processes wrote is found within it.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -202,9 +204,10 @@ impl Sender {
         for attempt in attempts {
             let (courier, report) = (Arc::clone(&self.courier), self.report.clone());
             tokio::spawn(async move {
-                let delivery = attempt.delivery.clone();
-                let outcome = tokio::spawn(courier.attempt(attempt)).await;
+                let (delivery, span) = (attempt.delivery.clone(), telemetry::attempt_span(&attempt.delivery));
+                let outcome = tokio::spawn(courier.attempt(attempt).instrument(span.clone())).await;
                 let outcome = outcome.unwrap_or_else(|why| broken(delivery, now, &why));
+                telemetry::attempted(&span, &outcome.log);
                 let _ = report.send(Report::Ended(Box::new(outcome)));
             });
         }

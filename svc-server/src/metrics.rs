@@ -18,8 +18,9 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
-use svc_core::deliveries::AttemptLog;
+use svc_core::deliveries::{AttemptLog, Backlog, DeliveryState};
 use svc_core::store::{Access, Observer};
+use svc_core::types::Timestamp;
 
 pub use self::store::metered;
 
@@ -50,6 +51,8 @@ pub struct Metrics {
     paused: Counter,
     in_flight: Gauge,
     overdue: Gauge<f64, AtomicU64>,
+    deliveries: Family<StateLabel, Gauge>,
+    oldest: Family<StateLabel, Gauge<f64, AtomicU64>>,
     resident_bytes: Gauge,
 }
 
@@ -90,6 +93,11 @@ struct OutcomeLabel {
     outcome: String,
 }
 
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct StateLabel {
+    state: &'static str,
+}
+
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Status(StatusCode);
 
@@ -114,6 +122,8 @@ impl Default for Metrics {
             paused: Counter::default(),
             in_flight: Gauge::default(),
             overdue: Gauge::default(),
+            deliveries: Family::default(),
+            oldest: Family::default(),
             resident_bytes: Gauge::default(),
         };
         metrics.register();
@@ -142,6 +152,10 @@ impl Metrics {
         registry.register("deliveries_in_flight", "Attempts that are being made", self.in_flight.clone());
         let help = "How long the endpoint has been waiting whose turn came first";
         registry.register_with_unit("deliveries_overdue", help, Unit::Seconds, self.overdue.clone());
+        let help = "Deliveries of all tenants, by state; 10000 stands for so many or more";
+        registry.register("deliveries", help, self.deliveries.clone());
+        let help = "Since the event of the oldest of these deliveries; 0 when there is none";
+        registry.register_with_unit("deliveries_oldest", help, Unit::Seconds, self.oldest.clone());
         let help = "Memory of the process that is resident";
         registry.register_with_unit("process_resident", help, Unit::Bytes, self.resident_bytes.clone());
     }
@@ -187,6 +201,14 @@ impl Metrics {
 
     pub(crate) fn in_flight(&self, attempts: usize) {
         self.in_flight.set(i64::try_from(attempts).unwrap_or(i64::MAX));
+    }
+
+    /// What waits in this state, in the whole database.
+    pub(crate) fn backlog(&self, state: DeliveryState, backlog: Backlog, now: Timestamp) {
+        let label = StateLabel { state: state.as_str() };
+        self.deliveries.get_or_create(&label).set(i64::try_from(backlog.deliveries).unwrap_or(i64::MAX));
+        let age = backlog.oldest.map_or(Duration::ZERO, |oldest| now.since(oldest));
+        self.oldest.get_or_create(&label).set(age.as_secs_f64());
     }
 
     pub(crate) fn overdue(&self, overdue: Duration) {

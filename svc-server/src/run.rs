@@ -5,7 +5,7 @@ use std::io::{self, Write as _};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use svc_core::env::Env;
 use svc_core::store::Store;
@@ -20,6 +20,7 @@ use crate::metrics::metered;
 use crate::proxy::TrustedProxies;
 use crate::serve::{Server, Tls};
 use crate::service::Api;
+use crate::telemetry;
 
 const DEFAULT_DATABASE: &str = "sqlite://svc.db";
 const DEFAULT_OPS_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 9464);
@@ -134,7 +135,12 @@ async fn serve(config: Config) -> Result<(), RunError> {
         signals.await;
         drop(stop);
     });
-    server.run(api.clone(), until_stopped(), config.shutdown_grace).await;
+    let mut end = Instant::now();
+    let stop = async {
+        until_stopped().await;
+        end = Instant::now() + config.shutdown_grace;
+    };
+    server.run(api.clone(), stop, config.shutdown_grace).await;
     upkeep.abort();
     retention.abort();
     let _ = sender.await;
@@ -144,6 +150,7 @@ async fn serve(config: Config) -> Result<(), RunError> {
     if let Err(why) = api.flush_last_used().await {
         tracing::warn!(%why, "the last uses of keys were not written down");
     }
+    telemetry::flush(end.saturating_duration_since(Instant::now())).await;
     tracing::info!("stopped");
     Ok(())
 }

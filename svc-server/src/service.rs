@@ -29,6 +29,7 @@ use svc_core::retention::Dropped;
 use svc_core::store::{Store, StoreError};
 use svc_core::types::TenantId;
 use tokio::sync::Semaphore;
+use tracing::Instrument as _;
 use uuid::Uuid;
 
 use self::body::BodyRoom;
@@ -200,11 +201,12 @@ impl Api {
         let (parts, body) = request.into_parts();
         let now = self.env().now();
         let request_id = message::request_id(&parts.headers, self.env(), now);
-        let mut account = Account::default();
         let route = self.inner.route(&parts, self.for_operators);
+        let mut account = Account { operation: self.inner.operation(&route), ..Account::default() };
         let outside = self.for_operators || matches!(parts.uri.path(), "/healthz" | "/readyz");
+        let span = telemetry::request_span(&request_id, &parts, account.operation);
         let result = match route {
-            Ok(route) => self.answer(route, &parts, body, peer, &mut account).await,
+            Ok(route) => self.answer(route, &parts, body, peer, &mut account).instrument(span.clone()).await,
             Err(problem) => Err(problem),
         };
         if let Err(Problem::Core(Error::Store(cause))) = &result {
@@ -225,7 +227,7 @@ impl Api {
         if !outside {
             self.inner.settings.metrics.request(account.operation, response.status(), elapsed);
         }
-        telemetry::access(&telemetry::Access {
+        let access = telemetry::Access {
             request_id: &request_id,
             parts: &parts,
             peer,
@@ -235,18 +237,22 @@ impl Api {
             status: response.status(),
             code,
             elapsed,
-        });
+        };
+        access.record(&span);
+        telemetry::access(&access);
         response.headers_mut().insert(message::REQUEST_ID, request_id);
         response
     }
 
-    /// Does what is due beside requests: notes when keys were last used, drops expired answers and signatures.
+    /// Does what is due beside requests: notes when keys were last used, drops expired answers and signatures, counts
+    /// the deliveries that wait, for metrics.
     ///
     /// # Errors
     /// [`Error::Store`]; nothing is lost then, and the next call does it.
     pub async fn upkeep(&self) -> Result<(), Error> {
         self.flush_last_used().await?;
-        upkeep::prune(&*self.inner.store, self.inner.settings.idempotency_ttl).await
+        upkeep::prune(&*self.inner.store, self.inner.settings.idempotency_ttl).await?;
+        upkeep::measure(&*self.inner.store, &self.inner.settings.metrics).await
     }
 
     /// Deletes events whose time is over, with their finished deliveries, logs and replays, in small steps beside
@@ -297,7 +303,6 @@ impl Api {
                 Ok(message::unless_none_match(reply, &parts.headers))
             }
             Route::Operation { position, id, version } => {
-                account.operation = Some(self.inner.operations[position].id);
                 let base = format!("{}{version}", self.inner.settings.mount);
                 let visit = Visit { api: &self.inner, parts, peer, position, id, base };
                 if self.inner.operations[position].method == Method::GET {
@@ -324,6 +329,13 @@ enum Answer {
 }
 
 impl Inner {
+    fn operation(&self, route: &Result<Route<'_>, Problem>) -> Option<&'static str> {
+        match route {
+            Ok(Route::Operation { position, .. }) => Some(self.operations[*position].id),
+            _ => None,
+        }
+    }
+
     fn route<'a>(&self, parts: &'a Parts, for_operators: bool) -> Result<Route<'a>, Problem> {
         message::check_size_and_host(parts)?;
         let path = parts.uri.path();

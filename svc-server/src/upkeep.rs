@@ -4,12 +4,15 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use svc_core::deliveries::DeliveryState;
 use svc_core::error::Error;
 use svc_core::retention::{self, Dropped, Positions};
 use svc_core::store::Store;
 use svc_core::types::Timestamp;
 use tokio::sync::Mutex as AsyncMutex;
 use uuid::Uuid;
+
+use crate::metrics::Metrics;
 
 /// Rows that one step of pruning drops at most, so that no write waits long behind it.
 const PRUNE_STEP: u32 = 500;
@@ -86,6 +89,19 @@ pub(crate) async fn prune(store: &dyn Store, idempotency_ttl: Duration) -> Resul
             return Ok(());
         }
     }
+}
+
+/// States in which deliveries wait: for their attempt, for an operator, for a replay.
+const WAITING: [DeliveryState; 3] = [DeliveryState::Pending, DeliveryState::Failed, DeliveryState::Held];
+
+/// Counts what waits, for metrics: now and then, not with each scrape, and never more than a bounded number of rows.
+pub(crate) async fn measure(store: &dyn Store, metrics: &Metrics) -> Result<(), Error> {
+    for state in WAITING {
+        let backlog =
+            store.read("deliveries.backlog", move |tx| Box::pin(async move { Ok(tx.backlog(state).await?) })).await?;
+        metrics.backlog(state, backlog, store.env().now());
+    }
+    Ok(())
 }
 
 #[cfg(test)]

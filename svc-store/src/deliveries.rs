@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use async_trait::async_trait;
-use svc_core::deliveries::{AttemptLog, AttemptSummary, Delivery, DeliveryState};
+use svc_core::deliveries::{AttemptLog, AttemptSummary, BACKLOG_COUNTED, Backlog, Delivery, DeliveryState};
 use svc_core::env;
 use svc_core::events::Event;
 use svc_core::replays::Replay;
@@ -65,6 +65,13 @@ const ATTEMPT_SUMMARIES: &str = "SELECT a.status, a.error IS NOT NULL, a.duratio
      JOIN delivery_attempts a ON a.tenant_id = d.tenant_id AND a.delivery_id = d.id \
      WHERE d.tenant_id = $1 AND d.subscription_id = $2 AND d.id >= $3 AND d.id < $4";
 const COUNT: &str = "SELECT count(*) FROM deliveries WHERE tenant_id = $1 AND subscription_id = $2 AND state = $3";
+/// Literals, so that partial indexes serve them. Sorting what is pending would read all of it.
+const PENDING: &str = "SELECT count(*), min(created_at) FROM \
+     (SELECT created_at FROM deliveries WHERE state = 'pending' LIMIT $1) AS counted";
+const FAILED: &str = "SELECT count(*), min(created_at) FROM \
+     (SELECT created_at FROM deliveries WHERE state = 'failed' ORDER BY created_at LIMIT $1) AS counted";
+const HELD: &str = "SELECT count(*), min(created_at) FROM \
+     (SELECT created_at FROM deliveries WHERE state = 'held' ORDER BY created_at LIMIT $1) AS counted";
 const NOTE_OUTCOME: &str = "UPDATE subscriptions SET last_delivery_at = $1, last_delivery_status = $2, \
      consecutive_failures = $3 WHERE tenant_id = $4 AND id = $5";
 
@@ -108,6 +115,9 @@ pub(crate) const STATEMENTS: &[&str] = &[
     ATTEMPTS,
     ATTEMPT_SUMMARIES,
     COUNT,
+    PENDING,
+    FAILED,
+    HELD,
     NOTE_OUTCOME,
     INSERT_REPLAY,
     REPLAY,
@@ -116,6 +126,11 @@ pub(crate) const STATEMENTS: &[&str] = &[
     REPLAYING,
     UPDATE_REPLAY,
 ];
+
+/// Those that serve [`DeliveryStore::backlog`], and their indexes.
+#[cfg(test)]
+pub(crate) const BACKLOGS: [(&str, &str); 3] =
+    [(PENDING, "deliveries_due"), (FAILED, "deliveries_stopped"), (HELD, "deliveries_stopped")];
 
 /// Lists as [`list_statement`] makes them.
 #[cfg(test)]
@@ -359,6 +374,17 @@ impl DeliveryStore for SqlTx<'_> {
         let params = [tenant.param(), subscription.param(), state.param()];
         let count = self.fetch_one(COUNT, &params, TABLE, |cells| cells.take()).await?;
         Ok(count.unwrap_or_default())
+    }
+
+    async fn backlog(&mut self, state: DeliveryState) -> Result<Backlog, StoreError> {
+        let sql = match state {
+            DeliveryState::Pending => PENDING,
+            DeliveryState::Failed => FAILED,
+            DeliveryState::Held => HELD,
+            DeliveryState::Succeeded => return Ok(Backlog::default()),
+        };
+        let read = |cells: &mut Cells<'_>| Ok(Backlog { deliveries: cells.take()?, oldest: cells.take()? });
+        Ok(self.fetch_one(sql, &[Param::Int(BACKLOG_COUNTED.into())], TABLE, read).await?.unwrap_or_default())
     }
 
     async fn insert_replay(&mut self, replay: &Replay) -> Result<(), StoreError> {

@@ -8,6 +8,18 @@
 //! - `maintenance` is work on a whole database: copying, checking, backing up.
 //! - `dialect` is what differs between the two in SQL.
 //!
+//! ```
+//! # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+//! use svc_core::{env::Env, tenants};
+//! # let dir = tempfile::tempdir()?;
+//! # let url = format!("sqlite://{}", dir.path().join("svc.db").display());
+//! let store = svc_store::open(&url, Env::system()).await?;
+//! let tenants = store.read("example", |tx| Box::pin(async move { Ok(tx.tenants().await?) })).await?;
+//! assert!(tenants.is_empty());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! # }).unwrap();
+//! ```
+//!
 //! SQL is written once, with `$1`, `$2`, … in the order of their first use, which every database takes.
 
 mod audit;

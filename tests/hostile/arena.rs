@@ -126,7 +126,8 @@ impl Arena {
             flags.extend(["--tls-cert", &chain, "--tls-key", &private]);
         }
         let log = std::fs::File::create(folder.path().join("log"))?;
-        let node = Program { file: server, log: "warn", ..Program::default() }.start_logged(&database, &flags, log).await?;
+        let node =
+            Program { file: server, log: "warn", ..Program::default() }.start_logged(&database, &flags, log).await?;
         let target = Target { address: node.address, keys, contact, certificate };
         let hostile = Target { keys: hostile_keys, contact: hostile_contact, ..target.clone() };
         Ok(Self { target, hostile, node, folder, _database: database })

@@ -328,3 +328,17 @@ async fn the_log_is_json_and_holds_no_secret() {
     assert_eq!(told(first), json!(["POST", "/api/v1/contacts", "createContact", 201, null]));
     assert_eq!(told(requests[6]), json!(["GET", "/api/v1/contacts", "listContacts", 401, "invalid_key"]));
 }
+
+/// Whoever types what a README says is not told that there is no such flag.
+#[test]
+fn the_readmes_name_flags_that_exist() {
+    let command = <svc_server::config::Config as clap::CommandFactory>::command();
+    let known: Vec<&str> = command.get_opts().filter_map(|flag| flag.get_long()).collect();
+    for (readme, least) in [(include_str!("../../README.md"), 4), (include_str!("../../svc-server/README.md"), 3)] {
+        let lines = readme.lines().filter(|line| line.trim().starts_with("svc-server "));
+        let flags = lines.flat_map(|line| line.split(" #").next().unwrap_or_default().split_whitespace());
+        let flags: Vec<&str> = flags.filter_map(|word| word.strip_prefix("--")).collect();
+        assert!(flags.len() >= least, "{flags:?}");
+        assert!(flags.iter().all(|flag| known.contains(flag)), "{flags:?}");
+    }
+}

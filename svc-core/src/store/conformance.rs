@@ -176,6 +176,7 @@ cases! {
     }
     stats {
         deliveries_are_counted_by_state,
+        backlogs_are_those_of_all_tenants,
         attempts_of_a_span,
     }
     keys {

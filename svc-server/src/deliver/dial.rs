@@ -34,14 +34,14 @@ const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 
 tokio::task_local! {
     /// The addresses that the attempt of this task was judged by.
-    pub(super) static VETTED: Vec<SocketAddr>;
+    pub(crate) static VETTED: Vec<SocketAddr>;
 }
 
 /// Why no connection came about.
 #[derive(Debug)]
-pub(super) struct DialError {
-    pub(super) class: FailureClass,
-    pub(super) why: String,
+pub(crate) struct DialError {
+    pub(crate) class: FailureClass,
+    pub(crate) why: String,
 }
 
 impl fmt::Display for DialError {
@@ -58,21 +58,27 @@ fn failed(class: FailureClass, why: impl fmt::Display) -> DialError {
 
 /// Finds and judges addresses, and dials them.
 #[derive(Clone)]
-pub(super) struct Dialer {
+pub(crate) struct Dialer {
     resolver: Arc<dyn Resolver>,
     policy: HostPolicy,
     tls: TlsConnector,
 }
 
+impl fmt::Debug for Dialer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Dialer").field("policy", &self.policy).finish_non_exhaustive()
+    }
+}
+
 impl Dialer {
-    pub(super) fn new(resolver: Arc<dyn Resolver>, policy: HostPolicy) -> Self {
+    pub(crate) fn new(resolver: Arc<dyn Resolver>, policy: HostPolicy) -> Self {
         let roots = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
         let config = ClientConfig::builder().with_root_certificates(roots).with_no_client_auth();
         Self { resolver, policy, tls: TlsConnector::from(Arc::new(config)) }
     }
 
     /// The addresses of a host, all of which may be dialled.
-    pub(super) async fn vet(&self, uri: &Uri) -> Result<Vec<SocketAddr>, DialError> {
+    pub(crate) async fn vet(&self, uri: &Uri) -> Result<Vec<SocketAddr>, DialError> {
         let host = uri.host().unwrap_or_default();
         let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
         let https = uri.scheme_str() == Some("https");
@@ -142,10 +148,10 @@ impl tower_service::Service<Uri> for Dialer {
 
 /// The address that was dialled: an extension of the response.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Dialled(pub(super) SocketAddr);
+pub(crate) struct Dialled(pub(crate) SocketAddr);
 
 /// A connection that knows its peer.
-pub(super) struct Stream {
+pub(crate) struct Stream {
     peer: SocketAddr,
     io: Io,
 }

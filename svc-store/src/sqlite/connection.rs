@@ -51,6 +51,7 @@ pub(super) const MIGRATIONS: &[(&str, &str)] = &[
     migration!("0004_audit"),
     migration!("0005_rate_limits"),
     migration!("0006_fewer_pages_per_write"),
+    migration!("0007_backlog"),
 ];
 
 pub(crate) struct Connection(rusqlite::Connection);

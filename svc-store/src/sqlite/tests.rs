@@ -250,6 +250,19 @@ fn deliveries_of_an_endpoint_are_found_by_its_index() {
     assert!(seen >= 8, "{seen}");
 }
 
+/// Counting reads no more than it counts.
+#[test]
+fn backlogs_are_counted_by_partial_indexes() {
+    let scratch = Scratch::new();
+    let connection = scratch.connection();
+    for (sql, index) in deliveries::BACKLOGS {
+        let mut explain = connection.raw().prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
+        let plan: Vec<String> = explain.raw_query().mapped(|row| row.get(3)).collect::<Result<_, _>>().unwrap();
+        let text = plan.join("; ");
+        assert!(text.contains(index) && !text.contains("TEMP B-TREE"), "{sql}: {text}");
+    }
+}
+
 #[tokio::test]
 async fn waiting_writers_share_commits_and_each_gets_its_own_answer() {
     let scratch = Scratch::new();

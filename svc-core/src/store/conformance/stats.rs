@@ -1,10 +1,12 @@
 //! What statistics are made of: counts of deliveries, and the attempts of a span of time.
 
+use std::collections::BTreeMap;
+
 use uuid::Uuid;
 
 use super::Harness;
 use super::deliveries::call;
-use crate::deliveries::{AttemptLog, AttemptSummary, Delivery, DeliveryState};
+use crate::deliveries::{AttemptLog, AttemptSummary, Backlog, Delivery, DeliveryState};
 use crate::types::{TenantId, Timestamp};
 
 pub(super) async fn deliveries_are_counted_by_state(h: Harness) {
@@ -25,6 +27,31 @@ pub(super) async fn deliveries_are_counted_by_state(h: Harness) {
         assert_eq!(call!(h.count_deliveries(tenant, elsewhere, state)), 1, "{state}");
         assert_eq!(call!(h.count_deliveries(other, to, state)), 0, "{state}");
     }
+}
+
+pub(super) async fn backlogs_are_those_of_all_tenants(h: Harness) {
+    let waiting = [DeliveryState::Pending, DeliveryState::Failed, DeliveryState::Held];
+    for state in waiting {
+        assert_eq!(call!(h.backlog(state)), Backlog::default());
+    }
+    let mut oldest = BTreeMap::new();
+    for _ in 0..2 {
+        let tenant = h.tenant().await;
+        let to = h.endpoint(tenant).await;
+        for state in DeliveryState::ALL.iter().copied() {
+            let change = |delivery: &mut Delivery| {
+                delivery.state = state;
+                delivery.next_attempt_at = delivery.next_attempt_at.filter(|_| state == DeliveryState::Pending);
+            };
+            let at = h.added(tenant, to, change).await.created_at;
+            oldest.entry(state).and_modify(|first: &mut Timestamp| *first = at.min(*first)).or_insert(at);
+        }
+    }
+    for state in waiting {
+        let want = Backlog { deliveries: 2, oldest: oldest.get(&state).copied() };
+        assert_eq!(call!(h.backlog(state)), want, "{state}");
+    }
+    assert_eq!(call!(h.backlog(DeliveryState::Succeeded)), Backlog::default());
 }
 
 impl Harness {

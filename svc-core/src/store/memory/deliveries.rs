@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use uuid::Uuid;
 
 use super::{Key, MemoryTx, State, conflict, insert, of_tenant};
-use crate::deliveries::{AttemptLog, AttemptSummary, Delivery, DeliveryState};
+use crate::deliveries::{AttemptLog, AttemptSummary, BACKLOG_COUNTED, Backlog, Delivery, DeliveryState};
 use crate::events::Event;
 use crate::replays::Replay;
 use crate::store::{DeliveryFilter, DeliveryStore, StoreError};
@@ -202,6 +202,15 @@ impl DeliveryStore for MemoryTx<'_> {
         let filter =
             DeliveryFilter { subscription: Some(subscription), state: Some(state), ..DeliveryFilter::default() };
         Ok(self.list_deliveries(tenant, &filter).await?.len() as u64)
+    }
+
+    async fn backlog(&mut self, wanted: DeliveryState) -> Result<Backlog, StoreError> {
+        let waits = |delivery: &&Delivery| delivery.state == wanted && wanted != DeliveryState::Succeeded;
+        let mut times: Vec<Timestamp> =
+            self.state.deliveries.values().filter(waits).map(|delivery| delivery.created_at).collect();
+        times.sort_unstable();
+        times.truncate(BACKLOG_COUNTED as usize);
+        Ok(Backlog { deliveries: times.len() as u64, oldest: times.first().copied() })
     }
 
     async fn insert_replay(&mut self, replay: &Replay) -> Result<(), StoreError> {

@@ -97,6 +97,20 @@ async fn deliveries_of_an_endpoint_are_found_by_its_index() {
     assert!(seen >= 8, "{seen}");
 }
 
+/// Counting reads no more than it counts.
+#[tokio::test]
+async fn backlogs_are_counted_by_partial_indexes() {
+    let Some(server) = server() else { return };
+    let url = server.database();
+    crate::migrate(&url).await.unwrap();
+    let connection = beside(&url).await;
+    for (at, (sql, index)) in deliveries::BACKLOGS.iter().enumerate() {
+        connection.client.batch_execute(&format!("PREPARE backlog_{at} AS {sql}")).await.unwrap();
+        let plan = explained(&connection, &format!("EXECUTE backlog_{at} (10000)")).await;
+        assert!(plan.contains(index) && !plan.contains("Sort") && !plan.contains("Bitmap"), "{sql}: {plan}");
+    }
+}
+
 /// A step of retention costs what it looks at, and so does the check that nothing refers to what goes.
 #[tokio::test]
 async fn a_step_of_retention_walks_no_table() {

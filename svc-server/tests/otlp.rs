@@ -1,0 +1,232 @@
+//! Spans at a collector: the server as operators start it, a collector that keeps what it gets, and a receiver.
+
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test may fail by a panic, in its helpers as well")]
+
+use std::process::Stdio;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body_util::{BodyExt as _, Full};
+use hyper_util::client::legacy::Client;
+use hyper_util::rt::TokioExecutor;
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt as _, BufReader, Lines};
+use tokio::process::{Child, ChildStdout, Command};
+use wiremock::matchers::{method, path};
+use wiremock::{Mock, MockServer, ResponseTemplate};
+
+/// How long anything may take on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
+const PARENT: &str = "b7ad6b7169203331";
+
+/// The length-delimited fields of a protobuf message with their numbers; the others are passed over.
+fn fields(mut message: &[u8]) -> Vec<(u64, &[u8])> {
+    fn varint(bytes: &mut &[u8]) -> u64 {
+        let mut value = 0;
+        for shift in (0..64).step_by(7) {
+            let byte = bytes[0];
+            *bytes = &bytes[1..];
+            value |= u64::from(byte & 0x7f) << shift;
+            if byte < 0x80 {
+                break;
+            }
+        }
+        value
+    }
+    let mut found = Vec::new();
+    while !message.is_empty() {
+        let tag = varint(&mut message);
+        let length = match tag & 7 {
+            0 => {
+                varint(&mut message);
+                continue;
+            }
+            1 => 8,
+            2 => usize::try_from(varint(&mut message)).unwrap(),
+            5 => 4,
+            other => unreachable!("wire type {other}"),
+        };
+        let (value, rest) = message.split_at(length);
+        if tag & 7 == 2 {
+            found.push((tag >> 3, value));
+        }
+        message = rest;
+    }
+    found
+}
+
+fn all<'a>(messages: impl IntoIterator<Item = &'a [u8]>, number: u64) -> Vec<&'a [u8]> {
+    let fields = messages.into_iter().flat_map(fields);
+    fields.filter(|(found, _)| *found == number).map(|(_, value)| value).collect()
+}
+
+fn text(message: &[u8], number: u64) -> String {
+    all([message], number).first().map(|text| String::from_utf8_lossy(text).into_owned()).unwrap_or_default()
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// What a test looks at of a span: numbers are those of `opentelemetry/proto/trace/v1/trace.proto`.
+#[derive(Debug)]
+struct Span {
+    service: String,
+    trace: String,
+    parent: String,
+    name: String,
+    /// Those that are texts.
+    attributes: Vec<(String, String)>,
+}
+
+impl Span {
+    fn attribute(&self, name: &str) -> &str {
+        self.attributes.iter().find(|(found, _)| found == name).map_or("", |(_, value)| value)
+    }
+}
+
+fn attributes(message: &[u8], number: u64) -> Vec<(String, String)> {
+    let value = |pair: &[u8]| all([pair], 2).first().map(|value| text(value, 1)).unwrap_or_default();
+    all([message], number).into_iter().map(|pair| (text(pair, 1), value(pair))).collect()
+}
+
+fn spans(request: &[u8]) -> Vec<Span> {
+    let mut spans = Vec::new();
+    for group in all([request], 1) {
+        let resource: Vec<_> = all([group], 1).into_iter().flat_map(|resource| attributes(resource, 1)).collect();
+        let service = resource.into_iter().find(|(name, _)| name == "service.name").unwrap_or_default().1;
+        for span in all(all([group], 2), 2) {
+            spans.push(Span {
+                service: service.clone(),
+                trace: hex(all([span], 1)[0]),
+                parent: all([span], 4).first().map(|id| hex(id)).unwrap_or_default(),
+                name: text(span, 5),
+                attributes: attributes(span, 9),
+            });
+        }
+    }
+    spans
+}
+
+/// A server with sample data, and what it has printed.
+struct Demo {
+    child: Child,
+    lines: Lines<BufReader<ChildStdout>>,
+    url: String,
+    key: String,
+}
+
+impl Demo {
+    async fn start(environment: &[(&str, &str)]) -> Self {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_svc-server"))
+            .args(["--demo", "--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0"])
+            .envs(environment.iter().copied())
+            .stdout(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let mut demo = Self { child, lines, url: String::new(), key: String::new() };
+        demo.url = demo.line("listening on ").await;
+        demo.key = demo.line("API key: ").await;
+        demo
+    }
+
+    async fn line(&mut self, beginning: &str) -> String {
+        let found = async {
+            loop {
+                let line = self.lines.next_line().await.unwrap().expect("the line that was waited for");
+                if let Some(rest) = line.strip_prefix(beginning) {
+                    return rest.to_owned();
+                }
+            }
+        };
+        tokio::time::timeout(PATIENCE, found).await.unwrap()
+    }
+
+    async fn post(&self, path: &str, body: Value) -> Response<Bytes> {
+        let request = Request::post(format!("{}/api/v1{path}", self.url))
+            .header("authorization", format!("Bearer {}", self.key))
+            .header("content-type", "application/json")
+            .header("traceparent", format!("00-{TRACE}-{PARENT}-01"))
+            .body(Full::new(Bytes::from(body.to_string())))
+            .unwrap();
+        let client = Client::builder(TokioExecutor::new()).build_http();
+        let answer = tokio::time::timeout(PATIENCE, client.request(request)).await.unwrap().unwrap();
+        let (head, body) = answer.into_parts();
+        Response::from_parts(head, body.collect().await.unwrap().to_bytes())
+    }
+
+    /// Stops it as an operator does, and waits for its end.
+    async fn stop(mut self) {
+        let pid = self.child.id().unwrap().to_string();
+        assert!(Command::new("kill").args(["-TERM", &pid]).status().await.unwrap().success());
+        assert!(tokio::time::timeout(PATIENCE, self.child.wait()).await.unwrap().unwrap().success());
+    }
+}
+
+async fn accepting(method_and_path: (&str, &str)) -> MockServer {
+    let server = MockServer::start().await;
+    let mock = Mock::given(method(method_and_path.0)).and(path(method_and_path.1));
+    mock.respond_with(ResponseTemplate::new(200)).mount(&server).await;
+    server
+}
+
+async fn until<T>(mut found: impl AsyncFnMut() -> Option<T>) -> T {
+    let waiting = async {
+        loop {
+            match found().await {
+                Some(found) => return found,
+                None => tokio::time::sleep(Duration::from_millis(20)).await,
+            }
+        }
+    };
+    tokio::time::timeout(PATIENCE, waiting).await.unwrap()
+}
+
+#[tokio::test]
+async fn a_collector_gets_requests_under_their_clients_trace_and_deliveries() {
+    let (collector, receiver) = (accepting(("POST", "/v1/traces")).await, accepting(("POST", "/hooks")).await);
+    let demo = Demo::start(&[
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", &collector.uri()),
+        ("OTEL_SERVICE_NAME", "business-api"),
+        // Longer than the test: what arrives is what the end of the server flushes.
+        ("OTEL_BSP_SCHEDULE_DELAY", "600000"),
+        ("SVC_LOG", "error"),
+    ])
+    .await;
+    let subscription = json!({ "url": format!("{}/hooks", receiver.uri()), "events": ["contact.created"] });
+    assert_eq!(demo.post("/webhooks", subscription).await.status(), 201);
+    let created = demo.post("/contacts", json!({ "email": "grace@example.com" })).await;
+    assert_eq!(created.status(), 201);
+    let delivered = until(async || receiver.received_requests().await.unwrap().pop()).await;
+    demo.stop().await;
+
+    let requests = collector.received_requests().await.unwrap();
+    assert!(requests.iter().all(|request| request.headers["content-type"] == "application/x-protobuf"));
+    let spans: Vec<Span> = requests.iter().flat_map(|request| spans(&request.body)).collect();
+    let id = created.headers()["x-request-id"].to_str().unwrap();
+    let request = spans.iter().find(|span| span.attribute("request_id") == id);
+    let request = request.unwrap_or_else(|| unreachable!("no span of {id}: {spans:#?}"));
+    assert_eq!((request.service.as_str(), request.name.as_str()), ("business-api", "createContact"));
+    assert_eq!((request.trace.as_str(), request.parent.as_str()), (TRACE, PARENT));
+    assert_eq!((request.attribute("operation"), request.attribute("url.path")), ("createContact", "/api/v1/contacts"));
+    let delivery = delivered.headers["x-svc-delivery"].to_str().unwrap();
+    let attempt = spans.iter().find(|span| span.attribute("delivery") == delivery);
+    let attempt = attempt.unwrap_or_else(|| unreachable!("no span of {delivery}: {spans:#?}"));
+    assert_eq!((attempt.name.as_str(), attempt.attribute("event")), ("delivery", "contact.created"));
+    assert_eq!((attempt.attribute("tenant").len(), attempt.attribute("tenant")), (36, request.attribute("tenant")));
+    assert!(attempt.parent.is_empty() && attempt.trace != TRACE);
+}
+
+/// A collector that is away neither slows requests down nor keeps the server from ending.
+#[tokio::test]
+async fn a_collector_that_is_away_is_nobodys_business() {
+    let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let endpoint = format!("http://{closed}");
+    let demo = Demo::start(&[("OTEL_EXPORTER_OTLP_ENDPOINT", &endpoint), ("SVC_LOG", "off")]).await;
+    assert_eq!(demo.post("/contacts", json!({ "email": "grace@example.com" })).await.status(), 201);
+    demo.stop().await;
+}
