@@ -13,7 +13,7 @@ use crate::poster::Post;
 use crate::receiver::{Mark, Receiver};
 use crate::requests::{Requests, digits_in};
 use crate::sample::{Sample, micros};
-use crate::seed::Tenant;
+use crate::seed::{self, Tenant};
 use crate::table::{self, Ratio, Row};
 use crate::{Result, load, pending};
 
@@ -73,6 +73,32 @@ pub(crate) fn backlog(options: &Options, file: &Path) -> Result<()> {
     let (listening, first) = first.unwrap_or_default();
     let (pending, listening, first) = (options.pending, listening.as_secs_f64(), first.as_secs_f64());
     table::note(&format!("with {pending} pending: listens after {listening:.3} s, delivers after {first:.3} s"))
+}
+
+/// Everything at once, as fast as it goes: requests are accepted and committed, deliveries signed, sent and logged.
+pub(crate) fn pipe(options: &Options, file: &Path, tenants: &Arc<[Tenant]>) -> Result<()> {
+    let receiver = Receiver::start()?;
+    pending::point(file, receiver.address)?;
+    let requests = Requests::new(Subject::Pipe, tenants);
+    let (connections, length) = (options.connections as usize, Duration::from_secs(options.seconds));
+    let (child, address) = start(file)?;
+    let (mut accepted, mut delivered) = (Vec::new(), Vec::new());
+    for _ in 0..options.rounds {
+        let (posts, deliveries) = std::thread::scope(|scope| {
+            let posts = scope.spawn(|| load::round(&child, address, connections, length + WARM_UP, &requests));
+            let deliveries = round(options, &child, &receiver)?;
+            Ok::<_, Box<dyn std::error::Error + Send + Sync>>((posts.join().map_err(|_| "it panicked")??, deliveries))
+        })?;
+        accepted.push(posts);
+        delivered.push(deliveries);
+        receiver.take();
+    }
+    let [_, _, all] = seed::written(file)?;
+    receiver.until(PATIENCE, |receiver| receiver.count() >= all as usize)?;
+    table::print(&[
+        Row { subject: "the whole pipe", contender: "accepted", rounds: &accepted, ratio: Ratio::None },
+        Row { subject: "", contender: "delivered", rounds: &delivered, ratio: Ratio::None },
+    ])
 }
 
 /// From the answer of a POST to the arrival of its delivery: at fixed rates, out of sleep, and beside endpoints

@@ -63,6 +63,8 @@ pub(crate) enum Subject {
     Deliver,
     /// What years of use cost; only when it is asked for.
     Aged,
+    /// POSTs and their deliveries at once, as fast as they go.
+    Pipe,
     /// GET of one contact, on PostgreSQL.
     PgGet,
     /// GET of the newest 50 contacts, on PostgreSQL.

@@ -40,10 +40,13 @@ pub(crate) const DIGITS: usize = 16;
 
 impl Requests {
     /// Of a subject, over all tenants. There are none of [`Subject::Commit`] and [`Subject::Aged`], and those of
-    /// [`Subject::Deliver`] are POSTs.
+    /// [`Subject::Deliver`] and [`Subject::Pipe`] are POSTs.
     pub(crate) fn new(subject: Subject, tenants: &Arc<[Tenant]>) -> Self {
-        let status =
-            if matches!(subject, Subject::Post | Subject::Deliver | Subject::PgPost) { *b"201" } else { *b"200" };
+        let status = if matches!(subject, Subject::Post | Subject::Deliver | Subject::Pipe | Subject::PgPost) {
+            *b"201"
+        } else {
+            *b"200"
+        };
         let templates = tenants.iter().map(|tenant| Template::new(subject, &tenant.key)).collect();
         Self { status, tenants: Arc::clone(tenants), templates, random: Random::new() }
     }
@@ -80,7 +83,7 @@ impl Template {
         let (text, kind, filler) = match subject {
             Subject::Get | Subject::PgGet => (head(&format!("GET /api/v1/contacts/{FIELD}"), ""), Field::Id, id),
             Subject::List | Subject::PgList => (head("GET /api/v1/contacts", ""), Field::Nothing, String::new()),
-            Subject::Post | Subject::Commit | Subject::Deliver | Subject::Aged | Subject::PgPost => {
+            Subject::Post | Subject::Commit | Subject::Deliver | Subject::Aged | Subject::Pipe | Subject::PgPost => {
                 let body = body(FIELD);
                 let length = body.len() - FIELD.len() + DIGITS;
                 let more = format!("Content-Type: application/json\r\nContent-Length: {length}\r\n");

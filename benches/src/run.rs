@@ -55,6 +55,7 @@ fn run_on_sqlite(options: &Options, subjects: &[Subject]) -> Result<()> {
                 deliver::backlog(options, &copy(&file, folder.path())?)?;
                 deliver::latency(options, &copy(&file, folder.path())?, &tenants)?;
             }
+            Subject::Pipe => deliver::pipe(options, &copy(&file, folder.path())?, &tenants)?,
             Subject::PgGet | Subject::PgList | Subject::PgPost => {}
         }
     }
