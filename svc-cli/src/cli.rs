@@ -181,7 +181,7 @@ pub enum Command {
                       svc export jobs --tenant 0195a3c8-0000-7000-8000-000000000001 --since 7d --format csv"
     )]
     Export(Export),
-    /// The log of changes to tenants, keys and webhooks.
+    /// The log of changes: who did what, and when.
     #[command(
         subcommand_required = true,
         arg_required_else_help = true,

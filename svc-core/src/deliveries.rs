@@ -13,6 +13,7 @@ use std::time::Duration;
 use futures_util::task::AtomicWaker;
 use uuid::Uuid;
 
+use crate::audit::{self, Object};
 use crate::env::time_of_id;
 use crate::error::Error;
 use crate::events::{Event, EventKind};
@@ -277,6 +278,7 @@ pub async fn replay(tx: &mut dyn Tx, tenant: TenantId, id: Uuid) -> Result<Deliv
     delivery.replay(now);
     tx.update_delivery(&delivery, lease).await?;
     tx.bring_turn_forward(tenant, delivery.subscription, now).await?;
+    audit::note::<()>(tx, tenant, "replay", Object { kind: "delivery", id }, None, None).await?;
     Ok(delivery)
 }
 

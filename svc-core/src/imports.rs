@@ -25,6 +25,7 @@ use uuid::Uuid;
 
 pub use self::contacts::ContactImport;
 pub use self::invoices::InvoiceImport;
+use crate::audit::{self, Object};
 use crate::error::Error;
 use crate::input::{FieldNames, Input};
 use crate::resource::Resource;
@@ -57,6 +58,29 @@ pub enum Imported {
         /// The fields in which it differs.
         fields: Vec<&'static str>,
     },
+}
+
+/// Notes rows that were put without events in the log of changes, which would not tell of them otherwise.
+///
+/// # Errors
+/// [`Error::Store`].
+pub async fn note<R: Import>(
+    tx: &mut dyn Tx,
+    tenant: &Tenant,
+    results: &[Result<Imported, Error>],
+) -> Result<(), Error> {
+    #[derive(Serialize)]
+    struct Rows {
+        added: usize,
+        updated: usize,
+    }
+    let count = |what: Imported| results.iter().flatten().filter(|result| **result == what).count();
+    let rows = Rows { added: count(Imported::Added), updated: count(Imported::Updated) };
+    if rows.added + rows.updated == 0 {
+        return Ok(());
+    }
+    let object = Object { kind: R::COLLECTION, id: tenant.id.0 };
+    audit::note(tx, tenant.id, "import", object, None, Some(&rows)).await
 }
 
 /// A resource whose records can come from elsewhere.

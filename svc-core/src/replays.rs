@@ -6,6 +6,7 @@
 
 use uuid::Uuid;
 
+use crate::audit::{self, Object};
 use crate::deliveries::{Delivery, DeliveryState};
 use crate::error::Error;
 use crate::events::Event;
@@ -107,6 +108,7 @@ pub async fn create(tx: &mut dyn Tx, tenant: TenantId, input: ReplayCreate) -> R
         finished_at: None,
     };
     tx.insert_replay(&replay).await?;
+    audit::note(tx, tenant, "replay", Object { kind: "webhook", id: subscription.id }, None, Some(&replay)).await?;
     Ok(replay)
 }
 

@@ -329,8 +329,17 @@ pub trait Outbox: Send {
     /// The tenant's live subscriptions that want events of this kind and are enabled or auto-paused.
     async fn matches(&mut self, tenant: TenantId, kind: EventKind) -> Result<Vec<Match>, StoreError>;
 
-    /// Adds an event.
+    /// Adds an event, with who acts ([`Tx::actor`]).
     async fn insert_event(&mut self, event: &Event) -> Result<(), StoreError>;
+
+    /// The newest events of a tenant at or after `since`, newest first, with who caused each; `None` where that was
+    /// not noted yet.
+    async fn caused(
+        &mut self,
+        tenant: TenantId,
+        since: Timestamp,
+        limit: u32,
+    ) -> Result<Vec<(Event, Option<String>)>, StoreError>;
 
     /// The tenant's events after an instant, oldest first.
     async fn events(&mut self, tenant: TenantId, after: Timestamp, limit: u32) -> Result<Vec<Event>, StoreError>;

@@ -14,17 +14,19 @@ use crate::sql::{Cells, Column as _, Param, SqlTx};
 
 const MATCHES: &str = "SELECT subscription_id, paused FROM subscription_kinds \
      WHERE tenant_id = $1 AND kind IN ($2, '*') ORDER BY subscription_id";
-const INSERT_EVENT: &str = "INSERT INTO events (tenant_id, id, kind, data, created_at, only_for) \
-     VALUES ($1, $2, $3, $4, $5, $6)";
+const INSERT_EVENT: &str = "INSERT INTO events (tenant_id, id, kind, data, created_at, only_for, actor) \
+     VALUES ($1, $2, $3, $4, $5, $6, $7)";
 const EVENTS: &str = "SELECT id, tenant_id, kind, data, created_at, only_for FROM events \
      WHERE tenant_id = $1 AND id >= $2 ORDER BY id LIMIT $3";
 const EVENT: &str = "SELECT id, tenant_id, kind, data, created_at, only_for FROM events \
      WHERE tenant_id = $1 AND id = $2";
+const CAUSED: &str = "SELECT id, tenant_id, kind, data, created_at, only_for, actor FROM events \
+     WHERE tenant_id = $1 AND id >= $2 ORDER BY id DESC LIMIT $3";
 const INSERT_PAYMENT: &str = "INSERT INTO payments (tenant_id, id, invoice_id, amount, currency, paid_at) \
      VALUES ($1, $2, $3, $4, $5, $6)";
 
 #[cfg(test)]
-pub(crate) const STATEMENTS: &[&str] = &[MATCHES, INSERT_EVENT, EVENTS, EVENT, INSERT_PAYMENT];
+pub(crate) const STATEMENTS: &[&str] = &[MATCHES, INSERT_EVENT, EVENTS, EVENT, CAUSED, INSERT_PAYMENT];
 
 pub(crate) fn read_event(cells: &mut Cells<'_>) -> Result<Event, StoreError> {
     Ok(Event {
@@ -39,6 +41,11 @@ pub(crate) fn read_event(cells: &mut Cells<'_>) -> Result<Event, StoreError> {
         created_at: cells.take()?,
         only_for: cells.take()?,
     })
+}
+
+/// An event, and who caused it.
+pub(crate) fn read_caused(cells: &mut Cells<'_>) -> Result<(Event, Option<String>), StoreError> {
+    Ok((read_event(cells)?, cells.take()?))
 }
 
 #[async_trait]
@@ -56,8 +63,19 @@ impl Outbox for SqlTx<'_> {
             Param::Text(event.data.get().into()),
             event.created_at.param(),
             event.only_for.param(),
+            Param::Text(self.actor.to_string().into()),
         ];
         self.post(INSERT_EVENT, &params).await
+    }
+
+    async fn caused(
+        &mut self,
+        tenant: TenantId,
+        since: Timestamp,
+        limit: u32,
+    ) -> Result<Vec<(Event, Option<String>)>, StoreError> {
+        let first: Uuid = env::first_id_at(since);
+        self.fetch(CAUSED, &[tenant.param(), first.param(), limit.param()], "events", read_caused).await
     }
 
     async fn events(&mut self, tenant: TenantId, after: Timestamp, limit: u32) -> Result<Vec<Event>, StoreError> {

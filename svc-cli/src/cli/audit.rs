@@ -8,10 +8,11 @@ use crate::values::{self, Since};
 /// `svc audit …`
 #[derive(Clone, Debug, Subcommand)]
 pub enum AuditCommand {
-    /// List the changes of a tenant, its keys and its webhooks, newest first.
+    /// List the changes of a tenant, its keys, its webhooks and its records, newest first.
     ///
-    /// Who made each: `cli:` and a user of this machine, `key:` and the id of an API key, or `system`. With --json also
-    /// how things were before and after, without secrets. Nothing in this log is ever changed or deleted.
+    /// Who made each: `cli:` and a user of this machine, `key:` and the id of an API key, `sender` or `system`. With --json
+    /// also how things were before and after, without secrets. Changes of records are listed as long as their events are
+    /// kept; nothing else in this log is ever changed or deleted.
     #[command(after_help = "Examples:\n  svc audit list --tenant 0195a3c8-0000-7000-8000-000000000001\n  \
                       svc audit list --tenant 0195a3c8-0000-7000-8000-000000000001 --since 7d --json")]
     List {

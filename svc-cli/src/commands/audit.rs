@@ -1,6 +1,6 @@
 //! `svc audit`.
 
-use svc_core::audit::Entry;
+use svc_core::audit::{self, Entry};
 use svc_core::store::Store;
 use svc_core::tenants;
 use svc_core::types::Timestamp;
@@ -18,7 +18,7 @@ pub(super) async fn run(store: &dyn Store, command: AuditCommand) -> Result<Outc
         Box::pin(async move {
             tenants::get(tx, tenant).await?;
             // One more tells whether there are more.
-            Ok(tx.audit(tenant, since, limit.saturating_add(1)).await?)
+            audit::list(tx, tenant, since, limit.saturating_add(1)).await
         })
     });
     let mut entries: Vec<Entry> = listed.await.or_not_found("tenant", tenant, tenant::HINT)?;

@@ -44,3 +44,21 @@ fn every_change_has_its_line() {
     let copied = session.json(&["audit", "list", "--tenant", &tenant, "--database-url", "sqlite://new.db"]);
     assert_eq!(copied.as_array().unwrap(), log);
 }
+
+/// Who paid and who imported what, though the records themselves do not say.
+#[test]
+fn what_is_done_to_records_has_its_line_too() {
+    let mut session = Session::new();
+    let tenant = session.tenant();
+    session.file("contacts.csv", "email\nada@example.com\nbob@example.com\n");
+    session.json(&["import", "contacts", "--tenant", &tenant, "contacts.csv", "--no-events"]);
+    // Run again, it changes nothing.
+    session.json(&["import", "contacts", "--tenant", &tenant, "contacts.csv", "--no-events"]);
+    let contact = session.json(&["export", "contacts", "--tenant", &tenant])[0]["id"].as_str().unwrap().to_owned();
+    let invoice = session.id(&["invoice", "create", "--tenant", &tenant, "--contact", &contact, "--total", "40"]);
+    session.json(&["invoice", "pay", &invoice]);
+    session.run(&["audit", "list", "--tenant", &tenant]).assert("audit_records");
+    let log = session.json(&["audit", "list", "--tenant", &tenant]);
+    let paid = log.as_array().unwrap().iter().find(|entry| entry["action"] == "paid").unwrap();
+    assert_eq!((paid["object_id"].as_str(), &paid["after"]["status"]), (Some(invoice.as_str()), &"paid".into()));
+}

@@ -202,6 +202,7 @@ cases! {
     audit {
         every_change_is_noted,
         the_actor_is_who_was_named,
+        changes_of_records_have_an_actor_too,
         a_change_that_fails_is_not_noted,
     }
     retention {

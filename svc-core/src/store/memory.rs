@@ -117,6 +117,7 @@ state! {
     signatures: (Uuid, [u8; 32]) => Timestamp,
     recorded: (TenantId, String) => Recorded,
     events: Key => Event,
+    causes: Key => String,
     payments: Key => Payment,
     deliveries: Key => Delivery,
     // The pending deliveries of each endpoint by when they are due.
@@ -287,7 +288,21 @@ impl Outbox for MemoryTx<'_> {
     }
 
     async fn insert_event(&mut self, event: &Event) -> Result<(), StoreError> {
-        insert(&mut self.writable()?.events, (event.tenant, event.id), event)
+        let (key, cause) = ((event.tenant, event.id), self.actor.to_string());
+        let state = self.writable()?;
+        insert(&mut state.events, key, event)?;
+        insert(&mut state.causes, key, &cause)
+    }
+
+    async fn caused(
+        &mut self,
+        tenant: TenantId,
+        since: Timestamp,
+        limit: u32,
+    ) -> Result<Vec<(Event, Option<String>)>, StoreError> {
+        let events = of_tenant(&self.state.events, tenant).rev().filter(|event| event.created_at >= since);
+        let with_cause = |event: &Event| (event.clone(), self.state.causes.get(&(tenant, event.id)).cloned());
+        Ok(events.take(limit as usize).map(with_cause).collect())
     }
 
     async fn events(&mut self, tenant: TenantId, after: Timestamp, limit: u32) -> Result<Vec<Event>, StoreError> {

@@ -104,7 +104,7 @@ tables! {
         tenant_id: Uuid, kind: Text, subscription_id: Uuid, paused: Bool,
     }
     events [tenant_id id] {
-        tenant_id: Uuid, id: Uuid, kind: Text, data: Text, created_at: Time, only_for: Uuid,
+        tenant_id: Uuid, id: Uuid, kind: Text, data: Text, created_at: Time, only_for: Uuid, actor: Text,
     }
     deliveries [tenant_id id] {
         tenant_id: Uuid, id: Uuid, event_id: Uuid, kind: Text, subscription_id: Uuid, state: Text, attempts: Int,

@@ -11,11 +11,12 @@ macro_rules! migration {
     };
 }
 
-const MIGRATIONS: &[(&str, &str)] = &[
+pub(super) const MIGRATIONS: &[(&str, &str)] = &[
     migration!("0001_init"),
     migration!("0002_rate_limits"),
     migration!("0003_deliveries_by_time"),
     migration!("0004_backlog"),
+    migration!("0005_event_actors"),
 ];
 
 const HAS_TABLE: &str = "SELECT to_regclass('schema_migrations') IS NOT NULL";

@@ -94,7 +94,7 @@ async fn migrations_run_once_also_when_many_start_together() {
         })
     }));
     let applied: Vec<usize> = applied.await.into_iter().map(Result::unwrap).collect();
-    assert_eq!(applied.iter().filter(|applied| **applied > 0).count(), 1, "{applied:?}");
+    assert_eq!(applied.iter().sum::<usize>(), super::migrate::MIGRATIONS.len(), "{applied:?}");
     let stores = join_all((0..8).map(|_| store(&url))).await;
     let tenant = new_tenant(&*stores[0]).await;
     assert!(tick(&*stores[7], tenant).await.is_ok());

@@ -52,6 +52,7 @@ pub(super) const MIGRATIONS: &[(&str, &str)] = &[
     migration!("0005_rate_limits"),
     migration!("0006_fewer_pages_per_write"),
     migration!("0007_backlog"),
+    migration!("0008_event_actors"),
 ];
 
 pub(crate) struct Connection(rusqlite::Connection);

@@ -149,7 +149,7 @@ pub(super) async fn imports_and_exports(desk: &Desk) {
 
 /// Who changed what, be it by the command line or with a key.
 pub(super) async fn the_log_of_changes(desk: &Desk, hook: &str) {
-    let log = desk.svc(&["audit", "list", "--tenant", &desk.tenant]).await;
+    let log = desk.svc(&["audit", "list", "--tenant", &desk.tenant, "--limit", "10000"]).await;
     let who = |action: &str, object: &str| -> String {
         let entry = log.as_array().unwrap().iter().find(|one| one["action"] == action && one["object_id"] == object);
         let entry = entry.unwrap_or_else(|| panic!("no {action} of {object} in {log}"));

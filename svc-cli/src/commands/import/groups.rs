@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use svc_core::error::Error;
-use svc_core::imports::{How, Import, Imported};
+use svc_core::imports::{self, How, Import, Imported};
 use svc_core::store::{Store, StoreError};
 use svc_core::tenants;
 use svc_core::types::TenantId;
@@ -103,6 +103,9 @@ impl Groups<'_> {
                 if dry_run {
                     *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(results);
                     return Err(Error::NotAllowed("It was a dry run.".to_owned()));
+                }
+                if !how.events {
+                    imports::note::<R>(tx, &tenant, &results).await?;
                 }
                 Ok(results)
             })

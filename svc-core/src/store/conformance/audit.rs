@@ -6,9 +6,13 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::Harness;
-use crate::audit::{Actor, Entry, acting};
+use crate::audit::{self, Actor, Entry, acting};
+use crate::contacts::{Contact, ContactCreate};
 use crate::error::Error;
+use crate::events::{self, EventKind};
+use crate::input::Input as _;
 use crate::keys::{self, KeyCreate};
+use crate::resource;
 use crate::tenants::{self, DeveloperAccess};
 use crate::types::{TenantId, Timestamp};
 use crate::webhooks::{self, Subscription};
@@ -127,6 +131,59 @@ pub(super) async fn the_actor_is_who_was_named(h: Harness) {
     by_none.await.unwrap();
     let actors: Vec<String> = h.log(tenant).await.into_iter().map(|entry| entry.actor).collect();
     assert_eq!(actors, ["system".to_owned(), format!("key:{key}"), "cli:ada".to_owned(), "system".to_owned()]);
+}
+
+/// Events tell of the changes of records, and keep who caused them.
+pub(super) async fn changes_of_records_have_an_actor_too(h: Harness) {
+    let (tenant, other) = (h.tenant().await, h.tenant().await);
+    let key = Uuid::from_u128(7);
+    h.moment();
+    let start = h.store.env().now();
+    let by_key = h.write(move |tx| {
+        Box::pin(async move {
+            tx.act_as(Actor::Key(key));
+            let input = ContactCreate::from_body(br#"{ "email": "ada@example.com" }"#)?;
+            resource::create::<Contact>(tx, tenant, input).await
+        })
+    });
+    let contact = by_key.await.unwrap().id;
+    h.moment();
+    let by_none = h.write(move |tx| Box::pin(tenants::update(tx, tenant.0, |tenant| tenant.name = "b".to_owned())));
+    by_none.await.unwrap();
+    h.moment();
+    let store = acting(std::sync::Arc::clone(&h.store), Actor::Cli("ada".to_owned()));
+    store.write("test", move |tx| Box::pin(resource::delete::<Contact>(tx, tenant, contact))).await.unwrap();
+    let hook = h.subscription(tenant, |_| {}).await;
+    h.moment();
+    h.write(move |tx| Box::pin(webhooks::send_test(tx, tenant, hook, None))).await.unwrap();
+    h.moment();
+    let stay = json!({ "id": 7 });
+    h.write(move |tx| {
+        let stay = stay.clone();
+        Box::pin(async move { events::record_external(tx, tenant, EventKind::StayCreated, &stay).await.map(drop) })
+    })
+    .await
+    .unwrap();
+
+    let listed = |tenant, limit| h.read(move |tx| Box::pin(audit::list(tx, tenant, start, limit)));
+    let log = listed(tenant, 100).await.unwrap();
+    let event = h.events(tenant).await.pop().unwrap().id;
+    let seen: Vec<(String, Uuid, &str)> =
+        log.iter().map(|entry| (done(entry).0, entry.object_id, entry.actor.as_str())).collect();
+    let by = format!("key:{key}");
+    let want = [
+        ("stay created", event, "system"),
+        ("webhook test", hook, "system"),
+        ("contact deleted", contact, "cli:ada"),
+        ("tenant update", tenant.0, "system"),
+        ("contact created", contact, by.as_str()),
+    ];
+    assert_eq!(seen, want.map(|(what, id, actor)| (what.to_owned(), id, actor)));
+    assert_eq!(values(&log[4]).1["email"], "ada@example.com");
+    assert!(log.windows(2).all(|pair| pair[0].at > pair[1].at));
+    let newest = listed(tenant, 2).await.unwrap();
+    assert_eq!(newest.iter().map(|entry| entry.id).collect::<Vec<_>>(), [log[0].id, log[1].id]);
+    assert_eq!(listed(other, 100).await.unwrap().len(), 0, "another tenant's");
 }
 
 pub(super) async fn a_change_that_fails_is_not_noted(h: Harness) {

@@ -35,7 +35,7 @@ impl Harness {
         matches
     }
 
-    async fn subscription(&self, tenant: TenantId, change: fn(&mut Subscription)) -> Uuid {
+    pub(super) async fn subscription(&self, tenant: TenantId, change: fn(&mut Subscription)) -> Uuid {
         let make = move |new| {
             let mut row = Subscription { enabled: true, ..Subscription::bare(new) };
             change(&mut row);

@@ -135,7 +135,7 @@ fn reader(table: &TableInfo) -> (Vec<&'static str>, Read) {
             Ok(())
         }),
         "events" => {
-            (words("id tenant_id kind data created_at only_for"), |cells, _| outbox::read_event(cells).map(drop))
+            (words("id tenant_id kind data created_at only_for actor"), |cells, _| outbox::read_caused(cells).map(drop))
         }
         "deliveries" => (
             words(

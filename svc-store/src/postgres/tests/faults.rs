@@ -143,7 +143,9 @@ async fn survives(stop: fn(&svc_postgres_server::Server)) {
                             acknowledged.push(job.id);
                             written.fetch_add(1, Ordering::SeqCst);
                         }
-                        Err(Error::Store(StoreError::Unavailable(_) | StoreError::OutcomeUnknown(_))) => unavailable += 1,
+                        Err(Error::Store(StoreError::Unavailable(_) | StoreError::OutcomeUnknown(_))) => {
+                            unavailable += 1
+                        }
                         other => panic!("{other:?}"),
                     }
                     let read = store.read("test", move |tx| Box::pin(async move { Ok(tx.tenant(tenant).await?) }));
