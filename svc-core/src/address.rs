@@ -350,6 +350,12 @@ mod tests {
         for name in ["example.com", "a_b.Example.org", "xn--bcher-kva.de", "local.dev", "a.0xg"] {
             assert_eq!(check_host_name(name), Ok(()));
         }
+        // 253 characters, as labels of 61 and the dots between them.
+        let longest = format!("{0}.{0}.{0}.{0}.{1}", "a".repeat(61), "b".repeat(5));
+        assert_eq!((longest.len(), check_host_name(&longest)), (253, Ok(())));
+        for longer in ["c", "cc"] {
+            assert!(check_host_name(&format!("{longest}{longer}")).is_err(), "longer by {longer}");
+        }
     }
 
     proptest! {

@@ -55,6 +55,9 @@ struct Options {
     /// Contacts that each has at the start.
     #[arg(long, default_value_t = 5_000, value_parser = clap::value_parser!(u32).range(1..))]
     contacts: u32,
+    /// The server's own --retention, to see what deleting costs: `30s` deletes all along what a minute brought.
+    #[arg(long, value_name = "DURATION", default_value = "30d")]
+    retention: String,
     /// Length of an interval.
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = humantime::parse_duration)]
     every: Duration,

@@ -38,7 +38,7 @@ pub(crate) async fn run(options: &Options) -> Result<Vec<String>> {
     let address = endpoint::listen(move |request| take(request, Arc::clone(&receiving))).await?;
     let tenants = world::make(&database, options.tenants, options.contacts, address).await?;
     let program = Program { file: options.server.clone(), log: "warn", ..Program::default() };
-    let node = program.start(&database, &["--no-rate-limit"]).await?;
+    let node = program.start(&database, &["--no-rate-limit", "--retention", &options.retention]).await?;
     let traffic = Arc::new(Traffic { server: node.address, http: Http::default(), tenants, noted });
 
     say(&header())?;
