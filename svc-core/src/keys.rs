@@ -293,7 +293,7 @@ pub async fn authenticate(tx: &mut dyn Tx, hash: KeyHash) -> Result<Caller, Erro
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::env::{SeededEntropy, SystemClock};
+    use crate::env::{Entropy, SeededEntropy, SystemClock};
 
     #[test]
     fn a_typo_is_seen_without_a_look_up() {
@@ -306,6 +306,23 @@ mod tests {
             let typo = String::from_utf8(typo).unwrap();
             assert_eq!(KeyHash::of(&typo), Err(Error::InvalidKey), "{typo}");
         }
+    }
+
+    /// Every byte of it is one that would favour some characters, but for a few.
+    struct MostlyUnfair;
+
+    impl Entropy for MostlyUnfair {
+        fn fill(&self, bytes: &mut [u8]) {
+            bytes.fill(248);
+            bytes[..20].fill(247);
+        }
+    }
+
+    #[test]
+    fn a_key_has_its_length_however_many_bytes_are_left_out() {
+        let key = new_text(&Env::new(SystemClock, MostlyUnfair));
+        let random = &key[KEY_PREFIX.len()..key.len() - CHECKSUM_LENGTH];
+        assert_eq!(random, char::from(BASE62[247 % 62]).to_string().repeat(RANDOM_LENGTH));
     }
 
     #[test]
