@@ -15,8 +15,8 @@ use crate::problem::Problem;
 pub const MAX_BODY: usize = 1024 * 1024;
 /// Bytes of a body that are taken without asking for room.
 const SMALL_BODY: usize = 16 * 1024;
-/// Bytes beyond that of all bodies together.
-const BODIES: usize = 64 * 1024 * 1024;
+/// Bytes beyond that of all bodies together; what holds them has up to twice the room while it grows.
+const BODIES: usize = 32 * 1024 * 1024;
 
 /// A request body.
 pub trait Incoming: Body<Data: Send, Error: Into<Box<dyn std::error::Error + Send + Sync>>> + Send {}
