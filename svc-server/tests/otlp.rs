@@ -179,7 +179,7 @@ async fn until<T>(mut found: impl AsyncFnMut() -> Option<T>) -> T {
         loop {
             match found().await {
                 Some(found) => return found,
-                None => tokio::time::sleep(Duration::from_millis(20)).await,
+                None => tokio::task::yield_now().await,
             }
         }
     };

@@ -1,3 +1,5 @@
+use std::time::UNIX_EPOCH;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use proptest::prelude::*;

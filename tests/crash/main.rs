@@ -31,7 +31,7 @@ use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use clap::Parser as _;
-use svc_server::telemetry;
+use svc_tests::node;
 
 use self::options::{Cli, Role};
 
@@ -41,8 +41,7 @@ const SHOWN: usize = 20;
 fn main() -> ExitCode {
     let Cli { options, role } = Cli::parse();
     if let Some(Role::Serve(config)) = role {
-        telemetry::init(config.log_format);
-        return svc_server::run::run(*config).map_or_else(|why| why.exit_code(), |()| ExitCode::SUCCESS);
+        return node::serve(*config);
     }
     let mut out = io::stdout().lock();
     let violations = match run::run(&options) {

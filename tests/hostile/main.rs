@@ -29,8 +29,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum as _};
 use svc_server::config::Config;
-use svc_server::telemetry;
-use svc_tests::Result;
+use svc_tests::{Result, node};
 
 use self::arena::{Arena, Target};
 use self::attacks::Attack;
@@ -98,8 +97,7 @@ fn main() -> ExitCode {
     }
     let Cli { options, role } = Cli::parse();
     if let Some(Role::Serve(config)) = role {
-        telemetry::init(config.log_format);
-        return svc_server::run::run(*config).map_or_else(|why| why.exit_code(), |()| ExitCode::SUCCESS);
+        return node::serve(*config);
     }
     let done = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(Into::into);
     let done = done.and_then(|runtime| match role {

@@ -24,7 +24,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 use svc_server::config::Config;
-use svc_server::telemetry;
+use svc_tests::node;
 
 /// Mixed traffic at a fixed rate against a real server.
 #[derive(Debug, Parser)]
@@ -77,8 +77,7 @@ enum Role {
 fn main() -> ExitCode {
     let Cli { options, role } = Cli::parse();
     if let Some(Role::Serve(config)) = role {
-        telemetry::init(config.log_format);
-        return svc_server::run::run(*config).map_or_else(|why| why.exit_code(), |()| ExitCode::SUCCESS);
+        return node::serve(*config);
     }
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(Into::into);
     let violations = match runtime.and_then(|runtime| runtime.block_on(run::run(&options))) {

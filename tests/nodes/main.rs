@@ -33,10 +33,9 @@ use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
 use svc_server::config::Config;
-use svc_server::telemetry;
-use svc_tests::Result;
 use svc_tests::database::{Database, OWN_SERVER};
 use svc_tests::node::Program;
+use svc_tests::{Result, node};
 
 use self::cluster::Cluster;
 
@@ -84,8 +83,7 @@ enum Scenario {
 fn main() -> ExitCode {
     let Cli { options, scenario } = Cli::parse();
     if let Scenario::Serve(config) = scenario {
-        telemetry::init(config.log_format);
-        return svc_server::run::run(*config).map_or_else(|why| why.exit_code(), |()| ExitCode::SUCCESS);
+        return node::serve(*config);
     }
     let done = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(Into::into);
     let done = done.and_then(|runtime| runtime.block_on(run(&options, scenario)));

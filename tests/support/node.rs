@@ -4,9 +4,11 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::process::Stdio;
+use std::process::{ExitCode, Stdio};
 use std::time::Duration;
 
+use svc_server::config::Config;
+use svc_server::telemetry;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, Command};
 
@@ -27,6 +29,12 @@ pub struct Program {
     pub log: &'static str,
     /// What it has in its environment besides.
     pub variables: Vec<(&'static str, OsString)>,
+}
+
+/// Is the server: what a program of the tests does as the child that [`Program`] starts.
+pub fn serve(config: Config) -> ExitCode {
+    telemetry::init(config.log_format);
+    svc_server::run::run(config).map_or_else(|why| why.exit_code(), |()| ExitCode::SUCCESS)
 }
 
 /// A running server, which ends with its handle.

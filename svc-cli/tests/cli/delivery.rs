@@ -12,7 +12,7 @@ use svc_core::store::Tx;
 use svc_core::types::{TenantId, parse_uuid};
 use svc_core::webhooks::{Subscription, WebhookUpdate};
 
-use crate::harness::{NOBODY, Session};
+use crate::harness::{NOBODY, Session, until};
 
 /// Makes an attempt at each delivery that is due, without a network: it comes to `status`, and what fails is
 /// tried again by `retry`.
@@ -22,11 +22,7 @@ pub(crate) fn attempt(session: &Session, status: i32, retry: Vec<Duration>) {
 
 /// The same, as soon as one is due: another program is about to bring it, and cannot say when it has.
 pub(crate) fn attempt_when_due(session: &Session, status: i32, retry: Vec<Duration>) {
-    let made = (0..1_000).any(|_| {
-        std::thread::sleep(Duration::from_millis(20));
-        attempt_if_due(session, status, retry.clone())
-    });
-    assert!(made, "nothing is due");
+    until("a delivery that is due", || attempt_if_due(session, status, retry.clone()).then_some(()));
 }
 
 fn attempt_if_due(session: &Session, status: i32, retry: Vec<Duration>) -> bool {
@@ -235,9 +231,8 @@ fn many_at_once() {
 
 /// Takes steps as a sender does until no replay is left, and one at least; makes no attempt.
 fn carry_out_replays(session: &Session) {
-    let carried_out = (0..1_000).any(|_| {
-        std::thread::sleep(Duration::from_millis(20));
-        session.write(|tx| {
+    until("a replay that was asked for", || {
+        let any = session.write(|tx| {
             Box::pin(async move {
                 let mut any = false;
                 while let Some(tenant) = tx.replaying(1).await?.pop() {
@@ -245,9 +240,9 @@ fn carry_out_replays(session: &Session) {
                 }
                 Ok(any)
             })
-        })
+        });
+        any.then_some(())
     });
-    assert!(carried_out, "no replay was asked for");
 }
 
 #[test]
@@ -295,11 +290,10 @@ fn waiting_for_a_replay_that_is_broken_off_fails() {
     let args =
         ["delivery", "replay", "--subscription", &subscription, "--since", "2020-01-01T00:00:00Z", "--wait", "--json"];
     let running = session.program(&args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let asked_for = (0..1_000).any(|_| {
-        std::thread::sleep(Duration::from_millis(20));
-        !session.json(&["delivery", "replays", "--tenant", &tenant]).as_array().unwrap().is_empty()
+    until("a replay that was asked for", || {
+        let replays = session.json(&["delivery", "replays", "--tenant", &tenant]);
+        (!replays.as_array().unwrap().is_empty()).then_some(())
     });
-    assert!(asked_for);
     session.write(move |tx| {
         Box::pin(async move {
             let off: WebhookUpdate = svc_core::input::Input::from_body(br#"{"enabled": false}"#)?;

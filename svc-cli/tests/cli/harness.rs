@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::pin::Pin;
 use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use svc_core::contacts::Contact;
@@ -219,6 +220,19 @@ impl Session {
     pub(crate) fn contact(&self, tenant: &str) -> String {
         let body = r#"{"email": "ada@example.com", "first_name": "Ada"}"#;
         self.create::<Contact>(tenant, body).id.to_string()
+    }
+}
+
+/// Waits for what another program is about to bring, without a word of it.
+#[track_caller]
+pub(crate) fn until<T>(what: &str, mut found: impl FnMut() -> Option<T>) -> T {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    loop {
+        if let Some(found) = found() {
+            return found;
+        }
+        assert!(Instant::now() < deadline, "{what}: not within a minute");
+        std::thread::yield_now();
     }
 }
 

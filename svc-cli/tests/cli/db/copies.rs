@@ -1,9 +1,8 @@
 use std::process::{Command, Stdio};
-use std::time::Duration;
 
 use svc_postgres_server::server;
 
-use crate::harness::{Session, text};
+use crate::harness::{Session, text, until};
 
 /// What two databases answer to the same questions.
 fn same(session: &Session, one: &str, other: &str) {
@@ -85,12 +84,19 @@ fn a_copy_that_is_killed_goes_on() {
         })
     });
     let command = ["db", "copy", "sqlite://svc.db", "sqlite://new.db", "--resume"];
+    let written = || -> u64 {
+        let size = |name| std::fs::metadata(session.folder().join(name)).map_or(0, |file| file.len());
+        size("new.db") + size("new.db-wal")
+    };
     let mut killed = 0;
-    for pause in [30, 60, 90, 120, 150] {
+    for kilobytes in [64, 512, 1024, 1536, 2048] {
         let mut program: Command = session.program(&command);
         let mut child = program.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        std::thread::sleep(Duration::from_millis(pause));
-        killed += i32::from(child.try_wait().unwrap().is_none());
+        let is_running = until("a part of the copy, or all", || match child.try_wait().unwrap() {
+            Some(_) => Some(false),
+            None => (written() >= kilobytes * 1024).then_some(true),
+        });
+        killed += i32::from(is_running);
         let _ = child.kill();
         child.wait().unwrap();
     }

@@ -125,18 +125,22 @@ async fn whoever_waits_too_long_for_a_connection_is_told_so() {
     assert!(first.await.is_ok());
 }
 
+/// Who writes and reads while the server is stopped and started.
+const WORKERS: usize = 6;
+
 /// Writers and readers go on all the while; what was acknowledged is there afterwards.
 async fn survives(stop: fn(&svc_postgres_server::Server)) {
     let Some(server) = svc_postgres_server::another() else { return };
     let settings = Options { patience: Duration::from_millis(300), ..options() };
     let store = open_with(&server.database(), Env::system(), settings).await.unwrap();
     let tenant = new_tenant(&*store).await;
-    let (done, written) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
-    let workers: Vec<_> = (0..6)
+    let [done, written, missed] = [(); 3].map(|()| Arc::new(AtomicUsize::new(0)));
+    let workers: Vec<_> = (0..WORKERS)
         .map(|_| {
-            let (store, done, written) = (Arc::clone(&store), Arc::clone(&done), Arc::clone(&written));
+            let (store, done) = (Arc::clone(&store), Arc::clone(&done));
+            let (written, missed) = (Arc::clone(&written), Arc::clone(&missed));
             tokio::spawn(async move {
-                let (mut acknowledged, mut unavailable) = (Vec::new(), 0);
+                let mut acknowledged = Vec::new();
                 while done.load(Ordering::SeqCst) == 0 {
                     match store.write("test", move |tx| Box::pin(new_job(tx, tenant))).await {
                         Ok(job) => {
@@ -144,14 +148,14 @@ async fn survives(stop: fn(&svc_postgres_server::Server)) {
                             written.fetch_add(1, Ordering::SeqCst);
                         }
                         Err(Error::Store(StoreError::Unavailable(_) | StoreError::OutcomeUnknown(_))) => {
-                            unavailable += 1
+                            missed.fetch_add(1, Ordering::SeqCst);
                         }
                         other => panic!("{other:?}"),
                     }
                     let read = store.read("test", move |tx| Box::pin(async move { Ok(tx.tenant(tenant).await?) }));
                     assert!(matches!(read.await, Ok(Some(_)) | Err(Error::Store(StoreError::Unavailable(_)))));
                 }
-                (acknowledged, unavailable)
+                acknowledged
             })
         })
         .collect();
@@ -160,8 +164,12 @@ async fn survives(stop: fn(&svc_postgres_server::Server)) {
             std::thread::yield_now();
         }
         stop(&server);
-        // So long is it away.
-        std::thread::sleep(SECOND);
+        // It is away until some writes have failed for that.
+        let (known, away) = (missed.load(Ordering::SeqCst), Instant::now());
+        while missed.load(Ordering::SeqCst) < known + 2 * WORKERS {
+            assert!(away.elapsed() < 30 * SECOND, "nobody misses the server");
+            std::thread::yield_now();
+        }
         server.start();
         server
     });
@@ -171,17 +179,13 @@ async fn survives(stop: fn(&svc_postgres_server::Server)) {
         assert!(back.elapsed() < 5 * SECOND, "it never came back");
     }
     done.store(1, Ordering::SeqCst);
-    let mut failures = 0;
     for worker in workers {
-        let (acknowledged, unavailable) = worker.await.unwrap();
-        failures += unavailable;
-        for id in acknowledged {
+        for id in worker.await.unwrap() {
             let row =
                 store.read("test", move |tx| Box::pin(async move { Ok(Rows::<Job>::get(tx, tenant, id).await?) }));
             assert!(row.await.unwrap().is_some(), "an acknowledged write is lost");
         }
     }
-    assert!(failures > 0);
     drop(server);
 }
 
