@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, TransactionBehavior, params};
-use svc_core::contacts::{Contact, ContactCreate};
 use svc_core::env::Env;
 use svc_core::input::Input as _;
-use svc_core::resource;
+use svc_core::resources::contacts::{Contact, ContactCreate};
+use svc_core::resources::crud;
 use svc_core::store::Store;
-use svc_core::types::TenantId;
+use svc_core::values::TenantId;
 use svc_store::SqliteStore;
 use uuid::Uuid;
 
@@ -63,7 +63,7 @@ async fn client(store: Arc<dyn Store>, tenants: Arc<[(Uuid, Uuid)]>, end: Instan
         let started = Instant::now();
         let write = store.write("bench.create", move |tx| {
             let input = input.clone();
-            Box::pin(async move { resource::create::<Contact>(tx, tenant, input).await.map(drop) })
+            Box::pin(async move { crud::create::<Contact>(tx, tenant, input).await.map(drop) })
         });
         write.await?;
         took.push(micros(started.elapsed()));

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use svc_core::env::Env;
-use svc_core::sender::Policy;
 use svc_core::store::Store;
-use svc_core::types::HostPolicy;
+use svc_core::values::HostPolicy;
+use svc_core::webhooks::engine::Policy;
+use svc_server::deliver::resolver::SystemResolver;
 use svc_server::deliver::{self, HttpCourier};
-use svc_server::resolve::SystemResolver;
-use svc_server::serve::Server;
+use svc_server::program::serve::Server;
 use svc_server::{Api, Settings};
 use svc_store::{Options, SecretKey, SqliteStore, open_with};
 use tokio::sync::watch;

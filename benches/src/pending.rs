@@ -6,14 +6,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rusqlite::{Connection, params};
+use svc_core::accounts::tenants::{self, TenantCreate};
 use svc_core::env::Env;
 use svc_core::error::Error;
-use svc_core::events::{self, EventKind};
-use svc_core::resource::{self, tick};
+use svc_core::resources::crud::{self, tick};
 use svc_core::store::{Store, Tx};
-use svc_core::tenants::{self, TenantCreate};
-use svc_core::types::{EventSet, HostPolicy, WebhookUrl};
-use svc_core::webhooks::{Subscription, WebhookCreate};
+use svc_core::values::EventKind;
+use svc_core::values::{EventSet, HostPolicy, WebhookUrl};
+use svc_core::webhooks::events;
+use svc_core::webhooks::subscriptions::{Subscription, WebhookCreate};
 use svc_store::SqliteStore;
 use uuid::Uuid;
 
@@ -102,7 +103,7 @@ async fn add_hanging(
     for number in 0..endpoints {
         let url = WebhookUrl::parse(&format!("http://{address}/{number}")).map_err(|issue| issue.on("url"))?;
         let input = WebhookCreate { url, events: EventSet::All, description: None };
-        resource::create::<Subscription>(tx, tenant, input).await?;
+        crud::create::<Subscription>(tx, tenant, input).await?;
     }
     for number in 0..each {
         let now = tick(tx, tenant).await?;
@@ -123,7 +124,7 @@ pub(crate) fn delivered(file: &Path) -> Result<[u32; 2]> {
 mod tests {
     use std::collections::BTreeMap;
 
-    use svc_core::sender::{self, InFlight, Policy};
+    use svc_core::webhooks::engine::{self, InFlight, Policy};
 
     use super::*;
     use crate::seed;
@@ -141,10 +142,10 @@ mod tests {
         let store: Arc<dyn Store> = Arc::new(SqliteStore::open(&file, Env::system()).unwrap());
         let begin = store.write("test", |tx| {
             Box::pin(async move {
-                let (look, policy) = (sender::look(tx).await?, Policy::default());
+                let (look, policy) = (engine::look(tx).await?, Policy::default());
                 let mut attempts = Vec::new();
                 for round in InFlight::default().plan(&policy, &look, BTreeMap::new()) {
-                    attempts.extend(sender::round(tx, &policy, &round).await?.attempts);
+                    attempts.extend(engine::round(tx, &policy, &round).await?.attempts);
                 }
                 Ok(attempts)
             })

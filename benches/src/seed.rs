@@ -6,14 +6,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rusqlite::{Connection, params};
+use svc_core::accounts::keys::{self, KeyCreate};
+use svc_core::accounts::tenants::{self, TenantCreate};
 use svc_core::env::Env;
 use svc_core::error::Error;
-use svc_core::keys::{self, KeyCreate};
-use svc_core::resource;
+use svc_core::resources::crud;
 use svc_core::store::Store;
-use svc_core::tenants::{self, TenantCreate};
-use svc_core::types::{EventSet, Timestamp, WebhookUrl};
-use svc_core::webhooks::{Subscription, WebhookCreate};
+use svc_core::values::{EventSet, Timestamp, WebhookUrl};
+use svc_core::webhooks::subscriptions::{Subscription, WebhookCreate};
 use svc_store::SqliteStore;
 use uuid::Uuid;
 
@@ -86,7 +86,7 @@ pub(crate) async fn tenant(store: &dyn Store, number: u32) -> std::result::Resul
                 let tenant = tenants::create(tx, TenantCreate::named(&format!("Tenant {number}"))).await?.id;
                 let url = WebhookUrl::parse("https://hooks.example.com/svc").map_err(|issue| issue.on("url"))?;
                 let input = WebhookCreate { url, events: EventSet::All, description: None };
-                resource::create::<Subscription>(tx, tenant, input).await?;
+                crud::create::<Subscription>(tx, tenant, input).await?;
                 Ok(tenant.0)
             })
         })

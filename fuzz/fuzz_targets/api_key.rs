@@ -6,8 +6,8 @@ use http::HeaderMap;
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use libfuzzer_sys::fuzz_target;
 use svc_core::error::Error;
-use svc_core::keys::KeyHash;
-use svc_server::auth::bearer;
+use svc_core::accounts::keys::KeyHash;
+use svc_server::api::auth::bearer;
 
 const PREFIX: &str = "svc_live_";
 const BASE62: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";

@@ -5,8 +5,8 @@
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use libfuzzer_sys::fuzz_target;
 use svc_core::input::{Fields, Input as _};
-use svc_core::page::{CursorKey, ListParams, Order, Scope};
-use svc_core::types::{TenantId, Timestamp};
+use svc_core::resources::pages::{CursorKey, ListParams, Order, Scope};
+use svc_core::values::{TenantId, Timestamp};
 use uuid::Uuid;
 
 /// Microseconds that fit into a cursor.

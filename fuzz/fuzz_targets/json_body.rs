@@ -9,15 +9,15 @@ use std::fmt::Debug;
 use libfuzzer_sys::fuzz_target;
 use serde::Serialize;
 use serde_json::value::RawValue;
-use svc_core::bookings::{BookingCreate, BookingUpdate};
-use svc_core::contacts::{ContactCreate, ContactUpdate};
+use svc_core::resources::bookings::{BookingCreate, BookingUpdate};
+use svc_core::resources::contacts::{ContactCreate, ContactUpdate};
 use svc_core::imports::{ContactImport, InvoiceImport};
 use svc_core::input::{FromJson, Input};
-use svc_core::jobs::{JobCreate, JobUpdate};
-use svc_core::json::{Json, MAX_DEPTH, parse};
-use svc_core::quotes::{QuoteCreate, QuoteUpdate};
-use svc_core::types::{Currency, Date, Email, EventSet, Timestamp, WebhookUrl};
-use svc_core::webhooks::{WebhookCreate, WebhookUpdate};
+use svc_core::resources::jobs::{JobCreate, JobUpdate};
+use svc_core::input::json::{Json, MAX_DEPTH, parse};
+use svc_core::resources::quotes::{QuoteCreate, QuoteUpdate};
+use svc_core::values::{Currency, Date, Email, EventSet, Timestamp, WebhookUrl};
+use svc_core::webhooks::subscriptions::{WebhookCreate, WebhookUpdate};
 use uuid::Uuid;
 
 fuzz_target!(|body: &[u8]| {

@@ -5,15 +5,15 @@
 use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
-use svc_core::contacts::ContactFilter;
+use svc_core::resources::contacts::ContactFilter;
 use svc_core::error::Error;
 use svc_core::input::{Fields, Input};
-use svc_core::invoices::InvoiceFilter;
-use svc_core::jobs::JobFilter;
-use svc_core::page::ListParams;
-use svc_core::quotes::QuoteFilter;
-use svc_server::api::Target;
-use svc_server::routes::{self, Operation};
+use svc_core::resources::invoices::InvoiceFilter;
+use svc_core::resources::jobs::JobFilter;
+use svc_core::resources::pages::ListParams;
+use svc_core::resources::quotes::QuoteFilter;
+use svc_server::api::handlers::Target;
+use svc_server::api::routes::{self, Operation};
 use url::form_urlencoded::{Serializer, parse};
 
 const ID: &str = "019a0000-0000-7000-8000-0000000000a1";

@@ -8,9 +8,10 @@ use hmac::{Hmac, KeyInit as _, Mac as _};
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use libfuzzer_sys::fuzz_target;
 use sha2::Sha256;
-use svc_core::json::{self, Json};
-use svc_core::signing::{self, SignedRequest};
-use svc_core::types::{Secret, Timestamp};
+use svc_core::input::json::{self, Json};
+use svc_core::webhooks::signatures;
+use svc_core::accounts::signing::SignedRequest;
+use svc_core::values::{Secret, Timestamp};
 use svc_webhook_verify::{StandardHeaders, Verifier, VerifyError, verify};
 
 #[derive(Arbitrary, Debug)]
@@ -31,8 +32,8 @@ fuzz_target!(|sent: Sent<'_>| {
         assert!(unusable, "{:?}", sent.secret);
         return;
     };
-    let right = format!("sha256={}", signing::hex(&mac(sent.secret.as_bytes(), &[sent.body])));
-    assert_eq!(signing::webhook_signature(&Secret::new(sent.secret), sent.body), right);
+    let right = format!("sha256={}", hex::encode(&mac(sent.secret.as_bytes(), &[sent.body])));
+    assert_eq!(signatures::webhook_signature(&Secret::new(sent.secret), sent.body), right);
     assert_eq!(verify(sent.secret, &right, sent.body), Ok(()));
     assert_eq!(verify(sent.secret, sent.header, sent.body).is_ok(), sent.header == right);
     let mut changed = right.clone().into_bytes();
@@ -67,7 +68,7 @@ fn age(verifier: Verifier, right: &str, sent: &Sent<'_>) {
 
 fn standard(verifier: &Verifier, sent: &Sent<'_>) {
     let Sent { id, timestamp, header, body, .. } = *sent;
-    let right = signing::standard_webhook_signature(&Secret::new(sent.secret), id, timestamp, body);
+    let right = signatures::standard_webhook_signature(&Secret::new(sent.secret), id, timestamp, body);
     let check = |signature: &str| verifier.verify_standard(StandardHeaders { id, timestamp, signature }, body);
     let several = header.split(' ').any(|entry| entry == right);
     assert!(check(header).is_err() || several);

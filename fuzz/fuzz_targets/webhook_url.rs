@@ -6,8 +6,8 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use libfuzzer_sys::fuzz_target;
-use svc_core::address;
-use svc_core::types::{HostPolicy, WebhookUrl};
+use svc_core::webhooks::addresses;
+use svc_core::values::{HostPolicy, WebhookUrl};
 use url::Host;
 
 fuzz_target!(|text: &str| {
@@ -19,18 +19,18 @@ fuzz_target!(|text: &str| {
     assert_eq!(Some(host), target.url().host_str());
     assert_eq!(dialled.port_u16(), target.url().port());
     assert!(!dialled.authority().expect("an authority").as_str().contains('@'));
-    if target.check_host(HostPolicy::Public).is_err() {
+    if addresses::check_url(&target, HostPolicy::Public).is_err() {
         return;
     }
     assert_eq!((dialled.scheme_str(), target.url().scheme()), (Some("https"), "https"));
     let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
     match bare.parse::<IpAddr>() {
-        Ok(ip) => assert_eq!(address::check(ip), Ok(())),
+        Ok(ip) => assert_eq!(addresses::check_address(ip), Ok(())),
         Err(_) => {
             let Some(Host::Domain(name)) = target.url().host() else { panic!("{host} is no name") };
             assert!(name.contains('.') && name.is_ascii(), "{name}");
             assert_eq!(classic(name), None, "an address to inet_aton: {name}");
-            assert_eq!(address::check_host_name(&name.to_uppercase()), Ok(()));
+            assert_eq!(addresses::check_host_name(&name.to_uppercase()), Ok(()));
             for end in [".localhost", ".local", ".internal", ".lan", ".home.arpa"] {
                 assert!(!name.ends_with(end), "{name}");
             }

@@ -13,8 +13,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
-use svc_core::limits::CappedCollection;
-use svc_core::types::{Currency, TenantId, TimeZone};
+use svc_core::accounts::limits::CappedCollection;
+use svc_core::values::{Currency, TenantId, TimeZone};
 
 pub use self::audit::AuditCommand;
 pub use self::db::DbCommand;

@@ -3,7 +3,7 @@
 use serde::ser::Error as _;
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
-use svc_core::json::{self, Json};
+use svc_core::input::json::{self, Json};
 
 use crate::output::plain;
 

@@ -3,8 +3,7 @@
 use std::fmt::Display;
 use std::process::ExitCode;
 
-use svc_core::error::Error;
-use svc_core::store::StoreError;
+use svc_core::error::{Error, StoreError};
 use svc_store::{MaintenanceError, OpenError};
 
 /// How the program ends.

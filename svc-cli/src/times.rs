@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use svc_core::env::Env;
-use svc_core::types::Timestamp;
+use svc_core::values::Timestamp;
 
 use crate::output::or_dash;
 

@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::MetadataExt as _;
 
-use svc_core::audit::Actor;
+use svc_core::accounts::audit::Actor;
 
 /// The user that this process belongs to: by name where the machine knows it, else by number.
 pub(crate) fn actor() -> Actor {

@@ -9,11 +9,11 @@ use std::time::Duration;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Arg, Command};
 use hyper::{StatusCode, Uri};
-use svc_core::deliveries::DeliveryState;
+use svc_core::accounts::limits::{CappedCollection, parse_limit, parse_write_limit};
 use svc_core::error::Issue;
-use svc_core::events::EventKind;
-use svc_core::limits::{CappedCollection, parse_limit, parse_write_limit};
-use svc_core::types::{Secret, TenantId, Text, Timestamp, parse_uuid};
+use svc_core::values::EventKind;
+use svc_core::values::{Secret, TenantId, Text, Timestamp, parse_uuid};
+use svc_core::webhooks::deliveries::DeliveryState;
 
 /// The longest lifetime that can be asked for, in seconds: about a hundred years.
 const MAX_DURATION: Duration = Duration::from_secs(100 * 366 * 24 * 3600);

@@ -7,17 +7,17 @@
 use std::error::Error;
 use std::sync::atomic::{AtomicI64, AtomicU8, Ordering};
 
-use svc_core::bookings::{Booking, BookingCreate};
-use svc_core::contacts::{Contact, ContactCreate};
+use svc_core::accounts::tenants::{self, TenantCreate};
 use svc_core::env::{Clock, Entropy, Env};
-use svc_core::events::Event;
 use svc_core::input::Input as _;
-use svc_core::invoices::{self, InvoiceCreate};
-use svc_core::resource;
+use svc_core::resources::bookings::{Booking, BookingCreate};
+use svc_core::resources::contacts::{Contact, ContactCreate};
+use svc_core::resources::crud;
+use svc_core::resources::invoices::{self, InvoiceCreate};
 use svc_core::store::Store;
 use svc_core::store::memory::MemoryStore;
-use svc_core::tenants::{self, TenantCreate};
-use svc_core::types::{Currency, Decimal, Text, TimeZone, Timestamp};
+use svc_core::values::{Currency, Decimal, Text, TimeZone, Timestamp};
+use svc_core::webhooks::events::Event;
 
 /// A clock that moves on by a second each time it is read.
 struct Seconds(AtomicI64);
@@ -54,7 +54,7 @@ async fn run(store: &dyn Store) -> Result<(), Box<dyn Error>> {
     // One write is one transaction. Input may be JSON, as the API takes it …
     let contact = ContactCreate::from_body(br#"{"email": "ada@example.com", "first_name": "Ada"}"#)?;
     let contact: Contact =
-        store.write("contact", move |tx| Box::pin(resource::create(tx, tenant, contact.clone()))).await?;
+        store.write("contact", move |tx| Box::pin(crud::create(tx, tenant, contact.clone()))).await?;
     println!("contact {} {:?}", contact.id, contact.first_name);
 
     // … or a struct. A booking and its invoice together: both, or neither.
@@ -77,7 +77,7 @@ async fn run(store: &dyn Store) -> Result<(), Box<dyn Error>> {
             // A store may run a job again after a conflict, so the job keeps its input.
             let (booking, invoice) = (booking.clone(), invoice.clone());
             Box::pin(async move {
-                let booking: Booking = resource::create(tx, tenant, booking).await?;
+                let booking: Booking = crud::create(tx, tenant, booking).await?;
                 let invoice = invoices::create(tx, tenant, invoice).await?;
                 let invoice = invoices::send(tx, tenant, invoice.id).await?;
                 Ok((booking, invoice))

@@ -9,7 +9,7 @@ use rand::rngs::StdRng;
 use rand::{RngCore, SeedableRng};
 use uuid::Uuid;
 
-use crate::types::{HostPolicy, Timestamp};
+use crate::values::{HostPolicy, Timestamp};
 
 /// A source of the time of day.
 pub trait Clock: Send + Sync {

@@ -6,8 +6,7 @@ use std::fmt;
 
 use uuid::Uuid;
 
-use crate::store::StoreError;
-use crate::types::text_enum;
+use crate::values::text_enum;
 
 text_enum! {
     /// What is wrong with one field.
@@ -231,5 +230,42 @@ impl Error {
             Self::Store(why) if why.may_pass() => "unavailable",
             Self::Store(_) => "internal_error",
         }
+    }
+}
+
+/// Why a store failed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum StoreError {
+    /// The database is away, locked or full; the text is for the log. Trying again later may help.
+    #[error("the database is not available: {0}")]
+    Unavailable(String),
+    /// The database went away, or its disk failed, while the change was being committed: it may have been made or not.
+    #[error("the outcome of the commit is unknown: {0}")]
+    OutcomeUnknown(String),
+    /// A constraint of the schema refused the change.
+    #[error("the change violates {constraint}")]
+    Conflict {
+        /// What the database calls the constraint.
+        constraint: String,
+    },
+    /// A stored value is not what its column promises.
+    #[error("{table}.{column} holds what it must not: {why}")]
+    Corrupt {
+        /// The table.
+        table: &'static str,
+        /// The column.
+        column: &'static str,
+        /// What was found, without the data itself.
+        why: String,
+    },
+    /// A fault in this program: a statement that the database refuses, a job that panicked.
+    #[error("internal fault: {0}")]
+    Fault(String),
+}
+
+impl StoreError {
+    /// Whether trying again later may help.
+    pub fn may_pass(&self) -> bool {
+        matches!(self, Self::Unavailable(_) | Self::OutcomeUnknown(_))
     }
 }

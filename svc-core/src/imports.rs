@@ -25,13 +25,13 @@ use uuid::Uuid;
 
 pub use self::contacts::ContactImport;
 pub use self::invoices::InvoiceImport;
-use crate::audit::{self, Object};
+use crate::accounts::audit::{self, Object};
+use crate::accounts::tenants::Tenant;
+use crate::crypto::sha256;
 use crate::error::Error;
 use crate::input::{FieldNames, Input};
-use crate::resource::Resource;
-use crate::signing::sha256;
+use crate::resources::crud::Resource;
 use crate::store::Tx;
-use crate::tenants::Tenant;
 
 /// What rows do besides being put.
 #[derive(Clone, Copy, Debug)]

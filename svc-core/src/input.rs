@@ -2,12 +2,14 @@
 //!
 //! A body is declared once, with `input!`: the struct, its reader and its JSON schema come from the same lines.
 
+pub mod json;
+
 use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 
+use self::json::Json;
 use crate::error::{Error, FieldCode, Issue, Violations};
-use crate::json::{self, Json};
 
 /// A value that can be read from a JSON field or a query parameter.
 pub trait FromJson: Sized {

@@ -22,64 +22,28 @@ use async_trait::async_trait;
 use futures_util::future::BoxFuture;
 use uuid::Uuid;
 
-use crate::audit::{Actor, Entry};
-use crate::bookings::Booking;
-use crate::contacts::Contact;
-use crate::deliveries::{AttemptLog, AttemptSummary, Backlog, Delivery, DeliveryState, Outgoing};
+use crate::accounts::audit::{Actor, Entry};
+use crate::accounts::idempotency::Recorded;
+use crate::accounts::keys::{ApiKey, Credential};
+use crate::accounts::tenants::{NumberKind, Tenant};
 use crate::env::Env;
-use crate::error::Error;
-use crate::events::{Event, EventKind};
-use crate::idempotency::Recorded;
-use crate::invoices::{Invoice, Payment};
-use crate::jobs::Job;
-use crate::keys::{ApiKey, Credential};
-use crate::page::{CursorKey, Listing};
-use crate::quotes::Quote;
-use crate::replays::Replay;
-use crate::resource::Resource;
-use crate::retention::{Remains, Span};
-use crate::tenants::{NumberKind, Tenant};
-use crate::types::{TenantId, Timestamp};
-use crate::webhooks::{Match, Subscription};
+use crate::error::{Error, StoreError};
+use crate::resources::bookings::Booking;
+use crate::resources::contacts::Contact;
+use crate::resources::crud::Resource;
+use crate::resources::invoices::{Invoice, Payment};
+use crate::resources::jobs::Job;
+use crate::resources::pages::{CursorKey, Listing};
+use crate::resources::quotes::Quote;
+use crate::values::EventKind;
+use crate::values::{TenantId, Timestamp};
+use crate::webhooks::deliveries::{AttemptLog, AttemptSummary, Backlog, Delivery, DeliveryState, Outgoing};
+use crate::webhooks::events::Event;
+use crate::webhooks::replays::Replay;
+use crate::webhooks::retention::{Remains, Span};
+use crate::webhooks::subscriptions::{Match, Subscription};
 
 pub use self::layer::Layer;
-
-/// Why a store failed.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum StoreError {
-    /// The database is away, locked or full; the text is for the log. Trying again later may help.
-    #[error("the database is not available: {0}")]
-    Unavailable(String),
-    /// The database went away, or its disk failed, while the change was being committed: it may have been made or not.
-    #[error("the outcome of the commit is unknown: {0}")]
-    OutcomeUnknown(String),
-    /// A constraint of the schema refused the change.
-    #[error("the change violates {constraint}")]
-    Conflict {
-        /// What the database calls the constraint.
-        constraint: String,
-    },
-    /// A stored value is not what its column promises.
-    #[error("{table}.{column} holds what it must not: {why}")]
-    Corrupt {
-        /// The table.
-        table: &'static str,
-        /// The column.
-        column: &'static str,
-        /// What was found, without the data itself.
-        why: String,
-    },
-    /// A fault in this program: a statement that the database refuses, a job that panicked.
-    #[error("internal fault: {0}")]
-    Fault(String),
-}
-
-impl StoreError {
-    /// Whether trying again later may help.
-    pub fn may_pass(&self) -> bool {
-        matches!(self, Self::Unavailable(_) | Self::OutcomeUnknown(_))
-    }
-}
 
 /// What a job needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -12,12 +12,12 @@ use axum::Router;
 use axum::extract::{ConnectInfo, Request};
 use axum::middleware;
 use axum::routing::get;
+use svc_core::accounts::keys::{self, KeyCreate};
+use svc_core::accounts::tenants::{self, TenantCreate};
 use svc_core::env::Env;
-use svc_core::keys::{self, KeyCreate};
 use svc_core::store::Store;
 use svc_core::store::memory::MemoryStore;
-use svc_core::tenants::{self, TenantCreate};
-use svc_server::service::Peer;
+use svc_server::api::Peer;
 use svc_server::{Api, Settings};
 use tokio::net::TcpListener;
 

@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
-use svc_server::openapi;
+use svc_server::api::openapi;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);

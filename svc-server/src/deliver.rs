@@ -8,6 +8,7 @@
 
 mod client;
 pub(crate) mod dial;
+pub mod resolver;
 
 use std::collections::{BTreeMap, HashSet};
 use std::future::Future;
@@ -15,11 +16,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use svc_core::deliveries::{AttemptLog, Delivery, FailureClass};
 use svc_core::error::Error;
-use svc_core::sender::{self, Attempt, Begun, InFlight, Outcome, Policy, Round};
 use svc_core::store::Store;
-use svc_core::types::{TenantId, Timestamp};
+use svc_core::values::{TenantId, Timestamp};
+use svc_core::webhooks::deliveries::{AttemptLog, Delivery, FailureClass};
+use svc_core::webhooks::engine::{self, Attempt, Begun, InFlight, Outcome, Policy, Round};
 use tokio::sync::mpsc;
 use tokio::task::JoinError;
 use tracing::Instrument as _;
@@ -165,7 +166,7 @@ impl Sender {
 
     /// Starts the rounds that there is a reason for. Returns how long there is nothing else to do.
     async fn look(&mut self) -> Duration {
-        let mut look = match self.store.read("deliver.look", |tx| Box::pin(sender::look(tx))).await {
+        let mut look = match self.store.read("deliver.look", |tx| Box::pin(engine::look(tx))).await {
             Ok(look) => look,
             Err(why) => {
                 tracing::error!(%why, "deliveries wait for the store");
@@ -218,7 +219,7 @@ async fn carry_out(store: &dyn Store, policy: &Arc<Policy>, round: &Arc<Round>) 
     let (policy, round) = (Arc::clone(policy), Arc::clone(round));
     let begun = store.write("deliver.round", move |tx| {
         let (policy, round) = (Arc::clone(&policy), Arc::clone(&round));
-        Box::pin(async move { sender::round(tx, &policy, &round).await })
+        Box::pin(async move { engine::round(tx, &policy, &round).await })
     });
     begun.await
 }

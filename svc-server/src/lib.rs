@@ -5,7 +5,8 @@
 //! the handler in [`api`]; errors become answers in [`problem`], and only there.
 //!
 //! ```
-//! use svc_core::{env::Env, store::memory::MemoryStore};
+//! use svc_core::env::Env;
+//! use svc_core::store::memory::MemoryStore;
 //! # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
 //! let store = std::sync::Arc::new(MemoryStore::new(Env::system()));
 //! let api = svc_server::Api::new(store, svc_server::Settings::default());
@@ -18,24 +19,9 @@
 //! With the feature `otlp` the binary sends spans to a collector; see [`telemetry::init`].
 
 pub mod api;
-pub mod auth;
-pub mod config;
-pub mod cors;
 pub mod deliver;
-pub mod demo;
-pub mod idempotency;
-pub mod limits;
 pub mod metrics;
-pub mod openapi;
-pub mod problem;
-pub mod proxy;
-pub mod reply;
-pub mod resolve;
-pub mod routes;
-pub mod run;
-pub mod serve;
-pub mod service;
+pub mod program;
 pub mod telemetry;
-mod upkeep;
 
-pub use self::service::{Api, Settings};
+pub use self::api::{Api, Settings};

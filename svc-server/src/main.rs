@@ -3,8 +3,8 @@
 use std::process::ExitCode;
 
 use clap::Parser as _;
-use svc_server::config::Config;
-use svc_server::{run, telemetry};
+use svc_server::program::config::Config;
+use svc_server::{program, telemetry};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -12,7 +12,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 fn main() -> ExitCode {
     let config = Config::parse();
     telemetry::init(config.log_format);
-    match run::run(config) {
+    match program::run(config) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             tracing::error!("{error}");

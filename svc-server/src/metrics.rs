@@ -18,9 +18,9 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
-use svc_core::deliveries::{AttemptLog, Backlog, DeliveryState};
 use svc_core::store::{Access, Observer};
-use svc_core::types::Timestamp;
+use svc_core::values::Timestamp;
+use svc_core::webhooks::deliveries::{AttemptLog, Backlog, DeliveryState};
 
 pub use self::store::metered;
 

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use http::request::Parts;
 use http::{HeaderValue, StatusCode};
-use svc_core::deliveries::{AttemptLog, Delivery};
-use svc_core::types::TenantId;
+use svc_core::values::TenantId;
+use svc_core::webhooks::deliveries::{AttemptLog, Delivery};
 use tracing::{Span, Subscriber, field};
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::registry::LookupSpan;

@@ -52,7 +52,7 @@ impl Dialect {
 impl Dialect {
     /// The statements that only this database gets in this form.
     pub(crate) fn own_statements(self) -> Vec<String> {
-        let held = crate::tenants::HELD.iter().map(|sql| self.hold(sql).into_owned());
+        let held = crate::accounts::tenants::HELD.iter().map(|sql| self.hold(sql).into_owned());
         held.chain(self.claim().map(str::to_owned)).collect()
     }
 }

@@ -10,7 +10,8 @@
 //!
 //! ```
 //! # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
-//! use svc_core::{env::Env, tenants};
+//! use svc_core::env::Env;
+//! use svc_core::accounts::tenants;
 //! # let dir = tempfile::tempdir()?;
 //! # let url = format!("sqlite://{}", dir.path().join("svc.db").display());
 //! let store = svc_store::open(&url, Env::system()).await?;
@@ -22,26 +23,17 @@
 //!
 //! SQL is written once, with `$1`, `$2`, … in the order of their first use, which every database takes.
 
-mod audit;
-mod bookings;
-mod contacts;
-mod deliveries;
+mod accounts;
+mod bounded_queue;
 mod dialect;
-mod invoices;
-mod jobs;
-mod keys;
-mod line;
 mod maintenance;
-mod outbox;
 mod postgres;
-mod quotes;
-mod retention;
+mod resources;
 mod sql;
 mod sqlite;
 #[cfg(test)]
 mod statements;
 mod table;
-mod tenants;
 mod vault;
 mod webhooks;
 
@@ -50,7 +42,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use svc_core::env::Env;
-use svc_core::store::{Store, StoreError};
+use svc_core::error::StoreError;
+use svc_core::store::Store;
 
 pub use self::maintenance::{
     Backup, CheckReport, Comparison, CopyReport, DbStats, Digest, Finding, MaintenanceError, Phase, Progress,

@@ -16,7 +16,7 @@ mod tables;
 mod tests;
 mod walk;
 
-use svc_core::store::StoreError;
+use svc_core::error::StoreError;
 
 pub use self::backup::{Backup, backup};
 pub use self::check::{CheckReport, Finding, check};

@@ -23,11 +23,11 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use svc_core::deliveries::Outgoing;
 use svc_core::env::Env;
-use svc_core::error::Error;
-use svc_core::page::CursorKey;
-use svc_core::store::{Access, ErasedJob, Observer, RequestCounts, Store, StoreError};
+use svc_core::error::{Error, StoreError};
+use svc_core::resources::pages::CursorKey;
+use svc_core::store::{Access, ErasedJob, Observer, RequestCounts, Store};
+use svc_core::webhooks::deliveries::Outgoing;
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 

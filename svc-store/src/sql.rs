@@ -3,14 +3,15 @@
 use std::borrow::Cow;
 
 use async_trait::async_trait;
-use svc_core::audit::Actor;
-use svc_core::deliveries::{DeliveryState, Outgoing};
+use svc_core::accounts::audit::Actor;
+use svc_core::accounts::limits::RateLimits;
 use svc_core::env::Env;
-use svc_core::limits::RateLimits;
-use svc_core::page::CursorKey;
-use svc_core::store::{StoreError, Tx};
-use svc_core::types::{Amount, Currency, Date, Email, EventSet, JOB_SCALE, Note, Secret, TenantId};
-use svc_core::types::{Text, TimeZone, Timestamp, WebhookUrl};
+use svc_core::error::StoreError;
+use svc_core::resources::pages::CursorKey;
+use svc_core::store::Tx;
+use svc_core::values::{Amount, Currency, Date, Email, EventSet, JOB_SCALE, Note, Secret, TenantId};
+use svc_core::values::{Text, TimeZone, Timestamp, WebhookUrl};
+use svc_core::webhooks::deliveries::{DeliveryState, Outgoing};
 use uuid::Uuid;
 
 use crate::dialect::Dialect;
@@ -403,13 +404,13 @@ macro_rules! enums {
 }
 
 enums! {
-    svc_core::bookings::BookingStatus
+    svc_core::resources::bookings::BookingStatus
     DeliveryState
-    svc_core::events::EventKind
-    svc_core::invoices::InvoiceStatus
-    svc_core::jobs::JobStatus
-    svc_core::quotes::QuoteStatus
-    svc_core::tenants::DeveloperAccess
-    svc_core::tenants::NumberKind
-    svc_core::webhooks::DisabledReason
+    svc_core::values::EventKind
+    svc_core::resources::invoices::InvoiceStatus
+    svc_core::resources::jobs::JobStatus
+    svc_core::resources::quotes::QuoteStatus
+    svc_core::accounts::tenants::DeveloperAccess
+    svc_core::accounts::tenants::NumberKind
+    svc_core::webhooks::subscriptions::DisabledReason
 }

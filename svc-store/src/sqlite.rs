@@ -18,11 +18,11 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use svc_core::deliveries::Outgoing;
 use svc_core::env::Env;
-use svc_core::error::Error;
-use svc_core::page::CursorKey;
-use svc_core::store::{Access, ErasedJob, Observer, Store, StoreError};
+use svc_core::error::{Error, StoreError};
+use svc_core::resources::pages::CursorKey;
+use svc_core::store::{Access, ErasedJob, Observer, Store};
+use svc_core::webhooks::deliveries::Outgoing;
 use tokio::sync::oneshot;
 
 pub(crate) use self::connection::Connection;

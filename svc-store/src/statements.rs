@@ -1,20 +1,21 @@
 //! Every statement there is, for the tests that prepare and explain them on each database.
 
-use svc_core::bookings::Booking;
-use svc_core::contacts::{Contact, ContactFilter};
-use svc_core::invoices::{Invoice, InvoiceFilter, InvoiceStatus};
-use svc_core::jobs::{Job, JobFilter, JobStatus};
-use svc_core::page::{Listing, Order};
-use svc_core::quotes::{Quote, QuoteFilter, QuoteStatus};
-use svc_core::resource::{Filter, NoFilter};
-use svc_core::types::{Email, TenantId, Text, Timestamp};
-use svc_core::webhooks::Subscription;
+use svc_core::resources::bookings::Booking;
+use svc_core::resources::contacts::{Contact, ContactFilter};
+use svc_core::resources::crud::{Filter, NoFilter};
+use svc_core::resources::invoices::{Invoice, InvoiceFilter, InvoiceStatus};
+use svc_core::resources::jobs::{Job, JobFilter, JobStatus};
+use svc_core::resources::pages::{Listing, Order};
+use svc_core::resources::quotes::{Quote, QuoteFilter, QuoteStatus};
+use svc_core::values::{Email, TenantId, Text, Timestamp};
+use svc_core::webhooks::subscriptions::Subscription;
 use uuid::Uuid;
 
+use crate::accounts::{audit, keys, tenants};
 use crate::dialect::Dialect;
 use crate::sql::Param;
 use crate::table::{Table, list_statement};
-use crate::{audit, deliveries, keys, outbox, retention, tenants, webhooks};
+use crate::webhooks::{deliveries, events, retention, subscriptions};
 
 /// Every statement in the form that this database gets.
 pub(crate) fn every_statement(dialect: Dialect) -> Vec<String> {
@@ -22,10 +23,10 @@ pub(crate) fn every_statement(dialect: Dialect) -> Vec<String> {
         audit::STATEMENTS,
         deliveries::STATEMENTS,
         keys::STATEMENTS,
-        outbox::STATEMENTS,
+        events::STATEMENTS,
         retention::STATEMENTS,
         tenants::STATEMENTS,
-        webhooks::STATEMENTS,
+        subscriptions::STATEMENTS,
     ];
     let mut all: Vec<String> = rooms.concat().into_iter().map(str::to_owned).collect();
     all.extend(dialect.own_statements());

@@ -5,10 +5,11 @@ use std::fmt::Write as _;
 
 use async_trait::async_trait;
 use svc_core::env;
-use svc_core::page::{Listing, Order};
-use svc_core::resource::Resource;
-use svc_core::store::{Rows, StoreError};
-use svc_core::types::TenantId;
+use svc_core::error::StoreError;
+use svc_core::resources::crud::Resource;
+use svc_core::resources::pages::{Listing, Order};
+use svc_core::store::Rows;
+use svc_core::values::TenantId;
 use uuid::Uuid;
 
 use crate::dialect::Dialect;
@@ -211,7 +212,7 @@ macro_rules! table {
                 vec![$(self.$column.param()),+]
             }
 
-            fn read(cells: &mut $crate::sql::Cells<'_>) -> Result<Self, svc_core::store::StoreError> {
+            fn read(cells: &mut $crate::sql::Cells<'_>) -> Result<Self, svc_core::error::StoreError> {
                 Ok(Self { id: cells.take()?, $($column: cells.take()?),+ }.loaded())
             }
 

@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 
 use chacha20poly1305::aead::{Aead as _, KeyInit as _};
 use chacha20poly1305::{XChaCha20Poly1305, XNonce};
+use svc_core::crypto::hmac_sha256;
 use svc_core::env::Env;
-use svc_core::signing::{hex, hmac};
 
 /// The environment variable with the key: 32 bytes in hex.
 pub(crate) const VARIABLE: &str = "SVC_SECRET_KEY";
@@ -66,7 +66,7 @@ pub(crate) struct Vault {
 impl Vault {
     pub(crate) fn new(SecretKey(key): SecretKey, env: Env) -> Self {
         // Tells whether a key is the one that a database was made with, and nothing else about it.
-        let check = hmac(&key, &[b"svc secret key check"]);
+        let check = hmac_sha256(&key, &[b"svc secret key check"]);
         Self { cipher: XChaCha20Poly1305::new(&key.into()), env, check }
     }
 
@@ -140,9 +140,9 @@ fn read(path: &Path) -> io::Result<[u8; KEY_LENGTH]> {
 
 /// Appears whole or not at all, and never in place of another: several processes may start at once.
 fn make(path: &Path, key: &[u8; KEY_LENGTH], env: &Env) -> io::Result<()> {
-    let unfinished = path.with_extension(format!("key.{}", hex(&env.bytes::<8>())));
+    let unfinished = path.with_extension(format!("key.{}", hex::encode(&env.bytes::<8>())));
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&unfinished)?;
-    writeln!(file, "{}", hex(key))?;
+    writeln!(file, "{}", hex::encode(key))?;
     file.sync_all()?;
     let linked = fs::hard_link(&unfinished, path);
     fs::remove_file(&unfinished)?;
@@ -156,16 +156,8 @@ fn make(path: &Path, key: &[u8; KEY_LENGTH], env: &Env) -> io::Result<()> {
 }
 
 fn parse(text: &str) -> Option<[u8; KEY_LENGTH]> {
-    let bytes = text.as_bytes();
-    if bytes.len() != 2 * KEY_LENGTH {
-        return None;
-    }
     let mut key = [0; KEY_LENGTH];
-    for (byte, pair) in key.iter_mut().zip(bytes.chunks(2)) {
-        let digit = |at: u8| char::from(at).to_digit(16);
-        *byte = u8::try_from(digit(pair[0])? * 16 + digit(pair[1])?).ok()?;
-    }
-    Some(key)
+    hex::decode_to_slice(text, &mut key).ok().map(|()| key)
 }
 
 fn invalid(why: String) -> io::Error {

@@ -1,33 +1,6 @@
-//! Rows of webhook subscriptions, and the kinds of events that lead to them.
+//! Rows of events and webhooks.
 
-use svc_core::resource::NoFilter;
-use svc_core::store::StoreError;
-use svc_core::types::TenantId;
-use svc_core::webhooks::Subscription;
-
-use crate::sql::{Column as _, Param, SqlTx};
-use crate::table::{Query, table};
-
-const FORGET_KINDS: &str = "DELETE FROM subscription_kinds WHERE tenant_id = $1 AND subscription_id = $2";
-const ADD_KIND: &str =
-    "INSERT INTO subscription_kinds (tenant_id, kind, subscription_id, paused) VALUES ($1, $2, $3, $4)";
-
-#[cfg(test)]
-pub(crate) const STATEMENTS: &[&str] = &[FORGET_KINDS, ADD_KIND];
-
-table!(Subscription, "subscriptions", soft_delete: true, [
-    id, url, events, enabled, description, created_at, last_delivery_at, last_delivery_status, disabled_reason,
-    paused_at, consecutive_failures, secret, previous_secret, previous_until, updated_at, deleted_at,
-] {
-    fn restrict(_filter: &NoFilter, _query: &mut Query) {}
-
-    async fn written(&self, tx: &mut SqlTx<'_>, tenant: TenantId) -> Result<(), StoreError> {
-        tx.post(FORGET_KINDS, &[tenant.param(), self.id.param()]).await?;
-        let Some(paused) = self.takes_events() else { return Ok(()) };
-        for name in self.events.names() {
-            let params = [tenant.param(), Param::Text(name.into()), self.id.param(), paused.param()];
-            tx.post(ADD_KIND, &params).await?;
-        }
-        Ok(())
-    }
-});
+pub(crate) mod deliveries;
+pub(crate) mod events;
+pub(crate) mod retention;
+pub(crate) mod subscriptions;

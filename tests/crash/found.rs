@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
-use svc_core::deliveries::{AttemptLog, Delivery, DeliveryState};
 use svc_core::env::time_of_id;
-use svc_core::events::Event;
-use svc_core::sender::Policy;
 use svc_core::store::{DeliveryFilter, Store};
-use svc_core::types::{TenantId, Timestamp};
+use svc_core::values::{TenantId, Timestamp};
+use svc_core::webhooks::deliveries::{AttemptLog, Delivery, DeliveryState};
+use svc_core::webhooks::engine::Policy;
+use svc_core::webhooks::events::Event;
 use tokio::time::Instant;
 
 use crate::journal::{Abandoned, Collection};

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use svc_server::config::Config;
+use svc_server::program::config::Config;
 
 /// Kills the server under load and checks that nothing was lost.
 #[derive(Debug, Parser)]

@@ -2,14 +2,14 @@
 
 use std::net::SocketAddr;
 
+use svc_core::accounts::keys::{self, KeyCreate};
+use svc_core::accounts::tenants::{self, TenantCreate};
 use svc_core::error::Error;
-use svc_core::events::EventKind;
-use svc_core::keys::{self, KeyCreate};
-use svc_core::resource;
+use svc_core::resources::crud;
 use svc_core::store::Tx;
-use svc_core::tenants::{self, TenantCreate};
-use svc_core::types::{EventSet, TenantId, WebhookUrl};
-use svc_core::webhooks::{Subscription, WebhookCreate};
+use svc_core::values::EventKind;
+use svc_core::values::{EventSet, TenantId, WebhookUrl};
+use svc_core::webhooks::subscriptions::{Subscription, WebhookCreate};
 use uuid::Uuid;
 
 use crate::options::Options;
@@ -90,7 +90,7 @@ async fn tenant(tx: &mut dyn Tx, position: u32, receiver: SocketAddr) -> std::re
     for (number, (events, temper)) in wanted().into_iter().enumerate() {
         let url = WebhookUrl::parse(&format!("http://{receiver}/{position}/{number}")).map_err(|why| why.on("url"))?;
         let input = WebhookCreate { url, events: events.clone(), description: None };
-        let made = resource::create::<Subscription>(tx, id, input).await?;
+        let made = crud::create::<Subscription>(tx, id, input).await?;
         hooks.push(Hook { id: made.id, secret: made.secret.reveal().to_owned(), events, temper });
     }
     Ok(Tenant { id, key, hooks })

@@ -7,12 +7,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use clap::Args;
-use svc_core::contacts::{Contact, ContactCreate};
+use svc_core::accounts::keys::{self, KeyCreate};
+use svc_core::accounts::tenants::{self, TenantCreate};
 use svc_core::error::Error;
 use svc_core::input::Input as _;
-use svc_core::keys::{self, KeyCreate};
-use svc_core::resource;
-use svc_core::tenants::{self, TenantCreate};
+use svc_core::resources::contacts::{Contact, ContactCreate};
+use svc_core::resources::crud;
 use svc_tests::Result;
 use svc_tests::database::Database;
 use svc_tests::node::{Node, Program};
@@ -188,7 +188,7 @@ async fn tenant(database: &Database, keys: u32) -> Result<(Vec<String>, String)>
             for number in 0..CONTACTS {
                 let body = format!("{{\"email\":\"before{number}@example.com\",\"first_name\":\"Ada\"}}");
                 let input = ContactCreate::from_body(body.as_bytes())?;
-                last = Some(resource::create::<Contact>(tx, tenant, input).await?.id);
+                last = Some(crud::create::<Contact>(tx, tenant, input).await?.id);
             }
             Ok((texts, last.ok_or(Error::NotFound)?.to_string()))
         })

@@ -28,7 +28,7 @@ use std::process::{Command, ExitCode};
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum as _};
-use svc_server::config::Config;
+use svc_server::program::config::Config;
 use svc_tests::{Result, node};
 
 use self::arena::{Arena, Target};

@@ -23,7 +23,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
-use svc_server::config::Config;
+use svc_server::program::config::Config;
 use svc_tests::node;
 
 /// Mixed traffic at a fixed rate against a real server.

@@ -3,13 +3,13 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use svc_core::contacts::Contact;
 use svc_core::error::Error;
 use svc_core::input::Input as _;
-use svc_core::resource::{self, Create};
+use svc_core::resources::contacts::Contact;
+use svc_core::resources::crud::{self, Create};
 use svc_core::store::Store;
-use svc_core::types::{EventSet, TenantId, WebhookUrl};
-use svc_core::webhooks::{Subscription, WebhookCreate};
+use svc_core::values::{EventSet, TenantId, WebhookUrl};
+use svc_core::webhooks::subscriptions::{Subscription, WebhookCreate};
 use svc_tests::Result;
 use svc_tests::database::Database;
 use svc_tests::tenant;
@@ -49,7 +49,7 @@ async fn tenant(store: &dyn Store, contacts: u32, endpoint: SocketAddr) -> Resul
         Box::pin(async move {
             let url = WebhookUrl::parse(&format!("http://{endpoint}/")).map_err(|why| why.on("url"))?;
             let input = WebhookCreate { url, events: EventSet::All, description: None };
-            resource::create::<Subscription>(tx, id, input).await
+            crud::create::<Subscription>(tx, id, input).await
         })
     });
     subscribed.await?;
@@ -68,7 +68,7 @@ async fn add(
             for number in numbers {
                 let body = format!(r#"{{"email": "seed{number}@example.com", "first_name": "Ada"}}"#);
                 let input = <Contact as Create>::Input::from_body(body.as_bytes())?;
-                ids.push(resource::create::<Contact>(tx, tenant, input).await?.id);
+                ids.push(crud::create::<Contact>(tx, tenant, input).await?.id);
             }
             Ok(ids)
         })

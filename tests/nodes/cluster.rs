@@ -5,15 +5,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use svc_core::deliveries::{AttemptLog, Delivery};
+use svc_core::accounts::keys::{self, KeyCreate};
+use svc_core::accounts::tenants::{self, TenantCreate};
 use svc_core::error::Error;
-use svc_core::events::{self, Event, EventKind};
-use svc_core::keys::{self, KeyCreate};
-use svc_core::resource;
+use svc_core::resources::crud;
 use svc_core::store::{DeliveryFilter, Rows, Store};
-use svc_core::tenants::{self, TenantCreate};
-use svc_core::types::{EventSet, Secret, TenantId, Timestamp, WebhookUrl};
-use svc_core::webhooks::{Subscription, WebhookCreate};
+use svc_core::values::EventKind;
+use svc_core::values::{EventSet, Secret, TenantId, Timestamp, WebhookUrl};
+use svc_core::webhooks::deliveries::{AttemptLog, Delivery};
+use svc_core::webhooks::events::{self, Event};
+use svc_core::webhooks::subscriptions::{Subscription, WebhookCreate};
 use svc_tests::Result;
 use svc_tests::database::Database;
 use svc_tests::http::{Ask, Http, Reply};
@@ -95,7 +96,7 @@ impl Cluster {
             let url = WebhookUrl::parse(&url).map_err(|why| why.on("url"));
             Box::pin(async move {
                 let input = WebhookCreate { url: url?, events: EventSet::All, description: None };
-                resource::create::<Subscription>(tx, tenant, input).await
+                crud::create::<Subscription>(tx, tenant, input).await
             })
         });
         Ok(made.await?.id)

@@ -32,7 +32,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
-use svc_server::config::Config;
+use svc_server::program::config::Config;
 use svc_tests::database::{Database, OWN_SERVER};
 use svc_tests::node::Program;
 use svc_tests::{Result, node};

@@ -4,8 +4,8 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use clap::Args;
-use svc_core::deliveries::DeliveryState;
 use svc_core::store::DeliveryFilter;
+use svc_core::webhooks::deliveries::DeliveryState;
 use svc_tests::Result;
 use tokio::time::Instant;
 

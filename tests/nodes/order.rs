@@ -9,9 +9,9 @@ use std::time::Duration;
 use clap::Args;
 use http::Method;
 use serde_json::{Value, json};
-use svc_core::contacts::Contact;
 use svc_core::input::Input as _;
-use svc_core::resource::{self, Create};
+use svc_core::resources::contacts::Contact;
+use svc_core::resources::crud::{self, Create};
 use svc_tests::Result;
 use svc_tests::http::Ask;
 use svc_tests::node::Node;
@@ -129,7 +129,7 @@ async fn late(cluster: &Cluster, tenant: &Tenant, done: watch::Receiver<bool>) -
         let written = cluster.store.write("nodes.late", move |tx| {
             let input = <Contact as Create>::Input::from_body(br#"{"email": "late@example.com"}"#);
             Box::pin(async move {
-                let contact = resource::create::<Contact>(tx, id, input?).await?;
+                let contact = crud::create::<Contact>(tx, id, input?).await?;
                 tokio::time::sleep(HELD).await;
                 Ok(contact)
             })

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
-use svc_core::keys;
+use svc_core::accounts::keys;
 use svc_tests::Result;
 use svc_tests::http::{Ask, Http};
 use tokio::sync::watch;

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use clap::Args;
 use serde_json::{Value, json};
-use svc_core::deliveries::DeliveryState;
-use svc_core::signing::SignedRequest;
+use svc_core::accounts::signing::SignedRequest;
 use svc_core::store::DeliveryFilter;
-use svc_core::webhooks::DisabledReason;
+use svc_core::webhooks::deliveries::DeliveryState;
+use svc_core::webhooks::subscriptions::DisabledReason;
 use svc_tests::Result;
 use svc_tests::http::{Ask, Reply};
 use svc_tests::node::Node;

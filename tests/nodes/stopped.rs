@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use clap::Args;
-use svc_core::deliveries::{AttemptLog, Delivery, DeliveryState};
+use svc_core::webhooks::deliveries::{AttemptLog, Delivery, DeliveryState};
 use svc_tests::Result;
 use svc_tests::node::Node;
 use tokio::time::Instant;

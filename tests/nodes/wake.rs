@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use clap::Args;
 use serde_json::{Value, json};
-use svc_core::events::{self, EventKind};
-use svc_core::types::TenantId;
+use svc_core::values::EventKind;
+use svc_core::values::TenantId;
+use svc_core::webhooks::events;
 use svc_tests::Result;
 use tokio::process::Command;
 use tokio::time::Instant;
@@ -95,7 +96,7 @@ async fn by_command(cluster: &Cluster, tenant: TenantId, receiver: &Receiver) ->
     let output = command.stdin(Stdio::null()).stderr(Stdio::inherit()).kill_on_drop(true).output().await?;
     let made: Value = serde_json::from_slice(&output.stdout)?;
     let delivery: Uuid = made["deliveries"][0].as_str().ok_or("nobody is told")?.parse()?;
-    let created_at = svc_core::types::Timestamp::parse(made["created_at"].as_str().unwrap_or_default())
+    let created_at = svc_core::values::Timestamp::parse(made["created_at"].as_str().unwrap_or_default())
         .map_err(|why| format!("{why:?}"))?;
     let arrived = arrival(receiver, delivery).await?;
     // Two clocks, read at the same moment.

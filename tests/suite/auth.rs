@@ -2,8 +2,8 @@
 
 use http::Method;
 use serde_json::json;
-use svc_core::keys::{self, KEY_PREFIX};
-use svc_core::tenants::{self, DeveloperAccess};
+use svc_core::accounts::keys::{self, KEY_PREFIX};
+use svc_core::accounts::tenants::{self, DeveloperAccess};
 
 use crate::harness::{Call, World, change, id_name, operations, sample};
 
@@ -67,7 +67,7 @@ async fn an_unknown_key_is_refused() {
 
 /// Every operation, as one request each.
 fn all_calls(world: &World) -> Vec<(Method, Call)> {
-    let call = |operation: &svc_server::routes::Operation| {
+    let call = |operation: &svc_server::api::routes::Operation| {
         let id = if operation.collection == "ping" { String::new() } else { world.id(&id_name(operation.collection)) };
         let call = Call::new(operation.method.clone(), &operation.path.replace("{id}", &id));
         let call = match operation.method {

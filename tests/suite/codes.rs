@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 
 use http::Method;
 use serde_json::json;
-use svc_core::store::{Access, StoreError};
+use svc_core::error::StoreError;
+use svc_core::store::Access;
 
 use crate::conform::{CODES, MORE_CODES};
 use crate::faults::Gate;

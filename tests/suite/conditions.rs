@@ -2,8 +2,8 @@
 
 use http::Method;
 use serde_json::{Value, json};
-use svc_core::bookings::Booking;
-use svc_core::resource;
+use svc_core::resources::bookings::Booking;
+use svc_core::resources::crud;
 
 use crate::harness::{Call, World, change, guarded, id_name, operations};
 use crate::seed;
@@ -220,7 +220,7 @@ async fn what_is_about_to_be_committed_counts() {
             let (tell, wait) = (tell.clone(), std::sync::Arc::clone(&wait));
             let input = seed::body(json!({ "notes": "beside" }));
             Box::pin(async move {
-                resource::update::<Booking>(tx, tenant, id, input?).await?;
+                crud::update::<Booking>(tx, tenant, id, input?).await?;
                 let _ = tell.send(());
                 let _ = tokio::task::block_in_place(|| wait.lock().unwrap().recv());
                 Ok(())

@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock};
 use http::Method;
 use jsonschema::Validator;
 use serde_json::{Value, json};
-use svc_server::openapi;
+use svc_server::api::openapi;
 
 use crate::harness::{Reply, operations};
 

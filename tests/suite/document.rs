@@ -19,7 +19,7 @@ async fn served() -> Value {
 #[tokio::test]
 async fn the_committed_document_is_what_is_served() {
     if std::env::var_os("UPDATE").is_some() {
-        std::fs::write(COMMITTED, svc_server::openapi::text("v1").unwrap()).unwrap();
+        std::fs::write(COMMITTED, svc_server::api::openapi::text("v1").unwrap()).unwrap();
     }
     let committed: Value = serde_json::from_str(&std::fs::read_to_string(COMMITTED).unwrap()).unwrap();
     assert!(served().await == committed, "openapi/v1.json has drifted; run with UPDATE=1");

@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use serde_json::json;
-use svc_core::error::Error;
-use svc_core::store::{Access, ErasedJob, Layer, Store, StoreError};
+use svc_core::error::{Error, StoreError};
+use svc_core::store::{Access, ErasedJob, Layer, Store};
 use tokio::sync::Semaphore;
 
 use crate::harness::{Call, World, guarded, settings};

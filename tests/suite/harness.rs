@@ -10,13 +10,13 @@ use futures_util::future::{BoxFuture, FutureExt as _};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request};
 use http_body_util::{BodyExt as _, Full};
 use serde_json::Value;
+use svc_core::accounts::signing::SignedRequest;
 use svc_core::env::{Env, ManualClock, SeededEntropy};
-use svc_core::events::Event;
-use svc_core::signing::SignedRequest;
 use svc_core::store::Store;
-use svc_core::types::Timestamp;
-use svc_server::resolve::Resolver;
-use svc_server::routes::{self, Operation};
+use svc_core::values::Timestamp;
+use svc_core::webhooks::events::Event;
+use svc_server::api::routes::{self, Operation};
+use svc_server::deliver::resolver::Resolver;
 use svc_server::{Api, Settings};
 
 use crate::conform;

@@ -33,7 +33,7 @@ impl Link {
     }
 
     async fn with(world: World, told: &[(u16, u32)], head_timeout: Duration, write_timeout: Duration) -> Self {
-        let set = |server: svc_server::serve::Server| {
+        let set = |server: svc_server::program::serve::Server| {
             server.with_head_timeout(head_timeout).with_write_timeout(write_timeout)
         };
         let (server, certificate) = Secure::with(world, set).await;

@@ -8,7 +8,7 @@ use futures_util::future::BoxFuture;
 use http::Method;
 use serde_json::{Value, json};
 use svc_server::Settings;
-use svc_server::resolve::Resolver;
+use svc_server::deliver::resolver::Resolver;
 
 use crate::faults::Gate;
 use crate::harness::{Call, Reply, World, sample, settings};

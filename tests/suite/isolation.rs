@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 
 use http::Method;
 use serde_json::{Value, json};
-use svc_core::invoices;
-use svc_core::types::Timestamp;
+use svc_core::resources::invoices;
+use svc_core::values::Timestamp;
 
 use crate::harness::{Call, World, change, id_name, operations, sample};
 use crate::seed;

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use http::Method;
 use serde_json::json;
-use svc_core::keys::Scope;
-use svc_core::limits::{CappedCollection, RateLimits};
+use svc_core::accounts::keys::Scope;
+use svc_core::accounts::limits::{CappedCollection, RateLimits};
+use svc_core::accounts::tenants;
 use svc_core::store::Store;
-use svc_core::tenants;
-use svc_core::types::TenantId;
+use svc_core::values::TenantId;
 use svc_server::Settings;
 
 use crate::harness::{Call, Reply, World, id_name, limited, operations};

@@ -1,8 +1,8 @@
 //! Lists (decisions §3): order, pages, filters and what a cursor is good for.
 
 use serde_json::{Value, json};
-use svc_core::invoices;
-use svc_core::types::Decimal;
+use svc_core::resources::invoices;
+use svc_core::values::Decimal;
 
 use crate::harness::{Call, World, id_name, sample};
 use crate::seed;
@@ -267,7 +267,7 @@ async fn invoices_by_status_and_number() {
                     "viewed" => invoices::view(tx, tenant, id).await,
                     "partial" => invoices::pay(tx, tenant, id, Some(Decimal::parse("0.5").unwrap())).await,
                     "paid" => invoices::pay(tx, tenant, id, None).await,
-                    _ => svc_core::resource::get(tx, tenant, id).await,
+                    _ => svc_core::resources::crud::get(tx, tenant, id).await,
                 }
             })
         });

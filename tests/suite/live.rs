@@ -7,17 +7,17 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use svc_core::contacts::Contact;
-use svc_core::deliveries::{AttemptLog, DeliveryState};
+use svc_core::accounts::keys::{self, KeyCreate};
+use svc_core::accounts::tenants::{self, TenantCreate};
 use svc_core::env::{Env, ManualClock, SystemEntropy};
 use svc_core::error::Error;
 use svc_core::input::Input;
-use svc_core::keys::{self, KeyCreate};
-use svc_core::resource;
+use svc_core::resources::contacts::Contact;
+use svc_core::resources::crud;
 use svc_core::store::{DeliveryFilter, Store, Tx};
-use svc_core::tenants::{self, TenantCreate};
-use svc_core::types::{HostPolicy, TenantId};
-use svc_core::webhooks::Subscription;
+use svc_core::values::{HostPolicy, TenantId};
+use svc_core::webhooks::deliveries::{AttemptLog, DeliveryState};
+use svc_core::webhooks::subscriptions::Subscription;
 use svc_store::{Options, SecretKey};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
@@ -237,10 +237,10 @@ async fn old_times(site: &Site, endpoint: &str) -> (String, TenantId) {
             let tenant = tenants::create(tx, TenantCreate::named("Harbour Plumbing")).await?.id;
             let key = KeyCreate { name: None, write: true, expires_in: None, signed: false };
             let key = keys::create(tx, tenant, key).await?.text.reveal().to_owned();
-            resource::create::<Subscription>(tx, tenant, Input::from_body(hook.as_bytes())?).await?;
+            crud::create::<Subscription>(tx, tenant, Input::from_body(hook.as_bytes())?).await?;
             for number in 0..OLD {
                 let contact = json!({ "email": format!("old{number}@example.com") }).to_string();
-                resource::create::<Contact>(tx, tenant, Input::from_body(contact.as_bytes())?).await?;
+                crud::create::<Contact>(tx, tenant, Input::from_body(contact.as_bytes())?).await?;
             }
             deliver_all(tx, tenant).await?;
             Ok((key, tenant))
@@ -326,7 +326,7 @@ async fn what_is_old_is_pruned_beside_live_traffic() {
         let store = site.open(Env::system()).await;
         let left = store.read("left", move |tx| {
             Box::pin(async move {
-                let events = tx.events(tenant, svc_core::types::Timestamp::from_micros(0), 100_000).await?;
+                let events = tx.events(tenant, svc_core::values::Timestamp::from_micros(0), 100_000).await?;
                 let all = DeliveryFilter { limit: 100_000, ..DeliveryFilter::default() };
                 Ok((events, tx.list_deliveries(tenant, &all).await?))
             })

@@ -2,7 +2,7 @@
 
 use http::Method;
 use serde_json::json;
-use svc_core::keys::{self, KeyCreate};
+use svc_core::accounts::keys::{self, KeyCreate};
 
 use crate::harness::{Call, World, settings};
 use crate::seed::Key;

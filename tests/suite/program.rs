@@ -260,9 +260,16 @@ async fn private_targets_need_their_flag() {
             let store = svc_store::open(&url, env).await.unwrap();
             let made = store.write("key", |tx| {
                 Box::pin(async move {
-                    let tenant = svc_core::tenants::create(tx, svc_core::tenants::TenantCreate::named("T")).await?;
-                    let input = svc_core::keys::KeyCreate { name: None, write: true, expires_in: None, signed: false };
-                    svc_core::keys::create(tx, tenant.id, input).await
+                    let tenant =
+                        svc_core::accounts::tenants::create(tx, svc_core::accounts::tenants::TenantCreate::named("T"))
+                            .await?;
+                    let input = svc_core::accounts::keys::KeyCreate {
+                        name: None,
+                        write: true,
+                        expires_in: None,
+                        signed: false,
+                    };
+                    svc_core::accounts::keys::create(tx, tenant.id, input).await
                 })
             });
             format!("Bearer {}", made.await.unwrap().text.reveal())
@@ -332,7 +339,7 @@ async fn the_log_is_json_and_holds_no_secret() {
 /// Whoever types what a README says is not told that there is no such flag.
 #[test]
 fn the_readmes_name_flags_that_exist() {
-    let command = <svc_server::config::Config as clap::CommandFactory>::command();
+    let command = <svc_server::program::config::Config as clap::CommandFactory>::command();
     let known: Vec<&str> = command.get_opts().filter_map(|flag| flag.get_long()).collect();
     for (readme, least) in [(include_str!("../../README.md"), 4), (include_str!("../../svc-server/README.md"), 3)] {
         let lines = readme.lines().filter(|line| line.trim().starts_with("svc-server "));

@@ -2,12 +2,12 @@
 
 use http::Method;
 use serde_json::{Value, json};
-use svc_core::bookings::Booking;
-use svc_core::contacts::Contact;
 use svc_core::input::FieldNames;
-use svc_core::jobs::Job;
-use svc_core::quotes::Quote;
-use svc_core::webhooks::Subscription;
+use svc_core::resources::bookings::Booking;
+use svc_core::resources::contacts::Contact;
+use svc_core::resources::jobs::Job;
+use svc_core::resources::quotes::Quote;
+use svc_core::webhooks::subscriptions::Subscription;
 
 use crate::conform::DOCUMENT;
 use crate::harness::{Call, World, change, id_name, sample};

@@ -5,20 +5,20 @@ use std::sync::LazyLock;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use svc_core::bookings::Booking;
-use svc_core::contacts::Contact;
+use svc_core::accounts::keys::{self, KeyCreate};
+use svc_core::accounts::tenants::{self, DeveloperAccess, TenantCreate};
 use svc_core::env::{Env, ManualClock, SeededEntropy};
 use svc_core::error::Error;
 use svc_core::input::Input;
-use svc_core::invoices;
-use svc_core::jobs::Job;
-use svc_core::keys::{self, KeyCreate};
-use svc_core::quotes::Quote;
-use svc_core::resource;
+use svc_core::resources::bookings::Booking;
+use svc_core::resources::contacts::Contact;
+use svc_core::resources::crud;
+use svc_core::resources::invoices;
+use svc_core::resources::jobs::Job;
+use svc_core::resources::quotes::Quote;
 use svc_core::store::Tx;
-use svc_core::tenants::{self, DeveloperAccess, TenantCreate};
-use svc_core::types::{TenantId, Timestamp};
-use svc_core::webhooks::Subscription;
+use svc_core::values::{TenantId, Timestamp};
+use svc_core::webhooks::subscriptions::Subscription;
 use uuid::Uuid;
 
 use crate::database::{self, Database};
@@ -44,7 +44,7 @@ pub(crate) struct Seed {
 pub(crate) struct Key {
     pub(crate) id: Uuid,
     pub(crate) text: String,
-    pub(crate) secret: Option<svc_core::types::Secret>,
+    pub(crate) secret: Option<svc_core::values::Secret>,
 }
 
 struct Template {
@@ -103,15 +103,15 @@ async fn people(tx: &mut dyn Tx) -> Result<Seed, Error> {
     keys.insert("other", key(tx, other, true, false, None).await?);
     keys.insert("pending", key(tx, pending, true, false, None).await?);
     keys.insert("suspended", key(tx, suspended, true, false, None).await?);
-    svc_core::keys::revoke(tx, keys["revoked"].id).await?;
+    svc_core::accounts::keys::revoke(tx, keys["revoked"].id).await?;
     Ok(Seed { tenant, other_tenant: other, keys, ids: HashMap::new(), other_ids: HashMap::new() })
 }
 
 async fn records(tx: &mut dyn Tx, mut seed: Seed) -> Result<Seed, Error> {
     seed.other_ids = one_of_each(tx, seed.other_tenant).await?;
     seed.ids = one_of_each(tx, seed.tenant).await?;
-    let gone: Contact = resource::create(tx, seed.tenant, body(json!({ "email": "gone@example.com" }))?).await?;
-    resource::delete::<Contact>(tx, seed.tenant, gone.id).await?;
+    let gone: Contact = crud::create(tx, seed.tenant, body(json!({ "email": "gone@example.com" }))?).await?;
+    crud::delete::<Contact>(tx, seed.tenant, gone.id).await?;
     seed.ids.insert("deleted_contact_id", gone.id);
     seed.ids.insert("other_tenant_contact_id", seed.other_ids["contact_id"]);
     seed.ids.insert("unknown_id", Uuid::from_u128(0x0195_7f2e_6c00_7000_8000_0000_0000_0bad));
@@ -120,21 +120,21 @@ async fn records(tx: &mut dyn Tx, mut seed: Seed) -> Result<Seed, Error> {
 
 async fn one_of_each(tx: &mut dyn Tx, tenant: TenantId) -> Result<HashMap<&'static str, Uuid>, Error> {
     let contact = json!({ "email": "existing@example.com", "first_name": "Ada", "last_name": "Nguyen" });
-    let contact: Contact = resource::create(tx, tenant, body(contact)?).await?;
+    let contact: Contact = crud::create(tx, tenant, body(contact)?).await?;
     let booking = json!({
         "contact_id": contact.id,
         "service_name": "Haircut",
         "start_time": "2026-03-20T09:00:00Z",
         "end_time": "2026-03-20T10:00:00Z",
     });
-    let booking: Booking = resource::create(tx, tenant, body(booking)?).await?;
+    let booking: Booking = crud::create(tx, tenant, body(booking)?).await?;
     let quote = json!({ "contact_id": contact.id, "total": 100, "currency": "AUD" });
-    let quote: Quote = resource::create(tx, tenant, body(quote)?).await?;
-    let job: Job = resource::create(tx, tenant, body(json!({ "title": "Fix tap" }))?).await?;
+    let quote: Quote = crud::create(tx, tenant, body(quote)?).await?;
+    let job: Job = crud::create(tx, tenant, body(json!({ "title": "Fix tap" }))?).await?;
     let invoice = json!({ "contact_id": contact.id, "total": 250.5, "due_date": "2026-04-01" });
     let invoice = invoices::create(tx, tenant, body(invoice)?).await?;
     let webhook = json!({ "url": "https://hooks.example.com/svc", "events": ["*"] });
-    let webhook: Subscription = resource::create(tx, tenant, body(webhook)?).await?;
+    let webhook: Subscription = crud::create(tx, tenant, body(webhook)?).await?;
     Ok(HashMap::from([
         ("contact_id", contact.id),
         ("booking_id", booking.id),

@@ -104,7 +104,7 @@ async fn a_signature_covers_every_part() {
         invalid(&world, signed().header("x-svc-signature", &other)).await;
     }
     // A secret of another key.
-    let other = Key { secret: Some(svc_core::types::Secret::new("svcsig_other")), ..key.clone() };
+    let other = Key { secret: Some(svc_core::values::Secret::new("svcsig_other")), ..key.clone() };
     invalid(&world, create("a@example.com").sign_at(&other, at)).await;
     assert_eq!(world.new_events().await, [""; 0]);
     world.expect(201, signed()).await;

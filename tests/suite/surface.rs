@@ -225,7 +225,7 @@ async fn cors_is_off_unless_an_origin_is_allowed() {
     let reply = closed.expect(200, Call::get("/ping").header("origin", origin)).await;
     assert_eq!((reply.header("access-control-allow-origin"), reply.header("vary")), (None, None));
 
-    let cors = svc_server::cors::Cors::new(vec![http::HeaderValue::from_static("https://app.example.com")]);
+    let cors = svc_server::api::cors::Cors::new(vec![http::HeaderValue::from_static("https://app.example.com")]);
     let open = World::with(svc_server::Settings { cors, ..settings() }, |store| store);
     let reply = open.expect(204, preflight(origin)).await;
     assert_eq!(reply.header("access-control-allow-origin"), Some(origin));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use svc_core::env::Env;
 use svc_core::store::Store;
-use svc_core::types::HostPolicy;
+use svc_core::values::HostPolicy;
 use svc_postgres_server::Server;
 use svc_store::{Options, SecretKey};
 

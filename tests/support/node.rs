@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::process::{ExitCode, Stdio};
 use std::time::Duration;
 
-use svc_server::config::Config;
+use svc_server::program::config::Config;
 use svc_server::telemetry;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, Command};
@@ -34,7 +34,7 @@ pub struct Program {
 /// Is the server: what a program of the tests does as the child that [`Program`] starts.
 pub fn serve(config: Config) -> ExitCode {
     telemetry::init(config.log_format);
-    svc_server::run::run(config).map_or_else(|why| why.exit_code(), |()| ExitCode::SUCCESS)
+    svc_server::program::run(config).map_or_else(|why| why.exit_code(), |()| ExitCode::SUCCESS)
 }
 
 /// A running server, which ends with its handle.

@@ -1,9 +1,9 @@
 //! A tenant and a key for it.
 
-use svc_core::keys::{self, KeyCreate};
+use svc_core::accounts::keys::{self, KeyCreate};
+use svc_core::accounts::tenants::{self, TenantCreate};
 use svc_core::store::Store;
-use svc_core::tenants::{self, TenantCreate};
-use svc_core::types::TenantId;
+use svc_core::values::TenantId;
 
 use crate::Result;
 

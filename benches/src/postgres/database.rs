@@ -6,7 +6,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
-use svc_core::keys::{self, KeyCreate};
+use svc_core::accounts::keys::{self, KeyCreate};
 use svc_postgres_server::Server;
 use uuid::Uuid;
 
@@ -148,7 +148,7 @@ fn add_tenants(url: &str, tenants: u32) -> Result<Vec<String>> {
         let store = ours::open(Path::new(url)).await?;
         let mut texts = Vec::new();
         for number in 1..=tenants {
-            let tenant = svc_core::types::TenantId(seed::tenant(&*store, number).await?);
+            let tenant = svc_core::values::TenantId(seed::tenant(&*store, number).await?);
             let key = store.write("bench.key", move |tx| {
                 let input = KeyCreate { name: None, write: true, expires_in: None, signed: false };
                 Box::pin(async move { Ok(keys::create(tx, tenant, input).await?.text.reveal().to_owned()) })

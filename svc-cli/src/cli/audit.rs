@@ -1,7 +1,7 @@
 //! The log of changes.
 
 use clap::Subcommand;
-use svc_core::types::TenantId;
+use svc_core::values::TenantId;
 
 use crate::values::{self, Since};
 

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, value_parser};
 use hyper::{StatusCode, Uri};
-use svc_core::deliveries::DeliveryState;
-use svc_core::events::EventKind;
-use svc_core::types::{Secret, TenantId, parse_uuid};
+use svc_core::values::EventKind;
+use svc_core::values::{Secret, TenantId, parse_uuid};
+use svc_core::webhooks::deliveries::DeliveryState;
 use uuid::Uuid;
 
 use crate::values::{self, Since};

@@ -1,7 +1,7 @@
 //! Money: `svc invoice` and `svc quote`.
 
 use clap::{Args, Subcommand};
-use svc_core::types::{Currency, Date, Decimal, TenantId, parse_uuid};
+use svc_core::values::{Currency, Date, Decimal, TenantId, parse_uuid};
 use uuid::Uuid;
 
 use crate::values;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use clap::Subcommand;
-use svc_core::types::{TenantId, parse_uuid};
+use svc_core::values::{TenantId, parse_uuid};
 use uuid::Uuid;
 
 use crate::values::{self, Scopes};

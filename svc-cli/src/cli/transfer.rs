@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use svc_core::types::TenantId;
+use svc_core::values::TenantId;
 
 use crate::values::{self, Since};
 

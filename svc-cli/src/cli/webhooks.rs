@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use clap::Subcommand;
-use svc_core::events::EventKind;
-use svc_core::types::{TenantId, parse_uuid};
+use svc_core::values::EventKind;
+use svc_core::values::{TenantId, parse_uuid};
 use uuid::Uuid;
 
 use crate::values::{self, Since};

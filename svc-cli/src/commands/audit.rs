@@ -1,9 +1,9 @@
 //! `svc audit`.
 
-use svc_core::audit::{self, Entry};
+use svc_core::accounts::audit::{self, Entry};
+use svc_core::accounts::tenants;
 use svc_core::store::Store;
-use svc_core::tenants;
-use svc_core::types::Timestamp;
+use svc_core::values::Timestamp;
 
 use super::tenant;
 use crate::cli::AuditCommand;

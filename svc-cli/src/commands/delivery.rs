@@ -4,14 +4,15 @@ mod bulk;
 mod follow;
 
 use serde::Serialize;
-use svc_core::deliveries::{self, AttemptLog, Delivery, DeliveryState};
-use svc_core::error::Error;
-use svc_core::events::{Event, EventKind};
-use svc_core::replays::ReplayCreate;
-use svc_core::store::{DeliveryFilter, Rows, Store, StoreError};
-use svc_core::tenants;
-use svc_core::types::{TenantId, Timestamp};
-use svc_core::webhooks::Subscription;
+use svc_core::accounts::tenants;
+use svc_core::error::{Error, StoreError};
+use svc_core::store::{DeliveryFilter, Rows, Store};
+use svc_core::values::EventKind;
+use svc_core::values::{TenantId, Timestamp};
+use svc_core::webhooks::deliveries::{self, AttemptLog, Delivery, DeliveryState};
+use svc_core::webhooks::events::Event;
+use svc_core::webhooks::replays::ReplayCreate;
+use svc_core::webhooks::subscriptions::Subscription;
 use uuid::Uuid;
 
 use super::{lookup, tenant, webhook};

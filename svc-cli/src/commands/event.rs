@@ -6,10 +6,11 @@ use std::path::Path;
 
 use serde::Serialize;
 use svc_core::error::Error;
-use svc_core::events::{self, Event, EventKind};
-use svc_core::json;
+use svc_core::input::json;
 use svc_core::store::Store;
-use svc_core::types::{TenantId, Timestamp};
+use svc_core::values::EventKind;
+use svc_core::values::{TenantId, Timestamp};
+use svc_core::webhooks::events::{self, Event};
 use uuid::Uuid;
 
 use super::tenant;

@@ -3,18 +3,18 @@
 use std::io::{self, Write};
 
 use serde::Serialize;
-use svc_core::bookings::Booking;
-use svc_core::contacts::Contact;
+use svc_core::accounts::tenants;
 use svc_core::input::FieldNames;
-use svc_core::invoices::Invoice;
-use svc_core::jobs::Job;
-use svc_core::json::{self, Json};
-use svc_core::page::{Listing, MAX_LIMIT, Order};
-use svc_core::quotes::Quote;
-use svc_core::resource::{Filter as _, Resource};
+use svc_core::input::json::{self, Json};
+use svc_core::resources::bookings::Booking;
+use svc_core::resources::contacts::Contact;
+use svc_core::resources::crud::{Filter as _, Resource};
+use svc_core::resources::invoices::Invoice;
+use svc_core::resources::jobs::Job;
+use svc_core::resources::pages::{Listing, MAX_LIMIT, Order};
+use svc_core::resources::quotes::Quote;
 use svc_core::store::Store;
-use svc_core::tenants;
-use svc_core::types::{Amount, TenantId, Timestamp};
+use svc_core::values::{Amount, TenantId, Timestamp};
 
 use super::tenant;
 use crate::cli::{Export, ExportKind, Format};

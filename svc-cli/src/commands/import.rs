@@ -15,11 +15,11 @@ mod source;
 use std::pin::pin;
 
 use serde::Serialize;
-use svc_core::contacts::Contact;
+use svc_core::accounts::tenants::{self, Tenant};
 use svc_core::imports::{How, Import, Imported};
-use svc_core::invoices::Invoice;
+use svc_core::resources::contacts::Contact;
+use svc_core::resources::invoices::Invoice;
 use svc_core::store::Store;
-use svc_core::tenants::{self, Tenant};
 use tokio::sync::mpsc;
 
 use self::groups::Groups;

@@ -5,9 +5,9 @@ mod overdue;
 use std::pin::Pin;
 
 use svc_core::error::Error;
-use svc_core::invoices::{self, Invoice, InvoiceCreate, InvoiceStatus, InvoiceUpdate};
+use svc_core::resources::invoices::{self, Invoice, InvoiceCreate, InvoiceStatus, InvoiceUpdate};
 use svc_core::store::{Store, Tx};
-use svc_core::types::{Patch, TenantId};
+use svc_core::values::{Patch, TenantId};
 use uuid::Uuid;
 
 use super::{lookup, tenant};

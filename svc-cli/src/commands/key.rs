@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use serde::Serialize;
 use serde_json::{Value, json};
-use svc_core::keys::{self, ApiKey, KeyCreate, NewKey};
+use svc_core::accounts::keys::{self, ApiKey, KeyCreate, NewKey};
+use svc_core::accounts::tenants::{self, DeveloperAccess, Tenant};
 use svc_core::store::Store;
-use svc_core::tenants::{self, DeveloperAccess, Tenant};
-use svc_core::types::{Secret, TenantId, Timestamp};
+use svc_core::values::{Secret, TenantId, Timestamp};
 use uuid::Uuid;
 
 use super::tenant;

@@ -19,7 +19,7 @@ use hyper::{Method, Request, Response, StatusCode, Uri};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use serde_json::json;
 use svc_core::env::Env;
-use svc_core::types::Secret;
+use svc_core::values::Secret;
 use svc_webhook_verify::Verifier;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;

@@ -2,11 +2,11 @@
 
 use std::pin::Pin;
 
-use svc_core::deliveries::Delivery;
 use svc_core::error::Error;
-use svc_core::resource::Resource;
+use svc_core::resources::crud::Resource;
 use svc_core::store::{Store, Tx};
-use svc_core::types::TenantId;
+use svc_core::values::TenantId;
+use svc_core::webhooks::deliveries::Delivery;
 use uuid::Uuid;
 
 /// The live row with this id, and its tenant. Rows never move, so the answer still holds in the job that follows.

@@ -3,9 +3,9 @@
 use std::pin::Pin;
 
 use svc_core::error::Error;
-use svc_core::quotes::{self, Quote};
+use svc_core::resources::quotes::{self, Quote};
 use svc_core::store::{Store, Tx};
-use svc_core::types::TenantId;
+use svc_core::values::TenantId;
 use uuid::Uuid;
 
 use super::lookup;

@@ -1,10 +1,10 @@
 //! `svc tenant`.
 
 use serde_json::{Value, json};
-use svc_core::limits::{CappedCollection, WriteRateLimits};
+use svc_core::accounts::limits::{CappedCollection, WriteRateLimits};
+use svc_core::accounts::tenants::{self, DeveloperAccess, Tenant, TenantCreate};
 use svc_core::store::Store;
-use svc_core::tenants::{self, DeveloperAccess, Tenant, TenantCreate};
-use svc_core::types::TenantId;
+use svc_core::values::TenantId;
 
 use crate::cli::{TenantChanges, TenantCommand};
 use crate::exit::{Failure, OrNotFound as _};

@@ -6,14 +6,14 @@ mod statistics;
 use std::time::Duration;
 
 use serde::Serialize;
+use svc_core::accounts::tenants;
 use svc_core::error::Error;
-use svc_core::page::{Listing, MAX_LIMIT, Order};
-use svc_core::resource::{self, NoFilter, Resource as _};
-use svc_core::stats;
+use svc_core::resources::crud::{self, NoFilter, Resource as _};
+use svc_core::resources::pages::{Listing, MAX_LIMIT, Order};
 use svc_core::store::{Store, Tx};
-use svc_core::tenants;
-use svc_core::types::{Patch, TenantId};
-use svc_core::webhooks::{self, Subscription, WebhookUpdate, WithSecret};
+use svc_core::values::{Patch, TenantId};
+use svc_core::webhooks::statistics::backlog;
+use svc_core::webhooks::subscriptions::{self, Subscription, WebhookUpdate, WithSecret};
 use uuid::Uuid;
 
 use super::{lookup, tenant};
@@ -104,16 +104,17 @@ async fn enable(store: &dyn Store, id: Uuid) -> Result<(Subscription, u64), Erro
         .write("webhook.enable", move |tx| {
             let (url, events, description) = (Patch::Keep, Patch::Keep, Patch::Keep);
             let change = WebhookUpdate { url, events, enabled: Patch::Set(true), description };
-            Box::pin(resource::update::<Subscription>(tx, tenant, id, change))
+            Box::pin(crud::update::<Subscription>(tx, tenant, id, change))
         })
         .await?;
-    let backlog = store.read("webhook.held", move |tx| Box::pin(stats::backlog(tx, tenant, id))).await?;
+    let backlog = store.read("webhook.held", move |tx| Box::pin(backlog(tx, tenant, id))).await?;
     Ok((enabled, backlog.held))
 }
 
 async fn rotate_secret(store: &dyn Store, id: Uuid, overlap: Duration) -> Result<Subscription, Error> {
     let (tenant, _) = lookup::find::<Subscription>(store, id).await?;
-    let rotate = store.write("webhook.rotate", move |tx| Box::pin(webhooks::rotate_secret(tx, tenant, id, overlap)));
+    let rotate =
+        store.write("webhook.rotate", move |tx| Box::pin(subscriptions::rotate_secret(tx, tenant, id, overlap)));
     rotate.await
 }
 

@@ -3,14 +3,14 @@ use std::io::{BufRead as _, BufReader};
 use std::process::Stdio;
 use std::time::Duration;
 
-use svc_core::deliveries::{AttemptLog, RetrySchedule};
 use svc_core::error::Error;
-use svc_core::replays;
-use svc_core::resource;
-use svc_core::sender::{self, Attempt, InFlight, Outcome, Policy, Round};
+use svc_core::resources::crud;
 use svc_core::store::Tx;
-use svc_core::types::{TenantId, parse_uuid};
-use svc_core::webhooks::{Subscription, WebhookUpdate};
+use svc_core::values::{TenantId, parse_uuid};
+use svc_core::webhooks::deliveries::{AttemptLog, RetrySchedule};
+use svc_core::webhooks::engine::{self, Attempt, InFlight, Outcome, Policy, Round};
+use svc_core::webhooks::replays;
+use svc_core::webhooks::subscriptions::{Subscription, WebhookUpdate};
 
 use crate::harness::{NOBODY, Session, until};
 
@@ -36,7 +36,7 @@ fn attempt_if_due(session: &Session, status: i32, retry: Vec<Duration>) -> bool 
                 let log = log(attempt.delivery.attempts, now, status);
                 let tenant = attempt.delivery.tenant;
                 let outcome = Outcome { delivery: attempt.delivery, log, retry_after: None };
-                sender::round(tx, &policy, &Round::last(tenant, vec![outcome])).await?;
+                engine::round(tx, &policy, &Round::last(tenant, vec![outcome])).await?;
             }
             Ok(due)
         })
@@ -48,15 +48,15 @@ async fn begin(tx: &mut dyn Tx, policy: &Policy) -> Result<Vec<Attempt>, Error> 
     let mut begun = Vec::new();
     // What a replay makes due is found by the next look.
     for _ in 0..2 {
-        let look = sender::look(tx).await?;
+        let look = engine::look(tx).await?;
         for round in InFlight::default().plan(policy, &look, BTreeMap::new()) {
-            begun.extend(sender::round(tx, policy, &round).await?.attempts);
+            begun.extend(engine::round(tx, policy, &round).await?.attempts);
         }
     }
     Ok(begun)
 }
 
-fn log(attempt: u32, started_at: svc_core::types::Timestamp, status: i32) -> AttemptLog {
+fn log(attempt: u32, started_at: svc_core::values::Timestamp, status: i32) -> AttemptLog {
     let (error, response_body, remote_addr) = match status {
         0 => (Some("timeout: no answer within 10 s".to_owned()), None, Some("203.0.113.7:443".to_owned())),
         -1 => (Some("blocked: an address of the host is not public".to_owned()), None, None),
@@ -139,9 +139,9 @@ fn the_default_limit_is_fifty() {
     session.write(move |tx| {
         Box::pin(async move {
             for _ in 0..51 {
-                let now = resource::tick(tx, id).await?;
-                let kinds = [svc_core::events::EventKind::StayCreated];
-                svc_core::events::emit(tx, id, now, &kinds, &serde_json::json!({ "id": 1 })).await?;
+                let now = crud::tick(tx, id).await?;
+                let kinds = [svc_core::values::EventKind::StayCreated];
+                svc_core::webhooks::events::emit(tx, id, now, &kinds, &serde_json::json!({ "id": 1 })).await?;
             }
             Ok(())
         })
@@ -179,7 +179,7 @@ fn refused() {
         Box::pin(async move {
             begin(tx, &Policy::default()).await?;
             let off: WebhookUpdate = svc_core::input::Input::from_body(br#"{"enabled": false}"#)?;
-            resource::update::<Subscription>(tx, id, hook, off).await
+            crud::update::<Subscription>(tx, id, hook, off).await
         })
     });
     session.run(&["delivery", "replay", &of_contact]).run(&["delivery", "replay", &of_stay]).assert("delivery_refused");
@@ -272,7 +272,7 @@ fn replays_are_waited_for_and_listed() {
     session.write(move |tx| {
         Box::pin(async move {
             let off: WebhookUpdate = svc_core::input::Input::from_body(br#"{"enabled": false}"#)?;
-            resource::update::<Subscription>(tx, id, hook, off).await
+            crud::update::<Subscription>(tx, id, hook, off).await
         })
     });
     carry_out_replays(&session);
@@ -297,7 +297,7 @@ fn waiting_for_a_replay_that_is_broken_off_fails() {
     session.write(move |tx| {
         Box::pin(async move {
             let off: WebhookUpdate = svc_core::input::Input::from_body(br#"{"enabled": false}"#)?;
-            resource::update::<Subscription>(tx, id, hook, off).await
+            crud::update::<Subscription>(tx, id, hook, off).await
         })
     });
     carry_out_replays(&session);

@@ -1,7 +1,7 @@
 use std::io::Write as _;
 use std::process::Stdio;
 
-use svc_core::webhooks::Subscription;
+use svc_core::webhooks::subscriptions::Subscription;
 
 use crate::harness::{NOBODY, Session};
 

@@ -1,10 +1,10 @@
 //! What is exported, and that it can be imported elsewhere.
 
 use serde_json::Value;
-use svc_core::bookings::Booking;
-use svc_core::contacts::Contact;
-use svc_core::jobs::Job;
-use svc_core::quotes::Quote;
+use svc_core::resources::bookings::Booking;
+use svc_core::resources::contacts::Contact;
+use svc_core::resources::jobs::Job;
+use svc_core::resources::quotes::Quote;
 
 use crate::harness::{NOBODY, Session, text};
 
@@ -55,11 +55,11 @@ fn what_is_exported_can_be_imported_elsewhere() {
     here.create::<Contact>(&tenant, r#"{"email": "Zoë@example.com", "city": "x"}"#.replace('ë', "e").leak());
     let gone = here.create::<Contact>(&tenant, r#"{"email": "gone@example.com"}"#).id;
     let cleared = here.create::<Contact>(&tenant, r#"{"email": "cleared@example.com"}"#).id;
-    let id = svc_core::types::TenantId(svc_core::types::parse_uuid(&tenant).unwrap());
-    here.write(move |tx| Box::pin(svc_core::resource::delete::<Contact>(tx, id, gone)));
+    let id = svc_core::values::TenantId(svc_core::values::parse_uuid(&tenant).unwrap());
+    here.write(move |tx| Box::pin(svc_core::resources::crud::delete::<Contact>(tx, id, gone)));
     here.write(move |tx| {
         let change = svc_core::input::Input::from_body(br#"{"email": null}"#);
-        Box::pin(async move { svc_core::resource::update::<Contact>(tx, id, cleared, change?).await })
+        Box::pin(async move { svc_core::resources::crud::update::<Contact>(tx, id, cleared, change?).await })
     });
     // More than a page.
     let more: String = (0..450).map(|n| format!(",\"Many, {n}\"\n")).collect();

@@ -6,7 +6,7 @@ use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Output, Stdio};
 
-use svc_core::tenants::{self, TenantCreate};
+use svc_core::accounts::tenants::{self, TenantCreate};
 
 use crate::harness::{Session, text};
 

@@ -7,13 +7,13 @@ use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use svc_core::contacts::Contact;
 use svc_core::env::Env;
 use svc_core::error::Error;
 use svc_core::input::Input as _;
-use svc_core::resource::{self, Create};
+use svc_core::resources::contacts::Contact;
+use svc_core::resources::crud::{self, Create};
 use svc_core::store::Tx;
-use svc_core::types::{TenantId, parse_uuid};
+use svc_core::values::{TenantId, parse_uuid};
 use tempfile::TempDir;
 use uuid::Uuid;
 
@@ -177,7 +177,7 @@ impl Session {
     pub(crate) fn create<R: Create>(&self, tenant: &str, body: &'static str) -> R {
         let tenant = TenantId(parse_uuid(tenant).unwrap());
         self.write(move |tx| {
-            Box::pin(async move { resource::create::<R>(tx, tenant, R::Input::from_body(body.as_bytes())?).await })
+            Box::pin(async move { crud::create::<R>(tx, tenant, R::Input::from_body(body.as_bytes())?).await })
         })
     }
 
@@ -202,7 +202,7 @@ impl Session {
         let url = format!("sqlite://{}", self.folder.path().join("svc.db").display());
         let filled = async {
             let store = svc_store::open(&url, Env::system()).await.unwrap();
-            svc_server::demo::prepare(&*store, "http://localhost").await.unwrap()
+            svc_server::program::demo::prepare(&*store, "http://localhost").await.unwrap()
         };
         tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(filled);
     }

@@ -1,4 +1,4 @@
-use svc_core::keys::KeyHash;
+use svc_core::accounts::keys::KeyHash;
 
 use crate::harness::{NOBODY, Session, text};
 

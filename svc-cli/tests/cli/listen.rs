@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 use svc_core::env::Env;
-use svc_core::signing;
-use svc_core::types::Secret;
+use svc_core::values::Secret;
+use svc_core::webhooks::signatures;
 
 use crate::harness::{Session, text, until};
 
@@ -48,7 +48,7 @@ impl Listening {
 
     /// Posts a delivery as the server does.
     fn deliver(&self, body: &str, secret: &str) -> String {
-        let signature = signing::webhook_signature(&Secret::new(secret), body.as_bytes());
+        let signature = signatures::webhook_signature(&Secret::new(secret), body.as_bytes());
         let head = format!(
             "POST /hook HTTP/1.1\r\nContent-Type: application/json\r\nX-SVC-Event: contact.created\r\n\
              X-SVC-Delivery: 0195a3c8-0000-7000-8000-000000000006\r\nX-SVC-Attempt: 2\r\nX-SVC-Signature: {signature}"

@@ -1,6 +1,6 @@
-use svc_core::quotes::{Quote, QuoteStatus, QuoteUpdate};
-use svc_core::resource;
-use svc_core::types::{Patch, TenantId, parse_uuid};
+use svc_core::resources::crud;
+use svc_core::resources::quotes::{Quote, QuoteStatus, QuoteUpdate};
+use svc_core::values::{Patch, TenantId, parse_uuid};
 
 use crate::harness::{NOBODY, Session};
 
@@ -11,7 +11,7 @@ impl Session {
         let id = self.create::<Quote>(tenant, body).id;
         let tenant = TenantId(parse_uuid(tenant).unwrap());
         let change = QuoteUpdate { status: Patch::Set(status), total: Patch::Keep, valid_until: Patch::Keep };
-        self.write(move |tx| Box::pin(resource::update::<Quote>(tx, tenant, id, change.clone())));
+        self.write(move |tx| Box::pin(crud::update::<Quote>(tx, tenant, id, change.clone())));
         id.to_string()
     }
 }

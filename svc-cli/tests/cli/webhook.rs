@@ -2,8 +2,8 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use serde_json::Value;
-use svc_core::contacts::Contact;
-use svc_core::webhooks::Subscription;
+use svc_core::resources::contacts::Contact;
+use svc_core::webhooks::subscriptions::Subscription;
 
 use crate::delivery::{attempt, attempt_when_due};
 use crate::harness::{NOBODY, Session};

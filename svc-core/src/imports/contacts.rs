@@ -5,15 +5,16 @@ use uuid::Uuid;
 
 use super::place::{self, Found};
 use super::{How, Import, Imported, differing, digest};
-use crate::contacts::{Contact, ContactFilter, ContactUpdate};
+use crate::accounts::tenants::Tenant;
 use crate::error::{Error, FieldCode, Issue};
-use crate::events::{self, EventKind};
 use crate::input::input;
-use crate::page::{Listing, Order};
-use crate::resource::{Update, tick};
+use crate::resources::contacts::{Contact, ContactFilter, ContactUpdate};
+use crate::resources::crud::{Update, tick};
+use crate::resources::pages::{Listing, Order};
 use crate::store::{Rows, Tx};
-use crate::tenants::Tenant;
-use crate::types::{Email, Patch, TenantId, Text, Timestamp};
+use crate::values::EventKind;
+use crate::values::{Email, Patch, TenantId, Text, Timestamp};
+use crate::webhooks::events;
 
 input! {
     /// A contact from elsewhere. What is left out is not compared with the record, and null on a new one.

@@ -5,16 +5,17 @@ use uuid::Uuid;
 
 use super::place::{self, Found};
 use super::{How, Import, Imported, differing, digest};
-use crate::contacts;
+use crate::accounts::tenants::{self, NumberKind, Tenant};
 use crate::error::{Error, FieldCode, Issue};
-use crate::events::{self, EventKind};
 use crate::input::input;
-use crate::invoices::{Invoice, InvoiceFilter, InvoiceStatus, amount_in};
-use crate::page::{Listing, Order};
-use crate::resource::{Filter as _, tick};
+use crate::resources::contacts;
+use crate::resources::crud::{Filter as _, tick};
+use crate::resources::invoices::{Invoice, InvoiceFilter, InvoiceStatus, amount_in};
+use crate::resources::pages::{Listing, Order};
 use crate::store::{Rows, Tx};
-use crate::tenants::{self, NumberKind, Tenant};
-use crate::types::{Amount, Currency, Date, Decimal, Patch, TenantId, Text, Timestamp};
+use crate::values::EventKind;
+use crate::values::{Amount, Currency, Date, Decimal, Patch, TenantId, Text, Timestamp};
+use crate::webhooks::events;
 
 input! {
     /// An invoice from elsewhere. What is left out is not compared with the record.

@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use uuid::{Uuid, Variant};
 
+use crate::accounts::tenants::Tenant;
+use crate::crypto::sha256;
 use crate::env::{first_id_at, time_of_id};
 use crate::error::{Error, FieldCode, Issue};
-use crate::page::{Listing, Order};
-use crate::resource::Resource;
-use crate::signing::sha256;
+use crate::resources::crud::Resource;
+use crate::resources::pages::{Listing, Order};
 use crate::store::Tx;
-use crate::tenants::Tenant;
-use crate::types::{TenantId, Timestamp};
+use crate::values::{TenantId, Timestamp};
 
 const DAY: u64 = 24 * 60 * 60 * 1_000_000;
 

@@ -44,15 +44,15 @@ use uuid::Uuid;
 pub use self::failing::{Detach, fails_first};
 use self::samples::Sample;
 use super::{Store, Tx};
-use crate::contacts::Contact;
+use crate::accounts::tenants::{self, TenantCreate};
 use crate::env::{Env, ManualClock, SeededEntropy};
 use crate::error::Error;
-use crate::events::Event;
 use crate::input::Input;
-use crate::page::{Listing, Order};
-use crate::resource::{self, Create, Delete, Filter, New, Resource, Update};
-use crate::tenants::{self, TenantCreate};
-use crate::types::{TenantId, Timestamp};
+use crate::resources::contacts::Contact;
+use crate::resources::crud::{self, Create, Delete, Filter, New, Resource, Update};
+use crate::resources::pages::{Listing, Order};
+use crate::values::{TenantId, Timestamp};
+use crate::webhooks::events::Event;
 
 /// One promise of the seam.
 #[derive(Clone, Copy)]
@@ -280,7 +280,7 @@ impl Harness {
     }
 
     async fn tick(&self, tenant: TenantId) -> Timestamp {
-        self.write(move |tx| Box::pin(resource::tick(tx, tenant))).await.unwrap()
+        self.write(move |tx| Box::pin(crud::tick(tx, tenant))).await.unwrap()
     }
 
     /// Creates by the rules.
@@ -288,7 +288,7 @@ impl Harness {
         let body = body.to_string();
         self.write(move |tx| {
             let input = R::Input::from_body(body.as_bytes());
-            Box::pin(async move { resource::create(tx, tenant, input?).await })
+            Box::pin(async move { crud::create(tx, tenant, input?).await })
         })
         .await
     }
@@ -302,14 +302,14 @@ impl Harness {
         let body = body.to_string();
         self.write(move |tx| {
             let input = R::Input::from_body(body.as_bytes());
-            Box::pin(async move { resource::update(tx, tenant, id, input?).await })
+            Box::pin(async move { crud::update(tx, tenant, id, input?).await })
         })
         .await
     }
 
     /// Deletes by the rules.
     async fn delete<R: Delete>(&self, tenant: TenantId, id: Uuid) -> Result<(), Error> {
-        self.write(move |tx| Box::pin(resource::delete::<R>(tx, tenant, id))).await
+        self.write(move |tx| Box::pin(crud::delete::<R>(tx, tenant, id))).await
     }
 
     /// Adds a row without asking any rule.
@@ -318,7 +318,7 @@ impl Harness {
         self.write(move |tx| {
             let make = Arc::clone(&make);
             Box::pin(async move {
-                let now = resource::tick(tx, tenant).await?;
+                let now = crud::tick(tx, tenant).await?;
                 let row = make(New { tenant, id: tx.env().id(now), now });
                 R::rows(tx).insert(tenant, &row).await?;
                 Ok(row)
@@ -334,7 +334,7 @@ impl Harness {
         self.write(move |tx| {
             let mut row = row.clone();
             Box::pin(async move {
-                row.touch(resource::tick(tx, tenant).await?);
+                row.touch(crud::tick(tx, tenant).await?);
                 R::rows(tx).update(tenant, &row).await?;
                 Ok(row)
             })
@@ -372,12 +372,12 @@ impl Harness {
 /// Runs a generic check for every resource.
 macro_rules! every_resource {
     ($check:ident($($argument:expr),*)) => {
-        $check::<$crate::contacts::Contact>($($argument),*).await;
-        $check::<$crate::invoices::Invoice>($($argument),*).await;
-        $check::<$crate::bookings::Booking>($($argument),*).await;
-        $check::<$crate::quotes::Quote>($($argument),*).await;
-        $check::<$crate::jobs::Job>($($argument),*).await;
-        $check::<$crate::webhooks::Subscription>($($argument),*).await;
+        $check::<$crate::resources::contacts::Contact>($($argument),*).await;
+        $check::<$crate::resources::invoices::Invoice>($($argument),*).await;
+        $check::<$crate::resources::bookings::Booking>($($argument),*).await;
+        $check::<$crate::resources::quotes::Quote>($($argument),*).await;
+        $check::<$crate::resources::jobs::Job>($($argument),*).await;
+        $check::<$crate::webhooks::subscriptions::Subscription>($($argument),*).await;
     };
 }
 

@@ -5,16 +5,17 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::{Access, ErasedJob, Observer, RequestCounts, Store};
-use crate::deliveries::Outgoing;
 use crate::env::Env;
 use crate::error::Error;
+use crate::webhooks::deliveries::Outgoing;
 
 /// Does something around the jobs of another store, and is like it in everything else.
 ///
 /// ```
 /// use async_trait::async_trait;
 /// use svc_core::error::Error;
-/// use svc_core::store::{Access, ErasedJob, Layer, Store, StoreError, memory::MemoryStore};
+/// use svc_core::error::StoreError;
+/// use svc_core::store::{Access, ErasedJob, Layer, Store, memory::MemoryStore};
 ///
 /// /// Lets nobody write.
 /// struct ReadOnly(MemoryStore);

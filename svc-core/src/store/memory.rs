@@ -13,25 +13,26 @@ use futures_util::FutureExt as _;
 use uuid::Uuid;
 
 use self::table::Table;
-use super::{Access, AuditStore, ErasedJob, Outbox, Rows, Store, StoreError, TenantStore, Tx};
-use crate::audit::{Actor, Entry};
-use crate::bookings::Booking;
-use crate::contacts::Contact;
-use crate::deliveries::{AttemptLog, Delivery, Outgoing};
+use super::{Access, AuditStore, ErasedJob, Outbox, Rows, Store, TenantStore, Tx};
+use crate::accounts::audit::{Actor, Entry};
+use crate::accounts::idempotency::Recorded;
+use crate::accounts::keys::ApiKey;
+use crate::accounts::tenants::{NumberKind, Tenant};
 use crate::env::{Env, first_id_at};
-use crate::error::Error;
-use crate::events::{Event, EventKind};
-use crate::idempotency::Recorded;
-use crate::invoices::{Invoice, Payment};
-use crate::jobs::Job;
-use crate::keys::ApiKey;
-use crate::page::{CursorKey, Listing, Order};
-use crate::quotes::Quote;
-use crate::replays::Replay;
-use crate::resource::{Filter, Resource};
-use crate::tenants::{NumberKind, Tenant};
-use crate::types::{TenantId, Timestamp};
-use crate::webhooks::{Match, Subscription};
+use crate::error::{Error, StoreError};
+use crate::resources::bookings::Booking;
+use crate::resources::contacts::Contact;
+use crate::resources::crud::{Filter, Resource};
+use crate::resources::invoices::{Invoice, Payment};
+use crate::resources::jobs::Job;
+use crate::resources::pages::{CursorKey, Listing, Order};
+use crate::resources::quotes::Quote;
+use crate::values::EventKind;
+use crate::values::{TenantId, Timestamp};
+use crate::webhooks::deliveries::{AttemptLog, Delivery, Outgoing};
+use crate::webhooks::events::Event;
+use crate::webhooks::replays::Replay;
+use crate::webhooks::subscriptions::{Match, Subscription};
 
 /// A store in memory.
 pub struct MemoryStore {

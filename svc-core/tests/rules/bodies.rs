@@ -1,14 +1,14 @@
 //! Bodies: every failing field at once, each with its code (decisions §2 and §4).
 
-use svc_core::bookings::{BookingCreate, BookingUpdate};
-use svc_core::contacts::{ContactCreate, ContactUpdate};
 use svc_core::error::Error;
 use svc_core::input::Input;
-use svc_core::invoices::InvoiceCreate;
-use svc_core::jobs::{JobCreate, JobUpdate};
-use svc_core::quotes::{QuoteCreate, QuoteUpdate};
-use svc_core::types::Patch;
-use svc_core::webhooks::{WebhookCreate, WebhookUpdate};
+use svc_core::resources::bookings::{BookingCreate, BookingUpdate};
+use svc_core::resources::contacts::{ContactCreate, ContactUpdate};
+use svc_core::resources::invoices::InvoiceCreate;
+use svc_core::resources::jobs::{JobCreate, JobUpdate};
+use svc_core::resources::quotes::{QuoteCreate, QuoteUpdate};
+use svc_core::values::Patch;
+use svc_core::webhooks::subscriptions::{WebhookCreate, WebhookUpdate};
 
 use crate::refusal;
 

@@ -1,7 +1,7 @@
 //! Bookings: an hour unless said otherwise, and never backwards.
 
 use serde_json::{Value, json};
-use svc_core::bookings::{Booking, BookingStatus};
+use svc_core::resources::bookings::{Booking, BookingStatus};
 use uuid::Uuid;
 
 use crate::{House, json_of, refusal, time};

@@ -1,10 +1,10 @@
 //! Contacts: one email, one live contact; a change without effect is none.
 
 use serde_json::json;
-use svc_core::bookings::Booking;
-use svc_core::contacts::Contact;
+use svc_core::accounts::tenants;
 use svc_core::error::Error;
-use svc_core::tenants;
+use svc_core::resources::bookings::Booking;
+use svc_core::resources::contacts::Contact;
 
 use crate::{House, json_of, refusal, time};
 

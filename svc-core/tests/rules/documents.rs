@@ -1,7 +1,7 @@
 //! The strict parser, document by document: `fixtures/json/documents.txt`.
 
 use svc_core::error::Error;
-use svc_core::json::{Json, parse};
+use svc_core::input::json::{Json, parse};
 
 const TABLE: &str = include_str!("../../../fixtures/json/documents.txt");
 

@@ -1,11 +1,12 @@
 //! Events of the back office, whose records are kept elsewhere (decisions §6).
 
 use serde_json::{Value, json};
-use svc_core::deliveries::Delivery;
 use svc_core::error::Error;
-use svc_core::events::{self, Event, EventKind};
-use svc_core::types::TenantId;
-use svc_core::webhooks::Subscription;
+use svc_core::values::EventKind;
+use svc_core::values::TenantId;
+use svc_core::webhooks::deliveries::Delivery;
+use svc_core::webhooks::events::{self, Event};
+use svc_core::webhooks::subscriptions::Subscription;
 use uuid::Uuid;
 
 use crate::{House, refusal};

@@ -3,15 +3,18 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
-use svc_core::contacts::Contact;
+use svc_core::accounts::tenants;
 use svc_core::env::first_id_at;
 use svc_core::error::Error;
 use svc_core::imports::{How, Import, Imported};
+use svc_core::input::FromJson as _;
 use svc_core::input::Input as _;
-use svc_core::invoices::{Invoice, InvoiceStatus};
-use svc_core::page::{Limit, ListParams, SentCursor};
-use svc_core::resource::{self, Filter as _};
-use svc_core::{contacts::ContactFilter, input::FromJson as _, json::Json, tenants};
+use svc_core::input::json::Json;
+use svc_core::resources::contacts::Contact;
+use svc_core::resources::contacts::ContactFilter;
+use svc_core::resources::crud::{self, Filter as _};
+use svc_core::resources::invoices::{Invoice, InvoiceStatus};
+use svc_core::resources::pages::{Limit, ListParams, SentCursor};
 use uuid::Uuid;
 
 use crate::{House, json_of, refusal, time};
@@ -46,7 +49,7 @@ impl House {
             let params = ListParams { limit: Limit::new(limit), cursor, updated_since: None };
             let page = self.write(move |tx| {
                 let params = params.clone();
-                Box::pin(async move { resource::list::<Contact>(tx, tenant, &params, &ContactFilter::none()).await })
+                Box::pin(async move { crud::list::<Contact>(tx, tenant, &params, &ContactFilter::none()).await })
             });
             let page = page.unwrap();
             rows.extend(page.data);
@@ -268,9 +271,9 @@ fn what_was_paid_goes_with_the_state() {
                 assert_eq!(house.invoice_row(body.clone()), Ok(Imported::Unchanged), "{body}");
                 let tenant = house.tenant;
                 let stored = house.write(move |tx| {
-                    let filter = svc_core::invoices::InvoiceFilter::none();
-                    let order = svc_core::page::Order::NewestFirst { before: None };
-                    let listing = svc_core::page::Listing { limit: 1, order, filter };
+                    let filter = svc_core::resources::invoices::InvoiceFilter::none();
+                    let order = svc_core::resources::pages::Order::NewestFirst { before: None };
+                    let listing = svc_core::resources::pages::Listing { limit: 1, order, filter };
                     Box::pin(async move { Ok(svc_core::store::Rows::<Invoice>::list(tx, tenant, &listing).await?) })
                 });
                 assert_eq!(stored.unwrap()[0].amount_paid.to_string(), paid, "{body}");

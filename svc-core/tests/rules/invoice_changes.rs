@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 use svc_core::error::Error;
 use svc_core::input::Input as _;
-use svc_core::invoices::{self, Invoice, InvoiceStatus, InvoiceUpdate, OVERDUE_STEP, OverduePosition};
-use svc_core::types::{Currency, Date, Decimal};
+use svc_core::resources::invoices::{self, Invoice, InvoiceStatus, InvoiceUpdate, OVERDUE_STEP, OverduePosition};
+use svc_core::values::{Currency, Date, Decimal};
 use uuid::Uuid;
 
 use crate::invoices::{PAY, SEND, VIEW, VOID};
@@ -107,11 +107,11 @@ fn a_correction_says_what_changes() {
     let change = json!({ "contact_id": contact, "total": 5, "currency": "JPY", "issue_date": "2026-03-01", "due_date": "2026-04-01" });
     let want = Invoice {
         contact_id: Some(contact),
-        total: svc_core::types::Amount::from_minor(5, 0),
+        total: svc_core::values::Amount::from_minor(5, 0),
         currency: Currency::parse("JPY").unwrap(),
         issue_date: Some(Date::parse("2026-03-01").unwrap()),
         due_date: Some(Date::parse("2026-04-01").unwrap()),
-        amount_paid: svc_core::types::Amount::from_minor(0, 0),
+        amount_paid: svc_core::values::Amount::from_minor(0, 0),
         ..draft.clone()
     };
     let changed = house.correct(draft.id, change.clone()).unwrap();

@@ -4,9 +4,9 @@ use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 use svc_core::error::Error;
 use svc_core::input::Input as _;
-use svc_core::invoices::{self, Invoice, InvoiceCreate, InvoiceStatus};
+use svc_core::resources::invoices::{self, Invoice, InvoiceCreate, InvoiceStatus};
 use svc_core::store::Tx;
-use svc_core::types::{Decimal, TenantId};
+use svc_core::values::{Decimal, TenantId};
 use uuid::Uuid;
 
 use crate::{House, json_of, refusal, time};

@@ -1,8 +1,8 @@
 //! Jobs: stamped when work begins and ends, and a copy of the customer.
 
 use serde_json::json;
-use svc_core::contacts::Contact;
-use svc_core::jobs::{Job, JobStatus};
+use svc_core::resources::contacts::Contact;
+use svc_core::resources::jobs::{Job, JobStatus};
 
 use crate::{House, json_of, refusal, time};
 

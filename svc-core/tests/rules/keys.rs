@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use serde_json::json;
+use svc_core::accounts::keys::{self, ApiKey, Caller, KEY_PREFIX, KeyCreate, KeyHash, NewKey, Scope};
+use svc_core::accounts::tenants::{self, DeveloperAccess};
 use svc_core::error::Error;
-use svc_core::keys::{self, ApiKey, Caller, KEY_PREFIX, KeyCreate, KeyHash, NewKey, Scope};
-use svc_core::tenants::{self, DeveloperAccess};
-use svc_core::types::{TenantId, Timestamp};
+use svc_core::values::{TenantId, Timestamp};
 use uuid::Uuid;
 
 use crate::{House, json_of, time};

@@ -3,13 +3,14 @@
 use std::collections::BTreeSet;
 
 use serde_json::json;
-use svc_core::bookings::Booking;
-use svc_core::contacts::Contact;
 use svc_core::error::Error;
-use svc_core::events::{self, EventKind};
-use svc_core::invoices;
-use svc_core::jobs::Job;
-use svc_core::quotes::{self, Quote};
+use svc_core::resources::bookings::Booking;
+use svc_core::resources::contacts::Contact;
+use svc_core::resources::invoices;
+use svc_core::resources::jobs::Job;
+use svc_core::resources::quotes::{self, Quote};
+use svc_core::values::EventKind;
+use svc_core::webhooks::events;
 
 use crate::House;
 use crate::invoices::{PAY, RESEND, SEND, VOID};

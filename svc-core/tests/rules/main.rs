@@ -25,16 +25,16 @@ use std::fmt::Debug;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use serde_json::Value;
-use svc_core::contacts::Contact;
+use svc_core::accounts::tenants::{self, TenantCreate};
 use svc_core::env::{Env, ManualClock, SeededEntropy};
 use svc_core::error::Error;
-use svc_core::events::Event;
 use svc_core::input::Input;
-use svc_core::resource::{self, Create, Delete, Resource, Update};
+use svc_core::resources::contacts::Contact;
+use svc_core::resources::crud::{self, Create, Delete, Resource, Update};
 use svc_core::store::memory::MemoryStore;
 use svc_core::store::{Store, Tx};
-use svc_core::tenants::{self, TenantCreate};
-use svc_core::types::{Currency, HostPolicy, TenantId, TimeZone, Timestamp};
+use svc_core::values::{Currency, HostPolicy, TenantId, TimeZone, Timestamp};
+use svc_core::webhooks::events::Event;
 use uuid::Uuid;
 
 /// Where the clock stands unless a test moves it.
@@ -91,7 +91,7 @@ impl House {
         let tenant = self.tenant;
         self.write(move |tx| {
             let input = R::Input::from_body(body.to_string().as_bytes());
-            Box::pin(async move { resource::create(tx, tenant, input?).await })
+            Box::pin(async move { crud::create(tx, tenant, input?).await })
         })
     }
 
@@ -99,18 +99,18 @@ impl House {
         let tenant = self.tenant;
         self.write(move |tx| {
             let input = R::Input::from_body(body.to_string().as_bytes());
-            Box::pin(async move { resource::update(tx, tenant, id, input?).await })
+            Box::pin(async move { crud::update(tx, tenant, id, input?).await })
         })
     }
 
     fn delete<R: Delete>(&self, id: Uuid) -> Result<(), Error> {
         let tenant = self.tenant;
-        self.write(move |tx| Box::pin(resource::delete::<R>(tx, tenant, id)))
+        self.write(move |tx| Box::pin(crud::delete::<R>(tx, tenant, id)))
     }
 
     fn get<R: Resource>(&self, id: Uuid) -> Result<R, Error> {
         let tenant = self.tenant;
-        self.write(move |tx| Box::pin(resource::get::<R>(tx, tenant, id)))
+        self.write(move |tx| Box::pin(crud::get::<R>(tx, tenant, id)))
     }
 
     /// Replaces a row without asking any rule, for states that only other parts of the service bring about.

@@ -1,9 +1,9 @@
 //! Query strings: limits, filters and what does not belong (decisions §3).
 
-use svc_core::contacts::ContactFilter;
 use svc_core::input::{Fields, Input};
-use svc_core::jobs::{JobFilter, JobStatus};
-use svc_core::page::ListParams;
+use svc_core::resources::contacts::ContactFilter;
+use svc_core::resources::jobs::{JobFilter, JobStatus};
+use svc_core::resources::pages::ListParams;
 
 use crate::refusal;
 

@@ -3,9 +3,9 @@
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 use svc_core::error::Error;
-use svc_core::quotes::{self, Quote, QuoteStatus};
+use svc_core::resources::quotes::{self, Quote, QuoteStatus};
 use svc_core::store::Tx;
-use svc_core::types::TenantId;
+use svc_core::values::TenantId;
 use uuid::Uuid;
 
 use crate::{House, json_of, refusal};

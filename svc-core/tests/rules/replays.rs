@@ -1,9 +1,9 @@
 //! Bulk replays: how far one has come.
 
 use serde_json::json;
-use svc_core::replays::{self, Replay, ReplayCreate};
-use svc_core::types::Timestamp;
-use svc_core::webhooks::Subscription;
+use svc_core::values::Timestamp;
+use svc_core::webhooks::replays::{self, Replay, ReplayCreate};
+use svc_core::webhooks::subscriptions::Subscription;
 
 use crate::{House, START, time};
 

@@ -1,12 +1,12 @@
 //! Webhook subscriptions: where deliveries may go, and the end of a pause.
 
 use serde_json::{Value, json};
-use svc_core::deliveries::{Delivery, DeliveryState};
+use svc_core::accounts::tenants::TenantCreate;
 use svc_core::error::Error;
-use svc_core::events::EventKind;
-use svc_core::tenants::TenantCreate;
-use svc_core::types::HostPolicy;
-use svc_core::webhooks::{self, DisabledReason, Subscription, WithSecret};
+use svc_core::values::EventKind;
+use svc_core::values::HostPolicy;
+use svc_core::webhooks::deliveries::{Delivery, DeliveryState};
+use svc_core::webhooks::subscriptions::{self, DisabledReason, Subscription, WithSecret};
 use uuid::Uuid;
 
 use crate::{House, START, json_of, refusal};
@@ -113,7 +113,7 @@ fn a_change_without_effect_changes_nothing() {
 
 fn send_test(house: &House, id: Uuid, kind: Option<EventKind>) -> Result<Delivery, Error> {
     let tenant = house.tenant;
-    house.write(move |tx| Box::pin(webhooks::send_test(tx, tenant, id, kind)))
+    house.write(move |tx| Box::pin(subscriptions::send_test(tx, tenant, id, kind)))
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use svc_core::types::TenantId;
+use svc_core::values::TenantId;
 
 use crate::endpoints::Behaviour;
 use crate::script::policy;

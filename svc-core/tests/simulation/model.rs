@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use rand::rngs::StdRng;
-use svc_core::deliveries::{AttemptLog, Delivery, DeliveryState};
-use svc_core::replays::Replay;
-use svc_core::resource::Resource as _;
-use svc_core::sender::{Attempt, Outcome, Policy};
+use svc_core::resources::crud::Resource as _;
 use svc_core::store::Store;
-use svc_core::types::{TenantId, Timestamp, WebhookUrl};
-use svc_core::webhooks::Subscription;
+use svc_core::values::{TenantId, Timestamp, WebhookUrl};
+use svc_core::webhooks::deliveries::{AttemptLog, Delivery, DeliveryState};
+use svc_core::webhooks::engine::{Attempt, Outcome, Policy};
+use svc_core::webhooks::replays::Replay;
+use svc_core::webhooks::subscriptions::Subscription;
 use uuid::Uuid;
 
 use crate::endpoints::{Answer, Behaviour};

@@ -2,17 +2,18 @@
 
 use rand::Rng as _;
 use serde_json::json;
-use svc_core::deliveries::{self, DeliveryState, RetrySchedule};
+use svc_core::accounts::tenants::{self, TenantCreate};
 use svc_core::error::Error;
-use svc_core::events::{self, EventKind};
 use svc_core::input::Input as _;
-use svc_core::replays::{self, ReplayCreate};
-use svc_core::resource;
-use svc_core::sender::Policy;
+use svc_core::resources::crud;
 use svc_core::store::DeliveryFilter;
-use svc_core::tenants::{self, TenantCreate};
-use svc_core::types::{TenantId, Timestamp};
-use svc_core::webhooks::{Subscription, WebhookCreate, WebhookUpdate};
+use svc_core::values::EventKind;
+use svc_core::values::{TenantId, Timestamp};
+use svc_core::webhooks::deliveries::{self, DeliveryState, RetrySchedule};
+use svc_core::webhooks::engine::Policy;
+use svc_core::webhooks::events;
+use svc_core::webhooks::replays::{self, ReplayCreate};
+use svc_core::webhooks::subscriptions::{Subscription, WebhookCreate, WebhookUpdate};
 use uuid::Uuid;
 
 use crate::endpoints::{Behaviour, TIMEOUT};
@@ -52,7 +53,7 @@ impl World {
         let body = json!({ "url": format!("https://example.com/{}", self.model.endpoints.len()), "events": ["*"] });
         let create = self.write(move |tx| {
             let input = WebhookCreate::from_body(body.to_string().as_bytes());
-            Box::pin(async move { resource::create::<Subscription>(tx, tenant, input?).await })
+            Box::pin(async move { crud::create::<Subscription>(tx, tenant, input?).await })
         });
         let subscription = create.unwrap();
         self.model.add_endpoint(tenant, &subscription, behaviour);
@@ -62,7 +63,7 @@ impl World {
     pub(crate) fn emit(&mut self, tenant: TenantId) {
         let emitted = self.write(move |tx| {
             Box::pin(async move {
-                let now = resource::tick(tx, tenant).await?;
+                let now = crud::tick(tx, tenant).await?;
                 events::emit(tx, tenant, now, &[EventKind::JobCreated], &json!({ "id": 1 })).await?;
                 let filter = DeliveryFilter { since: Some(now), ..DeliveryFilter::default() };
                 Ok(tx.list_deliveries(tenant, &filter).await?)
@@ -78,7 +79,7 @@ impl World {
         let emitted = self.write(move |tx| {
             Box::pin(async move {
                 for _ in 0..count {
-                    let now = resource::tick(tx, tenant).await?;
+                    let now = crud::tick(tx, tenant).await?;
                     events::emit(tx, tenant, now, &[EventKind::JobCreated], &json!({ "id": 1 })).await?;
                 }
                 Ok(tx.list_deliveries(tenant, &DeliveryFilter::default()).await?)
@@ -95,7 +96,7 @@ impl World {
         let tenant = self.model.endpoints[&id].tenant;
         let patch = self.write(move |tx| {
             let input = WebhookUpdate::from_body(json!({ "enabled": enabled }).to_string().as_bytes());
-            Box::pin(async move { resource::update::<Subscription>(tx, tenant, id, input?).await })
+            Box::pin(async move { crud::update::<Subscription>(tx, tenant, id, input?).await })
         });
         patch.unwrap();
     }
@@ -122,7 +123,7 @@ impl World {
             }
             Action::Delete(id) if !self.model.endpoints[&id].deleted => {
                 let tenant = self.model.endpoints[&id].tenant;
-                let delete = self.write(move |tx| Box::pin(resource::delete::<Subscription>(tx, tenant, id)));
+                let delete = self.write(move |tx| Box::pin(crud::delete::<Subscription>(tx, tenant, id)));
                 delete.unwrap();
                 self.model.endpoints.get_mut(&id).unwrap().deleted = true;
             }

@@ -8,13 +8,13 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use rand::rngs::StdRng;
 use rand::{Rng as _, SeedableRng as _};
-use svc_core::deliveries::AttemptLog;
 use svc_core::env::{Env, ManualClock, SeededEntropy};
-use svc_core::error::Error;
-use svc_core::sender::{self, Attempt, InFlight, Outcome, Policy, Round};
+use svc_core::error::{Error, StoreError};
 use svc_core::store::memory::MemoryStore;
-use svc_core::store::{Store, StoreError, Tx};
-use svc_core::types::{TenantId, Timestamp};
+use svc_core::store::{Store, Tx};
+use svc_core::values::{TenantId, Timestamp};
+use svc_core::webhooks::deliveries::AttemptLog;
+use svc_core::webhooks::engine::{self, Attempt, InFlight, Outcome, Policy, Round};
 use uuid::Uuid;
 
 use crate::model::Model;
@@ -254,7 +254,7 @@ impl World {
 
     /// A sender looks, and carries out the rounds that follow from it.
     fn step(&mut self, sender: usize) {
-        let look = self.store.read("simulation", |tx| Box::pin(sender::look(tx))).now_or_never().unwrap().unwrap();
+        let look = self.store.read("simulation", |tx| Box::pin(engine::look(tx))).now_or_never().unwrap().unwrap();
         let process = &mut self.senders[sender];
         let mut outcomes: BTreeMap<TenantId, Vec<Outcome>> = BTreeMap::new();
         for outcome in process.batch.drain(..) {
@@ -292,7 +292,7 @@ impl World {
         let begun = self.write(move |tx| {
             let (policy, planned) = (Arc::clone(&policy), Arc::clone(&planned));
             Box::pin(async move {
-                let begun = sender::round(tx, &policy, &planned).await?.attempts;
+                let begun = engine::round(tx, &policy, &planned).await?.attempts;
                 if fate == Fate::Undone {
                     return Err(StoreError::Unavailable("the disk is full".to_owned()).into());
                 }

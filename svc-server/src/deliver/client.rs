@@ -13,15 +13,15 @@ use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
-use svc_core::deliveries::{AttemptLog, FailureClass};
 use svc_core::env::Env;
-use svc_core::sender::{Attempt, Outcome};
-use svc_core::types::Timestamp;
+use svc_core::values::Timestamp;
+use svc_core::webhooks::deliveries::{AttemptLog, FailureClass};
+use svc_core::webhooks::engine::{Attempt, Outcome};
 use tokio::time::{Instant, timeout_at};
 
 use super::Courier;
 use super::dial::{DialError, Dialer, Dialled, VETTED};
-use crate::resolve::Resolver;
+use crate::deliver::resolver::Resolver;
 
 /// Bytes of an answer that are read at most.
 const MOST_READ: usize = 64 * 1024;

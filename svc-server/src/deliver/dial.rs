@@ -14,9 +14,9 @@ use futures_util::future::BoxFuture;
 use http::Uri;
 use hyper_util::client::legacy::connect::{Connected, Connection};
 use hyper_util::rt::TokioIo;
-use svc_core::address;
-use svc_core::deliveries::FailureClass;
-use svc_core::types::HostPolicy;
+use svc_core::values::HostPolicy;
+use svc_core::webhooks::addresses;
+use svc_core::webhooks::deliveries::FailureClass;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
@@ -24,7 +24,7 @@ use tokio_rustls::client::TlsStream;
 use tokio_rustls::rustls::pki_types::ServerName;
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
-use crate::resolve::Resolver;
+use crate::deliver::resolver::Resolver;
 
 /// For the TCP connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -95,7 +95,7 @@ impl Dialer {
         }
         if self.policy == HostPolicy::Public {
             for address in &addresses {
-                address::check(*address).map_err(|why| failed(FailureClass::Blocked, why))?;
+                addresses::check_address(*address).map_err(|why| failed(FailureClass::Blocked, why))?;
             }
         }
         Ok(addresses.into_iter().map(|address| SocketAddr::new(address, port)).collect())

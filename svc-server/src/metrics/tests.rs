@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use svc_core::deliveries::FailureClass;
+use svc_core::webhooks::deliveries::FailureClass;
 
 use super::*;
 

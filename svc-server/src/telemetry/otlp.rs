@@ -21,7 +21,7 @@ use opentelemetry_otlp::{SpanExporter, WithHttpConfig as _};
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::propagation::TraceContextPropagator;
 use opentelemetry_sdk::trace::SdkTracerProvider;
-use svc_core::types::HostPolicy;
+use svc_core::values::HostPolicy;
 use tokio::runtime::{Builder, Runtime};
 use tracing::{Span, Subscriber};
 use tracing_opentelemetry::OpenTelemetrySpanExt as _;
@@ -31,7 +31,7 @@ use tracing_subscriber::registry::LookupSpan;
 
 use super::SPANS;
 use crate::deliver::dial::{Dialer, VETTED};
-use crate::resolve::SystemResolver;
+use crate::deliver::resolver::SystemResolver;
 
 /// What spans are from, unless `OTEL_SERVICE_NAME` names it.
 const SERVICE: &str = "svc-server";

@@ -7,13 +7,14 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use serde_json::value::RawValue;
-use svc_core::deliveries::{AttemptLog, Delivery};
 use svc_core::env::Env;
-use svc_core::events::{Event, EventKind};
-use svc_core::sender::{Attempt, Outcome};
-use svc_core::types::{HostPolicy, Secret, TenantId, WebhookUrl};
+use svc_core::values::EventKind;
+use svc_core::values::{HostPolicy, Secret, TenantId, WebhookUrl};
+use svc_core::webhooks::deliveries::{AttemptLog, Delivery};
+use svc_core::webhooks::engine::{Attempt, Outcome};
+use svc_core::webhooks::events::Event;
+use svc_server::deliver::resolver::{Resolver, SystemResolver};
 use svc_server::deliver::{Courier as _, HttpCourier};
-use svc_server::resolve::{Resolver, SystemResolver};
 use uuid::Uuid;
 
 use crate::receivers::{FAILS, OK, Receiver, Then, canary, listen, raw};

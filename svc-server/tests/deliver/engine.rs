@@ -5,19 +5,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
-use svc_core::contacts::Contact;
-use svc_core::deliveries::{Delivery, DeliveryState, RetrySchedule};
+use svc_core::accounts::tenants::{self, TenantCreate};
 use svc_core::env::Env;
 use svc_core::input::Input as _;
-use svc_core::replays::{self, ReplayCreate};
-use svc_core::resource;
-use svc_core::sender::Policy;
+use svc_core::resources::contacts::Contact;
+use svc_core::resources::crud;
 use svc_core::store::{DeliveryFilter, Store};
-use svc_core::tenants::{self, TenantCreate};
-use svc_core::types::{HostPolicy, TenantId};
-use svc_core::webhooks::{self, Subscription};
+use svc_core::values::{HostPolicy, TenantId};
+use svc_core::webhooks::deliveries::{Delivery, DeliveryState, RetrySchedule};
+use svc_core::webhooks::engine::Policy;
+use svc_core::webhooks::replays::{self, ReplayCreate};
+use svc_core::webhooks::subscriptions::{self, Subscription};
+use svc_server::deliver::resolver::SystemResolver;
 use svc_server::deliver::{self, HttpCourier};
-use svc_server::resolve::SystemResolver;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use uuid::Uuid;
@@ -53,8 +53,8 @@ impl Running {
     pub(crate) async fn subscribe(&self, url: &str) -> Subscription {
         let (tenant, body) = (self.tenant, format!(r#"{{"url": "{url}", "events": ["contact.created"]}}"#));
         let create = self.store.write("test", move |tx| {
-            let input = webhooks::WebhookCreate::from_body(body.as_bytes());
-            Box::pin(async move { resource::create::<Subscription>(tx, tenant, input?).await })
+            let input = subscriptions::WebhookCreate::from_body(body.as_bytes());
+            Box::pin(async move { crud::create::<Subscription>(tx, tenant, input?).await })
         });
         create.await.unwrap()
     }
@@ -62,15 +62,15 @@ impl Running {
     pub(crate) async fn contact(&self, email: &str) -> Contact {
         let (tenant, body) = (self.tenant, format!(r#"{{"email": "{email}"}}"#));
         let create = self.store.write("test", move |tx| {
-            let input = svc_core::contacts::ContactCreate::from_body(body.as_bytes());
-            Box::pin(async move { resource::create::<Contact>(tx, tenant, input?).await })
+            let input = svc_core::resources::contacts::ContactCreate::from_body(body.as_bytes());
+            Box::pin(async move { crud::create::<Contact>(tx, tenant, input?).await })
         });
         create.await.unwrap()
     }
 
     async fn subscription(&self, id: Uuid) -> Subscription {
         let tenant = self.tenant;
-        self.store.read("test", move |tx| Box::pin(resource::get(tx, tenant, id))).await.unwrap()
+        self.store.read("test", move |tx| Box::pin(crud::get(tx, tenant, id))).await.unwrap()
     }
 
     async fn deliveries(&self) -> Vec<Delivery> {
@@ -189,8 +189,8 @@ async fn ten_failures_pause_and_a_replay_sends_what_was_held() {
     let (tenant, id, since) = (running.tenant, hook.id, hook.created_at);
     let resume = running.store.write("test", move |tx| {
         Box::pin(async move {
-            let input = webhooks::WebhookUpdate::from_body(br#"{"enabled": true}"#)?;
-            resource::update::<Subscription>(tx, tenant, id, input).await?;
+            let input = subscriptions::WebhookUpdate::from_body(br#"{"enabled": true}"#)?;
+            crud::update::<Subscription>(tx, tenant, id, input).await?;
             let input = ReplayCreate { subscription: id, since, until: None, statuses: Vec::new(), missed: false };
             replays::create(tx, tenant, input).await
         })
@@ -229,7 +229,7 @@ async fn a_test_arrives_at_its_own_subscription_alone() {
     let hook = running.subscribe(&receiver.url("/")).await;
     running.subscribe(&other.url("/")).await;
     let (tenant, id) = (running.tenant, hook.id);
-    let test = running.store.write("test", move |tx| Box::pin(webhooks::send_test(tx, tenant, id, None)));
+    let test = running.store.write("test", move |tx| Box::pin(subscriptions::send_test(tx, tenant, id, None)));
     let sent = test.await.unwrap();
     let received = within(receiver.next()).await;
     assert_eq!(text(&received, "x-svc-delivery"), sent.id.to_string());
@@ -253,7 +253,7 @@ async fn while_secrets_overlap_both_sign() {
     let (tenant, id) = (running.tenant, hook.id);
     let rotate = running
         .store
-        .write("test", move |tx| Box::pin(webhooks::rotate_secret(tx, tenant, id, Duration::from_secs(3600))));
+        .write("test", move |tx| Box::pin(subscriptions::rotate_secret(tx, tenant, id, Duration::from_secs(3600))));
     let rotated = rotate.await.unwrap();
     running.contact("ada@example.com").await;
     let received = within(receiver.next()).await;

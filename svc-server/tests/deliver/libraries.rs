@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use svc_core::webhooks;
+use svc_core::webhooks::subscriptions;
 
 use crate::engine::{Running, within};
 use crate::receivers::{OK, Received, Receiver};
@@ -89,7 +89,7 @@ async fn check(ask: Command) {
     let running = Running::start(&[]).await;
     let hook = running.subscribe(&receiver.url("/hook")).await;
     let (tenant, id, overlap) = (running.tenant, hook.id, Duration::from_secs(3600));
-    let rotate = running.store.write("test", move |tx| Box::pin(webhooks::rotate_secret(tx, tenant, id, overlap)));
+    let rotate = running.store.write("test", move |tx| Box::pin(subscriptions::rotate_secret(tx, tenant, id, overlap)));
     let rotated = rotate.await.unwrap();
     running.contact("ada@example.com").await;
     let received = within(receiver.next()).await;

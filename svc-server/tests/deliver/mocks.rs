@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use serde_json::Value;
-use svc_core::deliveries::{Delivery, DeliveryState};
+use svc_core::webhooks::deliveries::{Delivery, DeliveryState};
 use wiremock::matchers::{header, header_exists, header_regex, method, path, query_param};
 use wiremock::{Mock, MockServer, ResponseTemplate};
 

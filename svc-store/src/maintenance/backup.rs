@@ -5,7 +5,7 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
-use svc_core::store::StoreError;
+use svc_core::error::StoreError;
 
 use super::MaintenanceError;
 use crate::sqlite::Connection;

@@ -6,7 +6,8 @@ mod rows;
 use std::collections::BTreeSet;
 
 use svc_core::env::Env;
-use svc_core::store::{Access, StoreError};
+use svc_core::error::StoreError;
+use svc_core::store::Access;
 use uuid::Uuid;
 
 use self::rows::Notes;
@@ -135,7 +136,7 @@ fn show(row: &dyn Row, from: usize, table: &TableInfo) -> Option<String> {
         let kind = table.columns[table.position(column)?].1;
         Some(match Cell::read(row.value(index).ok()?, kind)? {
             Cell::Bytes(bytes) if kind == Kind::Uuid => Uuid::from_slice(&bytes).ok()?.to_string(),
-            Cell::Bytes(bytes) => svc_core::signing::hex(&bytes),
+            Cell::Bytes(bytes) => hex::encode(&bytes),
             Cell::Int(value) => value.to_string(),
             Cell::Text(text) => text,
             Cell::Null => "-".to_owned(),

@@ -5,7 +5,8 @@
 //! copied sealed, so both databases have the same key. At the end both are read once more and compared.
 
 use svc_core::env::Env;
-use svc_core::store::{Access, StoreError};
+use svc_core::error::StoreError;
+use svc_core::store::Access;
 
 use super::MaintenanceError;
 use super::digest::{Digest, digest};

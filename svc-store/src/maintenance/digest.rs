@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use svc_core::signing::sha256;
-use svc_core::store::StoreError;
+use svc_core::crypto::sha256;
+use svc_core::error::StoreError;
 
 use super::tables::TableInfo;
 use super::walk::{Cell, Cells, Walk};

@@ -1,7 +1,8 @@
 //! One connection for work on a whole database, beside the store's own.
 
 use async_trait::async_trait;
-use svc_core::store::{Access, StoreError};
+use svc_core::error::StoreError;
+use svc_core::store::Access;
 
 use crate::dialect::Dialect;
 use crate::sql::Sql;

@@ -1,8 +1,8 @@
 //! How far a copy has come: a row in the target's `settings`, written in the transaction of each batch.
 
 use serde_json::{Value as Json, json};
-use svc_core::signing::hex;
-use svc_core::store::StoreError;
+
+use svc_core::error::StoreError;
 
 use super::tables::{Kind, TABLES, TableInfo};
 use super::walk::{Cell, Cells, key_kinds};
@@ -29,7 +29,7 @@ pub(crate) struct Mark {
 impl Mark {
     /// A copy that has not begun.
     pub(crate) fn new(source: &[u8; 32]) -> Self {
-        Self { source: hex(source), table: 0, after: None }
+        Self { source: hex::encode(source), table: 0, after: None }
     }
 
     /// That of the copy into this database, if there was ever one.
@@ -75,7 +75,7 @@ fn word(cell: &Cell) -> String {
         Cell::Null => String::new(),
         Cell::Int(value) => value.to_string(),
         Cell::Text(text) => text.clone(),
-        Cell::Bytes(bytes) => hex(bytes),
+        Cell::Bytes(bytes) => hex::encode(bytes),
     }
 }
 
@@ -83,17 +83,12 @@ fn read_key(table: &TableInfo, words: &[Json]) -> Option<Cells> {
     let cells = words.iter().zip(key_kinds(table)).map(|(word, kind)| {
         let word = word.as_str()?;
         Some(match kind {
-            Kind::Uuid | Kind::Bytes => Cell::Bytes(unhex(word)?),
+            Kind::Uuid | Kind::Bytes => Cell::Bytes(hex::decode(word).ok()?),
             Kind::Text | Kind::ForeignText => Cell::Text(word.to_owned()),
             Kind::Int | Kind::Bool | Kind::Time | Kind::Date => Cell::Int(word.parse().ok()?),
         })
     });
     cells.collect::<Option<Cells>>().filter(|cells| cells.len() == table.key.len())
-}
-
-fn unhex(text: &str) -> Option<Vec<u8>> {
-    let digits: Option<Vec<u32>> = text.chars().map(|digit| digit.to_digit(16)).collect();
-    digits?.chunks(2).map(|pair| u8::try_from(pair.first()? * 16 + pair.get(1)?).ok()).collect()
 }
 
 /// A value of the database's own.

@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use svc_core::env::Env;
-use svc_core::store::{Access, StoreError};
+use svc_core::error::StoreError;
+use svc_core::store::Access;
 
 use super::MaintenanceError;
 use super::link::Link;

@@ -1,8 +1,9 @@
 //! How much a database holds.
 
 use svc_core::env::Env;
-use svc_core::store::{Access, StoreError};
-use svc_core::types::Timestamp;
+use svc_core::error::StoreError;
+use svc_core::store::Access;
+use svc_core::values::Timestamp;
 
 use super::copy::count;
 use super::tables::TABLES;

@@ -1,7 +1,7 @@
 //! Reads a table from one end to the other in batches by its key, in constant memory.
 
-use svc_core::store::StoreError;
-use svc_core::types::{Date, Timestamp};
+use svc_core::error::StoreError;
+use svc_core::values::{Date, Timestamp};
 use uuid::Uuid;
 
 use super::tables::{Kind, TableInfo};

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use svc_core::store::StoreError;
+use svc_core::error::StoreError;
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 use tokio_postgres::{Client, Error, Statement};

@@ -10,8 +10,9 @@ use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use futures_util::TryStreamExt as _;
-use svc_core::store::{CountChange, RequestCounts, RequestWindow, StoreError};
-use svc_core::types::Timestamp;
+use svc_core::error::StoreError;
+use svc_core::store::{CountChange, RequestCounts, RequestWindow};
+use svc_core::values::Timestamp;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 use uuid::Uuid;

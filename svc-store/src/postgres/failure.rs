@@ -3,7 +3,7 @@
 use std::error::Error as _;
 use std::io;
 
-use svc_core::store::StoreError;
+use svc_core::error::StoreError;
 use tokio_postgres::Error;
 use tokio_postgres::error::{DbError, Severity, SqlState};
 

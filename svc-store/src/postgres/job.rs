@@ -4,10 +4,10 @@ use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
-use svc_core::audit::Actor;
-use svc_core::deliveries::Outgoing;
-use svc_core::error::Error;
-use svc_core::store::{ErasedJob, StoreError};
+use svc_core::accounts::audit::Actor;
+use svc_core::error::{Error, StoreError};
+use svc_core::store::ErasedJob;
+use svc_core::webhooks::deliveries::Outgoing;
 
 use super::Shared;
 use super::session::Session;

@@ -3,7 +3,8 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
-use svc_core::store::{Access, StoreError};
+use svc_core::error::StoreError;
+use svc_core::store::Access;
 
 use super::connection::Connection;
 use super::failure::{Failure, cannot_connect};

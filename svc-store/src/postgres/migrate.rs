@@ -1,6 +1,6 @@
 //! The schema and the settings of a database. Several nodes may start at once, and each may be killed at any time.
 
-use svc_core::store::StoreError;
+use svc_core::error::StoreError;
 use tokio_postgres::{Client, Error};
 
 use super::failure::cannot_connect;

@@ -4,11 +4,11 @@ use std::pin::pin;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use svc_core::error::Error;
-use svc_core::store::{ErasedJob, StoreError};
+use svc_core::error::{Error, StoreError};
+use svc_core::store::ErasedJob;
 use tokio::sync::{Notify, oneshot};
 
-use crate::line::Line;
+use crate::bounded_queue::Line;
 
 /// A job that waits for a connection.
 pub(super) struct Waiting {

@@ -7,9 +7,9 @@
 use std::sync::Arc;
 
 use futures_util::future::{join, join_all};
-use svc_core::deliveries::Outgoing;
 use svc_core::error::Error;
 use svc_core::store::Access;
+use svc_core::webhooks::deliveries::Outgoing;
 use tokio::time::timeout;
 
 use super::connection::Connection;

@@ -13,7 +13,8 @@ use std::task::Poll;
 use async_trait::async_trait;
 use futures_util::TryStreamExt as _;
 use futures_util::future::BoxFuture;
-use svc_core::store::{Access, StoreError};
+use svc_core::error::StoreError;
+use svc_core::store::Access;
 use tokio_postgres::{Error, Statement};
 
 use super::bell;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use svc_core::store::StoreError;
+use svc_core::error::StoreError;
 use tokio_postgres::config::{Config, Host, SslMode};
 use tokio_postgres::tls::TlsStream;
 use tokio_postgres::{Client, Connection, Socket};

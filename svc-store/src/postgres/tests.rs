@@ -9,16 +9,16 @@ use std::time::Instant;
 
 use futures_util::FutureExt as _;
 use futures_util::future::join_all;
-use svc_core::contacts::Contact;
+use svc_core::accounts::keys::{self as keys_of, KeyCreate};
+use svc_core::accounts::tenants::{self, TenantCreate};
 use svc_core::env::{ManualClock, SeededEntropy};
 use svc_core::input::Input;
-use svc_core::jobs::{Job, JobCreate};
-use svc_core::keys::{self as keys_of, KeyCreate};
-use svc_core::resource;
+use svc_core::resources::contacts::Contact;
+use svc_core::resources::crud;
+use svc_core::resources::jobs::{Job, JobCreate};
 use svc_core::store::{Rows, Tx, conformance};
-use svc_core::tenants::{self, TenantCreate};
-use svc_core::types::{TenantId, Timestamp};
-use svc_core::webhooks::Subscription;
+use svc_core::values::{TenantId, Timestamp};
+use svc_core::webhooks::subscriptions::Subscription;
 use svc_postgres_server::server;
 use tokio::time::timeout;
 
@@ -60,11 +60,11 @@ async fn new_tenant(store: &dyn Store) -> TenantId {
 }
 
 async fn tick(store: &dyn Store, tenant: TenantId) -> Result<Timestamp, Error> {
-    store.write("test", move |tx| Box::pin(resource::tick(tx, tenant))).await
+    store.write("test", move |tx| Box::pin(crud::tick(tx, tenant))).await
 }
 
 async fn new_job(tx: &mut dyn Tx, tenant: TenantId) -> Result<Job, Error> {
-    resource::create(tx, tenant, JobCreate::from_body(br#"{"title": "x"}"#)?).await
+    crud::create(tx, tenant, JobCreate::from_body(br#"{"title": "x"}"#)?).await
 }
 
 #[tokio::test]
@@ -212,7 +212,7 @@ async fn the_other_node_is_woken_by_a_commit() {
     let tenant = new_tenant(&*here).await;
     let hook = here.write("test", move |tx| {
         let input = Input::from_body(br#"{"url": "https://example.com/", "events": ["*"]}"#);
-        Box::pin(async move { resource::create::<Subscription>(tx, tenant, input?).await })
+        Box::pin(async move { crud::create::<Subscription>(tx, tenant, input?).await })
     });
     hook.await.unwrap();
     // Both must have begun to listen.
@@ -309,10 +309,10 @@ async fn an_event_is_kept_byte_by_byte() {
     let data = r#"{ "b":1e2 , "a": "\u0000\ud83d\ude00é", "a":0.10}"#;
     let stored = store.write("test", move |tx| {
         Box::pin(async move {
-            let created_at = resource::tick(tx, tenant).await?;
+            let created_at = crud::tick(tx, tenant).await?;
             let data = serde_json::value::RawValue::from_string(data.to_owned()).unwrap();
-            let (id, kind) = (tx.env().id(created_at), svc_core::events::EventKind::StayCreated);
-            let event = svc_core::events::Event { id, tenant, kind, data, created_at, only_for: None };
+            let (id, kind) = (tx.env().id(created_at), svc_core::values::EventKind::StayCreated);
+            let event = svc_core::webhooks::events::Event { id, tenant, kind, data, created_at, only_for: None };
             tx.insert_event(&event).await?;
             Ok(tx.event(tenant, id).await?.map(|event| event.data.get().to_owned()))
         })

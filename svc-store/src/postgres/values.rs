@@ -4,8 +4,8 @@
 use std::error::Error as StdError;
 
 use bytes::{BufMut as _, BytesMut};
-use svc_core::store::StoreError;
-use svc_core::types::{Date, Timestamp};
+use svc_core::error::StoreError;
+use svc_core::values::{Date, Timestamp};
 use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
 use uuid::Uuid;
 

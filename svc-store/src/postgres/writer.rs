@@ -10,9 +10,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use svc_core::deliveries::Outgoing;
-use svc_core::error::Error;
-use svc_core::store::{Access, StoreError};
+use svc_core::error::{Error, StoreError};
+use svc_core::store::Access;
+use svc_core::webhooks::deliveries::Outgoing;
 
 use super::connection::Connection;
 use super::failure::{Failure, Remedy};

@@ -12,10 +12,10 @@ use futures_util::FutureExt as _;
 use rusqlite::config::DbConfig;
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{ErrorCode, OpenFlags, OptionalExtension as _, TransactionBehavior, ffi};
-use svc_core::audit::Actor;
-use svc_core::error::Error;
-use svc_core::store::{ErasedJob, StoreError};
-use svc_core::types::Timestamp;
+use svc_core::accounts::audit::Actor;
+use svc_core::error::{Error, StoreError};
+use svc_core::store::ErasedJob;
+use svc_core::values::Timestamp;
 
 use super::Context;
 use crate::dialect::Dialect;

@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use async_trait::async_trait;
-use svc_core::store::{Access, StoreError};
+use svc_core::error::StoreError;
+use svc_core::store::Access;
 
 use super::connection::{Connection, Session};
 use crate::dialect::Dialect;
@@ -22,7 +23,7 @@ impl SqliteLink {
     }
 
     /// A connection to a file that must be there, with its schema up to date.
-    pub(crate) fn connect(path: &Path, now: svc_core::types::Timestamp) -> Result<Connection, StoreError> {
+    pub(crate) fn connect(path: &Path, now: svc_core::values::Timestamp) -> Result<Connection, StoreError> {
         let mut connection = Connection::open(path)?;
         connection.migrate(now)?;
         Ok(connection)

@@ -2,10 +2,10 @@
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-use svc_core::store::StoreError;
+use svc_core::error::StoreError;
 
 use super::Waiting;
-use crate::line::Line;
+use crate::bounded_queue::Line;
 
 pub(super) struct Queue {
     line: Mutex<Line<Waiting>>,

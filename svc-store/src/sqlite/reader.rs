@@ -1,7 +1,8 @@
 //! A reader thread: all waiting jobs share one short read transaction. The jobs are taken before the
 //! transaction begins, so each sees every write that was acknowledged before it was asked for.
 
-use svc_core::store::{Access, StoreError};
+use svc_core::error::StoreError;
+use svc_core::store::Access;
 
 use super::connection::Connection;
 use super::queue::Queue;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use svc_core::store::StoreError;
+use svc_core::error::StoreError;
 
 use super::connection::Connection;
 

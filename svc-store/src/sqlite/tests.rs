@@ -6,22 +6,22 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures_util::FutureExt as _;
 use futures_util::future::join_all;
-use svc_core::contacts::Contact;
+use svc_core::accounts::idempotency::Recorded;
+use svc_core::accounts::keys as keys_of;
+use svc_core::accounts::tenants::{self, TenantCreate};
 use svc_core::env::{ManualClock, SeededEntropy};
-use svc_core::idempotency::Recorded;
 use svc_core::input::Input;
-use svc_core::keys as keys_of;
-use svc_core::resource;
-use svc_core::sender;
+use svc_core::resources::contacts::Contact;
+use svc_core::resources::crud;
 use svc_core::store::{Tx, conformance};
-use svc_core::tenants::{self, TenantCreate};
-use svc_core::types::{TenantId, Timestamp};
-use svc_core::webhooks::Subscription;
+use svc_core::values::{TenantId, Timestamp};
+use svc_core::webhooks::engine;
+use svc_core::webhooks::subscriptions::Subscription;
 
 use super::*;
-use crate::deliveries;
 use crate::dialect::Dialect;
 use crate::statements::{every_list, every_statement};
+use crate::webhooks::deliveries;
 
 struct Scratch {
     _folder: tempfile::TempDir,
@@ -190,7 +190,7 @@ fn every_statement_prepares_and_counts_its_parameters_upwards() {
 fn a_step_of_retention_walks_no_table() {
     let scratch = Scratch::new();
     let connection = scratch.connection();
-    for sql in crate::retention::STATEMENTS {
+    for sql in crate::webhooks::retention::STATEMENTS {
         let mut explain = connection.raw().prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
         let plan: Vec<String> = explain.raw_query().mapped(|row| row.get(3)).collect::<Result<_, _>>().unwrap();
         let text = plan.join("; ");
@@ -388,10 +388,10 @@ fn named(env: &Env, name: &str) -> tenants::Tenant {
         id: TenantId(env.id(now)),
         name: name.to_owned(),
         developer_access: tenants::DeveloperAccess::Approved,
-        time_zone: svc_core::types::TimeZone::UTC,
-        currency: svc_core::types::Currency::AUD,
+        time_zone: svc_core::values::TimeZone::UTC,
+        currency: svc_core::values::Currency::AUD,
         unique_contact_email: true,
-        limits: svc_core::limits::RateLimits::default(),
+        limits: svc_core::accounts::limits::RateLimits::default(),
         created_at: now,
     }
 }
@@ -425,7 +425,7 @@ async fn no_secret_lies_in_the_file_and_another_key_opens_none() {
             let input = keys_of::KeyCreate { name: None, write: true, expires_in: None, signed: true };
             let key = keys_of::create(tx, tenant, input).await?;
             let body = br#"{"url": "https://example.com/", "events": ["*"]}"#;
-            let hook: Subscription = resource::create(tx, tenant, Input::from_body(body)?).await?;
+            let hook: Subscription = crud::create(tx, tenant, Input::from_body(body)?).await?;
             let answer = Recorded {
                 fingerprint: [0; 32],
                 status: 201,
@@ -449,9 +449,7 @@ async fn no_secret_lies_in_the_file_and_another_key_opens_none() {
     }
     let back = scratch.store();
     let read = back.read("test", move |tx| {
-        Box::pin(
-            async move { Ok((tx.key(key.key.id).await?, resource::get::<Subscription>(tx, tenant, hook.id).await?)) },
-        )
+        Box::pin(async move { Ok((tx.key(key.key.id).await?, crud::get::<Subscription>(tx, tenant, hook.id).await?)) })
     });
     let (same_key, same_hook) = read.await.unwrap();
     assert_eq!((same_key.unwrap().signing_secret.as_ref(), &same_hook.secret), (Some(&secrets[0]), &secrets[1]));
@@ -471,9 +469,9 @@ async fn a_damaged_delivery_stops_its_own_endpoint_only() {
             let mut hooks = Vec::new();
             for _ in 0..2 {
                 let body = br#"{"url": "https://example.com/", "events": ["*"]}"#;
-                hooks.push(resource::create::<Subscription>(tx, tenant, Input::from_body(body)?).await?.id);
+                hooks.push(crud::create::<Subscription>(tx, tenant, Input::from_body(body)?).await?.id);
             }
-            resource::create::<Contact>(tx, tenant, Input::from_body(br#"{"email": "ada@example.com"}"#)?).await?;
+            crud::create::<Contact>(tx, tenant, Input::from_body(br#"{"email": "ada@example.com"}"#)?).await?;
             Ok(hooks)
         })
     });
@@ -482,12 +480,12 @@ async fn a_damaged_delivery_stops_its_own_endpoint_only() {
     scratch.connection().raw().execute(damage, [hooks[0].as_bytes()]).unwrap();
     let begun = store.write("test", |tx| {
         Box::pin(async move {
-            let (look, policy) = (sender::look(tx).await?, sender::Policy::default());
+            let (look, policy) = (engine::look(tx).await?, engine::Policy::default());
             let mut begun = Vec::new();
-            for round in sender::InFlight::default().plan(&policy, &look, Default::default()) {
-                begun.extend(sender::round(tx, &policy, &round).await?.attempts);
+            for round in engine::InFlight::default().plan(&policy, &look, Default::default()) {
+                begun.extend(engine::round(tx, &policy, &round).await?.attempts);
             }
-            Ok((begun, sender::look(tx).await?.endpoints))
+            Ok((begun, engine::look(tx).await?.endpoints))
         })
     });
     let (begun, next) = begun.await.unwrap();

@@ -13,8 +13,8 @@
 //! - What was read from the log at an opening may never have reached the disk, and later commits would hang on it. So
 //!   before the first of them the log is written anew.
 
-use svc_core::error::Error;
-use svc_core::store::{Access, StoreError};
+use svc_core::error::{Error, StoreError};
+use svc_core::store::Access;
 use tokio::sync::oneshot;
 
 use super::connection::{Connection, Failed};

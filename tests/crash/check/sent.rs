@@ -4,8 +4,8 @@
 use std::collections::HashMap;
 
 use serde_json::Value;
-use svc_core::deliveries::{AttemptLog, Delivery, DeliveryState};
-use svc_core::events::Event;
+use svc_core::webhooks::deliveries::{AttemptLog, Delivery, DeliveryState};
+use svc_core::webhooks::events::Event;
 use uuid::Uuid;
 
 use super::Counts;

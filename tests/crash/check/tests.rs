@@ -1,9 +1,10 @@
 //! The checker itself: content with a sound run, and not with one thing wrong in it.
 
 use serde_json::{Value, json};
-use svc_core::deliveries::{AttemptLog, Delivery, DeliveryState};
-use svc_core::events::{Event, EventKind};
-use svc_core::types::{EventSet, TenantId, Timestamp};
+use svc_core::values::EventKind;
+use svc_core::values::{EventSet, TenantId, Timestamp};
+use svc_core::webhooks::deliveries::{AttemptLog, Delivery, DeliveryState};
+use svc_core::webhooks::events::Event;
 use uuid::Uuid;
 
 use super::{Verdict, check};

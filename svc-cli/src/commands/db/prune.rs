@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use serde_json::json;
 use svc_core::error::Error;
-use svc_core::retention::{self, Positions, STEP};
 use svc_core::store::Store;
-use svc_core::types::Timestamp;
+use svc_core::values::Timestamp;
+use svc_core::webhooks::retention::{self, Positions, STEP};
 
 use crate::exit::Failure;
 use crate::output::{Outcome, Table};

@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
-use svc_core::error::Error;
-use svc_core::replays::{self, Replay, ReplayCreate};
-use svc_core::store::{Store, StoreError};
-use svc_core::tenants;
-use svc_core::types::TenantId;
-use svc_core::webhooks::Subscription;
+use svc_core::accounts::tenants;
+use svc_core::error::{Error, StoreError};
+use svc_core::store::Store;
+use svc_core::values::TenantId;
+use svc_core::webhooks::replays::{self, Replay, ReplayCreate};
+use svc_core::webhooks::subscriptions::Subscription;
 use tokio::time::sleep;
 
 use crate::commands::{lookup, tenant, webhook};

@@ -5,10 +5,10 @@ use std::io;
 use std::pin::pin;
 use std::time::Duration;
 
-use svc_core::deliveries::{Delivery, DeliveryState};
+use svc_core::accounts::tenants;
 use svc_core::store::{DeliveryFilter, Store};
-use svc_core::tenants;
-use svc_core::types::{TenantId, Timestamp};
+use svc_core::values::{TenantId, Timestamp};
+use svc_core::webhooks::deliveries::{Delivery, DeliveryState};
 use uuid::Uuid;
 
 use super::super::tenant;
@@ -85,7 +85,8 @@ fn line(delivery: &Delivery, now: Timestamp) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use svc_core::events::{Event, EventKind};
+    use svc_core::values::EventKind;
+    use svc_core::webhooks::events::Event;
 
     fn delivery(id: u128) -> Delivery {
         let event = Event {

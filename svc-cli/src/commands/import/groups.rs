@@ -2,11 +2,11 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use svc_core::error::Error;
+use svc_core::accounts::tenants;
+use svc_core::error::{Error, StoreError};
 use svc_core::imports::{self, How, Import, Imported};
-use svc_core::store::{Store, StoreError};
-use svc_core::tenants;
-use svc_core::types::TenantId;
+use svc_core::store::Store;
+use svc_core::values::TenantId;
 
 use super::refusals::Refusal;
 use super::rows::Group;
@@ -135,12 +135,12 @@ mod tests {
     use std::collections::VecDeque;
 
     use async_trait::async_trait;
-    use svc_core::contacts::Contact;
+    use svc_core::accounts::tenants::TenantCreate;
     use svc_core::env::Env;
     use svc_core::input::Input as _;
+    use svc_core::resources::contacts::Contact;
     use svc_core::store::memory::MemoryStore;
     use svc_core::store::{Access, ErasedJob, Layer};
-    use svc_core::tenants::TenantCreate;
 
     use super::super::rows::Row;
     use super::*;

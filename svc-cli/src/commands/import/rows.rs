@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 use std::io;
 
+use svc_core::accounts::tenants::Tenant;
 use svc_core::error::{Error, FieldCode, Issue};
 use svc_core::imports::Import;
+use svc_core::input::json::Json;
 use svc_core::input::{FieldNames as _, Input as _};
-use svc_core::json::Json;
-use svc_core::tenants::Tenant;
 use tokio::sync::mpsc;
 
 use super::csv::{Cells, Records};

@@ -1,10 +1,10 @@
 //! `svc invoice overdue`.
 
 use serde::Serialize;
-use svc_core::invoices::{self, Invoice, OverduePosition};
+use svc_core::accounts::tenants::{self, Tenant};
+use svc_core::resources::invoices::{self, Invoice, OverduePosition};
 use svc_core::store::Store;
-use svc_core::tenants::{self, Tenant};
-use svc_core::types::TenantId;
+use svc_core::values::TenantId;
 
 use crate::commands::tenant;
 use crate::exit::{Failure, OrNotFound as _};

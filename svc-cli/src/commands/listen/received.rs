@@ -5,7 +5,7 @@ use std::time::Duration;
 use hyper::StatusCode;
 use hyper::header::HeaderMap;
 use serde::Serialize;
-use svc_core::types::Timestamp;
+use svc_core::values::Timestamp;
 use svc_webhook_verify::Verifier;
 
 use crate::document::{Document, pretty};

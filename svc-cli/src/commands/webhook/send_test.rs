@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use svc_core::deliveries::{Delivery, DeliveryState};
 use svc_core::error::Error;
-use svc_core::events::EventKind;
 use svc_core::store::Store;
-use svc_core::webhooks::{self, Subscription};
+use svc_core::values::EventKind;
+use svc_core::webhooks::deliveries::{Delivery, DeliveryState};
+use svc_core::webhooks::subscriptions::{self, Subscription};
 use tokio::time::{Instant, sleep};
 use uuid::Uuid;
 
@@ -35,7 +35,7 @@ pub(super) async fn run(
 
 async fn send(store: &dyn Store, id: Uuid, kind: Option<EventKind>) -> Result<(Subscription, Delivery), Error> {
     let (tenant, subscription) = lookup::find(store, id).await?;
-    let send = store.write("webhook.test", move |tx| Box::pin(webhooks::send_test(tx, tenant, id, kind)));
+    let send = store.write("webhook.test", move |tx| Box::pin(subscriptions::send_test(tx, tenant, id, kind)));
     Ok((subscription, send.await?))
 }
 

@@ -2,10 +2,10 @@
 
 use serde::Serialize;
 use svc_core::error::Error;
-use svc_core::stats::{self, Backlog, Tally};
 use svc_core::store::Store;
-use svc_core::types::{TenantId, Timestamp, WebhookUrl};
-use svc_core::webhooks::Subscription;
+use svc_core::values::{TenantId, Timestamp, WebhookUrl};
+use svc_core::webhooks::statistics::{self, Backlog, Tally};
+use svc_core::webhooks::subscriptions::Subscription;
 use uuid::Uuid;
 
 use super::state;
@@ -36,7 +36,7 @@ pub(super) async fn run(store: &dyn Store, tenant: TenantId, since: Timestamp) -
     let mut rows: Vec<(Subscription, Tally, Backlog)> = Vec::new();
     for subscription in subscriptions {
         let id = subscription.id;
-        let backlog = store.read("webhook.stats", move |tx| Box::pin(stats::backlog(tx, tenant, id))).await?;
+        let backlog = store.read("webhook.stats", move |tx| Box::pin(statistics::backlog(tx, tenant, id))).await?;
         rows.push((subscription, tally(store, tenant, id, since).await?, backlog));
     }
 
@@ -64,7 +64,7 @@ async fn tally(store: &dyn Store, tenant: TenantId, id: Uuid, since: Timestamp) 
     let mut tally = Tally::default();
     let mut next = Some(since);
     while let Some(since) = next {
-        let read = store.read("webhook.stats", move |tx| Box::pin(stats::attempts(tx, tenant, id, since)));
+        let read = store.read("webhook.stats", move |tx| Box::pin(statistics::attempts(tx, tenant, id, since)));
         let (attempts, more) = read.await?;
         attempts.iter().for_each(|attempt| tally.add(attempt));
         next = more;

@@ -73,12 +73,12 @@ fn a_copy_that_is_killed_goes_on() {
     let session = Session::new();
     let tenant = session.tenant();
     session.write(move |tx| {
-        let tenant = svc_core::types::TenantId(svc_core::types::parse_uuid(&tenant).unwrap());
+        let tenant = svc_core::values::TenantId(svc_core::values::parse_uuid(&tenant).unwrap());
         Box::pin(async move {
             for number in 0..6000 {
                 let body = format!(r#"{{"email": "c{number}@example.com"}}"#);
                 let input = svc_core::input::Input::from_body(body.as_bytes())?;
-                svc_core::resource::create::<svc_core::contacts::Contact>(tx, tenant, input).await?;
+                svc_core::resources::crud::create::<svc_core::resources::contacts::Contact>(tx, tenant, input).await?;
             }
             Ok(())
         })

@@ -13,11 +13,11 @@ fn a_check_tells_what_is_wrong() {
     assert!(sound.starts_with("The database is sound: "), "{sound}");
     let tenant = session.tenant();
     session.write(move |tx| {
-        let tenant = svc_core::types::TenantId(svc_core::types::parse_uuid(&tenant).unwrap());
+        let tenant = svc_core::values::TenantId(svc_core::values::parse_uuid(&tenant).unwrap());
         // A number that the counter does not know of.
         Box::pin(async move {
             let input = svc_core::input::Input::from_body(br#"{"title": "x"}"#)?;
-            let mut job: svc_core::jobs::Job = svc_core::resource::create(tx, tenant, input).await?;
+            let mut job: svc_core::resources::jobs::Job = svc_core::resources::crud::create(tx, tenant, input).await?;
             job.job_number = "JOB-0041".to_owned();
             Ok(svc_core::store::Rows::update(tx, tenant, &job).await?)
         })
@@ -77,14 +77,17 @@ fn a_small_database_in_words_and_in_json() {
 fn what_is_old_and_finished_is_pruned() {
     let mut session = Session::new();
     let tenant = session.tenant();
-    session.create::<svc_core::webhooks::Subscription>(&tenant, r#"{"url": "https://example.com", "events": ["*"]}"#);
+    session.create::<svc_core::webhooks::subscriptions::Subscription>(
+        &tenant,
+        r#"{"url": "https://example.com", "events": ["*"]}"#,
+    );
     session.contact(&tenant);
-    session.create::<svc_core::jobs::Job>(&tenant, r#"{"title": "x"}"#);
-    let id = svc_core::types::TenantId(svc_core::types::parse_uuid(&tenant).unwrap());
+    session.create::<svc_core::resources::jobs::Job>(&tenant, r#"{"title": "x"}"#);
+    let id = svc_core::values::TenantId(svc_core::values::parse_uuid(&tenant).unwrap());
     session.write(move |tx| {
         Box::pin(async move {
             let mut delivery = tx.list_deliveries(id, &svc_core::store::DeliveryFilter::default()).await?.remove(0);
-            delivery.state = svc_core::deliveries::DeliveryState::Failed;
+            delivery.state = svc_core::webhooks::deliveries::DeliveryState::Failed;
             delivery.next_attempt_at = None;
             Ok(tx.update_delivery(&delivery, None).await?)
         })

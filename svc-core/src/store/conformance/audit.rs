@@ -6,16 +6,17 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::Harness;
-use crate::audit::{self, Actor, Entry, acting};
-use crate::contacts::{Contact, ContactCreate};
+use crate::accounts::audit::{self, Actor, Entry, acting};
+use crate::accounts::keys::{self, KeyCreate};
+use crate::accounts::tenants::{self, DeveloperAccess};
 use crate::error::Error;
-use crate::events::{self, EventKind};
 use crate::input::Input as _;
-use crate::keys::{self, KeyCreate};
-use crate::resource;
-use crate::tenants::{self, DeveloperAccess};
-use crate::types::{TenantId, Timestamp};
-use crate::webhooks::{self, Subscription};
+use crate::resources::contacts::{Contact, ContactCreate};
+use crate::resources::crud;
+use crate::values::EventKind;
+use crate::values::{TenantId, Timestamp};
+use crate::webhooks::events;
+use crate::webhooks::subscriptions::{self, Subscription};
 
 impl Harness {
     /// The log of a tenant, oldest first.
@@ -75,7 +76,8 @@ pub(super) async fn every_change_is_noted(h: Harness) {
         h.update::<Subscription>(tenant, hook, json!({ "description": "x" })).await.unwrap();
     }
     h.moment();
-    let new = h.write(move |tx| Box::pin(webhooks::rotate_secret(tx, tenant, hook, Duration::ZERO))).await.unwrap();
+    let new =
+        h.write(move |tx| Box::pin(subscriptions::rotate_secret(tx, tenant, hook, Duration::ZERO))).await.unwrap();
     h.moment();
     h.delete::<Subscription>(tenant, hook).await.unwrap();
     h.contact(tenant, "ada@example.com").await;
@@ -143,7 +145,7 @@ pub(super) async fn changes_of_records_have_an_actor_too(h: Harness) {
         Box::pin(async move {
             tx.act_as(Actor::Key(key));
             let input = ContactCreate::from_body(br#"{ "email": "ada@example.com" }"#)?;
-            resource::create::<Contact>(tx, tenant, input).await
+            crud::create::<Contact>(tx, tenant, input).await
         })
     });
     let contact = by_key.await.unwrap().id;
@@ -152,10 +154,10 @@ pub(super) async fn changes_of_records_have_an_actor_too(h: Harness) {
     by_none.await.unwrap();
     h.moment();
     let store = acting(std::sync::Arc::clone(&h.store), Actor::Cli("ada".to_owned()));
-    store.write("test", move |tx| Box::pin(resource::delete::<Contact>(tx, tenant, contact))).await.unwrap();
+    store.write("test", move |tx| Box::pin(crud::delete::<Contact>(tx, tenant, contact))).await.unwrap();
     let hook = h.subscription(tenant, |_| {}).await;
     h.moment();
-    h.write(move |tx| Box::pin(webhooks::send_test(tx, tenant, hook, None))).await.unwrap();
+    h.write(move |tx| Box::pin(subscriptions::send_test(tx, tenant, hook, None))).await.unwrap();
     h.moment();
     let stay = json!({ "id": 7 });
     h.write(move |tx| {

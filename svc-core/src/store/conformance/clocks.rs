@@ -7,14 +7,14 @@ use serde_json::json;
 use uuid::Uuid;
 
 use super::Harness;
-use crate::contacts::Contact;
+use crate::accounts::limits::RateLimits;
+use crate::accounts::tenants::{self, DeveloperAccess, NumberKind, Tenant, TenantCreate};
 use crate::error::Error;
-use crate::jobs::Job;
-use crate::limits::RateLimits;
-use crate::quotes::Quote;
-use crate::resource;
-use crate::tenants::{self, DeveloperAccess, NumberKind, Tenant, TenantCreate};
-use crate::types::{Currency, TenantId, TimeZone, Timestamp};
+use crate::resources::contacts::Contact;
+use crate::resources::crud;
+use crate::resources::jobs::Job;
+use crate::resources::quotes::Quote;
+use crate::values::{Currency, TenantId, TimeZone, Timestamp};
 
 const HOUR: Duration = Duration::from_secs(60 * 60);
 
@@ -89,9 +89,8 @@ pub(super) async fn a_tick_is_always_later(h: Harness) {
     h.clock.set(want);
     want = want.next();
     assert_eq!(h.tick(tenant).await, want, "the wall clock shows the last tick");
-    let both = h.write(move |tx| {
-        Box::pin(async move { Ok([resource::tick(tx, tenant).await?, resource::tick(tx, tenant).await?]) })
-    });
+    let both =
+        h.write(move |tx| Box::pin(async move { Ok([crud::tick(tx, tenant).await?, crud::tick(tx, tenant).await?]) }));
     assert_eq!(both.await.unwrap(), [want.next(), want.next().next()], "twice in one job");
 }
 
@@ -133,7 +132,7 @@ pub(super) async fn holding_moves_no_clock(h: Harness) {
     let both = h.write(move |tx| {
         Box::pin(async move {
             tx.hold(tenant).await?;
-            resource::tick(tx, tenant).await
+            crud::tick(tx, tenant).await
         })
     });
     assert_eq!(both.await, Ok(last.next().next()), "held, and then ticked");

@@ -7,13 +7,14 @@ use uuid::Uuid;
 
 use super::Harness;
 use super::samples::{Links, Sample};
-use crate::deliveries::{AttemptLog, Delivery, DeliveryState};
-use crate::error::Error;
-use crate::events::{Event, EventKind};
-use crate::resource::New;
-use crate::store::{DeliveryFilter, StoreError};
-use crate::types::{TenantId, Timestamp};
-use crate::webhooks::Subscription;
+use crate::error::{Error, StoreError};
+use crate::resources::crud::New;
+use crate::store::DeliveryFilter;
+use crate::values::EventKind;
+use crate::values::{TenantId, Timestamp};
+use crate::webhooks::deliveries::{AttemptLog, Delivery, DeliveryState};
+use crate::webhooks::events::Event;
+use crate::webhooks::subscriptions::Subscription;
 
 /// One call of the seam, as a transaction of its own. Its arguments are copied.
 macro_rules! call {

@@ -4,10 +4,10 @@ use futures_util::future::join_all;
 use serde_json::json;
 
 use super::Harness;
-use crate::contacts::Contact;
+use crate::accounts::tenants;
 use crate::error::Error;
-use crate::tenants;
-use crate::types::TenantId;
+use crate::resources::contacts::Contact;
+use crate::values::TenantId;
 
 impl Harness {
     async fn try_contact(&self, tenant: TenantId, email: &str) -> Result<Contact, Error> {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use futures_util::future::BoxFuture;
 
-use crate::error::Error;
-use crate::store::{Access, ErasedJob, Layer, Store, StoreError};
+use crate::error::{Error, StoreError};
+use crate::store::{Access, ErasedJob, Layer, Store};
 
 /// A store over another that runs each write twice: the first time it fails at its very end, after everything was done, as when a disk is full
 /// or another transaction was met. So nothing may be left of it, and a job must be as good the second time. What a job

@@ -7,12 +7,11 @@ use futures_util::future::join_all;
 use uuid::Uuid;
 
 use super::Harness;
-use crate::error::Error;
-use crate::keys::{self, ApiKey, Credential, KeyCreate, KeyHash, NewKey, Scope};
-use crate::limits::{CappedCollection, RateLimits};
-use crate::store::StoreError;
-use crate::tenants::{self, DeveloperAccess};
-use crate::types::{Secret, TenantId, Timestamp};
+use crate::accounts::keys::{self, ApiKey, Credential, KeyCreate, KeyHash, NewKey, Scope};
+use crate::accounts::limits::{CappedCollection, RateLimits};
+use crate::accounts::tenants::{self, DeveloperAccess};
+use crate::error::{Error, StoreError};
+use crate::values::{Secret, TenantId, Timestamp};
 
 const HOUR: Duration = Duration::from_secs(60 * 60);
 
@@ -135,7 +134,7 @@ pub(super) async fn a_key_is_found_by_its_hash(h: Harness) {
         h.new_key(tenant, false, None, false).await,
     ];
     for NewKey { key, text } in &keys {
-        let found = h.credential(crate::signing::sha256(text.reveal().as_bytes())).await.unwrap();
+        let found = h.credential(crate::crypto::sha256(text.reveal().as_bytes())).await.unwrap();
         assert_eq!((found.key, found.tenant), (key.id, key.tenant_id));
         assert_eq!(found.writes, key.scopes.contains(&Scope::Write));
         assert_eq!((found.expires_at, found.revoked), (key.expires_at, false));
@@ -150,7 +149,7 @@ pub(super) async fn a_key_is_found_by_its_hash(h: Harness) {
 pub(super) async fn a_hash_is_taken_once(h: Harness) {
     let tenant = h.tenant().await;
     let NewKey { key, text } = h.new_key(tenant, true, None, false).await;
-    let hash = crate::signing::sha256(text.reveal().as_bytes());
+    let hash = crate::crypto::sha256(text.reveal().as_bytes());
     let now = h.tick(tenant).await;
     let twin = ApiKey { id: h.store.env().id(now), created_at: now, ..key.clone() };
     let same_hash = h.insert_key(&twin, hash).await;
@@ -184,7 +183,7 @@ pub(super) async fn a_suspended_tenant_shows(h: Harness) {
         let update =
             h.write(move |tx| Box::pin(tenants::update(tx, tenant.0, move |tenant| tenant.developer_access = access)));
         update.await.unwrap();
-        let found = h.credential(crate::signing::sha256(key.text.reveal().as_bytes())).await.unwrap();
+        let found = h.credential(crate::crypto::sha256(key.text.reveal().as_bytes())).await.unwrap();
         assert_eq!(found.developer_access, access);
         let approved = access == DeveloperAccess::Approved;
         let want = if approved { Ok(()) } else { Err(Error::AccessNotApproved) };

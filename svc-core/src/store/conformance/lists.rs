@@ -5,14 +5,14 @@ use uuid::Uuid;
 
 use super::samples::Sample;
 use super::{Harness, every_resource};
-use crate::contacts::{Contact, ContactFilter};
-use crate::invoices::{Invoice, InvoiceFilter, InvoiceStatus};
-use crate::jobs::{Job, JobFilter, JobStatus};
-use crate::page::{Listing, Order};
-use crate::quotes::{Quote, QuoteFilter, QuoteStatus};
-use crate::resource::{Filter, Resource};
-use crate::types::{Email, TenantId, Text, Timestamp};
-use crate::webhooks::Subscription;
+use crate::resources::contacts::{Contact, ContactFilter};
+use crate::resources::crud::{Filter, Resource};
+use crate::resources::invoices::{Invoice, InvoiceFilter, InvoiceStatus};
+use crate::resources::jobs::{Job, JobFilter, JobStatus};
+use crate::resources::pages::{Listing, Order};
+use crate::resources::quotes::{Quote, QuoteFilter, QuoteStatus};
+use crate::values::{Email, TenantId, Text, Timestamp};
+use crate::webhooks::subscriptions::Subscription;
 
 const LIMITS: [u32; 5] = [1, 2, 5, 6, 201];
 
@@ -257,6 +257,6 @@ pub(super) async fn deleted_subscriptions_are_left_out(h: Harness) {
         h.delete::<Subscription>(tenant, rows[position].id).await.unwrap();
         rows[position] = h.row(tenant, rows[position].id).await.unwrap();
     }
-    compare(&h, tenant, &rows, crate::resource::NoFilter {}, |row| row.deleted_at.is_none()).await;
+    compare(&h, tenant, &rows, crate::resources::crud::NoFilter {}, |row| row.deleted_at.is_none()).await;
     assert_eq!(ids(&h.all::<Subscription>(tenant).await), [rows[4].id, rows[2].id, rows[1].id]);
 }

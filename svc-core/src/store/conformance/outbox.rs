@@ -6,17 +6,18 @@ use uuid::Uuid;
 use super::Harness;
 use super::deliveries::call;
 use super::samples::Sample;
-use crate::bookings::Booking;
-use crate::contacts::Contact;
-use crate::deliveries::{Delivery, DeliveryState};
-use crate::events::{Event, EventKind};
-use crate::invoices::{self, InvoiceCreate};
-use crate::jobs::Job;
-use crate::quotes::Quote;
-use crate::replays::{self, ReplayCreate};
+use crate::resources::bookings::Booking;
+use crate::resources::contacts::Contact;
+use crate::resources::invoices::{self, InvoiceCreate};
+use crate::resources::jobs::Job;
+use crate::resources::quotes::Quote;
 use crate::store::DeliveryFilter;
-use crate::types::{Decimal, EventSet, TenantId, Timestamp};
-use crate::webhooks::{self, DisabledReason, Match, Subscription};
+use crate::values::EventKind;
+use crate::values::{Decimal, EventSet, TenantId, Timestamp};
+use crate::webhooks::deliveries::{Delivery, DeliveryState};
+use crate::webhooks::events::Event;
+use crate::webhooks::replays::{self, ReplayCreate};
+use crate::webhooks::subscriptions::{self, DisabledReason, Match, Subscription};
 
 impl Harness {
     async fn deliveries(&self, tenant: TenantId, event: Uuid) -> Vec<Delivery> {
@@ -252,7 +253,7 @@ pub(super) async fn deliveries_come_back(h: Harness) {
 pub(super) async fn an_event_for_one_goes_to_no_other(h: Harness) {
     let tenant = h.tenant().await;
     let (one, other) = (h.subscription(tenant, |_| {}).await, h.subscription(tenant, |_| {}).await);
-    let delivery = h.write(move |tx| Box::pin(webhooks::send_test(tx, tenant, one, None))).await.unwrap();
+    let delivery = h.write(move |tx| Box::pin(subscriptions::send_test(tx, tenant, one, None))).await.unwrap();
     let event = h.events(tenant).await.pop().unwrap();
     assert_eq!((event.id, event.only_for), (delivery.event, Some(one)));
     h.contact(tenant, "ada@example.com").await;

@@ -6,10 +6,10 @@ use futures_util::future::join_all;
 use uuid::Uuid;
 
 use super::Harness;
+use crate::accounts::idempotency::Recorded;
+use crate::accounts::keys::{self, KeyCreate};
 use crate::error::Error;
-use crate::idempotency::Recorded;
-use crate::keys::{self, KeyCreate};
-use crate::types::{TenantId, Timestamp};
+use crate::values::{TenantId, Timestamp};
 
 impl Harness {
     async fn recorded(&self, tenant: TenantId, key: &str, after: Timestamp) -> Option<Recorded> {

@@ -6,13 +6,13 @@ use serde_json::json;
 use uuid::Uuid;
 
 use super::Harness;
-use crate::deliveries::{AttemptLog, Delivery, DeliveryState};
 use crate::error::Error;
-use crate::replays::{self, ReplayCreate};
-use crate::retention::{self, Dropped, Positions, Remains, Span};
 use crate::store::DeliveryFilter;
-use crate::types::{TenantId, Timestamp};
-use crate::webhooks::Subscription;
+use crate::values::{TenantId, Timestamp};
+use crate::webhooks::deliveries::{AttemptLog, Delivery, DeliveryState};
+use crate::webhooks::replays::{self, ReplayCreate};
+use crate::webhooks::retention::{self, Dropped, Positions, Remains, Span};
+use crate::webhooks::subscriptions::Subscription;
 
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
@@ -81,7 +81,7 @@ pub(super) async fn what_is_finished_and_old_goes(h: Harness) {
     let held = h.delivered(tenant, "c@example.com", DeliveryState::Held, 2).await;
     let pending = h.delivered(tenant, "d@example.com", DeliveryState::Pending, 3).await;
     // An event that nobody wanted.
-    h.create::<crate::jobs::Job>(tenant, json!({ "title": "x" })).await.unwrap();
+    h.create::<crate::resources::jobs::Job>(tenant, json!({ "title": "x" })).await.unwrap();
     h.clock.advance(DAY * 30);
     let now = h.store.env().now();
     let young = h.delivered(tenant, "e@example.com", DeliveryState::Succeeded, 1).await;
@@ -213,7 +213,7 @@ pub(super) async fn what_pruning_would_drop_is_counted(h: Harness) {
     let counted = h.write(move |tx| {
         Box::pin(async move {
             for (key, at) in [("a", now), ("b", now.next())] {
-                let recorded = crate::idempotency::Recorded {
+                let recorded = crate::accounts::idempotency::Recorded {
                     fingerprint: [0; 32],
                     status: 201,
                     location: None,

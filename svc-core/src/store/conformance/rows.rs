@@ -5,17 +5,16 @@ use uuid::Uuid;
 
 use super::samples::{Links, Sample};
 use super::{Harness, every_resource};
-use crate::bookings::Booking;
-use crate::contacts::{Contact, ContactFilter};
-use crate::error::Error;
-use crate::invoices::{self, Invoice, InvoiceCreate};
-use crate::jobs::Job;
-use crate::page::{Listing, Order};
-use crate::quotes::Quote;
-use crate::resource::{self, Filter, New, Update};
-use crate::store::StoreError;
-use crate::types::{Decimal, Email, TenantId, Timestamp};
-use crate::webhooks::Subscription;
+use crate::error::{Error, StoreError};
+use crate::resources::bookings::Booking;
+use crate::resources::contacts::{Contact, ContactFilter};
+use crate::resources::crud::{self, Filter, New, Update};
+use crate::resources::invoices::{self, Invoice, InvoiceCreate};
+use crate::resources::jobs::Job;
+use crate::resources::pages::{Listing, Order};
+use crate::resources::quotes::Quote;
+use crate::values::{Decimal, Email, TenantId, Timestamp};
+use crate::webhooks::subscriptions::Subscription;
 
 pub(super) async fn every_field_comes_back(h: Harness) {
     async fn check<R: Sample>(h: &Harness, tenant: TenantId, links: Links) {
@@ -56,9 +55,9 @@ pub(super) async fn another_tenants_row_is_not_there(h: Harness) {
         let changes = Order::OldestChangeFirst { from: Timestamp::from_micros(0) };
         assert_eq!(h.list::<R>(other, Listing { limit: 10, order: changes, filter: R::Filter::none() }).await, []);
         let id = row.id();
-        let got = h.read(move |tx| Box::pin(resource::get::<R>(tx, other, id))).await;
+        let got = h.read(move |tx| Box::pin(crud::get::<R>(tx, other, id))).await;
         assert_eq!(got, Err(Error::NotFound));
-        let got = h.read(move |tx| Box::pin(resource::get::<R>(tx, owner, Uuid::nil()))).await;
+        let got = h.read(move |tx| Box::pin(crud::get::<R>(tx, owner, Uuid::nil()))).await;
         assert_eq!(got, Err(Error::NotFound), "an id that nobody has");
     }
     let (owner, other) = (h.tenant().await, h.tenant().await);
@@ -135,7 +134,7 @@ pub(super) async fn an_id_is_taken_once(h: Harness) {
         let id = first.id();
         let second = h.write(move |tx| {
             Box::pin(async move {
-                let now = resource::tick(tx, tenant).await?;
+                let now = crud::tick(tx, tenant).await?;
                 Ok(R::rows(tx).insert(tenant, &R::full(New { tenant, id, now }, links)).await?)
             })
         });
@@ -151,7 +150,7 @@ pub(super) async fn an_update_needs_its_row(h: Harness) {
     async fn check<R: Sample>(h: &Harness, tenant: TenantId) {
         let lost = h.write(move |tx| {
             Box::pin(async move {
-                let now = resource::tick(tx, tenant).await?;
+                let now = crud::tick(tx, tenant).await?;
                 let row = R::bare(New { tenant, id: tx.env().id(now), now });
                 Ok(R::rows(tx).update(tenant, &row).await?)
             })

@@ -5,17 +5,17 @@ use std::fmt;
 use uuid::Uuid;
 
 use super::Harness;
-use crate::bookings::{Booking, BookingStatus};
-use crate::contacts::Contact;
-use crate::events::EventKind;
-use crate::invoices::{Invoice, InvoiceStatus};
-use crate::jobs::{Job, JobStatus};
-use crate::quotes::{Quote, QuoteStatus};
-use crate::resource::{New, Resource};
-use crate::types::{
+use crate::resources::bookings::{Booking, BookingStatus};
+use crate::resources::contacts::Contact;
+use crate::resources::crud::{New, Resource};
+use crate::resources::invoices::{Invoice, InvoiceStatus};
+use crate::resources::jobs::{Job, JobStatus};
+use crate::resources::quotes::{Quote, QuoteStatus};
+use crate::values::EventKind;
+use crate::values::{
     Amount, Currency, Date, Email, EventSet, MAX_AMOUNT, Note, Secret, TenantId, Text, Timestamp, WebhookUrl,
 };
-use crate::webhooks::{DisabledReason, Subscription};
+use crate::webhooks::subscriptions::{DisabledReason, Subscription};
 
 /// Rows that the full samples refer to, so that a store with foreign keys can hold them.
 #[derive(Clone, Copy)]

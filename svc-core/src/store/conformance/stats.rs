@@ -6,8 +6,8 @@ use uuid::Uuid;
 
 use super::Harness;
 use super::deliveries::call;
-use crate::deliveries::{AttemptLog, AttemptSummary, Backlog, Delivery, DeliveryState};
-use crate::types::{TenantId, Timestamp};
+use crate::values::{TenantId, Timestamp};
+use crate::webhooks::deliveries::{AttemptLog, AttemptSummary, Backlog, Delivery, DeliveryState};
 
 pub(super) async fn deliveries_are_counted_by_state(h: Harness) {
     let (tenant, other) = (h.tenant().await, h.tenant().await);

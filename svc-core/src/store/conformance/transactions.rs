@@ -8,20 +8,21 @@ use uuid::Uuid;
 
 use super::Harness;
 use super::samples::{Links, Sample};
-use crate::contacts::{Contact, ContactCreate};
-use crate::deliveries::Delivery;
-use crate::error::Error;
-use crate::events::{Event, EventKind};
-use crate::idempotency::Recorded;
+use crate::accounts::idempotency::Recorded;
+use crate::accounts::keys::{self, KeyCreate};
+use crate::accounts::tenants::{self, NumberKind, TenantCreate};
+use crate::error::{Error, StoreError};
 use crate::input::Input as _;
-use crate::invoices::{Invoice, Payment};
-use crate::jobs::{Job, JobCreate};
-use crate::keys::{self, KeyCreate};
-use crate::resource::{self, New};
-use crate::store::{DeliveryFilter, Rows, StoreError, Tx};
-use crate::tenants::{self, NumberKind, TenantCreate};
-use crate::types::{Amount, Currency, TenantId, Text, Timestamp};
-use crate::webhooks::Subscription;
+use crate::resources::contacts::{Contact, ContactCreate};
+use crate::resources::crud::{self, New};
+use crate::resources::invoices::{Invoice, Payment};
+use crate::resources::jobs::{Job, JobCreate};
+use crate::store::{DeliveryFilter, Rows, Tx};
+use crate::values::EventKind;
+use crate::values::{Amount, Currency, TenantId, Text, Timestamp};
+use crate::webhooks::deliveries::Delivery;
+use crate::webhooks::events::Event;
+use crate::webhooks::subscriptions::Subscription;
 
 const PARALLEL: usize = 32;
 
@@ -31,19 +32,19 @@ fn answer(created_at: Timestamp) -> Recorded {
 
 async fn create_contact(tx: &mut dyn Tx, tenant: TenantId, email: &str) -> Result<Contact, Error> {
     let input = ContactCreate::from_body(json!({ "email": email }).to_string().as_bytes())?;
-    resource::create(tx, tenant, input).await
+    crud::create(tx, tenant, input).await
 }
 
 async fn create_job(tx: &mut dyn Tx, tenant: TenantId) -> Result<Job, Error> {
-    resource::create(tx, tenant, JobCreate::from_body(br#"{"title": "x"}"#)?).await
+    crud::create(tx, tenant, JobCreate::from_body(br#"{"title": "x"}"#)?).await
 }
 
 /// Everything that a job can leave behind, in one.
 async fn leave_traces(tx: &mut dyn Tx, tenant: TenantId, contact: Uuid) -> Result<(), Error> {
     create_contact(tx, tenant, "bob@example.com").await?;
     create_job(tx, tenant).await?;
-    resource::delete::<Contact>(tx, tenant, contact).await?;
-    let now = resource::tick(tx, tenant).await?;
+    crud::delete::<Contact>(tx, tenant, contact).await?;
+    let now = crud::tick(tx, tenant).await?;
     tx.record(tenant, "k", &answer(now)).await?;
     tenants::create(tx, TenantCreate::named("Another")).await?;
     tenants::update(tx, tenant.0, |tenant| tenant.name = "Changed".to_owned()).await?;
@@ -138,7 +139,7 @@ pub(super) async fn a_failed_job_gives_its_numbers_back(h: Harness) {
         let made = h.write(move |tx| {
             Box::pin(async move {
                 let number = tx.next_number(tenant, NumberKind::Invoice).await?;
-                let now = resource::tick(tx, tenant).await?;
+                let now = crud::tick(tx, tenant).await?;
                 if at % 2 == 0 { Err(Error::NotFound) } else { Ok((number, now)) }
             })
         });
@@ -168,8 +169,12 @@ const ATTEMPTS: &[(&str, Attempt)] = &[
     }),
     ("update", |tx, tenant| {
         Box::pin(async move {
-            let order = crate::page::Order::NewestFirst { before: None };
-            let listing = crate::page::Listing { limit: 1, order, filter: crate::resource::Filter::<Contact>::none() };
+            let order = crate::resources::pages::Order::NewestFirst { before: None };
+            let listing = crate::resources::pages::Listing {
+                limit: 1,
+                order,
+                filter: crate::resources::crud::Filter::<Contact>::none(),
+            };
             let mut row: Contact = Rows::<Contact>::list(tx, tenant, &listing).await?.remove(0);
             row.email = None;
             Ok(Rows::<Contact>::update(tx, tenant, &row).await?)
@@ -181,7 +186,7 @@ const ATTEMPTS: &[(&str, Attempt)] = &[
     ("update_tenant", |tx, tenant| {
         Box::pin(async move { tenants::update(tx, tenant.0, |tenant| tenant.name.clear()).await.map(drop) })
     }),
-    ("tick", |tx, tenant| Box::pin(async move { resource::tick(tx, tenant).await.map(drop) })),
+    ("tick", |tx, tenant| Box::pin(async move { crud::tick(tx, tenant).await.map(drop) })),
     ("next_number", |tx, tenant| Box::pin(async move { Ok(tx.next_number(tenant, NumberKind::Job).await.map(drop)?) })),
     ("insert_key", |tx, tenant| {
         Box::pin(async move {
@@ -249,8 +254,12 @@ const ATTEMPTS: &[(&str, Attempt)] = &[
     ("insert_payment", |tx, tenant| {
         Box::pin(async move {
             let New { id, now, .. } = new_row(tx, tenant);
-            let order = crate::page::Order::NewestFirst { before: None };
-            let listing = crate::page::Listing { limit: 1, order, filter: crate::resource::Filter::<Invoice>::none() };
+            let order = crate::resources::pages::Order::NewestFirst { before: None };
+            let listing = crate::resources::pages::Listing {
+                limit: 1,
+                order,
+                filter: crate::resources::crud::Filter::<Invoice>::none(),
+            };
             let invoice_id = Rows::<Invoice>::list(tx, tenant, &listing).await?.remove(0).id;
             let amount = Amount::from_minor(1, 2);
             let payment = Payment { id, invoice_id, amount, currency: Currency::AUD, paid_at: now };
@@ -285,8 +294,8 @@ pub(super) async fn a_job_sees_its_own_writes(h: Harness) {
         Box::pin(async move {
             let ada = create_contact(tx, tenant, "ada@example.com").await?;
             let taken = create_contact(tx, tenant, "ADA@example.com").await;
-            let got: Contact = resource::get(tx, tenant, ada.id).await?;
-            let now = resource::tick(tx, tenant).await?;
+            let got: Contact = crud::get(tx, tenant, ada.id).await?;
+            let now = crud::tick(tx, tenant).await?;
             let full = Job::full(New { tenant, id: tx.env().id(now), now }, links);
             Rows::<Job>::insert(tx, tenant, &full).await?;
             let read_back = Rows::<Job>::get(tx, tenant, full.id).await?;

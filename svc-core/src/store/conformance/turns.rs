@@ -11,12 +11,12 @@ use uuid::Uuid;
 
 use super::Harness;
 use super::deliveries::{call, held, plus};
-use crate::contacts::Contact;
-use crate::deliveries::{Delivery, DeliveryState};
 use crate::error::Error;
-use crate::events::EventKind;
-use crate::replays::Replay;
-use crate::types::{TenantId, Timestamp};
+use crate::resources::contacts::Contact;
+use crate::values::EventKind;
+use crate::values::{TenantId, Timestamp};
+use crate::webhooks::deliveries::{Delivery, DeliveryState};
+use crate::webhooks::replays::Replay;
 
 pub(super) async fn turns_come_in_order(h: Harness) {
     let (tenant, other) = (h.tenant().await, h.tenant().await);

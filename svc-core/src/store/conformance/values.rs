@@ -3,14 +3,14 @@
 
 use super::Harness;
 use super::samples::Sample;
-use crate::bookings::{Booking, BookingStatus};
-use crate::contacts::Contact;
-use crate::events::EventKind;
-use crate::invoices::{Invoice, InvoiceStatus};
-use crate::jobs::{Job, JobStatus};
-use crate::quotes::{Quote, QuoteStatus};
-use crate::types::{Amount, Currency, Date, EventSet, MAX_AMOUNT, Note, Text, Timestamp};
-use crate::webhooks::{DisabledReason, Subscription};
+use crate::resources::bookings::{Booking, BookingStatus};
+use crate::resources::contacts::Contact;
+use crate::resources::invoices::{Invoice, InvoiceStatus};
+use crate::resources::jobs::{Job, JobStatus};
+use crate::resources::quotes::{Quote, QuoteStatus};
+use crate::values::EventKind;
+use crate::values::{Amount, Currency, Date, EventSet, MAX_AMOUNT, Note, Text, Timestamp};
+use crate::webhooks::subscriptions::{DisabledReason, Subscription};
 
 pub(super) async fn text_comes_back_as_it_was(h: Harness) {
     let tenant = h.tenant().await;

@@ -5,15 +5,15 @@ use uuid::Uuid;
 
 use super::samples::Sample;
 use super::{Harness, every_resource};
-use crate::contacts::{Contact, ContactFilter};
 use crate::error::Error;
 use crate::input::FromJson as _;
-use crate::json::Json;
-use crate::page::{Limit, ListParams, Page, SentCursor, Since};
-use crate::quotes::{Quote, QuoteFilter, QuoteStatus};
-use crate::resource::{self, Filter, NoFilter, Resource};
-use crate::types::{TenantId, Timestamp};
-use crate::webhooks::Subscription;
+use crate::input::json::Json;
+use crate::resources::contacts::{Contact, ContactFilter};
+use crate::resources::crud::{self, Filter, NoFilter, Resource};
+use crate::resources::pages::{Limit, ListParams, Page, SentCursor, Since};
+use crate::resources::quotes::{Quote, QuoteFilter, QuoteStatus};
+use crate::values::{TenantId, Timestamp};
+use crate::webhooks::subscriptions::Subscription;
 
 /// A walk in progress: which list, and where on it.
 struct Walk<'h, R: Resource> {
@@ -39,7 +39,7 @@ impl<'h, R: Resource> Walk<'h, R> {
             .read(move |tx| {
                 let params = ListParams { limit, cursor, updated_since: since };
                 let filter = filter.clone();
-                Box::pin(async move { resource::list::<R>(tx, tenant, &params, &filter).await })
+                Box::pin(async move { crud::list::<R>(tx, tenant, &params, &filter).await })
             })
             .await
     }
@@ -177,7 +177,7 @@ pub(super) async fn a_cursor_is_good_for_its_own_list_only(h: Harness) {
     let sent = SentCursor::from_json(Json::String(cursor.unwrap().to_string())).unwrap();
     let page = h
         .write(move |tx| {
-            Box::pin(async move { resource::list::<Quote>(tx, tenant, &open(Some(sent)), &QuoteFilter::none()).await })
+            Box::pin(async move { crud::list::<Quote>(tx, tenant, &open(Some(sent)), &QuoteFilter::none()).await })
         })
         .await;
     assert_eq!(page.unwrap().data.len(), 2);

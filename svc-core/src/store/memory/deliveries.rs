@@ -4,12 +4,13 @@ use async_trait::async_trait;
 use uuid::Uuid;
 
 use super::{Key, MemoryTx, State, conflict, insert, of_tenant};
-use crate::deliveries::{AttemptLog, AttemptSummary, BACKLOG_COUNTED, Backlog, Delivery, DeliveryState};
-use crate::events::Event;
-use crate::replays::Replay;
-use crate::store::{DeliveryFilter, DeliveryStore, StoreError};
-use crate::types::{TenantId, Timestamp};
-use crate::webhooks::Subscription;
+use crate::error::StoreError;
+use crate::store::{DeliveryFilter, DeliveryStore};
+use crate::values::{TenantId, Timestamp};
+use crate::webhooks::deliveries::{AttemptLog, AttemptSummary, BACKLOG_COUNTED, Backlog, Delivery, DeliveryState};
+use crate::webhooks::events::Event;
+use crate::webhooks::replays::Replay;
+use crate::webhooks::subscriptions::Subscription;
 
 /// Its place among what is due, while it is pending.
 fn due(delivery: &Delivery) -> Option<(Key, Timestamp, Uuid)> {

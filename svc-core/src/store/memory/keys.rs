@@ -4,10 +4,11 @@ use async_trait::async_trait;
 use uuid::Uuid;
 
 use super::{MemoryTx, conflict};
-use crate::idempotency::Recorded;
-use crate::keys::{ApiKey, Credential, Scope};
-use crate::store::{KeyStore, StoreError};
-use crate::types::{TenantId, Timestamp};
+use crate::accounts::idempotency::Recorded;
+use crate::accounts::keys::{ApiKey, Credential, Scope};
+use crate::error::StoreError;
+use crate::store::KeyStore;
+use crate::values::{TenantId, Timestamp};
 
 #[async_trait]
 impl KeyStore for MemoryTx<'_> {

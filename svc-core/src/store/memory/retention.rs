@@ -4,12 +4,13 @@ use async_trait::async_trait;
 use uuid::Uuid;
 
 use super::{MemoryTx, State, of_tenant};
-use crate::deliveries::{Delivery, DeliveryState};
 use crate::env::first_id_at;
-use crate::replays::Replay;
-use crate::retention::{Remains, Span};
-use crate::store::{RetentionStore, StoreError};
-use crate::types::{TenantId, Timestamp};
+use crate::error::StoreError;
+use crate::store::RetentionStore;
+use crate::values::{TenantId, Timestamp};
+use crate::webhooks::deliveries::{Delivery, DeliveryState};
+use crate::webhooks::replays::Replay;
+use crate::webhooks::retention::{Remains, Span};
 
 fn is_finished(delivery: &Delivery) -> bool {
     matches!(delivery.state, DeliveryState::Succeeded | DeliveryState::Failed)

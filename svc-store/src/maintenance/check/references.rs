@@ -1,6 +1,6 @@
 //! What refers to what, also where the schema does not say so.
 
-use svc_core::store::StoreError;
+use svc_core::error::StoreError;
 
 use super::{Finding, find, table_named};
 use crate::sql::{Row, Sql, Value};

@@ -2,23 +2,24 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use svc_core::bookings::Booking;
-use svc_core::contacts::Contact;
-use svc_core::invoices::Invoice;
-use svc_core::jobs::Job;
-use svc_core::quotes::Quote;
-use svc_core::store::StoreError;
-use svc_core::tenants::NumberKind;
-use svc_core::types::{Amount, Currency, TenantId, Timestamp};
-use svc_core::webhooks::Subscription;
+use svc_core::accounts::tenants::NumberKind;
+use svc_core::error::StoreError;
+use svc_core::resources::bookings::Booking;
+use svc_core::resources::contacts::Contact;
+use svc_core::resources::invoices::Invoice;
+use svc_core::resources::jobs::Job;
+use svc_core::resources::quotes::Quote;
+use svc_core::values::{Amount, Currency, TenantId, Timestamp};
+use svc_core::webhooks::subscriptions::Subscription;
 use uuid::Uuid;
 
 use super::{Finding, MOST, show, shown};
+use crate::accounts::{audit, keys, tenants};
 use crate::maintenance::tables::TableInfo;
 use crate::maintenance::walk::{Cell, Walk, key_kinds};
 use crate::sql::{Cells, Row, Sql};
 use crate::table::Table;
-use crate::{audit, deliveries, keys, outbox, tenants};
+use crate::webhooks::{deliveries, events};
 
 /// What must agree with other rows.
 #[derive(Default)]
@@ -135,7 +136,7 @@ fn reader(table: &TableInfo) -> (Vec<&'static str>, Read) {
             Ok(())
         }),
         "events" => {
-            (words("id tenant_id kind data created_at only_for actor"), |cells, _| outbox::read_caused(cells).map(drop))
+            (words("id tenant_id kind data created_at only_for actor"), |cells, _| events::read_caused(cells).map(drop))
         }
         "deliveries" => (
             words(

@@ -3,10 +3,10 @@
 use std::os::unix::fs::PermissionsExt as _;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-use svc_core::contacts::{Contact, ContactCreate};
 use svc_core::input::Input as _;
-use svc_core::resource;
-use svc_core::types::TenantId;
+use svc_core::resources::contacts::{Contact, ContactCreate};
+use svc_core::resources::crud;
+use svc_core::values::TenantId;
 
 use super::*;
 use crate::maintenance::copy::count;
@@ -82,9 +82,9 @@ async fn write(store: Arc<dyn Store>, tenant: TenantId, stop: Arc<AtomicBool>, w
         let body = format!(r#"{{"email": "w{number}@example.com"}}"#);
         let create = store.write("test", move |tx| {
             let body = body.clone();
-            Box::pin(async move {
-                resource::create::<Contact>(tx, tenant, ContactCreate::from_body(body.as_bytes())?).await
-            })
+            Box::pin(
+                async move { crud::create::<Contact>(tx, tenant, ContactCreate::from_body(body.as_bytes())?).await },
+            )
         });
         create.await.unwrap();
         written.store(number + 1, Ordering::Relaxed);

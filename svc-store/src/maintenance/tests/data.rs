@@ -3,22 +3,22 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use svc_core::bookings::Booking;
-use svc_core::contacts::Contact;
-use svc_core::deliveries::{AttemptLog, DeliveryState};
+use svc_core::accounts::idempotency::Recorded;
+use svc_core::accounts::keys::{self, KeyCreate};
+use svc_core::accounts::tenants::{self, TenantCreate};
 use svc_core::error::Error;
-use svc_core::idempotency::Recorded;
 use svc_core::input::Input as _;
-use svc_core::invoices::{self, Invoice};
-use svc_core::jobs::Job;
-use svc_core::keys::{self, KeyCreate};
-use svc_core::quotes::Quote;
-use svc_core::replays::{self, ReplayCreate};
-use svc_core::resource::{self, Create, Resource as _, Update};
+use svc_core::resources::bookings::Booking;
+use svc_core::resources::contacts::Contact;
+use svc_core::resources::crud::{self, Create, Resource as _, Update};
+use svc_core::resources::invoices::{self, Invoice};
+use svc_core::resources::jobs::Job;
+use svc_core::resources::quotes::Quote;
 use svc_core::store::{DeliveryFilter, Store, Tx};
-use svc_core::tenants::{self, TenantCreate};
-use svc_core::types::{TenantId, Timestamp};
-use svc_core::webhooks::{self, Subscription};
+use svc_core::values::{TenantId, Timestamp};
+use svc_core::webhooks::deliveries::{AttemptLog, DeliveryState};
+use svc_core::webhooks::replays::{self, ReplayCreate};
+use svc_core::webhooks::subscriptions::{self, Subscription};
 use uuid::Uuid;
 
 const HOUR: Duration = Duration::from_secs(3600);
@@ -41,11 +41,11 @@ pub(super) async fn fill(store: &dyn Store) {
 }
 
 async fn create<R: Create>(tx: &mut dyn Tx, tenant: TenantId, body: String) -> Result<R, Error> {
-    resource::create(tx, tenant, R::Input::from_body(body.as_bytes())?).await
+    crud::create(tx, tenant, R::Input::from_body(body.as_bytes())?).await
 }
 
 async fn update<R: Update>(tx: &mut dyn Tx, tenant: TenantId, id: Uuid, body: &str) -> Result<R, Error> {
-    resource::update(tx, tenant, id, R::Input::from_body(body.as_bytes())?).await
+    crud::update(tx, tenant, id, R::Input::from_body(body.as_bytes())?).await
 }
 
 async fn fill_keys(tx: &mut dyn Tx, tenant: TenantId) -> Result<(), Error> {
@@ -72,13 +72,13 @@ async fn fill_keys(tx: &mut dyn Tx, tenant: TenantId) -> Result<(), Error> {
 async fn fill_webhooks(tx: &mut dyn Tx, tenant: TenantId) -> Result<(), Error> {
     let all = r#"{"url": "https://example.com/ü?a=1", "events": ["*"], "description": "alles"}"#.to_owned();
     let all: Subscription = create(tx, tenant, all).await?;
-    webhooks::rotate_secret(tx, tenant, all.id, HOUR).await?;
+    subscriptions::rotate_secret(tx, tenant, all.id, HOUR).await?;
     let some = r#"{"url": "https://example.com/2", "events": ["contact.created", "job.created"]}"#.to_owned();
     let some: Subscription = create(tx, tenant, some).await?;
-    resource::delete::<Subscription>(tx, tenant, some.id).await?;
+    crud::delete::<Subscription>(tx, tenant, some.id).await?;
     let paused = r#"{"url": "https://example.com/3", "events": ["job.updated"]}"#.to_owned();
     let mut paused: Subscription = create(tx, tenant, paused).await?;
-    paused.pause(resource::tick(tx, tenant).await?);
+    paused.pause(crud::tick(tx, tenant).await?);
     Ok(Subscription::rows(tx).update(tenant, &paused).await?)
 }
 
@@ -87,7 +87,7 @@ async fn fill_records(tx: &mut dyn Tx, tenant: TenantId) -> Result<(), Error> {
     let contact = create::<Contact>(tx, tenant, contact).await?.id;
     let gone =
         create::<Contact>(tx, tenant, r#"{"email": "bob@example.com", "first_name": "Bob"}"#.to_owned()).await?.id;
-    resource::delete::<Contact>(tx, tenant, gone).await?;
+    crud::delete::<Contact>(tx, tenant, gone).await?;
     for body in [
         format!(
             r#"{{"contact_id": "{contact}", "total": 1000000000000, "currency": "JPY", "due_date": "9999-12-31"}}"#
@@ -130,7 +130,7 @@ async fn fill_deliveries(tx: &mut dyn Tx, tenant: TenantId) -> Result<(), Error>
     let (subscription, since) = (webhook(tx, tenant).await?, Timestamp::from_micros(0));
     let replay = ReplayCreate { subscription, since, until: None, statuses: Vec::new(), missed: true };
     replays::create(tx, tenant, replay).await?;
-    webhooks::send_test(tx, tenant, subscription, None).await?;
+    subscriptions::send_test(tx, tenant, subscription, None).await?;
     Ok(())
 }
 

@@ -1,9 +1,9 @@
 //! What PostgreSQL makes of the lists.
 
 use super::*;
-use crate::deliveries;
 use crate::sql::Param;
 use crate::statements::every_list;
+use crate::webhooks::deliveries;
 
 /// Rows of 3 tenants, of which the lists ask for the first. Without the checks of references, for speed.
 const ROWS: &str = "
@@ -118,7 +118,7 @@ async fn a_step_of_retention_walks_no_table() {
     let url = server.database();
     crate::migrate(&url).await.unwrap();
     let connection = beside(&url).await;
-    for (at, sql) in crate::retention::STATEMENTS.iter().enumerate() {
+    for (at, sql) in crate::webhooks::retention::STATEMENTS.iter().enumerate() {
         connection.client.batch_execute(&format!("PREPARE step_{at} AS {sql}")).await.unwrap();
         let count = connection.prepare(sql).await.unwrap().params().len();
         let nulls = vec!["NULL"; count].join(", ");

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use svc_core::idempotency::Recorded;
+use svc_core::accounts::idempotency::Recorded;
 use tokio::net::{TcpListener, TcpStream};
 
 use super::*;
@@ -65,7 +65,7 @@ async fn few_answers_are_waited_for() {
     for _ in 0..3 {
         let hook = store.write("test", move |tx| {
             let input = Input::from_body(br#"{"url": "https://example.com/", "events": ["*"]}"#);
-            Box::pin(async move { resource::create::<Subscription>(tx, tenant, input?).await })
+            Box::pin(async move { crud::create::<Subscription>(tx, tenant, input?).await })
         });
         hook.await.unwrap();
     }
@@ -73,7 +73,7 @@ async fn few_answers_are_waited_for() {
         let body = format!(r#"{{"email": "c{at}@example.com"}}"#);
         let create = store.write("test", move |tx| {
             let input = Input::from_body(body.as_bytes());
-            Box::pin(async move { resource::create::<Contact>(tx, tenant, input?).await })
+            Box::pin(async move { crud::create::<Contact>(tx, tenant, input?).await })
         });
         create.await.unwrap().id
     };
@@ -86,7 +86,7 @@ async fn few_answers_are_waited_for() {
                 assert!(tx.claim_idempotency(tenant, &key).await? && tx.hold(tenant).await?);
                 let now = tx.env().now();
                 assert_eq!(tx.recorded(tenant, &key, Timestamp::from_micros(0)).await?, None);
-                resource::create::<Contact>(tx, tenant, input?).await?;
+                crud::create::<Contact>(tx, tenant, input?).await?;
                 let (fingerprint, body) = ([0; 32], vec![0; 300]);
                 let answer = Recorded { fingerprint, status: 201, location: None, etag: None, body, created_at: now };
                 Ok(tx.record(tenant, &key, &answer).await?)
@@ -95,7 +95,7 @@ async fn few_answers_are_waited_for() {
         create.await.unwrap();
     };
     let get = async |id| {
-        let get = store.read("test", move |tx| Box::pin(resource::get::<Contact>(tx, tenant, id)));
+        let get = store.read("test", move |tx| Box::pin(crud::get::<Contact>(tx, tenant, id)));
         get.await.unwrap();
     };
     let mut counts = [0; 3];

@@ -1,0 +1,188 @@
+//! Rate limits of a tenant's own (decisions §8): what an operator set for it in place of the server's limits.
+//!
+//! All are requests per window of 60 s and key. They come along with the key, so a change holds from the next request
+//! on.
+
+use std::num::NonZeroU32;
+
+use serde::{Serialize, Serializer};
+
+use crate::error::{FieldCode, Issue};
+use crate::values::text_enum;
+
+text_enum! {
+    /// A collection whose writes have a limit beside that of all requests.
+    pub enum CappedCollection {
+        Contacts = "contacts",
+        Bookings = "bookings",
+        Quotes = "quotes",
+        Jobs = "jobs",
+        Webhooks = "webhooks",
+    }
+}
+
+/// Limits that differ from the server's; `None` where the server's holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct RateLimits {
+    /// Of all requests.
+    pub rate_limit: Option<NonZeroU32>,
+    /// Of writes.
+    pub write_rate_limits: WriteRateLimits,
+}
+
+/// Limits of writes, each of one method and route of a collection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WriteRateLimits([Option<NonZeroU32>; CappedCollection::ALL.len()]);
+
+impl WriteRateLimits {
+    /// That of a collection, if it has one here.
+    pub fn of(&self, collection: CappedCollection) -> Option<NonZeroU32> {
+        self.0[collection as usize]
+    }
+
+    /// Sets that of a collection, or takes it away.
+    pub fn set(&mut self, collection: CappedCollection, limit: Option<NonZeroU32>) {
+        self.0[collection as usize] = limit;
+    }
+
+    fn all(&self) -> impl Iterator<Item = (CappedCollection, Option<NonZeroU32>)> {
+        CappedCollection::ALL.iter().copied().zip(self.0)
+    }
+}
+
+/// The last of several for one collection holds.
+impl FromIterator<(CappedCollection, NonZeroU32)> for WriteRateLimits {
+    fn from_iter<I: IntoIterator<Item = (CappedCollection, NonZeroU32)>>(limits: I) -> Self {
+        let mut all = Self::default();
+        for (collection, limit) in limits {
+            all.set(collection, Some(limit));
+        }
+        all
+    }
+}
+
+impl Serialize for WriteRateLimits {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.all())
+    }
+}
+
+/// What stands for the limit of all requests in a text.
+const ALL: &str = "all";
+
+impl RateLimits {
+    /// Those that differ as one text, such as `all=600 quotes=5`; empty when none does.
+    ///
+    /// ```
+    /// use svc_core::accounts::limits::RateLimits;
+    /// let limits = RateLimits::from_text("all=600 quotes=5").unwrap();
+    /// assert_eq!(limits.rate_limit.map(u32::from), Some(600));
+    /// assert_eq!(limits.to_text(), "all=600 quotes=5");
+    /// assert_eq!(RateLimits::default().to_text(), "");
+    /// ```
+    pub fn to_text(&self) -> String {
+        let writes = self.write_rate_limits.all().map(|(collection, limit)| (collection.as_str(), limit));
+        let all = std::iter::once((ALL, self.rate_limit)).chain(writes);
+        let all = all.filter_map(|(name, limit)| limit.map(|limit| format!("{name}={limit}")));
+        all.collect::<Vec<_>>().join(" ")
+    }
+
+    /// Reads what [`to_text`](Self::to_text) wrote.
+    pub fn from_text(text: &str) -> Option<Self> {
+        let mut limits = Self::default();
+        for word in text.split_ascii_whitespace() {
+            let (name, limit) = word.split_once('=')?;
+            let limit = parse_limit(limit).ok();
+            match CappedCollection::from_text(name) {
+                Some(collection) => limits.write_rate_limits.set(collection, Some(limit?)),
+                None if name == ALL => limits.rate_limit = Some(limit?),
+                None => return None,
+            }
+        }
+        Some(limits)
+    }
+}
+
+/// Reads a limit: a whole number from 1 on.
+///
+/// # Errors
+/// When it is anything else.
+pub fn parse_limit(text: &str) -> Result<NonZeroU32, Issue> {
+    let digits = text.bytes().all(|byte| byte.is_ascii_digit());
+    let limit = text.parse().ok().filter(|_| digits);
+    limit.ok_or_else(|| Issue::new(FieldCode::OutOfRange, format!("must be a whole number from 1 to {}", u32::MAX)))
+}
+
+/// Reads the limit of a collection, as in `quotes=20`; `limit` reads what stands behind the sign.
+///
+/// # Errors
+/// Which collections there are, when it names none; what is wrong with the limit.
+///
+/// ```
+/// use svc_core::accounts::limits::{CappedCollection, parse_limit, parse_write_limit};
+/// let (collection, limit) = parse_write_limit("quotes=20", parse_limit).unwrap();
+/// assert_eq!((collection, u32::from(limit)), (CappedCollection::Quotes, 20));
+/// assert!(parse_write_limit("invoices=20", parse_limit).is_err());
+/// ```
+pub fn parse_write_limit<T>(
+    text: &str,
+    limit: impl FnOnce(&str) -> Result<T, Issue>,
+) -> Result<(CappedCollection, T), Issue> {
+    let Some((name, value)) = text.split_once('=') else {
+        return Err(Issue::new(FieldCode::InvalidFormat, "must be RESOURCE=N, such as quotes=20"));
+    };
+    let collection = CappedCollection::from_text(name).ok_or_else(|| {
+        let names: Vec<&str> = CappedCollection::ALL.iter().map(|collection| collection.as_str()).collect();
+        Issue::new(FieldCode::InvalidEnum, format!("{name:?} has no writes; use one of {}", names.join(", ")))
+    })?;
+    Ok((collection, limit(value)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_are_whole_numbers_from_1_on() {
+        for (text, limit) in [("1", 1), ("060", 60), ("4294967295", u32::MAX)] {
+            assert_eq!(parse_limit(text).map(u32::from), Ok(limit));
+        }
+        for bad in ["", "0", "-1", "+1", "1.5", " 1", "4294967296", "default"] {
+            assert!(parse_limit(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn the_limit_of_writes_names_its_collection() {
+        let read = |text| parse_write_limit(text, parse_limit).map_err(|issue| issue.message.into_owned());
+        assert_eq!(read("webhooks=1"), Ok((CappedCollection::Webhooks, NonZeroU32::MIN)));
+        let names = "\"invoices\" has no writes; use one of contacts, bookings, quotes, jobs, webhooks";
+        assert_eq!(read("invoices=1"), Err(names.to_owned()));
+        for bad in ["quotes", "quotes=", "quotes=0", "quotes=1=2", "Quotes=1", "=1", ""] {
+            assert!(read(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn what_was_set_comes_back_from_the_text() {
+        let mut limits = RateLimits { rate_limit: Some(NonZeroU32::MAX), ..RateLimits::default() };
+        for collection in CappedCollection::ALL.iter().copied() {
+            limits.write_rate_limits.set(collection, Some(NonZeroU32::MIN));
+            assert_eq!(RateLimits::from_text(&limits.to_text()), Some(limits));
+        }
+        assert_eq!(RateLimits::from_text(""), Some(RateLimits::default()));
+        for damaged in ["all", "all=", "all=0", "invoices=5", "all=5,quotes=5"] {
+            assert_eq!(RateLimits::from_text(damaged), None, "{damaged}");
+        }
+    }
+
+    #[test]
+    fn every_collection_is_told_of() {
+        let mut limits = RateLimits::default();
+        limits.write_rate_limits.set(CappedCollection::Jobs, NonZeroU32::new(7));
+        let told = serde_json::to_value(limits).unwrap();
+        let writes =
+            serde_json::json!({ "contacts": null, "bookings": null, "quotes": null, "jobs": 7, "webhooks": null });
+        assert_eq!(told, serde_json::json!({ "rate_limit": null, "write_rate_limits": writes }));
+    }
+}

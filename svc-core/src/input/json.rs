@@ -1,0 +1,298 @@
+//! Strict JSON (decisions §4): no duplicate key at any depth, no NUL, no more than 32 levels, nothing after
+//! the value. serde_json does the syntax; numbers stay the digits that the client wrote, so that money is exact.
+
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::{Deserializer, MapAccess, Visitor};
+use serde_json::value::RawValue;
+
+use crate::error::{Error, FieldCode, Issue, Violations};
+
+/// Levels of arrays and objects, the outermost included.
+pub const MAX_DEPTH: usize = 32;
+
+/// A JSON value.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Json {
+    /// `null`
+    Null,
+    /// `true` or `false`
+    Bool(bool),
+    /// A number as written.
+    Number(String),
+    /// A string, unescaped.
+    String(String),
+    /// An array.
+    Array(Vec<Json>),
+    /// An object in the order as written.
+    Object(Vec<(String, Json)>),
+}
+
+impl Json {
+    fn wrong_type(&self, wanted: &'static str) -> Issue {
+        match self {
+            Self::Null => Issue::new(FieldCode::NotNullable, "must not be null"),
+            _ => Issue::new(FieldCode::InvalidType, format!("must be {wanted}")),
+        }
+    }
+
+    /// The string.
+    ///
+    /// # Errors
+    /// `not_nullable` for null, `invalid_type` for anything else; likewise for its siblings.
+    pub fn into_string(self) -> Result<String, Issue> {
+        match self {
+            Self::String(text) => Ok(text),
+            other => Err(other.wrong_type("a string")),
+        }
+    }
+
+    /// The digits of the number.
+    ///
+    /// # Errors
+    /// As for [`Json::into_string`].
+    pub fn into_number(self) -> Result<String, Issue> {
+        match self {
+            Self::Number(text) => Ok(text),
+            other => Err(other.wrong_type("a number")),
+        }
+    }
+
+    /// The boolean.
+    ///
+    /// # Errors
+    /// As for [`Json::into_string`].
+    pub fn into_bool(self) -> Result<bool, Issue> {
+        match self {
+            Self::Bool(value) => Ok(value),
+            other => Err(other.wrong_type("true or false")),
+        }
+    }
+
+    /// The items of the array.
+    ///
+    /// # Errors
+    /// As for [`Json::into_string`].
+    pub fn into_array(self) -> Result<Vec<Self>, Issue> {
+        match self {
+            Self::Array(items) => Ok(items),
+            other => Err(other.wrong_type("an array")),
+        }
+    }
+}
+
+/// Reads one JSON value that fills the whole of `bytes`.
+///
+/// # Errors
+/// [`Error::InvalidJson`] for what is no JSON or too deep; [`Error::Validation`] with the path of every
+/// duplicate key and of every string with a NUL.
+///
+/// ```
+/// use svc_core::input::json::{Json, parse};
+/// assert_eq!(parse(b" [1.50] "), Ok(Json::Array(vec![Json::Number("1.50".into())])));
+/// assert_eq!(parse(b"{\"a\":1,\"a\":2}").unwrap_err().code(), "validation_failed");
+/// ```
+pub fn parse(bytes: &[u8]) -> Result<Json, Error> {
+    let text = std::str::from_utf8(bytes).map_err(|why| {
+        Error::InvalidJson(format!("The body must be UTF-8; it is not at byte {}.", why.valid_up_to()).into())
+    })?;
+    if text.trim().is_empty() {
+        return Err(Error::InvalidJson("Send a JSON object as the body.".into()));
+    }
+    let raw: &RawValue = serde_json::from_str(text).map_err(syntax)?;
+    let mut reader = Reader { path: Vec::new(), violations: Violations::default() };
+    let json = reader.read(raw.get())?;
+    if reader.violations.is_empty() { Ok(json) } else { Err(Error::Validation(reader.violations)) }
+}
+
+fn syntax(error: serde_json::Error) -> Error {
+    Error::InvalidJson(format!("The body must be valid JSON: {error}.").into())
+}
+
+/// Walks down level by level. Each level is scanned again by the next, at most [`MAX_DEPTH`] times.
+struct Reader {
+    path: Vec<String>,
+    violations: Violations,
+}
+
+impl Reader {
+    fn read(&mut self, raw: &str) -> Result<Json, Error> {
+        let raw = raw.trim_matches([' ', '\n', '\r', '\t']);
+        Ok(match raw.as_bytes().first() {
+            Some(b'{') => Json::Object(self.read_object(raw)?),
+            Some(b'[') => Json::Array(self.read_array(raw)?),
+            Some(b'"') => {
+                let text: String = serde_json::from_str(raw).map_err(syntax)?;
+                self.refuse_nul(&text);
+                Json::String(text)
+            }
+            Some(b't') => Json::Bool(true),
+            Some(b'f') => Json::Bool(false),
+            Some(b'n') => Json::Null,
+            _ => Json::Number(raw.to_owned()),
+        })
+    }
+
+    fn descend(&mut self, key: String, raw: &str) -> Result<Json, Error> {
+        // The path holds the levels above the parent, which is one, and the child is another.
+        if self.path.len() + 2 > MAX_DEPTH && raw.starts_with(['{', '[']) {
+            return Err(Error::InvalidJson(format!("The body must not nest deeper than {MAX_DEPTH} levels.").into()));
+        }
+        self.path.push(key);
+        let json = self.read(raw);
+        self.path.pop();
+        json
+    }
+
+    fn read_array(&mut self, raw: &str) -> Result<Vec<Json>, Error> {
+        let items: Vec<&RawValue> = serde_json::from_str(raw).map_err(syntax)?;
+        let read = |(i, item): (usize, &RawValue)| self.descend(i.to_string(), item.get());
+        items.into_iter().enumerate().map(read).collect()
+    }
+
+    fn read_object(&mut self, raw: &str) -> Result<Vec<(String, Json)>, Error> {
+        let Members(members) = serde_json::from_str(raw).map_err(syntax)?;
+        let mut object: Vec<(String, Json)> = Vec::with_capacity(members.len());
+        let mut seen = std::collections::HashSet::with_capacity(members.len());
+        for (key, raw) in members {
+            self.refuse_nul(&key);
+            if !seen.insert(key.clone()) {
+                self.violate(&key, Issue::new(FieldCode::DuplicateKey, "must be sent only once"));
+            }
+            let value = self.descend(key.clone(), raw.get())?;
+            object.push((key, value));
+        }
+        Ok(object)
+    }
+
+    fn refuse_nul(&mut self, text: &str) {
+        if !self.violations.is_full() && text.contains('\0') {
+            let issue = Issue::new(FieldCode::InvalidFormat, "must not contain a NUL character");
+            match self.path.join(".") {
+                path if path.is_empty() => self.violations.push("body", issue),
+                path => self.violations.push(&path, issue),
+            }
+        }
+    }
+
+    fn violate(&mut self, key: &str, issue: Issue) {
+        if self.violations.is_full() {
+            return;
+        }
+        let mut path = self.path.join(".");
+        if !path.is_empty() {
+            path.push('.');
+        }
+        path.push_str(key);
+        self.violations.push(&path, issue);
+    }
+}
+
+/// The members of an object as written, duplicates included.
+struct Members<'a>(Vec<(String, &'a RawValue)>);
+
+impl<'de> Deserialize<'de> for Members<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct MembersVisitor;
+        impl<'de> Visitor<'de> for MembersVisitor {
+            type Value = Members<'de>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut members = Vec::new();
+                while let Some(member) = map.next_entry()? {
+                    members.push(member);
+                }
+                Ok(Members(members))
+            }
+        }
+        deserializer.deserialize_map(MembersVisitor)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn code(bytes: &[u8]) -> Result<(), String> {
+        match parse(bytes) {
+            Ok(_) => Ok(()),
+            Err(Error::Validation(v)) => {
+                Err(v.as_slice().iter().map(|v| format!("{} {}", v.field, v.code)).collect::<Vec<_>>().join(", "))
+            }
+            Err(other) => Err(other.code().to_owned()),
+        }
+    }
+
+    fn nested(levels: usize) -> Vec<u8> {
+        format!("{}1{}", "[".repeat(levels), "]".repeat(levels)).into_bytes()
+    }
+
+    #[test]
+    fn one_strict_value() {
+        for good in ["{}", " {\"a\" : [1, -0.5e+3, null, true, \"\\u00e9\"]}\n", "\"\\ud83d\\ude00\"", "1e400"] {
+            assert_eq!(code(good.as_bytes()), Ok(()), "{good}");
+        }
+        for bad in [
+            "",
+            "  ",
+            "{",
+            "{}{}",
+            "{} x",
+            "{\"a\":1,}",
+            "{'a':1}",
+            "[01]",
+            "[1.]",
+            "[.5]",
+            "[+1]",
+            "[NaN]",
+            "nul",
+            "\"\\ud800\"",
+            "\"\\x41\"",
+            "\"a\nb\"",
+            "\u{feff}{}",
+            "// no\n{}",
+            "[1 2]",
+        ] {
+            assert_eq!(code(bad.as_bytes()), Err("invalid_json".into()), "{bad}");
+        }
+        assert_eq!(code(b"\"\xff\""), Err("invalid_json".into()));
+    }
+
+    #[test]
+    fn duplicates_and_nuls_are_named_wherever_they_are() {
+        assert_eq!(code(br#"{"a":1,"b":2,"a":3}"#), Err("a duplicate_key".into()));
+        assert_eq!(code(br#"{"a":[{},{"x":1,"\u0078":2}]}"#), Err("a.1.x duplicate_key".into()));
+        assert_eq!(code(br#"{"a":{"b":"x\u0000y"}}"#), Err("a.b invalid_format".into()));
+    }
+
+    #[test]
+    fn depth_is_bounded_without_recursion_on_the_rest() {
+        assert_eq!(code(&nested(MAX_DEPTH)), Ok(()));
+        assert_eq!(code(&nested(MAX_DEPTH + 1)), Err("invalid_json".into()));
+        assert_eq!(code(&nested(100_000)), Err("invalid_json".into()));
+    }
+
+    #[test]
+    fn a_flood_of_faults_is_answered_briefly() {
+        let long = "k".repeat(10_000);
+        let body = format!(r#"{{"{long}":{{{}"a":1}}}}"#, r#""a":1,"#.repeat(5_000));
+        let Err(Error::Validation(violations)) = parse(body.as_bytes()) else { panic!("it was accepted") };
+        assert_eq!(violations.as_slice().len(), 100);
+        assert!(violations.as_slice().iter().all(|violation| violation.message.len() < 300));
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_bytes_panic(bytes: Vec<u8>) {
+            let _ = parse(&bytes);
+        }
+
+        #[test]
+        fn no_json_like_text_panics(text in r#"[\[\]{}":,0-9a-z\\ ]{0,40}"#) {
+            let _ = parse(text.as_bytes());
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! Changes to what is owed: refunds and corrections.
+
+use uuid::Uuid;
+
+use super::{Invoice, InvoiceStatus, InvoiceUpdate, amount_in, store_change};
+use crate::accounts::tenants;
+use crate::error::{Error, FieldCode, Issue};
+use crate::resources::contacts;
+use crate::resources::crud::{self, tick};
+use crate::store::Tx;
+use crate::values::EventKind;
+use crate::values::{Amount, Decimal, Patch, TenantId, Timestamp};
+
+/// Gives money back: all that was paid, or a part. Given back in full it becomes `cancelled`; a part leaves its
+/// state alone, so what is paid and refunded in part stays `paid`. `paid_at` keeps telling when it was paid.
+///
+/// # Errors
+/// [`Error::NotFound`]; [`Error::NotAllowed`] when nothing was paid; `validation_failed` on `amount` when it is
+/// zero or more than what was paid.
+pub async fn refund(tx: &mut dyn Tx, tenant: TenantId, id: Uuid, amount: Option<Decimal>) -> Result<Invoice, Error> {
+    let now = tick(tx, tenant).await?;
+    let mut invoice: Invoice = crud::get(tx, tenant, id).await?;
+    let (paid, scale) = (invoice.amount_paid.minor(), invoice.currency.scale());
+    if paid == 0 {
+        let text = format!("{} is {} and holds no payment", invoice.invoice_number, invoice.status);
+        return Err(Error::NotAllowed(format!("{text}; it cannot be refunded.")));
+    }
+    let back = match amount {
+        Some(amount) => amount_in("amount", amount, invoice.currency)?.minor(),
+        None => paid,
+    };
+    if back == 0 || back > paid {
+        let message = format!("must be more than 0 and at most {}, which was paid", invoice.amount_paid);
+        return Err(Issue::new(FieldCode::OutOfRange, message).on("amount"));
+    }
+    invoice.amount_paid = Amount::from_minor(paid - back, scale);
+    if back == paid {
+        invoice.status = InvoiceStatus::Cancelled;
+    }
+    store_change(tx, tenant, now, &mut invoice, &[EventKind::InvoiceRefunded, EventKind::InvoiceUpdated]).await?;
+    Ok(invoice)
+}
+
+/// Corrects an invoice that is neither paid nor cancelled. What has no effect fires nothing.
+///
+/// A total that comes down to what was paid makes it `paid`. An overdue invoice whose due date no longer lies before
+/// today is `sent` again, or `partial` if something was paid.
+///
+/// # Errors
+/// [`Error::NotFound`]; [`Error::NotAllowed`] when it is paid or cancelled, or for another currency unless it is a
+/// draft on which nothing was paid; `validation_failed` for a total that its currency does not allow or that is
+/// less than what was paid; `reference_not_found` for the contact.
+pub async fn update(tx: &mut dyn Tx, tenant: TenantId, id: Uuid, change: InvoiceUpdate) -> Result<Invoice, Error> {
+    let now = tick(tx, tenant).await?;
+    let before: Invoice = crud::get(tx, tenant, id).await?;
+    if matches!(before.status, InvoiceStatus::Paid | InvoiceStatus::Cancelled) {
+        return Err(before.refuses("updated"));
+    }
+    let mut after = before.clone();
+    after.apply(change)?;
+    if after == before {
+        return Ok(before);
+    }
+    if let Some(contact) = after.contact_id.filter(|_| after.contact_id != before.contact_id) {
+        contacts::referenced(tx, tenant, contact).await?;
+    }
+    let mut kinds = Vec::with_capacity(2);
+    if after.total != before.total && after.amount_paid.minor() > 0 && after.total == after.amount_paid {
+        after.status = InvoiceStatus::Paid;
+        after.paid_at = Some(now);
+        kinds.push(EventKind::InvoicePaid);
+    } else {
+        after.reopen(tx, tenant, now).await?;
+    }
+    kinds.push(EventKind::InvoiceUpdated);
+    store_change(tx, tenant, now, &mut after, &kinds).await?;
+    Ok(after)
+}
+
+impl Invoice {
+    fn apply(&mut self, change: InvoiceUpdate) -> Result<(), Error> {
+        change.contact_id.apply(&mut self.contact_id);
+        change.issue_date.apply(&mut self.issue_date);
+        change.due_date.apply(&mut self.due_date);
+        let mut total = change.total;
+        if let Patch::Set(currency) = change.currency
+            && currency != self.currency
+        {
+            if self.status != InvoiceStatus::Draft || self.amount_paid.minor() > 0 {
+                return Err(self.refuses("given another currency"));
+            }
+            // The same amount in the new currency, if it has the decimals for it.
+            if total == Patch::Keep {
+                total = Patch::Set(Decimal::parse(&self.total.to_string()).map_err(|issue| issue.on("total"))?);
+            }
+            self.currency = currency;
+            self.amount_paid = Amount::from_minor(0, currency.scale());
+        }
+        if let Patch::Set(total) = total {
+            self.total = amount_in("total", total, self.currency)?;
+        }
+        if self.total.minor() < self.amount_paid.minor() {
+            let message = format!("must be at least {}, which was paid", self.amount_paid);
+            return Err(Issue::new(FieldCode::OutOfRange, message).on("total"));
+        }
+        Ok(())
+    }
+
+    /// Ends being overdue, once the due date does not lie in the past.
+    async fn reopen(&mut self, tx: &mut dyn Tx, tenant: TenantId, now: Timestamp) -> Result<(), Error> {
+        if self.status != InvoiceStatus::Overdue {
+            return Ok(());
+        }
+        let today = tenants::get(tx, tenant).await?.time_zone.date_at(now);
+        if self.due_date.is_none_or(|due| due >= today) {
+            self.status = match self.amount_paid.minor() {
+                0 => InvoiceStatus::Sent,
+                _ => InvoiceStatus::Partial,
+            };
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,316 @@
+//! Lists: limits, order and cursors (decisions §3).
+//!
+//! Within a tenant `created_at` and `updated_at` are unique, so one timestamp is a position in a list. A
+//! cursor seals that position together with the list it belongs to into a UUID; the server keeps nothing.
+
+use serde::Serialize;
+use subtle::ConstantTimeEq;
+use uuid::Uuid;
+
+use crate::crypto::{hmac_sha256, sha256};
+use crate::error::{Error, FieldCode, Issue};
+use crate::input::json::Json;
+use crate::input::{FromJson, input};
+use crate::values::{TenantId, Timestamp, parse_uuid};
+
+/// Rows on a page when the client does not say.
+pub const DEFAULT_LIMIT: u32 = 50;
+/// Most rows on a page.
+pub const MAX_LIMIT: u32 = 200;
+
+/// Number of rows on a page, 1 to 200.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limit(u32);
+
+impl Limit {
+    /// `None` outside 1 to 200.
+    pub fn new(limit: u32) -> Option<Self> {
+        (1..=MAX_LIMIT).contains(&limit).then_some(Self(limit))
+    }
+
+    /// The number.
+    pub fn get(self) -> u32 {
+        self.0
+    }
+}
+
+impl Default for Limit {
+    fn default() -> Self {
+        Self(DEFAULT_LIMIT)
+    }
+}
+
+impl FromJson for Limit {
+    fn from_json(json: Json) -> Result<Self, Issue> {
+        Self::from_query(json.into_number()?)
+    }
+    fn from_query(text: String) -> Result<Self, Issue> {
+        let digits = text.strip_prefix('-').unwrap_or(&text);
+        if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
+            return Err(Issue::new(FieldCode::InvalidType, "must be an integer"));
+        }
+        text.parse()
+            .ok()
+            .and_then(Self::new)
+            .ok_or_else(|| Issue::new(FieldCode::OutOfRange, format!("must be from 1 to {MAX_LIMIT}")))
+    }
+}
+
+impl schemars::JsonSchema for Limit {
+    fn inline_schema() -> bool {
+        true
+    }
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Limit".into()
+    }
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({ "type": "integer", "minimum": 1, "maximum": MAX_LIMIT, "default": DEFAULT_LIMIT })
+    }
+}
+
+/// The `cursor` parameter as sent. Anything that is no UUID is as foreign as a made-up one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SentCursor(Option<Uuid>);
+
+impl FromJson for SentCursor {
+    fn from_json(json: Json) -> Result<Self, Issue> {
+        Ok(Self(parse_uuid(&json.into_string()?).ok()))
+    }
+}
+
+impl schemars::JsonSchema for SentCursor {
+    fn inline_schema() -> bool {
+        true
+    }
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Cursor".into()
+    }
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        Uuid::json_schema(generator)
+    }
+}
+
+/// The `updated_since` parameter: rounded up to microseconds, so that "at or after" stays exact.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Since(pub Timestamp);
+
+impl FromJson for Since {
+    fn from_json(json: Json) -> Result<Self, Issue> {
+        Timestamp::parse_rounding_up(&json.into_string()?).map(Self)
+    }
+}
+
+impl schemars::JsonSchema for Since {
+    fn inline_schema() -> bool {
+        true
+    }
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Since".into()
+    }
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        Timestamp::json_schema(generator)
+    }
+}
+
+input! {
+    /// The parameters of every list.
+    pub struct ListParams {
+        /// Number of items on a page.
+        limit: Option<Limit>,
+        /// Opaque position: `next_cursor` of the page before, of the same list with the same filters.
+        cursor: Option<SentCursor>,
+        /// Only items changed at or after this time, oldest change first. Without it, the newest created come first.
+        updated_since: Option<Since>,
+    }
+}
+
+/// What a store is asked to list.
+#[derive(Clone, Debug)]
+pub struct Listing<F> {
+    /// Most rows to return.
+    pub limit: u32,
+    /// The order, and from where on.
+    pub order: Order,
+    /// Which rows.
+    pub filter: F,
+}
+
+/// Order of a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// By `created_at`, newest first; only rows created before this instant.
+    NewestFirst {
+        /// Position of the last row seen.
+        before: Option<Timestamp>,
+    },
+    /// By `updated_at`, oldest first; only rows changed at or after this instant.
+    OldestChangeFirst {
+        /// The first position wanted.
+        from: Timestamp,
+    },
+}
+
+/// One page of a list.
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct Page<R> {
+    /// The records of this page.
+    pub data: Vec<R>,
+    /// The `cursor` of the next page; null when no further record exists.
+    pub next_cursor: Option<Uuid>,
+}
+
+/// The key that seals cursors, 32 random bytes kept in the store. Whoever has it can make cursors, which
+/// open nothing that the API key does not.
+#[derive(Clone)]
+pub struct CursorKey([u8; 32]);
+
+const POSITION_BITS: u32 = 58;
+const POSITION_MASK: u64 = (1 << POSITION_BITS) - 1;
+
+impl CursorKey {
+    /// From 32 random bytes.
+    pub fn new(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
+    fn tag(&self, scope: &Scope, position: u64) -> [u8; 8] {
+        first_half(&hmac_sha256(&self.0, &[b"tag", &scope.0, &position.to_be_bytes()]))
+    }
+
+    fn mask(&self, tag: [u8; 8]) -> u64 {
+        u64::from_be_bytes(first_half(&hmac_sha256(&self.0, &[b"mask", &tag]))) & POSITION_MASK
+    }
+
+    /// A cursor (UUID version 8) that stands for `position` in the list `scope`: 64 bits of a MAC over both,
+    /// and the 58 bits of the position hidden by a mask that the MAC selects.
+    pub fn seal(&self, scope: &Scope, position: Timestamp) -> Uuid {
+        let position = position.as_micros().max(0).unsigned_abs() & POSITION_MASK;
+        let tag = self.tag(scope, position);
+        let bits = u128::from(u64::from_be_bytes(tag)) << POSITION_BITS | u128::from(position ^ self.mask(tag));
+        // 122 bits around the version (4 bits, 8) and the variant (2 bits, binary 10).
+        let (high, middle, low) = (bits >> 74, bits >> 62 & 0xfff, bits & ((1 << 62) - 1));
+        Uuid::from_u128(high << 80 | 0x8 << 76 | middle << 64 | 0b10 << 62 | low)
+    }
+
+    /// The position that `cursor` stands for.
+    ///
+    /// # Errors
+    /// [`Error::InvalidCursor`] when it was not sealed with this key for this list.
+    pub fn open(&self, scope: &Scope, cursor: Uuid) -> Result<Timestamp, Error> {
+        let bits = cursor.as_u128();
+        if (bits >> 76 & 0xf, bits >> 62 & 0b11) != (0x8, 0b10) {
+            return Err(Error::InvalidCursor);
+        }
+        let bits = bits >> 80 << 74 | (bits >> 64 & 0xfff) << 62 | bits & ((1 << 62) - 1);
+        let tag = ((bits >> POSITION_BITS) as u64).to_be_bytes();
+        let position = (bits as u64 & POSITION_MASK) ^ self.mask(tag);
+        if !bool::from(self.tag(scope, position).ct_eq(&tag)) {
+            return Err(Error::InvalidCursor);
+        }
+        Ok(Timestamp::from_micros(position.cast_signed()))
+    }
+}
+
+fn first_half(mac: &[u8; 32]) -> [u8; 8] {
+    let mut half = [0; 8];
+    half.copy_from_slice(&mac[..8]);
+    half
+}
+
+/// What a cursor is good for: a digest of tenant, collection and filters.
+pub struct Scope([u8; 32]);
+
+impl Scope {
+    /// Of a list and its filters.
+    pub fn new(tenant: TenantId, collection: &str, since: Option<Since>, filter: &impl Serialize) -> Self {
+        let parts = (tenant, collection, since.map(|since| since.0), filter);
+        // Plain data with text keys: it always serialises.
+        Self(sha256(&serde_json::to_vec(&parts).unwrap_or_default()))
+    }
+}
+
+impl ListParams {
+    /// What to ask the store for: one row more than the page, to know whether another page exists.
+    ///
+    /// # Errors
+    /// [`Error::InvalidCursor`].
+    pub fn listing<F: Clone>(&self, key: &CursorKey, scope: &Scope, filter: &F) -> Result<Listing<F>, Error> {
+        let position = match self.cursor {
+            None => None,
+            Some(SentCursor(None)) => return Err(Error::InvalidCursor),
+            Some(SentCursor(Some(cursor))) => Some(key.open(scope, cursor)?),
+        };
+        let order = match (self.updated_since, position) {
+            (None, before) => Order::NewestFirst { before },
+            (Some(Since(from)), None) => Order::OldestChangeFirst { from },
+            (Some(_), Some(seen)) => Order::OldestChangeFirst { from: seen.next() },
+        };
+        let limit = self.limit.unwrap_or_default().get() + 1;
+        Ok(Listing { limit, order, filter: filter.clone() })
+    }
+
+    /// Cuts the rows that the store returned down to a page.
+    pub fn page<R>(
+        &self,
+        key: &CursorKey,
+        scope: &Scope,
+        mut rows: Vec<R>,
+        created_at: impl Fn(&R) -> Timestamp,
+        updated_at: impl Fn(&R) -> Timestamp,
+    ) -> Page<R> {
+        let limit = self.limit.unwrap_or_default().get() as usize;
+        let more = rows.len() > limit;
+        rows.truncate(limit);
+        let position = |row: &R| if self.updated_since.is_some() { updated_at(row) } else { created_at(row) };
+        let next_cursor = rows.last().filter(|_| more).map(|last| key.seal(scope, position(last)));
+        Page { data: rows, next_cursor }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scope(collection: &str) -> Scope {
+        Scope::new(TenantId(Uuid::nil()), collection, None, &())
+    }
+
+    #[test]
+    fn a_cursor_opens_only_where_it_was_sealed() {
+        let key = CursorKey::new([7; 32]);
+        let at = Timestamp::parse("2026-03-14T15:09:26.535897Z").unwrap();
+        let cursor = key.seal(&scope("contacts"), at);
+        assert_eq!((cursor.get_version_num(), cursor.get_variant()), (8, uuid::Variant::RFC4122));
+        assert_eq!(key.open(&scope("contacts"), cursor), Ok(at));
+        assert_eq!(key.open(&scope("jobs"), cursor), Err(Error::InvalidCursor));
+        assert_eq!(CursorKey::new([8; 32]).open(&scope("contacts"), cursor), Err(Error::InvalidCursor));
+        let other_tenant = Scope::new(TenantId(Uuid::max()), "contacts", None, &());
+        assert_eq!(key.open(&other_tenant, cursor), Err(Error::InvalidCursor));
+        let since = Scope::new(TenantId(Uuid::nil()), "contacts", Some(Since(at)), &());
+        assert_eq!(key.open(&since, cursor), Err(Error::InvalidCursor));
+    }
+
+    #[test]
+    fn limits() {
+        let read = |text: &str| Limit::from_query(text.into()).map(Limit::get).map_err(|issue| issue.code);
+        assert_eq!((read("1"), read("200")), (Ok(1), Ok(200)));
+        for bad in ["0", "201", "-1", "99999999999"] {
+            assert_eq!(read(bad), Err(FieldCode::OutOfRange), "{bad}");
+        }
+        for bad in ["ten", "1.0", "+5", "0x10", "-"] {
+            assert_eq!(read(bad), Err(FieldCode::InvalidType), "{bad}");
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn every_position_survives_and_no_bit_can_be_changed(micros in 0..=(POSITION_MASK as i64 - 1), bit in 0_u32..128) {
+            let key = CursorKey::new([7; 32]);
+            let at = Timestamp::from_micros(micros);
+            let cursor = key.seal(&scope("contacts"), at);
+            proptest::prop_assert_eq!(key.open(&scope("contacts"), cursor), Ok(at));
+            let forged = Uuid::from_u128(cursor.as_u128() ^ 1 << bit);
+            proptest::prop_assert!(key.open(&scope("contacts"), forged).is_err());
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! Currencies of ISO 4217 with their number of decimals.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Serialize, Serializer};
+
+use crate::error::{FieldCode, Issue};
+use crate::input::FromJson;
+use crate::input::json::Json;
+
+/// An active currency of ISO 4217.
+///
+/// ```
+/// use svc_core::values::Currency;
+/// assert_eq!(Currency::parse("JPY").unwrap().scale(), 0);
+/// assert!(Currency::parse("DEM").is_err());
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Currency {
+    code: &'static str,
+    scale: u8,
+}
+
+/// The active list (ISO 4217 list one of January 2026), grouped by decimals. Codes without a minor
+/// unit (precious metals, test codes, units of account) are no money that can be invoiced.
+const BY_SCALE: [(u8, &str); 4] = [
+    (0, "BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF"),
+    (
+        2,
+        "AED AFN ALL AMD AOA ARS AUD AWG AZN BAM BBD BDT BMD BND BOB BOV BRL BSD BTN BWP BYN BZD CAD CDF \
+         CHE CHF CHW CNY COP COU CRC CUP CVE CZK DKK DOP DZD EGP ERN ETB EUR FJD FKP GBP GEL GHS GIP GMD \
+         GTQ GYD HKD HNL HTG HUF IDR ILS INR IRR JMD KES KGS KHR KPW KYD KZT LAK LBP LKR LRD LSL MAD MDL \
+         MGA MKD MMK MNT MOP MRU MUR MVR MWK MXN MXV MYR MZN NAD NGN NIO NOK NPR NZD PAB PEN PGK PHP PKR \
+         PLN QAR RON RSD RUB SAR SBD SCR SDG SEK SGD SHP SLE SOS SRD SSP STN SVC SYP SZL THB TJS TMT TOP \
+         TRY TTD TWD TZS UAH USD USN UYU UZS VED VES WST XAD XCD XCG YER ZAR ZMW ZWG",
+    ),
+    (3, "BHD IQD JOD KWD LYD OMR TND"),
+    (4, "CLF UYW"),
+];
+
+impl Currency {
+    /// The Australian dollar, the default of the service.
+    pub const AUD: Self = Self { code: "AUD", scale: 2 };
+
+    /// Looks an upper-case code up.
+    ///
+    /// # Errors
+    /// `invalid_format` unless it is three upper-case letters, `invalid_enum` when ISO 4217 has no such
+    /// active currency.
+    pub fn parse(code: &str) -> Result<Self, Issue> {
+        if code.len() != 3 || !code.bytes().all(|b| b.is_ascii_uppercase()) {
+            return Err(Issue::new(FieldCode::InvalidFormat, "must be three upper-case letters such as AUD"));
+        }
+        BY_SCALE
+            .iter()
+            .find_map(|(scale, codes)| {
+                let at = codes.split_ascii_whitespace().find(|known| *known == code)?;
+                Some(Self { code: at, scale: *scale })
+            })
+            .ok_or_else(|| Issue::new(FieldCode::InvalidEnum, "must be an active currency of ISO 4217 such as AUD"))
+    }
+
+    /// The three letters.
+    pub fn code(self) -> &'static str {
+        self.code
+    }
+
+    /// Number of decimals: 2 for AUD, 0 for JPY, 3 for KWD.
+    pub fn scale(self) -> u8 {
+        self.scale
+    }
+}
+
+impl fmt::Debug for Currency {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.code)
+    }
+}
+
+impl fmt::Display for Currency {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.code)
+    }
+}
+
+impl Serialize for Currency {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.code)
+    }
+}
+
+impl FromJson for Currency {
+    fn from_json(json: Json) -> Result<Self, Issue> {
+        Self::parse(&json.into_string()?)
+    }
+}
+
+impl JsonSchema for Currency {
+    fn inline_schema() -> bool {
+        true
+    }
+    fn schema_name() -> Cow<'static, str> {
+        "Currency".into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "pattern": "^[A-Z]{3}$", "minLength": 3, "maxLength": 3 })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_list_is_sound() {
+        let mut codes: Vec<&str> = BY_SCALE.iter().flat_map(|(_, codes)| codes.split_ascii_whitespace()).collect();
+        let count = codes.len();
+        codes.sort_unstable();
+        codes.dedup();
+        assert_eq!(codes.len(), count, "a code is listed twice");
+        assert!(codes.iter().all(|code| Currency::parse(code).is_ok()));
+    }
+
+    #[test]
+    fn scales_and_refusals() {
+        for (code, scale) in [("AUD", 2), ("JPY", 0), ("KWD", 3), ("CLF", 4)] {
+            assert_eq!(Currency::parse(code).unwrap().scale(), scale);
+        }
+        for (code, why) in [
+            ("aud", FieldCode::InvalidFormat),
+            ("AU", FieldCode::InvalidFormat),
+            ("ÄUD", FieldCode::InvalidFormat),
+            ("XXX", FieldCode::InvalidEnum),
+            ("DEM", FieldCode::InvalidEnum),
+        ] {
+            assert_eq!(Currency::parse(code).unwrap_err().code, why, "{code}");
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! Strings with a longest length in code points (decisions §4).
+
+use std::borrow::Cow;
+use std::fmt;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Serialize, Serializer};
+use smol_str::SmolStr;
+
+use crate::error::{FieldCode, Issue};
+use crate::input::FromJson;
+use crate::input::json::Json;
+
+/// One line of 1 to `MAX` characters, trimmed, without control characters.
+///
+/// ```
+/// use svc_core::values::Text;
+/// assert_eq!(Text::<10>::parse("  Ada ").unwrap().as_str(), "Ada");
+/// assert!(Text::<2>::parse("Ada").is_err());
+/// ```
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Text<const MAX: usize>(SmolStr);
+
+/// Text of at most `MAX` characters that may hold line breaks; kept exactly as sent.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Note<const MAX: usize>(Box<str>);
+
+fn check_length(text: &str, max: usize) -> Result<(), Issue> {
+    // Bytes are an upper bound of code points, and cheap.
+    if text.len() > max && text.chars().count() > max {
+        return Err(Issue::new(FieldCode::TooLong, format!("must have at most {max} characters")));
+    }
+    Ok(())
+}
+
+impl<const MAX: usize> Text<MAX> {
+    /// Trims and checks.
+    ///
+    /// # Errors
+    /// `too_short` when nothing is left, `too_long`, or `invalid_format` for a control character.
+    pub fn parse(text: &str) -> Result<Self, Issue> {
+        let text = text.trim();
+        if text.is_empty() {
+            return Err(Issue::new(FieldCode::TooShort, "must not be empty"));
+        }
+        if text.chars().any(char::is_control) {
+            return Err(Issue::new(FieldCode::InvalidFormat, "must be one line without control characters"));
+        }
+        check_length(text, MAX)?;
+        Ok(Self(text.into()))
+    }
+
+    /// Takes a text that was checked before it was stored.
+    pub fn from_stored(text: &str) -> Self {
+        Self(text.into())
+    }
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl<const MAX: usize> Note<MAX> {
+    /// Takes a text that was checked before it was stored.
+    pub fn from_stored(text: &str) -> Self {
+        Self(text.into())
+    }
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl<const MAX: usize> FromJson for Text<MAX> {
+    fn from_json(json: Json) -> Result<Self, Issue> {
+        Self::parse(&json.into_string()?)
+    }
+}
+
+impl<const MAX: usize> FromJson for Note<MAX> {
+    fn from_json(json: Json) -> Result<Self, Issue> {
+        let text = json.into_string()?;
+        check_length(&text, MAX)?;
+        Ok(Self(text.into()))
+    }
+}
+
+macro_rules! string_impls {
+    ($name:ident, least $least:literal) => {
+        impl<const MAX: usize> fmt::Debug for $name<MAX> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::Debug::fmt(&*self.0, f)
+            }
+        }
+
+        impl<const MAX: usize> fmt::Display for $name<MAX> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+
+        impl<const MAX: usize> Serialize for $name<MAX> {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(&self.0)
+            }
+        }
+
+        impl<const MAX: usize> JsonSchema for $name<MAX> {
+            fn inline_schema() -> bool {
+                true
+            }
+            fn schema_name() -> Cow<'static, str> {
+                format!("{}{MAX}", stringify!($name)).into()
+            }
+            /// The lengths are rules of input; answers promise none.
+            fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+                if generator.contract().is_serialize() {
+                    return json_schema!({ "type": "string" });
+                }
+                json_schema!({ "type": "string", "minLength": $least, "maxLength": MAX })
+            }
+        }
+    };
+}
+
+string_impls!(Text, least 1);
+string_impls!(Note, least 0);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn code(text: &str) -> Result<String, FieldCode> {
+        Text::<5>::parse(text).map(|t| t.to_string()).map_err(|i| i.code)
+    }
+
+    #[test]
+    fn a_line_is_trimmed_and_checked() {
+        assert_eq!(code(" Zoë \u{a0}"), Ok("Zoë".into()));
+        assert_eq!(code("ééééé"), Ok("ééééé".into()));
+        assert_eq!(code("éééééé"), Err(FieldCode::TooLong));
+        assert_eq!(code(" \t\n "), Err(FieldCode::TooShort));
+        assert_eq!(code("a\nb"), Err(FieldCode::InvalidFormat));
+        assert_eq!(code("a\u{85}b"), Err(FieldCode::InvalidFormat));
+    }
+
+    #[test]
+    fn blank_becomes_null_where_null_may_be() {
+        let read = |text: &str| Option::<Text<5>>::from_json(Json::String(text.into()));
+        assert_eq!(read("   "), Ok(None));
+        assert_eq!(read("a"), Ok(Some(Text("a".into()))));
+        assert_eq!(Option::<Note<5>>::from_json(Json::String(String::new())), Ok(None));
+    }
+
+    #[test]
+    fn a_note_keeps_its_lines() {
+        let note = Note::<9>::from_json(Json::String(" a\nb\t ".into())).unwrap();
+        assert_eq!(note.as_str(), " a\nb\t ");
+        assert!(Note::<2>::from_json(Json::String("abc".into())).is_err());
+    }
+}

@@ -1,0 +1,479 @@
+//! Points in time, calendar dates and time zones (decisions §3).
+
+use std::borrow::Cow;
+use std::fmt;
+use std::time::Duration;
+
+use jiff::{SignedDuration, civil};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Serialize, Serializer};
+
+use crate::error::{FieldCode, Issue};
+use crate::input::FromJson;
+use crate::input::json::Json;
+
+const MICROS_PER_SECOND: i64 = 1_000_000;
+
+/// Arithmetic goes through civil time: jiff's own timestamps end a day before the year 9999 does.
+const EPOCH: civil::DateTime = civil::datetime(1970, 1, 1, 0, 0, 0, 0);
+
+/// A point in time in microseconds since 1970-01-01T00:00:00Z, between the years 0000 and 9999.
+///
+/// It is read from any RFC 3339 offset with 0 to 9 fraction digits and always written in UTC with six.
+///
+/// ```
+/// use svc_core::values::Timestamp;
+/// let t = Timestamp::parse("2026-03-14T17:09:26.5+02:00")?;
+/// assert_eq!(t.to_string(), "2026-03-14T15:09:26.500000Z");
+/// # Ok::<(), svc_core::error::Issue>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Timestamp(i64);
+
+/// What a timestamp must look like, for error texts.
+const TIMESTAMP_FORM: &str = "must be an RFC 3339 date and time with an offset, such as 2026-03-14T15:09:26Z";
+
+impl Timestamp {
+    /// The first and the last instant that RFC 3339 can write in UTC.
+    const MIN: i64 = -62_167_219_200 * MICROS_PER_SECOND;
+    const MAX: i64 = 253_402_300_799 * MICROS_PER_SECOND + 999_999;
+
+    /// From microseconds since the Unix epoch; a value outside the years 0000–9999 is clamped.
+    pub fn from_micros(micros: i64) -> Self {
+        Self(micros.clamp(Self::MIN, Self::MAX))
+    }
+
+    /// Microseconds since the Unix epoch.
+    pub fn as_micros(self) -> i64 {
+        self.0
+    }
+
+    /// Whole seconds since the Unix epoch, rounded down.
+    pub fn as_seconds(self) -> i64 {
+        self.0.div_euclid(MICROS_PER_SECOND)
+    }
+
+    /// The later instant, or `None` when it would lie past the year 9999.
+    pub fn checked_add(self, duration: Duration) -> Option<Self> {
+        let micros = i64::try_from(duration.as_micros()).ok()?;
+        self.0.checked_add(micros).filter(|sum| *sum <= Self::MAX).map(Self)
+    }
+
+    /// The earlier instant; the year 0000 is the earliest.
+    pub fn minus(self, duration: Duration) -> Self {
+        Self::from_micros(self.0.saturating_sub(i64::try_from(duration.as_micros()).unwrap_or(i64::MAX)))
+    }
+
+    /// The next microsecond.
+    pub fn next(self) -> Self {
+        Self::from_micros(self.0.saturating_add(1))
+    }
+
+    /// The time from `earlier` to this instant; zero when `earlier` is not earlier.
+    pub fn since(self, earlier: Self) -> Duration {
+        Duration::from_micros(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
+    }
+
+    /// Reads RFC 3339. Digits beyond microseconds are cut off.
+    ///
+    /// # Errors
+    /// `invalid_format` when the text is not RFC 3339 with an offset, or lies outside the years 0000–9999.
+    pub fn parse(text: &str) -> Result<Self, Issue> {
+        Ok(DateTime::parse(text)?.timestamp)
+    }
+
+    /// Reads RFC 3339 and rounds up to the next microsecond, so that "at or after" stays exact.
+    ///
+    /// # Errors
+    /// As for [`Timestamp::parse`].
+    pub fn parse_rounding_up(text: &str) -> Result<Self, Issue> {
+        let parsed = DateTime::parse(text)?;
+        Ok(if parsed.cut { parsed.timestamp.next() } else { parsed.timestamp })
+    }
+
+    fn civil(self) -> civil::DateTime {
+        EPOCH.saturating_add(SignedDuration::from_micros(self.0))
+    }
+
+    /// The 27 characters of the UTC form, without going through `fmt`: lists write hundreds of them.
+    fn write(self) -> [u8; 27] {
+        let t = self.civil();
+        let mut out = *b"0000-00-00T00:00:00.000000Z";
+        let micros = self.0.rem_euclid(MICROS_PER_SECOND);
+        put(&mut out[0..4], i64::from(t.year()));
+        put(&mut out[5..7], i64::from(t.month()));
+        put(&mut out[8..10], i64::from(t.day()));
+        put(&mut out[11..13], i64::from(t.hour()));
+        put(&mut out[14..16], i64::from(t.minute()));
+        put(&mut out[17..19], i64::from(t.second()));
+        put(&mut out[20..26], micros);
+        out
+    }
+}
+
+/// Writes `value` right-aligned over a field of zeros.
+fn put(field: &mut [u8], mut value: i64) {
+    for digit in field.iter_mut().rev() {
+        *digit = b'0' + (value % 10).unsigned_abs() as u8;
+        value /= 10;
+    }
+}
+
+impl fmt::Display for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(std::str::from_utf8(&self.write()).unwrap_or_default())
+    }
+}
+
+impl Serialize for Timestamp {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(std::str::from_utf8(&self.write()).unwrap_or_default())
+    }
+}
+
+impl JsonSchema for Timestamp {
+    fn inline_schema() -> bool {
+        true
+    }
+    fn schema_name() -> Cow<'static, str> {
+        "Timestamp".into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "format": "date-time" })
+    }
+}
+
+impl FromJson for Timestamp {
+    fn from_json(json: Json) -> Result<Self, Issue> {
+        Self::parse(&json.into_string()?)
+    }
+}
+
+/// A parsed RFC 3339 text: the instant, the calendar date as written, and whether digits were cut.
+struct DateTime {
+    timestamp: Timestamp,
+    date: civil::Date,
+    cut: bool,
+}
+
+impl DateTime {
+    fn parse(text: &str) -> Result<Self, Issue> {
+        Self::read(text).ok_or_else(|| Issue::new(FieldCode::InvalidFormat, TIMESTAMP_FORM))
+    }
+
+    /// RFC 3339 §5.6 by hand: calendar libraries take more forms than the contract does.
+    fn read(text: &str) -> Option<Self> {
+        let b = text.as_bytes();
+        let (date, rest) = (read_date(b.get(..10)?)?, b.get(10..)?);
+        if !matches!(rest.first()?, b'T' | b't') || rest.get(3)? != &b':' || rest.get(6)? != &b':' {
+            return None;
+        }
+        let hour = number(rest.get(1..3)?)?;
+        let minute = number(rest.get(4..6)?)?;
+        // A leap second is read as the last second before it.
+        let second = match number(rest.get(7..9)?)? {
+            60 if minute == 59 => 59,
+            other => other,
+        };
+        let (nanos, rest) = fraction(rest.get(9..)?)?;
+        let offset = offset_seconds(rest)?;
+        let time = civil::Time::new(hour.try_into().ok()?, minute.try_into().ok()?, second.try_into().ok()?, 0).ok()?;
+        let local = date.to_datetime(time);
+        let seconds = local.duration_since(EPOCH).as_secs() - offset;
+        let micros = seconds.checked_mul(MICROS_PER_SECOND)? + nanos / 1000;
+        (Timestamp::MIN..=Timestamp::MAX).contains(&micros).then_some(Self {
+            timestamp: Timestamp(micros),
+            date,
+            cut: nanos % 1000 != 0,
+        })
+    }
+}
+
+fn number(digits: &[u8]) -> Option<i64> {
+    digits.iter().try_fold(0_i64, |sum, d| d.is_ascii_digit().then(|| sum * 10 + i64::from(d - b'0')))
+}
+
+fn read_date(b: &[u8]) -> Option<civil::Date> {
+    if b.len() != 10 || b[4] != b'-' || b[7] != b'-' {
+        return None;
+    }
+    civil::Date::new(
+        number(&b[..4])?.try_into().ok()?,
+        number(&b[5..7])?.try_into().ok()?,
+        number(&b[8..])?.try_into().ok()?,
+    )
+    .ok()
+}
+
+/// Nanoseconds of an optional `.digits`, and what follows it.
+fn fraction(b: &[u8]) -> Option<(i64, &[u8])> {
+    let Some(b) = b.strip_prefix(b".") else {
+        return Some((0, b));
+    };
+    let count = b.iter().take_while(|d| d.is_ascii_digit()).count();
+    if !(1..=9).contains(&count) {
+        return None;
+    }
+    let (digits, rest) = b.split_at(count);
+    Some((number(digits)? * 10_i64.pow(9 - count as u32), rest))
+}
+
+fn offset_seconds(b: &[u8]) -> Option<i64> {
+    if matches!(b, b"Z" | b"z") {
+        return Some(0);
+    }
+    let sign = match b.first()? {
+        b'+' => 1,
+        b'-' => -1,
+        _ => return None,
+    };
+    if b.len() != 6 || b[3] != b':' {
+        return None;
+    }
+    let (hours, minutes) = (number(&b[1..3])?, number(&b[4..])?);
+    (hours < 24 && minutes < 60).then_some(sign * (hours * 3600 + minutes * 60))
+}
+
+/// A calendar date without a time, `YYYY-MM-DD`.
+///
+/// ```
+/// use svc_core::values::Date;
+/// assert_eq!(Date::parse("2026-03-14")?.plus_days(30).to_string(), "2026-04-13");
+/// # Ok::<(), svc_core::error::Issue>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Date(civil::Date);
+
+impl Date {
+    /// Reads `YYYY-MM-DD`.
+    ///
+    /// # Errors
+    /// `invalid_format` when the text is no date of the years 0000–9999.
+    pub fn parse(text: &str) -> Result<Self, Issue> {
+        read_date(text.as_bytes())
+            .map(Self)
+            .ok_or_else(|| Issue::new(FieldCode::InvalidFormat, "must be a calendar date such as 2026-03-14"))
+    }
+
+    /// The date `days` later (or earlier, when negative); the calendar ends at 9999-12-31.
+    pub fn plus_days(self, days: i64) -> Self {
+        Self(self.0.saturating_add(jiff::Span::new().days(days.clamp(-3_000_000, 3_000_000))))
+    }
+
+    /// Days since 1970-01-01, as databases count them.
+    pub fn days(self) -> i64 {
+        self.0.duration_since(EPOCH.date()).as_hours() / 24
+    }
+
+    /// The date so many days after 1970-01-01; `None` outside the years 0000–9999.
+    pub fn from_days(days: i64) -> Option<Self> {
+        let days = jiff::Span::new().try_days(days).ok()?;
+        EPOCH.date().checked_add(days).ok().filter(|date| date.year() >= 0).map(Self)
+    }
+}
+
+impl fmt::Display for Date {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let d = self.0;
+        write!(f, "{:04}-{:02}-{:02}", d.year(), d.month(), d.day())
+    }
+}
+
+impl Serialize for Date {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl JsonSchema for Date {
+    fn inline_schema() -> bool {
+        true
+    }
+    fn schema_name() -> Cow<'static, str> {
+        "Date".into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "format": "date" })
+    }
+}
+
+impl FromJson for Date {
+    fn from_json(json: Json) -> Result<Self, Issue> {
+        Self::parse(&json.into_string()?)
+    }
+}
+
+/// A date sent either as a date-time, of which the calendar date as written in its own offset counts,
+/// or as a plain date: what a GET returned can be sent back (decisions §5).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DateOrTime(pub Date);
+
+impl FromJson for DateOrTime {
+    fn from_json(json: Json) -> Result<Self, Issue> {
+        let text = json.into_string()?;
+        Date::parse(&text).or_else(|_| DateTime::parse(&text).map(|parsed| Date(parsed.date))).map(Self)
+    }
+}
+
+impl JsonSchema for DateOrTime {
+    fn inline_schema() -> bool {
+        true
+    }
+    fn schema_name() -> Cow<'static, str> {
+        "DateOrTime".into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": "string",
+            "anyOf": [{ "format": "date-time" }, { "format": "date" }],
+        })
+    }
+}
+
+/// A time zone of the IANA database, such as `Australia/Sydney`. It decides what "today" is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TimeZone(jiff::tz::TimeZone);
+
+impl TimeZone {
+    /// Coordinated universal time, the default of a tenant.
+    pub const UTC: Self = Self(jiff::tz::TimeZone::UTC);
+
+    /// Looks a name up in the bundled IANA database.
+    ///
+    /// # Errors
+    /// `invalid_enum` for a name that the database does not have.
+    pub fn parse(name: &str) -> Result<Self, Issue> {
+        jiff::tz::TimeZone::get(name).map(Self).map_err(|_| {
+            Issue::new(
+                FieldCode::InvalidEnum,
+                "must be a name of the IANA time zone database, such as Australia/Sydney",
+            )
+        })
+    }
+
+    /// The calendar date at `instant` in this zone.
+    pub fn date_at(&self, instant: Timestamp) -> Date {
+        let instant = jiff::Timestamp::from_microsecond(instant.0).unwrap_or(jiff::Timestamp::MAX);
+        Date(self.0.to_datetime(instant).date())
+    }
+}
+
+impl fmt::Display for TimeZone {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0.iana_name().unwrap_or("UTC"))
+    }
+}
+
+impl Serialize for TimeZone {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_every_rfc_3339_form_and_writes_one() {
+        for (text, want) in [
+            ("2026-03-14T15:09:26Z", "2026-03-14T15:09:26.000000Z"),
+            ("2026-03-14t15:09:26z", "2026-03-14T15:09:26.000000Z"),
+            ("2026-03-14T15:09:26.1234567Z", "2026-03-14T15:09:26.123456Z"),
+            ("2026-03-14T15:09:26.123456789-23:59", "2026-03-15T15:08:26.123456Z"),
+            ("2024-02-29T00:00:00+11:00", "2024-02-28T13:00:00.000000Z"),
+            ("1969-12-31T23:59:59.999999Z", "1969-12-31T23:59:59.999999Z"),
+            ("0000-01-01T00:00:00Z", "0000-01-01T00:00:00.000000Z"),
+            ("9999-12-31T23:59:59.999999999Z", "9999-12-31T23:59:59.999999Z"),
+            ("2016-12-31T23:59:60Z", "2016-12-31T23:59:59.000000Z"),
+        ] {
+            assert_eq!(Timestamp::parse(text).unwrap().to_string(), want, "{text}");
+        }
+    }
+
+    #[test]
+    fn dates_are_days() {
+        for (text, days) in [
+            ("1970-01-01", 0),
+            ("1969-12-31", -1),
+            ("2000-01-01", 10_957),
+            ("0000-01-01", -719_528),
+            ("9999-12-31", 2_932_896),
+        ] {
+            let date = Date::parse(text).unwrap();
+            assert_eq!((date.days(), Date::from_days(days)), (days, Some(date)));
+        }
+        for days in [-719_529, 2_932_897, i64::MIN, i64::MAX] {
+            assert_eq!(Date::from_days(days), None);
+        }
+    }
+
+    #[test]
+    fn refuses_what_is_not_rfc_3339() {
+        for text in [
+            "",
+            "2026-03-14",
+            "2026-03-14T15:09:26",
+            "2026-03-14 15:09:26Z",
+            "2026-03-14T15:09Z",
+            "2026-03-14T24:00:00Z",
+            "2026-02-29T00:00:00Z",
+            "2026-13-01T00:00:00Z",
+            "2026-03-14T15:09:26.Z",
+            "2026-03-14T15:09:26.1234567890Z",
+            "2026-03-14T15:09:26+1100",
+            "2026-03-14T15:09:26+24:00",
+            "2026-03-14T15:09:26+11:60",
+            "2026-03-14T15:09:26Z ",
+            "+2026-03-14T15:09:26Z",
+            "0000-01-01T00:00:00+00:01",
+            "9999-12-31T23:59:59-00:01",
+            "2026-03-14T15:09:26Z[UTC]",
+            "２０26-03-14T15:09:26Z",
+            "2026-03-14T15:60:26Z",
+            "2026-03-14T15:09:61Z",
+            "2026-03-14T15:10:60Z",
+        ] {
+            assert!(Timestamp::parse(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn rounding_up_keeps_at_or_after_exact() {
+        let up = |text| Timestamp::parse_rounding_up(text).unwrap().to_string();
+        assert_eq!(up("2026-03-14T15:09:26.123456Z"), "2026-03-14T15:09:26.123456Z");
+        assert_eq!(up("2026-03-14T15:09:26.123456001Z"), "2026-03-14T15:09:26.123457Z");
+        assert_eq!(up("2026-03-14T15:09:26.999999999Z"), "2026-03-14T15:09:27.000000Z");
+    }
+
+    #[test]
+    fn today_depends_on_the_zone() {
+        let late = Timestamp::parse("2026-03-14T15:09:26Z").unwrap();
+        let sydney = TimeZone::parse("Australia/Sydney").unwrap();
+        assert_eq!(sydney.date_at(late).to_string(), "2026-03-15");
+        assert_eq!(TimeZone::UTC.date_at(late).to_string(), "2026-03-14");
+        assert_eq!(sydney.to_string(), "Australia/Sydney");
+        assert!(TimeZone::parse("Mars/Olympus").is_err());
+    }
+
+    #[test]
+    fn a_date_is_taken_as_written_in_its_own_offset() {
+        let read = |text: &str| DateOrTime::from_json(Json::String(text.into()));
+        assert_eq!(read("2026-03-14T23:30:00-10:00").unwrap().0.to_string(), "2026-03-14");
+        assert_eq!(read("2026-03-14").unwrap().0.to_string(), "2026-03-14");
+        assert!(read("14 March").is_err());
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn what_is_written_is_read_back(micros in Timestamp::MIN..=Timestamp::MAX) {
+            let t = Timestamp(micros);
+            proptest::prop_assert_eq!(Timestamp::parse(&t.to_string()), Ok(t));
+        }
+
+        #[test]
+        fn no_text_panics(text in ".{0,40}") {
+            let _ = Timestamp::parse(&text);
+        }
+    }
+}

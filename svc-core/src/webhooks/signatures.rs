@@ -1,0 +1,66 @@
+//! Signatures of webhook deliveries (`docs/contract.md`, "Webhook signatures").
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
+use crate::crypto::{self, hmac_sha256};
+use crate::env::Env;
+use crate::values::Secret;
+
+const WEBHOOK_PREFIX: &str = "whsec_";
+
+/// A new signing secret of a webhook subscription: `whsec_` and 32 random bytes in base64.
+pub fn new_webhook_secret(env: &Env) -> Secret {
+    crypto::new_secret(WEBHOOK_PREFIX, env)
+}
+
+/// The value of `X-SVC-Signature` on a delivery: `sha256=` and the hex HMAC of the raw body, keyed with the
+/// bytes of the whole secret text.
+///
+/// ```
+/// use svc_core::values::Secret;
+/// use svc_core::webhooks::subscriptions::signatures;
+/// let signature = signatures::webhook_signature(&Secret::new("whsec_dGVzdA=="), b"{}");
+/// assert_eq!(signature, "sha256=00850923c6e3021c39db699664a5fbda4d62d6fb12a06566cda33074bfac21b1");
+/// ```
+pub fn webhook_signature(secret: &Secret, body: &[u8]) -> String {
+    format!("sha256={}", hex::encode(hmac_sha256(secret.reveal().as_bytes(), &[body])))
+}
+
+/// The value of `webhook-signature` on a delivery (Standard Webhooks): `v1,` and the base64 HMAC of
+/// `{id}.{timestamp}.{body}`, keyed with the bytes that the secret encodes after `whsec_`.
+pub fn standard_webhook_signature(secret: &Secret, id: &str, timestamp: &str, body: &[u8]) -> String {
+    let encoded = secret.reveal().strip_prefix(WEBHOOK_PREFIX).unwrap_or(secret.reveal());
+    // A secret of another form has no such bytes; its own text keeps the header well-formed.
+    let key = STANDARD.decode(encoded).unwrap_or_else(|_| encoded.as_bytes().to_vec());
+    let mac = hmac_sha256(&key, &[id.as_bytes(), b".", timestamp.as_bytes(), b".", body]);
+    format!("v1,{}", STANDARD.encode(mac))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The example of the Standard Webhooks specification, which its libraries test as well.
+    #[test]
+    fn a_standard_webhook_signature_is_as_specified() {
+        let secret = Secret::new("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw");
+        let sign = |body| standard_webhook_signature(&secret, "msg_p5jXN8AQM9LWM0D4loKWxJek", "1614265330", body);
+        assert_eq!(sign(br#"{"test": 2432232314}"#), "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=");
+        assert_ne!(sign(br#"{"test": 2432232315}"#), sign(br#"{"test": 2432232314}"#));
+        let bare = Secret::new("MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw");
+        assert_eq!(
+            standard_webhook_signature(&bare, "1", "2", b""),
+            standard_webhook_signature(&Secret::new(format!("whsec_{}", bare.reveal())), "1", "2", b"")
+        );
+    }
+
+    #[test]
+    fn a_new_secret_encodes_32_random_bytes() {
+        let env = Env::system();
+        let secret = new_webhook_secret(&env);
+        let bytes = STANDARD.decode(secret.reveal().strip_prefix("whsec_").unwrap()).unwrap();
+        assert_eq!(bytes.len(), 32);
+        assert_ne!(new_webhook_secret(&env), secret);
+    }
+}

@@ -1,0 +1,316 @@
+//! Webhook subscriptions: where events are delivered (contract, "WebhookSubscription").
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::json;
+use uuid::Uuid;
+
+use crate::error::Error;
+use crate::input::{input, record};
+use crate::resources::crud::{self, Create, Delete, New, NoFilter, Update, resource, tick};
+use crate::store::{Rows, Tx};
+use crate::values::EventKind;
+use crate::values::{EventSet, Patch, Secret, TenantId, Text, Timestamp, WebhookUrl, text_enum};
+use crate::webhooks::deliveries::{AttemptLog, Delivery, PAUSE_AFTER};
+use crate::webhooks::events;
+use crate::webhooks::{addresses, signatures};
+
+text_enum! {
+    /// Why the service disabled a subscription by itself.
+    pub enum DisabledReason {
+        AutoPaused = "auto_paused",
+    }
+}
+
+record! {
+    /// An endpoint that receives events.
+    #[schemars(rename = "WebhookSubscription")]
+    pub struct Subscription {
+        /// Identifier.
+        pub id: Uuid,
+        /// Where deliveries are posted.
+        pub url: WebhookUrl,
+        /// Kinds of events that are delivered; the single element `*` means all.
+        pub events: EventSet,
+        /// Whether deliveries are sent.
+        pub enabled: bool,
+        /// What it is for.
+        pub description: Option<Text<500>>,
+        /// When it was created.
+        pub created_at: Timestamp,
+        /// When the last attempt at a delivery ended.
+        pub last_delivery_at: Option<Timestamp>,
+        /// HTTP status of the last attempt; 0 for a network failure or time-out, -1 for a blocked address.
+        pub last_delivery_status: Option<i32>,
+        /// Why the service disabled it: `auto_paused` after 10 failed attempts in a row.
+        pub disabled_reason: Option<DisabledReason>,
+        /// When the service disabled it.
+        pub paused_at: Option<Timestamp>,
+        /// Failed attempts since the last success.
+        pub consecutive_failures: u32,
+        /// Key of its signatures; handed out once, at creation.
+        #[serde(skip)]
+        pub secret: Secret,
+        /// The secret before, which signs beside the new one for a while.
+        #[serde(skip)]
+        pub previous_secret: Option<Secret>,
+        /// Until when the secret before signs.
+        #[serde(skip)]
+        pub previous_until: Option<Timestamp>,
+        /// When its settings last changed.
+        #[serde(skip)]
+        pub updated_at: Timestamp,
+        /// When it was deleted.
+        #[serde(skip)]
+        pub deleted_at: Option<Timestamp>,
+    }
+}
+
+resource!(Subscription, "webhooks", NoFilter, deleted: deleted_at, audited: "webhook");
+
+/// A new subscription with its signing secret, which is handed out this once.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[schemars(rename = "WebhookSubscriptionWithSecret")]
+pub struct WithSecret {
+    /// The subscription.
+    #[serde(flatten)]
+    pub subscription: Subscription,
+    /// `whsec_` and 32 random bytes in base64, handed out only here. The whole text is the key of `X-SVC-Signature`.
+    pub secret: String,
+}
+
+impl From<Subscription> for WithSecret {
+    fn from(subscription: Subscription) -> Self {
+        let secret = subscription.secret.reveal().to_owned();
+        Self { subscription, secret }
+    }
+}
+
+input! {
+    /// A new subscription, which is enabled.
+    pub struct WebhookCreate for Subscription {
+        /// `https` URL on a public host, without user name and password.
+        url: WebhookUrl,
+        /// Kinds of events; `["*"]` for all.
+        events: EventSet,
+        /// What it is for.
+        description: Option<Text<500>>,
+    }
+}
+
+input! {
+    /// Changes to a subscription: what is left out stays.
+    pub struct WebhookUpdate for Subscription, patch true {
+        /// `https` URL on a public host, without user name and password.
+        url: Patch<WebhookUrl>,
+        /// Kinds of events; `["*"]` for all.
+        events: Patch<EventSet>,
+        /// Whether deliveries are sent; true also ends an automatic pause.
+        enabled: Patch<bool>,
+        /// What it is for; null clears.
+        description: Patch<Option<Text<500>>>,
+    }
+}
+
+/// A subscription that wants an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Match {
+    /// Its id.
+    pub subscription: Uuid,
+    /// Whether the service paused it, so that its deliveries are held.
+    pub paused: bool,
+}
+
+impl Subscription {
+    /// Whether it takes events, and if so whether it is paused: deliveries of a paused one are held, while one
+    /// that its owner disabled gets none.
+    pub fn takes_events(&self) -> Option<bool> {
+        let paused = !self.enabled && self.disabled_reason.is_some();
+        (self.deleted_at.is_none() && (self.enabled || paused)).then_some(paused)
+    }
+
+    /// Whether deliveries go out to it.
+    pub fn sends(&self) -> bool {
+        self.enabled && self.deleted_at.is_none()
+    }
+
+    /// Notes what an attempt came to; true when this is the failure that pauses it: the tenth in a row, and
+    /// only that one, however many end at once.
+    pub fn note(&mut self, log: &AttemptLog, ended: Timestamp) -> bool {
+        if self.last_delivery_at <= Some(ended) {
+            self.last_delivery_at = Some(ended);
+            self.last_delivery_status = Some(log.status);
+        }
+        if log.succeeded() {
+            self.consecutive_failures = 0;
+            return false;
+        }
+        if !self.sends() || self.consecutive_failures >= PAUSE_AFTER {
+            return false;
+        }
+        self.consecutive_failures += 1;
+        self.consecutive_failures == PAUSE_AFTER
+    }
+
+    /// Pauses it, until its owner enables it again.
+    pub fn pause(&mut self, now: Timestamp) {
+        self.enabled = false;
+        self.disabled_reason = Some(DisabledReason::AutoPaused);
+        self.paused_at = Some(now);
+        self.updated_at = now;
+    }
+
+    /// The secrets that sign at `now`, the newest first.
+    pub fn secrets(&self, now: Timestamp) -> Vec<Secret> {
+        let previous = self.previous_secret.iter().filter(|_| self.previous_until > Some(now));
+        std::iter::once(&self.secret).chain(previous).cloned().collect()
+    }
+
+    /// How it takes an event of this kind, if at all.
+    pub fn matches(&self, kind: EventKind) -> Option<Match> {
+        let paused = self.takes_events().filter(|_| self.events.contains(kind))?;
+        Some(Match { subscription: self.id, paused })
+    }
+}
+
+#[async_trait]
+impl Create for Subscription {
+    type Input = WebhookCreate;
+
+    async fn build(tx: &mut dyn Tx, new: New, input: WebhookCreate) -> Result<Self, Error> {
+        check_url(tx, &input.url)?;
+        Ok(Self {
+            id: new.id,
+            url: input.url,
+            events: input.events,
+            enabled: true,
+            description: input.description,
+            created_at: new.now,
+            last_delivery_at: None,
+            last_delivery_status: None,
+            disabled_reason: None,
+            paused_at: None,
+            consecutive_failures: 0,
+            secret: signatures::new_webhook_secret(tx.env()),
+            previous_secret: None,
+            previous_until: None,
+            updated_at: new.now,
+            deleted_at: None,
+        })
+    }
+
+    fn created_events(&self) -> Vec<EventKind> {
+        Vec::new()
+    }
+}
+
+#[async_trait]
+impl Update for Subscription {
+    type Input = WebhookUpdate;
+
+    fn apply(&mut self, change: WebhookUpdate, _now: Timestamp) -> Result<(), Error> {
+        change.url.apply(&mut self.url);
+        change.events.apply(&mut self.events);
+        change.description.apply(&mut self.description);
+        if change.enabled == Patch::Set(true) {
+            self.disabled_reason = None;
+            self.paused_at = None;
+            self.consecutive_failures = 0;
+        }
+        change.enabled.apply(&mut self.enabled);
+        Ok(())
+    }
+
+    fn touch(&mut self, now: Timestamp) {
+        self.updated_at = now;
+    }
+
+    async fn check(&self, tx: &mut dyn Tx, tenant: TenantId, before: &Self) -> Result<(), Error> {
+        if self.url != before.url {
+            check_url(tx, &self.url)?;
+        }
+        if before.enabled && !self.enabled {
+            tx.hold_deliveries(tenant, self.id).await?;
+        }
+        Ok(())
+    }
+
+    fn changed_events(&self, _before: &Self) -> Vec<EventKind> {
+        Vec::new()
+    }
+}
+
+#[async_trait]
+impl Delete for Subscription {
+    fn mark_deleted(&mut self, now: Timestamp) {
+        self.updated_at = now;
+        self.deleted_at = Some(now);
+    }
+
+    async fn release(&self, tx: &mut dyn Tx, tenant: TenantId) -> Result<(), Error> {
+        Ok(tx.hold_deliveries(tenant, self.id).await?)
+    }
+
+    fn deleted_events(&self) -> Vec<EventKind> {
+        Vec::new()
+    }
+}
+
+fn check_url(tx: &mut dyn Tx, url: &WebhookUrl) -> Result<(), Error> {
+    addresses::check_url(url, tx.env().webhook_hosts).map_err(|issue| issue.on("url"))
+}
+
+/// Replaces the signing secret. For `overlap` the one before signs as well, in `webhook-signature`.
+///
+/// # Errors
+/// [`Error::NotFound`].
+pub async fn rotate_secret(
+    tx: &mut dyn Tx,
+    tenant: TenantId,
+    id: Uuid,
+    overlap: Duration,
+) -> Result<Subscription, Error> {
+    let now = tick(tx, tenant).await?;
+    let before: Subscription = crud::get(tx, tenant, id).await?;
+    let mut subscription = before.clone();
+    let secret = signatures::new_webhook_secret(tx.env());
+    subscription.previous_secret = Some(std::mem::replace(&mut subscription.secret, secret));
+    subscription.previous_until = Some(now.checked_add(overlap).unwrap_or(now));
+    subscription.touch(now);
+    Rows::<Subscription>::update(tx, tenant, &subscription).await?;
+    crud::noted(tx, tenant, "rotate", Some(&before), Some(&subscription)).await?;
+    Ok(subscription)
+}
+
+/// Sends a subscription an event that tells of nothing and that no other subscription gets, the way every event
+/// goes. `kind` is the first that it takes when left out, `contact.created` if it takes all.
+///
+/// # Errors
+/// [`Error::NotFound`]; [`Error::NotAllowed`] when the subscription is disabled or paused, or does not take `kind`.
+pub async fn send_test(
+    tx: &mut dyn Tx,
+    tenant: TenantId,
+    id: Uuid,
+    kind: Option<EventKind>,
+) -> Result<Delivery, Error> {
+    let now = tick(tx, tenant).await?;
+    let subscription: Subscription = crud::get(tx, tenant, id).await?;
+    if !subscription.sends() {
+        let state = if subscription.disabled_reason.is_some() { "paused" } else { "disabled" };
+        return Err(Error::NotAllowed(format!("The subscription is {state}; enable it first.")));
+    }
+    let kind = match (kind, &subscription.events) {
+        (Some(kind), events) if !events.contains(kind) => {
+            let takes = events.names().join(", ");
+            return Err(Error::NotAllowed(format!("The subscription does not take {kind}; it takes {takes}.")));
+        }
+        (Some(kind), _) => kind,
+        (None, EventSet::Kinds(kinds)) => kinds.first().copied().unwrap_or(EventKind::ContactCreated),
+        (None, EventSet::All) => EventKind::ContactCreated,
+    };
+    let data = json!({ "id": tx.env().id(now), "test": true });
+    events::emit_to(tx, tenant, now, kind, &data, Match { subscription: id, paused: false }).await
+}

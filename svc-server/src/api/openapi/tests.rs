@@ -1,0 +1,438 @@
+//! The document against the table, the records and itself.
+
+mod compatible;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Value, json};
+use svc_core::error::{Error, FieldCode};
+
+use super::components::samples;
+use super::{document, text};
+use crate::api::problem::{CODES, Problem};
+use crate::api::routes::operations;
+
+const RECORDS: [&str; 6] = ["Contact", "Invoice", "Booking", "Quote", "Job", "WebhookSubscription"];
+const INPUTS: [&str; 10] = [
+    "BookingCreate",
+    "BookingUpdate",
+    "ContactCreate",
+    "ContactUpdate",
+    "JobCreate",
+    "JobUpdate",
+    "QuoteCreate",
+    "QuoteUpdate",
+    "WebhookCreate",
+    "WebhookUpdate",
+];
+
+fn v1() -> Value {
+    document(&operations(), "", "/api/v1")
+}
+
+/// Method, path and operation.
+fn each(document: &Value) -> impl Iterator<Item = (&str, &str, &Value)> {
+    let paths = document["paths"].as_object().unwrap();
+    paths.iter().flat_map(|(path, item)| {
+        item.as_object().unwrap().iter().map(|(method, operation)| (method.as_str(), path.as_str(), operation))
+    })
+}
+
+fn resolve<'a>(document: &'a Value, value: &'a Value) -> &'a Value {
+    match value["$ref"].as_str() {
+        Some(reference) => document.pointer(&reference[1..]).unwrap_or_else(|| panic!("{reference} leads nowhere")),
+        None => value,
+    }
+}
+
+fn walk<'a>(value: &'a Value, visit: &mut impl FnMut(&'a Value)) {
+    visit(value);
+    match value {
+        Value::Array(items) => items.iter().for_each(|item| walk(item, visit)),
+        Value::Object(members) => members.values().for_each(|member| walk(member, visit)),
+        _ => {}
+    }
+}
+
+fn parameter<'a>(document: &'a Value, operation: &'a Value, name: &str) -> Option<&'a Value> {
+    let parameters = operation["parameters"].as_array().unwrap();
+    parameters.iter().map(|parameter| resolve(document, parameter)).find(|parameter| parameter["name"] == name)
+}
+
+fn schema<'a>(document: &'a Value, name: &str) -> &'a Value {
+    let schema = &document["components"]["schemas"][name];
+    assert!(schema.is_object(), "there is no schema {name}");
+    schema
+}
+
+fn names(value: &Value) -> Vec<&str> {
+    value.as_array().map_or_else(Vec::new, |items| items.iter().filter_map(Value::as_str).collect())
+}
+
+/// Whether `value` is valid against a schema that may refer to the document's components.
+fn errors(document: &Value, schema: &Value, value: &Value) -> Vec<String> {
+    let mut root = schema.clone();
+    root["components"] = document["components"].clone();
+    let validator = jsonschema::draft202012::options().should_validate_formats(true).build(&root).unwrap();
+    validator.iter_errors(value).map(|error| error.to_string()).collect()
+}
+
+#[test]
+fn the_committed_document_is_this_one() {
+    let committed = include_str!("../../../openapi/v1.json");
+    let same = text("v1").unwrap() == committed;
+    assert!(same, "openapi/v1.json is out of date; run: cargo run -p svc-server --example openapi -- v1");
+}
+
+#[test]
+fn both_versions_have_one_surface() {
+    let (one, two) = (v1(), document(&operations(), "/business", "/api/v2"));
+    assert_eq!((&one["paths"], &one["components"]), (&two["paths"], &two["components"]));
+    assert_eq!(two["servers"][0]["url"], "/business/api/v2");
+    assert_eq!(text("v3"), None);
+}
+
+#[test]
+fn there_are_25_operations_with_ids_of_their_own() {
+    let document = v1();
+    let ids: BTreeSet<&str> =
+        each(&document).map(|(.., operation)| operation["operationId"].as_str().unwrap()).collect();
+    assert_eq!((each(&document).count(), ids.len()), (25, 25));
+    for (_, path, operation) in each(&document) {
+        for text in ["summary", "description"] {
+            assert!(operation[text].as_str().is_some_and(|text| !text.is_empty()), "{path} has no {text}");
+        }
+    }
+    assert_eq!(document["security"], json!([{ "bearer": [] }]));
+    assert_eq!(document["components"]["securitySchemes"]["bearer"]["scheme"], "bearer");
+}
+
+#[test]
+fn every_reference_resolves_and_every_component_is_used() {
+    let document = v1();
+    let mut used = BTreeSet::new();
+    walk(&document, &mut |value| {
+        if let Some(reference) = value["$ref"].as_str() {
+            resolve(&document, value);
+            used.insert(reference);
+        }
+    });
+    for kind in ["parameters", "headers", "responses", "schemas"] {
+        for name in document["components"][kind].as_object().unwrap().keys() {
+            assert!(used.contains(format!("#/components/{kind}/{name}").as_str()), "{name} is not used");
+            assert!(kind != "schemas" || !name.ends_with(|c: char| c.is_ascii_digit()), "{name} is a duplicate");
+        }
+    }
+}
+
+#[test]
+fn every_example_is_valid_and_every_json_body_has_one() {
+    let document = v1();
+    walk(&document, &mut |value| {
+        let schema = &value["schema"];
+        let of_media = value["examples"].as_object().into_iter().flatten().map(|(_, example)| &example["value"]);
+        let given: Vec<&Value> = value.get("example").into_iter().chain(of_media).collect();
+        for example in &given {
+            assert_eq!(errors(&document, schema, example), [""; 0], "{example}");
+        }
+        if let Some(media) = value.get("application/json") {
+            assert!(media.get("example").is_some() || media.get("examples").is_some(), "no example: {media}");
+        }
+    });
+    for (name, schema) in document["components"]["schemas"].as_object().unwrap() {
+        for example in schema["examples"].as_array().into_iter().flatten() {
+            assert_eq!(errors(&document, schema, example), [""; 0], "{name}");
+        }
+    }
+}
+
+/// The contract's table of errors, and what the service adds to it (decisions §1).
+#[test]
+fn every_operation_declares_what_it_can_answer() {
+    let document = v1();
+    for (method, path, operation) in each(&document) {
+        let mut want = BTreeSet::from([401, 403, 429, 500, 414, 431, 503]);
+        want.insert(match method {
+            "post" => 201,
+            "delete" => 204,
+            _ => 200,
+        });
+        if path != "/ping" {
+            want.extend([400, 404, 409, 415]);
+        }
+        if method == "get" && path.ends_with("/{id}") {
+            want.insert(304);
+        }
+        if method != "get" {
+            want.extend([408, 413]);
+        }
+        if matches!(method, "patch" | "delete") {
+            want.insert(412);
+        }
+        let responses = operation["responses"].as_object().unwrap();
+        let got: BTreeSet<u16> = responses.keys().map(|status| status.parse().unwrap()).collect();
+        assert_eq!(got, want, "{method} {path}");
+
+        for (status, response) in responses {
+            let response = resolve(&document, response);
+            let headers = &response["headers"];
+            for name in ["X-Request-Id", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"] {
+                assert!(headers[name].is_object(), "{method} {path} {status} has no {name}");
+            }
+            let particular = [
+                ("Retry-After", matches!(status.as_str(), "429" | "503")),
+                ("WWW-Authenticate", status == "401"),
+                ("Location", status == "201"),
+                ("Idempotent-Replayed", matches!(status.as_str(), "201" | "409")),
+                ("ETag", status == "304" || status == "201" || (status == "200" && path.ends_with("/{id}"))),
+            ];
+            for (name, wanted) in particular {
+                assert_eq!(headers[name].is_object(), wanted, "{method} {path} {status} {name}");
+            }
+            let body = &response["content"]["application/json"]["schema"];
+            match status.as_str() {
+                "204" | "304" => assert!(response.get("content").is_none()),
+                "429" => assert_eq!(body["$ref"], "#/components/schemas/RateLimitError"),
+                "200" | "201" => assert!(body.is_object()),
+                _ => assert_eq!(body["$ref"], "#/components/schemas/Error"),
+            }
+        }
+    }
+}
+
+#[test]
+fn lists_take_the_parameters_of_lists_and_their_own() {
+    let document = v1();
+    let own = BTreeMap::from([
+        ("/contacts", vec!["email", "include_deleted"]),
+        ("/invoices", vec!["status", "number"]),
+        ("/bookings", vec![]),
+        ("/quotes", vec!["status"]),
+        ("/jobs", vec!["status", "job_number"]),
+        ("/webhooks", vec![]),
+    ]);
+    for (method, path, operation) in each(&document) {
+        let queries = operation["parameters"].as_array().unwrap().iter().map(|parameter| resolve(&document, parameter));
+        let queries: Vec<&Value> = queries.filter(|parameter| parameter["in"] == "query").collect();
+        let got: Vec<&str> = queries.iter().map(|parameter| parameter["name"].as_str().unwrap()).collect();
+        let Some(own) = own.get(path).filter(|_| method == "get") else {
+            assert_eq!(got, [""; 0], "{method} {path}");
+            continue;
+        };
+        assert_eq!(got, [["limit", "cursor", "updated_since"].as_slice(), own].concat(), "{path}");
+        for query in queries {
+            assert!(query["schema"]["type"].is_string() && query["required"].is_null(), "{query}");
+        }
+        let limit = &parameter(&document, operation, "limit").unwrap()["schema"];
+        assert_eq!(*limit, json!({ "type": "integer", "minimum": 1, "maximum": 200, "default": 50 }));
+        for (name, format) in [("cursor", "uuid"), ("updated_since", "date-time")] {
+            assert_eq!(parameter(&document, operation, name).unwrap()["schema"]["format"], format);
+        }
+        let page = &operation["responses"]["200"]["content"]["application/json"]["schema"];
+        assert_eq!(names(&page["required"]), ["data", "next_cursor"]);
+        assert_eq!(page["properties"]["next_cursor"]["type"], json!(["string", "null"]));
+    }
+}
+
+#[test]
+fn records_and_writes_take_their_headers() {
+    let document = v1();
+    for (method, path, operation) in each(&document) {
+        let has = |name: &str| parameter(&document, operation, name).is_some();
+        let write = method != "get";
+        assert!(has("X-Request-Id"));
+        assert_eq!((has("X-SVC-Timestamp"), has("X-SVC-Signature")), (write, write), "{method} {path}");
+        assert_eq!(has("Idempotency-Key"), method == "post");
+        assert_eq!(has("If-Match"), matches!(method, "patch" | "delete"));
+        assert_eq!(has("If-None-Match"), method == "get" && path.ends_with("/{id}"));
+        assert_eq!(has("id"), path.ends_with("/{id}"));
+        assert_eq!(operation["requestBody"]["required"] == true, matches!(method, "post" | "patch"), "{method} {path}");
+    }
+}
+
+/// Fields by the tables of the contract: `?` after a name where null may stand.
+#[test]
+fn records_have_the_fields_of_the_contract() {
+    let document = v1();
+    let want = [
+        (
+            "Contact",
+            "id email? first_name? last_name? phone? company_name? city? state? postcode? created_at updated_at",
+        ),
+        (
+            "Invoice",
+            "id invoice_number contact_id? status issue_date? due_date? total currency paid_at? created_at updated_at",
+        ),
+        ("Booking", "id contact_id? service_name? start_time end_time status notes? created_at updated_at"),
+        ("Quote", "id quote_number contact_id? status issue_date? valid_until? total currency created_at updated_at"),
+        (
+            "Job",
+            "id job_number title status job_type? priority? contact_id? customer_name? customer_email? customer_phone? \
+             site_address? site_suburb? site_state? site_postcode? scheduled_start? scheduled_end? actual_start? \
+             actual_end? estimated_total? actual_total? quote_id? invoice_id? created_at updated_at",
+        ),
+        (
+            "WebhookSubscription",
+            "id url events enabled description? created_at last_delivery_at? last_delivery_status? disabled_reason? \
+             paused_at? consecutive_failures",
+        ),
+        ("Ping", "ok tenantId timestamp"),
+        ("RateLimitError", "error code retry_after_ms"),
+    ];
+    for (name, fields) in want {
+        let schema = schema(&document, name);
+        let fields: Vec<&str> = fields.split_ascii_whitespace().collect();
+        let plain: Vec<&str> = fields.iter().map(|field| field.trim_end_matches('?')).collect();
+        assert_eq!(names(&schema["required"]), plain, "{name}");
+        let optional = usize::from(name == "Contact");
+        assert_eq!(schema["properties"].as_object().unwrap().len(), fields.len() + optional, "{name}");
+        for field in fields {
+            let property = &schema["properties"][field.trim_end_matches('?')];
+            let nullable = names(&property["type"]).contains(&"null");
+            assert_eq!(nullable, field.ends_with('?'), "{name}.{field}");
+            assert_eq!(errors(&document, property, &Value::Null).is_empty(), nullable, "{name}.{field}");
+            for limit in ["maxLength", "minLength"] {
+                assert!(field == "currency" || property[limit].is_null(), "{name}.{field} promises {limit}");
+            }
+        }
+    }
+    assert_eq!(schema(&document, "Contact")["properties"]["deleted_at"]["type"], "string");
+    assert_eq!(schema(&document, "Invoice")["properties"]["status"]["enum"], Value::Null);
+    let with_secret = schema(&document, "WebhookSubscriptionWithSecret");
+    assert_eq!(names(&with_secret["required"]).last(), Some(&"secret"));
+}
+
+#[test]
+fn inputs_are_strict_and_take_what_the_contract_lists() {
+    let document = v1();
+    let want = [
+        ("ContactCreate", "email first_name? last_name? phone? company_name? city? state? postcode?", 1),
+        ("ContactUpdate", "email? first_name? last_name? phone? company_name? city? state? postcode?", 0),
+        ("BookingCreate", "contact_id service_name start_time end_time? notes?", 3),
+        ("BookingUpdate", "status notes? start_time end_time", 0),
+        ("QuoteCreate", "contact_id total currency? valid_until? line_items", 2),
+        ("QuoteUpdate", "status total valid_until", 0),
+        (
+            "JobCreate",
+            "title status contact_id? job_type? priority? site_address? site_suburb? site_state? site_postcode? \
+             scheduled_start? scheduled_end? estimated_total?",
+            1,
+        ),
+        (
+            "JobUpdate",
+            "title status job_type? priority? scheduled_start? scheduled_end? estimated_total? actual_total?",
+            0,
+        ),
+        ("WebhookCreate", "url events description?", 2),
+        ("WebhookUpdate", "url events enabled description?", 0),
+    ];
+    for (name, fields, required) in want {
+        let schema = schema(&document, name);
+        let fields: Vec<&str> = fields.split_ascii_whitespace().collect();
+        let properties = schema["properties"].as_object().unwrap();
+        assert_eq!(schema["additionalProperties"], false, "{name}");
+        assert_eq!(schema["minProperties"] == 1, name.ends_with("Update"), "{name}");
+        assert_eq!(properties.len(), fields.len(), "{name}");
+        assert_eq!(names(&schema["required"]), fields[..required], "{name}");
+        for field in fields {
+            let property = &properties[field.trim_end_matches('?')];
+            assert!(property["description"].is_string(), "{name}.{field}");
+            assert_eq!(errors(&document, property, &Value::Null).is_empty(), field.ends_with('?'), "{name}.{field}");
+            assert_eq!(names(&property["type"]).contains(&"null"), field.ends_with('?'), "{name}.{field}");
+        }
+    }
+}
+
+/// Lengths and ranges of decisions §4, defaults of §5.
+#[test]
+fn limits_formats_and_defaults_are_told() {
+    let document = v1();
+    let property = |path: &str| {
+        let (name, field) = path.split_once('.').unwrap();
+        &schema(&document, name)["properties"][field]
+    };
+    for (path, key, want) in [
+        ("ContactCreate.email", "maxLength", json!(254)),
+        ("ContactCreate.email", "format", json!("email")),
+        ("ContactCreate.first_name", "maxLength", json!(300)),
+        ("ContactCreate.company_name", "maxLength", json!(500)),
+        ("ContactCreate.phone", "maxLength", json!(50)),
+        ("ContactCreate.city", "maxLength", json!(100)),
+        ("ContactCreate.postcode", "maxLength", json!(20)),
+        ("BookingCreate.contact_id", "format", json!("uuid")),
+        ("BookingCreate.service_name", "minLength", json!(1)),
+        ("BookingCreate.service_name", "maxLength", json!(255)),
+        ("BookingCreate.start_time", "format", json!("date-time")),
+        ("BookingCreate.notes", "maxLength", json!(4096)),
+        ("QuoteCreate.total", "minimum", json!(0)),
+        ("QuoteCreate.total", "maximum", json!(1_000_000_000_000_i64)),
+        ("QuoteCreate.currency", "pattern", json!("^[A-Z]{3}$")),
+        ("QuoteCreate.currency", "default", json!("AUD")),
+        ("QuoteCreate.line_items", "maxItems", json!(500)),
+        ("JobCreate.title", "maxLength", json!(255)),
+        ("JobCreate.status", "default", json!("quoted")),
+        ("JobCreate.site_address", "maxLength", json!(500)),
+        ("JobUpdate.actual_total", "minimum", json!(0)),
+        ("WebhookCreate.url", "format", json!("uri")),
+        ("WebhookCreate.url", "maxLength", json!(2048)),
+        ("WebhookCreate.description", "maxLength", json!(500)),
+        ("Invoice.issue_date", "format", json!("date")),
+        ("Invoice.currency", "maxLength", json!(3)),
+        ("Invoice.total", "minimum", json!(0)),
+        ("Booking.status", "enum", json!(["cancelled", "confirmed", "completed", "no_show"])),
+        ("WebhookSubscription.disabled_reason", "enum", json!(["auto_paused", null])),
+    ] {
+        assert_eq!(property(path)[key], want, "{path} {key}");
+    }
+    for (path, values, valid) in [
+        ("WebhookCreate.events", vec![json!(["*"]), json!(["job.created", "job.created"])], true),
+        ("WebhookCreate.events", vec![json!([]), json!(["*", "job.created"]), json!(["job.exploded"])], false),
+        ("QuoteCreate.valid_until", vec![json!("2026-03-14"), json!("2026-03-14T15:09:26+11:00"), json!(null)], true),
+        ("QuoteCreate.valid_until", vec![json!("soon"), json!(1)], false),
+        ("ContactCreate.city", vec![json!("")], true),
+        ("JobCreate.title", vec![json!("")], false),
+    ] {
+        for value in values {
+            assert_eq!(errors(&document, property(path), &value).is_empty(), valid, "{path} {value}");
+        }
+    }
+}
+
+#[test]
+fn codes_are_enumerated_and_every_problem_has_one_of_them() {
+    let document = v1();
+    assert_eq!(names(&schema(&document, "Error")["properties"]["code"]["enum"]), CODES);
+    let others = [
+        Problem::RouteNotFound,
+        Problem::MethodNotAllowed("GET".to_owned()),
+        Problem::BadHost,
+        Problem::Core(Error::NotAllowed(String::new())),
+    ];
+    let all: Vec<Problem> = samples().into_iter().chain(others).collect();
+    let codes: BTreeSet<&str> = all.iter().map(Problem::code).collect();
+    assert_eq!(codes, BTreeSet::from(CODES));
+    for problem in &all {
+        let name = if matches!(problem, Problem::RateLimited { .. }) { "RateLimitError" } else { "Error" };
+        let body = serde_json::from_slice(&problem.body()).unwrap();
+        assert_eq!(errors(&document, schema(&document, name), &body), [""; 0], "{body}");
+    }
+    let field_codes = names(&schema(&document, "FieldError")["properties"]["code"]["enum"]);
+    assert!(FieldCode::ALL.iter().all(|code| field_codes.contains(&code.as_str())));
+}
+
+#[test]
+fn everything_is_described() {
+    let document = v1();
+    for name in RECORDS.iter().chain(&INPUTS) {
+        let schema = schema(&document, name);
+        assert!(schema["description"].is_string() && schema["examples"].is_array(), "{name}");
+        for (field, property) in schema["properties"].as_object().unwrap() {
+            assert!(property["description"].is_string(), "{name}.{field}");
+        }
+    }
+    for (.., operation) in each(&document) {
+        for parameter in operation["parameters"].as_array().unwrap() {
+            assert!(resolve(&document, parameter)["description"].is_string(), "{parameter}");
+        }
+    }
+}

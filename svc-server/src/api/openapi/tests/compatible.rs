@@ -1,0 +1,209 @@
+//! What was released stays: a client of the document in `openapi/released/v1.json` works with the one of today. That
+//! file is replaced at each release; a change that fails here needs a new version of the API.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use serde_json::{Value, json};
+
+use super::{resolve, v1};
+
+/// Which way a value goes, and so which changes of its schema hurt.
+#[derive(Clone, Copy, PartialEq)]
+enum Way {
+    /// From the client: what was taken must still be taken.
+    In,
+    /// To the client: what was promised must still hold.
+    Out,
+}
+
+struct Comparison<'a> {
+    old: &'a Value,
+    new: &'a Value,
+    breaks: Vec<String>,
+}
+
+/// What a client of `old` would stumble over in `new`.
+fn breaks(old: &Value, new: &Value) -> Vec<String> {
+    let mut comparison = Comparison { old, new, breaks: Vec::new() };
+    for (path, item) in old["paths"].as_object().unwrap() {
+        for (method, operation) in item.as_object().unwrap() {
+            let now = &new["paths"][path][method];
+            let at = format!("{} {path}", method.to_uppercase());
+            if now.is_null() {
+                comparison.breaks.push(format!("{at} is gone"));
+            } else {
+                comparison.operation(&at, operation, now);
+            }
+        }
+    }
+    comparison.breaks
+}
+
+impl<'a> Comparison<'a> {
+    fn operation(&mut self, at: &str, old: &'a Value, new: &'a Value) {
+        let named = |document, operation: &'a Value| {
+            let all = operation["parameters"].as_array().map(Vec::as_slice).unwrap_or_default();
+            all.iter().map(move |parameter| resolve(document, parameter)).collect::<Vec<_>>()
+        };
+        let (before, now) = (named(self.old, old), named(self.new, new));
+        for parameter in &before {
+            let name = parameter["name"].as_str().unwrap();
+            match now.iter().find(|other| (&other["name"], &other["in"]) == (&parameter["name"], &parameter["in"])) {
+                Some(other) => self.schema(&format!("{at}, {name}"), Way::In, &parameter["schema"], &other["schema"]),
+                None => self.breaks.push(format!("{at}: the parameter {name} is gone")),
+            }
+        }
+        for parameter in now.iter().filter(|parameter| parameter["required"] == true) {
+            let was = before.iter().find(|other| other["name"] == parameter["name"]);
+            if was.is_none_or(|was| was["required"] != true) {
+                self.breaks.push(format!("{at} needs {}", parameter["name"]));
+            }
+        }
+        let body = |operation: &'a Value| &operation["requestBody"]["content"]["application/json"]["schema"];
+        self.schema(&format!("{at}, body"), Way::In, body(old), body(new));
+        for (status, response) in old["responses"].as_object().unwrap() {
+            let (response, now) = (resolve(self.old, response), resolve(self.new, &new["responses"][status]));
+            let content = |response: &'a Value| &response["content"]["application/json"]["schema"];
+            if now.is_null() {
+                self.breaks.push(format!("{at} answers no {status} any more"));
+            }
+            self.schema(&format!("{at}, {status}"), Way::Out, content(response), content(now));
+        }
+    }
+
+    fn schema(&mut self, at: &str, way: Way, old: &'a Value, new: &'a Value) {
+        let (old, new) = (resolve(self.old, old), resolve(self.new, new));
+        // What may come in may grow, what goes out may shrink.
+        let (wide, narrow) = match way {
+            Way::In => (new, old),
+            Way::Out => (old, new),
+        };
+        if wide["type"].is_null() != narrow["type"].is_null() && !old.is_null() {
+            self.breaks.push(format!("{at}: it has a type in one of the two only"));
+        }
+        if !types(narrow).is_subset(&types(wide)) {
+            self.breaks.push(format!("{at}: the type was {} and is {}", old["type"], new["type"]));
+        }
+        // Clients are told to expect new values in what they get.
+        if way == Way::In && !values(old).is_subset(&values(new)) {
+            self.breaks.push(format!("{at}: the values were {} and are {}", old["enum"], new["enum"]));
+        }
+        for (bound, sign) in [("minimum", 1.0), ("minLength", 1.0), ("minItems", 1.0), ("minProperties", 1.0)]
+            .into_iter()
+            .chain([("maximum", -1.0), ("maxLength", -1.0), ("maxItems", -1.0)])
+        {
+            let of = |schema: &Value| schema[bound].as_f64().map_or(f64::NEG_INFINITY, |value| value * sign);
+            if of(wide) > of(narrow) && way == Way::In {
+                self.breaks.push(format!("{at}: {bound} was {} and is {}", old[bound], new[bound]));
+            }
+        }
+        let needed = |schema: &'a Value| strings(&schema["required"]);
+        let (must, had) = match way {
+            Way::In => (needed(new), needed(old)),
+            Way::Out => (needed(old), needed(new)),
+        };
+        for name in must.difference(&had) {
+            self.breaks.push(match way {
+                Way::In => format!("{at}: {name} is needed now"),
+                Way::Out => format!("{at}: {name} may be missing now"),
+            });
+        }
+        for (name, property) in old["properties"].as_object().into_iter().flatten() {
+            match &new["properties"][name] {
+                Value::Null => self.breaks.push(format!("{at}: {name} is gone")),
+                now => self.schema(&format!("{at}.{name}"), way, property, now),
+            }
+        }
+        if !old["items"].is_null() {
+            self.schema(&format!("{at}[]"), way, &old["items"], &new["items"]);
+        }
+    }
+}
+
+fn strings(value: &Value) -> BTreeSet<&str> {
+    match value {
+        Value::String(one) => BTreeSet::from([one.as_str()]),
+        other => other.as_array().into_iter().flatten().filter_map(Value::as_str).collect(),
+    }
+}
+
+/// The types that a schema allows; an integer is a number too.
+fn types(schema: &Value) -> BTreeSet<&str> {
+    let mut types = strings(&schema["type"]);
+    if types.contains("number") {
+        types.insert("integer");
+    }
+    types
+}
+
+fn values(schema: &Value) -> BTreeSet<String> {
+    schema["enum"].as_array().into_iter().flatten().map(ToString::to_string).collect()
+}
+
+#[test]
+fn clients_of_the_last_release_still_work() {
+    let released: Value = serde_json::from_str(include_str!("../../../../openapi/released/v1.json")).unwrap();
+    let mut found = String::new();
+    for line in breaks(&released, &v1()) {
+        let _ = writeln!(found, "{line}");
+    }
+    assert_eq!(found, "", "this needs a new version of the API");
+}
+
+#[test]
+fn what_hurts_clients_is_found() {
+    let old = v1();
+    type Change = fn(&mut Value);
+    let cases: [(&str, Change); 10] = [
+        ("DELETE /contacts/{id} is gone", |new| {
+            new["paths"]["/contacts/{id}"].as_object_mut().unwrap().remove("delete");
+        }),
+        ("the parameter limit is gone", |new| {
+            new["paths"]["/contacts"]["get"]["parameters"].as_array_mut().unwrap().remove(0);
+        }),
+        ("needs \"page\"", |new| {
+            let page = json!({ "name": "page", "in": "query", "required": true, "schema": { "type": "integer" } });
+            new["paths"]["/contacts"]["get"]["parameters"].as_array_mut().unwrap().push(page);
+        }),
+        ("answers no 201", |new| {
+            new["paths"]["/jobs"]["post"]["responses"].as_object_mut().unwrap().remove("201");
+        }),
+        ("body: phone is needed now", |new| {
+            new["components"]["schemas"]["ContactCreate"]["required"] = json!(["email", "phone"]);
+        }),
+        ("body: phone is gone", |new| {
+            new["components"]["schemas"]["ContactCreate"]["properties"].as_object_mut().unwrap().remove("phone");
+        }),
+        ("body.first_name: maxLength", |new| {
+            new["components"]["schemas"]["ContactCreate"]["properties"]["first_name"]["maxLength"] = json!(299);
+        }),
+        ("body.first_name: the type was", |new| {
+            new["components"]["schemas"]["ContactCreate"]["properties"]["first_name"]["type"] = json!("string");
+        }),
+        ("total: the type was", |new| {
+            new["components"]["schemas"]["Invoice"]["properties"]["total"]["type"] = json!(["number", "null"]);
+        }),
+        ("created_at may be missing now", |new| {
+            let required = new["components"]["schemas"]["Contact"]["required"].as_array_mut().unwrap();
+            required.retain(|name| name != "created_at");
+        }),
+    ];
+    for (want, change) in cases {
+        let mut new = old.clone();
+        change(&mut new);
+        let found = breaks(&old, &new);
+        assert!(found.iter().any(|line| line.contains(want)), "{want}: {found:?}");
+    }
+    let harmless: [Change; 4] = [
+        |new| new["paths"]["/stays"] = json!({ "get": { "responses": {} } }),
+        |new| new["components"]["schemas"]["ContactCreate"]["properties"]["fax"] = json!({ "type": "string" }),
+        |new| new["components"]["schemas"]["Contact"]["properties"]["fax"] = json!({ "type": "string" }),
+        |new| new["components"]["schemas"]["ContactCreate"]["properties"]["first_name"]["maxLength"] = json!(400),
+    ];
+    for change in harmless {
+        let mut new = old.clone();
+        change(&mut new);
+        assert_eq!(breaks(&old, &new), Vec::<String>::new());
+    }
+}

@@ -1,0 +1,275 @@
+//! Sample data: a plumbing company in Sydney, made through the same rules as everything else.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value, json};
+use svc_core::accounts::keys::{self, KeyCreate};
+use svc_core::accounts::tenants::{self, Tenant, TenantCreate};
+use svc_core::error::Error;
+use svc_core::input::Input;
+use svc_core::resources::bookings::Booking;
+use svc_core::resources::contacts::Contact;
+use svc_core::resources::crud::{self, Create, Resource, Update};
+use svc_core::resources::invoices::{self, Invoice, InvoiceCreate};
+use svc_core::resources::jobs::Job;
+use svc_core::resources::quotes::Quote;
+use svc_core::store::{Store, Tx};
+use svc_core::values::{Currency, TenantId, TimeZone, Timestamp};
+use uuid::Uuid;
+
+const TENANT: &str = include_str!("../../demo/tenant.json");
+const CONTACTS: &str = include_str!("../../demo/contacts.json");
+const INVOICES: &str = include_str!("../../demo/invoices.json");
+const QUOTES: &str = include_str!("../../demo/quotes.json");
+const BOOKINGS: &str = include_str!("../../demo/bookings.json");
+const JOBS: &str = include_str!("../../demo/jobs.json");
+
+/// Why the sample data could not be made.
+#[derive(Debug, thiserror::Error)]
+pub enum DemoError {
+    /// A file of `fixtures/demo` is not what it should be.
+    #[error("fixtures/demo: {0}")]
+    Fixture(#[from] serde_json::Error),
+    /// The rules or the store refused it.
+    #[error(transparent)]
+    Refused(#[from] Error),
+}
+
+/// What to tell the person who tries the demo.
+pub struct Guide {
+    url: String,
+    tenant: Tenant,
+    key: String,
+}
+
+#[derive(Deserialize)]
+struct DemoTenant {
+    name: String,
+    time_zone: String,
+    currency: String,
+}
+
+#[derive(Clone, Deserialize)]
+struct DemoInvoice {
+    contact: String,
+    total: Value,
+    currency: String,
+    issue_in_days: i64,
+    due_in_days: i64,
+    steps: Vec<String>,
+}
+
+/// Everything of one kind: who it is for, the body that creates it, and the body that changes it afterwards.
+#[derive(Clone)]
+struct Sample {
+    contact: Option<String>,
+    create: Map<String, Value>,
+    update: Option<Value>,
+}
+
+/// Makes the sample data and a key, and says what to try.
+///
+/// # Errors
+/// [`DemoError`].
+pub async fn prepare(store: &dyn Store, url: &str) -> Result<Guide, DemoError> {
+    let DemoTenant { name, time_zone, currency } = serde_json::from_str(TENANT)?;
+    let settings = TenantCreate {
+        time_zone: TimeZone::parse(&time_zone).map_err(|issue| issue.on("time_zone"))?,
+        currency: Currency::parse(&currency).map_err(|issue| issue.on("currency"))?,
+        ..TenantCreate::named(&name)
+    };
+    let (tenant, key) = store
+        .write("demo.tenant", move |tx| {
+            let settings = settings.clone();
+            Box::pin(async move {
+                let tenant = tenants::create(tx, settings).await?;
+                let input = KeyCreate { name: Some("Demo".to_owned()), write: true, expires_in: None, signed: false };
+                let key = keys::create(tx, tenant.id, input).await?;
+                Ok((tenant, key.text.reveal().to_owned()))
+            })
+        })
+        .await?;
+    fill(store, &tenant).await?;
+    Ok(Guide { url: url.to_owned(), tenant, key })
+}
+
+async fn fill(store: &dyn Store, tenant: &Tenant) -> Result<(), DemoError> {
+    let now = store.env().now();
+    let contacts = Arc::new(contacts(store, tenant.id).await?);
+    make::<Quote>(store, tenant.id, &contacts, samples(QUOTES, |row| quote(row, tenant, now))?).await?;
+    make::<Booking>(store, tenant.id, &contacts, samples(BOOKINGS, |row| booking(row, now))?).await?;
+    make::<Job>(store, tenant.id, &contacts, samples(JOBS, |row| job(row, now))?).await?;
+    let invoices: Vec<DemoInvoice> = serde_json::from_str(INVOICES)?;
+    let today = tenant.time_zone.date_at(now);
+    let (tenant, invoices) = (tenant.id, Arc::new(invoices));
+    store
+        .write("demo.invoices", move |tx| {
+            let (invoices, contacts) = (Arc::clone(&invoices), Arc::clone(&contacts));
+            Box::pin(async move {
+                for sample in invoices.iter() {
+                    let body = json!({
+                        "contact_id": contacts.get(&sample.contact),
+                        "total": sample.total,
+                        "currency": sample.currency,
+                        "issue_date": today.plus_days(sample.issue_in_days),
+                        "due_date": today.plus_days(sample.due_in_days),
+                    });
+                    let invoice = invoices::create(tx, tenant, input::<InvoiceCreate>(&body)?).await?;
+                    for step in &sample.steps {
+                        take_step(tx, tenant, invoice.id, step).await?;
+                    }
+                }
+                Ok(())
+            })
+        })
+        .await?;
+    Ok(())
+}
+
+async fn contacts(store: &dyn Store, tenant: TenantId) -> Result<HashMap<String, Uuid>, DemoError> {
+    let rows: Arc<Vec<Map<String, Value>>> = Arc::new(serde_json::from_str(CONTACTS)?);
+    let made = store.write("demo.contacts", move |tx| {
+        let rows = Arc::clone(&rows);
+        Box::pin(async move {
+            let mut made = HashMap::new();
+            for row in rows.iter() {
+                let mut body = row.clone();
+                let handle = body.remove("ref").and_then(|handle| handle.as_str().map(str::to_owned));
+                let contact: Contact = crud::create(tx, tenant, input(&body.into())?).await?;
+                made.insert(handle.unwrap_or_default(), contact.id);
+            }
+            Ok(made)
+        })
+    });
+    Ok(made.await?)
+}
+
+/// Creates the samples of one kind, and changes those that are not in their first state any more.
+async fn make<R>(
+    store: &dyn Store,
+    tenant: TenantId,
+    contacts: &Arc<HashMap<String, Uuid>>,
+    samples: Vec<Sample>,
+) -> Result<(), DemoError>
+where
+    R: Create + Update,
+{
+    let (samples, contacts) = (Arc::new(samples), Arc::clone(contacts));
+    let name = <R as Resource>::COLLECTION;
+    let made = store.write(name, move |tx| {
+        let (samples, contacts) = (Arc::clone(&samples), Arc::clone(&contacts));
+        Box::pin(async move {
+            for sample in samples.iter() {
+                let mut body = sample.create.clone();
+                if let Some(contact) = &sample.contact {
+                    body.insert("contact_id".to_owned(), json!(contacts.get(contact)));
+                }
+                let record: R = crud::create(tx, tenant, input(&body.into())?).await?;
+                if let Some(change) = &sample.update {
+                    crud::update::<R>(tx, tenant, record.id(), input(change)?).await?;
+                }
+            }
+            Ok(())
+        })
+    });
+    Ok(made.await?)
+}
+
+fn samples(text: &str, read: impl Fn(Map<String, Value>) -> Sample) -> Result<Vec<Sample>, DemoError> {
+    let rows: Vec<Map<String, Value>> = rows(text)?;
+    Ok(rows.into_iter().map(read).collect())
+}
+
+fn rows<T: DeserializeOwned>(text: &str) -> Result<T, DemoError> {
+    Ok(serde_json::from_str(text)?)
+}
+
+fn input<I: Input>(body: &Value) -> Result<I, Error> {
+    I::from_body(body.to_string().as_bytes())
+}
+
+fn take_text(row: &mut Map<String, Value>, name: &str) -> Option<String> {
+    row.remove(name)?.as_str().map(str::to_owned)
+}
+
+fn take_number(row: &mut Map<String, Value>, name: &str) -> Option<i64> {
+    row.remove(name)?.as_i64()
+}
+
+/// The change into a state that is not the first one.
+fn status_change(row: &mut Map<String, Value>, first: &str) -> Option<Value> {
+    take_text(row, "status").filter(|status| status != first).map(|status| json!({ "status": status }))
+}
+
+fn in_hours(now: Timestamp, hours: i64) -> Timestamp {
+    let distance = Duration::from_secs(hours.unsigned_abs() * 3600);
+    if hours < 0 { now.minus(distance) } else { now.checked_add(distance).unwrap_or(now) }
+}
+
+fn quote(mut row: Map<String, Value>, tenant: &Tenant, now: Timestamp) -> Sample {
+    let contact = take_text(&mut row, "contact");
+    let update = status_change(&mut row, "draft");
+    if let Some(days) = take_number(&mut row, "valid_in_days") {
+        row.insert("valid_until".to_owned(), json!(tenant.time_zone.date_at(now).plus_days(days)));
+    }
+    Sample { contact, create: row, update }
+}
+
+fn booking(mut row: Map<String, Value>, now: Timestamp) -> Sample {
+    let contact = take_text(&mut row, "contact");
+    let update = status_change(&mut row, "confirmed");
+    let start = in_hours(now, take_number(&mut row, "starts_in_hours").unwrap_or_default());
+    let minutes = take_number(&mut row, "minutes").unwrap_or(60).unsigned_abs();
+    row.insert("start_time".to_owned(), json!(start));
+    row.insert("end_time".to_owned(), json!(start.checked_add(Duration::from_secs(minutes * 60))));
+    Sample { contact, create: row, update }
+}
+
+fn job(mut row: Map<String, Value>, now: Timestamp) -> Sample {
+    let contact = take_text(&mut row, "contact");
+    let update = status_change(&mut row, "quoted");
+    let hours = take_number(&mut row, "hours").unwrap_or(1);
+    if let Some(begin) = take_number(&mut row, "scheduled_in_hours") {
+        row.insert("scheduled_start".to_owned(), json!(in_hours(now, begin)));
+        row.insert("scheduled_end".to_owned(), json!(in_hours(now, begin + hours)));
+    }
+    Sample { contact, create: row, update }
+}
+
+async fn take_step(tx: &mut dyn Tx, tenant: TenantId, id: Uuid, step: &str) -> Result<Invoice, Error> {
+    match step {
+        "send" => invoices::send(tx, tenant, id).await,
+        "view" => invoices::view(tx, tenant, id).await,
+        "pay" => invoices::pay(tx, tenant, id, None).await,
+        "void" => invoices::void(tx, tenant, id).await,
+        "resend" => invoices::resend(tx, tenant, id).await,
+        other => Err(Error::NotAllowed(format!("{other:?} is no step of an invoice"))),
+    }
+}
+
+impl fmt::Display for Guide {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { url, tenant, key } = self;
+        write!(
+            f,
+            r#"
+{} (tenant {})
+API key: {key}
+
+Try:
+  curl -s {url}/api/v1/ping -H 'Authorization: Bearer {key}'
+  curl -s '{url}/api/v1/contacts?limit=3' -H 'Authorization: Bearer {key}'
+  curl -s '{url}/api/v1/invoices?status=paid&limit=2' -H 'Authorization: Bearer {key}'
+  curl -s {url}/api/v1/contacts -H 'Authorization: Bearer {key}' -H 'Content-Type: application/json' -H 'Idempotency-Key: try-1' -d '{{"email": "grace@example.com", "first_name": "Grace"}}'
+  curl -s {url}/api/v1/openapi.json
+
+Stop with Ctrl-C."#,
+            tenant.name, tenant.id
+        )
+    }
+}
