@@ -9,7 +9,7 @@ use svc_core::store::Store;
 use svc_core::values::HostPolicy;
 use svc_core::webhooks::engine::Policy;
 use svc_server::deliver::resolver::SystemResolver;
-use svc_server::deliver::{self, HttpCourier};
+use svc_server::deliver::{self, HttpWebhookClient};
 use svc_server::program::serve::Server;
 use svc_server::{Api, Settings};
 use svc_store::{Options, SecretKey, SqliteStore, open_with};
@@ -37,9 +37,9 @@ pub(crate) fn serve(database: &Path, sending: bool, counting: bool) -> Result<()
             let _ = stopped.changed().await;
         };
         let policy = Policy::default();
-        let courier = HttpCourier::new(store.env().clone(), policy.timeout, Arc::new(SystemResolver::default()));
+        let client = HttpWebhookClient::new(store.env().clone(), policy.timeout, Arc::new(SystemResolver::default()));
         let sender =
-            deliver::run(store, policy, Arc::new(courier), Arc::default(), until_stopped(stopped.clone()), GRACE);
+            deliver::run(store, policy, Arc::new(client), Arc::default(), until_stopped(stopped.clone()), GRACE);
         let sender = sending.then(|| tokio::spawn(sender));
         child::announce(url.trim_start_matches("http://").parse()?)?;
         tokio::spawn(async move {

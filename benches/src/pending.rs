@@ -9,12 +9,12 @@ use rusqlite::{Connection, params};
 use svc_core::accounts::tenants::{self, TenantCreate};
 use svc_core::env::Env;
 use svc_core::error::Error;
-use svc_core::resources::crud::{self, tick};
+use svc_core::resources::crud::{self, advance_clock};
 use svc_core::store::{Store, Tx};
 use svc_core::values::EventKind;
 use svc_core::values::{EventSet, HostPolicy, WebhookUrl};
 use svc_core::webhooks::events;
-use svc_core::webhooks::subscriptions::{Subscription, WebhookCreate};
+use svc_core::webhooks::subscriptions::{WebhookCreate, WebhookSubscription};
 use svc_store::SqliteStore;
 use uuid::Uuid;
 
@@ -103,10 +103,10 @@ async fn add_hanging(
     for number in 0..endpoints {
         let url = WebhookUrl::parse(&format!("http://{address}/{number}")).map_err(|issue| issue.on("url"))?;
         let input = WebhookCreate { url, events: EventSet::All, description: None };
-        crud::create::<Subscription>(tx, tenant, input).await?;
+        crud::create::<WebhookSubscription>(tx, tenant, input).await?;
     }
     for number in 0..each {
-        let now = tick(tx, tenant).await?;
+        let now = advance_clock(tx, tenant).await?;
         let stay = serde_json::json!({ "id": number });
         events::emit(tx, tenant, now, &[EventKind::StayCreated], &stay).await?;
     }
@@ -142,10 +142,10 @@ mod tests {
         let store: Arc<dyn Store> = Arc::new(SqliteStore::open(&file, Env::system()).unwrap());
         let begin = store.write("test", |tx| {
             Box::pin(async move {
-                let (look, policy) = (engine::look(tx).await?, Policy::default());
+                let (due_work, policy) = (engine::poll(tx).await?, Policy::default());
                 let mut attempts = Vec::new();
-                for round in InFlight::default().plan(&policy, &look, BTreeMap::new()) {
-                    attempts.extend(engine::round(tx, &policy, &round).await?.attempts);
+                for batch in InFlight::default().plan(&policy, &due_work, BTreeMap::new()) {
+                    attempts.extend(engine::run_batch(tx, &policy, &batch).await?.attempts);
                 }
                 Ok(attempts)
             })

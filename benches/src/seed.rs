@@ -13,7 +13,7 @@ use svc_core::error::Error;
 use svc_core::resources::crud;
 use svc_core::store::Store;
 use svc_core::values::{EventSet, Timestamp, WebhookUrl};
-use svc_core::webhooks::subscriptions::{Subscription, WebhookCreate};
+use svc_core::webhooks::subscriptions::{WebhookCreate, WebhookSubscription};
 use svc_store::SqliteStore;
 use uuid::Uuid;
 
@@ -86,7 +86,7 @@ pub(crate) async fn tenant(store: &dyn Store, number: u32) -> std::result::Resul
                 let tenant = tenants::create(tx, TenantCreate::named(&format!("Tenant {number}"))).await?.id;
                 let url = WebhookUrl::parse("https://hooks.example.com/svc").map_err(|issue| issue.on("url"))?;
                 let input = WebhookCreate { url, events: EventSet::All, description: None };
-                crud::create::<Subscription>(tx, tenant, input).await?;
+                crud::create::<WebhookSubscription>(tx, tenant, input).await?;
                 Ok(tenant.0)
             })
         })

@@ -5,7 +5,7 @@
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use libfuzzer_sys::fuzz_target;
 use svc_core::input::{Fields, Input as _};
-use svc_core::resources::pages::{CursorKey, ListParams, Order, Scope};
+use svc_core::resources::pages::{CursorKey, ListParams, Order, CursorScope};
 use svc_core::values::{TenantId, Timestamp};
 use uuid::Uuid;
 
@@ -24,7 +24,7 @@ struct Sent<'a> {
 
 fuzz_target!(|sent: Sent<'_>| {
     let key = CursorKey::new(sent.key);
-    let scope = |tenant| Scope::new(TenantId(Uuid::from_u128(tenant)), "contacts", None, &());
+    let scope = |tenant| CursorScope::new(TenantId(Uuid::from_u128(tenant)), "contacts", None, &());
     let (own, other) = (scope(sent.tenant), scope(!sent.tenant));
 
     let position = Timestamp::from_micros(sent.position.rem_euclid(POSITIONS));

@@ -118,7 +118,7 @@ impl From<Error> for Failure {
             | Error::NotAllowed(_)
             | Error::Store(StoreError::Conflict { .. }) => Exit::Refused,
             Error::Store(StoreError::Unavailable(_) | StoreError::OutcomeUnknown(_)) => Exit::Unreachable,
-            Error::Store(StoreError::Corrupt { .. } | StoreError::Fault(_)) => Exit::Failed,
+            Error::Store(StoreError::Corrupt { .. } | StoreError::Internal(_)) => Exit::Failed,
         };
         Self::new(exit, error.to_string())
     }
@@ -163,7 +163,7 @@ mod tests {
         assert_eq!(exit(StoreError::Conflict { constraint: "id".to_owned() }.into()), Exit::Refused);
         assert_eq!(exit(StoreError::Unavailable(String::new()).into()), Exit::Unreachable);
         assert_eq!(exit(StoreError::OutcomeUnknown(String::new()).into()), Exit::Unreachable);
-        assert_eq!(exit(StoreError::Fault(String::new()).into()), Exit::Failed);
+        assert_eq!(exit(StoreError::Internal(String::new()).into()), Exit::Failed);
     }
 
     #[test]

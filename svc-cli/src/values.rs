@@ -13,7 +13,7 @@ use svc_core::accounts::limits::{CappedCollection, parse_limit, parse_write_limi
 use svc_core::error::Issue;
 use svc_core::values::EventKind;
 use svc_core::values::{Secret, TenantId, Text, Timestamp, parse_uuid};
-use svc_core::webhooks::deliveries::DeliveryState;
+use svc_core::webhooks::deliveries::DeliveryStatus;
 
 /// The longest lifetime that can be asked for, in seconds: about a hundred years.
 const MAX_DURATION: Duration = Duration::from_secs(100 * 366 * 24 * 3600);
@@ -156,9 +156,9 @@ pub fn since(text: &str) -> Result<Since, &'static str> {
 }
 
 /// Reads how far a delivery is.
-pub fn delivery_states() -> impl TypedValueParser<Value = DeliveryState> {
-    PossibleValuesParser::new(DeliveryState::ALL.iter().map(|state| state.as_str()))
-        .try_map(|text| DeliveryState::from_text(&text).ok_or("must be a status of deliveries"))
+pub fn delivery_states() -> impl TypedValueParser<Value = DeliveryStatus> {
+    PossibleValuesParser::new(DeliveryStatus::ALL.iter().map(|state| state.as_str()))
+        .try_map(|text| DeliveryStatus::from_text(&text).ok_or("must be a status of deliveries"))
 }
 
 /// Reads the kind of an event.

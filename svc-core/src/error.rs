@@ -227,7 +227,7 @@ impl Error {
             Self::IdempotencyInProgress => "idempotency_in_progress",
             Self::PreconditionFailed => "precondition_failed",
             Self::NotAllowed(_) => "not_allowed",
-            Self::Store(why) if why.may_pass() => "unavailable",
+            Self::Store(why) if why.is_transient() => "unavailable",
             Self::Store(_) => "internal_error",
         }
     }
@@ -260,12 +260,12 @@ pub enum StoreError {
     },
     /// A fault in this program: a statement that the database refuses, a job that panicked.
     #[error("internal fault: {0}")]
-    Fault(String),
+    Internal(String),
 }
 
 impl StoreError {
     /// Whether trying again later may help.
-    pub fn may_pass(&self) -> bool {
+    pub fn is_transient(&self) -> bool {
         matches!(self, Self::Unavailable(_) | Self::OutcomeUnknown(_))
     }
 }

@@ -35,7 +35,7 @@ use crate::store::Tx;
 
 /// What rows do besides being put.
 #[derive(Clone, Copy, Debug)]
-pub struct How {
+pub struct ImportOptions {
     /// Whether events are fired, as for any other change.
     pub events: bool,
     /// Whether a record that differs takes on what the row says, where a row can do that.
@@ -70,17 +70,17 @@ pub async fn note<R: Import>(
     results: &[Result<Imported, Error>],
 ) -> Result<(), Error> {
     #[derive(Serialize)]
-    struct Rows {
+    struct Repository {
         added: usize,
         updated: usize,
     }
     let count = |what: Imported| results.iter().flatten().filter(|result| **result == what).count();
-    let rows = Rows { added: count(Imported::Added), updated: count(Imported::Updated) };
+    let rows = Repository { added: count(Imported::Added), updated: count(Imported::Updated) };
     if rows.added + rows.updated == 0 {
         return Ok(());
     }
     let object = Object { kind: R::COLLECTION, id: tenant.id.0 };
-    audit::note(tx, tenant.id, "import", object, None, Some(&rows)).await
+    audit::record(tx, tenant.id, "import", object, None, Some(&rows)).await
 }
 
 /// A resource whose records can come from elsewhere.
@@ -104,7 +104,13 @@ pub trait Import: Resource + FieldNames {
     /// # Errors
     /// What the rules refuse, and [`Error::NotAllowed`] for what is in the way of the row; nothing was written then but
     /// the tenant's clock. After [`Error::Store`] the job must fail.
-    async fn put(tx: &mut dyn Tx, tenant: &Tenant, row: Self::Row, before: u32, how: How) -> Result<Imported, Error>;
+    async fn put(
+        tx: &mut dyn Tx,
+        tenant: &Tenant,
+        row: Self::Row,
+        before: u32,
+        options: ImportOptions,
+    ) -> Result<Imported, Error>;
 }
 
 /// A digest of what a row says: the same for the same values in whatever format or order of fields.

@@ -6,7 +6,7 @@
 //! keeps its input and has no effect except through its `Tx`. It must not wait for anything else: on SQLite
 //! it runs on the database's own thread.
 //!
-//! Write jobs may run side by side. Once one has called `tick` or `hold`, nothing of that tenant changes but by its own
+//! Write jobs may run side by side. Once one has called `advance_clock` or `hold`, nothing of that tenant changes but by its own
 //! hand; so that comes before it reads what it will write.
 
 mod layer;
@@ -23,7 +23,7 @@ use futures_util::future::BoxFuture;
 use uuid::Uuid;
 
 use crate::accounts::audit::{Actor, Entry};
-use crate::accounts::idempotency::Recorded;
+use crate::accounts::idempotency::StoredResponse;
 use crate::accounts::keys::{ApiKey, Credential};
 use crate::accounts::tenants::{NumberKind, Tenant};
 use crate::env::Env;
@@ -33,15 +33,15 @@ use crate::resources::contacts::Contact;
 use crate::resources::crud::Resource;
 use crate::resources::invoices::{Invoice, Payment};
 use crate::resources::jobs::Job;
-use crate::resources::pages::{CursorKey, Listing};
+use crate::resources::pages::{CursorKey, ListQuery};
 use crate::resources::quotes::Quote;
 use crate::values::EventKind;
 use crate::values::{TenantId, Timestamp};
-use crate::webhooks::deliveries::{AttemptLog, AttemptSummary, Backlog, Delivery, DeliveryState, Outgoing};
+use crate::webhooks::deliveries::{AttemptLog, AttemptSummary, Backlog, Delivery, DeliveryStatus, DeliveryWakeup};
 use crate::webhooks::events::Event;
 use crate::webhooks::replays::Replay;
-use crate::webhooks::retention::{Remains, Span};
-use crate::webhooks::subscriptions::{Match, Subscription};
+use crate::webhooks::retention::{EventRange, ExpiredKind};
+use crate::webhooks::subscriptions::{MatchedSubscription, WebhookSubscription};
 
 pub use self::layer::Layer;
 
@@ -55,20 +55,20 @@ pub enum Access {
 }
 
 /// A job without its result type, for implementors of [`Store`].
-pub type ErasedJob = Box<dyn for<'t> Fn(&'t mut dyn Tx) -> BoxFuture<'t, Result<(), Error>> + Send + Sync>;
+pub type UnitOfWork = Box<dyn for<'t> Fn(&'t mut dyn Tx) -> BoxFuture<'t, Result<(), Error>> + Send + Sync>;
 
 /// A database that runs jobs.
 #[async_trait]
 pub trait Store: Send + Sync + 'static {
     /// Runs one job to its end, also if the caller stops waiting. `name` labels it in metrics and logs.
     /// After `Ok` a write is durable.
-    async fn run(&self, access: Access, name: &'static str, job: ErasedJob) -> Result<(), Error>;
+    async fn run(&self, access: Access, name: &'static str, job: UnitOfWork) -> Result<(), Error>;
 
     /// The time, ids and randomness that jobs get.
     fn env(&self) -> &Env;
 
     /// Where commits say that they brought something to send.
-    fn outgoing(&self) -> &Outgoing;
+    fn delivery_wakeup(&self) -> &DeliveryWakeup;
 
     /// Where requests are counted for all processes on this database together; `None` when there is one process,
     /// which counts for itself.
@@ -155,7 +155,7 @@ impl dyn Store {
     {
         let result = Arc::new(Mutex::new(None));
         let slot = Arc::clone(&result);
-        let erased: ErasedJob = Box::new(move |tx| {
+        let erased: UnitOfWork = Box::new(move |tx| {
             let work = job(tx);
             let slot = Arc::clone(&slot);
             Box::pin(async move {
@@ -166,18 +166,18 @@ impl dyn Store {
         });
         self.run(access, name, erased).await?;
         let value = result.lock().unwrap_or_else(PoisonError::into_inner).take();
-        value.ok_or_else(|| StoreError::Fault(format!("{name} ended without a result")).into())
+        value.ok_or_else(|| StoreError::Internal(format!("{name} ended without a result")).into())
     }
 }
 
 /// A transaction: everything that rules ask of a database.
 pub trait Tx:
-    Rows<Contact>
-    + Rows<Invoice>
-    + Rows<Booking>
-    + Rows<Quote>
-    + Rows<Job>
-    + Rows<Subscription>
+    Repository<Contact>
+    + Repository<Invoice>
+    + Repository<Booking>
+    + Repository<Quote>
+    + Repository<Job>
+    + Repository<WebhookSubscription>
     + TenantStore
     + KeyStore
     + Outbox
@@ -201,13 +201,13 @@ pub trait Tx:
 
 /// The rows of one resource. Every method sees only rows of the tenant it is given.
 #[async_trait]
-pub trait Rows<R: Resource>: Send {
+pub trait Repository<R: Resource>: Send {
     /// The row, deleted ones included.
     async fn get(&mut self, tenant: TenantId, id: Uuid) -> Result<Option<R>, StoreError>;
 
     /// The rows of a listing in its order, at most its limit. Costs O(limit), whatever the filter. Ids come from
     /// [`Env::id`] and so sort like `created_at`; a store may order by either.
-    async fn list(&mut self, tenant: TenantId, listing: &Listing<R::Filter>) -> Result<Vec<R>, StoreError>;
+    async fn list(&mut self, tenant: TenantId, listing: &ListQuery<R::Filter>) -> Result<Vec<R>, StoreError>;
 
     /// Adds a row.
     async fn insert(&mut self, tenant: TenantId, row: &R) -> Result<(), StoreError>;
@@ -234,11 +234,11 @@ pub trait TenantStore: Send {
     /// Moves the tenant's clock on to `max(wall clock, last + 1 µs)` and returns it. Holds the tenant's row
     /// from then on, so writes of one tenant happen one after the other and commit in this order.
     /// `None` when there is no such tenant.
-    async fn tick(&mut self, tenant: TenantId) -> Result<Option<Timestamp>, StoreError>;
+    async fn advance_clock(&mut self, tenant: TenantId) -> Result<Option<Timestamp>, StoreError>;
 
-    /// Holds the tenant's row as [`tick`](TenantStore::tick) does, without moving its clock: what is read after it
+    /// Holds the tenant's row as [`advance_clock`](TenantStore::tick) does, without moving its clock: what is read after it
     /// is not changed by other writes of the tenant until this one ends. `false` when there is no such tenant.
-    async fn hold(&mut self, tenant: TenantId) -> Result<bool, StoreError>;
+    async fn lock_tenant(&mut self, tenant: TenantId) -> Result<bool, StoreError>;
 
     /// The next number of a kind: 1, 2, 3, … without gaps.
     async fn next_number(&mut self, tenant: TenantId, kind: NumberKind) -> Result<u64, StoreError>;
@@ -276,11 +276,20 @@ pub trait KeyStore: Send {
     async fn claim_idempotency(&mut self, tenant: TenantId, key: &str) -> Result<bool, StoreError>;
 
     /// The answer kept under an Idempotency-Key since `after`.
-    async fn recorded(&mut self, tenant: TenantId, key: &str, after: Timestamp)
-    -> Result<Option<Recorded>, StoreError>;
+    async fn stored_response(
+        &mut self,
+        tenant: TenantId,
+        key: &str,
+        after: Timestamp,
+    ) -> Result<Option<StoredResponse>, StoreError>;
 
     /// Keeps an answer under an Idempotency-Key, in place of an older one.
-    async fn record(&mut self, tenant: TenantId, key: &str, recorded: &Recorded) -> Result<(), StoreError>;
+    async fn store_response(
+        &mut self,
+        tenant: TenantId,
+        key: &str,
+        recorded: &StoredResponse,
+    ) -> Result<(), StoreError>;
 
     /// Drops answers recorded before `recorded_before` and signatures that expired before `now`, at most
     /// `limit` of each. Returns how many rows went.
@@ -291,7 +300,7 @@ pub trait KeyStore: Send {
 #[async_trait]
 pub trait Outbox: Send {
     /// The tenant's live subscriptions that want events of this kind and are enabled or auto-paused.
-    async fn matches(&mut self, tenant: TenantId, kind: EventKind) -> Result<Vec<Match>, StoreError>;
+    async fn matches(&mut self, tenant: TenantId, kind: EventKind) -> Result<Vec<MatchedSubscription>, StoreError>;
 
     /// Adds an event, with who acts ([`Tx::actor`]).
     async fn insert_event(&mut self, event: &Event) -> Result<(), StoreError>;
@@ -352,17 +361,21 @@ pub trait DeliveryStore: Send {
     async fn hold_deliveries(&mut self, tenant: TenantId, subscription: Uuid) -> Result<(), StoreError>;
 
     /// The endpoints whose turn has come, in order of their turns.
-    async fn turns(&mut self, now: Timestamp, limit: u32) -> Result<Vec<(TenantId, Uuid)>, StoreError>;
+    async fn due_endpoints(&mut self, now: Timestamp, limit: u32) -> Result<Vec<(TenantId, Uuid)>, StoreError>;
 
     /// The first turn of all.
-    async fn first_turn(&mut self) -> Result<Option<Timestamp>, StoreError>;
+    async fn next_endpoint_due(&mut self) -> Result<Option<Timestamp>, StoreError>;
 
     /// Sets an endpoint's turn; `None` when it has nothing to send.
-    async fn set_turn(&mut self, tenant: TenantId, subscription: Uuid, at: Option<Timestamp>)
-    -> Result<(), StoreError>;
+    async fn schedule_endpoint(
+        &mut self,
+        tenant: TenantId,
+        subscription: Uuid,
+        at: Option<Timestamp>,
+    ) -> Result<(), StoreError>;
 
     /// Sets an endpoint's turn unless it has an earlier one, and wakes the sender after the commit.
-    async fn bring_turn_forward(
+    async fn schedule_endpoint_by(
         &mut self,
         tenant: TenantId,
         subscription: Uuid,
@@ -389,12 +402,12 @@ pub trait DeliveryStore: Send {
         &mut self,
         tenant: TenantId,
         subscription: Uuid,
-        state: DeliveryState,
+        state: DeliveryStatus,
     ) -> Result<u64, StoreError>;
 
     /// How many deliveries of all tenants are in a state, up to a bound, so that it costs the same however many there
     /// are. Of those that failed or are held, the oldest are counted. What succeeded waits for nothing: it is none.
-    async fn backlog(&mut self, state: DeliveryState) -> Result<Backlog, StoreError>;
+    async fn backlog(&mut self, state: DeliveryStatus) -> Result<Backlog, StoreError>;
 
     /// Adds a bulk replay, and wakes the sender after the commit.
     async fn insert_replay(&mut self, replay: &Replay) -> Result<(), StoreError>;
@@ -409,13 +422,17 @@ pub trait DeliveryStore: Send {
     async fn unfinished_replay(&mut self, tenant: TenantId) -> Result<Option<Replay>, StoreError>;
 
     /// Whose bulk replays are not finished, those that waited longest for a step first.
-    async fn replaying(&mut self, limit: u32) -> Result<Vec<TenantId>, StoreError>;
+    async fn tenants_with_replays(&mut self, limit: u32) -> Result<Vec<TenantId>, StoreError>;
 
     /// Stores how far a bulk replay has come.
     async fn update_replay(&mut self, replay: &Replay) -> Result<(), StoreError>;
 
     /// Stores what attempts changed of a subscription: its last delivery and its failures in a row.
-    async fn note_outcome(&mut self, tenant: TenantId, subscription: &Subscription) -> Result<(), StoreError>;
+    async fn update_delivery_state(
+        &mut self,
+        tenant: TenantId,
+        subscription: &WebhookSubscription,
+    ) -> Result<(), StoreError>;
 }
 
 /// What has had its day.
@@ -435,13 +452,18 @@ pub trait RetentionStore: Send {
     async fn drop_expired(
         &mut self,
         tenant: TenantId,
-        remains: Remains,
-        span: Span,
+        remains: ExpiredKind,
+        range: EventRange,
         limit: u32,
     ) -> Result<u64, StoreError>;
 
     /// How many rows are left of these events, of those that [`RetentionStore::drop_expired`] would delete in the end.
-    async fn count_expired(&mut self, tenant: TenantId, remains: Remains, span: Span) -> Result<u64, StoreError>;
+    async fn count_expired(
+        &mut self,
+        tenant: TenantId,
+        remains: ExpiredKind,
+        range: EventRange,
+    ) -> Result<u64, StoreError>;
 
     /// Deletes at most `limit` bulk replays of the tenant that were finished before `before`.
     async fn drop_replays(&mut self, tenant: TenantId, before: Timestamp, limit: u32) -> Result<u64, StoreError>;
@@ -471,7 +493,7 @@ pub struct DeliveryFilter {
     /// Of this event.
     pub event: Option<Uuid>,
     /// In this state.
-    pub state: Option<DeliveryState>,
+    pub state: Option<DeliveryStatus>,
     /// Of events of this kind.
     pub kind: Option<EventKind>,
     /// Of events at or after this time.

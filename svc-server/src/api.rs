@@ -14,10 +14,10 @@ pub mod limits;
 mod message;
 pub mod openapi;
 pub mod problem;
+mod request_context;
 pub mod response;
 pub mod routes;
 mod upkeep;
-mod visit;
 
 use std::convert::Infallible;
 use std::net::{IpAddr, Ipv4Addr};
@@ -37,7 +37,7 @@ use svc_core::env::Env;
 use svc_core::error::{Error, StoreError};
 use svc_core::store::Store;
 use svc_core::values::TenantId;
-use svc_core::webhooks::retention::Dropped;
+use svc_core::webhooks::retention::DeletedCounts;
 use tokio::sync::Semaphore;
 use tracing::Instrument as _;
 use uuid::Uuid;
@@ -45,13 +45,13 @@ use uuid::Uuid;
 use self::body::BodyRoom;
 pub use self::body::{Incoming, MAX_BODY};
 pub use self::message::{MAX_HEADERS, MAX_URI};
-use self::visit::Visit;
+use self::request_context::RequestContext;
 use crate::api::cors::Cors;
-use crate::api::in_flight_keys::InFlight;
-use crate::api::limits::{Cap, Limits, Standing};
+use crate::api::in_flight_keys::InFlightKeys;
+use crate::api::limits::{Cap, Limits, RateLimitStatus};
 use crate::api::openapi::Document;
 use crate::api::problem::Problem;
-use crate::api::response::Reply;
+use crate::api::response::ApiResponse;
 use crate::api::routes::Operation;
 use crate::api::upkeep::{LastUsed, Retained};
 use crate::deliver::resolver::{Resolver, SystemResolver};
@@ -131,7 +131,7 @@ struct Inner {
     router: matchit::Router<Vec<(Method, usize)>>,
     caps: Vec<Option<Cap>>,
     limits: Limits,
-    in_flight: InFlight,
+    in_flight: InFlightKeys,
     bodies: BodyRoom,
     /// One large body is parsed at a time.
     large_bodies: Arc<Semaphore>,
@@ -142,10 +142,10 @@ struct Inner {
 
 /// What is known of a request once it is answered.
 #[derive(Default)]
-struct Account {
+struct AccessRecord {
     operation: Option<&'static str>,
     caller: Option<Caller>,
-    standing: Option<Standing>,
+    status: Option<RateLimitStatus>,
 }
 
 /// What a request is about: found before anything else is looked at.
@@ -190,7 +190,7 @@ impl Api {
             router,
             caps,
             limits,
-            in_flight: InFlight::default(),
+            in_flight: InFlightKeys::default(),
             bodies: BodyRoom::default(),
             large_bodies: Arc::new(Semaphore::new(1)),
             document,
@@ -213,38 +213,37 @@ impl Api {
         let now = self.env().now();
         let request_id = message::request_id(&parts.headers, self.env(), now);
         let route = self.inner.route(&parts, self.for_operators);
-        let mut account = Account { operation: self.inner.operation(&route), ..Account::default() };
+        let mut access = AccessRecord { operation: self.inner.operation(&route), ..AccessRecord::default() };
         let outside = self.for_operators || matches!(parts.uri.path(), "/healthz" | "/readyz");
-        let span = telemetry::request_span(&request_id, &parts, account.operation);
+        let span = telemetry::request_span(&request_id, &parts, access.operation);
         let result = match route {
-            Ok(route) => self.answer(route, &parts, body, peer, &mut account).instrument(span.clone()).await,
+            Ok(route) => self.answer(route, &parts, body, peer, &mut access).instrument(span.clone()).await,
             Err(problem) => Err(problem),
         };
         if let Err(Problem::Core(Error::Store(cause))) = &result {
             let request_id = request_id.to_str().unwrap_or_default();
-            tracing::error!(request_id, operation = account.operation, %cause, "a request failed");
+            tracing::error!(request_id, operation = access.operation, %cause, "a request failed");
         }
         let code = result.as_ref().err().map(Problem::code);
         let mut response = message::render(result);
         let headers = response.headers_mut();
         message::protect(&parts.method, headers);
         if !outside {
-            let standing =
-                account.standing.unwrap_or_else(|| self.inner.limits.peek(self.inner.limits.of_peer(peer), now));
-            standing.write(headers);
+            let status = access.status.unwrap_or_else(|| self.inner.limits.peek(self.inner.limits.of_peer(peer), now));
+            status.write(headers);
         }
         self.inner.settings.cors.write(&parts.headers, headers);
         let elapsed = started.elapsed();
         if !outside {
-            self.inner.settings.metrics.request(account.operation, response.status(), elapsed);
+            self.inner.settings.metrics.request(access.operation, response.status(), elapsed);
         }
         let access = telemetry::Access {
             request_id: &request_id,
             parts: &parts,
             peer,
-            operation: account.operation,
-            tenant: account.caller.as_ref().map(|caller| caller.tenant),
-            key: account.caller.as_ref().map(|caller| caller.key),
+            operation: access.operation,
+            tenant: access.caller.as_ref().map(|caller| caller.tenant),
+            key: access.caller.as_ref().map(|caller| caller.key),
             status: response.status(),
             code,
             elapsed,
@@ -272,7 +271,7 @@ impl Api {
     ///
     /// # Errors
     /// [`Error::Store`]; the next call goes on.
-    pub async fn retain(&self) -> Result<Dropped, Error> {
+    pub async fn retain(&self) -> Result<DeletedCounts, Error> {
         self.inner.retained.sweep(&*self.inner.store, self.inner.settings.retention).await
     }
 
@@ -294,10 +293,12 @@ impl Api {
         parts: &Parts,
         body: B,
         peer: IpAddr,
-        account: &mut Account,
+        access: &mut AccessRecord,
     ) -> Result<Answer, Problem> {
         match route {
-            Route::Health => Ok(Answer::Reply(Reply::json(StatusCode::OK, &serde_json::json!({ "status": "ok" }))?)),
+            Route::Health => {
+                Ok(Answer::ApiResponse(ApiResponse::json(StatusCode::OK, &serde_json::json!({ "status": "ok" }))?))
+            }
             Route::Ready => {
                 let look = self
                     .inner
@@ -305,21 +306,21 @@ impl Api {
                     .read("readyz", |tx| Box::pin(async move { Ok(tx.tenant(NO_TENANT).await.map(drop)?) }));
                 let late = |_| StoreError::Unavailable(format!("no answer within {READY_TIMEOUT:?}"));
                 tokio::time::timeout(READY_TIMEOUT, look).await.map_err(late)??;
-                Ok(Answer::Reply(Reply::json(StatusCode::OK, &serde_json::json!({ "status": "ready" }))?))
+                Ok(Answer::ApiResponse(ApiResponse::json(StatusCode::OK, &serde_json::json!({ "status": "ready" }))?))
             }
             Route::Metrics => Ok(Answer::Metrics(self.inner.settings.metrics.render())),
             Route::Preflight => Ok(Answer::Preflight(self.inner.settings.cors.clone())),
             Route::Document(version) => {
-                let reply = self.inner.document.reply(version);
-                Ok(message::unless_none_match(reply, &parts.headers))
+                let response = self.inner.document.response(version);
+                Ok(message::unless_none_match(response, &parts.headers))
             }
             Route::Operation { position, id, version } => {
                 let base = format!("{}{version}", self.inner.settings.mount);
-                let visit = Visit { api: &self.inner, parts, peer, position, id, base };
+                let context = RequestContext { api: &self.inner, parts, peer, position, id, base };
                 if self.inner.operations[position].method == Method::GET {
-                    visit.read(account).await
+                    context.read(access).await
                 } else {
-                    visit.write(body, account).await
+                    context.write(body, access).await
                 }
             }
         }
@@ -333,7 +334,7 @@ const NO_TENANT: TenantId = TenantId(Uuid::nil());
 
 /// The outcome of a request that did not fail.
 enum Answer {
-    Reply(Reply),
+    ApiResponse(ApiResponse),
     NotModified { etag: String },
     Metrics(String),
     Preflight(Cors),

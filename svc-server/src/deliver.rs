@@ -20,24 +20,24 @@ use svc_core::error::Error;
 use svc_core::store::Store;
 use svc_core::values::{TenantId, Timestamp};
 use svc_core::webhooks::deliveries::{AttemptLog, Delivery, FailureClass};
-use svc_core::webhooks::engine::{self, Attempt, Begun, InFlight, Outcome, Policy, Round};
+use svc_core::webhooks::engine::{self, Attempt, Batch, BatchResult, InFlight, Outcome, Policy};
 use tokio::sync::mpsc;
 use tokio::task::JoinError;
 use tracing::Instrument as _;
 
-pub use self::client::HttpCourier;
+pub use self::client::HttpWebhookClient;
 use crate::metrics::Metrics;
 use crate::telemetry;
 
 /// The longest sleep: what other processes wrote is found within it.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// Outcomes that one round stores at most.
 const BATCH: usize = 256;
 /// The pause after the store failed.
 const STORE_PAUSE: Duration = Duration::from_millis(500);
 
 /// Makes attempts.
-pub trait Courier: Send + Sync + 'static {
+pub trait WebhookClient: Send + Sync + 'static {
     /// Posts a delivery to its endpoint. Every failure is an outcome.
     fn attempt(&self, attempt: Attempt) -> BoxFuture<'static, Outcome>;
 }
@@ -46,7 +46,7 @@ pub trait Courier: Send + Sync + 'static {
 pub async fn run(
     store: Arc<dyn Store>,
     policy: Policy,
-    courier: Arc<dyn Courier>,
+    client: Arc<dyn WebhookClient>,
     metrics: Arc<Metrics>,
     stop: impl Future<Output = ()>,
     grace: Duration,
@@ -54,7 +54,7 @@ pub async fn run(
     let (report, reports) = mpsc::unbounded_channel();
     let (policy, in_flight) = (Arc::new(policy), InFlight::default());
     let (ended, busy) = (BTreeMap::new(), HashSet::new());
-    let mut sender = Sender { store, policy, courier, metrics, in_flight, ended, busy, report, reports };
+    let mut sender = Sender { store, policy, client, metrics, in_flight, ended, busy, report, reports };
     sender.until(stop).await;
     if tokio::time::timeout(grace, sender.drain()).await.is_err() {
         let attempts = sender.in_flight.total();
@@ -65,7 +65,7 @@ pub async fn run(
 struct Sender {
     store: Arc<dyn Store>,
     policy: Arc<Policy>,
-    courier: Arc<dyn Courier>,
+    client: Arc<dyn WebhookClient>,
     metrics: Arc<Metrics>,
     in_flight: InFlight,
     /// Outcomes that are not stored yet.
@@ -81,7 +81,7 @@ enum Report {
     /// An attempt is over.
     Ended(Box<Outcome>),
     /// A round is over: what it began, or the outcomes that are still to be stored.
-    Over(Arc<Round>, Result<Begun, Vec<Outcome>>),
+    Over(Arc<Batch>, Result<BatchResult, Vec<Outcome>>),
 }
 
 impl Sender {
@@ -91,14 +91,14 @@ impl Sender {
         loop {
             let store = Arc::clone(&self.store);
             let woken = tokio::time::Instant::now();
-            let worth_a_look = tokio::select! {
+            let poll_now = tokio::select! {
                 biased;
                 () = &mut stop => return,
                 Some(report) = self.reports.recv() => self.take_all(report),
-                () = store.outgoing().changed() => true,
+                () = store.delivery_wakeup().changed() => true,
                 () = tokio::time::sleep(wait) => true,
             };
-            wait = if worth_a_look { self.look().await } else { wait.saturating_sub(woken.elapsed()) };
+            wait = if poll_now { self.poll().await } else { wait.saturating_sub(woken.elapsed()) };
         }
     }
 
@@ -106,7 +106,7 @@ impl Sender {
     async fn drain(&mut self) {
         loop {
             for (tenant, outcomes) in self.outcomes() {
-                self.start(Round::last(tenant, outcomes));
+                self.start(Batch::last(tenant, outcomes));
             }
             if self.in_flight.total() == 0 && self.busy.is_empty() {
                 return;
@@ -119,11 +119,11 @@ impl Sender {
 
     /// Takes in this report and all others that have come; whether there may be something to do now.
     fn take_all(&mut self, first: Report) -> bool {
-        let mut worth_a_look = self.take(first);
+        let mut poll_now = self.take(first);
         while let Ok(report) = self.reports.try_recv() {
-            worth_a_look |= self.take(report);
+            poll_now |= self.take(report);
         }
-        worth_a_look
+        poll_now
     }
 
     fn take(&mut self, report: Report) -> bool {
@@ -135,19 +135,19 @@ impl Sender {
                 self.ended.entry(tenant).or_default().push(*outcome);
                 !self.busy.contains(&tenant)
             }
-            Report::Over(round, begun) => {
-                self.busy.remove(&round.tenant);
-                self.in_flight.began(&round, begun.as_ref().map_or(&[], |begun| &begun.attempts));
+            Report::Over(batch, begun) => {
+                self.busy.remove(&batch.tenant);
+                self.in_flight.began(&batch, begun.as_ref().map_or(&[], |begun| &begun.attempts));
                 self.metrics.in_flight(self.in_flight.total());
                 match begun {
-                    Ok(Begun { attempts, paused }) => {
+                    Ok(BatchResult { attempts, paused }) => {
                         for subscription in paused {
                             self.metrics.subscription_paused();
-                            tracing::warn!(tenant = %round.tenant, %subscription, "paused after ten failures in a row");
+                            tracing::warn!(tenant = %batch.tenant, %subscription, "paused after ten failures in a row");
                         }
                         self.begin(attempts);
                     }
-                    Err(left) => drop(self.ended.entry(round.tenant).or_default().splice(0..0, left)),
+                    Err(left) => drop(self.ended.entry(batch.tenant).or_default().splice(0..0, left)),
                 }
                 true
             }
@@ -165,48 +165,48 @@ impl Sender {
     }
 
     /// Starts the rounds that there is a reason for. Returns how long there is nothing else to do.
-    async fn look(&mut self) -> Duration {
-        let mut look = match self.store.read("deliver.look", |tx| Box::pin(engine::look(tx))).await {
-            Ok(look) => look,
+    async fn poll(&mut self) -> Duration {
+        let mut due_work = match self.store.read("deliver.due_work", |tx| Box::pin(engine::poll(tx))).await {
+            Ok(due_work) => due_work,
             Err(why) => {
                 tracing::error!(%why, "deliveries wait for the store");
                 return STORE_PAUSE;
             }
         };
-        self.metrics.overdue(look.first.map_or(Duration::ZERO, |first| look.now.since(first)));
-        look.leave_out(|tenant| self.busy.contains(&tenant));
+        self.metrics.overdue(due_work.first.map_or(Duration::ZERO, |first| due_work.now.since(first)));
+        due_work.leave_out(|tenant| self.busy.contains(&tenant));
         let outcomes = self.outcomes();
-        for round in self.in_flight.plan(&self.policy, &look, outcomes) {
-            self.start(round);
+        for batch in self.in_flight.plan(&self.policy, &due_work, outcomes) {
+            self.start(batch);
         }
-        look.next().map_or(LOOK_EVERY, |next| next.since(look.now).min(LOOK_EVERY))
+        due_work.next().map_or(POLL_INTERVAL, |next| next.since(due_work.now).min(POLL_INTERVAL))
     }
 
-    fn start(&mut self, round: Round) {
-        self.busy.insert(round.tenant);
+    fn start(&mut self, batch: Batch) {
+        self.busy.insert(batch.tenant);
         let (store, policy, report) = (Arc::clone(&self.store), Arc::clone(&self.policy), self.report.clone());
-        let round = Arc::new(round);
+        let batch = Arc::new(batch);
         tokio::spawn(async move {
-            let begun = match carry_out(&*store, &policy, &round).await {
+            let begun = match run_batch(&*store, &policy, &batch).await {
                 Ok(begun) => Ok(begun),
                 Err(why) => {
-                    tracing::error!(%why, tenant = %round.tenant, outcomes = round.outcomes.len(), "a round failed");
+                    tracing::error!(%why, tenant = %batch.tenant, outcomes = batch.outcomes.len(), "a round failed");
                     tokio::time::sleep(STORE_PAUSE).await;
-                    Err(singly(&*store, &policy, &round, &why).await)
+                    Err(singly(&*store, &policy, &batch, &why).await)
                 }
             };
             // The receiver goes only with the sender itself; leases then bring back what was begun.
-            let _ = report.send(Report::Over(round, begun));
+            let _ = report.send(Report::Over(batch, begun));
         });
     }
 
     fn begin(&self, attempts: Vec<Attempt>) {
         let now = self.store.env().now();
         for attempt in attempts {
-            let (courier, report) = (Arc::clone(&self.courier), self.report.clone());
+            let (client, report) = (Arc::clone(&self.client), self.report.clone());
             tokio::spawn(async move {
                 let (delivery, span) = (attempt.delivery.clone(), telemetry::attempt_span(&attempt.delivery));
-                let outcome = tokio::spawn(courier.attempt(attempt).instrument(span.clone())).await;
+                let outcome = tokio::spawn(client.attempt(attempt).instrument(span.clone())).await;
                 let outcome = outcome.unwrap_or_else(|why| broken(delivery, now, &why));
                 telemetry::attempted(&span, &outcome.log);
                 let _ = report.send(Report::Ended(Box::new(outcome)));
@@ -215,11 +215,11 @@ impl Sender {
     }
 }
 
-async fn carry_out(store: &dyn Store, policy: &Arc<Policy>, round: &Arc<Round>) -> Result<Begun, Error> {
-    let (policy, round) = (Arc::clone(policy), Arc::clone(round));
-    let begun = store.write("deliver.round", move |tx| {
-        let (policy, round) = (Arc::clone(&policy), Arc::clone(&round));
-        Box::pin(async move { engine::round(tx, &policy, &round).await })
+async fn run_batch(store: &dyn Store, policy: &Arc<Policy>, batch: &Arc<Batch>) -> Result<BatchResult, Error> {
+    let (policy, batch) = (Arc::clone(policy), Arc::clone(batch));
+    let begun = store.write("deliver.batch", move |tx| {
+        let (policy, batch) = (Arc::clone(&policy), Arc::clone(&batch));
+        Box::pin(async move { engine::run_batch(tx, &policy, &batch).await })
     });
     begun.await
 }
@@ -227,16 +227,16 @@ async fn carry_out(store: &dyn Store, policy: &Arc<Policy>, round: &Arc<Round>) 
 /// What is left of the outcomes of a round that failed. While the store is away, all; otherwise something in the round
 /// is at fault, and each is stored by itself, so that what is sound is. What is not is dropped, and its delivery comes
 /// back when its lease ends.
-async fn singly(store: &dyn Store, policy: &Arc<Policy>, round: &Round, why: &Error) -> Vec<Outcome> {
-    if matches!(why, Error::Store(why) if why.may_pass()) {
-        return round.outcomes.clone();
+async fn singly(store: &dyn Store, policy: &Arc<Policy>, batch: &Batch, why: &Error) -> Vec<Outcome> {
+    if matches!(why, Error::Store(why) if why.is_transient()) {
+        return batch.outcomes.clone();
     }
     let mut left = Vec::new();
-    for outcome in &round.outcomes {
-        let alone = Arc::new(Round::last(round.tenant, vec![outcome.clone()]));
-        match carry_out(store, policy, &alone).await {
+    for outcome in &batch.outcomes {
+        let alone = Arc::new(Batch::last(batch.tenant, vec![outcome.clone()]));
+        match run_batch(store, policy, &alone).await {
             Ok(_) => {}
-            Err(Error::Store(why)) if why.may_pass() => left.push(outcome.clone()),
+            Err(Error::Store(why)) if why.is_transient() => left.push(outcome.clone()),
             Err(why) => tracing::error!(%why, delivery = %outcome.delivery.id, "an outcome cannot be stored"),
         }
     }

@@ -20,7 +20,7 @@ use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
 use svc_core::store::{Access, Observer};
 use svc_core::values::Timestamp;
-use svc_core::webhooks::deliveries::{AttemptLog, Backlog, DeliveryState};
+use svc_core::webhooks::deliveries::{AttemptLog, Backlog, DeliveryStatus};
 
 pub use self::store::metered;
 
@@ -204,7 +204,7 @@ impl Metrics {
     }
 
     /// What waits in this state, in the whole database.
-    pub(crate) fn backlog(&self, state: DeliveryState, backlog: Backlog, now: Timestamp) {
+    pub(crate) fn backlog(&self, state: DeliveryStatus, backlog: Backlog, now: Timestamp) {
         let label = StateLabel { state: state.as_str() };
         self.deliveries.get_or_create(&label).set(i64::try_from(backlog.deliveries).unwrap_or(i64::MAX));
         let age = backlog.oldest.map_or(Duration::ZERO, |oldest| now.since(oldest));

@@ -19,7 +19,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
 use crate::api::Api;
-use crate::deliver::{self, HttpCourier};
+use crate::deliver::{self, HttpWebhookClient};
 use crate::metrics::metered;
 use crate::program::config::Config;
 use crate::program::proxy::TrustedProxies;
@@ -94,7 +94,7 @@ async fn serve(config: Config) -> Result<(), RunError> {
     let settings = config.settings();
     let metrics = Arc::clone(&settings.metrics);
     let store = metered(svc_store::open_with(&url, env, config.store_options()).await?, Arc::clone(&metrics));
-    let courier = HttpCourier::new(store.env().clone(), config.webhook_timeout, Arc::clone(&settings.resolver));
+    let client = HttpWebhookClient::new(store.env().clone(), config.webhook_timeout, Arc::clone(&settings.resolver));
     let api = Api::new(Arc::clone(&store), settings);
 
     let mut server = Server::bind(config.listen, config.max_connections)
@@ -126,7 +126,7 @@ async fn serve(config: Config) -> Result<(), RunError> {
     let sender = tokio::spawn(deliver::run(
         Arc::clone(&store),
         config.sender_policy(),
-        Arc::new(courier),
+        Arc::new(client),
         metrics,
         until_stopped(),
         config.shutdown_grace,

@@ -8,12 +8,12 @@ use svc_core::error::StoreError;
 const CAPACITY: usize = 16_384;
 
 /// Jobs in the order in which they came, until the store is closed. Whoever keeps it says how it is waited for.
-pub(crate) struct Line<T> {
+pub(crate) struct BoundedQueue<T> {
     waiting: VecDeque<T>,
     open: bool,
 }
 
-impl<T> Line<T> {
+impl<T> BoundedQueue<T> {
     pub(crate) fn new() -> Self {
         Self { waiting: VecDeque::new(), open: true }
     }

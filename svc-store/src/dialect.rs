@@ -19,7 +19,7 @@ const CLAIM: &str = "SELECT pg_try_advisory_xact_lock($1)";
 
 impl Dialect {
     /// Reads a row and holds it until the transaction ends.
-    pub(crate) fn hold(self, sql: &str) -> Cow<'_, str> {
+    pub(crate) fn lock_row(self, sql: &str) -> Cow<'_, str> {
         match self {
             Self::Sqlite => sql.into(),
             Self::Postgres => format!("{sql}{HOLD}").into(),
@@ -52,7 +52,7 @@ impl Dialect {
 impl Dialect {
     /// The statements that only this database gets in this form.
     pub(crate) fn own_statements(self) -> Vec<String> {
-        let held = crate::accounts::tenants::HELD.iter().map(|sql| self.hold(sql).into_owned());
+        let held = crate::accounts::tenants::HELD.iter().map(|sql| self.lock_row(sql).into_owned());
         held.chain(self.claim().map(str::to_owned)).collect()
     }
 }

@@ -1,13 +1,13 @@
 //! Work on a whole database: copying it, checking it, backing it up, measuring it.
 //!
-//! It goes by way of one connection of its own (`link`) and the binding layer, over one list of all tables (`tables`),
+//! It goes by way of one connection of its own (`connection`) and the binding layer, over one list of all tables (`tables`),
 //! which a test compares with both schemas, so that no table and no column can be forgotten.
 
 mod backup;
 mod check;
+mod connection;
 mod copy;
 mod digest;
-mod link;
 mod mark;
 mod open;
 mod stats;
@@ -20,9 +20,9 @@ use svc_core::error::StoreError;
 
 pub use self::backup::{Backup, backup};
 pub use self::check::{CheckReport, Finding, check};
+pub(crate) use self::connection::{MaintenanceConnection, Transaction};
 pub use self::copy::{Comparison, CopyReport, Phase, Progress, copy};
 pub use self::digest::Digest;
-pub(crate) use self::link::{Link, Transaction};
 pub use self::stats::{DbStats, stats};
 use crate::OpenError;
 

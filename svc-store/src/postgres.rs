@@ -4,13 +4,13 @@
 //! Read tasks run all waiting jobs at once in one snapshot; write tasks run one job each, one transaction per job. A
 //! commit that brought something to send is told to the other nodes by `NOTIFY`.
 
-mod bell;
 mod connection;
 mod counts;
 mod failure;
 mod job;
-mod link;
+mod maintenance_connection;
 mod migrate;
+mod notifications;
 mod queue;
 mod reader;
 mod session;
@@ -26,14 +26,14 @@ use async_trait::async_trait;
 use svc_core::env::Env;
 use svc_core::error::{Error, StoreError};
 use svc_core::resources::pages::CursorKey;
-use svc_core::store::{Access, ErasedJob, Observer, RequestCounts, Store};
-use svc_core::webhooks::deliveries::Outgoing;
+use svc_core::store::{Access, Observer, RequestCounts, Store, UnitOfWork};
+use svc_core::webhooks::deliveries::DeliveryWakeup;
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 
 use self::connection::Connection;
 use self::counts::Counts;
-pub(crate) use self::link::PostgresLink;
+pub(crate) use self::maintenance_connection::PostgresLink;
 use self::queue::{Queue, Waiting};
 pub(crate) use self::target::without_password;
 use self::target::{Role, Target};
@@ -56,7 +56,7 @@ pub(crate) struct PostgresStore {
 struct Shared {
     env: Env,
     cursor_key: CursorKey,
-    outgoing: Arc<Outgoing>,
+    delivery_wakeup: Arc<DeliveryWakeup>,
     vault: Vault,
     target: Target,
     reads: Queue,
@@ -64,7 +64,7 @@ struct Shared {
     /// Whether notifications go with commits, as nobody may be here to ring after them.
     is_short_lived: bool,
     /// Rung when there is something to send.
-    bell: Arc<Notify>,
+    notifications: Arc<Notify>,
     /// Why the last try to connect failed, for those who wait in vain.
     away: Mutex<Option<String>>,
     observer: OnceLock<Arc<dyn Observer>>,
@@ -114,13 +114,13 @@ impl PostgresStore {
         let shared = Arc::new(Shared {
             env,
             cursor_key,
-            outgoing: Arc::default(),
+            delivery_wakeup: Arc::default(),
             vault,
             target,
             reads: Queue::new(),
             writes: Queue::new(),
             is_short_lived: settings.is_short_lived,
-            bell: Arc::default(),
+            notifications: Arc::default(),
             away: Mutex::default(),
             observer: OnceLock::new(),
         });
@@ -131,10 +131,10 @@ impl PostgresStore {
         for _ in 0..settings.write_connections.max(1) {
             tokio::spawn(writer::run(Arc::clone(&shared), first.take()));
         }
-        let bell = tokio::spawn(bell::run(Arc::clone(&shared)));
+        let notifications = tokio::spawn(notifications::run(Arc::clone(&shared)));
         let clock = tokio::spawn(refuse_late(Arc::clone(&shared), settings.patience));
         let counts = Counts::start(Arc::clone(&shared));
-        Ok(Self { shared, counts, helpers: vec![bell.abort_handle(), clock.abort_handle()] })
+        Ok(Self { shared, counts, helpers: vec![notifications.abort_handle(), clock.abort_handle()] })
     }
 }
 
@@ -147,7 +147,7 @@ pub(crate) async fn migrate(url: &str) -> Result<Vec<String>, OpenFailure> {
 
 #[async_trait]
 impl Store for PostgresStore {
-    async fn run(&self, access: Access, name: &'static str, job: ErasedJob) -> Result<(), Error> {
+    async fn run(&self, access: Access, name: &'static str, job: UnitOfWork) -> Result<(), Error> {
         let (waiting, answered) = Waiting::new(name, job);
         self.shared.queue(access).push(waiting)?;
         let lost = |_| StoreError::Unavailable("the store is shutting down".to_owned());
@@ -158,8 +158,8 @@ impl Store for PostgresStore {
         &self.shared.env
     }
 
-    fn outgoing(&self) -> &Outgoing {
-        &self.shared.outgoing
+    fn delivery_wakeup(&self) -> &DeliveryWakeup {
+        &self.shared.delivery_wakeup
     }
 
     fn request_counts(&self) -> Option<&dyn RequestCounts> {

@@ -11,7 +11,7 @@ use svc_core::resources::pages::CursorKey;
 use svc_core::store::Tx;
 use svc_core::values::{Amount, Currency, Date, Email, EventSet, JOB_SCALE, Note, Secret, TenantId};
 use svc_core::values::{Text, TimeZone, Timestamp, WebhookUrl};
-use svc_core::webhooks::deliveries::{DeliveryState, Outgoing};
+use svc_core::webhooks::deliveries::{DeliveryStatus, DeliveryWakeup};
 use uuid::Uuid;
 
 use crate::dialect::Dialect;
@@ -66,7 +66,12 @@ pub(crate) trait Sql: Send {
     /// Runs a statement whose result nobody waits for. Where statements travel to a server it is only sent, and what
     /// became of it is told by a later statement, at the latest by the commit. With `table`, it must change exactly
     /// one row there.
-    async fn post(&mut self, sql: &str, params: &[Param<'_>], table: Option<&'static str>) -> Result<(), StoreError> {
+    async fn pipeline(
+        &mut self,
+        sql: &str,
+        params: &[Param<'_>],
+        table: Option<&'static str>,
+    ) -> Result<(), StoreError> {
         let changed = self.execute(sql, params).await?;
         check_changed(changed, table)
     }
@@ -78,7 +83,7 @@ pub(crate) trait Sql: Send {
 /// An update that was to change one row of a table must have found it.
 pub(crate) fn check_changed(changed: u64, table: Option<&'static str>) -> Result<(), StoreError> {
     match table {
-        Some(table) if changed != 1 => Err(StoreError::Fault(format!("an update of {table} found {changed} rows"))),
+        Some(table) if changed != 1 => Err(StoreError::Internal(format!("an update of {table} found {changed} rows"))),
         _ => Ok(()),
     }
 }
@@ -88,7 +93,7 @@ pub(crate) struct SqlTx<'a> {
     pub(crate) sql: &'a mut dyn Sql,
     pub(crate) env: &'a Env,
     pub(crate) cursor_key: &'a CursorKey,
-    pub(crate) outgoing: &'a Outgoing,
+    pub(crate) delivery_wakeup: &'a DeliveryWakeup,
     pub(crate) dialect: Dialect,
     pub(crate) actor: Actor,
 }
@@ -114,8 +119,8 @@ impl SqlTx<'_> {
     }
 
     /// A statement whose result nobody waits for.
-    pub(crate) async fn post(&mut self, sql: &str, params: &[Param<'_>]) -> Result<(), StoreError> {
-        self.sql.post(sql, params, None).await
+    pub(crate) async fn pipeline(&mut self, sql: &str, params: &[Param<'_>]) -> Result<(), StoreError> {
+        self.sql.pipeline(sql, params, None).await
     }
 
     /// All rows, each read by `read`; `table` names them in errors.
@@ -394,8 +399,8 @@ texts! {
     [] Currency: |c| c.code().into(), |s| Self::parse(s).ok();
     [] TimeZone: |z| z.to_string().into(), |s| Self::parse(s).ok();
     [] WebhookUrl: |u| u.as_str().into(), |s| Self::parse(s).ok();
-    [] Vec<DeliveryState>: |states| states.iter().map(|state| state.as_str()).collect::<Vec<_>>().join(" ").into(),
-        |s| s.split(' ').map(DeliveryState::from_text).collect();
+    [] Vec<DeliveryStatus>: |states| states.iter().map(|state| state.as_str()).collect::<Vec<_>>().join(" ").into(),
+        |s| s.split(' ').map(DeliveryStatus::from_text).collect();
     [] EventSet: |e| e.names().join(" ").into(), |s| Self::from_names(s.split(' '));
 }
 
@@ -405,7 +410,7 @@ macro_rules! enums {
 
 enums! {
     svc_core::resources::bookings::BookingStatus
-    DeliveryState
+    DeliveryStatus
     svc_core::values::EventKind
     svc_core::resources::invoices::InvoiceStatus
     svc_core::resources::jobs::JobStatus

@@ -6,10 +6,10 @@
 //! longer would keep the log from being checkpointed.
 
 mod connection;
-mod link;
+mod connection_pool;
+mod maintenance_connection;
 mod queue;
 mod reader;
-mod shelf;
 mod writer;
 
 use std::path::Path;
@@ -21,14 +21,14 @@ use async_trait::async_trait;
 use svc_core::env::Env;
 use svc_core::error::{Error, StoreError};
 use svc_core::resources::pages::CursorKey;
-use svc_core::store::{Access, ErasedJob, Observer, Store};
-use svc_core::webhooks::deliveries::Outgoing;
+use svc_core::store::{Access, Observer, Store, UnitOfWork};
+use svc_core::webhooks::deliveries::DeliveryWakeup;
 use tokio::sync::oneshot;
 
 pub(crate) use self::connection::Connection;
-pub(crate) use self::link::SqliteLink;
+use self::connection_pool::ConnectionPool;
+pub(crate) use self::maintenance_connection::SqliteLink;
 use self::queue::Queue;
-use self::shelf::Shelf;
 use crate::vault::{self, SecretKey, Vault};
 
 const READERS: usize = 2;
@@ -36,7 +36,7 @@ const READERS: usize = 2;
 /// A store on a SQLite file. Dropping it ends its threads once the waiting jobs are done.
 pub struct SqliteStore {
     env: Env,
-    outgoing: Arc<Outgoing>,
+    delivery_wakeup: Arc<DeliveryWakeup>,
     observer: Arc<OnceLock<Arc<dyn Observer>>>,
     reads: Arc<Queue>,
     writes: Arc<Queue>,
@@ -48,7 +48,7 @@ pub struct SqliteStore {
 struct Context {
     env: Env,
     cursor_key: CursorKey,
-    outgoing: Arc<Outgoing>,
+    delivery_wakeup: Arc<DeliveryWakeup>,
     vault: Arc<Vault>,
     observer: Arc<OnceLock<Arc<dyn Observer>>>,
 }
@@ -64,7 +64,7 @@ impl Context {
 /// A job that waits for a thread.
 struct Waiting {
     name: &'static str,
-    job: ErasedJob,
+    job: UnitOfWork,
     answer: oneshot::Sender<Result<(), Error>>,
 }
 
@@ -92,7 +92,7 @@ impl SqliteStore {
         first.wait_when_busy(busy_timeout)?;
         first.migrate(env.now())?;
         let cursor_key = CursorKey::new(first.setting("cursor_key", env.bytes())?);
-        let outgoing = Arc::new(Outgoing::default());
+        let delivery_wakeup = Arc::new(DeliveryWakeup::default());
         let is_new = !first.has_setting(vault::CHECK_SETTING)?;
         let key = match key {
             Some(key) => key,
@@ -110,20 +110,20 @@ impl SqliteStore {
         let context = Context {
             env: env.clone(),
             cursor_key,
-            outgoing: Arc::clone(&outgoing),
+            delivery_wakeup: Arc::clone(&delivery_wakeup),
             vault,
             observer: Arc::clone(&observer),
         };
         let (reads, writes) = (Arc::new(Queue::new()), Arc::new(Queue::new()));
-        let mut store = Self { env, outgoing, observer, reads, writes, threads: Vec::new() };
-        let shelf = Arc::new(Shelf::new(path.to_owned(), busy_timeout, READERS)?);
+        let mut store = Self { env, delivery_wakeup, observer, reads, writes, threads: Vec::new() };
+        let pool = Arc::new(ConnectionPool::new(path.to_owned(), busy_timeout, READERS)?);
         for number in 0..READERS {
-            let (shelf, queue, context) = (Arc::clone(&shelf), Arc::clone(&store.reads), context.clone());
-            store.spawn(format!("sqlite-read-{number}"), move || reader::run(&shelf, number, &queue, &context))?;
+            let (pool, queue, context) = (Arc::clone(&pool), Arc::clone(&store.reads), context.clone());
+            store.spawn(format!("sqlite-read-{number}"), move || reader::run(&pool, number, &queue, &context))?;
         }
         let queue = Arc::clone(&store.writes);
         first.keep_log()?;
-        store.spawn("sqlite-write".to_owned(), move || writer::run(first, &shelf, &queue, &context))?;
+        store.spawn("sqlite-write".to_owned(), move || writer::run(first, &pool, &queue, &context))?;
         Ok(store)
     }
 
@@ -141,7 +141,7 @@ pub(crate) fn migrate(path: &Path) -> Result<Vec<String>, StoreError> {
 
 #[async_trait]
 impl Store for SqliteStore {
-    async fn run(&self, access: Access, name: &'static str, job: ErasedJob) -> Result<(), Error> {
+    async fn run(&self, access: Access, name: &'static str, job: UnitOfWork) -> Result<(), Error> {
         let (answer, answered) = oneshot::channel();
         let queue = match access {
             Access::Read => &self.reads,
@@ -156,8 +156,8 @@ impl Store for SqliteStore {
         &self.env
     }
 
-    fn outgoing(&self) -> &Outgoing {
-        &self.outgoing
+    fn delivery_wakeup(&self) -> &DeliveryWakeup {
+        &self.delivery_wakeup
     }
 
     /// The first observer stays.

@@ -5,10 +5,10 @@ use svc_core::resources::contacts::{Contact, ContactFilter};
 use svc_core::resources::crud::{Filter, NoFilter};
 use svc_core::resources::invoices::{Invoice, InvoiceFilter, InvoiceStatus};
 use svc_core::resources::jobs::{Job, JobFilter, JobStatus};
-use svc_core::resources::pages::{Listing, Order};
+use svc_core::resources::pages::{ListQuery, Order};
 use svc_core::resources::quotes::{Quote, QuoteFilter, QuoteStatus};
 use svc_core::values::{Email, TenantId, Text, Timestamp};
-use svc_core::webhooks::subscriptions::Subscription;
+use svc_core::webhooks::subscriptions::WebhookSubscription;
 use uuid::Uuid;
 
 use crate::accounts::{audit, keys, tenants};
@@ -35,7 +35,7 @@ pub(crate) fn every_statement(dialect: Dialect) -> Vec<String> {
     all.extend(row_statements::<Booking>());
     all.extend(row_statements::<Quote>());
     all.extend(row_statements::<Job>());
-    all.extend(row_statements::<Subscription>());
+    all.extend(row_statements::<WebhookSubscription>());
     all.extend(every_list(dialect).into_iter().map(|(_, sql, _)| sql));
     all
 }
@@ -65,7 +65,7 @@ pub(crate) fn every_list(dialect: Dialect) -> Vec<(String, String, Vec<Param<'st
     lists.extend(orders::<Job>(dialect, &JobFilter { status: Some(JobStatus::OnHold), job_number: None }));
     lists.extend(orders::<Job>(dialect, &JobFilter { status: None, job_number: Some(number()) }));
     lists.extend(orders::<Job>(dialect, &JobFilter { status: Some(JobStatus::OnHold), job_number: Some(number()) }));
-    lists.extend(orders::<Subscription>(dialect, &NoFilter {}));
+    lists.extend(orders::<WebhookSubscription>(dialect, &NoFilter {}));
     lists
 }
 
@@ -78,7 +78,7 @@ fn orders<R: Table<Filter: std::fmt::Debug>>(
     [newest(None), newest(Some(at)), Order::OldestChangeFirst { from: at }]
         .into_iter()
         .map(|order| {
-            let listing = Listing { limit: 51, order, filter: filter.clone() };
+            let listing = ListQuery { limit: 51, order, filter: filter.clone() };
             let (sql, params) = list_statement::<R>(dialect, TenantId(Uuid::nil()), &listing);
             (format!("{} {filter:?} {order:?}", R::COLLECTION), sql, params)
         })

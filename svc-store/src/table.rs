@@ -7,8 +7,8 @@ use async_trait::async_trait;
 use svc_core::env;
 use svc_core::error::StoreError;
 use svc_core::resources::crud::Resource;
-use svc_core::resources::pages::{Listing, Order};
-use svc_core::store::Rows;
+use svc_core::resources::pages::{ListQuery, Order};
+use svc_core::store::Repository;
 use svc_core::values::TenantId;
 use uuid::Uuid;
 
@@ -33,12 +33,12 @@ pub(crate) trait Table: Resource {
     fn restrict(filter: &Self::Filter, query: &mut Query);
 
     /// What a cell alone does not tell, such as the scale of an amount.
-    fn loaded(self) -> Self {
+    fn after_load(self) -> Self {
         self
     }
 
     /// Keeps tables that depend on the row in step with it.
-    async fn written(&self, _tx: &mut SqlTx<'_>, _tenant: TenantId) -> Result<(), StoreError> {
+    async fn after_write(&self, _tx: &mut SqlTx<'_>, _tenant: TenantId) -> Result<(), StoreError> {
         Ok(())
     }
 }
@@ -112,7 +112,7 @@ impl Query {
 pub(crate) fn list_statement<R: Table>(
     dialect: Dialect,
     tenant: TenantId,
-    listing: &Listing<R::Filter>,
+    listing: &ListQuery<R::Filter>,
 ) -> (String, Vec<Param<'static>>) {
     let mut query = Query { conditions: String::new(), params: vec![Param::Uuid(tenant.0)], include_deleted: false };
     R::restrict(&listing.filter, &mut query);
@@ -151,7 +151,7 @@ fn values<R: Table>(row: &R) -> Vec<Param<'_>> {
 }
 
 #[async_trait]
-impl<R: Table> Rows<R> for SqlTx<'_> {
+impl<R: Table> Repository<R> for SqlTx<'_> {
     async fn get(&mut self, tenant: TenantId, id: Uuid) -> Result<Option<R>, StoreError> {
         let mut found = None;
         let mut each = |row: &dyn Row| {
@@ -162,7 +162,7 @@ impl<R: Table> Rows<R> for SqlTx<'_> {
         Ok(found)
     }
 
-    async fn list(&mut self, tenant: TenantId, listing: &Listing<R::Filter>) -> Result<Vec<R>, StoreError> {
+    async fn list(&mut self, tenant: TenantId, listing: &ListQuery<R::Filter>) -> Result<Vec<R>, StoreError> {
         let (sql, params) = list_statement::<R>(self.dialect, tenant, listing);
         let mut rows = Vec::with_capacity(listing.limit as usize);
         let mut each = |row: &dyn Row| {
@@ -176,15 +176,15 @@ impl<R: Table> Rows<R> for SqlTx<'_> {
     async fn insert(&mut self, tenant: TenantId, row: &R) -> Result<(), StoreError> {
         let mut params = vec![tenant.param(), Param::Uuid(row.id())];
         params.extend(values(row));
-        self.post(&R::statements().insert, &params).await?;
-        row.written(self, tenant).await
+        self.pipeline(&R::statements().insert, &params).await?;
+        row.after_write(self, tenant).await
     }
 
     async fn update(&mut self, tenant: TenantId, row: &R) -> Result<(), StoreError> {
         let mut params = values(row);
         params.extend([tenant.param(), Param::Uuid(row.id())]);
-        self.sql.post(&R::statements().update, &params, Some(R::NAME)).await?;
-        row.written(self, tenant).await
+        self.sql.pipeline(&R::statements().update, &params, Some(R::NAME)).await?;
+        row.after_write(self, tenant).await
     }
 }
 
@@ -213,7 +213,7 @@ macro_rules! table {
             }
 
             fn read(cells: &mut $crate::sql::Cells<'_>) -> Result<Self, svc_core::error::StoreError> {
-                Ok(Self { id: cells.take()?, $($column: cells.take()?),+ }.loaded())
+                Ok(Self { id: cells.take()?, $($column: cells.take()?),+ }.after_load())
             }
 
             $($rest)*

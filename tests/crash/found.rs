@@ -8,7 +8,7 @@ use serde_json::Value;
 use svc_core::env::time_of_id;
 use svc_core::store::{DeliveryFilter, Store};
 use svc_core::values::{TenantId, Timestamp};
-use svc_core::webhooks::deliveries::{AttemptLog, Delivery, DeliveryState};
+use svc_core::webhooks::deliveries::{AttemptLog, Delivery, DeliveryStatus};
 use svc_core::webhooks::engine::Policy;
 use svc_core::webhooks::events::Event;
 use tokio::time::Instant;
@@ -49,7 +49,7 @@ pub(crate) async fn abandoned(
     let store = database.open().await?;
     let mut leased = Vec::new();
     for tenant in &world.tenants {
-        let filter = DeliveryFilter { state: Some(DeliveryState::Pending), ..DeliveryFilter::default() };
+        let filter = DeliveryFilter { state: Some(DeliveryStatus::Pending), ..DeliveryFilter::default() };
         for delivery in deliveries(&store, tenant.id, filter).await? {
             leased.extend(delivery.lease.filter(|lease| time_of_id(*lease) <= last).map(|lease| (delivery.id, lease)));
         }
@@ -66,7 +66,7 @@ pub(crate) async fn drained(database: &Database, world: &World, patience: Durati
     let deadline = Instant::now() + patience;
     for tenant in &world.tenants {
         loop {
-            let filter = DeliveryFilter { state: Some(DeliveryState::Pending), limit: 1, ..DeliveryFilter::default() };
+            let filter = DeliveryFilter { state: Some(DeliveryStatus::Pending), limit: 1, ..DeliveryFilter::default() };
             let left = deliveries(&store, tenant.id, filter).await?;
             let Some(first) = left.first() else { break };
             if Instant::now() > deadline {

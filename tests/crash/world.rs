@@ -9,7 +9,7 @@ use svc_core::resources::crud;
 use svc_core::store::Tx;
 use svc_core::values::EventKind;
 use svc_core::values::{EventSet, TenantId, WebhookUrl};
-use svc_core::webhooks::subscriptions::{Subscription, WebhookCreate};
+use svc_core::webhooks::subscriptions::{WebhookCreate, WebhookSubscription};
 use uuid::Uuid;
 
 use crate::options::Options;
@@ -90,7 +90,7 @@ async fn tenant(tx: &mut dyn Tx, position: u32, receiver: SocketAddr) -> std::re
     for (number, (events, temper)) in wanted().into_iter().enumerate() {
         let url = WebhookUrl::parse(&format!("http://{receiver}/{position}/{number}")).map_err(|why| why.on("url"))?;
         let input = WebhookCreate { url, events: events.clone(), description: None };
-        let made = crud::create::<Subscription>(tx, id, input).await?;
+        let made = crud::create::<WebhookSubscription>(tx, id, input).await?;
         hooks.push(Hook { id: made.id, secret: made.secret.reveal().to_owned(), events, temper });
     }
     Ok(Tenant { id, key, hooks })

@@ -9,7 +9,7 @@ use svc_core::resources::contacts::Contact;
 use svc_core::resources::crud::{self, Create};
 use svc_core::store::Store;
 use svc_core::values::{EventSet, TenantId, WebhookUrl};
-use svc_core::webhooks::subscriptions::{Subscription, WebhookCreate};
+use svc_core::webhooks::subscriptions::{WebhookCreate, WebhookSubscription};
 use svc_tests::Result;
 use svc_tests::database::Database;
 use svc_tests::tenant;
@@ -49,7 +49,7 @@ async fn tenant(store: &dyn Store, contacts: u32, endpoint: SocketAddr) -> Resul
         Box::pin(async move {
             let url = WebhookUrl::parse(&format!("http://{endpoint}/")).map_err(|why| why.on("url"))?;
             let input = WebhookCreate { url, events: EventSet::All, description: None };
-            crud::create::<Subscription>(tx, id, input).await
+            crud::create::<WebhookSubscription>(tx, id, input).await
         })
     });
     subscribed.await?;

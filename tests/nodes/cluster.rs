@@ -9,12 +9,12 @@ use svc_core::accounts::keys::{self, KeyCreate};
 use svc_core::accounts::tenants::{self, TenantCreate};
 use svc_core::error::Error;
 use svc_core::resources::crud;
-use svc_core::store::{DeliveryFilter, Rows, Store};
+use svc_core::store::{DeliveryFilter, Repository, Store};
 use svc_core::values::EventKind;
 use svc_core::values::{EventSet, Secret, TenantId, Timestamp, WebhookUrl};
 use svc_core::webhooks::deliveries::{AttemptLog, Delivery};
 use svc_core::webhooks::events::{self, Event};
-use svc_core::webhooks::subscriptions::{Subscription, WebhookCreate};
+use svc_core::webhooks::subscriptions::{WebhookCreate, WebhookSubscription};
 use svc_tests::Result;
 use svc_tests::database::Database;
 use svc_tests::http::{Ask, Http, Reply};
@@ -96,7 +96,7 @@ impl Cluster {
             let url = WebhookUrl::parse(&url).map_err(|why| why.on("url"));
             Box::pin(async move {
                 let input = WebhookCreate { url: url?, events: EventSet::All, description: None };
-                crud::create::<Subscription>(tx, tenant, input).await
+                crud::create::<WebhookSubscription>(tx, tenant, input).await
             })
         });
         Ok(made.await?.id)
@@ -116,9 +116,11 @@ impl Cluster {
         Ok(emitted.await?)
     }
 
-    pub(crate) async fn subscription(&self, tenant: TenantId, id: Uuid) -> Result<Subscription> {
+    pub(crate) async fn subscription(&self, tenant: TenantId, id: Uuid) -> Result<WebhookSubscription> {
         let read = self.store.read("nodes.subscription", move |tx| {
-            Box::pin(async move { Rows::<Subscription>::get(tx, tenant, id).await?.ok_or(Error::NotFound) })
+            Box::pin(
+                async move { Repository::<WebhookSubscription>::get(tx, tenant, id).await?.ok_or(Error::NotFound) },
+            )
         });
         Ok(read.await?)
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 use svc_core::store::DeliveryFilter;
-use svc_core::webhooks::deliveries::DeliveryState;
+use svc_core::webhooks::deliveries::DeliveryStatus;
 use svc_tests::Result;
 use tokio::time::Instant;
 
@@ -56,7 +56,7 @@ pub(crate) async fn run(cluster: &Cluster, size: &Size) -> Result<String> {
     // Until all outcomes are stored, something could still be tried again.
     for tenant in &tenants {
         until("nothing is pending", SILENCE, || async {
-            let filter = DeliveryFilter { state: Some(DeliveryState::Pending), limit: 1, ..DeliveryFilter::default() };
+            let filter = DeliveryFilter { state: Some(DeliveryStatus::Pending), limit: 1, ..DeliveryFilter::default() };
             Ok(cluster.deliveries(tenant.id, filter).await?.is_empty())
         })
         .await?;

@@ -83,7 +83,7 @@ pub(crate) async fn run(cluster: &Cluster, size: &Size) -> Result<String> {
     let (seen, polls) = (followed.seen, followed.polls);
     Ok(format!(
         "order: {changes} changes by {WRITERS} writers at two nodes and {held} that were committed {HELD:?} after their \
-         tick; {polls} polls saw {seen} rows, updated_at strictly growing: 0 missed ({:.1?})",
+         advance_clock; {polls} polls saw {seen} rows, updated_at strictly growing: 0 missed ({:.1?})",
         started.elapsed()
     ))
 }

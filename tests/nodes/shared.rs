@@ -6,7 +6,7 @@ use clap::Args;
 use serde_json::{Value, json};
 use svc_core::accounts::signing::SignedRequest;
 use svc_core::store::DeliveryFilter;
-use svc_core::webhooks::deliveries::DeliveryState;
+use svc_core::webhooks::deliveries::DeliveryStatus;
 use svc_core::webhooks::subscriptions::DisabledReason;
 use svc_tests::Result;
 use svc_tests::http::{Ask, Reply};
@@ -159,7 +159,7 @@ async fn paused(cluster: &Cluster) -> Result<usize> {
     until("it is paused", PATIENCE, || async { Ok(!cluster.subscription(tenant, hook).await?.enabled) }).await?;
     // Until what was under way has ended.
     until("all are held", PATIENCE, || async {
-        let filter = DeliveryFilter { state: Some(DeliveryState::Pending), ..DeliveryFilter::default() };
+        let filter = DeliveryFilter { state: Some(DeliveryStatus::Pending), ..DeliveryFilter::default() };
         Ok(cluster.deliveries(tenant, filter).await?.is_empty())
     })
     .await?;

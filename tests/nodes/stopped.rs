@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use clap::Args;
-use svc_core::webhooks::deliveries::{AttemptLog, Delivery, DeliveryState};
+use svc_core::webhooks::deliveries::{AttemptLog, Delivery, DeliveryStatus};
 use svc_tests::Result;
 use svc_tests::node::Node;
 use tokio::time::Instant;
@@ -98,7 +98,7 @@ async fn begin(
 }
 
 fn all_succeeded(logs: &Logged) -> bool {
-    logs.iter().all(|(delivery, _)| delivery.state == DeliveryState::Succeeded)
+    logs.iter().all(|(delivery, _)| delivery.state == DeliveryStatus::Succeeded)
 }
 
 /// What was under way has a later attempt, which is the one that is stored; the rest arrived once. Returns how many

@@ -100,7 +100,7 @@ async fn every_code_is_produced_with_its_exact_body() {
     let ping = Call::get("/ping");
     gate.fail(Access::Read, StoreError::Unavailable("locked".to_owned()));
     note(&ping, &world.expect(503, ping.clone()).await);
-    gate.fail(Access::Read, StoreError::Fault("odd".to_owned()));
+    gate.fail(Access::Read, StoreError::Internal("odd".to_owned()));
     note(&ping, &world.expect(500, ping.clone()).await);
 
     // `body_incomplete` needs a slow body: see the module `wire`.

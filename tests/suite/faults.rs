@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use serde_json::json;
 use svc_core::error::{Error, StoreError};
-use svc_core::store::{Access, ErasedJob, Layer, Store};
+use svc_core::store::{Access, Layer, Store, UnitOfWork};
 use tokio::sync::Semaphore;
 
 use crate::harness::{Call, World, guarded, settings};
@@ -77,7 +77,7 @@ impl Layer for Gate {
         &*self.inner
     }
 
-    async fn around(&self, access: Access, name: &'static str, job: ErasedJob) -> Result<(), Error> {
+    async fn around(&self, access: Access, name: &'static str, job: UnitOfWork) -> Result<(), Error> {
         if let Some((failing, error)) = self.failure.lock().unwrap().clone()
             && failing == access
         {
@@ -98,7 +98,7 @@ fn all_kinds() -> [(StoreError, u16, &'static str); 5] {
     [
         (StoreError::Unavailable(text.clone()), 503, "unavailable"),
         (StoreError::OutcomeUnknown(text.clone()), 503, "unavailable"),
-        (StoreError::Fault(text.clone()), 500, "internal_error"),
+        (StoreError::Internal(text.clone()), 500, "internal_error"),
         (StoreError::Conflict { constraint: text.clone() }, 500, "internal_error"),
         (StoreError::Corrupt { table: "contacts", column: "email", why: text }, 500, "internal_error"),
     ]

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use futures_util::FutureExt as _;
 use serde_json::json;
 use svc_core::env::Env;
-use svc_core::store::{Access, ErasedJob, Store};
+use svc_core::store::{Access, Store, UnitOfWork};
 
 use crate::harness::{Call, World};
 
@@ -54,7 +54,7 @@ async fn the_last_handle_may_go_with_a_job() {
         let (arrived, arrival) = tokio::sync::oneshot::channel();
         let (wait, arrived) = (Mutex::new(wait), Mutex::new(Some(arrived)));
         let last = LastHandle { _store: held, _witness: Witness(tell) };
-        let job: ErasedJob = Box::new(move |_| {
+        let job: UnitOfWork = Box::new(move |_| {
             let _ = &last;
             let _ = arrived.lock().unwrap().take().unwrap().send(());
             let _ = wait.lock().unwrap().recv();

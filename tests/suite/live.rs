@@ -16,8 +16,8 @@ use svc_core::resources::contacts::Contact;
 use svc_core::resources::crud;
 use svc_core::store::{DeliveryFilter, Store, Tx};
 use svc_core::values::{HostPolicy, TenantId};
-use svc_core::webhooks::deliveries::{AttemptLog, DeliveryState};
-use svc_core::webhooks::subscriptions::Subscription;
+use svc_core::webhooks::deliveries::{AttemptLog, DeliveryStatus};
+use svc_core::webhooks::subscriptions::WebhookSubscription;
 use svc_store::{Options, SecretKey};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
@@ -237,7 +237,7 @@ async fn old_times(site: &Site, endpoint: &str) -> (String, TenantId) {
             let tenant = tenants::create(tx, TenantCreate::named("Harbour Plumbing")).await?.id;
             let key = KeyCreate { name: None, write: true, expires_in: None, signed: false };
             let key = keys::create(tx, tenant, key).await?.text.reveal().to_owned();
-            crud::create::<Subscription>(tx, tenant, Input::from_body(hook.as_bytes())?).await?;
+            crud::create::<WebhookSubscription>(tx, tenant, Input::from_body(hook.as_bytes())?).await?;
             for number in 0..OLD {
                 let contact = json!({ "email": format!("old{number}@example.com") }).to_string();
                 crud::create::<Contact>(tx, tenant, Input::from_body(contact.as_bytes())?).await?;
@@ -334,7 +334,7 @@ async fn what_is_old_is_pruned_beside_live_traffic() {
         let (events, deliveries) = left.await.unwrap();
         assert!(events.iter().all(|event| event.data.get().contains("\"new")), "nothing old is left");
         assert_eq!((events.len(), deliveries.len()), (written, written));
-        assert!(deliveries.iter().all(|delivery| delivery.state == DeliveryState::Succeeded));
+        assert!(deliveries.iter().all(|delivery| delivery.state == DeliveryStatus::Succeeded));
         let stats = site.svc(&["db", "stats"]).await;
         assert_eq!(stats["tables"]["delivery_attempts"], written);
         assert_eq!(stats["tables"]["contacts"], written + OLD as usize, "records stay");

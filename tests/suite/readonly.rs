@@ -7,7 +7,7 @@ use svc_core::resources::bookings::Booking;
 use svc_core::resources::contacts::Contact;
 use svc_core::resources::jobs::Job;
 use svc_core::resources::quotes::Quote;
-use svc_core::webhooks::subscriptions::Subscription;
+use svc_core::webhooks::subscriptions::WebhookSubscription;
 
 use crate::conform::DOCUMENT;
 use crate::harness::{Call, World, change, id_name, sample};
@@ -18,7 +18,7 @@ const RECORDS: [(&str, &[&str], &str, &str); 5] = [
     ("bookings", Booking::FIELD_NAMES, "BookingCreate", "BookingUpdate"),
     ("quotes", Quote::FIELD_NAMES, "QuoteCreate", "QuoteUpdate"),
     ("jobs", Job::FIELD_NAMES, "JobCreate", "JobUpdate"),
-    ("webhooks", Subscription::FIELD_NAMES, "WebhookCreate", "WebhookUpdate"),
+    ("webhooks", WebhookSubscription::FIELD_NAMES, "WebhookCreate", "WebhookUpdate"),
 ];
 
 /// Names that belong to the database or to other records.

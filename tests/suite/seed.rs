@@ -18,7 +18,7 @@ use svc_core::resources::jobs::Job;
 use svc_core::resources::quotes::Quote;
 use svc_core::store::Tx;
 use svc_core::values::{TenantId, Timestamp};
-use svc_core::webhooks::subscriptions::Subscription;
+use svc_core::webhooks::subscriptions::WebhookSubscription;
 use uuid::Uuid;
 
 use crate::database::{self, Database};
@@ -134,7 +134,7 @@ async fn one_of_each(tx: &mut dyn Tx, tenant: TenantId) -> Result<HashMap<&'stat
     let invoice = json!({ "contact_id": contact.id, "total": 250.5, "due_date": "2026-04-01" });
     let invoice = invoices::create(tx, tenant, body(invoice)?).await?;
     let webhook = json!({ "url": "https://hooks.example.com/svc", "events": ["*"] });
-    let webhook: Subscription = crud::create(tx, tenant, body(webhook)?).await?;
+    let webhook: WebhookSubscription = crud::create(tx, tenant, body(webhook)?).await?;
     Ok(HashMap::from([
         ("contact_id", contact.id),
         ("booking_id", booking.id),

@@ -6,7 +6,7 @@ use clap::{Args, Subcommand, value_parser};
 use hyper::{StatusCode, Uri};
 use svc_core::values::EventKind;
 use svc_core::values::{Secret, TenantId, parse_uuid};
-use svc_core::webhooks::deliveries::DeliveryState;
+use svc_core::webhooks::deliveries::DeliveryStatus;
 use uuid::Uuid;
 
 use crate::values::{self, Since};
@@ -27,7 +27,7 @@ pub enum DeliveryCommand {
         subscription: Option<Uuid>,
         /// Only those in this state.
         #[arg(long, value_parser = values::delivery_states())]
-        status: Option<DeliveryState>,
+        status: Option<DeliveryStatus>,
         /// Only those of events of this kind.
         #[arg(long, value_parser = values::event_kinds(), value_name = "KIND")]
         event: Option<EventKind>,
@@ -77,7 +77,7 @@ pub enum DeliveryCommand {
         until: Option<Since>,
         /// Those in these states; failed and held when left out.
         #[arg(long, value_parser = values::delivery_states(), value_delimiter = ',', value_name = "STATE", requires = "subscription")]
-        status: Vec<DeliveryState>,
+        status: Vec<DeliveryStatus>,
         /// Also events that matched while the webhook was disabled or did not exist yet.
         #[arg(long, requires = "subscription")]
         missed: bool,

@@ -6,13 +6,13 @@ mod follow;
 use serde::Serialize;
 use svc_core::accounts::tenants;
 use svc_core::error::{Error, StoreError};
-use svc_core::store::{DeliveryFilter, Rows, Store};
+use svc_core::store::{DeliveryFilter, Repository, Store};
 use svc_core::values::EventKind;
 use svc_core::values::{TenantId, Timestamp};
-use svc_core::webhooks::deliveries::{self, AttemptLog, Delivery, DeliveryState};
+use svc_core::webhooks::deliveries::{self, AttemptLog, Delivery, DeliveryStatus};
 use svc_core::webhooks::events::Event;
 use svc_core::webhooks::replays::ReplayCreate;
-use svc_core::webhooks::subscriptions::Subscription;
+use svc_core::webhooks::subscriptions::WebhookSubscription;
 use uuid::Uuid;
 
 use super::{lookup, tenant, webhook};
@@ -32,7 +32,7 @@ struct View {
     event_id: Uuid,
     event: EventKind,
     subscription_id: Uuid,
-    status: DeliveryState,
+    status: DeliveryStatus,
     attempts: u32,
     last_status: Option<i32>,
     next_attempt_at: Option<Timestamp>,
@@ -122,7 +122,7 @@ async fn list(store: &dyn Store, tenant: TenantId, filter: DeliveryFilter) -> Re
             Box::pin(async move {
                 tenants::get(tx, tenant).await?;
                 if let Some(id) = filter.subscription
-                    && Rows::<Subscription>::get(tx, tenant, id).await?.is_none()
+                    && Repository::<WebhookSubscription>::get(tx, tenant, id).await?.is_none()
                 {
                     return Ok(None);
                 }
@@ -188,7 +188,7 @@ pub(super) async fn read(store: &dyn Store, tenant: TenantId, id: Uuid) -> Resul
             Box::pin(async move {
                 let delivery = tx.delivery(tenant, id).await?.ok_or(Error::NotFound)?;
                 let event = tx.event(tenant, delivery.event).await?;
-                let event = event.ok_or_else(|| StoreError::Fault(format!("delivery {id} has no event")))?;
+                let event = event.ok_or_else(|| StoreError::Internal(format!("delivery {id} has no event")))?;
                 let log = tx.attempts(tenant, id).await?;
                 Ok(Record { delivery, event, log })
             })

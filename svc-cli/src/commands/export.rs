@@ -11,7 +11,7 @@ use svc_core::resources::contacts::Contact;
 use svc_core::resources::crud::{Filter as _, Resource};
 use svc_core::resources::invoices::Invoice;
 use svc_core::resources::jobs::Job;
-use svc_core::resources::pages::{Listing, MAX_LIMIT, Order};
+use svc_core::resources::pages::{ListQuery, MAX_LIMIT, Order};
 use svc_core::resources::quotes::Quote;
 use svc_core::store::Store;
 use svc_core::values::{Amount, TenantId, Timestamp};
@@ -102,8 +102,8 @@ impl Source<'_> {
     async fn page<R: Resource>(&self, order: Order) -> Result<Vec<R>, Failure> {
         let tenant = self.tenant;
         let page = self.store.read("export", move |tx| {
-            let listing = Listing { limit: MAX_LIMIT, order, filter: R::Filter::none() };
-            Box::pin(async move { Ok(R::rows(tx).list(tenant, &listing).await?) })
+            let listing = ListQuery { limit: MAX_LIMIT, order, filter: R::Filter::none() };
+            Box::pin(async move { Ok(R::repository(tx).list(tenant, &listing).await?) })
         });
         Ok(page.await?)
     }

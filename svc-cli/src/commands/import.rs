@@ -16,7 +16,7 @@ use std::pin::pin;
 
 use serde::Serialize;
 use svc_core::accounts::tenants::{self, Tenant};
-use svc_core::imports::{How, Import, Imported};
+use svc_core::imports::{Import, ImportOptions, Imported};
 use svc_core::resources::contacts::Contact;
 use svc_core::resources::invoices::Invoice;
 use svc_core::store::Store;
@@ -63,8 +63,8 @@ pub(super) async fn run(store: &dyn Store, options: Options) -> Result<Outcome, 
 }
 
 async fn import<R: Import>(store: &dyn Store, tenant: Tenant, options: Options) -> Result<Outcome, Failure> {
-    let how = How { events: !options.no_events, update: options.update };
-    let groups = Groups { store, tenant: tenant.id, how, dry_run: options.dry_run };
+    let import_options = ImportOptions { events: !options.no_events, update: options.update };
+    let groups = Groups { store, tenant: tenant.id, options: import_options, dry_run: options.dry_run };
     let mut summary = Summary { dry_run: options.dry_run, ..Summary::default() };
     let source = Source::open(&options.file, options.format)?;
     let mut refusals = Refusals::new(options.report.as_deref(), &options.file)?;

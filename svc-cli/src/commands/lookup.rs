@@ -16,7 +16,7 @@ use uuid::Uuid;
 pub(super) async fn find<R: Resource>(store: &dyn Store, id: Uuid) -> Result<(TenantId, R), Error> {
     first(store, move |tx, tenant| {
         Box::pin(async move {
-            let row = R::rows(tx).get(tenant, id).await?;
+            let row = R::repository(tx).get(tenant, id).await?;
             Ok(row.filter(|row| row.deleted_at().is_none()).map(|row| (tenant, row)))
         })
     })

@@ -9,11 +9,11 @@ use serde::Serialize;
 use svc_core::accounts::tenants;
 use svc_core::error::Error;
 use svc_core::resources::crud::{self, NoFilter, Resource as _};
-use svc_core::resources::pages::{Listing, MAX_LIMIT, Order};
+use svc_core::resources::pages::{ListQuery, MAX_LIMIT, Order};
 use svc_core::store::{Store, Tx};
 use svc_core::values::{Patch, TenantId};
 use svc_core::webhooks::statistics::backlog;
-use svc_core::webhooks::subscriptions::{self, Subscription, WebhookUpdate, WithSecret};
+use svc_core::webhooks::subscriptions::{self, WebhookSubscription, WebhookSubscriptionWithSecret, WebhookUpdate};
 use uuid::Uuid;
 
 use super::{lookup, tenant};
@@ -29,7 +29,7 @@ pub(super) const HINT: &str = "`svc webhook list --tenant ID` shows those of a t
 #[derive(Serialize)]
 struct Enabled<'a> {
     #[serde(flatten)]
-    subscription: &'a Subscription,
+    subscription: &'a WebhookSubscription,
     held_deliveries: u64,
 }
 
@@ -60,7 +60,7 @@ pub(super) async fn run(store: &dyn Store, command: WebhookCommand) -> Result<Ou
                  Store it now: it will not be shown again.",
                 fields([secret])
             );
-            Outcome::new(&WithSecret::from(rotated), text)
+            Outcome::new(&WebhookSubscriptionWithSecret::from(rotated), text)
         }
     }
 }
@@ -82,13 +82,13 @@ async fn list(store: &dyn Store, tenant: TenantId) -> Result<Outcome, Failure> {
 }
 
 /// Every live subscription of a tenant, newest first, a page at a time.
-async fn all(tx: &mut dyn Tx, tenant: TenantId) -> Result<Vec<Subscription>, Error> {
+async fn all(tx: &mut dyn Tx, tenant: TenantId) -> Result<Vec<WebhookSubscription>, Error> {
     tenants::get(tx, tenant).await?;
-    let mut rows: Vec<Subscription> = Vec::new();
+    let mut rows: Vec<WebhookSubscription> = Vec::new();
     loop {
         let order = Order::NewestFirst { before: rows.last().map(|last| last.created_at) };
-        let listing = Listing { limit: MAX_LIMIT, order, filter: NoFilter {} };
-        let page = Subscription::rows(tx).list(tenant, &listing).await?;
+        let listing = ListQuery { limit: MAX_LIMIT, order, filter: NoFilter {} };
+        let page = WebhookSubscription::repository(tx).list(tenant, &listing).await?;
         let full = page.len() == MAX_LIMIT as usize;
         rows.extend(page);
         if !full {
@@ -98,40 +98,40 @@ async fn all(tx: &mut dyn Tx, tenant: TenantId) -> Result<Vec<Subscription>, Err
 }
 
 /// Enables a subscription, and counts what is held for it.
-async fn enable(store: &dyn Store, id: Uuid) -> Result<(Subscription, u64), Error> {
-    let (tenant, _) = lookup::find::<Subscription>(store, id).await?;
+async fn enable(store: &dyn Store, id: Uuid) -> Result<(WebhookSubscription, u64), Error> {
+    let (tenant, _) = lookup::find::<WebhookSubscription>(store, id).await?;
     let enabled = store
         .write("webhook.enable", move |tx| {
             let (url, events, description) = (Patch::Keep, Patch::Keep, Patch::Keep);
             let change = WebhookUpdate { url, events, enabled: Patch::Set(true), description };
-            Box::pin(crud::update::<Subscription>(tx, tenant, id, change))
+            Box::pin(crud::update::<WebhookSubscription>(tx, tenant, id, change))
         })
         .await?;
     let backlog = store.read("webhook.held", move |tx| Box::pin(backlog(tx, tenant, id))).await?;
     Ok((enabled, backlog.held))
 }
 
-async fn rotate_secret(store: &dyn Store, id: Uuid, overlap: Duration) -> Result<Subscription, Error> {
-    let (tenant, _) = lookup::find::<Subscription>(store, id).await?;
+async fn rotate_secret(store: &dyn Store, id: Uuid, overlap: Duration) -> Result<WebhookSubscription, Error> {
+    let (tenant, _) = lookup::find::<WebhookSubscription>(store, id).await?;
     let rotate =
         store.write("webhook.rotate", move |tx| Box::pin(subscriptions::rotate_secret(tx, tenant, id, overlap)));
     rotate.await
 }
 
 /// Nothing that is held goes out by itself.
-fn replay_them(subscription: &Subscription, held: u64) -> Option<String> {
+fn replay_them(subscription: &WebhookSubscription, held: u64) -> Option<String> {
     let (are, them) = match held {
         0 => return None,
         1 => ("1 delivery is".to_owned(), "it"),
         many => (format!("{many} deliveries are"), "them"),
     };
-    let Subscription { id, created_at, .. } = subscription;
+    let WebhookSubscription { id, created_at, .. } = subscription;
     Some(format!(
         "{are} held; `svc delivery replay --subscription {id} --since {created_at} --status held` sends {them}."
     ))
 }
 
-fn state(subscription: &Subscription) -> &'static str {
+fn state(subscription: &WebhookSubscription) -> &'static str {
     match (subscription.enabled, subscription.disabled_reason) {
         (true, _) => "enabled",
         (false, Some(reason)) => reason.as_str(),
@@ -139,11 +139,11 @@ fn state(subscription: &Subscription) -> &'static str {
     }
 }
 
-fn events(subscription: &Subscription) -> String {
+fn events(subscription: &WebhookSubscription) -> String {
     subscription.events.names().join(",")
 }
 
-fn details(subscription: &Subscription) -> String {
+fn details(subscription: &WebhookSubscription) -> String {
     fields([
         ("id", subscription.id.to_string()),
         ("url", subscription.url.as_str().to_owned()),

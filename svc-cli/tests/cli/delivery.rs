@@ -8,9 +8,9 @@ use svc_core::resources::crud;
 use svc_core::store::Tx;
 use svc_core::values::{TenantId, parse_uuid};
 use svc_core::webhooks::deliveries::{AttemptLog, RetrySchedule};
-use svc_core::webhooks::engine::{self, Attempt, InFlight, Outcome, Policy, Round};
+use svc_core::webhooks::engine::{self, Attempt, Batch, InFlight, Outcome, Policy};
 use svc_core::webhooks::replays;
-use svc_core::webhooks::subscriptions::{Subscription, WebhookUpdate};
+use svc_core::webhooks::subscriptions::{WebhookSubscription, WebhookUpdate};
 
 use crate::harness::{NOBODY, Session, until};
 
@@ -36,7 +36,7 @@ fn attempt_if_due(session: &Session, status: i32, retry: Vec<Duration>) -> bool 
                 let log = log(attempt.delivery.attempts, now, status);
                 let tenant = attempt.delivery.tenant;
                 let outcome = Outcome { delivery: attempt.delivery, log, retry_after: None };
-                engine::round(tx, &policy, &Round::last(tenant, vec![outcome])).await?;
+                engine::run_batch(tx, &policy, &Batch::last(tenant, vec![outcome])).await?;
             }
             Ok(due)
         })
@@ -48,9 +48,9 @@ async fn begin(tx: &mut dyn Tx, policy: &Policy) -> Result<Vec<Attempt>, Error> 
     let mut begun = Vec::new();
     // What a replay makes due is found by the next look.
     for _ in 0..2 {
-        let look = engine::look(tx).await?;
-        for round in InFlight::default().plan(policy, &look, BTreeMap::new()) {
-            begun.extend(engine::round(tx, policy, &round).await?.attempts);
+        let due_work = engine::poll(tx).await?;
+        for batch in InFlight::default().plan(policy, &due_work, BTreeMap::new()) {
+            begun.extend(engine::run_batch(tx, policy, &batch).await?.attempts);
         }
     }
     Ok(begun)
@@ -75,7 +75,8 @@ fn log(attempt: u32, started_at: svc_core::values::Timestamp, status: i32) -> At
 fn two_deliveries(session: &Session, tenant: &str) -> [String; 4] {
     let contacts = r#"{"url": "https://example.com/hook", "events": ["contact.created"]}"#;
     let stays = r#"{"url": "https://example.org/", "events": ["stay.created"]}"#;
-    let [contacts, stays] = [contacts, stays].map(|body| session.create::<Subscription>(tenant, body).id.to_string());
+    let [contacts, stays] =
+        [contacts, stays].map(|body| session.create::<WebhookSubscription>(tenant, body).id.to_string());
     session.contact(tenant);
     let of_contact = session.json(&["delivery", "list", "--tenant", tenant])[0]["id"].as_str().unwrap().to_owned();
     session.file("stay.json", r#"{"id": "stay-1", "nights": 2, "rate": 119.50}"#);
@@ -134,12 +135,13 @@ fn for_programs() {
 fn the_default_limit_is_fifty() {
     let session = Session::new();
     let tenant = session.tenant();
-    let _: Subscription = session.create(&tenant, r#"{"url": "https://example.org/", "events": ["stay.created"]}"#);
+    let _: WebhookSubscription =
+        session.create(&tenant, r#"{"url": "https://example.org/", "events": ["stay.created"]}"#);
     let id = TenantId(parse_uuid(&tenant).unwrap());
     session.write(move |tx| {
         Box::pin(async move {
             for _ in 0..51 {
-                let now = crud::tick(tx, id).await?;
+                let now = crud::advance_clock(tx, id).await?;
                 let kinds = [svc_core::values::EventKind::StayCreated];
                 svc_core::webhooks::events::emit(tx, id, now, &kinds, &serde_json::json!({ "id": 1 })).await?;
             }
@@ -179,7 +181,7 @@ fn refused() {
         Box::pin(async move {
             begin(tx, &Policy::default()).await?;
             let off: WebhookUpdate = svc_core::input::Input::from_body(br#"{"enabled": false}"#)?;
-            crud::update::<Subscription>(tx, id, hook, off).await
+            crud::update::<WebhookSubscription>(tx, id, hook, off).await
         })
     });
     session.run(&["delivery", "replay", &of_contact]).run(&["delivery", "replay", &of_stay]).assert("delivery_refused");
@@ -208,8 +210,8 @@ fn many_at_once() {
     let mut session = Session::new();
     let tenant = session.tenant();
     session.contact(&tenant);
-    let hook =
-        session.create::<Subscription>(&tenant, r#"{"url": "https://example.org/", "events": ["contact.created"]}"#);
+    let hook = session
+        .create::<WebhookSubscription>(&tenant, r#"{"url": "https://example.org/", "events": ["contact.created"]}"#);
     let hook = hook.id.to_string();
     let replay = ["delivery", "replay", "--subscription", &hook];
     session
@@ -235,7 +237,7 @@ fn carry_out_replays(session: &Session) {
         let any = session.write(|tx| {
             Box::pin(async move {
                 let mut any = false;
-                while let Some(tenant) = tx.replaying(1).await?.pop() {
+                while let Some(tenant) = tx.tenants_with_replays(1).await?.pop() {
                     any |= replays::step(tx, tenant).await?;
                 }
                 Ok(any)
@@ -250,8 +252,8 @@ fn replays_are_waited_for_and_listed() {
     let mut session = Session::new();
     session.tenant();
     let tenant = session.tenant();
-    let hook =
-        session.create::<Subscription>(&tenant, r#"{"url": "https://example.org/", "events": ["contact.created"]}"#);
+    let hook = session
+        .create::<WebhookSubscription>(&tenant, r#"{"url": "https://example.org/", "events": ["contact.created"]}"#);
     let (id, hook) = (TenantId(parse_uuid(&tenant).unwrap()), hook.id);
     let subscription = hook.to_string();
     session.contact(&tenant);
@@ -272,7 +274,7 @@ fn replays_are_waited_for_and_listed() {
     session.write(move |tx| {
         Box::pin(async move {
             let off: WebhookUpdate = svc_core::input::Input::from_body(br#"{"enabled": false}"#)?;
-            crud::update::<Subscription>(tx, id, hook, off).await
+            crud::update::<WebhookSubscription>(tx, id, hook, off).await
         })
     });
     carry_out_replays(&session);
@@ -283,8 +285,8 @@ fn replays_are_waited_for_and_listed() {
 fn waiting_for_a_replay_that_is_broken_off_fails() {
     let mut session = Session::new();
     let tenant = session.tenant();
-    let hook =
-        session.create::<Subscription>(&tenant, r#"{"url": "https://example.org/", "events": ["contact.created"]}"#);
+    let hook = session
+        .create::<WebhookSubscription>(&tenant, r#"{"url": "https://example.org/", "events": ["contact.created"]}"#);
     let (id, hook) = (TenantId(parse_uuid(&tenant).unwrap()), hook.id);
     let subscription = hook.to_string();
     let args =
@@ -297,7 +299,7 @@ fn waiting_for_a_replay_that_is_broken_off_fails() {
     session.write(move |tx| {
         Box::pin(async move {
             let off: WebhookUpdate = svc_core::input::Input::from_body(br#"{"enabled": false}"#)?;
-            crud::update::<Subscription>(tx, id, hook, off).await
+            crud::update::<WebhookSubscription>(tx, id, hook, off).await
         })
     });
     carry_out_replays(&session);

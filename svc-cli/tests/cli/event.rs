@@ -1,7 +1,7 @@
 use std::io::Write as _;
 use std::process::Stdio;
 
-use svc_core::webhooks::subscriptions::Subscription;
+use svc_core::webhooks::subscriptions::WebhookSubscription;
 
 use crate::harness::{NOBODY, Session};
 
@@ -14,7 +14,7 @@ fn emitted() {
     let emit = ["event", "emit", "--tenant", &tenant, "--data", "stay.json", "--kind"];
     session.run(&[&emit[..], &["stay.created"]].concat());
     let stays = r#"{"url": "https://example.org/", "events": ["stay.created"]}"#;
-    let _: Subscription = session.create(&tenant, stays);
+    let _: WebhookSubscription = session.create(&tenant, stays);
     session
         .run(&[&emit[..], &["stay.created"]].concat())
         .run(&[&emit[..], &["stay.created", "--json"]].concat())

@@ -198,7 +198,7 @@ fn events_can_be_left_out() {
     let session = Session::new();
     let tenant = session.tenant();
     let hook = r#"{"url": "https://example.com", "events": ["*"]}"#;
-    session.create::<svc_core::webhooks::subscriptions::Subscription>(&tenant, hook);
+    session.create::<svc_core::webhooks::subscriptions::WebhookSubscription>(&tenant, hook);
     session.file("a.csv", "email\na@example.com\n");
     session.file("b.csv", "email\nb@example.com\n");
     session.json(&["import", "contacts", "--tenant", &tenant, "a.csv"]);

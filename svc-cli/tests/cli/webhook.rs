@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use svc_core::resources::contacts::Contact;
-use svc_core::webhooks::subscriptions::Subscription;
+use svc_core::webhooks::subscriptions::WebhookSubscription;
 
 use crate::delivery::{attempt, attempt_when_due};
 use crate::harness::{NOBODY, Session};
@@ -16,8 +16,8 @@ fn listed_and_shown() {
     session.run(&["webhook", "list", "--tenant", &tenant]).run(&["webhook", "list", "--tenant", &tenant, "--json"]);
     let some =
         r#"{"url": "https://example.com/hook", "events": ["invoice.paid", "invoice.sent"], "description": "Shop"}"#;
-    let shop: Subscription = session.create(&tenant, some);
-    let _: Subscription = session.create(&tenant, r#"{"url": "https://example.org/", "events": ["*"]}"#);
+    let shop: WebhookSubscription = session.create(&tenant, some);
+    let _: WebhookSubscription = session.create(&tenant, r#"{"url": "https://example.org/", "events": ["*"]}"#);
     let shop = shop.id.to_string();
     session
         .run(&["webhook", "list", "--tenant", &tenant])
@@ -45,7 +45,7 @@ fn enabled_after_a_pause() {
     let mut session = Session::new();
     let tenant = session.tenant();
     let some = r#"{"url": "https://example.com/hook", "events": ["contact.created"]}"#;
-    let hook = session.create::<Subscription>(&tenant, some).id.to_string();
+    let hook = session.create::<WebhookSubscription>(&tenant, some).id.to_string();
     session.contact(&tenant);
     for _ in 0..10 {
         attempt(&session, 500, vec![Duration::ZERO; 20]);
@@ -65,7 +65,8 @@ fn enabled_after_a_pause() {
 fn a_rotated_secret_is_shown_once() {
     let mut session = Session::new();
     let tenant = session.tenant();
-    let hook = session.create::<Subscription>(&tenant, r#"{"url": "https://example.com/hook", "events": ["*"]}"#);
+    let hook =
+        session.create::<WebhookSubscription>(&tenant, r#"{"url": "https://example.com/hook", "events": ["*"]}"#);
     let (id, first) = (hook.id.to_string(), hook.secret.reveal().to_owned());
     session
         .run(&["webhook", "rotate-secret", &id])
@@ -93,8 +94,8 @@ fn a_test_tells_what_came_of_it() {
     let mut session = Session::new();
     let tenant = session.tenant();
     let stays = r#"{"url": "https://example.com/hook", "events": ["stay.created", "stay.cancelled"]}"#;
-    let stays = session.create::<Subscription>(&tenant, stays).id.to_string();
-    let all = session.create::<Subscription>(&tenant, r#"{"url": "https://example.org/", "events": ["*"]}"#);
+    let stays = session.create::<WebhookSubscription>(&tenant, stays).id.to_string();
+    let all = session.create::<WebhookSubscription>(&tenant, r#"{"url": "https://example.org/", "events": ["*"]}"#);
     let all = all.id.to_string();
     tested(&mut session, &["webhook", "test", &stays], 200);
     tested(&mut session, &["webhook", "test", &all, "--json"], 200);
@@ -107,7 +108,8 @@ fn a_test_tells_what_came_of_it() {
 fn a_test_that_nobody_picks_up_stays_pending() {
     let mut session = Session::new();
     let tenant = session.tenant();
-    let hook = session.create::<Subscription>(&tenant, r#"{"url": "https://example.com/hook", "events": ["*"]}"#);
+    let hook =
+        session.create::<WebhookSubscription>(&tenant, r#"{"url": "https://example.com/hook", "events": ["*"]}"#);
     let hook = hook.id.to_string();
     session
         .run(&["webhook", "test", &hook, "--timeout", "200ms"])
@@ -120,8 +122,10 @@ fn a_test_that_nobody_picks_up_stays_pending() {
 fn a_test_is_refused() {
     let mut session = Session::new();
     let tenant = session.tenant();
-    let hook = session
-        .create::<Subscription>(&tenant, r#"{"url": "https://example.com/hook", "events": ["contact.created"]}"#);
+    let hook = session.create::<WebhookSubscription>(
+        &tenant,
+        r#"{"url": "https://example.com/hook", "events": ["contact.created"]}"#,
+    );
     let hook = hook.id.to_string();
     session
         .run(&["webhook", "test"])
@@ -144,9 +148,10 @@ fn statistics_tell_how_deliveries_are_taken() {
     let tenant = session.tenant();
     let stats = ["webhook", "stats", "--tenant", &tenant, "--since"];
     session.run(&stats[..4]).run(&[&stats[..], &["1h", "--json"]].concat());
-    let _: Subscription = session.create(&tenant, r#"{"url": "https://example.org/", "events": ["stay.created"]}"#);
+    let _: WebhookSubscription =
+        session.create(&tenant, r#"{"url": "https://example.org/", "events": ["stay.created"]}"#);
     let hook = r#"{"url": "https://example.com/hook", "events": ["contact.created"]}"#;
-    let _: Subscription = session.create(&tenant, hook);
+    let _: WebhookSubscription = session.create(&tenant, hook);
     session.contact(&tenant);
     attempt(&session, 500, vec![Duration::ZERO]);
     attempt(&session, 0, vec![Duration::ZERO; 20]);

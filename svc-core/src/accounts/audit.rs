@@ -15,7 +15,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use uuid::Uuid;
 
 use crate::error::{Error, StoreError};
-use crate::store::{Access, ErasedJob, Layer, Store, Tx};
+use crate::store::{Access, Layer, Store, Tx, UnitOfWork};
 use crate::values::{TenantId, Timestamp};
 use crate::webhooks::events::Event;
 
@@ -115,7 +115,7 @@ pub(crate) struct Object {
 }
 
 /// Notes a change, in its transaction.
-pub(crate) async fn note<T: Serialize + Sync>(
+pub(crate) async fn record<T: Serialize + Sync>(
     tx: &mut dyn Tx,
     tenant: TenantId,
     action: &'static str,
@@ -139,7 +139,7 @@ pub(crate) async fn note<T: Serialize + Sync>(
 }
 
 fn json(value: &impl Serialize) -> Result<Box<RawValue>, StoreError> {
-    to_raw_value(value).map_err(|why| StoreError::Fault(why.to_string()))
+    to_raw_value(value).map_err(|why| StoreError::Internal(why.to_string()))
 }
 
 /// A store whose jobs are all run by `actor`, unless they say otherwise.
@@ -158,9 +158,9 @@ impl Layer for Acting {
         &*self.store
     }
 
-    async fn around(&self, access: Access, name: &'static str, job: ErasedJob) -> Result<(), Error> {
+    async fn around(&self, access: Access, name: &'static str, job: UnitOfWork) -> Result<(), Error> {
         let actor = self.actor.clone();
-        let job: ErasedJob = Box::new(move |tx| {
+        let job: UnitOfWork = Box::new(move |tx| {
             tx.act_as(actor.clone());
             job(tx)
         });

@@ -9,7 +9,7 @@ pub const MAX_KEY_LENGTH: usize = 255;
 
 /// What is kept under a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Recorded {
+pub struct StoredResponse {
     /// Digest of the request that the key was first used with.
     pub fingerprint: [u8; 32],
     /// HTTP status of its answer.

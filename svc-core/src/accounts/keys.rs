@@ -14,7 +14,7 @@ use crate::crypto::sha256;
 use crate::env::Env;
 use crate::error::Error;
 use crate::input::record;
-use crate::resources::crud::tick;
+use crate::resources::crud::advance_clock;
 use crate::store::Tx;
 use crate::values::{Secret, TenantId, Timestamp, text_enum};
 
@@ -188,7 +188,7 @@ pub struct KeyCreate {
 /// [`Error::NotFound`] when there is no such tenant.
 pub async fn create(tx: &mut dyn Tx, tenant: TenantId, input: KeyCreate) -> Result<NewKey, Error> {
     tenants::get(tx, tenant).await?;
-    let now = tick(tx, tenant).await?;
+    let now = advance_clock(tx, tenant).await?;
     let text = new_text(tx.env());
     let scopes = if input.write { vec![Scope::Read, Scope::Write] } else { vec![Scope::Read] };
     let key = ApiKey {
@@ -219,7 +219,7 @@ pub async fn get(tx: &mut dyn Tx, id: Uuid) -> Result<ApiKey, Error> {
 /// The key with this id, which nobody else changes until the transaction ends.
 async fn held(tx: &mut dyn Tx, id: Uuid) -> Result<ApiKey, Error> {
     let tenant = get(tx, id).await?.tenant_id;
-    tx.hold(tenant).await?;
+    tx.lock_tenant(tenant).await?;
     get(tx, id).await
 }
 
@@ -265,7 +265,7 @@ pub async fn rotate(tx: &mut dyn Tx, id: Uuid, overlap: Duration) -> Result<NewK
 
 /// Notes a change of a key, which goes without its secrets.
 async fn note(tx: &mut dyn Tx, action: &'static str, before: Option<&ApiKey>, after: &ApiKey) -> Result<(), Error> {
-    audit::note(tx, after.tenant_id, action, Object { kind: "key", id: after.id }, before, Some(after)).await
+    audit::record(tx, after.tenant_id, action, Object { kind: "key", id: after.id }, before, Some(after)).await
 }
 
 /// Admits the bearer of a key.

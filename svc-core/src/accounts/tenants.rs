@@ -106,7 +106,7 @@ pub async fn get(tx: &mut dyn Tx, id: TenantId) -> Result<Tenant, Error> {
 /// # Errors
 /// [`Error::NotFound`].
 pub async fn update(tx: &mut dyn Tx, id: Uuid, change: impl FnOnce(&mut Tenant)) -> Result<Tenant, Error> {
-    tx.hold(TenantId(id)).await?;
+    tx.lock_tenant(TenantId(id)).await?;
     let before = get(tx, TenantId(id)).await?;
     let mut tenant = before.clone();
     change(&mut tenant);
@@ -118,7 +118,7 @@ pub async fn update(tx: &mut dyn Tx, id: Uuid, change: impl FnOnce(&mut Tenant))
 }
 
 async fn note(tx: &mut dyn Tx, action: &'static str, before: Option<&Tenant>, after: &Tenant) -> Result<(), Error> {
-    audit::note(tx, after.id, action, Object { kind: "tenant", id: after.id.0 }, before, Some(after)).await
+    audit::record(tx, after.id, action, Object { kind: "tenant", id: after.id.0 }, before, Some(after)).await
 }
 
 /// The next number as text: `INV-0001`, growing past four digits.

@@ -4,14 +4,14 @@ use async_trait::async_trait;
 use uuid::Uuid;
 
 use super::place::{self, Found};
-use super::{How, Import, Imported, differing, digest};
+use super::{Import, ImportOptions, Imported, differing, digest};
 use crate::accounts::tenants::Tenant;
 use crate::error::{Error, FieldCode, Issue};
 use crate::input::input;
 use crate::resources::contacts::{Contact, ContactFilter, ContactUpdate};
-use crate::resources::crud::{Update, tick};
-use crate::resources::pages::{Listing, Order};
-use crate::store::{Rows, Tx};
+use crate::resources::crud::{Update, advance_clock};
+use crate::resources::pages::{ListQuery, Order};
+use crate::store::{Repository, Tx};
 use crate::values::EventKind;
 use crate::values::{Email, Patch, TenantId, Text, Timestamp};
 use crate::webhooks::events;
@@ -95,9 +95,9 @@ impl Import for Contact {
         tenant: &Tenant,
         row: ContactImport,
         before: u32,
-        how: How,
+        options: ImportOptions,
     ) -> Result<Imported, Error> {
-        let now = tick(tx, tenant.id).await?;
+        let now = advance_clock(tx, tenant.id).await?;
         if row.id.is_none() && row.values().iter().all(Option::is_none) {
             return Err(Issue::new(FieldCode::Required, "is required, or another field that is not empty").on("email"));
         }
@@ -125,13 +125,13 @@ impl Import for Contact {
             }
         };
         match found {
-            Found::Record(contact) => keep_or_change(tx, tenant.id, contact, row, how, now).await,
+            Found::Record(contact) => keep_or_change(tx, tenant.id, contact, row, options, now).await,
             Found::Free(id, created_at) => {
                 // Nobody has its email, or it would have been recognised, and the tick holds the tenant since.
                 let mut contact = blank(id, created_at, now);
                 contact.apply(row.into_change(), now)?;
-                Rows::<Contact>::insert(tx, tenant.id, &contact).await?;
-                if how.events {
+                Repository::<Contact>::insert(tx, tenant.id, &contact).await?;
+                if options.events {
                     events::emit(tx, tenant.id, now, &[EventKind::ContactCreated], &contact).await?;
                 }
                 Ok(Imported::Added)
@@ -142,8 +142,8 @@ impl Import for Contact {
 
 async fn live_with(tx: &mut dyn Tx, tenant: TenantId, email: &Email) -> Result<Option<Contact>, Error> {
     let filter = ContactFilter { email: Some(email.clone()), include_deleted: None };
-    let listing = Listing { limit: 1, order: Order::NewestFirst { before: None }, filter };
-    Ok(Rows::<Contact>::list(tx, tenant, &listing).await?.pop())
+    let listing = ListQuery { limit: 1, order: Order::NewestFirst { before: None }, filter };
+    Ok(Repository::<Contact>::list(tx, tenant, &listing).await?.pop())
 }
 
 async fn keep_or_change(
@@ -151,7 +151,7 @@ async fn keep_or_change(
     tenant: TenantId,
     contact: Contact,
     row: ContactImport,
-    how: How,
+    options: ImportOptions,
     now: Timestamp,
 ) -> Result<Imported, Error> {
     let id = contact.id;
@@ -161,20 +161,20 @@ async fn keep_or_change(
     let mut changed = contact.clone();
     changed.apply(row.into_change(), now)?;
     let key = |contact: &Contact| contact.email.as_ref().map(Email::key);
-    if !how.update && key(&changed) == key(&contact) {
+    if !options.update && key(&changed) == key(&contact) {
         // The same address in other letters is no difference, though an update takes it as it is written.
         changed.email.clone_from(&contact.email);
     }
     if changed == contact {
         return Ok(Imported::Unchanged);
     }
-    if !how.update {
+    if !options.update {
         return Ok(Imported::Differs { id, fields: differing(&contact, &changed) });
     }
     changed.check(tx, tenant, &contact).await?;
-    changed.touch(now);
-    Rows::<Contact>::update(tx, tenant, &changed).await?;
-    if how.events {
+    changed.set_updated_at(now);
+    Repository::<Contact>::update(tx, tenant, &changed).await?;
+    if options.events {
         events::emit(tx, tenant, now, &changed.changed_events(&contact), &changed).await?;
     }
     Ok(Imported::Updated)

@@ -4,15 +4,15 @@ use async_trait::async_trait;
 use uuid::Uuid;
 
 use super::place::{self, Found};
-use super::{How, Import, Imported, differing, digest};
+use super::{Import, ImportOptions, Imported, differing, digest};
 use crate::accounts::tenants::{self, NumberKind, Tenant};
 use crate::error::{Error, FieldCode, Issue};
 use crate::input::input;
 use crate::resources::contacts;
-use crate::resources::crud::{Filter as _, tick};
+use crate::resources::crud::{Filter as _, advance_clock};
 use crate::resources::invoices::{Invoice, InvoiceFilter, InvoiceStatus, amount_in};
-use crate::resources::pages::{Listing, Order};
-use crate::store::{Rows, Tx};
+use crate::resources::pages::{ListQuery, Order};
+use crate::store::{Repository, Tx};
 use crate::values::EventKind;
 use crate::values::{Amount, Currency, Date, Decimal, Patch, TenantId, Text, Timestamp};
 use crate::webhooks::events;
@@ -107,9 +107,9 @@ impl Import for Invoice {
         tenant: &Tenant,
         row: InvoiceImport,
         before: u32,
-        how: How,
+        options: ImportOptions,
     ) -> Result<Imported, Error> {
-        let now = tick(tx, tenant.id).await?;
+        let now = advance_clock(tx, tenant.id).await?;
         let numbered = match &row.invoice_number {
             Some(number) => with_number(tx, tenant.id, number).await?,
             None => None,
@@ -149,7 +149,7 @@ impl Import for Invoice {
             }
             Found::Free(id, created_at) => {
                 let invoice = add(tx, tenant, &row, (id, created_at), now).await?;
-                if how.events {
+                if options.events {
                     events::emit(tx, tenant.id, now, &[EventKind::InvoiceCreated], &invoice).await?;
                 }
                 Ok(Imported::Added)
@@ -160,8 +160,8 @@ impl Import for Invoice {
 
 async fn with_number(tx: &mut dyn Tx, tenant: TenantId, number: &Text<255>) -> Result<Option<Invoice>, Error> {
     let filter = InvoiceFilter { status: None, number: Some(number.clone()) };
-    let listing = Listing { limit: 1, order: Order::NewestFirst { before: None }, filter };
-    Ok(Rows::<Invoice>::list(tx, tenant, &listing).await?.pop())
+    let listing = ListQuery { limit: 1, order: Order::NewestFirst { before: None }, filter };
+    Ok(Repository::<Invoice>::list(tx, tenant, &listing).await?.pop())
 }
 
 async fn add(
@@ -201,7 +201,7 @@ async fn add(
         }
         None => invoice.invoice_number = tenants::next_number(tx, tenant.id, NumberKind::Invoice).await?,
     }
-    Rows::<Invoice>::insert(tx, tenant.id, &invoice).await?;
+    Repository::<Invoice>::insert(tx, tenant.id, &invoice).await?;
     Ok(invoice)
 }
 

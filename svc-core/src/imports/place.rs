@@ -10,7 +10,7 @@ use crate::crypto::sha256;
 use crate::env::{first_id_at, time_of_id};
 use crate::error::{Error, FieldCode, Issue};
 use crate::resources::crud::Resource;
-use crate::resources::pages::{Listing, Order};
+use crate::resources::pages::{ListQuery, Order};
 use crate::store::Tx;
 use crate::values::{TenantId, Timestamp};
 
@@ -43,7 +43,7 @@ pub(super) async fn named<R: Resource>(
     if at >= now {
         return Err(Issue::new(FieldCode::OutOfRange, "must not have a time in the future").on("id"));
     }
-    if let Some(row) = R::rows(tx).get(tenant, id).await? {
+    if let Some(row) = R::repository(tx).get(tenant, id).await? {
         return Ok(Found::Record(row));
     }
     if created_at.is_some_and(|created_at| created_at != at) {
@@ -83,7 +83,7 @@ pub(super) async fn derived<R: Resource>(
         let at = created_at.unwrap_or(tenant.created_at).minus(Duration::from_micros(back));
         // The id is the row's own in the rest as well, so that it is never taken for another's.
         let id = Uuid::from_u128(first_id_at(at).as_u128() | u128::from(number(&seed, 8) >> 2));
-        if let Some(row) = R::rows(tx).get(tenant.id, id).await? {
+        if let Some(row) = R::repository(tx).get(tenant.id, id).await? {
             return Ok(Found::Record(row));
         }
         if is_free::<R>(tx, tenant.id, at, everything.clone()).await? {
@@ -106,6 +106,6 @@ async fn is_free<R: Resource>(
     everything: R::Filter,
 ) -> Result<bool, Error> {
     let order = Order::NewestFirst { before: Some(at.next()) };
-    let last = R::rows(tx).list(tenant, &Listing { limit: 1, order, filter: everything }).await?;
+    let last = R::repository(tx).list(tenant, &ListQuery { limit: 1, order, filter: everything }).await?;
     Ok(last.first().is_none_or(|row| row.created_at() < at))
 }

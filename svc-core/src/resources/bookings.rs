@@ -8,7 +8,7 @@ use uuid::Uuid;
 use crate::error::{Error, FieldCode, Issue};
 use crate::input::{input, record};
 use crate::resources::contacts;
-use crate::resources::crud::{Create, New, NoFilter, Update, resource};
+use crate::resources::crud::{Create, NewRecord, NoFilter, Update, resource};
 use crate::store::Tx;
 use crate::values::EventKind;
 use crate::values::{Note, Patch, Text, Timestamp, text_enum};
@@ -95,7 +95,7 @@ impl Booking {
 impl Create for Booking {
     type Input = BookingCreate;
 
-    async fn build(tx: &mut dyn Tx, new: New, input: BookingCreate) -> Result<Self, Error> {
+    async fn build(tx: &mut dyn Tx, new: NewRecord, input: BookingCreate) -> Result<Self, Error> {
         let end_time = match input.end_time {
             Some(end) => end,
             None => input.start_time.checked_add(DEFAULT_DURATION).ok_or_else(|| {
@@ -135,7 +135,7 @@ impl Update for Booking {
         self.check_times()
     }
 
-    fn touch(&mut self, now: Timestamp) {
+    fn set_updated_at(&mut self, now: Timestamp) {
         self.updated_at = now;
     }
 

@@ -6,9 +6,9 @@ use uuid::Uuid;
 
 use crate::error::Error;
 use crate::input::{input, record};
-use crate::resources::crud::{self, Create, Delete, Filter, New, Update, resource};
-use crate::resources::pages::{Listing, Order};
-use crate::store::{Rows, Tx};
+use crate::resources::crud::{self, Create, Delete, Filter, NewRecord, Update, resource};
+use crate::resources::pages::{ListQuery, Order};
+use crate::store::{Repository, Tx};
 use crate::values::EventKind;
 use crate::values::{Email, Patch, TenantId, Text, Timestamp};
 
@@ -116,7 +116,7 @@ impl Filter<Contact> for ContactFilter {
 impl Create for Contact {
     type Input = ContactCreate;
 
-    async fn build(tx: &mut dyn Tx, new: New, input: ContactCreate) -> Result<Self, Error> {
+    async fn build(tx: &mut dyn Tx, new: NewRecord, input: ContactCreate) -> Result<Self, Error> {
         check_email_is_free(tx, new.tenant, &input.email).await?;
         Ok(Self {
             id: new.id,
@@ -155,7 +155,7 @@ impl Update for Contact {
         Ok(())
     }
 
-    fn touch(&mut self, now: Timestamp) {
+    fn set_updated_at(&mut self, now: Timestamp) {
         self.updated_at = now;
     }
 
@@ -198,8 +198,8 @@ pub async fn referenced(tx: &mut dyn Tx, tenant: TenantId, id: Uuid) -> Result<C
 /// Writes of one tenant happen one after the other, so what is free here stays free until the commit.
 async fn check_email_is_free(tx: &mut dyn Tx, tenant: TenantId, email: &Email) -> Result<(), Error> {
     let filter = ContactFilter { email: Some(email.clone()), include_deleted: None };
-    let listing = Listing { limit: 1, order: Order::NewestFirst { before: None }, filter };
-    let taken = Rows::<Contact>::list(tx, tenant, &listing).await?;
+    let listing = ListQuery { limit: 1, order: Order::NewestFirst { before: None }, filter };
+    let taken = Repository::<Contact>::list(tx, tenant, &listing).await?;
     let Some(contact) = taken.first() else { return Ok(()) };
     let tenant = tx.tenant(tenant).await?.ok_or(Error::NotFound)?;
     if tenant.unique_contact_email { Err(Error::EmailTaken { existing_id: contact.id }) } else { Ok(()) }

@@ -10,7 +10,7 @@ use crate::accounts::audit::{self, Object};
 use crate::error::Error;
 use crate::input::{Fields, Input};
 use crate::resources::pages::{ListParams, Page, Scope};
-use crate::store::{Rows, Tx};
+use crate::store::{Repository, Tx};
 use crate::values::EventKind;
 use crate::values::{TenantId, Timestamp};
 use crate::webhooks::events;
@@ -38,7 +38,7 @@ pub trait Resource: Serialize + JsonSchema + Clone + PartialEq + Send + Sync + '
     }
 
     /// The rows of this resource in a transaction.
-    fn rows(tx: &mut dyn Tx) -> &mut dyn Rows<Self>;
+    fn repository(tx: &mut dyn Tx) -> &mut dyn Repository<Self>;
 }
 
 /// The filters of a list.
@@ -71,7 +71,7 @@ impl<R: Resource> Filter<R> for NoFilter {
 
 /// What every new record begins with.
 #[derive(Clone, Copy, Debug)]
-pub struct New {
+pub struct NewRecord {
     /// Whose it is.
     pub tenant: TenantId,
     /// Its id.
@@ -87,7 +87,7 @@ pub trait Create: Resource {
     type Input: Input;
 
     /// Builds the record by its rules.
-    async fn build(tx: &mut dyn Tx, new: New, input: Self::Input) -> Result<Self, Error>;
+    async fn build(tx: &mut dyn Tx, new: NewRecord, input: Self::Input) -> Result<Self, Error>;
 
     /// The events of its creation, in order.
     fn created_events(&self) -> Vec<EventKind>;
@@ -106,7 +106,7 @@ pub trait Update: Resource {
     fn apply(&mut self, change: Self::Input, now: Timestamp) -> Result<(), Error>;
 
     /// Stamps the time of a change.
-    fn touch(&mut self, now: Timestamp);
+    fn set_updated_at(&mut self, now: Timestamp);
 
     /// Checks the changed record against other rows.
     async fn check(&self, _tx: &mut dyn Tx, _tenant: TenantId, _before: &Self) -> Result<(), Error> {
@@ -124,7 +124,7 @@ pub trait Delete: Resource {
     fn mark_deleted(&mut self, now: Timestamp);
 
     /// Ends what goes on for it.
-    async fn release(&self, _tx: &mut dyn Tx, _tenant: TenantId) -> Result<(), Error> {
+    async fn on_delete(&self, _tx: &mut dyn Tx, _tenant: TenantId) -> Result<(), Error> {
         Ok(())
     }
 
@@ -137,7 +137,7 @@ pub trait Delete: Resource {
 /// # Errors
 /// [`Error::NotFound`]: unknown, deleted, or another tenant's.
 pub async fn get<R: Resource>(tx: &mut dyn Tx, tenant: TenantId, id: Uuid) -> Result<R, Error> {
-    let row = R::rows(tx).get(tenant, id).await?;
+    let row = R::repository(tx).get(tenant, id).await?;
     row.filter(|row| row.deleted_at().is_none()).ok_or(Error::NotFound)
 }
 
@@ -154,7 +154,7 @@ pub async fn list<R: Resource>(
     let key = tx.cursor_key().clone();
     let scope = Scope::new(tenant, R::COLLECTION, params.updated_since, filter);
     let listing = params.listing(&key, &scope, filter)?;
-    let rows = R::rows(tx).list(tenant, &listing).await?;
+    let rows = R::repository(tx).list(tenant, &listing).await?;
     Ok(params.page(&key, &scope, rows, R::created_at, R::updated_at))
 }
 
@@ -163,11 +163,11 @@ pub async fn list<R: Resource>(
 /// # Errors
 /// What its rules refuse.
 pub async fn create<R: Create>(tx: &mut dyn Tx, tenant: TenantId, input: R::Input) -> Result<R, Error> {
-    let now = tick(tx, tenant).await?;
-    let new = New { tenant, id: tx.env().id(now), now };
+    let now = advance_clock(tx, tenant).await?;
+    let new = NewRecord { tenant, id: tx.env().id(now), now };
     let record = R::build(tx, new, input).await?;
-    R::rows(tx).insert(tenant, &record).await?;
-    noted(tx, tenant, "create", None, Some(&record)).await?;
+    R::repository(tx).insert(tenant, &record).await?;
+    audit_change(tx, tenant, "create", None, Some(&record)).await?;
     events::emit(tx, tenant, now, &record.created_events(), &record).await?;
     Ok(record)
 }
@@ -177,7 +177,7 @@ pub async fn create<R: Create>(tx: &mut dyn Tx, tenant: TenantId, input: R::Inpu
 /// # Errors
 /// [`Error::NotFound`], or what the rules refuse.
 pub async fn update<R: Update>(tx: &mut dyn Tx, tenant: TenantId, id: Uuid, change: R::Input) -> Result<R, Error> {
-    let now = tick(tx, tenant).await?;
+    let now = advance_clock(tx, tenant).await?;
     let before: R = get(tx, tenant, id).await?;
     let mut after = before.clone();
     after.apply(change, now)?;
@@ -185,9 +185,9 @@ pub async fn update<R: Update>(tx: &mut dyn Tx, tenant: TenantId, id: Uuid, chan
         return Ok(before);
     }
     after.check(tx, tenant, &before).await?;
-    after.touch(now);
-    R::rows(tx).update(tenant, &after).await?;
-    noted(tx, tenant, "update", Some(&before), Some(&after)).await?;
+    after.set_updated_at(now);
+    R::repository(tx).update(tenant, &after).await?;
+    audit_change(tx, tenant, "update", Some(&before), Some(&after)).await?;
     events::emit(tx, tenant, now, &after.changed_events(&before), &after).await?;
     Ok(after)
 }
@@ -197,18 +197,18 @@ pub async fn update<R: Update>(tx: &mut dyn Tx, tenant: TenantId, id: Uuid, chan
 /// # Errors
 /// [`Error::NotFound`], also the second time.
 pub async fn delete<R: Delete>(tx: &mut dyn Tx, tenant: TenantId, id: Uuid) -> Result<(), Error> {
-    let now = tick(tx, tenant).await?;
+    let now = advance_clock(tx, tenant).await?;
     let before: R = get(tx, tenant, id).await?;
     let mut record = before.clone();
     record.mark_deleted(now);
-    record.release(tx, tenant).await?;
-    R::rows(tx).update(tenant, &record).await?;
-    noted(tx, tenant, "delete", Some(&before), None).await?;
+    record.on_delete(tx, tenant).await?;
+    R::repository(tx).update(tenant, &record).await?;
+    audit_change(tx, tenant, "delete", Some(&before), None).await?;
     events::emit(tx, tenant, now, &record.deleted_events(), &record).await
 }
 
 /// Notes a change in the audit log, if those of this resource are.
-pub(crate) async fn noted<R: Resource>(
+pub(crate) async fn audit_change<R: Resource>(
     tx: &mut dyn Tx,
     tenant: TenantId,
     action: &'static str,
@@ -217,7 +217,7 @@ pub(crate) async fn noted<R: Resource>(
 ) -> Result<(), Error> {
     match (R::AUDITED, before.or(after)) {
         (Some(kind), Some(record)) => {
-            audit::note(tx, tenant, action, Object { kind, id: record.id() }, before, after).await
+            audit::record(tx, tenant, action, Object { kind, id: record.id() }, before, after).await
         }
         _ => Ok(()),
     }
@@ -227,8 +227,8 @@ pub(crate) async fn noted<R: Resource>(
 ///
 /// # Errors
 /// [`Error::NotFound`] when there is no such tenant.
-pub async fn tick(tx: &mut dyn Tx, tenant: TenantId) -> Result<Timestamp, Error> {
-    tx.tick(tenant).await?.ok_or(Error::NotFound)
+pub async fn advance_clock(tx: &mut dyn Tx, tenant: TenantId) -> Result<Timestamp, Error> {
+    tx.advance_clock(tenant).await?.ok_or(Error::NotFound)
 }
 
 /// Implements [`Resource`] for a record with the usual three fields.
@@ -242,7 +242,7 @@ macro_rules! resource {
             fn created_at(&self) -> $crate::values::Timestamp { self.created_at }
             fn updated_at(&self) -> $crate::values::Timestamp { self.updated_at }
             $(fn deleted_at(&self) -> Option<$crate::values::Timestamp> { self.$deleted })?
-            fn rows(tx: &mut dyn $crate::store::Tx) -> &mut dyn $crate::store::Rows<Self> { tx }
+            fn repository(tx: &mut dyn $crate::store::Tx) -> &mut dyn $crate::store::Repository<Self> { tx }
         }
     };
 }

@@ -13,8 +13,8 @@ use crate::accounts::tenants::{self, NumberKind};
 use crate::error::{Error, FieldCode, Issue};
 use crate::input::{input, record};
 use crate::resources::contacts;
-use crate::resources::crud::{self, Filter, resource, tick};
-use crate::store::{Rows, Tx};
+use crate::resources::crud::{self, Filter, advance_clock, resource};
+use crate::store::{Repository, Tx};
 use crate::values::EventKind;
 use crate::values::{Amount, Currency, Date, Decimal, Patch, TenantId, Text, Timestamp, text_enum};
 use crate::webhooks::events;
@@ -142,7 +142,7 @@ record! {
 /// # Errors
 /// `validation_failed` for a total that the currency does not allow, `reference_not_found` for the contact.
 pub async fn create(tx: &mut dyn Tx, tenant: TenantId, input: InvoiceCreate) -> Result<Invoice, Error> {
-    let now = tick(tx, tenant).await?;
+    let now = advance_clock(tx, tenant).await?;
     let settings = tenants::get(tx, tenant).await?;
     let currency = input.currency.unwrap_or(settings.currency);
     let total = amount_in("total", input.total, currency)?;
@@ -163,7 +163,7 @@ pub async fn create(tx: &mut dyn Tx, tenant: TenantId, input: InvoiceCreate) -> 
         updated_at: now,
         amount_paid: Amount::from_minor(0, currency.scale()),
     };
-    Rows::<Invoice>::insert(tx, tenant, &invoice).await?;
+    Repository::<Invoice>::insert(tx, tenant, &invoice).await?;
     events::emit(tx, tenant, now, &[EventKind::InvoiceCreated], &invoice).await?;
     Ok(invoice)
 }
@@ -196,7 +196,7 @@ pub async fn view(tx: &mut dyn Tx, tenant: TenantId, id: Uuid) -> Result<Invoice
 /// [`Error::NotFound`]; [`Error::NotAllowed`] once something was paid, or when it is cancelled already.
 pub async fn void(tx: &mut dyn Tx, tenant: TenantId, id: Uuid) -> Result<Invoice, Error> {
     use InvoiceStatus::{Cancelled, Draft, Overdue, Sent, Viewed};
-    let now = tick(tx, tenant).await?;
+    let now = advance_clock(tx, tenant).await?;
     let mut invoice: Invoice = crud::get(tx, tenant, id).await?;
     // An overdue invoice may have been paid in part before.
     if invoice.amount_paid.minor() > 0 || !matches!(invoice.status, Draft | Sent | Viewed | Overdue) {
@@ -212,7 +212,7 @@ pub async fn void(tx: &mut dyn Tx, tenant: TenantId, id: Uuid) -> Result<Invoice
 /// # Errors
 /// [`Error::NotFound`]; [`Error::NotAllowed`] when it was never sent or is cancelled.
 pub async fn resend(tx: &mut dyn Tx, tenant: TenantId, id: Uuid) -> Result<Invoice, Error> {
-    let now = tick(tx, tenant).await?;
+    let now = advance_clock(tx, tenant).await?;
     let invoice: Invoice = crud::get(tx, tenant, id).await?;
     if matches!(invoice.status, InvoiceStatus::Draft | InvoiceStatus::Cancelled) {
         return Err(invoice.refuses("sent again"));
@@ -227,7 +227,7 @@ pub async fn resend(tx: &mut dyn Tx, tenant: TenantId, id: Uuid) -> Result<Invoi
 /// [`Error::NotFound`]; [`Error::NotAllowed`] when it is paid or cancelled; `validation_failed` on `amount`
 /// when it is zero or more than what is left.
 pub async fn pay(tx: &mut dyn Tx, tenant: TenantId, id: Uuid, amount: Option<Decimal>) -> Result<Invoice, Error> {
-    let now = tick(tx, tenant).await?;
+    let now = advance_clock(tx, tenant).await?;
     let mut invoice: Invoice = crud::get(tx, tenant, id).await?;
     if matches!(invoice.status, InvoiceStatus::Paid | InvoiceStatus::Cancelled) {
         return Err(invoice.refuses("paid"));
@@ -254,7 +254,7 @@ pub async fn pay(tx: &mut dyn Tx, tenant: TenantId, id: Uuid, amount: Option<Dec
     }
     kinds.push(EventKind::InvoiceUpdated);
     store_change(tx, tenant, now, &mut invoice, &kinds).await?;
-    let at = tick(tx, tenant).await?;
+    let at = advance_clock(tx, tenant).await?;
     let payment = Payment {
         id: tx.env().id(at),
         invoice_id: id,
@@ -282,7 +282,7 @@ async fn enter(
     to: InvoiceStatus,
     event: Option<EventKind>,
 ) -> Result<Invoice, Error> {
-    let now = tick(tx, tenant).await?;
+    let now = advance_clock(tx, tenant).await?;
     let mut invoice: Invoice = crud::get(tx, tenant, id).await?;
     if !from.contains(&invoice.status) {
         return Err(invoice.refuses(step));
@@ -301,6 +301,6 @@ async fn store_change(
     kinds: &[EventKind],
 ) -> Result<(), Error> {
     invoice.updated_at = now;
-    Rows::<Invoice>::update(tx, tenant, invoice).await?;
+    Repository::<Invoice>::update(tx, tenant, invoice).await?;
     events::emit(tx, tenant, now, kinds, invoice).await
 }

@@ -8,7 +8,7 @@ use crate::accounts::tenants::{self, NumberKind};
 use crate::error::{Error, FieldCode, Issue};
 use crate::input::{input, record};
 use crate::resources::contacts;
-use crate::resources::crud::{Create, Filter, New, Update, resource};
+use crate::resources::crud::{Create, Filter, NewRecord, Update, resource};
 use crate::store::Tx;
 use crate::values::EventKind;
 use crate::values::{Amount, Decimal, Email, JOB_SCALE, Patch, Text, Timestamp, text_enum};
@@ -191,7 +191,7 @@ impl Job {
 impl Create for Job {
     type Input = JobCreate;
 
-    async fn build(tx: &mut dyn Tx, new: New, input: JobCreate) -> Result<Self, Error> {
+    async fn build(tx: &mut dyn Tx, new: NewRecord, input: JobCreate) -> Result<Self, Error> {
         let mut job = Self {
             id: new.id,
             job_number: String::new(),
@@ -271,7 +271,7 @@ impl Update for Job {
         self.check_schedule()
     }
 
-    fn touch(&mut self, now: Timestamp) {
+    fn set_updated_at(&mut self, now: Timestamp) {
         self.updated_at = now;
     }
 

@@ -126,7 +126,7 @@ input! {
 
 /// What a store is asked to list.
 #[derive(Clone, Debug)]
-pub struct Listing<F> {
+pub struct ListQuery<F> {
     /// Most rows to return.
     pub limit: u32,
     /// The order, and from where on.
@@ -234,7 +234,7 @@ impl ListParams {
     ///
     /// # Errors
     /// [`Error::InvalidCursor`].
-    pub fn listing<F: Clone>(&self, key: &CursorKey, scope: &Scope, filter: &F) -> Result<Listing<F>, Error> {
+    pub fn listing<F: Clone>(&self, key: &CursorKey, scope: &Scope, filter: &F) -> Result<ListQuery<F>, Error> {
         let position = match self.cursor {
             None => None,
             Some(SentCursor(None)) => return Err(Error::InvalidCursor),
@@ -246,7 +246,7 @@ impl ListParams {
             (Some(_), Some(seen)) => Order::OldestChangeFirst { from: seen.next() },
         };
         let limit = self.limit.unwrap_or_default().get() + 1;
-        Ok(Listing { limit, order, filter: filter.clone() })
+        Ok(ListQuery { limit, order, filter: filter.clone() })
     }
 
     /// Cuts the rows that the store returned down to a page.

@@ -9,7 +9,7 @@ use crate::error::{Error, FieldCode, Issue};
 use crate::input::json::Json;
 use crate::input::{FromJson, input, record};
 use crate::resources::contacts;
-use crate::resources::crud::{self, Create, Filter, New, Update, resource, tick};
+use crate::resources::crud::{self, Create, Filter, NewRecord, Update, advance_clock, resource};
 use crate::store::Tx;
 use crate::values::EventKind;
 use crate::values::{Amount, Currency, Date, DateOrTime, Decimal, Patch, TenantId, Timestamp, text_enum};
@@ -142,7 +142,7 @@ fn total_in(total: Decimal, currency: Currency) -> Result<Amount, Error> {
 impl Create for Quote {
     type Input = QuoteCreate;
 
-    async fn build(tx: &mut dyn Tx, new: New, input: QuoteCreate) -> Result<Self, Error> {
+    async fn build(tx: &mut dyn Tx, new: NewRecord, input: QuoteCreate) -> Result<Self, Error> {
         let tenant = tenants::get(tx, new.tenant).await?;
         let currency = input.currency.unwrap_or(tenant.currency);
         let total = total_in(input.total, currency)?;
@@ -183,7 +183,7 @@ impl Update for Quote {
         Ok(())
     }
 
-    fn touch(&mut self, now: Timestamp) {
+    fn set_updated_at(&mut self, now: Timestamp) {
         self.updated_at = now;
     }
 
@@ -207,7 +207,7 @@ impl Update for Quote {
 /// [`Error::NotFound`]; [`Error::NotAllowed`] unless it is sent or viewed, or when it held until a day before today
 /// in the tenant's time zone.
 pub async fn accept(tx: &mut dyn Tx, tenant: TenantId, id: Uuid) -> Result<Quote, Error> {
-    let now = tick(tx, tenant).await?;
+    let now = advance_clock(tx, tenant).await?;
     let quote = open(tx, tenant, id, "accepted").await?;
     let today = tenants::get(tx, tenant).await?.time_zone.date_at(now);
     if let Some(day) = quote.valid_until.filter(|day| *day < today) {
@@ -222,7 +222,7 @@ pub async fn accept(tx: &mut dyn Tx, tenant: TenantId, id: Uuid) -> Result<Quote
 /// # Errors
 /// [`Error::NotFound`]; [`Error::NotAllowed`] unless it is sent or viewed.
 pub async fn decline(tx: &mut dyn Tx, tenant: TenantId, id: Uuid) -> Result<Quote, Error> {
-    tick(tx, tenant).await?;
+    advance_clock(tx, tenant).await?;
     open(tx, tenant, id, "declined").await?;
     answer(tx, tenant, id, QuoteStatus::Declined).await
 }

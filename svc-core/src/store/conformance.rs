@@ -49,8 +49,8 @@ use crate::env::{Env, ManualClock, SeededEntropy};
 use crate::error::Error;
 use crate::input::Input;
 use crate::resources::contacts::Contact;
-use crate::resources::crud::{self, Create, Delete, Filter, New, Resource, Update};
-use crate::resources::pages::{Listing, Order};
+use crate::resources::crud::{self, Create, Delete, Filter, NewRecord, Resource, Update};
+use crate::resources::pages::{ListQuery, Order};
 use crate::values::{TenantId, Timestamp};
 use crate::webhooks::events::Event;
 
@@ -279,8 +279,8 @@ impl Harness {
         self.write(|tx| Box::pin(tenants::create(tx, TenantCreate::named("Harbour Plumbing")))).await.unwrap().id
     }
 
-    async fn tick(&self, tenant: TenantId) -> Timestamp {
-        self.write(move |tx| Box::pin(crud::tick(tx, tenant))).await.unwrap()
+    async fn advance_clock(&self, tenant: TenantId) -> Timestamp {
+        self.write(move |tx| Box::pin(crud::advance_clock(tx, tenant))).await.unwrap()
     }
 
     /// Creates by the rules.
@@ -313,14 +313,14 @@ impl Harness {
     }
 
     /// Adds a row without asking any rule.
-    async fn insert<R: Resource>(&self, tenant: TenantId, make: impl Fn(New) -> R + Send + Sync + 'static) -> R {
+    async fn insert<R: Resource>(&self, tenant: TenantId, make: impl Fn(NewRecord) -> R + Send + Sync + 'static) -> R {
         let make = Arc::new(make);
         self.write(move |tx| {
             let make = Arc::clone(&make);
             Box::pin(async move {
-                let now = crud::tick(tx, tenant).await?;
-                let row = make(New { tenant, id: tx.env().id(now), now });
-                R::rows(tx).insert(tenant, &row).await?;
+                let now = crud::advance_clock(tx, tenant).await?;
+                let row = make(NewRecord { tenant, id: tx.env().id(now), now });
+                R::repository(tx).insert(tenant, &row).await?;
                 Ok(row)
             })
         })
@@ -334,8 +334,8 @@ impl Harness {
         self.write(move |tx| {
             let mut row = row.clone();
             Box::pin(async move {
-                row.touch(crud::tick(tx, tenant).await?);
-                R::rows(tx).update(tenant, &row).await?;
+                row.set_updated_at(crud::advance_clock(tx, tenant).await?);
+                R::repository(tx).update(tenant, &row).await?;
                 Ok(row)
             })
         })
@@ -345,13 +345,13 @@ impl Harness {
 
     /// The row as stored, deleted or not.
     async fn row<R: Resource>(&self, tenant: TenantId, id: Uuid) -> Option<R> {
-        self.read(move |tx| Box::pin(async move { Ok(R::rows(tx).get(tenant, id).await?) })).await.unwrap()
+        self.read(move |tx| Box::pin(async move { Ok(R::repository(tx).get(tenant, id).await?) })).await.unwrap()
     }
 
-    async fn list<R: Resource>(&self, tenant: TenantId, listing: Listing<R::Filter>) -> Vec<R> {
+    async fn list<R: Resource>(&self, tenant: TenantId, listing: ListQuery<R::Filter>) -> Vec<R> {
         self.read(move |tx| {
             let listing = listing.clone();
-            Box::pin(async move { Ok(R::rows(tx).list(tenant, &listing).await?) })
+            Box::pin(async move { Ok(R::repository(tx).list(tenant, &listing).await?) })
         })
         .await
         .unwrap()
@@ -360,7 +360,7 @@ impl Harness {
     /// Everything that a list shows by default, newest first.
     async fn all<R: Resource>(&self, tenant: TenantId) -> Vec<R> {
         let order = Order::NewestFirst { before: None };
-        self.list(tenant, Listing { limit: 1_000, order, filter: R::Filter::none() }).await
+        self.list(tenant, ListQuery { limit: 1_000, order, filter: R::Filter::none() }).await
     }
 
     async fn events(&self, tenant: TenantId) -> Vec<Event> {
@@ -377,7 +377,7 @@ macro_rules! every_resource {
         $check::<$crate::resources::bookings::Booking>($($argument),*).await;
         $check::<$crate::resources::quotes::Quote>($($argument),*).await;
         $check::<$crate::resources::jobs::Job>($($argument),*).await;
-        $check::<$crate::webhooks::subscriptions::Subscription>($($argument),*).await;
+        $check::<$crate::webhooks::subscriptions::WebhookSubscription>($($argument),*).await;
     };
 }
 

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use super::{Access, ErasedJob, Observer, RequestCounts, Store};
+use super::{Access, Observer, RequestCounts, Store, UnitOfWork};
 use crate::env::Env;
 use crate::error::Error;
-use crate::webhooks::deliveries::Outgoing;
+use crate::webhooks::deliveries::DeliveryWakeup;
 
 /// Does something around the jobs of another store, and is like it in everything else.
 ///
@@ -15,7 +15,7 @@ use crate::webhooks::deliveries::Outgoing;
 /// use async_trait::async_trait;
 /// use svc_core::error::Error;
 /// use svc_core::error::StoreError;
-/// use svc_core::store::{Access, ErasedJob, Layer, Store, memory::MemoryStore};
+/// use svc_core::store::{Access, UnitOfWork, Layer, Store, memory::MemoryStore};
 ///
 /// /// Lets nobody write.
 /// struct ReadOnly(MemoryStore);
@@ -26,7 +26,7 @@ use crate::webhooks::deliveries::Outgoing;
 ///         &self.0
 ///     }
 ///
-///     async fn around(&self, access: Access, name: &'static str, job: ErasedJob) -> Result<(), Error> {
+///     async fn around(&self, access: Access, name: &'static str, job: UnitOfWork) -> Result<(), Error> {
 ///         match access {
 ///             Access::Read => self.0.run(access, name, job).await,
 ///             Access::Write => Err(StoreError::Unavailable("it is read only".to_owned()).into()),
@@ -40,12 +40,12 @@ pub trait Layer: Send + Sync + 'static {
     fn inner(&self) -> &dyn Store;
 
     /// Runs a job, as [`Store::run`] does.
-    async fn around(&self, access: Access, name: &'static str, job: ErasedJob) -> Result<(), Error>;
+    async fn around(&self, access: Access, name: &'static str, job: UnitOfWork) -> Result<(), Error>;
 }
 
 #[async_trait]
 impl<L: Layer> Store for L {
-    async fn run(&self, access: Access, name: &'static str, job: ErasedJob) -> Result<(), Error> {
+    async fn run(&self, access: Access, name: &'static str, job: UnitOfWork) -> Result<(), Error> {
         self.around(access, name, job).await
     }
 
@@ -53,8 +53,8 @@ impl<L: Layer> Store for L {
         self.inner().env()
     }
 
-    fn outgoing(&self) -> &Outgoing {
-        self.inner().outgoing()
+    fn delivery_wakeup(&self) -> &DeliveryWakeup {
+        self.inner().delivery_wakeup()
     }
 
     fn request_counts(&self) -> Option<&dyn RequestCounts> {

@@ -13,9 +13,9 @@ use futures_util::FutureExt as _;
 use uuid::Uuid;
 
 use self::table::Table;
-use super::{Access, AuditStore, ErasedJob, Outbox, Rows, Store, TenantStore, Tx};
+use super::{Access, AuditStore, Outbox, Repository, Store, TenantStore, Tx, UnitOfWork};
 use crate::accounts::audit::{Actor, Entry};
-use crate::accounts::idempotency::Recorded;
+use crate::accounts::idempotency::StoredResponse;
 use crate::accounts::keys::ApiKey;
 use crate::accounts::tenants::{NumberKind, Tenant};
 use crate::env::{Env, first_id_at};
@@ -25,41 +25,41 @@ use crate::resources::contacts::Contact;
 use crate::resources::crud::{Filter, Resource};
 use crate::resources::invoices::{Invoice, Payment};
 use crate::resources::jobs::Job;
-use crate::resources::pages::{CursorKey, Listing, Order};
+use crate::resources::pages::{CursorKey, ListQuery, Order};
 use crate::resources::quotes::Quote;
 use crate::values::EventKind;
 use crate::values::{TenantId, Timestamp};
-use crate::webhooks::deliveries::{AttemptLog, Delivery, Outgoing};
+use crate::webhooks::deliveries::{AttemptLog, Delivery, DeliveryWakeup};
 use crate::webhooks::events::Event;
 use crate::webhooks::replays::Replay;
-use crate::webhooks::subscriptions::{Match, Subscription};
+use crate::webhooks::subscriptions::{MatchedSubscription, WebhookSubscription};
 
 /// A store in memory.
 pub struct MemoryStore {
     env: Env,
     cursor_key: CursorKey,
     state: Mutex<State>,
-    outgoing: Outgoing,
+    delivery_wakeup: DeliveryWakeup,
 }
 
 impl MemoryStore {
     /// An empty store.
     pub fn new(env: Env) -> Self {
         let cursor_key = CursorKey::new(env.bytes());
-        Self { env, cursor_key, state: Mutex::default(), outgoing: Outgoing::default() }
+        Self { env, cursor_key, state: Mutex::default(), delivery_wakeup: DeliveryWakeup::default() }
     }
 }
 
 #[async_trait]
 impl Store for MemoryStore {
-    async fn run(&self, access: Access, name: &'static str, job: ErasedJob) -> Result<(), Error> {
+    async fn run(&self, access: Access, name: &'static str, job: UnitOfWork) -> Result<(), Error> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         // What a job that panicked left behind.
         state.roll_back();
-        let Self { env, cursor_key, outgoing, .. } = self;
-        let mut tx = MemoryTx { env, outgoing, cursor_key, state: &mut state, access, actor: Actor::System };
+        let Self { env, cursor_key, delivery_wakeup, .. } = self;
+        let mut tx = MemoryTx { env, delivery_wakeup, cursor_key, state: &mut state, access, actor: Actor::System };
         let done = job(&mut tx).now_or_never().unwrap_or_else(|| {
-            Err(StoreError::Fault(format!("{name} waits for something other than its store")).into())
+            Err(StoreError::Internal(format!("{name} waits for something other than its store")).into())
         });
         if done.is_ok() {
             state.commit();
@@ -67,8 +67,8 @@ impl Store for MemoryStore {
             state.roll_back();
         }
         drop(state);
-        if outgoing.unmark() && done.is_ok() {
-            outgoing.release();
+        if delivery_wakeup.unmark() && done.is_ok() {
+            delivery_wakeup.release();
         }
         done
     }
@@ -77,8 +77,8 @@ impl Store for MemoryStore {
         &self.env
     }
 
-    fn outgoing(&self) -> &Outgoing {
-        &self.outgoing
+    fn delivery_wakeup(&self) -> &DeliveryWakeup {
+        &self.delivery_wakeup
     }
 }
 
@@ -110,13 +110,13 @@ state! {
     bookings: Key => Booking,
     quotes: Key => Quote,
     jobs: Key => Job,
-    subscriptions: Key => Subscription,
+    subscriptions: Key => WebhookSubscription,
     tenants: TenantId => Tenant,
     clocks: TenantId => Timestamp,
     numbers: (TenantId, NumberKind) => u64,
     keys: Uuid => (ApiKey, [u8; 32]),
     signatures: (Uuid, [u8; 32]) => Timestamp,
-    recorded: (TenantId, String) => Recorded,
+    recorded: (TenantId, String) => StoredResponse,
     events: Key => Event,
     causes: Key => String,
     payments: Key => Payment,
@@ -132,7 +132,7 @@ state! {
 
 struct MemoryTx<'a> {
     env: &'a Env,
-    outgoing: &'a Outgoing,
+    delivery_wakeup: &'a DeliveryWakeup,
     cursor_key: &'a CursorKey,
     state: &'a mut State,
     access: Access,
@@ -143,7 +143,7 @@ impl MemoryTx<'_> {
     fn writable(&mut self) -> Result<&mut State, StoreError> {
         match self.access {
             Access::Write => Ok(self.state),
-            Access::Read => Err(StoreError::Fault("a read job tried to write".to_owned())),
+            Access::Read => Err(StoreError::Internal("a read job tried to write".to_owned())),
         }
     }
 }
@@ -166,14 +166,14 @@ impl Tx for MemoryTx<'_> {
 macro_rules! rows {
     ($($record:ty => $table:ident,)+) => {$(
         #[async_trait]
-        impl Rows<$record> for MemoryTx<'_> {
+        impl Repository<$record> for MemoryTx<'_> {
             async fn get(&mut self, tenant: TenantId, id: Uuid) -> Result<Option<$record>, StoreError> {
                 Ok(self.state.$table.get(&(tenant, id)).cloned())
             }
             async fn list(
                 &mut self,
                 tenant: TenantId,
-                listing: &Listing<<$record as Resource>::Filter>,
+                listing: &ListQuery<<$record as Resource>::Filter>,
             ) -> Result<Vec<$record>, StoreError> {
                 Ok(select(&self.state.$table, tenant, listing))
             }
@@ -193,14 +193,14 @@ rows! {
     Booking => bookings,
     Quote => quotes,
     Job => jobs,
-    Subscription => subscriptions,
+    WebhookSubscription => subscriptions,
 }
 
 fn of_tenant<R>(table: &Table<Key, R>, tenant: TenantId) -> impl DoubleEndedIterator<Item = &R> {
     table.range((tenant, Uuid::nil())..=(tenant, Uuid::max())).map(|(_, row)| row)
 }
 
-fn select<R: Resource>(table: &Table<Key, R>, tenant: TenantId, listing: &Listing<R::Filter>) -> Vec<R> {
+fn select<R: Resource>(table: &Table<Key, R>, tenant: TenantId, listing: &ListQuery<R::Filter>) -> Vec<R> {
     let mut rows: Vec<&R> = of_tenant(table, tenant).filter(|row| listing.filter.matches(row)).collect();
     match listing.order {
         Order::NewestFirst { before } => {
@@ -226,7 +226,7 @@ fn insert<R: Clone>(table: &mut Table<Key, R>, key: Key, row: &R) -> Result<(), 
 
 fn update<R: Resource>(table: &mut Table<Key, R>, tenant: TenantId, row: &R) -> Result<(), StoreError> {
     let found = table.change(&(tenant, row.id()), |stored| *stored = row.clone());
-    if found { Ok(()) } else { Err(StoreError::Fault("an update found no row".to_owned())) }
+    if found { Ok(()) } else { Err(StoreError::Internal("an update found no row".to_owned())) }
 }
 
 #[async_trait]
@@ -255,14 +255,14 @@ impl TenantStore for MemoryTx<'_> {
         Ok(())
     }
 
-    async fn tick(&mut self, tenant: TenantId) -> Result<Option<Timestamp>, StoreError> {
+    async fn advance_clock(&mut self, tenant: TenantId) -> Result<Option<Timestamp>, StoreError> {
         let wall = self.env.now();
         let clocks = &mut self.writable()?.clocks;
         clocks.change(&tenant, |clock| *clock = wall.max(clock.next()));
         Ok(clocks.get(&tenant).copied())
     }
 
-    async fn hold(&mut self, tenant: TenantId) -> Result<bool, StoreError> {
+    async fn lock_tenant(&mut self, tenant: TenantId) -> Result<bool, StoreError> {
         Ok(self.state.tenants.contains_key(&tenant))
     }
 
@@ -283,7 +283,7 @@ impl TenantStore for MemoryTx<'_> {
 
 #[async_trait]
 impl Outbox for MemoryTx<'_> {
-    async fn matches(&mut self, tenant: TenantId, kind: EventKind) -> Result<Vec<Match>, StoreError> {
+    async fn matches(&mut self, tenant: TenantId, kind: EventKind) -> Result<Vec<MatchedSubscription>, StoreError> {
         let subscriptions = of_tenant(&self.state.subscriptions, tenant);
         Ok(subscriptions.filter_map(|subscription| subscription.matches(kind)).collect())
     }

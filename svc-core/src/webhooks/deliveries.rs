@@ -17,11 +17,11 @@ use crate::accounts::audit::{self, Object};
 use crate::env::time_of_id;
 use crate::error::Error;
 use crate::resources::crud;
-use crate::store::{Rows, Tx};
+use crate::store::{Repository, Tx};
 use crate::values::EventKind;
 use crate::values::{TenantId, Timestamp, text_enum};
 use crate::webhooks::events::Event;
-use crate::webhooks::subscriptions::Subscription;
+use crate::webhooks::subscriptions::WebhookSubscription;
 
 /// Failed attempts in a row after which a subscription is paused.
 pub const PAUSE_AFTER: u32 = 10;
@@ -31,7 +31,7 @@ pub const MAX_RETRY_AFTER: Duration = Duration::from_secs(4 * 60 * 60);
 
 text_enum! {
     /// How far a delivery is.
-    pub enum DeliveryState {
+    pub enum DeliveryStatus {
         /// An attempt is due at `next_attempt_at`.
         Pending = "pending",
         /// An attempt was answered with 2xx.
@@ -89,7 +89,7 @@ pub struct Delivery {
     /// To whom.
     pub subscription: Uuid,
     /// How far it is.
-    pub state: DeliveryState,
+    pub state: DeliveryStatus,
     /// Attempts begun, over all replays.
     pub attempts: u32,
     /// Attempts failed since the schedule of retries began.
@@ -199,7 +199,7 @@ impl Delivery {
             event: event.id,
             kind: event.kind,
             subscription,
-            state: if paused { DeliveryState::Held } else { DeliveryState::Pending },
+            state: if paused { DeliveryStatus::Held } else { DeliveryStatus::Pending },
             attempts: 0,
             failures: 0,
             last_status: None,
@@ -228,14 +228,14 @@ impl Delivery {
         self.last_status = Some(log.status);
         self.next_attempt_at = None;
         self.state = if log.succeeded() {
-            DeliveryState::Succeeded
+            DeliveryStatus::Succeeded
         } else {
             match wait {
-                None => DeliveryState::Failed,
-                Some(_) if !taking => DeliveryState::Held,
+                None => DeliveryStatus::Failed,
+                Some(_) if !taking => DeliveryStatus::Held,
                 Some(wait) => {
                     self.next_attempt_at = Some(now.checked_add(wait).unwrap_or(now));
-                    DeliveryState::Pending
+                    DeliveryStatus::Pending
                 }
             }
         };
@@ -251,7 +251,7 @@ impl Delivery {
     /// Starts the schedule anew, with an attempt due at once; one that is being made is its first.
     pub fn replay(&mut self, now: Timestamp) {
         let busy_until = self.busy_until(now);
-        self.state = DeliveryState::Pending;
+        self.state = DeliveryStatus::Pending;
         self.failures = 0;
         self.lease = self.lease.filter(|_| busy_until.is_some());
         self.next_attempt_at = busy_until.or(Some(now));
@@ -264,10 +264,10 @@ impl Delivery {
 /// [`Error::NotFound`]; [`Error::NotAllowed`] when its subscription is deleted or disabled, or an attempt is
 /// being made.
 pub async fn replay(tx: &mut dyn Tx, tenant: TenantId, id: Uuid) -> Result<Delivery, Error> {
-    crud::tick(tx, tenant).await?;
+    crud::advance_clock(tx, tenant).await?;
     let now = tx.env().now();
     let mut delivery = tx.delivery(tenant, id).await?.ok_or(Error::NotFound)?;
-    let subscription = Rows::<Subscription>::get(tx, tenant, delivery.subscription).await?;
+    let subscription = Repository::<WebhookSubscription>::get(tx, tenant, delivery.subscription).await?;
     if !subscription.is_some_and(|subscription| subscription.sends()) {
         let why = "The subscription of this delivery is deleted or disabled; enable it first.";
         return Err(Error::NotAllowed(why.to_owned()));
@@ -278,21 +278,21 @@ pub async fn replay(tx: &mut dyn Tx, tenant: TenantId, id: Uuid) -> Result<Deliv
     let lease = delivery.lease;
     delivery.replay(now);
     tx.update_delivery(&delivery, lease).await?;
-    tx.bring_turn_forward(tenant, delivery.subscription, now).await?;
-    audit::note::<()>(tx, tenant, "replay", Object { kind: "delivery", id }, None, None).await?;
+    tx.schedule_endpoint_by(tenant, delivery.subscription, now).await?;
+    audit::record::<()>(tx, tenant, "replay", Object { kind: "delivery", id }, None, None).await?;
     Ok(delivery)
 }
 
 /// Tells the sender of this process that a commit brought something to send, so that it need not wait for
 /// its next look.
 #[derive(Debug, Default)]
-pub struct Outgoing {
+pub struct DeliveryWakeup {
     marked: AtomicBool,
     released: AtomicBool,
     waker: AtomicWaker,
 }
 
-impl Outgoing {
+impl DeliveryWakeup {
     /// A transaction has something to send.
     pub fn mark(&self) {
         self.marked.store(true, Ordering::Release);

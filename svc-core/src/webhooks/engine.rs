@@ -5,8 +5,8 @@
 //! length of its backlog. Each endpoint has a *window*, the number of attempts that may be in flight: small at
 //! first, growing with each success, one after a failure, so that an endpoint that comes back is not flooded.
 //!
-//! A driver takes a [`look`] in a read job, lets [`InFlight::plan`] make of it one round per tenant, carries each
-//! [`round`] out in a write job, and makes the attempts that it returns. What was leased and never ended is due again
+//! A driver takes a [`due_work`] in a read job, lets [`InFlight::plan`] make of it one round per tenant, carries each
+//! [`batch`] out in a write job, and makes the attempts that it returns. What was leased and never ended is due again
 //! when its lease ends. It looks every few seconds at least, so that a clock that jumps is noticed: leases that end
 //! by a jump get more time.
 
@@ -20,23 +20,23 @@ use uuid::Uuid;
 use crate::accounts::audit::Actor;
 use crate::env::time_of_id;
 use crate::error::{Error, StoreError};
-use crate::resources::crud::{self, tick};
-use crate::store::{Rows, Tx};
+use crate::resources::crud::{self, advance_clock};
+use crate::store::{Repository, Tx};
 use crate::values::{Secret, TenantId, Timestamp, WebhookUrl};
-use crate::webhooks::deliveries::{AttemptLog, Delivery, DeliveryState, RetrySchedule};
+use crate::webhooks::deliveries::{AttemptLog, Delivery, DeliveryStatus, RetrySchedule};
 use crate::webhooks::events::Event;
 use crate::webhooks::replays;
 use crate::webhooks::signatures;
-use crate::webhooks::subscriptions::Subscription;
+use crate::webhooks::subscriptions::WebhookSubscription;
 
-pub use self::plan::{InFlight, Look, Round, look};
-use self::plan::{Order, Pick};
+use self::plan::{Action, Selection};
+pub use self::plan::{Batch, DueWork, InFlight, poll};
 
 /// How long an endpoint waits whose window is full. An outcome brings its turn back earlier; should none come, as
 /// when its sender is gone, this is how long the others of its deliveries wait.
-const FULL_PAUSE: Duration = Duration::from_secs(2);
+const FULL_WINDOW_DELAY: Duration = Duration::from_secs(2);
 /// How long an endpoint waits of which something cannot be read.
-const DAMAGED_PAUSE: Duration = Duration::from_secs(60);
+const CORRUPT_ROW_DELAY: Duration = Duration::from_secs(60);
 
 /// How deliveries are made.
 #[derive(Clone, Debug)]
@@ -120,43 +120,43 @@ impl Attempt {
 ///
 /// # Errors
 /// [`Error::Store`]; nothing has happened then.
-pub async fn round(tx: &mut dyn Tx, policy: &Policy, round: &Round) -> Result<Begun, Error> {
+pub async fn run_batch(tx: &mut dyn Tx, policy: &Policy, batch: &Batch) -> Result<BatchResult, Error> {
     tx.act_as(Actor::Sender);
-    tx.hold(round.tenant).await?;
-    let paused = record(tx, policy, round).await?;
-    if round.replays {
-        match replays::step(tx, round.tenant).await {
+    tx.lock_tenant(batch.tenant).await?;
+    let paused = record(tx, policy, batch).await?;
+    if batch.replays {
+        match replays::step(tx, batch.tenant).await {
             // It cannot even be read; it stops nobody else.
             Err(Error::Store(StoreError::Corrupt { .. })) => {}
             stepped => drop(stepped?),
         }
     }
-    Ok(Begun { attempts: claim(tx, policy, round).await?, paused })
+    Ok(BatchResult { attempts: claim(tx, policy, batch).await?, paused })
 }
 
 /// What a round came to.
 #[derive(Debug, Default)]
-pub struct Begun {
+pub struct BatchResult {
     /// Attempts to be made now.
     pub attempts: Vec<Attempt>,
     /// Subscriptions that were paused.
     pub paused: Vec<Uuid>,
 }
 
-async fn claim(tx: &mut dyn Tx, policy: &Policy, round: &Round) -> Result<Vec<Attempt>, Error> {
+async fn claim(tx: &mut dyn Tx, policy: &Policy, batch: &Batch) -> Result<Vec<Attempt>, Error> {
     let now = tx.env().now();
     let mut attempts = Vec::new();
-    for Pick { subscription, order } in round.picks.iter().copied() {
-        let claimed = match order {
-            Order::Take { most, running } => {
-                claim_at(tx, policy, round, subscription, (most, running), &mut attempts).await
+    for Selection { subscription, action } in batch.selections.iter().copied() {
+        let claimed = match action {
+            Action::Claim { most, running } => {
+                claim_at(tx, policy, batch, subscription, (most, running), &mut attempts).await
             }
-            Order::Wait(wait) => Ok(tx.set_turn(round.tenant, subscription, now.checked_add(wait)).await?),
+            Action::Defer(wait) => Ok(tx.schedule_endpoint(batch.tenant, subscription, now.checked_add(wait)).await?),
         };
         match claimed {
             // What is damaged stops nobody else; it is looked at again now and then.
             Err(Error::Store(StoreError::Corrupt { .. })) => {
-                tx.set_turn(round.tenant, subscription, now.checked_add(DAMAGED_PAUSE)).await?;
+                tx.schedule_endpoint(batch.tenant, subscription, now.checked_add(CORRUPT_ROW_DELAY)).await?;
             }
             claimed => claimed?,
         }
@@ -168,21 +168,23 @@ async fn claim(tx: &mut dyn Tx, policy: &Policy, round: &Round) -> Result<Vec<At
 async fn claim_at(
     tx: &mut dyn Tx,
     policy: &Policy,
-    round: &Round,
+    batch: &Batch,
     id: Uuid,
     (most, running): (usize, usize),
     attempts: &mut Vec<Attempt>,
 ) -> Result<(), Error> {
-    let (tenant, now) = (round.tenant, tx.env().now());
-    let Some(subscription) = Rows::<Subscription>::get(tx, tenant, id).await?.filter(Subscription::sends) else {
+    let (tenant, now) = (batch.tenant, tx.env().now());
+    let Some(subscription) =
+        Repository::<WebhookSubscription>::get(tx, tenant, id).await?.filter(WebhookSubscription::sends)
+    else {
         // It was deleted or disabled since: what is left of it is held.
         tx.hold_deliveries(tenant, id).await?;
-        return Ok(tx.set_turn(tenant, id, None).await?);
+        return Ok(tx.schedule_endpoint(tenant, id, None).await?);
     };
     // After a failure one at a time, whoever saw it fail.
     let most = if subscription.consecutive_failures > 0 { most.min(1_usize.saturating_sub(running)) } else { most };
     if most == 0 {
-        return Ok(tx.set_turn(tenant, id, now.checked_add(FULL_PAUSE)).await?);
+        return Ok(tx.schedule_endpoint(tenant, id, now.checked_add(FULL_WINDOW_DELAY)).await?);
     }
     let lease_ends = now.checked_add(policy.lease()).unwrap_or(now);
     let lease = tx.env().id(lease_ends);
@@ -190,8 +192,8 @@ async fn claim_at(
     for (mut delivery, event) in due {
         let before = delivery.lease;
         // Once per lease, so that what a crash left behind is never put off for good.
-        if round.wary_until.is_some() && before.map(time_of_id) == delivery.next_attempt_at {
-            delivery.next_attempt_at = round.wary_until;
+        if batch.clock_jump_grace_until.is_some() && before.map(time_of_id) == delivery.next_attempt_at {
+            delivery.next_attempt_at = batch.clock_jump_grace_until;
             tx.update_delivery(&delivery, before).await?;
             continue;
         }
@@ -200,25 +202,25 @@ async fn claim_at(
         let (url, secrets) = (subscription.url.clone(), subscription.secrets(now));
         attempts.push(Attempt { delivery, event, url, secrets });
     }
-    give_turn(tx, tenant, id, now).await
+    schedule_next(tx, tenant, id, now).await
 }
 
 /// Gives an endpoint its next turn: when its next delivery is due, but behind those who wait already.
-async fn give_turn(tx: &mut dyn Tx, tenant: TenantId, subscription: Uuid, now: Timestamp) -> Result<(), Error> {
+async fn schedule_next(tx: &mut dyn Tx, tenant: TenantId, subscription: Uuid, now: Timestamp) -> Result<(), Error> {
     let due = tx.next_due(tenant, subscription).await?;
-    Ok(tx.set_turn(tenant, subscription, due.map(|due| due.max(now))).await?)
+    Ok(tx.schedule_endpoint(tenant, subscription, due.map(|due| due.max(now))).await?)
 }
 
 /// Returns the subscriptions that were paused.
-async fn record(tx: &mut dyn Tx, policy: &Policy, round: &Round) -> Result<Vec<Uuid>, Error> {
+async fn record(tx: &mut dyn Tx, policy: &Policy, batch: &Batch) -> Result<Vec<Uuid>, Error> {
     let mut paused = Vec::new();
-    let tenant = round.tenant;
+    let tenant = batch.tenant;
     let mut by_endpoint: BTreeMap<Uuid, Vec<&Outcome>> = BTreeMap::new();
-    for outcome in &round.outcomes {
+    for outcome in &batch.outcomes {
         by_endpoint.entry(outcome.delivery.subscription).or_default().push(outcome);
     }
     for (id, outcomes) in by_endpoint {
-        let subscription = readable(Rows::<Subscription>::get(tx, tenant, id).await)?;
+        let subscription = readable(Repository::<WebhookSubscription>::get(tx, tenant, id).await)?;
         let Some(mut subscription) = subscription else { continue };
         let was_paused = subscription.paused_at;
         let ids: Vec<Uuid> = outcomes.iter().map(|outcome| outcome.delivery.id).collect();
@@ -231,14 +233,14 @@ async fn record(tx: &mut dyn Tx, policy: &Policy, round: &Round) -> Result<Vec<U
             }
         }
         if subscription.paused_at == was_paused {
-            tx.note_outcome(tenant, &subscription).await?;
+            tx.update_delivery_state(tenant, &subscription).await?;
         } else {
-            Rows::<Subscription>::update(tx, tenant, &subscription).await?;
+            Repository::<WebhookSubscription>::update(tx, tenant, &subscription).await?;
             tx.hold_deliveries(tenant, id).await?;
             paused.push(id);
         }
         let now = tx.env().now();
-        give_turn(tx, tenant, id, now).await?;
+        schedule_next(tx, tenant, id, now).await?;
     }
     Ok(paused)
 }
@@ -268,20 +270,20 @@ async fn stored(tx: &mut dyn Tx, tenant: TenantId, ids: &[Uuid]) -> Result<Vec<D
 async fn record_one(
     tx: &mut dyn Tx,
     policy: &Policy,
-    subscription: &mut Subscription,
+    subscription: &mut WebhookSubscription,
     mut delivery: Delivery,
     outcome: &Outcome,
 ) -> Result<(), Error> {
     let Outcome { log, retry_after, .. } = outcome;
     let (tenant, lease) = (delivery.tenant, delivery.lease);
     let ended = log.started_at.checked_add(Duration::from_millis(log.duration_ms.into())).unwrap_or(log.started_at);
-    if subscription.note(log, ended) {
+    if subscription.record_attempt(log, ended) {
         let before = subscription.clone();
-        subscription.pause(tick(tx, tenant).await?);
-        crud::noted(tx, tenant, "pause", Some(&before), Some(subscription)).await?;
+        subscription.pause(advance_clock(tx, tenant).await?);
+        crud::audit_change(tx, tenant, "pause", Some(&before), Some(subscription)).await?;
     }
     // What was held meanwhile waits for its replay, also if the subscription is enabled again.
-    let taking = subscription.sends() && delivery.state == DeliveryState::Pending;
+    let taking = subscription.sends() && delivery.state == DeliveryStatus::Pending;
     delivery.failures += u32::from(!log.succeeded());
     let [jitter] = tx.env().bytes();
     let wait = policy.retry.wait(delivery.failures, jitter, *retry_after);

@@ -7,11 +7,11 @@ use uuid::Uuid;
 
 use crate::error::{Error, FieldCode, Issue, StoreError};
 use crate::input::json::{self, Json};
-use crate::resources::crud::tick;
+use crate::resources::crud::advance_clock;
 use crate::store::Tx;
 use crate::values::{EventKind, TenantId, Timestamp};
 use crate::webhooks::deliveries::Delivery;
-use crate::webhooks::subscriptions::Match;
+use crate::webhooks::subscriptions::MatchedSubscription;
 
 /// Something that happened.
 #[derive(Clone, Debug)]
@@ -52,7 +52,7 @@ pub async fn emit(
     let mut created_at = now;
     for (position, kind) in kinds.iter().enumerate() {
         if position > 0 {
-            created_at = tick(tx, tenant).await?;
+            created_at = advance_clock(tx, tenant).await?;
         }
         write(tx, tenant, created_at, *kind, to_json(data)?).await?;
     }
@@ -77,7 +77,7 @@ pub async fn record_external(
     }
     let data = to_json(data)?;
     check_external(&json::parse(data.get().as_bytes())?).map_err(|issue| issue.on("data"))?;
-    let now = tick(tx, tenant).await?;
+    let now = advance_clock(tx, tenant).await?;
     write(tx, tenant, now, kind, data).await
 }
 
@@ -118,7 +118,7 @@ pub(crate) async fn emit_to(
     now: Timestamp,
     kind: EventKind,
     data: &impl Serialize,
-    to: Match,
+    to: MatchedSubscription,
 ) -> Result<Delivery, Error> {
     let only_for = Some(to.subscription);
     let event = Event { id: tx.env().id(now), tenant, kind, data: to_json(data)?, created_at: now, only_for };
@@ -126,7 +126,7 @@ pub(crate) async fn emit_to(
     deliver(tx, &event, to).await
 }
 
-async fn deliver(tx: &mut dyn Tx, event: &Event, to: Match) -> Result<Delivery, Error> {
+async fn deliver(tx: &mut dyn Tx, event: &Event, to: MatchedSubscription) -> Result<Delivery, Error> {
     let id = tx.env().id(event.created_at);
     let mut delivery = Delivery::new(id, event, to.subscription, to.paused);
     // The tenant's clock may be ahead of the time, by which the sender goes.
@@ -136,5 +136,5 @@ async fn deliver(tx: &mut dyn Tx, event: &Event, to: Match) -> Result<Delivery, 
 }
 
 fn to_json(data: &impl Serialize) -> Result<Box<RawValue>, StoreError> {
-    serde_json::value::to_raw_value(data).map_err(|why| StoreError::Fault(why.to_string()))
+    serde_json::value::to_raw_value(data).map_err(|why| StoreError::Internal(why.to_string()))
 }

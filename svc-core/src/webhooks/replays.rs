@@ -9,12 +9,12 @@ use uuid::Uuid;
 use crate::accounts::audit::{self, Object};
 use crate::error::{Error, StoreError};
 use crate::input::record;
-use crate::resources::crud::{self, tick};
+use crate::resources::crud::{self, advance_clock};
 use crate::store::{DeliveryFilter, Tx};
 use crate::values::{TenantId, Timestamp};
-use crate::webhooks::deliveries::{Delivery, DeliveryState};
+use crate::webhooks::deliveries::{Delivery, DeliveryStatus};
 use crate::webhooks::events::Event;
-use crate::webhooks::subscriptions::Subscription;
+use crate::webhooks::subscriptions::WebhookSubscription;
 
 /// Deliveries or events that one step looks at.
 const STEP: u32 = 200;
@@ -33,7 +33,7 @@ record! {
         /// Events before this time.
         pub until: Timestamp,
         /// Deliveries in these states.
-        pub statuses: Vec<DeliveryState>,
+        pub statuses: Vec<DeliveryStatus>,
         /// Also events that matched and have no delivery, because the subscription was disabled or did not exist.
         pub missed: bool,
         /// Events before this time are done.
@@ -77,7 +77,7 @@ pub struct ReplayCreate {
     /// Events before this time; now when left out.
     pub until: Option<Timestamp>,
     /// Deliveries in these states; failed and held ones when empty.
-    pub statuses: Vec<DeliveryState>,
+    pub statuses: Vec<DeliveryStatus>,
     /// Also events that matched and have no delivery.
     pub missed: bool,
 }
@@ -87,12 +87,12 @@ pub struct ReplayCreate {
 /// # Errors
 /// [`Error::NotFound`]; [`Error::NotAllowed`] when the subscription is disabled.
 pub async fn create(tx: &mut dyn Tx, tenant: TenantId, input: ReplayCreate) -> Result<Replay, Error> {
-    let now = tick(tx, tenant).await?;
-    let subscription: Subscription = crud::get(tx, tenant, input.subscription).await?;
+    let now = advance_clock(tx, tenant).await?;
+    let subscription: WebhookSubscription = crud::get(tx, tenant, input.subscription).await?;
     if !subscription.sends() {
         return Err(Error::NotAllowed("The subscription is disabled; enable it first.".to_owned()));
     }
-    let default = vec![DeliveryState::Failed, DeliveryState::Held];
+    let default = vec![DeliveryStatus::Failed, DeliveryStatus::Held];
     let replay = Replay {
         id: tx.env().id(now),
         tenant_id: tenant,
@@ -108,7 +108,7 @@ pub async fn create(tx: &mut dyn Tx, tenant: TenantId, input: ReplayCreate) -> R
         finished_at: None,
     };
     tx.insert_replay(&replay).await?;
-    audit::note(tx, tenant, "replay", Object { kind: "webhook", id: subscription.id }, None, Some(&replay)).await?;
+    audit::record(tx, tenant, "replay", Object { kind: "webhook", id: subscription.id }, None, Some(&replay)).await?;
     Ok(replay)
 }
 
@@ -119,12 +119,12 @@ pub async fn create(tx: &mut dyn Tx, tenant: TenantId, input: ReplayCreate) -> R
 pub async fn step(tx: &mut dyn Tx, tenant: TenantId) -> Result<bool, Error> {
     let Some(mut replay) = tx.unfinished_replay(tenant).await? else { return Ok(false) };
     let now = tx.env().now();
-    let subscription: Option<Subscription> = match crud::get(tx, tenant, replay.subscription_id).await {
+    let subscription: Option<WebhookSubscription> = match crud::get(tx, tenant, replay.subscription_id).await {
         Ok(subscription) => Some(subscription),
         Err(Error::NotFound) => None,
         Err(error) => return Err(error),
     };
-    match subscription.filter(Subscription::sends) {
+    match subscription.filter(WebhookSubscription::sends) {
         // It was disabled or paused since: what is not done stays as it is.
         None => replay.finished_at = Some(now),
         Some(subscription) => {
@@ -172,7 +172,7 @@ async fn over_deliveries(tx: &mut dyn Tx, replay: &mut Replay) -> Result<bool, E
     })
 }
 
-async fn over_events(tx: &mut dyn Tx, replay: &mut Replay, subscription: &Subscription) -> Result<bool, Error> {
+async fn over_events(tx: &mut dyn Tx, replay: &mut Replay, subscription: &WebhookSubscription) -> Result<bool, Error> {
     let before = Timestamp::from_micros(replay.position.as_micros() - 1);
     let events = tx.events(replay.tenant_id, before, STEP).await?;
     let until = replay.until;
@@ -204,13 +204,13 @@ async fn over_events(tx: &mut dyn Tx, replay: &mut Replay, subscription: &Subscr
 
 /// Makes a delivery due again, if it is in a state that is wanted and nobody attempts it.
 async fn again(tx: &mut dyn Tx, replay: &mut Replay, mut delivery: Delivery) -> Result<(), Error> {
-    if !replay.statuses.contains(&delivery.state) || delivery.state == DeliveryState::Pending {
+    if !replay.statuses.contains(&delivery.state) || delivery.state == DeliveryStatus::Pending {
         return Ok(());
     }
     let (now, lease) = (tx.env().now(), delivery.lease);
     delivery.replay(now);
     tx.update_delivery(&delivery, lease).await?;
-    tx.bring_turn_forward(delivery.tenant, delivery.subscription, now).await?;
+    tx.schedule_endpoint_by(delivery.tenant, delivery.subscription, now).await?;
     replay.replayed += 1;
     Ok(())
 }

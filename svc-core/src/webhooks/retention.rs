@@ -22,7 +22,7 @@ const TENANTS: usize = 64;
 
 /// Events of a tenant: those behind one, up to another. Ids sort like times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Span {
+pub struct EventRange {
     /// The event before the first.
     pub after: Uuid,
     /// The last event.
@@ -31,7 +31,7 @@ pub struct Span {
 
 /// What can be left of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Remains {
+pub enum ExpiredKind {
     /// The logs of its finished deliveries.
     Attempts,
     /// Its finished deliveries.
@@ -42,7 +42,7 @@ pub enum Remains {
 
 /// Rows that were deleted, or would be.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Dropped {
+pub struct DeletedCounts {
     /// Logs of attempts.
     pub attempts: u64,
     /// Deliveries that had succeeded or failed.
@@ -53,22 +53,22 @@ pub struct Dropped {
     pub replays: u64,
 }
 
-impl Dropped {
+impl DeletedCounts {
     /// All rows together.
     pub fn rows(&self) -> u64 {
         self.attempts + self.deliveries + self.events + self.replays
     }
 
-    fn of(&mut self, remains: Remains) -> &mut u64 {
+    fn of(&mut self, remains: ExpiredKind) -> &mut u64 {
         match remains {
-            Remains::Attempts => &mut self.attempts,
-            Remains::Deliveries => &mut self.deliveries,
-            Remains::Event => &mut self.events,
+            ExpiredKind::Attempts => &mut self.attempts,
+            ExpiredKind::Deliveries => &mut self.deliveries,
+            ExpiredKind::Event => &mut self.events,
         }
     }
 }
 
-impl AddAssign for Dropped {
+impl AddAssign for DeletedCounts {
     fn add_assign(&mut self, other: Self) {
         self.attempts += other.attempts;
         self.deliveries += other.deliveries;
@@ -81,13 +81,13 @@ impl AddAssign for Dropped {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
     /// Rows that it deleted, or would have.
-    pub dropped: Dropped,
+    pub dropped: DeletedCounts,
     /// The event behind which the next step begins; `None` at the end of the tenant's.
     pub next: Option<Uuid>,
 }
 
 /// What comes before its deliveries, deliveries before their event.
-const ORDER: [Remains; 3] = [Remains::Attempts, Remains::Deliveries, Remains::Event];
+const ORDER: [ExpiredKind; 3] = [ExpiredKind::Attempts, ExpiredKind::Deliveries, ExpiredKind::Event];
 
 /// Deletes what is left of a tenant's next events behind `after` that are older than `before`: a write job.
 ///
@@ -95,15 +95,15 @@ const ORDER: [Remains; 3] = [Remains::Attempts, Remains::Deliveries, Remains::Ev
 /// [`Error::Store`].
 pub async fn step(tx: &mut dyn Tx, tenant: TenantId, after: Uuid, before: Timestamp) -> Result<Step, Error> {
     // A delivery that is replayed meanwhile is not finished any more.
-    tx.hold(tenant).await?;
-    let mut dropped = Dropped::default();
+    tx.lock_tenant(tenant).await?;
+    let mut dropped = DeletedCounts::default();
     let Some(until) = tx.expired_until(tenant, after, before, EVENTS).await? else {
         dropped.replays = tx.drop_replays(tenant, before, STEP).await?;
         return Ok(Step { dropped, next: (dropped.replays == u64::from(STEP)).then_some(after) });
     };
     let mut left = STEP;
     for remains in ORDER {
-        let rows = tx.drop_expired(tenant, remains, Span { after, until }, left).await?;
+        let rows = tx.drop_expired(tenant, remains, EventRange { after, until }, left).await?;
         *dropped.of(remains) = rows;
         left = left.saturating_sub(u32::try_from(rows).unwrap_or(u32::MAX));
         if left == 0 {
@@ -118,13 +118,13 @@ pub async fn step(tx: &mut dyn Tx, tenant: TenantId, after: Uuid, before: Timest
 /// # Errors
 /// [`Error::Store`].
 pub async fn count(tx: &mut dyn Tx, tenant: TenantId, after: Uuid, before: Timestamp) -> Result<Step, Error> {
-    let mut dropped = Dropped::default();
+    let mut dropped = DeletedCounts::default();
     let Some(until) = tx.expired_until(tenant, after, before, EVENTS).await? else {
         dropped.replays = tx.count_replays(tenant, before).await?;
         return Ok(Step { dropped, next: None });
     };
     for remains in ORDER {
-        *dropped.of(remains) = tx.count_expired(tenant, remains, Span { after, until }).await?;
+        *dropped.of(remains) = tx.count_expired(tenant, remains, EventRange { after, until }).await?;
     }
     Ok(Step { dropped, next: Some(until) })
 }
@@ -145,12 +145,12 @@ pub async fn sweep<P, F>(
     before: Timestamp,
     dry: bool,
     pause: P,
-) -> Result<Dropped, Error>
+) -> Result<DeletedCounts, Error>
 where
     P: Fn() -> F,
     F: Future<Output = ()>,
 {
-    let mut dropped = Dropped::default();
+    let mut dropped = DeletedCounts::default();
     let list = store.read("retention.tenants", |tx| Box::pin(async move { Ok(tx.tenants().await?) }));
     let tenants: Vec<TenantId> = list.await?.into_iter().map(|tenant| tenant.id).collect();
     positions.retain(|tenant, _| tenants.contains(tenant));

@@ -7,7 +7,7 @@ use uuid::Uuid;
 use crate::error::Error;
 use crate::store::{DeliveryFilter, Tx};
 use crate::values::{TenantId, Timestamp};
-use crate::webhooks::deliveries::{AttemptSummary, DeliveryState};
+use crate::webhooks::deliveries::{AttemptSummary, DeliveryStatus};
 
 /// Deliveries whose attempts are read at a time, so that no snapshot is held for long.
 const AT_A_TIME: u32 = 1000;
@@ -78,8 +78,8 @@ pub struct Backlog {
 /// [`Error::Store`].
 pub async fn backlog(tx: &mut dyn Tx, tenant: TenantId, subscription: Uuid) -> Result<Backlog, Error> {
     Ok(Backlog {
-        pending: tx.count_deliveries(tenant, subscription, DeliveryState::Pending).await?,
-        held: tx.count_deliveries(tenant, subscription, DeliveryState::Held).await?,
+        pending: tx.count_deliveries(tenant, subscription, DeliveryStatus::Pending).await?,
+        held: tx.count_deliveries(tenant, subscription, DeliveryStatus::Held).await?,
     })
 }
 

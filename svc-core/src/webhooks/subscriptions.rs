@@ -10,8 +10,8 @@ use uuid::Uuid;
 
 use crate::error::Error;
 use crate::input::{input, record};
-use crate::resources::crud::{self, Create, Delete, New, NoFilter, Update, resource, tick};
-use crate::store::{Rows, Tx};
+use crate::resources::crud::{self, Create, Delete, NewRecord, NoFilter, Update, advance_clock, resource};
+use crate::store::{Repository, Tx};
 use crate::values::EventKind;
 use crate::values::{EventSet, Patch, Secret, TenantId, Text, Timestamp, WebhookUrl, text_enum};
 use crate::webhooks::deliveries::{AttemptLog, Delivery, PAUSE_AFTER};
@@ -28,7 +28,7 @@ text_enum! {
 record! {
     /// An endpoint that receives events.
     #[schemars(rename = "WebhookSubscription")]
-    pub struct Subscription {
+    pub struct WebhookSubscription {
         /// Identifier.
         pub id: Uuid,
         /// Where deliveries are posted.
@@ -69,21 +69,21 @@ record! {
     }
 }
 
-resource!(Subscription, "webhooks", NoFilter, deleted: deleted_at, audited: "webhook");
+resource!(WebhookSubscription, "webhooks", NoFilter, deleted: deleted_at, audited: "webhook");
 
 /// A new subscription with its signing secret, which is handed out this once.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[schemars(rename = "WebhookSubscriptionWithSecret")]
-pub struct WithSecret {
+pub struct WebhookSubscriptionWithSecret {
     /// The subscription.
     #[serde(flatten)]
-    pub subscription: Subscription,
+    pub subscription: WebhookSubscription,
     /// `whsec_` and 32 random bytes in base64, handed out only here. The whole text is the key of `X-SVC-Signature`.
     pub secret: String,
 }
 
-impl From<Subscription> for WithSecret {
-    fn from(subscription: Subscription) -> Self {
+impl From<WebhookSubscription> for WebhookSubscriptionWithSecret {
+    fn from(subscription: WebhookSubscription) -> Self {
         let secret = subscription.secret.reveal().to_owned();
         Self { subscription, secret }
     }
@@ -91,7 +91,7 @@ impl From<Subscription> for WithSecret {
 
 input! {
     /// A new subscription, which is enabled.
-    pub struct WebhookCreate for Subscription {
+    pub struct WebhookCreate for WebhookSubscription {
         /// `https` URL on a public host, without user name and password.
         url: WebhookUrl,
         /// Kinds of events; `["*"]` for all.
@@ -103,7 +103,7 @@ input! {
 
 input! {
     /// Changes to a subscription: what is left out stays.
-    pub struct WebhookUpdate for Subscription, patch true {
+    pub struct WebhookUpdate for WebhookSubscription, patch true {
         /// `https` URL on a public host, without user name and password.
         url: Patch<WebhookUrl>,
         /// Kinds of events; `["*"]` for all.
@@ -117,14 +117,14 @@ input! {
 
 /// A subscription that wants an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Match {
+pub struct MatchedSubscription {
     /// Its id.
     pub subscription: Uuid,
     /// Whether the service paused it, so that its deliveries are held.
     pub paused: bool,
 }
 
-impl Subscription {
+impl WebhookSubscription {
     /// Whether it takes events, and if so whether it is paused: deliveries of a paused one are held, while one
     /// that its owner disabled gets none.
     pub fn takes_events(&self) -> Option<bool> {
@@ -139,7 +139,7 @@ impl Subscription {
 
     /// Notes what an attempt came to; true when this is the failure that pauses it: the tenth in a row, and
     /// only that one, however many end at once.
-    pub fn note(&mut self, log: &AttemptLog, ended: Timestamp) -> bool {
+    pub fn record_attempt(&mut self, log: &AttemptLog, ended: Timestamp) -> bool {
         if self.last_delivery_at <= Some(ended) {
             self.last_delivery_at = Some(ended);
             self.last_delivery_status = Some(log.status);
@@ -170,17 +170,17 @@ impl Subscription {
     }
 
     /// How it takes an event of this kind, if at all.
-    pub fn matches(&self, kind: EventKind) -> Option<Match> {
+    pub fn matches(&self, kind: EventKind) -> Option<MatchedSubscription> {
         let paused = self.takes_events().filter(|_| self.events.contains(kind))?;
-        Some(Match { subscription: self.id, paused })
+        Some(MatchedSubscription { subscription: self.id, paused })
     }
 }
 
 #[async_trait]
-impl Create for Subscription {
+impl Create for WebhookSubscription {
     type Input = WebhookCreate;
 
-    async fn build(tx: &mut dyn Tx, new: New, input: WebhookCreate) -> Result<Self, Error> {
+    async fn build(tx: &mut dyn Tx, new: NewRecord, input: WebhookCreate) -> Result<Self, Error> {
         check_url(tx, &input.url)?;
         Ok(Self {
             id: new.id,
@@ -208,7 +208,7 @@ impl Create for Subscription {
 }
 
 #[async_trait]
-impl Update for Subscription {
+impl Update for WebhookSubscription {
     type Input = WebhookUpdate;
 
     fn apply(&mut self, change: WebhookUpdate, _now: Timestamp) -> Result<(), Error> {
@@ -224,7 +224,7 @@ impl Update for Subscription {
         Ok(())
     }
 
-    fn touch(&mut self, now: Timestamp) {
+    fn set_updated_at(&mut self, now: Timestamp) {
         self.updated_at = now;
     }
 
@@ -244,13 +244,13 @@ impl Update for Subscription {
 }
 
 #[async_trait]
-impl Delete for Subscription {
+impl Delete for WebhookSubscription {
     fn mark_deleted(&mut self, now: Timestamp) {
         self.updated_at = now;
         self.deleted_at = Some(now);
     }
 
-    async fn release(&self, tx: &mut dyn Tx, tenant: TenantId) -> Result<(), Error> {
+    async fn on_delete(&self, tx: &mut dyn Tx, tenant: TenantId) -> Result<(), Error> {
         Ok(tx.hold_deliveries(tenant, self.id).await?)
     }
 
@@ -272,16 +272,16 @@ pub async fn rotate_secret(
     tenant: TenantId,
     id: Uuid,
     overlap: Duration,
-) -> Result<Subscription, Error> {
-    let now = tick(tx, tenant).await?;
-    let before: Subscription = crud::get(tx, tenant, id).await?;
+) -> Result<WebhookSubscription, Error> {
+    let now = advance_clock(tx, tenant).await?;
+    let before: WebhookSubscription = crud::get(tx, tenant, id).await?;
     let mut subscription = before.clone();
     let secret = signatures::new_webhook_secret(tx.env());
     subscription.previous_secret = Some(std::mem::replace(&mut subscription.secret, secret));
     subscription.previous_until = Some(now.checked_add(overlap).unwrap_or(now));
-    subscription.touch(now);
-    Rows::<Subscription>::update(tx, tenant, &subscription).await?;
-    crud::noted(tx, tenant, "rotate", Some(&before), Some(&subscription)).await?;
+    subscription.set_updated_at(now);
+    Repository::<WebhookSubscription>::update(tx, tenant, &subscription).await?;
+    crud::audit_change(tx, tenant, "rotate", Some(&before), Some(&subscription)).await?;
     Ok(subscription)
 }
 
@@ -296,8 +296,8 @@ pub async fn send_test(
     id: Uuid,
     kind: Option<EventKind>,
 ) -> Result<Delivery, Error> {
-    let now = tick(tx, tenant).await?;
-    let subscription: Subscription = crud::get(tx, tenant, id).await?;
+    let now = advance_clock(tx, tenant).await?;
+    let subscription: WebhookSubscription = crud::get(tx, tenant, id).await?;
     if !subscription.sends() {
         let state = if subscription.disabled_reason.is_some() { "paused" } else { "disabled" };
         return Err(Error::NotAllowed(format!("The subscription is {state}; enable it first.")));
@@ -312,5 +312,5 @@ pub async fn send_test(
         (None, EventSet::All) => EventKind::ContactCreated,
     };
     let data = json!({ "id": tx.env().id(now), "test": true });
-    events::emit_to(tx, tenant, now, kind, &data, Match { subscription: id, paused: false }).await
+    events::emit_to(tx, tenant, now, kind, &data, MatchedSubscription { subscription: id, paused: false }).await
 }

@@ -6,7 +6,7 @@ use svc_core::values::EventKind;
 use svc_core::values::TenantId;
 use svc_core::webhooks::deliveries::Delivery;
 use svc_core::webhooks::events::{self, Event};
-use svc_core::webhooks::subscriptions::Subscription;
+use svc_core::webhooks::subscriptions::WebhookSubscription;
 use uuid::Uuid;
 
 use crate::{House, refusal};
@@ -26,7 +26,7 @@ fn record(house: &House, tenant: TenantId, kind: EventKind, data: &Value) -> Res
 fn the_given_object_goes_to_those_that_want_it() {
     let house = House::new();
     let body = json!({ "url": "https://example.com", "events": ["stay.created", "cohort.sessions_generated"] });
-    let hook: Subscription = house.create(body).unwrap();
+    let hook: WebhookSubscription = house.create(body).unwrap();
     for (kind, data, told) in [
         (EventKind::StayCreated, json!({ "id": "stay-1", "nights": 2 }), 1),
         (EventKind::StayNoShow, json!({ "id": 7 }), 0),

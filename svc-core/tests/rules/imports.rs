@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use svc_core::accounts::tenants;
 use svc_core::env::first_id_at;
 use svc_core::error::Error;
-use svc_core::imports::{How, Import, Imported};
+use svc_core::imports::{Import, ImportOptions, Imported};
 use svc_core::input::FromJson as _;
 use svc_core::input::Input as _;
 use svc_core::input::json::Json;
@@ -19,17 +19,17 @@ use uuid::Uuid;
 
 use crate::{House, json_of, refusal, time};
 
-const PLAIN: How = How { events: true, update: false };
-const UPDATE: How = How { events: true, update: true };
+const PLAIN: ImportOptions = ImportOptions { events: true, update: false };
+const UPDATE: ImportOptions = ImportOptions { events: true, update: true };
 
 impl House {
-    fn put<R: Import>(&self, row: Value, before: u32, how: How) -> Result<Imported, Error> {
+    fn put<R: Import>(&self, row: Value, before: u32, options: ImportOptions) -> Result<Imported, Error> {
         let tenant = self.tenant;
         self.write(move |tx| {
             let row = R::Row::from_body(row.to_string().as_bytes());
             Box::pin(async move {
                 let tenant = tenants::get(tx, tenant).await?;
-                R::put(tx, &tenant, row?, before, how).await
+                R::put(tx, &tenant, row?, before, options).await
             })
         })
     }
@@ -76,7 +76,7 @@ fn a_contact_is_recognised_by_its_email() {
 
     house.update::<Contact>(contact.id, json!({ "phone": "1" })).unwrap();
     house.new_events();
-    let row = |body: Value, how| house.put::<Contact>(body, 0, how);
+    let row = |body: Value, options| house.put::<Contact>(body, 0, options);
     assert_eq!(row(json!({ "email": "Ada@example.com", "first_name": "Ada" }), PLAIN), Ok(Imported::Unchanged));
     assert_eq!(
         differs(row(json!({ "email": "ada@example.com", "phone": null, "city": "Perth" }), PLAIN)),
@@ -89,7 +89,7 @@ fn a_contact_is_recognised_by_its_email() {
         Ok(Imported::Updated)
     );
     assert_eq!(house.new_kinds(), "contact.updated");
-    let quiet = How { events: false, update: true };
+    let quiet = ImportOptions { events: false, update: true };
     assert_eq!(row(json!({ "email": "ada@example.com", "city": "Hobart" }), quiet), Ok(Imported::Updated));
     assert_eq!(row(json!({ "email": "bob@example.com" }), quiet), Ok(Imported::Added));
     assert_eq!(house.new_kinds(), "");
@@ -273,8 +273,10 @@ fn what_was_paid_goes_with_the_state() {
                 let stored = house.write(move |tx| {
                     let filter = svc_core::resources::invoices::InvoiceFilter::none();
                     let order = svc_core::resources::pages::Order::NewestFirst { before: None };
-                    let listing = svc_core::resources::pages::Listing { limit: 1, order, filter };
-                    Box::pin(async move { Ok(svc_core::store::Rows::<Invoice>::list(tx, tenant, &listing).await?) })
+                    let listing = svc_core::resources::pages::ListQuery { limit: 1, order, filter };
+                    Box::pin(
+                        async move { Ok(svc_core::store::Repository::<Invoice>::list(tx, tenant, &listing).await?) },
+                    )
                 });
                 assert_eq!(stored.unwrap()[0].amount_paid.to_string(), paid, "{body}");
             }

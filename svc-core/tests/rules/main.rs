@@ -118,7 +118,7 @@ impl House {
         let tenant = self.tenant;
         self.write(move |tx| {
             let row = row.clone();
-            Box::pin(async move { Ok(R::rows(tx).update(tenant, &row).await?) })
+            Box::pin(async move { Ok(R::repository(tx).update(tenant, &row).await?) })
         })
         .unwrap();
     }

@@ -3,12 +3,12 @@
 use serde_json::json;
 use svc_core::values::Timestamp;
 use svc_core::webhooks::replays::{self, Replay, ReplayCreate};
-use svc_core::webhooks::subscriptions::Subscription;
+use svc_core::webhooks::subscriptions::WebhookSubscription;
 
 use crate::{House, START, time};
 
 /// A replay that was carried out by so many steps.
-fn replay(house: &House, subscription: &Subscription, since: &str, steps: usize) -> Replay {
+fn replay(house: &House, subscription: &WebhookSubscription, since: &str, steps: usize) -> Replay {
     let (tenant, subscription, since) = (house.tenant, subscription.id, time(since));
     let input = ReplayCreate { subscription, since, until: None, statuses: Vec::new(), missed: false };
     house
@@ -28,7 +28,7 @@ fn replay(house: &House, subscription: &Subscription, since: &str, steps: usize)
 #[test]
 fn a_replay_tells_how_far_it_has_come() {
     let house = House::new();
-    let hook: Subscription = house.create(json!({ "url": "https://example.com", "events": ["*"] })).unwrap();
+    let hook: WebhookSubscription = house.create(json!({ "url": "https://example.com", "events": ["*"] })).unwrap();
     let fresh = replay(&house, &hook, "2026-03-13T15:09:26Z", 0);
     assert_eq!((fresh.percent(), fresh.broken_off()), (0, false));
     let (since, span) = (fresh.since.as_micros(), fresh.until.as_micros() - fresh.since.as_micros());
@@ -44,7 +44,7 @@ fn a_replay_tells_how_far_it_has_come() {
 #[test]
 fn the_end_of_a_replay_is_the_end_of_its_span() {
     let house = House::new();
-    let hook: Subscription = house.create(json!({ "url": "https://example.com", "events": ["*"] })).unwrap();
+    let hook: WebhookSubscription = house.create(json!({ "url": "https://example.com", "events": ["*"] })).unwrap();
     house.contact();
     let done = replay(&house, &hook, "2026-03-13T15:09:26Z", 1);
     assert_eq!((done.position, done.percent(), done.broken_off()), (done.until, 100, false));
@@ -53,7 +53,7 @@ fn the_end_of_a_replay_is_the_end_of_its_span() {
     assert_eq!((ahead.position, ahead.percent(), ahead.broken_off()), (ahead.since, 100, false));
 
     let asked = replay(&house, &hook, START, 0);
-    house.replace(Subscription { enabled: false, ..hook.clone() });
+    house.replace(WebhookSubscription { enabled: false, ..hook.clone() });
     let tenant = house.tenant;
     house.write(move |tx| Box::pin(replays::step(tx, tenant))).unwrap();
     let off = house.write(move |tx| Box::pin(async move { Ok(tx.replay(tenant, asked.id).await?.unwrap()) })).unwrap();

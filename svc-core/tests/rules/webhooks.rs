@@ -5,8 +5,8 @@ use svc_core::accounts::tenants::TenantCreate;
 use svc_core::error::Error;
 use svc_core::values::EventKind;
 use svc_core::values::HostPolicy;
-use svc_core::webhooks::deliveries::{Delivery, DeliveryState};
-use svc_core::webhooks::subscriptions::{self, DisabledReason, Subscription, WithSecret};
+use svc_core::webhooks::deliveries::{Delivery, DeliveryStatus};
+use svc_core::webhooks::subscriptions::{self, DisabledReason, WebhookSubscription, WebhookSubscriptionWithSecret};
 use uuid::Uuid;
 
 use crate::{House, START, json_of, refusal};
@@ -20,7 +20,7 @@ fn a_new_subscription_is_complete() {
     let house = House::new();
     let events = json!(["job.created", "contact.created", "job.created"]);
     let body = json!({ "url": " https://EXAMPLE.com/hook ", "events": events, "description": "" });
-    let subscription: Subscription = house.create(body).unwrap();
+    let subscription: WebhookSubscription = house.create(body).unwrap();
     let shown = json!({
         "id": subscription.id, "url": "https://EXAMPLE.com/hook", "events": ["job.created", "contact.created"],
         "enabled": true, "description": null, "created_at": "2026-03-14T15:09:26.535898Z", "last_delivery_at": null,
@@ -31,8 +31,8 @@ fn a_new_subscription_is_complete() {
     assert!(secret.starts_with("whsec_") && secret.len() == 6 + 44, "{secret}");
     let mut once = shown;
     once["secret"] = json!(secret);
-    assert_eq!(json_of(&WithSecret::from(subscription)), once);
-    assert_ne!(house.create::<Subscription>(to("https://example.com")).unwrap().secret.reveal(), secret);
+    assert_eq!(json_of(&WebhookSubscriptionWithSecret::from(subscription)), once);
+    assert_ne!(house.create::<WebhookSubscription>(to("https://example.com")).unwrap().secret.reveal(), secret);
     assert_eq!(house.new_kinds(), "");
 }
 
@@ -40,7 +40,7 @@ fn a_new_subscription_is_complete() {
 fn deliveries_go_to_public_hosts() {
     let public = House::new();
     let private = House::of(TenantCreate::named("Dev"), HostPolicy::AllowPrivate, START);
-    let kept: Subscription = public.create(to("https://example.com")).unwrap();
+    let kept: WebhookSubscription = public.create(to("https://example.com")).unwrap();
     for url in [
         "http://example.com",
         "https://localhost/hook",
@@ -51,21 +51,21 @@ fn deliveries_go_to_public_hosts() {
         "https://169.254.169.254/latest/meta-data",
         "https://printer.local",
     ] {
-        assert_eq!(refusal(public.create::<Subscription>(to(url))), "url invalid_format", "{url}");
-        let change = public.update::<Subscription>(kept.id, json!({ "url": url, "description": "x" }));
+        assert_eq!(refusal(public.create::<WebhookSubscription>(to(url))), "url invalid_format", "{url}");
+        let change = public.update::<WebhookSubscription>(kept.id, json!({ "url": url, "description": "x" }));
         assert_eq!(refusal(change), "url invalid_format", "{url}");
-        assert!(private.create::<Subscription>(to(url)).is_ok(), "{url}");
+        assert!(private.create::<WebhookSubscription>(to(url)).is_ok(), "{url}");
     }
     assert_eq!(public.get(kept.id), Ok(kept.clone()));
-    let moved: Subscription = public.update(kept.id, json!({ "url": "https://1.1.1.1/hook" })).unwrap();
+    let moved: WebhookSubscription = public.update(kept.id, json!({ "url": "https://1.1.1.1/hook" })).unwrap();
     assert_eq!((moved.url.as_str(), moved.secret), ("https://1.1.1.1/hook", kept.secret));
 }
 
 #[test]
 fn enabling_ends_a_pause() {
     let house = House::new();
-    let fresh: Subscription = house.create(to("https://example.com")).unwrap();
-    let paused = Subscription {
+    let fresh: WebhookSubscription = house.create(to("https://example.com")).unwrap();
+    let paused = WebhookSubscription {
         enabled: false,
         disabled_reason: Some(DisabledReason::AutoPaused),
         paused_at: Some(fresh.created_at),
@@ -74,20 +74,20 @@ fn enabling_ends_a_pause() {
         ..fresh.clone()
     };
     house.replace(paused.clone());
-    let described: Subscription = house.update(fresh.id, json!({ "description": "x" })).unwrap();
+    let described: WebhookSubscription = house.update(fresh.id, json!({ "description": "x" })).unwrap();
     assert_eq!((described.enabled, described.disabled_reason), (false, Some(DisabledReason::AutoPaused)));
     assert_eq!(described.consecutive_failures, 10);
-    let still: Subscription = house.update(fresh.id, json!({ "enabled": false })).unwrap();
+    let still: WebhookSubscription = house.update(fresh.id, json!({ "enabled": false })).unwrap();
     assert_eq!(still, described, "it is disabled already");
 
-    let resumed: Subscription = house.update(fresh.id, json!({ "enabled": true, "description": null })).unwrap();
-    let want = Subscription { last_delivery_status: Some(503), updated_at: resumed.updated_at, ..fresh };
+    let resumed: WebhookSubscription = house.update(fresh.id, json!({ "enabled": true, "description": null })).unwrap();
+    let want = WebhookSubscription { last_delivery_status: Some(503), updated_at: resumed.updated_at, ..fresh };
     assert_eq!(resumed, want);
-    let off: Subscription = house.update(resumed.id, json!({ "enabled": false })).unwrap();
+    let off: WebhookSubscription = house.update(resumed.id, json!({ "enabled": false })).unwrap();
     assert_eq!((off.enabled, off.disabled_reason, off.paused_at), (false, None, None));
-    let failing = Subscription { enabled: true, consecutive_failures: 3, ..off };
+    let failing = WebhookSubscription { enabled: true, consecutive_failures: 3, ..off };
     house.replace(failing.clone());
-    let reset: Subscription = house.update(failing.id, json!({ "enabled": true })).unwrap();
+    let reset: WebhookSubscription = house.update(failing.id, json!({ "enabled": true })).unwrap();
     assert_eq!(reset.consecutive_failures, 0, "also while it is merely failing");
     assert_eq!(house.new_kinds(), "");
 }
@@ -95,18 +95,18 @@ fn enabling_ends_a_pause() {
 #[test]
 fn a_deleted_subscription_is_gone() {
     let house = House::new();
-    let subscription: Subscription = house.create(to("https://example.com")).unwrap();
-    assert_eq!(house.delete::<Subscription>(subscription.id), Ok(()));
-    assert_eq!(house.get::<Subscription>(subscription.id), Err(Error::NotFound));
-    assert_eq!(house.delete::<Subscription>(subscription.id), Err(Error::NotFound));
-    let change = house.update::<Subscription>(subscription.id, json!({ "enabled": true }));
+    let subscription: WebhookSubscription = house.create(to("https://example.com")).unwrap();
+    assert_eq!(house.delete::<WebhookSubscription>(subscription.id), Ok(()));
+    assert_eq!(house.get::<WebhookSubscription>(subscription.id), Err(Error::NotFound));
+    assert_eq!(house.delete::<WebhookSubscription>(subscription.id), Err(Error::NotFound));
+    let change = house.update::<WebhookSubscription>(subscription.id, json!({ "enabled": true }));
     assert_eq!(change, Err(Error::NotFound));
 }
 
 #[test]
 fn a_change_without_effect_changes_nothing() {
     let house = House::new();
-    let subscription: Subscription = house.create(to("https://example.com")).unwrap();
+    let subscription: WebhookSubscription = house.create(to("https://example.com")).unwrap();
     let body = json!({ "url": "https://example.com", "events": ["*"], "enabled": true, "description": "" });
     assert_eq!(house.update(subscription.id, body), Ok(subscription));
 }
@@ -119,9 +119,9 @@ fn send_test(house: &House, id: Uuid, kind: Option<EventKind>) -> Result<Deliver
 #[test]
 fn a_test_goes_to_one_subscription_alone() {
     let house = House::new();
-    let all: Subscription = house.create(to("https://example.com")).unwrap();
+    let all: WebhookSubscription = house.create(to("https://example.com")).unwrap();
     let some = json!({ "url": "https://example.org", "events": ["job.updated", "job.created"] });
-    let some: Subscription = house.create(some).unwrap();
+    let some: WebhookSubscription = house.create(some).unwrap();
     for (id, kind, want) in [
         (all.id, None, EventKind::ContactCreated),
         (all.id, Some(EventKind::StayNoShow), EventKind::StayNoShow),
@@ -129,7 +129,7 @@ fn a_test_goes_to_one_subscription_alone() {
         (some.id, Some(EventKind::JobCreated), EventKind::JobCreated),
     ] {
         let delivery = send_test(&house, id, kind).unwrap();
-        assert_eq!((delivery.subscription, delivery.state), (id, DeliveryState::Pending));
+        assert_eq!((delivery.subscription, delivery.state), (id, DeliveryStatus::Pending));
         let event = house.new_events().pop().unwrap();
         assert_eq!((event.id, event.kind, event.only_for), (delivery.event, want, Some(id)));
         let data: Value = serde_json::from_str(event.data.get()).unwrap();
@@ -142,19 +142,19 @@ fn a_test_goes_to_one_subscription_alone() {
 fn a_test_needs_a_subscription_that_takes_it() {
     let house = House::new();
     let body = json!({ "url": "https://example.org", "events": ["job.updated", "job.created"] });
-    let some: Subscription = house.create(body).unwrap();
+    let some: WebhookSubscription = house.create(body).unwrap();
     let refused = |kind| match send_test(&house, some.id, kind).unwrap_err() {
         Error::NotAllowed(why) => why,
         other => panic!("{other:?}"),
     };
     let why = refused(Some(EventKind::InvoicePaid));
     assert_eq!(why, "The subscription does not take invoice.paid; it takes job.updated, job.created.");
-    house.replace(Subscription { enabled: false, ..some.clone() });
+    house.replace(WebhookSubscription { enabled: false, ..some.clone() });
     assert_eq!(refused(None), "The subscription is disabled; enable it first.");
     let disabled_reason = Some(DisabledReason::AutoPaused);
-    house.replace(Subscription { enabled: false, disabled_reason, ..some.clone() });
+    house.replace(WebhookSubscription { enabled: false, disabled_reason, ..some.clone() });
     assert_eq!(refused(None), "The subscription is paused; enable it first.");
-    assert_eq!(house.delete::<Subscription>(some.id), Ok(()));
+    assert_eq!(house.delete::<WebhookSubscription>(some.id), Ok(()));
     assert_eq!(send_test(&house, some.id, None), Err(Error::NotFound));
     assert_eq!(house.new_kinds(), "");
 }

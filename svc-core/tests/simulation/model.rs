@@ -8,10 +8,10 @@ use rand::rngs::StdRng;
 use svc_core::resources::crud::Resource as _;
 use svc_core::store::Store;
 use svc_core::values::{TenantId, Timestamp, WebhookUrl};
-use svc_core::webhooks::deliveries::{AttemptLog, Delivery, DeliveryState};
+use svc_core::webhooks::deliveries::{AttemptLog, Delivery, DeliveryStatus};
 use svc_core::webhooks::engine::{Attempt, Outcome, Policy};
 use svc_core::webhooks::replays::Replay;
-use svc_core::webhooks::subscriptions::Subscription;
+use svc_core::webhooks::subscriptions::WebhookSubscription;
 use uuid::Uuid;
 
 use crate::endpoints::{Answer, Behaviour};
@@ -45,7 +45,7 @@ impl Endpoint {
 pub(crate) struct Parcel {
     pub(crate) tenant: TenantId,
     pub(crate) endpoint: Uuid,
-    pub(crate) state: DeliveryState,
+    pub(crate) state: DeliveryStatus,
     pub(crate) created_at: Timestamp,
     attempts: u32,
     failures: u32,
@@ -94,7 +94,7 @@ impl Model {
         }
     }
 
-    pub(crate) fn add_endpoint(&mut self, tenant: TenantId, subscription: &Subscription, behaviour: Behaviour) {
+    pub(crate) fn add_endpoint(&mut self, tenant: TenantId, subscription: &WebhookSubscription, behaviour: Behaviour) {
         let endpoint = Endpoint {
             tenant,
             url: subscription.url.clone(),
@@ -124,7 +124,7 @@ impl Model {
             let parcel = Parcel {
                 tenant,
                 endpoint: delivery.subscription,
-                state: if paused { DeliveryState::Held } else { DeliveryState::Pending },
+                state: if paused { DeliveryStatus::Held } else { DeliveryStatus::Pending },
                 created_at: delivery.created_at,
                 attempts: 0,
                 failures: 0,
@@ -179,7 +179,7 @@ impl Model {
             parcel.log.push(log.clone());
             self.touched.insert(delivery.id);
             if log.succeeded() {
-                parcel.state = DeliveryState::Succeeded;
+                parcel.state = DeliveryStatus::Succeeded;
                 endpoint.failures_in_row = 0;
                 continue;
             }
@@ -191,8 +191,8 @@ impl Model {
             }
             let (sends, id) = (endpoint.sends(), parcel.endpoint);
             match WAITS.get(parcel.failures as usize - 1) {
-                None => parcel.state = DeliveryState::Failed,
-                Some(_) if !sends || parcel.state == DeliveryState::Held => parcel.state = DeliveryState::Held,
+                None => parcel.state = DeliveryStatus::Failed,
+                Some(_) if !sends || parcel.state == DeliveryStatus::Held => parcel.state = DeliveryStatus::Held,
                 Some(wait) => {
                     let asked = retry_after.unwrap_or_default().min(Duration::from_secs(4 * 3_600));
                     let wait = Duration::from_secs(*wait);
@@ -209,8 +209,8 @@ impl Model {
     /// Nothing pending goes out to this endpoint any more.
     pub(crate) fn hold(&mut self, endpoint: Uuid) {
         for (id, parcel) in &mut self.parcels {
-            if parcel.endpoint == endpoint && parcel.state == DeliveryState::Pending {
-                parcel.state = DeliveryState::Held;
+            if parcel.endpoint == endpoint && parcel.state == DeliveryStatus::Pending {
+                parcel.state = DeliveryStatus::Held;
                 self.touched.insert(*id);
             }
         }
@@ -246,8 +246,8 @@ impl Model {
     /// A delivery was made due again.
     pub(crate) fn replayed(&mut self, id: Uuid, wall: Timestamp) {
         let parcel = self.parcels.get_mut(&id).unwrap();
-        parcel.allowed += u32::from(parcel.state == DeliveryState::Succeeded);
-        parcel.state = DeliveryState::Pending;
+        parcel.allowed += u32::from(parcel.state == DeliveryStatus::Succeeded);
+        parcel.state = DeliveryStatus::Pending;
         parcel.failures = 0;
         parcel.holder = None;
         parcel.due = (wall, wall);
@@ -261,7 +261,7 @@ impl Model {
             let parcel = self.parcels.get_mut(&id).unwrap();
             let endpoint = &self.endpoints[&parcel.endpoint];
             assert!(endpoint.sends(), "{id} goes to an endpoint that takes nothing");
-            assert_eq!(parcel.state, DeliveryState::Pending, "{id} is not to be sent");
+            assert_eq!(parcel.state, DeliveryStatus::Pending, "{id} is not to be sent");
             assert_eq!((event.id, event.created_at), (delivery.event, parcel.created_at));
             assert_eq!(*url, endpoint.url);
             assert_eq!(delivery.attempts, parcel.attempts + 1, "{id}: attempts count up");
@@ -346,8 +346,8 @@ impl Model {
         let (stored, log) = read.now_or_never().unwrap().unwrap();
         let stored = stored.unwrap();
         // What is left of a deleted endpoint is held when its turn comes.
-        if self.endpoints[&parcel.endpoint].deleted && stored.state == DeliveryState::Held {
-            parcel.state = DeliveryState::Held;
+        if self.endpoints[&parcel.endpoint].deleted && stored.state == DeliveryStatus::Held {
+            parcel.state = DeliveryStatus::Held;
         }
         assert_eq!(
             (stored.state, stored.attempts, stored.failures, stored.last_status),
@@ -356,7 +356,7 @@ impl Model {
         );
         assert_eq!(log, parcel.log, "{id}: what was logged");
         assert!(log.is_sorted_by(|a, b| a.attempt < b.attempt));
-        assert_eq!(stored.next_attempt_at.is_some(), parcel.state == DeliveryState::Pending, "{stored:?}");
+        assert_eq!(stored.next_attempt_at.is_some(), parcel.state == DeliveryStatus::Pending, "{stored:?}");
         assert_eq!(stored.lease.is_some(), parcel.holder.is_some(), "{stored:?}");
         let Some(due) = stored.next_attempt_at else { return };
         match &mut parcel.holder {
@@ -375,9 +375,10 @@ impl Model {
     fn check_endpoint(&self, store: &dyn Store, id: Uuid) {
         let endpoint = &self.endpoints[&id];
         let tenant = endpoint.tenant;
-        let read =
-            store.read("check", move |tx| Box::pin(async move { Ok(Subscription::rows(tx).get(tenant, id).await?) }));
-        let stored: Subscription = read.now_or_never().unwrap().unwrap().unwrap();
+        let read = store.read("check", move |tx| {
+            Box::pin(async move { Ok(WebhookSubscription::repository(tx).get(tenant, id).await?) })
+        });
+        let stored: WebhookSubscription = read.now_or_never().unwrap().unwrap().unwrap();
         assert_eq!(
             (stored.enabled, stored.disabled_reason.is_some(), stored.paused_at.is_some()),
             (endpoint.enabled, endpoint.paused, endpoint.paused),

@@ -9,11 +9,11 @@ use svc_core::resources::crud;
 use svc_core::store::DeliveryFilter;
 use svc_core::values::EventKind;
 use svc_core::values::{TenantId, Timestamp};
-use svc_core::webhooks::deliveries::{self, DeliveryState, RetrySchedule};
+use svc_core::webhooks::deliveries::{self, DeliveryStatus, RetrySchedule};
 use svc_core::webhooks::engine::Policy;
 use svc_core::webhooks::events;
 use svc_core::webhooks::replays::{self, ReplayCreate};
-use svc_core::webhooks::subscriptions::{Subscription, WebhookCreate, WebhookUpdate};
+use svc_core::webhooks::subscriptions::{WebhookCreate, WebhookSubscription, WebhookUpdate};
 use uuid::Uuid;
 
 use crate::endpoints::{Behaviour, TIMEOUT};
@@ -53,7 +53,7 @@ impl World {
         let body = json!({ "url": format!("https://example.com/{}", self.model.endpoints.len()), "events": ["*"] });
         let create = self.write(move |tx| {
             let input = WebhookCreate::from_body(body.to_string().as_bytes());
-            Box::pin(async move { crud::create::<Subscription>(tx, tenant, input?).await })
+            Box::pin(async move { crud::create::<WebhookSubscription>(tx, tenant, input?).await })
         });
         let subscription = create.unwrap();
         self.model.add_endpoint(tenant, &subscription, behaviour);
@@ -63,7 +63,7 @@ impl World {
     pub(crate) fn emit(&mut self, tenant: TenantId) {
         let emitted = self.write(move |tx| {
             Box::pin(async move {
-                let now = crud::tick(tx, tenant).await?;
+                let now = crud::advance_clock(tx, tenant).await?;
                 events::emit(tx, tenant, now, &[EventKind::JobCreated], &json!({ "id": 1 })).await?;
                 let filter = DeliveryFilter { since: Some(now), ..DeliveryFilter::default() };
                 Ok(tx.list_deliveries(tenant, &filter).await?)
@@ -79,7 +79,7 @@ impl World {
         let emitted = self.write(move |tx| {
             Box::pin(async move {
                 for _ in 0..count {
-                    let now = crud::tick(tx, tenant).await?;
+                    let now = crud::advance_clock(tx, tenant).await?;
                     events::emit(tx, tenant, now, &[EventKind::JobCreated], &json!({ "id": 1 })).await?;
                 }
                 Ok(tx.list_deliveries(tenant, &DeliveryFilter::default()).await?)
@@ -96,7 +96,7 @@ impl World {
         let tenant = self.model.endpoints[&id].tenant;
         let patch = self.write(move |tx| {
             let input = WebhookUpdate::from_body(json!({ "enabled": enabled }).to_string().as_bytes());
-            Box::pin(async move { crud::update::<Subscription>(tx, tenant, id, input?).await })
+            Box::pin(async move { crud::update::<WebhookSubscription>(tx, tenant, id, input?).await })
         });
         patch.unwrap();
     }
@@ -123,7 +123,7 @@ impl World {
             }
             Action::Delete(id) if !self.model.endpoints[&id].deleted => {
                 let tenant = self.model.endpoints[&id].tenant;
-                let delete = self.write(move |tx| Box::pin(crud::delete::<Subscription>(tx, tenant, id)));
+                let delete = self.write(move |tx| Box::pin(crud::delete::<WebhookSubscription>(tx, tenant, id)));
                 delete.unwrap();
                 self.model.endpoints.get_mut(&id).unwrap().deleted = true;
             }
@@ -259,12 +259,12 @@ fn settled(world: &mut World) {
     world.model.check_all(&*world.store, wall);
     for (id, parcel) in &world.model.parcels {
         let endpoint = &world.model.endpoints[&parcel.endpoint];
-        assert_ne!(parcel.state, DeliveryState::Pending, "{id} is forgotten: {parcel:?}, {endpoint:?}");
+        assert_ne!(parcel.state, DeliveryStatus::Pending, "{id} is forgotten: {parcel:?}, {endpoint:?}");
         if endpoint.blameless && !endpoint.deleted {
-            assert_eq!(parcel.state, DeliveryState::Succeeded, "{id} is lost");
+            assert_eq!(parcel.state, DeliveryStatus::Succeeded, "{id} is lost");
         }
     }
-    let turn = world.write(|tx| Box::pin(async move { Ok(tx.first_turn().await?) }));
+    let turn = world.write(|tx| Box::pin(async move { Ok(tx.next_endpoint_due().await?) }));
     assert_eq!(turn, Ok(None), "a turn without anything to send");
     assert!(world.senders.iter().all(|sender| sender.running.is_empty() && sender.batch.is_empty()));
 }
@@ -290,7 +290,7 @@ fn recover(world: &mut World) {
     world.run_until(world.now + 12 * HOUR.unsigned_abs() * SECOND);
     let left: Vec<Uuid> = world.model.parcels.keys().copied().collect();
     for id in left {
-        if world.model.parcels[&id].state != DeliveryState::Succeeded {
+        if world.model.parcels[&id].state != DeliveryStatus::Succeeded {
             world.replay(id);
         }
     }
@@ -298,7 +298,7 @@ fn recover(world: &mut World) {
     settled(world);
     for (id, parcel) in &world.model.parcels {
         if !world.model.endpoints[&parcel.endpoint].deleted {
-            assert_eq!(parcel.state, DeliveryState::Succeeded, "{id} never arrived");
+            assert_eq!(parcel.state, DeliveryStatus::Succeeded, "{id} never arrived");
         }
     }
 }

@@ -14,7 +14,7 @@ use svc_core::store::memory::MemoryStore;
 use svc_core::store::{Store, Tx};
 use svc_core::values::{TenantId, Timestamp};
 use svc_core::webhooks::deliveries::AttemptLog;
-use svc_core::webhooks::engine::{self, Attempt, InFlight, Outcome, Policy, Round};
+use svc_core::webhooks::engine::{self, Attempt, Batch, InFlight, Outcome, Policy};
 use uuid::Uuid;
 
 use crate::model::Model;
@@ -23,7 +23,7 @@ use crate::script::Action;
 /// When every scenario begins.
 const START: i64 = 1_773_500_966_535_897;
 /// The longest sleep of a sender.
-const LOOK_EVERY: u64 = 1_000_000;
+const POLL_INTERVAL: u64 = 1_000_000;
 /// The pause of a sender after the store failed.
 const STORE_PAUSE: u64 = 500_000;
 
@@ -31,7 +31,7 @@ const STORE_PAUSE: u64 = 500_000;
 #[derive(Debug)]
 pub(crate) enum Happening {
     /// A sender takes a step.
-    Look(usize),
+    DueWork(usize),
     /// An attempt of a sender, in one of its lives, comes to an end.
     Ended(usize, u32, Box<Outcome>),
     /// Something from outside.
@@ -144,14 +144,14 @@ impl World {
         let at = self.now + wait;
         if self.senders[sender].alive && self.senders[sender].look_at.is_none_or(|look_at| at < look_at) {
             self.senders[sender].look_at = Some(at);
-            self.later(wait, Happening::Look(sender));
+            self.later(wait, Happening::DueWork(sender));
         }
     }
 
     /// What a commit brings is seen at once by its own process, the first, and within a second by the others.
     pub(crate) fn wake_all(&mut self) {
         for sender in 0..self.senders.len() {
-            let wait = if sender == 0 { 20_000 } else { LOOK_EVERY };
+            let wait = if sender == 0 { 20_000 } else { POLL_INTERVAL };
             let wait = self.rng.random_range(0..wait);
             self.wake(sender, wait);
         }
@@ -182,7 +182,7 @@ impl World {
 
     fn happen(&mut self, happening: Happening) {
         match happening {
-            Happening::Look(sender) => {
+            Happening::DueWork(sender) => {
                 if self.senders[sender].alive && self.senders[sender].look_at == Some(self.now) {
                     self.senders[sender].look_at = None;
                     self.step(sender);
@@ -254,45 +254,45 @@ impl World {
 
     /// A sender looks, and carries out the rounds that follow from it.
     fn step(&mut self, sender: usize) {
-        let look = self.store.read("simulation", |tx| Box::pin(engine::look(tx))).now_or_never().unwrap().unwrap();
+        let due_work = self.store.read("simulation", |tx| Box::pin(engine::poll(tx))).now_or_never().unwrap().unwrap();
         let process = &mut self.senders[sender];
         let mut outcomes: BTreeMap<TenantId, Vec<Outcome>> = BTreeMap::new();
         for outcome in process.batch.drain(..) {
             outcomes.entry(outcome.delivery.tenant).or_default().push(outcome);
         }
-        let rounds = process.in_flight.plan(&self.policy, &look, outcomes);
-        let idle = rounds.is_empty();
+        let batches = process.in_flight.plan(&self.policy, &due_work, outcomes);
+        let idle = batches.is_empty();
         let mut begun = BTreeSet::new();
-        for round in rounds {
-            begun.append(&mut self.round(sender, Arc::new(round)));
+        for batch in batches {
+            begun.append(&mut self.run_batch(sender, Arc::new(batch)));
         }
         self.model.check_room(&self.senders[sender], &self.policy, &begun);
         // The next look of this sender, and of those that see only what is stored.
-        let next = match look.next() {
-            Some(next) => micros(next.since(look.now)).max(1_000),
+        let next = match due_work.next() {
+            Some(next) => micros(next.since(due_work.now)).max(1_000),
             None if !idle => 1_000,
             None if self.senders[sender].running.is_empty() => return,
-            None => LOOK_EVERY,
+            None => POLL_INTERVAL,
         };
         self.wake(sender, next);
         for other in (0..self.senders.len()).filter(|other| *other != sender) {
-            let wait = next + self.rng.random_range(0..LOOK_EVERY);
+            let wait = next + self.rng.random_range(0..POLL_INTERVAL);
             self.wake(other, wait);
         }
     }
 
     /// Returns the endpoints that attempts were begun to.
-    fn round(&mut self, sender: usize, round: Arc<Round>) -> BTreeSet<Uuid> {
+    fn run_batch(&mut self, sender: usize, batch: Arc<Batch>) -> BTreeSet<Uuid> {
         let fate = match self.rng.random_range(0..200) {
             dice if dice < self.faults => Fate::Undone,
             dice if dice < 2 * self.faults => Fate::Unknown,
             _ => Fate::Done,
         };
-        let (policy, planned) = (Arc::clone(&self.policy), Arc::clone(&round));
+        let (policy, planned) = (Arc::clone(&self.policy), Arc::clone(&batch));
         let begun = self.write(move |tx| {
             let (policy, planned) = (Arc::clone(&policy), Arc::clone(&planned));
             Box::pin(async move {
-                let begun = engine::round(tx, &policy, &planned).await?.attempts;
+                let begun = engine::run_batch(tx, &policy, &planned).await?.attempts;
                 if fate == Fate::Undone {
                     return Err(StoreError::Unavailable("the disk is full".to_owned()).into());
                 }
@@ -300,27 +300,27 @@ impl World {
             })
         });
         if self.talks {
-            let ended: Vec<_> = round.outcomes.iter().map(|o| (o.delivery.id, o.log.attempt, o.log.status)).collect();
+            let ended: Vec<_> = batch.outcomes.iter().map(|o| (o.delivery.id, o.log.attempt, o.log.status)).collect();
             let begun: Vec<_> = begun.iter().flatten().map(|a| (a.delivery.id, a.delivery.attempts)).collect();
             self.note(&format!("sender {sender} is {fate:?}: ended {ended:?}, begun {begun:?}"));
         }
         let (wall, mut endpoints) = (self.wall(), BTreeSet::new());
         match (fate, begun) {
-            (Fate::Undone, Err(_)) => self.failed(sender, &round),
+            (Fate::Undone, Err(_)) => self.failed(sender, &batch),
             (_, Ok(attempts)) => {
-                self.model.record(&round.outcomes, wall);
-                if round.steps_a_replay() {
-                    self.model.replay_in_step(round.tenant, wall);
+                self.model.record(&batch.outcomes, wall);
+                if batch.advances_a_replay() {
+                    self.model.replay_in_step(batch.tenant, wall);
                 }
                 if fate == Fate::Done {
                     endpoints.extend(attempts.iter().map(|attempt| attempt.delivery.subscription));
-                    self.begun(sender, &round, attempts);
+                    self.begun(sender, &batch, attempts);
                 } else {
                     self.model.begin(&attempts, wall, &self.senders);
                     for attempt in &attempts {
                         self.model.lose(attempt.delivery.id, attempt.delivery.attempts);
                     }
-                    self.failed(sender, &round);
+                    self.failed(sender, &batch);
                 }
                 self.model.check_touched(&*self.store, wall);
             }
@@ -329,17 +329,17 @@ impl World {
         endpoints
     }
 
-    fn failed(&mut self, sender: usize, round: &Round) {
+    fn failed(&mut self, sender: usize, batch: &Batch) {
         let process = &mut self.senders[sender];
-        process.in_flight.began(round, &[]);
-        process.batch.extend(round.outcomes.iter().cloned());
+        process.in_flight.began(batch, &[]);
+        process.batch.extend(batch.outcomes.iter().cloned());
         self.wake(sender, STORE_PAUSE);
     }
 
-    fn begun(&mut self, sender: usize, round: &Round, attempts: Vec<Attempt>) {
+    fn begun(&mut self, sender: usize, batch: &Batch, attempts: Vec<Attempt>) {
         let wall = self.wall();
         self.model.begin(&attempts, wall, &self.senders);
-        self.senders[sender].in_flight.began(round, &attempts);
+        self.senders[sender].in_flight.began(batch, &attempts);
         let life = self.senders[sender].life;
         for attempt in attempts {
             let delivery = attempt.delivery.clone();

@@ -8,24 +8,24 @@ use svc_core::store::Tx;
 use svc_core::values::{TenantId, Timestamp};
 use uuid::Uuid;
 
-use crate::api::handlers::Work;
+use crate::api::handlers::OperationFn;
 use crate::api::in_flight_keys::Guard;
-use crate::api::response::Reply;
+use crate::api::response::ApiResponse;
 
 /// A change and what it depends on: one transaction.
 pub(super) struct Change {
-    pub(super) work: Work,
+    pub(super) run: OperationFn,
     pub(super) tenant: TenantId,
     /// The key that asks for it.
     pub(super) key: Uuid,
-    pub(super) ticket: Option<Arc<Ticket>>,
+    pub(super) claim: Option<Arc<IdempotencyClaim>>,
     /// Answers that were kept before this are forgotten.
     pub(super) kept_since: Timestamp,
     pub(super) condition: Option<Condition>,
 }
 
 /// An Idempotency-Key in use. Its guard goes with the job, which may outlive the client.
-pub(super) struct Ticket {
+pub(super) struct IdempotencyClaim {
     pub(super) key: String,
     pub(super) fingerprint: [u8; 32],
     pub(super) _guard: Guard,
@@ -34,45 +34,45 @@ pub(super) struct Ticket {
 /// An `If-Match`.
 pub(super) struct Condition {
     pub(super) tags: Vec<String>,
-    pub(super) current: Work,
+    pub(super) current: OperationFn,
 }
 
 impl Change {
-    pub(super) async fn run(&self, tx: &mut dyn Tx) -> Result<Reply, Error> {
+    pub(super) async fn run(&self, tx: &mut dyn Tx) -> Result<ApiResponse, Error> {
         let tenant = self.tenant;
         tx.act_as(Actor::Key(self.key));
         // Another node may handle the same request.
-        if let Some(ticket) = &self.ticket
-            && !tx.claim_idempotency(tenant, &ticket.key).await?
+        if let Some(claim) = &self.claim
+            && !tx.claim_idempotency(tenant, &claim.key).await?
         {
             return Err(Error::IdempotencyInProgress);
         }
         // What was recorded, and what a condition is about, must not change between the look and the work.
-        if (self.ticket.is_some() || self.condition.is_some()) && !tx.hold(tenant).await? {
+        if (self.claim.is_some() || self.condition.is_some()) && !tx.lock_tenant(tenant).await? {
             return Err(Error::NotFound);
         }
-        if let Some(ticket) = &self.ticket
-            && let Some(recorded) = tx.recorded(tenant, &ticket.key, self.kept_since).await?
+        if let Some(claim) = &self.claim
+            && let Some(recorded) = tx.stored_response(tenant, &claim.key, self.kept_since).await?
         {
-            let same = recorded.fingerprint == ticket.fingerprint;
-            return if same { Ok(Reply::replay(recorded)) } else { Err(Error::IdempotencyKeyReused) };
+            let same = recorded.fingerprint == claim.fingerprint;
+            return if same { Ok(ApiResponse::replay(recorded)) } else { Err(Error::IdempotencyKeyReused) };
         }
         let before = match &self.condition {
             Some(condition) => (condition.current)(tx, tenant).await?.etag,
             None => None,
         };
-        let reply = (self.work)(tx, tenant).await?;
+        let response = (self.run)(tx, tenant).await?;
         // Compared last, as 404 and 409 come before 412; the transaction is undone then.
         if let (Some(condition), Some(before)) = (&self.condition, before)
             && !condition.tags.iter().any(|tag| tag == "*" || *tag == before)
         {
             return Err(Error::PreconditionFailed);
         }
-        if let Some(ticket) = &self.ticket {
-            let recorded = reply.record(ticket.fingerprint, tx.env().now());
-            tx.record(tenant, &ticket.key, &recorded).await?;
+        if let Some(claim) = &self.claim {
+            let recorded = response.record(claim.fingerprint, tx.env().now());
+            tx.store_response(tenant, &claim.key, &recorded).await?;
         }
-        Ok(reply)
+        Ok(response)
     }
 }
 

@@ -12,14 +12,16 @@ use svc_core::resources::crud::{self, Create, Delete, Resource, Update};
 use svc_core::resources::pages::ListParams;
 use svc_core::store::Tx;
 use svc_core::values::{TenantId, Timestamp, WebhookUrl, parse_uuid};
-use svc_core::webhooks::subscriptions::{Subscription, WebhookCreate, WebhookUpdate, WithSecret};
+use svc_core::webhooks::subscriptions::{
+    WebhookCreate, WebhookSubscription, WebhookSubscriptionWithSecret, WebhookUpdate,
+};
 use uuid::Uuid;
 
-use crate::api::response::{Reply, etag};
+use crate::api::response::{ApiResponse, etag};
 
 /// What a request is aimed at.
 #[derive(Clone, Copy, Debug)]
-pub struct Target<'a> {
+pub struct RequestParts<'a> {
     /// The `{id}` of the path, if it has one.
     pub id: Option<&'a str>,
     /// The query string as sent.
@@ -31,25 +33,26 @@ pub struct Target<'a> {
 }
 
 /// A parsed request: the job that answers it for a tenant.
-pub struct Prepared {
+pub struct ParsedRequest {
     /// Runs inside a transaction, more than once if the store has to repeat it.
-    pub work: Work,
+    pub run: OperationFn,
     /// A webhook target whose host is to be resolved before.
     pub url: Option<WebhookUrl>,
 }
 
 /// The job of an operation.
-pub type Work = Arc<dyn for<'t> Fn(&'t mut dyn Tx, TenantId) -> BoxFuture<'t, Result<Reply, Error>> + Send + Sync>;
+pub type OperationFn =
+    Arc<dyn for<'t> Fn(&'t mut dyn Tx, TenantId) -> BoxFuture<'t, Result<ApiResponse, Error>> + Send + Sync>;
 
 /// Parses a request.
-pub type Prepare = fn(&Target<'_>) -> Result<Prepared, Error>;
+pub type ParseFn = fn(&RequestParts<'_>) -> Result<ParsedRequest, Error>;
 
-impl Prepared {
-    fn new<F>(work: F) -> Self
+impl ParsedRequest {
+    fn new<F>(run: F) -> Self
     where
-        F: for<'t> Fn(&'t mut dyn Tx, TenantId) -> BoxFuture<'t, Result<Reply, Error>> + Send + Sync + 'static,
+        F: for<'t> Fn(&'t mut dyn Tx, TenantId) -> BoxFuture<'t, Result<ApiResponse, Error>> + Send + Sync + 'static,
     {
-        Self { work: Arc::new(work), url: None }
+        Self { run: Arc::new(run), url: None }
     }
 }
 
@@ -72,7 +75,7 @@ pub struct Ping {
     pub timestamp: Timestamp,
 }
 
-impl Target<'_> {
+impl RequestParts<'_> {
     fn id(&self) -> Result<Uuid, Error> {
         parse_uuid(self.id.unwrap_or_default()).map_err(|issue| issue.on("id"))
     }
@@ -103,11 +106,11 @@ impl Target<'_> {
 ///
 /// # Errors
 /// None.
-pub fn ping(_target: &Target<'_>) -> Result<Prepared, Error> {
-    Ok(Prepared::new(|tx, tenant_id| {
+pub fn ping(_target: &RequestParts<'_>) -> Result<ParsedRequest, Error> {
+    Ok(ParsedRequest::new(|tx, tenant_id| {
         Box::pin(async move {
             let pong = Ping { ok: true, tenant_id, timestamp: tx.env().now() };
-            Ok(Reply::json(StatusCode::OK, &pong)?)
+            Ok(ApiResponse::json(StatusCode::OK, &pong)?)
         })
     }))
 }
@@ -116,13 +119,13 @@ pub fn ping(_target: &Target<'_>) -> Result<Prepared, Error> {
 ///
 /// # Errors
 /// Parameters that fail.
-pub fn list<R: Resource>(target: &Target<'_>) -> Result<Prepared, Error> {
+pub fn list<R: Resource>(target: &RequestParts<'_>) -> Result<ParsedRequest, Error> {
     let input = Arc::new(target.list::<R::Filter>()?);
-    Ok(Prepared::new(move |tx, tenant| {
+    Ok(ParsedRequest::new(move |tx, tenant| {
         let input = Arc::clone(&input);
         Box::pin(async move {
             let page = crud::list::<R>(tx, tenant, &input.0, &input.1).await?;
-            Ok(Reply::json(StatusCode::OK, &page)?)
+            Ok(ApiResponse::json(StatusCode::OK, &page)?)
         })
     }))
 }
@@ -131,13 +134,13 @@ pub fn list<R: Resource>(target: &Target<'_>) -> Result<Prepared, Error> {
 ///
 /// # Errors
 /// A malformed id, or parameters.
-pub fn get<R: Resource>(target: &Target<'_>) -> Result<Prepared, Error> {
+pub fn get<R: Resource>(target: &RequestParts<'_>) -> Result<ParsedRequest, Error> {
     let id = target.id()?;
     target.no_query()?;
-    Ok(Prepared::new(move |tx, tenant| {
+    Ok(ParsedRequest::new(move |tx, tenant| {
         Box::pin(async move {
             let data: R = crud::get(tx, tenant, id).await?;
-            Ok(Reply::json(StatusCode::OK, &Data { data })?.tagged())
+            Ok(ApiResponse::json(StatusCode::OK, &Data { data })?.tagged())
         })
     }))
 }
@@ -146,7 +149,7 @@ pub fn get<R: Resource>(target: &Target<'_>) -> Result<Prepared, Error> {
 ///
 /// # Errors
 /// A body that fails, or parameters.
-pub fn create<R, O>(target: &Target<'_>) -> Result<Prepared, Error>
+pub fn create<R, O>(target: &RequestParts<'_>) -> Result<ParsedRequest, Error>
 where
     R: Create<Input: Clone>,
     O: From<R> + Serialize,
@@ -154,15 +157,15 @@ where
     target.no_query()?;
     let input = R::Input::from_body(target.body)?;
     let collection = format!("{}/{}", target.base, R::COLLECTION);
-    Ok(Prepared::new(move |tx, tenant| {
+    Ok(ParsedRequest::new(move |tx, tenant| {
         let (input, collection) = (input.clone(), collection.clone());
         Box::pin(async move {
             let record: R = crud::create(tx, tenant, input).await?;
             let location = Some(format!("{collection}/{}", record.id()));
             // The tag is that of what a GET will return.
-            let tag = etag(&Reply::json(StatusCode::OK, &Data { data: &record })?.body);
-            let reply = Reply::json(StatusCode::CREATED, &Data { data: O::from(record) })?;
-            Ok(Reply { location, etag: Some(tag), ..reply })
+            let tag = etag(&ApiResponse::json(StatusCode::OK, &Data { data: &record })?.body);
+            let response = ApiResponse::json(StatusCode::CREATED, &Data { data: O::from(record) })?;
+            Ok(ApiResponse { location, etag: Some(tag), ..response })
         })
     }))
 }
@@ -171,15 +174,15 @@ where
 ///
 /// # Errors
 /// A malformed id, a body that fails, or parameters.
-pub fn update<R: Update>(target: &Target<'_>) -> Result<Prepared, Error> {
+pub fn update<R: Update>(target: &RequestParts<'_>) -> Result<ParsedRequest, Error> {
     let id = target.id()?;
     target.no_query()?;
     let input = R::Input::from_body(target.body)?;
-    Ok(Prepared::new(move |tx, tenant| {
+    Ok(ParsedRequest::new(move |tx, tenant| {
         let input = input.clone();
         Box::pin(async move {
             let data: R = crud::update(tx, tenant, id, input).await?;
-            Ok(Reply::json(StatusCode::OK, &Data { data })?.tagged())
+            Ok(ApiResponse::json(StatusCode::OK, &Data { data })?.tagged())
         })
     }))
 }
@@ -188,13 +191,13 @@ pub fn update<R: Update>(target: &Target<'_>) -> Result<Prepared, Error> {
 ///
 /// # Errors
 /// A malformed id, or parameters.
-pub fn delete<R: Delete>(target: &Target<'_>) -> Result<Prepared, Error> {
+pub fn delete<R: Delete>(target: &RequestParts<'_>) -> Result<ParsedRequest, Error> {
     let id = target.id()?;
     target.no_query()?;
-    Ok(Prepared::new(move |tx, tenant| {
+    Ok(ParsedRequest::new(move |tx, tenant| {
         Box::pin(async move {
             crud::delete::<R>(tx, tenant, id).await?;
-            Ok(Reply::no_content())
+            Ok(ApiResponse::no_content())
         })
     }))
 }
@@ -203,18 +206,18 @@ pub fn delete<R: Delete>(target: &Target<'_>) -> Result<Prepared, Error> {
 ///
 /// # Errors
 /// As for [`create`].
-pub fn create_webhook(target: &Target<'_>) -> Result<Prepared, Error> {
-    let prepared = create::<Subscription, WithSecret>(target)?;
+pub fn create_webhook(target: &RequestParts<'_>) -> Result<ParsedRequest, Error> {
+    let parsed = create::<WebhookSubscription, WebhookSubscriptionWithSecret>(target)?;
     let url = Some(WebhookCreate::from_body(target.body)?.url);
-    Ok(Prepared { url, ..prepared })
+    Ok(ParsedRequest { url, ..parsed })
 }
 
 /// `PATCH /webhooks/{id}`: the host of a new URL is resolved first.
 ///
 /// # Errors
 /// As for [`update`].
-pub fn update_webhook(target: &Target<'_>) -> Result<Prepared, Error> {
-    let prepared = update::<Subscription>(target)?;
+pub fn update_webhook(target: &RequestParts<'_>) -> Result<ParsedRequest, Error> {
+    let parsed = update::<WebhookSubscription>(target)?;
     let url = WebhookUpdate::from_body(target.body)?.url.sent();
-    Ok(Prepared { url, ..prepared })
+    Ok(ParsedRequest { url, ..parsed })
 }

@@ -11,15 +11,15 @@ type Slot = (TenantId, String);
 
 /// The keys whose first request is still running in this process.
 #[derive(Clone, Default)]
-pub struct InFlight(Arc<Mutex<HashSet<Slot>>>);
+pub struct InFlightKeys(Arc<Mutex<HashSet<Slot>>>);
 
 /// Holds a key until the job that uses it is done, which may be after the client has gone.
 pub struct Guard {
-    registry: InFlight,
+    registry: InFlightKeys,
     slot: Slot,
 }
 
-impl InFlight {
+impl InFlightKeys {
     /// Takes a key.
     ///
     /// # Errors
@@ -43,7 +43,7 @@ mod tests {
 
     #[test]
     fn a_key_is_held_per_tenant_until_the_guard_goes() {
-        let registry = InFlight::default();
+        let registry = InFlightKeys::default();
         let (one, two) = (TenantId(uuid::Uuid::nil()), TenantId(uuid::Uuid::max()));
         let guard = registry.begin(one, "k").ok();
         assert_eq!(registry.begin(one, "k").err(), Some(Error::IdempotencyInProgress));

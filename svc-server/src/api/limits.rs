@@ -95,13 +95,13 @@ pub struct Cap {
 
 /// A request as it counts: whose it is, and how many such a window takes.
 #[derive(Clone, Copy, Debug)]
-pub struct Counted {
+pub struct RateLimitKey {
     subject: Subject,
     general: u32,
     cap: Option<Cap>,
 }
 
-impl Counted {
+impl RateLimitKey {
     /// The buckets that it counts in, with their limits.
     fn buckets(self) -> impl Iterator<Item = (&'static str, u32)> {
         let cap = self.cap.map(|cap| (cap.operation, cap.limit));
@@ -115,7 +115,7 @@ impl Counted {
 
 /// Where a subject stands after a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Standing {
+pub struct RateLimitStatus {
     limit: u32,
     remaining: u32,
     resets_at: Timestamp,
@@ -125,9 +125,9 @@ pub struct Standing {
 
 /// A window is used up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Refused {
+pub struct RateLimited {
     /// Where the subject stands.
-    pub standing: Standing,
+    pub status: RateLimitStatus,
     /// How long to wait.
     pub retry_after: Duration,
 }
@@ -157,56 +157,56 @@ impl Limits {
     }
 
     /// How a request of a key counts: by the limits of its tenant, where that has its own.
-    pub fn of_key(&self, caller: &Caller, cap: Option<Cap>) -> Counted {
+    pub fn of_key(&self, caller: &Caller, cap: Option<Cap>) -> RateLimitKey {
         let own = |limit: Option<NonZeroU32>, default| limit.map_or(default, NonZeroU32::get);
         let general = own(caller.limits.rate_limit, self.general);
         let cap = cap.map(|cap| {
             let limit = own(caller.limits.write_rate_limits.of(cap.collection), cap.limit);
             Cap { limit, ..cap }
         });
-        Counted { subject: Subject::Key(caller.key), general, cap }
+        RateLimitKey { subject: Subject::Key(caller.key), general, cap }
     }
 
     /// How a request without a valid key counts.
-    pub fn of_peer(&self, address: IpAddr) -> Counted {
-        Counted { subject: Subject::peer(address), general: self.general, cap: None }
+    pub fn of_peer(&self, address: IpAddr) -> RateLimitKey {
+        RateLimitKey { subject: Subject::peer(address), general: self.general, cap: None }
     }
 
     /// Counts a request, unless a window is used up.
     ///
     /// # Errors
-    /// [`Refused`].
-    pub async fn take(&self, counted: Counted, now: Timestamp) -> Result<Standing, Refused> {
+    /// [`RateLimited`].
+    pub async fn take(&self, limit_key: RateLimitKey, now: Timestamp) -> Result<RateLimitStatus, RateLimited> {
         if let Some(counts) = self.store.request_counts().filter(|_| self.enforced) {
-            self.check(counted, now)?;
-            let changes = counted.changes(now, 1);
+            self.check(limit_key, now)?;
+            let changes = limit_key.changes(now, 1);
             match tokio::time::timeout(PATIENCE, counts.add(&changes, WINDOW)).await {
-                Ok(Ok(windows)) => return self.judge(counted, now, &windows),
+                Ok(Ok(windows)) => return self.judge(limit_key, now, &windows),
                 Ok(Err(why)) => self.tell(&why, now),
                 Err(_) => self.tell(&"it takes too long", now),
             }
         }
-        self.take_alone(counted, now)
+        self.take_alone(limit_key, now)
     }
 
     /// Whether a request would pass, as far as is known here.
     ///
     /// # Errors
-    /// [`Refused`].
-    pub fn check(&self, counted: Counted, now: Timestamp) -> Result<(), Refused> {
+    /// [`RateLimited`].
+    pub fn check(&self, limit_key: RateLimitKey, now: Timestamp) -> Result<(), RateLimited> {
         if !self.enforced {
             return Ok(());
         }
-        self.known().standing(counted, now).unless_used_up().map(drop)
+        self.known().status(limit_key, now).unless_used_up().map(drop)
     }
 
     /// Gives a counted request back: a 304 costs nothing.
-    pub fn refund(&self, counted: Counted, now: Timestamp) -> Standing {
+    pub fn refund(&self, limit_key: RateLimitKey, now: Timestamp) -> RateLimitStatus {
         if self.enforced && self.store.request_counts().is_some() {
             let store = Arc::clone(&self.store);
             let mut giving = Box::pin(async move {
                 let Some(counts) = store.request_counts() else { return };
-                if let Err(why) = counts.add(&counted.changes(now, -1), WINDOW).await {
+                if let Err(why) = counts.add(&limit_key.changes(now, -1), WINDOW).await {
                     tracing::debug!(%why, "a request that costs nothing was not given back");
                 }
             });
@@ -216,55 +216,60 @@ impl Limits {
             }
         }
         let mut known = self.known();
-        for (bucket, _) in counted.buckets() {
-            if let Some(window) = known.windows.get_mut(&(counted.subject, bucket)) {
+        for (bucket, _) in limit_key.buckets() {
+            if let Some(window) = known.windows.get_mut(&(limit_key.subject, bucket)) {
                 window.used = window.used.saturating_sub(1);
             }
         }
-        known.standing(counted, now)
+        known.status(limit_key, now)
     }
 
     /// Where a subject stands, without counting.
-    pub fn peek(&self, counted: Counted, now: Timestamp) -> Standing {
-        self.known().standing(counted, now)
+    pub fn peek(&self, limit_key: RateLimitKey, now: Timestamp) -> RateLimitStatus {
+        self.known().status(limit_key, now)
     }
 
-    fn take_alone(&self, counted: Counted, now: Timestamp) -> Result<Standing, Refused> {
+    fn take_alone(&self, limit_key: RateLimitKey, now: Timestamp) -> Result<RateLimitStatus, RateLimited> {
         let mut known = self.known();
-        let standing = known.standing(counted, now);
+        let status = known.status(limit_key, now);
         if !self.enforced {
-            return Ok(standing);
+            return Ok(status);
         }
-        standing.unless_used_up()?;
+        status.unless_used_up()?;
         known.sweep(now);
-        for (bucket, _) in counted.buckets() {
+        for (bucket, _) in limit_key.buckets() {
             let fresh = RequestWindow { started: now, used: 0 };
-            let window = known.windows.entry((counted.subject, bucket)).or_insert(fresh);
+            let window = known.windows.entry((limit_key.subject, bucket)).or_insert(fresh);
             if ended(*window, now) {
                 *window = fresh;
             }
             window.used += 1;
         }
-        Ok(known.standing(counted, now))
+        Ok(known.status(limit_key, now))
     }
 
     /// What follows from the windows that the store has counted this request in.
-    fn judge(&self, counted: Counted, now: Timestamp, windows: &[RequestWindow]) -> Result<Standing, Refused> {
+    fn judge(
+        &self,
+        limit_key: RateLimitKey,
+        now: Timestamp,
+        windows: &[RequestWindow],
+    ) -> Result<RateLimitStatus, RateLimited> {
         let mut known = self.known();
         known.sweep(now);
         let mut over = false;
-        for ((bucket, limit), window) in counted.buckets().zip(windows) {
-            known.windows.insert((counted.subject, bucket), *window);
+        for ((bucket, limit), window) in limit_key.buckets().zip(windows) {
+            known.windows.insert((limit_key.subject, bucket), *window);
             over |= window.used > limit;
         }
-        let standing = known.standing(counted, now);
+        let status = known.status(limit_key, now);
         drop(known);
         if over {
             // Requests elsewhere came first.
-            self.refund(counted, now);
-            return Err(Refused { standing, retry_after: standing.reset_in });
+            self.refund(limit_key, now);
+            return Err(RateLimited { status, retry_after: status.reset_in });
         }
-        Ok(standing)
+        Ok(status)
     }
 
     /// Says in the log, now and then, that limits are this process's own for the time being.
@@ -291,13 +296,13 @@ impl Known {
     }
 
     /// The tighter of the general window and that of the cap.
-    fn standing(&self, counted: Counted, now: Timestamp) -> Standing {
-        let Counted { subject, general, cap } = counted;
+    fn status(&self, limit_key: RateLimitKey, now: Timestamp) -> RateLimitStatus {
+        let RateLimitKey { subject, general, cap } = limit_key;
         let of = |bucket, limit: u32, policy| {
             let window = self.windows.get(&(subject, bucket)).copied().filter(|window| !ended(*window, now));
             let started = window.map_or(now, |window| window.started);
             let resets_at = started.checked_add(WINDOW).unwrap_or(started);
-            Standing {
+            RateLimitStatus {
                 limit,
                 remaining: limit.saturating_sub(window.map_or(0, |window| window.used)),
                 resets_at,
@@ -309,7 +314,7 @@ impl Known {
         let Some(cap) = cap else { return general };
         let own = of(cap.operation, cap.limit, "write");
         // Of two windows that are used up the later reset is the one to wait for.
-        let tightness = |standing: &Standing| (standing.remaining, std::cmp::Reverse(standing.resets_at));
+        let tightness = |status: &RateLimitStatus| (status.remaining, std::cmp::Reverse(status.resets_at));
         if tightness(&general) < tightness(&own) { general } else { own }
     }
 }
@@ -320,9 +325,9 @@ fn ended(window: RequestWindow, now: Timestamp) -> bool {
     window.started.since(now) >= WINDOW || now.since(window.started) >= WINDOW
 }
 
-impl Standing {
-    fn unless_used_up(self) -> Result<Self, Refused> {
-        if self.remaining == 0 { Err(Refused { standing: self, retry_after: self.reset_in }) } else { Ok(self) }
+impl RateLimitStatus {
+    fn unless_used_up(self) -> Result<Self, RateLimited> {
+        if self.remaining == 0 { Err(RateLimited { status: self, retry_after: self.reset_in }) } else { Ok(self) }
     }
 
     /// Which window it is about: `default` or `write`.
@@ -338,8 +343,8 @@ impl Standing {
         headers.insert(REMAINING, self.remaining.into());
         headers.insert(RESET, ceiling.into());
         let policy = format!("\"{}\";q={};w={}", self.policy, self.limit, WINDOW.as_secs());
-        let standing = format!("\"{}\";r={};t={seconds_left}", self.policy, self.remaining);
-        for (name, value) in [(IETF_POLICY, policy), (IETF, standing)] {
+        let status = format!("\"{}\";r={};t={seconds_left}", self.policy, self.remaining);
+        for (name, value) in [(IETF_POLICY, policy), (IETF, status)] {
             if let Ok(value) = HeaderValue::try_from(value) {
                 headers.insert(name, value);
             }

@@ -13,7 +13,7 @@ use svc_core::values::Timestamp;
 
 use super::Answer;
 use crate::api::problem::Problem;
-use crate::api::response::Reply;
+use crate::api::response::ApiResponse;
 use crate::metrics;
 
 /// Longest request target, in bytes.
@@ -53,14 +53,14 @@ pub(super) fn tags(headers: &HeaderMap, name: HeaderName) -> Vec<String> {
     lines.flat_map(|line| line.split(',')).map(|tag| tag.trim().to_owned()).filter(|tag| !tag.is_empty()).collect()
 }
 
-pub(super) fn unless_none_match(reply: Reply, headers: &HeaderMap) -> Answer {
-    let Some(etag) = &reply.etag else { return Answer::Reply(reply) };
+pub(super) fn unless_none_match(response: ApiResponse, headers: &HeaderMap) -> Answer {
+    let Some(etag) = &response.etag else { return Answer::ApiResponse(response) };
     // Weak comparison (RFC 9110 §13.1.2).
     let same = |tag: &String| tag == "*" || tag.strip_prefix("W/").unwrap_or(tag) == etag;
     if tags(headers, IF_NONE_MATCH).iter().any(same) {
         return Answer::NotModified { etag: etag.clone() };
     }
-    Answer::Reply(reply)
+    Answer::ApiResponse(response)
 }
 
 pub(super) fn check_media_type(headers: &HeaderMap, body: &[u8]) -> Result<(), Problem> {
@@ -109,14 +109,14 @@ pub(super) fn render(result: Result<Answer, Problem>) -> Response<Full<Bytes>> {
     let mut put =
         |name: HeaderName, value: String| HeaderValue::try_from(value).map(|value| headers.insert(name, value));
     let status = match result {
-        Ok(Answer::Reply(reply)) => {
-            let _ = reply.etag.map(|etag| put(ETAG, etag));
-            let _ = reply.location.map(|location| put(LOCATION, location));
-            if reply.replayed {
+        Ok(Answer::ApiResponse(response)) => {
+            let _ = response.etag.map(|etag| put(ETAG, etag));
+            let _ = response.location.map(|location| put(LOCATION, location));
+            if response.replayed {
                 let _ = put(REPLAYED, "true".to_owned());
             }
-            body = reply.body;
-            reply.status
+            body = response.body;
+            response.status
         }
         Ok(Answer::NotModified { etag }) => {
             let _ = put(ETAG, etag);

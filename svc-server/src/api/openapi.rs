@@ -19,13 +19,13 @@ use svc_core::accounts::keys::Scope;
 use self::components::{common_headers, component, content, response_name};
 use crate::api::VERSIONS;
 use crate::api::problem::{ErrorBody, RateLimitBody};
-use crate::api::response::{Reply, etag};
+use crate::api::response::{ApiResponse, etag};
 use crate::api::routes::{self, Operation};
 
 /// One example per schema; the document wraps them as the operations do.
 const EXAMPLES: &str = include_str!("../../openapi/examples.json");
 
-const INFO: &str = "Contacts, invoices, quotes, bookings, jobs and webhook subscriptions of one business account, \
+const INFO: &str = "Contacts, invoices, quotes, bookings, jobs and webhook subscriptions of one business access, \
     which the API key determines.
 
 - Amounts are exact JSON numbers, with no more decimals than their currency has.
@@ -78,9 +78,14 @@ impl Document {
     }
 
     /// The answer of `/api/vN/openapi.json`, by position in [`VERSIONS`].
-    pub fn reply(&self, version: usize) -> Reply {
+    pub fn response(&self, version: usize) -> ApiResponse {
         let (body, etag) = &self.rendered[version];
-        Reply { status: StatusCode::OK, body: body.clone(), etag: Some(etag.clone()), ..Reply::no_content() }
+        ApiResponse {
+            status: StatusCode::OK,
+            body: body.clone(),
+            etag: Some(etag.clone()),
+            ..ApiResponse::no_content()
+        }
     }
 }
 

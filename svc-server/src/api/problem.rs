@@ -167,7 +167,7 @@ impl Problem {
                 Error::NotFound => StatusCode::NOT_FOUND,
                 Error::EmailTaken { .. } | Error::IdempotencyInProgress | Error::NotAllowed(_) => StatusCode::CONFLICT,
                 Error::PreconditionFailed => StatusCode::PRECONDITION_FAILED,
-                Error::Store(why) if why.may_pass() => StatusCode::SERVICE_UNAVAILABLE,
+                Error::Store(why) if why.is_transient() => StatusCode::SERVICE_UNAVAILABLE,
                 Error::Store(_) => StatusCode::INTERNAL_SERVER_ERROR,
             },
         }

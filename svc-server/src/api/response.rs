@@ -3,13 +3,13 @@
 use bytes::Bytes;
 use http::StatusCode;
 use serde::Serialize;
-use svc_core::accounts::idempotency::Recorded;
+use svc_core::accounts::idempotency::StoredResponse;
 use svc_core::crypto::sha256;
 use svc_core::error::StoreError;
 
 /// Status, body, and what particular headers say.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Reply {
+pub struct ApiResponse {
     /// Status.
     pub status: StatusCode,
     /// JSON, or nothing for 204.
@@ -22,13 +22,13 @@ pub struct Reply {
     pub replayed: bool,
 }
 
-impl Reply {
+impl ApiResponse {
     /// An answer with a JSON body.
     ///
     /// # Errors
-    /// [`StoreError::Fault`] when `value` does not serialise.
+    /// [`StoreError::Internal`] when `value` does not serialise.
     pub fn json(status: StatusCode, value: &impl Serialize) -> Result<Self, StoreError> {
-        let body = serde_json::to_vec(value).map_err(|why| StoreError::Fault(why.to_string()))?.into();
+        let body = serde_json::to_vec(value).map_err(|why| StoreError::Internal(why.to_string()))?.into();
         Ok(Self { status, body, location: None, etag: None, replayed: false })
     }
 
@@ -45,8 +45,8 @@ impl Reply {
     }
 
     /// What is kept of it under an Idempotency-Key.
-    pub fn record(&self, fingerprint: [u8; 32], created_at: svc_core::values::Timestamp) -> Recorded {
-        Recorded {
+    pub fn record(&self, fingerprint: [u8; 32], created_at: svc_core::values::Timestamp) -> StoredResponse {
+        StoredResponse {
             fingerprint,
             status: self.status.as_u16(),
             location: self.location.clone(),
@@ -57,7 +57,7 @@ impl Reply {
     }
 
     /// The answer that was kept.
-    pub fn replay(recorded: Recorded) -> Self {
+    pub fn replay(recorded: StoredResponse) -> Self {
         Self {
             status: StatusCode::from_u16(recorded.status).unwrap_or(StatusCode::OK),
             body: recorded.body.into(),

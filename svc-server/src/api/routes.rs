@@ -12,9 +12,9 @@ use svc_core::resources::invoices::Invoice;
 use svc_core::resources::jobs::Job;
 use svc_core::resources::pages::{ListParams, Page};
 use svc_core::resources::quotes::Quote;
-use svc_core::webhooks::subscriptions::{Subscription, WithSecret};
+use svc_core::webhooks::subscriptions::{WebhookSubscription, WebhookSubscriptionWithSecret};
 
-use crate::api::handlers::{self, Data, Ping, Prepare};
+use crate::api::handlers::{self, Data, ParseFn, Ping};
 
 /// Writes of these collections per window, key, method and route (contract, "Limits"; decisions §8).
 pub const DEFAULT_WRITE_CAPS: [(CappedCollection, u32); 5] = [
@@ -42,9 +42,9 @@ pub struct Operation {
     /// What the key must be allowed to do.
     pub scope: Scope,
     /// Parses a request for it.
-    pub prepare: Prepare,
+    pub parse: ParseFn,
     /// The GET whose tag `If-Match` is compared with.
-    pub current: Option<Prepare>,
+    pub current: Option<ParseFn>,
     /// What it takes and gives, for the document.
     pub shape: Shape,
 }
@@ -107,17 +107,20 @@ pub fn operations() -> Vec<Operation> {
         create::<Job, Job>("createJob", "Create a job"),
         get::<Job>("getJob", "Get a job"),
         update::<Job>("updateJob", "Update a job"),
-        list::<Subscription>("listWebhooks", "List webhook subscriptions"),
+        list::<WebhookSubscription>("listWebhooks", "List webhook subscriptions"),
         Operation {
-            prepare: handlers::create_webhook,
-            ..create::<Subscription, WithSecret>("createWebhook", "Create a webhook subscription")
+            parse: handlers::create_webhook,
+            ..create::<WebhookSubscription, WebhookSubscriptionWithSecret>(
+                "createWebhook",
+                "Create a webhook subscription",
+            )
         },
-        get::<Subscription>("getWebhook", "Get a webhook subscription"),
+        get::<WebhookSubscription>("getWebhook", "Get a webhook subscription"),
         Operation {
-            prepare: handlers::update_webhook,
-            ..update::<Subscription>("updateWebhook", "Update a webhook subscription")
+            parse: handlers::update_webhook,
+            ..update::<WebhookSubscription>("updateWebhook", "Update a webhook subscription")
         },
-        delete::<Subscription>("deleteWebhook", "Delete a webhook subscription"),
+        delete::<WebhookSubscription>("deleteWebhook", "Delete a webhook subscription"),
     ]
 }
 
@@ -157,7 +160,7 @@ fn ping() -> Operation {
         summary: "Check the key and the connection",
         description: "Answers with the tenant that the key belongs to and the time on the server.",
         scope: Scope::Read,
-        prepare: handlers::ping,
+        parse: handlers::ping,
         current: None,
         shape: Shape { query: &[], body: None, status: StatusCode::OK, answer: Some(schema::<Ping>), tagged: false },
     }
@@ -174,7 +177,7 @@ fn list<R: Resource>(id: &'static str, summary: &'static str) -> Operation {
                       at any page and go on later. A row that exists during a whole walk is returned exactly once; one that \
                       changes during an `updated_since` walk is returned again.",
         scope: Scope::Read,
-        prepare: handlers::list::<R>,
+        parse: handlers::list::<R>,
         current: None,
         shape: Shape {
             query: const { &[inline::<ListParams>, inline::<R::Filter>] },
@@ -196,7 +199,7 @@ fn get<R: Resource>(id: &'static str, summary: &'static str) -> Operation {
         description: "With `If-None-Match` the answer is 304 while the `ETag` is the same; a 304 costs nothing of \
                       the rate limit.",
         scope: Scope::Read,
-        prepare: handlers::get::<R>,
+        parse: handlers::get::<R>,
         current: None,
         shape: Shape { query: &[], body: None, status: StatusCode::OK, answer: Some(wrapped::<R>), tagged: true },
     }
@@ -216,7 +219,7 @@ where
         description: "With an `Idempotency-Key` a repeat within 24 hours gets the first answer again, with \
                       `Idempotent-Replayed: true`, and creates nothing.",
         scope: Scope::Write,
-        prepare: handlers::create::<R, O>,
+        parse: handlers::create::<R, O>,
         current: None,
         shape: Shape {
             query: &[],
@@ -238,7 +241,7 @@ fn update<R: Update>(id: &'static str, summary: &'static str) -> Operation {
         description: "JSON Merge Patch (RFC 7396): what is left out stays, null clears. A change without effect \
                       keeps `updated_at` and fires nothing. With `If-Match` it is made only on that version.",
         scope: Scope::Write,
-        prepare: handlers::update::<R>,
+        parse: handlers::update::<R>,
         current: Some(handlers::get::<R>),
         shape: Shape {
             query: &[],
@@ -259,7 +262,7 @@ fn delete<R: Delete>(id: &'static str, summary: &'static str) -> Operation {
         summary,
         description: "Afterwards it is not found any more, also by a second DELETE.",
         scope: Scope::Write,
-        prepare: handlers::delete::<R>,
+        parse: handlers::delete::<R>,
         current: Some(handlers::get::<R>),
         shape: Shape { query: &[], body: None, status: StatusCode::NO_CONTENT, answer: None, tagged: false },
     }

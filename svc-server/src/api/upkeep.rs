@@ -7,8 +7,8 @@ use std::time::Duration;
 use svc_core::error::Error;
 use svc_core::store::Store;
 use svc_core::values::Timestamp;
-use svc_core::webhooks::deliveries::DeliveryState;
-use svc_core::webhooks::retention::{self, Dropped, Positions};
+use svc_core::webhooks::deliveries::DeliveryStatus;
+use svc_core::webhooks::retention::{self, DeletedCounts, Positions};
 use tokio::sync::Mutex as AsyncMutex;
 use uuid::Uuid;
 
@@ -34,7 +34,7 @@ struct Swept {
 }
 
 impl Retained {
-    pub(crate) async fn sweep(&self, store: &dyn Store, retention: Duration) -> Result<Dropped, Error> {
+    pub(crate) async fn sweep(&self, store: &dyn Store, retention: Duration) -> Result<DeletedCounts, Error> {
         let mut swept = self.0.lock().await;
         let now = store.env().now();
         if swept.began.is_none_or(|began| now.since(began) >= ANEW) {
@@ -92,7 +92,7 @@ pub(crate) async fn prune(store: &dyn Store, idempotency_ttl: Duration) -> Resul
 }
 
 /// States in which deliveries wait: for their attempt, for an operator, for a replay.
-const WAITING: [DeliveryState; 3] = [DeliveryState::Pending, DeliveryState::Failed, DeliveryState::Held];
+const WAITING: [DeliveryStatus; 3] = [DeliveryStatus::Pending, DeliveryStatus::Failed, DeliveryStatus::Held];
 
 /// Counts what waits, for metrics: now and then, not with each scrape, and never more than a bounded number of rows.
 pub(crate) async fn measure(store: &dyn Store, metrics: &Metrics) -> Result<(), Error> {
@@ -131,9 +131,9 @@ mod tests {
         });
         made.await.unwrap();
         clock.advance(day * 7);
-        assert_eq!(api.retain().await, Ok(Dropped::default()));
+        assert_eq!(api.retain().await, Ok(DeletedCounts::default()));
         clock.advance(day);
         assert_eq!(api.retain().await.map(|dropped| dropped.events), Ok(1));
-        assert_eq!(api.retain().await, Ok(Dropped::default()));
+        assert_eq!(api.retain().await, Ok(DeletedCounts::default()));
     }
 }

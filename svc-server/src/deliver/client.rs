@@ -19,8 +19,8 @@ use svc_core::webhooks::deliveries::{AttemptLog, FailureClass};
 use svc_core::webhooks::engine::{Attempt, Outcome};
 use tokio::time::{Instant, timeout_at};
 
-use super::Courier;
-use super::dial::{DialError, Dialer, Dialled, VETTED};
+use super::WebhookClient;
+use super::dial::{CHECKED_ADDRESSES, DialError, Dialer, Dialled};
 use crate::deliver::resolver::Resolver;
 
 /// Bytes of an answer that are read at most.
@@ -33,7 +33,7 @@ const IDLE: Duration = Duration::from_secs(60);
 const AGENT: &str = concat!("svc-webhooks/", env!("CARGO_PKG_VERSION"));
 
 /// Posts deliveries over kept-alive connections.
-pub struct HttpCourier {
+pub struct HttpWebhookClient {
     inner: Arc<Inner>,
 }
 
@@ -60,7 +60,7 @@ struct Failure {
     status: Option<StatusCode>,
 }
 
-impl HttpCourier {
+impl HttpWebhookClient {
     /// With a deadline per attempt. Which hosts may be dialled is the environment's to say.
     pub fn new(env: Env, timeout: Duration, resolver: Arc<dyn Resolver>) -> Self {
         let dialer = Dialer::new(resolver, env.webhook_hosts);
@@ -75,7 +75,7 @@ impl HttpCourier {
     }
 }
 
-impl Courier for HttpCourier {
+impl WebhookClient for HttpWebhookClient {
     fn attempt(&self, attempt: Attempt) -> BoxFuture<'static, Outcome> {
         let inner = Arc::clone(&self.inner);
         Box::pin(async move { inner.attempt(attempt).await })
@@ -132,7 +132,7 @@ impl Inner {
     async fn post(&self, attempt: &Attempt, dialled: &mut Option<Dialled>) -> Result<Answer, Failure> {
         let uri: Uri = attempt.url.url().as_str().parse().map_err(|why| Failure::new(FailureClass::Connect, why))?;
         // Judged at each attempt, also when a connection is open already.
-        let vetted = self.dialer.vet(&uri).await?;
+        let checked_addresses = self.dialer.check_addresses(&uri).await?;
         let now = self.env.now();
         let body = attempt.body(now);
         let mut request = Request::post(uri).header(CONTENT_TYPE, "application/json").header(USER_AGENT, AGENT);
@@ -140,7 +140,10 @@ impl Inner {
             request = request.header(name, value);
         }
         let request = request.body(Full::from(body)).map_err(|why| Failure::new(FailureClass::Connect, why))?;
-        let response = VETTED.scope(vetted, self.client.request(request)).await.map_err(|why| Failure::of(&why))?;
+        let response = CHECKED_ADDRESSES
+            .scope(checked_addresses, self.client.request(request))
+            .await
+            .map_err(|why| Failure::of(&why))?;
         *dialled = response.extensions().get().copied();
         let retry_after = retry_after(response.status(), response.headers(), self.env.now());
         read(response, retry_after).await

@@ -34,7 +34,7 @@ const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 
 tokio::task_local! {
     /// The addresses that the attempt of this task was judged by.
-    pub(crate) static VETTED: Vec<SocketAddr>;
+    pub(crate) static CHECKED_ADDRESSES: Vec<SocketAddr>;
 }
 
 /// Why no connection came about.
@@ -78,7 +78,7 @@ impl Dialer {
     }
 
     /// The addresses of a host, all of which may be dialled.
-    pub(crate) async fn vet(&self, uri: &Uri) -> Result<Vec<SocketAddr>, DialError> {
+    pub(crate) async fn check_addresses(&self, uri: &Uri) -> Result<Vec<SocketAddr>, DialError> {
         let host = uri.host().unwrap_or_default();
         let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
         let https = uri.scheme_str() == Some("https");
@@ -134,12 +134,12 @@ impl tower_service::Service<Uri> for Dialer {
     }
 
     fn call(&mut self, uri: Uri) -> Self::Future {
-        let (dialer, vetted) = (self.clone(), VETTED.try_with(Clone::clone));
+        let (dialer, checked_addresses) = (self.clone(), CHECKED_ADDRESSES.try_with(Clone::clone));
         Box::pin(async move {
-            let addresses = match vetted {
+            let addresses = match checked_addresses {
                 Ok(addresses) => addresses,
                 // The pool may dial outside of the attempt.
-                Err(_) => dialer.vet(&uri).await?,
+                Err(_) => dialer.check_addresses(&uri).await?,
             };
             dialer.dial(uri, addresses).await
         })

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use async_trait::async_trait;
 use svc_core::error::Error;
-use svc_core::store::{Access, ErasedJob, Layer, Observer, Store};
+use svc_core::store::{Access, Layer, Observer, Store, UnitOfWork};
 
 use super::Metrics;
 
@@ -27,12 +27,12 @@ impl Layer for Metered {
         &*self.store
     }
 
-    async fn around(&self, access: Access, name: &'static str, job: ErasedJob) -> Result<(), Error> {
+    async fn around(&self, access: Access, name: &'static str, job: UnitOfWork) -> Result<(), Error> {
         let begun = Instant::now();
         let done = self.store.run(access, name, job).await;
         let result = match &done {
             Ok(()) => "done",
-            Err(Error::Store(why)) if why.may_pass() => "unavailable",
+            Err(Error::Store(why)) if why.is_transient() => "unavailable",
             Err(Error::Store(_)) => "fault",
             // The rules said no.
             Err(_) => "refused",

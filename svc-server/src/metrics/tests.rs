@@ -36,8 +36,8 @@ fn full() -> Metrics {
     metrics.in_flight(3);
     metrics.overdue(second);
     let (oldest, now) = (Timestamp::from_micros(2_000_000), Timestamp::from_micros(5_500_000));
-    metrics.backlog(DeliveryState::Held, Backlog { deliveries: 12, oldest: Some(oldest) }, now);
-    metrics.backlog(DeliveryState::Pending, Backlog::default(), now);
+    metrics.backlog(DeliveryStatus::Held, Backlog { deliveries: 12, oldest: Some(oldest) }, now);
+    metrics.backlog(DeliveryStatus::Pending, Backlog::default(), now);
     metrics
 }
 

@@ -30,7 +30,7 @@ use tracing_subscriber::filter::Targets;
 use tracing_subscriber::registry::LookupSpan;
 
 use super::SPANS;
-use crate::deliver::dial::{Dialer, VETTED};
+use crate::deliver::dial::{CHECKED_ADDRESSES, Dialer};
 use crate::deliver::resolver::SystemResolver;
 
 /// What spans are from, unless `OTEL_SERVICE_NAME` names it.
@@ -119,8 +119,8 @@ impl HttpClient for Collector {
     async fn send_bytes(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
         let (client, dialer) = (self.client.clone(), self.dialer.clone());
         let sending = async move {
-            let addresses = dialer.vet(request.uri()).await?;
-            let response = VETTED.scope(addresses, client.request(request.map(Full::new))).await?;
+            let addresses = dialer.check_addresses(request.uri()).await?;
+            let response = CHECKED_ADDRESSES.scope(addresses, client.request(request.map(Full::new))).await?;
             let (head, body) = response.into_parts();
             let body = Limited::new(body, MOST_READ).collect().await?.to_bytes();
             Ok::<_, HttpError>(Response::from_parts(head, body))

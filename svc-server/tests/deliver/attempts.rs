@@ -14,7 +14,7 @@ use svc_core::webhooks::deliveries::{AttemptLog, Delivery};
 use svc_core::webhooks::engine::{Attempt, Outcome};
 use svc_core::webhooks::events::Event;
 use svc_server::deliver::resolver::{Resolver, SystemResolver};
-use svc_server::deliver::{Courier as _, HttpCourier};
+use svc_server::deliver::{HttpWebhookClient, WebhookClient as _};
 use uuid::Uuid;
 
 use crate::receivers::{FAILS, OK, Receiver, Then, canary, listen, raw};
@@ -33,14 +33,14 @@ fn attempt(url: &str) -> Attempt {
     Attempt { delivery, event, url: WebhookUrl::parse(url).unwrap(), secrets }
 }
 
-fn courier(policy: HostPolicy, resolver: Arc<dyn Resolver>) -> HttpCourier {
+fn client(policy: HostPolicy, resolver: Arc<dyn Resolver>) -> HttpWebhookClient {
     let mut env = Env::system();
     env.webhook_hosts = policy;
-    HttpCourier::new(env, DEADLINE, resolver)
+    HttpWebhookClient::new(env, DEADLINE, resolver)
 }
 
 async fn send(url: &str) -> Outcome {
-    courier(HostPolicy::AllowPrivate, Arc::new(SystemResolver::default())).attempt(attempt(url)).await
+    client(HostPolicy::AllowPrivate, Arc::new(SystemResolver::default())).attempt(attempt(url)).await
 }
 
 async fn send_to(address: SocketAddr) -> AttemptLog {
@@ -201,7 +201,7 @@ async fn what_is_not_public_is_never_dialled() {
     for (url, answers) in cases {
         let resolver =
             Fickle { answers: if answers.is_empty() { vec![vec![public]] } else { answers }, asked: Mutex::new(0) };
-        let outcome = courier(HostPolicy::Public, Arc::new(resolver)).attempt(attempt(&url)).await;
+        let outcome = client(HostPolicy::Public, Arc::new(resolver)).attempt(attempt(&url)).await;
         assert_eq!((outcome.log.status, class(&outcome.log)), (-1, "blocked"), "{url}: {:?}", outcome.log);
     }
     assert_eq!(hits.load(Ordering::SeqCst), 0);
@@ -214,8 +214,8 @@ async fn only_what_was_judged_is_dialled() {
     // 127.0.0.2 is as loopback as 127.0.0.1, but the canary listens on the latter only.
     let judged: IpAddr = "127.0.0.2".parse().unwrap();
     let resolver = Arc::new(Fickle { answers: vec![vec![judged], vec![canary.ip()]], asked: Mutex::new(0) });
-    let courier = courier(HostPolicy::AllowPrivate, resolver.clone());
-    let log = courier.attempt(attempt(&format!("http://rebinding.example.com:{}/", canary.port()))).await.log;
+    let client = client(HostPolicy::AllowPrivate, resolver.clone());
+    let log = client.attempt(attempt(&format!("http://rebinding.example.com:{}/", canary.port()))).await.log;
     assert_eq!(class(&log), "connect", "{log:?}");
     assert_eq!(hits.load(Ordering::SeqCst), 0);
     assert_eq!(*resolver.asked.lock().unwrap(), 1);
@@ -225,10 +225,10 @@ async fn only_what_was_judged_is_dialled() {
 async fn a_kept_connection_is_judged_again() {
     let receiver = Receiver::answering(&[OK]).await;
     let answers = vec![vec![receiver.address.ip()], vec![]];
-    let courier = courier(HostPolicy::AllowPrivate, Arc::new(Fickle { answers, asked: Mutex::new(0) }));
+    let client = client(HostPolicy::AllowPrivate, Arc::new(Fickle { answers, asked: Mutex::new(0) }));
     let url = format!("http://moving.example.com:{}/", receiver.address.port());
-    assert!(courier.attempt(attempt(&url)).await.log.succeeded());
-    assert_eq!(class(&courier.attempt(attempt(&url)).await.log), "dns");
+    assert!(client.attempt(attempt(&url)).await.log.succeeded());
+    assert_eq!(class(&client.attempt(attempt(&url)).await.log), "dns");
 }
 
 #[tokio::test]
@@ -245,9 +245,9 @@ async fn connections_are_kept_alive() {
         }
     })
     .await;
-    let courier = courier(HostPolicy::AllowPrivate, Arc::new(SystemResolver::default()));
+    let client = client(HostPolicy::AllowPrivate, Arc::new(SystemResolver::default()));
     for _ in 0..5 {
-        assert!(courier.attempt(attempt(&format!("http://{address}/"))).await.log.succeeded());
+        assert!(client.attempt(attempt(&format!("http://{address}/"))).await.log.succeeded());
     }
     assert_eq!(connections.load(Ordering::SeqCst), 1);
 }

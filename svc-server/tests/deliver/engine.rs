@@ -12,12 +12,12 @@ use svc_core::resources::contacts::Contact;
 use svc_core::resources::crud;
 use svc_core::store::{DeliveryFilter, Store};
 use svc_core::values::{HostPolicy, TenantId};
-use svc_core::webhooks::deliveries::{Delivery, DeliveryState, RetrySchedule};
+use svc_core::webhooks::deliveries::{Delivery, DeliveryStatus, RetrySchedule};
 use svc_core::webhooks::engine::Policy;
 use svc_core::webhooks::replays::{self, ReplayCreate};
-use svc_core::webhooks::subscriptions::{self, Subscription};
+use svc_core::webhooks::subscriptions::{self, WebhookSubscription};
 use svc_server::deliver::resolver::SystemResolver;
-use svc_server::deliver::{self, HttpCourier};
+use svc_server::deliver::{self, HttpWebhookClient};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use uuid::Uuid;
@@ -50,11 +50,11 @@ impl Running {
         Self { store, tenant, stop, sender, _folder: folder }
     }
 
-    pub(crate) async fn subscribe(&self, url: &str) -> Subscription {
+    pub(crate) async fn subscribe(&self, url: &str) -> WebhookSubscription {
         let (tenant, body) = (self.tenant, format!(r#"{{"url": "{url}", "events": ["contact.created"]}}"#));
         let create = self.store.write("test", move |tx| {
             let input = subscriptions::WebhookCreate::from_body(body.as_bytes());
-            Box::pin(async move { crud::create::<Subscription>(tx, tenant, input?).await })
+            Box::pin(async move { crud::create::<WebhookSubscription>(tx, tenant, input?).await })
         });
         create.await.unwrap()
     }
@@ -68,7 +68,7 @@ impl Running {
         create.await.unwrap()
     }
 
-    async fn subscription(&self, id: Uuid) -> Subscription {
+    async fn subscription(&self, id: Uuid) -> WebhookSubscription {
         let tenant = self.tenant;
         self.store.read("test", move |tx| Box::pin(crud::get(tx, tenant, id))).await.unwrap()
     }
@@ -96,12 +96,12 @@ impl Running {
 
 fn start(store: &Arc<dyn Store>, policy: Policy) -> (oneshot::Sender<()>, JoinHandle<()>) {
     let (stop, stopped) = oneshot::channel::<()>();
-    let courier = HttpCourier::new(store.env().clone(), policy.timeout, Arc::new(SystemResolver::default()));
+    let client = HttpWebhookClient::new(store.env().clone(), policy.timeout, Arc::new(SystemResolver::default()));
     let stopped = async {
         let _ = stopped.await;
     };
     let run =
-        deliver::run(Arc::clone(store), policy, Arc::new(courier), Arc::default(), stopped, Duration::from_secs(5));
+        deliver::run(Arc::clone(store), policy, Arc::new(client), Arc::default(), stopped, Duration::from_secs(5));
     (stop, tokio::spawn(run))
 }
 
@@ -144,7 +144,7 @@ async fn a_change_arrives_signed_for_every_kind_of_verifier() {
     svc_webhook_verify::verify(secret, text(&received, "x-svc-signature"), &received.body).unwrap();
     standardwebhooks::Webhook::new(secret).unwrap().verify(&received.body, &received.headers).unwrap();
 
-    let done = running.until(|deliveries| deliveries[0].state == DeliveryState::Succeeded).await;
+    let done = running.until(|deliveries| deliveries[0].state == DeliveryStatus::Succeeded).await;
     assert_eq!((done.len(), done[0].attempts, done[0].last_status), (1, 1, Some(200)));
     assert_eq!(running.subscription(hook.id).await.last_delivery_status, Some(200));
     running.stop().await;
@@ -161,7 +161,7 @@ async fn a_failed_delivery_is_sent_again_under_the_same_id() {
     assert_eq!(text(&first, "x-svc-delivery"), text(&third, "x-svc-delivery"));
     let numbers = [&first, &second, &third].map(|received| text(received, "x-svc-attempt").to_owned());
     assert_eq!(numbers, ["1", "2", "3"]);
-    let done = running.until(|deliveries| deliveries[0].state == DeliveryState::Succeeded).await;
+    let done = running.until(|deliveries| deliveries[0].state == DeliveryStatus::Succeeded).await;
     let (tenant, id) = (running.tenant, done[0].id);
     let log = running.store.read("test", move |tx| Box::pin(async move { Ok(tx.attempts(tenant, id).await?) }));
     let log: Vec<(u32, i32)> = log.await.unwrap().iter().map(|attempt| (attempt.attempt, attempt.status)).collect();
@@ -184,19 +184,19 @@ async fn ten_failures_pause_and_a_replay_sends_what_was_held() {
     let settled = |deliveries: &[Delivery]| deliveries.iter().all(|delivery| delivery.lease.is_none());
     let deliveries = running.until(settled).await;
     let of = |state| deliveries.iter().filter(|delivery| delivery.state == state).count();
-    assert_eq!((of(DeliveryState::Failed), of(DeliveryState::Held)), (10, 2), "no retries were left to hold");
+    assert_eq!((of(DeliveryStatus::Failed), of(DeliveryStatus::Held)), (10, 2), "no retries were left to hold");
 
     let (tenant, id, since) = (running.tenant, hook.id, hook.created_at);
     let resume = running.store.write("test", move |tx| {
         Box::pin(async move {
             let input = subscriptions::WebhookUpdate::from_body(br#"{"enabled": true}"#)?;
-            crud::update::<Subscription>(tx, tenant, id, input).await?;
+            crud::update::<WebhookSubscription>(tx, tenant, id, input).await?;
             let input = ReplayCreate { subscription: id, since, until: None, statuses: Vec::new(), missed: false };
             replays::create(tx, tenant, input).await
         })
     });
     let replay = resume.await.unwrap();
-    let done = |deliveries: &[Delivery]| deliveries.iter().all(|delivery| delivery.state == DeliveryState::Succeeded);
+    let done = |deliveries: &[Delivery]| deliveries.iter().all(|delivery| delivery.state == DeliveryStatus::Succeeded);
     let deliveries = running.until(done).await;
     assert_eq!(deliveries.iter().map(|delivery| delivery.attempts).max(), Some(2), "attempts go on counting");
     let read = running.store.read("test", move |tx| Box::pin(async move { Ok(tx.replay(tenant, replay.id).await?) }));
@@ -278,7 +278,7 @@ async fn what_is_pending_survives_a_restart() {
     running.contact("ada@example.com").await;
     let (stop, sender) = start(&running.store, policy(&[]));
     within(receiver.next()).await;
-    running.until(|deliveries| deliveries[0].state == DeliveryState::Succeeded).await;
+    running.until(|deliveries| deliveries[0].state == DeliveryStatus::Succeeded).await;
     let _ = stop.send(());
     sender.await.unwrap();
 }

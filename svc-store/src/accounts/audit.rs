@@ -56,7 +56,7 @@ impl AuditStore for SqlTx<'_> {
             before.param(),
             after.param(),
         ];
-        self.post(INSERT, &params).await
+        self.pipeline(INSERT, &params).await
     }
 
     async fn audit(&mut self, tenant: TenantId, since: Timestamp, limit: u32) -> Result<Vec<Entry>, StoreError> {

@@ -1,7 +1,7 @@
 //! API keys, used request signatures, and answers kept under Idempotency-Keys.
 
 use async_trait::async_trait;
-use svc_core::accounts::idempotency::Recorded;
+use svc_core::accounts::idempotency::StoredResponse;
 use svc_core::accounts::keys::{ApiKey, Credential, Scope};
 use svc_core::crypto::sha256;
 use svc_core::error::StoreError;
@@ -70,8 +70,8 @@ fn read_credential(cells: &mut Cells<'_>) -> Result<Credential, StoreError> {
     })
 }
 
-pub(crate) fn read_recorded(cells: &mut Cells<'_>) -> Result<Recorded, StoreError> {
-    Ok(Recorded {
+pub(crate) fn read_recorded(cells: &mut Cells<'_>) -> Result<StoredResponse, StoreError> {
+    Ok(StoredResponse {
         fingerprint: cells.take()?,
         status: cells.take()?,
         location: cells.take()?,
@@ -109,11 +109,11 @@ impl KeyStore for SqlTx<'_> {
             key.revoked_at.param(),
             key.last_used_at.param(),
         ];
-        self.post(INSERT, &params).await
+        self.pipeline(INSERT, &params).await
     }
 
     async fn update_key(&mut self, key: &ApiKey) -> Result<(), StoreError> {
-        self.post(UPDATE, &[key.expires_at.param(), key.revoked_at.param(), key.id.param()]).await
+        self.pipeline(UPDATE, &[key.expires_at.param(), key.revoked_at.param(), key.id.param()]).await
     }
 
     async fn touch_keys(&mut self, used: &[(Uuid, Timestamp)]) -> Result<(), StoreError> {
@@ -121,7 +121,7 @@ impl KeyStore for SqlTx<'_> {
         let mut used = used.to_vec();
         used.sort_unstable();
         for (id, at) in used {
-            self.post(TOUCH, &[at.param(), id.param()]).await?;
+            self.pipeline(TOUCH, &[at.param(), id.param()]).await?;
         }
         Ok(())
     }
@@ -139,17 +139,22 @@ impl KeyStore for SqlTx<'_> {
         Ok(claimed.unwrap_or(false))
     }
 
-    async fn recorded(
+    async fn stored_response(
         &mut self,
         tenant: TenantId,
         key: &str,
         after: Timestamp,
-    ) -> Result<Option<Recorded>, StoreError> {
+    ) -> Result<Option<StoredResponse>, StoreError> {
         let params = [tenant.param(), Param::Text(key.into()), after.param()];
         self.fetch_one(RECORDED, &params, "idempotency", read_recorded).await
     }
 
-    async fn record(&mut self, tenant: TenantId, key: &str, recorded: &Recorded) -> Result<(), StoreError> {
+    async fn store_response(
+        &mut self,
+        tenant: TenantId,
+        key: &str,
+        recorded: &StoredResponse,
+    ) -> Result<(), StoreError> {
         let params = [
             tenant.param(),
             Param::Text(key.into()),
@@ -161,7 +166,7 @@ impl KeyStore for SqlTx<'_> {
             Param::Secret(&recorded.body),
             recorded.created_at.param(),
         ];
-        self.post(RECORD, &params).await
+        self.pipeline(RECORD, &params).await
     }
 
     async fn prune(&mut self, recorded_before: Timestamp, now: Timestamp, limit: u32) -> Result<u64, StoreError> {

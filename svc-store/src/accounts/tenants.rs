@@ -69,7 +69,7 @@ impl TenantStore for SqlTx<'_> {
             tenant.created_at.param(),
             tenant.limits.param(),
         ];
-        self.post(INSERT, &params).await
+        self.pipeline(INSERT, &params).await
     }
 
     async fn update_tenant(&mut self, tenant: &Tenant) -> Result<(), StoreError> {
@@ -82,24 +82,24 @@ impl TenantStore for SqlTx<'_> {
             tenant.limits.param(),
             tenant.id.param(),
         ];
-        self.post(UPDATE, &params).await
+        self.pipeline(UPDATE, &params).await
     }
 
-    async fn tick(&mut self, tenant: TenantId) -> Result<Option<Timestamp>, StoreError> {
+    async fn advance_clock(&mut self, tenant: TenantId) -> Result<Option<Timestamp>, StoreError> {
         let wall = self.env.now();
         self.fetch_one(TICK, &[wall.param(), tenant.param()], TABLE, |cells| cells.take()).await
     }
 
-    async fn hold(&mut self, tenant: TenantId) -> Result<bool, StoreError> {
+    async fn lock_tenant(&mut self, tenant: TenantId) -> Result<bool, StoreError> {
         let read = |cells: &mut Cells<'_>| cells.take::<i64>();
-        Ok(self.fetch_one(&self.dialect.hold(HOLD), &[tenant.param()], TABLE, read).await?.is_some())
+        Ok(self.fetch_one(&self.dialect.lock_row(HOLD), &[tenant.param()], TABLE, read).await?.is_some())
     }
 
     async fn next_number(&mut self, tenant: TenantId, kind: NumberKind) -> Result<u64, StoreError> {
         let last: Option<i64> =
             self.fetch_one(NEXT_NUMBER, &[tenant.param(), kind.param()], "numbers", |cells| cells.take()).await?;
         last.and_then(|last| u64::try_from(last).ok())
-            .ok_or_else(|| StoreError::Fault("a number was not returned".to_owned()))
+            .ok_or_else(|| StoreError::Internal("a number was not returned".to_owned()))
     }
     async fn raise_number(&mut self, tenant: TenantId, kind: NumberKind, number: u64) -> Result<(), StoreError> {
         self.execute(RAISE_NUMBER, &[tenant.param(), kind.param(), number.param()]).await.map(drop)

@@ -11,7 +11,7 @@ use svc_core::store::Access;
 use uuid::Uuid;
 
 use self::rows::Notes;
-use super::link::Transaction;
+use super::connection::Transaction;
 use super::tables::{Kind, TABLES, TableInfo};
 use super::walk::Cell;
 use super::{MaintenanceError, open};
@@ -49,12 +49,12 @@ pub struct CheckReport {
 pub async fn check(url: &str) -> Result<CheckReport, MaintenanceError> {
     let env = Env::system();
     let mut end = open::existing(url, &env).await?;
-    Ok(check_end(&mut end).await?)
+    Ok(check_database(&mut end).await?)
 }
 
-pub(super) async fn check_end(end: &mut open::End) -> Result<CheckReport, StoreError> {
-    let dialect = end.link.dialect();
-    let mut tx = end.link.begin(Access::Read).await?;
+pub(super) async fn check_database(end: &mut open::OpenDatabase) -> Result<CheckReport, StoreError> {
+    let dialect = end.connection.dialect();
+    let mut tx = end.connection.begin(Access::Read).await?;
     let mut findings = Vec::new();
     if dialect == Dialect::Sqlite {
         let (of_file, of_rows) = integrity(&mut *tx).await;

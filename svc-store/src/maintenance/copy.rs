@@ -9,10 +9,10 @@ use svc_core::error::StoreError;
 use svc_core::store::Access;
 
 use super::MaintenanceError;
+use super::connection::{MaintenanceConnection, Transaction};
 use super::digest::{Digest, digest};
-use super::link::{Link, Transaction};
 use super::mark::{Mark, put_setting, setting};
-use super::open::{self, End};
+use super::open::{self, OpenDatabase};
 use super::tables::{TABLES, TableInfo};
 use super::walk::{Walk, params};
 use crate::sql::{Row, Sql};
@@ -80,7 +80,7 @@ impl CopyReport {
 
 /// Copies all tenants and everything of theirs from the database at `from` to the one at `to`, and compares both.
 ///
-/// `to` must hold no tenant, unless `resume` is set and it was begun by a copy from the same database. `told` is called
+/// `to` must hold no tenant, unless `resume` is set and it was begun by a copy from the same database. `on_progress` is called
 /// batch by batch. Servers on either should be stopped: what they change meanwhile is not copied, or is in the way.
 ///
 /// # Errors
@@ -90,64 +90,64 @@ pub async fn copy(
     from: &str,
     to: &str,
     resume: bool,
-    told: &mut (dyn FnMut(Progress) + Send),
+    on_progress: &mut (dyn FnMut(Progress) + Send),
 ) -> Result<CopyReport, MaintenanceError> {
     let env = Env::system();
     let source = open::existing(from, &env).await?;
     let target = open::target(to, &env, &source).await?;
-    between(source, target, resume, &env, told).await
+    between(source, target, resume, &env, on_progress).await
 }
 
 pub(super) async fn between(
-    mut source: End,
-    mut target: End,
+    mut source: OpenDatabase,
+    mut target: OpenDatabase,
     resume: bool,
     env: &Env,
-    told: &mut (dyn FnMut(Progress) + Send),
+    on_progress: &mut (dyn FnMut(Progress) + Send),
 ) -> Result<CopyReport, MaintenanceError> {
-    let identity = identity(&mut *source.link, env).await?;
-    if identity_of(&mut *target.link).await?.as_deref() == Some(identity.as_slice()) {
+    let identity = identity(&mut *source.connection, env).await?;
+    if identity_of(&mut *target.connection).await?.as_deref() == Some(identity.as_slice()) {
         return Err(MaintenanceError::Refused("Source and target are the same database.".to_owned()));
     }
     let mut mark = match began(&mut target, &identity, resume).await? {
         Some(mark) => mark,
         None => begin(&mut source, &mut target, &identity, env).await?,
     };
-    let mut snapshot = source.link.begin(Access::Read).await?;
+    let mut snapshot = source.connection.begin(Access::Read).await?;
     let mut copied = 0;
     while let Some(table) = TABLES.get(mark.table) {
-        copied += copy_table(&mut *snapshot, &mut *target.link, table, &mut mark, told).await?;
+        copied += copy_table(&mut *snapshot, &mut *target.connection, table, &mut mark, on_progress).await?;
     }
-    let mut there = target.link.begin(Access::Read).await?;
+    let mut there = target.connection.begin(Access::Read).await?;
     let mut tables = Vec::new();
     for table in TABLES {
-        tables.push(compare(&mut *snapshot, &mut *there, table, told).await?);
+        tables.push(compare(&mut *snapshot, &mut *there, table, on_progress).await?);
     }
     there.commit().await?;
     snapshot.commit().await?;
     Ok(CopyReport { copied, tables })
 }
 
-async fn identity_of(link: &mut dyn Link) -> Result<Option<Vec<u8>>, StoreError> {
-    setting(&mut *link.begin(Access::Read).await?, IDENTITY).await
+async fn identity_of(connection: &mut dyn MaintenanceConnection) -> Result<Option<Vec<u8>>, StoreError> {
+    setting(&mut *connection.begin(Access::Read).await?, IDENTITY).await
 }
 
 /// The name of a database, made when it has none.
-async fn identity(link: &mut dyn Link, env: &Env) -> Result<[u8; 32], StoreError> {
-    if let Some(known) = identity_of(link).await?.and_then(|bytes| bytes.try_into().ok()) {
+async fn identity(connection: &mut dyn MaintenanceConnection, env: &Env) -> Result<[u8; 32], StoreError> {
+    if let Some(known) = identity_of(connection).await?.and_then(|bytes| bytes.try_into().ok()) {
         return Ok(known);
     }
     let new: [u8; 32] = env.bytes();
-    let mut tx = link.begin(Access::Write).await?;
+    let mut tx = connection.begin(Access::Write).await?;
     put_setting(&mut *tx, IDENTITY, &new).await?;
     tx.commit().await?;
     Ok(new)
 }
 
 /// The mark of the copy that began this target; `None` when it is empty.
-async fn began(target: &mut End, identity: &[u8; 32], resume: bool) -> Result<Option<Mark>, MaintenanceError> {
+async fn began(target: &mut OpenDatabase, identity: &[u8; 32], resume: bool) -> Result<Option<Mark>, MaintenanceError> {
     let refused = |why: &str| Err(MaintenanceError::Refused(why.to_owned()));
-    let mut tx = target.link.begin(Access::Read).await?;
+    let mut tx = target.connection.begin(Access::Read).await?;
     match Mark::read(&mut *tx).await? {
         Some(mark) if mark.source != Mark::new(identity).source => {
             refused("The target was begun by a copy of another database; name an empty one.")
@@ -164,10 +164,15 @@ async fn began(target: &mut End, identity: &[u8; 32], resume: bool) -> Result<Op
 
 /// Gives the target what the two have in common: the key of cursors, so that those of clients stay good, and the
 /// check of the key of secrets.
-async fn begin(source: &mut End, target: &mut End, identity: &[u8; 32], env: &Env) -> Result<Mark, MaintenanceError> {
-    let cursor_key = setting(&mut *source.link.begin(Access::Read).await?, CURSOR_KEY).await?;
+async fn begin(
+    source: &mut OpenDatabase,
+    target: &mut OpenDatabase,
+    identity: &[u8; 32],
+    env: &Env,
+) -> Result<Mark, MaintenanceError> {
+    let cursor_key = setting(&mut *source.connection.begin(Access::Read).await?, CURSOR_KEY).await?;
     let mark = Mark::new(identity);
-    let mut tx = target.link.begin(Access::Write).await?;
+    let mut tx = target.connection.begin(Access::Write).await?;
     put_setting(&mut *tx, CURSOR_KEY, &cursor_key.unwrap_or_else(|| env.bytes::<32>().to_vec())).await?;
     put_setting(&mut *tx, CHECK_SETTING, &source.check).await?;
     mark.write(&mut *tx).await?;
@@ -178,10 +183,10 @@ async fn begin(source: &mut End, target: &mut End, identity: &[u8; 32], env: &En
 /// Copies what is left of a table, and moves the mark on to the next.
 async fn copy_table(
     snapshot: &mut dyn Transaction,
-    target: &mut dyn Link,
+    target: &mut dyn MaintenanceConnection,
     table: &'static TableInfo,
     mark: &mut Mark,
-    told: &mut (dyn FnMut(Progress) + Send),
+    on_progress: &mut (dyn FnMut(Progress) + Send),
 ) -> Result<u64, MaintenanceError> {
     let insert = insert(table);
     let total = count(snapshot, table.name).await?;
@@ -189,11 +194,11 @@ async fn copy_table(
     let mut walk = Walk::new(table, mark.after.take());
     let mut copied = 0;
     loop {
-        told(Progress { phase: Phase::Copy, table: table.name, done: before + copied, total });
+        on_progress(Progress { phase: Phase::Copy, table: table.name, done: before + copied, total });
         let rows = walk.batch(snapshot).await?;
         let mut tx = target.begin(Access::Write).await?;
         for row in &rows {
-            tx.post(&insert, &params(table, row)?, None).await?;
+            tx.pipeline(&insert, &params(table, row)?, None).await?;
         }
         if rows.is_empty() {
             *mark = Mark { table: mark.table + 1, after: None, ..mark.clone() };
@@ -218,10 +223,10 @@ async fn compare(
     source: &mut dyn Transaction,
     target: &mut dyn Transaction,
     table: &'static TableInfo,
-    told: &mut (dyn FnMut(Progress) + Send),
+    on_progress: &mut (dyn FnMut(Progress) + Send),
 ) -> Result<Comparison, StoreError> {
     let total = count(source, table.name).await? + count(target, table.name).await?;
-    let mut tell = |done| told(Progress { phase: Phase::Compare, table: table.name, done, total });
+    let mut tell = |done| on_progress(Progress { phase: Phase::Compare, table: table.name, done, total });
     let here = digest(source, table, &mut tell).await?;
     let there = digest(target, table, &mut |done| tell(here.rows + done)).await?;
     Ok(Comparison { table: table.name, source: here, target: there })

@@ -54,11 +54,11 @@ fn encode(cell: &Cell, out: &mut Vec<u8>) {
     out.extend(bytes);
 }
 
-/// Reads a whole table. `told` is called with the rows so far, batch by batch.
+/// Reads a whole table. `on_progress` is called with the rows so far, batch by batch.
 pub(crate) async fn digest(
     sql: &mut dyn Sql,
     table: &'static TableInfo,
-    told: &mut (dyn FnMut(u64) + Send),
+    on_progress: &mut (dyn FnMut(u64) + Send),
 ) -> Result<Digest, StoreError> {
     let mut walk = Walk::new(table, None);
     let mut digest = Digest::default();
@@ -68,7 +68,7 @@ pub(crate) async fn digest(
             return Ok(digest);
         }
         rows.iter().for_each(|row| digest.add(row));
-        told(digest.rows);
+        on_progress(digest.rows);
     }
 }
 

@@ -106,7 +106,7 @@ pub(crate) async fn setting(sql: &mut dyn Sql, name: &'static str) -> Result<Opt
 
 /// Stores a value of the database's own, in place of another.
 pub(crate) async fn put_setting(sql: &mut dyn Sql, name: &'static str, value: &[u8]) -> Result<(), StoreError> {
-    sql.post(PUT, &[name.into(), Param::Bytes(value)], None).await
+    sql.pipeline(PUT, &[name.into(), Param::Bytes(value)], None).await
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use svc_core::error::StoreError;
 use svc_core::store::Access;
 
 use super::MaintenanceError;
-use super::link::Link;
+use super::connection::MaintenanceConnection;
 use super::mark::setting;
 use crate::postgres::PostgresLink;
 use crate::sqlite::SqliteLink;
@@ -15,8 +15,8 @@ use crate::vault::{self, CHECK_SETTING, SecretKey, VARIABLE, Vault};
 use crate::{OpenError, is_postgres, not_opened, sqlite_path, unavailable};
 
 /// A database, open.
-pub(crate) struct End {
-    pub(crate) link: Box<dyn Link>,
+pub(crate) struct OpenDatabase {
+    pub(crate) connection: Box<dyn MaintenanceConnection>,
     /// The check of the key that its secrets are sealed with.
     pub(crate) check: [u8; 32],
     key: SecretKey,
@@ -25,7 +25,7 @@ pub(crate) struct End {
 }
 
 /// Opens a database that must be there, with the key that its secrets are sealed with.
-pub(crate) async fn existing(url: &str, env: &Env) -> Result<End, MaintenanceError> {
+pub(crate) async fn existing(url: &str, env: &Env) -> Result<OpenDatabase, MaintenanceError> {
     let (key, key_place) = if is_postgres(url) {
         let key = SecretKey::from_environment().map_err(|why| closed(url, why.to_string()))?;
         (key, format!("the environment variable {VARIABLE}"))
@@ -40,19 +40,24 @@ pub(crate) async fn existing(url: &str, env: &Env) -> Result<End, MaintenanceErr
 }
 
 /// Opens a database with this key, which must be the right one.
-pub(crate) async fn with_key(url: &str, key: SecretKey, key_place: String, env: &Env) -> Result<End, MaintenanceError> {
+pub(crate) async fn with_key(
+    url: &str,
+    key: SecretKey,
+    key_place: String,
+    env: &Env,
+) -> Result<OpenDatabase, MaintenanceError> {
     let vault = Vault::new(key.clone(), env.clone());
     let check = vault.check();
-    let mut link = connect(url, vault, env).await?;
-    let known = setting(&mut *link.begin(Access::Read).await?, CHECK_SETTING).await?;
+    let mut connection = connect(url, vault, env).await?;
+    let known = setting(&mut *connection.begin(Access::Read).await?, CHECK_SETTING).await?;
     if known.is_some_and(|known| known != check) {
         return Err(closed(url, format!("its secrets were sealed with another key than that in {key_place}")).into());
     }
-    Ok(End { link, check, key, key_place })
+    Ok(OpenDatabase { connection, check, key, key_place })
 }
 
 /// Opens the target of a copy, which may be new: it must have, or gets, the key of the source.
-pub(crate) async fn target(url: &str, env: &Env, source: &End) -> Result<End, MaintenanceError> {
+pub(crate) async fn target(url: &str, env: &Env, source: &OpenDatabase) -> Result<OpenDatabase, MaintenanceError> {
     let refused = |why: &str| {
         let sentence = format!(
             "{why}: secrets are copied sealed, so both databases need the same key. Set {VARIABLE} to the source's key, \
@@ -66,8 +71,8 @@ pub(crate) async fn target(url: &str, env: &Env, source: &End) -> Result<End, Ma
         return Err(refused("The target has no key for its secrets"));
     }
     let vault = Vault::new(source.key.clone(), env.clone());
-    let mut link = connect(url, vault, env).await?;
-    let known = setting(&mut *link.begin(Access::Read).await?, CHECK_SETTING).await?;
+    let mut connection = connect(url, vault, env).await?;
+    let known = setting(&mut *connection.begin(Access::Read).await?, CHECK_SETTING).await?;
     if known.is_some_and(|known| known != source.check) {
         return Err(refused("The target's secrets are sealed with another key"));
     }
@@ -79,7 +84,7 @@ pub(crate) async fn target(url: &str, env: &Env, source: &End) -> Result<End, Ma
             return Err(refused(&format!("{} holds another key than the source's", vault::beside(&path).display())));
         }
     }
-    Ok(End { link, check: source.check, key: source.key.clone(), key_place: source.key_place.clone() })
+    Ok(OpenDatabase { connection, check: source.check, key: source.key.clone(), key_place: source.key_place.clone() })
 }
 
 fn place_beside(path: &Path) -> String {
@@ -90,7 +95,7 @@ fn place_beside(path: &Path) -> String {
     }
 }
 
-async fn connect(url: &str, vault: Vault, env: &Env) -> Result<Box<dyn Link>, OpenError> {
+async fn connect(url: &str, vault: Vault, env: &Env) -> Result<Box<dyn MaintenanceConnection>, OpenError> {
     if is_postgres(url) {
         return Ok(Box::new(PostgresLink::open(url, vault).await.map_err(|why| not_opened(url, why))?));
     }

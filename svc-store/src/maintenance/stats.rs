@@ -37,12 +37,12 @@ pub async fn stats(url: &str) -> Result<DbStats, MaintenanceError> {
     Ok(stats_of(&mut end).await?)
 }
 
-pub(super) async fn stats_of(end: &mut open::End) -> Result<DbStats, StoreError> {
-    let (kind, size) = match end.link.dialect() {
+pub(super) async fn stats_of(end: &mut open::OpenDatabase) -> Result<DbStats, StoreError> {
+    let (kind, size) = match end.connection.dialect() {
         Dialect::Sqlite => ("SQLite", "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size"),
         Dialect::Postgres => ("PostgreSQL", "SELECT pg_database_size(current_database())"),
     };
-    let mut tx = end.link.begin(Access::Read).await?;
+    let mut tx = end.connection.begin(Access::Read).await?;
     let sql: &mut dyn Sql = &mut *tx;
     let mut tables = Vec::new();
     for table in TABLES {
@@ -76,5 +76,5 @@ async fn one<T: Column + Send>(sql: &mut dyn Sql, statement: &str) -> Result<T, 
         Ok(())
     };
     sql.query(statement, &[], &mut each).await?;
-    found.ok_or_else(|| StoreError::Fault(format!("no answer to {statement}")))
+    found.ok_or_else(|| StoreError::Internal(format!("no answer to {statement}")))
 }

@@ -14,7 +14,7 @@ use svc_core::env::Env;
 use svc_core::store::{Access, Store};
 use svc_postgres_server::server;
 
-use super::open::{self, End};
+use super::open::{self, OpenDatabase};
 use crate::sql::Sql;
 use crate::{MaintenanceError, Options, open_with};
 
@@ -49,14 +49,14 @@ async fn store(url: &str) -> Arc<dyn Store> {
 /// Changes a database behind the back of the service.
 async fn tamper(url: &str, statement: &str) {
     let mut end = open::existing(url, &Env::system()).await.unwrap();
-    let mut tx = end.link.begin(Access::Write).await.unwrap();
+    let mut tx = end.connection.begin(Access::Write).await.unwrap();
     let sql: &mut dyn Sql = &mut *tx;
     sql.execute(statement, &[]).await.unwrap_or_else(|why| panic!("{why}: {statement}"));
     tx.commit().await.unwrap();
 }
 
 /// A database on a server, with the key of a file; the environment of a test cannot be set.
-async fn on_server(url: &str, like: &str) -> End {
+async fn on_server(url: &str, like: &str) -> OpenDatabase {
     let path = like.strip_prefix("sqlite://").unwrap();
     let key = crate::vault::key_for(path.as_ref(), &Env::system(), false).unwrap();
     open::with_key(url, key, String::new(), &Env::system()).await.unwrap()

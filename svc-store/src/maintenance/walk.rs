@@ -154,13 +154,13 @@ pub(crate) fn key_kinds(table: &TableInfo) -> impl Iterator<Item = Kind> {
 
 fn key_params<'a>(table: &TableInfo, key: &'a Cells) -> Result<Vec<Param<'a>>, StoreError> {
     let params: Option<Vec<_>> = key.iter().zip(key_kinds(table)).map(|(cell, kind)| cell.param(kind)).collect();
-    params.ok_or_else(|| StoreError::Fault(format!("a key of {} does not fit it", table.name)))
+    params.ok_or_else(|| StoreError::Internal(format!("a key of {} does not fit it", table.name)))
 }
 
 /// All cells of a row as parameters.
 pub(crate) fn params<'a>(table: &TableInfo, row: &'a Cells) -> Result<Vec<Param<'a>>, StoreError> {
     let params = row.iter().zip(table.columns).map(|(cell, (column, kind))| {
-        let odd = || StoreError::Fault(format!("a cell of {}.{column} fits no column of this kind", table.name));
+        let odd = || StoreError::Internal(format!("a cell of {}.{column} fits no column of this kind", table.name));
         cell.param(*kind).ok_or_else(odd)
     });
     params.collect()

@@ -158,7 +158,7 @@ async fn add(connection: &Connection, shared: &Shared, group: &[Order]) -> Resul
         window.used = window.used.saturating_add_signed(change.by);
         Some(*window)
     };
-    let missing = || StoreError::Fault("a request was not counted".to_owned());
+    let missing = || StoreError::Internal("a request was not counted".to_owned());
     let each =
         group.iter().map(|order| order.changes.iter().map(&mut after).collect::<Option<_>>().ok_or_else(missing));
     each.collect()

@@ -11,12 +11,12 @@ use tokio_postgres::error::{DbError, Severity, SqlState};
 #[derive(Clone, Debug)]
 pub(super) struct Failure {
     pub(super) error: StoreError,
-    pub(super) remedy: Remedy,
+    pub(super) remedy: Recovery,
 }
 
 /// What helps against a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Remedy {
+pub(super) enum Recovery {
     /// Nothing: it would fail again.
     None,
     /// Running the job again: it met another transaction.
@@ -24,7 +24,7 @@ pub(super) enum Remedy {
     /// Running the job on another connection: the server ended this one, and with it the transaction.
     Elsewhere,
     /// The same, but the connection ended without a word: what was sent last may have been done.
-    Unheard,
+    ConnectionLost,
 }
 
 impl Failure {
@@ -40,14 +40,14 @@ impl Failure {
         let text = format!("{} ({})", error.message(), code.code());
         let ends_session = matches!(error.parsed_severity(), Some(Severity::Fatal | Severity::Panic));
         let remedy = if ends_session {
-            Remedy::Elsewhere
+            Recovery::Elsewhere
         } else if [SqlState::T_R_SERIALIZATION_FAILURE, SqlState::T_R_DEADLOCK_DETECTED].contains(code) {
-            Remedy::Again
+            Recovery::Again
         } else {
-            Remedy::None
+            Recovery::None
         };
         let error = match code.code().get(..2) {
-            _ if remedy != Remedy::None => StoreError::Unavailable(text),
+            _ if remedy != Recovery::None => StoreError::Unavailable(text),
             Some("23") => {
                 let constraint = error.constraint().or(error.column()).unwrap_or(error.message());
                 StoreError::Conflict { constraint: constraint.to_owned() }
@@ -55,7 +55,7 @@ impl Failure {
             // Connections, resources, operators, the system; and 25006, a standby that cannot be written to.
             Some("08" | "28" | "3D" | "53" | "54" | "55" | "57" | "58") => StoreError::Unavailable(text),
             _ if *code == SqlState::READ_ONLY_SQL_TRANSACTION => StoreError::Unavailable(text),
-            _ => StoreError::Fault(text),
+            _ => StoreError::Internal(text),
         };
         Self { error, remedy }
     }
@@ -67,19 +67,19 @@ impl Failure {
         };
         let is_io = error.source().is_some_and(|source| source.is::<io::Error>());
         if error.is_closed() || is_io {
-            Self { error: StoreError::Unavailable(text), remedy: Remedy::Unheard }
+            Self { error: StoreError::Unavailable(text), remedy: Recovery::ConnectionLost }
         } else {
-            Self { error: StoreError::Fault(text), remedy: Remedy::None }
+            Self { error: StoreError::Internal(text), remedy: Recovery::None }
         }
     }
 
     pub(super) fn fault(error: StoreError) -> Self {
-        Self { error, remedy: Remedy::None }
+        Self { error, remedy: Recovery::None }
     }
 
     /// Whether the connection is of no more use.
     pub(super) fn is_loss(&self) -> bool {
-        matches!(self.remedy, Remedy::Elsewhere | Remedy::Unheard)
+        matches!(self.remedy, Recovery::Elsewhere | Recovery::ConnectionLost)
     }
 }
 
@@ -88,7 +88,7 @@ pub(super) fn cannot_connect(error: &Error) -> StoreError {
     match error.as_db_error() {
         Some(error) => StoreError::Unavailable(format!("{} ({})", error.message(), error.code().code())),
         None => match Failure::untold(error).error {
-            StoreError::Fault(text) => StoreError::Unavailable(text),
+            StoreError::Internal(text) => StoreError::Unavailable(text),
             other => other,
         },
     }

@@ -6,8 +6,8 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use svc_core::accounts::audit::Actor;
 use svc_core::error::{Error, StoreError};
-use svc_core::store::ErasedJob;
-use svc_core::webhooks::deliveries::Outgoing;
+use svc_core::store::UnitOfWork;
+use svc_core::webhooks::deliveries::DeliveryWakeup;
 
 use super::Shared;
 use super::session::Session;
@@ -20,16 +20,17 @@ pub(super) const LONGEST: Duration = Duration::from_secs(30);
 /// Runs a job to its end; a panic is its failure only.
 pub(super) async fn run(
     name: &'static str,
-    job: &ErasedJob,
+    job: &UnitOfWork,
     session: &mut Session<'_>,
     shared: &Shared,
-    outgoing: &Outgoing,
+    delivery_wakeup: &DeliveryWakeup,
 ) -> Result<(), Error> {
     let Shared { env, cursor_key, .. } = shared;
-    let mut tx = SqlTx { sql: session, env, cursor_key, outgoing, dialect: Dialect::Postgres, actor: Actor::System };
+    let mut tx =
+        SqlTx { sql: session, env, cursor_key, delivery_wakeup, dialect: Dialect::Postgres, actor: Actor::System };
     match AssertUnwindSafe(async { job(&mut tx).await }).catch_unwind().await {
         Ok(result) => result,
-        Err(_) => Err(StoreError::Fault(format!("{name} panicked")).into()),
+        Err(_) => Err(StoreError::Internal(format!("{name} panicked")).into()),
     }
 }
 

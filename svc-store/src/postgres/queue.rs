@@ -5,15 +5,15 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use svc_core::error::{Error, StoreError};
-use svc_core::store::ErasedJob;
+use svc_core::store::UnitOfWork;
 use tokio::sync::{Notify, oneshot};
 
-use crate::bounded_queue::Line;
+use crate::bounded_queue::BoundedQueue;
 
 /// A job that waits for a connection.
 pub(super) struct Waiting {
     name: &'static str,
-    job: ErasedJob,
+    job: UnitOfWork,
     answer: oneshot::Sender<Result<(), Error>>,
     since: Instant,
     /// Whether a connection was lost under it already.
@@ -21,7 +21,7 @@ pub(super) struct Waiting {
 }
 
 impl Waiting {
-    pub(super) fn new(name: &'static str, job: ErasedJob) -> (Self, oneshot::Receiver<Result<(), Error>>) {
+    pub(super) fn new(name: &'static str, job: UnitOfWork) -> (Self, oneshot::Receiver<Result<(), Error>>) {
         let (answer, answered) = oneshot::channel();
         (Self { name, job, answer, since: Instant::now(), retried: false }, answered)
     }
@@ -30,7 +30,7 @@ impl Waiting {
         self.name
     }
 
-    pub(super) fn job(&self) -> &ErasedJob {
+    pub(super) fn job(&self) -> &UnitOfWork {
         &self.job
     }
 
@@ -47,16 +47,16 @@ impl Waiting {
 }
 
 pub(super) struct Queue {
-    line: Mutex<Line<Waiting>>,
+    line: Mutex<BoundedQueue<Waiting>>,
     filled: Notify,
 }
 
 impl Queue {
     pub(super) fn new() -> Self {
-        Self { line: Mutex::new(Line::new()), filled: Notify::new() }
+        Self { line: Mutex::new(BoundedQueue::new()), filled: Notify::new() }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Line<Waiting>> {
+    fn lock(&self) -> MutexGuard<'_, BoundedQueue<Waiting>> {
         self.line.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use futures_util::future::{join, join_all};
 use svc_core::error::Error;
 use svc_core::store::Access;
-use svc_core::webhooks::deliveries::Outgoing;
+use svc_core::webhooks::deliveries::DeliveryWakeup;
 use tokio::time::timeout;
 
 use super::connection::Connection;
@@ -109,8 +109,8 @@ async fn read(
     waiting: &Waiting,
     session: &mut Session<'_>,
 ) -> Result<Result<(), Error>, Failure> {
-    let outgoing = Outgoing::default();
-    let reading = job::run(waiting.name(), waiting.job(), session, shared, &outgoing);
+    let delivery_wakeup = DeliveryWakeup::default();
+    let reading = job::run(waiting.name(), waiting.job(), session, shared, &delivery_wakeup);
     let result = match timeout(job::LONGEST, reading).await {
         Ok(result) => result,
         Err(_) => {

@@ -17,9 +17,9 @@ use svc_core::error::StoreError;
 use svc_core::store::Access;
 use tokio_postgres::{Error, Statement};
 
-use super::bell;
 use super::connection::Connection;
-use super::failure::{Failure, Remedy};
+use super::failure::{Failure, Recovery};
+use super::notifications;
 use super::values::{Received, arguments};
 use crate::sql::{EachRow, Param, Sql, check_changed};
 use crate::vault::Vault;
@@ -121,7 +121,7 @@ impl<'c> Session<'c> {
 
     /// Tells the senders of all nodes, with the commit.
     pub(super) async fn notify(&mut self) {
-        self.posts.send(self.connection, bell::NOTIFY).await;
+        self.posts.send(self.connection, notifications::NOTIFY).await;
     }
 
     /// Commits. `Ok` means that the server said so, and that every statement before had succeeded: after a failed
@@ -130,7 +130,7 @@ impl<'c> Session<'c> {
     /// The inner result is that of the statements before, which tells for sure that nothing was done.
     pub(super) async fn commit(&mut self) -> Result<Result<(), Failure>, Failure> {
         // What is right for the server may be wrong for us: an update that found no row.
-        if self.posts.0.iter().any(|posted| posted.table.is_some())
+        if self.posts.0.iter().any(|pipelined| pipelined.table.is_some())
             && let Err(failure) = self.posts.settle(0).await
         {
             let _ = self.roll_back().await;
@@ -146,7 +146,7 @@ impl<'c> Session<'c> {
         };
         match before {
             // Without an answer to a statement there is none to the commit behind it either.
-            Err(failure) if failure.remedy == Remedy::Unheard => Err(failure),
+            Err(failure) if failure.remedy == Recovery::ConnectionLost => Err(failure),
             Err(failure) => Ok(Err(failure)),
             Ok(()) => match committed {
                 Ok(()) => Ok(Ok(())),
@@ -202,7 +202,7 @@ impl<'c> Session<'c> {
     fn writable(&self) -> Result<(), StoreError> {
         match self.access {
             Access::Write => Ok(()),
-            Access::Read => Err(StoreError::Fault("a read job tried to write".to_owned())),
+            Access::Read => Err(StoreError::Internal("a read job tried to write".to_owned())),
         }
     }
 }
@@ -217,7 +217,12 @@ impl Sql for Session<'_> {
         self.wait(connection.client.execute_raw(&statement, arguments)).await
     }
 
-    async fn post(&mut self, sql: &str, params: &[Param<'_>], table: Option<&'static str>) -> Result<(), StoreError> {
+    async fn pipeline(
+        &mut self,
+        sql: &str,
+        params: &[Param<'_>],
+        table: Option<&'static str>,
+    ) -> Result<(), StoreError> {
         self.writable()?;
         let arguments = arguments(params, self.vault)?;
         let statement = self.statement(sql).await?;

@@ -16,9 +16,9 @@ use svc_core::input::Input;
 use svc_core::resources::contacts::Contact;
 use svc_core::resources::crud;
 use svc_core::resources::jobs::{Job, JobCreate};
-use svc_core::store::{Rows, Tx, conformance};
+use svc_core::store::{Repository, Tx, conformance};
 use svc_core::values::{TenantId, Timestamp};
-use svc_core::webhooks::subscriptions::Subscription;
+use svc_core::webhooks::subscriptions::WebhookSubscription;
 use svc_postgres_server::server;
 use tokio::time::timeout;
 
@@ -59,8 +59,8 @@ async fn new_tenant(store: &dyn Store) -> TenantId {
     create.await.unwrap().id
 }
 
-async fn tick(store: &dyn Store, tenant: TenantId) -> Result<Timestamp, Error> {
-    store.write("test", move |tx| Box::pin(crud::tick(tx, tenant))).await
+async fn advance_clock(store: &dyn Store, tenant: TenantId) -> Result<Timestamp, Error> {
+    store.write("test", move |tx| Box::pin(crud::advance_clock(tx, tenant))).await
 }
 
 async fn new_job(tx: &mut dyn Tx, tenant: TenantId) -> Result<Job, Error> {
@@ -97,7 +97,7 @@ async fn migrations_run_once_also_when_many_start_together() {
     assert_eq!(applied.iter().sum::<usize>(), super::migrate::MIGRATIONS.len(), "{applied:?}");
     let stores = join_all((0..8).map(|_| store(&url))).await;
     let tenant = new_tenant(&*stores[0]).await;
-    assert!(tick(&*stores[7], tenant).await.is_ok());
+    assert!(advance_clock(&*stores[7], tenant).await.is_ok());
 }
 
 #[tokio::test]
@@ -144,12 +144,12 @@ async fn a_job_that_panics_fails_alone() {
             panic!("a fault")
         })
     });
-    assert!(matches!(panics.await, Err(Error::Store(StoreError::Fault(why))) if why == "panics panicked"));
+    assert!(matches!(panics.await, Err(Error::Store(StoreError::Internal(why))) if why == "panics panicked"));
     let reads = (0..8).map(|at| {
         store.read("panics", move |tx| {
             Box::pin(async move {
                 assert_ne!(at, 3, "a fault");
-                Ok(Rows::<Job>::get(tx, tenant, tenant.0).await?.is_none())
+                Ok(Repository::<Job>::get(tx, tenant, tenant.0).await?.is_none())
             })
         })
     });
@@ -169,7 +169,7 @@ async fn readers_beside_a_failure_get_their_own_answers() {
             store.read("test", move |tx| {
                 Box::pin(async move {
                     match at % 8 {
-                        3 => Ok(tx.tick(tenant).await?.map(|_| at)),
+                        3 => Ok(tx.advance_clock(tenant).await?.map(|_| at)),
                         5 => Err(Error::PreconditionFailed),
                         _ => Ok(tx.tenant(tenant).await?.map(|_| at)),
                     }
@@ -212,12 +212,12 @@ async fn the_other_node_is_woken_by_a_commit() {
     let tenant = new_tenant(&*here).await;
     let hook = here.write("test", move |tx| {
         let input = Input::from_body(br#"{"url": "https://example.com/", "events": ["*"]}"#);
-        Box::pin(async move { crud::create::<Subscription>(tx, tenant, input?).await })
+        Box::pin(async move { crud::create::<WebhookSubscription>(tx, tenant, input?).await })
     });
     hook.await.unwrap();
     // Both must have begun to listen.
     for _ in 0..2 {
-        let woken = there.outgoing().changed();
+        let woken = there.delivery_wakeup().changed();
         let start = Instant::now();
         let write = async {
             loop {
@@ -232,16 +232,16 @@ async fn the_other_node_is_woken_by_a_commit() {
         assert!(start.elapsed() < 5 * SECOND);
     }
     let start = Instant::now();
-    while there.outgoing().changed().now_or_never().is_some() {}
+    while there.delivery_wakeup().changed().now_or_never().is_some() {}
     here.write("test", move |tx| Box::pin(new_job(tx, tenant))).await.unwrap();
-    assert!(here.outgoing().changed().now_or_never().is_some(), "the own sender at once");
-    timeout(SECOND, there.outgoing().changed()).await.unwrap();
+    assert!(here.delivery_wakeup().changed().now_or_never().is_some(), "the own sender at once");
+    timeout(SECOND, there.delivery_wakeup().changed()).await.unwrap();
     assert!(start.elapsed() >= Duration::from_millis(10), "the node that wrote goes first");
     // Nobody is woken by his own word, nor by a commit without anything to send.
     tokio::time::sleep(Duration::from_millis(100)).await;
-    while here.outgoing().changed().now_or_never().is_some() {}
-    tick(&*here, tenant).await.unwrap();
-    assert!(timeout(Duration::from_millis(200), here.outgoing().changed()).await.is_err());
+    while here.delivery_wakeup().changed().now_or_never().is_some() {}
+    advance_clock(&*here, tenant).await.unwrap();
+    assert!(timeout(Duration::from_millis(200), here.delivery_wakeup().changed()).await.is_err());
 }
 
 #[tokio::test]
@@ -309,7 +309,7 @@ async fn an_event_is_kept_byte_by_byte() {
     let data = r#"{ "b":1e2 , "a": "\u0000\ud83d\ude00é", "a":0.10}"#;
     let stored = store.write("test", move |tx| {
         Box::pin(async move {
-            let created_at = crud::tick(tx, tenant).await?;
+            let created_at = crud::advance_clock(tx, tenant).await?;
             let data = serde_json::value::RawValue::from_string(data.to_owned()).unwrap();
             let (id, kind) = (tx.env().id(created_at), svc_core::values::EventKind::StayCreated);
             let event = svc_core::webhooks::events::Event { id, tenant, kind, data, created_at, only_for: None };
@@ -319,7 +319,7 @@ async fn an_event_is_kept_byte_by_byte() {
     });
     assert_eq!(stored.await.unwrap().as_deref(), Some(data));
     let contact: Option<Contact> = store
-        .read("test", move |tx| Box::pin(async move { Ok(Rows::get(tx, tenant, tenant.0).await?) }))
+        .read("test", move |tx| Box::pin(async move { Ok(Repository::get(tx, tenant, tenant.0).await?) }))
         .await
         .unwrap();
     assert_eq!(contact, None);

@@ -48,7 +48,7 @@ pub(super) fn arguments(params: &[Param<'_>], vault: &Vault) -> Result<Vec<Argum
                 Param::Date(date) => Argument::Date(*date),
                 Param::Secret(secret) => {
                     let sealed = vault.seal(secret);
-                    Argument::Bytes(sealed.ok_or_else(|| StoreError::Fault("a secret cannot be sealed".to_owned()))?)
+                    Argument::Bytes(sealed.ok_or_else(|| StoreError::Internal("a secret cannot be sealed".to_owned()))?)
                 }
             })
         })
@@ -122,7 +122,7 @@ pub(super) struct Received<'r> {
 impl Row for Received<'_> {
     fn value(&self, index: usize) -> Result<Value<'_>, StoreError> {
         let cell: Result<Cell<'_>, _> = self.row.try_get(index);
-        cell.map(|cell| cell.0).map_err(|why| StoreError::Fault(why.to_string()))
+        cell.map(|cell| cell.0).map_err(|why| StoreError::Internal(why.to_string()))
     }
 
     fn secret(&self, index: usize) -> Result<Option<Vec<u8>>, StoreError> {

@@ -1,5 +1,5 @@
 //! A write task: one job is one transaction, READ COMMITTED. Jobs of one tenant wait for each other at its row, where
-//! `tick` and `hold` take it; jobs of different tenants run side by side.
+//! `advance_clock` and `hold` take it; jobs of different tenants run side by side.
 //!
 //! What a job costs is round trips: the answers that it waits for. BEGIN travels with its first statement, what is
 //! inserted is posted, and COMMIT travels behind it. So `POST /contacts` takes four, whatever the number of
@@ -12,10 +12,10 @@ use std::time::Duration;
 
 use svc_core::error::{Error, StoreError};
 use svc_core::store::Access;
-use svc_core::webhooks::deliveries::Outgoing;
+use svc_core::webhooks::deliveries::DeliveryWakeup;
 
 use super::connection::Connection;
-use super::failure::{Failure, Remedy};
+use super::failure::{Failure, Recovery};
 use super::queue::Waiting;
 use super::session::Session;
 use super::{Shared, job};
@@ -97,8 +97,8 @@ async fn perform(connection: &Connection, shared: &Shared, waiting: Waiting) {
 async fn attempt(connection: &Connection, shared: &Shared, waiting: &Waiting, committing: &AtomicBool) -> Run {
     let mut session = Session::begin(connection, &shared.vault, Access::Write).await;
     // Jobs run side by side, so each has a flag of its own.
-    let outgoing = Outgoing::default();
-    let result = job::run(waiting.name(), waiting.job(), &mut session, shared, &outgoing).await;
+    let delivery_wakeup = DeliveryWakeup::default();
+    let result = job::run(waiting.name(), waiting.job(), &mut session, shared, &delivery_wakeup).await;
     if let Some(failure) = session.failure().cloned() {
         return undo(&mut session, connection, &failure, result).await;
     }
@@ -108,7 +108,7 @@ async fn attempt(connection: &Connection, shared: &Shared, waiting: &Waiting, co
         }
         return Run::Done(result);
     }
-    let sends = outgoing.unmark();
+    let sends = delivery_wakeup.unmark();
     if sends && shared.is_short_lived {
         // Nobody may be here to ring after the commit.
         session.notify().await;
@@ -118,9 +118,9 @@ async fn attempt(connection: &Connection, shared: &Shared, waiting: &Waiting, co
         Ok(Ok(())) => {
             shared.tell_group(Access::Write, 1);
             if sends {
-                shared.outgoing.release();
+                shared.delivery_wakeup.release();
                 if !shared.is_short_lived {
-                    shared.bell.notify_one();
+                    shared.notifications.notify_one();
                 }
             }
             Run::Done(Ok(()))
@@ -146,9 +146,9 @@ async fn undo(session: &mut Session<'_>, connection: &Connection, failure: &Fail
 fn after(failure: &Failure, result: Result<(), Error>) -> Run {
     let why = failure.error.clone();
     match failure.remedy {
-        Remedy::None => Run::Done(Err(job::first_cause(result, &why))),
-        Remedy::Again => Run::Again(why),
-        Remedy::Elsewhere | Remedy::Unheard => Run::Elsewhere(why),
+        Recovery::None => Run::Done(Err(job::first_cause(result, &why))),
+        Recovery::Again => Run::Again(why),
+        Recovery::Elsewhere | Recovery::ConnectionLost => Run::Elsewhere(why),
     }
 }
 

@@ -19,7 +19,7 @@ table!(Invoice, "invoices", soft_delete: false, [
         }
     }
 
-    fn loaded(mut self) -> Self {
+    fn after_load(mut self) -> Self {
         self.total = Amount::from_minor(self.total.minor(), self.currency.scale());
         self.amount_paid = Amount::from_minor(self.amount_paid.minor(), self.currency.scale());
         self

@@ -14,7 +14,7 @@ table!(Quote, "quotes", soft_delete: false, [
         }
     }
 
-    fn loaded(mut self) -> Self {
+    fn after_load(mut self) -> Self {
         self.total = Amount::from_minor(self.total.minor(), self.currency.scale());
         self
     }

@@ -14,7 +14,7 @@ use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{ErrorCode, OpenFlags, OptionalExtension as _, TransactionBehavior, ffi};
 use svc_core::accounts::audit::Actor;
 use svc_core::error::{Error, StoreError};
-use svc_core::store::ErasedJob;
+use svc_core::store::UnitOfWork;
 use svc_core::values::Timestamp;
 
 use super::Context;
@@ -94,7 +94,7 @@ impl Connection {
     pub(crate) fn copy_into(&self, file: &Path) -> Result<(), StoreError> {
         // What it writes is another database, but it counts as writing.
         self.batch("PRAGMA query_only = OFF")?;
-        let name = file.to_str().ok_or_else(|| StoreError::Fault("the name of the file is no text".to_owned()))?;
+        let name = file.to_str().ok_or_else(|| StoreError::Internal("the name of the file is no text".to_owned()))?;
         self.0.execute("VACUUM INTO ?1", [name]).map(drop).map_err(store_error)
     }
 
@@ -140,7 +140,7 @@ impl Connection {
             let orphan = tx.query_row("SELECT \"table\" FROM pragma_foreign_key_check", [], |row| row.get(0));
             if let Some(table) = orphan.optional().map_err(store_error)? {
                 let table: String = table;
-                return Err(StoreError::Fault(format!("after the migrations, rows of {table} refer to nothing")));
+                return Err(StoreError::Internal(format!("after the migrations, rows of {table} refer to nothing")));
             }
         }
         tx.commit().map_err(store_error)?;
@@ -222,11 +222,11 @@ impl Connection {
     }
 
     /// Runs a job to its end. Nothing that it awaits may wait, and a panic is its failure only.
-    pub(super) fn run(&mut self, name: &'static str, job: &ErasedJob, context: &Context) -> Result<(), Error> {
-        let Context { env, cursor_key, outgoing, vault, .. } = context;
+    pub(super) fn run(&mut self, name: &'static str, job: &UnitOfWork, context: &Context) -> Result<(), Error> {
+        let Context { env, cursor_key, delivery_wakeup, vault, .. } = context;
         let sql = &mut self.session(vault);
-        let mut tx = SqlTx { sql, env, cursor_key, outgoing, dialect: Dialect::Sqlite, actor: Actor::System };
-        let fault = |what| Err(StoreError::Fault(format!("{name} {what}")).into());
+        let mut tx = SqlTx { sql, env, cursor_key, delivery_wakeup, dialect: Dialect::Sqlite, actor: Actor::System };
+        let fault = |what| Err(StoreError::Internal(format!("{name} {what}")).into());
         match catch_unwind(AssertUnwindSafe(|| job(&mut tx).now_or_never())) {
             Ok(Some(result)) => result,
             Ok(None) => fault("waits for something other than its store"),
@@ -286,7 +286,8 @@ fn bind(statement: &mut rusqlite::Statement<'_>, params: &[Param<'_>], vault: &V
             Param::Bytes(bytes) => ValueRef::Blob(bytes),
             Param::Uuid(id) => ValueRef::Blob(id.as_bytes()),
             Param::Secret(secret) => {
-                sealed = vault.seal(secret).ok_or_else(|| StoreError::Fault("a secret cannot be sealed".to_owned()))?;
+                sealed =
+                    vault.seal(secret).ok_or_else(|| StoreError::Internal("a secret cannot be sealed".to_owned()))?;
                 ValueRef::Blob(&sealed)
             }
         };
@@ -303,7 +304,7 @@ struct Lent<'r> {
 
 impl Row for Lent<'_> {
     fn value(&self, index: usize) -> Result<Value<'_>, StoreError> {
-        let odd = |what: &str| StoreError::Fault(format!("cell {index} holds {what}"));
+        let odd = |what: &str| StoreError::Internal(format!("cell {index} holds {what}"));
         Ok(match self.row.get_ref(index).map_err(store_error)? {
             ValueRef::Null => Value::Null,
             ValueRef::Integer(value) => Value::Int(value),
@@ -372,7 +373,7 @@ impl Failed {
 
 fn store_error(error: rusqlite::Error) -> StoreError {
     let rusqlite::Error::SqliteFailure(failure, _) = &error else {
-        return StoreError::Fault(error.to_string());
+        return StoreError::Internal(error.to_string());
     };
     match failure.code {
         ErrorCode::DatabaseBusy
@@ -387,6 +388,6 @@ fn store_error(error: rusqlite::Error) -> StoreError {
         | ErrorCode::DatabaseCorrupt
         | ErrorCode::FileLockingProtocolFailed => StoreError::Unavailable(error.to_string()),
         ErrorCode::ConstraintViolation => StoreError::Conflict { constraint: error.to_string() },
-        _ => StoreError::Fault(error.to_string()),
+        _ => StoreError::Internal(error.to_string()),
     }
 }

@@ -5,19 +5,19 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use svc_core::error::StoreError;
 
 use super::Waiting;
-use crate::bounded_queue::Line;
+use crate::bounded_queue::BoundedQueue;
 
 pub(super) struct Queue {
-    line: Mutex<Line<Waiting>>,
+    line: Mutex<BoundedQueue<Waiting>>,
     filled: Condvar,
 }
 
 impl Queue {
     pub(super) fn new() -> Self {
-        Self { line: Mutex::new(Line::new()), filled: Condvar::new() }
+        Self { line: Mutex::new(BoundedQueue::new()), filled: Condvar::new() }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Line<Waiting>> {
+    fn lock(&self) -> MutexGuard<'_, BoundedQueue<Waiting>> {
         self.line.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

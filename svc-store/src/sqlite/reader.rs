@@ -5,16 +5,16 @@ use svc_core::error::StoreError;
 use svc_core::store::Access;
 
 use super::connection::Connection;
+use super::connection_pool::ConnectionPool;
 use super::queue::Queue;
-use super::shelf::Shelf;
 use super::{Context, Waiting, refuse};
 
 /// Jobs of one read transaction at most, so that a snapshot stays short.
 const GROUP: usize = 64;
 
-pub(super) fn run(shelf: &Shelf, number: usize, queue: &Queue, context: &Context) {
+pub(super) fn run(pool: &ConnectionPool, number: usize, queue: &Queue, context: &Context) {
     while let Some(mut group) = queue.wait(GROUP) {
-        let begun = shelf.read(number, |connection| begin_and_serve(connection, &mut group, context));
+        let begun = pool.read(number, |connection| begin_and_serve(connection, &mut group, context));
         if let Err(why) = begun.and_then(|begun| begun) {
             refuse(group, &why);
         }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures_util::FutureExt as _;
 use futures_util::future::join_all;
-use svc_core::accounts::idempotency::Recorded;
+use svc_core::accounts::idempotency::StoredResponse;
 use svc_core::accounts::keys as keys_of;
 use svc_core::accounts::tenants::{self, TenantCreate};
 use svc_core::env::{ManualClock, SeededEntropy};
@@ -16,7 +16,7 @@ use svc_core::resources::crud;
 use svc_core::store::{Tx, conformance};
 use svc_core::values::{TenantId, Timestamp};
 use svc_core::webhooks::engine;
-use svc_core::webhooks::subscriptions::Subscription;
+use svc_core::webhooks::subscriptions::WebhookSubscription;
 
 use super::*;
 use crate::dialect::Dialect;
@@ -275,7 +275,7 @@ async fn waiting_writers_share_commits_and_each_gets_its_own_answer() {
             store
                 .write("test", move |tx| {
                     Box::pin(async move {
-                        let at = tx.tick(tenant).await?.ok_or(Error::NotFound)?;
+                        let at = tx.advance_clock(tenant).await?.ok_or(Error::NotFound)?;
                         if n % 3 == 0 { Err(Error::PreconditionFailed) } else { Ok(at) }
                     })
                 })
@@ -286,7 +286,8 @@ async fn waiting_writers_share_commits_and_each_gets_its_own_answer() {
     let times: HashSet<Timestamp> = results.iter().filter_map(|result| result.as_ref().ok()).copied().collect();
     assert_eq!(times.len(), 66, "a job that fails undoes only itself");
     assert_eq!(results.iter().filter(|result| result.is_err()).count(), 34);
-    let last = store.write("test", move |tx| Box::pin(async move { Ok(tx.tick(tenant).await?) })).await.unwrap();
+    let last =
+        store.write("test", move |tx| Box::pin(async move { Ok(tx.advance_clock(tenant).await?) })).await.unwrap();
     assert!(times.iter().all(|time| Some(*time) < last));
 }
 
@@ -300,9 +301,9 @@ async fn a_job_that_panics_or_waits_fails_alone() {
     let scratch = Scratch::new();
     let store = scratch.store();
     let panics = store.write::<(), _>("panics", |_| Box::pin(async { panic!("a fault") }));
-    assert!(matches!(panics.await, Err(Error::Store(StoreError::Fault(why))) if why == "panics panicked"));
+    assert!(matches!(panics.await, Err(Error::Store(StoreError::Internal(why))) if why == "panics panicked"));
     let waits = store.read::<(), _>("waits", |_| Box::pin(std::future::pending()));
-    assert!(matches!(waits.await, Err(Error::Store(StoreError::Fault(_)))));
+    assert!(matches!(waits.await, Err(Error::Store(StoreError::Internal(_)))));
     new_tenant(&*store).await;
 }
 
@@ -332,7 +333,7 @@ async fn a_locked_database_is_unavailable_for_writes_and_open_for_reads() {
     let tenant = new_tenant(store).await;
     let other = scratch.connection();
     other.batch("BEGIN IMMEDIATE").unwrap();
-    let refused = store.write("test", move |tx| Box::pin(async move { Ok(tx.tick(tenant).await?) })).await;
+    let refused = store.write("test", move |tx| Box::pin(async move { Ok(tx.advance_clock(tenant).await?) })).await;
     assert!(matches!(refused, Err(Error::Store(StoreError::Unavailable(_)))), "{refused:?}");
     assert!(
         store.read("test", move |tx| Box::pin(async move { Ok(tx.tenant(tenant).await?) })).await.unwrap().is_some()
@@ -354,14 +355,14 @@ async fn a_full_database_refuses_and_loses_nothing() {
     let context = Context {
         env: env(),
         cursor_key: CursorKey::new([0; 32]),
-        outgoing: Arc::default(),
+        delivery_wakeup: Arc::default(),
         vault,
         observer: Arc::default(),
     };
     let (queue, mut answers) = (Queue::new(), Vec::new());
     for n in 0..64 {
         let (answer, answered) = oneshot::channel();
-        let job: ErasedJob = Box::new(move |tx: &mut dyn Tx| {
+        let job: UnitOfWork = Box::new(move |tx: &mut dyn Tx| {
             Box::pin(async move {
                 let name = format!("{n}{}", "x".repeat(2000));
                 Ok(tx.insert_tenant(&named(tx.env(), &name)).await?)
@@ -371,8 +372,8 @@ async fn a_full_database_refuses_and_loses_nothing() {
         answers.push(answered);
     }
     queue.close();
-    let shelf = Shelf::new(scratch.path.clone(), connection::BUSY_TIMEOUT, 0).unwrap();
-    writer::run(full, &shelf, &queue, &context);
+    let pool = ConnectionPool::new(scratch.path.clone(), connection::BUSY_TIMEOUT, 0).unwrap();
+    writer::run(full, &pool, &queue, &context);
     let results = join_all(answers).await;
     let acknowledged = results.iter().filter(|result| matches!(result, Ok(Ok(())))).count();
     assert!(acknowledged < 64, "the database never filled up");
@@ -425,8 +426,8 @@ async fn no_secret_lies_in_the_file_and_another_key_opens_none() {
             let input = keys_of::KeyCreate { name: None, write: true, expires_in: None, signed: true };
             let key = keys_of::create(tx, tenant, input).await?;
             let body = br#"{"url": "https://example.com/", "events": ["*"]}"#;
-            let hook: Subscription = crud::create(tx, tenant, Input::from_body(body)?).await?;
-            let answer = Recorded {
+            let hook: WebhookSubscription = crud::create(tx, tenant, Input::from_body(body)?).await?;
+            let answer = StoredResponse {
                 fingerprint: [0; 32],
                 status: 201,
                 location: None,
@@ -434,7 +435,7 @@ async fn no_secret_lies_in_the_file_and_another_key_opens_none() {
                 body: hook.secret.reveal().into(),
                 created_at: tx.env().now(),
             };
-            tx.record(tenant, "k", &answer).await?;
+            tx.store_response(tenant, "k", &answer).await?;
             Ok((key, hook))
         })
     });
@@ -449,7 +450,9 @@ async fn no_secret_lies_in_the_file_and_another_key_opens_none() {
     }
     let back = scratch.store();
     let read = back.read("test", move |tx| {
-        Box::pin(async move { Ok((tx.key(key.key.id).await?, crud::get::<Subscription>(tx, tenant, hook.id).await?)) })
+        Box::pin(async move {
+            Ok((tx.key(key.key.id).await?, crud::get::<WebhookSubscription>(tx, tenant, hook.id).await?))
+        })
     });
     let (same_key, same_hook) = read.await.unwrap();
     assert_eq!((same_key.unwrap().signing_secret.as_ref(), &same_hook.secret), (Some(&secrets[0]), &secrets[1]));
@@ -469,7 +472,7 @@ async fn a_damaged_delivery_stops_its_own_endpoint_only() {
             let mut hooks = Vec::new();
             for _ in 0..2 {
                 let body = br#"{"url": "https://example.com/", "events": ["*"]}"#;
-                hooks.push(crud::create::<Subscription>(tx, tenant, Input::from_body(body)?).await?.id);
+                hooks.push(crud::create::<WebhookSubscription>(tx, tenant, Input::from_body(body)?).await?.id);
             }
             crud::create::<Contact>(tx, tenant, Input::from_body(br#"{"email": "ada@example.com"}"#)?).await?;
             Ok(hooks)
@@ -480,12 +483,12 @@ async fn a_damaged_delivery_stops_its_own_endpoint_only() {
     scratch.connection().raw().execute(damage, [hooks[0].as_bytes()]).unwrap();
     let begun = store.write("test", |tx| {
         Box::pin(async move {
-            let (look, policy) = (engine::look(tx).await?, engine::Policy::default());
+            let (look, policy) = (engine::poll(tx).await?, engine::Policy::default());
             let mut begun = Vec::new();
             for round in engine::InFlight::default().plan(&policy, &look, Default::default()) {
-                begun.extend(engine::round(tx, &policy, &round).await?.attempts);
+                begun.extend(engine::run_batch(tx, &policy, &round).await?.attempts);
             }
-            Ok((begun, engine::look(tx).await?.endpoints))
+            Ok((begun, engine::poll(tx).await?.endpoints))
         })
     });
     let (begun, next) = begun.await.unwrap();

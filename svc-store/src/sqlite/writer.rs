@@ -18,8 +18,8 @@ use svc_core::store::Access;
 use tokio::sync::oneshot;
 
 use super::connection::{Connection, Failed};
+use super::connection_pool::ConnectionPool;
 use super::queue::Queue;
-use super::shelf::Shelf;
 use super::{Context, Waiting, refuse};
 
 /// Jobs of one commit at most: bounds how long the first of them waits.
@@ -31,9 +31,9 @@ const LOG: i64 = 4000;
 /// What a job came to, until its commit decides whether that is so.
 type Done = (oneshot::Sender<Result<(), Error>>, Result<(), Error>);
 
-pub(super) fn run(connection: Connection, shelf: &Shelf, queue: &Queue, context: &Context) {
+pub(super) fn run(connection: Connection, pool: &ConnectionPool, queue: &Queue, context: &Context) {
     let mut writer =
-        Writer { connection: Some(connection), shelf, is_sound: true, is_settled: false, checkpoint_at: LOG };
+        Writer { connection: Some(connection), pool, is_sound: true, is_settled: false, checkpoint_at: LOG };
     while let Some(group) = queue.wait(GROUP) {
         let done = match writer.ready() {
             Ok(ready) => commit(ready, group, queue, context),
@@ -53,7 +53,7 @@ pub(super) fn run(connection: Connection, shelf: &Shelf, queue: &Queue, context:
 struct Writer<'a> {
     /// `None` when it could not be opened again.
     connection: Option<Connection>,
-    shelf: &'a Shelf,
+    pool: &'a ConnectionPool,
     /// Whether the last commit has reached the disk.
     is_sound: bool,
     /// Whether the log that was found at the opening has.
@@ -67,14 +67,14 @@ impl Writer<'_> {
     fn ready(&mut self) -> Result<Ready<'_>, StoreError> {
         let connection = match &mut self.connection {
             Some(connection) => connection,
-            none => none.insert(self.shelf.open()?),
+            none => none.insert(self.pool.open()?),
         };
         let mut ready = Ready { connection, is_sound: &mut self.is_sound };
         if !*ready.is_sound {
             ready.probe().map_err(|failed| failed.why)?;
         }
         if !self.is_settled {
-            self.shelf.settle(ready.connection)?;
+            self.pool.settle(ready.connection)?;
             self.is_settled = true;
         }
         Ok(ready)
@@ -96,7 +96,7 @@ impl Writer<'_> {
             && let Some(connection) = self.connection.take()
         {
             self.is_settled = false;
-            match self.shelf.reopen(connection) {
+            match self.pool.reopen(connection) {
                 Ok(connection) => self.connection = Some(connection),
                 Err(why) => tracing::error!(%why, "the file cannot be opened again"),
             }
@@ -150,7 +150,7 @@ impl Ready<'_> {
 fn commit(mut ready: Ready<'_>, first: Vec<Waiting>, queue: &Queue, context: &Context) -> Vec<Done> {
     let mut done: Vec<Done> = Vec::with_capacity(first.len());
     let mut group = first;
-    let mut outgoing = false;
+    let mut delivery_wakeup = false;
     while !group.is_empty() {
         // The lock is waited for once per group: one wait after the other would add up.
         if let Err(why) = ready.begin() {
@@ -159,7 +159,7 @@ fn commit(mut ready: Ready<'_>, first: Vec<Waiting>, queue: &Queue, context: &Co
         }
         for waiting in group {
             let result = ready.run(&waiting, context);
-            outgoing |= context.outgoing.unmark() && result.is_ok();
+            delivery_wakeup |= context.delivery_wakeup.unmark() && result.is_ok();
             done.push((waiting.answer, result));
             // A full disk or a failed write can make SQLite undo the whole transaction at once.
             if !ready.connection.in_transaction() {
@@ -175,8 +175,8 @@ fn commit(mut ready: Ready<'_>, first: Vec<Waiting>, queue: &Queue, context: &Co
         tracing::error!(%why, jobs = done.len(), "a commit failed");
         lose(&mut done, &why);
     }
-    if outgoing {
-        context.outgoing.release();
+    if delivery_wakeup {
+        context.delivery_wakeup.release();
     }
     done
 }

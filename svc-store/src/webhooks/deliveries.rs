@@ -7,10 +7,10 @@ use svc_core::env;
 use svc_core::error::StoreError;
 use svc_core::store::{DeliveryFilter, DeliveryStore};
 use svc_core::values::{TenantId, Timestamp};
-use svc_core::webhooks::deliveries::{AttemptLog, AttemptSummary, BACKLOG_COUNTED, Backlog, Delivery, DeliveryState};
+use svc_core::webhooks::deliveries::{AttemptLog, AttemptSummary, BACKLOG_COUNTED, Backlog, Delivery, DeliveryStatus};
 use svc_core::webhooks::events::Event;
 use svc_core::webhooks::replays::Replay;
-use svc_core::webhooks::subscriptions::Subscription;
+use svc_core::webhooks::subscriptions::WebhookSubscription;
 use uuid::Uuid;
 
 use crate::sql::{Cells, Column as _, Param, SqlTx};
@@ -233,9 +233,9 @@ impl DeliveryStore for SqlTx<'_> {
             delivery.lease.param(),
             delivery.created_at.param(),
         ];
-        self.post(INSERT, &params).await?;
+        self.pipeline(INSERT, &params).await?;
         match delivery.next_attempt_at {
-            Some(due) => self.bring_turn_forward(delivery.tenant, delivery.subscription, due).await,
+            Some(due) => self.schedule_endpoint_by(delivery.tenant, delivery.subscription, due).await,
             None => Ok(()),
         }
     }
@@ -266,7 +266,7 @@ impl DeliveryStore for SqlTx<'_> {
             delivery.id.param(),
             lease.param(),
         ];
-        self.post(UPDATE, &params).await
+        self.pipeline(UPDATE, &params).await
     }
 
     async fn list_deliveries(
@@ -295,19 +295,19 @@ impl DeliveryStore for SqlTx<'_> {
     }
 
     async fn hold_deliveries(&mut self, tenant: TenantId, subscription: Uuid) -> Result<(), StoreError> {
-        self.post(HOLD, &[tenant.param(), subscription.param()]).await
+        self.pipeline(HOLD, &[tenant.param(), subscription.param()]).await
     }
 
-    async fn turns(&mut self, now: Timestamp, limit: u32) -> Result<Vec<(TenantId, Uuid)>, StoreError> {
+    async fn due_endpoints(&mut self, now: Timestamp, limit: u32) -> Result<Vec<(TenantId, Uuid)>, StoreError> {
         let read = |cells: &mut Cells<'_>| Ok((cells.take()?, cells.take()?));
         self.fetch(TURNS, &[now.param(), limit.param()], "turns", read).await
     }
 
-    async fn first_turn(&mut self) -> Result<Option<Timestamp>, StoreError> {
+    async fn next_endpoint_due(&mut self) -> Result<Option<Timestamp>, StoreError> {
         self.fetch_one(FIRST_TURN, &[], "turns", |cells| cells.take()).await
     }
 
-    async fn set_turn(
+    async fn schedule_endpoint(
         &mut self,
         tenant: TenantId,
         subscription: Uuid,
@@ -315,19 +315,19 @@ impl DeliveryStore for SqlTx<'_> {
     ) -> Result<(), StoreError> {
         let (tenant, subscription) = (tenant.param(), subscription.param());
         match at {
-            Some(at) => self.post(SET_TURN, &[tenant, subscription, at.param()]).await,
-            None => self.post(DROP_TURN, &[tenant, subscription]).await,
+            Some(at) => self.pipeline(SET_TURN, &[tenant, subscription, at.param()]).await,
+            None => self.pipeline(DROP_TURN, &[tenant, subscription]).await,
         }
     }
 
-    async fn bring_turn_forward(
+    async fn schedule_endpoint_by(
         &mut self,
         tenant: TenantId,
         subscription: Uuid,
         at: Timestamp,
     ) -> Result<(), StoreError> {
-        self.post(BRING_TURN_FORWARD, &[tenant.param(), subscription.param(), at.param()]).await?;
-        self.outgoing.mark();
+        self.pipeline(BRING_TURN_FORWARD, &[tenant.param(), subscription.param(), at.param()]).await?;
+        self.delivery_wakeup.mark();
         Ok(())
     }
 
@@ -344,7 +344,7 @@ impl DeliveryStore for SqlTx<'_> {
             log.response_truncated.param(),
             log.remote_addr.param(),
         ];
-        self.post(INSERT_ATTEMPT, &params).await
+        self.pipeline(INSERT_ATTEMPT, &params).await
     }
 
     async fn attempts(&mut self, tenant: TenantId, delivery: Uuid) -> Result<Vec<AttemptLog>, StoreError> {
@@ -370,26 +370,26 @@ impl DeliveryStore for SqlTx<'_> {
         &mut self,
         tenant: TenantId,
         subscription: Uuid,
-        state: DeliveryState,
+        state: DeliveryStatus,
     ) -> Result<u64, StoreError> {
         let params = [tenant.param(), subscription.param(), state.param()];
         let count = self.fetch_one(COUNT, &params, TABLE, |cells| cells.take()).await?;
         Ok(count.unwrap_or_default())
     }
 
-    async fn backlog(&mut self, state: DeliveryState) -> Result<Backlog, StoreError> {
+    async fn backlog(&mut self, state: DeliveryStatus) -> Result<Backlog, StoreError> {
         let sql = match state {
-            DeliveryState::Pending => PENDING,
-            DeliveryState::Failed => FAILED,
-            DeliveryState::Held => HELD,
-            DeliveryState::Succeeded => return Ok(Backlog::default()),
+            DeliveryStatus::Pending => PENDING,
+            DeliveryStatus::Failed => FAILED,
+            DeliveryStatus::Held => HELD,
+            DeliveryStatus::Succeeded => return Ok(Backlog::default()),
         };
         let read = |cells: &mut Cells<'_>| Ok(Backlog { deliveries: cells.take()?, oldest: cells.take()? });
         Ok(self.fetch_one(sql, &[Param::Int(BACKLOG_COUNTED.into())], TABLE, read).await?.unwrap_or_default())
     }
 
     async fn insert_replay(&mut self, replay: &Replay) -> Result<(), StoreError> {
-        self.outgoing.mark();
+        self.delivery_wakeup.mark();
         let params = [
             replay.tenant_id.param(),
             replay.id.param(),
@@ -404,7 +404,7 @@ impl DeliveryStore for SqlTx<'_> {
             replay.created_at.param(),
             replay.finished_at.param(),
         ];
-        self.post(INSERT_REPLAY, &params).await
+        self.pipeline(INSERT_REPLAY, &params).await
     }
 
     async fn replay(&mut self, tenant: TenantId, id: Uuid) -> Result<Option<Replay>, StoreError> {
@@ -419,7 +419,7 @@ impl DeliveryStore for SqlTx<'_> {
         self.fetch_one(UNFINISHED_REPLAY, &[tenant.param()], "replays", read_replay).await
     }
 
-    async fn replaying(&mut self, limit: u32) -> Result<Vec<TenantId>, StoreError> {
+    async fn tenants_with_replays(&mut self, limit: u32) -> Result<Vec<TenantId>, StoreError> {
         self.fetch(REPLAYING, &[limit.param()], "replays", |cells| cells.take()).await
     }
 
@@ -432,10 +432,14 @@ impl DeliveryStore for SqlTx<'_> {
             replay.tenant_id.param(),
             replay.id.param(),
         ];
-        self.post(UPDATE_REPLAY, &params).await
+        self.pipeline(UPDATE_REPLAY, &params).await
     }
 
-    async fn note_outcome(&mut self, tenant: TenantId, subscription: &Subscription) -> Result<(), StoreError> {
+    async fn update_delivery_state(
+        &mut self,
+        tenant: TenantId,
+        subscription: &WebhookSubscription,
+    ) -> Result<(), StoreError> {
         let params = [
             subscription.last_delivery_at.param(),
             subscription.last_delivery_status.param(),
@@ -443,6 +447,6 @@ impl DeliveryStore for SqlTx<'_> {
             tenant.param(),
             subscription.id.param(),
         ];
-        self.post(NOTE_OUTCOME, &params).await
+        self.pipeline(NOTE_OUTCOME, &params).await
     }
 }

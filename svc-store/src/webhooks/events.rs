@@ -9,7 +9,7 @@ use svc_core::store::Outbox;
 use svc_core::values::EventKind;
 use svc_core::values::{TenantId, Timestamp};
 use svc_core::webhooks::events::Event;
-use svc_core::webhooks::subscriptions::Match;
+use svc_core::webhooks::subscriptions::MatchedSubscription;
 use uuid::Uuid;
 
 use crate::sql::{Cells, Column as _, Param, SqlTx};
@@ -52,8 +52,9 @@ pub(crate) fn read_caused(cells: &mut Cells<'_>) -> Result<(Event, Option<String
 
 #[async_trait]
 impl Outbox for SqlTx<'_> {
-    async fn matches(&mut self, tenant: TenantId, kind: EventKind) -> Result<Vec<Match>, StoreError> {
-        let read = |cells: &mut Cells<'_>| Ok(Match { subscription: cells.take()?, paused: cells.take()? });
+    async fn matches(&mut self, tenant: TenantId, kind: EventKind) -> Result<Vec<MatchedSubscription>, StoreError> {
+        let read =
+            |cells: &mut Cells<'_>| Ok(MatchedSubscription { subscription: cells.take()?, paused: cells.take()? });
         self.fetch(MATCHES, &[tenant.param(), kind.param()], "subscription_kinds", read).await
     }
 
@@ -67,7 +68,7 @@ impl Outbox for SqlTx<'_> {
             event.only_for.param(),
             Param::Text(self.actor.to_string().into()),
         ];
-        self.post(INSERT_EVENT, &params).await
+        self.pipeline(INSERT_EVENT, &params).await
     }
 
     async fn caused(
@@ -98,6 +99,6 @@ impl Outbox for SqlTx<'_> {
             payment.currency.param(),
             payment.paid_at.param(),
         ];
-        self.post(INSERT_PAYMENT, &params).await
+        self.pipeline(INSERT_PAYMENT, &params).await
     }
 }

@@ -5,14 +5,14 @@ use svc_core::env;
 use svc_core::error::StoreError;
 use svc_core::store::RetentionStore;
 use svc_core::values::{TenantId, Timestamp};
-use svc_core::webhooks::retention::{Remains, Span};
+use svc_core::webhooks::retention::{EventRange, ExpiredKind};
 use uuid::Uuid;
 
 use crate::sql::{Cells, Column as _, SqlTx};
 
 const EXPIRED: &str = "SELECT id FROM events WHERE tenant_id = $1 AND id > $2 AND id < $3 ORDER BY id LIMIT $4";
 
-/// The finished deliveries of some events. Their ids are made for the times of their events, so they are a span of the
+/// The finished deliveries of some events. Their ids are made for the times of their events, so they are a range of the
 /// key, and no index of events is kept.
 macro_rules! finished {
     () => {
@@ -76,10 +76,10 @@ pub(crate) const STATEMENTS: &[&str] = &[
     COUNT_PRUNABLE,
 ];
 
-/// The first id of the events in a span and of all their deliveries, and the first behind them: no two events of a
+/// The first id of the events in a range and of all their deliveries, and the first behind them: no two events of a
 /// tenant share a microsecond.
-fn ids(span: Span) -> [Uuid; 2] {
-    [span.after, span.until].map(|event| env::first_id_at(env::time_of_id(event).next()))
+fn ids(range: EventRange) -> [Uuid; 2] {
+    [range.after, range.until].map(|event| env::first_id_at(env::time_of_id(event).next()))
 }
 
 impl SqlTx<'_> {
@@ -107,26 +107,31 @@ impl RetentionStore for SqlTx<'_> {
     async fn drop_expired(
         &mut self,
         tenant: TenantId,
-        remains: Remains,
-        span: Span,
+        remains: ExpiredKind,
+        range: EventRange,
         limit: u32,
     ) -> Result<u64, StoreError> {
         let sql = match remains {
-            Remains::Attempts => DROP_ATTEMPTS,
-            Remains::Deliveries => DROP_DELIVERIES,
-            Remains::Event => DROP_EVENTS,
+            ExpiredKind::Attempts => DROP_ATTEMPTS,
+            ExpiredKind::Deliveries => DROP_DELIVERIES,
+            ExpiredKind::Event => DROP_EVENTS,
         };
-        let [first, end] = ids(span);
+        let [first, end] = ids(range);
         self.execute(sql, &[tenant.param(), first.param(), end.param(), limit.param()]).await
     }
 
-    async fn count_expired(&mut self, tenant: TenantId, remains: Remains, span: Span) -> Result<u64, StoreError> {
+    async fn count_expired(
+        &mut self,
+        tenant: TenantId,
+        remains: ExpiredKind,
+        range: EventRange,
+    ) -> Result<u64, StoreError> {
         let sql = match remains {
-            Remains::Attempts => COUNT_ATTEMPTS,
-            Remains::Deliveries => COUNT_DELIVERIES,
-            Remains::Event => COUNT_EVENTS,
+            ExpiredKind::Attempts => COUNT_ATTEMPTS,
+            ExpiredKind::Deliveries => COUNT_DELIVERIES,
+            ExpiredKind::Event => COUNT_EVENTS,
         };
-        let [first, end] = ids(span);
+        let [first, end] = ids(range);
         self.count_rows(sql, &[tenant.param(), first.param(), end.param()]).await
     }
 

@@ -3,7 +3,7 @@
 use svc_core::error::StoreError;
 use svc_core::resources::crud::NoFilter;
 use svc_core::values::TenantId;
-use svc_core::webhooks::subscriptions::Subscription;
+use svc_core::webhooks::subscriptions::WebhookSubscription;
 
 use crate::sql::{Column as _, Param, SqlTx};
 use crate::table::{Query, table};
@@ -15,18 +15,18 @@ const ADD_KIND: &str =
 #[cfg(test)]
 pub(crate) const STATEMENTS: &[&str] = &[FORGET_KINDS, ADD_KIND];
 
-table!(Subscription, "subscriptions", soft_delete: true, [
+table!(WebhookSubscription, "subscriptions", soft_delete: true, [
     id, url, events, enabled, description, created_at, last_delivery_at, last_delivery_status, disabled_reason,
     paused_at, consecutive_failures, secret, previous_secret, previous_until, updated_at, deleted_at,
 ] {
     fn restrict(_filter: &NoFilter, _query: &mut Query) {}
 
-    async fn written(&self, tx: &mut SqlTx<'_>, tenant: TenantId) -> Result<(), StoreError> {
-        tx.post(FORGET_KINDS, &[tenant.param(), self.id.param()]).await?;
+    async fn after_write(&self, tx: &mut SqlTx<'_>, tenant: TenantId) -> Result<(), StoreError> {
+        tx.pipeline(FORGET_KINDS, &[tenant.param(), self.id.param()]).await?;
         let Some(paused) = self.takes_events() else { return Ok(()) };
         for name in self.events.names() {
             let params = [tenant.param(), Param::Text(name.into()), self.id.param(), paused.param()];
-            tx.post(ADD_KIND, &params).await?;
+            tx.pipeline(ADD_KIND, &params).await?;
         }
         Ok(())
     }

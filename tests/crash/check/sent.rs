@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use serde_json::Value;
-use svc_core::webhooks::deliveries::{AttemptLog, Delivery, DeliveryState};
+use svc_core::webhooks::deliveries::{AttemptLog, Delivery, DeliveryStatus};
 use svc_core::webhooks::events::Event;
 use uuid::Uuid;
 
@@ -55,7 +55,7 @@ pub(super) fn check(
 fn attempted(delivery: &Delivery, log: &[AttemptLog], under_way: usize, fail: &mut impl FnMut(String)) {
     let Delivery { state, attempts, .. } = delivery;
     let successes: Vec<u32> = log.iter().filter(|log| log.succeeded()).map(|log| log.attempt).collect();
-    if *state != DeliveryState::Succeeded || successes != [*attempts] {
+    if *state != DeliveryStatus::Succeeded || successes != [*attempts] {
         fail(format!("is {state} after {attempts} attempts, of which {successes:?} succeeded"));
     }
     let unknown = (*attempts as usize).saturating_sub(log.len());

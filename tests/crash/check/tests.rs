@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use svc_core::values::EventKind;
 use svc_core::values::{EventSet, TenantId, Timestamp};
-use svc_core::webhooks::deliveries::{AttemptLog, Delivery, DeliveryState};
+use svc_core::webhooks::deliveries::{AttemptLog, Delivery, DeliveryStatus};
 use svc_core::webhooks::events::Event;
 use uuid::Uuid;
 
@@ -80,7 +80,7 @@ fn sound() -> Run {
         let event = Event { id, tenant: TENANT, kind, data: raw, created_at, only_for: None };
         let mut delivery = Delivery::new(Uuid::from_u128(u128::from(number) + 100), &event, HOOK, false);
         let attempts = if number == 11 { 2 } else { 1 };
-        (delivery.state, delivery.attempts, delivery.next_attempt_at) = (DeliveryState::Succeeded, attempts, None);
+        (delivery.state, delivery.attempts, delivery.next_attempt_at) = (DeliveryStatus::Succeeded, attempts, None);
         for attempt in 1..=attempts {
             let (kind, data) = (kind.to_string(), data.clone());
             let (subscription, delivery) = (HOOK, delivery.id);
@@ -126,7 +126,7 @@ fn whatever_is_wrong_is_named() {
         ("has deliveries to [] instead of", |run| drop(run.found.deliveries.remove(0))),
         ("has deliveries to", |run| run.found.deliveries.push(run.found.deliveries[0].clone())),
         ("it is lost", |run| drop(run.noted.arrivals.remove(0))),
-        ("is held after", |run| run.found.deliveries[0].0.state = DeliveryState::Held),
+        ("is held after", |run| run.found.deliveries[0].0.state = DeliveryStatus::Held),
         ("arrived, but is not in the database", |run| run.noted.arrivals[0].delivery = Uuid::max()),
         ("has 1 attempts without an outcome, but 0 were", |run| run.abandoned.clear()),
         ("came again after attempt 1 had succeeded", |run| run.found.deliveries[1].1.insert(0, log(1, 204))),

@@ -9,7 +9,7 @@ use svc_core::error::{Error, StoreError};
 use svc_core::store::Store;
 use svc_core::values::TenantId;
 use svc_core::webhooks::replays::{self, Replay, ReplayCreate};
-use svc_core::webhooks::subscriptions::Subscription;
+use svc_core::webhooks::subscriptions::WebhookSubscription;
 use tokio::time::sleep;
 
 use crate::commands::{lookup, tenant, webhook};
@@ -70,7 +70,7 @@ pub(super) async fn replay(store: &dyn Store, input: ReplayCreate, wait: bool) -
 }
 
 async fn create(store: &dyn Store, input: ReplayCreate) -> Result<Replay, Error> {
-    let (tenant, _) = lookup::find::<Subscription>(store, input.subscription).await?;
+    let (tenant, _) = lookup::find::<WebhookSubscription>(store, input.subscription).await?;
     store.write("delivery.replay", move |tx| Box::pin(replays::create(tx, tenant, input.clone()))).await
 }
 
@@ -90,7 +90,7 @@ async fn finished(store: &dyn Store, mut replay: Replay) -> Result<Replay, Error
         sleep(LOOK_EVERY).await;
         let look =
             store.read("delivery.replay.look", move |tx| Box::pin(async move { Ok(tx.replay(tenant, id).await?) }));
-        replay = look.await?.ok_or_else(|| StoreError::Fault(format!("replay {id} is gone")))?;
+        replay = look.await?.ok_or_else(|| StoreError::Internal(format!("replay {id} is gone")))?;
     }
     bar.finish_and_clear();
     Ok(replay)

@@ -8,7 +8,7 @@ use std::time::Duration;
 use svc_core::accounts::tenants;
 use svc_core::store::{DeliveryFilter, Store};
 use svc_core::values::{TenantId, Timestamp};
-use svc_core::webhooks::deliveries::{Delivery, DeliveryState};
+use svc_core::webhooks::deliveries::{Delivery, DeliveryStatus};
 use uuid::Uuid;
 
 use super::super::tenant;
@@ -61,7 +61,7 @@ pub(super) async fn run(
 }
 
 /// What is new since the last look, oldest first; forgets what is not listed any more.
-fn news<'d>(seen: &mut HashMap<Uuid, (DeliveryState, u32)>, listed: &'d [Delivery]) -> Vec<&'d Delivery> {
+fn news<'d>(seen: &mut HashMap<Uuid, (DeliveryStatus, u32)>, listed: &'d [Delivery]) -> Vec<&'d Delivery> {
     let now = |delivery: &Delivery| (delivery.state, delivery.attempts);
     let mut news: Vec<&Delivery> =
         listed.iter().filter(|delivery| seen.get(&delivery.id) != Some(&now(delivery))).collect();
@@ -111,7 +111,7 @@ mod tests {
         assert_eq!(told(&[two.clone(), one.clone()]), []);
         two.attempts = 1;
         assert_eq!(told(&[two.clone(), one.clone()]), [2]);
-        two.state = DeliveryState::Succeeded;
+        two.state = DeliveryStatus::Succeeded;
         assert_eq!(told(&[delivery(3), two, one]), [2, 3]);
     }
 

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use svc_core::accounts::tenants;
 use svc_core::error::{Error, StoreError};
-use svc_core::imports::{self, How, Import, Imported};
+use svc_core::imports::{self, Import, ImportOptions, Imported};
 use svc_core::store::Store;
 use svc_core::values::TenantId;
 
@@ -22,7 +22,7 @@ type Said<R> = (<R as Import>::Row, u32);
 pub(super) struct Groups<'s> {
     pub(super) store: &'s dyn Store,
     pub(super) tenant: TenantId,
-    pub(super) how: How,
+    pub(super) options: ImportOptions,
     pub(super) dry_run: bool,
 }
 
@@ -78,14 +78,14 @@ impl Groups<'_> {
         let mut tries = 1;
         loop {
             match self.put_once::<R>(Arc::clone(&said)).await {
-                Err(Error::Store(why)) if why.may_pass() && tries < TRIES => tries += 1,
+                Err(Error::Store(why)) if why.is_transient() && tries < TRIES => tries += 1,
                 done => return done,
             }
         }
     }
 
     async fn put_once<R: Import>(&self, said: Arc<Vec<Said<R>>>) -> Result<Vec<Result<Imported, Error>>, Error> {
-        let Self { store, tenant, how, dry_run } = *self;
+        let Self { store, tenant, options, dry_run } = *self;
         // Of a dry run only this stays: its transaction fails at its end, and so leaves nothing.
         let tried = Arc::new(Mutex::new(None));
         let slot = Arc::clone(&tried);
@@ -95,7 +95,7 @@ impl Groups<'_> {
                 let tenant = tenants::get(tx, tenant).await?;
                 let mut results = Vec::with_capacity(said.len());
                 for (row, before) in said.iter() {
-                    match R::put(tx, &tenant, row.clone(), *before, how).await {
+                    match R::put(tx, &tenant, row.clone(), *before, options).await {
                         Err(Error::Store(why)) => return Err(why.into()),
                         result => results.push(result),
                     }
@@ -104,7 +104,7 @@ impl Groups<'_> {
                     *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(results);
                     return Err(Error::NotAllowed("It was a dry run.".to_owned()));
                 }
-                if !how.events {
+                if !options.events {
                     imports::note::<R>(tx, &tenant, &results).await?;
                 }
                 Ok(results)
@@ -121,7 +121,7 @@ impl Groups<'_> {
 
 /// Whether a transaction failed for what its rows are, not for the state of the database.
 fn is_about_a_row(why: &Error) -> bool {
-    matches!(why, Error::Store(StoreError::Conflict { .. } | StoreError::Fault(_) | StoreError::Corrupt { .. }))
+    matches!(why, Error::Store(StoreError::Conflict { .. } | StoreError::Internal(_) | StoreError::Corrupt { .. }))
 }
 
 fn ended(why: Error) -> Failure {
@@ -140,7 +140,7 @@ mod tests {
     use svc_core::input::Input as _;
     use svc_core::resources::contacts::Contact;
     use svc_core::store::memory::MemoryStore;
-    use svc_core::store::{Access, ErasedJob, Layer};
+    use svc_core::store::{Access, Layer, UnitOfWork};
 
     use super::super::rows::Row;
     use super::*;
@@ -155,7 +155,7 @@ mod tests {
             &self.0
         }
 
-        async fn around(&self, access: Access, name: &'static str, job: ErasedJob) -> Result<(), Error> {
+        async fn around(&self, access: Access, name: &'static str, job: UnitOfWork) -> Result<(), Error> {
             let why = self.1.lock().unwrap().pop_front().flatten();
             match why {
                 Some(why) => Err(why.into()),
@@ -177,8 +177,8 @@ mod tests {
             Row { line, row: Ok((row, 0)) }
         };
         let refused = Row { line: 2, row: Err(Refusal::too_long("x")) };
-        let how = How { events: true, update: false };
-        let groups = Groups { store: store_dyn, tenant: tenant.id, how, dry_run: false };
+        let options = ImportOptions { events: true, update: false };
+        let groups = Groups { store: store_dyn, tenant: tenant.id, options, dry_run: false };
         let done = groups.put::<Contact>(Group { rows: vec![row(1), refused, row(3), row(4)], end: 0 }).await;
         let results = done.results.iter().map(|(line, result)| match result {
             Ok(_) => format!("{line}+"),

@@ -5,8 +5,8 @@ use std::time::Duration;
 use svc_core::error::Error;
 use svc_core::store::Store;
 use svc_core::values::EventKind;
-use svc_core::webhooks::deliveries::{Delivery, DeliveryState};
-use svc_core::webhooks::subscriptions::{self, Subscription};
+use svc_core::webhooks::deliveries::{Delivery, DeliveryStatus};
+use svc_core::webhooks::subscriptions::{self, WebhookSubscription};
 use tokio::time::{Instant, sleep};
 use uuid::Uuid;
 
@@ -33,7 +33,7 @@ pub(super) async fn run(
     Ok(delivery::report(&record, &said)?.with_failure(failure))
 }
 
-async fn send(store: &dyn Store, id: Uuid, kind: Option<EventKind>) -> Result<(Subscription, Delivery), Error> {
+async fn send(store: &dyn Store, id: Uuid, kind: Option<EventKind>) -> Result<(WebhookSubscription, Delivery), Error> {
     let (tenant, subscription) = lookup::find(store, id).await?;
     let send = store.write("webhook.test", move |tx| Box::pin(subscriptions::send_test(tx, tenant, id, kind)));
     Ok((subscription, send.await?))
@@ -44,7 +44,7 @@ async fn first_attempt(store: &dyn Store, sent: &Delivery, timeout: Duration) ->
     let began = Instant::now();
     loop {
         let record = delivery::read(store, sent.tenant, sent.id).await?;
-        let over = !record.log.is_empty() || record.delivery.state != DeliveryState::Pending;
+        let over = !record.log.is_empty() || record.delivery.state != DeliveryStatus::Pending;
         let left = timeout.saturating_sub(began.elapsed());
         if over || left.is_zero() {
             return Ok(record);
@@ -63,7 +63,7 @@ fn failure(record: &Record, timeout: Duration) -> Option<String> {
             let why = log.error.as_deref().unwrap_or("it was not answered with 2xx");
             Some(format!("The attempt failed: {}.", plain(why)))
         }
-        None if state == DeliveryState::Held => {
+        None if state == DeliveryStatus::Held => {
             Some("The webhook was disabled or paused before an attempt was made, so the delivery is held.".to_owned())
         }
         None if attempts == 0 => Some(format!(

@@ -5,7 +5,7 @@ use svc_core::error::Error;
 use svc_core::store::Store;
 use svc_core::values::{TenantId, Timestamp, WebhookUrl};
 use svc_core::webhooks::statistics::{self, Backlog, Tally};
-use svc_core::webhooks::subscriptions::Subscription;
+use svc_core::webhooks::subscriptions::WebhookSubscription;
 use uuid::Uuid;
 
 use super::state;
@@ -33,7 +33,7 @@ struct View<'a> {
 pub(super) async fn run(store: &dyn Store, tenant: TenantId, since: Timestamp) -> Result<Outcome, Failure> {
     let listed = store.read("webhook.list", move |tx| Box::pin(super::all(tx, tenant))).await;
     let subscriptions = listed.or_not_found("tenant", tenant, tenant::HINT)?;
-    let mut rows: Vec<(Subscription, Tally, Backlog)> = Vec::new();
+    let mut rows: Vec<(WebhookSubscription, Tally, Backlog)> = Vec::new();
     for subscription in subscriptions {
         let id = subscription.id;
         let backlog = store.read("webhook.stats", move |tx| Box::pin(statistics::backlog(tx, tenant, id))).await?;
@@ -72,7 +72,7 @@ async fn tally(store: &dyn Store, tenant: TenantId, id: Uuid, since: Timestamp) 
     Ok(tally)
 }
 
-fn view<'a>(subscription: &'a Subscription, since: Timestamp, tally: &Tally, backlog: Backlog) -> View<'a> {
+fn view<'a>(subscription: &'a WebhookSubscription, since: Timestamp, tally: &Tally, backlog: Backlog) -> View<'a> {
     View {
         subscription_id: subscription.id,
         url: &subscription.url,

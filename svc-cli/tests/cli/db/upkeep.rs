@@ -19,7 +19,7 @@ fn a_check_tells_what_is_wrong() {
             let input = svc_core::input::Input::from_body(br#"{"title": "x"}"#)?;
             let mut job: svc_core::resources::jobs::Job = svc_core::resources::crud::create(tx, tenant, input).await?;
             job.job_number = "JOB-0041".to_owned();
-            Ok(svc_core::store::Rows::update(tx, tenant, &job).await?)
+            Ok(svc_core::store::Repository::update(tx, tenant, &job).await?)
         })
     });
     session.run(&["db", "check"]).run(&["db", "check", "--json"]);
@@ -77,7 +77,7 @@ fn a_small_database_in_words_and_in_json() {
 fn what_is_old_and_finished_is_pruned() {
     let mut session = Session::new();
     let tenant = session.tenant();
-    session.create::<svc_core::webhooks::subscriptions::Subscription>(
+    session.create::<svc_core::webhooks::subscriptions::WebhookSubscription>(
         &tenant,
         r#"{"url": "https://example.com", "events": ["*"]}"#,
     );
@@ -87,7 +87,7 @@ fn what_is_old_and_finished_is_pruned() {
     session.write(move |tx| {
         Box::pin(async move {
             let mut delivery = tx.list_deliveries(id, &svc_core::store::DeliveryFilter::default()).await?.remove(0);
-            delivery.state = svc_core::webhooks::deliveries::DeliveryState::Failed;
+            delivery.state = svc_core::webhooks::deliveries::DeliveryStatus::Failed;
             delivery.next_attempt_at = None;
             Ok(tx.update_delivery(&delivery, None).await?)
         })

@@ -6,7 +6,7 @@ use super::{Invoice, InvoiceStatus, InvoiceUpdate, amount_in, store_change};
 use crate::accounts::tenants;
 use crate::error::{Error, FieldCode, Issue};
 use crate::resources::contacts;
-use crate::resources::crud::{self, tick};
+use crate::resources::crud::{self, advance_clock};
 use crate::store::Tx;
 use crate::values::EventKind;
 use crate::values::{Amount, Decimal, Patch, TenantId, Timestamp};
@@ -18,7 +18,7 @@ use crate::values::{Amount, Decimal, Patch, TenantId, Timestamp};
 /// [`Error::NotFound`]; [`Error::NotAllowed`] when nothing was paid; `validation_failed` on `amount` when it is
 /// zero or more than what was paid.
 pub async fn refund(tx: &mut dyn Tx, tenant: TenantId, id: Uuid, amount: Option<Decimal>) -> Result<Invoice, Error> {
-    let now = tick(tx, tenant).await?;
+    let now = advance_clock(tx, tenant).await?;
     let mut invoice: Invoice = crud::get(tx, tenant, id).await?;
     let (paid, scale) = (invoice.amount_paid.minor(), invoice.currency.scale());
     if paid == 0 {
@@ -51,7 +51,7 @@ pub async fn refund(tx: &mut dyn Tx, tenant: TenantId, id: Uuid, amount: Option<
 /// draft on which nothing was paid; `validation_failed` for a total that its currency does not allow or that is
 /// less than what was paid; `reference_not_found` for the contact.
 pub async fn update(tx: &mut dyn Tx, tenant: TenantId, id: Uuid, change: InvoiceUpdate) -> Result<Invoice, Error> {
-    let now = tick(tx, tenant).await?;
+    let now = advance_clock(tx, tenant).await?;
     let before: Invoice = crud::get(tx, tenant, id).await?;
     if matches!(before.status, InvoiceStatus::Paid | InvoiceStatus::Cancelled) {
         return Err(before.refuses("updated"));

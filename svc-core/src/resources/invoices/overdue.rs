@@ -3,9 +3,9 @@
 use super::{Invoice, InvoiceFilter, InvoiceStatus, store_change};
 use crate::accounts::tenants;
 use crate::error::Error;
-use crate::resources::crud::{self, tick};
-use crate::resources::pages::{Listing, Order};
-use crate::store::{Rows, Tx};
+use crate::resources::crud::{self, advance_clock};
+use crate::resources::pages::{ListQuery, Order};
+use crate::store::{Repository, Tx};
 use crate::values::EventKind;
 use crate::values::{TenantId, Timestamp};
 
@@ -39,7 +39,7 @@ pub async fn overdue(
     };
     let filter = InvoiceFilter { status: Some(status), number: None };
     let order = Order::NewestFirst { before: from.before };
-    let rows = Rows::<Invoice>::list(tx, tenant, &Listing { limit: OVERDUE_STEP, order, filter }).await?;
+    let rows = Repository::<Invoice>::list(tx, tenant, &ListQuery { limit: OVERDUE_STEP, order, filter }).await?;
     let next = if rows.len() < OVERDUE_STEP as usize {
         OverduePosition { state: from.state + 1, before: None }
     } else {
@@ -52,7 +52,7 @@ pub async fn overdue(
     };
     let mut changed = Vec::new();
     for row in rows.into_iter().filter(is_due) {
-        let now = tick(tx, tenant).await?;
+        let now = advance_clock(tx, tenant).await?;
         // The tick holds the tenant: another transaction may have changed the invoice until then.
         let mut invoice: Invoice = crud::get(tx, tenant, row.id).await?;
         if is_due(&invoice) {

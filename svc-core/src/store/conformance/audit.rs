@@ -16,7 +16,7 @@ use crate::resources::crud;
 use crate::values::EventKind;
 use crate::values::{TenantId, Timestamp};
 use crate::webhooks::events;
-use crate::webhooks::subscriptions::{self, Subscription};
+use crate::webhooks::subscriptions::{self, WebhookSubscription};
 
 impl Harness {
     /// The log of a tenant, oldest first.
@@ -69,17 +69,17 @@ pub(super) async fn every_change_is_noted(h: Harness) {
     let rotated = h.write(move |tx| Box::pin(keys::rotate(tx, id, Duration::ZERO))).await.unwrap();
     h.moment();
     let body = json!({ "url": "https://example.com", "events": ["*"] });
-    let webhook = h.create::<Subscription>(tenant, body).await.unwrap();
+    let webhook = h.create::<WebhookSubscription>(tenant, body).await.unwrap();
     h.moment();
     let hook = webhook.id;
     for _ in 0..2 {
-        h.update::<Subscription>(tenant, hook, json!({ "description": "x" })).await.unwrap();
+        h.update::<WebhookSubscription>(tenant, hook, json!({ "description": "x" })).await.unwrap();
     }
     h.moment();
     let new =
         h.write(move |tx| Box::pin(subscriptions::rotate_secret(tx, tenant, hook, Duration::ZERO))).await.unwrap();
     h.moment();
-    h.delete::<Subscription>(tenant, hook).await.unwrap();
+    h.delete::<WebhookSubscription>(tenant, hook).await.unwrap();
     h.contact(tenant, "ada@example.com").await;
 
     let log = h.log(tenant).await;

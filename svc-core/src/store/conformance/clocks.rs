@@ -76,21 +76,22 @@ pub(super) async fn a_tick_is_always_later(h: Harness) {
     let mut want = start;
     for _ in 0..3 {
         want = want.next();
-        assert_eq!(h.tick(tenant).await, want, "the wall clock stands still");
+        assert_eq!(h.advance_clock(tenant).await, want, "the wall clock stands still");
     }
     h.clock.advance(HOUR);
     want = h.store.env().now();
-    assert_eq!(h.tick(tenant).await, want, "the wall clock is ahead");
+    assert_eq!(h.advance_clock(tenant).await, want, "the wall clock is ahead");
     h.clock.set(start);
     for _ in 0..3 {
         want = want.next();
-        assert_eq!(h.tick(tenant).await, want, "the wall clock jumped back an hour");
+        assert_eq!(h.advance_clock(tenant).await, want, "the wall clock jumped back an hour");
     }
     h.clock.set(want);
     want = want.next();
-    assert_eq!(h.tick(tenant).await, want, "the wall clock shows the last tick");
-    let both =
-        h.write(move |tx| Box::pin(async move { Ok([crud::tick(tx, tenant).await?, crud::tick(tx, tenant).await?]) }));
+    assert_eq!(h.advance_clock(tenant).await, want, "the wall clock shows the last tick");
+    let both = h.write(move |tx| {
+        Box::pin(async move { Ok([crud::advance_clock(tx, tenant).await?, crud::advance_clock(tx, tenant).await?]) })
+    });
     assert_eq!(both.await.unwrap(), [want.next(), want.next().next()], "twice in one job");
 }
 
@@ -98,41 +99,43 @@ pub(super) async fn ticks_of_tenants_are_their_own(h: Harness) {
     let (hasty, calm) = (h.tenant().await, h.tenant().await);
     let start = h.store.env().now();
     for _ in 0..5 {
-        h.tick(hasty).await;
+        h.advance_clock(hasty).await;
     }
-    assert_eq!(h.tick(calm).await, start.next());
+    assert_eq!(h.advance_clock(calm).await, start.next());
 }
 
 pub(super) async fn settings_leave_the_clock_alone(h: Harness) {
     let tenant = h.tenant().await;
-    let last = h.tick(tenant).await;
+    let last = h.advance_clock(tenant).await;
     h.number(tenant, NumberKind::Job).await;
     let renamed = h.write(move |tx| Box::pin(tenants::update(tx, tenant.0, |tenant| tenant.name = "New".to_owned())));
     renamed.await.unwrap();
-    assert_eq!(h.tick(tenant).await, last.next());
+    assert_eq!(h.advance_clock(tenant).await, last.next());
     assert_eq!(h.number(tenant, NumberKind::Job).await, 2);
 }
 
 pub(super) async fn an_unknown_tenant_has_no_clock(h: Harness) {
     h.tenant().await;
     let nobody = TenantId(Uuid::nil());
-    let tick = h.write(move |tx| Box::pin(async move { Ok(tx.tick(nobody).await?) })).await;
-    assert_eq!(tick, Ok(None));
+    let clock = h.write(move |tx| Box::pin(async move { Ok(tx.advance_clock(nobody).await?) })).await;
+    assert_eq!(clock, Ok(None));
 }
 
 pub(super) async fn holding_moves_no_clock(h: Harness) {
     let tenant = h.tenant().await;
     let nobody = TenantId(Uuid::nil());
-    let last = h.tick(tenant).await;
+    let last = h.advance_clock(tenant).await;
     let held = h.write(move |tx| {
-        Box::pin(async move { Ok([tx.hold(tenant).await?, tx.hold(nobody).await?, tx.hold(tenant).await?]) })
+        Box::pin(async move {
+            Ok([tx.lock_tenant(tenant).await?, tx.lock_tenant(nobody).await?, tx.lock_tenant(tenant).await?])
+        })
     });
     assert_eq!(held.await, Ok([true, false, true]));
-    assert_eq!(h.tick(tenant).await, last.next());
+    assert_eq!(h.advance_clock(tenant).await, last.next());
     let both = h.write(move |tx| {
         Box::pin(async move {
-            tx.hold(tenant).await?;
-            crud::tick(tx, tenant).await
+            tx.lock_tenant(tenant).await?;
+            crud::advance_clock(tx, tenant).await
         })
     });
     assert_eq!(both.await, Ok(last.next().next()), "held, and then ticked");

@@ -8,13 +8,13 @@ use uuid::Uuid;
 use super::Harness;
 use super::samples::{Links, Sample};
 use crate::error::{Error, StoreError};
-use crate::resources::crud::New;
+use crate::resources::crud::NewRecord;
 use crate::store::DeliveryFilter;
 use crate::values::EventKind;
 use crate::values::{TenantId, Timestamp};
-use crate::webhooks::deliveries::{AttemptLog, Delivery, DeliveryState};
+use crate::webhooks::deliveries::{AttemptLog, Delivery, DeliveryStatus};
 use crate::webhooks::events::Event;
-use crate::webhooks::subscriptions::Subscription;
+use crate::webhooks::subscriptions::WebhookSubscription;
 
 /// One call of the seam, as a transaction of its own. Its arguments are copied.
 macro_rules! call {
@@ -27,11 +27,11 @@ pub(super) use call;
 
 impl Harness {
     pub(super) async fn endpoint(&self, tenant: TenantId) -> Uuid {
-        self.insert(tenant, |new| Subscription { enabled: true, ..Subscription::bare(new) }).await.id
+        self.insert(tenant, |new| WebhookSubscription { enabled: true, ..WebhookSubscription::bare(new) }).await.id
     }
 
     pub(super) async fn event_of(&self, tenant: TenantId, kind: EventKind) -> Event {
-        let created_at = self.tick(tenant).await;
+        let created_at = self.advance_clock(tenant).await;
         let data = to_raw_value(&json!({ "id": 1 })).unwrap();
         let event = Event { id: self.store.env().id(created_at), tenant, kind, data, created_at, only_for: None };
         let stored = event.clone();
@@ -103,7 +103,7 @@ pub(super) fn plus(at: Timestamp, seconds: u64) -> Timestamp {
 }
 
 pub(super) fn held(delivery: &mut Delivery) {
-    delivery.state = DeliveryState::Held;
+    delivery.state = DeliveryStatus::Held;
     delivery.next_attempt_at = None;
 }
 
@@ -112,21 +112,21 @@ pub(super) async fn every_field_of_a_delivery_comes_back(h: Harness) {
     let to = h.endpoint(tenant).await;
     let far = Timestamp::parse("9999-12-31T23:59:59.999999Z").unwrap();
     let mut id = None;
-    for (position, state) in DeliveryState::ALL.iter().copied().cycle().take(8).enumerate() {
+    for (position, state) in DeliveryStatus::ALL.iter().copied().cycle().take(8).enumerate() {
         let delivery = h
             .added(tenant, to, |delivery| {
                 delivery.state = state;
                 delivery.attempts = [0, 7, 1_000_000][position % 3];
                 delivery.failures = delivery.attempts / 7;
                 delivery.last_status = [None, Some(-1), Some(0), Some(599)][position / 2];
-                delivery.next_attempt_at = (state == DeliveryState::Pending).then_some(far);
+                delivery.next_attempt_at = (state == DeliveryStatus::Pending).then_some(far);
                 delivery.lease = [None, Some(Uuid::nil()), Some(Uuid::max())][position % 3];
             })
             .await;
         assert_eq!(h.stored(&delivery).await.as_ref(), Some(&delivery));
         let mut changed = delivery.clone();
         changed.begin(Uuid::from_u128(7), far);
-        changed.state = DeliveryState::Pending;
+        changed.state = DeliveryStatus::Pending;
         changed.failures = changed.attempts;
         changed.last_status = Some(302);
         assert!(h.put(&changed, delivery.lease).await);
@@ -149,8 +149,8 @@ pub(super) async fn a_list_takes_every_filter(h: Harness) {
         let event = h.event_of(tenant, kind).await;
         for to in endpoints {
             let mut delivery = Delivery::new(h.store.env().id(event.created_at), &event, to, false);
-            delivery.state = DeliveryState::ALL[all.len() % 3];
-            delivery.next_attempt_at = delivery.next_attempt_at.filter(|_| delivery.state == DeliveryState::Pending);
+            delivery.state = DeliveryStatus::ALL[all.len() % 3];
+            delivery.next_attempt_at = delivery.next_attempt_at.filter(|_| delivery.state == DeliveryStatus::Pending);
             h.try_add(&delivery).await.unwrap();
             all.push(delivery);
         }
@@ -208,7 +208,7 @@ pub(super) async fn an_update_needs_the_lease(h: Harness) {
     assert_eq!(h.stored(&free).await.as_ref(), Some(&leased));
 
     let mut done = leased.clone();
-    done.state = DeliveryState::Succeeded;
+    done.state = DeliveryStatus::Succeeded;
     (done.lease, done.next_attempt_at) = (None, None);
     for wrong in [None, Some(theirs), Some(Uuid::nil())] {
         assert!(!h.put(&done, wrong).await, "{wrong:?}");
@@ -231,7 +231,7 @@ pub(super) async fn an_update_needs_the_lease(h: Harness) {
 pub(super) async fn what_is_due_comes_in_order(h: Harness) {
     let tenant = h.tenant().await;
     let (to, elsewhere) = (h.endpoint(tenant).await, h.endpoint(tenant).await);
-    let start = h.tick(tenant).await;
+    let start = h.advance_clock(tenant).await;
     assert_eq!(call!(h.next_due(tenant, to)), None);
     let mut due = Vec::new();
     for seconds in [40, 10, 30, 20] {
@@ -242,7 +242,7 @@ pub(super) async fn what_is_due_comes_in_order(h: Harness) {
     let at = plus(start, 15);
     due.push((at, h.added(tenant, to, |delivery| delivery.begin(Uuid::from_u128(3), at)).await.id));
     due.sort();
-    for state in [DeliveryState::Succeeded, DeliveryState::Failed, DeliveryState::Held] {
+    for state in [DeliveryStatus::Succeeded, DeliveryStatus::Failed, DeliveryStatus::Held] {
         h.added(tenant, to, |delivery| (delivery.state, delivery.next_attempt_at) = (state, None)).await;
     }
     let first = plus(start, 1);
@@ -266,7 +266,7 @@ pub(super) async fn holding_is_for_what_is_pending_there(h: Harness) {
     let at = plus(pending.created_at, 30);
     let leased = h.added(tenant, to, |delivery| delivery.begin(Uuid::from_u128(3), at)).await;
     let mut untouched = vec![h.added(tenant, elsewhere, |_| {}).await];
-    for state in [DeliveryState::Succeeded, DeliveryState::Failed, DeliveryState::Held] {
+    for state in [DeliveryStatus::Succeeded, DeliveryStatus::Failed, DeliveryStatus::Held] {
         let change = |delivery: &mut Delivery| {
             (delivery.state, delivery.next_attempt_at, delivery.attempts) = (state, None, 3);
         };
@@ -332,22 +332,24 @@ pub(super) async fn attempts_come_back(h: Harness) {
 pub(super) async fn an_outcome_touches_three_columns(h: Harness) {
     let (tenant, other) = (h.tenant().await, h.tenant().await);
     let links = Links::of(&h, tenant).await;
-    let rows =
-        [h.insert(tenant, Subscription::bare).await, h.insert(tenant, move |new| Subscription::full(new, links)).await];
-    let bystander = h.insert(tenant, Subscription::bare).await;
-    let note = async |tenant: TenantId, row: &Subscription| {
+    let rows = [
+        h.insert(tenant, WebhookSubscription::bare).await,
+        h.insert(tenant, move |new| WebhookSubscription::full(new, links)).await,
+    ];
+    let bystander = h.insert(tenant, WebhookSubscription::bare).await;
+    let note = async |tenant: TenantId, row: &WebhookSubscription| {
         let row = row.clone();
         let write = h.write(move |tx| {
             let row = row.clone();
-            Box::pin(async move { Ok(tx.note_outcome(tenant, &row).await?) })
+            Box::pin(async move { Ok(tx.update_delivery_state(tenant, &row).await?) })
         });
         write.await.unwrap();
     };
     for row in rows {
         let id = row.id;
-        let new = New { tenant, id, now: h.tick(tenant).await };
+        let new = NewRecord { tenant, id, now: h.advance_clock(tenant).await };
         for (at, status, failures) in [(Some(new.now), Some(503), 9), (None, None, 0)] {
-            let changed = [Subscription::full(new, links), Subscription::bare(new)];
+            let changed = [WebhookSubscription::full(new, links), WebhookSubscription::bare(new)];
             for mut changed in changed {
                 changed.deleted_at = Some(new.now);
                 changed.last_delivery_at = at;
@@ -355,14 +357,14 @@ pub(super) async fn an_outcome_touches_three_columns(h: Harness) {
                 changed.consecutive_failures = failures;
                 note(tenant, &changed).await;
             }
-            let want = Subscription {
+            let want = WebhookSubscription {
                 last_delivery_at: at,
                 last_delivery_status: status,
                 consecutive_failures: failures,
                 ..row.clone()
             };
             assert_eq!(h.row(tenant, id).await.as_ref(), Some(&want));
-            note(other, &Subscription { consecutive_failures: 5, ..want.clone() }).await;
+            note(other, &WebhookSubscription { consecutive_failures: 5, ..want.clone() }).await;
             assert_eq!(h.row(tenant, id).await, Some(want), "another tenant's");
         }
     }
@@ -404,7 +406,7 @@ pub(super) async fn deliveries_are_the_tenants_own(h: Harness) {
     held(&mut stolen);
     assert!(!h.put(&stolen, None).await);
     call!(h.hold_deliveries(other, to));
-    call!(h.set_turn(other, to, None));
+    call!(h.schedule_endpoint(other, to, None));
     assert_eq!(h.stored(&delivery).await, Some(delivery));
-    assert_eq!(call!(h.turns(now, 9)), [(tenant, to)]);
+    assert_eq!(call!(h.due_endpoints(now, 9)), [(tenant, to)]);
 }

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use futures_util::future::BoxFuture;
 
 use crate::error::{Error, StoreError};
-use crate::store::{Access, ErasedJob, Layer, Store};
+use crate::store::{Access, Layer, Store, UnitOfWork};
 
 /// A store over another that runs each write twice: the first time it fails at its very end, after everything was done, as when a disk is full
 /// or another transaction was met. So nothing may be left of it, and a job must be as good the second time. What a job
@@ -34,7 +34,7 @@ impl Layer for FailsFirst {
         &*self.store
     }
 
-    async fn around(&self, access: Access, name: &'static str, job: ErasedJob) -> Result<(), Error> {
+    async fn around(&self, access: Access, name: &'static str, job: UnitOfWork) -> Result<(), Error> {
         if access == Access::Read {
             return self.store.run(access, name, job).await;
         }
@@ -42,10 +42,10 @@ impl Layer for FailsFirst {
     }
 }
 
-async fn twice(store: Arc<dyn Store>, name: &'static str, job: ErasedJob) -> Result<(), Error> {
+async fn twice(store: Arc<dyn Store>, name: &'static str, job: UnitOfWork) -> Result<(), Error> {
     let job = Arc::new(job);
     let doomed = Arc::clone(&job);
-    let first: ErasedJob = Box::new(move |tx| {
+    let first: UnitOfWork = Box::new(move |tx| {
         let work = doomed(tx);
         Box::pin(async move {
             work.await?;

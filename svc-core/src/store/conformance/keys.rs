@@ -71,7 +71,7 @@ pub(super) async fn a_key_comes_back(h: Harness) {
         assert_eq!(h.key(new.key.id).await, Some(new.key));
     }
     assert_eq!(h.key(Uuid::nil()).await, None);
-    let now = h.tick(tenant).await;
+    let now = h.advance_clock(tenant).await;
     let bare = ApiKey {
         id: h.store.env().id(now),
         tenant_id: tenant,
@@ -150,7 +150,7 @@ pub(super) async fn a_hash_is_taken_once(h: Harness) {
     let tenant = h.tenant().await;
     let NewKey { key, text } = h.new_key(tenant, true, None, false).await;
     let hash = crate::crypto::sha256(text.reveal().as_bytes());
-    let now = h.tick(tenant).await;
+    let now = h.advance_clock(tenant).await;
     let twin = ApiKey { id: h.store.env().id(now), created_at: now, ..key.clone() };
     let same_hash = h.insert_key(&twin, hash).await;
     assert!(matches!(same_hash, Err(Error::Store(StoreError::Conflict { .. }))), "{same_hash:?}");

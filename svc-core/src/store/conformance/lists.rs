@@ -9,10 +9,10 @@ use crate::resources::contacts::{Contact, ContactFilter};
 use crate::resources::crud::{Filter, Resource};
 use crate::resources::invoices::{Invoice, InvoiceFilter, InvoiceStatus};
 use crate::resources::jobs::{Job, JobFilter, JobStatus};
-use crate::resources::pages::{Listing, Order};
+use crate::resources::pages::{ListQuery, Order};
 use crate::resources::quotes::{Quote, QuoteFilter, QuoteStatus};
 use crate::values::{Email, TenantId, Text, Timestamp};
-use crate::webhooks::subscriptions::Subscription;
+use crate::webhooks::subscriptions::WebhookSubscription;
 
 const LIMITS: [u32; 5] = [1, 2, 5, 6, 201];
 
@@ -34,7 +34,7 @@ pub(super) async fn the_newest_come_first(h: Harness) {
         for limit in LIMITS {
             let list = |before| {
                 let order = Order::NewestFirst { before };
-                h.list::<R>(tenant, Listing { limit, order, filter: R::Filter::none() })
+                h.list::<R>(tenant, ListQuery { limit, order, filter: R::Filter::none() })
             };
             let page = |from: usize| rows[from..].iter().take(limit as usize).cloned().collect::<Vec<R>>();
             assert_eq!(list(None).await, page(0), "{} limit {limit}", R::COLLECTION);
@@ -66,7 +66,7 @@ pub(super) async fn the_oldest_change_comes_first(h: Harness) {
         for limit in LIMITS {
             let list = |from| {
                 let order = Order::OldestChangeFirst { from };
-                h.list::<R>(tenant, Listing { limit, order, filter: R::Filter::none() })
+                h.list::<R>(tenant, ListQuery { limit, order, filter: R::Filter::none() })
             };
             let page = |from: usize| rows[from..].iter().take(limit as usize).cloned().collect::<Vec<R>>();
             assert_eq!(list(Timestamp::from_micros(i64::MIN)).await, page(0), "{} limit {limit}", R::COLLECTION);
@@ -98,7 +98,7 @@ async fn compare<R: Sample>(
             let rest = wanted.iter().filter(|row| before.is_none_or(|before| row.created_at() < before));
             let want: Vec<Uuid> = rest.take(limit as usize).map(|row| row.id()).collect();
             let order = Order::NewestFirst { before };
-            let got = h.list::<R>(tenant, Listing { limit, order, filter: filter.clone() }).await;
+            let got = h.list::<R>(tenant, ListQuery { limit, order, filter: filter.clone() }).await;
             assert_eq!(ids(&got), want, "{} {} {order:?} {limit}", R::COLLECTION, json!(filter));
         }
     }
@@ -108,7 +108,7 @@ async fn compare<R: Sample>(
             let rest = wanted.iter().filter(|row| row.updated_at() >= from);
             let want: Vec<Uuid> = rest.take(limit as usize).map(|row| row.id()).collect();
             let order = Order::OldestChangeFirst { from };
-            let got = h.list::<R>(tenant, Listing { limit, order, filter: filter.clone() }).await;
+            let got = h.list::<R>(tenant, ListQuery { limit, order, filter: filter.clone() }).await;
             assert_eq!(ids(&got), want, "{} {} {order:?} {limit}", R::COLLECTION, json!(filter));
         }
     }
@@ -159,7 +159,7 @@ pub(super) async fn contacts_by_email_and_deletion(h: Harness) {
     }
     let filter = ContactFilter { email: Some(Email::from_stored("ada@example.com")), include_deleted: None };
     let order = Order::NewestFirst { before: None };
-    assert_eq!(ids(&h.list::<Contact>(tenant, Listing { limit: 10, order, filter }).await), [rows[4].id]);
+    assert_eq!(ids(&h.list::<Contact>(tenant, ListQuery { limit: 10, order, filter }).await), [rows[4].id]);
 }
 
 pub(super) async fn invoices_by_status_and_number(h: Harness) {
@@ -233,17 +233,17 @@ pub(super) async fn filters_compare_exactly(h: Harness) {
     h.insert(tenant, |new| Job { job_number: "JOB-0001".to_owned(), ..Job::bare(new) }).await;
     for number in ["job-0001", "JOB-____", "%", "JOB-0001%", "JOB-00010", "JOB-000", "JOB-0001\u{a0}"] {
         let filter = JobFilter { status: None, job_number: Some(Text::from_stored(number)) };
-        assert_eq!(h.list::<Job>(tenant, Listing { limit: 10, order, filter }).await, [], "{number}");
+        assert_eq!(h.list::<Job>(tenant, ListQuery { limit: 10, order, filter }).await, [], "{number}");
     }
     h.insert(tenant, |new| Invoice { invoice_number: "INV-0001".to_owned(), ..Invoice::bare(new) }).await;
     for number in ["inv-0001", "INV-____", "%", "INV-0001 "] {
         let filter = InvoiceFilter { status: None, number: Some(Text::from_stored(number)) };
-        assert_eq!(h.list::<Invoice>(tenant, Listing { limit: 10, order, filter }).await, [], "{number}");
+        assert_eq!(h.list::<Invoice>(tenant, ListQuery { limit: 10, order, filter }).await, [], "{number}");
     }
     h.contact(tenant, "axb@example.com").await;
     for email in ["a_b@example.com", "%@example.com", "axb@example.co", "axb@example.com.au"] {
         let filter = ContactFilter { email: Some(Email::from_stored(email)), include_deleted: Some(true) };
-        assert_eq!(h.list::<Contact>(tenant, Listing { limit: 10, order, filter }).await, [], "{email}");
+        assert_eq!(h.list::<Contact>(tenant, ListQuery { limit: 10, order, filter }).await, [], "{email}");
     }
 }
 
@@ -251,12 +251,12 @@ pub(super) async fn deleted_subscriptions_are_left_out(h: Harness) {
     let tenant = h.tenant().await;
     let mut rows = Vec::new();
     for _ in 0..5 {
-        rows.push(h.insert(tenant, Subscription::bare).await);
+        rows.push(h.insert(tenant, WebhookSubscription::bare).await);
     }
     for position in [0, 3] {
-        h.delete::<Subscription>(tenant, rows[position].id).await.unwrap();
+        h.delete::<WebhookSubscription>(tenant, rows[position].id).await.unwrap();
         rows[position] = h.row(tenant, rows[position].id).await.unwrap();
     }
     compare(&h, tenant, &rows, crate::resources::crud::NoFilter {}, |row| row.deleted_at.is_none()).await;
-    assert_eq!(ids(&h.all::<Subscription>(tenant).await), [rows[4].id, rows[2].id, rows[1].id]);
+    assert_eq!(ids(&h.all::<WebhookSubscription>(tenant).await), [rows[4].id, rows[2].id, rows[1].id]);
 }

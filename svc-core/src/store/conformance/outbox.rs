@@ -14,10 +14,10 @@ use crate::resources::quotes::Quote;
 use crate::store::DeliveryFilter;
 use crate::values::EventKind;
 use crate::values::{Decimal, EventSet, TenantId, Timestamp};
-use crate::webhooks::deliveries::{Delivery, DeliveryState};
+use crate::webhooks::deliveries::{Delivery, DeliveryStatus};
 use crate::webhooks::events::Event;
 use crate::webhooks::replays::{self, ReplayCreate};
-use crate::webhooks::subscriptions::{self, DisabledReason, Match, Subscription};
+use crate::webhooks::subscriptions::{self, DisabledReason, MatchedSubscription, WebhookSubscription};
 
 impl Harness {
     async fn deliveries(&self, tenant: TenantId, event: Uuid) -> Vec<Delivery> {
@@ -29,16 +29,16 @@ impl Harness {
         deliveries
     }
 
-    async fn matches(&self, tenant: TenantId, kind: EventKind) -> Vec<Match> {
+    async fn matches(&self, tenant: TenantId, kind: EventKind) -> Vec<MatchedSubscription> {
         let read = self.read(move |tx| Box::pin(async move { Ok(tx.matches(tenant, kind).await?) }));
         let mut matches = read.await.unwrap();
         matches.sort_by_key(|matched| matched.subscription);
         matches
     }
 
-    pub(super) async fn subscription(&self, tenant: TenantId, change: fn(&mut Subscription)) -> Uuid {
+    pub(super) async fn subscription(&self, tenant: TenantId, change: fn(&mut WebhookSubscription)) -> Uuid {
         let make = move |new| {
-            let mut row = Subscription { enabled: true, ..Subscription::bare(new) };
+            let mut row = WebhookSubscription { enabled: true, ..WebhookSubscription::bare(new) };
             change(&mut row);
             row
         };
@@ -125,7 +125,7 @@ pub(super) async fn events_are_the_tenants_own(h: Harness) {
     assert_eq!(h.deliveries(other, mine[0].id).await, [], "another tenant's event");
 }
 
-fn pause(row: &mut Subscription) {
+fn pause(row: &mut WebhookSubscription) {
     row.enabled = false;
     row.disabled_reason = Some(DisabledReason::AutoPaused);
     row.paused_at = Some(row.created_at);
@@ -155,9 +155,9 @@ pub(super) async fn each_matching_subscription_gets_one_delivery(h: Harness) {
     assert_eq!(
         got,
         [
-            (everything, DeliveryState::Pending, due),
-            (named, DeliveryState::Pending, due),
-            (paused, DeliveryState::Held, None)
+            (everything, DeliveryStatus::Pending, due),
+            (named, DeliveryStatus::Pending, due),
+            (paused, DeliveryStatus::Held, None)
         ]
     );
     let same = |d: &Delivery| (d.tenant, d.event, d.created_at) == (tenant, event.id, event.created_at);
@@ -183,23 +183,23 @@ pub(super) async fn matches_are_live_and_enabled_or_paused(h: Harness) {
     let named = h.subscription(tenant, |row| row.events = EventSet::Kinds(vec![EventKind::InvoicePaid])).await;
     let paused = h.subscription(tenant, pause).await;
     h.subscription(tenant, |row| row.enabled = false).await;
-    let sent = |subscription| Match { subscription, paused: false };
-    let held = |subscription| Match { subscription, paused: true };
+    let sent = |subscription| MatchedSubscription { subscription, paused: false };
+    let held = |subscription| MatchedSubscription { subscription, paused: true };
     assert_eq!(h.matches(tenant, EventKind::InvoicePaid).await, [sent(named), held(paused)]);
     for kind in EventKind::ALL.iter().filter(|kind| **kind != EventKind::InvoicePaid) {
         assert_eq!(h.matches(tenant, *kind).await, [held(paused)], "{kind}");
     }
     // Settings that change, change what matches.
     let body = json!({ "events": ["stay.created", "payment.succeeded"] });
-    h.update::<Subscription>(tenant, named, body).await.unwrap();
-    h.update::<Subscription>(tenant, paused, json!({ "enabled": true })).await.unwrap();
+    h.update::<WebhookSubscription>(tenant, named, body).await.unwrap();
+    h.update::<WebhookSubscription>(tenant, paused, json!({ "enabled": true })).await.unwrap();
     assert_eq!(h.matches(tenant, EventKind::InvoicePaid).await, [sent(paused)]);
     assert_eq!(h.matches(tenant, EventKind::StayCreated).await, [sent(named), sent(paused)]);
     assert_eq!(h.matches(tenant, EventKind::PaymentSucceeded).await, [sent(named), sent(paused)]);
-    h.update::<Subscription>(tenant, named, json!({ "enabled": false })).await.unwrap();
-    h.delete::<Subscription>(tenant, paused).await.unwrap();
+    h.update::<WebhookSubscription>(tenant, named, json!({ "enabled": false })).await.unwrap();
+    h.delete::<WebhookSubscription>(tenant, paused).await.unwrap();
     assert_eq!(h.matches(tenant, EventKind::StayCreated).await, []);
-    h.update::<Subscription>(tenant, named, json!({ "enabled": true, "events": ["*"] })).await.unwrap();
+    h.update::<WebhookSubscription>(tenant, named, json!({ "enabled": true, "events": ["*"] })).await.unwrap();
     assert_eq!(h.matches(tenant, EventKind::StayCreated).await, [sent(named)]);
 }
 
@@ -207,7 +207,7 @@ pub(super) async fn deliveries_come_back(h: Harness) {
     let tenant = h.tenant().await;
     let subscription = h.subscription(tenant, |row| row.enabled = false).await;
     for (position, kind) in EventKind::ALL.iter().copied().enumerate() {
-        let at = h.tick(tenant).await;
+        let at = h.advance_clock(tenant).await;
         let id = h.store.env().id(at);
         let only_for = (position % 2 == 0).then_some(subscription);
         let data = to_raw_value(&json!({ "id": id, "kind": kind, "n": [1, null, "ü"] })).unwrap();
@@ -224,9 +224,9 @@ pub(super) async fn deliveries_come_back(h: Harness) {
         assert_eq!((back.only_for, one.only_for), (only_for, only_for));
     }
     let event = h.events(tenant).await.pop().unwrap();
-    for state in DeliveryState::ALL.iter().copied() {
+    for state in DeliveryStatus::ALL.iter().copied() {
         let id = h.store.env().id(event.created_at);
-        let next_attempt_at = (state == DeliveryState::Pending).then_some(event.created_at.next());
+        let next_attempt_at = (state == DeliveryStatus::Pending).then_some(event.created_at.next());
         let delivery = Delivery { state, next_attempt_at, ..Delivery::new(id, &event, subscription, true) };
         let stored = delivery.clone();
         let write = h.write(move |tx| {

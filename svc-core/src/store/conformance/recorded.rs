@@ -6,27 +6,27 @@ use futures_util::future::join_all;
 use uuid::Uuid;
 
 use super::Harness;
-use crate::accounts::idempotency::Recorded;
+use crate::accounts::idempotency::StoredResponse;
 use crate::accounts::keys::{self, KeyCreate};
 use crate::error::Error;
 use crate::values::{TenantId, Timestamp};
 
 impl Harness {
-    async fn recorded(&self, tenant: TenantId, key: &str, after: Timestamp) -> Option<Recorded> {
+    async fn stored_response(&self, tenant: TenantId, key: &str, after: Timestamp) -> Option<StoredResponse> {
         let key = key.to_owned();
         self.read(move |tx| {
             let key = key.clone();
-            Box::pin(async move { Ok(tx.recorded(tenant, &key, after).await?) })
+            Box::pin(async move { Ok(tx.stored_response(tenant, &key, after).await?) })
         })
         .await
         .unwrap()
     }
 
-    async fn record(&self, tenant: TenantId, key: &str, recorded: &Recorded) {
+    async fn store_response(&self, tenant: TenantId, key: &str, recorded: &StoredResponse) {
         let (key, recorded) = (key.to_owned(), recorded.clone());
         self.write(move |tx| {
             let (key, recorded) = (key.clone(), recorded.clone());
-            Box::pin(async move { Ok(tx.record(tenant, &key, &recorded).await?) })
+            Box::pin(async move { Ok(tx.store_response(tenant, &key, &recorded).await?) })
         })
         .await
         .unwrap();
@@ -41,14 +41,14 @@ fn beginning() -> Timestamp {
     Timestamp::from_micros(0)
 }
 
-fn answer(created_at: Timestamp) -> Recorded {
-    Recorded { fingerprint: [7; 32], status: 201, location: None, etag: None, body: Vec::new(), created_at }
+fn answer(created_at: Timestamp) -> StoredResponse {
+    StoredResponse { fingerprint: [7; 32], status: 201, location: None, etag: None, body: Vec::new(), created_at }
 }
 
 pub(super) async fn an_answer_comes_back(h: Harness) {
     let tenant = h.tenant().await;
     let now = h.store.env().now();
-    let full = Recorded {
+    let full = StoredResponse {
         fingerprint: std::array::from_fn(|at| at as u8),
         status: 409,
         location: Some("/api/v1/contacts/0195a3c8-0000-7000-8000-000000000001".to_owned()),
@@ -57,9 +57,9 @@ pub(super) async fn an_answer_comes_back(h: Harness) {
         created_at: now,
     };
     for (key, recorded) in [("full", full), ("bare", answer(now))] {
-        assert_eq!(h.recorded(tenant, key, beginning()).await, None);
-        h.record(tenant, key, &recorded).await;
-        assert_eq!(h.recorded(tenant, key, beginning()).await, Some(recorded));
+        assert_eq!(h.stored_response(tenant, key, beginning()).await, None);
+        h.store_response(tenant, key, &recorded).await;
+        assert_eq!(h.stored_response(tenant, key, beginning()).await, Some(recorded));
     }
 }
 
@@ -68,11 +68,11 @@ pub(super) async fn keys_are_compared_exactly(h: Harness) {
     let longest = "k".repeat(255);
     let keys = ["k", "K", "k ", " k", "k%", "k_", "'", "007", "7", &longest, &longest[..254]];
     for (at, key) in keys.iter().enumerate() {
-        let recorded = Recorded { status: at as u16, ..answer(h.store.env().now()) };
-        h.record(tenant, key, &recorded).await;
+        let recorded = StoredResponse { status: at as u16, ..answer(h.store.env().now()) };
+        h.store_response(tenant, key, &recorded).await;
     }
     for (at, key) in keys.iter().enumerate() {
-        let status = h.recorded(tenant, key, beginning()).await.map(|recorded| recorded.status);
+        let status = h.stored_response(tenant, key, beginning()).await.map(|recorded| recorded.status);
         assert_eq!(status, Some(at as u16), "{key:?}");
     }
 }
@@ -80,31 +80,31 @@ pub(super) async fn keys_are_compared_exactly(h: Harness) {
 pub(super) async fn answers_are_the_tenants_own(h: Harness) {
     let (tenant, other) = (h.tenant().await, h.tenant().await);
     let mine = answer(h.store.env().now());
-    h.record(tenant, "k", &mine).await;
-    assert_eq!(h.recorded(other, "k", beginning()).await, None);
-    let theirs = Recorded { status: 200, ..mine.clone() };
-    h.record(other, "k", &theirs).await;
-    assert_eq!(h.recorded(tenant, "k", beginning()).await, Some(mine));
-    assert_eq!(h.recorded(other, "k", beginning()).await, Some(theirs));
+    h.store_response(tenant, "k", &mine).await;
+    assert_eq!(h.stored_response(other, "k", beginning()).await, None);
+    let theirs = StoredResponse { status: 200, ..mine.clone() };
+    h.store_response(other, "k", &theirs).await;
+    assert_eq!(h.stored_response(tenant, "k", beginning()).await, Some(mine));
+    assert_eq!(h.stored_response(other, "k", beginning()).await, Some(theirs));
 }
 
 pub(super) async fn a_newer_answer_takes_the_place(h: Harness) {
     let tenant = h.tenant().await;
-    let first = Recorded { etag: Some("e".to_owned()), body: vec![1], ..answer(h.store.env().now()) };
-    let second = Recorded { fingerprint: [8; 32], status: 200, ..answer(first.created_at.next()) };
-    h.record(tenant, "k", &first).await;
-    h.record(tenant, "k", &second).await;
-    assert_eq!(h.recorded(tenant, "k", beginning()).await, Some(second));
+    let first = StoredResponse { etag: Some("e".to_owned()), body: vec![1], ..answer(h.store.env().now()) };
+    let second = StoredResponse { fingerprint: [8; 32], status: 200, ..answer(first.created_at.next()) };
+    h.store_response(tenant, "k", &first).await;
+    h.store_response(tenant, "k", &second).await;
+    assert_eq!(h.stored_response(tenant, "k", beginning()).await, Some(second));
 }
 
 pub(super) async fn an_old_answer_is_not_seen(h: Harness) {
     let tenant = h.tenant().await;
     let recorded = answer(h.store.env().now());
-    h.record(tenant, "k", &recorded).await;
+    h.store_response(tenant, "k", &recorded).await;
     let at = recorded.created_at;
-    assert_eq!(h.recorded(tenant, "k", Timestamp::from_micros(at.as_micros() - 1)).await, Some(recorded));
-    assert_eq!(h.recorded(tenant, "k", at).await, None, "strictly after");
-    assert_eq!(h.recorded(tenant, "k", at.next()).await, None);
+    assert_eq!(h.stored_response(tenant, "k", Timestamp::from_micros(at.as_micros() - 1)).await, Some(recorded));
+    assert_eq!(h.stored_response(tenant, "k", at).await, None, "strictly after");
+    assert_eq!(h.stored_response(tenant, "k", at.next()).await, None);
 }
 
 /// Requests that come at once under one key: one does the work, the others see its answer or are told to wait.
@@ -123,12 +123,12 @@ pub(super) async fn a_key_is_claimed_by_one(h: Harness) {
                 if !tx.claim_idempotency(tenant, "k").await? {
                     return Err(Error::IdempotencyInProgress);
                 }
-                tx.hold(tenant).await?;
-                if tx.recorded(tenant, "k", beginning()).await?.is_some() {
+                tx.lock_tenant(tenant).await?;
+                if tx.stored_response(tenant, "k", beginning()).await?.is_some() {
                     return Ok(false);
                 }
                 let now = tx.env().now();
-                tx.record(tenant, "k", &answer(now)).await?;
+                tx.store_response(tenant, "k", &answer(now)).await?;
                 Ok(true)
             })
         })
@@ -148,7 +148,7 @@ pub(super) async fn pruning_goes_in_steps(h: Harness) {
     let at = |second: u64| start.checked_add(Duration::from_secs(second)).unwrap();
     for second in 0..5_u8 {
         let owner = if second % 2 == 0 { tenant } else { other };
-        h.record(owner, &format!("k{second}"), &answer(at(second.into()))).await;
+        h.store_response(owner, &format!("k{second}"), &answer(at(second.into()))).await;
         assert!(h.claim(key, [second; 32], at(second.into())).await);
     }
     assert_eq!(h.prune(at(0), at(0), 100).await, 0, "strictly before");
@@ -159,7 +159,9 @@ pub(super) async fn pruning_goes_in_steps(h: Harness) {
     let mut left = Vec::new();
     for second in 0..5 {
         let owner = if second % 2 == 0 { tenant } else { other };
-        left.extend(h.recorded(owner, &format!("k{second}"), beginning()).await.map(|recorded| recorded.created_at));
+        left.extend(
+            h.stored_response(owner, &format!("k{second}"), beginning()).await.map(|recorded| recorded.created_at),
+        );
     }
     assert_eq!(left, [at(4)]);
     for second in 0..5_u8 {

@@ -9,10 +9,10 @@ use super::Harness;
 use crate::error::Error;
 use crate::store::DeliveryFilter;
 use crate::values::{TenantId, Timestamp};
-use crate::webhooks::deliveries::{AttemptLog, Delivery, DeliveryState};
+use crate::webhooks::deliveries::{AttemptLog, Delivery, DeliveryStatus};
 use crate::webhooks::replays::{self, ReplayCreate};
-use crate::webhooks::retention::{self, Dropped, Positions, Remains, Span};
-use crate::webhooks::subscriptions::Subscription;
+use crate::webhooks::retention::{self, DeletedCounts, EventRange, ExpiredKind, Positions};
+use crate::webhooks::subscriptions::WebhookSubscription;
 
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
@@ -20,11 +20,11 @@ impl Harness {
     async fn subscribed(&self) -> (TenantId, Uuid) {
         let tenant = self.tenant().await;
         let body = json!({ "url": "https://example.com", "events": ["contact.created"] });
-        (tenant, self.create::<Subscription>(tenant, body).await.unwrap().id)
+        (tenant, self.create::<WebhookSubscription>(tenant, body).await.unwrap().id)
     }
 
     /// A contact, whose event has a delivery in this state after so many attempts.
-    async fn delivered(&self, tenant: TenantId, email: &str, state: DeliveryState, attempts: u32) -> Delivery {
+    async fn delivered(&self, tenant: TenantId, email: &str, state: DeliveryStatus, attempts: u32) -> Delivery {
         self.contact(tenant, email).await;
         self.write(move |tx| {
             Box::pin(async move {
@@ -45,7 +45,7 @@ impl Harness {
                 }
                 delivery.state = state;
                 delivery.attempts = attempts;
-                delivery.next_attempt_at = delivery.next_attempt_at.filter(|_| state == DeliveryState::Pending);
+                delivery.next_attempt_at = delivery.next_attempt_at.filter(|_| state == DeliveryStatus::Pending);
                 tx.update_delivery(&delivery, None).await?;
                 Ok(delivery)
             })
@@ -63,33 +63,33 @@ impl Harness {
         (events, deliveries.await.unwrap().into_iter().map(|delivery| delivery.id).collect())
     }
 
-    async fn sweep(&self, before: Timestamp, dry: bool) -> Dropped {
+    async fn sweep(&self, before: Timestamp, dry: bool) -> DeletedCounts {
         let mut positions = Positions::new();
         retention::sweep(&*self.store, &mut positions, before, dry, || async {}).await.unwrap()
     }
 
-    async fn drop_some(&self, tenant: TenantId, remains: Remains, limit: u32) -> Result<u64, Error> {
-        let span = Span { after: Uuid::nil(), until: Uuid::max() };
-        self.write(move |tx| Box::pin(async move { Ok(tx.drop_expired(tenant, remains, span, limit).await?) })).await
+    async fn drop_some(&self, tenant: TenantId, remains: ExpiredKind, limit: u32) -> Result<u64, Error> {
+        let range = EventRange { after: Uuid::nil(), until: Uuid::max() };
+        self.write(move |tx| Box::pin(async move { Ok(tx.drop_expired(tenant, remains, range, limit).await?) })).await
     }
 }
 
 pub(super) async fn what_is_finished_and_old_goes(h: Harness) {
     let (tenant, _) = h.subscribed().await;
-    h.delivered(tenant, "a@example.com", DeliveryState::Succeeded, 1).await;
-    h.delivered(tenant, "b@example.com", DeliveryState::Failed, 6).await;
-    let held = h.delivered(tenant, "c@example.com", DeliveryState::Held, 2).await;
-    let pending = h.delivered(tenant, "d@example.com", DeliveryState::Pending, 3).await;
+    h.delivered(tenant, "a@example.com", DeliveryStatus::Succeeded, 1).await;
+    h.delivered(tenant, "b@example.com", DeliveryStatus::Failed, 6).await;
+    let held = h.delivered(tenant, "c@example.com", DeliveryStatus::Held, 2).await;
+    let pending = h.delivered(tenant, "d@example.com", DeliveryStatus::Pending, 3).await;
     // An event that nobody wanted.
     h.create::<crate::resources::jobs::Job>(tenant, json!({ "title": "x" })).await.unwrap();
     h.clock.advance(DAY * 30);
     let now = h.store.env().now();
-    let young = h.delivered(tenant, "e@example.com", DeliveryState::Succeeded, 1).await;
-    let want = Dropped { attempts: 7, deliveries: 2, events: 3, replays: 0 };
+    let young = h.delivered(tenant, "e@example.com", DeliveryStatus::Succeeded, 1).await;
+    let want = DeletedCounts { attempts: 7, deliveries: 2, events: 3, replays: 0 };
     assert_eq!(h.sweep(now, true).await, want, "counted");
     assert_eq!(h.sweep(now, true).await, want, "counting changes nothing");
     assert_eq!(h.sweep(now, false).await, want);
-    assert_eq!(h.sweep(now, false).await, Dropped::default());
+    assert_eq!(h.sweep(now, false).await, DeletedCounts::default());
     let left = h.left(tenant).await;
     assert_eq!(left.0, [held.event, pending.event, young.event]);
     assert_eq!(left.1, [held.id, pending.id, young.id]);
@@ -105,13 +105,13 @@ pub(super) async fn what_is_finished_and_old_goes(h: Harness) {
 pub(super) async fn a_step_has_a_limit(h: Harness) {
     let (tenant, _) = h.subscribed().await;
     for (at, email) in ["a@example.com", "b@example.com", "c@example.com"].into_iter().enumerate() {
-        h.delivered(tenant, email, DeliveryState::Succeeded, 2 + u32::try_from(at).unwrap()).await;
+        h.delivered(tenant, email, DeliveryStatus::Succeeded, 2 + u32::try_from(at).unwrap()).await;
     }
     for (remains, limit, want) in [
-        (Remains::Attempts, 4, [4, 4, 1, 0]),
-        (Remains::Event, 4, [0, 0, 0, 0]),
-        (Remains::Deliveries, 2, [2, 1, 0, 0]),
-        (Remains::Event, 1, [1, 1, 1, 0]),
+        (ExpiredKind::Attempts, 4, [4, 4, 1, 0]),
+        (ExpiredKind::Event, 4, [0, 0, 0, 0]),
+        (ExpiredKind::Deliveries, 2, [2, 1, 0, 0]),
+        (ExpiredKind::Event, 1, [1, 1, 1, 0]),
     ] {
         for want in want {
             assert_eq!(h.drop_some(tenant, remains, limit).await, Ok(want), "{remains:?}");
@@ -123,7 +123,7 @@ pub(super) async fn a_step_has_a_limit(h: Harness) {
 pub(super) async fn many_rows_take_many_small_steps(h: Harness) {
     let (tenant, _) = h.subscribed().await;
     for number in 0..130 {
-        h.delivered(tenant, &format!("c{number}@example.com"), DeliveryState::Failed, 6).await;
+        h.delivered(tenant, &format!("c{number}@example.com"), DeliveryStatus::Failed, 6).await;
     }
     h.clock.advance(DAY);
     let now = h.store.env().now();
@@ -142,7 +142,7 @@ pub(super) async fn a_span_has_two_ends(h: Harness) {
     let (tenant, _) = h.subscribed().await;
     let mut events = Vec::new();
     for email in ["a@example.com", "b@example.com", "c@example.com", "d@example.com"] {
-        events.push(h.delivered(tenant, email, DeliveryState::Failed, 1).await.event);
+        events.push(h.delivered(tenant, email, DeliveryStatus::Failed, 1).await.event);
     }
     let times: Vec<Timestamp> = h.events(tenant).await.iter().map(|event| event.created_at).collect();
     let expired = |after: Uuid, before: Timestamp, limit: u32| {
@@ -152,13 +152,13 @@ pub(super) async fn a_span_has_two_ends(h: Harness) {
     assert_eq!(expired(Uuid::nil(), times[3], 2).await, Ok(Some(events[1])));
     assert_eq!(expired(events[1], times[3], 2).await, Ok(Some(events[2])), "strictly behind");
     assert_eq!(expired(events[2], times[3], 2).await, Ok(None));
-    let span = Span { after: events[0], until: events[2] };
+    let range = EventRange { after: events[0], until: events[2] };
     let dropped = h.write(move |tx| {
         Box::pin(async move {
             let mut dropped = Vec::new();
-            for remains in [Remains::Attempts, Remains::Deliveries, Remains::Event] {
-                let counted = tx.count_expired(tenant, remains, span).await?;
-                dropped.push((counted, tx.drop_expired(tenant, remains, span, 100).await?));
+            for remains in [ExpiredKind::Attempts, ExpiredKind::Deliveries, ExpiredKind::Event] {
+                let counted = tx.count_expired(tenant, remains, range).await?;
+                dropped.push((counted, tx.drop_expired(tenant, remains, range, 100).await?));
             }
             Ok(dropped)
         })
@@ -170,13 +170,13 @@ pub(super) async fn a_span_has_two_ends(h: Harness) {
 pub(super) async fn a_step_is_one_tenants(h: Harness) {
     let ((tenant, _), (other, _)) = (h.subscribed().await, h.subscribed().await);
     for tenant in [tenant, other] {
-        h.delivered(tenant, "a@example.com", DeliveryState::Succeeded, 1).await;
+        h.delivered(tenant, "a@example.com", DeliveryStatus::Succeeded, 1).await;
     }
     let before = h.left(other).await;
     h.clock.advance(DAY);
     let now = h.store.env().now();
     let step = h.write(move |tx| Box::pin(retention::step(tx, tenant, Uuid::nil(), now))).await.unwrap();
-    assert_eq!(step.dropped, Dropped { attempts: 1, deliveries: 1, events: 1, replays: 0 });
+    assert_eq!(step.dropped, DeletedCounts { attempts: 1, deliveries: 1, events: 1, replays: 0 });
     assert_eq!((h.left(tenant).await, h.left(other).await), ((Vec::new(), Vec::new()), before));
     let mut positions = Positions::new();
     let swept = retention::sweep(&*h.store, &mut positions, now, false, || async {}).await.unwrap();
@@ -213,7 +213,7 @@ pub(super) async fn what_pruning_would_drop_is_counted(h: Harness) {
     let counted = h.write(move |tx| {
         Box::pin(async move {
             for (key, at) in [("a", now), ("b", now.next())] {
-                let recorded = crate::accounts::idempotency::Recorded {
+                let recorded = crate::accounts::idempotency::StoredResponse {
                     fingerprint: [0; 32],
                     status: 201,
                     location: None,
@@ -221,7 +221,7 @@ pub(super) async fn what_pruning_would_drop_is_counted(h: Harness) {
                     body: Vec::new(),
                     created_at: at,
                 };
-                tx.record(tenant, key, &recorded).await?;
+                tx.store_response(tenant, key, &recorded).await?;
                 tx.claim_signature(tenant.0, &[key.as_bytes()[0]; 32], at).await?;
             }
             let counts = [tx.count_prunable(now, now).await?, tx.count_prunable(now.next(), now).await?];

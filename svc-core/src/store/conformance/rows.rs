@@ -8,13 +8,13 @@ use super::{Harness, every_resource};
 use crate::error::{Error, StoreError};
 use crate::resources::bookings::Booking;
 use crate::resources::contacts::{Contact, ContactFilter};
-use crate::resources::crud::{self, Filter, New, Update};
+use crate::resources::crud::{self, Filter, NewRecord, Update};
 use crate::resources::invoices::{self, Invoice, InvoiceCreate};
 use crate::resources::jobs::Job;
-use crate::resources::pages::{Listing, Order};
+use crate::resources::pages::{ListQuery, Order};
 use crate::resources::quotes::Quote;
 use crate::values::{Decimal, Email, TenantId, Timestamp};
-use crate::webhooks::subscriptions::Subscription;
+use crate::webhooks::subscriptions::WebhookSubscription;
 
 pub(super) async fn every_field_comes_back(h: Harness) {
     async fn check<R: Sample>(h: &Harness, tenant: TenantId, links: Links) {
@@ -34,7 +34,7 @@ pub(super) async fn an_update_replaces_every_field(h: Harness) {
     async fn check<R: Sample>(h: &Harness, tenant: TenantId, links: Links) {
         let bystander = h.insert(tenant, R::bare).await;
         let bare = h.insert(tenant, R::bare).await;
-        let new = New { tenant, id: bare.id(), now: bare.created_at() };
+        let new = NewRecord { tenant, id: bare.id(), now: bare.created_at() };
         let full = h.replace(tenant, &R::full(new, links)).await;
         assert_eq!(h.row(tenant, bare.id()).await, Some(full.clone()));
         assert!(full.updated_at() > bare.updated_at());
@@ -53,7 +53,7 @@ pub(super) async fn another_tenants_row_is_not_there(h: Harness) {
         assert_eq!(h.row::<R>(other, row.id()).await, None);
         assert_eq!(h.all::<R>(other).await, []);
         let changes = Order::OldestChangeFirst { from: Timestamp::from_micros(0) };
-        assert_eq!(h.list::<R>(other, Listing { limit: 10, order: changes, filter: R::Filter::none() }).await, []);
+        assert_eq!(h.list::<R>(other, ListQuery { limit: 10, order: changes, filter: R::Filter::none() }).await, []);
         let id = row.id();
         let got = h.read(move |tx| Box::pin(crud::get::<R>(tx, other, id))).await;
         assert_eq!(got, Err(Error::NotFound));
@@ -65,7 +65,7 @@ pub(super) async fn another_tenants_row_is_not_there(h: Harness) {
     every_resource!(check(&h, owner, links, other));
     let filter = ContactFilter { email: Some(full_email(&h, owner).await), include_deleted: Some(true) };
     let order = Order::NewestFirst { before: None };
-    assert_eq!(h.list::<Contact>(other, Listing { limit: 10, order, filter }).await, []);
+    assert_eq!(h.list::<Contact>(other, ListQuery { limit: 10, order, filter }).await, []);
 }
 
 async fn full_email(h: &Harness, tenant: TenantId) -> Email {
@@ -76,10 +76,10 @@ pub(super) async fn another_tenants_row_cannot_be_changed(h: Harness) {
     async fn by_store<R: Sample>(h: &Harness, owner: TenantId, other: TenantId) {
         let row = h.insert(owner, R::bare).await;
         let mut changed = row.clone();
-        changed.touch(h.tick(other).await);
+        changed.set_updated_at(h.advance_clock(other).await);
         let wrote = h.write(move |tx| {
             let changed = changed.clone();
-            Box::pin(async move { Ok(R::rows(tx).update(other, &changed).await?) })
+            Box::pin(async move { Ok(R::repository(tx).update(other, &changed).await?) })
         });
         assert!(wrote.await.is_err(), "{}", R::COLLECTION);
         assert_eq!(h.row(owner, row.id()).await, Some(row));
@@ -95,13 +95,13 @@ pub(super) async fn another_tenants_row_cannot_be_changed(h: Harness) {
     by_rules::<Booking>(&h, owner, other, r#"{"notes": "x"}"#).await;
     by_rules::<Quote>(&h, owner, other, r#"{"status": "sent"}"#).await;
     by_rules::<Job>(&h, owner, other, r#"{"status": "on_hold"}"#).await;
-    by_rules::<Subscription>(&h, owner, other, r#"{"enabled": true}"#).await;
+    by_rules::<WebhookSubscription>(&h, owner, other, r#"{"enabled": true}"#).await;
 
     let contact = h.insert(owner, Contact::bare).await;
     assert_eq!(h.delete::<Contact>(other, contact.id).await, Err(Error::NotFound));
     assert_eq!(h.row(owner, contact.id).await, Some(contact));
-    let subscription = h.insert(owner, Subscription::bare).await;
-    assert_eq!(h.delete::<Subscription>(other, subscription.id).await, Err(Error::NotFound));
+    let subscription = h.insert(owner, WebhookSubscription::bare).await;
+    assert_eq!(h.delete::<WebhookSubscription>(other, subscription.id).await, Err(Error::NotFound));
     assert_eq!(h.row(owner, subscription.id).await, Some(subscription));
     let invoice = h.insert(owner, Invoice::bare).await;
     let id = invoice.id;
@@ -120,11 +120,14 @@ pub(super) async fn a_deleted_row_can_still_be_read(h: Harness) {
     assert_eq!(stored, Contact { updated_at: stored.updated_at, deleted_at: stored.deleted_at, ..contact });
     assert_eq!(h.delete::<Contact>(tenant, stored.id).await, Err(Error::NotFound));
 
-    let subscription: Subscription =
+    let subscription: WebhookSubscription =
         h.create(tenant, json!({ "url": "https://example.com", "events": ["*"] })).await.unwrap();
-    h.delete::<Subscription>(tenant, subscription.id).await.unwrap();
-    let stored: Subscription = h.row(tenant, subscription.id).await.unwrap();
-    assert_eq!(stored, Subscription { updated_at: stored.updated_at, deleted_at: stored.deleted_at, ..subscription });
+    h.delete::<WebhookSubscription>(tenant, subscription.id).await.unwrap();
+    let stored: WebhookSubscription = h.row(tenant, subscription.id).await.unwrap();
+    assert_eq!(
+        stored,
+        WebhookSubscription { updated_at: stored.updated_at, deleted_at: stored.deleted_at, ..subscription }
+    );
     assert_eq!(stored.deleted_at, Some(stored.updated_at));
 }
 
@@ -134,8 +137,8 @@ pub(super) async fn an_id_is_taken_once(h: Harness) {
         let id = first.id();
         let second = h.write(move |tx| {
             Box::pin(async move {
-                let now = crud::tick(tx, tenant).await?;
-                Ok(R::rows(tx).insert(tenant, &R::full(New { tenant, id, now }, links)).await?)
+                let now = crud::advance_clock(tx, tenant).await?;
+                Ok(R::repository(tx).insert(tenant, &R::full(NewRecord { tenant, id, now }, links)).await?)
             })
         });
         assert!(matches!(second.await, Err(Error::Store(StoreError::Conflict { .. }))), "{}", R::COLLECTION);
@@ -150,9 +153,9 @@ pub(super) async fn an_update_needs_its_row(h: Harness) {
     async fn check<R: Sample>(h: &Harness, tenant: TenantId) {
         let lost = h.write(move |tx| {
             Box::pin(async move {
-                let now = crud::tick(tx, tenant).await?;
-                let row = R::bare(New { tenant, id: tx.env().id(now), now });
-                Ok(R::rows(tx).update(tenant, &row).await?)
+                let now = crud::advance_clock(tx, tenant).await?;
+                let row = R::bare(NewRecord { tenant, id: tx.env().id(now), now });
+                Ok(R::repository(tx).update(tenant, &row).await?)
             })
         });
         assert!(matches!(lost.await, Err(Error::Store(_))), "{}", R::COLLECTION);

@@ -7,7 +7,7 @@ use uuid::Uuid;
 use super::Harness;
 use crate::resources::bookings::{Booking, BookingStatus};
 use crate::resources::contacts::Contact;
-use crate::resources::crud::{New, Resource};
+use crate::resources::crud::{NewRecord, Resource};
 use crate::resources::invoices::{Invoice, InvoiceStatus};
 use crate::resources::jobs::{Job, JobStatus};
 use crate::resources::quotes::{Quote, QuoteStatus};
@@ -15,7 +15,7 @@ use crate::values::EventKind;
 use crate::values::{
     Amount, Currency, Date, Email, EventSet, MAX_AMOUNT, Note, Secret, TenantId, Text, Timestamp, WebhookUrl,
 };
-use crate::webhooks::subscriptions::{DisabledReason, Subscription};
+use crate::webhooks::subscriptions::{DisabledReason, WebhookSubscription};
 
 /// Rows that the full samples refer to, so that a store with foreign keys can hold them.
 #[derive(Clone, Copy)]
@@ -36,11 +36,11 @@ impl Links {
 
 pub(super) trait Sample: Resource + fmt::Debug {
     /// Null wherever null may be, and the smallest values elsewhere.
-    fn bare(new: New) -> Self;
+    fn bare(new: NewRecord) -> Self;
     /// A value in every field, texts at their longest and beyond ASCII.
-    fn full(new: New, links: Links) -> Self;
+    fn full(new: NewRecord, links: Links) -> Self;
     /// Sets `updated_at`.
-    fn touch(&mut self, now: Timestamp);
+    fn set_updated_at(&mut self, now: Timestamp);
 }
 
 /// A text of exactly `MAX` characters of one to four bytes each.
@@ -49,7 +49,7 @@ fn longest<const MAX: usize>() -> Text<MAX> {
 }
 
 /// A number that no other row of the tenant has, since its id is its own.
-fn number(prefix: &str, new: New) -> String {
+fn number(prefix: &str, new: NewRecord) -> String {
     format!("{prefix}-{}", new.id.simple())
 }
 
@@ -62,7 +62,7 @@ fn email() -> Email {
 }
 
 impl Sample for Contact {
-    fn bare(new: New) -> Self {
+    fn bare(new: NewRecord) -> Self {
         Self {
             id: new.id,
             email: None,
@@ -79,7 +79,7 @@ impl Sample for Contact {
         }
     }
 
-    fn full(new: New, _links: Links) -> Self {
+    fn full(new: NewRecord, _links: Links) -> Self {
         Self {
             email: Some(email()),
             first_name: Some(longest()),
@@ -93,13 +93,13 @@ impl Sample for Contact {
         }
     }
 
-    fn touch(&mut self, now: Timestamp) {
+    fn set_updated_at(&mut self, now: Timestamp) {
         self.updated_at = now;
     }
 }
 
 impl Sample for Invoice {
-    fn bare(new: New) -> Self {
+    fn bare(new: NewRecord) -> Self {
         Self {
             id: new.id,
             invoice_number: number("INV", new),
@@ -116,7 +116,7 @@ impl Sample for Invoice {
         }
     }
 
-    fn full(new: New, links: Links) -> Self {
+    fn full(new: NewRecord, links: Links) -> Self {
         Self {
             contact_id: Some(links.contact),
             status: InvoiceStatus::Cancelled,
@@ -130,13 +130,13 @@ impl Sample for Invoice {
         }
     }
 
-    fn touch(&mut self, now: Timestamp) {
+    fn set_updated_at(&mut self, now: Timestamp) {
         self.updated_at = now;
     }
 }
 
 impl Sample for Booking {
-    fn bare(new: New) -> Self {
+    fn bare(new: NewRecord) -> Self {
         Self {
             id: new.id,
             contact_id: None,
@@ -150,7 +150,7 @@ impl Sample for Booking {
         }
     }
 
-    fn full(new: New, links: Links) -> Self {
+    fn full(new: NewRecord, links: Links) -> Self {
         Self {
             contact_id: Some(links.contact),
             service_name: Some(longest()),
@@ -162,13 +162,13 @@ impl Sample for Booking {
         }
     }
 
-    fn touch(&mut self, now: Timestamp) {
+    fn set_updated_at(&mut self, now: Timestamp) {
         self.updated_at = now;
     }
 }
 
 impl Sample for Quote {
-    fn bare(new: New) -> Self {
+    fn bare(new: NewRecord) -> Self {
         Self {
             id: new.id,
             quote_number: number("QUO", new),
@@ -183,7 +183,7 @@ impl Sample for Quote {
         }
     }
 
-    fn full(new: New, links: Links) -> Self {
+    fn full(new: NewRecord, links: Links) -> Self {
         Self {
             contact_id: Some(links.contact),
             status: QuoteStatus::Converted,
@@ -195,13 +195,13 @@ impl Sample for Quote {
         }
     }
 
-    fn touch(&mut self, now: Timestamp) {
+    fn set_updated_at(&mut self, now: Timestamp) {
         self.updated_at = now;
     }
 }
 
 impl Sample for Job {
-    fn bare(new: New) -> Self {
+    fn bare(new: NewRecord) -> Self {
         Self {
             id: new.id,
             job_number: number("JOB", new),
@@ -230,7 +230,7 @@ impl Sample for Job {
         }
     }
 
-    fn full(new: New, links: Links) -> Self {
+    fn full(new: NewRecord, links: Links) -> Self {
         Self {
             title: longest(),
             status: JobStatus::InProgress,
@@ -256,13 +256,13 @@ impl Sample for Job {
         }
     }
 
-    fn touch(&mut self, now: Timestamp) {
+    fn set_updated_at(&mut self, now: Timestamp) {
         self.updated_at = now;
     }
 }
 
-impl Sample for Subscription {
-    fn bare(new: New) -> Self {
+impl Sample for WebhookSubscription {
+    fn bare(new: NewRecord) -> Self {
         Self {
             id: new.id,
             url: WebhookUrl::parse("https://example.com").unwrap(),
@@ -283,7 +283,7 @@ impl Sample for Subscription {
         }
     }
 
-    fn full(new: New, _links: Links) -> Self {
+    fn full(new: NewRecord, _links: Links) -> Self {
         let url = format!("https://EXAMPLE.com/ä?{}", "x".repeat(2048 - 22));
         Self {
             url: WebhookUrl::parse(&url).unwrap(),
@@ -302,7 +302,7 @@ impl Sample for Subscription {
         }
     }
 
-    fn touch(&mut self, now: Timestamp) {
+    fn set_updated_at(&mut self, now: Timestamp) {
         self.updated_at = now;
     }
 }

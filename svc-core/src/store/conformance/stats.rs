@@ -7,22 +7,22 @@ use uuid::Uuid;
 use super::Harness;
 use super::deliveries::call;
 use crate::values::{TenantId, Timestamp};
-use crate::webhooks::deliveries::{AttemptLog, AttemptSummary, Backlog, Delivery, DeliveryState};
+use crate::webhooks::deliveries::{AttemptLog, AttemptSummary, Backlog, Delivery, DeliveryStatus};
 
 pub(super) async fn deliveries_are_counted_by_state(h: Harness) {
     let (tenant, other) = (h.tenant().await, h.tenant().await);
     let (to, elsewhere) = (h.endpoint(tenant).await, h.endpoint(tenant).await);
-    for (count, state) in DeliveryState::ALL.iter().copied().enumerate() {
+    for (count, state) in DeliveryStatus::ALL.iter().copied().enumerate() {
         assert_eq!(call!(h.count_deliveries(tenant, to, state)), 0);
         for endpoint in std::iter::repeat_n(to, count + 1).chain([elsewhere]) {
             let change = |delivery: &mut Delivery| {
                 delivery.state = state;
-                delivery.next_attempt_at = delivery.next_attempt_at.filter(|_| state == DeliveryState::Pending);
+                delivery.next_attempt_at = delivery.next_attempt_at.filter(|_| state == DeliveryStatus::Pending);
             };
             h.added(tenant, endpoint, change).await;
         }
     }
-    for (count, state) in DeliveryState::ALL.iter().copied().enumerate() {
+    for (count, state) in DeliveryStatus::ALL.iter().copied().enumerate() {
         assert_eq!(call!(h.count_deliveries(tenant, to, state)), count as u64 + 1, "{state}");
         assert_eq!(call!(h.count_deliveries(tenant, elsewhere, state)), 1, "{state}");
         assert_eq!(call!(h.count_deliveries(other, to, state)), 0, "{state}");
@@ -30,7 +30,7 @@ pub(super) async fn deliveries_are_counted_by_state(h: Harness) {
 }
 
 pub(super) async fn backlogs_are_those_of_all_tenants(h: Harness) {
-    let waiting = [DeliveryState::Pending, DeliveryState::Failed, DeliveryState::Held];
+    let waiting = [DeliveryStatus::Pending, DeliveryStatus::Failed, DeliveryStatus::Held];
     for state in waiting {
         assert_eq!(call!(h.backlog(state)), Backlog::default());
     }
@@ -38,10 +38,10 @@ pub(super) async fn backlogs_are_those_of_all_tenants(h: Harness) {
     for _ in 0..2 {
         let tenant = h.tenant().await;
         let to = h.endpoint(tenant).await;
-        for state in DeliveryState::ALL.iter().copied() {
+        for state in DeliveryStatus::ALL.iter().copied() {
             let change = |delivery: &mut Delivery| {
                 delivery.state = state;
-                delivery.next_attempt_at = delivery.next_attempt_at.filter(|_| state == DeliveryState::Pending);
+                delivery.next_attempt_at = delivery.next_attempt_at.filter(|_| state == DeliveryStatus::Pending);
             };
             let at = h.added(tenant, to, change).await.created_at;
             oldest.entry(state).and_modify(|first: &mut Timestamp| *first = at.min(*first)).or_insert(at);
@@ -51,7 +51,7 @@ pub(super) async fn backlogs_are_those_of_all_tenants(h: Harness) {
         let want = Backlog { deliveries: 2, oldest: oldest.get(&state).copied() };
         assert_eq!(call!(h.backlog(state)), want, "{state}");
     }
-    assert_eq!(call!(h.backlog(DeliveryState::Succeeded)), Backlog::default());
+    assert_eq!(call!(h.backlog(DeliveryStatus::Succeeded)), Backlog::default());
 }
 
 impl Harness {

@@ -8,26 +8,26 @@ use uuid::Uuid;
 
 use super::Harness;
 use super::samples::{Links, Sample};
-use crate::accounts::idempotency::Recorded;
+use crate::accounts::idempotency::StoredResponse;
 use crate::accounts::keys::{self, KeyCreate};
 use crate::accounts::tenants::{self, NumberKind, TenantCreate};
 use crate::error::{Error, StoreError};
 use crate::input::Input as _;
 use crate::resources::contacts::{Contact, ContactCreate};
-use crate::resources::crud::{self, New};
+use crate::resources::crud::{self, NewRecord};
 use crate::resources::invoices::{Invoice, Payment};
 use crate::resources::jobs::{Job, JobCreate};
-use crate::store::{DeliveryFilter, Rows, Tx};
+use crate::store::{DeliveryFilter, Repository, Tx};
 use crate::values::EventKind;
 use crate::values::{Amount, Currency, TenantId, Text, Timestamp};
 use crate::webhooks::deliveries::Delivery;
 use crate::webhooks::events::Event;
-use crate::webhooks::subscriptions::Subscription;
+use crate::webhooks::subscriptions::WebhookSubscription;
 
 const PARALLEL: usize = 32;
 
-fn answer(created_at: Timestamp) -> Recorded {
-    Recorded { fingerprint: [7; 32], status: 201, location: None, etag: None, body: vec![1], created_at }
+fn answer(created_at: Timestamp) -> StoredResponse {
+    StoredResponse { fingerprint: [7; 32], status: 201, location: None, etag: None, body: vec![1], created_at }
 }
 
 async fn create_contact(tx: &mut dyn Tx, tenant: TenantId, email: &str) -> Result<Contact, Error> {
@@ -44,8 +44,8 @@ async fn leave_traces(tx: &mut dyn Tx, tenant: TenantId, contact: Uuid) -> Resul
     create_contact(tx, tenant, "bob@example.com").await?;
     create_job(tx, tenant).await?;
     crud::delete::<Contact>(tx, tenant, contact).await?;
-    let now = crud::tick(tx, tenant).await?;
-    tx.record(tenant, "k", &answer(now)).await?;
+    let now = crud::advance_clock(tx, tenant).await?;
+    tx.store_response(tenant, "k", &answer(now)).await?;
     tenants::create(tx, TenantCreate::named("Another")).await?;
     tenants::update(tx, tenant.0, |tenant| tenant.name = "Changed".to_owned()).await?;
     let input = KeyCreate { name: None, write: true, expires_in: None, signed: false };
@@ -59,7 +59,7 @@ struct Traces {
     jobs: Vec<Job>,
     events: Vec<Uuid>,
     deliveries: Vec<Delivery>,
-    recorded: Option<Recorded>,
+    recorded: Option<StoredResponse>,
     tenants: Vec<tenants::Tenant>,
     keys: Vec<keys::ApiKey>,
 }
@@ -77,7 +77,7 @@ impl Harness {
                 for event in &events {
                     deliveries.extend(tx.list_deliveries(tenant, &DeliveryFilter::of_event(*event)).await?);
                 }
-                let recorded = tx.recorded(tenant, "k", Timestamp::from_micros(0)).await?;
+                let recorded = tx.stored_response(tenant, "k", Timestamp::from_micros(0)).await?;
                 let (tenants, keys) = (tx.tenants().await?, tx.keys(tenant).await?);
                 Ok(Traces { contacts, jobs, events, deliveries, recorded, tenants, keys })
             })
@@ -89,7 +89,7 @@ impl Harness {
 
 pub(super) async fn a_failed_job_leaves_nothing(h: Harness) {
     let tenant = h.tenant().await;
-    h.create::<Subscription>(tenant, json!({ "url": "https://example.com", "events": ["*"] })).await.unwrap();
+    h.create::<WebhookSubscription>(tenant, json!({ "url": "https://example.com", "events": ["*"] })).await.unwrap();
     let contact = h.contact(tenant, "ada@example.com").await.id;
     let before = h.traces(tenant).await;
     let failed = h.write(move |tx| {
@@ -114,7 +114,7 @@ pub(super) async fn a_failed_job_gives_its_own_error(h: Harness) {
     for error in [
         Error::NotAllowed("INV-0001 is paid; it cannot be voided.".to_owned()),
         Error::EmailTaken { existing_id: Uuid::max() },
-        Error::Store(StoreError::Fault("of the job's own making".to_owned())),
+        Error::Store(StoreError::Internal("of the job's own making".to_owned())),
     ] {
         let in_job = error.clone();
         let wrote = h.write(move |_| {
@@ -134,12 +134,12 @@ pub(super) async fn a_failed_job_gives_its_own_error(h: Harness) {
 pub(super) async fn a_failed_job_gives_its_numbers_back(h: Harness) {
     let tenant = h.tenant().await;
     let mut numbers = Vec::new();
-    let mut last = h.tick(tenant).await;
+    let mut last = h.advance_clock(tenant).await;
     for at in 0..6 {
         let made = h.write(move |tx| {
             Box::pin(async move {
                 let number = tx.next_number(tenant, NumberKind::Invoice).await?;
-                let now = crud::tick(tx, tenant).await?;
+                let now = crud::advance_clock(tx, tenant).await?;
                 if at % 2 == 0 { Err(Error::NotFound) } else { Ok((number, now)) }
             })
         });
@@ -154,9 +154,9 @@ pub(super) async fn a_failed_job_gives_its_numbers_back(h: Harness) {
 
 type Attempt = for<'t> fn(&'t mut dyn Tx, TenantId) -> BoxFuture<'t, Result<(), Error>>;
 
-fn new_row(tx: &dyn Tx, tenant: TenantId) -> New {
+fn new_row(tx: &dyn Tx, tenant: TenantId) -> NewRecord {
     let now = tx.env().now();
-    New { tenant, id: tx.env().id(now), now }
+    NewRecord { tenant, id: tx.env().id(now), now }
 }
 
 /// Every method that writes.
@@ -164,20 +164,20 @@ const ATTEMPTS: &[(&str, Attempt)] = &[
     ("insert", |tx, tenant| {
         Box::pin(async move {
             let row = Contact::bare(new_row(tx, tenant));
-            Ok(Rows::<Contact>::insert(tx, tenant, &row).await?)
+            Ok(Repository::<Contact>::insert(tx, tenant, &row).await?)
         })
     }),
     ("update", |tx, tenant| {
         Box::pin(async move {
             let order = crate::resources::pages::Order::NewestFirst { before: None };
-            let listing = crate::resources::pages::Listing {
+            let listing = crate::resources::pages::ListQuery {
                 limit: 1,
                 order,
                 filter: crate::resources::crud::Filter::<Contact>::none(),
             };
-            let mut row: Contact = Rows::<Contact>::list(tx, tenant, &listing).await?.remove(0);
+            let mut row: Contact = Repository::<Contact>::list(tx, tenant, &listing).await?.remove(0);
             row.email = None;
-            Ok(Rows::<Contact>::update(tx, tenant, &row).await?)
+            Ok(Repository::<Contact>::update(tx, tenant, &row).await?)
         })
     }),
     ("insert_tenant", |tx, _| {
@@ -186,7 +186,7 @@ const ATTEMPTS: &[(&str, Attempt)] = &[
     ("update_tenant", |tx, tenant| {
         Box::pin(async move { tenants::update(tx, tenant.0, |tenant| tenant.name.clear()).await.map(drop) })
     }),
-    ("tick", |tx, tenant| Box::pin(async move { crud::tick(tx, tenant).await.map(drop) })),
+    ("tick", |tx, tenant| Box::pin(async move { crud::advance_clock(tx, tenant).await.map(drop) })),
     ("next_number", |tx, tenant| Box::pin(async move { Ok(tx.next_number(tenant, NumberKind::Job).await.map(drop)?) })),
     ("insert_key", |tx, tenant| {
         Box::pin(async move {
@@ -217,7 +217,7 @@ const ATTEMPTS: &[(&str, Attempt)] = &[
     ("record", |tx, tenant| {
         Box::pin(async move {
             let now = tx.env().now();
-            Ok(tx.record(tenant, "k", &answer(now)).await?)
+            Ok(tx.store_response(tenant, "k", &answer(now)).await?)
         })
     }),
     ("prune", |tx, _| {
@@ -228,7 +228,7 @@ const ATTEMPTS: &[(&str, Attempt)] = &[
     }),
     ("insert_event", |tx, tenant| {
         Box::pin(async move {
-            let New { id, now, .. } = new_row(tx, tenant);
+            let NewRecord { id, now, .. } = new_row(tx, tenant);
             let data = to_raw_value(&json!({ "id": id })).unwrap();
             Ok(tx
                 .insert_event(&Event {
@@ -244,7 +244,7 @@ const ATTEMPTS: &[(&str, Attempt)] = &[
     }),
     ("insert_delivery", |tx, tenant| {
         Box::pin(async move {
-            let New { id, now, .. } = new_row(tx, tenant);
+            let NewRecord { id, now, .. } = new_row(tx, tenant);
             let event = tx.events(tenant, Timestamp::from_micros(0), 1).await?.remove(0);
             let subscription = tx.matches(tenant, EventKind::StayCreated).await?.remove(0).subscription;
             let row = Delivery { created_at: now, ..Delivery::new(id, &event, subscription, true) };
@@ -253,14 +253,14 @@ const ATTEMPTS: &[(&str, Attempt)] = &[
     }),
     ("insert_payment", |tx, tenant| {
         Box::pin(async move {
-            let New { id, now, .. } = new_row(tx, tenant);
+            let NewRecord { id, now, .. } = new_row(tx, tenant);
             let order = crate::resources::pages::Order::NewestFirst { before: None };
-            let listing = crate::resources::pages::Listing {
+            let listing = crate::resources::pages::ListQuery {
                 limit: 1,
                 order,
                 filter: crate::resources::crud::Filter::<Invoice>::none(),
             };
-            let invoice_id = Rows::<Invoice>::list(tx, tenant, &listing).await?.remove(0).id;
+            let invoice_id = Repository::<Invoice>::list(tx, tenant, &listing).await?.remove(0).id;
             let amount = Amount::from_minor(1, 2);
             let payment = Payment { id, invoice_id, amount, currency: Currency::AUD, paid_at: now };
             Ok(tx.insert_payment(tenant, &payment).await?)
@@ -270,7 +270,7 @@ const ATTEMPTS: &[(&str, Attempt)] = &[
 
 pub(super) async fn a_read_job_cannot_write(h: Harness) {
     let tenant = h.tenant().await;
-    h.create::<Subscription>(tenant, json!({ "url": "https://example.com", "events": ["*"] })).await.unwrap();
+    h.create::<WebhookSubscription>(tenant, json!({ "url": "https://example.com", "events": ["*"] })).await.unwrap();
     h.insert(tenant, Invoice::bare).await;
     let contact = h.contact(tenant, "ada@example.com").await.id;
     h.write(move |tx| Box::pin(leave_traces(tx, tenant, contact))).await.unwrap();
@@ -295,12 +295,12 @@ pub(super) async fn a_job_sees_its_own_writes(h: Harness) {
             let ada = create_contact(tx, tenant, "ada@example.com").await?;
             let taken = create_contact(tx, tenant, "ADA@example.com").await;
             let got: Contact = crud::get(tx, tenant, ada.id).await?;
-            let now = crud::tick(tx, tenant).await?;
-            let full = Job::full(New { tenant, id: tx.env().id(now), now }, links);
-            Rows::<Job>::insert(tx, tenant, &full).await?;
-            let read_back = Rows::<Job>::get(tx, tenant, full.id).await?;
-            tx.record(tenant, "k", &answer(now)).await?;
-            let recorded = tx.recorded(tenant, "k", Timestamp::from_micros(0)).await?;
+            let now = crud::advance_clock(tx, tenant).await?;
+            let full = Job::full(NewRecord { tenant, id: tx.env().id(now), now }, links);
+            Repository::<Job>::insert(tx, tenant, &full).await?;
+            let read_back = Repository::<Job>::get(tx, tenant, full.id).await?;
+            tx.store_response(tenant, "k", &answer(now)).await?;
+            let recorded = tx.stored_response(tenant, "k", Timestamp::from_micros(0)).await?;
             let events = tx.events(tenant, Timestamp::from_micros(0), 10).await?.len();
             let numbers = [create_job(tx, tenant).await?.job_number, create_job(tx, tenant).await?.job_number];
             let ada = ada.id;
@@ -366,7 +366,7 @@ pub(super) async fn a_job_runs_to_its_end_without_its_caller(h: Harness) {
     let _ = (&mut abandoned).now_or_never();
     drop(abandoned);
     for _ in 0..1_000 {
-        h.tick(tenant).await;
+        h.advance_clock(tenant).await;
         if !h.events(tenant).await.is_empty() {
             break;
         }
@@ -444,11 +444,11 @@ pub(super) async fn what_a_holder_has_read_stays(h: Harness) {
         h.write(move |tx| {
             Box::pin(async move {
                 if at % 2 == 0 {
-                    tx.hold(tenant).await?;
-                    let row = Rows::<Contact>::get(tx, tenant, contact).await?.ok_or(Error::NotFound)?;
+                    tx.lock_tenant(tenant).await?;
+                    let row = Repository::<Contact>::get(tx, tenant, contact).await?.ok_or(Error::NotFound)?;
                     let count = next(row.phone.as_ref().map_or("0", |phone| phone.as_str()));
                     let row = Contact { phone: Some(Text::from_stored(&count)), ..row };
-                    Rows::<Contact>::update(tx, tenant, &row).await?;
+                    Repository::<Contact>::update(tx, tenant, &row).await?;
                 } else {
                     tenants::update(tx, tenant.0, |tenant| tenant.name = next(&tenant.name)).await?;
                 }
@@ -470,7 +470,7 @@ pub(super) async fn a_held_tenant_waits_for_its_writer(h: Harness) {
     let creates = (0..PARALLEL).map(|at| {
         h.write(move |tx| {
             Box::pin(async move {
-                assert!(tx.hold(tenant).await?);
+                assert!(tx.lock_tenant(tenant).await?);
                 let count = tx.events(tenant, Timestamp::from_micros(0), 1_000).await?.len();
                 create_contact(tx, tenant, &format!("c{at}@example.com")).await?;
                 Ok(count)

@@ -15,61 +15,61 @@ use crate::error::Error;
 use crate::resources::contacts::Contact;
 use crate::values::EventKind;
 use crate::values::{TenantId, Timestamp};
-use crate::webhooks::deliveries::{Delivery, DeliveryState};
+use crate::webhooks::deliveries::{Delivery, DeliveryStatus};
 use crate::webhooks::replays::Replay;
 
 pub(super) async fn turns_come_in_order(h: Harness) {
     let (tenant, other) = (h.tenant().await, h.tenant().await);
-    let start = h.tick(tenant).await;
-    assert_eq!(call!(h.first_turn()), None);
-    assert_eq!(call!(h.turns(plus(start, 99), 100)), []);
+    let start = h.advance_clock(tenant).await;
+    assert_eq!(call!(h.next_endpoint_due()), None);
+    assert_eq!(call!(h.due_endpoints(plus(start, 99), 100)), []);
     let mut want = Vec::new();
     for (position, seconds) in [30, 10, 40, 20].into_iter().enumerate() {
         let tenant = if position % 2 == 0 { tenant } else { other };
         let (to, at) = (h.endpoint(tenant).await, plus(start, seconds));
-        call!(h.set_turn(tenant, to, Some(at)));
+        call!(h.schedule_endpoint(tenant, to, Some(at)));
         want.push((at, tenant, to));
     }
     want.sort();
     let names: Vec<(TenantId, Uuid)> = want.iter().map(|(_, tenant, to)| (*tenant, *to)).collect();
     for (count, (at, ..)) in want.iter().copied().enumerate() {
-        assert_eq!(call!(h.turns(at, 100)), names[..=count], "at its very time");
+        assert_eq!(call!(h.due_endpoints(at, 100)), names[..=count], "at its very time");
         let before = at.minus(Duration::from_micros(1));
-        assert_eq!(call!(h.turns(before, 100)), names[..count]);
+        assert_eq!(call!(h.due_endpoints(before, 100)), names[..count]);
     }
-    assert_eq!(call!(h.turns(plus(start, 99), 2)), names[..2]);
-    assert_eq!(call!(h.first_turn()), Some(want[0].0));
+    assert_eq!(call!(h.due_endpoints(plus(start, 99), 2)), names[..2]);
+    assert_eq!(call!(h.next_endpoint_due()), Some(want[0].0));
 
     // Set anew, it goes behind; taken away, it is gone, once and again.
     let (last, (_, tenant, to)) = (plus(start, 50), want[0]);
-    call!(h.set_turn(tenant, to, Some(last)));
-    assert_eq!(call!(h.turns(last, 100)), [&names[1..], &names[..1]].concat());
-    assert_eq!(call!(h.first_turn()), Some(want[1].0));
+    call!(h.schedule_endpoint(tenant, to, Some(last)));
+    assert_eq!(call!(h.due_endpoints(last, 100)), [&names[1..], &names[..1]].concat());
+    assert_eq!(call!(h.next_endpoint_due()), Some(want[1].0));
     for _ in 0..2 {
-        call!(h.set_turn(tenant, to, None));
-        assert_eq!(call!(h.turns(last, 100)), names[1..]);
+        call!(h.schedule_endpoint(tenant, to, None));
+        assert_eq!(call!(h.due_endpoints(last, 100)), names[1..]);
     }
 }
 
 pub(super) async fn a_turn_is_brought_forward_only(h: Harness) {
     let tenant = h.tenant().await;
     let to = h.endpoint(tenant).await;
-    let start = h.tick(tenant).await;
+    let start = h.advance_clock(tenant).await;
     for (seconds, want) in [(20, 20), (30, 20), (20, 20), (10, 10), (15, 10)] {
-        call!(h.bring_turn_forward(tenant, to, plus(start, seconds)));
-        assert_eq!(call!(h.first_turn()), Some(plus(start, want)));
+        call!(h.schedule_endpoint_by(tenant, to, plus(start, seconds)));
+        assert_eq!(call!(h.next_endpoint_due()), Some(plus(start, want)));
     }
-    call!(h.set_turn(tenant, to, None));
+    call!(h.schedule_endpoint(tenant, to, None));
     // A new delivery does the same, unless nothing is due.
     let elsewhere = h.endpoint(tenant).await;
     h.added(tenant, elsewhere, held).await;
-    assert_eq!(call!(h.first_turn()), None);
+    assert_eq!(call!(h.next_endpoint_due()), None);
     for (seconds, want) in [(90, 90), (99, 90), (80, 80)] {
         let at = plus(start, seconds);
         h.added(tenant, to, |delivery| delivery.next_attempt_at = Some(at)).await;
-        assert_eq!(call!(h.first_turn()), Some(plus(start, want)));
+        assert_eq!(call!(h.next_endpoint_due()), Some(plus(start, want)));
     }
-    assert_eq!(call!(h.turns(plus(start, 99), 9)), [(tenant, to)], "one turn per endpoint");
+    assert_eq!(call!(h.due_endpoints(plus(start, 99), 9)), [(tenant, to)], "one turn per endpoint");
 }
 
 /// Remembers that it was woken.
@@ -85,7 +85,7 @@ impl Wake for Bell {
 pub(super) async fn a_commit_wakes_the_sender(h: Harness) {
     let tenant = h.tenant().await;
     let to = h.endpoint(tenant).await;
-    let released = || h.store.outgoing().changed().now_or_never().is_some();
+    let released = || h.store.delivery_wakeup().changed().now_or_never().is_some();
     assert!(!released(), "nothing yet");
 
     let event = h.event_of(tenant, EventKind::JobCreated).await;
@@ -100,21 +100,21 @@ pub(super) async fn a_commit_wakes_the_sender(h: Harness) {
     });
     assert_eq!(failed.await, Err(Error::NotFound));
     assert!(!released(), "a rollback has nothing to send");
-    assert_eq!((h.stored(&delivery).await, call!(h.first_turn())), (None, None));
+    assert_eq!((h.stored(&delivery).await, call!(h.next_endpoint_due())), (None, None));
 
     h.try_add(&delivery).await.unwrap();
     assert!(released() && !released(), "once");
     h.endpoint(tenant).await;
-    call!(h.set_turn(tenant, to, None));
-    let idle = h.tick(tenant).await;
+    call!(h.schedule_endpoint(tenant, to, None));
+    let idle = h.advance_clock(tenant).await;
     assert!(!released(), "nothing to send in these");
-    call!(h.bring_turn_forward(tenant, to, idle));
+    call!(h.schedule_endpoint_by(tenant, to, idle));
     assert!(released());
 
     // Whoever waits is woken, by a change of a record as well.
     let bell = Arc::new(Bell::default());
     let waker = Waker::from(Arc::clone(&bell));
-    let mut waiting = Box::pin(h.store.outgoing().changed());
+    let mut waiting = Box::pin(h.store.delivery_wakeup().changed());
     assert_eq!(waiting.poll_unpin(&mut Context::from_waker(&waker)), Poll::Pending);
     assert!(!bell.0.load(Ordering::SeqCst));
     h.create::<Contact>(tenant, json!({ "email": "ada@example.com" })).await.unwrap();
@@ -131,7 +131,7 @@ fn bare(tenant_id: TenantId, subscription_id: Uuid, id: Uuid, now: Timestamp) ->
         subscription_id,
         since,
         until: now,
-        statuses: vec![DeliveryState::Failed],
+        statuses: vec![DeliveryStatus::Failed],
         missed: false,
         position: since,
         stepped_at: now,
@@ -157,13 +157,13 @@ pub(super) async fn replays_come_back(h: Harness) {
     let far = Timestamp::parse("9999-12-31T23:59:59.999999Z").unwrap();
     let mut rows = Vec::new();
     assert_eq!(call!(h.unfinished_replay(tenant)), None);
-    assert_eq!(call!(h.replaying(9)), []);
+    assert_eq!(call!(h.tenants_with_replays(9)), []);
     for (tenant, statuses, missed) in [
-        (tenant, vec![DeliveryState::Held], true),
-        (other, DeliveryState::ALL.to_vec(), false),
-        (tenant, vec![DeliveryState::Failed, DeliveryState::Held], false),
+        (tenant, vec![DeliveryStatus::Held], true),
+        (other, DeliveryStatus::ALL.to_vec(), false),
+        (tenant, vec![DeliveryStatus::Failed, DeliveryStatus::Held], false),
     ] {
-        let (subscription_id, now) = (h.endpoint(tenant).await, h.tick(tenant).await);
+        let (subscription_id, now) = (h.endpoint(tenant).await, h.advance_clock(tenant).await);
         let id = h.store.env().id(now);
         let row = Replay { statuses, missed, until: far, position: now, ..bare(tenant, subscription_id, id, now) };
         h.add_replay(&row).await;
@@ -173,14 +173,14 @@ pub(super) async fn replays_come_back(h: Harness) {
     let first = rows[0].id;
     assert_eq!(call!(h.replay(other, first)), None, "another tenant's");
     assert_eq!(call!(h.replay(tenant, Uuid::nil())), None);
-    assert!(h.store.outgoing().changed().now_or_never().is_some());
+    assert!(h.store.delivery_wakeup().changed().now_or_never().is_some());
     // The one that waited longest first, whosever it is.
     rows.sort_by_key(|row| (row.stepped_at, row.id));
     let latest = rows[rows.len() - 1].stepped_at;
     for wait in 1..=3 {
         let names: Vec<TenantId> = rows.iter().map(|row| row.tenant_id).collect();
-        assert_eq!(call!(h.replaying(9)), names);
-        assert_eq!(call!(h.replaying(2)), names[..2]);
+        assert_eq!(call!(h.tenants_with_replays(9)), names);
+        assert_eq!(call!(h.tenants_with_replays(2)), names[..2]);
         let mut row = rows.remove(0);
         let whose = row.tenant_id;
         assert_eq!(call!(h.unfinished_replay(whose)).as_ref(), Some(&row));
@@ -211,7 +211,7 @@ pub(super) async fn replays_come_back(h: Harness) {
         }
     }
     assert_eq!(call!(h.unfinished_replay(tenant)), None);
-    assert_eq!(call!(h.replaying(9)), []);
+    assert_eq!(call!(h.tenants_with_replays(9)), []);
 }
 
 pub(super) async fn replays_of_a_tenant(h: Harness) {
@@ -221,9 +221,9 @@ pub(super) async fn replays_of_a_tenant(h: Harness) {
     let mut want = Vec::new();
     for count in 0..4 {
         let elsewhere = h.endpoint(other).await;
-        let now = h.tick(other).await;
+        let now = h.advance_clock(other).await;
         h.add_replay(&bare(other, elsewhere, h.store.env().id(now), now)).await;
-        let now = h.tick(tenant).await;
+        let now = h.advance_clock(tenant).await;
         let mut replay = bare(tenant, endpoint, h.store.env().id(now), now);
         // Finished or not, they are listed.
         replay.finished_at = (count % 2 == 0).then_some(now);

@@ -10,7 +10,7 @@ use crate::resources::jobs::{Job, JobStatus};
 use crate::resources::quotes::{Quote, QuoteStatus};
 use crate::values::EventKind;
 use crate::values::{Amount, Currency, Date, EventSet, MAX_AMOUNT, Note, Text, Timestamp};
-use crate::webhooks::subscriptions::{DisabledReason, Subscription};
+use crate::webhooks::subscriptions::{DisabledReason, WebhookSubscription};
 
 pub(super) async fn text_comes_back_as_it_was(h: Harness) {
     let tenant = h.tenant().await;
@@ -120,12 +120,16 @@ pub(super) async fn every_word_of_every_enumeration_comes_back(h: Harness) {
     }
     for reason in DisabledReason::ALL.iter().copied() {
         let disabled_reason = Some(reason);
-        let kept = h.insert(tenant, move |new| Subscription { disabled_reason, ..Subscription::bare(new) }).await;
+        let kept = h
+            .insert(tenant, move |new| WebhookSubscription { disabled_reason, ..WebhookSubscription::bare(new) })
+            .await;
         assert_eq!(h.row(tenant, kept.id).await, Some(kept));
     }
     for status in [-1, 0, 100, 204, 599] {
         let last_delivery_status = Some(status);
-        let kept = h.insert(tenant, move |new| Subscription { last_delivery_status, ..Subscription::bare(new) }).await;
+        let kept = h
+            .insert(tenant, move |new| WebhookSubscription { last_delivery_status, ..WebhookSubscription::bare(new) })
+            .await;
         assert_eq!(h.row(tenant, kept.id).await, Some(kept));
     }
 }
@@ -138,9 +142,13 @@ pub(super) async fn event_sets_keep_their_order(h: Harness) {
     for events in sets.chain([EventSet::All, EventSet::Kinds(backwards)]) {
         let kept = {
             let events = events.clone();
-            h.insert(tenant, move |new| Subscription { events: events.clone(), ..Subscription::bare(new) }).await
+            h.insert(tenant, move |new| WebhookSubscription {
+                events: events.clone(),
+                ..WebhookSubscription::bare(new)
+            })
+            .await
         };
-        let back: Subscription = h.row(tenant, kept.id).await.unwrap();
+        let back: WebhookSubscription = h.row(tenant, kept.id).await.unwrap();
         assert_eq!(back.events, events);
     }
 }

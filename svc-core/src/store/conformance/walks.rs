@@ -13,7 +13,7 @@ use crate::resources::crud::{self, Filter, NoFilter, Resource};
 use crate::resources::pages::{Limit, ListParams, Page, SentCursor, Since};
 use crate::resources::quotes::{Quote, QuoteFilter, QuoteStatus};
 use crate::values::{TenantId, Timestamp};
-use crate::webhooks::subscriptions::Subscription;
+use crate::webhooks::subscriptions::WebhookSubscription;
 
 /// A walk in progress: which list, and where on it.
 struct Walk<'h, R: Resource> {
@@ -157,7 +157,7 @@ pub(super) async fn a_cursor_is_good_for_its_own_list_only(h: Harness) {
     for tenant in [tenant, other] {
         for _ in 0..3 {
             h.insert(tenant, Quote::bare).await;
-            h.insert(tenant, Subscription::bare).await;
+            h.insert(tenant, WebhookSubscription::bare).await;
         }
     }
     let mut walk = Walk::<Quote>::new(&h, tenant, 1);
@@ -170,7 +170,7 @@ pub(super) async fn a_cursor_is_good_for_its_own_list_only(h: Harness) {
     refused(Walk { cursor, filter, ..Walk::new(&h, tenant, 1) }.look().await);
     refused(Walk { cursor, since: Some(Timestamp::from_micros(0)), ..Walk::new(&h, tenant, 1) }.look().await);
     refused(Walk { cursor: Some(Uuid::nil()), ..Walk::new(&h, tenant, 1) }.look().await);
-    let subscriptions = Walk::<Subscription> { cursor, filter: NoFilter {}, ..Walk::new(&h, tenant, 1) };
+    let subscriptions = Walk::<WebhookSubscription> { cursor, filter: NoFilter {}, ..Walk::new(&h, tenant, 1) };
     assert_eq!(subscriptions.look().await, Err(Error::InvalidCursor));
     // The key is the same in every transaction, also in one that writes.
     let open = |cursor| ListParams { limit: None, cursor, updated_since: None };

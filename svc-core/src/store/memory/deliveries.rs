@@ -7,14 +7,14 @@ use super::{Key, MemoryTx, State, conflict, insert, of_tenant};
 use crate::error::StoreError;
 use crate::store::{DeliveryFilter, DeliveryStore};
 use crate::values::{TenantId, Timestamp};
-use crate::webhooks::deliveries::{AttemptLog, AttemptSummary, BACKLOG_COUNTED, Backlog, Delivery, DeliveryState};
+use crate::webhooks::deliveries::{AttemptLog, AttemptSummary, BACKLOG_COUNTED, Backlog, Delivery, DeliveryStatus};
 use crate::webhooks::events::Event;
 use crate::webhooks::replays::Replay;
-use crate::webhooks::subscriptions::Subscription;
+use crate::webhooks::subscriptions::WebhookSubscription;
 
 /// Its place among what is due, while it is pending.
 fn due(delivery: &Delivery) -> Option<(Key, Timestamp, Uuid)> {
-    let at = delivery.next_attempt_at.filter(|_| delivery.state == DeliveryState::Pending)?;
+    let at = delivery.next_attempt_at.filter(|_| delivery.state == DeliveryStatus::Pending)?;
     Some(((delivery.tenant, delivery.subscription), at, delivery.id))
 }
 
@@ -57,7 +57,7 @@ impl DeliveryStore for MemoryTx<'_> {
         insert(&mut state.deliveries, (delivery.tenant, delivery.id), delivery)?;
         state.put_delivery(delivery);
         match delivery.next_attempt_at {
-            Some(due) => self.bring_turn_forward(delivery.tenant, delivery.subscription, due).await,
+            Some(due) => self.schedule_endpoint_by(delivery.tenant, delivery.subscription, due).await,
             None => Ok(()),
         }
     }
@@ -124,23 +124,23 @@ impl DeliveryStore for MemoryTx<'_> {
         let pending: Vec<Delivery> =
             state.pending((tenant, subscription)).map(|(_, delivery)| delivery.clone()).collect();
         for mut delivery in pending {
-            delivery.state = DeliveryState::Held;
+            delivery.state = DeliveryStatus::Held;
             delivery.next_attempt_at = None;
             state.put_delivery(&delivery);
         }
         Ok(())
     }
 
-    async fn turns(&mut self, now: Timestamp, limit: u32) -> Result<Vec<(TenantId, Uuid)>, StoreError> {
+    async fn due_endpoints(&mut self, now: Timestamp, limit: u32) -> Result<Vec<(TenantId, Uuid)>, StoreError> {
         let turns = self.state.turns_by_time.keys().take_while(|(at, _)| *at <= now);
         Ok(turns.take(limit as usize).map(|(_, endpoint)| *endpoint).collect())
     }
 
-    async fn first_turn(&mut self) -> Result<Option<Timestamp>, StoreError> {
+    async fn next_endpoint_due(&mut self) -> Result<Option<Timestamp>, StoreError> {
         Ok(self.state.turns_by_time.keys().next().map(|(at, _)| *at))
     }
 
-    async fn set_turn(
+    async fn schedule_endpoint(
         &mut self,
         tenant: TenantId,
         subscription: Uuid,
@@ -150,7 +150,7 @@ impl DeliveryStore for MemoryTx<'_> {
         Ok(())
     }
 
-    async fn bring_turn_forward(
+    async fn schedule_endpoint_by(
         &mut self,
         tenant: TenantId,
         subscription: Uuid,
@@ -160,7 +160,7 @@ impl DeliveryStore for MemoryTx<'_> {
         if state.turns.get(&endpoint).is_none_or(|turn| at < *turn) {
             state.put_turn(endpoint, Some(at));
         }
-        self.outgoing.mark();
+        self.delivery_wakeup.mark();
         Ok(())
     }
 
@@ -198,15 +198,15 @@ impl DeliveryStore for MemoryTx<'_> {
         &mut self,
         tenant: TenantId,
         subscription: Uuid,
-        state: DeliveryState,
+        state: DeliveryStatus,
     ) -> Result<u64, StoreError> {
         let filter =
             DeliveryFilter { subscription: Some(subscription), state: Some(state), ..DeliveryFilter::default() };
         Ok(self.list_deliveries(tenant, &filter).await?.len() as u64)
     }
 
-    async fn backlog(&mut self, wanted: DeliveryState) -> Result<Backlog, StoreError> {
-        let waits = |delivery: &&Delivery| delivery.state == wanted && wanted != DeliveryState::Succeeded;
+    async fn backlog(&mut self, wanted: DeliveryStatus) -> Result<Backlog, StoreError> {
+        let waits = |delivery: &&Delivery| delivery.state == wanted && wanted != DeliveryStatus::Succeeded;
         let mut times: Vec<Timestamp> =
             self.state.deliveries.values().filter(waits).map(|delivery| delivery.created_at).collect();
         times.sort_unstable();
@@ -216,7 +216,7 @@ impl DeliveryStore for MemoryTx<'_> {
 
     async fn insert_replay(&mut self, replay: &Replay) -> Result<(), StoreError> {
         insert(&mut self.writable()?.replays, (replay.tenant_id, replay.id), replay)?;
-        self.outgoing.mark();
+        self.delivery_wakeup.mark();
         Ok(())
     }
 
@@ -233,7 +233,7 @@ impl DeliveryStore for MemoryTx<'_> {
         Ok(unfinished.min_by_key(|replay| (replay.stepped_at, replay.id)).cloned())
     }
 
-    async fn replaying(&mut self, limit: u32) -> Result<Vec<TenantId>, StoreError> {
+    async fn tenants_with_replays(&mut self, limit: u32) -> Result<Vec<TenantId>, StoreError> {
         let mut unfinished: Vec<&Replay> =
             self.state.replays.values().filter(|replay| replay.finished_at.is_none()).collect();
         unfinished.sort_by_key(|replay| (replay.stepped_at, replay.id));
@@ -245,7 +245,11 @@ impl DeliveryStore for MemoryTx<'_> {
         Ok(())
     }
 
-    async fn note_outcome(&mut self, tenant: TenantId, subscription: &Subscription) -> Result<(), StoreError> {
+    async fn update_delivery_state(
+        &mut self,
+        tenant: TenantId,
+        subscription: &WebhookSubscription,
+    ) -> Result<(), StoreError> {
         self.writable()?.subscriptions.change(&(tenant, subscription.id), |stored| {
             stored.last_delivery_at = subscription.last_delivery_at;
             stored.last_delivery_status = subscription.last_delivery_status;

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use uuid::Uuid;
 
 use super::{MemoryTx, conflict};
-use crate::accounts::idempotency::Recorded;
+use crate::accounts::idempotency::StoredResponse;
 use crate::accounts::keys::{ApiKey, Credential, Scope};
 use crate::error::StoreError;
 use crate::store::KeyStore;
@@ -72,17 +72,22 @@ impl KeyStore for MemoryTx<'_> {
         Ok(true)
     }
 
-    async fn recorded(
+    async fn stored_response(
         &mut self,
         tenant: TenantId,
         key: &str,
         after: Timestamp,
-    ) -> Result<Option<Recorded>, StoreError> {
+    ) -> Result<Option<StoredResponse>, StoreError> {
         let recorded = self.state.recorded.get(&(tenant, key.to_owned()));
         Ok(recorded.filter(|recorded| recorded.created_at > after).cloned())
     }
 
-    async fn record(&mut self, tenant: TenantId, key: &str, recorded: &Recorded) -> Result<(), StoreError> {
+    async fn store_response(
+        &mut self,
+        tenant: TenantId,
+        key: &str,
+        recorded: &StoredResponse,
+    ) -> Result<(), StoreError> {
         self.writable()?.recorded.put((tenant, key.to_owned()), recorded.clone());
         Ok(())
     }

@@ -8,12 +8,12 @@ use crate::env::first_id_at;
 use crate::error::StoreError;
 use crate::store::RetentionStore;
 use crate::values::{TenantId, Timestamp};
-use crate::webhooks::deliveries::{Delivery, DeliveryState};
+use crate::webhooks::deliveries::{Delivery, DeliveryStatus};
 use crate::webhooks::replays::Replay;
-use crate::webhooks::retention::{Remains, Span};
+use crate::webhooks::retention::{EventRange, ExpiredKind};
 
 fn is_finished(delivery: &Delivery) -> bool {
-    matches!(delivery.state, DeliveryState::Succeeded | DeliveryState::Failed)
+    matches!(delivery.state, DeliveryStatus::Succeeded | DeliveryStatus::Failed)
 }
 
 fn is_over(replay: &Replay, before: Timestamp) -> bool {
@@ -21,13 +21,13 @@ fn is_over(replay: &Replay, before: Timestamp) -> bool {
 }
 
 impl State {
-    fn deliveries_of(&self, tenant: TenantId, span: Span) -> impl Iterator<Item = &Delivery> {
-        let within = move |delivery: &&Delivery| delivery.event > span.after && delivery.event <= span.until;
+    fn deliveries_of(&self, tenant: TenantId, range: EventRange) -> impl Iterator<Item = &Delivery> {
+        let within = move |delivery: &&Delivery| delivery.event > range.after && delivery.event <= range.until;
         of_tenant(&self.deliveries, tenant).filter(within)
     }
 
-    fn finished(&self, tenant: TenantId, span: Span) -> Vec<Uuid> {
-        self.deliveries_of(tenant, span).filter(|delivery| is_finished(delivery)).map(|delivery| delivery.id).collect()
+    fn finished(&self, tenant: TenantId, range: EventRange) -> Vec<Uuid> {
+        self.deliveries_of(tenant, range).filter(|delivery| is_finished(delivery)).map(|delivery| delivery.id).collect()
     }
 
     /// The logs of deliveries, by number.
@@ -37,14 +37,14 @@ impl State {
     }
 
     /// The events that have no delivery which keeps them.
-    fn abandoned(&self, tenant: TenantId, span: Span, keeps: impl Fn(&Delivery) -> bool) -> Vec<Uuid> {
+    fn abandoned(&self, tenant: TenantId, range: EventRange, keeps: impl Fn(&Delivery) -> bool) -> Vec<Uuid> {
         let kept: Vec<Uuid> = self
-            .deliveries_of(tenant, span)
+            .deliveries_of(tenant, range)
             .filter(|delivery| keeps(delivery))
             .map(|delivery| delivery.event)
             .collect();
-        let events = self.events.range((tenant, span.after)..=(tenant, span.until)).map(|((_, id), _)| *id);
-        events.filter(|id| *id > span.after && !kept.contains(id)).collect()
+        let events = self.events.range((tenant, range.after)..=(tenant, range.until)).map(|((_, id), _)| *id);
+        events.filter(|id| *id > range.after && !kept.contains(id)).collect()
     }
 }
 
@@ -65,26 +65,26 @@ impl RetentionStore for MemoryTx<'_> {
     async fn drop_expired(
         &mut self,
         tenant: TenantId,
-        remains: Remains,
-        span: Span,
+        remains: ExpiredKind,
+        range: EventRange,
         limit: u32,
     ) -> Result<u64, StoreError> {
         let (state, limit) = (self.writable()?, limit as usize);
-        let finished = state.finished(tenant, span);
+        let finished = state.finished(tenant, range);
         let dropped = match remains {
-            Remains::Attempts => {
+            ExpiredKind::Attempts => {
                 let mut logs = state.logs(tenant, &finished);
                 logs.truncate(limit);
                 logs.iter().for_each(|key| state.attempts.take(key));
                 logs.len()
             }
-            Remains::Deliveries => {
+            ExpiredKind::Deliveries => {
                 let finished = &finished[..limit.min(finished.len())];
                 finished.iter().for_each(|id| state.deliveries.take(&(tenant, *id)));
                 finished.len()
             }
-            Remains::Event => {
-                let mut events = state.abandoned(tenant, span, |_| true);
+            ExpiredKind::Event => {
+                let mut events = state.abandoned(tenant, range, |_| true);
                 events.truncate(limit);
                 events.iter().for_each(|id| state.events.take(&(tenant, *id)));
                 events.len()
@@ -93,12 +93,17 @@ impl RetentionStore for MemoryTx<'_> {
         Ok(dropped as u64)
     }
 
-    async fn count_expired(&mut self, tenant: TenantId, remains: Remains, span: Span) -> Result<u64, StoreError> {
-        let finished = self.state.finished(tenant, span);
+    async fn count_expired(
+        &mut self,
+        tenant: TenantId,
+        remains: ExpiredKind,
+        range: EventRange,
+    ) -> Result<u64, StoreError> {
+        let finished = self.state.finished(tenant, range);
         let count = match remains {
-            Remains::Attempts => self.state.logs(tenant, &finished).len(),
-            Remains::Deliveries => finished.len(),
-            Remains::Event => self.state.abandoned(tenant, span, |delivery| !is_finished(delivery)).len(),
+            ExpiredKind::Attempts => self.state.logs(tenant, &finished).len(),
+            ExpiredKind::Deliveries => finished.len(),
+            ExpiredKind::Event => self.state.abandoned(tenant, range, |delivery| !is_finished(delivery)).len(),
         };
         Ok(count as u64)
     }

@@ -94,8 +94,8 @@ impl House {
             Box::pin(async move {
                 let tenant = tenants::create(tx, TenantCreate::named("Harbour Plumbing")).await?.id;
                 let input = WebhookCreate::from_body(br#"{"url": "https://example.com", "events": ["*"]}"#)?;
-                crud::create::<Subscription>(tx, tenant, input).await?;
-                let now = crud::tick(tx, tenant).await?;
+                crud::create::<WebhookSubscription>(tx, tenant, input).await?;
+                let now = crud::advance_clock(tx, tenant).await?;
                 events::emit(tx, tenant, now, &[EventKind::JobCreated], &json!({ "id": 1 })).await?;
                 let deliveries = tx.list_deliveries(tenant, &DeliveryFilter::default()).await?;
                 Ok((tenant, deliveries))
@@ -129,7 +129,7 @@ impl House {
         let (tenant, id) = (self.tenant, self.delivery.subscription);
         let patch = write(&self.store, move |tx| {
             let input = WebhookUpdate::from_body(json!({ "enabled": enabled }).to_string().as_bytes());
-            Box::pin(async move { crud::update::<Subscription>(tx, tenant, id, input?).await })
+            Box::pin(async move { crud::update::<WebhookSubscription>(tx, tenant, id, input?).await })
         });
         patch.unwrap();
     }
@@ -149,13 +149,13 @@ fn an_attempt_ends_in_one_of_four_states() {
     let now = new.created_at.next();
     let (taken, refused) = (log(204, None), log(503, Some("status")));
     for (log, wait, taking, state) in [
-        (&taken, None, true, DeliveryState::Succeeded),
-        (&taken, Some(MINUTE), true, DeliveryState::Succeeded),
-        (&taken, Some(MINUTE), false, DeliveryState::Succeeded),
-        (&refused, Some(MINUTE), true, DeliveryState::Pending),
-        (&refused, Some(MINUTE), false, DeliveryState::Held),
-        (&refused, None, true, DeliveryState::Failed),
-        (&refused, None, false, DeliveryState::Failed),
+        (&taken, None, true, DeliveryStatus::Succeeded),
+        (&taken, Some(MINUTE), true, DeliveryStatus::Succeeded),
+        (&taken, Some(MINUTE), false, DeliveryStatus::Succeeded),
+        (&refused, Some(MINUTE), true, DeliveryStatus::Pending),
+        (&refused, Some(MINUTE), false, DeliveryStatus::Held),
+        (&refused, None, true, DeliveryStatus::Failed),
+        (&refused, None, false, DeliveryStatus::Failed),
     ] {
         let mut delivery = new.clone();
         delivery.begin(Uuid::from_u128(7), now);
@@ -164,7 +164,7 @@ fn an_attempt_ends_in_one_of_four_states() {
             (1, Some(Uuid::from_u128(7)), Some(now))
         );
         delivery.end(log, wait, now, taking);
-        let due = now.checked_add(MINUTE).filter(|_| state == DeliveryState::Pending);
+        let due = now.checked_add(MINUTE).filter(|_| state == DeliveryStatus::Pending);
         let want = Delivery { state, attempts: 1, last_status: Some(log.status), next_attempt_at: due, ..new.clone() };
         assert_eq!(delivery, want);
     }
@@ -174,8 +174,8 @@ fn an_attempt_ends_in_one_of_four_states() {
 fn what_is_replayed_is_due_at_once() {
     let house = House::new();
     let now = house.store.env().now();
-    for state in DeliveryState::ALL.iter().copied() {
-        let pending = state == DeliveryState::Pending;
+    for state in DeliveryStatus::ALL.iter().copied() {
+        let pending = state == DeliveryStatus::Pending;
         let was = Delivery {
             state,
             attempts: 6,
@@ -185,7 +185,7 @@ fn what_is_replayed_is_due_at_once() {
             ..house.delivery.clone()
         };
         house.put(&was);
-        let want = Delivery { state: DeliveryState::Pending, failures: 0, next_attempt_at: Some(now), ..was };
+        let want = Delivery { state: DeliveryStatus::Pending, failures: 0, next_attempt_at: Some(now), ..was };
         assert_eq!(house.replay(), Ok(want.clone()), "{state}");
         assert_eq!(house.get(), want);
     }
@@ -202,13 +202,13 @@ fn what_is_being_attempted_is_not_replayed() {
     // Nor when it was held meanwhile.
     house.enable(false);
     house.enable(true);
-    assert_eq!(house.get().state, DeliveryState::Held);
+    assert_eq!(house.get().state, DeliveryStatus::Held);
     assert!(matches!(house.replay(), Err(Error::NotAllowed(_))));
     assert_eq!(house.get().lease, leased.lease);
     // Its sender is gone.
     house.clock.advance(MINUTE);
     let again = house.replay().unwrap();
-    assert_eq!((again.state, again.lease, again.next_attempt_at), (DeliveryState::Pending, None, Some(ends)));
+    assert_eq!((again.state, again.lease, again.next_attempt_at), (DeliveryStatus::Pending, None, Some(ends)));
     assert_eq!(again.attempts, 1);
 }
 
@@ -217,13 +217,13 @@ fn what_takes_nothing_is_not_replayed_to() {
     let house = House::new();
     house.enable(false);
     let held = house.get();
-    assert_eq!(held.state, DeliveryState::Held);
+    assert_eq!(held.state, DeliveryStatus::Held);
     assert!(matches!(house.replay(), Err(Error::NotAllowed(_))));
     house.enable(true);
     assert_eq!(house.get(), held, "not by itself");
     assert!(house.replay().is_ok());
     let (tenant, id) = (house.tenant, house.delivery.subscription);
-    let delete = write(&house.store, move |tx| Box::pin(crud::delete::<Subscription>(tx, tenant, id)));
+    let delete = write(&house.store, move |tx| Box::pin(crud::delete::<WebhookSubscription>(tx, tenant, id)));
     assert_eq!(delete, Ok(()));
     assert!(matches!(house.replay(), Err(Error::NotAllowed(_))));
     let unknown = write(&house.store, move |tx| Box::pin(replay(tx, tenant, Uuid::nil())));

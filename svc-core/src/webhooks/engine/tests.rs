@@ -36,14 +36,14 @@ fn store() -> MemoryStore {
 }
 
 /// A tenant with one endpoint and this many events.
-fn fill(store: &dyn Store, count: usize) -> (TenantId, Subscription) {
+fn fill(store: &dyn Store, count: usize) -> (TenantId, WebhookSubscription) {
     let fill = store.write("fill", move |tx| {
         Box::pin(async move {
             let tenant = tenants::create(tx, TenantCreate::named("Harbour Plumbing")).await?.id;
             let input = WebhookCreate::from_body(br#"{"url": "https://example.com", "events": ["*"]}"#)?;
-            let subscription = crud::create::<Subscription>(tx, tenant, input).await?;
+            let subscription = crud::create::<WebhookSubscription>(tx, tenant, input).await?;
             for _ in 0..count {
-                let now = tick(tx, tenant).await?;
+                let now = advance_clock(tx, tenant).await?;
                 events::emit(tx, tenant, now, &[EventKind::JobCreated], &json!({ "id": 1 })).await?;
             }
             Ok((tenant, subscription))
@@ -54,13 +54,13 @@ fn fill(store: &dyn Store, count: usize) -> (TenantId, Subscription) {
 
 /// One look and the round that follows from it, by a sender that knows nothing of the others.
 fn take_step(store: &dyn Store, tenant: TenantId, outcomes: &[Outcome]) -> Vec<Attempt> {
-    let look = store.read("look", |tx| Box::pin(look(tx))).now_or_never().unwrap().unwrap();
+    let due_work = store.read("look", |tx| Box::pin(poll(tx))).now_or_never().unwrap().unwrap();
     let outcomes = BTreeMap::from([(tenant, outcomes.to_vec())]);
-    let mut rounds = InFlight::default().plan(&Policy::default(), &look, outcomes);
-    let planned = Arc::new(rounds.remove(0));
+    let mut batches = InFlight::default().plan(&Policy::default(), &due_work, outcomes);
+    let planned = Arc::new(batches.remove(0));
     let begun = store.write("round", move |tx| {
         let planned = Arc::clone(&planned);
-        Box::pin(async move { round(tx, &Policy::default(), &planned).await })
+        Box::pin(async move { run_batch(tx, &Policy::default(), &planned).await })
     });
     begun.now_or_never().unwrap().unwrap().attempts
 }
@@ -70,7 +70,7 @@ fn the_tenth_failure_in_a_row_pauses() {
     let (_, mut subscription) = fill(&store(), 0);
     let ended = Timestamp::from_micros(1_773_500_999_000_000);
     let mut note = |status, ended| {
-        let pauses = subscription.note(&log(1, status), ended);
+        let pauses = subscription.record_attempt(&log(1, status), ended);
         if pauses {
             subscription.pause(ended);
         }
@@ -114,7 +114,7 @@ fn many_that_fail_at_once_pause_once() {
         let read = (&store as &dyn Store).read("look", move |tx| {
             Box::pin(async move {
                 let deliveries = tx.list_deliveries(tenant, &DeliveryFilter::default()).await?;
-                let stored = Rows::<Subscription>::get(tx, tenant, subscription.id).await?;
+                let stored = Repository::<WebhookSubscription>::get(tx, tenant, subscription.id).await?;
                 let log = tx.audit(tenant, Timestamp::from_micros(0), 100).await?;
                 Ok((deliveries, stored, log))
             })
@@ -135,7 +135,7 @@ fn many_that_fail_at_once_pause_once() {
         assert_eq!(stored.consecutive_failures, 10);
         assert_eq!(deliveries.len(), 15);
         for delivery in deliveries {
-            assert_eq!((delivery.state, delivery.failures, delivery.lease), (DeliveryState::Held, 1, None));
+            assert_eq!((delivery.state, delivery.failures, delivery.lease), (DeliveryStatus::Held, 1, None));
         }
     }
 }

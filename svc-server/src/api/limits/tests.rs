@@ -5,8 +5,8 @@ use futures_util::FutureExt as _;
 use svc_core::env::Env;
 use svc_core::error::{Error, StoreError};
 use svc_core::store::memory::MemoryStore;
-use svc_core::store::{Access, ErasedJob, RequestCounts};
-use svc_core::webhooks::deliveries::Outgoing;
+use svc_core::store::{Access, RequestCounts, UnitOfWork};
+use svc_core::webhooks::deliveries::DeliveryWakeup;
 
 use super::*;
 
@@ -35,14 +35,14 @@ impl Shared {
 
 #[async_trait]
 impl Store for Shared {
-    async fn run(&self, access: Access, name: &'static str, job: ErasedJob) -> Result<(), Error> {
+    async fn run(&self, access: Access, name: &'static str, job: UnitOfWork) -> Result<(), Error> {
         self.store.run(access, name, job).await
     }
     fn env(&self) -> &Env {
         self.store.env()
     }
-    fn outgoing(&self) -> &Outgoing {
-        self.store.outgoing()
+    fn delivery_wakeup(&self) -> &DeliveryWakeup {
+        self.store.delivery_wakeup()
     }
     fn request_counts(&self) -> Option<&dyn RequestCounts> {
         Some(self)
@@ -74,16 +74,16 @@ fn alone(general: u32) -> Limits {
 }
 
 /// By the server's limits.
-fn counted(limits: &Limits, subject: Subject, cap: Option<Cap>) -> Counted {
-    Counted { subject, general: limits.general, cap }
+fn limit_key(limits: &Limits, subject: Subject, cap: Option<Cap>) -> RateLimitKey {
+    RateLimitKey { subject, general: limits.general, cap }
 }
 
-fn take(limits: &Limits, subject: Subject, cap: Option<Cap>, now: Timestamp) -> Result<Standing, Refused> {
-    take_as(limits, counted(limits, subject, cap), now)
+fn take(limits: &Limits, subject: Subject, cap: Option<Cap>, now: Timestamp) -> Result<RateLimitStatus, RateLimited> {
+    take_as(limits, limit_key(limits, subject, cap), now)
 }
 
-fn take_as(limits: &Limits, counted: Counted, now: Timestamp) -> Result<Standing, Refused> {
-    limits.take(counted, now).now_or_never().unwrap()
+fn take_as(limits: &Limits, limit_key: RateLimitKey, now: Timestamp) -> Result<RateLimitStatus, RateLimited> {
+    limits.take(limit_key, now).now_or_never().unwrap()
 }
 
 fn cap(operation: &'static str, collection: CappedCollection, limit: u32) -> Option<Cap> {
@@ -103,8 +103,8 @@ fn a_window_begins_with_the_first_request_and_lasts_a_minute() {
     let limits = alone(2);
     assert_eq!(take(&limits, key(1), None, at(500)).unwrap().remaining, 1);
     assert_eq!(take(&limits, key(1), None, at(900)).unwrap().remaining, 0);
-    let Refused { standing, retry_after: wait } = take(&limits, key(1), None, at(1500)).unwrap_err();
-    assert_eq!((standing.remaining, wait), (0, Duration::from_secs(59)));
+    let RateLimited { status, retry_after: wait } = take(&limits, key(1), None, at(1500)).unwrap_err();
+    assert_eq!((status.remaining, wait), (0, Duration::from_secs(59)));
     assert!(take(&limits, key(1), None, at(60_499)).is_err());
     assert_eq!(take(&limits, key(1), None, at(60_500)).unwrap().remaining, 1);
     assert!(take(&limits, key(2), None, at(1500)).is_ok(), "keys do not share");
@@ -118,9 +118,9 @@ fn a_refused_write_costs_nothing_in_either_window() {
     assert!(take(&limits, key(1), quotes, at(1)).is_err());
     assert_eq!(take(&limits, key(1), None, at(2)).unwrap().remaining, 1);
     assert!(take(&limits, key(1), cap("jobs.create", CappedCollection::Jobs, 9), at(3)).is_ok());
-    let Refused { standing, .. } =
+    let RateLimited { status, .. } =
         take(&limits, key(1), cap("jobs.create", CappedCollection::Jobs, 9), at(4)).unwrap_err();
-    assert_eq!(standing.limit, 3, "now the general one is tighter");
+    assert_eq!(status.limit, 3, "now the general one is tighter");
 }
 
 #[test]
@@ -128,7 +128,7 @@ fn a_refund_gives_back() {
     let limits = alone(3);
     take(&limits, key(1), None, at(0)).unwrap();
     take(&limits, key(1), None, at(0)).unwrap();
-    assert_eq!(limits.refund(counted(&limits, key(1), None), at(1)).remaining, 2, "one, not more");
+    assert_eq!(limits.refund(limit_key(&limits, key(1), None), at(1)).remaining, 2, "one, not more");
 }
 
 #[test]
@@ -136,20 +136,20 @@ fn a_limit_that_changes_holds_in_a_window_that_has_begun() {
     let limits = alone(5);
     let with = |general, writes| {
         let cap = cap("quotes.create", CappedCollection::Quotes, writes);
-        Counted { subject: key(1), general, cap }
+        RateLimitKey { subject: key(1), general, cap }
     };
     for _ in 0..3 {
         take_as(&limits, with(5, 3), at(0)).unwrap();
     }
     // Raised, first the one and then the other, after a refusal that cost nothing.
-    assert_eq!(take_as(&limits, with(5, 3), at(1)).unwrap_err().standing.limit, 3);
+    assert_eq!(take_as(&limits, with(5, 3), at(1)).unwrap_err().status.limit, 3);
     assert_eq!(take_as(&limits, with(4, 9), at(2)).unwrap().remaining, 0);
-    assert_eq!(take_as(&limits, with(4, 9), at(3)).unwrap_err().standing.limit, 4);
+    assert_eq!(take_as(&limits, with(4, 9), at(3)).unwrap_err().status.limit, 4);
     assert_eq!(take_as(&limits, with(9, 6), at(4)).unwrap().remaining, 1);
     // Lowered below what was used up: nothing more until the window ends, and then by the new limit.
     let refused = take_as(&limits, with(2, 6), at(5)).unwrap_err();
-    assert_eq!((refused.standing.limit, refused.standing.remaining), (2, 0));
-    assert_eq!(refused.standing.resets_at, at(60_000), "the window is the same");
+    assert_eq!((refused.status.limit, refused.status.remaining), (2, 0));
+    assert_eq!(refused.status.resets_at, at(60_000), "the window is the same");
     assert_eq!(take_as(&limits, with(2, 6), at(60_000)).unwrap().remaining, 1);
 }
 
@@ -197,8 +197,8 @@ async fn what_is_refused_or_not_modified_is_given_back_to_all() {
     let nodes = [0, 1].map(|_| Limits::new(60, true, store.clone()));
     let quotes = cap("quotes.create", CappedCollection::Quotes, 1);
     take(&nodes[0], key(1), quotes, at(0)).unwrap();
-    let Refused { standing, .. } = take(&nodes[1], key(1), quotes, at(1)).unwrap_err();
-    assert_eq!((standing.limit, standing.remaining), (1, 0));
+    let RateLimited { status, .. } = take(&nodes[1], key(1), quotes, at(1)).unwrap_err();
+    assert_eq!((status.limit, status.remaining), (1, 0));
     // Beside the request.
     let given_back = async || {
         while (store.used(GENERAL), store.used("quotes.create")) != (1, 1) {
@@ -207,7 +207,7 @@ async fn what_is_refused_or_not_modified_is_given_back_to_all() {
     };
     given_back().await;
     take(&nodes[1], key(1), None, at(2)).unwrap();
-    assert_eq!(nodes[1].refund(counted(&nodes[1], key(1), None), at(3)).remaining, 59);
+    assert_eq!(nodes[1].refund(limit_key(&nodes[1], key(1), None), at(3)).remaining, 59);
     given_back().await;
 }
 
@@ -215,7 +215,7 @@ async fn what_is_refused_or_not_modified_is_given_back_to_all() {
 async fn a_limit_that_changes_holds_for_all_nodes() {
     let store = Shared::new();
     let nodes = [0, 1].map(|_| Limits::new(1, true, store.clone()));
-    let with = |general| Counted { subject: key(1), general, cap: None };
+    let with = |general| RateLimitKey { subject: key(1), general, cap: None };
     take_as(&nodes[0], with(1), at(0)).unwrap();
     take_as(&nodes[1], with(1), at(1)).unwrap_err();
     assert_eq!(take_as(&nodes[1], with(3), at(2)).unwrap().remaining, 1);

@@ -222,7 +222,7 @@ pub(super) fn samples() -> Vec<Problem> {
         Error::EmailTaken { existing_id },
         Error::IdempotencyInProgress,
         Error::PreconditionFailed,
-        Error::Store(StoreError::Fault(String::new())),
+        Error::Store(StoreError::Internal(String::new())),
         Error::Store(StoreError::Unavailable(String::new())),
     ];
     let mut all: Vec<Problem> = core.into_iter().map(Problem::Core).collect();

@@ -45,11 +45,11 @@ fn resolve<'a>(document: &'a Value, value: &'a Value) -> &'a Value {
     }
 }
 
-fn walk<'a>(value: &'a Value, visit: &mut impl FnMut(&'a Value)) {
-    visit(value);
+fn walk<'a>(value: &'a Value, context: &mut impl FnMut(&'a Value)) {
+    context(value);
     match value {
-        Value::Array(items) => items.iter().for_each(|item| walk(item, visit)),
-        Value::Object(members) => members.values().for_each(|member| walk(member, visit)),
+        Value::Array(items) => items.iter().for_each(|item| walk(item, context)),
+        Value::Object(members) => members.values().for_each(|member| walk(member, context)),
         _ => {}
     }
 }

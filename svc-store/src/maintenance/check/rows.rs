@@ -10,7 +10,7 @@ use svc_core::resources::invoices::Invoice;
 use svc_core::resources::jobs::Job;
 use svc_core::resources::quotes::Quote;
 use svc_core::values::{Amount, Currency, TenantId, Timestamp};
-use svc_core::webhooks::subscriptions::Subscription;
+use svc_core::webhooks::subscriptions::WebhookSubscription;
 use uuid::Uuid;
 
 use super::{Finding, MOST, show, shown};
@@ -123,8 +123,8 @@ fn reader(table: &TableInfo) -> (Vec<&'static str>, Read) {
             notes.number(tenant, NumberKind::Job, &job.job_number);
             Ok(())
         }),
-        "subscriptions" => of::<Subscription>(|cells, notes| {
-            let (subscription, tenant) = resource::<Subscription>(cells)?;
+        "subscriptions" => of::<WebhookSubscription>(|cells, notes| {
+            let (subscription, tenant) = resource::<WebhookSubscription>(cells)?;
             if let Some(paused) = subscription.takes_events() {
                 let kinds = subscription.events.names().into_iter();
                 notes.wanted.extend(kinds.map(|kind| (tenant, kind.to_owned(), subscription.id, paused)));
@@ -208,7 +208,7 @@ pub(super) async fn read_all(
     let (first_shown, first_key) = (columns.len(), columns.len() + shown(table).len());
     let selected: Vec<&str> = columns.iter().copied().chain(shown(table)).chain(table.key.iter().copied()).collect();
     let mut walk = Walk::selecting(table, &selected.join(", "), None);
-    let (mut rows, mut told) = (0, 0);
+    let (mut rows, mut on_progress) = (0, 0);
     loop {
         let before = rows;
         let mut last = None;
@@ -217,8 +217,8 @@ pub(super) async fn read_all(
             last = key(row, first_key, table);
             let mut cells = Cells { row, table: table.name, columns: &columns, next: 0 };
             if let Err(why) = read(&mut cells, notes) {
-                told += 1;
-                if told <= MOST {
+                on_progress += 1;
+                if on_progress <= MOST {
                     let id = show(row, first_shown, table);
                     findings.push(Finding { table: table.name, id, problem: why.to_string() });
                 }

@@ -16,7 +16,7 @@ use crate::{Digest, backup, check};
 
 async fn digests(url: &str) -> Vec<Digest> {
     let mut end = open::existing(url, &Env::system()).await.unwrap();
-    let mut tx = end.link.begin(Access::Read).await.unwrap();
+    let mut tx = end.connection.begin(Access::Read).await.unwrap();
     let mut digests = Vec::new();
     for table in TABLES {
         digests.push(digest(&mut *tx, table, &mut |_| {}).await.unwrap());
@@ -66,7 +66,7 @@ async fn a_backup_is_that_of_one_moment() {
         let url = folder.url(&format!("{number}.db"));
         assert_eq!(check(&url).await.unwrap().findings, []);
         let mut end = open::existing(&url, &Env::system()).await.unwrap();
-        let mut tx = end.link.begin(Access::Read).await.unwrap();
+        let mut tx = end.connection.begin(Access::Read).await.unwrap();
         let contacts = count(&mut *tx, "contacts").await.unwrap();
         assert!(contacts > before, "{contacts}");
         before = contacts;

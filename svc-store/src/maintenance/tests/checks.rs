@@ -1,7 +1,7 @@
 //! A database is damaged in each way that the check looks for.
 
 use super::*;
-use crate::maintenance::check::check_end;
+use crate::maintenance::check::check_database;
 use crate::{Finding, check};
 
 /// A damage: the statement, the table that is told, and a part of what is said of it.
@@ -55,10 +55,10 @@ const OF_POSTGRES: &[(&str, &str, &str)] = &[
 ];
 
 #[track_caller]
-fn told(findings: &[Finding], damage: &(&str, &str, &str)) {
+fn on_progress(findings: &[Finding], damage: &(&str, &str, &str)) {
     let (statement, table, problem) = damage;
-    let told = |finding: &&Finding| finding.table == *table && finding.problem.contains(problem);
-    let finding = findings.iter().find(told).unwrap_or_else(|| panic!("{statement}: {findings:#?}"));
+    let on_progress = |finding: &&Finding| finding.table == *table && finding.problem.contains(problem);
+    let finding = findings.iter().find(on_progress).unwrap_or_else(|| panic!("{statement}: {findings:#?}"));
     assert!(finding.id.as_ref().is_some_and(|id| !id.is_empty()), "{finding:?}");
 }
 
@@ -79,7 +79,7 @@ async fn each_damage_of_a_file_is_told() {
         let lax = "PRAGMA foreign_keys = OFF; PRAGMA ignore_check_constraints = ON;";
         connection.execute_batch(&format!("{lax} {}", damage.0)).unwrap();
         drop(connection);
-        told(&check(&folder.url(&name)).await.unwrap().findings, damage);
+        on_progress(&check(&folder.url(&name)).await.unwrap().findings, damage);
     }
 }
 
@@ -92,7 +92,7 @@ async fn each_damage_of_a_server_is_told() {
     let source = open::existing(&from, &env).await.unwrap();
     crate::maintenance::copy::between(source, on_server(&url, &from).await, false, &env, &mut |_| {}).await.unwrap();
     let mut end = on_server(&url, &from).await;
-    assert_eq!(check_end(&mut end).await.unwrap().findings, []);
+    assert_eq!(check_database(&mut end).await.unwrap().findings, []);
     let mut lax = String::from("SET session_replication_role = replica;");
     for table in ["deliveries", "contacts", "subscriptions"] {
         lax.push_str(&format!(
@@ -111,13 +111,13 @@ async fn each_damage_of_a_server_is_told() {
             client.batch_execute(&keep).await.unwrap();
         }
         client.batch_execute(damage.0).await.unwrap();
-        told(&check_end(&mut end).await.unwrap().findings, damage);
+        on_progress(&check_database(&mut end).await.unwrap().findings, damage);
         for table in crate::maintenance::tables::TABLES {
             let restore = format!("DELETE FROM {0}; INSERT INTO {0} SELECT * FROM kept_{at}.{0}", table.name);
             client.batch_execute(&restore).await.unwrap();
         }
     }
-    assert_eq!(check_end(&mut end).await.unwrap().findings, []);
+    assert_eq!(check_database(&mut end).await.unwrap().findings, []);
 }
 
 #[tokio::test]

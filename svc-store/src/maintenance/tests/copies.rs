@@ -35,19 +35,19 @@ fn refused(result: Result<CopyReport, MaintenanceError>, what: &str) {
 async fn a_file_is_copied_to_a_file() {
     let folder = Folder::new();
     let (from, to) = (folder.filled("from.db").await, folder.url("to.db"));
-    let mut told = Vec::new();
-    let report = copy(&from, &to, false, &mut |progress| told.push(progress)).await.unwrap();
+    let mut on_progress = Vec::new();
+    let report = copy(&from, &to, false, &mut |progress| on_progress.push(progress)).await.unwrap();
     whole(&report);
     assert_eq!(report.copied, report.tables.iter().map(|table| table.source.rows).sum::<u64>());
-    assert!(told.iter().all(|progress| progress.done <= progress.total), "{told:?}");
-    assert!(TABLES.iter().all(|table| told.iter().any(|p| p.table == table.name && p.done == p.total)));
+    assert!(on_progress.iter().all(|progress| progress.done <= progress.total), "{on_progress:?}");
+    assert!(TABLES.iter().all(|table| on_progress.iter().any(|p| p.table == table.name && p.done == p.total)));
     // The key came along, and so did what cursors are sealed with and the clocks.
     let key = |name: &str| std::fs::read_to_string(folder.path(name)).unwrap();
     assert_eq!(key("from.db.key"), key("to.db.key"));
     let mut settings = Vec::new();
     for url in [&from, &to] {
         let mut end = open::existing(url, &Env::system()).await.unwrap();
-        settings.push(setting(&mut *end.link.begin(Access::Read).await.unwrap(), "cursor_key").await.unwrap());
+        settings.push(setting(&mut *end.connection.begin(Access::Read).await.unwrap(), "cursor_key").await.unwrap());
     }
     assert!(settings[0].is_some() && settings[0] == settings[1]);
     // The copy is a database like any other: secrets open, and it can itself be copied.
@@ -125,7 +125,7 @@ async fn a_copy_that_was_killed_is_resumed() {
         let killed = copy(&from, &to, true, &mut kill);
         assert!(AssertUnwindSafe(killed).catch_unwind().await.is_err(), "{killed_at}");
         let mut end = open::existing(&to, &Env::system()).await.unwrap();
-        let mark = Mark::read(&mut *end.link.begin(Access::Read).await.unwrap()).await.unwrap().unwrap();
+        let mark = Mark::read(&mut *end.connection.begin(Access::Read).await.unwrap()).await.unwrap().unwrap();
         assert!(mark.table < TABLES.len());
         sum += killed_at;
     }
@@ -178,7 +178,7 @@ async fn what_is_there_already_is_left_alone() {
     refused(copied(&from, &to, false).await, "--resume");
     std::fs::write(folder.path("other.db.key"), &key).unwrap();
     let mut end = open::existing(&to, &Env::system()).await.unwrap();
-    let mut tx = end.link.begin(Access::Write).await.unwrap();
+    let mut tx = end.connection.begin(Access::Write).await.unwrap();
     tx.execute("DELETE FROM settings WHERE name = 'copy'", &[]).await.unwrap();
     tx.commit().await.unwrap();
     refused(copied(&from, &to, false).await, "has tenants already");

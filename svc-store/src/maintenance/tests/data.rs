@@ -3,7 +3,7 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use svc_core::accounts::idempotency::Recorded;
+use svc_core::accounts::idempotency::StoredResponse;
 use svc_core::accounts::keys::{self, KeyCreate};
 use svc_core::accounts::tenants::{self, TenantCreate};
 use svc_core::error::Error;
@@ -16,9 +16,9 @@ use svc_core::resources::jobs::Job;
 use svc_core::resources::quotes::Quote;
 use svc_core::store::{DeliveryFilter, Store, Tx};
 use svc_core::values::{TenantId, Timestamp};
-use svc_core::webhooks::deliveries::{AttemptLog, DeliveryState};
+use svc_core::webhooks::deliveries::{AttemptLog, DeliveryStatus};
 use svc_core::webhooks::replays::{self, ReplayCreate};
-use svc_core::webhooks::subscriptions::{self, Subscription};
+use svc_core::webhooks::subscriptions::{self, WebhookSubscription};
 use uuid::Uuid;
 
 const HOUR: Duration = Duration::from_secs(3600);
@@ -58,7 +58,7 @@ async fn fill_keys(tx: &mut dyn Tx, tenant: TenantId) -> Result<(), Error> {
     tx.touch_keys(&[(key, now)]).await?;
     tx.claim_signature(key, &[255; 32], now).await?;
     let body = (0..=255).collect();
-    let recorded = Recorded {
+    let recorded = StoredResponse {
         fingerprint: [7; 32],
         status: 201,
         location: None,
@@ -66,20 +66,20 @@ async fn fill_keys(tx: &mut dyn Tx, tenant: TenantId) -> Result<(), Error> {
         body,
         created_at: now,
     };
-    Ok(tx.record(tenant, "a 'key' of “anything”", &recorded).await?)
+    Ok(tx.store_response(tenant, "a 'key' of “anything”", &recorded).await?)
 }
 
 async fn fill_webhooks(tx: &mut dyn Tx, tenant: TenantId) -> Result<(), Error> {
     let all = r#"{"url": "https://example.com/ü?a=1", "events": ["*"], "description": "alles"}"#.to_owned();
-    let all: Subscription = create(tx, tenant, all).await?;
+    let all: WebhookSubscription = create(tx, tenant, all).await?;
     subscriptions::rotate_secret(tx, tenant, all.id, HOUR).await?;
     let some = r#"{"url": "https://example.com/2", "events": ["contact.created", "job.created"]}"#.to_owned();
-    let some: Subscription = create(tx, tenant, some).await?;
-    crud::delete::<Subscription>(tx, tenant, some.id).await?;
+    let some: WebhookSubscription = create(tx, tenant, some).await?;
+    crud::delete::<WebhookSubscription>(tx, tenant, some.id).await?;
     let paused = r#"{"url": "https://example.com/3", "events": ["job.updated"]}"#.to_owned();
-    let mut paused: Subscription = create(tx, tenant, paused).await?;
-    paused.pause(crud::tick(tx, tenant).await?);
-    Ok(Subscription::rows(tx).update(tenant, &paused).await?)
+    let mut paused: WebhookSubscription = create(tx, tenant, paused).await?;
+    paused.pause(crud::advance_clock(tx, tenant).await?);
+    Ok(WebhookSubscription::repository(tx).update(tenant, &paused).await?)
 }
 
 async fn fill_records(tx: &mut dyn Tx, tenant: TenantId) -> Result<(), Error> {
@@ -136,6 +136,6 @@ async fn fill_deliveries(tx: &mut dyn Tx, tenant: TenantId) -> Result<(), Error>
 
 /// The subscription that takes everything.
 async fn webhook(tx: &mut dyn Tx, tenant: TenantId) -> Result<Uuid, Error> {
-    let pending = DeliveryFilter { state: Some(DeliveryState::Pending), limit: 1, ..DeliveryFilter::default() };
+    let pending = DeliveryFilter { state: Some(DeliveryStatus::Pending), limit: 1, ..DeliveryFilter::default() };
     Ok(tx.list_deliveries(tenant, &pending).await?[0].subscription)
 }

@@ -60,7 +60,7 @@ async fn no_table_and_no_column_of_sqlite_is_forgotten() {
     let url = folder.url("svc.db");
     drop(store(&url).await);
     let mut end = open::existing(&url, &Env::system()).await.unwrap();
-    let mut tx = end.link.begin(Access::Read).await.unwrap();
+    let mut tx = end.connection.begin(Access::Read).await.unwrap();
     let columns = "SELECT t.name, c.name, c.type FROM sqlite_schema t, pragma_table_info(t.name) c \
          WHERE t.type = 'table' AND t.name NOT LIKE 'sqlite%'";
     check(&by_table(rows(&mut *tx, columns).await), |kind, name| match kind {
@@ -90,7 +90,7 @@ async fn no_table_and_no_column_of_postgres_is_forgotten() {
     let folder = Folder::new();
     drop(store(&folder.url("svc.db")).await);
     let mut end = on_server(&server.database(), &folder.url("svc.db")).await;
-    let mut tx = end.link.begin(Access::Write).await.unwrap();
+    let mut tx = end.connection.begin(Access::Write).await.unwrap();
     let columns = "SELECT table_name::text, column_name::text, data_type::text FROM information_schema.columns \
          WHERE table_schema = 'public'";
     check(&by_table(rows(&mut *tx, columns).await), |kind, name| match kind {

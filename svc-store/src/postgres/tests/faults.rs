@@ -19,11 +19,11 @@ async fn a_job_that_meets_another_runs_again() {
             let (runs, both) = (Arc::clone(&runs), Arc::clone(&both));
             Box::pin(async move {
                 let number = tx.next_number(first, tenants::NumberKind::Job).await?;
-                tx.hold(first).await?;
+                tx.lock_tenant(first).await?;
                 if runs.fetch_add(1, Ordering::SeqCst) < 2 {
                     both.wait().await;
                 }
-                tx.hold(second).await?;
+                tx.lock_tenant(second).await?;
                 Ok(number)
             })
         })
@@ -87,7 +87,7 @@ async fn a_connection_that_is_lost_at_the_commit_leaves_the_outcome_open() {
         other => panic!("{other:?}"),
     }
     assert_eq!(runs.load(Ordering::SeqCst), 1, "it may have been done");
-    assert!(tick(&*store, tenant).await.is_ok());
+    assert!(advance_clock(&*store, tenant).await.is_ok());
 }
 
 #[tokio::test]
@@ -99,10 +99,10 @@ async fn a_lock_that_is_held_too_long_is_not_waited_for() {
     let tenant = new_tenant(&*store).await;
     let other = beside(&url).await;
     other.client.batch_execute(&format!("BEGIN; SELECT FROM tenants WHERE id = '{tenant}' FOR UPDATE")).await.unwrap();
-    let refused = timeout(SECOND, tick(&*store, tenant)).await.unwrap();
+    let refused = timeout(SECOND, advance_clock(&*store, tenant)).await.unwrap();
     assert!(matches!(refused, Err(Error::Store(StoreError::Unavailable(_)))), "{refused:?}");
     drop(other);
-    assert!(tick(&*store, tenant).await.is_ok());
+    assert!(advance_clock(&*store, tenant).await.is_ok());
     let setting = beside(&url).await.client.query_one("SHOW statement_timeout", &[]).await.unwrap();
     assert_eq!(setting.get::<_, &str>(0), "10s");
 }
@@ -116,9 +116,9 @@ async fn whoever_waits_too_long_for_a_connection_is_told_so() {
     let tenant = new_tenant(&*store).await;
     let other = beside(&url).await;
     other.client.batch_execute(&format!("BEGIN; SELECT FROM tenants WHERE id = '{tenant}' FOR UPDATE")).await.unwrap();
-    let mut first = Box::pin(tick(&*store, tenant));
+    let mut first = Box::pin(advance_clock(&*store, tenant));
     assert!(timeout(Duration::from_millis(50), &mut first).await.is_err());
-    let second = timeout(SECOND, tick(&*store, tenant)).await.unwrap();
+    let second = timeout(SECOND, advance_clock(&*store, tenant)).await.unwrap();
     let text = format!("{second:?}");
     assert!(text.contains("no connection within 200ms: all connections are busy"), "{text}");
     other.client.batch_execute("COMMIT").await.unwrap();
@@ -175,14 +175,14 @@ async fn survives(stop: fn(&svc_postgres_server::Server)) {
     });
     let server = server.await.unwrap();
     let back = Instant::now();
-    while tick(&*store, tenant).await.is_err() {
+    while advance_clock(&*store, tenant).await.is_err() {
         assert!(back.elapsed() < 5 * SECOND, "it never came back");
     }
     done.store(1, Ordering::SeqCst);
     for worker in workers {
         for id in worker.await.unwrap() {
-            let row =
-                store.read("test", move |tx| Box::pin(async move { Ok(Rows::<Job>::get(tx, tenant, id).await?) }));
+            let row = store
+                .read("test", move |tx| Box::pin(async move { Ok(Repository::<Job>::get(tx, tenant, id).await?) }));
             assert!(row.await.unwrap().is_some(), "an acknowledged write is lost");
         }
     }

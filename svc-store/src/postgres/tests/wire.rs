@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use svc_core::accounts::idempotency::Recorded;
+use svc_core::accounts::idempotency::StoredResponse;
 use tokio::net::{TcpListener, TcpStream};
 
 use super::*;
@@ -65,7 +65,7 @@ async fn few_answers_are_waited_for() {
     for _ in 0..3 {
         let hook = store.write("test", move |tx| {
             let input = Input::from_body(br#"{"url": "https://example.com/", "events": ["*"]}"#);
-            Box::pin(async move { crud::create::<Subscription>(tx, tenant, input?).await })
+            Box::pin(async move { crud::create::<WebhookSubscription>(tx, tenant, input?).await })
         });
         hook.await.unwrap();
     }
@@ -83,13 +83,14 @@ async fn few_answers_are_waited_for() {
         let create = store.write("test", move |tx| {
             let (input, key) = (Input::from_body(body.as_bytes()), key.clone());
             Box::pin(async move {
-                assert!(tx.claim_idempotency(tenant, &key).await? && tx.hold(tenant).await?);
+                assert!(tx.claim_idempotency(tenant, &key).await? && tx.lock_tenant(tenant).await?);
                 let now = tx.env().now();
-                assert_eq!(tx.recorded(tenant, &key, Timestamp::from_micros(0)).await?, None);
+                assert_eq!(tx.stored_response(tenant, &key, Timestamp::from_micros(0)).await?, None);
                 crud::create::<Contact>(tx, tenant, input?).await?;
                 let (fingerprint, body) = ([0; 32], vec![0; 300]);
-                let answer = Recorded { fingerprint, status: 201, location: None, etag: None, body, created_at: now };
-                Ok(tx.record(tenant, &key, &answer).await?)
+                let answer =
+                    StoredResponse { fingerprint, status: 201, location: None, etag: None, body, created_at: now };
+                Ok(tx.store_response(tenant, &key, &answer).await?)
             })
         });
         create.await.unwrap();
@@ -121,7 +122,7 @@ async fn few_answers_are_waited_for() {
 }
 
 async fn is_encrypted(url: &str) -> Result<bool, StoreError> {
-    let target = Target::parse(url).map_err(StoreError::Fault)?;
+    let target = Target::parse(url).map_err(StoreError::Internal)?;
     let connection = Connection::open(&target, Role::Write).await?;
     let sql = "SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()";
     Ok(connection.client.query_one(sql, &[]).await.unwrap().get(0))

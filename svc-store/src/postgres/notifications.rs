@@ -57,11 +57,11 @@ async fn serve(shared: &Shared, first: bool) -> Result<(), StoreError> {
     execute(&client, "LISTEN svc_outgoing").await?;
     if !first {
         // Something may have been told while nobody listened.
-        shared.outgoing.release();
+        shared.delivery_wakeup.release();
     }
     let ringing = Box::pin(async {
         loop {
-            shared.bell.notified().await;
+            shared.notifications.notified().await;
             execute(&client, NOTIFY).await?;
             sleep(INTERVAL).await;
         }
@@ -71,7 +71,7 @@ async fn serve(shared: &Shared, first: bool) -> Result<(), StoreError> {
             sleep(COURTESY).await;
             // Those that came meanwhile are answered by the same look.
             while hears.try_recv().is_ok() {}
-            shared.outgoing.release();
+            shared.delivery_wakeup.release();
         }
         Ok(())
     });

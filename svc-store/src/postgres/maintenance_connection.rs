@@ -12,7 +12,7 @@ use super::session::Session;
 use super::target::{Role, Target};
 use super::{OpenFailure, migrate};
 use crate::dialect::Dialect;
-use crate::maintenance::{Link, Transaction};
+use crate::maintenance::{MaintenanceConnection, Transaction};
 use crate::sql::{EachRow, Param, Sql};
 use crate::vault::Vault;
 
@@ -39,7 +39,7 @@ impl PostgresLink {
 }
 
 #[async_trait]
-impl Link for PostgresLink {
+impl MaintenanceConnection for PostgresLink {
     fn dialect(&self) -> Dialect {
         Dialect::Postgres
     }
@@ -65,8 +65,13 @@ impl Sql for Open<'_> {
         self.session.execute(sql, params).await
     }
 
-    async fn post(&mut self, sql: &str, params: &[Param<'_>], table: Option<&'static str>) -> Result<(), StoreError> {
-        self.session.post(sql, params, table).await
+    async fn pipeline(
+        &mut self,
+        sql: &str,
+        params: &[Param<'_>],
+        table: Option<&'static str>,
+    ) -> Result<(), StoreError> {
+        self.session.pipeline(sql, params, table).await
     }
 
     async fn query(&mut self, sql: &str, params: &[Param<'_>], each: EachRow<'_>) -> Result<(), StoreError> {

@@ -16,14 +16,14 @@ use svc_core::values::{HostPolicy, TenantId, Timestamp, WebhookUrl};
 use svc_core::webhooks::addresses;
 
 use super::body::Incoming;
-use super::change::{Change, Condition, Ticket};
+use super::change::{Change, Condition, IdempotencyClaim};
 use super::message;
-use super::{Account, Answer, Inner};
+use super::{AccessRecord, Answer, Inner};
 use crate::api::auth::{self, SignatureHeaders};
-use crate::api::handlers::{Prepared, Target, Work};
-use crate::api::limits::{Counted, Refused};
+use crate::api::handlers::{OperationFn, ParsedRequest, RequestParts};
+use crate::api::limits::{RateLimitKey, RateLimited};
 use crate::api::problem::Problem;
-use crate::api::response::Reply;
+use crate::api::response::ApiResponse;
 use crate::api::routes::Operation;
 
 /// How long a signature is remembered: twice the tolerance, as its timestamp may lie in the future.
@@ -35,7 +35,7 @@ const LARGE_BODY: usize = 32 * 1024;
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
 /// One request on its way to its operation.
-pub(super) struct Visit<'a> {
+pub(super) struct RequestContext<'a> {
     pub(super) api: &'a Arc<Inner>,
     pub(super) parts: &'a Parts,
     pub(super) peer: IpAddr,
@@ -48,10 +48,10 @@ pub(super) struct Visit<'a> {
 struct Admitted {
     caller: Caller,
     /// The outer failure is that a window is used up.
-    result: Result<Result<Option<Reply>, Problem>, Refused>,
+    result: Result<Result<Option<ApiResponse>, Problem>, RateLimited>,
 }
 
-impl Visit<'_> {
+impl RequestContext<'_> {
     fn operation(&self) -> &Operation {
         &self.api.operations[self.position]
     }
@@ -60,23 +60,23 @@ impl Visit<'_> {
         self.api.store.env().now()
     }
 
-    fn target<'t>(&'t self, body: &'t [u8]) -> Target<'t> {
-        Target { id: self.id, query: self.parts.uri.query().unwrap_or_default(), body, base: &self.base }
+    fn target<'t>(&'t self, body: &'t [u8]) -> RequestParts<'t> {
+        RequestParts { id: self.id, query: self.parts.uri.query().unwrap_or_default(), body, base: &self.base }
     }
 
-    pub(super) async fn read(&self, account: &mut Account) -> Result<Answer, Problem> {
-        let prepared = (self.operation().prepare)(&self.target(&[]));
-        let (caller, reply) = self.admit(Some(prepared.map(|prepared| prepared.work)), account).await?;
-        let reply = reply.ok_or_else(|| StoreError::Fault("a read gave no answer".to_owned()))?;
-        let answer = message::unless_none_match(reply, &self.parts.headers);
+    pub(super) async fn read(&self, access: &mut AccessRecord) -> Result<Answer, Problem> {
+        let parsed = (self.operation().parse)(&self.target(&[]));
+        let (caller, response) = self.admit(Some(parsed.map(|parsed| parsed.run)), access).await?;
+        let response = response.ok_or_else(|| StoreError::Internal("a read gave no answer".to_owned()))?;
+        let answer = message::unless_none_match(response, &self.parts.headers);
         if matches!(answer, Answer::NotModified { .. }) {
-            account.standing = Some(self.api.limits.refund(self.counted(&caller), self.now()));
+            access.status = Some(self.api.limits.refund(self.limit_key(&caller), self.now()));
         }
         Ok(answer)
     }
 
-    pub(super) async fn write<B: Incoming>(&self, body: B, account: &mut Account) -> Result<Answer, Problem> {
-        let (caller, _) = self.admit(None, account).await?;
+    pub(super) async fn write<B: Incoming>(&self, body: B, access: &mut AccessRecord) -> Result<Answer, Problem> {
+        let (caller, _) = self.admit(None, access).await?;
         let signature = match caller.signing_secret {
             Some(_) => Some(SignatureHeaders::find(&self.parts.headers)?),
             None => None,
@@ -89,65 +89,65 @@ impl Visit<'_> {
         let body = arrived.as_ref().map(|arrived| arrived.bytes.clone()).unwrap_or_default();
         if let Some(signature) = signature {
             let mac = signature.verify(&caller, self.parts, &self.api.settings.mount, &body, self.now())?;
-            self.claim(&caller, mac).await?;
+            self.claim_signature(&caller, mac).await?;
         }
         if self.operation().takes_body() {
             message::check_media_type(&self.parts.headers, &body)?;
         }
-        let Prepared { work, url } = self.prepare(&body).await?;
-        let ticket = self.ticket(&caller, &body)?.map(Arc::new);
+        let ParsedRequest { run, url } = self.parse(&body).await?;
+        let claim = self.idempotency_claim(&caller, &body)?.map(Arc::new);
         let kept_since = self.now().minus(self.api.settings.idempotency_ttl);
         if let Some(url) = url
-            && !self.is_recorded(caller.tenant, ticket.as_ref(), kept_since).await?
+            && !self.is_recorded(caller.tenant, claim.as_ref(), kept_since).await?
         {
             self.check_resolved(&url).await?;
         }
         let (tenant, key) = (caller.tenant, caller.key);
-        let change = Change { work, tenant, key, ticket, kept_since, condition: self.condition(&body)? };
-        self.run(change).await.map(Answer::Reply)
+        let change = Change { run, tenant, key, claim, kept_since, condition: self.condition(&body)? };
+        self.run(change).await.map(Answer::ApiResponse)
     }
 
     /// Parses a request with a body. A large one takes its time, and takes it from nobody: on a thread of its own, one
     /// after the other.
-    async fn prepare(&self, body: &Bytes) -> Result<Prepared, Problem> {
+    async fn parse(&self, body: &Bytes) -> Result<ParsedRequest, Problem> {
         if body.len() <= LARGE_BODY {
-            return Ok((self.operation().prepare)(&self.target(body))?);
+            return Ok((self.operation().parse)(&self.target(body))?);
         }
-        let failed = |why: &dyn std::fmt::Display| StoreError::Fault(why.to_string());
+        let failed = |why: &dyn std::fmt::Display| StoreError::Internal(why.to_string());
         let turn = Arc::clone(&self.api.large_bodies).acquire_owned().await.map_err(|why| failed(&why))?;
-        let (prepare, id, body) = (self.operation().prepare, self.id.map(str::to_owned), body.clone());
+        let (parse, id, body) = (self.operation().parse, self.id.map(str::to_owned), body.clone());
         let (query, base) = (self.parts.uri.query().unwrap_or_default().to_owned(), self.base.clone());
         let parsed = tokio::task::spawn_blocking(move || {
             let _turn = turn;
-            prepare(&Target { id: id.as_deref(), query: &query, body: &body, base: &base })
+            parse(&RequestParts { id: id.as_deref(), query: &query, body: &body, base: &base })
         });
         Ok(parsed.await.map_err(|why| failed(&why))??)
     }
 
-    /// Looks the key up, counts the request and checks what the key may do. `work` follows in the same job.
+    /// Looks the key up, counts the request and checks what the key may do. `run` follows in the same job.
     async fn admit(
         &self,
-        work: Option<Result<Work, Error>>,
-        account: &mut Account,
-    ) -> Result<(Caller, Option<Reply>), Problem> {
+        run: Option<Result<OperationFn, Error>>,
+        access: &mut AccessRecord,
+    ) -> Result<(Caller, Option<ApiResponse>), Problem> {
         let hash = match auth::bearer(&self.parts.headers) {
             Ok(hash) => hash,
-            Err(error) => return Err(self.stranger(error, account).await),
+            Err(error) => return Err(self.anonymous_client(error, access).await),
         };
         let (api, position) = (Arc::clone(self.api), self.position);
         let scope = api.operations[position].scope;
-        let name = if work.is_some() { self.operation().id } else { "authenticate" };
+        let name = if run.is_some() { self.operation().id } else { "authenticate" };
         let admitted = self.api.store.read(name, move |tx| {
-            let (api, work) = (Arc::clone(&api), work.clone());
+            let (api, run) = (Arc::clone(&api), run.clone());
             Box::pin(async move {
                 let caller = keys::authenticate(tx, hash).await?;
                 // A request that will be refused is spared its work.
-                let counted = api.limits.of_key(&caller, api.caps[position]);
-                let result = match api.limits.check(counted, tx.env().now()) {
+                let limit_key = api.limits.of_key(&caller, api.caps[position]);
+                let result = match api.limits.check(limit_key, tx.env().now()) {
                     Err(refused) => Err(refused),
                     Ok(()) => Ok(match caller.require(scope) {
                         Err(error) => Err(error.into()),
-                        Ok(()) => perform(tx, &caller, work).await,
+                        Ok(()) => perform(tx, &caller, run).await,
                     }),
                 };
                 Ok(Admitted { caller, result })
@@ -155,46 +155,46 @@ impl Visit<'_> {
         });
         let Admitted { caller, result } = match admitted.await {
             Ok(admitted) => admitted,
-            Err(error) => return Err(self.stranger(error, account).await),
+            Err(error) => return Err(self.anonymous_client(error, access).await),
         };
         let now = self.now();
         self.api.last_used.note(caller.key, now);
-        account.caller = Some(caller.clone());
-        let counted = match result {
-            Ok(result) => self.api.limits.take(self.counted(&caller), now).await.map(|standing| (standing, result)),
+        access.caller = Some(caller.clone());
+        let limit_key = match result {
+            Ok(result) => self.api.limits.take(self.limit_key(&caller), now).await.map(|status| (status, result)),
             Err(refused) => Err(refused),
         };
-        let (standing, result) = counted.unwrap_or_else(|refused| (refused.standing, Err(self.limited(refused))));
-        account.standing = Some(standing);
+        let (status, result) = limit_key.unwrap_or_else(|refused| (refused.status, Err(self.limited(refused))));
+        access.status = Some(status);
         Ok((caller, result?))
     }
 
     /// How the request counts against its key.
-    fn counted(&self, caller: &Caller) -> Counted {
+    fn limit_key(&self, caller: &Caller) -> RateLimitKey {
         self.api.limits.of_key(caller, self.api.caps[self.position])
     }
 
     /// A request without a valid key counts against its address.
-    async fn stranger(&self, error: Error, account: &mut Account) -> Problem {
+    async fn anonymous_client(&self, error: Error, access: &mut AccessRecord) -> Problem {
         if matches!(error, Error::Store(_)) {
             return error.into();
         }
         let taken = self.api.limits.take(self.api.limits.of_peer(self.peer), self.now()).await;
-        let (standing, problem) = match taken {
-            Ok(standing) => (standing, error.into()),
-            Err(refused) => (refused.standing, self.limited(refused)),
+        let (status, problem) = match taken {
+            Ok(status) => (status, error.into()),
+            Err(refused) => (refused.status, self.limited(refused)),
         };
-        account.standing = Some(standing);
+        access.status = Some(status);
         problem
     }
 
-    fn limited(&self, refused: Refused) -> Problem {
-        self.api.settings.metrics.rate_limited(refused.standing.policy());
+    fn limited(&self, refused: RateLimited) -> Problem {
+        self.api.settings.metrics.rate_limited(refused.status.policy());
         Problem::RateLimited { retry_after: refused.retry_after }
     }
 
     /// A signature is accepted once, whatever comes of its request.
-    async fn claim(&self, caller: &Caller, mac: [u8; 32]) -> Result<(), Problem> {
+    async fn claim_signature(&self, caller: &Caller, mac: [u8; 32]) -> Result<(), Problem> {
         let key = caller.key;
         let fresh = self.api.store.write("signature.claim", move |tx| {
             Box::pin(async move {
@@ -214,13 +214,13 @@ impl Visit<'_> {
     async fn is_recorded(
         &self,
         tenant: TenantId,
-        ticket: Option<&Arc<Ticket>>,
+        claim: Option<&Arc<IdempotencyClaim>>,
         kept_since: Timestamp,
     ) -> Result<bool, Problem> {
-        let Some(ticket) = ticket.cloned() else { return Ok(false) };
+        let Some(claim) = claim.cloned() else { return Ok(false) };
         let recorded = self.api.store.read("idempotency.recorded", move |tx| {
-            let ticket = Arc::clone(&ticket);
-            Box::pin(async move { Ok(tx.recorded(tenant, &ticket.key, kept_since).await?.is_some()) })
+            let claim = Arc::clone(&claim);
+            Box::pin(async move { Ok(tx.stored_response(tenant, &claim.key, kept_since).await?.is_some()) })
         });
         Ok(recorded.await?)
     }
@@ -236,7 +236,7 @@ impl Visit<'_> {
         Ok(addresses::check_addresses(&addresses).map_err(|issue| issue.on("url"))?)
     }
 
-    fn ticket(&self, caller: &Caller, body: &[u8]) -> Result<Option<Ticket>, Problem> {
+    fn idempotency_claim(&self, caller: &Caller, body: &[u8]) -> Result<Option<IdempotencyClaim>, Problem> {
         if self.parts.method != Method::POST {
             return Ok(None);
         }
@@ -246,7 +246,7 @@ impl Visit<'_> {
         let key = if values.next().is_none() { value.to_str().unwrap_or("\u{fffd}") } else { "\u{fffd}" };
         idempotency::check_key(key)?;
         let path = &self.operation().path;
-        Ok(Some(Ticket {
+        Ok(Some(IdempotencyClaim {
             key: key.to_owned(),
             fingerprint: idempotency::fingerprint(self.parts.method.as_str(), path, body),
             _guard: self.api.in_flight.begin(caller.tenant, key)?,
@@ -257,13 +257,13 @@ impl Visit<'_> {
         let tags = message::tags(&self.parts.headers, IF_MATCH);
         // A header that names no tag matches none; it does not make the change unconditional.
         match (self.operation().current, self.parts.headers.contains_key(IF_MATCH)) {
-            (Some(current), true) => Ok(Some(Condition { tags, current: current(&self.target(body))?.work })),
+            (Some(current), true) => Ok(Some(Condition { tags, current: current(&self.target(body))?.run })),
             _ => Ok(None),
         }
     }
 
-    async fn run(&self, change: Change) -> Result<Reply, Problem> {
-        let (tenant, ticket) = (change.tenant, change.ticket.clone());
+    async fn run(&self, change: Change) -> Result<ApiResponse, Problem> {
+        let (tenant, claim) = (change.tenant, change.claim.clone());
         let change = Arc::new(change);
         let changed = self.api.store.write(self.operation().id, move |tx| {
             let change = Arc::clone(&change);
@@ -271,14 +271,14 @@ impl Visit<'_> {
         });
         let result = changed.await;
         // A conflict changed nothing, so its answer is kept in a transaction of its own.
-        if let (Some(ticket), Err(error @ Error::EmailTaken { .. })) = (ticket, &result) {
+        if let (Some(claim), Err(error @ Error::EmailTaken { .. })) = (claim, &result) {
             let problem = Problem::Core(error.clone());
-            let kept = Reply { status: problem.status(), body: problem.body(), ..Reply::no_content() };
+            let kept = ApiResponse { status: problem.status(), body: problem.body(), ..ApiResponse::no_content() };
             let recorded = self.api.store.write("idempotency.record", move |tx| {
-                let (ticket, kept) = (Arc::clone(&ticket), kept.clone());
+                let (claim, kept) = (Arc::clone(&claim), kept.clone());
                 Box::pin(async move {
-                    let recorded = kept.record(ticket.fingerprint, tx.env().now());
-                    Ok(tx.record(tenant, &ticket.key, &recorded).await?)
+                    let recorded = kept.record(claim.fingerprint, tx.env().now());
+                    Ok(tx.store_response(tenant, &claim.key, &recorded).await?)
                 })
             });
             recorded.await?;
@@ -290,10 +290,10 @@ impl Visit<'_> {
 async fn perform(
     tx: &mut dyn Tx,
     caller: &Caller,
-    work: Option<Result<Work, Error>>,
-) -> Result<Option<Reply>, Problem> {
-    match work {
+    run: Option<Result<OperationFn, Error>>,
+) -> Result<Option<ApiResponse>, Problem> {
+    match run {
         None => Ok(None),
-        Some(work) => Ok(Some(work?(tx, caller.tenant).await?)),
+        Some(run) => Ok(Some(run?(tx, caller.tenant).await?)),
     }
 }

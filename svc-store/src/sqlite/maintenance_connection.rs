@@ -8,7 +8,7 @@ use svc_core::store::Access;
 
 use super::connection::{Connection, Session};
 use crate::dialect::Dialect;
-use crate::maintenance::{Link, Transaction};
+use crate::maintenance::{MaintenanceConnection, Transaction};
 use crate::sql::{EachRow, Param, Sql};
 use crate::vault::Vault;
 
@@ -31,7 +31,7 @@ impl SqliteLink {
 }
 
 #[async_trait]
-impl Link for SqliteLink {
+impl MaintenanceConnection for SqliteLink {
     fn dialect(&self) -> Dialect {
         Dialect::Sqlite
     }

@@ -9,7 +9,7 @@ use svc_core::error::StoreError;
 
 use super::connection::Connection;
 
-pub(super) struct Shelf {
+pub(super) struct ConnectionPool {
     path: PathBuf,
     busy_timeout: Duration,
     /// Passed before a reader takes its connection: whoever holds it gets all of them soon.
@@ -17,7 +17,7 @@ pub(super) struct Shelf {
     readers: Vec<Mutex<Option<Connection>>>,
 }
 
-impl Shelf {
+impl ConnectionPool {
     pub(super) fn new(path: PathBuf, busy_timeout: Duration, readers: usize) -> Result<Self, StoreError> {
         let connections = (0..readers).map(|_| Ok(Mutex::new(Some(Connection::open_read_only(&path)?))));
         let readers = connections.collect::<Result<_, StoreError>>()?;

@@ -9,7 +9,7 @@ use crate::sql::Sql;
 
 /// A connection whose transactions may be as long as they need. After a failure it is of no more use.
 #[async_trait]
-pub(crate) trait Link: Send {
+pub(crate) trait MaintenanceConnection: Send {
     fn dialect(&self) -> Dialect;
 
     /// Begins a transaction; one that reads sees one state of the database throughout.
