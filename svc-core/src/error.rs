@@ -249,14 +249,14 @@ pub enum StoreError {
         constraint: String,
     },
     /// A stored value is not what its column promises.
-    #[error("{table}.{column} holds what it must not: {why}")]
+    #[error("{table}.{column} holds what it must not: {reason}")]
     Corrupt {
         /// The table.
         table: &'static str,
         /// The column.
         column: &'static str,
         /// What was found, without the data itself.
-        why: String,
+        reason: String,
     },
     /// A fault in this program: a statement that the database refuses, a job that panicked.
     #[error("internal fault: {0}")]

@@ -489,11 +489,11 @@ pub trait AuditStore: Send {
 #[derive(Clone, Debug, Default)]
 pub struct DeliveryFilter {
     /// To this subscription.
-    pub subscription: Option<Uuid>,
+    pub subscription_id: Option<Uuid>,
     /// Of this event.
-    pub event: Option<Uuid>,
+    pub event_id: Option<Uuid>,
     /// In this state.
-    pub state: Option<DeliveryStatus>,
+    pub status: Option<DeliveryStatus>,
     /// Of events of this kind.
     pub kind: Option<EventKind>,
     /// Of events at or after this time.
@@ -509,6 +509,6 @@ pub struct DeliveryFilter {
 impl DeliveryFilter {
     /// All deliveries of an event.
     pub fn of_event(event: Uuid) -> Self {
-        Self { event: Some(event), ..Self::default() }
+        Self { event_id: Some(event), ..Self::default() }
     }
 }

@@ -131,23 +131,23 @@ impl Sender {
             Report::Ended(outcome) => {
                 self.in_flight.end(&outcome);
                 self.metrics.attempt(&outcome.log, outcome.log.started_at.since(outcome.delivery.created_at));
-                let tenant = outcome.delivery.tenant;
+                let tenant = outcome.delivery.tenant_id;
                 self.ended.entry(tenant).or_default().push(*outcome);
                 !self.busy.contains(&tenant)
             }
             Report::Over(batch, begun) => {
-                self.busy.remove(&batch.tenant);
+                self.busy.remove(&batch.tenant_id);
                 self.in_flight.began(&batch, begun.as_ref().map_or(&[], |begun| &begun.attempts));
                 self.metrics.in_flight(self.in_flight.total());
                 match begun {
                     Ok(BatchResult { attempts, paused }) => {
                         for subscription in paused {
                             self.metrics.subscription_paused();
-                            tracing::warn!(tenant = %batch.tenant, %subscription, "paused after ten failures in a row");
+                            tracing::warn!(tenant = %batch.tenant_id, %subscription, "paused after ten failures in a row");
                         }
                         self.begin(attempts);
                     }
-                    Err(left) => drop(self.ended.entry(batch.tenant).or_default().splice(0..0, left)),
+                    Err(left) => drop(self.ended.entry(batch.tenant_id).or_default().splice(0..0, left)),
                 }
                 true
             }
@@ -183,14 +183,14 @@ impl Sender {
     }
 
     fn start(&mut self, batch: Batch) {
-        self.busy.insert(batch.tenant);
+        self.busy.insert(batch.tenant_id);
         let (store, policy, report) = (Arc::clone(&self.store), Arc::clone(&self.policy), self.report.clone());
         let batch = Arc::new(batch);
         tokio::spawn(async move {
             let begun = match run_batch(&*store, &policy, &batch).await {
                 Ok(begun) => Ok(begun),
                 Err(why) => {
-                    tracing::error!(%why, tenant = %batch.tenant, outcomes = batch.outcomes.len(), "a round failed");
+                    tracing::error!(%why, tenant = %batch.tenant_id, outcomes = batch.outcomes.len(), "a round failed");
                     tokio::time::sleep(STORE_PAUSE).await;
                     Err(singly(&*store, &policy, &batch, &why).await)
                 }
@@ -233,7 +233,7 @@ async fn singly(store: &dyn Store, policy: &Arc<Policy>, batch: &Batch, why: &Er
     }
     let mut left = Vec::new();
     for outcome in &batch.outcomes {
-        let alone = Arc::new(Batch::last(batch.tenant, vec![outcome.clone()]));
+        let alone = Arc::new(Batch::last(batch.tenant_id, vec![outcome.clone()]));
         match run_batch(store, policy, &alone).await {
             Ok(_) => {}
             Err(Error::Store(why)) if why.is_transient() => left.push(outcome.clone()),

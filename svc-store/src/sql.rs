@@ -168,7 +168,7 @@ impl Cells<'_> {
         T::take(self.row, index)?.ok_or_else(|| StoreError::Corrupt {
             table: self.table,
             column: self.columns.get(index).copied().unwrap_or("?"),
-            why: format!("cell {index} is no {}", std::any::type_name::<T>()),
+            reason: format!("cell {index} is no {}", std::any::type_name::<T>()),
         })
     }
 }

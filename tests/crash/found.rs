@@ -49,7 +49,7 @@ pub(crate) async fn abandoned(
     let store = database.open().await?;
     let mut leased = Vec::new();
     for tenant in &world.tenants {
-        let filter = DeliveryFilter { state: Some(DeliveryStatus::Pending), ..DeliveryFilter::default() };
+        let filter = DeliveryFilter { status: Some(DeliveryStatus::Pending), ..DeliveryFilter::default() };
         for delivery in deliveries(&store, tenant.id, filter).await? {
             leased.extend(delivery.lease.filter(|lease| time_of_id(*lease) <= last).map(|lease| (delivery.id, lease)));
         }
@@ -66,7 +66,8 @@ pub(crate) async fn drained(database: &Database, world: &World, patience: Durati
     let deadline = Instant::now() + patience;
     for tenant in &world.tenants {
         loop {
-            let filter = DeliveryFilter { state: Some(DeliveryStatus::Pending), limit: 1, ..DeliveryFilter::default() };
+            let filter =
+                DeliveryFilter { status: Some(DeliveryStatus::Pending), limit: 1, ..DeliveryFilter::default() };
             let left = deliveries(&store, tenant.id, filter).await?;
             let Some(first) = left.first() else { break };
             if Instant::now() > deadline {
@@ -146,7 +147,7 @@ async fn with_logs(store: &Arc<dyn Store>, deliveries: Vec<Delivery>) -> Result<
             Box::pin(async move {
                 let mut logged = Vec::new();
                 for delivery in some.iter() {
-                    logged.push((delivery.clone(), tx.attempts(delivery.tenant, delivery.id).await?));
+                    logged.push((delivery.clone(), tx.attempts(delivery.tenant_id, delivery.id).await?));
                 }
                 Ok(logged)
             })

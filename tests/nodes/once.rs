@@ -56,7 +56,8 @@ pub(crate) async fn run(cluster: &Cluster, size: &Size) -> Result<String> {
     // Until all outcomes are stored, something could still be tried again.
     for tenant in &tenants {
         until("nothing is pending", SILENCE, || async {
-            let filter = DeliveryFilter { state: Some(DeliveryStatus::Pending), limit: 1, ..DeliveryFilter::default() };
+            let filter =
+                DeliveryFilter { status: Some(DeliveryStatus::Pending), limit: 1, ..DeliveryFilter::default() };
             Ok(cluster.deliveries(tenant.id, filter).await?.is_empty())
         })
         .await?;

@@ -159,7 +159,7 @@ async fn paused(cluster: &Cluster) -> Result<usize> {
     until("it is paused", PATIENCE, || async { Ok(!cluster.subscription(tenant, hook).await?.enabled) }).await?;
     // Until what was under way has ended.
     until("all are held", PATIENCE, || async {
-        let filter = DeliveryFilter { state: Some(DeliveryStatus::Pending), ..DeliveryFilter::default() };
+        let filter = DeliveryFilter { status: Some(DeliveryStatus::Pending), ..DeliveryFilter::default() };
         Ok(cluster.deliveries(tenant, filter).await?.is_empty())
     })
     .await?;

@@ -98,7 +98,7 @@ async fn begin(
 }
 
 fn all_succeeded(logs: &Logged) -> bool {
-    logs.iter().all(|(delivery, _)| delivery.state == DeliveryStatus::Succeeded)
+    logs.iter().all(|(delivery, _)| delivery.status == DeliveryStatus::Succeeded)
 }
 
 /// What was under way has a later attempt, which is the one that is stored; the rest arrived once. Returns how many

@@ -100,7 +100,7 @@ fn all_kinds() -> [(StoreError, u16, &'static str); 5] {
         (StoreError::OutcomeUnknown(text.clone()), 503, "unavailable"),
         (StoreError::Internal(text.clone()), 500, "internal_error"),
         (StoreError::Conflict { constraint: text.clone() }, 500, "internal_error"),
-        (StoreError::Corrupt { table: "contacts", column: "email", why: text }, 500, "internal_error"),
+        (StoreError::Corrupt { table: "contacts", column: "email", reason: text }, 500, "internal_error"),
     ]
 }
 

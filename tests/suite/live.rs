@@ -334,7 +334,7 @@ async fn what_is_old_is_pruned_beside_live_traffic() {
         let (events, deliveries) = left.await.unwrap();
         assert!(events.iter().all(|event| event.data.get().contains("\"new")), "nothing old is left");
         assert_eq!((events.len(), deliveries.len()), (written, written));
-        assert!(deliveries.iter().all(|delivery| delivery.state == DeliveryStatus::Succeeded));
+        assert!(deliveries.iter().all(|delivery| delivery.status == DeliveryStatus::Succeeded));
         let stats = site.svc(&["db", "stats"]).await;
         assert_eq!(stats["tables"]["delivery_attempts"], written);
         assert_eq!(stats["tables"]["contacts"], written + OLD as usize, "records stay");

@@ -82,18 +82,30 @@ pub(super) async fn run(store: &dyn Store, command: DeliveryCommand, json: bool)
         DeliveryCommand::List { tenant, subscription, status, event, since, limit: _, follow: true } => {
             let now = store.env().now();
             let since = Some(since.map_or(now, |since| since.from(now)));
-            let filter = DeliveryFilter { subscription, state: status, kind: event, since, ..Default::default() };
+            let filter = DeliveryFilter {
+                subscription_id: subscription,
+                status: status,
+                kind: event,
+                since,
+                ..Default::default()
+            };
             follow::run(store, tenant, filter, json).await
         }
         DeliveryCommand::List { tenant, subscription, status, event, since, limit, follow: false } => {
             let since = since.map(|since| since.from(store.env().now()));
-            let filter =
-                DeliveryFilter { subscription, state: status, kind: event, since, limit, ..Default::default() };
+            let filter = DeliveryFilter {
+                subscription_id: subscription,
+                status: status,
+                kind: event,
+                since,
+                limit,
+                ..Default::default()
+            };
             list(store, tenant, filter).await
         }
         DeliveryCommand::Show { id } => {
             let delivery = lookup::delivery(store, id).await.or_not_found("delivery", id, HINT)?;
-            report(&read(store, delivery.tenant, id).await.or_not_found("delivery", id, HINT)?, "")
+            report(&read(store, delivery.tenant_id, id).await.or_not_found("delivery", id, HINT)?, "")
         }
         DeliveryCommand::Replay { id: Some(id), .. } => {
             let delivery = replay(store, id).await.or_not_found("delivery", id, HINT)?;
@@ -114,14 +126,14 @@ pub(super) async fn run(store: &dyn Store, command: DeliveryCommand, json: bool)
 }
 
 async fn list(store: &dyn Store, tenant: TenantId, filter: DeliveryFilter) -> Result<Outcome, Failure> {
-    let (subscription, limit) = (filter.subscription, filter.limit);
+    let (subscription, limit) = (filter.subscription_id, filter.limit);
     let listed = store
         .read("delivery.list", move |tx| {
             // One more tells whether there are more.
             let filter = DeliveryFilter { limit: limit.saturating_add(1), ..filter.clone() };
             Box::pin(async move {
                 tenants::get(tx, tenant).await?;
-                if let Some(id) = filter.subscription
+                if let Some(id) = filter.subscription_id
                     && Repository::<WebhookSubscription>::get(tx, tenant, id).await?.is_none()
                 {
                     return Ok(None);
@@ -143,12 +155,12 @@ async fn list(store: &dyn Store, tenant: TenantId, filter: DeliveryFilter) -> Re
         [
             delivery.id.to_string(),
             delivery.kind.to_string(),
-            delivery.state.to_string(),
+            delivery.status.to_string(),
             delivery.attempts.to_string(),
             or_dash(delivery.last_status),
             moment_or_dash(delivery.next_attempt_at),
             moment(delivery.created_at),
-            delivery.subscription.to_string(),
+            delivery.subscription_id.to_string(),
         ]
     });
     let views: Vec<View> = deliveries.iter().map(view).collect();
@@ -164,7 +176,7 @@ pub(super) fn report(record: &Record, said: &str) -> Result<Outcome, Failure> {
         event: event.kind,
         data: Document::read(event.data.get().as_bytes()),
         delivered_at: last.map(|last| last.started_at),
-        tenant_id: event.tenant,
+        tenant_id: event.tenant_id,
     };
 
     let mut text = format!("{said}{}", details(delivery));
@@ -187,7 +199,7 @@ pub(super) async fn read(store: &dyn Store, tenant: TenantId, id: Uuid) -> Resul
         .read("delivery.show", move |tx| {
             Box::pin(async move {
                 let delivery = tx.delivery(tenant, id).await?.ok_or(Error::NotFound)?;
-                let event = tx.event(tenant, delivery.event).await?;
+                let event = tx.event(tenant, delivery.event_id).await?;
                 let event = event.ok_or_else(|| StoreError::Internal(format!("delivery {id} has no event")))?;
                 let log = tx.attempts(tenant, id).await?;
                 Ok(Record { delivery, event, log })
@@ -197,17 +209,17 @@ pub(super) async fn read(store: &dyn Store, tenant: TenantId, id: Uuid) -> Resul
 }
 
 async fn replay(store: &dyn Store, id: Uuid) -> Result<Delivery, Error> {
-    let tenant = lookup::delivery(store, id).await?.tenant;
+    let tenant = lookup::delivery(store, id).await?.tenant_id;
     store.write("delivery.replay", move |tx| Box::pin(deliveries::replay(tx, tenant, id))).await
 }
 
 fn view(delivery: &Delivery) -> View {
     View {
         id: delivery.id,
-        event_id: delivery.event,
+        event_id: delivery.event_id,
         event: delivery.kind,
-        subscription_id: delivery.subscription,
-        status: delivery.state,
+        subscription_id: delivery.subscription_id,
+        status: delivery.status,
         attempts: delivery.attempts,
         last_status: delivery.last_status,
         next_attempt_at: delivery.next_attempt_at,
@@ -245,9 +257,9 @@ fn details(delivery: &Delivery) -> String {
     fields([
         ("id", delivery.id.to_string()),
         ("event", delivery.kind.to_string()),
-        ("event id", delivery.event.to_string()),
-        ("webhook", delivery.subscription.to_string()),
-        ("status", delivery.state.to_string()),
+        ("event id", delivery.event_id.to_string()),
+        ("webhook", delivery.subscription_id.to_string()),
+        ("status", delivery.status.to_string()),
         ("attempts", delivery.attempts.to_string()),
         ("last status", or_dash(delivery.last_status)),
         ("next attempt at", moment_or_dash(delivery.next_attempt_at)),

@@ -82,7 +82,7 @@ impl Entry {
         };
         Self {
             id: event.id,
-            tenant_id: event.tenant,
+            tenant_id: event.tenant_id,
             at: event.created_at,
             actor: actor.unwrap_or_else(|| "unknown".to_owned()),
             action: action.to_owned(),

@@ -67,9 +67,9 @@ record! {
 #[derive(Clone, Debug)]
 pub struct Credential {
     /// The key.
-    pub key: Uuid,
+    pub key_id: Uuid,
     /// Its tenant.
-    pub tenant: TenantId,
+    pub tenant_id: TenantId,
     /// Whether it may write.
     pub writes: bool,
     /// From when on it is refused.
@@ -88,9 +88,9 @@ pub struct Credential {
 #[derive(Clone, Debug)]
 pub struct Caller {
     /// The key.
-    pub key: Uuid,
+    pub key_id: Uuid,
     /// Its tenant.
-    pub tenant: TenantId,
+    pub tenant_id: TenantId,
     /// With which it signs its writes.
     pub signing_secret: Option<Secret>,
     /// The tenant's own.
@@ -281,8 +281,8 @@ pub async fn authenticate(tx: &mut dyn Tx, hash: KeyHash) -> Result<Caller, Erro
         return Err(Error::KeyExpired);
     }
     Ok(Caller {
-        key: found.key,
-        tenant: found.tenant,
+        key_id: found.key_id,
+        tenant_id: found.tenant_id,
         signing_secret: found.signing_secret,
         limits: found.limits,
         writes: found.writes,

@@ -114,7 +114,7 @@ impl Create for Booking {
             updated_at: new.now,
         };
         booking.check_times()?;
-        contacts::referenced(tx, new.tenant, input.contact_id).await?;
+        contacts::referenced(tx, new.tenant_id, input.contact_id).await?;
         Ok(booking)
     }
 

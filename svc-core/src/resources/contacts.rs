@@ -117,7 +117,7 @@ impl Create for Contact {
     type Input = ContactCreate;
 
     async fn build(tx: &mut dyn Tx, new: NewRecord, input: ContactCreate) -> Result<Self, Error> {
-        check_email_is_free(tx, new.tenant, &input.email).await?;
+        check_email_is_free(tx, new.tenant_id, &input.email).await?;
         Ok(Self {
             id: new.id,
             email: Some(input.email),

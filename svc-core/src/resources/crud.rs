@@ -73,7 +73,7 @@ impl<R: Resource> Filter<R> for NoFilter {
 #[derive(Clone, Copy, Debug)]
 pub struct NewRecord {
     /// Whose it is.
-    pub tenant: TenantId,
+    pub tenant_id: TenantId,
     /// Its id.
     pub id: Uuid,
     /// Its `created_at` and `updated_at`.
@@ -164,7 +164,7 @@ pub async fn list<R: Resource>(
 /// What its rules refuse.
 pub async fn create<R: Create>(tx: &mut dyn Tx, tenant: TenantId, input: R::Input) -> Result<R, Error> {
     let now = advance_clock(tx, tenant).await?;
-    let new = NewRecord { tenant, id: tx.env().id(now), now };
+    let new = NewRecord { tenant_id: tenant, id: tx.env().id(now), now };
     let record = R::build(tx, new, input).await?;
     R::repository(tx).insert(tenant, &record).await?;
     audit_change(tx, tenant, "create", None, Some(&record)).await?;

@@ -221,7 +221,7 @@ impl Create for Job {
         job.check_schedule()?;
         job.stamp(new.now);
         if let Some(id) = input.contact_id {
-            let contact = contacts::referenced(tx, new.tenant, id).await?;
+            let contact = contacts::referenced(tx, new.tenant_id, id).await?;
             let names: Vec<&str> =
                 [&contact.first_name, &contact.last_name].into_iter().flatten().map(Text::as_str).collect();
             let company = contact.company_name.as_ref().map(|name| name.as_str().to_owned());
@@ -229,7 +229,7 @@ impl Create for Job {
             job.customer_email = contact.email;
             job.customer_phone = contact.phone;
         }
-        job.job_number = tenants::next_number(tx, new.tenant, NumberKind::Job).await?;
+        job.job_number = tenants::next_number(tx, new.tenant_id, NumberKind::Job).await?;
         Ok(job)
     }
 

@@ -143,15 +143,15 @@ impl Create for Quote {
     type Input = QuoteCreate;
 
     async fn build(tx: &mut dyn Tx, new: NewRecord, input: QuoteCreate) -> Result<Self, Error> {
-        let tenant = tenants::get(tx, new.tenant).await?;
+        let tenant = tenants::get(tx, new.tenant_id).await?;
         let currency = input.currency.unwrap_or(tenant.currency);
         let total = total_in(input.total, currency)?;
-        contacts::referenced(tx, new.tenant, input.contact_id).await?;
+        contacts::referenced(tx, new.tenant_id, input.contact_id).await?;
         let today = tenant.time_zone.date_at(new.now);
         let valid_until = input.valid_until.map_or(today.plus_days(DEFAULT_VALIDITY_DAYS), |sent| sent.0);
         Ok(Self {
             id: new.id,
-            quote_number: tenants::next_number(tx, new.tenant, NumberKind::Quote).await?,
+            quote_number: tenants::next_number(tx, new.tenant_id, NumberKind::Quote).await?,
             contact_id: Some(input.contact_id),
             status: QuoteStatus::Draft,
             issue_date: Some(today),

@@ -319,7 +319,7 @@ impl Harness {
             let make = Arc::clone(&make);
             Box::pin(async move {
                 let now = crud::advance_clock(tx, tenant).await?;
-                let row = make(NewRecord { tenant, id: tx.env().id(now), now });
+                let row = make(NewRecord { tenant_id: tenant, id: tx.env().id(now), now });
                 R::repository(tx).insert(tenant, &row).await?;
                 Ok(row)
             })

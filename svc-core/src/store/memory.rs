@@ -289,7 +289,7 @@ impl Outbox for MemoryTx<'_> {
     }
 
     async fn insert_event(&mut self, event: &Event) -> Result<(), StoreError> {
-        let (key, cause) = ((event.tenant, event.id), self.actor.to_string());
+        let (key, cause) = ((event.tenant_id, event.id), self.actor.to_string());
         let state = self.writable()?;
         insert(&mut state.events, key, event)?;
         insert(&mut state.causes, key, &cause)

@@ -81,15 +81,15 @@ pub struct Delivery {
     /// The same on every attempt.
     pub id: Uuid,
     /// Whose it is.
-    pub tenant: TenantId,
+    pub tenant_id: TenantId,
     /// What is delivered.
-    pub event: Uuid,
+    pub event_id: Uuid,
     /// What kind of event that is.
     pub kind: EventKind,
     /// To whom.
-    pub subscription: Uuid,
+    pub subscription_id: Uuid,
     /// How far it is.
-    pub state: DeliveryStatus,
+    pub status: DeliveryStatus,
     /// Attempts begun, over all replays.
     pub attempts: u32,
     /// Attempts failed since the schedule of retries began.
@@ -195,11 +195,11 @@ impl Delivery {
     pub fn new(id: Uuid, event: &Event, subscription: Uuid, paused: bool) -> Self {
         Self {
             id,
-            tenant: event.tenant,
-            event: event.id,
+            tenant_id: event.tenant_id,
+            event_id: event.id,
             kind: event.kind,
-            subscription,
-            state: if paused { DeliveryStatus::Held } else { DeliveryStatus::Pending },
+            subscription_id: subscription,
+            status: if paused { DeliveryStatus::Held } else { DeliveryStatus::Pending },
             attempts: 0,
             failures: 0,
             last_status: None,
@@ -211,7 +211,7 @@ impl Delivery {
 
     /// Where it goes: a subscription of a tenant.
     pub fn endpoint(&self) -> (TenantId, Uuid) {
-        (self.tenant, self.subscription)
+        (self.tenant_id, self.subscription_id)
     }
 
     /// Begins an attempt: its number counts, and until the lease ends nobody else begins one.
@@ -227,7 +227,7 @@ impl Delivery {
         self.lease = None;
         self.last_status = Some(log.status);
         self.next_attempt_at = None;
-        self.state = if log.succeeded() {
+        self.status = if log.succeeded() {
             DeliveryStatus::Succeeded
         } else {
             match wait {
@@ -251,7 +251,7 @@ impl Delivery {
     /// Starts the schedule anew, with an attempt due at once; one that is being made is its first.
     pub fn replay(&mut self, now: Timestamp) {
         let busy_until = self.busy_until(now);
-        self.state = DeliveryStatus::Pending;
+        self.status = DeliveryStatus::Pending;
         self.failures = 0;
         self.lease = self.lease.filter(|_| busy_until.is_some());
         self.next_attempt_at = busy_until.or(Some(now));
@@ -267,7 +267,7 @@ pub async fn replay(tx: &mut dyn Tx, tenant: TenantId, id: Uuid) -> Result<Deliv
     crud::advance_clock(tx, tenant).await?;
     let now = tx.env().now();
     let mut delivery = tx.delivery(tenant, id).await?.ok_or(Error::NotFound)?;
-    let subscription = Repository::<WebhookSubscription>::get(tx, tenant, delivery.subscription).await?;
+    let subscription = Repository::<WebhookSubscription>::get(tx, tenant, delivery.subscription_id).await?;
     if !subscription.is_some_and(|subscription| subscription.sends()) {
         let why = "The subscription of this delivery is deleted or disabled; enable it first.";
         return Err(Error::NotAllowed(why.to_owned()));
@@ -278,7 +278,7 @@ pub async fn replay(tx: &mut dyn Tx, tenant: TenantId, id: Uuid) -> Result<Deliv
     let lease = delivery.lease;
     delivery.replay(now);
     tx.update_delivery(&delivery, lease).await?;
-    tx.schedule_endpoint_by(tenant, delivery.subscription, now).await?;
+    tx.schedule_endpoint_by(tenant, delivery.subscription_id, now).await?;
     audit::record::<()>(tx, tenant, "replay", Object { kind: "delivery", id }, None, None).await?;
     Ok(delivery)
 }

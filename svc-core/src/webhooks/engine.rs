@@ -91,7 +91,7 @@ impl Attempt {
     pub fn body(&self, now: Timestamp) -> Vec<u8> {
         format!(
             r#"{{"event":"{}","data":{},"delivered_at":"{now}","tenant_id":"{}"}}"#,
-            self.event.kind, self.event.data, self.event.tenant
+            self.event.kind, self.event.data, self.event.tenant_id
         )
         .into_bytes()
     }
@@ -122,10 +122,10 @@ impl Attempt {
 /// [`Error::Store`]; nothing has happened then.
 pub async fn run_batch(tx: &mut dyn Tx, policy: &Policy, batch: &Batch) -> Result<BatchResult, Error> {
     tx.act_as(Actor::Sender);
-    tx.lock_tenant(batch.tenant).await?;
+    tx.lock_tenant(batch.tenant_id).await?;
     let paused = record(tx, policy, batch).await?;
     if batch.replays {
-        match replays::step(tx, batch.tenant).await {
+        match replays::step(tx, batch.tenant_id).await {
             // It cannot even be read; it stops nobody else.
             Err(Error::Store(StoreError::Corrupt { .. })) => {}
             stepped => drop(stepped?),
@@ -151,12 +151,14 @@ async fn claim(tx: &mut dyn Tx, policy: &Policy, batch: &Batch) -> Result<Vec<At
             Action::Claim { most, running } => {
                 claim_at(tx, policy, batch, subscription, (most, running), &mut attempts).await
             }
-            Action::Defer(wait) => Ok(tx.schedule_endpoint(batch.tenant, subscription, now.checked_add(wait)).await?),
+            Action::Defer(wait) => {
+                Ok(tx.schedule_endpoint(batch.tenant_id, subscription, now.checked_add(wait)).await?)
+            }
         };
         match claimed {
             // What is damaged stops nobody else; it is looked at again now and then.
             Err(Error::Store(StoreError::Corrupt { .. })) => {
-                tx.schedule_endpoint(batch.tenant, subscription, now.checked_add(CORRUPT_ROW_DELAY)).await?;
+                tx.schedule_endpoint(batch.tenant_id, subscription, now.checked_add(CORRUPT_ROW_DELAY)).await?;
             }
             claimed => claimed?,
         }
@@ -173,7 +175,7 @@ async fn claim_at(
     (most, running): (usize, usize),
     attempts: &mut Vec<Attempt>,
 ) -> Result<(), Error> {
-    let (tenant, now) = (batch.tenant, tx.env().now());
+    let (tenant, now) = (batch.tenant_id, tx.env().now());
     let Some(subscription) =
         Repository::<WebhookSubscription>::get(tx, tenant, id).await?.filter(WebhookSubscription::sends)
     else {
@@ -214,10 +216,10 @@ async fn schedule_next(tx: &mut dyn Tx, tenant: TenantId, subscription: Uuid, no
 /// Returns the subscriptions that were paused.
 async fn record(tx: &mut dyn Tx, policy: &Policy, batch: &Batch) -> Result<Vec<Uuid>, Error> {
     let mut paused = Vec::new();
-    let tenant = batch.tenant;
+    let tenant = batch.tenant_id;
     let mut by_endpoint: BTreeMap<Uuid, Vec<&Outcome>> = BTreeMap::new();
     for outcome in &batch.outcomes {
-        by_endpoint.entry(outcome.delivery.subscription).or_default().push(outcome);
+        by_endpoint.entry(outcome.delivery.subscription_id).or_default().push(outcome);
     }
     for (id, outcomes) in by_endpoint {
         let subscription = readable(Repository::<WebhookSubscription>::get(tx, tenant, id).await)?;
@@ -275,7 +277,7 @@ async fn record_one(
     outcome: &Outcome,
 ) -> Result<(), Error> {
     let Outcome { log, retry_after, .. } = outcome;
-    let (tenant, lease) = (delivery.tenant, delivery.lease);
+    let (tenant, lease) = (delivery.tenant_id, delivery.lease);
     let ended = log.started_at.checked_add(Duration::from_millis(log.duration_ms.into())).unwrap_or(log.started_at);
     if subscription.record_attempt(log, ended) {
         let before = subscription.clone();
@@ -283,7 +285,7 @@ async fn record_one(
         crud::audit_change(tx, tenant, "pause", Some(&before), Some(subscription)).await?;
     }
     // What was held meanwhile waits for its replay, also if the subscription is enabled again.
-    let taking = subscription.sends() && delivery.state == DeliveryStatus::Pending;
+    let taking = subscription.sends() && delivery.status == DeliveryStatus::Pending;
     delivery.failures += u32::from(!log.succeeded());
     let [jitter] = tx.env().bytes();
     let wait = policy.retry.wait(delivery.failures, jitter, *retry_after);

@@ -19,7 +19,7 @@ pub struct Event {
     /// Identifies it on every delivery.
     pub id: Uuid,
     /// Whose it is.
-    pub tenant: TenantId,
+    pub tenant_id: TenantId,
     /// What happened.
     pub kind: EventKind,
     /// The record as a GET would have returned it then: a JSON object, never read again.
@@ -102,7 +102,7 @@ async fn write(
     kind: EventKind,
     data: Box<RawValue>,
 ) -> Result<(Event, Vec<Delivery>), Error> {
-    let event = Event { id: tx.env().id(created_at), tenant, kind, data, created_at, only_for: None };
+    let event = Event { id: tx.env().id(created_at), tenant_id: tenant, kind, data, created_at, only_for: None };
     tx.insert_event(&event).await?;
     let mut deliveries = Vec::new();
     for matched in tx.matches(tenant, kind).await? {
@@ -120,15 +120,16 @@ pub(crate) async fn emit_to(
     data: &impl Serialize,
     to: MatchedSubscription,
 ) -> Result<Delivery, Error> {
-    let only_for = Some(to.subscription);
-    let event = Event { id: tx.env().id(now), tenant, kind, data: to_json(data)?, created_at: now, only_for };
+    let only_for = Some(to.subscription_id);
+    let event =
+        Event { id: tx.env().id(now), tenant_id: tenant, kind, data: to_json(data)?, created_at: now, only_for };
     tx.insert_event(&event).await?;
     deliver(tx, &event, to).await
 }
 
 async fn deliver(tx: &mut dyn Tx, event: &Event, to: MatchedSubscription) -> Result<Delivery, Error> {
     let id = tx.env().id(event.created_at);
-    let mut delivery = Delivery::new(id, event, to.subscription, to.paused);
+    let mut delivery = Delivery::new(id, event, to.subscription_id, to.paused);
     // The tenant's clock may be ahead of the time, by which the sender goes.
     delivery.next_attempt_at = delivery.next_attempt_at.min(Some(tx.env().now()));
     tx.insert_delivery(&delivery).await?;

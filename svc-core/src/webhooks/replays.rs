@@ -152,7 +152,7 @@ pub async fn step(tx: &mut dyn Tx, tenant: TenantId) -> Result<bool, Error> {
 
 async fn over_deliveries(tx: &mut dyn Tx, replay: &mut Replay) -> Result<bool, Error> {
     let filter = DeliveryFilter {
-        subscription: Some(replay.subscription_id),
+        subscription_id: Some(replay.subscription_id),
         since: Some(replay.position),
         until: Some(replay.until),
         oldest_first: true,
@@ -178,7 +178,7 @@ async fn over_events(tx: &mut dyn Tx, replay: &mut Replay, subscription: &Webhoo
     let until = replay.until;
     for event in events.iter().take_while(|event| event.created_at < until) {
         let filter = DeliveryFilter {
-            subscription: Some(subscription.id),
+            subscription_id: Some(subscription.id),
             // Its id sorts like its event, so it is found without an index of events.
             since: Some(event.created_at),
             until: Some(event.created_at.next()),
@@ -204,13 +204,13 @@ async fn over_events(tx: &mut dyn Tx, replay: &mut Replay, subscription: &Webhoo
 
 /// Makes a delivery due again, if it is in a state that is wanted and nobody attempts it.
 async fn again(tx: &mut dyn Tx, replay: &mut Replay, mut delivery: Delivery) -> Result<(), Error> {
-    if !replay.statuses.contains(&delivery.state) || delivery.state == DeliveryStatus::Pending {
+    if !replay.statuses.contains(&delivery.status) || delivery.status == DeliveryStatus::Pending {
         return Ok(());
     }
     let (now, lease) = (tx.env().now(), delivery.lease);
     delivery.replay(now);
     tx.update_delivery(&delivery, lease).await?;
-    tx.schedule_endpoint_by(delivery.tenant, delivery.subscription, now).await?;
+    tx.schedule_endpoint_by(delivery.tenant_id, delivery.subscription_id, now).await?;
     replay.replayed += 1;
     Ok(())
 }

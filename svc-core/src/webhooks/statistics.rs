@@ -95,7 +95,7 @@ pub async fn attempts(
     since: Timestamp,
 ) -> Result<(Vec<AttemptSummary>, Option<Timestamp>), Error> {
     let filter = DeliveryFilter {
-        subscription: Some(subscription),
+        subscription_id: Some(subscription),
         since: Some(since),
         oldest_first: true,
         limit: AT_A_TIME,

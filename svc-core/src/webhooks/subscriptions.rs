@@ -119,7 +119,7 @@ input! {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MatchedSubscription {
     /// Its id.
-    pub subscription: Uuid,
+    pub subscription_id: Uuid,
     /// Whether the service paused it, so that its deliveries are held.
     pub paused: bool,
 }
@@ -172,7 +172,7 @@ impl WebhookSubscription {
     /// How it takes an event of this kind, if at all.
     pub fn matches(&self, kind: EventKind) -> Option<MatchedSubscription> {
         let paused = self.takes_events().filter(|_| self.events.contains(kind))?;
-        Some(MatchedSubscription { subscription: self.id, paused })
+        Some(MatchedSubscription { subscription_id: self.id, paused })
     }
 }
 
@@ -312,5 +312,5 @@ pub async fn send_test(
         (None, EventSet::All) => EventKind::ContactCreated,
     };
     let data = json!({ "id": tx.env().id(now), "test": true });
-    events::emit_to(tx, tenant, now, kind, &data, MatchedSubscription { subscription: id, paused: false }).await
+    events::emit_to(tx, tenant, now, kind, &data, MatchedSubscription { subscription_id: id, paused: false }).await
 }

@@ -36,7 +36,7 @@ fn the_given_object_goes_to_those_that_want_it() {
         let event = house.new_events().pop().unwrap();
         assert_eq!((event.id, event.kind, event.data.get()), (id, kind, data.to_string().as_str()));
         assert_eq!(deliveries.len(), told, "{kind}");
-        assert!(deliveries.iter().all(|delivery| (delivery.event, delivery.subscription) == (id, hook.id)));
+        assert!(deliveries.iter().all(|delivery| (delivery.event_id, delivery.subscription_id) == (id, hook.id)));
     }
 }
 

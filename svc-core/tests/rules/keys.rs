@@ -40,7 +40,7 @@ impl House {
     /// The last instant at which the key was let in, and what refuses it from the next microsecond on.
     fn good_until(&self, key: &NewKey, end: Timestamp) -> Error {
         self.clock.set(Timestamp::from_micros(end.as_micros() - 1));
-        assert_eq!(self.authenticate(key).unwrap().key, key.key.id);
+        assert_eq!(self.authenticate(key).unwrap().key_id, key.key.id);
         self.clock.set(end);
         self.authenticate(key).unwrap_err()
     }
@@ -91,7 +91,7 @@ fn scopes_and_access_are_asked_for() {
         house.write(move |tx| Box::pin(tenants::update(tx, tenant, move |t| t.developer_access = access))).unwrap();
         let [reader, writer] = [&reader, &writer].map(|key| {
             let caller = house.authenticate(key).unwrap();
-            assert_eq!((caller.key, caller.tenant), (key.key.id, house.tenant));
+            assert_eq!((caller.key_id, caller.tenant_id), (key.key.id, house.tenant));
             caller
         });
         assert_eq!((reader.require(Scope::Read), writer.require(Scope::Read)), (read.clone(), read), "{access}");
@@ -111,7 +111,7 @@ fn a_revoked_key_is_refused_at_once() {
     let house = House::new();
     let key = house.key(KeyCreate { expires_in: Some(HOUR), ..PLAIN });
     let kept = house.key(PLAIN);
-    assert_eq!(house.authenticate(&key).unwrap().key, key.key.id);
+    assert_eq!(house.authenticate(&key).unwrap().key_id, key.key.id);
     house.clock.advance(Duration::from_secs(1));
     let revoked = house.revoke(key.key.id).unwrap();
     assert_eq!(revoked.revoked_at, Some(time("2026-03-14T15:09:27.535897Z")));

@@ -129,9 +129,9 @@ fn a_test_goes_to_one_subscription_alone() {
         (some.id, Some(EventKind::JobCreated), EventKind::JobCreated),
     ] {
         let delivery = send_test(&house, id, kind).unwrap();
-        assert_eq!((delivery.subscription, delivery.state), (id, DeliveryStatus::Pending));
+        assert_eq!((delivery.subscription_id, delivery.status), (id, DeliveryStatus::Pending));
         let event = house.new_events().pop().unwrap();
-        assert_eq!((event.id, event.kind, event.only_for), (delivery.event, want, Some(id)));
+        assert_eq!((event.id, event.kind, event.only_for), (delivery.event_id, want, Some(id)));
         let data: Value = serde_json::from_str(event.data.get()).unwrap();
         assert_eq!((data["test"].as_bool(), data.as_object().unwrap().len()), (Some(true), 2));
         assert!(Uuid::try_parse(data["id"].as_str().unwrap()).is_ok_and(|id| id != event.id));

@@ -116,14 +116,14 @@ impl Model {
         };
         let want: BTreeSet<Uuid> =
             self.endpoints.iter().filter(|(_, endpoint)| takes(endpoint)).map(|(id, _)| *id).collect();
-        let got: BTreeSet<Uuid> = deliveries.iter().map(|delivery| delivery.subscription).collect();
+        let got: BTreeSet<Uuid> = deliveries.iter().map(|delivery| delivery.subscription_id).collect();
         assert_eq!(got, want, "one delivery for everyone who takes events");
         assert_eq!(deliveries.len(), want.len());
         for delivery in deliveries {
-            let paused = self.endpoints[&delivery.subscription].paused;
+            let paused = self.endpoints[&delivery.subscription_id].paused;
             let parcel = Parcel {
                 tenant,
-                endpoint: delivery.subscription,
+                endpoint: delivery.subscription_id,
                 state: if paused { DeliveryStatus::Held } else { DeliveryStatus::Pending },
                 created_at: delivery.created_at,
                 attempts: 0,
@@ -262,7 +262,7 @@ impl Model {
             let endpoint = &self.endpoints[&parcel.endpoint];
             assert!(endpoint.sends(), "{id} goes to an endpoint that takes nothing");
             assert_eq!(parcel.state, DeliveryStatus::Pending, "{id} is not to be sent");
-            assert_eq!((event.id, event.created_at), (delivery.event, parcel.created_at));
+            assert_eq!((event.id, event.created_at), (delivery.event_id, parcel.created_at));
             assert_eq!(*url, endpoint.url);
             assert_eq!(delivery.attempts, parcel.attempts + 1, "{id}: attempts count up");
             match parcel.holder {
@@ -286,7 +286,7 @@ impl Model {
 
     /// The endpoint receives an attempt.
     pub(crate) fn answer(&mut self, delivery: &Delivery, now: u64, rng: &mut StdRng) -> Answer {
-        let answer = self.endpoints[&delivery.subscription].behaviour.answer(now, rng);
+        let answer = self.endpoints[&delivery.subscription_id].behaviour.answer(now, rng);
         if answer.succeeded() {
             let parcel = self.parcels.get_mut(&delivery.id).unwrap();
             parcel.taken += 1;
@@ -299,8 +299,8 @@ impl Model {
     pub(crate) fn check_room(&self, sender: &Sender, policy: &Policy, begun: &BTreeSet<Uuid>) {
         let (mut endpoints, mut tenants) = (HashMap::<Uuid, usize>::new(), HashMap::<TenantId, usize>::new());
         for attempt in sender.running.values() {
-            *endpoints.entry(attempt.delivery.subscription).or_default() += 1;
-            *tenants.entry(attempt.delivery.tenant).or_default() += 1;
+            *endpoints.entry(attempt.delivery.subscription_id).or_default() += 1;
+            *tenants.entry(attempt.delivery.tenant_id).or_default() += 1;
         }
         let total = sender.running.len();
         assert_eq!(total, sender.in_flight.total());
@@ -346,11 +346,11 @@ impl Model {
         let (stored, log) = read.now_or_never().unwrap().unwrap();
         let stored = stored.unwrap();
         // What is left of a deleted endpoint is held when its turn comes.
-        if self.endpoints[&parcel.endpoint].deleted && stored.state == DeliveryStatus::Held {
+        if self.endpoints[&parcel.endpoint].deleted && stored.status == DeliveryStatus::Held {
             parcel.state = DeliveryStatus::Held;
         }
         assert_eq!(
-            (stored.state, stored.attempts, stored.failures, stored.last_status),
+            (stored.status, stored.attempts, stored.failures, stored.last_status),
             (parcel.state, parcel.attempts, parcel.failures, parcel.last_status),
             "{stored:?}"
         );

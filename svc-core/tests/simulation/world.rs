@@ -245,7 +245,7 @@ impl World {
         let delivery = &outcome.delivery;
         process.running.remove(&(delivery.id, delivery.attempts));
         process.in_flight.end(&outcome);
-        let window = process.windows.entry(delivery.subscription).or_insert(4);
+        let window = process.windows.entry(delivery.subscription_id).or_insert(4);
         *window = if outcome.log.succeeded() { (*window + 1).min(64) } else { 1 };
         process.batch.push(outcome);
         let wait = self.rng.random_range(0..20_000);
@@ -258,7 +258,7 @@ impl World {
         let process = &mut self.senders[sender];
         let mut outcomes: BTreeMap<TenantId, Vec<Outcome>> = BTreeMap::new();
         for outcome in process.batch.drain(..) {
-            outcomes.entry(outcome.delivery.tenant).or_default().push(outcome);
+            outcomes.entry(outcome.delivery.tenant_id).or_default().push(outcome);
         }
         let batches = process.in_flight.plan(&self.policy, &due_work, outcomes);
         let idle = batches.is_empty();
@@ -310,10 +310,10 @@ impl World {
             (_, Ok(attempts)) => {
                 self.model.record(&batch.outcomes, wall);
                 if batch.advances_a_replay() {
-                    self.model.replay_in_step(batch.tenant, wall);
+                    self.model.replay_in_step(batch.tenant_id, wall);
                 }
                 if fate == Fate::Done {
-                    endpoints.extend(attempts.iter().map(|attempt| attempt.delivery.subscription));
+                    endpoints.extend(attempts.iter().map(|attempt| attempt.delivery.subscription_id));
                     self.begun(sender, &batch, attempts);
                 } else {
                     self.model.begin(&attempts, wall, &self.senders);

@@ -164,7 +164,7 @@ impl Limits {
             let limit = own(caller.limits.write_rate_limits.of(cap.collection), cap.limit);
             Cap { limit, ..cap }
         });
-        RateLimitKey { subject: Subject::Key(caller.key), general, cap }
+        RateLimitKey { subject: Subject::Key(caller.key_id), general, cap }
     }
 
     /// How a request without a valid key counts.

@@ -98,11 +98,11 @@ impl RequestContext<'_> {
         let claim = self.idempotency_claim(&caller, &body)?.map(Arc::new);
         let kept_since = self.now().minus(self.api.settings.idempotency_ttl);
         if let Some(url) = url
-            && !self.is_recorded(caller.tenant, claim.as_ref(), kept_since).await?
+            && !self.is_recorded(caller.tenant_id, claim.as_ref(), kept_since).await?
         {
             self.check_resolved(&url).await?;
         }
-        let (tenant, key) = (caller.tenant, caller.key);
+        let (tenant, key) = (caller.tenant_id, caller.key_id);
         let change = Change { run, tenant, key, claim, kept_since, condition: self.condition(&body)? };
         self.run(change).await.map(Answer::ApiResponse)
     }
@@ -158,7 +158,7 @@ impl RequestContext<'_> {
             Err(error) => return Err(self.anonymous_client(error, access).await),
         };
         let now = self.now();
-        self.api.last_used.note(caller.key, now);
+        self.api.last_used.note(caller.key_id, now);
         access.caller = Some(caller.clone());
         let limit_key = match result {
             Ok(result) => self.api.limits.take(self.limit_key(&caller), now).await.map(|status| (status, result)),
@@ -195,7 +195,7 @@ impl RequestContext<'_> {
 
     /// A signature is accepted once, whatever comes of its request.
     async fn claim_signature(&self, caller: &Caller, mac: [u8; 32]) -> Result<(), Problem> {
-        let key = caller.key;
+        let key = caller.key_id;
         let fresh = self.api.store.write("signature.claim", move |tx| {
             Box::pin(async move {
                 let now = tx.env().now();
@@ -249,7 +249,7 @@ impl RequestContext<'_> {
         Ok(Some(IdempotencyClaim {
             key: key.to_owned(),
             fingerprint: idempotency::fingerprint(self.parts.method.as_str(), path, body),
-            _guard: self.api.in_flight.begin(caller.tenant, key)?,
+            _guard: self.api.in_flight.begin(caller.tenant_id, key)?,
         }))
     }
 
@@ -294,6 +294,6 @@ async fn perform(
 ) -> Result<Option<ApiResponse>, Problem> {
     match run {
         None => Ok(None),
-        Some(run) => Ok(Some(run?(tx, caller.tenant).await?)),
+        Some(run) => Ok(Some(run?(tx, caller.tenant_id).await?)),
     }
 }

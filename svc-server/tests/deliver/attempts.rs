@@ -26,7 +26,14 @@ fn attempt(url: &str) -> Attempt {
     let env = Env::system();
     let (now, tenant) = (env.now(), TenantId(env.id(env.now())));
     let data = RawValue::from_string(r#"{"id":"1"}"#.to_owned()).unwrap();
-    let event = Event { id: env.id(now), tenant, kind: EventKind::StayCreated, data, created_at: now, only_for: None };
+    let event = Event {
+        id: env.id(now),
+        tenant_id: tenant,
+        kind: EventKind::StayCreated,
+        data,
+        created_at: now,
+        only_for: None,
+    };
     let mut delivery = Delivery::new(env.id(now), &event, Uuid::nil(), false);
     delivery.begin(Uuid::nil(), now);
     let secrets = vec![Secret::new("whsec_c2VjcmV0")];

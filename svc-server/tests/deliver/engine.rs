@@ -144,7 +144,7 @@ async fn a_change_arrives_signed_for_every_kind_of_verifier() {
     svc_webhook_verify::verify(secret, text(&received, "x-svc-signature"), &received.body).unwrap();
     standardwebhooks::Webhook::new(secret).unwrap().verify(&received.body, &received.headers).unwrap();
 
-    let done = running.until(|deliveries| deliveries[0].state == DeliveryStatus::Succeeded).await;
+    let done = running.until(|deliveries| deliveries[0].status == DeliveryStatus::Succeeded).await;
     assert_eq!((done.len(), done[0].attempts, done[0].last_status), (1, 1, Some(200)));
     assert_eq!(running.subscription(hook.id).await.last_delivery_status, Some(200));
     running.stop().await;
@@ -161,7 +161,7 @@ async fn a_failed_delivery_is_sent_again_under_the_same_id() {
     assert_eq!(text(&first, "x-svc-delivery"), text(&third, "x-svc-delivery"));
     let numbers = [&first, &second, &third].map(|received| text(received, "x-svc-attempt").to_owned());
     assert_eq!(numbers, ["1", "2", "3"]);
-    let done = running.until(|deliveries| deliveries[0].state == DeliveryStatus::Succeeded).await;
+    let done = running.until(|deliveries| deliveries[0].status == DeliveryStatus::Succeeded).await;
     let (tenant, id) = (running.tenant, done[0].id);
     let log = running.store.read("test", move |tx| Box::pin(async move { Ok(tx.attempts(tenant, id).await?) }));
     let log: Vec<(u32, i32)> = log.await.unwrap().iter().map(|attempt| (attempt.attempt, attempt.status)).collect();
@@ -183,7 +183,7 @@ async fn ten_failures_pause_and_a_replay_sends_what_was_held() {
     assert!(paused.disabled_reason.is_some() && paused.paused_at.is_some());
     let settled = |deliveries: &[Delivery]| deliveries.iter().all(|delivery| delivery.lease.is_none());
     let deliveries = running.until(settled).await;
-    let of = |state| deliveries.iter().filter(|delivery| delivery.state == state).count();
+    let of = |state| deliveries.iter().filter(|delivery| delivery.status == state).count();
     assert_eq!((of(DeliveryStatus::Failed), of(DeliveryStatus::Held)), (10, 2), "no retries were left to hold");
 
     let (tenant, id, since) = (running.tenant, hook.id, hook.created_at);
@@ -196,7 +196,7 @@ async fn ten_failures_pause_and_a_replay_sends_what_was_held() {
         })
     });
     let replay = resume.await.unwrap();
-    let done = |deliveries: &[Delivery]| deliveries.iter().all(|delivery| delivery.state == DeliveryStatus::Succeeded);
+    let done = |deliveries: &[Delivery]| deliveries.iter().all(|delivery| delivery.status == DeliveryStatus::Succeeded);
     let deliveries = running.until(done).await;
     assert_eq!(deliveries.iter().map(|delivery| delivery.attempts).max(), Some(2), "attempts go on counting");
     let read = running.store.read("test", move |tx| Box::pin(async move { Ok(tx.replay(tenant, replay.id).await?) }));
@@ -278,7 +278,7 @@ async fn what_is_pending_survives_a_restart() {
     running.contact("ada@example.com").await;
     let (stop, sender) = start(&running.store, policy(&[]));
     within(receiver.next()).await;
-    running.until(|deliveries| deliveries[0].state == DeliveryStatus::Succeeded).await;
+    running.until(|deliveries| deliveries[0].status == DeliveryStatus::Succeeded).await;
     let _ = stop.send(());
     sender.await.unwrap();
 }

@@ -32,7 +32,7 @@ async fn a_delivery_is_one_ordinary_post() {
     let running = Running::start(&[WAIT]).await;
     running.subscribe(&format!("{}/hooks/svc?from=svc", receiver.uri())).await;
     let contact = running.contact("ada@example.com").await;
-    running.until(|deliveries| deliveries[0].state == DeliveryStatus::Succeeded).await;
+    running.until(|deliveries| deliveries[0].status == DeliveryStatus::Succeeded).await;
 
     let request = receiver.received_requests().await.unwrap().remove(0);
     let mut names: Vec<&str> = request.headers.keys().map(http::HeaderName::as_str).collect();
@@ -98,7 +98,7 @@ async fn the_answer_decides_what_follows() {
     ] {
         let (delivery, wait) = answered(&receiver, answer).await;
         let state = if due.is_none() { DeliveryStatus::Succeeded } else { DeliveryStatus::Pending };
-        assert_eq!((delivery.last_status, delivery.state, delivery.attempts), (Some(status), state, 1));
+        assert_eq!((delivery.last_status, delivery.status, delivery.attempts), (Some(status), state, 1));
         match (&due, wait) {
             (None, None) => {}
             (Some(due), Some(wait)) if due.contains(&wait) => {}

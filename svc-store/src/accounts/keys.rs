@@ -59,8 +59,8 @@ pub(crate) fn read(cells: &mut Cells<'_>) -> Result<ApiKey, StoreError> {
 
 fn read_credential(cells: &mut Cells<'_>) -> Result<Credential, StoreError> {
     Ok(Credential {
-        key: cells.take()?,
-        tenant: cells.take()?,
+        key_id: cells.take()?,
+        tenant_id: cells.take()?,
         writes: cells.take()?,
         expires_at: cells.take()?,
         revoked: cells.take::<Option<Timestamp>>()?.is_some(),

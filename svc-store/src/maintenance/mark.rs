@@ -39,7 +39,7 @@ impl Mark {
             Some(bytes) => Self::decode(&bytes).map(Some).ok_or_else(|| StoreError::Corrupt {
                 table: "settings",
                 column: "value",
-                why: "the mark of a copy cannot be read".to_owned(),
+                reason: "the mark of a copy cannot be read".to_owned(),
             }),
         }
     }

@@ -133,7 +133,7 @@ fn read(table: &'static TableInfo, row: &dyn Row) -> Result<Cells, StoreError> {
         let odd = || StoreError::Corrupt {
             table: table.name,
             column,
-            why: format!("a cell does not fit its column ({kind:?})"),
+            reason: format!("a cell does not fit its column ({kind:?})"),
         };
         Cell::read(row.value(index)?, *kind).ok_or_else(odd)
     });

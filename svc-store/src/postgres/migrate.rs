@@ -96,6 +96,6 @@ pub(super) async fn setting(client: &Client, name: &str, fresh: [u8; 32]) -> Res
     value.try_into().map_err(|_| StoreError::Corrupt {
         table: "settings",
         column: "value",
-        why: format!("{name} has not 32 bytes"),
+        reason: format!("{name} has not 32 bytes"),
     })
 }

@@ -312,7 +312,8 @@ async fn an_event_is_kept_byte_by_byte() {
             let created_at = crud::advance_clock(tx, tenant).await?;
             let data = serde_json::value::RawValue::from_string(data.to_owned()).unwrap();
             let (id, kind) = (tx.env().id(created_at), svc_core::values::EventKind::StayCreated);
-            let event = svc_core::webhooks::events::Event { id, tenant, kind, data, created_at, only_for: None };
+            let event =
+                svc_core::webhooks::events::Event { id, tenant_id: tenant, kind, data, created_at, only_for: None };
             tx.insert_event(&event).await?;
             Ok(tx.event(tenant, id).await?.map(|event| event.data.get().to_owned()))
         })

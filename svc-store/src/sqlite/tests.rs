@@ -492,7 +492,7 @@ async fn a_damaged_delivery_stops_its_own_endpoint_only() {
         })
     });
     let (begun, next) = begun.await.unwrap();
-    let to: Vec<_> = begun.iter().map(|attempt| attempt.delivery.subscription).collect();
+    let to: Vec<_> = begun.iter().map(|attempt| attempt.delivery.subscription_id).collect();
     assert_eq!(to, hooks[1..]);
     assert_eq!(next, [], "it is not looked at all the time");
 }

@@ -144,11 +144,11 @@ pub(crate) const LISTS_OF_AN_ENDPOINT: &[&str] = &[
 pub(crate) fn read(cells: &mut Cells<'_>) -> Result<Delivery, StoreError> {
     Ok(Delivery {
         id: cells.take()?,
-        tenant: cells.take()?,
-        event: cells.take()?,
+        tenant_id: cells.take()?,
+        event_id: cells.take()?,
         kind: cells.take()?,
-        subscription: cells.take()?,
-        state: cells.take()?,
+        subscription_id: cells.take()?,
+        status: cells.take()?,
         attempts: cells.take()?,
         failures: cells.take()?,
         last_status: cells.take()?,
@@ -193,13 +193,13 @@ fn list_statement(tenant: TenantId, filter: &DeliveryFilter) -> (String, Vec<Par
     let mut sql = LIST.to_owned();
     let mut params = vec![Param::Uuid(tenant.0)];
     // No two events of a tenant share a microsecond.
-    let of_event = filter.event.map(env::time_of_id);
+    let of_event = filter.event_id.map(env::time_of_id);
     let since = filter.since.max(of_event);
     let until = [filter.until, of_event.map(Timestamp::next)].into_iter().flatten().min();
     let conditions = [
-        ("subscription_id =", filter.subscription.map(Param::Uuid)),
-        ("event_id =", filter.event.map(Param::Uuid)),
-        ("state =", filter.state.map(|state| state.as_str().into())),
+        ("subscription_id =", filter.subscription_id.map(Param::Uuid)),
+        ("event_id =", filter.event_id.map(Param::Uuid)),
+        ("state =", filter.status.map(|state| state.as_str().into())),
         ("kind =", filter.kind.map(|kind| kind.as_str().into())),
         ("id >=", since.map(|since| Param::Uuid(env::first_id_at(since)))),
         ("id <", until.map(|until| Param::Uuid(env::first_id_at(until)))),
@@ -220,12 +220,12 @@ fn list_statement(tenant: TenantId, filter: &DeliveryFilter) -> (String, Vec<Par
 impl DeliveryStore for SqlTx<'_> {
     async fn insert_delivery(&mut self, delivery: &Delivery) -> Result<(), StoreError> {
         let params = [
-            delivery.tenant.param(),
+            delivery.tenant_id.param(),
             delivery.id.param(),
-            delivery.event.param(),
+            delivery.event_id.param(),
             delivery.kind.param(),
-            delivery.subscription.param(),
-            delivery.state.param(),
+            delivery.subscription_id.param(),
+            delivery.status.param(),
             delivery.attempts.param(),
             delivery.failures.param(),
             delivery.last_status.param(),
@@ -235,7 +235,7 @@ impl DeliveryStore for SqlTx<'_> {
         ];
         self.pipeline(INSERT, &params).await?;
         match delivery.next_attempt_at {
-            Some(due) => self.schedule_endpoint_by(delivery.tenant, delivery.subscription, due).await,
+            Some(due) => self.schedule_endpoint_by(delivery.tenant_id, delivery.subscription_id, due).await,
             None => Ok(()),
         }
     }
@@ -256,13 +256,13 @@ impl DeliveryStore for SqlTx<'_> {
 
     async fn update_delivery(&mut self, delivery: &Delivery, lease: Option<Uuid>) -> Result<(), StoreError> {
         let params = [
-            delivery.state.param(),
+            delivery.status.param(),
             delivery.attempts.param(),
             delivery.failures.param(),
             delivery.last_status.param(),
             delivery.next_attempt_at.param(),
             delivery.lease.param(),
-            delivery.tenant.param(),
+            delivery.tenant_id.param(),
             delivery.id.param(),
             lease.param(),
         ];

@@ -33,12 +33,12 @@ pub(crate) const STATEMENTS: &[&str] = &[MATCHES, INSERT_EVENT, EVENTS, EVENT, C
 pub(crate) fn read_event(cells: &mut Cells<'_>) -> Result<Event, StoreError> {
     Ok(Event {
         id: cells.take()?,
-        tenant: cells.take()?,
+        tenant_id: cells.take()?,
         kind: cells.take()?,
         data: RawValue::from_string(cells.take()?).map_err(|why| StoreError::Corrupt {
             table: "events",
             column: "data",
-            why: why.to_string(),
+            reason: why.to_string(),
         })?,
         created_at: cells.take()?,
         only_for: cells.take()?,
@@ -54,13 +54,13 @@ pub(crate) fn read_caused(cells: &mut Cells<'_>) -> Result<(Event, Option<String
 impl Outbox for SqlTx<'_> {
     async fn matches(&mut self, tenant: TenantId, kind: EventKind) -> Result<Vec<MatchedSubscription>, StoreError> {
         let read =
-            |cells: &mut Cells<'_>| Ok(MatchedSubscription { subscription: cells.take()?, paused: cells.take()? });
+            |cells: &mut Cells<'_>| Ok(MatchedSubscription { subscription_id: cells.take()?, paused: cells.take()? });
         self.fetch(MATCHES, &[tenant.param(), kind.param()], "subscription_kinds", read).await
     }
 
     async fn insert_event(&mut self, event: &Event) -> Result<(), StoreError> {
         let params = [
-            event.tenant.param(),
+            event.tenant_id.param(),
             event.id.param(),
             event.kind.param(),
             Param::Text(event.data.get().into()),

@@ -25,8 +25,8 @@ pub(super) fn check(
     let mut by_event: HashMap<Uuid, Vec<Uuid>> = HashMap::new();
     let events: HashMap<Uuid, &Event> = found.events.iter().map(|event| (event.id, event)).collect();
     for (delivery, log) in &found.deliveries {
-        by_event.entry(delivery.event).or_default().push(delivery.subscription);
-        let Some(event) = events.get(&delivery.event) else {
+        by_event.entry(delivery.event_id).or_default().push(delivery.subscription_id);
+        let Some(event) = events.get(&delivery.event_id) else {
             violations.push(format!("delivery {} has no event", delivery.id));
             continue;
         };
@@ -53,7 +53,7 @@ pub(super) fn check(
 
 /// It has succeeded, by its last attempt alone, and an outcome is missing only for what was under way at a kill.
 fn attempted(delivery: &Delivery, log: &[AttemptLog], under_way: usize, fail: &mut impl FnMut(String)) {
-    let Delivery { state, attempts, .. } = delivery;
+    let Delivery { status: state, attempts, .. } = delivery;
     let successes: Vec<u32> = log.iter().filter(|log| log.succeeded()).map(|log| log.attempt).collect();
     if *state != DeliveryStatus::Succeeded || successes != [*attempts] {
         fail(format!("is {state} after {attempts} attempts, of which {successes:?} succeeded"));
@@ -76,7 +76,9 @@ fn received(
 ) {
     let data: Value = serde_json::from_str(event.data.get()).unwrap_or_default();
     for arrival in arrived {
-        if arrival.subscription != delivery.subscription || arrival.kind != event.kind.as_str() || arrival.data != data
+        if arrival.subscription != delivery.subscription_id
+            || arrival.kind != event.kind.as_str()
+            || arrival.data != data
         {
             fail(format!("arrived as {arrival:?} instead of {} of {data}", event.kind));
         }

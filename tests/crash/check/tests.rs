@@ -77,10 +77,10 @@ fn sound() -> Run {
         let created_at = Timestamp::from_micros(i64::from(number));
         let id = Uuid::from_u128(number.into());
         let raw = serde_json::value::to_raw_value(&data).unwrap();
-        let event = Event { id, tenant: TENANT, kind, data: raw, created_at, only_for: None };
+        let event = Event { id, tenant_id: TENANT, kind, data: raw, created_at, only_for: None };
         let mut delivery = Delivery::new(Uuid::from_u128(u128::from(number) + 100), &event, HOOK, false);
         let attempts = if number == 11 { 2 } else { 1 };
-        (delivery.state, delivery.attempts, delivery.next_attempt_at) = (DeliveryStatus::Succeeded, attempts, None);
+        (delivery.status, delivery.attempts, delivery.next_attempt_at) = (DeliveryStatus::Succeeded, attempts, None);
         for attempt in 1..=attempts {
             let (kind, data) = (kind.to_string(), data.clone());
             let (subscription, delivery) = (HOOK, delivery.id);
@@ -126,7 +126,7 @@ fn whatever_is_wrong_is_named() {
         ("has deliveries to [] instead of", |run| drop(run.found.deliveries.remove(0))),
         ("has deliveries to", |run| run.found.deliveries.push(run.found.deliveries[0].clone())),
         ("it is lost", |run| drop(run.noted.arrivals.remove(0))),
-        ("is held after", |run| run.found.deliveries[0].0.state = DeliveryStatus::Held),
+        ("is held after", |run| run.found.deliveries[0].0.status = DeliveryStatus::Held),
         ("arrived, but is not in the database", |run| run.noted.arrivals[0].delivery = Uuid::max()),
         ("has 1 attempts without an outcome, but 0 were", |run| run.abandoned.clear()),
         ("came again after attempt 1 had succeeded", |run| run.found.deliveries[1].1.insert(0, log(1, 204))),

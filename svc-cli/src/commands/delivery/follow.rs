@@ -62,7 +62,7 @@ pub(super) async fn run(
 
 /// What is new since the last look, oldest first; forgets what is not listed any more.
 fn news<'d>(seen: &mut HashMap<Uuid, (DeliveryStatus, u32)>, listed: &'d [Delivery]) -> Vec<&'d Delivery> {
-    let now = |delivery: &Delivery| (delivery.state, delivery.attempts);
+    let now = |delivery: &Delivery| (delivery.status, delivery.attempts);
     let mut news: Vec<&Delivery> =
         listed.iter().filter(|delivery| seen.get(&delivery.id) != Some(&now(delivery))).collect();
     news.sort_by_key(|delivery| delivery.id);
@@ -74,7 +74,7 @@ fn line(delivery: &Delivery, now: Timestamp) -> String {
     format!(
         "{}  {:<9}  {:<26}  attempt {:<2}  {:<4}  {}",
         delivery.id,
-        delivery.state.as_str(),
+        delivery.status.as_str(),
         delivery.kind.as_str(),
         delivery.attempts,
         or_dash(delivery.last_status),
@@ -91,7 +91,7 @@ mod tests {
     fn delivery(id: u128) -> Delivery {
         let event = Event {
             id: Uuid::nil(),
-            tenant: TenantId(Uuid::nil()),
+            tenant_id: TenantId(Uuid::nil()),
             kind: EventKind::JobCreated,
             data: serde_json::value::RawValue::from_string("{}".to_owned()).unwrap(),
             created_at: Timestamp::from_micros(0),
@@ -111,7 +111,7 @@ mod tests {
         assert_eq!(told(&[two.clone(), one.clone()]), []);
         two.attempts = 1;
         assert_eq!(told(&[two.clone(), one.clone()]), [2]);
-        two.state = DeliveryStatus::Succeeded;
+        two.status = DeliveryStatus::Succeeded;
         assert_eq!(told(&[delivery(3), two, one]), [2, 3]);
     }
 

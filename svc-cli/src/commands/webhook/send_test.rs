@@ -43,8 +43,8 @@ async fn send(store: &dyn Store, id: Uuid, kind: Option<EventKind>) -> Result<(W
 async fn first_attempt(store: &dyn Store, sent: &Delivery, timeout: Duration) -> Result<Record, Error> {
     let began = Instant::now();
     loop {
-        let record = delivery::read(store, sent.tenant, sent.id).await?;
-        let over = !record.log.is_empty() || record.delivery.state != DeliveryStatus::Pending;
+        let record = delivery::read(store, sent.tenant_id, sent.id).await?;
+        let over = !record.log.is_empty() || record.delivery.status != DeliveryStatus::Pending;
         let left = timeout.saturating_sub(began.elapsed());
         if over || left.is_zero() {
             return Ok(record);
@@ -55,7 +55,7 @@ async fn first_attempt(store: &dyn Store, sent: &Delivery, timeout: Duration) ->
 
 /// Why the test failed, if it did.
 fn failure(record: &Record, timeout: Duration) -> Option<String> {
-    let Delivery { id, state, attempts, .. } = record.delivery;
+    let Delivery { id, status: state, attempts, .. } = record.delivery;
     let timeout = span(timeout);
     match record.log.first() {
         Some(log) if log.succeeded() => None,

@@ -87,7 +87,7 @@ fn what_is_old_and_finished_is_pruned() {
     session.write(move |tx| {
         Box::pin(async move {
             let mut delivery = tx.list_deliveries(id, &svc_core::store::DeliveryFilter::default()).await?.remove(0);
-            delivery.state = svc_core::webhooks::deliveries::DeliveryStatus::Failed;
+            delivery.status = svc_core::webhooks::deliveries::DeliveryStatus::Failed;
             delivery.next_attempt_at = None;
             Ok(tx.update_delivery(&delivery, None).await?)
         })

@@ -33,7 +33,8 @@ impl Harness {
     pub(super) async fn event_of(&self, tenant: TenantId, kind: EventKind) -> Event {
         let created_at = self.advance_clock(tenant).await;
         let data = to_raw_value(&json!({ "id": 1 })).unwrap();
-        let event = Event { id: self.store.env().id(created_at), tenant, kind, data, created_at, only_for: None };
+        let event =
+            Event { id: self.store.env().id(created_at), tenant_id: tenant, kind, data, created_at, only_for: None };
         let stored = event.clone();
         let write = self.write(move |tx| {
             let event = stored.clone();
@@ -62,7 +63,7 @@ impl Harness {
     }
 
     pub(super) async fn stored(&self, delivery: &Delivery) -> Option<Delivery> {
-        let (tenant, id) = (delivery.tenant, delivery.id);
+        let (tenant, id) = (delivery.tenant_id, delivery.id);
         call!(self.delivery(tenant, id))
     }
 
@@ -91,7 +92,7 @@ impl Harness {
     async fn due(&self, tenant: TenantId, to: Uuid, now: Timestamp, limit: u32) -> Vec<Uuid> {
         let due = call!(self.due_deliveries(tenant, to, now, limit));
         let names = due.into_iter().map(|(delivery, event)| {
-            assert_eq!((event.id, event.kind, event.tenant), (delivery.event, delivery.kind, tenant));
+            assert_eq!((event.id, event.kind, event.tenant_id), (delivery.event_id, delivery.kind, tenant));
             delivery.id
         });
         names.collect()
@@ -103,7 +104,7 @@ pub(super) fn plus(at: Timestamp, seconds: u64) -> Timestamp {
 }
 
 pub(super) fn held(delivery: &mut Delivery) {
-    delivery.state = DeliveryStatus::Held;
+    delivery.status = DeliveryStatus::Held;
     delivery.next_attempt_at = None;
 }
 
@@ -115,7 +116,7 @@ pub(super) async fn every_field_of_a_delivery_comes_back(h: Harness) {
     for (position, state) in DeliveryStatus::ALL.iter().copied().cycle().take(8).enumerate() {
         let delivery = h
             .added(tenant, to, |delivery| {
-                delivery.state = state;
+                delivery.status = state;
                 delivery.attempts = [0, 7, 1_000_000][position % 3];
                 delivery.failures = delivery.attempts / 7;
                 delivery.last_status = [None, Some(-1), Some(0), Some(599)][position / 2];
@@ -126,7 +127,7 @@ pub(super) async fn every_field_of_a_delivery_comes_back(h: Harness) {
         assert_eq!(h.stored(&delivery).await.as_ref(), Some(&delivery));
         let mut changed = delivery.clone();
         changed.begin(Uuid::from_u128(7), far);
-        changed.state = DeliveryStatus::Pending;
+        changed.status = DeliveryStatus::Pending;
         changed.failures = changed.attempts;
         changed.last_status = Some(302);
         assert!(h.put(&changed, delivery.lease).await);
@@ -149,8 +150,8 @@ pub(super) async fn a_list_takes_every_filter(h: Harness) {
         let event = h.event_of(tenant, kind).await;
         for to in endpoints {
             let mut delivery = Delivery::new(h.store.env().id(event.created_at), &event, to, false);
-            delivery.state = DeliveryStatus::ALL[all.len() % 3];
-            delivery.next_attempt_at = delivery.next_attempt_at.filter(|_| delivery.state == DeliveryStatus::Pending);
+            delivery.status = DeliveryStatus::ALL[all.len() % 3];
+            delivery.next_attempt_at = delivery.next_attempt_at.filter(|_| delivery.status == DeliveryStatus::Pending);
             h.try_add(&delivery).await.unwrap();
             all.push(delivery);
         }
@@ -161,9 +162,9 @@ pub(super) async fn a_list_takes_every_filter(h: Harness) {
     for bits in 0..64 {
         let given = |bit: u32| bits & (1 << bit) != 0;
         let filter = DeliveryFilter {
-            subscription: given(0).then_some(middle.subscription),
-            event: given(1).then_some(middle.event),
-            state: given(2).then_some(middle.state),
+            subscription_id: given(0).then_some(middle.subscription_id),
+            event_id: given(1).then_some(middle.event_id),
+            status: given(2).then_some(middle.status),
             kind: given(3).then_some(middle.kind),
             since: given(4).then_some(middle.created_at),
             until: given(5).then_some(all[3].created_at),
@@ -172,9 +173,9 @@ pub(super) async fn a_list_takes_every_filter(h: Harness) {
         };
         let mut want = all.clone();
         want.retain(|delivery| {
-            filter.subscription.is_none_or(|wanted| wanted == delivery.subscription)
-                && filter.event.is_none_or(|wanted| wanted == delivery.event)
-                && filter.state.is_none_or(|wanted| wanted == delivery.state)
+            filter.subscription_id.is_none_or(|wanted| wanted == delivery.subscription_id)
+                && filter.event_id.is_none_or(|wanted| wanted == delivery.event_id)
+                && filter.status.is_none_or(|wanted| wanted == delivery.status)
                 && filter.kind.is_none_or(|wanted| wanted == delivery.kind)
                 && filter.since.is_none_or(|since| delivery.created_at >= since)
                 && filter.until.is_none_or(|until| delivery.created_at < until)
@@ -208,7 +209,7 @@ pub(super) async fn an_update_needs_the_lease(h: Harness) {
     assert_eq!(h.stored(&free).await.as_ref(), Some(&leased));
 
     let mut done = leased.clone();
-    done.state = DeliveryStatus::Succeeded;
+    done.status = DeliveryStatus::Succeeded;
     (done.lease, done.next_attempt_at) = (None, None);
     for wrong in [None, Some(theirs), Some(Uuid::nil())] {
         assert!(!h.put(&done, wrong).await, "{wrong:?}");
@@ -243,7 +244,7 @@ pub(super) async fn what_is_due_comes_in_order(h: Harness) {
     due.push((at, h.added(tenant, to, |delivery| delivery.begin(Uuid::from_u128(3), at)).await.id));
     due.sort();
     for state in [DeliveryStatus::Succeeded, DeliveryStatus::Failed, DeliveryStatus::Held] {
-        h.added(tenant, to, |delivery| (delivery.state, delivery.next_attempt_at) = (state, None)).await;
+        h.added(tenant, to, |delivery| (delivery.status, delivery.next_attempt_at) = (state, None)).await;
     }
     let first = plus(start, 1);
     h.added(tenant, elsewhere, |delivery| delivery.next_attempt_at = Some(first)).await;
@@ -268,7 +269,7 @@ pub(super) async fn holding_is_for_what_is_pending_there(h: Harness) {
     let mut untouched = vec![h.added(tenant, elsewhere, |_| {}).await];
     for state in [DeliveryStatus::Succeeded, DeliveryStatus::Failed, DeliveryStatus::Held] {
         let change = |delivery: &mut Delivery| {
-            (delivery.state, delivery.next_attempt_at, delivery.attempts) = (state, None, 3);
+            (delivery.status, delivery.next_attempt_at, delivery.attempts) = (state, None, 3);
         };
         untouched.push(h.added(tenant, to, change).await);
     }
@@ -347,7 +348,7 @@ pub(super) async fn an_outcome_touches_three_columns(h: Harness) {
     };
     for row in rows {
         let id = row.id;
-        let new = NewRecord { tenant, id, now: h.advance_clock(tenant).await };
+        let new = NewRecord { tenant_id: tenant, id, now: h.advance_clock(tenant).await };
         for (at, status, failures) in [(Some(new.now), Some(503), 9), (None, None, 0)] {
             let changed = [WebhookSubscription::full(new, links), WebhookSubscription::bare(new)];
             for mut changed in changed {
@@ -375,7 +376,7 @@ pub(super) async fn deliveries_are_the_tenants_own(h: Harness) {
     let (tenant, other) = (h.tenant().await, h.tenant().await);
     let to = h.endpoint(tenant).await;
     let delivery = h.added(tenant, to, |_| {}).await;
-    let (id, event, now) = (delivery.id, delivery.event, plus(delivery.created_at, 99));
+    let (id, event, now) = (delivery.id, delivery.event_id, plus(delivery.created_at, 99));
     let log = AttemptLog {
         attempt: 1,
         started_at: now,
@@ -395,14 +396,14 @@ pub(super) async fn deliveries_are_the_tenants_own(h: Harness) {
     assert_eq!(call!(h.delivery(other, id)), None);
     assert_eq!(h.listed(other, &DeliveryFilter::default()).await, []);
     assert_eq!(h.listed(other, &DeliveryFilter::of_event(event)).await, []);
-    let to_it = DeliveryFilter { subscription: Some(to), ..Default::default() };
+    let to_it = DeliveryFilter { subscription_id: Some(to), ..Default::default() };
     assert_eq!(h.listed(other, &to_it).await, []);
     assert_eq!(h.listed(tenant, &to_it).await, std::slice::from_ref(&delivery));
     assert!(h.due(other, to, now, 9).await.is_empty());
     assert_eq!(call!(h.next_due(other, to)), None);
     assert_eq!(call!(h.attempts(other, id)), []);
     assert_eq!(call!(h.attempts(tenant, id)).len(), 1);
-    let mut stolen = Delivery { tenant: other, ..delivery.clone() };
+    let mut stolen = Delivery { tenant_id: other, ..delivery.clone() };
     held(&mut stolen);
     assert!(!h.put(&stolen, None).await);
     call!(h.hold_deliveries(other, to));

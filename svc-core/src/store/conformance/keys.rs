@@ -135,7 +135,7 @@ pub(super) async fn a_key_is_found_by_its_hash(h: Harness) {
     ];
     for NewKey { key, text } in &keys {
         let found = h.credential(crate::crypto::sha256(text.reveal().as_bytes())).await.unwrap();
-        assert_eq!((found.key, found.tenant), (key.id, key.tenant_id));
+        assert_eq!((found.key_id, found.tenant_id), (key.id, key.tenant_id));
         assert_eq!(found.writes, key.scopes.contains(&Scope::Write));
         assert_eq!((found.expires_at, found.revoked), (key.expires_at, false));
         assert_eq!(found.signing_secret, key.signing_secret);
@@ -156,7 +156,7 @@ pub(super) async fn a_hash_is_taken_once(h: Harness) {
     assert!(matches!(same_hash, Err(Error::Store(StoreError::Conflict { .. }))), "{same_hash:?}");
     let same_id = h.insert_key(&key, [7; 32]).await;
     assert!(matches!(same_id, Err(Error::Store(StoreError::Conflict { .. }))), "{same_id:?}");
-    assert_eq!(h.credential(hash).await.map(|found| found.key), Some(key.id));
+    assert_eq!(h.credential(hash).await.map(|found| found.key_id), Some(key.id));
     assert!(h.credential([7; 32]).await.is_none());
 }
 
@@ -164,13 +164,13 @@ pub(super) async fn a_revoked_or_expired_key_says_so(h: Harness) {
     let tenant = h.tenant().await;
     let revoked = h.new_key(tenant, true, None, false).await;
     let expiring = h.new_key(tenant, true, Some(HOUR), false).await;
-    assert_eq!(h.authenticate(&revoked).await.unwrap().key, revoked.key.id);
+    assert_eq!(h.authenticate(&revoked).await.unwrap().key_id, revoked.key.id);
     h.revoke(revoked.key.id).await;
     assert_eq!(h.authenticate(&revoked).await.unwrap_err(), Error::KeyRevoked);
     let end = expiring.key.expires_at.unwrap();
     assert_eq!(end, expiring.key.created_at.checked_add(HOUR).unwrap());
     h.clock.set(Timestamp::from_micros(end.as_micros() - 1));
-    assert_eq!(h.authenticate(&expiring).await.unwrap().key, expiring.key.id);
+    assert_eq!(h.authenticate(&expiring).await.unwrap().key_id, expiring.key.id);
     h.clock.set(end);
     assert_eq!(h.authenticate(&expiring).await.unwrap_err(), Error::KeyExpired);
 }

@@ -25,14 +25,14 @@ impl Harness {
             Box::pin(async move { Ok(tx.list_deliveries(tenant, &DeliveryFilter::of_event(event)).await?) })
         });
         let mut deliveries = read.await.unwrap();
-        deliveries.sort_by_key(|delivery| delivery.subscription);
+        deliveries.sort_by_key(|delivery| delivery.subscription_id);
         deliveries
     }
 
     async fn matches(&self, tenant: TenantId, kind: EventKind) -> Vec<MatchedSubscription> {
         let read = self.read(move |tx| Box::pin(async move { Ok(tx.matches(tenant, kind).await?) }));
         let mut matches = read.await.unwrap();
-        matches.sort_by_key(|matched| matched.subscription);
+        matches.sort_by_key(|matched| matched.subscription_id);
         matches
     }
 
@@ -90,7 +90,7 @@ pub(super) async fn events_come_in_order_and_in_pieces(h: Harness) {
     let kinds: Vec<EventKind> = all.iter().map(|event| event.kind).collect();
     assert_eq!(kinds, [EventKind::ContactCreated, EventKind::JobCreated, EventKind::JobCompleted].repeat(4));
     let ids: Vec<Uuid> = all.iter().map(|event| event.id).collect();
-    assert!(all.is_sorted_by(|a, b| a.created_at < b.created_at) && all.iter().all(|event| event.tenant == tenant));
+    assert!(all.is_sorted_by(|a, b| a.created_at < b.created_at) && all.iter().all(|event| event.tenant_id == tenant));
     let read = async |after: Timestamp, limit: u32| {
         let read = h.read(move |tx| Box::pin(async move { Ok(tx.events(tenant, after, limit).await?) }));
         read.await.unwrap().iter().map(|event| event.id).collect::<Vec<Uuid>>()
@@ -119,7 +119,7 @@ pub(super) async fn events_are_the_tenants_own(h: Harness) {
     h.contact(other, "ada@example.com").await;
     let (mine, theirs) = (h.events(tenant).await, h.events(other).await);
     assert_eq!((mine.len(), theirs.len()), (1, 1));
-    assert_eq!((mine[0].tenant, theirs[0].tenant), (tenant, other));
+    assert_eq!((mine[0].tenant_id, theirs[0].tenant_id), (tenant, other));
     assert_eq!(h.deliveries(tenant, mine[0].id).await.len(), 1);
     assert_eq!(h.deliveries(other, theirs[0].id).await, [], "another tenant's subscription");
     assert_eq!(h.deliveries(other, mine[0].id).await, [], "another tenant's event");
@@ -149,7 +149,7 @@ pub(super) async fn each_matching_subscription_gets_one_delivery(h: Harness) {
 
     let event = h.events(tenant).await.remove(0);
     let deliveries = h.deliveries(tenant, event.id).await;
-    let got: Vec<_> = deliveries.iter().map(|d| (d.subscription, d.state, d.next_attempt_at)).collect();
+    let got: Vec<_> = deliveries.iter().map(|d| (d.subscription_id, d.status, d.next_attempt_at)).collect();
     // The tenant's clock is ahead of this one, by which the sender goes.
     let due = Some(h.store.env().now());
     assert_eq!(
@@ -160,7 +160,7 @@ pub(super) async fn each_matching_subscription_gets_one_delivery(h: Harness) {
             (paused, DeliveryStatus::Held, None)
         ]
     );
-    let same = |d: &Delivery| (d.tenant, d.event, d.created_at) == (tenant, event.id, event.created_at);
+    let same = |d: &Delivery| (d.tenant_id, d.event_id, d.created_at) == (tenant, event.id, event.created_at);
     assert!(deliveries.iter().all(same));
 
     // One delivery per event, also when one change causes two events, and only from now on.
@@ -171,7 +171,7 @@ pub(super) async fn each_matching_subscription_gets_one_delivery(h: Harness) {
     let kinds: Vec<EventKind> = events.iter().map(|event| event.kind).collect();
     assert_eq!(kinds, [EventKind::JobCreated, EventKind::JobScheduled]);
     let to = async |event: &Event| {
-        h.deliveries(tenant, event.id).await.iter().map(|d| d.subscription).collect::<Vec<Uuid>>()
+        h.deliveries(tenant, event.id).await.iter().map(|d| d.subscription_id).collect::<Vec<Uuid>>()
     };
     assert_eq!(to(&events[0]).await, [everything, named, paused, late]);
     assert_eq!(to(&events[1]).await, [everything, paused, late]);
@@ -183,8 +183,8 @@ pub(super) async fn matches_are_live_and_enabled_or_paused(h: Harness) {
     let named = h.subscription(tenant, |row| row.events = EventSet::Kinds(vec![EventKind::InvoicePaid])).await;
     let paused = h.subscription(tenant, pause).await;
     h.subscription(tenant, |row| row.enabled = false).await;
-    let sent = |subscription| MatchedSubscription { subscription, paused: false };
-    let held = |subscription| MatchedSubscription { subscription, paused: true };
+    let sent = |subscription| MatchedSubscription { subscription_id: subscription, paused: false };
+    let held = |subscription| MatchedSubscription { subscription_id: subscription, paused: true };
     assert_eq!(h.matches(tenant, EventKind::InvoicePaid).await, [sent(named), held(paused)]);
     for kind in EventKind::ALL.iter().filter(|kind| **kind != EventKind::InvoicePaid) {
         assert_eq!(h.matches(tenant, *kind).await, [held(paused)], "{kind}");
@@ -211,7 +211,7 @@ pub(super) async fn deliveries_come_back(h: Harness) {
         let id = h.store.env().id(at);
         let only_for = (position % 2 == 0).then_some(subscription);
         let data = to_raw_value(&json!({ "id": id, "kind": kind, "n": [1, null, "ü"] })).unwrap();
-        let event = Event { id, tenant, kind, data, created_at: at, only_for };
+        let event = Event { id, tenant_id: tenant, kind, data, created_at: at, only_for };
         let stored = event.clone();
         let write = h.write(move |tx| {
             let event = stored.clone();
@@ -227,7 +227,7 @@ pub(super) async fn deliveries_come_back(h: Harness) {
     for state in DeliveryStatus::ALL.iter().copied() {
         let id = h.store.env().id(event.created_at);
         let next_attempt_at = (state == DeliveryStatus::Pending).then_some(event.created_at.next());
-        let delivery = Delivery { state, next_attempt_at, ..Delivery::new(id, &event, subscription, true) };
+        let delivery = Delivery { status: state, next_attempt_at, ..Delivery::new(id, &event, subscription, true) };
         let stored = delivery.clone();
         let write = h.write(move |tx| {
             let delivery = stored.clone();
@@ -255,7 +255,7 @@ pub(super) async fn an_event_for_one_goes_to_no_other(h: Harness) {
     let (one, other) = (h.subscription(tenant, |_| {}).await, h.subscription(tenant, |_| {}).await);
     let delivery = h.write(move |tx| Box::pin(subscriptions::send_test(tx, tenant, one, None))).await.unwrap();
     let event = h.events(tenant).await.pop().unwrap();
-    assert_eq!((event.id, event.only_for), (delivery.event, Some(one)));
+    assert_eq!((event.id, event.only_for), (delivery.event_id, Some(one)));
     h.contact(tenant, "ada@example.com").await;
 
     // Not by a replay of what was missed either, which a subscription that was there later asks for.

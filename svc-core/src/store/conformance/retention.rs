@@ -43,7 +43,7 @@ impl Harness {
                     };
                     tx.insert_attempt(tenant, delivery.id, &log).await?;
                 }
-                delivery.state = state;
+                delivery.status = state;
                 delivery.attempts = attempts;
                 delivery.next_attempt_at = delivery.next_attempt_at.filter(|_| state == DeliveryStatus::Pending);
                 tx.update_delivery(&delivery, None).await?;
@@ -91,7 +91,7 @@ pub(super) async fn what_is_finished_and_old_goes(h: Harness) {
     assert_eq!(h.sweep(now, false).await, want);
     assert_eq!(h.sweep(now, false).await, DeletedCounts::default());
     let left = h.left(tenant).await;
-    assert_eq!(left.0, [held.event, pending.event, young.event]);
+    assert_eq!(left.0, [held.event_id, pending.event_id, young.event_id]);
     assert_eq!(left.1, [held.id, pending.id, young.id]);
     let logs = h.read(move |tx| {
         Box::pin(async move {
@@ -142,7 +142,7 @@ pub(super) async fn a_span_has_two_ends(h: Harness) {
     let (tenant, _) = h.subscribed().await;
     let mut events = Vec::new();
     for email in ["a@example.com", "b@example.com", "c@example.com", "d@example.com"] {
-        events.push(h.delivered(tenant, email, DeliveryStatus::Failed, 1).await.event);
+        events.push(h.delivered(tenant, email, DeliveryStatus::Failed, 1).await.event_id);
     }
     let times: Vec<Timestamp> = h.events(tenant).await.iter().map(|event| event.created_at).collect();
     let expired = |after: Uuid, before: Timestamp, limit: u32| {

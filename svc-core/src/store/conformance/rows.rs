@@ -34,7 +34,7 @@ pub(super) async fn an_update_replaces_every_field(h: Harness) {
     async fn check<R: Sample>(h: &Harness, tenant: TenantId, links: Links) {
         let bystander = h.insert(tenant, R::bare).await;
         let bare = h.insert(tenant, R::bare).await;
-        let new = NewRecord { tenant, id: bare.id(), now: bare.created_at() };
+        let new = NewRecord { tenant_id: tenant, id: bare.id(), now: bare.created_at() };
         let full = h.replace(tenant, &R::full(new, links)).await;
         assert_eq!(h.row(tenant, bare.id()).await, Some(full.clone()));
         assert!(full.updated_at() > bare.updated_at());
@@ -138,7 +138,7 @@ pub(super) async fn an_id_is_taken_once(h: Harness) {
         let second = h.write(move |tx| {
             Box::pin(async move {
                 let now = crud::advance_clock(tx, tenant).await?;
-                Ok(R::repository(tx).insert(tenant, &R::full(NewRecord { tenant, id, now }, links)).await?)
+                Ok(R::repository(tx).insert(tenant, &R::full(NewRecord { tenant_id: tenant, id, now }, links)).await?)
             })
         });
         assert!(matches!(second.await, Err(Error::Store(StoreError::Conflict { .. }))), "{}", R::COLLECTION);
@@ -154,7 +154,7 @@ pub(super) async fn an_update_needs_its_row(h: Harness) {
         let lost = h.write(move |tx| {
             Box::pin(async move {
                 let now = crud::advance_clock(tx, tenant).await?;
-                let row = R::bare(NewRecord { tenant, id: tx.env().id(now), now });
+                let row = R::bare(NewRecord { tenant_id: tenant, id: tx.env().id(now), now });
                 Ok(R::repository(tx).update(tenant, &row).await?)
             })
         });

@@ -16,7 +16,7 @@ pub(super) async fn deliveries_are_counted_by_state(h: Harness) {
         assert_eq!(call!(h.count_deliveries(tenant, to, state)), 0);
         for endpoint in std::iter::repeat_n(to, count + 1).chain([elsewhere]) {
             let change = |delivery: &mut Delivery| {
-                delivery.state = state;
+                delivery.status = state;
                 delivery.next_attempt_at = delivery.next_attempt_at.filter(|_| state == DeliveryStatus::Pending);
             };
             h.added(tenant, endpoint, change).await;
@@ -40,7 +40,7 @@ pub(super) async fn backlogs_are_those_of_all_tenants(h: Harness) {
         let to = h.endpoint(tenant).await;
         for state in DeliveryStatus::ALL.iter().copied() {
             let change = |delivery: &mut Delivery| {
-                delivery.state = state;
+                delivery.status = state;
                 delivery.next_attempt_at = delivery.next_attempt_at.filter(|_| state == DeliveryStatus::Pending);
             };
             let at = h.added(tenant, to, change).await.created_at;

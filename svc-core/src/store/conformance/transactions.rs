@@ -156,7 +156,7 @@ type Attempt = for<'t> fn(&'t mut dyn Tx, TenantId) -> BoxFuture<'t, Result<(), 
 
 fn new_row(tx: &dyn Tx, tenant: TenantId) -> NewRecord {
     let now = tx.env().now();
-    NewRecord { tenant, id: tx.env().id(now), now }
+    NewRecord { tenant_id: tenant, id: tx.env().id(now), now }
 }
 
 /// Every method that writes.
@@ -233,7 +233,7 @@ const ATTEMPTS: &[(&str, Attempt)] = &[
             Ok(tx
                 .insert_event(&Event {
                     id,
-                    tenant,
+                    tenant_id: tenant,
                     kind: EventKind::StayCreated,
                     data,
                     created_at: now,
@@ -246,7 +246,7 @@ const ATTEMPTS: &[(&str, Attempt)] = &[
         Box::pin(async move {
             let NewRecord { id, now, .. } = new_row(tx, tenant);
             let event = tx.events(tenant, Timestamp::from_micros(0), 1).await?.remove(0);
-            let subscription = tx.matches(tenant, EventKind::StayCreated).await?.remove(0).subscription;
+            let subscription = tx.matches(tenant, EventKind::StayCreated).await?.remove(0).subscription_id;
             let row = Delivery { created_at: now, ..Delivery::new(id, &event, subscription, true) };
             Ok(tx.insert_delivery(&row).await?)
         })
@@ -296,7 +296,7 @@ pub(super) async fn a_job_sees_its_own_writes(h: Harness) {
             let taken = create_contact(tx, tenant, "ADA@example.com").await;
             let got: Contact = crud::get(tx, tenant, ada.id).await?;
             let now = crud::advance_clock(tx, tenant).await?;
-            let full = Job::full(NewRecord { tenant, id: tx.env().id(now), now }, links);
+            let full = Job::full(NewRecord { tenant_id: tenant, id: tx.env().id(now), now }, links);
             Repository::<Job>::insert(tx, tenant, &full).await?;
             let read_back = Repository::<Job>::get(tx, tenant, full.id).await?;
             tx.store_response(tenant, "k", &answer(now)).await?;

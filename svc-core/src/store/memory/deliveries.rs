@@ -14,8 +14,8 @@ use crate::webhooks::subscriptions::WebhookSubscription;
 
 /// Its place among what is due, while it is pending.
 fn due(delivery: &Delivery) -> Option<(Key, Timestamp, Uuid)> {
-    let at = delivery.next_attempt_at.filter(|_| delivery.state == DeliveryStatus::Pending)?;
-    Some(((delivery.tenant, delivery.subscription), at, delivery.id))
+    let at = delivery.next_attempt_at.filter(|_| delivery.status == DeliveryStatus::Pending)?;
+    Some(((delivery.tenant_id, delivery.subscription_id), at, delivery.id))
 }
 
 impl State {
@@ -28,7 +28,7 @@ impl State {
 
     /// Replaces a delivery and its place among what is due.
     fn put_delivery(&mut self, delivery: &Delivery) {
-        let key = (delivery.tenant, delivery.id);
+        let key = (delivery.tenant_id, delivery.id);
         if let Some(place) = self.deliveries.get(&key).and_then(due) {
             self.due.take(&place);
         }
@@ -54,10 +54,10 @@ impl State {
 impl DeliveryStore for MemoryTx<'_> {
     async fn insert_delivery(&mut self, delivery: &Delivery) -> Result<(), StoreError> {
         let state = self.writable()?;
-        insert(&mut state.deliveries, (delivery.tenant, delivery.id), delivery)?;
+        insert(&mut state.deliveries, (delivery.tenant_id, delivery.id), delivery)?;
         state.put_delivery(delivery);
         match delivery.next_attempt_at {
-            Some(due) => self.schedule_endpoint_by(delivery.tenant, delivery.subscription, due).await,
+            Some(due) => self.schedule_endpoint_by(delivery.tenant_id, delivery.subscription_id, due).await,
             None => Ok(()),
         }
     }
@@ -72,7 +72,7 @@ impl DeliveryStore for MemoryTx<'_> {
 
     async fn update_delivery(&mut self, delivery: &Delivery, lease: Option<Uuid>) -> Result<(), StoreError> {
         let state = self.writable()?;
-        let stored = state.deliveries.get(&(delivery.tenant, delivery.id));
+        let stored = state.deliveries.get(&(delivery.tenant_id, delivery.id));
         if stored.is_some_and(|stored| stored.lease == lease) {
             state.put_delivery(delivery);
         }
@@ -85,9 +85,9 @@ impl DeliveryStore for MemoryTx<'_> {
         filter: &DeliveryFilter,
     ) -> Result<Vec<Delivery>, StoreError> {
         let wanted = |delivery: &&Delivery| {
-            filter.subscription.is_none_or(|wanted| delivery.subscription == wanted)
-                && filter.event.is_none_or(|wanted| delivery.event == wanted)
-                && filter.state.is_none_or(|wanted| delivery.state == wanted)
+            filter.subscription_id.is_none_or(|wanted| delivery.subscription_id == wanted)
+                && filter.event_id.is_none_or(|wanted| delivery.event_id == wanted)
+                && filter.status.is_none_or(|wanted| delivery.status == wanted)
                 && filter.kind.is_none_or(|wanted| delivery.kind == wanted)
                 && filter.since.is_none_or(|since| delivery.created_at >= since)
                 && filter.until.is_none_or(|until| delivery.created_at < until)
@@ -110,7 +110,7 @@ impl DeliveryStore for MemoryTx<'_> {
     ) -> Result<Vec<(Delivery, Event)>, StoreError> {
         let due = self.state.pending((tenant, subscription)).take_while(|(at, _)| *at <= now);
         let with_event = due.filter_map(|(_, delivery)| {
-            Some((delivery.clone(), self.state.events.get(&(tenant, delivery.event))?.clone()))
+            Some((delivery.clone(), self.state.events.get(&(tenant, delivery.event_id))?.clone()))
         });
         Ok(with_event.take(limit as usize).collect())
     }
@@ -124,7 +124,7 @@ impl DeliveryStore for MemoryTx<'_> {
         let pending: Vec<Delivery> =
             state.pending((tenant, subscription)).map(|(_, delivery)| delivery.clone()).collect();
         for mut delivery in pending {
-            delivery.state = DeliveryStatus::Held;
+            delivery.status = DeliveryStatus::Held;
             delivery.next_attempt_at = None;
             state.put_delivery(&delivery);
         }
@@ -182,7 +182,7 @@ impl DeliveryStore for MemoryTx<'_> {
         until: Timestamp,
     ) -> Result<Vec<AttemptSummary>, StoreError> {
         let filter = DeliveryFilter {
-            subscription: Some(subscription),
+            subscription_id: Some(subscription),
             since: Some(since),
             until: Some(until),
             ..DeliveryFilter::default()
@@ -201,12 +201,12 @@ impl DeliveryStore for MemoryTx<'_> {
         state: DeliveryStatus,
     ) -> Result<u64, StoreError> {
         let filter =
-            DeliveryFilter { subscription: Some(subscription), state: Some(state), ..DeliveryFilter::default() };
+            DeliveryFilter { subscription_id: Some(subscription), status: Some(state), ..DeliveryFilter::default() };
         Ok(self.list_deliveries(tenant, &filter).await?.len() as u64)
     }
 
     async fn backlog(&mut self, wanted: DeliveryStatus) -> Result<Backlog, StoreError> {
-        let waits = |delivery: &&Delivery| delivery.state == wanted && wanted != DeliveryStatus::Succeeded;
+        let waits = |delivery: &&Delivery| delivery.status == wanted && wanted != DeliveryStatus::Succeeded;
         let mut times: Vec<Timestamp> =
             self.state.deliveries.values().filter(waits).map(|delivery| delivery.created_at).collect();
         times.sort_unstable();

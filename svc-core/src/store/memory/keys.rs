@@ -17,8 +17,8 @@ impl KeyStore for MemoryTx<'_> {
         Ok(found.and_then(|key| {
             let tenant = self.state.tenants.get(&key.tenant_id)?;
             Some(Credential {
-                key: key.id,
-                tenant: key.tenant_id,
+                key_id: key.id,
+                tenant_id: key.tenant_id,
                 writes: key.scopes.contains(&Scope::Write),
                 expires_at: key.expires_at,
                 revoked: key.revoked_at.is_some(),

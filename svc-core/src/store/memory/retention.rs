@@ -13,7 +13,7 @@ use crate::webhooks::replays::Replay;
 use crate::webhooks::retention::{EventRange, ExpiredKind};
 
 fn is_finished(delivery: &Delivery) -> bool {
-    matches!(delivery.state, DeliveryStatus::Succeeded | DeliveryStatus::Failed)
+    matches!(delivery.status, DeliveryStatus::Succeeded | DeliveryStatus::Failed)
 }
 
 fn is_over(replay: &Replay, before: Timestamp) -> bool {
@@ -22,7 +22,7 @@ fn is_over(replay: &Replay, before: Timestamp) -> bool {
 
 impl State {
     fn deliveries_of(&self, tenant: TenantId, range: EventRange) -> impl Iterator<Item = &Delivery> {
-        let within = move |delivery: &&Delivery| delivery.event > range.after && delivery.event <= range.until;
+        let within = move |delivery: &&Delivery| delivery.event_id > range.after && delivery.event_id <= range.until;
         of_tenant(&self.deliveries, tenant).filter(within)
     }
 
@@ -41,7 +41,7 @@ impl State {
         let kept: Vec<Uuid> = self
             .deliveries_of(tenant, range)
             .filter(|delivery| keeps(delivery))
-            .map(|delivery| delivery.event)
+            .map(|delivery| delivery.event_id)
             .collect();
         let events = self.events.range((tenant, range.after)..=(tenant, range.until)).map(|((_, id), _)| *id);
         events.filter(|id| *id > range.after && !kept.contains(id)).collect()

@@ -126,7 +126,7 @@ impl House {
     }
 
     fn enable(&self, enabled: bool) {
-        let (tenant, id) = (self.tenant, self.delivery.subscription);
+        let (tenant, id) = (self.tenant, self.delivery.subscription_id);
         let patch = write(&self.store, move |tx| {
             let input = WebhookUpdate::from_body(json!({ "enabled": enabled }).to_string().as_bytes());
             Box::pin(async move { crud::update::<WebhookSubscription>(tx, tenant, id, input?).await })
@@ -165,7 +165,8 @@ fn an_attempt_ends_in_one_of_four_states() {
         );
         delivery.end(log, wait, now, taking);
         let due = now.checked_add(MINUTE).filter(|_| state == DeliveryStatus::Pending);
-        let want = Delivery { state, attempts: 1, last_status: Some(log.status), next_attempt_at: due, ..new.clone() };
+        let want =
+            Delivery { status: state, attempts: 1, last_status: Some(log.status), next_attempt_at: due, ..new.clone() };
         assert_eq!(delivery, want);
     }
 }
@@ -177,7 +178,7 @@ fn what_is_replayed_is_due_at_once() {
     for state in DeliveryStatus::ALL.iter().copied() {
         let pending = state == DeliveryStatus::Pending;
         let was = Delivery {
-            state,
+            status: state,
             attempts: 6,
             failures: 6,
             last_status: Some(500),
@@ -185,7 +186,7 @@ fn what_is_replayed_is_due_at_once() {
             ..house.delivery.clone()
         };
         house.put(&was);
-        let want = Delivery { state: DeliveryStatus::Pending, failures: 0, next_attempt_at: Some(now), ..was };
+        let want = Delivery { status: DeliveryStatus::Pending, failures: 0, next_attempt_at: Some(now), ..was };
         assert_eq!(house.replay(), Ok(want.clone()), "{state}");
         assert_eq!(house.get(), want);
     }
@@ -202,13 +203,13 @@ fn what_is_being_attempted_is_not_replayed() {
     // Nor when it was held meanwhile.
     house.enable(false);
     house.enable(true);
-    assert_eq!(house.get().state, DeliveryStatus::Held);
+    assert_eq!(house.get().status, DeliveryStatus::Held);
     assert!(matches!(house.replay(), Err(Error::NotAllowed(_))));
     assert_eq!(house.get().lease, leased.lease);
     // Its sender is gone.
     house.clock.advance(MINUTE);
     let again = house.replay().unwrap();
-    assert_eq!((again.state, again.lease, again.next_attempt_at), (DeliveryStatus::Pending, None, Some(ends)));
+    assert_eq!((again.status, again.lease, again.next_attempt_at), (DeliveryStatus::Pending, None, Some(ends)));
     assert_eq!(again.attempts, 1);
 }
 
@@ -217,12 +218,12 @@ fn what_takes_nothing_is_not_replayed_to() {
     let house = House::new();
     house.enable(false);
     let held = house.get();
-    assert_eq!(held.state, DeliveryStatus::Held);
+    assert_eq!(held.status, DeliveryStatus::Held);
     assert!(matches!(house.replay(), Err(Error::NotAllowed(_))));
     house.enable(true);
     assert_eq!(house.get(), held, "not by itself");
     assert!(house.replay().is_ok());
-    let (tenant, id) = (house.tenant, house.delivery.subscription);
+    let (tenant, id) = (house.tenant, house.delivery.subscription_id);
     let delete = write(&house.store, move |tx| Box::pin(crud::delete::<WebhookSubscription>(tx, tenant, id)));
     assert_eq!(delete, Ok(()));
     assert!(matches!(house.replay(), Err(Error::NotAllowed(_))));

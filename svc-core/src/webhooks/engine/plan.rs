@@ -99,11 +99,11 @@ impl InFlight {
     pub fn began(&mut self, batch: &Batch, attempts: &[Attempt]) {
         for Selection { subscription, action } in &batch.selections {
             if let Action::Claim { most, .. } = action {
-                self.free(batch.tenant, *subscription, *most);
+                self.free(batch.tenant_id, *subscription, *most);
             }
         }
         for Attempt { delivery, .. } in attempts {
-            self.reserve(delivery.tenant, delivery.subscription, 1);
+            self.reserve(delivery.tenant_id, delivery.subscription_id, 1);
         }
     }
 
@@ -218,7 +218,7 @@ pub async fn poll(tx: &mut dyn Tx) -> Result<DueWork, Error> {
 #[derive(Debug)]
 pub struct Batch {
     /// For whom.
-    pub tenant: TenantId,
+    pub tenant_id: TenantId,
     /// Outcomes to store.
     pub outcomes: Vec<Outcome>,
     pub(super) selections: Vec<Selection>,
@@ -228,7 +228,7 @@ pub struct Batch {
 
 impl Batch {
     fn new(tenant: TenantId, clock_jump_grace_until: Option<Timestamp>) -> Self {
-        Self { tenant, outcomes: Vec::new(), selections: Vec::new(), replays: false, clock_jump_grace_until }
+        Self { tenant_id: tenant, outcomes: Vec::new(), selections: Vec::new(), replays: false, clock_jump_grace_until }
     }
 
     /// Whether it takes a step of a bulk replay.

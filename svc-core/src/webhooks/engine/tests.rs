@@ -135,7 +135,7 @@ fn many_that_fail_at_once_pause_once() {
         assert_eq!(stored.consecutive_failures, 10);
         assert_eq!(deliveries.len(), 15);
         for delivery in deliveries {
-            assert_eq!((delivery.state, delivery.failures, delivery.lease), (DeliveryStatus::Held, 1, None));
+            assert_eq!((delivery.status, delivery.failures, delivery.lease), (DeliveryStatus::Held, 1, None));
         }
     }
 }

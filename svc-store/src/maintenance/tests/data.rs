@@ -136,6 +136,6 @@ async fn fill_deliveries(tx: &mut dyn Tx, tenant: TenantId) -> Result<(), Error>
 
 /// The subscription that takes everything.
 async fn webhook(tx: &mut dyn Tx, tenant: TenantId) -> Result<Uuid, Error> {
-    let pending = DeliveryFilter { state: Some(DeliveryStatus::Pending), limit: 1, ..DeliveryFilter::default() };
-    Ok(tx.list_deliveries(tenant, &pending).await?[0].subscription)
+    let pending = DeliveryFilter { status: Some(DeliveryStatus::Pending), limit: 1, ..DeliveryFilter::default() };
+    Ok(tx.list_deliveries(tenant, &pending).await?[0].subscription_id)
 }
