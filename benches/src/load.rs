@@ -147,7 +147,7 @@ fn work(address: SocketAddr, connections: usize, mut requests: Requests, phase: 
     let mut took = Vec::new();
     loop {
         match poll.poll(&mut events, Some(PATIENCE)) {
-            Err(why) if why.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             other => other?,
         }
         let now = phase.load(Ordering::Relaxed);
@@ -180,7 +180,7 @@ impl Connection {
         loop {
             let room = self.answer.len() - self.filled;
             let read = match self.stream.read(&mut self.answer[self.filled..]) {
-                Err(why) if why.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
                 other => other?,
             };
             if read == 0 {

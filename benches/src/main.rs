@@ -43,8 +43,8 @@ fn main() -> ExitCode {
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
-        Err(why) => {
-            table::complain(&*why);
+        Err(error) => {
+            table::complain(&*error);
             ExitCode::FAILURE
         }
     }

@@ -35,11 +35,11 @@ const ROWS_OF_A_ROUND: u64 = 10_000_000;
 pub(crate) fn run(options: &Options, subjects: &[Subject]) -> Result<()> {
     let started = Instant::now();
     let Some(database) = Database::make(options.tenants, options.contacts)? else {
-        let why = "PostgreSQL (initdb, postgres, psql, pgbench) is not installed";
+        let reason = "PostgreSQL (initdb, postgres, psql, pgbench) is not installed";
         if !options.only.is_empty() {
-            return Err(why.into());
+            return Err(reason.into());
         }
-        return table::note(&format!("\n*** SKIPPED: pg-get, pg-list, pg-post: {why} ***"));
+        return table::note(&format!("\n*** SKIPPED: pg-get, pg-list, pg-post: {reason} ***"));
     };
     let settings = SETTINGS.map(|(name, value)| format!("{name} = {value}")).join(", ");
     let (version, ready) = (database.version()?, started.elapsed().as_secs_f64());

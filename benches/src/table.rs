@@ -79,6 +79,6 @@ pub(crate) fn note(line: &str) -> Result<()> {
 }
 
 /// Says why there is no table.
-pub(crate) fn complain(why: &dyn Display) {
-    let _ = writeln!(io::stderr(), "svc-benches: {why}");
+pub(crate) fn complain(error: &dyn Display) {
+    let _ = writeln!(io::stderr(), "svc-benches: {error}");
 }

@@ -60,7 +60,7 @@ fn age(verifier: Verifier, right: &str, sent: &Sent<'_>) {
     match members.into_iter().find(|(name, _)| name == "delivered_at") {
         Some((_, Json::String(text))) => match found {
             Ok(()) => assert!(Timestamp::parse(&text).is_ok(), "{text}"),
-            Err(why) => assert_eq!(why, VerifyError::InvalidDeliveredAt),
+            Err(error) => assert_eq!(error, VerifyError::InvalidDeliveredAt),
         },
         _ => assert_eq!(found, Err(VerifyError::MissingDeliveredAt)),
     }
@@ -74,9 +74,9 @@ fn standard(verifier: &Verifier, sent: &Sent<'_>) {
     assert!(check(header).is_err() || several);
     match check(&right) {
         Ok(()) => assert_eq!(check(&format!("v1a,x {right}")), Ok(())),
-        Err(why) => assert!(
-            matches!(why, VerifyError::InvalidId | VerifyError::InvalidTimestamp | VerifyError::SecretNotBase64),
-            "{why}"
+        Err(error) => assert!(
+            matches!(error, VerifyError::InvalidId | VerifyError::InvalidTimestamp | VerifyError::SecretNotBase64),
+            "{error}"
         ),
     }
 }

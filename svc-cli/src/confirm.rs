@@ -45,7 +45,7 @@ pub(crate) fn ask(command: &Command, yes: bool) -> Result<(), Failure> {
     match answer(&question, &mut io::stdin().lock(), &mut io::stderr().lock()) {
         Ok(true) => Ok(()),
         Ok(false) => Err(Failure::new(Exit::Failed, "Nothing was done.".to_owned())),
-        Err(why) => Err(Failure::new(Exit::Failed, format!("The answer cannot be read: {why}; say --yes."))),
+        Err(error) => Err(Failure::new(Exit::Failed, format!("The answer cannot be read: {error}; say --yes."))),
     }
 }
 

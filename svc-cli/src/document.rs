@@ -39,7 +39,7 @@ impl Document {
 
 /// JSON for people, indented; text as it is.
 pub(crate) fn pretty(value: &impl Serialize) -> String {
-    plain(&serde_json::to_string_pretty(value).unwrap_or_else(|why| why.to_string()))
+    plain(&serde_json::to_string_pretty(value).unwrap_or_else(|error| error.to_string()))
 }
 
 impl Serialize for Document {

@@ -141,9 +141,9 @@ impl From<MaintenanceError> for Failure {
         match error {
             MaintenanceError::Open(error) => error.into(),
             MaintenanceError::Store(error) => Error::Store(error).into(),
-            MaintenanceError::Refused(why) => Self::new(Exit::Refused, why),
-            MaintenanceError::Unsupported(why) => Self::new(Exit::Usage, why),
-            MaintenanceError::File(why) => Self::new(Exit::Failed, why),
+            MaintenanceError::Refused(reason) => Self::new(Exit::Refused, reason),
+            MaintenanceError::Unsupported(reason) => Self::new(Exit::Usage, reason),
+            MaintenanceError::File(reason) => Self::new(Exit::Failed, reason),
         }
     }
 }

@@ -31,7 +31,7 @@ impl Outcome {
     /// A result as programs and as people see it.
     pub(crate) fn new(value: &impl Serialize, text: String) -> Result<Self, Failure> {
         let json = serde_json::to_string_pretty(value)
-            .map_err(|why| Failure::new(Exit::Failed, format!("The result cannot be written as JSON: {why}")))?;
+            .map_err(|error| Failure::new(Exit::Failed, format!("The result cannot be written as JSON: {error}")))?;
         Ok(Self { json, text, note: None, empty: None, failure: None })
     }
 
@@ -76,7 +76,7 @@ fn write_out(text: &str) -> io::Result<()> {
         return Ok(());
     }
     match write_now(text) {
-        Err(why) if why.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         done => done,
     }
 }
@@ -95,8 +95,8 @@ pub(crate) fn stream() -> impl io::Write {
 }
 
 impl From<io::Error> for Failure {
-    fn from(why: io::Error) -> Self {
-        Self::new(Exit::Failed, format!("The command was carried out, but its result could not be printed: {why}"))
+    fn from(error: io::Error) -> Self {
+        Self::new(Exit::Failed, format!("The command was carried out, but its result could not be printed: {error}"))
     }
 }
 

@@ -69,8 +69,8 @@ pub fn scopes(text: &str) -> Result<Scopes, &'static str> {
 /// # Errors
 /// What is wrong with it.
 pub fn duration(text: &str) -> Result<Duration, String> {
-    let duration =
-        humantime::parse_duration(text).map_err(|why| format!("must be a duration such as 90d, 24h or 30m: {why}"))?;
+    let duration = humantime::parse_duration(text)
+        .map_err(|error| format!("must be a duration such as 90d, 24h or 30m: {error}"))?;
     if duration > MAX_DURATION {
         return Err("must be at most 100 years".to_owned());
     }

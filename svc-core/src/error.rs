@@ -227,7 +227,7 @@ impl Error {
             Self::IdempotencyInProgress => "idempotency_in_progress",
             Self::PreconditionFailed => "precondition_failed",
             Self::NotAllowed(_) => "not_allowed",
-            Self::Store(why) if why.is_transient() => "unavailable",
+            Self::Store(error) if error.is_transient() => "unavailable",
             Self::Store(_) => "internal_error",
         }
     }

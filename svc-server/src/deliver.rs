@@ -168,8 +168,8 @@ impl Sender {
     async fn poll(&mut self) -> Duration {
         let mut due_work = match self.store.read("deliver.due_work", |tx| Box::pin(engine::poll(tx))).await {
             Ok(due_work) => due_work,
-            Err(why) => {
-                tracing::error!(%why, "deliveries wait for the store");
+            Err(reason) => {
+                tracing::error!(error = %reason, "deliveries wait for the store");
                 return STORE_PAUSE;
             }
         };
@@ -189,10 +189,10 @@ impl Sender {
         tokio::spawn(async move {
             let begun = match run_batch(&*store, &policy, &batch).await {
                 Ok(begun) => Ok(begun),
-                Err(why) => {
-                    tracing::error!(%why, tenant = %batch.tenant_id, outcomes = batch.outcomes.len(), "a round failed");
+                Err(reason) => {
+                    tracing::error!(error = %reason, tenant = %batch.tenant_id, outcomes = batch.outcomes.len(), "a round failed");
                     tokio::time::sleep(STORE_PAUSE).await;
-                    Err(singly(&*store, &policy, &batch, &why).await)
+                    Err(singly(&*store, &policy, &batch, &reason).await)
                 }
             };
             // The receiver goes only with the sender itself; leases then bring back what was begun.
@@ -207,7 +207,7 @@ impl Sender {
             tokio::spawn(async move {
                 let (delivery, span) = (attempt.delivery.clone(), telemetry::attempt_span(&attempt.delivery));
                 let outcome = tokio::spawn(client.attempt(attempt).instrument(span.clone())).await;
-                let outcome = outcome.unwrap_or_else(|why| broken(delivery, now, &why));
+                let outcome = outcome.unwrap_or_else(|error| broken(delivery, now, &error));
                 telemetry::attempted(&span, &outcome.log);
                 let _ = report.send(Report::Ended(Box::new(outcome)));
             });
@@ -227,8 +227,8 @@ async fn run_batch(store: &dyn Store, policy: &Arc<Policy>, batch: &Arc<Batch>) 
 /// What is left of the outcomes of a round that failed. While the store is away, all; otherwise something in the round
 /// is at fault, and each is stored by itself, so that what is sound is. What is not is dropped, and its delivery comes
 /// back when its lease ends.
-async fn singly(store: &dyn Store, policy: &Arc<Policy>, batch: &Batch, why: &Error) -> Vec<Outcome> {
-    if matches!(why, Error::Store(why) if why.is_transient()) {
+async fn singly(store: &dyn Store, policy: &Arc<Policy>, batch: &Batch, reason: &Error) -> Vec<Outcome> {
+    if matches!(reason, Error::Store(reason) if reason.is_transient()) {
         return batch.outcomes.clone();
     }
     let mut left = Vec::new();
@@ -236,21 +236,23 @@ async fn singly(store: &dyn Store, policy: &Arc<Policy>, batch: &Batch, why: &Er
         let alone = Arc::new(Batch::last(batch.tenant_id, vec![outcome.clone()]));
         match run_batch(store, policy, &alone).await {
             Ok(_) => {}
-            Err(Error::Store(why)) if why.is_transient() => left.push(outcome.clone()),
-            Err(why) => tracing::error!(%why, delivery = %outcome.delivery.id, "an outcome cannot be stored"),
+            Err(Error::Store(reason)) if reason.is_transient() => left.push(outcome.clone()),
+            Err(reason) => {
+                tracing::error!(error = %reason, delivery = %outcome.delivery.id, "an outcome cannot be stored")
+            }
         }
     }
     left
 }
 
 /// A fault of the courier is a failed attempt, so that its place in flight is free again.
-fn broken(delivery: Delivery, started_at: Timestamp, why: &JoinError) -> Outcome {
+fn broken(delivery: Delivery, started_at: Timestamp, reason: &JoinError) -> Outcome {
     let log = AttemptLog {
         attempt: delivery.attempts,
         started_at,
         duration_ms: 0,
         status: 0,
-        error: Some(format!("{}: {why}", FailureClass::Reset)),
+        error: Some(format!("{}: {reason}", FailureClass::Reset)),
         response_body: None,
         response_truncated: false,
         remote_addr: None,

@@ -99,7 +99,7 @@ async fn serve(config: Config) -> Result<(), RunError> {
 
     let mut server = Server::bind(config.listen, config.max_connections)
         .await
-        .map_err(|why| RunError::Listen(config.listen, why))?;
+        .map_err(|error| RunError::Listen(config.listen, error))?;
     if let (Some(certificate), Some(key)) = (&config.tls_cert, &config.tls_key) {
         server = server.with_tls(certificate, key).map_err(RunError::Tls)?;
     }
@@ -151,8 +151,8 @@ async fn serve(config: Config) -> Result<(), RunError> {
     if let Some(ops) = ops {
         let _ = ops.await;
     }
-    if let Err(why) = api.flush_last_used().await {
-        tracing::warn!(%why, "the last uses of keys were not written down");
+    if let Err(error) = api.flush_last_used().await {
+        tracing::warn!(%error, "the last uses of keys were not written down");
     }
     telemetry::flush(end.saturating_duration_since(Instant::now())).await;
     tracing::info!("stopped");
@@ -164,9 +164,9 @@ async fn listen_for_operators(asked: Option<SocketAddr>) -> Result<Option<Server
     let address = asked.unwrap_or(DEFAULT_OPS_LISTEN);
     match Server::bind(address, OPS_CONNECTIONS).await {
         Ok(ops) => Ok(Some(ops)),
-        Err(why) if asked.is_some() => Err(RunError::Listen(address, why)),
-        Err(why) => {
-            tracing::warn!(%why, %address, "no metrics: name another address by --ops-listen");
+        Err(error) if asked.is_some() => Err(RunError::Listen(address, error)),
+        Err(error) => {
+            tracing::warn!(%error, %address, "no metrics: name another address by --ops-listen");
             Ok(None)
         }
     }
@@ -192,7 +192,9 @@ fn reload_on_signal(tls: Arc<Tls>) -> io::Result<()> {
         while hangup.recv().await.is_some() {
             match tls.reload() {
                 Ok(()) => tracing::info!("the certificate was read again"),
-                Err(why) => tracing::error!(%why, "the certificate cannot be read again; the old one stays"),
+                Err(reason) => {
+                    tracing::error!(error = %reason, "the certificate cannot be read again; the old one stays")
+                }
             }
         }
     });
@@ -219,8 +221,8 @@ async fn upkeep(api: Api, stopped: impl Future<Output = ()>) {
             _ = interval.tick() => {}
             () = &mut stopped => return,
         }
-        if let Err(why) = api.upkeep().await {
-            tracing::warn!(%why, "upkeep failed and will be tried again");
+        if let Err(error) = api.upkeep().await {
+            tracing::warn!(%error, "upkeep failed and will be tried again");
         }
     }
 }
@@ -235,7 +237,7 @@ async fn retain(api: Api, stopped: impl Future<Output = ()>) {
                     tracing::info!(?dropped, "what was older than the retention is gone")
                 }
                 Ok(_) => {}
-                Err(why) => tracing::warn!(%why, "retention failed and will be tried again"),
+                Err(error) => tracing::warn!(%error, "retention failed and will be tried again"),
             }
         }
     };

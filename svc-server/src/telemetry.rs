@@ -44,9 +44,9 @@ pub fn init(format: LogFormat) {
             // What the log leaves out is a span all the same.
             return started(tracing_subscriber::registry().with(log(format).with_filter(filter)).with(spans));
         }
-        Err(why) => {
+        Err(reason) => {
             started(tracing_subscriber::registry().with(filter).with(log(format)));
-            return tracing::error!(%why, "no spans are sent");
+            return tracing::error!(error = %reason, "no spans are sent");
         }
     };
     started(tracing_subscriber::registry().with(filter).with(log(format)));

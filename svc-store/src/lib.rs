@@ -137,7 +137,7 @@ pub async fn open_with(url: &str, env: Env, options: Options) -> Result<Arc<dyn 
     if is_postgres(url) {
         let settings = postgres::Settings { read_connections, write_connections, patience, is_short_lived };
         let store = PostgresStore::open(url, env, secret_key, &settings).await;
-        return Ok(Arc::new(store.map_err(|why| not_opened(url, why))?));
+        return Ok(Arc::new(store.map_err(|error| not_opened(url, error))?));
     }
     let path = sqlite_path(url)?;
     let store = SqliteStore::open_sealed(&path, env, secret_key).map_err(|source| unavailable(url, source))?;
@@ -150,7 +150,7 @@ pub async fn open_with(url: &str, env: Env, options: Options) -> Result<Arc<dyn 
 /// [`OpenError`].
 pub async fn migrate(url: &str) -> Result<Vec<String>, OpenError> {
     if is_postgres(url) {
-        return postgres::migrate(url).await.map_err(|why| not_opened(url, why));
+        return postgres::migrate(url).await.map_err(|error| not_opened(url, error));
     }
     let path = sqlite_path(url)?;
     sqlite::migrate(&path).map_err(|source| unavailable(url, source))
@@ -160,9 +160,9 @@ fn is_postgres(url: &str) -> bool {
     url.starts_with("postgres://") || url.starts_with("postgresql://")
 }
 
-fn not_opened(url: &str, why: OpenFailure) -> OpenError {
-    match why {
-        OpenFailure::Url(why) => OpenError::InvalidUrl(format!("postgres://… ({why})")),
+fn not_opened(url: &str, error: OpenFailure) -> OpenError {
+    match error {
+        OpenFailure::Url(error) => OpenError::InvalidUrl(format!("postgres://… ({error})")),
         OpenFailure::Store(source) => unavailable(&postgres::without_password(url), source),
     }
 }

@@ -86,8 +86,8 @@ pub(crate) enum OpenFailure {
 }
 
 impl From<StoreError> for OpenFailure {
-    fn from(why: StoreError) -> Self {
-        Self::Store(why)
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
     }
 }
 
@@ -101,15 +101,15 @@ impl PostgresStore {
         let target = Target::parse(url).map_err(OpenFailure::Url)?;
         let key = match key {
             Some(key) => key,
-            None => SecretKey::from_environment().map_err(|why| StoreError::Unavailable(why.to_string()))?,
+            None => SecretKey::from_environment().map_err(|reason| StoreError::Unavailable(reason.to_string()))?,
         };
         let first = Connection::open(&target, Role::Write).await?;
         migrate::run(&first.client).await?;
         let cursor_key = CursorKey::new(migrate::setting(&first.client, "cursor_key", env.bytes()).await?);
         let vault = Vault::new(key, env.clone());
         if migrate::setting(&first.client, vault::CHECK_SETTING, vault.check()).await? != vault.check() {
-            let why = format!("its secrets were sealed with another key; set {} to the right one", vault::VARIABLE);
-            return Err(StoreError::Unavailable(why).into());
+            let reason = format!("its secrets were sealed with another key; set {} to the right one", vault::VARIABLE);
+            return Err(StoreError::Unavailable(reason).into());
         }
         let shared = Arc::new(Shared {
             env,
@@ -201,9 +201,9 @@ impl Shared {
     }
 
     /// Runs a job once more whose connection was lost.
-    fn again(&self, access: Access, job: Waiting, why: StoreError) {
+    fn again(&self, access: Access, job: Waiting, error: StoreError) {
         self.tell_retry(job.name());
-        self.queue(access).again(job, why);
+        self.queue(access).again(job, error);
     }
 
     /// Waits until there is a job, then for a connection; `None` once the store is closed and nothing waits.
@@ -223,12 +223,12 @@ impl Shared {
                     }
                     return Some(connection);
                 }
-                Err(why) => {
-                    if !self.set_away(Some(why.to_string())) {
-                        tracing::warn!(%why, "the database is away");
+                Err(error) => {
+                    if !self.set_away(Some(error.to_string())) {
+                        tracing::warn!(%error, "the database is away");
                     }
                     if queue.is_closed() {
-                        refuse(queue.take(usize::MAX), &why);
+                        refuse(queue.take(usize::MAX), &error);
                     }
                 }
             }
@@ -239,9 +239,9 @@ impl Shared {
     }
 
     /// Notes whether the database is away, and returns whether it was.
-    fn set_away(&self, why: Option<String>) -> bool {
+    fn set_away(&self, error: Option<String>) -> bool {
         let mut away = self.away.lock().unwrap_or_else(PoisonError::into_inner);
-        std::mem::replace(&mut *away, why).is_some()
+        std::mem::replace(&mut *away, error).is_some()
     }
 
     /// Between half of it and all, so that many that failed together don't try again together.
@@ -251,9 +251,9 @@ impl Shared {
     }
 }
 
-fn refuse(jobs: Vec<Waiting>, why: &StoreError) {
+fn refuse(jobs: Vec<Waiting>, error: &StoreError) {
     for job in jobs {
-        job.answer(Err(why.clone().into()));
+        job.answer(Err(error.clone().into()));
     }
 }
 
@@ -265,8 +265,8 @@ async fn refuse_late(shared: Arc<Shared>, patience: Duration) {
             let late = queue.take_late(patience);
             if !late.is_empty() {
                 let away = shared.away.lock().unwrap_or_else(PoisonError::into_inner).clone();
-                let why = away.unwrap_or_else(|| "all connections are busy".to_owned());
-                refuse(late, &StoreError::Unavailable(format!("no connection within {patience:?}: {why}")));
+                let reason = away.unwrap_or_else(|| "all connections are busy".to_owned());
+                refuse(late, &StoreError::Unavailable(format!("no connection within {patience:?}: {reason}")));
             }
         }
     }

@@ -68,9 +68,9 @@ struct Waiting {
     answer: oneshot::Sender<Result<(), Error>>,
 }
 
-fn refuse(group: Vec<Waiting>, why: &StoreError) {
+fn refuse(group: Vec<Waiting>, error: &StoreError) {
     for waiting in group {
-        let _ = waiting.answer.send(Err(why.clone().into()));
+        let _ = waiting.answer.send(Err(error.clone().into()));
     }
 }
 
@@ -96,15 +96,15 @@ impl SqliteStore {
         let is_new = !first.has_setting(vault::CHECK_SETTING)?;
         let key = match key {
             Some(key) => key,
-            None => vault::key_for(path, &env, is_new).map_err(|why| StoreError::Unavailable(why.to_string()))?,
+            None => vault::key_for(path, &env, is_new).map_err(|reason| StoreError::Unavailable(reason.to_string()))?,
         };
         let vault = Arc::new(Vault::new(key, env.clone()));
         if first.setting(vault::CHECK_SETTING, vault.check())? != vault.check() {
-            let why = format!(
+            let reason = format!(
                 "its secrets were sealed with another key; set {}, or bring its .key file back",
                 vault::VARIABLE
             );
-            return Err(StoreError::Unavailable(why));
+            return Err(StoreError::Unavailable(reason));
         }
         let observer = Arc::default();
         let context = Context {
@@ -129,7 +129,7 @@ impl SqliteStore {
 
     fn spawn(&mut self, name: String, body: impl FnOnce() + Send + 'static) -> Result<(), StoreError> {
         let thread = std::thread::Builder::new().name(name).spawn(body);
-        self.threads.push(thread.map_err(|why| StoreError::Unavailable(why.to_string()))?);
+        self.threads.push(thread.map_err(|error| StoreError::Unavailable(error.to_string()))?);
         Ok(())
     }
 }

@@ -105,7 +105,7 @@ fn environment() -> io::Result<Option<[u8; KEY_LENGTH]>> {
             None => Err(invalid(format!("{VARIABLE} must be 64 hex digits (32 bytes)"))),
         },
         Err(std::env::VarError::NotPresent) => Ok(None),
-        Err(why) => Err(invalid(format!("{VARIABLE}: {why}"))),
+        Err(error) => Err(invalid(format!("{VARIABLE}: {error}"))),
     }
 }
 
@@ -134,7 +134,7 @@ fn key_beside(database: &Path, env: &Env, is_new: bool) -> io::Result<[u8; KEY_L
 }
 
 fn read(path: &Path) -> io::Result<[u8; KEY_LENGTH]> {
-    let text = fs::read_to_string(path).map_err(|why| invalid(format!("{}: {why}", path.display())))?;
+    let text = fs::read_to_string(path).map_err(|error| invalid(format!("{}: {error}", path.display())))?;
     parse(text.trim()).ok_or_else(|| invalid(format!("{} does not hold 64 hex digits", path.display())))
 }
 
@@ -150,7 +150,7 @@ fn make(path: &Path, key: &[u8; KEY_LENGTH], env: &Env) -> io::Result<()> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     fs::File::open(folder)?.sync_all()?;
     match linked {
-        Err(why) if why.kind() != io::ErrorKind::AlreadyExists => Err(why),
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
         _ => Ok(()),
     }
 }
@@ -160,8 +160,8 @@ fn parse(text: &str) -> Option<[u8; KEY_LENGTH]> {
     hex::decode_to_slice(text, &mut key).ok().map(|()| key)
 }
 
-fn invalid(why: String) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, why)
+fn invalid(reason: String) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, reason)
 }
 
 #[cfg(test)]

@@ -63,7 +63,7 @@ fn snippet(language: &str) -> &'static str {
 fn check(program: &str, args: &[&str], snippet: &str, driver: &str) {
     let run = Command::new(program).args(args).arg(format!("{snippet}\n{driver}")).arg(VECTORS).output();
     let output = match run {
-        Err(why) => return skip(&format!("{program} does not start: {why}")),
+        Err(error) => return skip(&format!("{program} does not start: {error}")),
         Ok(output) => output,
     };
     assert!(output.status.success(), "{program}: {}", String::from_utf8_lossy(&output.stderr));
@@ -79,9 +79,9 @@ fn check(program: &str, args: &[&str], snippet: &str, driver: &str) {
 }
 
 /// Says so past the test harness, which keeps what passing tests print to itself.
-fn skip(why: &str) {
-    assert!(std::env::var_os("CI").is_none(), "{why}; CI runs every snippet");
-    let _ = writeln!(std::io::stderr(), "\nSKIPPED: a snippet of svc-webhook-verify/README.md, since {why}");
+fn skip(reason: &str) {
+    assert!(std::env::var_os("CI").is_none(), "{reason}; CI runs every snippet");
+    let _ = writeln!(std::io::stderr(), "\nSKIPPED: a snippet of svc-webhook-verify/README.md, since {reason}");
 }
 
 #[test]

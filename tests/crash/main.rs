@@ -50,7 +50,7 @@ fn main() -> ExitCode {
             let _ = writeln!(out, "{}", verdict.summary);
             verdict.violations
         }
-        Err(why) => vec![why.to_string()],
+        Err(error) => vec![error.to_string()],
     };
     for violation in violations.iter().take(SHOWN) {
         let _ = writeln!(out, "VIOLATION: {violation}");

@@ -88,12 +88,12 @@ impl Inner {
                 }
                 if accepted { StatusCode::NO_CONTENT } else { StatusCode::SERVICE_UNAVAILABLE }
             }
-            Err(why) => self.refuse(format!("a delivery to {path} is wrong: {why}")),
+            Err(error) => self.refuse(format!("a delivery to {path} is wrong: {error}")),
         }
     }
 
-    fn refuse(&self, why: String) -> StatusCode {
-        self.note(|noted| noted.refused.push(why));
+    fn refuse(&self, reason: String) -> StatusCode {
+        self.note(|noted| noted.refused.push(reason));
         StatusCode::BAD_REQUEST
     }
 

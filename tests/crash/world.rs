@@ -88,7 +88,8 @@ async fn tenant(tx: &mut dyn Tx, position: u32, receiver: SocketAddr) -> std::re
     let key = keys::create(tx, id, input).await?.text.reveal().to_owned();
     let mut hooks = Vec::new();
     for (number, (events, temper)) in wanted().into_iter().enumerate() {
-        let url = WebhookUrl::parse(&format!("http://{receiver}/{position}/{number}")).map_err(|why| why.on("url"))?;
+        let url =
+            WebhookUrl::parse(&format!("http://{receiver}/{position}/{number}")).map_err(|error| error.on("url"))?;
         let input = WebhookCreate { url, events: events.clone(), description: None };
         let made = crud::create::<WebhookSubscription>(tx, id, input).await?;
         hooks.push(Hook { id: made.id, secret: made.secret.reveal().to_owned(), events, temper });

@@ -153,7 +153,7 @@ impl Arena {
         let id = self.node.id();
         let memory = id.and_then(|id| std::fs::read_to_string(format!("/proc/{id}/status")).ok());
         let memory = memory.as_deref().and_then(highest);
-        let end = self.node.stop().await.err().map(|why| why.to_string());
+        let end = self.node.stop().await.err().map(|error| error.to_string());
         let log = std::fs::read(self.folder.path().join("log")).unwrap_or_default();
         let log = String::from_utf8_lossy(&log);
         let lines: Vec<&str> = log.lines().collect();

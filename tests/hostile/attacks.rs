@@ -139,8 +139,8 @@ pub(crate) async fn run(assault: &Assault) -> Result<bool> {
     let mut out = std::io::stdout().lock();
     match result {
         Ok(()) => writeln!(out, "{}", all.summary())?,
-        Err(why) => {
-            writeln!(out, "{why}")?;
+        Err(error) => {
+            writeln!(out, "{error}")?;
             return Ok(false);
         }
     }
@@ -181,8 +181,8 @@ impl Attackers {
                 while !attackers.is_over() {
                     // An attack that is cut off is a good sign; not one that ends at once.
                     let ended = tokio::time::timeout_at(attackers.until, attack(attackers.clone(), number)).await;
-                    if let Ok(Err(why)) = ended {
-                        attackers.saw(short(&*why));
+                    if let Ok(Err(error)) = ended {
+                        attackers.saw(short(&*error));
                         tokio::time::sleep(Duration::from_millis(5)).await;
                     }
                 }
@@ -220,9 +220,9 @@ impl Attackers {
 }
 
 /// The sentence of an error without what differs each time.
-fn short(why: &(dyn std::error::Error + Send + Sync + 'static)) -> String {
-    match why.downcast_ref::<std::io::Error>() {
-        Some(why) => format!("{:?}", why.kind()),
-        None => why.to_string(),
+fn short(error: &(dyn std::error::Error + Send + Sync + 'static)) -> String {
+    match error.downcast_ref::<std::io::Error>() {
+        Some(error) => format!("{:?}", error.kind()),
+        None => error.to_string(),
     }
 }

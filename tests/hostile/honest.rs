@@ -65,7 +65,7 @@ pub(crate) async fn load(target: &Target, rate: u32, time: Duration) -> Noticed 
             let answered = tokio::time::timeout(PATIENCE, ask(&target, &pool, number.into())).await;
             match answered {
                 Err(_) => Err(format!("no answer in {PATIENCE:?}")),
-                Ok(Err(why)) => Err(why.to_string()),
+                Ok(Err(error)) => Err(error.to_string()),
                 Ok(Ok(())) => Ok(due.elapsed()),
             }
         });
@@ -74,7 +74,7 @@ pub(crate) async fn load(target: &Target, rate: u32, time: Duration) -> Noticed 
     for answered in under_way.join_all().await {
         match answered {
             Ok(time) => noticed.times.push(time),
-            Err(why) => *noticed.errors.entry(why).or_default() += 1,
+            Err(error) => *noticed.errors.entry(error).or_default() += 1,
         }
     }
     noticed.times.sort_unstable();

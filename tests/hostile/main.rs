@@ -92,8 +92,8 @@ pub(crate) struct Assault {
 
 fn main() -> ExitCode {
     if std::env::var_os(RAISED).is_none() {
-        let why = with_all_files();
-        let _ = writeln!(std::io::stderr(), "the limit of open files stays as it is: {why}");
+        let reason = with_all_files();
+        let _ = writeln!(std::io::stderr(), "the limit of open files stays as it is: {reason}");
     }
     let Cli { options, role } = Cli::parse();
     if let Some(Role::Serve(config)) = role {
@@ -107,8 +107,8 @@ fn main() -> ExitCode {
     match done {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
-        Err(why) => {
-            let _ = writeln!(std::io::stdout(), "VIOLATION: {why}");
+        Err(reason) => {
+            let _ = writeln!(std::io::stdout(), "VIOLATION: {reason}");
             ExitCode::FAILURE
         }
     }
@@ -118,7 +118,7 @@ fn main() -> ExitCode {
 fn with_all_files() -> std::io::Error {
     let program = match std::env::current_exe() {
         Ok(program) => program,
-        Err(why) => return why,
+        Err(error) => return error,
     };
     let raise = "ulimit -n \"$(ulimit -Hn)\"; exec \"$0\" \"$@\"";
     Command::new("sh").args(["-c", raise]).arg(program).args(std::env::args_os().skip(1)).env(RAISED, "1").exec()

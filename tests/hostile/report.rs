@@ -57,9 +57,9 @@ impl Report {
     pub(crate) fn violations(&self, with_latency: bool) -> Vec<String> {
         let mut violations = Vec::new();
         for (when, noticed) in [("alone", &self.alone), ("together", &self.together)] {
-            for (why, count) in &noticed.errors {
+            for (error, count) in &noticed.errors {
                 violations
-                    .push(format!("{count} of {} honest requests, {when}: {why}", errors(noticed) + noticed.count()));
+                    .push(format!("{count} of {} honest requests, {when}: {error}", errors(noticed) + noticed.count()));
             }
         }
         let (before, after) = (self.alone.percentile(99), self.together.percentile(99));

@@ -104,10 +104,10 @@ impl Noted {
         self.interval.took[kind as usize].saturating_record(micros(took));
     }
 
-    pub(crate) fn failed(&mut self, why: String) {
+    pub(crate) fn failed(&mut self, reason: String) {
         self.interval.errors += 1;
         if self.told.len() < TOLD {
-            self.told.push(why);
+            self.told.push(reason);
         }
     }
 

@@ -82,7 +82,7 @@ fn main() -> ExitCode {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(Into::into);
     let violations = match runtime.and_then(|runtime| runtime.block_on(run::run(&options))) {
         Ok(violations) => violations,
-        Err(why) => vec![why.to_string()],
+        Err(error) => vec![error.to_string()],
     };
     let mut out = std::io::stdout().lock();
     for violation in &violations {

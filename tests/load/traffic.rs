@@ -124,7 +124,7 @@ impl Traffic {
                 }
             }
             Ok(reply) => noted.failed(format!("{} {path}: {} {}", ask.method, reply.status, reply.body)),
-            Err(why) => noted.failed(format!("{} {path}: {why}", ask.method)),
+            Err(error) => noted.failed(format!("{} {path}: {error}", ask.method)),
         }
     }
 }

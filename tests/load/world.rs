@@ -47,7 +47,7 @@ async fn tenant(store: &dyn Store, contacts: u32, endpoint: SocketAddr) -> Resul
     }
     let subscribed = store.write("load.hook", move |tx| {
         Box::pin(async move {
-            let url = WebhookUrl::parse(&format!("http://{endpoint}/")).map_err(|why| why.on("url"))?;
+            let url = WebhookUrl::parse(&format!("http://{endpoint}/")).map_err(|error| error.on("url"))?;
             let input = WebhookCreate { url, events: EventSet::All, description: None };
             crud::create::<WebhookSubscription>(tx, id, input).await
         })

@@ -93,7 +93,7 @@ impl Cluster {
     pub(crate) async fn hook(&self, tenant: TenantId, url: &str) -> Result<Uuid> {
         let url = url.to_owned();
         let made = self.store.write("nodes.hook", move |tx| {
-            let url = WebhookUrl::parse(&url).map_err(|why| why.on("url"));
+            let url = WebhookUrl::parse(&url).map_err(|error| error.on("url"));
             Box::pin(async move {
                 let input = WebhookCreate { url: url?, events: EventSet::All, description: None };
                 crud::create::<WebhookSubscription>(tx, tenant, input).await

@@ -94,8 +94,8 @@ fn main() -> ExitCode {
             let _ = writeln!(out, "{summary}");
             ExitCode::SUCCESS
         }
-        Err(why) => {
-            let _ = writeln!(out, "VIOLATION: {why}");
+        Err(error) => {
+            let _ = writeln!(out, "VIOLATION: {error}");
             ExitCode::FAILURE
         }
     }

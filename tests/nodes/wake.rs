@@ -97,7 +97,7 @@ async fn by_command(cluster: &Cluster, tenant: TenantId, receiver: &Receiver) ->
     let made: Value = serde_json::from_slice(&output.stdout)?;
     let delivery: Uuid = made["deliveries"][0].as_str().ok_or("nobody is told")?.parse()?;
     let created_at = svc_core::values::Timestamp::parse(made["created_at"].as_str().unwrap_or_default())
-        .map_err(|why| format!("{why:?}"))?;
+        .map_err(|error| format!("{error:?}"))?;
     let arrived = arrival(receiver, delivery).await?;
     // Two clocks, read at the same moment.
     let age = cluster.store.env().now().since(created_at);

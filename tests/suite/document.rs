@@ -59,7 +59,7 @@ async fn examples_are_valid() {
     let mut count = 0;
     for (name, schema) in served["components"]["schemas"].as_object().unwrap() {
         for example in schema["examples"].as_array().into_iter().flatten() {
-            let failures: Vec<String> = validator(schema).iter_errors(example).map(|why| why.to_string()).collect();
+            let failures: Vec<String> = validator(schema).iter_errors(example).map(|error| error.to_string()).collect();
             assert!(failures.is_empty(), "{name}: {failures:?}");
             count += 1;
         }

@@ -46,7 +46,7 @@ fn root() -> PathBuf {
 
 fn files(operation: &str, kind: &str) -> Vec<PathBuf> {
     let folder = root().join(operation).join(kind);
-    let entries = std::fs::read_dir(&folder).unwrap_or_else(|why| panic!("{}: {why}", folder.display()));
+    let entries = std::fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
     let mut files: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
     files.sort();
     files
@@ -156,7 +156,7 @@ async fn run(operation: &str, kind: &str) -> (usize, Vec<String>) {
     for file in &files {
         let name = format!("{operation}/{kind}/{}", file.file_name().unwrap().to_string_lossy());
         let text = std::fs::read_to_string(file).unwrap();
-        let case: Case = serde_json::from_str(&text).unwrap_or_else(|why| panic!("{name}: {why}"));
+        let case: Case = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{name}: {error}"));
         let sent = call(&world, operation, &case);
         let reply = world.send(sent.clone()).await;
         let mut wrong = differences(&world, &name, &case, &sent, &reply);

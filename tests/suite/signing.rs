@@ -221,11 +221,13 @@ json.dump(sign(secret, 'POST', path, body), sys.stdout)
     python.args(["-c", &format!("{snippet}{DRIVER}"), secret, &call.target, &format!("{}.75", now(&world))]);
     let output = match python.stdin(body).output() {
         Ok(output) => output,
-        Err(why) => {
-            assert!(std::env::var_os("CI").is_none(), "python3 does not start: {why}; CI runs every snippet");
+        Err(error) => {
+            assert!(std::env::var_os("CI").is_none(), "python3 does not start: {error}; CI runs every snippet");
             // Past the test harness, which keeps what passing tests print to itself.
-            let _ =
-                writeln!(std::io::stderr(), "\nSKIPPED: the snippet of README.md, since python3 does not start: {why}");
+            let _ = writeln!(
+                std::io::stderr(),
+                "\nSKIPPED: the snippet of README.md, since python3 does not start: {error}"
+            );
             return;
         }
     };

@@ -34,7 +34,7 @@ pub struct Program {
 /// Is the server: what a program of the tests does as the child that [`Program`] starts.
 pub fn serve(config: Config) -> ExitCode {
     telemetry::init(config.log_format);
-    svc_server::program::run(config).map_or_else(|why| why.exit_code(), |()| ExitCode::SUCCESS)
+    svc_server::program::run(config).map_or_else(|error| error.exit_code(), |()| ExitCode::SUCCESS)
 }
 
 /// A running server, which ends with its handle.

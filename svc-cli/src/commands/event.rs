@@ -77,7 +77,7 @@ fn read(path: &Path) -> Result<Vec<u8>, Failure> {
     };
     let name = if stdin { "stdin".into() } else { path.to_string_lossy() };
     match done {
-        Err(why) => Err(Failure::new(Exit::Failed, format!("Cannot read {name}: {why}."))),
+        Err(error) => Err(Failure::new(Exit::Failed, format!("Cannot read {name}: {error}."))),
         Ok(size) if size as u64 > MAX_DATA => {
             Err(Failure::new(Exit::Usage, format!("--data must be at most 1 MiB; {name} is larger.")))
         }
@@ -87,7 +87,8 @@ fn read(path: &Path) -> Result<Vec<u8>, Failure> {
 
 /// The record that something happened to, as far as it is JSON; svc-core has the rule for it.
 fn record(bytes: &[u8]) -> Result<Document, Failure> {
-    let refused = |why: &str| Failure::new(Exit::Usage, format!("--data must be a JSON object with an id: {why}"));
+    let refused =
+        |reason: &str| Failure::new(Exit::Usage, format!("--data must be a JSON object with an id: {reason}"));
     match json::parse(bytes) {
         Ok(json) => Ok(Document::Json(json)),
         Err(Error::Validation(violations)) => {
@@ -109,7 +110,7 @@ mod tests {
         for good in [r#"{"id":"stay-1"}"#, r#"{"nights":2,"id":7.50}"#] {
             assert_eq!(record(good.as_bytes()).map(|data| serde_json::to_string(&data).unwrap()), Ok(good.to_owned()));
         }
-        for (bad, why) in [
+        for (bad, error) in [
             ("", "empty"),
             ("{", "it must be valid JSON"),
             ("\u{feff}{}", "valid JSON"),
@@ -117,7 +118,7 @@ mod tests {
             (r#"{"id":"\u0000"}"#, "NUL"),
         ] {
             let failure = record(bad.as_bytes()).unwrap_err();
-            assert!(failure.exit() == Exit::Usage && failure.message().contains(why), "{bad}: {failure:?}");
+            assert!(failure.exit() == Exit::Usage && failure.message().contains(error), "{bad}: {failure:?}");
         }
     }
 }

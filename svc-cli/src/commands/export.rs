@@ -92,8 +92,8 @@ impl Source<'_> {
             };
         }
         match written.and_then(|()| sink.end()) {
-            Err(why) if why.kind() != io::ErrorKind::BrokenPipe => {
-                Err(Failure::new(Exit::Failed, format!("The records could not be written: {why}.")))
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+                Err(Failure::new(Exit::Failed, format!("The records could not be written: {error}.")))
             }
             _ => Ok(Outcome::nothing()),
         }
@@ -155,9 +155,9 @@ impl Sink {
 }
 
 /// The error below, by which a reader that has gone away is known.
-fn cause(why: csv::Error) -> io::Error {
-    match why.into_kind() {
-        csv::ErrorKind::Io(why) => why,
+fn cause(error: csv::Error) -> io::Error {
+    match error.into_kind() {
+        csv::ErrorKind::Io(error) => error,
         other => io::Error::other(format!("{other:?}")),
     }
 }

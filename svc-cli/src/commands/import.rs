@@ -50,8 +50,8 @@ struct Summary {
 
 pub(super) async fn run(store: &dyn Store, options: Options) -> Result<Outcome, Failure> {
     if options.update && options.kind == ImportKind::Invoices {
-        let why = "--update is for contacts; `svc invoice update` changes an invoice.";
-        return Err(Failure::new(Exit::Usage, why));
+        let reason = "--update is for contacts; `svc invoice update` changes an invoice.";
+        return Err(Failure::new(Exit::Usage, reason));
     }
     let id = options.tenant;
     let found = store.read("tenant.show", move |tx| Box::pin(tenants::get(tx, id))).await;
@@ -75,7 +75,7 @@ async fn import<R: Import>(store: &dyn Store, tenant: Tenant, options: Options) 
     let reader = std::thread::Builder::new().name("import-read".to_owned());
     reader
         .spawn(move || rows::read::<R>(source, &tenant, &sender))
-        .map_err(|why| Failure::new(Exit::Failed, format!("The file cannot be read: {why}.")))?;
+        .map_err(|reason| Failure::new(Exit::Failed, format!("The file cannot be read: {reason}.")))?;
 
     // Never dropped half-way: a group is in or it is not, and Ctrl-C waits for it.
     let mut interrupted = pin!(tokio::signal::ctrl_c());
@@ -83,8 +83,8 @@ async fn import<R: Import>(store: &dyn Store, tenant: Tenant, options: Options) 
         let group = tokio::select! {
             biased;
             _ = &mut interrupted => {
-                let why = "It was interrupted; run the same command again to go on: what is there is not added twice.";
-                break Some(Failure::new(Exit::Failed, why));
+                let reason = "It was interrupted; run the same command again to go on: what is there is not added twice.";
+                break Some(Failure::new(Exit::Failed, reason));
             }
             group = read.recv() => group,
         };

@@ -62,7 +62,7 @@ pub(super) async fn run(options: Listen, json: bool) -> Result<Outcome, Failure>
         (None, None) => Policy::Verify,
     };
     let json = json || options.print_json;
-    let cannot = |why| Failure::new(Exit::Failed, format!("Cannot listen on 127.0.0.1:{}: {why}.", options.port));
+    let cannot = |error| Failure::new(Exit::Failed, format!("Cannot listen on 127.0.0.1:{}: {error}.", options.port));
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, options.port)).await.map_err(cannot)?;
     let url = format!("http://{}", listener.local_addr().map_err(cannot)?);
 
@@ -74,8 +74,8 @@ pub(super) async fn run(options: Listen, json: bool) -> Result<Outcome, Failure>
         () = std::future::ready(()) => {}
     }
     let first = if json { json!({ "listening": url }).to_string() } else { format!("listening on {url}") };
-    if let Err(why) = write_now(&first) {
-        return ended(why);
+    if let Err(error) = write_now(&first) {
+        return ended(error);
     }
 
     let (failures, mut failed) = mpsc::unbounded_channel();
@@ -83,7 +83,7 @@ pub(super) async fn run(options: Listen, json: bool) -> Result<Outcome, Failure>
     loop {
         tokio::select! {
             _ = &mut interrupted => return Ok(Outcome::nothing()),
-            Some(why) = failed.recv() => return ended(why),
+            Some(error) = failed.recv() => return ended(error),
             accepted = listener.accept() => match accepted {
                 Ok((stream, _)) => drop(tokio::spawn(serve(stream, Arc::clone(&receiver)))),
                 Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
@@ -93,15 +93,15 @@ pub(super) async fn run(options: Listen, json: bool) -> Result<Outcome, Failure>
 }
 
 /// A reader that has gone away, as in `svc listen | head -3`, has seen enough.
-fn ended(why: io::Error) -> Result<Outcome, Failure> {
-    match why.kind() {
+fn ended(error: io::Error) -> Result<Outcome, Failure> {
+    match error.kind() {
         io::ErrorKind::BrokenPipe => Ok(Outcome::nothing()),
-        _ => Err(Failure::new(Exit::Failed, format!("What was received could not be printed: {why}."))),
+        _ => Err(Failure::new(Exit::Failed, format!("What was received could not be printed: {error}."))),
     }
 }
 
 fn verifier(secrets: &[Secret]) -> Result<Verifier, Failure> {
-    let refused = |why: &str| Failure::new(Exit::Usage, format!("--secret is no secret of a webhook: {why}."));
+    let refused = |reason: &str| Failure::new(Exit::Usage, format!("--secret is no secret of a webhook: {reason}."));
     let mut verifier: Option<Verifier> = None;
     for secret in secrets.iter().map(Secret::reveal) {
         if !secret.starts_with("whsec_") {
@@ -111,7 +111,7 @@ fn verifier(secrets: &[Secret]) -> Result<Verifier, Failure> {
             None => Verifier::new(secret),
             Some(verifier) => verifier.with_secret(secret),
         };
-        verifier = Some(next.map_err(|why| refused(&why.to_string()))?);
+        verifier = Some(next.map_err(|reason| refused(&reason.to_string()))?);
     }
     verifier.ok_or_else(|| refused("it is missing"))
 }
@@ -149,11 +149,11 @@ impl Receiver {
                     Policy::Fail(failure) => (received, status(*failure)),
                     Policy::Forward(url) => match forward::pass_on(url, &head.headers, body).await {
                         Ok(answer) => (received, answer),
-                        Err(why) => (received.with_forward_error(why), status(StatusCode::BAD_GATEWAY)),
+                        Err(error) => (received.with_forward_error(error), status(StatusCode::BAD_GATEWAY)),
                     },
                 }
             }
-            Err(why) if why.is::<LengthLimitError>() => {
+            Err(error) if error.is::<LengthLimitError>() => {
                 let received = Received::unread(&head.headers, "the body is larger than 1 MiB", now);
                 (received, status(StatusCode::PAYLOAD_TOO_LARGE))
             }
@@ -164,9 +164,9 @@ impl Receiver {
         };
         let received = received.answered(answer.status());
         let text = if self.json { received.to_json() } else { received.to_text() };
-        if let Err(why) = write_now(&text) {
+        if let Err(error) = write_now(&text) {
             // The receiver is about to end then.
-            let _ = self.failures.send(why);
+            let _ = self.failures.send(error);
         }
         answer
     }

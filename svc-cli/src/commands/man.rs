@@ -17,7 +17,7 @@ use crate::output::Outcome;
 type Page = (String, Vec<u8>);
 
 pub(super) fn run(directory: Option<&Path>) -> Result<Outcome, Failure> {
-    let failed = |why: io::Error| Failure::new(Exit::Failed, format!("The manual page cannot be made: {why}."));
+    let failed = |error: io::Error| Failure::new(Exit::Failed, format!("The manual page cannot be made: {error}."));
     let mut root = Cli::command().disable_help_subcommand(true);
     root.build();
     let Some(directory) = directory else {
@@ -27,8 +27,8 @@ pub(super) fn run(directory: Option<&Path>) -> Result<Outcome, Failure> {
     };
     let mut pages = Vec::new();
     collect(&root, &mut pages).map_err(failed)?;
-    write(directory, &pages).map_err(|why| {
-        Failure::new(Exit::Failed, format!("The manual pages cannot be written to {}: {why}.", directory.display()))
+    write(directory, &pages).map_err(|error| {
+        Failure::new(Exit::Failed, format!("The manual pages cannot be written to {}: {error}.", directory.display()))
     })?;
     let names: Vec<&str> = pages.iter().map(|(name, _)| name.as_str()).collect();
     let text = format!("Wrote {} manual pages to {}.", pages.len(), directory.display());

@@ -93,7 +93,7 @@ fn a_database_that_cannot_be_reached_says_so_without_its_password() {
     let session = Session::new();
     let refusing = refusing_server();
     let key = "5e".repeat(32);
-    for (url, code, why) in [
+    for (url, code, error) in [
         ("postgres://svc:hunter2@127.0.0.1:1/svc".to_owned(), 5, "refused"),
         (format!("postgres://svc:hunter2@127.0.0.1:{refusing}/svc"), 5, "password authentication failed"),
         ("postgres://svc:hunter2@no-such-host.invalid/svc".to_owned(), 5, "no-such-host.invalid"),
@@ -105,7 +105,7 @@ fn a_database_that_cannot_be_reached_says_so_without_its_password() {
             let output = program.env("SVC_SECRET_KEY", &key).output().unwrap();
             let said = text(&output.stderr);
             assert_eq!(output.status.code(), Some(code), "{url}: {said}");
-            assert!(said.starts_with("error: ") && said.contains(why) && output.stdout.is_empty(), "{url}: {said}");
+            assert!(said.starts_with("error: ") && said.contains(error) && output.stdout.is_empty(), "{url}: {said}");
             assert!(!said.contains("hunter2"), "{said}");
         }
     }

@@ -213,8 +213,8 @@ fn what_cannot_be_passed_on_is_answered_with_502() {
     assert!(listening.deliver(&body(), SECRET).starts_with("HTTP/1.1 502 "));
     let printed = listening.end_json();
     assert_eq!((printed[0]["verified"].as_bool(), printed[0]["answered"].as_u64()), (Some(true), Some(502)));
-    let why = printed[0]["forward_error"].as_str().unwrap();
-    assert!(why.starts_with("no connection: "), "{why}");
+    let reason = printed[0]["forward_error"].as_str().unwrap();
+    assert!(reason.starts_with("no connection: "), "{reason}");
 }
 
 #[cfg(unix)]

@@ -139,7 +139,7 @@ pub(crate) async fn record<T: Serialize + Sync>(
 }
 
 fn json(value: &impl Serialize) -> Result<Box<RawValue>, StoreError> {
-    to_raw_value(value).map_err(|why| StoreError::Internal(why.to_string()))
+    to_raw_value(value).map_err(|error| StoreError::Internal(error.to_string()))
 }
 
 /// A store whose jobs are all run by `actor`, unless they say otherwise.

@@ -209,7 +209,7 @@ async fn add(
 fn check_payment(invoice: &Invoice, given: bool) -> Result<(), Error> {
     use InvoiceStatus::{Cancelled, Draft, Overdue, Paid, Partial, Sent, Viewed};
     let (status, paid, total) = (invoice.status, invoice.amount_paid.minor(), invoice.total.minor());
-    let refused = |code, field: &str, why: String| Err(Issue::new(code, why).on(field));
+    let refused = |code, field: &str, reason: String| Err(Issue::new(code, reason).on(field));
     if invoice.paid_at.is_some() && !matches!(status, Paid | Cancelled) {
         return refused(FieldCode::OutOfRange, "paid_at", format!("must be left out of an invoice that is {status}"));
     }
@@ -225,11 +225,11 @@ fn check_payment(invoice: &Invoice, given: bool) -> Result<(), Error> {
     if fits {
         return Ok(());
     }
-    let why = match status {
+    let reason = match status {
         Draft | Sent | Viewed | Cancelled => format!("must be 0 or left out of an invoice that is {status}"),
         Partial => format!("must be more than 0 and less than {}, the total", invoice.total),
         Overdue => format!("must be less than {}, the total", invoice.total),
         Paid => format!("must be at most {}, the total", invoice.total),
     };
-    refused(FieldCode::OutOfRange, "amount_paid", why)
+    refused(FieldCode::OutOfRange, "amount_paid", reason)
 }

@@ -36,8 +36,8 @@ pub(super) async fn named<R: Resource>(
     now: Timestamp,
 ) -> Result<Found<R>, Error> {
     if (id.get_version_num(), id.get_variant()) != (7, Variant::RFC4122) {
-        let why = "must be a UUID of version 7, as exports have it; leave it out to get one";
-        return Err(Issue::new(FieldCode::InvalidFormat, why).on("id"));
+        let reason = "must be a UUID of version 7, as exports have it; leave it out to get one";
+        return Err(Issue::new(FieldCode::InvalidFormat, reason).on("id"));
     }
     let at = time_of_id(id);
     if at >= now {
@@ -47,8 +47,8 @@ pub(super) async fn named<R: Resource>(
         return Ok(Found::Record(row));
     }
     if created_at.is_some_and(|created_at| created_at != at) {
-        let why = format!("must be {at}, the time in the id, or left out");
-        return Err(Issue::new(FieldCode::OutOfRange, why).on("created_at"));
+        let reason = format!("must be {at}, the time in the id, or left out");
+        return Err(Issue::new(FieldCode::OutOfRange, reason).on("created_at"));
     }
     if is_free::<R>(tx, tenant, at, everything).await? {
         return Ok(Found::Free(id, at));
@@ -68,8 +68,8 @@ pub(super) async fn derived<R: Resource>(
     now: Timestamp,
 ) -> Result<Found<R>, Error> {
     if created_at.is_some_and(|at| at >= now || at.as_micros() < 2 * DAY.cast_signed()) {
-        let why = "must lie between 1970-01-03 and now";
-        return Err(Issue::new(FieldCode::OutOfRange, why).on("created_at"));
+        let reason = "must lie between 1970-01-03 and now";
+        return Err(Issue::new(FieldCode::OutOfRange, reason).on("created_at"));
     }
     let seed = sha256(&[tenant.id.0.as_bytes().as_slice(), &content, &before.to_be_bytes()].concat());
     for attempt in 0..TRIES {
@@ -90,8 +90,8 @@ pub(super) async fn derived<R: Resource>(
             return Ok(Found::Free(id, at));
         }
     }
-    let why = "There are too many records of the same time; give the row another created_at, or an id.";
-    Err(Error::NotAllowed(why.to_owned()))
+    let reason = "There are too many records of the same time; give the row another created_at, or an id.";
+    Err(Error::NotAllowed(reason.to_owned()))
 }
 
 fn number(bytes: &[u8; 32], from: usize) -> u64 {

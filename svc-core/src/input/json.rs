@@ -94,8 +94,8 @@ impl Json {
 /// assert_eq!(parse(b"{\"a\":1,\"a\":2}").unwrap_err().code(), "validation_failed");
 /// ```
 pub fn parse(bytes: &[u8]) -> Result<Json, Error> {
-    let text = std::str::from_utf8(bytes).map_err(|why| {
-        Error::InvalidJson(format!("The body must be UTF-8; it is not at byte {}.", why.valid_up_to()).into())
+    let text = std::str::from_utf8(bytes).map_err(|error| {
+        Error::InvalidJson(format!("The body must be UTF-8; it is not at byte {}.", error.valid_up_to()).into())
     })?;
     if text.trim().is_empty() {
         return Err(Error::InvalidJson("Send a JSON object as the body.".into()));

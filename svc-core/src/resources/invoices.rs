@@ -170,7 +170,7 @@ pub async fn create(tx: &mut dyn Tx, tenant: TenantId, input: InvoiceCreate) -> 
 
 /// The amount of a field in the invoice's currency.
 pub(crate) fn amount_in(field: &str, amount: Decimal, currency: Currency) -> Result<Amount, Error> {
-    amount.to_amount(currency.scale()).map_err(|why| Issue::from(why).on(field))
+    amount.to_amount(currency.scale()).map_err(|error| Issue::from(error).on(field))
 }
 
 /// Sends a draft to the customer.

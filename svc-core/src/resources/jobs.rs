@@ -155,7 +155,7 @@ impl Filter<Job> for JobFilter {
 }
 
 fn amount(field: &str, decimal: Option<Decimal>) -> Result<Option<Amount>, Error> {
-    let exact = |decimal: Decimal| decimal.to_amount(JOB_SCALE).map_err(|why| Issue::from(why).on(field));
+    let exact = |decimal: Decimal| decimal.to_amount(JOB_SCALE).map_err(|error| Issue::from(error).on(field));
     decimal.map(exact).transpose()
 }
 

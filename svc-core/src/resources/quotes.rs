@@ -135,7 +135,7 @@ impl schemars::JsonSchema for LineItems {
 }
 
 fn total_in(total: Decimal, currency: Currency) -> Result<Amount, Error> {
-    total.to_amount(currency.scale()).map_err(|why| Issue::from(why).on("total"))
+    total.to_amount(currency.scale()).map_err(|error| Issue::from(error).on("total"))
 }
 
 #[async_trait]

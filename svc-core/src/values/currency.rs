@@ -128,14 +128,14 @@ mod tests {
         for (code, scale) in [("AUD", 2), ("JPY", 0), ("KWD", 3), ("CLF", 4)] {
             assert_eq!(Currency::parse(code).unwrap().scale(), scale);
         }
-        for (code, why) in [
+        for (code, error) in [
             ("aud", FieldCode::InvalidFormat),
             ("AU", FieldCode::InvalidFormat),
             ("ÄUD", FieldCode::InvalidFormat),
             ("XXX", FieldCode::InvalidEnum),
             ("DEM", FieldCode::InvalidEnum),
         ] {
-            assert_eq!(Currency::parse(code).unwrap_err().code, why, "{code}");
+            assert_eq!(Currency::parse(code).unwrap_err().code, error, "{code}");
         }
     }
 }

@@ -121,12 +121,12 @@ impl FromJson for EventSet {
         let mut kinds = Vec::new();
         for name in names {
             let kind = EventKind::from_text(&name).ok_or_else(|| {
-                let why = if name == EVERYTHING {
+                let reason = if name == EVERYTHING {
                     "must be either [\"*\"] alone or a list of event kinds".to_owned()
                 } else {
                     format!("has an unknown event kind {name:?}; see the list in the API description")
                 };
-                Issue::new(FieldCode::InvalidEnum, why)
+                Issue::new(FieldCode::InvalidEnum, reason)
             })?;
             if !kinds.contains(&kind) {
                 kinds.push(kind);

@@ -60,7 +60,7 @@ impl WebhookUrl {
             return Err(invalid("must not contain control characters"));
         }
         let url = Url::parse(text)
-            .map_err(|why| invalid(format!("must be a URL such as https://example.com/hook: {why}")))?;
+            .map_err(|error| invalid(format!("must be a URL such as https://example.com/hook: {error}")))?;
         if !matches!(url.scheme(), "https" | "http") {
             return Err(invalid("must be an https URL"));
         }

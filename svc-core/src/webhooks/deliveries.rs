@@ -269,8 +269,8 @@ pub async fn replay(tx: &mut dyn Tx, tenant: TenantId, id: Uuid) -> Result<Deliv
     let mut delivery = tx.delivery(tenant, id).await?.ok_or(Error::NotFound)?;
     let subscription = Repository::<WebhookSubscription>::get(tx, tenant, delivery.subscription_id).await?;
     if !subscription.is_some_and(|subscription| subscription.sends()) {
-        let why = "The subscription of this delivery is deleted or disabled; enable it first.";
-        return Err(Error::NotAllowed(why.to_owned()));
+        let reason = "The subscription of this delivery is deleted or disabled; enable it first.";
+        return Err(Error::NotAllowed(reason.to_owned()));
     }
     if delivery.busy_until(now).is_some() {
         return Err(Error::NotAllowed("An attempt at this delivery is being made right now.".to_owned()));

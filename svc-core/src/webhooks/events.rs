@@ -72,8 +72,8 @@ pub async fn record_external(
     data: &impl Serialize,
 ) -> Result<(Event, Vec<Delivery>), Error> {
     if !kind.is_external() {
-        let why = format!("must be one of stays or cohorts; {kind} is fired by its own operation alone");
-        return Err(Issue::new(FieldCode::InvalidEnum, why).on("kind"));
+        let reason = format!("must be one of stays or cohorts; {kind} is fired by its own operation alone");
+        return Err(Issue::new(FieldCode::InvalidEnum, reason).on("kind"));
     }
     let data = to_json(data)?;
     check_external(&json::parse(data.get().as_bytes())?).map_err(|issue| issue.on("data"))?;
@@ -82,7 +82,7 @@ pub async fn record_external(
 }
 
 fn check_external(data: &Json) -> Result<(), Issue> {
-    let refused = |code, why| Err(Issue::new(code, format!("must be a JSON object with an id: {why}")));
+    let refused = |code, error| Err(Issue::new(code, format!("must be a JSON object with an id: {error}")));
     let Json::Object(members) = data else {
         return refused(FieldCode::InvalidType, "it is JSON, but no object");
     };
@@ -137,5 +137,5 @@ async fn deliver(tx: &mut dyn Tx, event: &Event, to: MatchedSubscription) -> Res
 }
 
 fn to_json(data: &impl Serialize) -> Result<Box<RawValue>, StoreError> {
-    serde_json::value::to_raw_value(data).map_err(|why| StoreError::Internal(why.to_string()))
+    serde_json::value::to_raw_value(data).map_err(|error| StoreError::Internal(error.to_string()))
 }

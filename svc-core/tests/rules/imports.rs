@@ -280,7 +280,7 @@ fn what_was_paid_goes_with_the_state() {
                 });
                 assert_eq!(stored.unwrap()[0].amount_paid.to_string(), paid, "{body}");
             }
-            Err(why) => assert_eq!(refusal(result), why, "{body}"),
+            Err(error) => assert_eq!(refusal(result), error, "{body}"),
         }
     }
     assert_eq!(house.new_kinds().split(' ').filter(|kind| *kind != "invoice.created").count(), 0);

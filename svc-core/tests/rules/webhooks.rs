@@ -144,11 +144,11 @@ fn a_test_needs_a_subscription_that_takes_it() {
     let body = json!({ "url": "https://example.org", "events": ["job.updated", "job.created"] });
     let some: WebhookSubscription = house.create(body).unwrap();
     let refused = |kind| match send_test(&house, some.id, kind).unwrap_err() {
-        Error::NotAllowed(why) => why,
+        Error::NotAllowed(reason) => reason,
         other => panic!("{other:?}"),
     };
-    let why = refused(Some(EventKind::InvoicePaid));
-    assert_eq!(why, "The subscription does not take invoice.paid; it takes job.updated, job.created.");
+    let reason = refused(Some(EventKind::InvoicePaid));
+    assert_eq!(reason, "The subscription does not take invoice.paid; it takes job.updated, job.created.");
     house.replace(WebhookSubscription { enabled: false, ..some.clone() });
     assert_eq!(refused(None), "The subscription is disabled; enable it first.");
     let disabled_reason = Some(DisabledReason::AutoPaused);

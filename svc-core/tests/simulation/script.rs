@@ -152,7 +152,7 @@ impl World {
                 self.wake_all();
             }
             Err(Error::NotAllowed(_)) => assert!(!sends || self.model.is_leased(id), "{id} can be replayed"),
-            Err(why) => panic!("{why}"),
+            Err(error) => panic!("{error}"),
         }
     }
 
@@ -173,7 +173,7 @@ impl World {
             }
             Err(Error::NotFound) => assert!(deleted),
             Err(Error::NotAllowed(_)) => assert!(!sends && !deleted),
-            Err(why) => panic!("{why}"),
+            Err(error) => panic!("{error}"),
         }
     }
 }

@@ -324,7 +324,7 @@ impl World {
                 }
                 self.model.check_touched(&*self.store, wall);
             }
-            (fate, Err(why)) => panic!("{fate:?}: {why}"),
+            (fate, Err(error)) => panic!("{fate:?}: {error}"),
         }
         endpoints
     }

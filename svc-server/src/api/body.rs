@@ -109,7 +109,7 @@ mod tests {
     async fn what_arrives_takes_room_until_it_is_read() {
         let room = BodyRoom(Semaphore::new(3 * SMALL_BODY));
         let read =
-            async |size| room.read(whole(size), LONG).await.map(|body| body.bytes.len()).map_err(|why| why.code());
+            async |size| room.read(whole(size), LONG).await.map(|body| body.bytes.len()).map_err(|error| error.code());
         assert_eq!(read(4 * SMALL_BODY).await, Ok(4 * SMALL_BODY), "all of it");
         assert_eq!(read(4 * SMALL_BODY + 1).await, Err("unavailable"));
         {
@@ -130,12 +130,15 @@ mod tests {
     async fn a_body_ends_at_its_limit_and_its_deadline() {
         let room = BodyRoom::default();
         let read =
-            async |size| room.read(whole(size), LONG).await.map(|body| body.bytes.len()).map_err(|why| why.code());
+            async |size| room.read(whole(size), LONG).await.map(|body| body.bytes.len()).map_err(|error| error.code());
         assert_eq!(read(MAX_BODY).await, Ok(MAX_BODY));
         assert_eq!(read(MAX_BODY + 1).await, Err("body_too_large"));
         let bytes = vec![Bytes::from_static(b" "); MAX_BODY + 1];
-        assert_eq!(room.read(Arriving(bytes), LONG).await.map(drop).map_err(|why| why.code()), Err("body_too_large"));
+        assert_eq!(
+            room.read(Arriving(bytes), LONG).await.map(drop).map_err(|error| error.code()),
+            Err("body_too_large")
+        );
         let late = room.read(Arriving(vec![Bytes::from_static(b"{")]), LONG).await;
-        assert_eq!(late.map(drop).map_err(|why| why.code()), Err("body_incomplete"));
+        assert_eq!(late.map(drop).map_err(|error| error.code()), Err("body_incomplete"));
     }
 }

@@ -182,7 +182,7 @@ impl Limits {
             let changes = limit_key.changes(now, 1);
             match tokio::time::timeout(PATIENCE, counts.add(&changes, WINDOW)).await {
                 Ok(Ok(windows)) => return self.judge(limit_key, now, &windows),
-                Ok(Err(why)) => self.tell(&why, now),
+                Ok(Err(error)) => self.tell(&error, now),
                 Err(_) => self.tell(&"it takes too long", now),
             }
         }
@@ -206,8 +206,8 @@ impl Limits {
             let store = Arc::clone(&self.store);
             let mut giving = Box::pin(async move {
                 let Some(counts) = store.request_counts() else { return };
-                if let Err(why) = counts.add(&limit_key.changes(now, -1), WINDOW).await {
-                    tracing::debug!(%why, "a request that costs nothing was not given back");
+                if let Err(error) = counts.add(&limit_key.changes(now, -1), WINDOW).await {
+                    tracing::debug!(%error, "a request that costs nothing was not given back");
                 }
             });
             // Asked for before the answer goes out, so that the client's next request finds it given back.
@@ -273,11 +273,11 @@ impl Limits {
     }
 
     /// Says in the log, now and then, that limits are this process's own for the time being.
-    fn tell(&self, why: &dyn std::fmt::Display, now: Timestamp) {
+    fn tell(&self, error: &dyn std::fmt::Display, now: Timestamp) {
         let mut known = self.known();
         if known.told_at.is_none_or(|told_at| now.since(told_at) >= SILENCE || now < told_at) {
             known.told_at = Some(now);
-            tracing::warn!(%why, "requests are not counted for all nodes together: each node counts by itself");
+            tracing::warn!(%error, "requests are not counted for all nodes together: each node counts by itself");
         }
     }
 

@@ -167,7 +167,7 @@ impl Problem {
                 Error::NotFound => StatusCode::NOT_FOUND,
                 Error::EmailTaken { .. } | Error::IdempotencyInProgress | Error::NotAllowed(_) => StatusCode::CONFLICT,
                 Error::PreconditionFailed => StatusCode::PRECONDITION_FAILED,
-                Error::Store(why) if why.is_transient() => StatusCode::SERVICE_UNAVAILABLE,
+                Error::Store(reason) if reason.is_transient() => StatusCode::SERVICE_UNAVAILABLE,
                 Error::Store(_) => StatusCode::INTERNAL_SERVER_ERROR,
             },
         }
@@ -212,7 +212,7 @@ impl Problem {
             Self::BodyTooLarge => "The body must not be larger than 1 MiB (1048576 bytes).".to_owned(),
             Self::UriTooLong => "The request target must not be longer than 8 KiB (8192 bytes).".to_owned(),
             Self::HeadersTooLarge => "The headers must not be larger than 16 KiB (16384 bytes) in all.".to_owned(),
-            Self::UnsupportedMediaType(why) | Self::BodyIncomplete(why) => (*why).to_owned(),
+            Self::UnsupportedMediaType(error) | Self::BodyIncomplete(error) => (*error).to_owned(),
             Self::BadHost => "Send exactly one Host header.".to_owned(),
         }
     }

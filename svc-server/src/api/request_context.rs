@@ -113,15 +113,15 @@ impl RequestContext<'_> {
         if body.len() <= LARGE_BODY {
             return Ok((self.operation().parse)(&self.target(body))?);
         }
-        let failed = |why: &dyn std::fmt::Display| StoreError::Internal(why.to_string());
-        let turn = Arc::clone(&self.api.large_bodies).acquire_owned().await.map_err(|why| failed(&why))?;
+        let failed = |error: &dyn std::fmt::Display| StoreError::Internal(error.to_string());
+        let turn = Arc::clone(&self.api.large_bodies).acquire_owned().await.map_err(|error| failed(&error))?;
         let (parse, id, body) = (self.operation().parse, self.id.map(str::to_owned), body.clone());
         let (query, base) = (self.parts.uri.query().unwrap_or_default().to_owned(), self.base.clone());
         let parsed = tokio::task::spawn_blocking(move || {
             let _turn = turn;
             parse(&RequestParts { id: id.as_deref(), query: &query, body: &body, base: &base })
         });
-        Ok(parsed.await.map_err(|why| failed(&why))??)
+        Ok(parsed.await.map_err(|error| failed(&error))??)
     }
 
     /// Looks the key up, counts the request and checks what the key may do. `run` follows in the same job.

@@ -28,7 +28,7 @@ impl ApiResponse {
     /// # Errors
     /// [`StoreError::Internal`] when `value` does not serialise.
     pub fn json(status: StatusCode, value: &impl Serialize) -> Result<Self, StoreError> {
-        let body = serde_json::to_vec(value).map_err(|why| StoreError::Internal(why.to_string()))?.into();
+        let body = serde_json::to_vec(value).map_err(|error| StoreError::Internal(error.to_string()))?.into();
         Ok(Self { status, body, location: None, etag: None, replayed: false })
     }
 

@@ -55,7 +55,7 @@ struct Answer {
 /// Why nothing, or not all, came back.
 struct Failure {
     class: FailureClass,
-    why: String,
+    reason: String,
     /// The status, when the answer broke off after it.
     status: Option<StatusCode>,
 }
@@ -91,7 +91,7 @@ impl Inner {
             Ok(answer) => answer,
             Err(_) => Err(Failure {
                 class: FailureClass::Timeout,
-                why: format!("no whole answer within {} s", self.timeout.as_secs_f32()),
+                reason: format!("no whole answer within {} s", self.timeout.as_secs_f32()),
                 status: None,
             }),
         };
@@ -123,14 +123,15 @@ impl Inner {
                     FailureClass::Blocked => -1,
                     _ => failure.status.map_or(0, |status| i32::from(status.as_u16())),
                 };
-                log.error = Some(format!("{}: {}", failure.class, failure.why));
+                log.error = Some(format!("{}: {}", failure.class, failure.reason));
             }
         }
         Outcome { delivery: attempt.delivery, log, retry_after }
     }
 
     async fn post(&self, attempt: &Attempt, dialled: &mut Option<Dialled>) -> Result<Answer, Failure> {
-        let uri: Uri = attempt.url.url().as_str().parse().map_err(|why| Failure::new(FailureClass::Connect, why))?;
+        let uri: Uri =
+            attempt.url.url().as_str().parse().map_err(|error| Failure::new(FailureClass::Connect, error))?;
         // Judged at each attempt, also when a connection is open already.
         let checked_addresses = self.dialer.check_addresses(&uri).await?;
         let now = self.env.now();
@@ -139,11 +140,11 @@ impl Inner {
         for (name, value) in attempt.headers(now, &body) {
             request = request.header(name, value);
         }
-        let request = request.body(Full::from(body)).map_err(|why| Failure::new(FailureClass::Connect, why))?;
+        let request = request.body(Full::from(body)).map_err(|error| Failure::new(FailureClass::Connect, error))?;
         let response = CHECKED_ADDRESSES
             .scope(checked_addresses, self.client.request(request))
             .await
-            .map_err(|why| Failure::of(&why))?;
+            .map_err(|error| Failure::of(&error))?;
         *dialled = response.extensions().get().copied();
         let retry_after = retry_after(response.status(), response.headers(), self.env.now());
         read(response, retry_after).await
@@ -155,7 +156,7 @@ async fn read(response: Response<Incoming>, retry_after: Option<Duration>) -> Re
     let (mut body, mut more) = (Vec::new(), false);
     let mut incoming = response.into_body();
     while let Some(frame) = incoming.frame().await {
-        let frame = frame.map_err(|why| Failure { status: Some(status), ..Failure::of(&why) })?;
+        let frame = frame.map_err(|error| Failure { status: Some(status), ..Failure::of(&error) })?;
         let Ok(data) = frame.into_data() else { continue };
         let room = MOST_READ - body.len();
         body.extend_from_slice(&data[..data.len().min(room)]);
@@ -182,8 +183,8 @@ fn retry_after(status: StatusCode, headers: &HeaderMap, now: Timestamp) -> Optio
 }
 
 impl Failure {
-    fn new(class: FailureClass, why: impl std::fmt::Display) -> Self {
-        Self { class, why: why.to_string(), status: None }
+    fn new(class: FailureClass, reason: impl std::fmt::Display) -> Self {
+        Self { class, reason: reason.to_string(), status: None }
     }
 
     /// The class of a client's error: that of the dialling, if it failed there.
@@ -192,7 +193,7 @@ impl Failure {
         let mut last = error;
         while let Some(error) = cause {
             if let Some(dial) = error.downcast_ref::<DialError>() {
-                return Self::new(dial.class, &dial.why);
+                return Self::new(dial.class, &dial.reason);
             }
             last = error;
             cause = error.source();
@@ -203,6 +204,6 @@ impl Failure {
 
 impl From<DialError> for Failure {
     fn from(error: DialError) -> Self {
-        Self::new(error.class, error.why)
+        Self::new(error.class, error.reason)
     }
 }

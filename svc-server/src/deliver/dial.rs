@@ -41,19 +41,19 @@ tokio::task_local! {
 #[derive(Debug)]
 pub(crate) struct DialError {
     pub(crate) class: FailureClass,
-    pub(crate) why: String,
+    pub(crate) reason: String,
 }
 
 impl fmt::Display for DialError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.class, self.why)
+        write!(f, "{}: {}", self.class, self.reason)
     }
 }
 
 impl StdError for DialError {}
 
-fn failed(class: FailureClass, why: impl fmt::Display) -> DialError {
-    DialError { class, why: why.to_string() }
+fn failed(class: FailureClass, reason: impl fmt::Display) -> DialError {
+    DialError { class, reason: reason.to_string() }
 }
 
 /// Finds and judges addresses, and dials them.
@@ -95,7 +95,7 @@ impl Dialer {
         }
         if self.policy == HostPolicy::Public {
             for address in &addresses {
-                addresses::check_address(*address).map_err(|why| failed(FailureClass::Blocked, why))?;
+                addresses::check_address(*address).map_err(|error| failed(FailureClass::Blocked, error))?;
             }
         }
         Ok(addresses.into_iter().map(|address| SocketAddr::new(address, port)).collect())
@@ -105,20 +105,20 @@ impl Dialer {
         let connecting = tokio::time::timeout(CONNECT_TIMEOUT, TcpStream::connect(addresses.as_slice()));
         let tcp = match connecting.await {
             Err(_) => return Err(failed(FailureClass::Timeout, "no connection within 5 s")),
-            Ok(Err(why)) => return Err(failed(FailureClass::Connect, why)),
+            Ok(Err(error)) => return Err(failed(FailureClass::Connect, error)),
             Ok(Ok(tcp)) => tcp,
         };
         let _ = tcp.set_nodelay(true);
-        let peer = tcp.peer_addr().map_err(|why| failed(FailureClass::Connect, why))?;
+        let peer = tcp.peer_addr().map_err(|error| failed(FailureClass::Connect, error))?;
         if uri.scheme_str() != Some("https") {
             return Ok(TokioIo::new(Stream { peer, io: Io::Plain(tcp) }));
         }
         let host = uri.host().unwrap_or_default().trim_matches(['[', ']']).to_owned();
-        let name = ServerName::try_from(host).map_err(|why| failed(FailureClass::Tls, why))?;
+        let name = ServerName::try_from(host).map_err(|error| failed(FailureClass::Tls, error))?;
         // The attempt's deadline covers this, but the pool may finish a connection that its attempt has left.
         let tls = match tokio::time::timeout(HANDSHAKE_TIMEOUT, self.tls.connect(name, tcp)).await {
             Err(_) => return Err(failed(FailureClass::Timeout, "no TLS session within 10 s")),
-            Ok(connected) => connected.map_err(|why| failed(FailureClass::Tls, why))?,
+            Ok(connected) => connected.map_err(|error| failed(FailureClass::Tls, error))?,
         };
         Ok(TokioIo::new(Stream { peer, io: Io::Tls(Box::new(tls)) }))
     }

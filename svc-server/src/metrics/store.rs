@@ -32,7 +32,7 @@ impl Layer for Metered {
         let done = self.store.run(access, name, job).await;
         let result = match &done {
             Ok(()) => "done",
-            Err(Error::Store(why)) if why.is_transient() => "unavailable",
+            Err(Error::Store(error)) if error.is_transient() => "unavailable",
             Err(Error::Store(_)) => "fault",
             // The rules said no.
             Err(_) => "refused",

@@ -137,7 +137,7 @@ fn duration(text: &str) -> Result<Duration, String> {
     match humantime::parse_duration(text) {
         Ok(duration) if duration <= LONGEST => Ok(duration),
         Ok(_) => Err("must be at most ten years".to_owned()),
-        Err(why) => Err(format!("{why}; write it as in 10s, 24h or 30d")),
+        Err(error) => Err(format!("{error}; write it as in 10s, 24h or 30d")),
     }
 }
 

@@ -131,8 +131,8 @@ impl Server {
             };
             let (stream, peer, permit) = match accepted {
                 Ok(accepted) => accepted,
-                Err(why) => {
-                    tracing::warn!(%why, "a connection could not be accepted");
+                Err(error) => {
+                    tracing::warn!(%error, "a connection could not be accepted");
                     tokio::time::sleep(ACCEPT_PAUSE).await;
                     continue;
                 }
@@ -160,7 +160,7 @@ impl Server {
                             link.http_2(stream).await;
                         }
                         Ok(Ok(stream)) => link.http_1(stream).await,
-                        Ok(Err(why)) => tracing::debug!(%peer, %why, "a TLS handshake failed"),
+                        Ok(Err(error)) => tracing::debug!(%peer, %error, "a TLS handshake failed"),
                         Err(_) => tracing::debug!(%peer, "a TLS handshake took too long"),
                     },
                 }
@@ -255,8 +255,8 @@ impl Link {
     }
 
     fn ended(&self, result: hyper::Result<()>) {
-        if let Err(why) = result {
-            tracing::debug!(peer = %self.peer, %why, "a connection ended early");
+        if let Err(error) = result {
+            tracing::debug!(peer = %self.peer, %error, "a connection ended early");
         }
     }
 }

@@ -90,8 +90,8 @@ pub(super) fn continue_trace(span: &Span, headers: &HeaderMap) {
 
 /// Sends what is left, and nothing after that.
 pub(super) fn flush(within: Duration) {
-    if let Some(Err(why)) = PROVIDER.get().map(|provider| provider.shutdown_with_timeout(within)) {
-        tracing::warn!(%why, "the last spans were not sent");
+    if let Some(Err(error)) = PROVIDER.get().map(|provider| provider.shutdown_with_timeout(within)) {
+        tracing::warn!(%error, "the last spans were not sent");
     }
 }
 

@@ -46,9 +46,9 @@ function ask(secret, body) {
   try {
     new Webhook(secret).verify(body, given.headers);
     return "taken";
-  } catch (why) {
-    if (why instanceof WebhookVerificationError) return "refused";
-    throw why;
+  } catch (error) {
+    if (error instanceof WebhookVerificationError) return "refused";
+    throw error;
   }
 }
 
@@ -75,9 +75,9 @@ async fn the_library_of_node_takes_what_was_sent_and_nothing_else() {
 fn installed(variable: &str) -> Option<OsString> {
     let found = std::env::var_os(variable);
     if found.is_none() {
-        let why = format!("{variable} is not set; see .ci/standard-webhooks");
-        assert!(std::env::var_os("CI").is_none(), "{why}");
-        let _ = writeln!(std::io::stderr(), "\nSKIPPED: a public Standard Webhooks library, since {why}");
+        let reason = format!("{variable} is not set; see .ci/standard-webhooks");
+        assert!(std::env::var_os("CI").is_none(), "{reason}");
+        let _ = writeln!(std::io::stderr(), "\nSKIPPED: a public Standard Webhooks library, since {reason}");
     }
     found
 }

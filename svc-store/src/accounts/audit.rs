@@ -36,7 +36,8 @@ pub(crate) fn read(cells: &mut Cells<'_>) -> Result<Entry, StoreError> {
 
 fn json(cells: &mut Cells<'_>, column: &'static str) -> Result<Option<Box<RawValue>>, StoreError> {
     let text: Option<String> = cells.take()?;
-    let corrupt = |why: serde_json::Error| StoreError::Corrupt { table: "audit_log", column, reason: why.to_string() };
+    let corrupt =
+        |error: serde_json::Error| StoreError::Corrupt { table: "audit_log", column, reason: error.to_string() };
     text.map(RawValue::from_string).transpose().map_err(corrupt)
 }
 

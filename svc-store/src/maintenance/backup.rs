@@ -28,28 +28,28 @@ pub struct Backup {
 /// [`MaintenanceError::Unsupported`] for PostgreSQL, [`MaintenanceError::Refused`] when there is such a file already.
 pub async fn backup(url: &str, file: &Path) -> Result<Backup, MaintenanceError> {
     if is_postgres(url) {
-        let why = "PostgreSQL is backed up by its own program: `pg_dump --format=custom --file=FILE URL`. Keep \
+        let reason = "PostgreSQL is backed up by its own program: `pg_dump --format=custom --file=FILE URL`. Keep \
              SVC_SECRET_KEY as well; without it a backup opens no secret.";
-        return Err(MaintenanceError::Unsupported(why.to_owned()));
+        return Err(MaintenanceError::Unsupported(reason.to_owned()));
     }
     let path = sqlite_path(url)?;
-    let connection = Connection::open_read_only(&path).map_err(|why| unavailable(url, why))?;
-    let key = match SecretKey::given().map_err(|why| failed(&path, &why))? {
+    let connection = Connection::open_read_only(&path).map_err(|reason| unavailable(url, reason))?;
+    let key = match SecretKey::given().map_err(|reason| failed(&path, &reason))? {
         Some(_) => None,
         None => Some((vault::beside(&path), vault::beside(file))),
     };
     // What is not finished goes away again.
     let mut unfinished = Unfinished::default();
     if let Some((from, to)) = &key {
-        let content = fs::read(from).map_err(|why| failed(from, &why))?;
+        let content = fs::read(from).map_err(|reason| failed(from, &reason))?;
         let mut made = unfinished.make(to)?;
-        made.write_all(&content).and_then(|()| made.sync_all()).map_err(|why| failed(to, &why))?;
+        made.write_all(&content).and_then(|()| made.sync_all()).map_err(|reason| failed(to, &reason))?;
     }
     let made = unfinished.make(file)?;
     // An empty file is filled; its rights stay.
-    connection.copy_into(file).map_err(|why| not_filled(file, why))?;
-    made.sync_all().and_then(|()| sync_folder(file)).map_err(|why| failed(file, &why))?;
-    let bytes = made.metadata().map_err(|why| failed(file, &why))?.len();
+    connection.copy_into(file).map_err(|reason| not_filled(file, reason))?;
+    made.sync_all().and_then(|()| sync_folder(file)).map_err(|reason| failed(file, &reason))?;
+    let bytes = made.metadata().map_err(|reason| failed(file, &reason))?.len();
     unfinished.0.clear();
     Ok(Backup { bytes, key: key.map(|(_, to)| to) })
 }
@@ -60,17 +60,17 @@ fn sync_folder(file: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
-fn failed(path: &Path, why: &io::Error) -> MaintenanceError {
-    MaintenanceError::File(format!("{}: {why}", path.display()))
+fn failed(path: &Path, error: &io::Error) -> MaintenanceError {
+    MaintenanceError::File(format!("{}: {error}", path.display()))
 }
 
 /// It is the file that is wrong, most often its disk that is full; the database was opened and read before.
-fn not_filled(file: &Path, why: StoreError) -> MaintenanceError {
-    let why = match why {
-        StoreError::Unavailable(why) => why,
+fn not_filled(file: &Path, reason: StoreError) -> MaintenanceError {
+    let reason = match reason {
+        StoreError::Unavailable(reason) => reason,
         other => other.to_string(),
     };
-    MaintenanceError::File(format!("{}: {why}", file.display()))
+    MaintenanceError::File(format!("{}: {reason}", file.display()))
 }
 
 /// Files that were made, to be removed unless all goes well.
@@ -80,12 +80,12 @@ struct Unfinished(Vec<PathBuf>);
 impl Unfinished {
     fn make(&mut self, path: &Path) -> Result<File, MaintenanceError> {
         let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
-        let made = made.map_err(|why| match why.kind() {
+        let made = made.map_err(|error| match error.kind() {
             io::ErrorKind::AlreadyExists => MaintenanceError::Refused(format!(
                 "{} exists already, and nothing is overwritten; name another file.",
                 path.display()
             )),
-            _ => failed(path, &why),
+            _ => failed(path, &error),
         })?;
         self.0.push(path.to_owned());
         Ok(made)

@@ -114,8 +114,8 @@ async fn integrity(tx: &mut dyn Transaction) -> (Vec<Finding>, Vec<Finding>) {
         }
         Ok(())
     };
-    if let Err(why) = tx.query("PRAGMA integrity_check", &[], &mut each).await {
-        said.insert(why.to_string());
+    if let Err(error) = tx.query("PRAGMA integrity_check", &[], &mut each).await {
+        said.insert(error.to_string());
     }
     let problems = said.into_iter().filter(|text| text != "ok");
     let findings = problems.map(|problem| Finding { table: "sqlite_schema", id: None, problem });

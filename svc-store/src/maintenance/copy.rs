@@ -146,7 +146,7 @@ async fn identity(connection: &mut dyn MaintenanceConnection, env: &Env) -> Resu
 
 /// The mark of the copy that began this target; `None` when it is empty.
 async fn began(target: &mut OpenDatabase, identity: &[u8; 32], resume: bool) -> Result<Option<Mark>, MaintenanceError> {
-    let refused = |why: &str| Err(MaintenanceError::Refused(why.to_owned()));
+    let refused = |reason: &str| Err(MaintenanceError::Refused(reason.to_owned()));
     let mut tx = target.connection.begin(Access::Read).await?;
     match Mark::read(&mut *tx).await? {
         Some(mark) if mark.source != Mark::new(identity).source => {

@@ -27,14 +27,14 @@ pub(crate) struct OpenDatabase {
 /// Opens a database that must be there, with the key that its secrets are sealed with.
 pub(crate) async fn existing(url: &str, env: &Env) -> Result<OpenDatabase, MaintenanceError> {
     let (key, key_place) = if is_postgres(url) {
-        let key = SecretKey::from_environment().map_err(|why| closed(url, why.to_string()))?;
+        let key = SecretKey::from_environment().map_err(|error| closed(url, error.to_string()))?;
         (key, format!("the environment variable {VARIABLE}"))
     } else {
         let path = sqlite_path(url)?;
         if !path.exists() {
             return Err(closed(url, "there is no such file".to_owned()).into());
         }
-        (vault::key_for(&path, env, false).map_err(|why| closed(url, why.to_string()))?, place_beside(&path))
+        (vault::key_for(&path, env, false).map_err(|error| closed(url, error.to_string()))?, place_beside(&path))
     };
     with_key(url, key, key_place, env).await
 }
@@ -58,15 +58,15 @@ pub(crate) async fn with_key(
 
 /// Opens the target of a copy, which may be new: it must have, or gets, the key of the source.
 pub(crate) async fn target(url: &str, env: &Env, source: &OpenDatabase) -> Result<OpenDatabase, MaintenanceError> {
-    let refused = |why: &str| {
+    let refused = |reason: &str| {
         let sentence = format!(
-            "{why}: secrets are copied sealed, so both databases need the same key. Set {VARIABLE} to the source's key, \
+            "{reason}: secrets are copied sealed, so both databases need the same key. Set {VARIABLE} to the source's key, \
              which is the content of {}.",
             source.key_place
         );
         MaintenanceError::Refused(sentence)
     };
-    let given = SecretKey::given().map_err(|why| closed(url, why.to_string()))?;
+    let given = SecretKey::given().map_err(|reason| closed(url, reason.to_string()))?;
     if is_postgres(url) && given.is_none() {
         return Err(refused("The target has no key for its secrets"));
     }
@@ -79,7 +79,7 @@ pub(crate) async fn target(url: &str, env: &Env, source: &OpenDatabase) -> Resul
     if given.is_none() {
         // It will be opened with the key in the file beside it.
         let path = sqlite_path(url)?;
-        let ours = vault::put_beside(&path, &source.key, env).map_err(|why| closed(url, why.to_string()))?;
+        let ours = vault::put_beside(&path, &source.key, env).map_err(|reason| closed(url, reason.to_string()))?;
         if !ours {
             return Err(refused(&format!("{} holds another key than the source's", vault::beside(&path).display())));
         }
@@ -97,14 +97,14 @@ fn place_beside(path: &Path) -> String {
 
 async fn connect(url: &str, vault: Vault, env: &Env) -> Result<Box<dyn MaintenanceConnection>, OpenError> {
     if is_postgres(url) {
-        return Ok(Box::new(PostgresLink::open(url, vault).await.map_err(|why| not_opened(url, why))?));
+        return Ok(Box::new(PostgresLink::open(url, vault).await.map_err(|error| not_opened(url, error))?));
     }
     let path: PathBuf = sqlite_path(url)?;
-    let connection = SqliteLink::connect(&path, env.now()).map_err(|why| unavailable(url, why))?;
+    let connection = SqliteLink::connect(&path, env.now()).map_err(|error| unavailable(url, error))?;
     Ok(Box::new(SqliteLink::new(connection, vault)))
 }
 
-fn closed(url: &str, why: String) -> OpenError {
+fn closed(url: &str, reason: String) -> OpenError {
     let url = if is_postgres(url) { crate::postgres::without_password(url) } else { url.to_owned() };
-    OpenError::Unavailable { url, source: StoreError::Unavailable(why) }
+    OpenError::Unavailable { url, source: StoreError::Unavailable(reason) }
 }

@@ -51,7 +51,7 @@ async fn tamper(url: &str, statement: &str) {
     let mut end = open::existing(url, &Env::system()).await.unwrap();
     let mut tx = end.connection.begin(Access::Write).await.unwrap();
     let sql: &mut dyn Sql = &mut *tx;
-    sql.execute(statement, &[]).await.unwrap_or_else(|why| panic!("{why}: {statement}"));
+    sql.execute(statement, &[]).await.unwrap_or_else(|error| panic!("{error}: {statement}"));
     tx.commit().await.unwrap();
 }
 

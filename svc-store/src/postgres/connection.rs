@@ -24,8 +24,8 @@ impl Connection {
         let (client, connection) = target.connect(role).await?;
         let (lives, alive) = watch::channel(());
         let driver = tokio::spawn(async move {
-            if let Err(why) = connection.await {
-                tracing::debug!(%why, "a connection ended");
+            if let Err(error) = connection.await {
+                tracing::debug!(%error, "a connection ended");
             }
             drop(lives);
         });

@@ -72,7 +72,9 @@ impl RequestCounts for Counts {
     async fn add(&self, changes: &[CountChange], window: Duration) -> Result<Vec<RequestWindow>, StoreError> {
         let (answer, answered) = oneshot::channel();
         let order = Order { changes: changes.to_vec(), window, answer };
-        self.0.try_send(order).map_err(|why| StoreError::Unavailable(format!("requests are not counted: {why}")))?;
+        self.0
+            .try_send(order)
+            .map_err(|error| StoreError::Unavailable(format!("requests are not counted: {error}")))?;
         answered.await.map_err(|_| StoreError::Unavailable("the store is shutting down".to_owned()))?
     }
 }
@@ -99,17 +101,17 @@ async fn run(shared: Arc<Shared>, mut orders: mpsc::Receiver<Order>) {
                     let _ = order.answer.send(Ok(windows));
                 }
             }
-            Err(why) => {
+            Err(error) => {
                 for order in group.drain(..) {
-                    let _ = order.answer.send(Err(why.clone()));
+                    let _ = order.answer.send(Err(error.clone()));
                 }
             }
         }
         if let Some(open) = connection.as_ref().filter(|_| swept.elapsed() >= SWEEP) {
             swept = Instant::now();
             let ended = Argument::Time(shared.env.now().minus(SWEEP * 2));
-            if let Err(why) = bounded(query(open, DROP_ENDED, [ended])).await {
-                tracing::debug!(%why, "windows that have ended were not dropped");
+            if let Err(error) = bounded(query(open, DROP_ENDED, [ended])).await {
+                tracing::debug!(%error, "windows that have ended were not dropped");
                 connection = None;
             }
         }
@@ -176,5 +178,5 @@ async fn query(
         };
         connection.client.query_raw(&statement, arguments).await?.try_collect().await
     };
-    done.await.map_err(|why| Failure::of(&why).error)
+    done.await.map_err(|error| Failure::of(&error).error)
 }

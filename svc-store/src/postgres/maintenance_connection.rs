@@ -33,7 +33,7 @@ impl PostgresLink {
         let target = Target::parse(url).map_err(OpenFailure::Url)?;
         let connection = Connection::open(&target, Role::Write).await?;
         migrate::run(&connection.client).await?;
-        connection.client.batch_execute(NO_HURRY).await.map_err(|why| cannot_connect(&why))?;
+        connection.client.batch_execute(NO_HURRY).await.map_err(|error| cannot_connect(&error))?;
         Ok(Self { connection, vault, is_open: AtomicBool::new(false) })
     }
 }
@@ -47,7 +47,7 @@ impl MaintenanceConnection for PostgresLink {
     async fn begin(&mut self, access: Access) -> Result<Box<dyn Transaction + '_>, StoreError> {
         // A transaction that was dropped could not wait for its end.
         if self.is_open.swap(true, Ordering::Relaxed) {
-            self.connection.client.batch_execute("ROLLBACK").await.map_err(|why| Failure::of(&why).error)?;
+            self.connection.client.batch_execute("ROLLBACK").await.map_err(|error| Failure::of(&error).error)?;
         }
         let session = Session::begin(&self.connection, &self.vault, access).await;
         Ok(Box::new(Open { session, is_open: &self.is_open }))

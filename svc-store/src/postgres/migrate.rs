@@ -34,10 +34,10 @@ const OLDEST: u32 = 130_000;
 /// Applies what is missing, each migration in a transaction with its row in `schema_migrations`.
 pub(super) async fn run(client: &Client) -> Result<Vec<String>, StoreError> {
     check_version(client).await?;
-    make_table(client).await.map_err(|why| cannot_connect(&why))?;
+    make_table(client).await.map_err(|error| cannot_connect(&error))?;
     let mut applied = Vec::new();
     for (name, sql) in MIGRATIONS {
-        if apply(client, name, sql).await.map_err(|why| cannot_connect(&why))? {
+        if apply(client, name, sql).await.map_err(|error| cannot_connect(&error))? {
             applied.push((*name).to_owned());
         }
     }
@@ -46,7 +46,7 @@ pub(super) async fn run(client: &Client) -> Result<Vec<String>, StoreError> {
 
 async fn check_version(client: &Client) -> Result<(), StoreError> {
     let row = client.query_one("SELECT current_setting('server_version_num')", &[]).await;
-    let version: String = row.and_then(|row| row.try_get(0)).map_err(|why| cannot_connect(&why))?;
+    let version: String = row.and_then(|row| row.try_get(0)).map_err(|error| cannot_connect(&error))?;
     match version.parse() {
         Ok(OLDEST..=u32::MAX) => Ok(()),
         _ => Err(StoreError::Unavailable(format!("PostgreSQL 13 or newer is needed, this is {version}"))),
@@ -92,7 +92,7 @@ pub(super) async fn setting(client: &Client, name: &str, fresh: [u8; 32]) -> Res
         client.execute(insert, &[&name, &fresh.as_slice()]).await?;
         client.query_one(select, &[&name]).await?.try_get::<_, Vec<u8>>(0)
     };
-    let value = value.await.map_err(|why| cannot_connect(&why))?;
+    let value = value.await.map_err(|error| cannot_connect(&error))?;
     value.try_into().map_err(|_| StoreError::Corrupt {
         table: "settings",
         column: "value",

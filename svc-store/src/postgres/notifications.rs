@@ -26,12 +26,15 @@ const PAUSE: Duration = Duration::from_secs(1);
 pub(super) async fn run(shared: Arc<Shared>) {
     let (mut told, mut first) = (false, true);
     loop {
-        let why = match serve(&shared, std::mem::take(&mut first)).await {
+        let reason = match serve(&shared, std::mem::take(&mut first)).await {
             Ok(()) => "the connection ended".to_owned(),
-            Err(why) => why.to_string(),
+            Err(reason) => reason.to_string(),
         };
         if !told {
-            tracing::warn!(why, "no notifications between nodes until the database is back; senders look every second");
+            tracing::warn!(
+                reason,
+                "no notifications between nodes until the database is back; senders look every second"
+            );
         }
         told = true;
         sleep(shared.jittered(PAUSE)).await;
@@ -83,7 +86,7 @@ async fn serve(shared: &Shared, first: bool) -> Result<(), StoreError> {
 /// By the number that the server gives to sessions.
 async fn own_session(client: &Client) -> Result<i32, StoreError> {
     let row = bounded(client.query_one("SELECT pg_backend_pid()", &[])).await?;
-    row.try_get(0).map_err(|why| super::failure::cannot_connect(&why))
+    row.try_get(0).map_err(|error| super::failure::cannot_connect(&error))
 }
 
 async fn execute(client: &Client, sql: &str) -> Result<(), StoreError> {
@@ -92,7 +95,7 @@ async fn execute(client: &Client, sql: &str) -> Result<(), StoreError> {
 
 async fn bounded<T>(answer: impl Future<Output = Result<T, tokio_postgres::Error>>) -> Result<T, StoreError> {
     match timeout(TIMEOUT, answer).await {
-        Ok(done) => done.map_err(|why| super::failure::cannot_connect(&why)),
+        Ok(done) => done.map_err(|error| super::failure::cannot_connect(&error)),
         Err(_) => Err(StoreError::Unavailable(format!("no answer within {TIMEOUT:?}"))),
     }
 }

@@ -68,9 +68,9 @@ impl Queue {
     }
 
     /// Puts a job back in front whose connection was lost, so that it runs once more; the second time it fails.
-    pub(super) fn again(&self, mut job: Waiting, why: StoreError) {
+    pub(super) fn again(&self, mut job: Waiting, error: StoreError) {
         if job.retried {
-            return job.answer(Err(why.into()));
+            return job.answer(Err(error.into()));
         }
         job.retried = true;
         job.since = Instant::now();

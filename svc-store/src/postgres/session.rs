@@ -60,7 +60,7 @@ impl<'c> Posts<'c> {
                 Some(done) => done,
                 None => changed.await,
             };
-            let changed = changed.map_err(|why| Failure::of(&why))?;
+            let changed = changed.map_err(|error| Failure::of(&error))?;
             check_changed(changed, table).map_err(Failure::fault)?;
         }
         Ok(())
@@ -150,7 +150,7 @@ impl<'c> Session<'c> {
             Err(failure) => Ok(Err(failure)),
             Ok(()) => match committed {
                 Ok(()) => Ok(Ok(())),
-                Err(why) => Err(Failure::of(&why)),
+                Err(error) => Err(Failure::of(&error)),
             },
         }
     }
@@ -186,7 +186,7 @@ impl<'c> Session<'c> {
             Some(done) => done,
             None => answer.await,
         };
-        answer.map_err(|why| self.fail(Failure::of(&why)))
+        answer.map_err(|error| self.fail(Failure::of(&error)))
     }
 
     async fn statement(&mut self, sql: &str) -> Result<Statement, StoreError> {
@@ -239,7 +239,7 @@ impl Sql for Session<'_> {
         let mut rows = pin!(self.wait(connection.client.query_raw(&statement, arguments)).await?);
         let mut read = Ok(());
         // To the end, whatever a row holds: the server may still have something to say.
-        while let Some(row) = rows.try_next().await.map_err(|why| self.fail(Failure::of(&why)))? {
+        while let Some(row) = rows.try_next().await.map_err(|error| self.fail(Failure::of(&error)))? {
             if read.is_ok() {
                 read = each(&Received { row: &row, vault: self.vault });
             }

@@ -50,10 +50,10 @@ impl Target {
     /// Reads a URL as libpq does. The error never holds its password.
     pub(super) fn parse(url: &str) -> Result<Self, String> {
         let (rest, ssl) = Ssl::split_off(url)?;
-        let mut config: Config = rest.parse().map_err(|why: tokio_postgres::Error| {
+        let mut config: Config = rest.parse().map_err(|error: tokio_postgres::Error| {
             // What it says of a part that it cannot read quotes that part.
-            let source = std::error::Error::source(&why).map(ToString::to_string).unwrap_or_default();
-            format!("{why} {}", source.split(['`', '\'']).next().unwrap_or_default()).trim().to_owned()
+            let source = std::error::Error::source(&error).map(ToString::to_string).unwrap_or_default();
+            format!("{error} {}", source.split(['`', '\'']).next().unwrap_or_default()).trim().to_owned()
         })?;
         let is_local = config.get_hosts().iter().all(|host| matches!(host, Host::Unix(_)));
         // A Unix socket has no TLS, whatever the mode.
@@ -92,21 +92,21 @@ impl Target {
             let connected = config.connect(self.tls.clone()).await;
             match connected {
                 // A server may offer TLS that does not work, or refuse whoever comes with it.
-                Err(why) if self.plain_too && !is_unreachable(&why) => {
-                    config.ssl_mode(SslMode::Disable).connect(self.tls.clone()).await.map_err(|_| why)
+                Err(error) if self.plain_too && !is_unreachable(&error) => {
+                    config.ssl_mode(SslMode::Disable).connect(self.tls.clone()).await.map_err(|_| error)
                 }
                 connected => connected,
             }
         };
         match tokio::time::timeout(CONNECT_TIMEOUT, connecting).await {
-            Ok(connected) => connected.map_err(|why| cannot_connect(&why)),
+            Ok(connected) => connected.map_err(|error| cannot_connect(&error)),
             Err(_) => Err(StoreError::Unavailable(format!("no connection within {CONNECT_TIMEOUT:?}"))),
         }
     }
 }
 
-fn is_unreachable(why: &tokio_postgres::Error) -> bool {
-    why.to_string().starts_with("error connecting")
+fn is_unreachable(error: &tokio_postgres::Error) -> bool {
+    error.to_string().starts_with("error connecting")
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -221,8 +221,8 @@ mod tests {
             assert_eq!(without_password(url), shown);
         }
         for bad in ["postgres://svc:s3cret@db:s3cret/x", "postgres://svc:s3cret@db/x?s3cret=1"] {
-            let why = Target::parse(bad).map(drop).unwrap_err();
-            assert!(!why.contains("s3cret"), "{why}");
+            let reason = Target::parse(bad).map(drop).unwrap_err();
+            assert!(!reason.contains("s3cret"), "{reason}");
         }
     }
 

@@ -108,7 +108,7 @@ async fn every_statement_prepares() {
     let connection = beside(&url).await;
     let counts = super::counts::STATEMENTS.iter().map(|sql| (*sql).to_owned());
     for sql in every_statement(Dialect::Postgres).into_iter().chain(counts) {
-        connection.prepare(&sql).await.unwrap_or_else(|why| panic!("{:?}: {sql}", Failure::of(&why)));
+        connection.prepare(&sql).await.unwrap_or_else(|error| panic!("{:?}: {sql}", Failure::of(&error)));
     }
 }
 
@@ -144,7 +144,7 @@ async fn a_job_that_panics_fails_alone() {
             panic!("a fault")
         })
     });
-    assert!(matches!(panics.await, Err(Error::Store(StoreError::Internal(why))) if why == "panics panicked"));
+    assert!(matches!(panics.await, Err(Error::Store(StoreError::Internal(error))) if error == "panics panicked"));
     let reads = (0..8).map(|at| {
         store.read("panics", move |tx| {
             Box::pin(async move {
@@ -270,8 +270,8 @@ async fn another_key_opens_nothing_and_no_secret_lies_open() {
     assert!(refused.unwrap_err().to_string().contains("SVC_SECRET_KEY"));
     let none = Options { secret_key: None, ..options() };
     if std::env::var_os("SVC_SECRET_KEY").is_none() {
-        let why = open_with(&url, env(), none).await.map(drop).unwrap_err().to_string();
-        assert!(why.contains("openssl rand -hex 32"), "{why}");
+        let reason = open_with(&url, env(), none).await.map(drop).unwrap_err().to_string();
+        assert!(reason.contains("openssl rand -hex 32"), "{reason}");
     }
 }
 
@@ -283,8 +283,8 @@ async fn a_url_that_leads_nowhere_shows_no_password() {
         "postgres://svc:s3cret@127.0.0.1:1/svc?sslmode=verify-full&sslrootcert=/no/such/file",
         "postgres://svc:s3cret@[/svc",
     ] {
-        let why = open_with(url, env(), options()).await.map(drop).unwrap_err();
-        assert!(!format!("{why} {why:?}").contains("s3cret"), "{why:?}");
+        let reason = open_with(url, env(), options()).await.map(drop).unwrap_err();
+        assert!(!format!("{reason} {reason:?}").contains("s3cret"), "{reason:?}");
     }
 }
 

@@ -27,7 +27,7 @@ pub(super) fn connector(trust: Trust<'_>) -> Result<MakeRustlsConnect, String> {
     let verifier = verifier(trust, &provider)?;
     let config = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
-        .map_err(|why| why.to_string())?
+        .map_err(|error| error.to_string())?
         .dangerous()
         .with_custom_certificate_verifier(verifier)
         .with_no_client_auth();
@@ -46,14 +46,14 @@ fn verifier(trust: Trust<'_>, provider: &Arc<CryptoProvider>) -> Result<Arc<dyn 
 }
 
 fn authorities(path: &str, provider: &Arc<CryptoProvider>) -> Result<Arc<WebPkiServerVerifier>, String> {
-    let unreadable = |why: &dyn std::fmt::Display| format!("sslrootcert {path}: {why}");
+    let unreadable = |error: &dyn std::fmt::Display| format!("sslrootcert {path}: {error}");
     let mut roots = RootCertStore::empty();
-    for certificate in CertificateDer::pem_file_iter(path).map_err(|why| unreadable(&why))? {
-        roots.add(certificate.map_err(|why| unreadable(&why))?).map_err(|why| unreadable(&why))?;
+    for certificate in CertificateDer::pem_file_iter(path).map_err(|error| unreadable(&error))? {
+        roots.add(certificate.map_err(|error| unreadable(&error))?).map_err(|error| unreadable(&error))?;
     }
     WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider))
         .build()
-        .map_err(|why| unreadable(&why))
+        .map_err(|error| unreadable(&error))
 }
 
 /// Does not ask for which host a certificate was made out, and without authorities nobody at all; but no server owns a

@@ -122,7 +122,7 @@ pub(super) struct Received<'r> {
 impl Row for Received<'_> {
     fn value(&self, index: usize) -> Result<Value<'_>, StoreError> {
         let cell: Result<Cell<'_>, _> = self.row.try_get(index);
-        cell.map(|cell| cell.0).map_err(|why| StoreError::Internal(why.to_string()))
+        cell.map(|cell| cell.0).map_err(|error| StoreError::Internal(error.to_string()))
     }
 
     fn secret(&self, index: usize) -> Result<Option<Vec<u8>>, StoreError> {

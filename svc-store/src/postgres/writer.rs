@@ -79,15 +79,15 @@ async fn perform(connection: &Connection, shared: &Shared, waiting: Waiting) {
                 runs += 1;
                 continue;
             }
-            Ok(Run::Again(why)) => Err(why.into()),
-            Ok(Run::Elsewhere(why)) => {
+            Ok(Run::Again(reason)) => Err(reason.into()),
+            Ok(Run::Elsewhere(reason)) => {
                 connection.kill();
-                return shared.again(Access::Write, waiting, why);
+                return shared.again(Access::Write, waiting, reason);
             }
             Err(_) => {
                 connection.kill();
-                let why = job::too_long(waiting.name());
-                Err(if committing.into_inner() { unknown(&why) } else { why }.into())
+                let reason = job::too_long(waiting.name());
+                Err(if committing.into_inner() { unknown(&reason) } else { reason }.into())
             }
         };
         return waiting.answer(result);
@@ -144,14 +144,14 @@ async fn undo(session: &mut Session<'_>, connection: &Connection, failure: &Fail
 
 /// What is to be done about a failure that left nothing behind.
 fn after(failure: &Failure, result: Result<(), Error>) -> Run {
-    let why = failure.error.clone();
+    let reason = failure.error.clone();
     match failure.remedy {
-        Recovery::None => Run::Done(Err(job::first_cause(result, &why))),
-        Recovery::Again => Run::Again(why),
-        Recovery::Elsewhere | Recovery::ConnectionLost => Run::Elsewhere(why),
+        Recovery::None => Run::Done(Err(job::first_cause(result, &reason))),
+        Recovery::Again => Run::Again(reason),
+        Recovery::Elsewhere | Recovery::ConnectionLost => Run::Elsewhere(reason),
     }
 }
 
-fn unknown(why: &StoreError) -> StoreError {
-    StoreError::OutcomeUnknown(why.to_string())
+fn unknown(error: &StoreError) -> StoreError {
+    StoreError::OutcomeUnknown(error.to_string())
 }

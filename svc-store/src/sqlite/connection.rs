@@ -73,7 +73,7 @@ impl Connection {
         let mut waited = Duration::ZERO;
         loop {
             match self.0.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0)) {
-                Err(why) if why.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) && waited < BUSY_TIMEOUT => {
+                Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) && waited < BUSY_TIMEOUT => {
                     std::thread::sleep(SWITCH_PAUSE);
                     waited += SWITCH_PAUSE;
                 }
@@ -209,7 +209,7 @@ impl Connection {
         self.batch("BEGIN IMMEDIATE")?;
         let written = write_anew(&log_of(path));
         self.batch("ROLLBACK")?;
-        written.map_err(|why| StoreError::Unavailable(format!("the log cannot be written anew: {why}")))
+        written.map_err(|error| StoreError::Unavailable(format!("the log cannot be written anew: {error}")))
     }
 
     /// Closes it and leaves the log as it is, also if nobody else has the file open.
@@ -332,7 +332,7 @@ fn log_of(path: &Path) -> PathBuf {
 
 fn write_anew(file: &Path) -> io::Result<()> {
     let file = match OpenOptions::new().read(true).write(true).open(file) {
-        Err(why) if why.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         opened => opened?,
     };
     let (mut chunk, mut at) = (vec![0; CHUNK], 0);
@@ -349,13 +349,13 @@ fn write_anew(file: &Path) -> io::Result<()> {
 /// Why something durable failed.
 pub(super) struct Failed {
     code: Option<i32>,
-    pub(super) why: StoreError,
+    pub(super) error: StoreError,
 }
 
 impl From<rusqlite::Error> for Failed {
     fn from(error: rusqlite::Error) -> Self {
         let code = error.sqlite_error().map(|failure| failure.extended_code);
-        Self { code, why: store_error(error) }
+        Self { code, error: store_error(error) }
     }
 }
 

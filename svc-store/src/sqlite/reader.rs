@@ -15,8 +15,8 @@ const GROUP: usize = 64;
 pub(super) fn run(pool: &ConnectionPool, number: usize, queue: &Queue, context: &Context) {
     while let Some(mut group) = queue.wait(GROUP) {
         let begun = pool.read(number, |connection| begin_and_serve(connection, &mut group, context));
-        if let Err(why) = begun.and_then(|begun| begun) {
-            refuse(group, &why);
+        if let Err(error) = begun.and_then(|begun| begun) {
+            refuse(group, &error);
         }
     }
 }
@@ -33,8 +33,8 @@ fn begin_and_serve(connection: &mut Connection, group: &mut Vec<Waiting>, contex
             let _ = answer.send(result);
         }
     }
-    if let Err(why) = connection.batch("COMMIT") {
-        tracing::warn!(%why, "a read transaction did not end");
+    if let Err(error) = connection.batch("COMMIT") {
+        tracing::warn!(%error, "a read transaction did not end");
         let _ = connection.batch("ROLLBACK");
     }
     Ok(())

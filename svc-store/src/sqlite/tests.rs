@@ -178,7 +178,7 @@ fn every_statement_prepares_and_counts_its_parameters_upwards() {
     let scratch = Scratch::new();
     let connection = scratch.connection();
     for sql in every_statement(Dialect::Sqlite) {
-        let statement = connection.raw().prepare(&sql).unwrap_or_else(|why| panic!("{why}: {sql}"));
+        let statement = connection.raw().prepare(&sql).unwrap_or_else(|error| panic!("{error}: {sql}"));
         for n in 1..=statement.parameter_count() {
             assert_eq!(statement.parameter_name(n), Some(format!("${n}").as_str()), "{sql}");
         }
@@ -301,7 +301,7 @@ async fn a_job_that_panics_or_waits_fails_alone() {
     let scratch = Scratch::new();
     let store = scratch.store();
     let panics = store.write::<(), _>("panics", |_| Box::pin(async { panic!("a fault") }));
-    assert!(matches!(panics.await, Err(Error::Store(StoreError::Internal(why))) if why == "panics panicked"));
+    assert!(matches!(panics.await, Err(Error::Store(StoreError::Internal(error))) if error == "panics panicked"));
     let waits = store.read::<(), _>("waits", |_| Box::pin(std::future::pending()));
     assert!(matches!(waits.await, Err(Error::Store(StoreError::Internal(_)))));
     new_tenant(&*store).await;
@@ -459,7 +459,7 @@ async fn no_secret_lies_in_the_file_and_another_key_opens_none() {
     drop(back);
     std::fs::write(scratch.path.with_extension("db.key"), "0".repeat(64)).unwrap();
     let refused = SqliteStore::open(&scratch.path, env()).map(drop);
-    assert!(matches!(refused, Err(StoreError::Unavailable(why)) if why.contains("SVC_SECRET_KEY")));
+    assert!(matches!(refused, Err(StoreError::Unavailable(error)) if error.contains("SVC_SECRET_KEY")));
 }
 
 #[tokio::test]

@@ -37,8 +37,8 @@ pub(super) fn run(connection: Connection, pool: &ConnectionPool, queue: &Queue, 
     while let Some(group) = queue.wait(GROUP) {
         let done = match writer.ready() {
             Ok(ready) => commit(ready, group, queue, context),
-            Err(why) => {
-                refuse(group, &why);
+            Err(error) => {
+                refuse(group, &error);
                 continue;
             }
         };
@@ -71,7 +71,7 @@ impl Writer<'_> {
         };
         let mut ready = Ready { connection, is_sound: &mut self.is_sound };
         if !*ready.is_sound {
-            ready.probe().map_err(|failed| failed.why)?;
+            ready.probe().map_err(|failed| failed.error)?;
         }
         if !self.is_settled {
             self.pool.settle(ready.connection)?;
@@ -90,7 +90,7 @@ impl Writer<'_> {
             return;
         }
         let Err(failed) = connection.checkpoint() else { return };
-        tracing::error!(why = %failed.why, pages = length, "a checkpoint failed; the log grows");
+        tracing::error!(error = %failed.error, pages = length, "a checkpoint failed; the log grows");
         self.checkpoint_at = length + LOG;
         if failed.is_fsync()
             && let Some(connection) = self.connection.take()
@@ -98,7 +98,7 @@ impl Writer<'_> {
             self.is_settled = false;
             match self.pool.reopen(connection) {
                 Ok(connection) => self.connection = Some(connection),
-                Err(why) => tracing::error!(%why, "the file cannot be opened again"),
+                Err(reason) => tracing::error!(error = %reason, "the file cannot be opened again"),
             }
         }
     }
@@ -120,10 +120,10 @@ impl Ready<'_> {
         self.connection.batch("SAVEPOINT job")?;
         let result = self.connection.run(waiting.name, &waiting.job, context);
         let ended = self.connection.batch(if result.is_ok() { "RELEASE job" } else { "ROLLBACK TO job; RELEASE job" });
-        if let Err(why) = ended {
+        if let Err(error) = ended {
             // Otherwise what is left of it would be committed with the others.
             let _ = self.connection.batch("ROLLBACK");
-            return Err(why.into());
+            return Err(error.into());
         }
         result
     }
@@ -142,7 +142,7 @@ impl Ready<'_> {
             Ok(()) => true,
             Err(probe) => failed.is_cut_short() || probe.is_fsync(),
         };
-        Err(if is_undone { failed.why } else { StoreError::OutcomeUnknown(failed.why.to_string()) })
+        Err(if is_undone { failed.error } else { StoreError::OutcomeUnknown(failed.error.to_string()) })
     }
 }
 
@@ -153,8 +153,8 @@ fn commit(mut ready: Ready<'_>, first: Vec<Waiting>, queue: &Queue, context: &Co
     let mut delivery_wakeup = false;
     while !group.is_empty() {
         // The lock is waited for once per group: one wait after the other would add up.
-        if let Err(why) = ready.begin() {
-            done.extend(group.into_iter().map(|waiting| (waiting.answer, Err(why.clone().into()))));
+        if let Err(reason) = ready.begin() {
+            done.extend(group.into_iter().map(|waiting| (waiting.answer, Err(reason.clone().into()))));
             break;
         }
         for waiting in group {
@@ -170,10 +170,10 @@ fn commit(mut ready: Ready<'_>, first: Vec<Waiting>, queue: &Queue, context: &Co
         group = queue.poll(GROUP.saturating_sub(done.len()));
     }
     if ready.connection.in_transaction()
-        && let Err(why) = ready.commit()
+        && let Err(reason) = ready.commit()
     {
-        tracing::error!(%why, jobs = done.len(), "a commit failed");
-        lose(&mut done, &why);
+        tracing::error!(error = %reason, jobs = done.len(), "a commit failed");
+        lose(&mut done, &reason);
     }
     if delivery_wakeup {
         context.delivery_wakeup.release();
@@ -182,8 +182,8 @@ fn commit(mut ready: Ready<'_>, first: Vec<Waiting>, queue: &Queue, context: &Co
 }
 
 /// What seemed done is not, for this reason.
-fn lose(done: &mut [Done], why: &StoreError) {
+fn lose(done: &mut [Done], error: &StoreError) {
     for (_, result) in done.iter_mut().filter(|(_, result)| result.is_ok()) {
-        *result = Err(why.clone().into());
+        *result = Err(error.clone().into());
     }
 }

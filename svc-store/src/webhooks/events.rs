@@ -35,10 +35,10 @@ pub(crate) fn read_event(cells: &mut Cells<'_>) -> Result<Event, StoreError> {
         id: cells.take()?,
         tenant_id: cells.take()?,
         kind: cells.take()?,
-        data: RawValue::from_string(cells.take()?).map_err(|why| StoreError::Corrupt {
+        data: RawValue::from_string(cells.take()?).map_err(|error| StoreError::Corrupt {
             table: "events",
             column: "data",
-            reason: why.to_string(),
+            reason: error.to_string(),
         })?,
         created_at: cells.take()?,
         only_for: cells.take()?,

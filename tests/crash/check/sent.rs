@@ -32,7 +32,7 @@ pub(super) fn check(
         };
         let arrived = arrivals.remove(&delivery.id).unwrap_or_default();
         let under_way = under_way.get(&delivery.id).copied().unwrap_or_default();
-        let mut fail = |why: String| violations.push(format!("delivery {} {why}", delivery.id));
+        let mut fail = |reason: String| violations.push(format!("delivery {} {reason}", delivery.id));
         attempted(delivery, log, under_way, &mut fail);
         received(delivery, log, event, &arrived, counts, &mut fail);
     }

@@ -85,7 +85,10 @@ fn found() -> Option<PathBuf> {
 #[expect(clippy::panic, reason = "for tests only")]
 fn start(disk: Disk, parent: &Path) -> Option<Server> {
     let programs = found()?;
-    Some(Server::start_new(&programs, disk, parent).unwrap_or_else(|why| panic!("PostgreSQL in {programs:?}: {why}")))
+    Some(
+        Server::start_new(&programs, disk, parent)
+            .unwrap_or_else(|error| panic!("PostgreSQL in {programs:?}: {error}")),
+    )
 }
 
 /// The folder with PostgreSQL's programs, if it is installed: that of the path, or where Debian puts them, the newest
@@ -158,8 +161,8 @@ impl Server {
 
     #[expect(clippy::panic, reason = "for tests only")]
     fn order(&self, command: &str) {
-        if let Err(why) = self.script().order(command) {
-            panic!("PostgreSQL, {command}: {why}");
+        if let Err(error) = self.script().order(command) {
+            panic!("PostgreSQL, {command}: {error}");
         }
     }
 

@@ -14,12 +14,12 @@ pub(super) async fn run(from: &str, to: &str, resume: bool) -> Result<Outcome, F
     let report = copied?;
     let differ: Vec<&str> = report.tables.iter().filter(|table| !table.is_equal()).map(|table| table.table).collect();
     let failure = (!differ.is_empty()).then(|| {
-        let why = format!(
+        let reason = format!(
             "The databases differ in {}: one of them was written to meanwhile. Stop the servers and copy into an empty \
              database.",
             differ.join(", ")
         );
-        Failure::new(Exit::Failed, why)
+        Failure::new(Exit::Failed, reason)
     });
     Ok(Outcome::new(&view(&report), text(&report))?.with_failure(failure))
 }

@@ -59,12 +59,12 @@ pub(super) async fn replay(store: &dyn Store, input: ReplayCreate, wait: bool) -
         moment(done.until)
     );
     let broken_off = done.broken_off().then(|| {
-        let why = format!(
+        let reason = format!(
             "The webhook was disabled or paused meanwhile, or a delivery cannot be read; those of events at or after {} \
              stay as they are.",
             moment(done.position)
         );
-        Failure::new(Exit::Failed, why)
+        Failure::new(Exit::Failed, reason)
     });
     Ok(Outcome::new(&View::of(&done), text)?.with_failure(broken_off))
 }

@@ -48,7 +48,7 @@ pub(super) async fn run(
                 if json { serde_json::to_string(&view(delivery)).unwrap_or_default() } else { line(delivery, now) };
             match output::write_now(&text) {
                 // Who read this has seen enough.
-                Err(why) if why.kind() == io::ErrorKind::BrokenPipe => return Ok(Outcome::nothing()),
+                Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(Outcome::nothing()),
                 written => written?,
             }
         }

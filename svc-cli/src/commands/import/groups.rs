@@ -42,8 +42,8 @@ impl Groups<'_> {
         let count = said.len();
         let (mut results, failure) = match self.put_together::<R>(said.clone()).await {
             Ok(results) => (results, None),
-            Err(why) if is_about_a_row(&why) => self.put_singly::<R>(said).await,
-            Err(why) => (Vec::new(), Some(ended(why))),
+            Err(error) if is_about_a_row(&error) => self.put_singly::<R>(said).await,
+            Err(error) => (Vec::new(), Some(ended(error))),
         };
         let failed = results.len() < count;
         let mut puts = results.drain(..);
@@ -66,8 +66,8 @@ impl Groups<'_> {
         for row in said {
             match self.put_together::<R>(vec![row]).await {
                 Ok(mut result) => results.extend(result.pop()),
-                Err(why) if is_about_a_row(&why) => results.push(Err(why)),
-                Err(why) => return (results, Some(ended(why))),
+                Err(error) if is_about_a_row(&error) => results.push(Err(error)),
+                Err(error) => return (results, Some(ended(error))),
             }
         }
         (results, None)
@@ -78,7 +78,7 @@ impl Groups<'_> {
         let mut tries = 1;
         loop {
             match self.put_once::<R>(Arc::clone(&said)).await {
-                Err(Error::Store(why)) if why.is_transient() && tries < TRIES => tries += 1,
+                Err(Error::Store(error)) if error.is_transient() && tries < TRIES => tries += 1,
                 done => return done,
             }
         }
@@ -96,7 +96,7 @@ impl Groups<'_> {
                 let mut results = Vec::with_capacity(said.len());
                 for (row, before) in said.iter() {
                     match R::put(tx, &tenant, row.clone(), *before, options).await {
-                        Err(Error::Store(why)) => return Err(why.into()),
+                        Err(Error::Store(error)) => return Err(error.into()),
                         result => results.push(result),
                     }
                 }
@@ -120,12 +120,12 @@ impl Groups<'_> {
 }
 
 /// Whether a transaction failed for what its rows are, not for the state of the database.
-fn is_about_a_row(why: &Error) -> bool {
-    matches!(why, Error::Store(StoreError::Conflict { .. } | StoreError::Internal(_) | StoreError::Corrupt { .. }))
+fn is_about_a_row(error: &Error) -> bool {
+    matches!(error, Error::Store(StoreError::Conflict { .. } | StoreError::Internal(_) | StoreError::Corrupt { .. }))
 }
 
-fn ended(why: Error) -> Failure {
-    let failure = Failure::from(why);
+fn ended(error: Error) -> Failure {
+    let failure = Failure::from(error);
     let again = "Run the same command again to go on: what is there is not added twice.";
     Failure::new(failure.exit(), format!("{}. {again}", failure.message().trim_end_matches('.')))
 }
@@ -156,9 +156,9 @@ mod tests {
         }
 
         async fn around(&self, access: Access, name: &'static str, job: UnitOfWork) -> Result<(), Error> {
-            let why = self.1.lock().unwrap().pop_front().flatten();
-            match why {
-                Some(why) => Err(why.into()),
+            let reason = self.1.lock().unwrap().pop_front().flatten();
+            match reason {
+                Some(reason) => Err(reason.into()),
                 None => self.0.run(access, name, job).await,
             }
         }

@@ -73,7 +73,7 @@ impl From<Error> for Refusal {
                 let error = format!("{}.", messages.join("; "));
                 Self { error, field: errors.first().map(|failing| failing.field.clone()), errors, ..refusal }
             }
-            Error::InvalidJson(why) => Self { error: why.replace("The body", "The line"), ..refusal },
+            Error::InvalidJson(reason) => Self { error: reason.replace("The body", "The line"), ..refusal },
             Error::ReferenceNotFound(field) => Self { field: Some(field.to_owned()), ..refusal },
             Error::EmailTaken { existing_id } => {
                 let error = format!("The contact {existing_id} has this email already.");
@@ -106,10 +106,10 @@ impl Refusals {
             Some(path) => {
                 let same = |a: &Path, b: &Path| Some(a.canonicalize().ok()? == b.canonicalize().ok()?);
                 if same(path, source) == Some(true) {
-                    let why = "--report must be another file than the one that is read, which it would replace.";
-                    return Err(Failure::new(Exit::Usage, why));
+                    let reason = "--report must be another file than the one that is read, which it would replace.";
+                    return Err(Failure::new(Exit::Usage, reason));
                 }
-                let file = File::create(path).map_err(|why| unwritten(path, &why))?;
+                let file = File::create(path).map_err(|reason| unwritten(path, &reason))?;
                 Some((path.to_owned(), BufWriter::new(file)))
             }
             None => None,
@@ -125,7 +125,7 @@ impl Refusals {
         }
         if let Some((path, file)) = &mut self.report {
             let written = serde_json::to_writer(&mut *file, &Reported { line, refusal }).map_err(io::Error::from);
-            written.and_then(|()| file.write_all(b"\n")).map_err(|why| unwritten(path, &why))?;
+            written.and_then(|()| file.write_all(b"\n")).map_err(|error| unwritten(path, &error))?;
         }
         Ok(())
     }
@@ -133,7 +133,7 @@ impl Refusals {
     /// Brings the report to the disk.
     pub(super) fn flush(&mut self) -> Result<(), Failure> {
         match &mut self.report {
-            Some((path, file)) => file.flush().map_err(|why| unwritten(path, &why)),
+            Some((path, file)) => file.flush().map_err(|error| unwritten(path, &error)),
             None => Ok(()),
         }
     }
@@ -153,6 +153,6 @@ impl Refusals {
     }
 }
 
-fn unwritten(path: &Path, why: &io::Error) -> Failure {
-    Failure::new(Exit::Failed, format!("The report {} cannot be written: {why}.", plain(&path.to_string_lossy())))
+fn unwritten(path: &Path, error: &io::Error) -> Failure {
+    Failure::new(Exit::Failed, format!("The report {} cannot be written: {error}.", plain(&path.to_string_lossy())))
 }

@@ -41,9 +41,9 @@ pub(super) struct Group<R: Import> {
 /// Reads to the end of the file, or until nobody takes the rows any more.
 pub(super) fn read<R: Import>(source: Source, tenant: &Tenant, groups: &mpsc::Sender<Result<Group<R>, Failure>>) {
     let (name, position) = (source.name.clone(), source.position());
-    let broken = |why: io::Error| {
+    let broken = |error: io::Error| {
         let again = "run the same command again to go on: what is there is not added twice";
-        Failure::new(Exit::Failed, format!("{name} cannot be read any further: {why}; {again}."))
+        Failure::new(Exit::Failed, format!("{name} cannot be read any further: {error}; {again}."))
     };
     let mut parser = match Parser::<R>::new(source) {
         Ok(parser) => parser,
@@ -74,8 +74,8 @@ pub(super) fn read<R: Import>(source: Source, tenant: &Tenant, groups: &mpsc::Se
         match next {
             Ok(Some(_)) => {}
             Ok(None) => return,
-            Err(why) => {
-                let _ = groups.blocking_send(Err(broken(why)));
+            Err(error) => {
+                let _ = groups.blocking_send(Err(broken(error)));
                 return;
             }
         }
@@ -113,9 +113,9 @@ impl<R: Import> Parser<R> {
             Format::Ndjson => Ok(Self::Ndjson(Lines::new(source.input), std::marker::PhantomData)),
             Format::Csv => {
                 let mut records = Box::new(Records::new(source.input));
-                let failed = |why: String| Failure::new(Exit::Failed, format!("{} {why}", source.name));
+                let failed = |reason: String| Failure::new(Exit::Failed, format!("{} {reason}", source.name));
                 let header = match records.next() {
-                    Err(why) => return Err(failed(format!("cannot be read: {why}."))),
+                    Err(reason) => return Err(failed(format!("cannot be read: {reason}."))),
                     Ok(None) => return Err(failed("is empty; CSV begins with a row of field names.".to_owned())),
                     Ok(Some(record)) => record.cells,
                 };
@@ -173,8 +173,8 @@ fn columns<R: Import>(header: &Cells<'_>) -> Result<Vec<&'static str>, String> {
 /// The fields of a row. An empty cell is null.
 fn members<R: Import>(columns: &[&'static str], cells: &Cells<'_>) -> Result<Vec<(String, Json)>, Error> {
     if cells.len() != columns.len() {
-        let why = format!("must have {} cells, as the header has; it has {}", columns.len(), cells.len());
-        return Err(Issue::new(FieldCode::InvalidFormat, why).on("row"));
+        let reason = format!("must have {} cells, as the header has; it has {}", columns.len(), cells.len());
+        return Err(Issue::new(FieldCode::InvalidFormat, reason).on("row"));
     }
     let read = |(name, cell): (&&'static str, &[u8])| {
         let text =

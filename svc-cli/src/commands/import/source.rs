@@ -31,7 +31,7 @@ impl Source {
     pub(super) fn open(path: &Path, format: Option<Format>) -> Result<Self, Failure> {
         let stdin = path.as_os_str() == "-";
         let name = if stdin { "stdin".to_owned() } else { plain(&path.to_string_lossy()) };
-        let failed = |why: io::Error| Failure::new(Exit::Failed, format!("Cannot read {name}: {why}."));
+        let failed = |error: io::Error| Failure::new(Exit::Failed, format!("Cannot read {name}: {error}."));
         let (raw, size): (Box<dyn Read + Send>, _) = if stdin {
             (Box::new(io::stdin()), None)
         } else {

@@ -39,8 +39,8 @@ pub(super) async fn pass_on(url: &Uri, headers: &HeaderMap, body: Bytes) -> Resu
 async fn exchange(url: &Uri, headers: &HeaderMap, body: Bytes) -> Result<Response<Full<Bytes>>, String> {
     let host = url.host().unwrap_or_default();
     let address = (host.trim_matches(['[', ']']), url.port_u16().unwrap_or(80));
-    let stream = TcpStream::connect(address).await.map_err(|why| format!("no connection: {why}"))?;
-    let broken = |why: hyper::Error| format!("no answer: {why}");
+    let stream = TcpStream::connect(address).await.map_err(|error| format!("no connection: {error}"))?;
+    let broken = |error: hyper::Error| format!("no answer: {error}");
     let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(broken)?;
     tokio::spawn(connection);
 
@@ -49,14 +49,14 @@ async fn exchange(url: &Uri, headers: &HeaderMap, body: Bytes) -> Result<Respons
     *request.uri_mut() = url.path_and_query().map_or_else(Uri::default, |path| Uri::from(path.clone()));
     *request.headers_mut() = end_to_end(headers);
     let authority = url.authority().map_or("", |authority| authority.as_str());
-    let host = HeaderValue::from_str(authority).map_err(|why| format!("no request: {why}"))?;
+    let host = HeaderValue::from_str(authority).map_err(|error| format!("no request: {error}"))?;
     request.headers_mut().insert(HOST, host);
 
     let (mut head, body) = sender.send_request(request).await.map_err(broken)?.into_parts();
     if head.status.is_informational() {
         return Err(format!("no answer but {}", head.status));
     }
-    let body = Limited::new(body, MAX_BODY).collect().await.map_err(|why| format!("no whole answer: {why}"))?;
+    let body = Limited::new(body, MAX_BODY).collect().await.map_err(|error| format!("no whole answer: {error}"))?;
     head.headers = end_to_end(&head.headers);
     Ok(Response::from_parts(head, Full::new(body.to_bytes())))
 }

@@ -44,14 +44,14 @@ impl Received {
             event: body.text("event").map(str::to_owned).or(received.event),
             age_ms: sent.map(|sent| (now.as_micros() - sent.as_micros()) / 1000),
             verified: verified.is_ok(),
-            error: verified.err().map(|why| why.to_string()),
+            error: verified.err().map(|reason| reason.to_string()),
             body: Some(body),
             ..received
         }
     }
 
     /// A request whose body cannot be judged; why.
-    pub(super) fn unread(headers: &HeaderMap, why: &str, now: Timestamp) -> Self {
+    pub(super) fn unread(headers: &HeaderMap, reason: &str, now: Timestamp) -> Self {
         Self {
             received_at: now,
             event: text(headers, "x-svc-event").map(str::to_owned),
@@ -59,7 +59,7 @@ impl Received {
             attempt: text(headers, "x-svc-attempt").and_then(|attempt| attempt.parse().ok()),
             age_ms: None,
             verified: false,
-            error: Some(why.to_owned()),
+            error: Some(reason.to_owned()),
             answered: None,
             forward_error: None,
             body: None,
@@ -70,22 +70,22 @@ impl Received {
         Self { answered: Some(status.as_u16()), ..self }
     }
 
-    pub(super) fn with_forward_error(self, why: String) -> Self {
-        Self { forward_error: Some(why), ..self }
+    pub(super) fn with_forward_error(self, reason: String) -> Self {
+        Self { forward_error: Some(reason), ..self }
     }
 
     /// One line for programs.
     pub(super) fn to_json(&self) -> String {
-        serde_json::to_string(self).unwrap_or_else(|why| format!("{{\"error\":{:?}}}", why.to_string()))
+        serde_json::to_string(self).unwrap_or_else(|error| format!("{{\"error\":{:?}}}", error.to_string()))
     }
 
     /// Some lines for people, and an empty one.
     pub(super) fn to_text(&self) -> String {
         let answered = match &self.forward_error {
             None => or_dash(self.answered),
-            Some(why) => format!("{}, as it could not be passed on: {}", or_dash(self.answered), plain(why)),
+            Some(error) => format!("{}, as it could not be passed on: {}", or_dash(self.answered), plain(error)),
         };
-        let reason = self.error.as_ref().map(|why| ("reason", plain(why)));
+        let reason = self.error.as_ref().map(|error| ("reason", plain(error)));
         let shown = [
             ("delivery", or_dash(self.delivery_id.as_deref())),
             ("attempt", or_dash(self.attempt)),

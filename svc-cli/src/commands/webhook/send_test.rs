@@ -29,7 +29,7 @@ pub(super) async fn run(
     let (subscription, sent) = send(store, id, kind).await.or_not_found("webhook", id, HINT)?;
     let record = first_attempt(store, &sent, timeout).await?;
     let said = format!("Tested webhook {id} at {} with {}.\n\n", subscription.url.as_str(), sent.kind);
-    let failure = failure(&record, timeout).map(|why| Failure::new(Exit::Failed, why));
+    let failure = failure(&record, timeout).map(|error| Failure::new(Exit::Failed, error));
     Ok(delivery::report(&record, &said)?.with_failure(failure))
 }
 
@@ -60,8 +60,8 @@ fn failure(record: &Record, timeout: Duration) -> Option<String> {
     match record.log.first() {
         Some(log) if log.succeeded() => None,
         Some(log) => {
-            let why = log.error.as_deref().unwrap_or("it was not answered with 2xx");
-            Some(format!("The attempt failed: {}.", plain(why)))
+            let reason = log.error.as_deref().unwrap_or("it was not answered with 2xx");
+            Some(format!("The attempt failed: {}.", plain(reason)))
         }
         None if state == DeliveryStatus::Held => {
             Some("The webhook was disabled or paused before an attempt was made, so the delivery is held.".to_owned())

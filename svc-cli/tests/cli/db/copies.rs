@@ -48,8 +48,8 @@ fn a_file_to_postgres_and_back() {
     };
     let without = run(&["db", "copy", "sqlite://svc.db", &url], None);
     assert_eq!(without.status.code(), Some(4), "{without:?}");
-    let why = text(&without.stderr);
-    assert!(why.contains("Set SVC_SECRET_KEY to the source's key") && why.contains("svc.db.key"), "{why}");
+    let reason = text(&without.stderr);
+    assert!(reason.contains("Set SVC_SECRET_KEY to the source's key") && reason.contains("svc.db.key"), "{reason}");
     let key = std::fs::read_to_string(session.folder().join("svc.db.key")).unwrap();
     let sums = |args: &[&str]| {
         let output = run(args, Some(key.trim()));

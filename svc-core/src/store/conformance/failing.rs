@@ -53,7 +53,7 @@ async fn twice(store: Arc<dyn Store>, name: &'static str, job: UnitOfWork) -> Re
         })
     });
     match store.run(Access::Write, name, first).await {
-        Err(Error::Store(StoreError::Unavailable(why))) if why == INJECTED => {
+        Err(Error::Store(StoreError::Unavailable(error))) if error == INJECTED => {
             store.run(Access::Write, name, Box::new(move |tx| job(tx))).await
         }
         refused => refused,

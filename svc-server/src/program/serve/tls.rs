@@ -43,15 +43,16 @@ impl Tls {
 }
 
 fn read(certificate: &Path, key: &Path) -> io::Result<TlsAcceptor> {
-    let unusable = |path: &Path, why: &dyn std::fmt::Display| io::Error::other(format!("{}: {why}", path.display()));
+    let unusable =
+        |path: &Path, error: &dyn std::fmt::Display| io::Error::other(format!("{}: {error}", path.display()));
     let chain: Vec<CertificateDer<'static>> = CertificateDer::pem_file_iter(certificate)
         .and_then(Iterator::collect)
-        .map_err(|why| unusable(certificate, &why))?;
-    let private = PrivateKeyDer::from_pem_file(key).map_err(|why| unusable(key, &why))?;
+        .map_err(|error| unusable(certificate, &error))?;
+    let private = PrivateKeyDer::from_pem_file(key).map_err(|error| unusable(key, &error))?;
     let mut config = ServerConfig::builder()
         .with_no_client_auth()
         .with_single_cert(chain, private)
-        .map_err(|why| unusable(key, &why))?;
+        .map_err(|error| unusable(key, &error))?;
     config.alpn_protocols = PROTOCOLS.map(<[u8]>::to_vec).to_vec();
     Ok(TlsAcceptor::from(Arc::new(config)))
 }

@@ -216,11 +216,11 @@ pub(super) async fn read_all(
             rows += 1;
             last = key(row, first_key, table);
             let mut cells = Cells { row, table: table.name, columns: &columns, next: 0 };
-            if let Err(why) = read(&mut cells, notes) {
+            if let Err(error) = read(&mut cells, notes) {
                 on_progress += 1;
                 if on_progress <= MOST {
                     let id = show(row, first_shown, table);
-                    findings.push(Finding { table: table.name, id, problem: why.to_string() });
+                    findings.push(Finding { table: table.name, id, problem: error.to_string() });
                 }
             }
             Ok(())

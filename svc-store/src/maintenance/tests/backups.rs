@@ -96,7 +96,7 @@ async fn nothing_is_overwritten_and_nothing_half_is_left() {
     let folder = Folder::new();
     let url = folder.filled("svc.db").await;
     let refused = |made: Result<crate::Backup, MaintenanceError>, name: &str| match made {
-        Err(MaintenanceError::Refused(why)) => assert!(why.contains(name), "{why}"),
+        Err(MaintenanceError::Refused(error)) => assert!(error.contains(name), "{error}"),
         other => panic!("{other:?}"),
     };
     std::fs::write(folder.path("a.db"), "mine").unwrap();
@@ -111,5 +111,5 @@ async fn nothing_is_overwritten_and_nothing_half_is_left() {
     let nowhere = backup(&url, &folder.path("no/folder.db")).await;
     assert!(matches!(nowhere, Err(MaintenanceError::File(_))), "{nowhere:?}");
     let server = backup("postgres://svc@127.0.0.1:1/svc", &folder.path("c.db")).await;
-    assert!(matches!(server, Err(MaintenanceError::Unsupported(why)) if why.contains("pg_dump")));
+    assert!(matches!(server, Err(MaintenanceError::Unsupported(error)) if error.contains("pg_dump")));
 }

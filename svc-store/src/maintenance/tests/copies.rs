@@ -26,7 +26,7 @@ fn whole(report: &CopyReport) {
 #[track_caller]
 fn refused(result: Result<CopyReport, MaintenanceError>, what: &str) {
     match result {
-        Err(MaintenanceError::Refused(why)) => assert!(why.contains(what), "{why}"),
+        Err(MaintenanceError::Refused(error)) => assert!(error.contains(what), "{error}"),
         other => panic!("{other:?}"),
     }
 }
