@@ -28,6 +28,9 @@
 //! # }).unwrap().unwrap();
 //! ```
 
+// The code that the derives generate names this crate as an application would.
+extern crate self as svc_core;
+
 pub mod accounts;
 pub mod crypto;
 pub mod env;

@@ -3,7 +3,6 @@
 
 mod currency;
 mod email;
-mod enums;
 mod event_kinds;
 mod id;
 mod money;
@@ -13,9 +12,10 @@ mod text;
 mod time;
 mod webhook_url;
 
+pub use svc_derive::TextEnum;
+
 pub use self::currency::Currency;
 pub use self::email::Email;
-pub(crate) use self::enums::text_enum;
 pub use self::event_kinds::{EventKind, EventSet};
 pub use self::id::{TenantId, parse_uuid};
 pub use self::money::{Amount, Decimal, JOB_SCALE, MAX_AMOUNT, MoneyError};

@@ -1,81 +1,56 @@
 //! Contacts from elsewhere.
 
 use async_trait::async_trait;
+use serde_json::Value;
 use uuid::Uuid;
 
 use super::place::{self, Found};
 use super::{Import, ImportOptions, Imported, differing, digest};
 use crate::accounts::tenants::Tenant;
 use crate::error::{Error, FieldCode, Issue};
-use crate::input::input;
+use crate::input::{Apply as _, FieldNames as _, Input};
 use crate::resources::contacts::{Contact, ContactFilter, ContactUpdate};
 use crate::resources::crud::{Update, advance_clock};
 use crate::resources::pages::{ListQuery, Order};
 use crate::store::{Repository, Tx};
 use crate::values::EventKind;
-use crate::values::{Email, Patch, TenantId, Text, Timestamp};
+use crate::values::{Email, Patch, TenantId, Timestamp};
 use crate::webhooks::events;
 
-input! {
-    /// A contact from elsewhere. What is left out is not compared with the record, and null on a new one.
-    pub struct ContactImport for Contact {
-        /// A UUID of version 7, as exports have it.
-        id: Option<Uuid>,
-        /// Email address.
-        email: Patch<Option<Email>>,
-        /// Given name.
-        first_name: Patch<Option<Text<300>>>,
-        /// Family name.
-        last_name: Patch<Option<Text<300>>>,
-        /// Telephone number.
-        phone: Patch<Option<Text<50>>>,
-        /// Company.
-        company_name: Patch<Option<Text<500>>>,
-        /// Town or city.
-        city: Patch<Option<Text<100>>>,
-        /// State or province.
-        state: Patch<Option<Text<100>>>,
-        /// Postal code.
-        postcode: Patch<Option<Text<20>>>,
-        /// When it was created; the time in `id`, where there is one.
-        created_at: Option<Timestamp>,
-        /// Read and not kept: the record changes with its import.
-        updated_at: Option<Timestamp>,
-    }
+/// A contact that was created elsewhere. A field that is left out is not compared with an existing contact, and is null
+/// on a new one.
+#[derive(Clone, Debug, PartialEq, Input)]
+#[input(record = Contact)]
+pub struct ContactImport {
+    /// The `id` of the contact: a UUID of version 7, as exports have it. Without it, one is assigned.
+    pub id: Option<Uuid>,
+    /// The fields that an update has.
+    #[input(flatten)]
+    pub change: ContactUpdate,
+    /// When the contact was created. With an `id`, it can only be the time in it.
+    pub created_at: Option<Timestamp>,
+    /// Ignored, so that exports can be imported: the contact changes with its import.
+    pub updated_at: Option<Timestamp>,
 }
 
 impl ContactImport {
     fn email(&self) -> Option<&Email> {
-        match &self.email {
+        match &self.change.email {
             Patch::Set(email) => email.as_ref(),
             Patch::Keep => None,
         }
     }
 
-    /// What it says, for a digest.
-    fn values(&self) -> [Option<String>; 9] {
-        fn text<T: ToString>(field: &Patch<Option<T>>) -> Option<String> {
-            match field {
-                Patch::Set(Some(value)) => Some(value.to_string()),
-                _ => None,
-            }
-        }
-        [
-            text(&self.email),
-            text(&self.first_name),
-            text(&self.last_name),
-            text(&self.phone),
-            text(&self.company_name),
-            text(&self.city),
-            text(&self.state),
-            text(&self.postcode),
-            self.created_at.map(|at| at.to_string()),
-        ]
-    }
-
-    fn into_change(self) -> ContactUpdate {
-        let Self { email, first_name, last_name, phone, company_name, city, state, postcode, .. } = self;
-        ContactUpdate { email, first_name, last_name, phone, company_name, city, state, postcode }
+    /// Returns the values of the row for its digest, null where the row has none.
+    fn values(&self) -> Vec<Option<String>> {
+        let mut contact = Contact::default();
+        self.change.clone().apply_to(&mut contact);
+        // A record always serialises.
+        let json = serde_json::to_value(&contact).unwrap_or_default();
+        let text = |name: &&str| json.get(*name).and_then(Value::as_str).map(str::to_owned);
+        let mut values: Vec<_> = ContactUpdate::FIELD_NAMES.iter().map(text).collect();
+        values.push(self.created_at.map(|at| at.to_string()));
+        values
     }
 }
 
@@ -128,8 +103,8 @@ impl Import for Contact {
             Found::Record(contact) => keep_or_change(tx, tenant.id, contact, row, options, now).await,
             Found::Free(id, created_at) => {
                 // Nobody has its email, or it would have been recognised, and the tick holds the tenant since.
-                let mut contact = blank(id, created_at, now);
-                contact.apply(row.into_change(), now)?;
+                let mut contact = Contact { id, created_at, updated_at: now, ..Contact::default() };
+                contact.apply(row.change, now)?;
                 Repository::<Contact>::insert(tx, tenant.id, &contact).await?;
                 if options.events {
                     events::emit(tx, tenant.id, now, &[EventKind::ContactCreated], &contact).await?;
@@ -159,7 +134,7 @@ async fn keep_or_change(
         return Err(Error::NotAllowed(format!("The contact {id} of this row was deleted; it stays so.")));
     }
     let mut changed = contact.clone();
-    changed.apply(row.into_change(), now)?;
+    changed.apply(row.change, now)?;
     let key = |contact: &Contact| contact.email.as_ref().map(Email::key);
     if !options.update && key(&changed) == key(&contact) {
         // The same address in other letters is no difference, though an update takes it as it is written.
@@ -178,21 +153,4 @@ async fn keep_or_change(
         events::emit(tx, tenant, now, &changed.changed_events(&contact), &changed).await?;
     }
     Ok(Imported::Updated)
-}
-
-fn blank(id: Uuid, created_at: Timestamp, now: Timestamp) -> Contact {
-    Contact {
-        id,
-        email: None,
-        first_name: None,
-        last_name: None,
-        phone: None,
-        company_name: None,
-        city: None,
-        state: None,
-        postcode: None,
-        created_at,
-        updated_at: now,
-        deleted_at: None,
-    }
 }

@@ -7,7 +7,7 @@ use super::place::{self, Found};
 use super::{Import, ImportOptions, Imported, differing, digest};
 use crate::accounts::tenants::{self, NumberKind, Tenant};
 use crate::error::{Error, FieldCode, Issue};
-use crate::input::input;
+use crate::input::Input;
 use crate::resources::contacts;
 use crate::resources::crud::{Filter as _, advance_clock};
 use crate::resources::invoices::{Invoice, InvoiceFilter, InvoiceStatus, amount_in};
@@ -17,34 +17,38 @@ use crate::values::EventKind;
 use crate::values::{Amount, Currency, Date, Decimal, Patch, TenantId, Text, Timestamp};
 use crate::webhooks::events;
 
-input! {
-    /// An invoice from elsewhere. What is left out is not compared with the record.
-    pub struct InvoiceImport for Invoice {
-        /// A UUID of version 7, as exports have it.
-        id: Option<Uuid>,
-        /// Its number, unlike that of any other; the next one of the account when left out.
-        invoice_number: Option<Text<255>>,
-        /// A live contact of the account.
-        contact_id: Patch<Option<Uuid>>,
-        /// State; draft when left out.
-        status: Option<InvoiceStatus>,
-        /// Day of issue; today when left out.
-        issue_date: Patch<Option<Date>>,
-        /// Day by which it is to be paid.
-        due_date: Patch<Option<Date>>,
-        /// Amount, with no more decimals than the currency has.
-        total: Decimal,
-        /// Active currency of ISO 4217; the account's own when left out.
-        currency: Option<Currency>,
-        /// When it was paid in full; only of what is paid, or was and is cancelled.
-        paid_at: Option<Timestamp>,
-        /// What has been paid so far. All of it when left out of what is paid; required where it is paid in part.
-        amount_paid: Option<Decimal>,
-        /// When it was created; the time in `id`, where there is one.
-        created_at: Option<Timestamp>,
-        /// Read and not kept: the record changes with its import.
-        updated_at: Option<Timestamp>,
-    }
+/// An invoice that was created elsewhere, with any status. A field that is left out is not compared with an existing
+/// invoice.
+#[derive(Clone, Debug, PartialEq, Input)]
+#[input(record = Invoice)]
+pub struct InvoiceImport {
+    /// The `id` of the invoice: a UUID of version 7, as exports have it. Without it, one is assigned.
+    pub id: Option<Uuid>,
+    /// The number of the invoice, which no other invoice of the account has. Without it, the next number of the account
+    /// is taken.
+    pub invoice_number: Option<Text<255>>,
+    /// The contact who is to pay: the `id` of a contact of the account that is not deleted.
+    pub contact_id: Patch<Option<Uuid>>,
+    /// Where the invoice stands. Without it, a new invoice is a draft.
+    pub status: Option<InvoiceStatus>,
+    /// The day of issue. Without it, a new invoice has today in the account's time zone.
+    pub issue_date: Patch<Option<Date>>,
+    /// The last day on which the invoice can be paid before it is overdue.
+    pub due_date: Patch<Option<Date>>,
+    /// The amount to pay in `currency`, with no more decimals than the currency has.
+    pub total: Decimal,
+    /// The currency of `total`: the upper-case code of an active currency of ISO 4217. Without it, a new invoice has the
+    /// account's own.
+    pub currency: Option<Currency>,
+    /// When the invoice was paid in full. Only an invoice that is `paid` or `cancelled` can have it.
+    pub paid_at: Option<Timestamp>,
+    /// What was paid so far, in `currency`. Required with the status `partial`. Without it, an invoice with the status
+    /// `paid` was paid in full.
+    pub amount_paid: Option<Decimal>,
+    /// When the invoice was created. With an `id`, it can only be the time in it.
+    pub created_at: Option<Timestamp>,
+    /// Ignored, so that exports can be imported: the invoice changes with its import.
+    pub updated_at: Option<Timestamp>,
 }
 
 impl InvoiceImport {
