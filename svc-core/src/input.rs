@@ -1,6 +1,22 @@
-//! Reading bodies and query strings into typed input, with every failing field named at once.
+//! Request bodies and query strings as typed input.
 //!
-//! A body is a plain struct with `#[derive(Input)]`: its reader and its JSON schema follow from its fields.
+//! A body is a plain struct with `#[derive(Input)]`, and its reader and its JSON schema follow from its fields. Reading
+//! is strict (`docs/contract.md`, "Request bodies"): unknown, repeated and read-only fields are errors, and nothing is
+//! converted. One error names every failing field.
+//!
+//! # Examples
+//!
+//! ```
+//! use svc_core::error::Error;
+//! use svc_core::input::Input;
+//! use svc_core::resources::bookings::BookingCreate;
+//!
+//! let Err(Error::Validation(violations)) = BookingCreate::from_body(br#"{"service_name": 7, "id": "x"}"#) else {
+//!     panic!("the body is not valid")
+//! };
+//! let failing: Vec<&str> = violations.as_slice().iter().map(|violation| violation.field.as_str()).collect();
+//! assert_eq!(failing, ["contact_id", "service_name", "start_time", "id"]);
+//! ```
 
 pub mod json;
 #[doc(hidden)]
@@ -18,10 +34,10 @@ pub trait FromJson: Sized {
     /// Reads the value of a field that was sent.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// An [`Issue`] that says what is wrong with the value.
     fn from_json(json: Json) -> Result<Self, Issue>;
 
-    /// What stands for a field that was not sent; `None` when the field is required.
+    /// Returns the value of a field that was not sent, or `None` if the field is required.
     fn absent() -> Option<Self> {
         None
     }
@@ -29,13 +45,13 @@ pub trait FromJson: Sized {
     /// Reads the value of a query parameter.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// An [`Issue`] that says what is wrong with the value.
     fn from_query(text: String) -> Result<Self, Issue> {
         Self::from_json(Json::String(text))
     }
 }
 
-/// A nullable field: absent, null and blank text are the same.
+/// A nullable field. A field that is absent, null or blank text is `None`.
 impl<T: FromJson> FromJson for Option<T> {
     fn from_json(json: Json) -> Result<Self, Issue> {
         match json {
@@ -65,24 +81,25 @@ impl FromJson for bool {
     }
 }
 
-/// The names of the fields of a record or an input: tells a read-only field from an unknown one, and is the header of
-/// a table.
+/// The names of the fields of a record or an input.
+///
+/// They tell a read-only field from an unknown one, and are the header of a table.
 pub trait FieldNames {
-    /// As in JSON.
+    /// The names as in JSON, in the order of declaration.
     const FIELD_NAMES: &'static [&'static str];
 }
 
-/// A body or a set of query parameters.
+/// A body or a set of query parameters. `#[derive(Input)]` implements it.
 pub trait Input: JsonSchema + Sized + Send + Sync + 'static {
-    /// Takes its fields; `None` when one of them failed, which `fields` has noted.
+    /// Takes the fields of the input. Returns `None` if one of them failed; `fields` has the reasons.
     fn take(fields: &mut Fields) -> Option<Self>;
 
-    /// Names that are refused as read-only instead of unknown.
+    /// Returns the names that are refused as read-only instead of unknown.
     fn read_only() -> &'static [&'static str] {
         &[]
     }
 
-    /// Whether a body without a field is refused, as on PATCH.
+    /// Whether a body without any field is refused, as it is for a PATCH.
     const NEEDS_A_FIELD: bool = false;
 
     /// Returns the schemas of the fields.
@@ -112,7 +129,7 @@ pub trait Input: JsonSchema + Sized + Send + Sync + 'static {
         }
         let mut fields = Fields::new(members.into_iter().map(|(name, json)| (name, Sent::Json(json))));
         let input = Self::take(&mut fields);
-        fields.refuse_rest(Self::read_only());
+        fields.refuse_untaken(Self::read_only());
         fields.finish(input)
     }
 }
@@ -147,7 +164,7 @@ enum Sent {
     Query(String),
 }
 
-/// The fields that were sent and are not taken yet, and what is wrong so far.
+/// The fields that were sent and not taken yet, and the failures so far.
 pub struct Fields {
     members: Vec<(String, Option<Sent>)>,
     violations: Violations,
@@ -158,7 +175,7 @@ impl Fields {
         Self { members: members.map(|(name, sent)| (name, Some(sent))).collect(), violations: Violations::default() }
     }
 
-    /// From the decoded pairs of a query string. A repeated or empty parameter is noted as failing.
+    /// Returns the fields of a query string from its decoded pairs. A repeated or empty parameter fails.
     pub fn from_query(pairs: Vec<(String, String)>) -> Self {
         let mut fields = Self::new(std::iter::empty());
         for (name, value) in pairs {
@@ -176,7 +193,7 @@ impl Fields {
         fields
     }
 
-    /// Takes one field. `None` when it is wrong or missing, which is noted.
+    /// Takes one field. If it is wrong or missing, this is recorded as a failure and the result is `None`.
     pub fn take<T: FromJson>(&mut self, name: &'static str) -> Option<T> {
         let read = match self.members.iter_mut().find(|(known, _)| known == name) {
             Some((_, sent)) => match sent.take()? {
@@ -188,13 +205,13 @@ impl Fields {
         read.map_err(|issue| self.violations.push(name, issue)).ok()
     }
 
-    fn rest(&self) -> impl Iterator<Item = &str> {
+    fn untaken(&self) -> impl Iterator<Item = &str> {
         self.members.iter().filter(|(_, sent)| sent.is_some()).map(|(name, _)| name.as_str())
     }
 
-    fn refuse_rest(&mut self, read_only: &[&str]) {
-        let rest: Vec<String> = self.rest().map(str::to_owned).collect();
-        for name in rest {
+    fn refuse_untaken(&mut self, read_only: &[&str]) {
+        let untaken: Vec<String> = self.untaken().map(str::to_owned).collect();
+        for name in untaken {
             let issue = if read_only.contains(&name.as_str()) {
                 Issue::new(FieldCode::ReadOnlyField, "is set by the service; leave it out")
             } else {
@@ -204,12 +221,12 @@ impl Fields {
         }
     }
 
-    /// The first parameter that nothing has taken.
+    /// Returns the first parameter that was not taken.
     pub fn first_unknown(&self) -> Option<&str> {
-        self.rest().next()
+        self.untaken().next()
     }
 
-    /// The input, if nothing was wrong.
+    /// Returns the input if there was no failure.
     ///
     /// # Errors
     /// [`Error::Validation`] with all failing fields.

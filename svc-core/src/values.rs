@@ -1,5 +1,8 @@
-//! The values that records are made of. Each file holds one of them with its parser, its JSON schema
-//! and its tests, so that a rule such as "a name has at most 300 characters" stands in one place.
+//! The values that records consist of: email addresses, texts, amounts, timestamps, URLs, event kinds.
+//!
+//! A value can only be made by its parser, so one that exists is valid. Each file has one of them with its parser, its
+//! JSON schema and its tests. The rules are those of `docs/contract.md`, "Text fields", "Money" and "Timestamps and
+//! ordering".
 
 mod currency;
 mod email;

@@ -1,11 +1,11 @@
-//! Contacts from elsewhere.
+//! The import of contacts.
 
 use async_trait::async_trait;
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::place::{self, Found};
-use super::{Import, ImportOptions, Imported, differing, digest};
+use super::identity::{self, Identity};
+use super::import::{Import, ImportOptions, Imported, differing, digest};
 use crate::accounts::tenants::Tenant;
 use crate::error::{Error, FieldCode, Issue};
 use crate::input::{Apply as _, FieldNames as _, Input};
@@ -34,6 +34,7 @@ pub struct ContactImport {
 }
 
 impl ContactImport {
+    /// Returns the email address, if the row has one.
     fn email(&self) -> Option<&Email> {
         match &self.change.email {
             Patch::Set(email) => email.as_ref(),
@@ -76,33 +77,34 @@ impl Import for Contact {
         if row.id.is_none() && row.values().iter().all(Option::is_none) {
             return Err(Issue::new(FieldCode::Required, "is required, or another field that is not empty").on("email"));
         }
-        let everything = || ContactFilter { email: None, include_deleted: Some(true) };
+        let unfiltered = || ContactFilter { email: None, include_deleted: Some(true) };
         let by_email = match row.email().filter(|_| tenant.unique_contact_email) {
             Some(email) => live_with(tx, tenant.id, email).await?,
             None => None,
         };
-        let found = match (row.id, by_email) {
+        let identity = match (row.id, by_email) {
             (Some(id), by_email) => {
-                let found = place::named(tx, tenant.id, (id, row.created_at), everything(), now).await?;
-                match (&found, by_email) {
-                    (Found::Free(..), Some(other)) => return Err(Error::EmailTaken { existing_id: other.id }),
-                    // An update to the email of another is refused where it is checked.
-                    _ => found,
+                let identity = identity::by_id(tx, tenant.id, (id, row.created_at), unfiltered(), now).await?;
+                match (&identity, by_email) {
+                    (Identity::New(..), Some(other)) => return Err(Error::EmailTaken { existing_id: other.id }),
+                    // `check` refuses an update to the email of another contact.
+                    _ => identity,
                 }
             }
-            (None, Some(contact)) => Found::Record(contact),
+            (None, Some(contact)) => Identity::Existing(contact),
             (None, None) if row.email().is_some() && tenant.unique_contact_email && row.created_at.is_none() => {
-                Found::Free(tx.env().id(now), now)
+                Identity::New(tx.env().id(now), now)
             }
             (None, None) => {
                 let content = digest("contact", &row.values());
-                place::derived(tx, tenant, (content, before), row.created_at, everything(), now).await?
+                identity::by_content(tx, tenant, (content, before), row.created_at, unfiltered(), now).await?
             }
         };
-        match found {
-            Found::Record(contact) => keep_or_change(tx, tenant.id, contact, row, options, now).await,
-            Found::Free(id, created_at) => {
-                // Nobody has its email, or it would have been recognised, and the tick holds the tenant since.
+        match identity {
+            Identity::Existing(contact) => compare_or_update(tx, tenant.id, contact, row, options, now).await,
+            Identity::New(id, created_at) => {
+                // No other contact has its email, or the row would have been recognised by it; and `advance_clock` has
+                // locked the tenant since.
                 let mut contact = Contact { id, created_at, updated_at: now, ..Contact::default() };
                 contact.apply(row.change, now)?;
                 Repository::<Contact>::insert(tx, tenant.id, &contact).await?;
@@ -115,13 +117,15 @@ impl Import for Contact {
     }
 }
 
+/// Returns the contact with this email that is not deleted.
 async fn live_with(tx: &mut dyn Tx, tenant: TenantId, email: &Email) -> Result<Option<Contact>, Error> {
     let filter = ContactFilter { email: Some(email.clone()), include_deleted: None };
-    let listing = ListQuery { limit: 1, order: Order::NewestFirst { before: None }, filter };
-    Ok(Repository::<Contact>::list(tx, tenant, &listing).await?.pop())
+    let query = ListQuery { limit: 1, order: Order::NewestFirst { before: None }, filter };
+    Ok(Repository::<Contact>::list(tx, tenant, &query).await?.pop())
 }
 
-async fn keep_or_change(
+/// Compares a row with its contact, and updates the contact if the options say so.
+async fn compare_or_update(
     tx: &mut dyn Tx,
     tenant: TenantId,
     contact: Contact,
@@ -137,7 +141,7 @@ async fn keep_or_change(
     changed.apply(row.change, now)?;
     let key = |contact: &Contact| contact.email.as_ref().map(Email::key);
     if !options.update && key(&changed) == key(&contact) {
-        // The same address in other letters is no difference, though an update takes it as it is written.
+        // An address that differs in case only is no difference. An update takes it as it is written in the row.
         changed.email.clone_from(&contact.email);
     }
     if changed == contact {

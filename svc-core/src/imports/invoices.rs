@@ -1,10 +1,10 @@
-//! Invoices from elsewhere, in whatever state they are.
+//! The import of invoices, with any status.
 
 use async_trait::async_trait;
 use uuid::Uuid;
 
-use super::place::{self, Found};
-use super::{Import, ImportOptions, Imported, differing, digest};
+use super::identity::{self, Identity};
+use super::import::{Import, ImportOptions, Imported, differing, digest};
 use crate::accounts::tenants::{self, NumberKind, Tenant};
 use crate::error::{Error, FieldCode, Issue};
 use crate::input::Input;
@@ -52,8 +52,9 @@ pub struct InvoiceImport {
 }
 
 impl InvoiceImport {
+    /// Returns a digest of the content of the row.
     fn digest(&self) -> [u8; 32] {
-        // As many decimals as any currency has; what has more is refused.
+        // No currency has more than four decimals; an amount with more is refused.
         let amount = |value: Decimal| value.to_amount(4).map_or_else(|_| String::new(), |amount| amount.to_string());
         let sent = |date: &Patch<Option<Date>>| match date {
             Patch::Set(Some(date)) => Some(date.to_string()),
@@ -77,7 +78,7 @@ impl InvoiceImport {
         digest("invoice", &values)
     }
 
-    /// Puts what the row says into a record.
+    /// Copies the fields of the row into a record.
     fn apply(&self, invoice: &mut Invoice) -> Result<(), Error> {
         if let Some(number) = &self.invoice_number {
             number.as_str().clone_into(&mut invoice.invoice_number);
@@ -118,30 +119,30 @@ impl Import for Invoice {
             Some(number) => with_number(tx, tenant.id, number).await?,
             None => None,
         };
-        let found = match (row.id, numbered) {
+        let identity = match (row.id, numbered) {
             (Some(id), numbered) => {
-                let found = place::named(tx, tenant.id, (id, row.created_at), InvoiceFilter::none(), now).await?;
+                let identity = identity::by_id(tx, tenant.id, (id, row.created_at), InvoiceFilter::none(), now).await?;
                 if let Some(other) = numbered.filter(|other| other.id != id) {
                     let text = format!("{} is the number of another invoice, {}.", other.invoice_number, other.id);
                     return Err(Error::NotAllowed(text));
                 }
-                found
+                identity
             }
-            (None, Some(invoice)) => Found::Record(invoice),
+            (None, Some(invoice)) => Identity::Existing(invoice),
             (None, None) if row.invoice_number.is_some() && row.created_at.is_none() => {
-                Found::Free(tx.env().id(now), now)
+                Identity::New(tx.env().id(now), now)
             }
             (None, None) => {
                 let content = match &row.invoice_number {
                     Some(number) => digest("invoice number", &[Some(number.to_string())]),
                     None => row.digest(),
                 };
-                let everything = InvoiceFilter::none();
-                place::derived(tx, tenant, (content, before), row.created_at, everything, now).await?
+                let unfiltered = InvoiceFilter::none();
+                identity::by_content(tx, tenant, (content, before), row.created_at, unfiltered, now).await?
             }
         };
-        match found {
-            Found::Record(invoice) => {
+        match identity {
+            Identity::Existing(invoice) => {
                 let mut other = invoice.clone();
                 row.apply(&mut other)?;
                 if other == invoice {
@@ -151,7 +152,7 @@ impl Import for Invoice {
                 fields.extend((invoice.amount_paid != other.amount_paid).then_some("amount_paid"));
                 Ok(Imported::Differs { id: invoice.id, fields })
             }
-            Found::Free(id, created_at) => {
+            Identity::New(id, created_at) => {
                 let invoice = add(tx, tenant, &row, (id, created_at), now).await?;
                 if options.events {
                     events::emit(tx, tenant.id, now, &[EventKind::InvoiceCreated], &invoice).await?;
@@ -162,12 +163,14 @@ impl Import for Invoice {
     }
 }
 
+/// Returns the invoice with this number.
 async fn with_number(tx: &mut dyn Tx, tenant: TenantId, number: &Text<255>) -> Result<Option<Invoice>, Error> {
     let filter = InvoiceFilter { status: None, number: Some(number.clone()) };
-    let listing = ListQuery { limit: 1, order: Order::NewestFirst { before: None }, filter };
-    Ok(Repository::<Invoice>::list(tx, tenant, &listing).await?.pop())
+    let query = ListQuery { limit: 1, order: Order::NewestFirst { before: None }, filter };
+    Ok(Repository::<Invoice>::list(tx, tenant, &query).await?.pop())
 }
 
+/// Creates the invoice of a row.
 async fn add(
     tx: &mut dyn Tx,
     tenant: &Tenant,
@@ -209,7 +212,7 @@ async fn add(
     Ok(invoice)
 }
 
-/// Whether what was paid goes with the state.
+/// Checks that what was paid agrees with the status. `given` says whether the row has `amount_paid`.
 fn check_payment(invoice: &Invoice, given: bool) -> Result<(), Error> {
     use InvoiceStatus::{Cancelled, Draft, Overdue, Paid, Partial, Sent, Viewed};
     let (status, paid, total) = (invoice.status, invoice.amount_paid.minor(), invoice.total.minor());

@@ -1,4 +1,4 @@
-//! Bookings: appointments of contacts (contract, "Booking").
+//! Bookings: appointments with contacts (`docs/contract.md`, "Bookings").
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::store::Tx;
 use crate::values::EventKind;
 use crate::values::{Note, Patch, Text, TextEnum, Timestamp};
 
-/// Length of a booking whose end is not sent.
+/// The length of a booking whose end is not sent.
 pub const DEFAULT_DURATION: Duration = Duration::from_secs(60 * 60);
 
 /// The status of a booking. It may change from any value to any other.
@@ -89,6 +89,7 @@ pub struct BookingUpdate {
 }
 
 impl Booking {
+    /// Checks that the booking ends after it starts.
     fn check_times(&self) -> Result<(), Error> {
         if self.end_time > self.start_time {
             return Ok(());

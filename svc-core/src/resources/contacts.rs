@@ -1,4 +1,4 @@
-//! Contacts: people and companies (contract, "Contact").
+//! Contacts: people and companies (`docs/contract.md`, "Contacts").
 
 use async_trait::async_trait;
 use serde::Serialize;
@@ -170,10 +170,10 @@ impl Delete for Contact {
     }
 }
 
-/// The live contact that another record is to refer to.
+/// Returns the contact that another record refers to by its `contact_id`.
 ///
 /// # Errors
-/// [`Error::ReferenceNotFound`] on `contact_id`.
+/// [`Error::ReferenceNotFound`] if the tenant has no such contact, or it is deleted.
 pub async fn referenced(tx: &mut dyn Tx, tenant: TenantId, id: Uuid) -> Result<Contact, Error> {
     crud::get(tx, tenant, id).await.map_err(|error| match error {
         Error::NotFound => Error::ReferenceNotFound("contact_id"),
@@ -181,11 +181,12 @@ pub async fn referenced(tx: &mut dyn Tx, tenant: TenantId, id: Uuid) -> Result<C
     })
 }
 
-/// Writes of one tenant happen one after the other, so what is free here stays free until the commit.
+/// Checks that no other contact has this email, unless the tenant allows that. The writes of one tenant run one after
+/// the other, so an email that is free here is free until the commit.
 async fn check_email_is_free(tx: &mut dyn Tx, tenant: TenantId, email: &Email) -> Result<(), Error> {
     let filter = ContactFilter { email: Some(email.clone()), include_deleted: None };
-    let listing = ListQuery { limit: 1, order: Order::NewestFirst { before: None }, filter };
-    let taken = Repository::<Contact>::list(tx, tenant, &listing).await?;
+    let query = ListQuery { limit: 1, order: Order::NewestFirst { before: None }, filter };
+    let taken = Repository::<Contact>::list(tx, tenant, &query).await?;
     let Some(contact) = taken.first() else { return Ok(()) };
     let tenant = tx.tenant(tenant).await?.ok_or(Error::NotFound)?;
     if tenant.unique_contact_email { Err(Error::EmailTaken { existing_id: contact.id }) } else { Ok(()) }

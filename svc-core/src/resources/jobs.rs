@@ -1,4 +1,4 @@
-//! Jobs: work on a site (contract, "Job").
+//! Jobs: work on a site (`docs/contract.md`, "Jobs").
 
 use async_trait::async_trait;
 use serde::Serialize;
@@ -173,12 +173,14 @@ impl Filter<Job> for JobFilter {
     }
 }
 
+/// Converts the decimal of a field to an amount with two decimals.
 fn amount(field: &str, decimal: Option<Decimal>) -> Result<Option<Amount>, Error> {
     let exact = |decimal: Decimal| decimal.to_amount(JOB_SCALE).map_err(|error| Issue::from(error).on(field));
     decimal.map(exact).transpose()
 }
 
 impl Job {
+    /// Checks that the planned end is not before the planned start.
     fn check_schedule(&self) -> Result<(), Error> {
         match (self.scheduled_start, self.scheduled_end) {
             (Some(start), Some(end)) if end < start => {
@@ -259,7 +261,7 @@ impl Create for Job {
     }
 }
 
-/// The event that entering a state fires besides the general one.
+/// Returns the event that a change to this status fires before `job.updated`.
 fn status_event(status: JobStatus) -> Option<EventKind> {
     match status {
         JobStatus::Scheduled => Some(EventKind::JobScheduled),

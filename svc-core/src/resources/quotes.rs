@@ -1,4 +1,4 @@
-//! Quotes: offers with a price (contract, "Quote").
+//! Quotes: offers with a price (`docs/contract.md`, "Quotes").
 
 use async_trait::async_trait;
 use serde::Serialize;
@@ -14,9 +14,10 @@ use crate::store::Tx;
 use crate::values::EventKind;
 use crate::values::{Amount, Currency, Date, DateOrTime, Decimal, Patch, TenantId, TextEnum, Timestamp};
 
-/// Days that a quote is valid when its end is not sent, counted from today in the tenant's time zone.
+/// How many days a quote is valid if no end is sent, from today in the tenant's time zone.
 pub const DEFAULT_VALIDITY_DAYS: i64 = 30;
 
+/// The greatest number of line items in a body.
 const MAX_LINE_ITEMS: usize = 500;
 
 /// The status of a quote. A PATCH may change it from any value to any other. [`accept`] and [`decline`], which record
@@ -120,7 +121,8 @@ impl Filter<Quote> for QuoteFilter {
     }
 }
 
-/// Up to 500 objects, which are checked and then dropped (contract, "QuoteCreate").
+/// The `line_items` of a new quote: at most 500 objects, which are checked and then dropped (`docs/contract.md`,
+/// "Quotes").
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LineItems;
 
@@ -149,6 +151,7 @@ impl schemars::JsonSchema for LineItems {
     }
 }
 
+/// Converts a total to an amount of the currency.
 fn total_in(total: Decimal, currency: Currency) -> Result<Amount, Error> {
     total.to_amount(currency.scale()).map_err(|error| Issue::from(error).on("total"))
 }
@@ -216,34 +219,36 @@ impl Update for Quote {
     }
 }
 
-/// The client accepts an offer. Fires `quote.accepted`, then `quote.updated`.
+/// Records that the customer accepts an offer. Fires `quote.accepted`, then `quote.updated`.
 ///
 /// # Errors
-/// [`Error::NotFound`]; [`Error::NotAllowed`] unless it is sent or viewed, or when it held until a day before today
-/// in the tenant's time zone.
+/// [`Error::NotFound`]; [`Error::NotAllowed`] if the quote is neither sent nor viewed, or if `valid_until` is before
+/// today in the tenant's time zone.
 pub async fn accept(tx: &mut dyn Tx, tenant: TenantId, id: Uuid) -> Result<Quote, Error> {
     let now = advance_clock(tx, tenant).await?;
-    let quote = open(tx, tenant, id, "accepted").await?;
+    let quote = awaiting_decision(tx, tenant, id, "accepted").await?;
     let today = tenants::get(tx, tenant).await?.time_zone.date_at(now);
     if let Some(day) = quote.valid_until.filter(|day| *day < today) {
         let text = format!("{} held until {day}; it cannot be accepted.", quote.quote_number);
         return Err(Error::NotAllowed(text));
     }
-    answer(tx, tenant, id, QuoteStatus::Accepted).await
+    set_status(tx, tenant, id, QuoteStatus::Accepted).await
 }
 
-/// The client declines an offer, also one that holds no longer. Fires `quote.declined`, then `quote.updated`.
+/// Records that the customer declines an offer, whether or not it still holds. Fires `quote.declined`, then
+/// `quote.updated`.
 ///
 /// # Errors
-/// [`Error::NotFound`]; [`Error::NotAllowed`] unless it is sent or viewed.
+/// [`Error::NotFound`]; [`Error::NotAllowed`] if the quote is neither sent nor viewed.
 pub async fn decline(tx: &mut dyn Tx, tenant: TenantId, id: Uuid) -> Result<Quote, Error> {
     advance_clock(tx, tenant).await?;
-    open(tx, tenant, id, "declined").await?;
-    answer(tx, tenant, id, QuoteStatus::Declined).await
+    awaiting_decision(tx, tenant, id, "declined").await?;
+    set_status(tx, tenant, id, QuoteStatus::Declined).await
 }
 
-/// The quote, if the client has it and has not answered yet.
-async fn open(tx: &mut dyn Tx, tenant: TenantId, id: Uuid, step: &str) -> Result<Quote, Error> {
+/// Returns the quote if the customer can decide on it: it was sent, and was neither accepted nor declined. `step` is
+/// what the error calls the decision.
+async fn awaiting_decision(tx: &mut dyn Tx, tenant: TenantId, id: Uuid, step: &str) -> Result<Quote, Error> {
     let quote: Quote = crud::get(tx, tenant, id).await?;
     if matches!(quote.status, QuoteStatus::Sent | QuoteStatus::Viewed) {
         return Ok(quote);
@@ -251,7 +256,7 @@ async fn open(tx: &mut dyn Tx, tenant: TenantId, id: Uuid, step: &str) -> Result
     Err(Error::NotAllowed(format!("{} is {}; it cannot be {step}.", quote.quote_number, quote.status)))
 }
 
-async fn answer(tx: &mut dyn Tx, tenant: TenantId, id: Uuid, status: QuoteStatus) -> Result<Quote, Error> {
+async fn set_status(tx: &mut dyn Tx, tenant: TenantId, id: Uuid, status: QuoteStatus) -> Result<Quote, Error> {
     let change = QuoteUpdate { status: Patch::Set(status), total: Patch::Keep, valid_until: Patch::Keep };
     crud::update(tx, tenant, id, change).await
 }
