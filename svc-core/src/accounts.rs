@@ -1,5 +1,10 @@
-//! Accounts of customers (tenants) and what guards them: API keys with their scopes, signatures of requests, rate
-//! limits, idempotency keys and the audit log.
+//! Tenants, which are the accounts of businesses, and what controls access to their data.
+//!
+//! - [`tenants`] has the accounts with their settings, and the numbers of their invoices, quotes and jobs.
+//! - [`keys`] creates, checks, rotates and revokes API keys. [`signing`] checks the signatures of requests.
+//! - [`limits`] has the rate limits that an operator sets for one tenant.
+//! - [`idempotency`] stores responses, so that a repeated POST creates nothing twice.
+//! - [`audit`] records who changed what.
 
 pub mod audit;
 pub mod idempotency;

@@ -1,4 +1,4 @@
-//! SHA-256 and HMAC-SHA256, and the secrets that sign with them.
+//! SHA-256, HMAC-SHA256 and new signing secrets.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 use crate::env::Env;
 use crate::values::Secret;
 
-/// HMAC-SHA256 (RFC 2104) over the concatenation of `parts`.
+/// Returns the HMAC-SHA256 (RFC 2104) of the concatenation of `parts`.
 pub fn hmac_sha256(key: &[u8], parts: &[&[u8]]) -> [u8; 32] {
     #[expect(clippy::expect_used, reason = "HMAC takes keys of every length")]
     let mut mac = Hmac::<Sha256>::new_from_slice(key).expect("a key of any length");
@@ -18,7 +18,7 @@ pub fn hmac_sha256(key: &[u8], parts: &[&[u8]]) -> [u8; 32] {
     mac.finalize().into_bytes().into()
 }
 
-/// SHA-256 of `bytes`.
+/// Returns the SHA-256 of `bytes`.
 pub fn sha256(bytes: &[u8]) -> [u8; 32] {
     Sha256::digest(bytes).into()
 }
@@ -34,7 +34,7 @@ mod tests {
 
     /// RFC 4231, test cases 1, 2 and 6.
     #[test]
-    fn hmac_agrees_with_rfc_4231() {
+    fn hmac_matches_the_test_vectors_of_rfc_4231() {
         let cases: [(&[u8], &[u8], &str); 3] = [
             (&[0x0b; 20], b"Hi There", "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7"),
             (

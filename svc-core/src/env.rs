@@ -1,5 +1,7 @@
-//! Time, randomness and identifiers. Nothing else in the workspace asks the machine for them, so a test
-//! that hands in its own sees the same ids, times and signatures every time.
+//! The clock, the source of randomness, and the identifiers made from both.
+//!
+//! No other code of the workspace asks the machine for the time or for randomness. A test that passes in its own clock
+//! and entropy gets the same ids, times and signatures in every run.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,7 +15,7 @@ use crate::values::{HostPolicy, Timestamp};
 
 /// A source of the time of day.
 pub trait Clock: Send + Sync {
-    /// The present moment. It may jump, also backwards.
+    /// Returns the current time. It may jump, also backwards.
     fn now(&self) -> Timestamp;
 }
 
@@ -23,7 +25,7 @@ pub trait Entropy: Send + Sync {
     fn fill(&self, bytes: &mut [u8]);
 }
 
-/// What rules may know of the world beyond the store. Cheap to clone.
+/// The environment of the rules: a clock, a source of randomness, and the policy for webhook hosts. Cheap to clone.
 #[derive(Clone)]
 pub struct Env {
     clock: Arc<dyn Clock>,
@@ -33,30 +35,32 @@ pub struct Env {
 }
 
 impl Env {
-    /// From a clock and a source of randomness, with webhooks to public hosts only.
+    /// Returns an environment with this clock and this source of randomness. Only public hosts may receive webhooks.
     pub fn new(clock: impl Clock + 'static, entropy: impl Entropy + 'static) -> Self {
         Self { clock: Arc::new(clock), entropy: Arc::new(entropy), webhook_hosts: HostPolicy::Public }
     }
 
-    /// The machine's clock and randomness.
+    /// Returns an environment with the machine's clock and randomness.
     pub fn system() -> Self {
         Self::new(SystemClock, SystemEntropy)
     }
 
-    /// The present moment.
+    /// Returns the current time.
     pub fn now(&self) -> Timestamp {
         self.clock.now()
     }
 
-    /// `N` random bytes.
+    /// Returns `N` random bytes.
     pub fn bytes<const N: usize>(&self) -> [u8; N] {
         let mut bytes = [0; N];
         self.entropy.fill(&mut bytes);
         bytes
     }
 
-    /// A new UUIDv7 (RFC 9562 §5.7) for something created at `at`. The twelve bits after the version carry
-    /// the fraction of the millisecond (method 3), so ids of one tenant sort like their `created_at`.
+    /// Returns a new UUIDv7 (RFC 9562 §5.7) for something that is created at `at`.
+    ///
+    /// The twelve bits after the version have the fraction of the millisecond (method 3), so the ids of one tenant sort
+    /// like their `created_at`.
     ///
     /// ```
     /// use svc_core::env::Env;
@@ -70,7 +74,7 @@ impl Env {
     }
 }
 
-/// The smallest id that [`Env::id`] can give at `at`: every id of an earlier microsecond sorts before it.
+/// Returns the smallest id that [`Env::id`] can return for `at`. Every id of an earlier microsecond sorts before it.
 pub fn first_id_at(at: Timestamp) -> Uuid {
     let micros = u128::from(at.as_micros().max(0).unsigned_abs());
     let (millis, rest) = (micros / 1000, micros % 1000);
@@ -78,11 +82,13 @@ pub fn first_id_at(at: Timestamp) -> Uuid {
     Uuid::from_u128(bits)
 }
 
-/// The time that an id was made for. Of a UUIDv7 that was made elsewhere: the microsecond among whose ids it sorts, at
-/// or after [`first_id_at`] that time and before [`first_id_at`] the next.
+/// Returns the time that an id was made for.
+///
+/// For a UUIDv7 from elsewhere, this is the microsecond that it sorts in: the id is at or after [`first_id_at`] of that
+/// time, and before [`first_id_at`] of the next microsecond.
 pub fn time_of_id(id: Uuid) -> Timestamp {
     let bits = id.as_u128();
-    // The last microsecond whose own twelve bits, rounded down, are not above these.
+    // The last microsecond whose twelve bits, rounded down, are not greater than these.
     let rest = ((bits >> 64 & 0xfff) * 1000 + 1000).div_ceil(4096) - 1;
     Timestamp::from_micros(i64::try_from((bits >> 80) * 1000 + rest).unwrap_or(i64::MAX))
 }
@@ -93,46 +99,46 @@ impl fmt::Debug for Env {
     }
 }
 
-/// The machine's clock.
+/// The clock of the machine.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemClock;
 
 impl Clock for SystemClock {
-    #[expect(clippy::disallowed_methods, reason = "the one place that asks the machine for the time")]
+    #[expect(clippy::disallowed_methods, reason = "the only place that asks the machine for the time")]
     fn now(&self) -> Timestamp {
         let since_epoch = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
         Timestamp::from_micros(i64::try_from(since_epoch.as_micros()).unwrap_or(i64::MAX))
     }
 }
 
-/// A generator seeded by the operating system, one per thread.
+/// Secure random bytes, from one generator per thread that the operating system seeds.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemEntropy;
 
 impl Entropy for SystemEntropy {
-    #[expect(clippy::disallowed_methods, reason = "the one place that asks the machine for randomness")]
+    #[expect(clippy::disallowed_methods, reason = "the only place that asks the machine for randomness")]
     fn fill(&self, bytes: &mut [u8]) {
         rand::rng().fill_bytes(bytes);
     }
 }
 
-/// A clock that stands still until it is moved: for tests and simulations.
+/// A clock that stands still until [`advance`](Self::advance) or [`set`](Self::set), for tests and simulations. Its clones share one time.
 #[derive(Clone, Debug)]
 pub struct ManualClock(Arc<Mutex<Timestamp>>);
 
 impl ManualClock {
-    /// Stands at `start`.
+    /// Returns a clock that shows `start`.
     pub fn at(start: Timestamp) -> Self {
         Self(Arc::new(Mutex::new(start)))
     }
 
-    /// Moves on by `step`.
+    /// Moves the clock forward by `step`.
     pub fn advance(&self, step: Duration) {
         let mut now = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         *now = now.checked_add(step).unwrap_or(*now);
     }
 
-    /// Jumps to `now`, backwards if need be.
+    /// Sets the clock to `now`, which may be in its past.
     pub fn set(&self, now: Timestamp) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = now;
     }
@@ -144,12 +150,12 @@ impl Clock for ManualClock {
     }
 }
 
-/// Randomness that repeats itself: for tests and simulations, never for secrets that must hold.
+/// Random bytes that are the same in every run, for tests and simulations. Never use it to make real secrets.
 #[derive(Debug)]
 pub struct SeededEntropy(Mutex<StdRng>);
 
 impl SeededEntropy {
-    /// The same seed gives the same bytes.
+    /// Returns a source that gives the same bytes for the same seed.
     pub fn new(seed: u64) -> Self {
         Self(Mutex::new(StdRng::seed_from_u64(seed)))
     }
@@ -179,8 +185,9 @@ mod tests {
             (last, at) = (id, at.next());
         }
     }
+
     #[test]
-    fn foreign_ids_have_their_place_too() {
+    fn an_id_from_elsewhere_sorts_within_the_microsecond_of_its_time() {
         let millisecond = first_id_at(Timestamp::parse("2026-03-14T15:09:26.999Z").unwrap()).as_u128();
         for twelve_bits in 0..4096_u128 {
             for rest in [0, (1 << 62) - 1] {

@@ -6,23 +6,33 @@ use std::fmt;
 
 use uuid::Uuid;
 
-use crate::values::text_enum;
+use crate::values::TextEnum;
 
-text_enum! {
-    /// What is wrong with one field.
-    pub enum FieldCode {
-        Required = "required",
-        InvalidType = "invalid_type",
-        InvalidFormat = "invalid_format",
-        InvalidEnum = "invalid_enum",
-        TooLong = "too_long",
-        TooShort = "too_short",
-        OutOfRange = "out_of_range",
-        NotNullable = "not_nullable",
-        UnknownField = "unknown_field",
-        ReadOnlyField = "read_only_field",
-        DuplicateKey = "duplicate_key",
-    }
+/// What is wrong with one field (`docs/contract.md`, "Errors").
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, TextEnum)]
+pub enum FieldCode {
+    /// The field is missing.
+    Required,
+    /// The value has another JSON type. Nothing is converted: `"100"` is not a number.
+    InvalidType,
+    /// The text has the wrong form, such as a timestamp without an offset.
+    InvalidFormat,
+    /// The value is not one of those that are allowed, such as an unknown status or event kind.
+    InvalidEnum,
+    /// The text or array is longer than allowed.
+    TooLong,
+    /// The text or array is shorter than allowed.
+    TooShort,
+    /// The number or time is outside its range, or an amount has too many decimals.
+    OutOfRange,
+    /// The field cannot be null.
+    NotNullable,
+    /// The request has no such field or query parameter.
+    UnknownField,
+    /// The field is one of the record that this request cannot set.
+    ReadOnlyField,
+    /// The field or query parameter was sent more than once.
+    DuplicateKey,
 }
 
 /// What is wrong with a value, before it is known which field the value belongs to.

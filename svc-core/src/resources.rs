@@ -1,8 +1,8 @@
-//! The records that the API serves: contacts, invoices, quotes, bookings and jobs.
+//! The records of the API: contacts, invoices, quotes, bookings and jobs.
 //!
-//! [`crud`] holds the operations that are the same for all of them (get, list, create, update, delete) and [`pages`]
-//! the order, cursors and limits of lists. The module of a resource holds what differs: its fields, its rules, its
-//! events.
+//! The module of a resource has what is particular to it: its fields, its rules and its events. What is the same for all
+//! of them is in [`crud`] (get, list, create, update, delete) and [`pages`] (order, cursors and limits of lists).
+//! ARCHITECTURE.md describes how to add a field or a resource.
 
 pub mod bookings;
 pub mod contacts;

@@ -1,9 +1,11 @@
-//! The values that records are made of. Each file holds one of them with its parser, its JSON schema
-//! and its tests, so that a rule such as "a name has at most 300 characters" stands in one place.
+//! The values that records consist of: email addresses, texts, amounts, timestamps, URLs, event kinds.
+//!
+//! A value can only be made by its parser, so one that exists is valid. Each file has one of them with its parser, its
+//! JSON schema and its tests. The rules are those of `docs/contract.md`, "Text fields", "Money" and "Timestamps and
+//! ordering".
 
 mod currency;
 mod email;
-mod enums;
 mod event_kinds;
 mod id;
 mod money;
@@ -13,9 +15,10 @@ mod text;
 mod time;
 mod webhook_url;
 
+pub use svc_derive::TextEnum;
+
 pub use self::currency::Currency;
 pub use self::email::Email;
-pub(crate) use self::enums::text_enum;
 pub use self::event_kinds::{EventKind, EventSet};
 pub use self::id::{TenantId, parse_uuid};
 pub use self::money::{Amount, Decimal, JOB_SCALE, MAX_AMOUNT, MoneyError};

@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use serde::Serialize;
 use uuid::Uuid;
 
 use crate::accounts::audit::{self, Object};
@@ -13,10 +14,10 @@ use crate::accounts::tenants::{self, DeveloperAccess};
 use crate::crypto::sha256;
 use crate::env::Env;
 use crate::error::Error;
-use crate::input::record;
+use crate::input::Record;
 use crate::resources::crud::advance_clock;
 use crate::store::Tx;
-use crate::values::{Secret, TenantId, Timestamp, text_enum};
+use crate::values::{Secret, TenantId, TextEnum, Timestamp};
 
 /// What every key begins with.
 pub const KEY_PREFIX: &str = "svc_live_";
@@ -28,39 +29,40 @@ const VISIBLE_LENGTH: usize = KEY_PREFIX.len() + 6;
 
 const BASE62: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
-text_enum! {
-    /// What a key may do.
-    pub enum Scope {
-        Read = "read",
-        Write = "write",
-    }
+/// What a key may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, TextEnum)]
+pub enum Scope {
+    /// Read records with GET and HEAD.
+    Read,
+    /// Change records with POST, PATCH and DELETE. A key with this scope also has `read`.
+    Write,
 }
 
-record! {
-    /// A key, without its text.
-    pub struct ApiKey {
-        /// Identifier.
-        pub id: Uuid,
-        /// The only tenant whose data it opens.
-        pub tenant_id: TenantId,
-        /// What it is for.
-        pub name: Option<String>,
-        /// `read`, or `read` and `write`.
-        pub scopes: Vec<Scope>,
-        /// Its first characters.
-        pub prefix: String,
-        /// When it was created.
-        pub created_at: Timestamp,
-        /// From when on it is refused.
-        pub expires_at: Option<Timestamp>,
-        /// When it was revoked.
-        pub revoked_at: Option<Timestamp>,
-        /// When it was last used, to about ten seconds.
-        pub last_used_at: Option<Timestamp>,
-        /// With which it signs its writes, if it opted in.
-        #[serde(skip)]
-        pub signing_secret: Option<Secret>,
-    }
+/// An API key without its secret text, which is shown once and not stored.
+#[derive(Clone, Debug, PartialEq, Serialize, Record)]
+pub struct ApiKey {
+    /// The unique identifier of the key, a UUID of version 7. It names the key in the log and for operators.
+    pub id: Uuid,
+    /// The tenant that the key belongs to. The key opens the data of this tenant only.
+    pub tenant_id: TenantId,
+    /// What the key is for, as whoever created it wrote down. Null if nothing was given.
+    pub name: Option<String>,
+    /// What the key may do: `read`, or `read` and `write`. Set at creation; a rotation passes it on.
+    pub scopes: Vec<Scope>,
+    /// The first 15 characters of the key, which tell keys apart.
+    pub prefix: String,
+    /// When the key was created.
+    pub created_at: Timestamp,
+    /// When the key stops working; it is refused from this time on. Null if it does not expire. A rotation sets it on
+    /// the old key to the end of the overlap.
+    pub expires_at: Option<Timestamp>,
+    /// When the key was revoked. Null while it has not been.
+    pub revoked_at: Option<Timestamp>,
+    /// When the key was last used, exact to about ten seconds. Null if it never was.
+    pub last_used_at: Option<Timestamp>,
+    /// The secret with which the key signs its requests. `None` for a key that does not sign.
+    #[serde(skip)]
+    pub signing_secret: Option<Secret>,
 }
 
 /// What is needed to admit the bearer of a key: one small row per request.

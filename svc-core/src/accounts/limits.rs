@@ -8,17 +8,21 @@ use std::num::NonZeroU32;
 use serde::{Serialize, Serializer};
 
 use crate::error::{FieldCode, Issue};
-use crate::values::text_enum;
+use crate::values::TextEnum;
 
-text_enum! {
-    /// A collection whose writes have a limit beside that of all requests.
-    pub enum CappedCollection {
-        Contacts = "contacts",
-        Bookings = "bookings",
-        Quotes = "quotes",
-        Jobs = "jobs",
-        Webhooks = "webhooks",
-    }
+/// A collection whose writes have a rate limit of their own, beside that of all requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, TextEnum)]
+pub enum CappedCollection {
+    /// Writes to `/contacts`.
+    Contacts,
+    /// Writes to `/bookings`.
+    Bookings,
+    /// Writes to `/quotes`.
+    Quotes,
+    /// Writes to `/jobs`.
+    Jobs,
+    /// Writes to `/webhooks`.
+    Webhooks,
 }
 
 /// Limits that differ from the server's; `None` where the server's holds.

@@ -6,24 +6,31 @@ use crate::accounts::audit::{self, Object};
 use crate::accounts::limits::RateLimits;
 use crate::error::{Error, FieldCode, Issue};
 use crate::store::Tx;
-use crate::values::{Currency, TenantId, TimeZone, Timestamp, text_enum};
+use crate::values::{Currency, TenantId, TextEnum, TimeZone, Timestamp};
 
-text_enum! {
-    /// Whether the account's keys may use the API.
-    pub enum DeveloperAccess {
-        Pending = "pending",
-        Approved = "approved",
-        Suspended = "suspended",
-    }
+/// Whether the tenant's keys may use the API. An operator sets it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, TextEnum)]
+pub enum DeveloperAccess {
+    /// Access was not approved yet; every request is refused.
+    Pending,
+    /// The tenant's keys may use the API.
+    Approved,
+    /// Access was withdrawn; every request is refused until it is approved again.
+    Suspended,
 }
 
-text_enum! {
-    /// What is counted per tenant.
-    pub enum NumberKind {
-        Invoice = "INV",
-        Quote = "QUO",
-        Job = "JOB",
-    }
+/// A series of numbers that each tenant has of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, TextEnum)]
+pub enum NumberKind {
+    /// The numbers of invoices, from `INV-0001` on.
+    #[text = "INV"]
+    Invoice,
+    /// The numbers of quotes, from `QUO-0001` on.
+    #[text = "QUO"]
+    Quote,
+    /// The numbers of jobs, from `JOB-0001` on.
+    #[text = "JOB"]
+    Job,
 }
 
 /// A business account.

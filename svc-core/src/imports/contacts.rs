@@ -1,81 +1,57 @@
-//! Contacts from elsewhere.
+//! The import of contacts.
 
 use async_trait::async_trait;
+use serde_json::Value;
 use uuid::Uuid;
 
-use super::place::{self, Found};
-use super::{Import, ImportOptions, Imported, differing, digest};
+use super::identity::{self, Identity};
+use super::import::{Import, ImportOptions, Imported, differing, digest};
 use crate::accounts::tenants::Tenant;
 use crate::error::{Error, FieldCode, Issue};
-use crate::input::input;
+use crate::input::{Apply as _, FieldNames as _, Input};
 use crate::resources::contacts::{Contact, ContactFilter, ContactUpdate};
 use crate::resources::crud::{Update, advance_clock};
 use crate::resources::pages::{ListQuery, Order};
 use crate::store::{Repository, Tx};
 use crate::values::EventKind;
-use crate::values::{Email, Patch, TenantId, Text, Timestamp};
+use crate::values::{Email, Patch, TenantId, Timestamp};
 use crate::webhooks::events;
 
-input! {
-    /// A contact from elsewhere. What is left out is not compared with the record, and null on a new one.
-    pub struct ContactImport for Contact {
-        /// A UUID of version 7, as exports have it.
-        id: Option<Uuid>,
-        /// Email address.
-        email: Patch<Option<Email>>,
-        /// Given name.
-        first_name: Patch<Option<Text<300>>>,
-        /// Family name.
-        last_name: Patch<Option<Text<300>>>,
-        /// Telephone number.
-        phone: Patch<Option<Text<50>>>,
-        /// Company.
-        company_name: Patch<Option<Text<500>>>,
-        /// Town or city.
-        city: Patch<Option<Text<100>>>,
-        /// State or province.
-        state: Patch<Option<Text<100>>>,
-        /// Postal code.
-        postcode: Patch<Option<Text<20>>>,
-        /// When it was created; the time in `id`, where there is one.
-        created_at: Option<Timestamp>,
-        /// Read and not kept: the record changes with its import.
-        updated_at: Option<Timestamp>,
-    }
+/// A contact that was created elsewhere. A field that is left out is not compared with an existing contact, and is null
+/// on a new one.
+#[derive(Clone, Debug, PartialEq, Input)]
+#[input(record = Contact)]
+pub struct ContactImport {
+    /// The `id` of the contact: a UUID of version 7, as exports have it. Without it, one is assigned.
+    pub id: Option<Uuid>,
+    /// The fields that an update has.
+    #[input(flatten)]
+    pub change: ContactUpdate,
+    /// When the contact was created. With an `id`, it can only be the time in it.
+    pub created_at: Option<Timestamp>,
+    /// Ignored, so that exports can be imported: the contact changes with its import.
+    pub updated_at: Option<Timestamp>,
 }
 
 impl ContactImport {
+    /// Returns the email address, if the row has one.
     fn email(&self) -> Option<&Email> {
-        match &self.email {
+        match &self.change.email {
             Patch::Set(email) => email.as_ref(),
             Patch::Keep => None,
         }
     }
 
-    /// What it says, for a digest.
-    fn values(&self) -> [Option<String>; 9] {
-        fn text<T: ToString>(field: &Patch<Option<T>>) -> Option<String> {
-            match field {
-                Patch::Set(Some(value)) => Some(value.to_string()),
-                _ => None,
-            }
-        }
-        [
-            text(&self.email),
-            text(&self.first_name),
-            text(&self.last_name),
-            text(&self.phone),
-            text(&self.company_name),
-            text(&self.city),
-            text(&self.state),
-            text(&self.postcode),
-            self.created_at.map(|at| at.to_string()),
-        ]
-    }
-
-    fn into_change(self) -> ContactUpdate {
-        let Self { email, first_name, last_name, phone, company_name, city, state, postcode, .. } = self;
-        ContactUpdate { email, first_name, last_name, phone, company_name, city, state, postcode }
+    /// Returns the values of the row for its digest, null where the row has none.
+    fn values(&self) -> Vec<Option<String>> {
+        let mut contact = Contact::default();
+        self.change.clone().apply_to(&mut contact);
+        // A record always serialises.
+        let json = serde_json::to_value(&contact).unwrap_or_default();
+        let text = |name: &&str| json.get(*name).and_then(Value::as_str).map(str::to_owned);
+        let mut values: Vec<_> = ContactUpdate::FIELD_NAMES.iter().map(text).collect();
+        values.push(self.created_at.map(|at| at.to_string()));
+        values
     }
 }
 
@@ -101,35 +77,36 @@ impl Import for Contact {
         if row.id.is_none() && row.values().iter().all(Option::is_none) {
             return Err(Issue::new(FieldCode::Required, "is required, or another field that is not empty").on("email"));
         }
-        let everything = || ContactFilter { email: None, include_deleted: Some(true) };
+        let unfiltered = || ContactFilter { email: None, include_deleted: Some(true) };
         let by_email = match row.email().filter(|_| tenant.unique_contact_email) {
             Some(email) => live_with(tx, tenant.id, email).await?,
             None => None,
         };
-        let found = match (row.id, by_email) {
+        let identity = match (row.id, by_email) {
             (Some(id), by_email) => {
-                let found = place::named(tx, tenant.id, (id, row.created_at), everything(), now).await?;
-                match (&found, by_email) {
-                    (Found::Free(..), Some(other)) => return Err(Error::EmailTaken { existing_id: other.id }),
-                    // An update to the email of another is refused where it is checked.
-                    _ => found,
+                let identity = identity::by_id(tx, tenant.id, (id, row.created_at), unfiltered(), now).await?;
+                match (&identity, by_email) {
+                    (Identity::New(..), Some(other)) => return Err(Error::EmailTaken { existing_id: other.id }),
+                    // `check` refuses an update to the email of another contact.
+                    _ => identity,
                 }
             }
-            (None, Some(contact)) => Found::Record(contact),
+            (None, Some(contact)) => Identity::Existing(contact),
             (None, None) if row.email().is_some() && tenant.unique_contact_email && row.created_at.is_none() => {
-                Found::Free(tx.env().id(now), now)
+                Identity::New(tx.env().id(now), now)
             }
             (None, None) => {
                 let content = digest("contact", &row.values());
-                place::derived(tx, tenant, (content, before), row.created_at, everything(), now).await?
+                identity::by_content(tx, tenant, (content, before), row.created_at, unfiltered(), now).await?
             }
         };
-        match found {
-            Found::Record(contact) => keep_or_change(tx, tenant.id, contact, row, options, now).await,
-            Found::Free(id, created_at) => {
-                // Nobody has its email, or it would have been recognised, and the tick holds the tenant since.
-                let mut contact = blank(id, created_at, now);
-                contact.apply(row.into_change(), now)?;
+        match identity {
+            Identity::Existing(contact) => compare_or_update(tx, tenant.id, contact, row, options, now).await,
+            Identity::New(id, created_at) => {
+                // No other contact has its email, or the row would have been recognised by it; and `advance_clock` has
+                // locked the tenant since.
+                let mut contact = Contact { id, created_at, updated_at: now, ..Contact::default() };
+                contact.apply(row.change, now)?;
                 Repository::<Contact>::insert(tx, tenant.id, &contact).await?;
                 if options.events {
                     events::emit(tx, tenant.id, now, &[EventKind::ContactCreated], &contact).await?;
@@ -140,13 +117,15 @@ impl Import for Contact {
     }
 }
 
+/// Returns the contact with this email that is not deleted.
 async fn live_with(tx: &mut dyn Tx, tenant: TenantId, email: &Email) -> Result<Option<Contact>, Error> {
     let filter = ContactFilter { email: Some(email.clone()), include_deleted: None };
-    let listing = ListQuery { limit: 1, order: Order::NewestFirst { before: None }, filter };
-    Ok(Repository::<Contact>::list(tx, tenant, &listing).await?.pop())
+    let query = ListQuery { limit: 1, order: Order::NewestFirst { before: None }, filter };
+    Ok(Repository::<Contact>::list(tx, tenant, &query).await?.pop())
 }
 
-async fn keep_or_change(
+/// Compares a row with its contact, and updates the contact if the options say so.
+async fn compare_or_update(
     tx: &mut dyn Tx,
     tenant: TenantId,
     contact: Contact,
@@ -159,10 +138,10 @@ async fn keep_or_change(
         return Err(Error::NotAllowed(format!("The contact {id} of this row was deleted; it stays so.")));
     }
     let mut changed = contact.clone();
-    changed.apply(row.into_change(), now)?;
+    changed.apply(row.change, now)?;
     let key = |contact: &Contact| contact.email.as_ref().map(Email::key);
     if !options.update && key(&changed) == key(&contact) {
-        // The same address in other letters is no difference, though an update takes it as it is written.
+        // An address that differs in case only is no difference. An update takes it as it is written in the row.
         changed.email.clone_from(&contact.email);
     }
     if changed == contact {
@@ -178,21 +157,4 @@ async fn keep_or_change(
         events::emit(tx, tenant, now, &changed.changed_events(&contact), &changed).await?;
     }
     Ok(Imported::Updated)
-}
-
-fn blank(id: Uuid, created_at: Timestamp, now: Timestamp) -> Contact {
-    Contact {
-        id,
-        email: None,
-        first_name: None,
-        last_name: None,
-        phone: None,
-        company_name: None,
-        city: None,
-        state: None,
-        postcode: None,
-        created_at,
-        updated_at: now,
-        deleted_at: None,
-    }
 }

@@ -1,13 +1,13 @@
-//! Invoices from elsewhere, in whatever state they are.
+//! The import of invoices, with any status.
 
 use async_trait::async_trait;
 use uuid::Uuid;
 
-use super::place::{self, Found};
-use super::{Import, ImportOptions, Imported, differing, digest};
+use super::identity::{self, Identity};
+use super::import::{Import, ImportOptions, Imported, differing, digest};
 use crate::accounts::tenants::{self, NumberKind, Tenant};
 use crate::error::{Error, FieldCode, Issue};
-use crate::input::input;
+use crate::input::Input;
 use crate::resources::contacts;
 use crate::resources::crud::{Filter as _, advance_clock};
 use crate::resources::invoices::{Invoice, InvoiceFilter, InvoiceStatus, amount_in};
@@ -17,39 +17,44 @@ use crate::values::EventKind;
 use crate::values::{Amount, Currency, Date, Decimal, Patch, TenantId, Text, Timestamp};
 use crate::webhooks::events;
 
-input! {
-    /// An invoice from elsewhere. What is left out is not compared with the record.
-    pub struct InvoiceImport for Invoice {
-        /// A UUID of version 7, as exports have it.
-        id: Option<Uuid>,
-        /// Its number, unlike that of any other; the next one of the account when left out.
-        invoice_number: Option<Text<255>>,
-        /// A live contact of the account.
-        contact_id: Patch<Option<Uuid>>,
-        /// State; draft when left out.
-        status: Option<InvoiceStatus>,
-        /// Day of issue; today when left out.
-        issue_date: Patch<Option<Date>>,
-        /// Day by which it is to be paid.
-        due_date: Patch<Option<Date>>,
-        /// Amount, with no more decimals than the currency has.
-        total: Decimal,
-        /// Active currency of ISO 4217; the account's own when left out.
-        currency: Option<Currency>,
-        /// When it was paid in full; only of what is paid, or was and is cancelled.
-        paid_at: Option<Timestamp>,
-        /// What has been paid so far. All of it when left out of what is paid; required where it is paid in part.
-        amount_paid: Option<Decimal>,
-        /// When it was created; the time in `id`, where there is one.
-        created_at: Option<Timestamp>,
-        /// Read and not kept: the record changes with its import.
-        updated_at: Option<Timestamp>,
-    }
+/// An invoice that was created elsewhere, with any status. A field that is left out is not compared with an existing
+/// invoice.
+#[derive(Clone, Debug, PartialEq, Input)]
+#[input(record = Invoice)]
+pub struct InvoiceImport {
+    /// The `id` of the invoice: a UUID of version 7, as exports have it. Without it, one is assigned.
+    pub id: Option<Uuid>,
+    /// The number of the invoice, which no other invoice of the account has. Without it, the next number of the account
+    /// is taken.
+    pub invoice_number: Option<Text<255>>,
+    /// The contact who is to pay: the `id` of a contact of the account that is not deleted.
+    pub contact_id: Patch<Option<Uuid>>,
+    /// Where the invoice stands. Without it, a new invoice is a draft.
+    pub status: Option<InvoiceStatus>,
+    /// The day of issue. Without it, a new invoice has today in the account's time zone.
+    pub issue_date: Patch<Option<Date>>,
+    /// The last day on which the invoice can be paid before it is overdue.
+    pub due_date: Patch<Option<Date>>,
+    /// The amount to pay in `currency`, with no more decimals than the currency has.
+    pub total: Decimal,
+    /// The currency of `total`: the upper-case code of an active currency of ISO 4217. Without it, a new invoice has the
+    /// account's own.
+    pub currency: Option<Currency>,
+    /// When the invoice was paid in full. Only an invoice that is `paid` or `cancelled` can have it.
+    pub paid_at: Option<Timestamp>,
+    /// What was paid so far, in `currency`. Required with the status `partial`. Without it, an invoice with the status
+    /// `paid` was paid in full.
+    pub amount_paid: Option<Decimal>,
+    /// When the invoice was created. With an `id`, it can only be the time in it.
+    pub created_at: Option<Timestamp>,
+    /// Ignored, so that exports can be imported: the invoice changes with its import.
+    pub updated_at: Option<Timestamp>,
 }
 
 impl InvoiceImport {
+    /// Returns a digest of the content of the row.
     fn digest(&self) -> [u8; 32] {
-        // As many decimals as any currency has; what has more is refused.
+        // No currency has more than four decimals; an amount with more is refused.
         let amount = |value: Decimal| value.to_amount(4).map_or_else(|_| String::new(), |amount| amount.to_string());
         let sent = |date: &Patch<Option<Date>>| match date {
             Patch::Set(Some(date)) => Some(date.to_string()),
@@ -73,7 +78,7 @@ impl InvoiceImport {
         digest("invoice", &values)
     }
 
-    /// Puts what the row says into a record.
+    /// Copies the fields of the row into a record.
     fn apply(&self, invoice: &mut Invoice) -> Result<(), Error> {
         if let Some(number) = &self.invoice_number {
             number.as_str().clone_into(&mut invoice.invoice_number);
@@ -114,30 +119,30 @@ impl Import for Invoice {
             Some(number) => with_number(tx, tenant.id, number).await?,
             None => None,
         };
-        let found = match (row.id, numbered) {
+        let identity = match (row.id, numbered) {
             (Some(id), numbered) => {
-                let found = place::named(tx, tenant.id, (id, row.created_at), InvoiceFilter::none(), now).await?;
+                let identity = identity::by_id(tx, tenant.id, (id, row.created_at), InvoiceFilter::none(), now).await?;
                 if let Some(other) = numbered.filter(|other| other.id != id) {
                     let text = format!("{} is the number of another invoice, {}.", other.invoice_number, other.id);
                     return Err(Error::NotAllowed(text));
                 }
-                found
+                identity
             }
-            (None, Some(invoice)) => Found::Record(invoice),
+            (None, Some(invoice)) => Identity::Existing(invoice),
             (None, None) if row.invoice_number.is_some() && row.created_at.is_none() => {
-                Found::Free(tx.env().id(now), now)
+                Identity::New(tx.env().id(now), now)
             }
             (None, None) => {
                 let content = match &row.invoice_number {
                     Some(number) => digest("invoice number", &[Some(number.to_string())]),
                     None => row.digest(),
                 };
-                let everything = InvoiceFilter::none();
-                place::derived(tx, tenant, (content, before), row.created_at, everything, now).await?
+                let unfiltered = InvoiceFilter::none();
+                identity::by_content(tx, tenant, (content, before), row.created_at, unfiltered, now).await?
             }
         };
-        match found {
-            Found::Record(invoice) => {
+        match identity {
+            Identity::Existing(invoice) => {
                 let mut other = invoice.clone();
                 row.apply(&mut other)?;
                 if other == invoice {
@@ -147,7 +152,7 @@ impl Import for Invoice {
                 fields.extend((invoice.amount_paid != other.amount_paid).then_some("amount_paid"));
                 Ok(Imported::Differs { id: invoice.id, fields })
             }
-            Found::Free(id, created_at) => {
+            Identity::New(id, created_at) => {
                 let invoice = add(tx, tenant, &row, (id, created_at), now).await?;
                 if options.events {
                     events::emit(tx, tenant.id, now, &[EventKind::InvoiceCreated], &invoice).await?;
@@ -158,12 +163,14 @@ impl Import for Invoice {
     }
 }
 
+/// Returns the invoice with this number.
 async fn with_number(tx: &mut dyn Tx, tenant: TenantId, number: &Text<255>) -> Result<Option<Invoice>, Error> {
     let filter = InvoiceFilter { status: None, number: Some(number.clone()) };
-    let listing = ListQuery { limit: 1, order: Order::NewestFirst { before: None }, filter };
-    Ok(Repository::<Invoice>::list(tx, tenant, &listing).await?.pop())
+    let query = ListQuery { limit: 1, order: Order::NewestFirst { before: None }, filter };
+    Ok(Repository::<Invoice>::list(tx, tenant, &query).await?.pop())
 }
 
+/// Creates the invoice of a row.
 async fn add(
     tx: &mut dyn Tx,
     tenant: &Tenant,
@@ -205,7 +212,7 @@ async fn add(
     Ok(invoice)
 }
 
-/// Whether what was paid goes with the state.
+/// Checks that what was paid agrees with the status. `given` says whether the row has `amount_paid`.
 fn check_payment(invoice: &Invoice, given: bool) -> Result<(), Error> {
     use InvoiceStatus::{Cancelled, Draft, Overdue, Paid, Partial, Sent, Viewed};
     let (status, paid, total) = (invoice.status, invoice.amount_paid.minor(), invoice.total.minor());

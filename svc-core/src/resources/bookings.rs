@@ -1,88 +1,95 @@
-//! Bookings: appointments of contacts (contract, "Booking").
+//! Bookings: appointments with contacts (`docs/contract.md`, "Bookings").
 
 use std::time::Duration;
 
 use async_trait::async_trait;
+use serde::Serialize;
 use uuid::Uuid;
 
 use crate::error::{Error, FieldCode, Issue};
-use crate::input::{input, record};
+use crate::input::{Apply, Input, Record};
 use crate::resources::contacts;
-use crate::resources::crud::{Create, NewRecord, NoFilter, Update, resource};
+use crate::resources::crud::{Create, NewRecord, NoFilter, Resource, Update};
 use crate::store::Tx;
 use crate::values::EventKind;
-use crate::values::{Note, Patch, Text, Timestamp, text_enum};
+use crate::values::{Note, Patch, Text, TextEnum, Timestamp};
 
-/// Length of a booking whose end is not sent.
+/// The length of a booking whose end is not sent.
 pub const DEFAULT_DURATION: Duration = Duration::from_secs(60 * 60);
 
-text_enum! {
-    /// State of a booking; any may follow any other.
-    pub enum BookingStatus {
-        Cancelled = "cancelled",
-        Confirmed = "confirmed",
-        Completed = "completed",
-        NoShow = "no_show",
-    }
+/// The status of a booking. It may change from any value to any other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, TextEnum)]
+pub enum BookingStatus {
+    /// The appointment was called off.
+    Cancelled,
+    /// The appointment is agreed. Every booking starts with this status.
+    Confirmed,
+    /// The appointment has taken place.
+    Completed,
+    /// The customer did not come.
+    NoShow,
 }
 
-record! {
-    /// An appointment.
-    pub struct Booking {
-        /// Identifier.
-        pub id: Uuid,
-        /// Who comes.
-        pub contact_id: Option<Uuid>,
-        /// What for.
-        pub service_name: Option<Text<255>>,
-        /// Begin.
-        pub start_time: Timestamp,
-        /// End, after the begin.
-        pub end_time: Timestamp,
-        /// State.
-        pub status: BookingStatus,
-        /// Remarks.
-        pub notes: Option<Note<4096>>,
-        /// When it was created.
-        pub created_at: Timestamp,
-        /// When it was last changed.
-        pub updated_at: Timestamp,
-    }
+/// A booking: an appointment with a contact.
+#[derive(Clone, Debug, PartialEq, Serialize, Record, Resource)]
+#[resource(collection = "bookings", filter = NoFilter)]
+pub struct Booking {
+    /// The unique identifier of the booking, a UUID of version 7 that the service assigns.
+    pub id: Uuid,
+    /// The contact the appointment is for. Set at creation; it stays when the contact is deleted. A booking that is
+    /// created through the API always has one.
+    pub contact_id: Option<Uuid>,
+    /// The service that is booked. Set at creation. A booking that is created through the API always has one.
+    pub service_name: Option<Text<255>>,
+    /// When the appointment starts.
+    pub start_time: Timestamp,
+    /// When the appointment ends. Always after `start_time`.
+    pub end_time: Timestamp,
+    /// Where the appointment stands. Changed by updates only, never by the service itself.
+    pub status: BookingStatus,
+    /// Free text about the appointment, exactly as it was sent; it may have several lines. Null if there is none.
+    pub notes: Option<Note<4096>>,
+    /// When the booking was created. Unique among the account's bookings.
+    pub created_at: Timestamp,
+    /// When the booking last changed. Equal to `created_at` until then, and unique among the account's bookings.
+    pub updated_at: Timestamp,
 }
 
-resource!(Booking, "bookings", NoFilter);
-
-input! {
-    /// A new booking, which is confirmed.
-    pub struct BookingCreate for Booking {
-        /// A live contact of the account.
-        contact_id: Uuid,
-        /// What for.
-        service_name: Text<255>,
-        /// Begin.
-        start_time: Timestamp,
-        /// End, after the begin; 60 minutes after it when left out.
-        end_time: Option<Timestamp>,
-        /// Remarks.
-        notes: Option<Note<4096>>,
-    }
+/// A new booking. Its status is `confirmed`. Bookings may overlap.
+#[derive(Clone, Debug, PartialEq, Input)]
+#[input(record = Booking)]
+pub struct BookingCreate {
+    /// The contact the appointment is for: the `id` of a contact of the account that is not deleted.
+    pub contact_id: Uuid,
+    /// The service that is booked. One line.
+    pub service_name: Text<255>,
+    /// When the appointment starts, in RFC 3339 with an offset.
+    pub start_time: Timestamp,
+    /// When the appointment ends, in RFC 3339 with an offset. It must be after `start_time`. Without it, or with null,
+    /// the appointment lasts 60 minutes.
+    pub end_time: Option<Timestamp>,
+    /// Free text about the appointment. It may have several lines and is kept exactly as sent.
+    pub notes: Option<Note<4096>>,
 }
 
-input! {
-    /// Changes to a booking: what is left out stays.
-    pub struct BookingUpdate for Booking, patch true {
-        /// State; any may follow any other.
-        status: Patch<BookingStatus>,
-        /// Remarks; null clears.
-        notes: Patch<Option<Note<4096>>>,
-        /// Begin.
-        start_time: Patch<Timestamp>,
-        /// End, after the begin.
-        end_time: Patch<Timestamp>,
-    }
+/// Changes to a booking. A field that is left out keeps its value.
+#[derive(Clone, Debug, PartialEq, Input, Apply)]
+#[input(record = Booking, patch)]
+#[apply(to = Booking)]
+pub struct BookingUpdate {
+    /// Where the appointment stands. The status may change from any value to any other. A change to `cancelled` fires
+    /// `booking.cancelled`.
+    pub status: Patch<BookingStatus>,
+    /// Free text about the appointment. It may have several lines and is kept exactly as sent. Null clears it.
+    pub notes: Patch<Option<Note<4096>>>,
+    /// When the appointment starts, in RFC 3339 with an offset. `end_time` does not move with it.
+    pub start_time: Patch<Timestamp>,
+    /// When the appointment ends, in RFC 3339 with an offset. It must be after `start_time` once the change is applied.
+    pub end_time: Patch<Timestamp>,
 }
 
 impl Booking {
+    /// Checks that the booking ends after it starts.
     fn check_times(&self) -> Result<(), Error> {
         if self.end_time > self.start_time {
             return Ok(());
@@ -128,10 +135,7 @@ impl Update for Booking {
     type Input = BookingUpdate;
 
     fn apply(&mut self, change: BookingUpdate, _now: Timestamp) -> Result<(), Error> {
-        change.status.apply(&mut self.status);
-        change.notes.apply(&mut self.notes);
-        change.start_time.apply(&mut self.start_time);
-        change.end_time.apply(&mut self.end_time);
+        change.apply_to(self);
         self.check_times()
     }
 

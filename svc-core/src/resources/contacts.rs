@@ -1,103 +1,107 @@
-//! Contacts: people and companies (contract, "Contact").
+//! Contacts: people and companies (`docs/contract.md`, "Contacts").
 
 use async_trait::async_trait;
 use serde::Serialize;
 use uuid::Uuid;
 
 use crate::error::Error;
-use crate::input::{input, record};
-use crate::resources::crud::{self, Create, Delete, Filter, NewRecord, Update, resource};
+use crate::input::{Apply, Input, Record};
+use crate::resources::crud::{self, Create, Delete, Filter, NewRecord, Resource, Update};
 use crate::resources::pages::{ListQuery, Order};
 use crate::store::{Repository, Tx};
 use crate::values::EventKind;
 use crate::values::{Email, Patch, TenantId, Text, Timestamp};
 
-record! {
-    /// A person or company that the business deals with.
-    pub struct Contact {
-        /// Identifier.
-        pub id: Uuid,
-        /// Email address as given; unique among live contacts without regard to case.
-        pub email: Option<Email>,
-        /// Given name.
-        pub first_name: Option<Text<300>>,
-        /// Family name.
-        pub last_name: Option<Text<300>>,
-        /// Telephone number as given.
-        pub phone: Option<Text<50>>,
-        /// Company.
-        pub company_name: Option<Text<500>>,
-        /// Town or city.
-        pub city: Option<Text<100>>,
-        /// State or province.
-        pub state: Option<Text<100>>,
-        /// Postal code.
-        pub postcode: Option<Text<20>>,
-        /// When it was created.
-        pub created_at: Timestamp,
-        /// When it was last changed.
-        pub updated_at: Timestamp,
-        /// When it was deleted; present only on deleted contacts, which lists leave out unless `include_deleted=true`.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        #[schemars(with = "Timestamp")]
-        pub deleted_at: Option<Timestamp>,
-    }
+/// A contact: a person or company that the business deals with.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Record, Resource)]
+#[resource(collection = "contacts", filter = ContactFilter, soft_delete)]
+pub struct Contact {
+    /// The unique identifier of the contact, a UUID of version 7 that the service assigns.
+    pub id: Uuid,
+    /// The email address, written as it was sent. Unless an operator allows it, no two contacts of an account have the
+    /// same address, compared without regard to case. Null if an update cleared it, or on import.
+    pub email: Option<Email>,
+    /// The given name. Null if it is not known.
+    pub first_name: Option<Text<300>>,
+    /// The family name. Null if it is not known.
+    pub last_name: Option<Text<300>>,
+    /// The telephone number, written as it was sent. Null if it is not known.
+    pub phone: Option<Text<50>>,
+    /// The name of the company that the contact is or works for. Null if there is none.
+    pub company_name: Option<Text<500>>,
+    /// The town or city of the address. Null if it is not known.
+    pub city: Option<Text<100>>,
+    /// The state or province of the address. Null if it is not known.
+    pub state: Option<Text<100>>,
+    /// The postal code of the address. Null if it is not known.
+    pub postcode: Option<Text<20>>,
+    /// When the contact was created. Unique among the account's contacts.
+    pub created_at: Timestamp,
+    /// When the contact last changed. Equal to `created_at` until then, and unique among the account's contacts.
+    pub updated_at: Timestamp,
+    /// When the contact was deleted. The field is present on deleted contacts only. Lists contain them when
+    /// `include_deleted` is `true`; GET by id does not find them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[record(schema = Timestamp)]
+    pub deleted_at: Option<Timestamp>,
 }
 
-resource!(Contact, "contacts", ContactFilter, deleted: deleted_at);
-
-input! {
-    /// A new contact.
-    pub struct ContactCreate for Contact {
-        /// Email address; no other live contact may have it.
-        email: Email,
-        /// Given name.
-        first_name: Option<Text<300>>,
-        /// Family name.
-        last_name: Option<Text<300>>,
-        /// Telephone number.
-        phone: Option<Text<50>>,
-        /// Company.
-        company_name: Option<Text<500>>,
-        /// Town or city.
-        city: Option<Text<100>>,
-        /// State or province.
-        state: Option<Text<100>>,
-        /// Postal code.
-        postcode: Option<Text<20>>,
-    }
+/// A new contact.
+#[derive(Clone, Debug, PartialEq, Input, Apply)]
+#[input(record = Contact)]
+#[apply(to = Contact)]
+pub struct ContactCreate {
+    /// The email address. Another contact that is not deleted must not have it, unless an operator allows that; it is
+    /// compared without regard to case.
+    pub email: Email,
+    /// The given name. One line.
+    pub first_name: Option<Text<300>>,
+    /// The family name. One line.
+    pub last_name: Option<Text<300>>,
+    /// The telephone number, in any notation. It is kept as sent.
+    pub phone: Option<Text<50>>,
+    /// The name of the company that the contact is or works for. One line.
+    pub company_name: Option<Text<500>>,
+    /// The town or city of the address. One line.
+    pub city: Option<Text<100>>,
+    /// The state or province of the address. One line.
+    pub state: Option<Text<100>>,
+    /// The postal code of the address. One line.
+    pub postcode: Option<Text<20>>,
 }
 
-input! {
-    /// Changes to a contact: what is left out stays, null clears.
-    pub struct ContactUpdate for Contact, patch true {
-        /// Email address; no other live contact may have it.
-        email: Patch<Option<Email>>,
-        /// Given name.
-        first_name: Patch<Option<Text<300>>>,
-        /// Family name.
-        last_name: Patch<Option<Text<300>>>,
-        /// Telephone number.
-        phone: Patch<Option<Text<50>>>,
-        /// Company.
-        company_name: Patch<Option<Text<500>>>,
-        /// Town or city.
-        city: Patch<Option<Text<100>>>,
-        /// State or province.
-        state: Patch<Option<Text<100>>>,
-        /// Postal code.
-        postcode: Patch<Option<Text<20>>>,
-    }
+/// Changes to a contact. A field that is left out keeps its value, and null clears it.
+#[derive(Clone, Debug, PartialEq, Input, Apply)]
+#[input(record = Contact, patch)]
+#[apply(to = Contact)]
+pub struct ContactUpdate {
+    /// The email address. Another contact that is not deleted must not have it, unless an operator allows that; it is
+    /// compared without regard to case. Null clears it.
+    pub email: Patch<Option<Email>>,
+    /// The given name. One line. Null clears it.
+    pub first_name: Patch<Option<Text<300>>>,
+    /// The family name. One line. Null clears it.
+    pub last_name: Patch<Option<Text<300>>>,
+    /// The telephone number, in any notation. Null clears it. Jobs that were created before keep the old number.
+    pub phone: Patch<Option<Text<50>>>,
+    /// The name of the company that the contact is or works for. One line. Null clears it.
+    pub company_name: Patch<Option<Text<500>>>,
+    /// The town or city of the address. One line. Null clears it.
+    pub city: Patch<Option<Text<100>>>,
+    /// The state or province of the address. One line. Null clears it.
+    pub state: Patch<Option<Text<100>>>,
+    /// The postal code of the address. One line. Null clears it.
+    pub postcode: Patch<Option<Text<20>>>,
 }
 
-input! {
-    /// Filters of the list of contacts.
-    pub struct ContactFilter, derive Serialize {
-        /// Exactly this email address, without regard to case.
-        email: Option<Email>,
-        /// Also deleted contacts, with `deleted_at`.
-        include_deleted: Option<bool> = false,
-    }
+/// The filters of the list of contacts.
+#[derive(Clone, Debug, PartialEq, Serialize, Input)]
+pub struct ContactFilter {
+    /// Returns only contacts with this email address, compared without regard to case.
+    pub email: Option<Email>,
+    /// Whether to return deleted contacts as well. They have the field `deleted_at`. Use it to keep a copy in sync.
+    #[input(default = false)]
+    pub include_deleted: Option<bool>,
 }
 
 impl Filter<Contact> for ContactFilter {
@@ -118,20 +122,9 @@ impl Create for Contact {
 
     async fn build(tx: &mut dyn Tx, new: NewRecord, input: ContactCreate) -> Result<Self, Error> {
         check_email_is_free(tx, new.tenant_id, &input.email).await?;
-        Ok(Self {
-            id: new.id,
-            email: Some(input.email),
-            first_name: input.first_name,
-            last_name: input.last_name,
-            phone: input.phone,
-            company_name: input.company_name,
-            city: input.city,
-            state: input.state,
-            postcode: input.postcode,
-            created_at: new.now,
-            updated_at: new.now,
-            deleted_at: None,
-        })
+        let mut contact = Self { id: new.id, created_at: new.now, updated_at: new.now, ..Self::default() };
+        input.apply_to(&mut contact);
+        Ok(contact)
     }
 
     fn created_events(&self) -> Vec<EventKind> {
@@ -144,14 +137,7 @@ impl Update for Contact {
     type Input = ContactUpdate;
 
     fn apply(&mut self, change: ContactUpdate, _now: Timestamp) -> Result<(), Error> {
-        change.email.apply(&mut self.email);
-        change.first_name.apply(&mut self.first_name);
-        change.last_name.apply(&mut self.last_name);
-        change.phone.apply(&mut self.phone);
-        change.company_name.apply(&mut self.company_name);
-        change.city.apply(&mut self.city);
-        change.state.apply(&mut self.state);
-        change.postcode.apply(&mut self.postcode);
+        change.apply_to(self);
         Ok(())
     }
 
@@ -184,10 +170,10 @@ impl Delete for Contact {
     }
 }
 
-/// The live contact that another record is to refer to.
+/// Returns the contact that another record refers to by its `contact_id`.
 ///
 /// # Errors
-/// [`Error::ReferenceNotFound`] on `contact_id`.
+/// [`Error::ReferenceNotFound`] if the tenant has no such contact, or it is deleted.
 pub async fn referenced(tx: &mut dyn Tx, tenant: TenantId, id: Uuid) -> Result<Contact, Error> {
     crud::get(tx, tenant, id).await.map_err(|error| match error {
         Error::NotFound => Error::ReferenceNotFound("contact_id"),
@@ -195,11 +181,12 @@ pub async fn referenced(tx: &mut dyn Tx, tenant: TenantId, id: Uuid) -> Result<C
     })
 }
 
-/// Writes of one tenant happen one after the other, so what is free here stays free until the commit.
+/// Checks that no other contact has this email, unless the tenant allows that. The writes of one tenant run one after
+/// the other, so an email that is free here is free until the commit.
 async fn check_email_is_free(tx: &mut dyn Tx, tenant: TenantId, email: &Email) -> Result<(), Error> {
     let filter = ContactFilter { email: Some(email.clone()), include_deleted: None };
-    let listing = ListQuery { limit: 1, order: Order::NewestFirst { before: None }, filter };
-    let taken = Repository::<Contact>::list(tx, tenant, &listing).await?;
+    let query = ListQuery { limit: 1, order: Order::NewestFirst { before: None }, filter };
+    let taken = Repository::<Contact>::list(tx, tenant, &query).await?;
     let Some(contact) = taken.first() else { return Ok(()) };
     let tenant = tx.tenant(tenant).await?.ok_or(Error::NotFound)?;
     if tenant.unique_contact_email { Err(Error::EmailTaken { existing_id: contact.id }) } else { Ok(()) }

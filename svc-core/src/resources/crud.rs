@@ -4,6 +4,7 @@
 use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Serialize;
+pub use svc_derive::Resource;
 use uuid::Uuid;
 
 use crate::accounts::audit::{self, Object};
@@ -230,21 +231,3 @@ pub(crate) async fn audit_change<R: Resource>(
 pub async fn advance_clock(tx: &mut dyn Tx, tenant: TenantId) -> Result<Timestamp, Error> {
     tx.advance_clock(tenant).await?.ok_or(Error::NotFound)
 }
-
-/// Implements [`Resource`] for a record with the usual three fields.
-macro_rules! resource {
-    ($record:ty, $collection:literal, $filter:ty $(, deleted: $deleted:ident)? $(, audited: $kind:literal)?) => {
-        impl $crate::resources::crud::Resource for $record {
-            const COLLECTION: &'static str = $collection;
-            type Filter = $filter;
-            $(const AUDITED: Option<&'static str> = Some($kind);)?
-            fn id(&self) -> uuid::Uuid { self.id }
-            fn created_at(&self) -> $crate::values::Timestamp { self.created_at }
-            fn updated_at(&self) -> $crate::values::Timestamp { self.updated_at }
-            $(fn deleted_at(&self) -> Option<$crate::values::Timestamp> { self.$deleted })?
-            fn repository(tx: &mut dyn $crate::store::Tx) -> &mut dyn $crate::store::Repository<Self> { tx }
-        }
-    };
-}
-
-pub(crate) use resource;

@@ -11,72 +11,85 @@ use uuid::Uuid;
 
 use crate::accounts::tenants::{self, NumberKind};
 use crate::error::{Error, FieldCode, Issue};
-use crate::input::{input, record};
+use crate::input::{Apply, Input, Record};
 use crate::resources::contacts;
-use crate::resources::crud::{self, Filter, advance_clock, resource};
+use crate::resources::crud::{self, Filter, Resource, advance_clock};
 use crate::store::{Repository, Tx};
 use crate::values::EventKind;
-use crate::values::{Amount, Currency, Date, Decimal, Patch, TenantId, Text, Timestamp, text_enum};
+use crate::values::{Amount, Currency, Date, Decimal, Patch, TenantId, Text, TextEnum, Timestamp};
 use crate::webhooks::events;
 
 pub use self::changes::{refund, update};
 pub use self::overdue::{OVERDUE_STEP, OverduePosition, overdue};
 
-text_enum! {
-    /// State of an invoice.
-    pub enum InvoiceStatus {
-        Draft = "draft",
-        Sent = "sent",
-        Viewed = "viewed",
-        Partial = "partial",
-        Paid = "paid",
-        Overdue = "overdue",
-        Cancelled = "cancelled",
-    }
+/// The status of an invoice. The operations of this module change it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, TextEnum)]
+pub enum InvoiceStatus {
+    /// The invoice was not sent yet.
+    Draft,
+    /// The invoice was sent to the customer.
+    Sent,
+    /// The customer has seen the invoice.
+    Viewed,
+    /// The invoice was paid in part.
+    Partial,
+    /// The invoice was paid in full.
+    Paid,
+    /// The invoice was not paid in full by its due date.
+    Overdue,
+    /// The invoice was voided, or refunded in full.
+    Cancelled,
 }
 
-record! {
-    /// A demand for payment.
-    pub struct Invoice {
-        /// Identifier.
-        pub id: Uuid,
-        /// `INV-0001`, counted per account without gaps.
-        pub invoice_number: String,
-        /// Who is to pay.
-        pub contact_id: Option<Uuid>,
-        /// State: draft, sent, viewed, partial, paid, overdue or cancelled.
-        #[schemars(with = "String")]
-        pub status: InvoiceStatus,
-        /// Day of issue.
-        pub issue_date: Option<Date>,
-        /// Day by which it is to be paid.
-        pub due_date: Option<Date>,
-        /// Amount, exact, with no more decimals than the currency has.
-        pub total: Amount,
-        /// Currency of the amount.
-        pub currency: Currency,
-        /// When it was paid in full.
-        pub paid_at: Option<Timestamp>,
-        /// When it was created.
-        pub created_at: Timestamp,
-        /// When it was last changed.
-        pub updated_at: Timestamp,
-        /// What has been paid so far.
-        #[serde(skip)]
-        pub amount_paid: Amount,
-    }
+/// An invoice: a request for payment to a contact. The API cannot change invoices; events report their changes.
+#[derive(Clone, Debug, PartialEq, Serialize, Record, Resource)]
+#[resource(collection = "invoices", filter = InvoiceFilter)]
+pub struct Invoice {
+    /// The unique identifier of the invoice, a UUID of version 7 that the service assigns.
+    pub id: Uuid,
+    /// The number of the invoice, such as `INV-0001`. The service counts it up per account at creation and never reuses
+    /// it; an imported invoice may have another form of number.
+    pub invoice_number: String,
+    /// The contact who is to pay. It stays when the contact is deleted. Null if none was given.
+    pub contact_id: Option<Uuid>,
+    /// Where the invoice stands. Treat a value that you do not know as one that was added later.
+    ///
+    /// - `draft`: The invoice was not sent yet.
+    /// - `sent`: The invoice was sent to the customer.
+    /// - `viewed`: The customer has seen the invoice.
+    /// - `partial`: The invoice was paid in part.
+    /// - `paid`: The invoice was paid in full.
+    /// - `overdue`: The invoice was not paid in full by its due date.
+    /// - `cancelled`: The invoice was voided, or refunded in full.
+    #[record(schema = String)]
+    pub status: InvoiceStatus,
+    /// The day on which the invoice was issued, in the account's time zone. Null if none was given.
+    pub issue_date: Option<Date>,
+    /// The last day on which the invoice can be paid before it is overdue, in the account's time zone. Null if it has
+    /// none.
+    pub due_date: Option<Date>,
+    /// The amount to pay in `currency`, an exact decimal number with no more decimals than the currency has.
+    pub total: Amount,
+    /// The currency of `total`: a three-letter code of ISO 4217 in upper case.
+    pub currency: Currency,
+    /// When the invoice was paid in full. It stays after a refund. Null until then.
+    pub paid_at: Option<Timestamp>,
+    /// When the invoice was created. Unique among the account's invoices.
+    pub created_at: Timestamp,
+    /// When the invoice last changed. Equal to `created_at` until then, and unique among the account's invoices.
+    pub updated_at: Timestamp,
+    /// What was paid so far, less refunds, in `currency`. Responses of the API do not contain it.
+    #[serde(skip)]
+    pub amount_paid: Amount,
 }
 
-resource!(Invoice, "invoices", InvoiceFilter);
-
-input! {
-    /// Filters of the list of invoices.
-    pub struct InvoiceFilter, derive Serialize {
-        /// Only invoices in this state.
-        status: Option<InvoiceStatus>,
-        /// Only the invoice with exactly this `invoice_number`.
-        number: Option<Text<255>>,
-    }
+/// The filters of the list of invoices.
+#[derive(Clone, Debug, PartialEq, Serialize, Input)]
+pub struct InvoiceFilter {
+    /// Returns only invoices with this status.
+    pub status: Option<InvoiceStatus>,
+    /// Returns only the invoice with exactly this `invoice_number`.
+    pub number: Option<Text<255>>,
 }
 
 impl Filter<Invoice> for InvoiceFilter {
@@ -89,52 +102,59 @@ impl Filter<Invoice> for InvoiceFilter {
     }
 }
 
-input! {
-    /// A new invoice, which is a draft issued today.
-    pub struct InvoiceCreate for Invoice {
-        /// A live contact of the account.
-        contact_id: Option<Uuid>,
-        /// Amount, with no more decimals than the currency has.
-        total: Decimal,
-        /// Active currency of ISO 4217; the account's own when left out.
-        currency: Option<Currency>,
-        /// Day of issue; today when left out.
-        issue_date: Option<Date>,
-        /// Day by which it is to be paid.
-        due_date: Option<Date>,
-    }
+/// A new invoice. Its status is `draft`.
+#[derive(Clone, Debug, PartialEq, Input)]
+#[input(record = Invoice)]
+pub struct InvoiceCreate {
+    /// The contact who is to pay: the `id` of a contact of the account that is not deleted.
+    pub contact_id: Option<Uuid>,
+    /// The amount to pay in `currency`, with no more decimals than the currency has.
+    pub total: Decimal,
+    /// The currency of `total`: the upper-case code of an active currency of ISO 4217. Without it, or with null, the
+    /// account's own applies.
+    pub currency: Option<Currency>,
+    /// The day of issue. Without it, or with null, it is today in the account's time zone.
+    pub issue_date: Option<Date>,
+    /// The last day on which the invoice can be paid before it is overdue.
+    pub due_date: Option<Date>,
 }
 
-input! {
-    /// Changes to an invoice that is neither paid nor cancelled: what is left out stays, null clears.
-    pub struct InvoiceUpdate for Invoice, patch true {
-        /// A live contact of the account.
-        contact_id: Patch<Option<Uuid>>,
-        /// Amount, with no more decimals than the currency has, and no less than what was paid.
-        total: Patch<Decimal>,
-        /// Active currency of ISO 4217; it can change on a draft on which nothing was paid.
-        currency: Patch<Currency>,
-        /// Day of issue.
-        issue_date: Patch<Option<Date>>,
-        /// Day by which it is to be paid.
-        due_date: Patch<Option<Date>>,
-    }
+/// Changes to an invoice that is neither paid nor cancelled. A field that is left out keeps its value, and null clears
+/// it.
+#[derive(Clone, Debug, PartialEq, Input, Apply)]
+#[input(record = Invoice, patch)]
+#[apply(to = Invoice)]
+pub struct InvoiceUpdate {
+    /// The contact who is to pay: the `id` of a contact of the account that is not deleted. Null clears it.
+    pub contact_id: Patch<Option<Uuid>>,
+    /// The amount to pay, with no more decimals than the currency has, and not less than what was paid. When it becomes
+    /// equal to what was paid, the invoice is `paid`.
+    #[apply(skip)]
+    pub total: Patch<Decimal>,
+    /// The currency of `total`: the upper-case code of an active currency of ISO 4217. It can change only on a draft on
+    /// which nothing was paid.
+    #[apply(skip)]
+    pub currency: Patch<Currency>,
+    /// The day of issue. Null clears it.
+    pub issue_date: Patch<Option<Date>>,
+    /// The last day on which the invoice can be paid before it is overdue. An overdue invoice with a due date that is
+    /// not in the past becomes `sent` again, or `partial` if something was paid. Null clears it.
+    pub due_date: Patch<Option<Date>>,
 }
 
-record! {
-    /// Money received for an invoice: the data of `payment.succeeded`.
-    pub struct Payment {
-        /// Identifier.
-        pub id: Uuid,
-        /// What was paid for.
-        pub invoice_id: Uuid,
-        /// How much.
-        pub amount: Amount,
-        /// Currency of the amount.
-        pub currency: Currency,
-        /// When.
-        pub paid_at: Timestamp,
-    }
+/// A payment on an invoice: the `data` of the event `payment.succeeded`.
+#[derive(Clone, Debug, PartialEq, Serialize, Record)]
+pub struct Payment {
+    /// The unique identifier of the payment, a UUID of version 7 that the service assigns.
+    pub id: Uuid,
+    /// The invoice that was paid, in full or in part.
+    pub invoice_id: Uuid,
+    /// The amount of this payment in `currency`, an exact decimal number.
+    pub amount: Amount,
+    /// The currency of the invoice: a three-letter code of ISO 4217 in upper case.
+    pub currency: Currency,
+    /// When the payment was received.
+    pub paid_at: Timestamp,
 }
 
 /// Creates a draft.

@@ -1,4 +1,4 @@
-//! Jobs: work on a site (contract, "Job").
+//! Jobs: work on a site (`docs/contract.md`, "Jobs").
 
 use async_trait::async_trait;
 use serde::Serialize;
@@ -6,142 +6,161 @@ use uuid::Uuid;
 
 use crate::accounts::tenants::{self, NumberKind};
 use crate::error::{Error, FieldCode, Issue};
-use crate::input::{input, record};
+use crate::input::{Apply, Input, Record};
 use crate::resources::contacts;
-use crate::resources::crud::{Create, Filter, NewRecord, Update, resource};
+use crate::resources::crud::{Create, Filter, NewRecord, Resource, Update};
 use crate::store::Tx;
 use crate::values::EventKind;
-use crate::values::{Amount, Decimal, Email, JOB_SCALE, Patch, Text, Timestamp, text_enum};
+use crate::values::{Amount, Decimal, Email, JOB_SCALE, Patch, Text, TextEnum, Timestamp};
 
-text_enum! {
-    /// State of a job; any may follow any other.
-    pub enum JobStatus {
-        Quoted = "quoted",
-        Scheduled = "scheduled",
-        InProgress = "in_progress",
-        OnHold = "on_hold",
-        Completed = "completed",
-        Invoiced = "invoiced",
-        Cancelled = "cancelled",
-    }
+/// The status of a job. It may change from any value to any other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, TextEnum)]
+pub enum JobStatus {
+    /// The work is offered, and not agreed yet.
+    Quoted,
+    /// The work is planned.
+    Scheduled,
+    /// The work has started.
+    InProgress,
+    /// The work is interrupted.
+    OnHold,
+    /// The work is done.
+    Completed,
+    /// The work has been invoiced.
+    Invoiced,
+    /// The work was called off.
+    Cancelled,
 }
 
-record! {
-    /// Work on a site.
-    pub struct Job {
-        /// Identifier.
-        pub id: Uuid,
-        /// `JOB-0001`, counted per account without gaps.
-        pub job_number: String,
-        /// What is to be done.
-        pub title: Text<255>,
-        /// State.
-        pub status: JobStatus,
-        /// Kind of work.
-        pub job_type: Option<Text<100>>,
-        /// Urgency.
-        pub priority: Option<Text<100>>,
-        /// Whom it is for.
-        pub contact_id: Option<Uuid>,
-        /// Name of the contact when the job was created.
-        pub customer_name: Option<String>,
-        /// Email of the contact when the job was created.
-        pub customer_email: Option<Email>,
-        /// Telephone number of the contact when the job was created.
-        pub customer_phone: Option<Text<50>>,
-        /// Street address of the site.
-        pub site_address: Option<Text<500>>,
-        /// Suburb of the site.
-        pub site_suburb: Option<Text<100>>,
-        /// State or province of the site.
-        pub site_state: Option<Text<100>>,
-        /// Postal code of the site.
-        pub site_postcode: Option<Text<20>>,
-        /// Planned begin.
-        pub scheduled_start: Option<Timestamp>,
-        /// Planned end, not before the planned begin.
-        pub scheduled_end: Option<Timestamp>,
-        /// When the job first was in progress.
-        pub actual_start: Option<Timestamp>,
-        /// When the job first was completed.
-        pub actual_end: Option<Timestamp>,
-        /// Estimated price, exact to two decimals.
-        pub estimated_total: Option<Amount>,
-        /// Final price, exact to two decimals.
-        pub actual_total: Option<Amount>,
-        /// The quote it came from.
-        pub quote_id: Option<Uuid>,
-        /// The invoice it went into.
-        pub invoice_id: Option<Uuid>,
-        /// When it was created.
-        pub created_at: Timestamp,
-        /// When it was last changed.
-        pub updated_at: Timestamp,
-    }
+/// A job: work on a site.
+#[derive(Clone, Debug, PartialEq, Serialize, Record, Resource)]
+#[resource(collection = "jobs", filter = JobFilter)]
+pub struct Job {
+    /// The unique identifier of the job, a UUID of version 7 that the service assigns.
+    pub id: Uuid,
+    /// The number of the job, such as `JOB-0001`. The service counts it up per account at creation, without gaps, and
+    /// never reuses it.
+    pub job_number: String,
+    /// What is to be done, in one line.
+    pub title: Text<255>,
+    /// Where the work stands. Changed by updates only, never by the service itself.
+    pub status: JobStatus,
+    /// The kind of work, in the account's own words. Null if none was given.
+    pub job_type: Option<Text<100>>,
+    /// How urgent the work is, in the account's own words. Null if it was not given.
+    pub priority: Option<Text<100>>,
+    /// The contact the work is for. Set at creation; it stays when the contact is deleted. Null if none was given.
+    pub contact_id: Option<Uuid>,
+    /// The first and last name of the contact, or its company name if it has neither. Copied when the job is created;
+    /// a later change of the contact does not change it. Null without a contact, or if the contact has no name.
+    pub customer_name: Option<String>,
+    /// The email address of the contact, copied when the job is created. Null without a contact, or if the contact has
+    /// none.
+    pub customer_email: Option<Email>,
+    /// The telephone number of the contact, copied when the job is created. Null without a contact, or if the contact
+    /// has none.
+    pub customer_phone: Option<Text<50>>,
+    /// The street address of the site. Set at creation. Null if it was not given.
+    pub site_address: Option<Text<500>>,
+    /// The suburb of the site. Set at creation. Null if it was not given.
+    pub site_suburb: Option<Text<100>>,
+    /// The state or province of the site. Set at creation. Null if it was not given.
+    pub site_state: Option<Text<100>>,
+    /// The postal code of the site. Set at creation. Null if it was not given.
+    pub site_postcode: Option<Text<20>>,
+    /// When the work is planned to start. Null while it is not planned.
+    pub scheduled_start: Option<Timestamp>,
+    /// When the work is planned to end. Never before `scheduled_start`. Null while it is not planned.
+    pub scheduled_end: Option<Timestamp>,
+    /// When the status first became `in_progress`. The service sets it, once. Null until then.
+    pub actual_start: Option<Timestamp>,
+    /// When the status first became `completed`. The service sets it, once. Null until then.
+    pub actual_end: Option<Timestamp>,
+    /// The estimated price, an exact number with at most two decimals. Jobs have no currency. Null if there is no
+    /// estimate.
+    pub estimated_total: Option<Amount>,
+    /// The final price, an exact number with at most two decimals. Jobs have no currency. Null until an update sets it.
+    pub actual_total: Option<Amount>,
+    /// The quote that the job came from. Reserved: it is always null today.
+    pub quote_id: Option<Uuid>,
+    /// The invoice for the job. Reserved: it is always null today.
+    pub invoice_id: Option<Uuid>,
+    /// When the job was created. Unique among the account's jobs.
+    pub created_at: Timestamp,
+    /// When the job last changed. Equal to `created_at` until then, and unique among the account's jobs.
+    pub updated_at: Timestamp,
 }
 
-resource!(Job, "jobs", JobFilter);
-
-input! {
-    /// A new job.
-    pub struct JobCreate for Job {
-        /// What is to be done.
-        title: Text<255>,
-        /// State.
-        status: Patch<JobStatus> = "quoted",
-        /// A live contact of the account, whose name, email and telephone number are copied.
-        contact_id: Option<Uuid>,
-        /// Kind of work.
-        job_type: Option<Text<100>>,
-        /// Urgency.
-        priority: Option<Text<100>>,
-        /// Street address of the site.
-        site_address: Option<Text<500>>,
-        /// Suburb of the site.
-        site_suburb: Option<Text<100>>,
-        /// State or province of the site.
-        site_state: Option<Text<100>>,
-        /// Postal code of the site.
-        site_postcode: Option<Text<20>>,
-        /// Planned begin.
-        scheduled_start: Option<Timestamp>,
-        /// Planned end, not before the planned begin.
-        scheduled_end: Option<Timestamp>,
-        /// Estimated price with at most two decimals.
-        estimated_total: Option<Decimal>,
-    }
+/// A new job.
+#[derive(Clone, Debug, PartialEq, Input)]
+#[input(record = Job)]
+pub struct JobCreate {
+    /// What is to be done, in one line.
+    pub title: Text<255>,
+    /// Where the work stands. A job that is created as `scheduled` or `completed` fires the event of that name after
+    /// `job.created`.
+    #[input(default = "quoted")]
+    pub status: Patch<JobStatus>,
+    /// The contact the work is for: the `id` of a contact of the account that is not deleted. Its name, email address
+    /// and telephone number are copied to the job.
+    pub contact_id: Option<Uuid>,
+    /// The kind of work, in your own words. One line.
+    pub job_type: Option<Text<100>>,
+    /// How urgent the work is, in your own words. One line.
+    pub priority: Option<Text<100>>,
+    /// The street address of the site. One line. It cannot be changed later.
+    pub site_address: Option<Text<500>>,
+    /// The suburb of the site. One line. It cannot be changed later.
+    pub site_suburb: Option<Text<100>>,
+    /// The state or province of the site. One line. It cannot be changed later.
+    pub site_state: Option<Text<100>>,
+    /// The postal code of the site. One line. It cannot be changed later.
+    pub site_postcode: Option<Text<20>>,
+    /// When the work is planned to start, in RFC 3339 with an offset.
+    pub scheduled_start: Option<Timestamp>,
+    /// When the work is planned to end, in RFC 3339 with an offset. It must not be before `scheduled_start`; they may be
+    /// equal.
+    pub scheduled_end: Option<Timestamp>,
+    /// The estimated price with at most two decimals, without a currency.
+    pub estimated_total: Option<Decimal>,
 }
 
-input! {
-    /// Changes to a job: what is left out stays, null clears.
-    pub struct JobUpdate for Job, patch true {
-        /// What is to be done.
-        title: Patch<Text<255>>,
-        /// State; any may follow any other.
-        status: Patch<JobStatus>,
-        /// Kind of work.
-        job_type: Patch<Option<Text<100>>>,
-        /// Urgency.
-        priority: Patch<Option<Text<100>>>,
-        /// Planned begin.
-        scheduled_start: Patch<Option<Timestamp>>,
-        /// Planned end, not before the planned begin.
-        scheduled_end: Patch<Option<Timestamp>>,
-        /// Estimated price with at most two decimals.
-        estimated_total: Patch<Option<Decimal>>,
-        /// Final price with at most two decimals.
-        actual_total: Patch<Option<Decimal>>,
-    }
+/// Changes to a job. A field that is left out keeps its value.
+#[derive(Clone, Debug, PartialEq, Input, Apply)]
+#[input(record = Job, patch)]
+#[apply(to = Job)]
+pub struct JobUpdate {
+    /// What is to be done, in one line.
+    pub title: Patch<Text<255>>,
+    /// Where the work stands. The status may change from any value to any other. A change to `scheduled` or `completed`
+    /// fires the event of that name. The first change to `in_progress` sets `actual_start`, and the first to
+    /// `completed` sets `actual_end`.
+    #[apply(skip)]
+    pub status: Patch<JobStatus>,
+    /// The kind of work, in your own words. One line. Null clears it.
+    pub job_type: Patch<Option<Text<100>>>,
+    /// How urgent the work is, in your own words. One line. Null clears it.
+    pub priority: Patch<Option<Text<100>>>,
+    /// When the work is planned to start, in RFC 3339 with an offset. Null clears it.
+    pub scheduled_start: Patch<Option<Timestamp>>,
+    /// When the work is planned to end, in RFC 3339 with an offset. It must not be before `scheduled_start` once the
+    /// change is applied. Null clears it.
+    pub scheduled_end: Patch<Option<Timestamp>>,
+    /// The estimated price with at most two decimals, without a currency. Null clears it.
+    #[apply(skip)]
+    pub estimated_total: Patch<Option<Decimal>>,
+    /// The final price with at most two decimals, without a currency. Null clears it.
+    #[apply(skip)]
+    pub actual_total: Patch<Option<Decimal>>,
 }
 
-input! {
-    /// Filters of the list of jobs.
-    pub struct JobFilter, derive Serialize {
-        /// Only jobs in this state.
-        status: Option<JobStatus>,
-        /// Only the job with exactly this number.
-        job_number: Option<Text<255>>,
-    }
+/// The filters of the list of jobs.
+#[derive(Clone, Debug, PartialEq, Serialize, Input)]
+pub struct JobFilter {
+    /// Returns only jobs with this status.
+    pub status: Option<JobStatus>,
+    /// Returns only the job with exactly this `job_number`.
+    pub job_number: Option<Text<255>>,
 }
 
 impl Filter<Job> for JobFilter {
@@ -154,12 +173,14 @@ impl Filter<Job> for JobFilter {
     }
 }
 
+/// Converts the decimal of a field to an amount with two decimals.
 fn amount(field: &str, decimal: Option<Decimal>) -> Result<Option<Amount>, Error> {
     let exact = |decimal: Decimal| decimal.to_amount(JOB_SCALE).map_err(|error| Issue::from(error).on(field));
     decimal.map(exact).transpose()
 }
 
 impl Job {
+    /// Checks that the planned end is not before the planned start.
     fn check_schedule(&self) -> Result<(), Error> {
         match (self.scheduled_start, self.scheduled_end) {
             (Some(start), Some(end)) if end < start => {
@@ -240,7 +261,7 @@ impl Create for Job {
     }
 }
 
-/// The event that entering a state fires besides the general one.
+/// Returns the event that a change to this status fires before `job.updated`.
 fn status_event(status: JobStatus) -> Option<EventKind> {
     match status {
         JobStatus::Scheduled => Some(EventKind::JobScheduled),
@@ -254,20 +275,16 @@ impl Update for Job {
     type Input = JobUpdate;
 
     fn apply(&mut self, change: JobUpdate, now: Timestamp) -> Result<(), Error> {
-        change.title.apply(&mut self.title);
         if let Patch::Set(status) = change.status {
             self.enter(status, now);
         }
-        change.job_type.apply(&mut self.job_type);
-        change.priority.apply(&mut self.priority);
-        change.scheduled_start.apply(&mut self.scheduled_start);
-        change.scheduled_end.apply(&mut self.scheduled_end);
         if let Patch::Set(total) = change.estimated_total {
             self.estimated_total = amount("estimated_total", total)?;
         }
         if let Patch::Set(total) = change.actual_total {
             self.actual_total = amount("actual_total", total)?;
         }
+        change.apply_to(self);
         self.check_schedule()
     }
 

@@ -10,7 +10,7 @@ use uuid::Uuid;
 use crate::crypto::{hmac_sha256, sha256};
 use crate::error::{Error, FieldCode, Issue};
 use crate::input::json::Json;
-use crate::input::{FromJson, input};
+use crate::input::{FromJson, Input};
 use crate::values::{TenantId, Timestamp, parse_uuid};
 
 /// Rows on a page when the client does not say.
@@ -112,16 +112,17 @@ impl schemars::JsonSchema for Since {
     }
 }
 
-input! {
-    /// The parameters of every list.
-    pub struct ListParams {
-        /// Number of items on a page.
-        limit: Option<Limit>,
-        /// Opaque position: `next_cursor` of the page before, of the same list with the same filters.
-        cursor: Option<SentCursor>,
-        /// Only items changed at or after this time, oldest change first. Without it, the newest created come first.
-        updated_since: Option<Since>,
-    }
+/// The query parameters that every list has.
+#[derive(Clone, Debug, PartialEq, Input)]
+pub struct ListParams {
+    /// How many records a page has at most: 1 to 200.
+    pub limit: Option<Limit>,
+    /// The `next_cursor` of the previous page. It belongs to the list, the filters and the account that it was returned
+    /// for, and never expires; only `limit` may differ. Without it, the list starts at its beginning.
+    pub cursor: Option<SentCursor>,
+    /// Returns only records whose `updated_at` is at or after this time, in RFC 3339 with an offset. The oldest change
+    /// comes first. Without it, the record that was created last comes first.
+    pub updated_since: Option<Since>,
 }
 
 /// What a store is asked to list.
@@ -155,7 +156,7 @@ pub enum Order {
 pub struct Page<R> {
     /// The records of this page.
     pub data: Vec<R>,
-    /// The `cursor` of the next page; null when no further record exists.
+    /// The position after this page: send it as `cursor` to get the next one. Null on the last page.
     pub next_cursor: Option<Uuid>,
 }
 

@@ -1,4 +1,4 @@
-//! Quotes: offers with a price (contract, "Quote").
+//! Quotes: offers with a price (`docs/contract.md`, "Quotes").
 
 use async_trait::async_trait;
 use serde::Serialize;
@@ -7,93 +7,109 @@ use uuid::Uuid;
 use crate::accounts::tenants::{self, NumberKind};
 use crate::error::{Error, FieldCode, Issue};
 use crate::input::json::Json;
-use crate::input::{FromJson, input, record};
+use crate::input::{Apply, FromJson, Input, Record};
 use crate::resources::contacts;
-use crate::resources::crud::{self, Create, Filter, NewRecord, Update, advance_clock, resource};
+use crate::resources::crud::{self, Create, Filter, NewRecord, Resource, Update, advance_clock};
 use crate::store::Tx;
 use crate::values::EventKind;
-use crate::values::{Amount, Currency, Date, DateOrTime, Decimal, Patch, TenantId, Timestamp, text_enum};
+use crate::values::{Amount, Currency, Date, DateOrTime, Decimal, Patch, TenantId, TextEnum, Timestamp};
 
-/// Days that a quote is valid when its end is not sent, counted from today in the tenant's time zone.
+/// How many days a quote is valid if no end is sent, from today in the tenant's time zone.
 pub const DEFAULT_VALIDITY_DAYS: i64 = 30;
 
+/// The greatest number of line items in a body.
 const MAX_LINE_ITEMS: usize = 500;
 
-text_enum! {
-    /// State of a quote. A PATCH may set any; what the client does has its rules: [`accept`], [`decline`].
-    pub enum QuoteStatus {
-        Draft = "draft",
-        Sent = "sent",
-        Viewed = "viewed",
-        Accepted = "accepted",
-        Declined = "declined",
-        Expired = "expired",
-        Converted = "converted",
-    }
+/// The status of a quote. A PATCH may change it from any value to any other. [`accept`] and [`decline`], which record
+/// what the customer does, have rules.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, TextEnum)]
+pub enum QuoteStatus {
+    /// The quote was not sent yet. Every quote starts with this status.
+    Draft,
+    /// The quote was sent to the customer.
+    Sent,
+    /// The customer has seen the quote.
+    Viewed,
+    /// The customer accepts the offer.
+    Accepted,
+    /// The customer declines the offer.
+    Declined,
+    /// The offer no longer holds. The service never sets this status by itself.
+    Expired,
+    /// The offer has become a job or an invoice. The service never sets this status by itself.
+    Converted,
 }
 
-record! {
-    /// An offer with a price.
-    pub struct Quote {
-        /// Identifier.
-        pub id: Uuid,
-        /// `QUO-0001`, counted per account without gaps.
-        pub quote_number: String,
-        /// Whom it is for.
-        pub contact_id: Option<Uuid>,
-        /// State.
-        pub status: QuoteStatus,
-        /// Day of issue.
-        pub issue_date: Option<Date>,
-        /// Last day on which it holds.
-        pub valid_until: Option<Date>,
-        /// Price, exact, with no more decimals than the currency has.
-        pub total: Amount,
-        /// Currency of the price.
-        pub currency: Currency,
-        /// When it was created.
-        pub created_at: Timestamp,
-        /// When it was last changed.
-        pub updated_at: Timestamp,
-    }
+/// A quote: an offer with a price.
+#[derive(Clone, Debug, PartialEq, Serialize, Record, Resource)]
+#[resource(collection = "quotes", filter = QuoteFilter)]
+pub struct Quote {
+    /// The unique identifier of the quote, a UUID of version 7 that the service assigns.
+    pub id: Uuid,
+    /// The number of the quote, such as `QUO-0001`. The service counts it up per account at creation, without gaps, and
+    /// never reuses it.
+    pub quote_number: String,
+    /// The contact the offer is for. Set at creation; it stays when the contact is deleted. A quote that is created
+    /// through the API always has one.
+    pub contact_id: Option<Uuid>,
+    /// Where the offer stands. Changed by updates, and when the customer accepts or declines the quote.
+    pub status: QuoteStatus,
+    /// The day on which the quote was created, in the account's time zone.
+    pub issue_date: Option<Date>,
+    /// The last day on which the offer holds, in the account's time zone.
+    pub valid_until: Option<Date>,
+    /// The price in `currency`, an exact decimal number with no more decimals than the currency has.
+    pub total: Amount,
+    /// The currency of `total`: a three-letter code of ISO 4217 in upper case. Set at creation.
+    pub currency: Currency,
+    /// When the quote was created. Unique among the account's quotes.
+    pub created_at: Timestamp,
+    /// When the quote last changed. Equal to `created_at` until then, and unique among the account's quotes.
+    pub updated_at: Timestamp,
 }
 
-resource!(Quote, "quotes", QuoteFilter);
-
-input! {
-    /// A new quote, which is a draft.
-    pub struct QuoteCreate for Quote {
-        /// A live contact of the account.
-        contact_id: Uuid,
-        /// Price, with no more decimals than the currency has.
-        total: Decimal,
-        /// Active currency of ISO 4217. When left out it is the account's own: AUD, unless the account has set another.
-        currency: Option<Currency> = "AUD",
-        /// Last day on which it holds, as a date-time (its calendar date counts as written) or a date; 30 days from today when left out.
-        valid_until: Option<DateOrTime>,
-        /// Accepted, checked to be objects, and not kept.
-        line_items: Patch<LineItems>,
-    }
+/// A new quote. Its status is `draft`, and its issue date is today in the account's time zone.
+#[derive(Clone, Debug, PartialEq, Input)]
+#[input(record = Quote)]
+pub struct QuoteCreate {
+    /// The contact the offer is for: the `id` of a contact of the account that is not deleted.
+    pub contact_id: Uuid,
+    /// The price in `currency`, with no more decimals than the currency has: 2 for AUD, 0 for JPY.
+    pub total: Decimal,
+    /// The currency of `total`: the upper-case code of an active currency of ISO 4217. Without it, or with null, the
+    /// account's own applies: AUD, unless an operator has set another.
+    #[input(default = "AUD")]
+    pub currency: Option<Currency>,
+    /// The last day on which the offer holds: a date, or a date-time of which the calendar date counts as it is written
+    /// in its own offset. Without it, or with null, it is 30 days from today in the account's time zone.
+    pub valid_until: Option<DateOrTime>,
+    /// The lines of the offer, for clients that have them. They are checked to be objects and then dropped: nothing is
+    /// stored, and responses do not contain them.
+    pub line_items: Patch<LineItems>,
 }
 
-input! {
-    /// Changes to a quote: what is left out stays.
-    pub struct QuoteUpdate for Quote, patch true {
-        /// State; any may follow any other.
-        status: Patch<QuoteStatus>,
-        /// Price, with no more decimals than the quote's currency has.
-        total: Patch<Decimal>,
-        /// Last day on which it holds, as a date-time (its calendar date counts as written) or a date.
-        valid_until: Patch<DateOrTime>,
-    }
+/// Changes to a quote. A field that is left out keeps its value.
+#[derive(Clone, Debug, PartialEq, Input, Apply)]
+#[input(record = Quote, patch)]
+#[apply(to = Quote)]
+pub struct QuoteUpdate {
+    /// Where the offer stands. The status may change from any value to any other. A change to `accepted` or `declined`
+    /// fires the event of that name.
+    pub status: Patch<QuoteStatus>,
+    /// The price in the currency of the quote, with no more decimals than that currency has.
+    #[apply(skip)]
+    pub total: Patch<Decimal>,
+    /// The last day on which the offer holds: a date, or a date-time of which the calendar date counts as it is written
+    /// in its own offset. It cannot be cleared.
+    #[apply(skip)]
+    pub valid_until: Patch<DateOrTime>,
 }
 
-input! {
-    /// Filters of the list of quotes.
-    pub struct QuoteFilter, derive Serialize {
-        /// Only quotes in this state.
-        status: Option<QuoteStatus>,
-    }
+/// The filters of the list of quotes.
+#[derive(Clone, Debug, PartialEq, Serialize, Input)]
+pub struct QuoteFilter {
+    /// Returns only quotes with this status.
+    pub status: Option<QuoteStatus>,
 }
 
 impl Filter<Quote> for QuoteFilter {
@@ -105,7 +121,8 @@ impl Filter<Quote> for QuoteFilter {
     }
 }
 
-/// Up to 500 objects, which are checked and then dropped (contract, "QuoteCreate").
+/// The `line_items` of a new quote: at most 500 objects, which are checked and then dropped (`docs/contract.md`,
+/// "Quotes").
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LineItems;
 
@@ -134,6 +151,7 @@ impl schemars::JsonSchema for LineItems {
     }
 }
 
+/// Converts a total to an amount of the currency.
 fn total_in(total: Decimal, currency: Currency) -> Result<Amount, Error> {
     total.to_amount(currency.scale()).map_err(|error| Issue::from(error).on("total"))
 }
@@ -173,13 +191,13 @@ impl Update for Quote {
     type Input = QuoteUpdate;
 
     fn apply(&mut self, change: QuoteUpdate, _now: Timestamp) -> Result<(), Error> {
-        change.status.apply(&mut self.status);
         if let Patch::Set(total) = change.total {
             self.total = total_in(total, self.currency)?;
         }
         if let Patch::Set(sent) = change.valid_until {
             self.valid_until = Some(sent.0);
         }
+        change.apply_to(self);
         Ok(())
     }
 
@@ -201,34 +219,36 @@ impl Update for Quote {
     }
 }
 
-/// The client accepts an offer. Fires `quote.accepted`, then `quote.updated`.
+/// Records that the customer accepts an offer. Fires `quote.accepted`, then `quote.updated`.
 ///
 /// # Errors
-/// [`Error::NotFound`]; [`Error::NotAllowed`] unless it is sent or viewed, or when it held until a day before today
-/// in the tenant's time zone.
+/// [`Error::NotFound`]; [`Error::NotAllowed`] if the quote is neither sent nor viewed, or if `valid_until` is before
+/// today in the tenant's time zone.
 pub async fn accept(tx: &mut dyn Tx, tenant: TenantId, id: Uuid) -> Result<Quote, Error> {
     let now = advance_clock(tx, tenant).await?;
-    let quote = open(tx, tenant, id, "accepted").await?;
+    let quote = awaiting_decision(tx, tenant, id, "accepted").await?;
     let today = tenants::get(tx, tenant).await?.time_zone.date_at(now);
     if let Some(day) = quote.valid_until.filter(|day| *day < today) {
         let text = format!("{} held until {day}; it cannot be accepted.", quote.quote_number);
         return Err(Error::NotAllowed(text));
     }
-    answer(tx, tenant, id, QuoteStatus::Accepted).await
+    set_status(tx, tenant, id, QuoteStatus::Accepted).await
 }
 
-/// The client declines an offer, also one that holds no longer. Fires `quote.declined`, then `quote.updated`.
+/// Records that the customer declines an offer, whether or not it still holds. Fires `quote.declined`, then
+/// `quote.updated`.
 ///
 /// # Errors
-/// [`Error::NotFound`]; [`Error::NotAllowed`] unless it is sent or viewed.
+/// [`Error::NotFound`]; [`Error::NotAllowed`] if the quote is neither sent nor viewed.
 pub async fn decline(tx: &mut dyn Tx, tenant: TenantId, id: Uuid) -> Result<Quote, Error> {
     advance_clock(tx, tenant).await?;
-    open(tx, tenant, id, "declined").await?;
-    answer(tx, tenant, id, QuoteStatus::Declined).await
+    awaiting_decision(tx, tenant, id, "declined").await?;
+    set_status(tx, tenant, id, QuoteStatus::Declined).await
 }
 
-/// The quote, if the client has it and has not answered yet.
-async fn open(tx: &mut dyn Tx, tenant: TenantId, id: Uuid, step: &str) -> Result<Quote, Error> {
+/// Returns the quote if the customer can decide on it: it was sent, and was neither accepted nor declined. `step` is
+/// what the error calls the decision.
+async fn awaiting_decision(tx: &mut dyn Tx, tenant: TenantId, id: Uuid, step: &str) -> Result<Quote, Error> {
     let quote: Quote = crud::get(tx, tenant, id).await?;
     if matches!(quote.status, QuoteStatus::Sent | QuoteStatus::Viewed) {
         return Ok(quote);
@@ -236,7 +256,7 @@ async fn open(tx: &mut dyn Tx, tenant: TenantId, id: Uuid, step: &str) -> Result
     Err(Error::NotAllowed(format!("{} is {}; it cannot be {step}.", quote.quote_number, quote.status)))
 }
 
-async fn answer(tx: &mut dyn Tx, tenant: TenantId, id: Uuid, status: QuoteStatus) -> Result<Quote, Error> {
+async fn set_status(tx: &mut dyn Tx, tenant: TenantId, id: Uuid, status: QuoteStatus) -> Result<Quote, Error> {
     let change = QuoteUpdate { status: Patch::Set(status), total: Patch::Keep, valid_until: Patch::Keep };
     crud::update(tx, tenant, id, change).await
 }

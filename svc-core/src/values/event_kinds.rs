@@ -5,44 +5,101 @@ use std::borrow::Cow;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer};
 
-use super::text_enum;
+use super::TextEnum;
 use crate::error::{FieldCode, Issue};
 use crate::input::FromJson;
 use crate::input::json::Json;
 
-text_enum! {
-    /// The kinds of events (contract, "Event kinds").
-    pub enum EventKind {
-        InvoiceCreated = "invoice.created",
-        InvoiceSent = "invoice.sent",
-        InvoicePaid = "invoice.paid",
-        InvoiceVoided = "invoice.voided",
-        InvoiceRefunded = "invoice.refunded",
-        InvoiceUpdated = "invoice.updated",
-        InvoiceResent = "invoice.resent",
-        QuoteCreated = "quote.created",
-        QuoteAccepted = "quote.accepted",
-        QuoteDeclined = "quote.declined",
-        QuoteUpdated = "quote.updated",
-        BookingCreated = "booking.created",
-        BookingCancelled = "booking.cancelled",
-        BookingUpdated = "booking.updated",
-        JobCreated = "job.created",
-        JobScheduled = "job.scheduled",
-        JobCompleted = "job.completed",
-        JobUpdated = "job.updated",
-        ContactCreated = "contact.created",
-        ContactUpdated = "contact.updated",
-        ContactDeleted = "contact.deleted",
-        PaymentSucceeded = "payment.succeeded",
-        StayCreated = "stay.created",
-        StayConfirmed = "stay.confirmed",
-        StayCheckedIn = "stay.checked_in",
-        StayCheckedOut = "stay.checked_out",
-        StayCancelled = "stay.cancelled",
-        StayNoShow = "stay.no_show",
-        CohortSessionsGenerated = "cohort.sessions_generated",
-    }
+/// What an event reports (`docs/contract.md`, "Events").
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, TextEnum)]
+pub enum EventKind {
+    /// An invoice was created.
+    #[text = "invoice.created"]
+    InvoiceCreated,
+    /// An invoice was sent to the customer.
+    #[text = "invoice.sent"]
+    InvoiceSent,
+    /// An invoice was paid in full.
+    #[text = "invoice.paid"]
+    InvoicePaid,
+    /// An invoice was voided.
+    #[text = "invoice.voided"]
+    InvoiceVoided,
+    /// An invoice was refunded, in full or in part.
+    #[text = "invoice.refunded"]
+    InvoiceRefunded,
+    /// An invoice changed. Fired after the more particular kind, if there is one.
+    #[text = "invoice.updated"]
+    InvoiceUpdated,
+    /// An invoice was sent again, without a change.
+    #[text = "invoice.resent"]
+    InvoiceResent,
+    /// A quote was created.
+    #[text = "quote.created"]
+    QuoteCreated,
+    /// The status of a quote became `accepted`.
+    #[text = "quote.accepted"]
+    QuoteAccepted,
+    /// The status of a quote became `declined`.
+    #[text = "quote.declined"]
+    QuoteDeclined,
+    /// A quote changed. Fired after the more particular kind, if there is one.
+    #[text = "quote.updated"]
+    QuoteUpdated,
+    /// A booking was created.
+    #[text = "booking.created"]
+    BookingCreated,
+    /// The status of a booking became `cancelled`.
+    #[text = "booking.cancelled"]
+    BookingCancelled,
+    /// A booking changed. Fired after the more particular kind, if there is one.
+    #[text = "booking.updated"]
+    BookingUpdated,
+    /// A job was created.
+    #[text = "job.created"]
+    JobCreated,
+    /// The status of a job became `scheduled`, or the job was created with it.
+    #[text = "job.scheduled"]
+    JobScheduled,
+    /// The status of a job became `completed`, or the job was created with it.
+    #[text = "job.completed"]
+    JobCompleted,
+    /// A job changed. Fired after the more particular kind, if there is one.
+    #[text = "job.updated"]
+    JobUpdated,
+    /// A contact was created.
+    #[text = "contact.created"]
+    ContactCreated,
+    /// A contact changed.
+    #[text = "contact.updated"]
+    ContactUpdated,
+    /// A contact was deleted.
+    #[text = "contact.deleted"]
+    ContactDeleted,
+    /// A payment on an invoice was received.
+    #[text = "payment.succeeded"]
+    PaymentSucceeded,
+    /// A hotel stay was created.
+    #[text = "stay.created"]
+    StayCreated,
+    /// A hotel stay was confirmed.
+    #[text = "stay.confirmed"]
+    StayConfirmed,
+    /// The guest of a hotel stay checked in.
+    #[text = "stay.checked_in"]
+    StayCheckedIn,
+    /// The guest of a hotel stay checked out.
+    #[text = "stay.checked_out"]
+    StayCheckedOut,
+    /// A hotel stay was cancelled.
+    #[text = "stay.cancelled"]
+    StayCancelled,
+    /// A hotel stay was marked a no-show.
+    #[text = "stay.no_show"]
+    StayNoShow,
+    /// The sessions of a cohort were generated.
+    #[text = "cohort.sessions_generated"]
+    CohortSessionsGenerated,
 }
 
 impl EventKind {

@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 
 use crate::error::Issue;
-use crate::input::FromJson;
 use crate::input::json::Json;
+use crate::input::{ApplyField, FromJson};
 
 /// A body field that may be left out: absent keeps what is there (RFC 7396). `null` is for `T` to judge,
 /// so `Patch<Option<Text<300>>>` can be cleared and `Patch<Email>` cannot.
@@ -50,6 +50,12 @@ impl<T> Patch<T> {
             Self::Keep => None,
             Self::Set(value) => Some(value),
         }
+    }
+}
+
+impl<T> ApplyField<T> for Patch<T> {
+    fn apply_field(self, target: &mut T) {
+        self.apply(target);
     }
 }
 

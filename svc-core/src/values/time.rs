@@ -27,7 +27,7 @@ const EPOCH: civil::DateTime = civil::datetime(1970, 1, 1, 0, 0, 0, 0);
 /// assert_eq!(t.to_string(), "2026-03-14T15:09:26.500000Z");
 /// # Ok::<(), svc_core::error::Issue>(())
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(i64);
 
 /// What a timestamp must look like, for error texts.

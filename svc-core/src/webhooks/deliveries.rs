@@ -19,7 +19,7 @@ use crate::error::Error;
 use crate::resources::crud;
 use crate::store::{Repository, Tx};
 use crate::values::EventKind;
-use crate::values::{TenantId, Timestamp, text_enum};
+use crate::values::{TenantId, TextEnum, Timestamp};
 use crate::webhooks::events::Event;
 use crate::webhooks::subscriptions::WebhookSubscription;
 
@@ -29,38 +29,37 @@ pub const PAUSE_AFTER: u32 = 10;
 /// The longest wait that a `Retry-After` can ask for.
 pub const MAX_RETRY_AFTER: Duration = Duration::from_secs(4 * 60 * 60);
 
-text_enum! {
-    /// How far a delivery is.
-    pub enum DeliveryStatus {
-        /// An attempt is due at `next_attempt_at`.
-        Pending = "pending",
-        /// An attempt was answered with 2xx.
-        Succeeded = "succeeded",
-        /// All attempts failed.
-        Failed = "failed",
-        /// Its subscription takes no deliveries; it goes out on replay.
-        Held = "held",
-    }
+/// The status of a delivery.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, TextEnum)]
+pub enum DeliveryStatus {
+    /// An attempt is due at `next_attempt_at`, or is being made.
+    Pending,
+    /// The endpoint responded with a status of 2xx.
+    Succeeded,
+    /// All attempts of the retry schedule failed. A replay sends the delivery again.
+    Failed,
+    /// The subscription is disabled, paused or deleted. A replay sends the delivery, unless the subscription is
+    /// deleted.
+    Held,
 }
 
-text_enum! {
-    /// Why an attempt failed.
-    pub enum FailureClass {
-        /// The name did not resolve.
-        Dns = "dns",
-        /// No connection came about.
-        Connect = "connect",
-        /// No TLS session came about.
-        Tls = "tls",
-        /// The deadline passed.
-        Timeout = "timeout",
-        /// The connection broke.
-        Reset = "reset",
-        /// An address of the host is not public.
-        Blocked = "blocked",
-        /// The answer was not 2xx.
-        Status = "status",
-    }
+/// Why an attempt failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, TextEnum)]
+pub enum FailureClass {
+    /// The host name could not be resolved.
+    Dns,
+    /// The connection could not be established.
+    Connect,
+    /// The TLS handshake failed.
+    Tls,
+    /// The attempt took longer than its deadline.
+    Timeout,
+    /// The connection was lost before the response was complete.
+    Reset,
+    /// An address of the host is not public, so nothing was sent.
+    Blocked,
+    /// The endpoint responded with a status other than 2xx.
+    Status,
 }
 
 /// Deliveries that a [`Backlog`] counts at most.

@@ -4,11 +4,12 @@
 //! has come; so it survives a crash, handles each delivery once, and has no limit of items. What it makes due
 //! goes out at the endpoint's own pace.
 
+use serde::Serialize;
 use uuid::Uuid;
 
 use crate::accounts::audit::{self, Object};
 use crate::error::{Error, StoreError};
-use crate::input::record;
+use crate::input::Record;
 use crate::resources::crud::{self, advance_clock};
 use crate::store::{DeliveryFilter, Tx};
 use crate::values::{TenantId, Timestamp};
@@ -19,34 +20,34 @@ use crate::webhooks::subscriptions::WebhookSubscription;
 /// Deliveries or events that one step looks at.
 const STEP: u32 = 200;
 
-record! {
-    /// A bulk replay and how far it has come.
-    pub struct Replay {
-        /// Identifier.
-        pub id: Uuid,
-        /// Whose it is.
-        pub tenant_id: TenantId,
-        /// To whom.
-        pub subscription_id: Uuid,
-        /// Events at or after this time.
-        pub since: Timestamp,
-        /// Events before this time.
-        pub until: Timestamp,
-        /// Deliveries in these states.
-        pub statuses: Vec<DeliveryStatus>,
-        /// Also events that matched and have no delivery, because the subscription was disabled or did not exist.
-        pub missed: bool,
-        /// Events before this time are done.
-        pub position: Timestamp,
-        /// When its last step was taken; the next goes to the replay that waited longest.
-        pub stepped_at: Timestamp,
-        /// Deliveries that were made due.
-        pub replayed: u64,
-        /// When it was asked for.
-        pub created_at: Timestamp,
-        /// When it had come to its end.
-        pub finished_at: Option<Timestamp>,
-    }
+/// A bulk replay and its progress.
+#[derive(Clone, Debug, PartialEq, Serialize, Record)]
+pub struct Replay {
+    /// The unique identifier of the replay, a UUID of version 7.
+    pub id: Uuid,
+    /// The tenant that the subscription belongs to.
+    pub tenant_id: TenantId,
+    /// The subscription whose deliveries are sent again.
+    pub subscription_id: Uuid,
+    /// The start of the time span: events at or after this time are replayed.
+    pub since: Timestamp,
+    /// The end of the time span: events before this time are replayed.
+    pub until: Timestamp,
+    /// The statuses of the deliveries that are sent again.
+    pub statuses: Vec<DeliveryStatus>,
+    /// Whether events that matched the subscription and have no delivery are sent as well. They have none because the
+    /// subscription was disabled or did not exist yet.
+    pub missed: bool,
+    /// How far the replay has come: events before this time are done.
+    pub position: Timestamp,
+    /// When the last step was taken. The next step is that of the replay that has waited longest.
+    pub stepped_at: Timestamp,
+    /// How many deliveries became due through this replay so far.
+    pub replayed: u64,
+    /// When the replay was requested.
+    pub created_at: Timestamp,
+    /// When the replay ended. Null while it is running.
+    pub finished_at: Option<Timestamp>,
 }
 
 impl Replay {

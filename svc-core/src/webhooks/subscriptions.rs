@@ -9,76 +9,79 @@ use serde_json::json;
 use uuid::Uuid;
 
 use crate::error::Error;
-use crate::input::{input, record};
-use crate::resources::crud::{self, Create, Delete, NewRecord, NoFilter, Update, advance_clock, resource};
+use crate::input::{Input, Record};
+use crate::resources::crud::{self, Create, Delete, NewRecord, NoFilter, Resource, Update, advance_clock};
 use crate::store::{Repository, Tx};
 use crate::values::EventKind;
-use crate::values::{EventSet, Patch, Secret, TenantId, Text, Timestamp, WebhookUrl, text_enum};
+use crate::values::{EventSet, Patch, Secret, TenantId, Text, TextEnum, Timestamp, WebhookUrl};
 use crate::webhooks::deliveries::{AttemptLog, Delivery, PAUSE_AFTER};
 use crate::webhooks::events;
 use crate::webhooks::{addresses, signatures};
 
-text_enum! {
-    /// Why the service disabled a subscription by itself.
-    pub enum DisabledReason {
-        AutoPaused = "auto_paused",
-    }
+/// Why the service disabled a subscription by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, TextEnum)]
+pub enum DisabledReason {
+    /// Ten attempts in a row failed.
+    AutoPaused,
 }
 
-record! {
-    /// An endpoint that receives events.
-    #[schemars(rename = "WebhookSubscription")]
-    pub struct WebhookSubscription {
-        /// Identifier.
-        pub id: Uuid,
-        /// Where deliveries are posted.
-        pub url: WebhookUrl,
-        /// Kinds of events that are delivered; the single element `*` means all.
-        pub events: EventSet,
-        /// Whether deliveries are sent.
-        pub enabled: bool,
-        /// What it is for.
-        pub description: Option<Text<500>>,
-        /// When it was created.
-        pub created_at: Timestamp,
-        /// When the last attempt at a delivery ended.
-        pub last_delivery_at: Option<Timestamp>,
-        /// HTTP status of the last attempt; 0 for a network failure or time-out, -1 for a blocked address.
-        pub last_delivery_status: Option<i32>,
-        /// Why the service disabled it: `auto_paused` after 10 failed attempts in a row.
-        pub disabled_reason: Option<DisabledReason>,
-        /// When the service disabled it.
-        pub paused_at: Option<Timestamp>,
-        /// Failed attempts since the last success.
-        pub consecutive_failures: u32,
-        /// Key of its signatures; handed out once, at creation.
-        #[serde(skip)]
-        pub secret: Secret,
-        /// The secret before, which signs beside the new one for a while.
-        #[serde(skip)]
-        pub previous_secret: Option<Secret>,
-        /// Until when the secret before signs.
-        #[serde(skip)]
-        pub previous_until: Option<Timestamp>,
-        /// When its settings last changed.
-        #[serde(skip)]
-        pub updated_at: Timestamp,
-        /// When it was deleted.
-        #[serde(skip)]
-        pub deleted_at: Option<Timestamp>,
-    }
+/// An endpoint that receives events, with the selection of events that are sent to it.
+#[derive(Clone, Debug, PartialEq, Serialize, Record, Resource)]
+#[resource(collection = "webhooks", filter = NoFilter, soft_delete, audited = "webhook")]
+pub struct WebhookSubscription {
+    /// The unique identifier of the subscription, a UUID of version 7 that the service assigns.
+    pub id: Uuid,
+    /// The URL of the endpoint. Each delivery is a POST to it.
+    pub url: WebhookUrl,
+    /// The kinds of events that are delivered to the endpoint. The single element `*` stands for all kinds, also those
+    /// that are added later.
+    pub events: EventSet,
+    /// Whether deliveries are sent. It is true at creation, changes with a PATCH, and becomes false when the service
+    /// pauses the subscription; `disabled_reason` then says why.
+    pub enabled: bool,
+    /// What the subscription is for, in the words of its owner. Null if nothing was given.
+    pub description: Option<Text<500>>,
+    /// When the subscription was created.
+    pub created_at: Timestamp,
+    /// When the last delivery attempt ended. Null before the first attempt.
+    pub last_delivery_at: Option<Timestamp>,
+    /// What the last delivery attempt came to: the HTTP status of the response, 0 for a network failure or a timeout,
+    /// or -1 for an address that deliveries may not be sent to. Null before the first attempt.
+    pub last_delivery_status: Option<i32>,
+    /// Why the service paused the subscription. Null while it is enabled, and while it is disabled by a PATCH.
+    pub disabled_reason: Option<DisabledReason>,
+    /// When the service paused the subscription. Null while it is not paused.
+    pub paused_at: Option<Timestamp>,
+    /// How many delivery attempts failed in a row. A success sets it to 0, and so does a PATCH with `enabled` true. At
+    /// 10 the service pauses the subscription.
+    pub consecutive_failures: u32,
+    /// The secret that signs the deliveries. The response to the create is the only one that has it.
+    #[serde(skip)]
+    pub secret: Secret,
+    /// The secret before the last rotation, which signs as well until `previous_until`.
+    #[serde(skip)]
+    pub previous_secret: Option<Secret>,
+    /// When the secret before the last rotation stops signing.
+    #[serde(skip)]
+    pub previous_until: Option<Timestamp>,
+    /// When the settings last changed, the service paused the subscription, or its secret was rotated. Delivery
+    /// attempts do not change it.
+    #[serde(skip)]
+    pub updated_at: Timestamp,
+    /// When the subscription was deleted. `None` while it is live.
+    #[serde(skip)]
+    pub deleted_at: Option<Timestamp>,
 }
 
-resource!(WebhookSubscription, "webhooks", NoFilter, deleted: deleted_at, audited: "webhook");
-
-/// A new subscription with its signing secret, which is handed out this once.
+/// A new subscription with its signing secret. No later response contains the secret.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[schemars(rename = "WebhookSubscriptionWithSecret")]
 pub struct WebhookSubscriptionWithSecret {
     /// The subscription.
     #[serde(flatten)]
     pub subscription: WebhookSubscription,
-    /// `whsec_` and 32 random bytes in base64, handed out only here. The whole text is the key of `X-SVC-Signature`.
+    /// The signing secret: `whsec_` and the base64 of 32 random bytes. Store it now, as it is returned only once. The
+    /// key of the signature in `X-SVC-Signature` is the whole text, `whsec_` included.
     pub secret: String,
 }
 
@@ -89,30 +92,34 @@ impl From<WebhookSubscription> for WebhookSubscriptionWithSecret {
     }
 }
 
-input! {
-    /// A new subscription, which is enabled.
-    pub struct WebhookCreate for WebhookSubscription {
-        /// `https` URL on a public host, without user name and password.
-        url: WebhookUrl,
-        /// Kinds of events; `["*"]` for all.
-        events: EventSet,
-        /// What it is for.
-        description: Option<Text<500>>,
-    }
+/// A new webhook subscription. It is enabled at once.
+#[derive(Clone, Debug, PartialEq, Input)]
+#[input(record = WebhookSubscription)]
+pub struct WebhookCreate {
+    /// The URL of the endpoint: `https`, with a public host, and without user name and password.
+    pub url: WebhookUrl,
+    /// The kinds of events to deliver, or `["*"]` for all of them, also those that are added later. A kind that is
+    /// named twice is kept once.
+    pub events: EventSet,
+    /// What the subscription is for, for your own use. One line. Null or blank if there is nothing to say.
+    pub description: Option<Text<500>>,
 }
 
-input! {
-    /// Changes to a subscription: what is left out stays.
-    pub struct WebhookUpdate for WebhookSubscription, patch true {
-        /// `https` URL on a public host, without user name and password.
-        url: Patch<WebhookUrl>,
-        /// Kinds of events; `["*"]` for all.
-        events: Patch<EventSet>,
-        /// Whether deliveries are sent; true also ends an automatic pause.
-        enabled: Patch<bool>,
-        /// What it is for; null clears.
-        description: Patch<Option<Text<500>>>,
-    }
+/// Changes to a webhook subscription. A field that is left out keeps its value.
+#[derive(Clone, Debug, PartialEq, Input)]
+#[input(record = WebhookSubscription, patch)]
+pub struct WebhookUpdate {
+    /// The URL of the endpoint: `https`, with a public host, and without user name and password. It also applies to
+    /// deliveries that are pending.
+    pub url: Patch<WebhookUrl>,
+    /// The kinds of events to deliver from now on, or `["*"]` for all of them, also those that are added later.
+    pub events: Patch<EventSet>,
+    /// Whether deliveries are sent. `true` enables the subscription, ends a pause and sets `consecutive_failures` to 0.
+    /// `false` disables it: pending deliveries become held, and further events get no delivery. It
+    /// changes nothing while the subscription is paused.
+    pub enabled: Patch<bool>,
+    /// What the subscription is for, for your own use. One line. Null clears it.
+    pub description: Patch<Option<Text<500>>>,
 }
 
 /// A subscription that wants an event.

@@ -105,7 +105,7 @@ impl Groups<'_> {
                     return Err(Error::NotAllowed("It was a dry run.".to_owned()));
                 }
                 if !options.events {
-                    imports::note::<R>(tx, &tenant, &results).await?;
+                    imports::record_in_audit_log::<R>(tx, &tenant, &results).await?;
                 }
                 Ok(results)
             })

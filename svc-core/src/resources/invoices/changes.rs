@@ -5,6 +5,7 @@ use uuid::Uuid;
 use super::{Invoice, InvoiceStatus, InvoiceUpdate, amount_in, store_change};
 use crate::accounts::tenants;
 use crate::error::{Error, FieldCode, Issue};
+use crate::input::Apply as _;
 use crate::resources::contacts;
 use crate::resources::crud::{self, advance_clock};
 use crate::store::Tx;
@@ -79,11 +80,10 @@ pub async fn update(tx: &mut dyn Tx, tenant: TenantId, id: Uuid, change: Invoice
 
 impl Invoice {
     fn apply(&mut self, change: InvoiceUpdate) -> Result<(), Error> {
-        change.contact_id.apply(&mut self.contact_id);
-        change.issue_date.apply(&mut self.issue_date);
-        change.due_date.apply(&mut self.due_date);
-        let mut total = change.total;
-        if let Patch::Set(currency) = change.currency
+        let mut total = change.total.clone();
+        let new_currency = change.currency.clone();
+        change.apply_to(self);
+        if let Patch::Set(currency) = new_currency
             && currency != self.currency
         {
             if self.status != InvoiceStatus::Draft || self.amount_paid.minor() > 0 {

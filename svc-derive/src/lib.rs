@@ -1,0 +1,267 @@
+//! The derives of [svc-core](https://docs.rs/svc-core).
+//!
+//! A record of the API, the bodies that create and change it, and the enums in its fields are plain structs and enums.
+//! These derives add what follows from their fields: reading, copying, names and JSON schemas. The doc comments are the
+//! descriptions in the schemas, and so in the OpenAPI document; a field without one does not compile.
+//!
+//! | Derive | Implements | For |
+//! |---|---|---|
+//! | [`Record`] | `FieldNames`, `JsonSchema` | what the API returns |
+//! | [`Input`] | `Input`, `FieldNames`, `JsonSchema` | bodies and query parameters |
+//! | [`Apply`] | `Apply<Record>` | inputs whose fields are copied into a record |
+//! | [`Resource`] | `Resource` | records with a collection of their own, such as `/contacts` |
+//! | [`TextEnum`] | parser, `Display`, `Serialize`, `FromJson`, `JsonSchema` | enums that are written as text |
+//!
+//! svc-core exports each derive beside the trait of the same name, so an application has no need of this crate. The
+//! generated code names everything by its full path below `::svc_core`.
+//!
+//! # Examples
+//!
+//! A resource as svc-core itself defines it:
+//!
+//! ```
+//! use serde::Serialize;
+//! use svc_core::input::{Apply, Input, Record};
+//! use svc_core::values::{Patch, Text, TextEnum};
+//!
+//! /// The size of a room.
+//! #[derive(Clone, Copy, Debug, PartialEq, TextEnum)]
+//! pub enum Size {
+//!     /// For up to 10 people.
+//!     Small,
+//!     /// For up to 200 people.
+//!     Large,
+//! }
+//!
+//! /// A room that can be booked.
+//! #[derive(Clone, Debug, PartialEq, Serialize, Record)]
+//! pub struct Room {
+//!     /// The name of the room.
+//!     pub name: Text<100>,
+//!     /// How many people it holds. Null if this is not known.
+//!     pub size: Option<Size>,
+//! }
+//!
+//! /// Changes to a room.
+//! #[derive(Clone, Debug, Input, Apply)]
+//! #[input(record = Room, patch)]
+//! #[apply(to = Room)]
+//! pub struct RoomUpdate {
+//!     /// The name of the room.
+//!     pub name: Patch<Text<100>>,
+//!     /// How many people it holds. Null clears it.
+//!     pub size: Patch<Option<Size>>,
+//! }
+//!
+//! let mut room = Room { name: Text::parse("Harbour")?, size: None };
+//! let change = RoomUpdate::from_body(br#"{"size": "large"}"#).unwrap();
+//! change.apply_to(&mut room);
+//! assert_eq!(room.size, Some(Size::Large));
+//! assert_eq!(RoomUpdate::from_body(br#"{"size": "huge"}"#).unwrap_err().code(), "validation_failed");
+//! # Ok::<(), svc_core::error::Issue>(())
+//! ```
+
+mod apply;
+mod attributes;
+mod input;
+mod record;
+mod resource;
+mod text_enum;
+
+use proc_macro::TokenStream;
+use syn::{DeriveInput, Error, parse_macro_input};
+
+fn derive(
+    tokens: TokenStream,
+    expand: impl FnOnce(&DeriveInput) -> syn::Result<proc_macro2::TokenStream>,
+) -> TokenStream {
+    let input = parse_macro_input!(tokens as DeriveInput);
+    expand(&input).unwrap_or_else(Error::into_compile_error).into()
+}
+
+/// Implements `FieldNames` and `JsonSchema` for a record that the API returns.
+///
+/// The schema is an object with the fields as properties, each with its doc comment as description. All of them are
+/// required, as the API writes null for what is empty. Derive serde's `Serialize` beside it.
+///
+/// # Attributes of a field
+///
+/// - `#[serde(skip)]` leaves the field out of the schema. It stays in `FIELD_NAMES`, so a body that names it is
+///   refused with `read_only_field`.
+/// - `#[serde(skip_serializing_if = "…")]` makes the property one that is not required.
+/// - `#[record(schema = Type)]` takes the schema of another type: `String` for an enum whose values the schema should
+///   not list, or the inner type of an `Option` that is left out instead of null.
+///
+/// # Examples
+///
+/// ```
+/// use serde::Serialize;
+/// use svc_core::input::{FieldNames, Record};
+///
+/// /// A room that can be booked.
+/// #[derive(Serialize, Record)]
+/// pub struct Room {
+///     /// The name of the room.
+///     pub name: String,
+///     /// The floor. Null if the room is outside.
+///     pub floor: Option<i32>,
+/// }
+///
+/// assert_eq!(Room::FIELD_NAMES, ["name", "floor"]);
+/// ```
+///
+/// A field needs a doc comment:
+///
+/// ```compile_fail
+/// # use serde::Serialize;
+/// # use svc_core::input::Record;
+/// /// A room that can be booked.
+/// #[derive(Serialize, Record)]
+/// pub struct Room {
+///     pub name: String,
+/// }
+/// ```
+#[proc_macro_derive(Record, attributes(record, serde))]
+pub fn derive_record(tokens: TokenStream) -> TokenStream {
+    derive(tokens, record::expand)
+}
+
+/// Implements `Input`, `FieldNames` and `JsonSchema` for a body or a set of query parameters.
+///
+/// The type of a field says whether it must be sent: `T` is required, `Option<T>` is null when it is left out, and
+/// `Patch<T>` tells a field that was left out from one that was sent.
+///
+/// # Attributes of the struct
+///
+/// - `#[input(record = Type)]` names the record. Its fields that the input does not have are refused with
+///   `read_only_field` instead of `unknown_field`.
+/// - `#[input(patch)]` marks the body of a PATCH: it needs at least one field.
+///
+/// # Attributes of a field
+///
+/// - `#[input(default = value)]` documents in the schema what applies when the field is left out. It does not change
+///   how the field is read.
+/// - `#[input(flatten)]` takes the fields of another input, as if they stood here.
+///
+/// # Examples
+///
+/// ```
+/// use svc_core::input::{FieldNames, Input};
+/// use svc_core::values::{Email, Text};
+///
+/// /// Someone who signs up.
+/// #[derive(Debug, Input)]
+/// pub struct SignUp {
+///     /// The address for the confirmation.
+///     pub email: Email,
+///     /// Whether to send the newsletter.
+///     #[input(default = false)]
+///     pub newsletter: Option<bool>,
+///     /// The name to be addressed by.
+///     pub name: Option<Text<100>>,
+/// }
+///
+/// let input = SignUp::from_body(br#"{"email": "ada@example.com"}"#)?;
+/// assert_eq!(input.email.as_str(), "ada@example.com");
+/// assert_eq!(SignUp::FIELD_NAMES, ["email", "newsletter", "name"]);
+/// # Ok::<(), svc_core::error::Error>(())
+/// ```
+#[proc_macro_derive(Input, attributes(input))]
+pub fn derive_input(tokens: TokenStream) -> TokenStream {
+    derive(tokens, input::expand)
+}
+
+/// Implements `Apply<Record>`: copies the fields of an input into the fields of a record that have the same name.
+///
+/// `T` and `Option<T>` replace the value of the record, and so does a `Patch<T>` that was sent. A `T` can also be
+/// copied into an `Option<T>`.
+///
+/// # Attributes
+///
+/// - `#[apply(to = Type)]` on the struct names the record.
+/// - `#[apply(skip)]` on a field leaves it to the rules of the resource: an amount that depends on the currency, or a
+///   status with a time beside it.
+///
+/// # Examples
+///
+/// ```
+/// use svc_core::input::Apply;
+/// use svc_core::values::Patch;
+///
+/// struct Room {
+///     name: Option<String>,
+///     floor: i32,
+/// }
+///
+/// #[derive(Apply)]
+/// #[apply(to = Room)]
+/// struct RoomUpdate {
+///     name: Patch<Option<String>>,
+///     floor: Patch<i32>,
+/// }
+///
+/// let mut room = Room { name: Some("Harbour".to_owned()), floor: 1 };
+/// RoomUpdate { name: Patch::Keep, floor: Patch::Set(2) }.apply_to(&mut room);
+/// assert_eq!((room.name.as_deref(), room.floor), (Some("Harbour"), 2));
+/// ```
+#[proc_macro_derive(Apply, attributes(apply))]
+pub fn derive_apply(tokens: TokenStream) -> TokenStream {
+    derive(tokens, apply::expand)
+}
+
+/// Implements `Resource` for a record with the fields `id`, `created_at` and `updated_at`.
+///
+/// The store has to implement `Repository` for the record, as part of its `Tx`; so this derive is for svc-core.
+///
+/// # Attributes of the struct
+///
+/// - `#[resource(collection = "contacts")]` is the segment in the path.
+/// - `#[resource(filter = ContactFilter)]` is the type of the list's own query parameters.
+/// - `#[resource(soft_delete)]`, for a record with a field `deleted_at`, keeps the rows of deleted records.
+/// - `#[resource(audited = "webhook")]` records every change in the audit log, under this kind of object.
+///
+/// # Examples
+///
+/// ```ignore
+/// #[derive(Clone, Debug, PartialEq, Serialize, Record, Resource)]
+/// #[resource(collection = "contacts", filter = ContactFilter, soft_delete)]
+/// pub struct Contact { … }
+/// ```
+#[proc_macro_derive(Resource, attributes(resource))]
+pub fn derive_resource(tokens: TokenStream) -> TokenStream {
+    derive(tokens, resource::expand)
+}
+
+/// Gives an enum a fixed text per variant: in JSON, in SQL and on the command line.
+///
+/// The text of a variant is its name in snake case, or that of `#[text = "…"]`. Its doc comment says what the value
+/// means and is added to the description of every field of this type.
+///
+/// It generates `ALL`, `as_str` and `from_text`, and implements `Display`, `Serialize`, `FromJson` and `JsonSchema`.
+/// The enum must be `Copy`.
+///
+/// # Examples
+///
+/// ```
+/// use svc_core::values::TextEnum;
+///
+/// /// What came of an appointment.
+/// #[derive(Clone, Copy, Debug, PartialEq, TextEnum)]
+/// pub enum Outcome {
+///     /// It took place.
+///     Kept,
+///     /// The customer did not come.
+///     NoShow,
+///     /// It was called off.
+///     #[text = "cancelled"]
+///     CalledOff,
+/// }
+///
+/// assert_eq!(Outcome::NoShow.as_str(), "no_show");
+/// assert_eq!(Outcome::from_text("cancelled"), Some(Outcome::CalledOff));
+/// assert_eq!(Outcome::ALL.len(), 3);
+/// ```
+#[proc_macro_derive(TextEnum, attributes(text))]
+pub fn derive_text_enum(tokens: TokenStream) -> TokenStream {
+    derive(tokens, text_enum::expand)
+}

@@ -1,0 +1,129 @@
+//! `#[derive(TextEnum)]`.
+
+use proc_macro2::TokenStream;
+use quote::quote;
+use syn::{Attribute, Data, DeriveInput, Error, Expr, ExprLit, Fields, Lit, Meta, Result, Variant};
+
+use crate::attributes::required_doc_comment;
+
+pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
+    let (name, visibility) = (&input.ident, &input.vis);
+    let Data::Enum(data) = &input.data else {
+        return Err(Error::new(name.span(), "TextEnum can be derived for enums"));
+    };
+    let mut variants = Vec::new();
+    let mut texts = Vec::new();
+    let mut meanings = Vec::new();
+    for variant in &data.variants {
+        if !matches!(variant.fields, Fields::Unit) {
+            return Err(Error::new(variant.ident.span(), "a variant of a TextEnum has no fields"));
+        }
+        let text = text_of(variant)?;
+        let meaning = required_doc_comment(&variant.attrs, variant.ident.span(), "a variant of a TextEnum")?;
+        meanings.push(format!("- `{text}`: {meaning}"));
+        variants.push(&variant.ident);
+        texts.push(text);
+    }
+    let meanings = meanings.join("\n");
+    let refusal = format!("must be one of {}", texts.join(" "));
+    let schema_name = name.to_string();
+    Ok(quote! {
+        impl #name {
+            /// Every value, in the order of declaration.
+            #visibility const ALL: &'static [Self] = &[#(Self::#variants),*];
+
+            /// Returns the text of this value, the same in JSON, in SQL and on the command line.
+            #visibility const fn as_str(self) -> &'static str {
+                match self { #(Self::#variants => #texts,)* }
+            }
+
+            /// Returns the value with this text, or `None` if there is none.
+            #visibility fn from_text(text: &str) -> ::std::option::Option<Self> {
+                match text {
+                    #(#texts => ::std::option::Option::Some(Self::#variants),)*
+                    _ => ::std::option::Option::None,
+                }
+            }
+        }
+
+        impl ::std::fmt::Display for #name {
+            fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
+                f.write_str(self.as_str())
+            }
+        }
+
+        impl ::svc_core::input::schema::Serialize for #name {
+            fn serialize<S: ::svc_core::input::schema::Serializer>(
+                &self,
+                serializer: S,
+            ) -> ::std::result::Result<S::Ok, S::Error> {
+                serializer.serialize_str(self.as_str())
+            }
+        }
+
+        impl ::svc_core::input::FromJson for #name {
+            fn from_json(
+                json: ::svc_core::input::json::Json,
+            ) -> ::std::result::Result<Self, ::svc_core::error::Issue> {
+                Self::from_text(&json.into_string()?).ok_or_else(|| {
+                    ::svc_core::error::Issue::new(::svc_core::error::FieldCode::InvalidEnum, #refusal)
+                })
+            }
+        }
+
+        impl ::svc_core::input::schema::JsonSchema for #name {
+            fn inline_schema() -> bool {
+                true
+            }
+            fn schema_name() -> ::std::borrow::Cow<'static, str> {
+                ::std::borrow::Cow::Borrowed(#schema_name)
+            }
+            fn json_schema(
+                _: &mut ::svc_core::input::schema::SchemaGenerator,
+            ) -> ::svc_core::input::schema::Schema {
+                ::svc_core::input::schema::text_enum(&[#(#texts),*], #meanings)
+            }
+        }
+    })
+}
+
+/// Returns the text of a variant: that of `#[text = "…"]`, or else its name in snake case.
+fn text_of(variant: &Variant) -> Result<String> {
+    let attribute = variant.attrs.iter().find(|attribute| attribute.path().is_ident("text"));
+    match attribute {
+        Some(attribute) => given_text(attribute),
+        None => Ok(snake_case(&variant.ident.to_string())),
+    }
+}
+
+fn given_text(attribute: &Attribute) -> Result<String> {
+    if let Meta::NameValue(pair) = &attribute.meta
+        && let Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) = &pair.value
+    {
+        return Ok(text.value());
+    }
+    Err(Error::new_spanned(attribute, "expected `#[text = \"…\"]`"))
+}
+
+fn snake_case(name: &str) -> String {
+    let mut text = String::with_capacity(name.len() + 4);
+    for letter in name.chars() {
+        if letter.is_ascii_uppercase() && !text.is_empty() {
+            text.push('_');
+        }
+        text.push(letter.to_ascii_lowercase());
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_variants_become_snake_case() {
+        for (name, text) in [("Draft", "draft"), ("NoShow", "no_show"), ("AutoPaused", "auto_paused")] {
+            assert_eq!(snake_case(name), text);
+        }
+    }
+}
