@@ -43,9 +43,7 @@ use crate::values::{self, Limit};
     after_long_help = format!("{FIRST_STEPS}\n\n{}", exit::LONG_HELP)
 )]
 pub struct Cli {
-    /// Database to use: sqlite://PATH or postgres://USER:PASSWORD@HOST:PORT/DATABASE.
-    ///
-    /// A SQLite file that does not exist is created.
+    /// Database URL: sqlite://PATH, created if it does not exist, or postgres://USER:PASSWORD@HOST:PORT/DATABASE.
     #[arg(
         long,
         global = true,
@@ -61,9 +59,7 @@ pub struct Cli {
     #[arg(long, global = true, overrides_with = "json", help_heading = "Global options")]
     pub json: bool,
 
-    /// Skip the confirmation prompt of commands that cannot be undone.
-    ///
-    /// The prompt appears only when stdin and stderr are terminals, so scripts are never asked.
+    /// Skip the confirmation prompt of commands that cannot be undone. Without a terminal there is no prompt.
     #[arg(long, short, global = true, overrides_with = "yes", help_heading = "Global options")]
     pub yes: bool,
 
@@ -135,7 +131,7 @@ pub enum Command {
         #[command(subcommand)]
         command: WebhookCommand,
     },
-    /// Inspect and replay deliveries. A delivery is one event sent to one webhook.
+    /// Inspect and replay deliveries, each of which sends one event to one webhook.
     #[command(
         subcommand_required = true,
         arg_required_else_help = true,

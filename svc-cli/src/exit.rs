@@ -28,7 +28,7 @@ pub enum Exit {
 pub const LONG_HELP: &str = "\
 Environment variables:
   SVC_DATABASE_URL    Database to use when --database-url is not given
-  SVC_SECRET_KEY      Key that encrypts the secrets in the database; for SQLite, the default is the content of PATH.key
+  SVC_SECRET_KEY      Key that encrypts secrets in the database; for SQLite, default: content of PATH.key
   SVC_RETENTION       How long `svc db prune` keeps events when --retention is not given
   SVC_WEBHOOK_SECRET  Signing secret for `svc listen` when --secret is not given
   NO_COLOR            Disables colour when set
@@ -130,7 +130,7 @@ impl From<OpenError> for Failure {
         match &error {
             OpenError::InvalidUrl(_) => Self::new(Exit::Usage, error.to_string()),
             OpenError::Unavailable { .. } => {
-                let hint = "Check the URL, and that the database exists and that you have permission to use it.";
+                let hint = "Check the URL, that the database exists, and that you have permission to use it.";
                 Self::new(Exit::Unreachable, format!("{error}. {hint}"))
             }
         }

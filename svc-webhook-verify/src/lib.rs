@@ -112,8 +112,8 @@
 //!
 //! # Read the event kind from the body
 //!
-//! `X-SVC-Signature` covers only the body. Read the kind from the member `event` of the body, not from `X-SVC-Event`:
-//! neither that header nor the others are signed.
+//! `X-SVC-Signature` covers the body and none of the headers. Read the kind from the member `event` of the body, not
+//! from the header `X-SVC-Event`.
 //!
 //! # Respond within 10 seconds
 //!
@@ -127,8 +127,10 @@
 //!
 //! # Rotate secrets
 //!
-//! While a secret is being rotated, a delivery may be signed with the old or the new one. Add the second secret with
-//! [`Verifier::with_secret`].
+//! When a secret is rotated, `X-SVC-Signature` is made with the new secret from the next attempt on. Attempts fail
+//! until you deploy the new secret, and are then retried. [`Verifier::with_secret`] adds the new secret beside the old
+//! one, so that both are accepted meanwhile. To rotate without failed attempts, use [`Verifier::verify_standard`]:
+//! during the overlap, `webhook-signature` contains a signature for each of the two secrets.
 //!
 //! # Errors
 //!

@@ -145,7 +145,7 @@ fn report_refund(invoice: &Invoice) -> Result<Outcome, Failure> {
     let text = match status {
         InvoiceStatus::Cancelled => format!("Invoice {invoice_number} is fully refunded and cancelled."),
         _ => format!(
-            "Invoice {invoice_number} is partially refunded: {currency} {amount_paid} of it is still paid, status {status}."
+            "Invoice {invoice_number} is partially refunded: {currency} {amount_paid} remains paid, status {status}."
         ),
     };
     Outcome::new(invoice, text)

@@ -55,10 +55,13 @@ pub(super) async fn run(store: &dyn Store, command: WebhookCommand) -> Result<Ou
         WebhookCommand::Test { id, event, timeout } => send_test::run(store, id, event, timeout).await,
         WebhookCommand::RotateSecret { id, overlap } => {
             let rotated = rotate_secret(store, id, overlap).await.or_not_found("webhook", id, HINT)?;
-            let ends = moment_or_dash(rotated.previous_until);
+            let old_secret = match rotated.previous_until {
+                Some(until) => format!("The old secret is also used until {}.", moment(until)),
+                None => "The old secret is no longer used.".to_owned(),
+            };
             let secret = ("secret", rotated.secret.reveal().to_owned());
             let text = format!(
-                "Replaced the secret of webhook {id}. The old secret is also used until {ends}.\n\n{}\n\
+                "Replaced the secret of webhook {id}. {old_secret}\n\n{}\n\
                  Store the secret now. It will not be shown again.",
                 fields([secret])
             );
