@@ -184,8 +184,7 @@ const SIGNATURE_PREFIX: &str = "sha256=";
 ///
 /// - [`VerifyError::EmptySecret`] or [`VerifyError::SecretWhitespace`] if the secret is not valid.
 /// - [`VerifyError::EmptyHeader`], [`VerifyError::MissingPrefix`], [`VerifyError::WrongLength`],
-/// [`VerifyError::NotHex`]
-///   or [`VerifyError::UpperCaseHex`] if the header is not valid.
+///   [`VerifyError::NotHex`] or [`VerifyError::UpperCaseHex`] if the header is not valid.
 /// - [`VerifyError::Mismatch`] if the signature is not that of this body with this secret.
 ///
 /// # Examples

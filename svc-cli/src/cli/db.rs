@@ -72,7 +72,7 @@ pub enum DbCommand {
     Stats,
     /// Delete old finished deliveries with their logs and events.
     ///
-    /// The age of a delivery is the age of its event. Events without deliveries, finished replays, and expired
+    /// The age of a delivery is the age of its event. Events without deliveries, finished replays, expired
     /// responses stored for Idempotency-Keys and expired request signatures are also deleted. Pending and held
     /// deliveries stay, with their events. The command deletes in small transactions and can run while servers use the
     /// database. Servers prune automatically, by their own --retention.
