@@ -1,4 +1,4 @@
-//! What can be typed, as types. Their comments are the help.
+//! The command line as types. Their doc comments are the text of `--help`, REFERENCE.md and the manual pages.
 
 mod audit;
 mod db;
@@ -27,10 +27,10 @@ pub use self::webhooks::WebhookCommand;
 use crate::exit;
 use crate::values::{self, Limit};
 
-/// Work on the database of the service: tenants, keys, invoices, webhooks.
+/// Manage an SVC database: tenants, API keys, invoices and webhooks.
 ///
-/// It can run beside a server on the same database; what it changes counts from the server's next request
-/// on. Results go to stdout, everything else to stderr.
+/// `svc` opens the database directly and can run while servers use it. A running server sees a change from its next
+/// request on. Results are written to stdout; errors, notes, prompts and progress bars are written to stderr.
 #[derive(Clone, Debug, Parser)]
 #[command(
     name = "svc",
@@ -43,7 +43,7 @@ use crate::values::{self, Limit};
     after_long_help = format!("{FIRST_STEPS}\n\n{}", exit::LONG_HELP)
 )]
 pub struct Cli {
-    /// Database: sqlite://PATH, made when missing, or postgres://USER:PASSWORD@HOST:PORT/DATABASE.
+    /// Database URL: sqlite://PATH, created if it does not exist, or postgres://USER:PASSWORD@HOST:PORT/DATABASE.
     #[arg(
         long,
         global = true,
@@ -55,93 +55,94 @@ pub struct Cli {
     )]
     pub database_url: String,
 
-    /// Print the result as one JSON document; a list is an array.
+    /// Print the result as one JSON document; a list is printed as an array.
     #[arg(long, global = true, overrides_with = "json", help_heading = "Global options")]
     pub json: bool,
 
-    /// Do not ask before what cannot be taken back; where no person can answer, it is not asked anyway.
+    /// Skip the confirmation prompt of commands that cannot be undone. Without a terminal there is no prompt.
     #[arg(long, short, global = true, overrides_with = "yes", help_heading = "Global options")]
     pub yes: bool,
 
-    /// What to do.
+    /// The command to run.
     #[command(subcommand)]
     pub command: Command,
 }
 
-/// The nouns.
+/// The top-level commands, each of which names one kind of object or one task.
 #[derive(Clone, Debug, Subcommand)]
 pub enum Command {
-    /// Business accounts: their settings and whether their keys may use the API.
+    /// Manage tenants: business accounts, their settings and their access to the API.
     #[command(
         subcommand_required = true,
         arg_required_else_help = true,
         after_help = "Example:\n  svc tenant create --name 'Harbour Plumbing'"
     )]
     Tenant {
-        /// What to do with tenants.
+        /// The operation on tenants.
         #[command(subcommand)]
         command: TenantCommand,
     },
-    /// API keys, with which the programs of a tenant sign in.
+    /// Manage API keys, with which a tenant's programs authenticate.
     #[command(
         subcommand_required = true,
         arg_required_else_help = true,
         after_help = "Example:\n  svc key create --tenant 0195a3c8-0000-7000-8000-000000000001 --scopes read,write"
     )]
     Key {
-        /// What to do with keys.
+        /// The operation on keys.
         #[command(subcommand)]
         command: KeyCommand,
     },
-    /// Invoices: the steps that the API does not have.
+    /// Create and process invoices: send, pay, refund, void and more.
     ///
-    /// Each step fires its events, which go out to the tenant's webhooks.
+    /// These operations are not available through the API. Each of them emits its events, which are delivered to the
+    /// tenant's webhooks.
     #[command(
         subcommand_required = true,
         arg_required_else_help = true,
         after_help = "Example:\n  svc invoice pay 0195a3c8-0000-7000-8000-000000000003 --amount 40"
     )]
     Invoice {
-        /// What to do with invoices.
+        /// The operation on invoices.
         #[command(subcommand)]
         command: InvoiceCommand,
     },
-    /// Quotes: what the client answers.
+    /// Show a quote, or record that the client accepted or declined it.
     ///
-    /// Quotes are made and changed through the API.
+    /// Quotes are created and changed through the API.
     #[command(
         subcommand_required = true,
         arg_required_else_help = true,
         after_help = "Example:\n  svc quote accept 0195a3c8-0000-7000-8000-000000000007"
     )]
     Quote {
-        /// What to do with quotes.
+        /// The operation on quotes.
         #[command(subcommand)]
         command: QuoteCommand,
     },
-    /// Webhook subscriptions: where events are delivered.
+    /// Manage webhook subscriptions, the endpoints that events are delivered to.
     #[command(
         subcommand_required = true,
         arg_required_else_help = true,
         after_help = "Example:\n  svc webhook list --tenant 0195a3c8-0000-7000-8000-000000000001"
     )]
     Webhook {
-        /// What to do with webhooks.
+        /// The operation on webhooks.
         #[command(subcommand)]
         command: WebhookCommand,
     },
-    /// Deliveries: one event on its way to one webhook.
+    /// Inspect and replay deliveries, each of which sends one event to one webhook.
     #[command(
         subcommand_required = true,
         arg_required_else_help = true,
         after_help = "Example:\n  svc delivery list --tenant 0195a3c8-0000-7000-8000-000000000001 --status failed"
     )]
     Delivery {
-        /// What to do with deliveries.
+        /// The operation on deliveries.
         #[command(subcommand)]
         command: DeliveryCommand,
     },
-    /// Events that happen outside this service.
+    /// Emit events that originate outside this service.
     #[command(
         subcommand_required = true,
         arg_required_else_help = true,
@@ -149,21 +150,23 @@ pub enum Command {
                       --kind stay.created --data stay.json"
     )]
     Event {
-        /// What to do with events.
+        /// The operation on events.
         #[command(subcommand)]
         command: EventCommand,
     },
-    /// Bring contacts or invoices from elsewhere, out of a CSV or NDJSON file.
+    /// Import contacts or invoices from a CSV or NDJSON file.
     ///
-    /// The columns or members are the fields of the API, and checked like them; `id` and `created_at` are kept, so what
-    /// was exported can be imported elsewhere. Good rows go in, 500 at a time; refused rows are told at the end, and
-    /// make the exit code 1. Run it again after a mistake is mended or the import was broken off: what is there
-    /// already is not added twice. It is recognised by its id; else by the contact's email or the invoice's number;
-    /// else by everything that the row says.
+    /// The CSV columns or JSON members are the fields of the API and are validated like them. `id` and `created_at` are
+    /// preserved, so an export of one database can be imported into another. Valid rows are committed in groups of 500.
+    /// Refused rows are reported at the end and make the exit code 1.
     ///
-    /// Contacts: id, email, first_name, last_name, phone, company_name, city, state, postcode, created_at. Invoices: id,
-    /// invoice_number, contact_id, status, issue_date, due_date, total, currency, paid_at, amount_paid, created_at.
-    /// `updated_at` is read and not kept.
+    /// It is safe to run the same import again after correcting the file or after an interruption: a row that already
+    /// exists is not added twice. A row matches an existing record by its id; without an id, by the contact's email or
+    /// the invoice's number; without either, by all of its fields.
+    ///
+    /// Fields of contacts: id, email, first_name, last_name, phone, company_name, city, state, postcode, created_at.
+    /// Fields of invoices: id, invoice_number, contact_id, status, issue_date, due_date, total, currency, paid_at,
+    /// amount_paid, created_at. `updated_at` is accepted and ignored.
     #[command(
         after_help = "Examples:\n  svc import contacts --tenant 0195a3c8-0000-7000-8000-000000000001 contacts.csv\n  \
                       svc import contacts --tenant 0195a3c8-0000-7000-8000-000000000001 contacts.csv \\\n    \
@@ -172,60 +175,61 @@ pub enum Command {
                       --tenant 0195a3c8-0000-7000-8000-000000000001 --no-events -"
     )]
     Import(Import),
-    /// Write all records of a kind to stdout, one JSON object per line.
+    /// Export all records of one type to stdout, one JSON object per line.
     ///
-    /// Each record once, as GET returns it, newest first; with --since, oldest change first. It reads page by page
-    /// beside a running server, so its size does not matter.
+    /// Each record appears once, as GET returns it. Records are ordered newest first, or oldest change first with
+    /// --since. The export reads page by page in constant memory and can run while servers use the database.
     #[command(
         after_help = "Examples:\n  svc export contacts --tenant 0195a3c8-0000-7000-8000-000000000001 > contacts.ndjson\n  \
                       svc export jobs --tenant 0195a3c8-0000-7000-8000-000000000001 --since 7d --format csv"
     )]
     Export(Export),
-    /// The log of changes: who did what, and when.
+    /// Show the audit log: who changed what, and when.
     #[command(
         subcommand_required = true,
         arg_required_else_help = true,
         after_help = "Example:\n  svc audit list --tenant 0195a3c8-0000-7000-8000-000000000001"
     )]
     Audit {
-        /// What to do with the log.
+        /// The operation on the audit log.
         #[command(subcommand)]
         command: AuditCommand,
     },
-    /// The database itself.
+    /// Maintain the database: migrate, check, copy, back up, measure and prune it.
     #[command(subcommand_required = true, arg_required_else_help = true, after_help = "Example:\n  svc db migrate")]
     Db {
-        /// What to do with the database.
+        /// The operation on the database.
         #[command(subcommand)]
         command: DbCommand,
     },
-    /// Receive deliveries on this machine: verify and print them.
+    /// Receive webhook deliveries on this machine, verify them and print them.
     ///
-    /// Listens on 127.0.0.1 until Ctrl-C. The first line on stdout says where; then each POST is printed: whether
-    /// its signature is right, and its body. What verifies is answered with 204, what does not with 401. The
-    /// webhook's URL must lead here, which a server takes with --allow-private-webhooks. No database is opened.
+    /// Listens on 127.0.0.1 until Ctrl-C. The first line on stdout is the address. Each POST request is then printed
+    /// with the result of its signature check and its body. The response is 204 when the signature is valid and 401
+    /// when it is not. The webhook's URL must point to this address, which a server accepts only with
+    /// --allow-private-webhooks. The command opens no database.
     #[command(after_help = "Examples:\n  svc listen --secret whsec_NonLnCtITl6j9pp/nDn8yGuBAPIGksVBSCiosftiZ5o=\n  \
                       svc listen --secret whsec_NonLnCtITl6j9pp/nDn8yGuBAPIGksVBSCiosftiZ5o= --fail 500\n  \
                       SVC_WEBHOOK_SECRET=whsec_NonLnCtITl6j9pp/nDn8yGuBAPIGksVBSCiosftiZ5o= \\\n    \
                       svc listen --port 9000 --forward-to localhost:3000/webhooks")]
     Listen(Listen),
-    /// Print the completions of a shell.
+    /// Generate the completion script of a shell.
     ///
-    /// Put them where the shell looks for them, then start a new shell.
+    /// Save the script where the shell looks for completions, then start a new shell.
     #[command(after_help = "Examples:\n  svc completions bash > ~/.local/share/bash-completion/completions/svc\n  \
                       svc completions zsh > ~/.zfunc/_svc\n  \
                       svc completions fish > ~/.config/fish/completions/svc.fish")]
     Completions {
-        /// The shell.
+        /// Shell to generate the script for.
         shell: Shell,
     },
-    /// Print the manual page, or write one for each command.
+    /// Print the manual page of `svc`, or write one page per command.
     ///
-    /// They say what --help says.
+    /// The pages contain the text of --help.
     #[command(after_help = "Examples:\n  svc man | man -l -\n  \
                       svc man --directory ~/.local/share/man/man1 && man svc-tenant-create")]
     Man {
-        /// Write svc.1 and a page per command into this directory, which is made when missing.
+        /// Write svc.1 and one page per command to this directory, which is created when it does not exist.
         #[arg(long, value_name = "DIR")]
         directory: Option<PathBuf>,
     },
@@ -236,19 +240,19 @@ pub enum Command {
 pub enum TenantCommand {
     /// Create a tenant.
     ///
-    /// Its keys may use the API at once, unless it is created as pending.
+    /// The tenant's keys can use the API immediately, unless the tenant is created with --pending.
     #[command(after_help = "Example:\n  svc tenant create --name 'Harbour Plumbing' --time-zone Australia/Sydney")]
     Create {
-        /// Name of the business.
+        /// Name of the business: one line of at most 300 characters.
         #[arg(long, value_parser = values::name)]
         name: String,
-        /// Time zone of the IANA database; it decides what "today" is.
+        /// IANA time zone, such as Australia/Sydney. It determines the tenant's current date.
         #[arg(long, value_parser = TimeZone::parse, default_value = "UTC", value_name = "ZONE")]
         time_zone: TimeZone,
-        /// Currency of quotes and invoices that name none, a code of ISO 4217.
+        /// ISO 4217 code of the currency of quotes and invoices that name none.
         #[arg(long, value_parser = Currency::parse, default_value = "AUD", value_name = "CODE")]
         currency: Currency,
-        /// Refuse the tenant's keys until it is approved.
+        /// Reject requests with the tenant's keys until `svc tenant approve`.
         #[arg(long)]
         pending: bool,
     },
@@ -262,18 +266,18 @@ pub enum TenantCommand {
         #[arg(value_parser = values::tenant_id)]
         id: TenantId,
     },
-    /// Let a tenant's keys use the API.
+    /// Approve a pending or suspended tenant, so that its keys can use the API.
     ///
-    /// For a pending or suspended tenant. Approving it again changes nothing.
+    /// Approving an approved tenant changes nothing.
     #[command(after_help = "Example:\n  svc tenant approve 0195a3c8-0000-7000-8000-000000000001")]
     Approve {
         /// Id of the tenant.
         #[arg(value_parser = values::tenant_id)]
         id: TenantId,
     },
-    /// Refuse a tenant's keys from now on.
+    /// Suspend a tenant, so that its keys are rejected from now on.
     ///
-    /// Nothing else is lost: `svc tenant approve` takes it back.
+    /// The tenant's data is kept. `svc tenant approve` reverses the suspension.
     #[command(after_help = "Example:\n  svc tenant suspend 0195a3c8-0000-7000-8000-000000000001")]
     Suspend {
         /// Id of the tenant.
@@ -282,8 +286,8 @@ pub enum TenantCommand {
     },
     /// Change a tenant's settings.
     ///
-    /// What is not named stays as it is. Limits hold in place of those of the server's --rate-limit and
-    /// --write-rate-limit.
+    /// Settings that are not named stay as they are. The limits of a tenant replace those of the server's --rate-limit
+    /// and --write-rate-limit.
     #[command(after_help = "Examples:\n  svc tenant set 0195a3c8-0000-7000-8000-000000000001 --currency NZD\n  \
                       svc tenant set 0195a3c8-0000-7000-8000-000000000001 --rate-limit 600 \\\n    \
                       --write-rate-limit contacts=300 --write-rate-limit quotes=default")]
@@ -291,33 +295,33 @@ pub enum TenantCommand {
         /// Id of the tenant.
         #[arg(value_parser = values::tenant_id)]
         id: TenantId,
-        /// The changes.
+        /// The settings to change.
         #[command(flatten)]
         changes: TenantChanges,
     },
 }
 
-/// Changes to a tenant: at least one.
+/// The settings of a tenant that `svc tenant set` changes. At least one is required.
 #[derive(Args, Clone, Debug)]
 #[group(required = true, multiple = true)]
 pub struct TenantChanges {
-    /// Name of the business.
+    /// Name of the business: one line of at most 300 characters.
     #[arg(long, value_parser = values::name)]
     pub name: Option<String>,
-    /// Time zone of the IANA database; it decides what "today" is.
+    /// IANA time zone, such as Australia/Sydney. It determines the tenant's current date.
     #[arg(long, value_parser = TimeZone::parse, value_name = "ZONE")]
     pub time_zone: Option<TimeZone>,
-    /// Currency of quotes and invoices that name none, a code of ISO 4217.
+    /// ISO 4217 code of the currency of quotes and invoices that name none.
     #[arg(long, value_parser = Currency::parse, value_name = "CODE")]
     pub currency: Option<Currency>,
-    /// Whether two contacts may not have the same email.
+    /// Whether each email address may belong to only one contact: true or false.
     #[arg(long, value_name = "BOOL")]
     pub unique_contact_email: Option<bool>,
-    /// Requests a minute of each of its keys, or default for the server's limit.
+    /// Requests per minute for each of the tenant's keys, or `default` for the server's limit.
     #[arg(long, value_parser = values::limit, allow_hyphen_values = true, value_name = "N|default")]
     pub rate_limit: Option<Limit>,
-    /// Writes a minute of each of its keys per method and route of a resource, such as quotes=20, or quotes=default for
-    /// the server's limit; repeatable.
+    /// Writes per minute for each of the tenant's keys, counted per method and route of a resource: quotes=20, or
+    /// quotes=default for the server's limit. The option can be repeated.
     #[arg(long, value_parser = values::write_limit, value_delimiter = ',', value_name = "RESOURCE=N|default")]
     pub write_rate_limit: Vec<(CappedCollection, Limit)>,
 }

@@ -1,4 +1,4 @@
-//! What the commands do: one file per noun, one function per command.
+//! The implementation of the commands: one file per group, one function per command.
 
 mod audit;
 mod completions;
@@ -29,7 +29,7 @@ use crate::exit::Failure;
 use crate::output::Outcome;
 use crate::user;
 
-/// Opens the database when the command needs it, and runs the command.
+/// Asks for confirmation if needed, opens the database if the command uses it, and runs the command.
 pub(crate) async fn run(cli: Cli) -> Result<Outcome, Failure> {
     confirm::ask(&cli.command, cli.yes)?;
     let url = &cli.database_url;
@@ -52,9 +52,9 @@ pub(crate) async fn run(cli: Cli) -> Result<Outcome, Failure> {
     }
 }
 
-/// Opens a database whose changes are noted as those of the user.
+/// Opens a database on which the audit log records changes as made by the current user.
 async fn open(url: &str) -> Result<Arc<dyn Store>, OpenError> {
-    // A command does one thing after the other, and the servers need the connections of PostgreSQL.
+    // A command runs its transactions one after the other, and servers need the connections of PostgreSQL.
     let options = Options { read_connections: 1, write_connections: 1, is_short_lived: true, ..Options::default() };
     Ok(acting(svc_store::open_with(url, Env::system(), options).await?, user::actor()))
 }

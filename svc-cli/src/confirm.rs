@@ -1,5 +1,6 @@
-//! Asks before what cannot be taken back, where there is a person to answer. A script is not asked: it knows what it
-//! does.
+//! Prompts for confirmation before commands that cannot be undone.
+//!
+//! The prompt appears only when stdin and stderr are terminals. A script is never asked.
 
 use std::io::{self, BufRead, IsTerminal as _, Write};
 
@@ -7,49 +8,52 @@ use crate::cli::{Command, DbCommand, DeliveryCommand, InvoiceCommand, KeyCommand
 use crate::exit::{Exit, Failure};
 use crate::times;
 
-/// What is asked before this command, if anything.
+/// Returns the question to ask before this command, if it needs confirmation.
 fn question(command: &Command) -> Option<String> {
     Some(match command {
         Command::Tenant { command: TenantCommand::Suspend { id } } => {
-            format!("Suspend the tenant {id}? Its keys are refused from the next request on.")
+            format!("Suspend tenant {id}? Its keys are rejected from the next request on.")
         }
         Command::Key { command: KeyCommand::Revoke { id } } => {
-            format!("Revoke the key {id}? It is refused from the next request on, for good.")
+            format!("Revoke key {id}? It is rejected from the next request on, and this cannot be undone.")
         }
         Command::Invoice { command: InvoiceCommand::Void { id } } => {
-            format!("Void the invoice {id}? It stays cancelled, and webhooks are told.")
+            format!("Void invoice {id}? It is cancelled for good, and webhooks are notified.")
         }
         Command::Invoice { command: InvoiceCommand::Refund { id, .. } } => {
-            format!("Note a refund of the invoice {id}? Webhooks are told.")
+            format!("Record a refund of invoice {id}? Webhooks are notified.")
         }
         Command::Delivery { command: DeliveryCommand::Replay { subscription: Some(id), .. } } => {
-            format!("Send the deliveries of the webhook {id} again? Its receiver may get events a second time.")
+            format!("Replay deliveries of webhook {id}? Its receiver may get events a second time.")
         }
         Command::Db { command: DbCommand::Prune { retention, dry_run: false } } => {
             let age = times::span(*retention);
-            format!("Delete finished deliveries, with their logs and events, that are older than {age}?")
+            format!("Delete finished deliveries older than {age}, with their logs and events?")
         }
         _ => return None,
     })
 }
 
-/// Asks, unless `yes` was said already or nobody can be asked.
+/// Asks for confirmation if the command needs it, unless `yes` is set or there is no terminal.
 ///
 /// # Errors
-/// The answer is no, or none.
+/// The person declined, or the response could not be read.
 pub(crate) fn ask(command: &Command, yes: bool) -> Result<(), Failure> {
     let Some(question) = question(command).filter(|_| !yes) else { return Ok(()) };
     if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
         return Ok(());
     }
-    match answer(&question, &mut io::stdin().lock(), &mut io::stderr().lock()) {
+    match prompt(&question, &mut io::stdin().lock(), &mut io::stderr().lock()) {
         Ok(true) => Ok(()),
-        Ok(false) => Err(Failure::new(Exit::Failed, "Nothing was done.".to_owned())),
-        Err(error) => Err(Failure::new(Exit::Failed, format!("The answer cannot be read: {error}; say --yes."))),
+        Ok(false) => Err(Failure::new(Exit::Failed, "Cancelled: nothing was changed.".to_owned())),
+        Err(error) => {
+            Err(Failure::new(Exit::Failed, format!("The confirmation cannot be read: {error}. Use --yes to skip it.")))
+        }
     }
 }
 
-fn answer(question: &str, input: &mut impl BufRead, output: &mut impl Write) -> io::Result<bool> {
+/// Asks the question and returns whether the person confirmed it.
+fn prompt(question: &str, input: &mut impl BufRead, output: &mut impl Write) -> io::Result<bool> {
     write!(output, "{question} [y/N] ")?;
     output.flush()?;
     let mut line = String::new();
@@ -62,13 +66,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_yes_is_yes() {
+    fn only_y_and_yes_confirm() {
         for (typed, want) in
             [("y\n", true), ("YES\n", true), ("n\n", false), ("\n", false), ("", false), ("yep\n", false)]
         {
-            let mut asked = Vec::new();
-            assert_eq!(answer("Sure?", &mut typed.as_bytes(), &mut asked).unwrap(), want, "{typed:?}");
-            assert_eq!(asked, b"Sure? [y/N] ");
+            let mut shown = Vec::new();
+            assert_eq!(prompt("Sure?", &mut typed.as_bytes(), &mut shown).unwrap(), want, "{typed:?}");
+            assert_eq!(shown, b"Sure? [y/N] ");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! JSON that others wrote: printed with its own numbers, which a float would round.
+//! JSON from elsewhere, printed with its numbers as they were written. A float would round them.
 
 use serde::ser::Error as _;
 use serde::{Serialize, Serializer};
@@ -7,7 +7,7 @@ use svc_core::input::json::{self, Json};
 
 use crate::output::plain;
 
-/// A JSON value, or text that is none.
+/// A JSON value, or text that is not JSON.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Document {
     Json(Json),
@@ -15,12 +15,12 @@ pub(crate) enum Document {
 }
 
 impl Document {
-    /// Whatever it is.
-    pub(crate) fn read(bytes: &[u8]) -> Self {
+    /// Parses bytes as JSON, or takes them as text if they are not JSON. Invalid UTF-8 is replaced.
+    pub(crate) fn parse(bytes: &[u8]) -> Self {
         json::parse(bytes).map_or_else(|_| Self::Text(String::from_utf8_lossy(bytes).into_owned()), Self::Json)
     }
 
-    /// The member of an object.
+    /// Returns a member, if this is a JSON object that has it.
     pub(crate) fn member(&self, name: &str) -> Option<&Json> {
         match self {
             Self::Json(Json::Object(members)) => members.iter().find(|(key, _)| key == name).map(|(_, value)| value),
@@ -28,7 +28,7 @@ impl Document {
         }
     }
 
-    /// A member that is a string.
+    /// Returns a member that is a string.
     pub(crate) fn text(&self, name: &str) -> Option<&str> {
         match self.member(name) {
             Some(Json::String(text)) => Some(text),
@@ -37,7 +37,7 @@ impl Document {
     }
 }
 
-/// JSON for people, indented; text as it is.
+/// Formats a value as indented JSON for people, with control characters escaped.
 pub(crate) fn pretty(value: &impl Serialize) -> String {
     plain(&serde_json::to_string_pretty(value).unwrap_or_else(|error| error.to_string()))
 }
@@ -51,6 +51,7 @@ impl Serialize for Document {
     }
 }
 
+/// Serializes JSON with its original numbers.
 struct Exact<'a>(&'a Json);
 
 impl Serialize for Exact<'_> {
@@ -73,17 +74,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_stay_as_they_are() {
+    fn numbers_are_printed_as_they_were_written() {
         let text = r#"{"b":[1.50,1e400,-0],"a":{"x":null,"y":true},"c":"é\n"}"#;
-        let document = Document::read(text.as_bytes());
+        let document = Document::parse(text.as_bytes());
         assert_eq!(serde_json::to_string(&document).unwrap(), text);
         assert_eq!(document.text("c"), Some("é\n"));
         assert_eq!((document.text("b"), document.text("x")), (None, None));
     }
 
     #[test]
-    fn what_is_no_json_is_text() {
-        assert_eq!(Document::read(b"a\xff"), Document::Text("a\u{fffd}".to_owned()));
-        assert_eq!(serde_json::to_string(&Document::read(b"{")).unwrap(), r#""{""#);
+    fn invalid_json_is_text() {
+        assert_eq!(Document::parse(b"a\xff"), Document::Text("a\u{fffd}".to_owned()));
+        assert_eq!(serde_json::to_string(&Document::parse(b"{")).unwrap(), r#""{""#);
     }
 }

@@ -1,4 +1,4 @@
-//! Exit codes, and which failure leads to which.
+//! The exit codes of the program, and the mapping of errors to them.
 
 use std::fmt::Display;
 use std::process::ExitCode;
@@ -6,39 +6,40 @@ use std::process::ExitCode;
 use svc_core::error::{Error, StoreError};
 use svc_store::{MaintenanceError, OpenError};
 
-/// How the program ends.
+/// The exit code of the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Exit {
-    /// Done.
-    Done = 0,
-    /// Failed for a reason that is none of the others.
+    /// The command succeeded.
+    Success = 0,
+    /// The command failed for a reason that no other code names.
     Failed = 1,
-    /// The command line, or a value on it, is not valid.
+    /// The command line or one of its values is not valid.
     Usage = 2,
-    /// Nothing has the id.
+    /// Nothing has the given id.
     NotFound = 3,
-    /// Refused: in conflict with what exists, or not allowed in its state.
+    /// The operation conflicts with existing data, or the current status does not allow it.
     Refused = 4,
     /// The database cannot be reached.
     Unreachable = 5,
 }
 
-/// The end of `svc --help`.
+/// The environment variables and exit codes, which end the output of `svc --help`.
 pub const LONG_HELP: &str = "\
-Environment:
-  SVC_DATABASE_URL    the database, where --database-url is not given
-  SVC_SECRET_KEY      what secrets in the database are sealed with; of SQLite it may lie in PATH.key
-  SVC_WEBHOOK_SECRET  the secret of `svc listen`, where --secret is not given
-  NO_COLOR            when set, nothing is coloured
+Environment variables:
+  SVC_DATABASE_URL    Database to use when --database-url is not given
+  SVC_SECRET_KEY      Key that encrypts secrets in the database; for SQLite, default: content of PATH.key
+  SVC_RETENTION       How long `svc db prune` keeps events when --retention is not given
+  SVC_WEBHOOK_SECRET  Signing secret for `svc listen` when --secret is not given
+  NO_COLOR            Disables colour when set
 
 Exit codes:
-  0  done
-  1  failed
-  2  usage: the command line, or a value on it, is not valid
-  3  not found: nothing has the id
-  4  refused: in conflict with what exists, or not allowed in its state
-  5  the database cannot be reached";
+  0  The command succeeded
+  1  The command failed for a reason that no other code names
+  2  Usage error: the command line or one of its values is not valid
+  3  Not found: nothing has the given id
+  4  Refused: the operation conflicts with existing data, or the current status does not allow it
+  5  The database cannot be reached";
 
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
@@ -46,7 +47,7 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// Why a command failed: a sentence for people and a code for programs.
+/// The failure of a command: a message for people and an exit code for programs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
     exit: Exit,
@@ -54,28 +55,28 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// A failure with its sentence.
+    /// Creates a failure from its exit code and message.
     pub fn new(exit: Exit, message: impl Into<String>) -> Self {
         Self { exit, message: message.into() }
     }
 
-    /// How the program ends.
+    /// Returns the exit code.
     pub fn exit(&self) -> Exit {
         self.exit
     }
 
-    /// The sentence.
+    /// Returns the message: whole sentences that say what was wrong and what to do.
     pub fn message(&self) -> &str {
         &self.message
     }
 }
 
-/// Puts the name of the thing into "not found".
+/// Names the missing object in a "not found" failure.
 pub trait OrNotFound<T> {
-    /// `what` and `id` name what was looked for; `hint` tells where ids come from.
+    /// Converts the error into a [`Failure`]. `what` and `id` name the missing object; `hint` says how to find its id.
     ///
     /// # Errors
-    /// The same, as a [`Failure`].
+    /// The [`Failure`] of the error, if there is one.
     fn or_not_found(self, what: &str, id: impl Display, hint: &str) -> Result<T, Failure>;
 }
 
@@ -88,12 +89,12 @@ impl<T> OrNotFound<T> for Result<T, Error> {
     }
 }
 
-/// Every error has its arm, so that a new one is given its code.
+/// Lists every variant, so that adding an error requires choosing its exit code.
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         let exit = match &error {
             Error::Validation(violations) => {
-                // A field of the API is the option of the same name here.
+                // Options have the names of the API's fields.
                 let messages: Vec<String> =
                     violations.as_slice().iter().map(|violation| format!("--{}", violation.message)).collect();
                 return Self::new(Exit::Usage, format!("{}.", messages.join("; ")));
@@ -129,7 +130,7 @@ impl From<OpenError> for Failure {
         match &error {
             OpenError::InvalidUrl(_) => Self::new(Exit::Usage, error.to_string()),
             OpenError::Unavailable { .. } => {
-                let hint = "Check the URL, and that what it names is there and may be used.";
+                let hint = "Check the URL, that the database exists, and that you have permission to use it.";
                 Self::new(Exit::Unreachable, format!("{error}. {hint}"))
             }
         }
@@ -155,7 +156,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn errors_lead_to_their_codes() {
+    fn errors_map_to_exit_codes() {
         let exit = |error: Error| Failure::from(error).exit();
         assert_eq!(exit(Error::NotFound), Exit::NotFound);
         assert_eq!(exit(Error::AccessNotApproved), Exit::Refused);
@@ -167,16 +168,16 @@ mod tests {
     }
 
     #[test]
-    fn a_failing_field_is_named_as_its_option() {
+    fn an_invalid_field_is_named_as_its_option() {
         let failure = Failure::from(Issue::new(FieldCode::OutOfRange, "must have at most 0 decimals").on("total"));
         assert_eq!(failure, Failure::new(Exit::Usage, "--total must have at most 0 decimals."));
     }
 
     #[test]
-    fn the_help_lists_every_code() {
+    fn the_help_lists_every_exit_code() {
         let (_, listed) = LONG_HELP.split_once("Exit codes:\n").unwrap();
         let listed: Vec<&str> = listed.lines().filter_map(|line| line.split_whitespace().next()).collect();
-        let codes = [Exit::Done, Exit::Failed, Exit::Usage, Exit::NotFound, Exit::Refused, Exit::Unreachable];
+        let codes = [Exit::Success, Exit::Failed, Exit::Usage, Exit::NotFound, Exit::Refused, Exit::Unreachable];
         assert_eq!(listed, codes.map(|exit| (exit as u8).to_string()));
     }
 }

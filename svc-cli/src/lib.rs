@@ -1,12 +1,6 @@
-//! The `svc` command line: works on the database of the service, beside a running server.
+//! The `svc` command line, which manages an SVC database while servers use it.
 //!
-//! - [`cli`] says what can be typed; [`values`] reads the single values.
-//! - `commands` has one file per noun, which calls svc-core and tells what came of it.
-//! - `confirm` asks before what cannot be taken back.
-//! - `output` is the only place that writes to stdout: JSON for programs, tables and sentences for people.
-//! - `times` tells times and durations in words.
-//! - `document` holds JSON that others wrote, number for number.
-//! - [`exit`] has the exit codes and which error leads to which.
+//! This package is a library as well as a program, so that the reference generator and the tests can use [`cli::Cli`]:
 //!
 //! ```
 //! use clap::Parser as _;
@@ -14,7 +8,15 @@
 //! assert!(svc_cli::cli::Cli::try_parse_from(typed).is_ok_and(|cli| cli.json));
 //! ```
 //!
-//! It is a library so that the reference and the tests can reach [`cli::Cli`].
+//! # Modules
+//!
+//! - [`cli`] defines the commands and options as clap types; [`values`] parses the values of options.
+//! - `commands` has one file per command. Each calls svc-core and formats the result.
+//! - `confirm` prompts before commands that cannot be undone.
+//! - `output` writes results to stdout: JSON for programs, tables and sentences for people.
+//! - `times` formats times and durations for people.
+//! - `document` holds JSON from elsewhere and preserves its numbers exactly.
+//! - [`exit`] defines the exit codes and maps errors to them.
 
 pub mod cli;
 mod commands;
@@ -34,21 +36,21 @@ use clap::error::ErrorKind;
 
 use crate::exit::Exit;
 
-/// Runs the program with its arguments, the first of which is its own name.
+/// Runs the program with its arguments, the first of which is the program's name, and returns its exit code.
 pub async fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let args: Vec<OsString> = args.into_iter().collect();
     let cli = match parse(args) {
         Ok(cli) => cli,
         Err(error) => {
-            // Help that nobody reads any more is no failure.
+            // A closed stdout is not a failure.
             let _ = error.print();
-            return if error.use_stderr() { Exit::Usage.into() } else { Exit::Done.into() };
+            return if error.use_stderr() { Exit::Usage.into() } else { Exit::Success.into() };
         }
     };
     let json = cli.json;
-    let done = commands::run(cli).await.and_then(|outcome| outcome.print(json));
-    match done {
-        Ok(()) => Exit::Done.into(),
+    let result = commands::run(cli).await.and_then(|outcome| outcome.print(json));
+    match result {
+        Ok(()) => Exit::Success.into(),
         Err(failure) => {
             output::error(failure.message());
             failure.exit().into()
@@ -56,13 +58,14 @@ pub async fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
 }
 
-/// Says why the program failed.
+/// Prints an error message to stderr and returns the exit code of a failed command.
 pub fn fail(message: &str) -> ExitCode {
     output::error(message);
     Exit::Failed.into()
 }
 
-/// A noun alone, like `svc` alone, is a question: its help is the answer, on stdout.
+/// Parses the arguments. `svc` or a group such as `svc tenant` without a command prints its help to stdout and
+/// succeeds.
 fn parse(mut args: Vec<OsString>) -> Result<cli::Cli, clap::Error> {
     cli::Cli::try_parse_from(&args).or_else(|error| match error.kind() {
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand | ErrorKind::MissingSubcommand => {

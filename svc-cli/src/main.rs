@@ -1,4 +1,4 @@
-//! The `svc` program; everything is in the library beside it.
+//! The `svc` program. The library of this package contains the implementation.
 
 use std::process::ExitCode;
 

@@ -1,5 +1,7 @@
-//! What comes of a command, written down: one JSON document for programs, or sentences and tables for
-//! people. Results go to stdout and everything else to stderr. Colour only where anstream finds it wanted.
+//! The output of commands: one JSON document for programs, or sentences and tables for people.
+//!
+//! Results are written to stdout, notes and errors to stderr. anstream decides whether to use colour: it honours
+//! `NO_COLOR`, and leaves colour out of pipes and dumb terminals.
 
 use std::fmt::Display;
 use std::io::{self, Write as _};
@@ -15,62 +17,67 @@ const ERROR: Style = AnsiColor::Red.on_default().bold();
 const GOOD: Style = AnsiColor::Green.on_default().bold();
 const NOTE: Style = AnsiColor::Yellow.on_default().bold();
 
-/// What a table shows where there is nothing.
-const NOTHING: &str = "-";
+/// The cell of a table that has no value.
+const DASH: &str = "-";
 
-/// What came of a command.
+/// The result of a command.
 pub(crate) struct Outcome {
+    /// The result for programs.
     json: String,
+    /// The result for people.
     text: String,
+    /// A note for stderr.
     note: Option<String>,
+    /// A note for people about an empty list.
     empty: Option<&'static str>,
+    /// The reason why the command failed although it has a result.
     failure: Option<Failure>,
 }
 
 impl Outcome {
-    /// A result as programs and as people see it.
+    /// Creates a result from a value, printed as JSON for programs, and a text for people.
     pub(crate) fn new(value: &impl Serialize, text: String) -> Result<Self, Failure> {
         let json = serde_json::to_string_pretty(value)
             .map_err(|error| Failure::new(Exit::Failed, format!("The result cannot be written as JSON: {error}")))?;
         Ok(Self { json, text, note: None, empty: None, failure: None })
     }
 
-    /// Nothing more to be said.
+    /// Creates the result of a command that has already printed its output.
     pub(crate) fn nothing() -> Self {
         Self { json: String::new(), text: String::new(), note: None, empty: None, failure: None }
     }
 
-    /// A list; `empty` is said to people when there is nothing in it.
+    /// Creates a list. `empty` is the note that people see when the list is empty.
     pub(crate) fn list(values: &[impl Serialize], table: &Table, empty: &'static str) -> Result<Self, Failure> {
         let outcome = Self::new(&values, if values.is_empty() { String::new() } else { table.to_text() })?;
         Ok(Self { empty: values.is_empty().then_some(empty), ..outcome })
     }
 
-    /// Adds something to be said on stderr.
+    /// Adds a note, which is printed to stderr.
     pub(crate) fn with_note(self, note: Option<String>) -> Self {
         Self { note, ..self }
     }
 
-    /// Makes it the result of a command that failed all the same: it is printed, and then why it failed.
+    /// Adds a failure: the result is printed first, then the failure.
     pub(crate) fn with_failure(self, failure: Option<Failure>) -> Self {
         Self { failure, ..self }
     }
 
-    /// Writes it.
+    /// Prints the result.
     ///
     /// # Errors
-    /// Its failure, if it has one; or that it could not be written.
+    /// The failure of the command, or the failure to print its result.
     pub(crate) fn print(self, json: bool) -> Result<(), Failure> {
         write_out(if json { &self.json } else { &self.text })?;
         let empty = self.empty.filter(|_| !json);
         for note in self.note.as_deref().into_iter().chain(empty) {
-            say(NOTE, "note", note);
+            print_message(NOTE, "note", note);
         }
         self.failure.map_or(Ok(()), Err)
     }
 }
 
-/// Writes to stdout. A reader that has gone away, as in `svc … | head -1`, is no failure.
+/// Writes to stdout. A closed pipe, as in `svc … | head -1`, is not a failure.
 fn write_out(text: &str) -> io::Result<()> {
     if text.is_empty() {
         return Ok(());
@@ -81,7 +88,7 @@ fn write_out(text: &str) -> io::Result<()> {
     }
 }
 
-/// Writes to stdout at once, for commands that go on; a reader that has gone away is theirs to judge.
+/// Writes to stdout and flushes it, for commands that keep running. The caller decides what a closed pipe means.
 pub(crate) fn write_now(text: &str) -> io::Result<()> {
     let mut out = anstream::AutoStream::auto(io::stdout().lock());
     let end = if text.ends_with('\n') { "" } else { "\n" };
@@ -89,35 +96,36 @@ pub(crate) fn write_now(text: &str) -> io::Result<()> {
     out.flush()
 }
 
-/// Where commands write that have more to say than fits into memory; flush it at the end.
+/// Returns a buffered stdout for output that does not fit into memory. The caller must flush it.
 pub(crate) fn stream() -> impl io::Write {
     io::BufWriter::with_capacity(1 << 16, io::stdout())
 }
 
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
-        Self::new(Exit::Failed, format!("The command was carried out, but its result could not be printed: {error}"))
+        Self::new(Exit::Failed, format!("The command succeeded, but its result could not be printed: {error}"))
     }
 }
 
-/// Says on stderr why the command failed.
+/// Prints an error message to stderr.
 pub(crate) fn error(message: &str) {
-    say(ERROR, "error", message);
+    print_message(ERROR, "error", message);
 }
 
-fn say(style: Style, word: &str, message: &str) {
+fn print_message(style: Style, word: &str, message: &str) {
     let mut err = anstream::AutoStream::auto(io::stderr().lock());
-    // When stderr is gone there is nobody left to tell.
+    // There is nowhere to report that stderr is closed.
     let _ = writeln!(err, "{style}{word}:{style:#} {message}");
 }
 
-/// A verdict, in the colour of good or of bad.
+/// Colours a text green for a good result or red for a bad one.
 pub(crate) fn verdict(good: bool, text: &str) -> String {
     let style = if good { GOOD } else { ERROR };
     format!("{style}{text}{style:#}")
 }
 
-/// Text that others wrote, with everything escaped that could steer a terminal.
+/// Escapes control characters other than line feeds and tabs in foreign text, which could otherwise control the
+/// terminal.
 pub(crate) fn plain(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     for char in text.chars() {
@@ -130,24 +138,24 @@ pub(crate) fn plain(text: &str) -> String {
     plain
 }
 
-/// Text for people where there may be none.
+/// Formats an optional value, with a dash for `None`.
 pub(crate) fn or_dash(value: Option<impl Display>) -> String {
-    value.map_or_else(|| NOTHING.to_owned(), |value| value.to_string())
+    value.map_or_else(|| DASH.to_owned(), |value| value.to_string())
 }
 
-/// Rows with aligned columns under a heading.
+/// A table with a heading and aligned columns.
 pub(crate) struct Table {
     heading: Vec<String>,
     rows: Vec<Vec<String>>,
 }
 
 impl Table {
-    /// One row per item, one cell per heading.
+    /// Creates a table with one row per item and one cell per heading.
     pub(crate) fn new<T, const N: usize>(heading: [&str; N], items: &[T], row: impl Fn(&T) -> [String; N]) -> Self {
         Self { heading: heading.map(str::to_owned).into(), rows: items.iter().map(|item| row(item).into()).collect() }
     }
 
-    /// The rows as text.
+    /// Formats the table as lines of text.
     pub(crate) fn to_text(&self) -> String {
         let widths: Vec<usize> = (0..self.heading.len())
             .map(|column| {
@@ -164,6 +172,7 @@ impl Table {
     }
 }
 
+/// Formats one row, each cell padded to its column's width.
 fn line(cells: &[String], widths: &[usize]) -> String {
     let padded = cells.iter().zip(widths).map(|(cell, width)| {
         let padding = width - cell.width().min(*width);
@@ -172,7 +181,7 @@ fn line(cells: &[String], widths: &[usize]) -> String {
     padded.collect::<Vec<_>>().join("  ").trim_end().to_owned()
 }
 
-/// One `name: value` per line, the values aligned.
+/// Formats one `name: value` per line, with aligned values.
 pub(crate) fn fields<'a>(fields: impl IntoIterator<Item = (&'a str, String)>) -> String {
     let fields: Vec<(&str, String)> = fields.into_iter().collect();
     let width = fields.iter().map(|(name, _)| name.len()).max().unwrap_or(0) + 1;
@@ -188,21 +197,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn columns_line_up_whatever_the_script() {
-        let table = Table::new(["NAME", "STATE"], &["Ada", "港湾配管", "Zoë"], |name| {
+    fn columns_align_in_every_script() {
+        let table = Table::new(["NAME", "ACCESS"], &["Ada", "港湾配管", "Zoë"], |name| {
             [(*name).to_owned(), "approved".to_owned()]
         });
         let text = anstream::adapter::strip_str(&table.to_text()).to_string();
-        assert_eq!(text, "NAME      STATE\nAda       approved\n港湾配管  approved\nZoë       approved\n");
+        assert_eq!(text, "NAME      ACCESS\nAda       approved\n港湾配管  approved\nZoë       approved\n");
     }
 
     #[test]
-    fn the_text_of_others_steers_no_terminal() {
+    fn control_characters_of_foreign_text_are_escaped() {
         assert_eq!(plain("a\u{1b}[2Jb\r\n\u{9b}c\té"), "a\\u{1b}[2Jb\\r\n\\u{9b}c\té");
     }
 
     #[test]
-    fn values_line_up() {
+    fn values_of_fields_align() {
         let text = fields([("id", "1".to_owned()), ("time zone", "UTC".to_owned())]);
         assert_eq!(anstream::adapter::strip_str(&text).to_string(), "id:        1\ntime zone: UTC\n");
     }

@@ -1,4 +1,4 @@
-//! Times and durations as people read them. Programs get RFC 3339, which is how [`Timestamp`] writes itself.
+//! Times and durations formatted for people. Programs get RFC 3339, which is how [`Timestamp`] formats itself.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use svc_core::values::Timestamp;
 
 use crate::output::or_dash;
 
-/// What a distance is told in: seconds of one, its name, and how many of it are told in the next one instead.
+/// The units of a relative time: length in seconds, name, and the count from which the next unit is used instead.
 const UNITS: [(u64, &str, u64); 5] = [
     (60, "minute", 60),
     (3_600, "hour", 24),
@@ -17,7 +17,7 @@ const UNITS: [(u64, &str, u64); 5] = [
     (31_556_952, "year", u64::MAX),
 ];
 
-/// What a duration is made of: microseconds of one, and its name.
+/// The parts of a duration: length in microseconds, and name.
 const PARTS: [(u128, &str); 6] = [
     (86_400_000_000, "day"),
     (3_600_000_000, "hour"),
@@ -27,42 +27,42 @@ const PARTS: [(u128, &str); 6] = [
     (1, "µs"),
 ];
 
-/// A time in full, to the second, and in words: `2026-03-14 15:09:26Z (3 minutes ago)`.
+/// Formats a time to the second, followed by the relative time: `2026-03-14 15:09:26Z (3 minutes ago)`.
 pub(crate) fn moment(at: Timestamp) -> String {
-    moment_seen(at, Env::system().now())
+    moment_at(at, Env::system().now())
 }
 
-/// The same where there may be none.
+/// Formats an optional time, with a dash for `None`.
 pub(crate) fn moment_or_dash(at: Option<Timestamp>) -> String {
     or_dash(at.map(moment))
 }
 
-/// A time as it is seen at `now`.
-pub(crate) fn moment_seen(at: Timestamp, now: Timestamp) -> String {
-    format!("{} ({})", full(at), distance(at, now))
+/// Formats a time like [`moment`], relative to `now`.
+pub(crate) fn moment_at(at: Timestamp, now: Timestamp) -> String {
+    format!("{} ({})", full(at), relative(at, now))
 }
 
-/// A time to the second, in UTC: `2026-03-14 15:09:26Z`.
+/// Formats a time to the second, in UTC: `2026-03-14 15:09:26Z`.
 pub(crate) fn full(at: Timestamp) -> String {
     let text = at.to_string();
     let (to_second, _) = text.split_once('.').unwrap_or((&text, ""));
     format!("{}Z", to_second.replace('T', " "))
 }
 
-/// How long ago or ahead `at` is, rounded to one unit; seconds are in the time itself.
-fn distance(at: Timestamp, now: Timestamp) -> String {
+/// Formats the distance of `at` from `now`, rounded to one unit of at least a minute.
+fn relative(at: Timestamp, now: Timestamp) -> String {
     let ahead = at > now;
     let seconds = now.since(at).max(at.since(now)).as_secs();
     if seconds < 60 {
         return if ahead { "in a moment".to_owned() } else { "just now".to_owned() };
     }
     let rounded = |unit: u64| (seconds + unit / 2) / unit;
-    let told = UNITS.iter().map(|&(unit, name, limit)| (rounded(unit), name, limit)).find(|(n, _, limit)| n < limit);
-    let words = told.map_or_else(String::new, |(n, name, _)| counted(n.into(), name));
+    let unit = UNITS.iter().map(|&(unit, name, limit)| (rounded(unit), name, limit)).find(|(n, _, limit)| n < limit);
+    let words = unit.map_or_else(String::new, |(n, name, _)| counted(n.into(), name));
     if ahead { format!("in {words}") } else { format!("{words} ago") }
 }
 
-/// A duration by its two largest parts: `1 minute 30 seconds`.
+/// Formats a duration by its two largest parts: `1 minute 30 seconds`.
 pub(crate) fn span(duration: Duration) -> String {
     let mut rest = duration.as_micros();
     let mut parts = Vec::new();
@@ -81,7 +81,7 @@ pub(crate) fn span(duration: Duration) -> String {
     if parts.is_empty() { "0 seconds".to_owned() } else { parts.join(" ") }
 }
 
-/// `1 minute`, `2 minutes`; symbols such as ms have no plural.
+/// Formats a count with its unit: `1 minute`, `2 minutes`. Symbols such as ms have no plural.
 fn counted(n: u128, name: &str) -> String {
     let plural = if n == 1 || name.ends_with('s') { "" } else { "s" };
     format!("{n} {name}{plural}")
@@ -92,15 +92,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_time_is_told_in_full_and_in_words() {
+    fn a_time_is_formatted_absolute_and_relative() {
         let now = Timestamp::parse("2026-03-14T15:09:26.999999Z").unwrap();
-        assert_eq!(moment_seen(now, now), "2026-03-14 15:09:26Z (just now)");
+        assert_eq!(moment_at(now, now), "2026-03-14 15:09:26Z (just now)");
         let then = Timestamp::parse("2026-03-14T16:06:26+01:00").unwrap();
-        assert_eq!(moment_seen(then, now), "2026-03-14 15:06:26Z (3 minutes ago)");
+        assert_eq!(moment_at(then, now), "2026-03-14 15:06:26Z (3 minutes ago)");
     }
 
     #[test]
-    fn a_distance_is_rounded_to_one_unit() {
+    fn a_relative_time_is_rounded_to_one_unit() {
         let now = Timestamp::parse("2026-03-14T15:09:26Z").unwrap();
         let (minute, hour, day) = (60, 3_600, 86_400);
         for (seconds, past, future) in [
@@ -123,14 +123,14 @@ mod tests {
             (3_652 * day, "10 years ago", "in 10 years"),
         ] {
             let away = Duration::from_secs(seconds);
-            assert_eq!(distance(now.minus(away), now), past, "{seconds} s ago");
-            assert_eq!(distance(now.checked_add(away).unwrap(), now), future, "in {seconds} s");
+            assert_eq!(relative(now.minus(away), now), past, "{seconds} s ago");
+            assert_eq!(relative(now.checked_add(away).unwrap(), now), future, "in {seconds} s");
         }
-        assert_eq!(distance(Timestamp::from_micros(i64::MIN), now), "2026 years ago");
+        assert_eq!(relative(Timestamp::from_micros(i64::MIN), now), "2026 years ago");
     }
 
     #[test]
-    fn a_duration_is_told_by_its_largest_parts() {
+    fn a_duration_is_formatted_by_its_two_largest_parts() {
         for (micros, want) in [
             (0, "0 seconds"),
             (1, "1 µs"),

@@ -1,5 +1,6 @@
-//! Reads the single values of the command line, mostly with the parsers that the API itself uses. Every
-//! error says what the value must be.
+//! Parsers for the values of options and arguments, most of which use the parsers of the API.
+//!
+//! Every error says what the value must be.
 
 use std::convert::Infallible;
 use std::ffi::OsStr;
@@ -15,36 +16,36 @@ use svc_core::values::EventKind;
 use svc_core::values::{Secret, TenantId, Text, Timestamp, parse_uuid};
 use svc_core::webhooks::deliveries::DeliveryStatus;
 
-/// The longest lifetime that can be asked for, in seconds: about a hundred years.
+/// The longest duration that can be given: about a hundred years.
 const MAX_DURATION: Duration = Duration::from_secs(100 * 366 * 24 * 3600);
 
-/// The rights of a new key. Every key may read.
+/// The scopes of a new API key. Every key has the scope `read`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scopes {
-    /// Whether it may also write.
+    /// Whether the key also has the scope `write`.
     pub write: bool,
 }
 
-/// Reads the id of a tenant.
+/// Parses the id of a tenant.
 ///
 /// # Errors
-/// When it is no UUID.
+/// The text is not a UUID.
 pub fn tenant_id(text: &str) -> Result<TenantId, Issue> {
     parse_uuid(text).map(TenantId)
 }
 
-/// Reads a name: one line of at most 300 characters, trimmed.
+/// Parses a name: one line of at most 300 characters. White space around it is removed.
 ///
 /// # Errors
-/// What is wrong with it.
+/// The name is empty, too long or has more than one line.
 pub fn name(text: &str) -> Result<String, Issue> {
     Text::<300>::parse(text).map(|name| name.as_str().to_owned())
 }
 
-/// Reads `read` or `read,write`.
+/// Parses `read` or `read,write`, in any order.
 ///
 /// # Errors
-/// When it is anything else; `write` alone, since it would silently give `read` too.
+/// The text is anything else. `write` alone is an error, since the key would silently get `read` too.
 ///
 /// ```
 /// use svc_cli::values::scopes;
@@ -61,13 +62,13 @@ pub fn scopes(text: &str) -> Result<Scopes, &'static str> {
             _ => return Err("must be read or read,write"),
         }
     }
-    if read { Ok(Scopes { write }) } else { Err("must be read or read,write: every key may read") }
+    if read { Ok(Scopes { write }) } else { Err("must be read or read,write, since every key has the scope read") }
 }
 
-/// Reads a duration such as `90d`, `24h` or `30m`, up to a hundred years.
+/// Parses a duration such as `90d`, `24h` or `30m`, up to a hundred years.
 ///
 /// # Errors
-/// What is wrong with it.
+/// The text is not a duration, or it is too long.
 pub fn duration(text: &str) -> Result<Duration, String> {
     let duration = humantime::parse_duration(text)
         .map_err(|error| format!("must be a duration such as 90d, 24h or 30m: {error}"))?;
@@ -77,10 +78,10 @@ pub fn duration(text: &str) -> Result<Duration, String> {
     Ok(duration)
 }
 
-/// Reads a duration that is not zero.
+/// Parses a duration that is not zero.
 ///
 /// # Errors
-/// What is wrong with it.
+/// Those of [`duration`], and a duration of zero.
 pub fn lifetime(text: &str) -> Result<Duration, String> {
     match duration(text)? {
         Duration::ZERO => Err("must be more than zero, such as 90d".to_owned()),
@@ -88,13 +89,13 @@ pub fn lifetime(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// A limit of a tenant's own; `None` for the server's.
+/// A rate limit in requests per minute. `None` stands for the server's limit.
 pub type Limit = Option<NonZeroU32>;
 
-/// Reads a limit: a whole number from 1 on, or `default`.
+/// Parses a rate limit: a whole number of at least 1, or `default`.
 ///
 /// # Errors
-/// When it is neither.
+/// The text is neither.
 ///
 /// ```
 /// use svc_cli::values::limit;
@@ -109,25 +110,25 @@ pub fn limit(text: &str) -> Result<Limit, Issue> {
     parse_limit(text).map(Some).map_err(|issue| Issue { message: format!("{issue}, or default").into(), ..issue })
 }
 
-/// Reads the limit of the writes of a resource, such as `quotes=20` or `quotes=default`.
+/// Parses the write limit of a resource, such as `quotes=20` or `quotes=default`.
 ///
 /// # Errors
-/// Which resources there are, when it names none; what is wrong with the limit.
+/// The resource is not known, or the limit is not valid.
 pub fn write_limit(text: &str) -> Result<(CappedCollection, Limit), Issue> {
     parse_write_limit(text, limit)
 }
 
-/// The beginning of a span of time that ends now.
+/// The start of a time range, absolute or relative to now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Since {
-    /// This instant.
+    /// An absolute time.
     At(Timestamp),
-    /// So long ago.
+    /// A duration back from now.
     Ago(Duration),
 }
 
 impl Since {
-    /// The instant that is meant at `now`.
+    /// Returns the absolute time, given the current time.
     pub fn from(self, now: Timestamp) -> Timestamp {
         match self {
             Self::At(at) => at,
@@ -136,10 +137,10 @@ impl Since {
     }
 }
 
-/// Reads a time of RFC 3339, or a duration back from now such as `2h` or `7d`.
+/// Parses an RFC 3339 time, or a duration back from now such as `2h` or `7d`.
 ///
 /// # Errors
-/// When it is neither.
+/// The text is neither.
 ///
 /// ```
 /// use svc_cli::values::{Since, since};
@@ -147,7 +148,7 @@ impl Since {
 /// assert!(matches!(since("2026-03-14T15:09:26+11:00"), Ok(Since::At(_))));
 /// ```
 pub fn since(text: &str) -> Result<Since, &'static str> {
-    // RFC 3339 allows a blank for the T, as times are shown here.
+    // RFC 3339 allows a space in place of the T, which is how this program prints times.
     match (Timestamp::parse_rounding_up(&text.replacen(' ', "T", 1)), duration(text)) {
         (Ok(at), _) => Ok(Since::At(at)),
         (_, Ok(ago)) => Ok(Since::Ago(ago)),
@@ -155,31 +156,31 @@ pub fn since(text: &str) -> Result<Since, &'static str> {
     }
 }
 
-/// Reads how far a delivery is.
-pub fn delivery_states() -> impl TypedValueParser<Value = DeliveryStatus> {
-    PossibleValuesParser::new(DeliveryStatus::ALL.iter().map(|state| state.as_str()))
-        .try_map(|text| DeliveryStatus::from_text(&text).ok_or("must be a status of deliveries"))
+/// Returns a parser for the status of a delivery.
+pub fn delivery_statuses() -> impl TypedValueParser<Value = DeliveryStatus> {
+    PossibleValuesParser::new(DeliveryStatus::ALL.iter().map(|status| status.as_str()))
+        .try_map(|text| DeliveryStatus::from_text(&text).ok_or("must be the status of a delivery"))
 }
 
-/// Reads the kind of an event.
+/// Returns a parser for the kind of an event.
 pub fn event_kinds() -> impl TypedValueParser<Value = EventKind> {
     PossibleValuesParser::new(EventKind::ALL.iter().map(|kind| kind.as_str()))
-        .try_map(|text| EventKind::from_text(&text).ok_or("must be a kind of events"))
+        .try_map(|text| EventKind::from_text(&text).ok_or("must be the kind of an event"))
 }
 
-/// Reads the kind of an event that can be emitted from outside: of stays and cohorts. The others are part of
-/// the operations that they tell of.
+/// A parser for the event kinds that `svc event emit` can emit: those of stays and cohorts. All other kinds are emitted
+/// only by the operations that they report.
 #[derive(Clone, Copy, Debug)]
 pub struct KindToEmit;
 
 impl KindToEmit {
-    fn read(text: &str) -> Result<EventKind, String> {
+    fn parse_kind(text: &str) -> Result<EventKind, String> {
         let possible: Vec<&str> =
             EventKind::ALL.iter().filter(|kind| kind.is_external()).map(|kind| kind.as_str()).collect();
         match EventKind::from_text(text) {
             Some(kind) if kind.is_external() => Ok(kind),
             Some(kind) => {
-                Err(format!("{kind} is fired by its own operation alone; must be one of {}", possible.join(", ")))
+                Err(format!("{kind} is emitted only by its own operation; must be one of {}", possible.join(", ")))
             }
             None => Err(format!("must be one of {}", possible.join(", "))),
         }
@@ -190,7 +191,7 @@ impl TypedValueParser for KindToEmit {
     type Value = EventKind;
 
     fn parse_ref(&self, command: &Command, arg: Option<&Arg>, value: &OsStr) -> Result<EventKind, clap::Error> {
-        TypedValueParser::parse_ref(&Self::read, command, arg, value)
+        TypedValueParser::parse_ref(&Self::parse_kind, command, arg, value)
     }
 
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
@@ -199,27 +200,27 @@ impl TypedValueParser for KindToEmit {
     }
 }
 
-/// Reads a secret. It is judged later, since an error about it here would show it.
+/// Wraps a secret. It is validated later, since clap would print the value in its error message.
 ///
 /// # Errors
-/// None.
+/// Never.
 pub fn secret(text: &str) -> Result<Secret, Infallible> {
     Ok(Secret::new(text))
 }
 
-/// Reads a status that a sender takes for a failure.
+/// Parses an HTTP status that a sender treats as a failure.
 ///
 /// # Errors
-/// When it is not one of 300 to 599.
+/// The status is not between 300 and 599.
 pub fn failing_status(text: &str) -> Result<StatusCode, &'static str> {
     let status = text.parse::<StatusCode>().ok().filter(|status| (300..600).contains(&status.as_u16()));
     status.ok_or("must be a status from 300 to 599, such as 500")
 }
 
-/// Reads the URL of a server on http; the `http://` may be left out.
+/// Parses an `http://` URL; the scheme can be omitted.
 ///
 /// # Errors
-/// What is wrong with it.
+/// The URL is not valid, has another scheme, names no host, or contains a user name or password.
 ///
 /// ```
 /// use svc_cli::values::http_url;
@@ -230,11 +231,11 @@ pub fn http_url(text: &str) -> Result<Uri, &'static str> {
     let whole = if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
     let url: Uri = whole.parse().map_err(|_| "must be a URL such as http://localhost:3000/webhooks")?;
     if url.scheme_str() != Some("http") {
-        return Err("must be an http:// URL; TLS is not spoken here");
+        return Err("must be an http:// URL; https:// is not supported here");
     }
     let named = url.host().is_some_and(|host| !host.is_empty());
     let bare = url.authority().is_some_and(|authority| !authority.as_str().contains('@'));
-    if named && bare { Ok(url) } else { Err("must name a host, without user name and password") }
+    if named && bare { Ok(url) } else { Err("must name a host, without a user name or password") }
 }
 
 #[cfg(test)]
@@ -242,7 +243,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn scopes_name_read() {
+    fn scopes_must_include_read() {
         let read = |text| scopes(text).ok().map(|scopes| scopes.write);
         assert_eq!(read("read"), Some(false));
         assert_eq!(read("write, read"), Some(true));
@@ -252,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn durations_are_bounded() {
+    fn durations_are_validated() {
         assert_eq!(duration("90d"), Ok(Duration::from_secs(90 * 24 * 3600)));
         assert_eq!(duration("1h 30m"), Ok(Duration::from_secs(5400)));
         assert_eq!(duration("0s"), Ok(Duration::ZERO));
@@ -276,17 +277,17 @@ mod tests {
     }
 
     #[test]
-    fn only_events_from_outside_can_be_emitted() {
+    fn only_kinds_of_external_events_can_be_emitted() {
         let possible = KindToEmit.possible_values().unwrap();
         let names: Vec<String> = possible.map(|value| value.get_name().to_owned()).collect();
         assert_eq!(names.len(), 7);
-        assert!(names.iter().all(|name| KindToEmit::read(name).is_ok()));
-        assert!(KindToEmit::read("invoice.paid").unwrap_err().contains("own operation"));
-        assert!(KindToEmit::read("stay.Created").unwrap_err().starts_with("must be one of stay.created, "));
+        assert!(names.iter().all(|name| KindToEmit::parse_kind(name).is_ok()));
+        assert!(KindToEmit::parse_kind("invoice.paid").unwrap_err().contains("own operation"));
+        assert!(KindToEmit::parse_kind("stay.Created").unwrap_err().starts_with("must be one of stay.created, "));
     }
 
     #[test]
-    fn a_failing_status_is_one() {
+    fn a_failing_status_is_between_300_and_599() {
         assert_eq!(failing_status("500"), Ok(StatusCode::INTERNAL_SERVER_ERROR));
         for bad in ["", "200", "299", "600", "999", "5xx"] {
             assert!(failing_status(bad).is_err(), "{bad}");
@@ -294,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn a_url_to_forward_to_is_plain_http() {
+    fn a_forward_url_is_plain_http() {
         for good in ["http://[::1]:3000/", "HTTP://localhost", "127.0.0.1", "app:80/hook"] {
             assert!(http_url(good).is_ok(), "{good}");
         }

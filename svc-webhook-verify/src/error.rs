@@ -1,64 +1,71 @@
-//! Why a delivery was refused.
+//! The reasons why a delivery is refused.
 
 use std::fmt;
 use std::time::Duration;
 
-/// Why a delivery was refused. `Display` says how to mend it; no text holds a secret or a right signature.
+/// The reason why a delivery was refused.
+///
+/// The message says what was wrong and what to do. It never contains a secret or a valid signature.
+///
+/// # Respond with 401
+///
+/// Respond to a refused delivery with a status outside 2xx, such as 401. SVC then counts a failed attempt and retries
+/// the delivery, so that no event is lost while you correct the configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum VerifyError {
     /// The secret is empty.
     EmptySecret,
-    /// The secret holds white space, often a line feed at the end of a file.
+    /// The secret contains white space, often a line feed at the end of a file.
     SecretWhitespace,
-    /// The part of the secret after `whsec_` is not base64, which the Standard Webhooks headers need.
+    /// The part of the secret after `whsec_` is not base64, which the Standard Webhooks headers require.
     SecretNotBase64,
     /// The signature header is empty or missing.
     EmptyHeader,
     /// `X-SVC-Signature` does not begin with `sha256=`.
     MissingPrefix,
-    /// `X-SVC-Signature` does not have 64 digits.
+    /// `X-SVC-Signature` does not have 64 hex digits.
     WrongLength {
-        /// Bytes after `sha256=`.
+        /// The number of bytes after `sha256=`.
         found: usize,
     },
-    /// `X-SVC-Signature` holds something other than hex digits.
+    /// `X-SVC-Signature` contains characters that are not hex digits.
     NotHex,
-    /// `X-SVC-Signature` holds upper-case hex digits.
+    /// `X-SVC-Signature` contains upper-case hex digits.
     UpperCaseHex,
     /// The signature is not that of this body with any of the secrets.
     Mismatch,
-    /// An age was to be checked, and the body is no JSON object with a string `delivered_at`.
+    /// A maximum age is set, and the body is not a JSON object with a string `delivered_at`.
     MissingDeliveredAt,
-    /// `delivered_at` is not RFC 3339 in UTC with `Z`.
+    /// `delivered_at` is not an RFC 3339 time in UTC with `Z`.
     InvalidDeliveredAt,
-    /// The delivery was sent longer ago than the limit allows.
+    /// The delivery is older than the maximum age.
     Stale {
-        /// The time since it was sent.
+        /// The time since the delivery was sent.
         age: Duration,
     },
-    /// The delivery was sent later than now, by more than the tolerance.
+    /// The time of the delivery is in the future by more than the tolerance.
     FromFuture {
-        /// The time until it is sent.
+        /// How far the time of the delivery is in the future.
         ahead: Duration,
     },
-    /// The signature is right, but the body cannot be read into the event type. Only with the feature `serde`.
+    /// The signature is valid, but the body cannot be deserialized into the event type. Only with the feature `serde`.
     MalformedBody {
-        /// What the JSON parser said; it can quote the body.
+        /// The message of the JSON parser, which can quote the body.
         reason: String,
     },
-    /// `webhook-id` is empty or missing, or holds a dot.
+    /// `webhook-id` is empty, missing or contains a dot.
     InvalidId,
-    /// `webhook-timestamp` is missing or is no Unix time in seconds.
+    /// `webhook-timestamp` is missing or not a Unix time in seconds.
     InvalidTimestamp,
-    /// `webhook-signature` holds no entry that begins with `v1,`.
+    /// `webhook-signature` has no entry that begins with `v1,`.
     NoV1Signature,
     /// A `v1,` entry of `webhook-signature` is not base64 of 32 bytes.
     NotBase64,
 }
 
 impl VerifyError {
-    /// The variant's name in snake case, for logs and metrics. It does not change.
+    /// Returns the name of the variant in snake case, for logs and metrics. The name is stable.
     ///
     /// ```
     /// use svc_webhook_verify::VerifyError;
@@ -93,9 +100,13 @@ impl VerifyError {
 impl fmt::Display for VerifyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = match self {
-            Self::EmptySecret => "the secret is empty; pass the `secret` the subscription was created with",
-            Self::SecretWhitespace => "the secret holds white space; trim it, a file often ends with a line feed",
-            Self::SecretNotBase64 => "the secret is not `whsec_` and base64; pass it unchanged and whole",
+            Self::EmptySecret => {
+                "the secret is empty; pass the `secret` that was returned when the subscription was created"
+            }
+            Self::SecretWhitespace => {
+                "the secret contains white space; remove it, such as the line feed at the end of a file"
+            }
+            Self::SecretNotBase64 => "the secret is not `whsec_` followed by base64; pass the whole secret unchanged",
             Self::EmptyHeader => "the signature header is empty or missing; check that no proxy removes it",
             Self::MissingPrefix => "the signature does not begin with `sha256=`; pass X-SVC-Signature unchanged",
             Self::WrongLength { found } => {
@@ -108,11 +119,11 @@ impl fmt::Display for VerifyError {
             Self::NotHex => "the signature is not hex; pass X-SVC-Signature unchanged",
             Self::UpperCaseHex => "the signature is in upper-case hex; pass X-SVC-Signature unchanged, in lower case",
             Self::Mismatch => {
-                "the signature does not match; pass the body's bytes as received, not parsed and \
-                 written again, and this subscription's whole secret with its `whsec_`"
+                "the signature does not match; pass the bytes of the body as received, not parsed and \
+                 written again, and the whole secret of this subscription, including `whsec_`"
             }
             Self::MissingDeliveredAt => {
-                "the body has no string `delivered_at` to tell its age; \
+                "the body has no string `delivered_at`, which the maximum age requires; \
                  pass the whole body of an SVC delivery, or set no maximum age"
             }
             Self::InvalidDeliveredAt => {
@@ -122,29 +133,29 @@ impl fmt::Display for VerifyError {
             Self::Stale { age } => {
                 return write!(
                     f,
-                    "the delivery was sent {} s ago, longer than allowed; \
-                     if it is no repetition, set the receiver's clock or raise the maximum age",
+                    "the delivery was sent {} s ago, which is more than the maximum age; \
+                     if it was not sent again by someone else, check the receiver's clock or raise the maximum age",
                     age.as_secs()
                 );
             }
             Self::FromFuture { ahead } => {
                 return write!(
                     f,
-                    "the delivery was sent {} s after now; \
-                     set the receiver's clock or raise the tolerance",
+                    "the delivery was sent {} s in the future; \
+                     check the receiver's clock or raise the tolerance",
                     ahead.as_secs()
                 );
             }
             Self::MalformedBody { reason } => {
                 return write!(
                     f,
-                    "the body does not fit the event type: {reason}; \
+                    "the body does not match the event type: {reason}; \
                      compare the type with the fields of the event"
                 );
             }
-            Self::InvalidId => "webhook-id is empty, missing or holds a dot; pass the header unchanged",
+            Self::InvalidId => "webhook-id is empty, missing or contains a dot; pass the header unchanged",
             Self::InvalidTimestamp => "webhook-timestamp is missing or not in Unix seconds; pass the header unchanged",
-            Self::NoV1Signature => "webhook-signature has no entry that begins with `v1,`; pass the header whole",
+            Self::NoV1Signature => "webhook-signature has no entry that begins with `v1,`; pass the whole header",
             Self::NotBase64 => "webhook-signature is not base64 of 32 bytes after `v1,`; pass the header unchanged",
         };
         f.write_str(text)

@@ -1,32 +1,34 @@
-//! Verifies that a webhook delivery was sent by SVC and arrived unchanged.
+//! Verifies the signatures of webhook deliveries from SVC.
 //!
-//! Each delivery carries the header `X-SVC-Signature: sha256=<hex>`: the HMAC-SHA256 ([RFC 2104]) of the raw body,
-//! in lower-case hex. The key is the ASCII bytes of the subscription's whole `secret`, the `whsec_` included.
+//! Anyone who knows the URL of your endpoint can send requests to it. SVC therefore signs every delivery with the
+//! secret of the webhook subscription. Verify the signature before you act on a delivery: it proves that SVC sent the
+//! body and that nobody changed it.
 //!
-//! [`verify`] checks one signature with one secret. A [`Verifier`] also takes several secrets, for a rotation, and
-//! limits the age of a delivery, so that one that was recorded cannot be sent again later. The age is read from
-//! `delivered_at`, which lies in the body and so is signed; each attempt is signed afresh, so retries are never stale.
+//! # Examples
+//!
+//! Create a [`Verifier`] once, and call [`Verifier::verify`] with the value of the header `X-SVC-Signature` and the raw
+//! body of each request:
 //!
 //! ```
-//! use svc_webhook_verify::{VerifyError, verify};
+//! use svc_webhook_verify::{Verifier, VerifyError};
 //!
-//! let secret = "whsec_NonLnCtITl6j9pp/nDn8yGuBAPIGksVBSCiosftiZ5o=";
+//! # fn main() -> Result<(), VerifyError> {
+//! let verifier = Verifier::new("whsec_NonLnCtITl6j9pp/nDn8yGuBAPIGksVBSCiosftiZ5o=")?;
+//!
 //! let signature = "sha256=9e2a27e2fc4f6aa3023adb2cc17d2e02081bc9d4562135dbc60c9aa4e219461c";
 //! let body = b"{\"event\":\"\xff\xfe\x00\x80\"}";
 //!
-//! assert_eq!(verify(secret, signature, body), Ok(()));
-//! assert_eq!(verify(secret, signature, b"{}"), Err(VerifyError::Mismatch));
+//! assert_eq!(verifier.verify(signature, body), Ok(()));
+//! assert_eq!(verifier.verify(signature, b"{}"), Err(VerifyError::Mismatch));
+//! # Ok(())
+//! # }
 //! ```
 //!
-//! # In a handler
+//! In production, also set a maximum age with [`Verifier::max_age`], as the handlers below do.
 //!
-//! - Verify the bytes as received, before anything parses them: JSON that is parsed and written again differs.
-//! - Read the kind from `event` in the body. `X-SVC-Event` and the other headers are not signed.
-//! - Answer 2xx within 10 seconds and do the work later. Any other answer is a failed attempt: it is sent again, and
-//!   ten failures in a row pause the subscription.
-//! - A delivery can arrive twice. `X-SVC-Delivery` is the same on every retry.
+//! The function [`verify`] checks a single signature without a `Verifier`, but does not limit the age of the delivery.
 //!
-//! With axum 0.8:
+//! ## With axum 0.8
 //!
 //! ```no_run
 //! use std::{sync::Arc, time::Duration};
@@ -61,7 +63,9 @@
 //! # fn main() -> Result<(), VerifyError> { router("whsec_…").map(drop) }
 //! ```
 //!
-//! With hyper 1, called as `service_fn(|request| receive(&verifier, request))`:
+//! ## With hyper 1
+//!
+//! The handler is called as `service_fn(|request| receive(&verifier, request))`:
 //!
 //! ```no_run
 //! use http_body_util::{BodyExt, Limited};
@@ -87,14 +91,62 @@
 //! }
 //! ```
 //!
+//! # How deliveries are signed
+//!
+//! Each delivery has the header `X-SVC-Signature: sha256=<hex>`. It contains the HMAC-SHA256 ([RFC 2104]) of the raw
+//! body in lower-case hex. The key is the ASCII text of the subscription's whole secret, including `whsec_`.
+//!
+//! Each delivery also has the headers of [Standard Webhooks], which [`Verifier::verify_standard`] verifies with the
+//! same secret. One of the two signatures is enough.
+//!
+//! # Verify the raw body
+//!
+//! Verify the bytes as they were received, before anything parses them. JSON that was parsed and written again differs
+//! in white space, number formats or escapes, and its signature does not match.
+//!
+//! # Limit the age
+//!
+//! A signature alone does not stop someone who recorded a delivery from sending it again. Set [`Verifier::max_age`];
+//! five minutes is a good choice. The age is the time since `delivered_at` in the body, which is signed. Each attempt
+//! has its own `delivered_at` and signature, so a retry is never too old.
+//!
+//! # Read the event kind from the body
+//!
+//! `X-SVC-Signature` covers the body and none of the headers. Read the kind from the member `event` of the body, not
+//! from the header `X-SVC-Event`.
+//!
+//! # Respond within 10 seconds
+//!
+//! Respond with a 2xx status, and process the event afterwards. Any other response, or none within 10 seconds, is a
+//! failed attempt. Failed attempts are retried, and ten failures in a row pause the subscription.
+//!
+//! # Expect duplicates
+//!
+//! A delivery can arrive more than once, for example when your response was lost. The header `X-SVC-Delivery` has the
+//! same value in every attempt.
+//!
+//! # Rotate secrets
+//!
+//! When a secret is rotated, `X-SVC-Signature` is made with the new secret from the next attempt on. Attempts fail
+//! until you deploy the new secret, and are then retried. [`Verifier::with_secret`] adds the new secret beside the old
+//! one, so that both are accepted meanwhile. To rotate without failed attempts, use [`Verifier::verify_standard`]:
+//! during the overlap, `webhook-signature` contains a signature for each of the two secrets.
+//!
+//! # Errors
+//!
+//! Every failure is a [`VerifyError`]. Its message says what was wrong and what to do, and contains neither a secret
+//! nor a valid signature, so it can be logged and returned to the sender. [`VerifyError::code`] is a stable name for
+//! metrics.
+//!
 //! # Features
 //!
-//! - `serde`: `Event` and `Verifier::verify_event`, which verifies a delivery and reads it into a type.
+//! - `serde` adds `Event` and `Verifier::verify_event`, which verifies a delivery and deserializes its body.
 //!
-//! All else, the age limit included, works without it: `delivered_at` is found in the body by a small scanner, which
-//! sees only bytes whose signature was right.
+//! Everything else works without it, including the limit of the age: a small scanner finds `delivered_at` in the body
+//! after the signature was verified.
 //!
 //! [RFC 2104]: https://www.rfc-editor.org/rfc/rfc2104
+//! [Standard Webhooks]: https://www.standardwebhooks.com
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
@@ -104,27 +156,36 @@ mod parse;
 use std::fmt;
 use std::time::{Duration, SystemTime};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
 pub use self::error::VerifyError;
-use self::parse::{
-    decode_base64, find_delivered_at, parse_signature, parse_standard_signatures, parse_timestamp, parse_unix_seconds,
-};
+use self::parse::{find_delivered_at, parse_signature, parse_standard_signatures, parse_timestamp, parse_unix_seconds};
 
-/// What every secret begins with.
+/// The prefix of every secret.
 const SECRET_PREFIX: &str = "whsec_";
-/// What every `X-SVC-Signature` begins with.
+/// The prefix of every `X-SVC-Signature`.
 const SIGNATURE_PREFIX: &str = "sha256=";
 
-/// Verifies `X-SVC-Signature` with one secret and no limit of age.
+/// Verifies `X-SVC-Signature` with one secret.
 ///
-/// `secret` is the subscription's whole secret, `signature_header` the value of `X-SVC-Signature` (`""` if it is
-/// missing) and `body` the bytes as received. The comparison takes constant time; the body is not copied.
+/// `secret` is the subscription's whole secret, including `whsec_`. `signature_header` is the value of
+/// `X-SVC-Signature`, or `""` if the header is missing. `body` is the raw body, which is not copied. Signatures are
+/// compared in constant time.
+///
+/// # The age is not checked
+///
+/// This function accepts a recorded delivery that is sent again later. Use a [`Verifier`] with [`Verifier::max_age`] to
+/// refuse it.
 ///
 /// # Errors
 ///
-/// A [`VerifyError`] that names the fault of the secret or of the header, or [`VerifyError::Mismatch`].
+/// - [`VerifyError::EmptySecret`] or [`VerifyError::SecretWhitespace`] if the secret is not valid.
+/// - [`VerifyError::EmptyHeader`], [`VerifyError::MissingPrefix`], [`VerifyError::WrongLength`],
+///   [`VerifyError::NotHex`] or [`VerifyError::UpperCaseHex`] if the header is not valid.
+/// - [`VerifyError::Mismatch`] if the signature is not that of this body with this secret.
 ///
 /// # Examples
 ///
@@ -142,10 +203,10 @@ pub fn verify(secret: &str, signature_header: &str, body: &[u8]) -> Result<(), V
     if is_signature(key, body, &signature) { Ok(()) } else { Err(VerifyError::Mismatch) }
 }
 
-/// Verifies deliveries with one or more secrets and, if asked to, a limit of age.
+/// Verifies deliveries with one or more secrets, and optionally limits their age.
 ///
-/// Build it once and share it. It holds the keys in the form HMAC uses, never the secrets' text, and its `Debug` shows
-/// neither.
+/// Create a verifier once and share it, for example in an `Arc`. It stores the secrets as HMAC keys. Its `Debug` output
+/// contains neither secrets nor keys.
 ///
 /// # Examples
 ///
@@ -155,7 +216,7 @@ pub fn verify(secret: &str, signature_header: &str, body: &[u8]) -> Result<(), V
 ///
 /// # fn main() -> Result<(), VerifyError> {
 /// let verifier = Verifier::new("whsec_NonLnCtITl6j9pp/nDn8yGuBAPIGksVBSCiosftiZ5o=")?
-///     // While the secret is rotated: the other one.
+///     // The other secret, while the secret is being rotated.
 ///     .with_secret("whsec_FXE7hanIybXwTvLAFfk4bZJjPTSZFkGlkzTgRNJBC+4=")?
 ///     .max_age(Duration::from_secs(300));
 ///
@@ -177,60 +238,70 @@ pub struct Verifier {
 }
 
 impl Verifier {
-    /// A verifier of signatures made with `secret`, the subscription's whole secret.
+    /// Creates a verifier for signatures made with `secret`, the subscription's whole secret including `whsec_`.
     ///
     /// # Errors
     ///
-    /// [`VerifyError::EmptySecret`] or [`VerifyError::SecretWhitespace`].
+    /// [`VerifyError::EmptySecret`] or [`VerifyError::SecretWhitespace`] if the secret is not valid.
     pub fn new(secret: &str) -> Result<Self, VerifyError> {
         Ok(Self { keys: vec![Keys::new(secret)?], max_age: None, future_tolerance: Duration::from_secs(60) })
     }
 
-    /// Also accepts signatures made with `secret`. Use it while a secret is rotated, for either the new or the old one.
+    /// Also accepts signatures made with `secret`.
+    ///
+    /// Use it while a secret is being rotated, when deliveries may be signed with the old or the new secret.
     ///
     /// # Errors
     ///
-    /// [`VerifyError::EmptySecret`] or [`VerifyError::SecretWhitespace`].
+    /// [`VerifyError::EmptySecret`] or [`VerifyError::SecretWhitespace`] if the secret is not valid.
     pub fn with_secret(mut self, secret: &str) -> Result<Self, VerifyError> {
         self.keys.push(Keys::new(secret)?);
         Ok(self)
     }
 
-    /// Refuses deliveries that were sent more than `max_age` ago. Five minutes is a sound choice.
+    /// Refuses deliveries that were sent more than `max_age` ago. Five minutes is a good choice.
     ///
-    /// Without it, neither clock nor body is looked at, and a delivery that was recorded can be sent again.
+    /// Without a maximum age, neither the clock nor `delivered_at` is read, and a recorded delivery that is sent again
+    /// is accepted.
     #[must_use]
     pub fn max_age(mut self, max_age: Duration) -> Self {
         self.max_age = Some(max_age);
         self
     }
 
-    /// How far the sender's clock may be ahead; 60 seconds unless set. Has an effect only with
-    /// [`max_age`](Self::max_age).
+    /// Sets how far the sender's clock may be ahead. The default is 60 seconds.
+    ///
+    /// The tolerance has an effect only together with [`max_age`](Self::max_age).
     #[must_use]
     pub fn future_tolerance(mut self, tolerance: Duration) -> Self {
         self.future_tolerance = tolerance;
         self
     }
 
-    /// Verifies `X-SVC-Signature`, and the age by the system's clock.
+    /// Verifies `X-SVC-Signature`, and the age of the delivery by the system clock if a maximum age is set.
     ///
-    /// On a target without a clock, such as `wasm32-unknown-unknown`, use [`verify_at`](Self::verify_at).
+    /// `signature_header` is the value of `X-SVC-Signature`, or `""` if the header is missing. `body` is the raw body.
     ///
     /// # Errors
     ///
-    /// Those of [`verify_at`](Self::verify_at).
+    /// The same as [`verify_at`](Self::verify_at).
+    ///
+    /// # Panics
+    ///
+    /// On targets without a clock, such as `wasm32-unknown-unknown`. Use [`verify_at`](Self::verify_at) there.
     pub fn verify(&self, signature_header: &str, body: &[u8]) -> Result<(), VerifyError> {
         self.verify_at(signature_header, body, system_time())
     }
 
-    /// Verifies `X-SVC-Signature`, and the age at the time `now`.
+    /// Verifies `X-SVC-Signature`, and the age of the delivery at the time `now` if a maximum age is set.
     ///
     /// # Errors
     ///
-    /// A [`VerifyError`] that names the fault of the header, or [`VerifyError::Mismatch`] if no secret fits. With a
-    /// limit of age, and only once the signature was right: [`VerifyError::Stale`], [`VerifyError::FromFuture`], or the
-    /// fault of `delivered_at`.
+    /// - [`VerifyError::EmptyHeader`], [`VerifyError::MissingPrefix`], [`VerifyError::WrongLength`],
+    ///   [`VerifyError::NotHex`] or [`VerifyError::UpperCaseHex`] if the header is not valid.
+    /// - [`VerifyError::Mismatch`] if the signature is not that of this body with any of the secrets.
+    /// - With a maximum age, after the signature was verified: [`VerifyError::MissingDeliveredAt`],
+    ///   [`VerifyError::InvalidDeliveredAt`], [`VerifyError::Stale`] or [`VerifyError::FromFuture`].
     ///
     /// # Examples
     ///
@@ -252,7 +323,7 @@ impl Verifier {
     /// ```
     pub fn verify_at(&self, signature_header: &str, body: &[u8], now: SystemTime) -> Result<(), VerifyError> {
         let signature = parse_signature(signature_header)?;
-        // Each key is tried, whichever fits: the time taken does not tell which one did.
+        // Every key is tried, even after a match, so that the time does not reveal which key matched.
         let matched =
             self.keys.iter().fold(false, |matched, keys| matched | is_signature(keys.whole.clone(), body, &signature));
         if !matched {
@@ -266,12 +337,12 @@ impl Verifier {
         Ok(())
     }
 
-    /// Verifies as [`verify`](Self::verify) does, then reads the body into an [`Event`].
+    /// Verifies like [`verify`](Self::verify), then deserializes the body into an [`Event`].
     ///
     /// # Errors
     ///
-    /// Those of [`verify_at`](Self::verify_at); [`VerifyError::MalformedBody`] if the body is no event with such
-    /// `data`.
+    /// The same as [`verify_at`](Self::verify_at), and [`VerifyError::MalformedBody`] if the body cannot be
+    /// deserialized.
     #[cfg(feature = "serde")]
     #[cfg_attr(docsrs, doc(cfg(feature = "serde")))]
     pub fn verify_event<'a, T: serde::Deserialize<'a>>(
@@ -282,12 +353,12 @@ impl Verifier {
         self.verify_event_at(signature_header, body, system_time())
     }
 
-    /// Verifies as [`verify_at`](Self::verify_at) does, then reads the body into an [`Event`].
+    /// Verifies like [`verify_at`](Self::verify_at), then deserializes the body into an [`Event`].
     ///
     /// # Errors
     ///
-    /// Those of [`verify_at`](Self::verify_at); [`VerifyError::MalformedBody`] if the body is no event with such
-    /// `data`.
+    /// The same as [`verify_at`](Self::verify_at), and [`VerifyError::MalformedBody`] if the body cannot be
+    /// deserialized.
     ///
     /// # Examples
     ///
@@ -301,9 +372,10 @@ impl Verifier {
     /// }
     ///
     /// # fn main() -> Result<(), VerifyError> {
-    /// let body = br#"{"event":"invoice.paid","data":{"invoice_number":"INV-0042"},"delivered_at":"2026-03-14T09:26:53.000000Z","tenant_id":"019a0000-0000-7000-8000-000000000001"}"#;
-    /// let signature = "sha256=e8a13be0eff90080a8012c48bc4b54ec89ef297b8a81f6f559b7f9e31919b798";
-    /// let now = UNIX_EPOCH + Duration::from_secs(1_773_480_414);
+    /// let body =
+    /// br#"{"event":"invoice.paid","data":{"invoice_number":"INV-0042"},"delivered_at":"2026-03-14T09:26:53.000000Z","tenant_id":"019a0000-0000-7000-8000-000000000001"}"#;
+    /// let signature = "sha256=e8a13be0eff90080a8012c48bc4b54ec89ef297b8a81f6f559b7f9e31919b798"; let now = UNIX_EPOCH
+    /// + Duration::from_secs(1_773_480_414);
     ///
     /// let verifier = Verifier::new("whsec_NonLnCtITl6j9pp/nDn8yGuBAPIGksVBSCiosftiZ5o=")?
     ///     .max_age(Duration::from_secs(300));
@@ -325,27 +397,35 @@ impl Verifier {
         serde_json::from_slice(body).map_err(|error| VerifyError::MalformedBody { reason: error.to_string() })
     }
 
-    /// Verifies the headers of [Standard Webhooks], and the age by the system's clock.
+    /// Verifies the headers of [Standard Webhooks], and the age by the system clock if a maximum age is set.
     ///
     /// # Errors
     ///
-    /// Those of [`verify_standard_at`](Self::verify_standard_at).
+    /// The same as [`verify_standard_at`](Self::verify_standard_at).
+    ///
+    /// # Panics
+    ///
+    /// On targets without a clock, such as `wasm32-unknown-unknown`. Use
+    /// [`verify_standard_at`](Self::verify_standard_at) there.
     ///
     /// [Standard Webhooks]: https://www.standardwebhooks.com
     pub fn verify_standard(&self, headers: StandardHeaders<'_>, body: &[u8]) -> Result<(), VerifyError> {
         self.verify_standard_at(headers, body, system_time())
     }
 
-    /// Verifies the headers of [Standard Webhooks], and the age at the time `now`.
+    /// Verifies the headers of [Standard Webhooks], and the age at the time `now` if a maximum age is set.
     ///
-    /// These sign the id and the time along with the body, so a limit of age needs no look into the body. While a
-    /// secret is rotated, they carry a signature by each of the two.
+    /// This signature covers `webhook-id` and `webhook-timestamp` as well as the body. The age is the time since
+    /// `webhook-timestamp`. While a secret is being rotated, `webhook-signature` contains a signature for each of the
+    /// two secrets.
     ///
     /// # Errors
     ///
-    /// A [`VerifyError`] that names the fault of a header; [`VerifyError::SecretNotBase64`] if any secret is not;
-    /// [`VerifyError::Mismatch`] if no signature fits a secret. With a limit of age also [`VerifyError::Stale`] and
-    /// [`VerifyError::FromFuture`].
+    /// - [`VerifyError::InvalidId`], [`VerifyError::InvalidTimestamp`], [`VerifyError::EmptyHeader`],
+    ///   [`VerifyError::NoV1Signature`] or [`VerifyError::NotBase64`] if a header is not valid.
+    /// - [`VerifyError::SecretNotBase64`] if one of the secrets is not base64.
+    /// - [`VerifyError::Mismatch`] if no signature matches any of the secrets.
+    /// - [`VerifyError::Stale`] or [`VerifyError::FromFuture`] if the age is not acceptable.
     ///
     /// [Standard Webhooks]: https://www.standardwebhooks.com
     ///
@@ -375,7 +455,7 @@ impl Verifier {
         now: SystemTime,
     ) -> Result<(), VerifyError> {
         let StandardHeaders { id, timestamp, signature } = headers;
-        // A dot in the id would let text inside the body pass for the timestamp.
+        // With a dot in the id, part of the body could be passed off as the timestamp.
         if id.is_empty() || id.contains('.') {
             return Err(VerifyError::InvalidId);
         }
@@ -420,47 +500,49 @@ impl fmt::Debug for Verifier {
     }
 }
 
-/// The headers of [Standard Webhooks], each as received, `""` if missing.
+/// The values of the [Standard Webhooks] headers as received, each `""` if the header is missing.
 ///
 /// [Standard Webhooks]: https://www.standardwebhooks.com
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StandardHeaders<'a> {
-    /// `webhook-id`: the delivery, the same on every retry.
+    /// `webhook-id`: the id of the delivery, which is the same in every attempt.
     pub id: &'a str,
-    /// `webhook-timestamp`: when this attempt was sent, in Unix seconds.
+    /// `webhook-timestamp`: the time of this attempt, in Unix seconds.
     pub timestamp: &'a str,
-    /// `webhook-signature`: one or more `v1,<base64>`, with spaces between.
+    /// `webhook-signature`: one or more entries `v1,<base64>`, separated by spaces.
     pub signature: &'a str,
 }
 
-/// The body of a delivery.
+/// The body of a delivery, as [`Verifier::verify_event`] returns it.
 ///
-/// [`Verifier::verify_event`] reads one. `T` is the type of the record; the default takes any.
+/// `T` is the type of the record. The default accepts any JSON.
+///
+/// Fields that this type does not know are ignored, since the service may add some.
 #[cfg(feature = "serde")]
 #[cfg_attr(docsrs, doc(cfg(feature = "serde")))]
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Event<T = serde_json::Value> {
     /// The event kind, such as `invoice.paid`.
     pub event: String,
-    /// The record the event concerns, as it was right after the change.
+    /// The record that the event is about, as it was right after the change.
     pub data: T,
-    /// When this attempt was sent: RFC 3339, UTC, in microseconds. It differs between retries.
+    /// The time of this attempt: RFC 3339, UTC, with microseconds. It differs between attempts.
     pub delivered_at: String,
-    /// The tenant the record belongs to, a UUID.
+    /// The id of the tenant that owns the record, a UUID.
     pub tenant_id: String,
 }
 
-/// Compiles the Rust of the README.
+/// Compiles the Rust code of the README.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
 
-/// One secret as the keys of the two schemes.
+/// The keys that the two signature schemes derive from one secret.
 #[derive(Clone)]
 struct Keys {
-    /// Of `X-SVC-Signature`: the whole text.
+    /// The key of `X-SVC-Signature`: the whole text of the secret.
     whole: Hmac<Sha256>,
-    /// Of Standard Webhooks: the bytes that the base64 after the prefix stands for. `None` if it is none.
+    /// The key of Standard Webhooks: the decoded base64 after the prefix. `None` if it is not base64 or empty.
     decoded: Option<Hmac<Sha256>>,
 }
 
@@ -468,31 +550,32 @@ impl Keys {
     fn new(secret: &str) -> Result<Self, VerifyError> {
         let whole = whole_key(secret)?;
         let text = secret.strip_prefix(SECRET_PREFIX).unwrap_or(secret);
-        let decoded = decode_base64(text).filter(|key| !key.is_empty());
+        let decoded = STANDARD.decode(text).ok().filter(|key| !key.is_empty());
         Ok(Self { whole, decoded: decoded.and_then(|key| Hmac::new_from_slice(&key).ok()) })
     }
 }
 
+/// Returns the key of `X-SVC-Signature`.
 fn whole_key(secret: &str) -> Result<Hmac<Sha256>, VerifyError> {
-    // Anyone can sign with an empty key, such as that of a variable nobody set.
+    // Anyone can sign with an empty key, which an unset environment variable would result in.
     if secret.is_empty() {
         return Err(VerifyError::EmptySecret);
     }
     if secret.contains(char::is_whitespace) {
         return Err(VerifyError::SecretWhitespace);
     }
-    // Never fails: HMAC takes keys of any length.
+    // This never fails, since HMAC accepts keys of any length.
     Hmac::new_from_slice(secret.as_bytes()).map_err(|_| VerifyError::EmptySecret)
 }
 
-/// Whether `signature` is the MAC of what `key` was fed and `rest`, in constant time.
+/// Returns whether `signature` is the MAC of the input of `key` followed by `rest`. Compares in constant time.
 fn is_signature(key: Hmac<Sha256>, rest: &[u8], signature: &[u8; 32]) -> bool {
     key.chain_update(rest).verify_slice(signature).is_ok()
 }
 
 #[expect(
     clippy::disallowed_methods,
-    reason = "subscribers run this crate, not the service; `verify_at` takes the time instead"
+    reason = "this crate runs in the programs of subscribers; `verify_at` accepts the time as an argument"
 )]
 fn system_time() -> SystemTime {
     SystemTime::now()

@@ -1,36 +1,31 @@
-//! What headers and bodies say, read without a JSON parser or a calendar.
+//! Parsers for the headers and for `delivered_at` in the body, which need neither a JSON parser nor a calendar library.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
 use crate::{SIGNATURE_PREFIX, VerifyError};
 
-/// The bytes of `sha256=<64 lower-case hex digits>`. The header is no secret, so this need not take constant time.
+/// Parses `sha256=<64 lower-case hex digits>`. The header is not secret, so this does not need constant time.
 pub(crate) fn parse_signature(header: &str) -> Result<[u8; 32], VerifyError> {
     if header.is_empty() {
         return Err(VerifyError::EmptyHeader);
     }
-    let hex = header.strip_prefix(SIGNATURE_PREFIX).ok_or(VerifyError::MissingPrefix)?.as_bytes();
-    if hex.len() != 64 {
-        return Err(VerifyError::WrongLength { found: hex.len() });
+    let digits = header.strip_prefix(SIGNATURE_PREFIX).ok_or(VerifyError::MissingPrefix)?.as_bytes();
+    if digits.len() != 64 {
+        return Err(VerifyError::WrongLength { found: digits.len() });
     }
-    if !hex.iter().all(u8::is_ascii_hexdigit) {
-        return Err(VerifyError::NotHex);
-    }
-    if hex.iter().any(u8::is_ascii_uppercase) {
-        return Err(VerifyError::UpperCaseHex);
-    }
-    let digit = |byte: u8| match byte {
-        b'0'..=b'9' => byte - b'0',
-        _ => byte - b'a' + 10,
-    };
     let mut signature = [0; 32];
-    for (byte, pair) in signature.iter_mut().zip(hex.chunks_exact(2)) {
-        *byte = pair.iter().fold(0, |byte, &hex| byte << 4 | digit(hex));
+    hex::decode_to_slice(digits, &mut signature).map_err(|_| VerifyError::NotHex)?;
+    // The decoder accepts upper case, SVC never sends it.
+    if digits.iter().any(u8::is_ascii_uppercase) {
+        return Err(VerifyError::UpperCaseHex);
     }
     Ok(signature)
 }
 
-/// The `v1` entries of `webhook-signature`. Entries of other versions are passed over.
+/// Parses the `v1` entries of `webhook-signature`. Entries of other versions are ignored.
 pub(crate) fn parse_standard_signatures(header: &str) -> Result<Vec<[u8; 32]>, VerifyError> {
     if header.is_empty() {
         return Err(VerifyError::EmptyHeader);
@@ -38,7 +33,7 @@ pub(crate) fn parse_standard_signatures(header: &str) -> Result<Vec<[u8; 32]>, V
     let signatures = header
         .split(' ')
         .filter_map(|entry| entry.strip_prefix("v1,"))
-        .map(|text| decode_base64(text).and_then(|bytes| bytes.try_into().ok()))
+        .map(|text| STANDARD.decode(text).ok().and_then(|bytes| bytes.try_into().ok()))
         .collect::<Option<Vec<_>>>()
         .ok_or(VerifyError::NotBase64)?;
     if signatures.is_empty() {
@@ -47,36 +42,8 @@ pub(crate) fn parse_standard_signatures(header: &str) -> Result<Vec<[u8; 32]>, V
     Ok(signatures)
 }
 
-/// Standard base64 with padding, in its one canonical form (RFC 4648, sections 4 and 3.5).
-pub(crate) fn decode_base64(text: &str) -> Option<Vec<u8>> {
-    if !text.len().is_multiple_of(4) {
-        return None;
-    }
-    let digits = text.strip_suffix("==").or(text.strip_suffix('=')).unwrap_or(text);
-    let mut bytes = Vec::with_capacity(digits.len() / 4 * 3 + 2);
-    let (mut buffer, mut bits) = (0_u32, 0);
-    for digit in digits.bytes() {
-        let value = match digit {
-            b'A'..=b'Z' => digit - b'A',
-            b'a'..=b'z' => digit - b'a' + 26,
-            b'0'..=b'9' => digit - b'0' + 52,
-            b'+' => 62,
-            b'/' => 63,
-            _ => return None,
-        };
-        buffer = buffer << 6 | u32::from(value);
-        bits += 6;
-        if bits >= 8 {
-            bits -= 8;
-            bytes.push((buffer >> bits) as u8);
-            buffer &= (1 << bits) - 1;
-        }
-    }
-    (buffer == 0).then_some(bytes)
-}
-
-/// The string `delivered_at` of the JSON object `body`, not of objects inside it. Expects JSON: the body's signature
-/// was right. SVC writes neither the name nor the value with escapes.
+/// Finds the string `delivered_at` of the outermost JSON object in `body`. The input must be JSON, which a body with a
+/// valid signature is. SVC writes neither the name nor the value with escapes.
 pub(crate) fn find_delivered_at(body: &[u8]) -> Option<&str> {
     let mut depth = 0_usize;
     let mut rest = body;
@@ -88,7 +55,7 @@ pub(crate) fn find_delivered_at(body: &[u8]) -> Option<&str> {
             b'"' => {
                 let (text, after) = split_string(tail)?;
                 rest = after;
-                // Only a member's name has a colon after it.
+                // Only the name of a member is followed by a colon.
                 if depth == 1
                     && text == b"delivered_at"
                     && let [b':', value @ ..] = after.trim_ascii_start()
@@ -103,7 +70,7 @@ pub(crate) fn find_delivered_at(body: &[u8]) -> Option<&str> {
     None
 }
 
-/// Splits what follows an opening quote into the string and what follows its closing quote.
+/// Splits the bytes after an opening quote into the string and the bytes after its closing quote.
 fn split_string(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let mut escaped = false;
     let end = bytes.iter().position(|&byte| {
@@ -115,7 +82,7 @@ fn split_string(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((text, quote.get(1..)?))
 }
 
-/// RFC 3339 in the form SVC writes: UTC with `Z`, up to 9 digits of a fraction, from 1970 on.
+/// Parses an RFC 3339 time in the form that SVC writes: UTC with `Z`, a fraction of up to 9 digits, from 1970 on.
 pub(crate) fn parse_timestamp(text: &str) -> Option<SystemTime> {
     let text = text.strip_suffix('Z')?;
     let (seconds, fraction) = match text.split_once('.') {
@@ -138,7 +105,7 @@ pub(crate) fn parse_timestamp(text: &str) -> Option<SystemTime> {
         return None;
     }
 
-    // Years begin in March here, so that the leap day comes last. 719 468 days lead from 0000-03-01 to 1970-01-01.
+    // Years start in March here, so that the leap day is last. There are 719 468 days from 0000-03-01 to 1970-01-01.
     let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
     let days = year * 365 + year / 4 - year / 100 + year / 400 + (month * 153 + 2) / 5 + day - 1;
     let seconds = ((days.checked_sub(719_468)? * 24 + hour) * 60 + minute) * 60 + second;
@@ -152,7 +119,7 @@ pub(crate) fn parse_timestamp(text: &str) -> Option<SystemTime> {
     UNIX_EPOCH.checked_add(Duration::from_secs(seconds))?.checked_add(Duration::from_nanos(nanos))
 }
 
-/// Numbers of exactly these `widths`, `separator` between them.
+/// Parses numbers with exactly these `widths`, separated by `separator`.
 fn parse_fields<const N: usize>(text: &str, separator: char, widths: [usize; N]) -> Option<[u64; N]> {
     let mut fields = [0; N];
     let mut parts = text.split(separator);
@@ -162,11 +129,12 @@ fn parse_fields<const N: usize>(text: &str, separator: char, widths: [usize; N])
     parts.next().is_none().then_some(fields)
 }
 
+/// Parses a Unix time in seconds.
 pub(crate) fn parse_unix_seconds(text: &str) -> Option<SystemTime> {
     UNIX_EPOCH.checked_add(Duration::from_secs(parse_digits(text)?))
 }
 
-/// A number of digits alone: `parse` would also take a `+`.
+/// Parses a number that consists only of digits. `parse` alone would also accept a `+`.
 fn parse_digits(text: &str) -> Option<u64> {
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
 }

@@ -1,6 +1,6 @@
-//! Signatures that are right, and everything near to one: `fixtures/hmac/vectors.json`.
+//! Runs the vectors of `fixtures/hmac/vectors.json`: valid signatures, and signatures that almost match.
 
-#![expect(clippy::unwrap_used, reason = "a test may fail by a panic, in its helpers as well")]
+#![expect(clippy::unwrap_used, reason = "tests and their helpers may panic")]
 
 use std::time::UNIX_EPOCH;
 
@@ -19,7 +19,8 @@ fn bytes(case: &Value, name: &str) -> Vec<u8> {
     (0..hex.len()).step_by(2).map(|at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap()).collect()
 }
 
-/// What the function and a verifier, alone and with another secret before and after, make of a header.
+/// Returns the error code for a header. Asserts that the function agrees with a verifier that has this secret alone,
+/// before or after another one.
 fn code(secret: &str, header: &str, body: &[u8]) -> Option<&'static str> {
     let code = verify(secret, header, body).err().map(|error| error.code());
     let with = |verifier: Result<Verifier, VerifyError>| {
@@ -33,28 +34,28 @@ fn code(secret: &str, header: &str, body: &[u8]) -> Option<&'static str> {
 }
 
 #[test]
-fn only_the_whole_and_right_tag_is_accepted() {
+fn only_complete_and_correct_tags_are_accepted() {
     let mut checked = 0;
     for case in cases("macs") {
-        // Secrets are texts without white space.
+        // Secrets are non-empty text without white space.
         let Ok(secret) = String::from_utf8(bytes(&case, "key")) else { continue };
         if secret.is_empty() || secret.contains(char::is_whitespace) {
             continue;
         }
         let header = format!("sha256={}", case["tag"].as_str().unwrap());
-        let want = match (case["valid"] == true, header.len()) {
+        let expected = match (case["valid"] == true, header.len()) {
             (true, _) => None,
             (false, 71) => Some("mismatch"),
             (false, _) => Some("wrong_length"),
         };
-        assert_eq!(code(&secret, &header, &bytes(&case, "message")), want, "{}", case["comment"]);
+        assert_eq!(code(&secret, &header, &bytes(&case, "message")), expected, "{}", case["comment"]);
         checked += 1;
     }
     assert!(checked > 300, "only {checked} were checked");
 }
 
 #[test]
-fn every_header_ends_as_it_says() {
+fn every_header_has_the_expected_result() {
     for case in cases("deliveries") {
         let (secret, header) = (case["secret"].as_str().unwrap(), case["header"].as_str().unwrap());
         assert_eq!(code(secret, header, &bytes(&case, "body")), case["error"].as_str(), "{}", case["comment"]);

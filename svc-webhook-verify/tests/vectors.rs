@@ -1,6 +1,6 @@
-//! Runs the vectors that the sender and the snippets of the README are tested with, too.
+//! Runs the vectors of `fixtures/webhooks/vectors.json`, which also test the sender and the snippets of the README.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test may fail by a panic, in its helpers as well")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "tests and their helpers may panic")]
 
 use std::collections::BTreeSet;
 use std::time::{Duration, UNIX_EPOCH};
@@ -35,7 +35,7 @@ impl Vector {
         match (&self.body, &self.body_base64) {
             (Some(text), None) => text.clone().into_bytes(),
             (None, Some(text)) => STANDARD.decode(text).unwrap(),
-            _ => panic!("{}: one of body and body_base64", self.name),
+            _ => panic!("{}: a vector has either body or body_base64", self.name),
         }
     }
 
@@ -70,7 +70,7 @@ fn vectors() -> Vec<Vector> {
 }
 
 #[test]
-fn every_vector_ends_as_it_says() {
+fn every_vector_has_the_expected_result() {
     for vector in vectors() {
         let result = vector.run();
         let error = result.as_ref().err().map(VerifyError::code);
@@ -80,7 +80,7 @@ fn every_vector_ends_as_it_says() {
 }
 
 #[test]
-fn the_function_agrees_where_no_age_is_checked() {
+fn the_function_agrees_with_vectors_without_a_maximum_age() {
     for vector in vectors() {
         if let (Some(signature), None) = (&vector.signature, vector.max_age_seconds) {
             let error = verify(&vector.secret, signature, &vector.body()).err();
@@ -91,12 +91,12 @@ fn the_function_agrees_where_no_age_is_checked() {
 }
 
 #[test]
-fn names_are_unique_and_every_error_of_verification_occurs() {
+fn the_vectors_have_unique_names_and_cover_every_error() {
     let vectors = vectors();
     let names: BTreeSet<_> = vectors.iter().map(|vector| &vector.name).collect();
     assert_eq!(names.len(), vectors.len());
     let errors: BTreeSet<_> = vectors.iter().filter_map(|vector| vector.error.as_deref()).collect();
-    // All but `malformed_body`, which arises only when the body is read into a type.
+    // All errors but `malformed_body`, which only deserialization can return.
     let all = BTreeSet::from([
         "empty_header",
         "empty_secret",

@@ -1,4 +1,4 @@
-//! The log of changes.
+//! `svc audit`.
 
 use clap::Subcommand;
 use svc_core::values::TenantId;
@@ -8,21 +8,21 @@ use crate::values::{self, Since};
 /// `svc audit …`
 #[derive(Clone, Debug, Subcommand)]
 pub enum AuditCommand {
-    /// List the changes of a tenant, its keys, its webhooks and its records, newest first.
+    /// List the changes to a tenant, its keys, its webhooks and its records, newest first.
     ///
-    /// Who made each: `cli:` and a user of this machine, `key:` and the id of an API key, `sender` or `system`. With --json
-    /// also how things were before and after, without secrets. Changes of records are listed as long as their events are
-    /// kept; nothing else in this log is ever changed or deleted.
+    /// The actor of a change is `cli:` and a user of this machine, `key:` and the id of an API key, `sender` or
+    /// `system`. With --json, each entry also contains the values before and after the change, without secrets. Changes
+    /// to records are listed as long as their events are kept. No other entry of the log is ever changed or deleted.
     #[command(after_help = "Examples:\n  svc audit list --tenant 0195a3c8-0000-7000-8000-000000000001\n  \
                       svc audit list --tenant 0195a3c8-0000-7000-8000-000000000001 --since 7d --json")]
     List {
         /// Id of the tenant.
         #[arg(long, value_parser = values::tenant_id, value_name = "ID")]
         tenant: TenantId,
-        /// Changes since then: a time such as 2026-03-14T15:09:26Z, or back from now such as 2h or 7d.
+        /// List only changes since this time, such as 2026-03-14T15:09:26Z, or this long ago, such as 2h or 7d.
         #[arg(long, value_parser = values::since, allow_hyphen_values = true, value_name = "TIME")]
         since: Option<Since>,
-        /// Most changes to list.
+        /// Maximum number of changes to list.
         #[arg(long, default_value = "50", value_parser = clap::value_parser!(u32).range(1..), value_name = "N")]
         limit: u32,
     },

@@ -1,4 +1,4 @@
-//! The database itself.
+//! `svc db`.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -12,69 +12,76 @@ use crate::values;
 pub enum DbCommand {
     /// Bring the schema up to date.
     ///
-    /// Every other command and the server do so too when they start; several at once are safe.
+    /// The server and all other commands also do this when they start. Several processes can do it at the same time.
     #[command(after_help = "Example:\n  svc db migrate --database-url sqlite:///var/lib/svc/svc.db")]
     Migrate,
     /// Copy everything from one database to another, such as from SQLite to PostgreSQL.
     ///
-    /// All tenants with everything of theirs, their clocks and their numbers. Keys, ids and cursors of clients stay
-    /// good. The target must hold no tenants. Stop the servers first: what they write meanwhile is not copied. Secrets
-    /// are copied sealed, so both databases have the same key: set SVC_SECRET_KEY to the source's, which for SQLite is
-    /// the content of PATH.key (a new SQLite file gets it beside it by itself).
+    /// Copies all tenants with all of their data, clocks and number counters, so that the API keys, ids and cursors of
+    /// clients remain valid. The request counts of rate limits are not copied. The target database must contain no
+    /// tenants. Stop the servers first: changes that they make during the copy are not copied.
     ///
-    /// At the end both are read and compared, table by table: rows, and a checksum of what is in them. A difference is
-    /// a failure. A copy that was broken off goes on with --resume. Request counts of rate limits are not copied.
+    /// Secrets are copied in encrypted form, so both databases need the same key. Set SVC_SECRET_KEY to the key of the
+    /// source, which for SQLite is the content of PATH.key. A new SQLite file gets its key file automatically.
+    ///
+    /// At the end, the row counts and checksums of all tables are compared, and a difference is a failure. To continue
+    /// an interrupted copy, run the command with --resume.
     #[command(after_help = "Examples:\n  SVC_SECRET_KEY=$(cat svc.db.key) \\\n    \
                       svc db copy sqlite://svc.db postgres://svc:secret@db.internal/svc\n  \
                       svc db copy sqlite://svc.db sqlite://new.db --resume")]
     Copy {
-        /// Database to copy from.
+        /// URL of the database to copy from.
         #[arg(value_name = "FROM")]
         from: String,
-        /// Database to copy to; a SQLite file is made when missing.
+        /// URL of the database to copy to. A SQLite file that does not exist is created.
         #[arg(value_name = "TO")]
         to: String,
-        /// Go on with a copy from the same database that was broken off.
+        /// Continue an interrupted copy from the same source.
         #[arg(long)]
         resume: bool,
     },
-    /// Check that the database is sound.
+    /// Check the integrity of the database.
     ///
-    /// Reads everything in one snapshot, beside a running server, and prints each finding with its table and id: a
-    /// damaged file, rows that refer to what is not there, rows that cannot be read, secrets that cannot be opened,
-    /// counters behind their numbers, deliveries that are never sent. The exit code is 1 when there is one.
+    /// Reads all rows in one snapshot and can run while servers use the database. Each problem is printed with its
+    /// table and id: a damaged file, references to rows that do not exist, rows that cannot be read, secrets that
+    /// cannot be decrypted, number counters that lag behind, deliveries that would never be sent. The exit code is 1
+    /// when there is a problem.
     #[command(
         after_help = "Examples:\n  svc db check\n  svc db check --database-url sqlite:///var/backups/svc.db --json"
     )]
     Check,
-    /// Back a SQLite database up to a file.
+    /// Back up a SQLite database to a file.
     ///
-    /// The copy is that of one moment, also while a server writes, and readable by its owner only. The key of its
-    /// secrets is copied beside it, to FILE.key, unless it comes from SVC_SECRET_KEY: a backup needs both. Nothing is
-    /// ever overwritten. To restore, stop the server, put both back, and remove PATH-wal and PATH-shm. For PostgreSQL use
-    /// pg_dump, and keep SVC_SECRET_KEY.
+    /// The backup is a consistent snapshot, even while a server writes to the database. Only its owner can read it. The
+    /// key that encrypts the secrets is copied to FILE.key, unless it comes from SVC_SECRET_KEY. Keep both: the backup
+    /// is incomplete without the key. Existing files are never overwritten.
+    ///
+    /// To restore a backup, stop the server, copy both files back, and delete PATH-wal and PATH-shm. For PostgreSQL,
+    /// use pg_dump and keep SVC_SECRET_KEY.
     #[command(after_help = "Example:\n  svc db backup /var/backups/svc-2026-03-14.db")]
     Backup {
-        /// File to make.
+        /// File to create.
         #[arg(value_name = "FILE")]
         file: PathBuf,
     },
-    /// Tell how much the database holds.
+    /// Show the size and the contents of the database in numbers.
     ///
-    /// Rows per table, its size, deliveries per state, since when the oldest is pending, and the schema.
+    /// Shows the rows per table, the size in bytes, the deliveries per status, the age of the oldest pending delivery
+    /// and the version of the schema.
     #[command(after_help = "Example:\n  svc db stats --json")]
     Stats,
-    /// Delete finished deliveries, their logs and their events, once they are old.
+    /// Delete old finished deliveries with their logs and events.
     ///
-    /// Age is that of the event. Also deleted are events without deliveries, finished replays, and answers under
-    /// Idempotency-Keys and signatures that have expired. What is pending or held stays, with its event. Goes in small
-    /// steps beside running servers, which do the same by themselves with their own --retention.
+    /// The age of a delivery is the age of its event. Events without deliveries, finished replays, expired
+    /// responses stored for Idempotency-Keys and expired request signatures are also deleted. Pending and held
+    /// deliveries stay, with their events. The command deletes in small transactions and can run while servers use the
+    /// database. Servers prune automatically, by their own --retention.
     #[command(after_help = "Examples:\n  svc db prune --retention 90d --dry-run\n  svc db prune --retention 90d")]
     Prune {
-        /// How long to keep events.
+        /// How long to keep events, such as 90d.
         #[arg(long, value_parser = values::lifetime, allow_hyphen_values = true, default_value = "30d", env = "SVC_RETENTION", value_name = "DURATION")]
         retention: Duration,
-        /// Only count.
+        /// Count what would be deleted, and delete nothing.
         #[arg(long)]
         dry_run: bool,
     },

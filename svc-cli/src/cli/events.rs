@@ -1,4 +1,4 @@
-//! Events on their way: `svc delivery`, `svc event` and `svc listen`.
+//! `svc delivery`, `svc event` and `svc listen`.
 
 use std::path::PathBuf;
 
@@ -22,80 +22,86 @@ pub enum DeliveryCommand {
         /// Id of the tenant.
         #[arg(long, value_parser = values::tenant_id, value_name = "ID")]
         tenant: TenantId,
-        /// Only those to the webhook with this id.
+        /// List only deliveries to the webhook subscription with this id.
         #[arg(long, value_parser = parse_uuid, value_name = "ID")]
         subscription: Option<Uuid>,
-        /// Only those in this state.
-        #[arg(long, value_parser = values::delivery_states())]
+        /// List only deliveries with this status.
+        #[arg(long, value_parser = values::delivery_statuses())]
         status: Option<DeliveryStatus>,
-        /// Only those of events of this kind.
+        /// List only deliveries of events of this kind.
         #[arg(long, value_parser = values::event_kinds(), value_name = "KIND")]
         event: Option<EventKind>,
-        /// Only those of events since then: a time such as 2026-03-14T15:09:26Z, or back from now such as 2h or 7d.
+        /// List only deliveries of events since this time, such as 2026-03-14T15:09:26Z, or this long ago, such as 2h
+        /// or 7d.
         #[arg(long, value_parser = values::since, allow_hyphen_values = true, value_name = "TIME")]
         since: Option<Since>,
-        /// At most so many.
+        /// Maximum number of deliveries to list.
         #[arg(long, value_parser = value_parser!(u32).range(1..), default_value = "50", value_name = "N")]
         limit: u32,
-        /// Print a line whenever one comes or gets on, from now or --since on, until Ctrl-C; with --json a document a
-        /// line.
+        /// Print a line whenever a delivery is created or makes progress, until Ctrl-C.
+        ///
+        /// Starts now, or at --since. With --json, each line is a JSON document.
         #[arg(long, short, conflicts_with = "limit")]
         follow: bool,
     },
     /// Show a delivery, the log of its attempts and its body.
     ///
-    /// The body is that of its last attempt: each attempt says in `delivered_at` when it was made, and is signed
-    /// afresh.
+    /// The body is that of the last attempt. Each attempt has its own `delivered_at` and its own signature.
     #[command(after_help = "Example:\n  svc delivery show 0195a3c8-0000-7000-8000-000000000006")]
     Show {
-        /// Id of the delivery, which each attempt carries as X-SVC-Delivery.
+        /// Id of the delivery, which each attempt sends in the X-SVC-Delivery header.
         #[arg(value_parser = parse_uuid)]
         id: Uuid,
     },
-    /// Send a delivery again, or many of one webhook.
+    /// Replay one delivery, or many deliveries of one webhook.
     ///
-    /// The ids stay and attempts go on counting, but retries start anew. The server makes the attempts, at once
-    /// if it is running. Whatever came of a delivery, it can be sent again, as long as its webhook is enabled and
-    /// no attempt is being made. With --subscription the server works through all that is asked for, at the pace
-    /// of the endpoint, also across a restart.
+    /// A replay sends the same delivery again: its id stays the same and its attempts continue to be counted, but its
+    /// retry schedule starts over. A running server makes the attempts immediately; otherwise they are made when a
+    /// server starts. A delivery can be replayed in any status, as long as its webhook is enabled and no attempt is in
+    /// progress.
+    ///
+    /// With --subscription, the server replays all selected deliveries at the pace of the endpoint and continues after
+    /// a restart.
     #[command(after_help = "Examples:\n  svc delivery replay 0195a3c8-0000-7000-8000-000000000006\n  \
                       svc delivery replay --subscription 0195a3c8-0000-7000-8000-000000000005 --since 2d\n  \
                       svc delivery replay --subscription 0195a3c8-0000-7000-8000-000000000005 \\\n    \
                       --since 2026-03-01T00:00:00Z --until 2026-03-02T00:00:00Z --status failed,held --missed --wait")]
     Replay {
-        /// Id of one delivery.
+        /// Id of the delivery to replay.
         #[arg(value_parser = parse_uuid, required_unless_present = "subscription", conflicts_with = "subscription")]
         id: Option<Uuid>,
-        /// Instead: all of this webhook.
+        /// Replay deliveries of the webhook subscription with this id, instead of one delivery.
         #[arg(long, value_parser = parse_uuid, value_name = "ID", requires = "since")]
         subscription: Option<Uuid>,
-        /// Those of events since then: a time such as 2026-03-14T15:09:26Z, or back from now such as 2h or 7d.
+        /// Replay deliveries of events since this time, such as 2026-03-14T15:09:26Z, or this long ago, such as 2h or
+        /// 7d.
         #[arg(long, value_parser = values::since, allow_hyphen_values = true, value_name = "TIME", requires = "subscription")]
         since: Option<Since>,
-        /// Those of events before then; now when left out.
+        /// Replay deliveries of events before this time. The default is now.
         #[arg(long, value_parser = values::since, allow_hyphen_values = true, value_name = "TIME", requires = "subscription")]
         until: Option<Since>,
-        /// Those in these states; failed and held when left out.
-        #[arg(long, value_parser = values::delivery_states(), value_delimiter = ',', value_name = "STATE", requires = "subscription")]
+        /// Replay deliveries with these statuses, separated by commas. The default is failed,held.
+        #[arg(long, value_parser = values::delivery_statuses(), value_delimiter = ',', value_name = "STATUS", requires = "subscription")]
         status: Vec<DeliveryStatus>,
-        /// Also events that matched while the webhook was disabled or did not exist yet.
+        /// Also send events that the webhook missed because it was disabled or did not exist yet.
         #[arg(long, requires = "subscription")]
         missed: bool,
-        /// Wait until the server has worked through them: then all are on their way, at the pace of the endpoint.
-        /// Ctrl-C ends the waiting, not the replay.
+        /// Wait until the server has scheduled all selected deliveries.
+        ///
+        /// The attempts themselves follow at the pace of the endpoint. Ctrl-C stops the waiting, not the replay.
         #[arg(long, requires = "subscription")]
         wait: bool,
     },
-    /// List the replays of many deliveries that were asked for, newest first, and how far each has come.
+    /// List the bulk replays of a tenant and their progress, newest first.
     ///
-    /// One that is finished below 100 % was broken off, since its webhook was disabled or paused meanwhile, or a
-    /// delivery cannot be read; what it had not come to stays as it is.
+    /// A replay that finished below 100 % was stopped early: its webhook was disabled or paused meanwhile, or a
+    /// delivery cannot be read. The deliveries that it did not reach are unchanged.
     #[command(after_help = "Example:\n  svc delivery replays --tenant 0195a3c8-0000-7000-8000-000000000001")]
     Replays {
         /// Id of the tenant.
         #[arg(long, value_parser = values::tenant_id, value_name = "ID")]
         tenant: TenantId,
-        /// At most so many.
+        /// Maximum number of replays to list.
         #[arg(long, value_parser = value_parser!(u32).range(1..), default_value = "50", value_name = "N")]
         limit: u32,
     },
@@ -104,10 +110,10 @@ pub enum DeliveryCommand {
 /// `svc event …`
 #[derive(Clone, Debug, Subcommand)]
 pub enum EventCommand {
-    /// Emit an event of a stay or a cohort.
+    /// Emit an event about a stay or a cohort.
     ///
-    /// It goes out to the tenant's webhooks that want its kind. Events of all other kinds are fired by the
-    /// operations that they tell of.
+    /// The event is delivered to the tenant's webhooks that subscribe to its kind. Events of all other kinds are
+    /// emitted only by the operations that they report.
     #[command(after_help = "Examples:\n  svc event emit --tenant 0195a3c8-0000-7000-8000-000000000001 \\\n    \
                       --kind stay.created --data stay.json\n  \
                       echo '{\"id\": \"stay-1\"}' | svc event emit \\\n    \
@@ -116,10 +122,10 @@ pub enum EventCommand {
         /// Id of the tenant.
         #[arg(long, value_parser = values::tenant_id, value_name = "ID")]
         tenant: TenantId,
-        /// What happened.
+        /// Kind of the event.
         #[arg(long, value_parser = values::KindToEmit)]
         kind: EventKind,
-        /// File with the record it happened to, or - for stdin: a JSON object with an `id`, of at most 1 MiB.
+        /// File with the record that the event is about, or - for stdin: a JSON object with an `id`, at most 1 MiB.
         #[arg(long, value_name = "FILE|-")]
         data: PathBuf,
     },
@@ -128,10 +134,10 @@ pub enum EventCommand {
 /// `svc listen`
 #[derive(Args, Clone, Debug)]
 pub struct Listen {
-    /// Port to listen on; 0 takes a free one.
+    /// Port to listen on; 0 picks a free port.
     #[arg(long, default_value_t = 9000)]
     pub port: u16,
-    /// The webhook's whole secret, whsec_ included; twice while it is rotated.
+    /// Signing secret of the webhook, including whsec_. Repeat the option while the secret is being rotated.
     #[arg(
         long = "secret",
         env = "SVC_WEBHOOK_SECRET",
@@ -141,13 +147,13 @@ pub struct Listen {
         value_name = "whsec_…"
     )]
     pub secrets: Vec<Secret>,
-    /// Answer everything with this status, from 300 to 599.
+    /// Respond to every request with this status, from 300 to 599.
     #[arg(long, value_parser = values::failing_status, conflicts_with = "forward_to", value_name = "STATUS")]
     pub fail: Option<StatusCode>,
-    /// Pass every POST on to this http URL, whether it verifies or not, and answer as it does.
+    /// Forward every POST request to this http:// URL, verified or not, and return its response.
     #[arg(long, value_parser = values::http_url, value_name = "URL")]
     pub forward_to: Option<Uri>,
-    /// Print one JSON object per line; --json does the same.
+    /// Print one JSON object per line, as --json does.
     #[arg(long)]
     pub print_json: bool,
 }

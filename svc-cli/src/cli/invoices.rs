@@ -1,4 +1,4 @@
-//! Money: `svc invoice` and `svc quote`.
+//! `svc invoice` and `svc quote`.
 
 use clap::{Args, Subcommand};
 use svc_core::values::{Currency, Date, Decimal, TenantId, parse_uuid};
@@ -9,118 +9,120 @@ use crate::values;
 /// `svc invoice …`
 #[derive(Clone, Debug, Subcommand)]
 pub enum InvoiceCommand {
-    /// Create a draft, issued today.
+    /// Create a draft invoice, issued today.
+    ///
+    /// Today is the current date in the tenant's time zone.
     #[command(after_help = "Example:\n  svc invoice create --tenant 0195a3c8-0000-7000-8000-000000000001 \\\n    \
                       --contact 0195a3c8-0000-7000-8000-000000000004 --total 99.95 --due 2026-04-13")]
     Create {
         /// Id of the tenant.
         #[arg(long, value_parser = values::tenant_id, value_name = "ID")]
         tenant: TenantId,
-        /// Id of the contact who is to pay.
+        /// Id of the contact who is to pay the invoice.
         #[arg(long, value_parser = parse_uuid, value_name = "ID")]
         contact: Uuid,
-        /// Amount, with no more decimals than the currency has.
+        /// Amount to pay, such as 99.95, with no more decimals than the currency has.
         #[arg(long, value_parser = Decimal::parse, allow_negative_numbers = true, value_name = "AMOUNT")]
         total: Decimal,
-        /// Currency, a code of ISO 4217; the tenant's own when left out.
+        /// ISO 4217 code of the currency. The default is the tenant's currency.
         #[arg(long, value_parser = Currency::parse, value_name = "CODE")]
         currency: Option<Currency>,
-        /// Day by which it is to be paid, such as 2026-04-13.
+        /// Date by which the invoice is to be paid, such as 2026-04-13.
         #[arg(long, value_parser = Date::parse, value_name = "DATE")]
         due: Option<Date>,
     },
-    /// Send a draft to the customer.
+    /// Send a draft invoice to the customer.
     #[command(after_help = "Example:\n  svc invoice send 0195a3c8-0000-7000-8000-000000000003")]
     Send {
         /// Id of the invoice.
         #[arg(value_parser = parse_uuid)]
         id: Uuid,
     },
-    /// Note that the customer has seen a sent invoice.
+    /// Record that the customer viewed a sent invoice.
     #[command(after_help = "Example:\n  svc invoice view 0195a3c8-0000-7000-8000-000000000003")]
     View {
         /// Id of the invoice.
         #[arg(value_parser = parse_uuid)]
         id: Uuid,
     },
-    /// Receive money: all that is left to pay, or a part of it.
+    /// Record a payment of the outstanding amount or of a part of it.
     #[command(after_help = "Examples:\n  svc invoice pay 0195a3c8-0000-7000-8000-000000000003\n  \
                       svc invoice pay 0195a3c8-0000-7000-8000-000000000003 --amount 40")]
     Pay {
         /// Id of the invoice.
         #[arg(value_parser = parse_uuid)]
         id: Uuid,
-        /// How much, in the invoice's currency; all that is left when left out.
+        /// Amount paid, in the invoice's currency. The default is the outstanding amount.
         #[arg(long, value_parser = Decimal::parse, allow_negative_numbers = true)]
         amount: Option<Decimal>,
     },
-    /// Cancel an invoice on which nothing was paid.
+    /// Cancel an invoice that has no payments.
     #[command(after_help = "Example:\n  svc invoice void 0195a3c8-0000-7000-8000-000000000003")]
     Void {
         /// Id of the invoice.
         #[arg(value_parser = parse_uuid)]
         id: Uuid,
     },
-    /// Send an invoice again; it stays as it is.
+    /// Send an invoice again, without changing it.
     #[command(after_help = "Example:\n  svc invoice resend 0195a3c8-0000-7000-8000-000000000003")]
     Resend {
         /// Id of the invoice.
         #[arg(value_parser = parse_uuid)]
         id: Uuid,
     },
-    /// Give money back: all that was paid, or a part of it.
+    /// Record a refund of the amount paid or of a part of it.
     ///
-    /// Given back in full, the invoice is cancelled; a part leaves its state alone.
+    /// A full refund cancels the invoice. A partial refund leaves its status unchanged.
     #[command(after_help = "Examples:\n  svc invoice refund 0195a3c8-0000-7000-8000-000000000003\n  \
                       svc invoice refund 0195a3c8-0000-7000-8000-000000000003 --amount 40")]
     Refund {
         /// Id of the invoice.
         #[arg(value_parser = parse_uuid)]
         id: Uuid,
-        /// How much, in the invoice's currency; all that was paid when left out.
+        /// Amount refunded, in the invoice's currency. The default is the amount paid.
         #[arg(long, value_parser = Decimal::parse, allow_negative_numbers = true)]
         amount: Option<Decimal>,
     },
-    /// Correct an invoice that is neither paid nor cancelled.
+    /// Change an invoice that is neither paid nor cancelled.
     ///
-    /// What is not named stays as it is.
+    /// Fields that are not named stay as they are.
     #[command(after_help = "Example:\n  svc invoice update 0195a3c8-0000-7000-8000-000000000003 \\\n    \
                       --total 120 --due 2026-05-01")]
     Update {
         /// Id of the invoice.
         #[arg(value_parser = parse_uuid)]
         id: Uuid,
-        /// The changes.
+        /// The fields to change.
         #[command(flatten)]
         changes: InvoiceChanges,
     },
-    /// Mark what was not paid in time as overdue.
+    /// Mark unpaid invoices past their due date as overdue.
     ///
-    /// Invoices that are sent, viewed or paid in part become overdue when their due date lies before today in their
-    /// tenant's time zone. Run it once a day, or as often as you like.
+    /// An invoice that is sent, viewed or partially paid becomes overdue when its due date is before the current date
+    /// in the tenant's time zone. Run the command once a day or more often.
     #[command(after_help = "Examples:\n  svc invoice overdue\n  \
                       svc invoice overdue --tenant 0195a3c8-0000-7000-8000-000000000001")]
     Overdue {
-        /// Id of the tenant; all tenants when left out.
+        /// Id of the tenant. The default is all tenants.
         #[arg(long, value_parser = values::tenant_id, value_name = "ID")]
         tenant: Option<TenantId>,
     },
 }
 
-/// Changes to an invoice: at least one.
+/// The fields of an invoice that `svc invoice update` changes. At least one is required.
 #[derive(Args, Clone, Debug)]
 #[group(required = true, multiple = true)]
 pub struct InvoiceChanges {
-    /// Amount, with no more decimals than the currency has, and no less than what was paid.
+    /// Amount to pay, with no more decimals than the currency has. It cannot be less than the amount paid.
     #[arg(long, value_parser = Decimal::parse, allow_negative_numbers = true, value_name = "AMOUNT")]
     pub total: Option<Decimal>,
-    /// Currency, a code of ISO 4217; only of a draft on which nothing was paid.
+    /// ISO 4217 code of the currency. It can be changed only on a draft that has no payments.
     #[arg(long, value_parser = Currency::parse, value_name = "CODE")]
     pub currency: Option<Currency>,
-    /// Day by which it is to be paid, such as 2026-04-13.
+    /// Date by which the invoice is to be paid, such as 2026-04-13.
     #[arg(long, value_parser = Date::parse, value_name = "DATE")]
     pub due: Option<Date>,
-    /// Id of the contact who is to pay.
+    /// Id of the contact who is to pay the invoice.
     #[arg(long, value_parser = parse_uuid, value_name = "ID")]
     pub contact: Option<Uuid>,
 }
@@ -128,14 +130,14 @@ pub struct InvoiceChanges {
 /// `svc quote …`
 #[derive(Clone, Debug, Subcommand)]
 pub enum QuoteCommand {
-    /// Note that the client accepts a quote that was sent, while it holds.
+    /// Record that the client accepted a sent quote that has not expired.
     #[command(after_help = "Example:\n  svc quote accept 0195a3c8-0000-7000-8000-000000000007")]
     Accept {
         /// Id of the quote.
         #[arg(value_parser = parse_uuid)]
         id: Uuid,
     },
-    /// Note that the client declines a quote that was sent.
+    /// Record that the client declined a sent quote.
     #[command(after_help = "Example:\n  svc quote decline 0195a3c8-0000-7000-8000-000000000007")]
     Decline {
         /// Id of the quote.

@@ -11,28 +11,28 @@ use crate::values::{self, Scopes};
 /// `svc key …`
 #[derive(Clone, Debug, Subcommand)]
 pub enum KeyCommand {
-    /// Create a key.
+    /// Create an API key.
     ///
-    /// Its text is printed once: the database keeps only a hash of it.
+    /// The key is printed once and cannot be shown again: the database stores only a hash of it.
     #[command(
         after_help = "Examples:\n  svc key create --tenant 0195a3c8-0000-7000-8000-000000000001 --scopes read,write\n  \
                       svc key create --tenant 0195a3c8-0000-7000-8000-000000000001 --scopes read \\\n    \
                       --name Reports --expires 90d"
     )]
     Create {
-        /// Id of the tenant whose data the key opens.
+        /// Id of the tenant whose data the key gives access to.
         #[arg(long, value_parser = values::tenant_id, value_name = "ID")]
         tenant: TenantId,
-        /// What it may do: read, or read,write.
+        /// What the key may do: read, or read,write.
         #[arg(long, value_parser = values::scopes, value_name = "read[,write]")]
         scopes: Scopes,
-        /// What it is for.
+        /// Name that tells what the key is for: one line of at most 300 characters.
         #[arg(long, value_parser = values::name, value_name = "TEXT")]
         name: Option<String>,
-        /// Refuse it after this long, such as 90d or 24h; without it, it does not expire.
+        /// Time after which the key expires, such as 90d or 24h. The default is never.
         #[arg(long, value_parser = values::lifetime, allow_hyphen_values = true, value_name = "DURATION")]
         expires: Option<Duration>,
-        /// Demand that its writes are signed, with a secret that is printed once too.
+        /// Require signed writes. The signing secret is also printed once.
         #[arg(long)]
         signed: bool,
     },
@@ -43,33 +43,33 @@ pub enum KeyCommand {
         #[arg(long, value_parser = values::tenant_id, value_name = "ID")]
         tenant: TenantId,
     },
-    /// Show a key, without its text.
+    /// Show a key, without its secret text.
     #[command(after_help = "Example:\n  svc key show 0195a3c8-0000-7000-8000-000000000002")]
     Show {
         /// Id of the key.
         #[arg(value_parser = parse_uuid)]
         id: Uuid,
     },
-    /// Refuse a key from now on.
+    /// Revoke a key, so that requests with it are rejected from now on.
     ///
-    /// There is no way back. Revoking it again changes nothing.
+    /// A revocation cannot be undone. Revoking a revoked key changes nothing.
     #[command(after_help = "Example:\n  svc key revoke 0195a3c8-0000-7000-8000-000000000002")]
     Revoke {
         /// Id of the key.
         #[arg(value_parser = parse_uuid)]
         id: Uuid,
     },
-    /// Replace a key by a new one with the same name and rights.
+    /// Replace a key with a new one that has the same name and scopes.
     ///
-    /// The old key stays good for the overlap, so that programs can change over. The new key's text is
-    /// printed once.
+    /// The old key remains valid for the overlap, so that programs can switch to the new one. The new key is printed
+    /// once and cannot be shown again.
     #[command(after_help = "Examples:\n  svc key rotate 0195a3c8-0000-7000-8000-000000000002\n  \
                       svc key rotate 0195a3c8-0000-7000-8000-000000000002 --overlap 7d")]
     Rotate {
         /// Id of the key.
         #[arg(value_parser = parse_uuid)]
         id: Uuid,
-        /// For how long the old key stays good; 0s ends it at once.
+        /// How long the old key remains valid; 0s invalidates it immediately.
         #[arg(long, value_parser = values::duration, allow_hyphen_values = true, default_value = "24h", value_name = "DURATION")]
         overlap: Duration,
     },

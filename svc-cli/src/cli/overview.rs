@@ -1,20 +1,20 @@
-//! What `svc` alone shows: all commands with a line each, by what they are for, and how to begin.
+//! The help of `svc` without a command: all commands in groups, and the first steps.
 
 use std::fmt::Write as _;
 
 use clap::builder::Styles;
 use clap::{Command, Subcommand as _};
 
-/// The commands by what they are for.
+/// The commands, grouped by purpose.
 const GROUPS: [(&str, &[&str]); 5] = [
     ("Accounts", &["tenant", "key", "audit"]),
     ("Business", &["invoice", "quote", "import", "export"]),
     ("Webhooks", &["webhook", "delivery", "event", "listen"]),
     ("Database", &["db"]),
-    ("This program", &["completions", "man", "help"]),
+    ("Other", &["completions", "man", "help"]),
 ];
 
-/// How to begin.
+/// The first commands that a new user runs.
 pub(super) const FIRST_STEPS: &str = "\
 First steps:
   svc tenant create --name 'Harbour Plumbing' --time-zone Australia/Sydney
@@ -23,11 +23,12 @@ First steps:
   svc invoice create --tenant TENANT_ID --contact CONTACT_ID --total 99.95
   svc delivery list --tenant TENANT_ID --status failed";
 
-/// Where there is more.
+/// Points to the rest of the help.
 pub(super) const MORE: &str = "\
-`svc COMMAND --help` explains a command, with examples; `svc --help` also has the environment and the exit codes.";
+Run `svc COMMAND --help` for details and examples of a command, and `svc --help` for environment variables and exit \
+codes.";
 
-/// The form of the help of `svc` itself; clap lists commands without groups.
+/// Returns the help template of `svc` itself, since clap lists commands without groups.
 pub(super) fn template() -> String {
     let commands = super::Command::augment_subcommands(Command::new("svc"));
     let width = GROUPS.iter().flat_map(|(_, names)| *names).map(|name| name.len()).max().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Many records at once: `svc import` and `svc export`.
+//! `svc import` and `svc export`.
 
 use std::path::PathBuf;
 
@@ -7,16 +7,16 @@ use svc_core::values::TenantId;
 
 use crate::values::{self, Since};
 
-/// What can be imported.
+/// The types of records that can be imported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ImportKind {
     /// People and companies.
     Contacts,
-    /// Invoices, in whatever state they are.
+    /// Invoices, with any status.
     Invoices,
 }
 
-/// What can be exported.
+/// The types of records that can be exported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ExportKind {
     /// People and companies that are not deleted.
@@ -31,10 +31,10 @@ pub enum ExportKind {
     Jobs,
 }
 
-/// How a file holds records.
+/// The file formats of records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Format {
-    /// Comma-separated cells under a header row.
+    /// Comma-separated values with a header row.
     Csv,
     /// One JSON object per line.
     Ndjson,
@@ -43,25 +43,28 @@ pub enum Format {
 /// `svc import`
 #[derive(Args, Clone, Debug)]
 pub struct Import {
-    /// What the rows are.
+    /// Type of the records in the file.
     #[arg(value_enum, value_name = "contacts|invoices")]
     pub kind: ImportKind,
-    /// File to read, of any size, or - for stdin.
+    /// File to read, or - for stdin. Its size is not limited.
     #[arg(value_name = "FILE|-")]
     pub file: PathBuf,
-    /// Id of the tenant that gets the records.
+    /// Id of the tenant to import the records into.
     #[arg(long, value_parser = values::tenant_id, value_name = "ID")]
     pub tenant: TenantId,
-    /// Format of the file; by the end of its name or else its first character when left out.
+    /// Format of the file. By default it is detected from the file's extension or its first character.
     #[arg(long, value_enum)]
     pub format: Option<Format>,
-    /// Tell what would come of it, and change nothing. Rows are tried in groups of 500, each without the others.
+    /// Report what the import would do, and change nothing.
+    ///
+    /// Each group of 500 rows is checked in a transaction that is rolled back, so a group does not see the rows of the
+    /// groups before it.
     #[arg(long)]
     pub dry_run: bool,
-    /// Fire no events, so that no webhook hears of it.
+    /// Emit no events, so that nothing is delivered to webhooks.
     #[arg(long)]
     pub no_events: bool,
-    /// Change contacts that are there with other fields, instead of refusing their rows.
+    /// Update existing contacts whose fields differ, instead of refusing their rows.
     #[arg(long)]
     pub update: bool,
     /// Write all refused rows to this file, one JSON object per line.
@@ -72,20 +75,21 @@ pub struct Import {
 /// `svc export`
 #[derive(Args, Clone, Debug)]
 pub struct Export {
-    /// What to export.
+    /// Type of the records to export.
     #[arg(value_enum, value_name = "KIND")]
     pub kind: ExportKind,
-    /// Id of the tenant whose records they are.
+    /// Id of the tenant whose records are exported.
     #[arg(long, value_parser = values::tenant_id, value_name = "ID")]
     pub tenant: TenantId,
-    /// How to write them.
+    /// Output format.
     #[arg(long, value_enum, default_value = "ndjson")]
     pub format: Format,
-    /// Only those changed since then: a time such as 2026-03-14T15:09:26Z, or back from now such as 2h or 7d.
+    /// Export only records changed since this time, such as 2026-03-14T15:09:26Z, or this long ago, such as 2h or 7d.
     #[arg(long, value_parser = values::since, allow_hyphen_values = true, value_name = "TIME")]
     pub since: Option<Since>,
-    /// Add to each invoice what was paid on it, which the API does not tell; an import needs it of invoices that are
-    /// paid in part.
+    /// Add the field `amount_paid` to each invoice.
+    ///
+    /// The API does not return this field, but an import requires it for partially paid invoices.
     #[arg(long)]
     pub amount_paid: bool,
 }

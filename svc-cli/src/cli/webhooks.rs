@@ -26,58 +26,59 @@ pub enum WebhookCommand {
         #[arg(value_parser = parse_uuid)]
         id: Uuid,
     },
-    /// Tell how well the webhooks of a tenant take their deliveries.
+    /// Show delivery statistics for each webhook of a tenant.
     ///
-    /// Counts the attempts at deliveries of events since a time: how many succeeded, and how long half of them and 95
-    /// in 100 took at most. What is pending or held is counted whenever it happened.
+    /// Shows the number of attempts, the success rate, and the median and 95th percentile of their duration, for events
+    /// since --since. Pending and held deliveries are counted regardless of their age.
     #[command(after_help = "Examples:\n  svc webhook stats --tenant 0195a3c8-0000-7000-8000-000000000001\n  \
                       svc webhook stats --tenant 0195a3c8-0000-7000-8000-000000000001 --since 7d --json")]
     Stats {
         /// Id of the tenant.
         #[arg(long, value_parser = values::tenant_id, value_name = "ID")]
         tenant: TenantId,
-        /// Events since then: a time such as 2026-03-14T15:09:26Z, or back from now such as 2h or 7d.
+        /// Count attempts for events since this time, such as 2026-03-14T15:09:26Z, or this long ago, such as 2h or 7d.
         #[arg(long, value_parser = values::since, allow_hyphen_values = true, default_value = "24h", value_name = "TIME")]
         since: Since,
     },
-    /// Send a webhook its events again.
+    /// Enable a webhook that was disabled, or paused after ten failed attempts in a row.
     ///
-    /// For one that was disabled, or paused after ten failed attempts in a row. What was held until now stays
-    /// held: `svc delivery replay` sends it. Enabling it again changes nothing.
+    /// New events are delivered from now on. Deliveries that are held stay held; send them with `svc delivery replay`.
+    /// Enabling an enabled webhook changes nothing.
     #[command(after_help = "Example:\n  svc webhook enable 0195a3c8-0000-7000-8000-000000000005")]
     Enable {
         /// Id of the webhook.
         #[arg(value_parser = parse_uuid)]
         id: Uuid,
     },
-    /// Send a webhook a test, and tell what came of it.
+    /// Send a test event to a webhook and show the result of the first attempt.
     ///
-    /// The event goes the way of all events, from the server that runs on this database, but to this webhook alone.
-    /// Its data is an id and `"test": true`. An attempt that fails counts and is tried again like any other.
+    /// The server that runs on this database delivers the event like any other, but to this webhook only. The event's
+    /// data is an id and `"test": true`. A failed attempt counts as a failure of the webhook and is retried as usual.
     #[command(after_help = "Examples:\n  svc webhook test 0195a3c8-0000-7000-8000-000000000005\n  \
                       svc webhook test 0195a3c8-0000-7000-8000-000000000005 --event invoice.paid --timeout 1m")]
     Test {
         /// Id of the webhook, which must be enabled.
         #[arg(value_parser = parse_uuid)]
         id: Uuid,
-        /// Kind of the event; the first that the webhook takes when left out, contact.created if it takes all.
+        /// Kind of the event. The default is the first kind that the webhook subscribes to, or contact.created for all
+        /// kinds.
         #[arg(long, value_parser = values::event_kinds(), value_name = "KIND")]
         event: Option<EventKind>,
-        /// How long to wait for the end of the first attempt.
+        /// How long to wait for the first attempt to finish.
         #[arg(long, value_parser = values::lifetime, allow_hyphen_values = true, default_value = "30s", value_name = "DURATION")]
         timeout: Duration,
     },
     /// Replace the signing secret of a webhook.
     ///
-    /// The new secret is printed once. While they overlap, `webhook-signature` carries a signature of each;
-    /// `X-SVC-Signature` is made with the new one at once.
+    /// The new secret is printed once and cannot be shown again. During the overlap, `webhook-signature` contains a
+    /// signature for each of the two secrets. `X-SVC-Signature` uses the new secret immediately.
     #[command(after_help = "Examples:\n  svc webhook rotate-secret 0195a3c8-0000-7000-8000-000000000005\n  \
                       svc webhook rotate-secret 0195a3c8-0000-7000-8000-000000000005 --overlap 7d")]
     RotateSecret {
         /// Id of the webhook.
         #[arg(value_parser = parse_uuid)]
         id: Uuid,
-        /// For how long the old secret signs as well; 0s ends it at once.
+        /// How long the old secret is used as well; 0s retires it immediately.
         #[arg(long, value_parser = values::duration, allow_hyphen_values = true, default_value = "24h", value_name = "DURATION")]
         overlap: Duration,
     },

@@ -17,7 +17,7 @@ pub(super) async fn run(store: &dyn Store, command: AuditCommand) -> Result<Outc
     let listed = store.read("audit.list", move |tx| {
         Box::pin(async move {
             tenants::get(tx, tenant).await?;
-            // One more tells whether there are more.
+            // One entry more than the limit tells whether there are more.
             audit::list(tx, tenant, since, limit.saturating_add(1)).await
         })
     });
@@ -29,6 +29,6 @@ pub(super) async fn run(store: &dyn Store, command: AuditCommand) -> Result<Outc
         let action = format!("{} {}", entry.action, entry.object_kind);
         [moment(entry.at), action, entry.object_id.to_string(), crate::output::plain(&entry.actor)]
     });
-    let note = more.then(|| "There are more; a higher --limit shows them.".to_owned());
-    Ok(Outcome::list(&entries, &table, "Nothing was changed.")?.with_note(note))
+    let note = more.then(|| "There are more entries; raise --limit to see them.".to_owned());
+    Ok(Outcome::list(&entries, &table, "No changes were recorded.")?.with_note(note))
 }

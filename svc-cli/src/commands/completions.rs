@@ -12,6 +12,6 @@ pub(super) fn run(shell: Shell) -> Result<Outcome, Failure> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "svc", &mut script);
     let script = String::from_utf8(script)
-        .map_err(|error| Failure::new(Exit::Failed, format!("The script is no UTF-8: {error}")))?;
+        .map_err(|error| Failure::new(Exit::Failed, format!("The completion script is not valid UTF-8: {error}.")))?;
     Outcome::new(&json!({ "shell": shell.to_string(), "script": script }), script)
 }

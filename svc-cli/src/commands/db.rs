@@ -18,7 +18,7 @@ pub(super) async fn run(url: &str, command: DbCommand) -> Result<Outcome, Failur
             let applied = svc_store::migrate(url).await?;
             let text = match applied.as_slice() {
                 [] => "The schema is up to date.".to_owned(),
-                names => format!("Migrated the schema: {}.", names.join(", ")),
+                names => format!("Applied migrations: {}.", names.join(", ")),
             };
             Outcome::new(&json!({ "applied": applied }), text)
         }

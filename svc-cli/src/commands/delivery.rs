@@ -22,10 +22,10 @@ use crate::exit::{Exit, Failure, OrNotFound as _};
 use crate::output::{Outcome, Table, fields, or_dash, plain};
 use crate::times::{moment, moment_or_dash};
 
-/// Where the ids of deliveries come from.
-const HINT: &str = "`svc delivery list --tenant ID` shows those of a tenant";
+/// Says how to find the id of a delivery.
+const HINT: &str = "`svc delivery list --tenant ID` lists the deliveries of a tenant";
 
-/// A delivery as programs see it.
+/// A delivery in JSON output.
 #[derive(Serialize)]
 struct View {
     id: Uuid,
@@ -46,18 +46,18 @@ pub(super) struct Record {
     pub(super) log: Vec<AttemptLog>,
 }
 
-/// One with all that is known of it.
+/// The JSON output of `svc delivery show`.
 #[derive(Serialize)]
-struct Whole<'a> {
+struct DetailView<'a> {
     #[serde(flatten)]
     delivery: View,
-    log: Vec<Entry<'a>>,
+    log: Vec<AttemptView<'a>>,
     body: Envelope,
 }
 
-/// What an attempt came to.
+/// One attempt in JSON output.
 #[derive(Serialize)]
-struct Entry<'a> {
+struct AttemptView<'a> {
     attempt: u32,
     started_at: Timestamp,
     duration_ms: u32,
@@ -68,7 +68,7 @@ struct Entry<'a> {
     remote_addr: Option<&'a str>,
 }
 
-/// What is sent.
+/// The body that is sent to the webhook.
 #[derive(Serialize)]
 struct Envelope {
     event: EventKind,
@@ -82,20 +82,15 @@ pub(super) async fn run(store: &dyn Store, command: DeliveryCommand, json: bool)
         DeliveryCommand::List { tenant, subscription, status, event, since, limit: _, follow: true } => {
             let now = store.env().now();
             let since = Some(since.map_or(now, |since| since.from(now)));
-            let filter = DeliveryFilter {
-                subscription_id: subscription,
-                status: status,
-                kind: event,
-                since,
-                ..Default::default()
-            };
+            let filter =
+                DeliveryFilter { subscription_id: subscription, status, kind: event, since, ..Default::default() };
             follow::run(store, tenant, filter, json).await
         }
         DeliveryCommand::List { tenant, subscription, status, event, since, limit, follow: false } => {
             let since = since.map(|since| since.from(store.env().now()));
             let filter = DeliveryFilter {
                 subscription_id: subscription,
-                status: status,
+                status,
                 kind: event,
                 since,
                 limit,
@@ -109,12 +104,12 @@ pub(super) async fn run(store: &dyn Store, command: DeliveryCommand, json: bool)
         }
         DeliveryCommand::Replay { id: Some(id), .. } => {
             let delivery = replay(store, id).await.or_not_found("delivery", id, HINT)?;
-            let text = format!("Delivery {id} goes out again.\n\n{}", details(&delivery));
+            let text = format!("Replayed delivery {id}. Its next attempt is due now.\n\n{}", details(&delivery));
             Outcome::new(&view(&delivery), text)
         }
         DeliveryCommand::Replay { id: None, subscription, since, until, status, missed, wait } => {
             let now = store.env().now();
-            // clap has seen to it that both are there.
+            // clap requires both options when there is no id.
             let subscription = subscription.unwrap_or_default();
             let since = since.map_or(now, |since| since.from(now));
             let until = until.map(|until| until.from(now));
@@ -129,7 +124,7 @@ async fn list(store: &dyn Store, tenant: TenantId, filter: DeliveryFilter) -> Re
     let (subscription, limit) = (filter.subscription_id, filter.limit);
     let listed = store
         .read("delivery.list", move |tx| {
-            // One more tells whether there are more.
+            // One delivery more than the limit tells whether there are more.
             let filter = DeliveryFilter { limit: limit.saturating_add(1), ..filter.clone() };
             Box::pin(async move {
                 tenants::get(tx, tenant).await?;
@@ -164,36 +159,40 @@ async fn list(store: &dyn Store, tenant: TenantId, filter: DeliveryFilter) -> Re
         ]
     });
     let views: Vec<View> = deliveries.iter().map(view).collect();
-    let note = more.then(|| "There are more; a higher --limit shows them.".to_owned());
-    Ok(Outcome::list(&views, &table, "There are no such deliveries.")?.with_note(note))
+    let note = more.then(|| "There are more deliveries; raise --limit to see them.".to_owned());
+    Ok(Outcome::list(&views, &table, "No deliveries match.")?.with_note(note))
 }
 
-/// All that is known of a delivery, below what is to be said first.
-pub(super) fn report(record: &Record, said: &str) -> Result<Outcome, Failure> {
+/// Returns the detailed view of a delivery as the result of a command. For people, `introduction` comes first.
+pub(super) fn report(record: &Record, introduction: &str) -> Result<Outcome, Failure> {
     let Record { delivery, event, log } = record;
     let last = log.last();
     let body = Envelope {
         event: event.kind,
-        data: Document::read(event.data.get().as_bytes()),
+        data: Document::parse(event.data.get().as_bytes()),
         delivered_at: last.map(|last| last.started_at),
         tenant_id: event.tenant_id,
     };
 
-    let mut text = format!("{said}{}", details(delivery));
+    let mut text = format!("{introduction}{}", details(delivery));
     if let Some(last) = last {
         text.push('\n');
         text.push_str(&attempts(log).to_text());
         if let Some(response) = last.response_body.as_deref().filter(|body| !body.is_empty()) {
-            let cut = if last.response_truncated { ", cut off" } else { "" };
-            text.push_str(&format!("\nAnswer to attempt {}{cut}:\n{}\n", last.attempt, plain(response).trim_end()));
+            let truncated = if last.response_truncated { " (truncated)" } else { "" };
+            text.push_str(&format!(
+                "\nResponse to attempt {}{truncated}:\n{}\n",
+                last.attempt,
+                plain(response).trim_end()
+            ));
         }
     }
     text.push_str(&format!("\nBody:\n{}\n", pretty(&body)));
-    let log = log.iter().map(entry).collect();
-    Outcome::new(&Whole { delivery: view(delivery), log, body }, text)
+    let log = log.iter().map(attempt_view).collect();
+    Outcome::new(&DetailView { delivery: view(delivery), log, body }, text)
 }
 
-/// Reads a delivery as it is now.
+/// Reads a delivery with its event and attempts.
 pub(super) async fn read(store: &dyn Store, tenant: TenantId, id: Uuid) -> Result<Record, Error> {
     store
         .read("delivery.show", move |tx| {
@@ -227,8 +226,8 @@ fn view(delivery: &Delivery) -> View {
     }
 }
 
-fn entry(log: &AttemptLog) -> Entry<'_> {
-    Entry {
+fn attempt_view(log: &AttemptLog) -> AttemptView<'_> {
+    AttemptView {
         attempt: log.attempt,
         started_at: log.started_at,
         duration_ms: log.duration_ms,
@@ -241,7 +240,7 @@ fn entry(log: &AttemptLog) -> Entry<'_> {
 }
 
 fn attempts(log: &[AttemptLog]) -> Table {
-    Table::new(["ATTEMPT", "STARTED", "TOOK", "STATUS", "ADDRESS", "ERROR"], log, |log| {
+    Table::new(["ATTEMPT", "STARTED", "DURATION", "STATUS", "ADDRESS", "ERROR"], log, |log| {
         [
             log.attempt.to_string(),
             moment(log.started_at),

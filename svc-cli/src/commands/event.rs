@@ -20,10 +20,10 @@ use crate::exit::{Exit, Failure, OrNotFound as _};
 use crate::output::{Outcome, fields};
 use crate::times::moment;
 
-/// The largest record, in bytes: as much as the API takes.
+/// The largest record, in bytes, which is also the limit of the API.
 const MAX_DATA: u64 = 1 << 20;
 
-/// An event as it is printed.
+/// An event in JSON output.
 #[derive(Serialize)]
 struct View {
     id: Uuid,
@@ -36,7 +36,7 @@ struct View {
 
 pub(super) async fn run(store: &dyn Store, command: EventCommand) -> Result<Outcome, Failure> {
     match command {
-        EventCommand::Emit { tenant, kind, data } => emit(store, tenant, kind, record(&read(&data)?)?).await,
+        EventCommand::Emit { tenant, kind, data } => emit(store, tenant, kind, parse_record(&read(&data)?)?).await,
     }
 }
 
@@ -62,11 +62,13 @@ async fn emit(store: &dyn Store, tenant: TenantId, kind: EventKind, data: Docume
         ]),
         pretty(&data)
     );
-    let note = deliveries.is_empty().then(|| format!("No webhook of the tenant takes {kind}, so nobody is told."));
+    let note = deliveries
+        .is_empty()
+        .then(|| format!("No webhook of the tenant subscribes to {kind}, so the event is not delivered."));
     Ok(Outcome::new(&View { id, tenant_id: tenant, event: kind, data, created_at, deliveries }, text)?.with_note(note))
 }
 
-/// The bytes of a file, or of stdin for `-`.
+/// Reads a file, or stdin for `-`.
 fn read(path: &Path) -> Result<Vec<u8>, Failure> {
     let stdin = path.as_os_str() == "-";
     let mut bytes = Vec::new();
@@ -85,8 +87,8 @@ fn read(path: &Path) -> Result<Vec<u8>, Failure> {
     }
 }
 
-/// The record that something happened to, as far as it is JSON; svc-core has the rule for it.
-fn record(bytes: &[u8]) -> Result<Document, Failure> {
+/// Parses the record that the event is about. svc-core validates its members.
+fn parse_record(bytes: &[u8]) -> Result<Document, Failure> {
     let refused =
         |reason: &str| Failure::new(Exit::Usage, format!("--data must be a JSON object with an id: {reason}"));
     match json::parse(bytes) {
@@ -106,9 +108,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_record_is_json() {
+    fn a_record_must_be_valid_json() {
         for good in [r#"{"id":"stay-1"}"#, r#"{"nights":2,"id":7.50}"#] {
-            assert_eq!(record(good.as_bytes()).map(|data| serde_json::to_string(&data).unwrap()), Ok(good.to_owned()));
+            assert_eq!(
+                parse_record(good.as_bytes()).map(|data| serde_json::to_string(&data).unwrap()),
+                Ok(good.to_owned())
+            );
         }
         for (bad, error) in [
             ("", "empty"),
@@ -117,7 +122,7 @@ mod tests {
             (r#"{"id":1,"id":2}"#, "id must be sent only once"),
             (r#"{"id":"\u0000"}"#, "NUL"),
         ] {
-            let failure = record(bad.as_bytes()).unwrap_err();
+            let failure = parse_record(bad.as_bytes()).unwrap_err();
             assert!(failure.exit() == Exit::Usage && failure.message().contains(error), "{bad}: {failure:?}");
         }
     }

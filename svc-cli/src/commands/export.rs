@@ -1,4 +1,4 @@
-//! `svc export`: all records of a kind on stdout, page by page.
+//! `svc export`: writes all records of one type to stdout, page by page.
 
 use std::io::{self, Write};
 
@@ -21,7 +21,7 @@ use crate::cli::{Export, ExportKind, Format};
 use crate::exit::{Exit, Failure, OrNotFound as _};
 use crate::output::{self, Outcome};
 
-/// An invoice and what was paid on it.
+/// An invoice with the amount paid, which the API does not return.
 #[derive(Serialize)]
 struct WithPayment<'i> {
     #[serde(flatten)]
@@ -32,16 +32,18 @@ struct WithPayment<'i> {
 pub(super) async fn run(store: &dyn Store, options: Export, array: bool) -> Result<Outcome, Failure> {
     let Export { kind, tenant, format, since, amount_paid } = options;
     if amount_paid && kind != ExportKind::Invoices {
-        return Err(Failure::new(Exit::Usage, "--amount-paid is for invoices."));
+        return Err(Failure::new(Exit::Usage, "--amount-paid applies to invoices only."));
     }
     let found = store.read("tenant.show", move |tx| Box::pin(tenants::get(tx, tenant))).await;
     found.or_not_found("tenant", tenant, tenant::HINT)?;
     let source = Source { store, tenant, since: since.map(|since| since.from(store.env().now())) };
     let sink = match (format, array) {
         (Format::Ndjson, false) => Sink::Lines(Box::new(output::stream())),
-        (Format::Ndjson, true) => Sink::Array(Box::new(output::stream()), false),
+        (Format::Ndjson, true) => Sink::Array { out: Box::new(output::stream()), any: false },
         (Format::Csv, false) => Sink::Csv(Box::new(csv::Writer::from_writer(Box::new(output::stream())))),
-        (Format::Csv, true) => return Err(Failure::new(Exit::Usage, "--format csv and --json exclude each other.")),
+        (Format::Csv, true) => {
+            return Err(Failure::new(Exit::Usage, "--format csv and --json cannot be used together."));
+        }
     };
     match kind {
         ExportKind::Contacts => source.export(sink, &["deleted_at"], to_json::<Contact>).await,
@@ -60,7 +62,7 @@ fn to_json<T: Serialize>(record: &T) -> io::Result<Vec<u8>> {
     Ok(serde_json::to_vec(record)?)
 }
 
-/// Whose records, and which.
+/// The records to export.
 struct Source<'s> {
     store: &'s dyn Store,
     tenant: TenantId,
@@ -68,16 +70,16 @@ struct Source<'s> {
 }
 
 impl Source<'_> {
-    /// Writes all records. A reader that has gone away, as in `svc export … | head`, has seen enough.
+    /// Writes all records. A closed pipe, as in `svc export … | head`, ends the export without an error.
     async fn export<R: Resource + FieldNames>(
         &self,
         mut sink: Sink,
-        left_out: &[&str],
+        omitted: &[&str],
         json: impl Fn(&R) -> io::Result<Vec<u8>>,
     ) -> Result<Outcome, Failure> {
-        let columns: Vec<&str> = R::FIELD_NAMES.iter().copied().filter(|name| !left_out.contains(name)).collect();
+        let columns: Vec<&str> = R::FIELD_NAMES.iter().copied().filter(|name| !omitted.contains(name)).collect();
         let mut written = sink.begin(&columns);
-        // Of a whole export newest first: so each record is there once, whatever changes meanwhile.
+        // In a full export, newest first lists each record once even if records change meanwhile.
         let mut order = match self.since {
             Some(from) => Order::OldestChangeFirst { from },
             None => Order::NewestFirst { before: None },
@@ -109,13 +111,17 @@ impl Source<'_> {
     }
 }
 
-/// How records are written.
+/// The output format, with its writer.
 enum Sink {
-    /// One per line.
+    /// One JSON object per line.
     Lines(Box<dyn Write>),
-    /// As one array; whether there is one in it yet.
-    Array(Box<dyn Write>, bool),
-    /// As rows.
+    /// One JSON array.
+    Array {
+        out: Box<dyn Write>,
+        /// Whether a record was written.
+        any: bool,
+    },
+    /// CSV with a header row.
     Csv(Box<csv::Writer<Box<dyn Write>>>),
 }
 
@@ -123,7 +129,7 @@ impl Sink {
     fn begin(&mut self, columns: &[&str]) -> io::Result<()> {
         match self {
             Self::Lines(_) => Ok(()),
-            Self::Array(out, _) => out.write_all(b"["),
+            Self::Array { out, .. } => out.write_all(b"["),
             Self::Csv(out) => out.write_record(columns).map_err(cause),
         }
     }
@@ -134,7 +140,7 @@ impl Sink {
                 out.write_all(record)?;
                 out.write_all(b"\n")
             }
-            Self::Array(out, any) => {
+            Self::Array { out, any } => {
                 out.write_all(if std::mem::replace(any, true) { b",\n" } else { b"\n" })?;
                 out.write_all(record)
             }
@@ -145,7 +151,7 @@ impl Sink {
     fn end(&mut self) -> io::Result<()> {
         match self {
             Self::Lines(out) => out.flush(),
-            Self::Array(out, any) => {
+            Self::Array { out, any } => {
                 out.write_all(if *any { b"\n]\n" } else { b"]\n" })?;
                 out.flush()
             }
@@ -154,7 +160,7 @@ impl Sink {
     }
 }
 
-/// The error below, by which a reader that has gone away is known.
+/// Returns the underlying I/O error, whose kind reveals a closed pipe.
 fn cause(error: csv::Error) -> io::Error {
     match error.into_kind() {
         csv::ErrorKind::Io(error) => error,
@@ -162,11 +168,11 @@ fn cause(error: csv::Error) -> io::Error {
     }
 }
 
-/// The values of a record in the order of its fields, which is that of the columns. Null is an empty cell, and numbers
-/// keep their digits.
+/// Returns the values of a record in the order of its fields, which is the order of the columns. Null becomes an empty
+/// cell, and numbers keep their digits.
 fn cells(record: &[u8]) -> io::Result<Vec<String>> {
     let Ok(Json::Object(members)) = json::parse(record) else {
-        return Err(io::Error::other("a record is no object"));
+        return Err(io::Error::other("a record is not a JSON object"));
     };
     let cell = |(_, value)| match value {
         Json::String(text) | Json::Number(text) => text,

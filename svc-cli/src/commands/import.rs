@@ -1,8 +1,9 @@
-//! `svc import`: many rows from a file, of any size, in constant memory.
+//! `svc import`: imports the rows of a file of any size, in constant memory.
 //!
-//! A thread reads the file and checks each row (`rows`, over `csv` or `ndjson`, over `source`); the rows go in
-//! group by group, one transaction each (`groups`), while the next ones are read. What is refused is kept for the end
-//! (`refusals`). svc-core has the rules: how a row is recognised, so that all of this can be broken off and run again.
+//! A thread reads the file and parses each row (`rows`, on top of `csv` or `ndjson`, on top of `source`). Meanwhile,
+//! the rows that were read before are imported in groups, one transaction each (`groups`). Refused rows are collected
+//! for the report at the end (`refusals`). svc-core decides which existing record a row matches, so that an import can
+//! be interrupted and run again.
 
 mod csv;
 mod groups;
@@ -22,7 +23,7 @@ use svc_core::resources::invoices::Invoice;
 use svc_core::store::Store;
 use tokio::sync::mpsc;
 
-use self::groups::Groups;
+use self::groups::{Groups, RowResult};
 use self::progress::Progress;
 use self::refusals::{Refusal, Refusals};
 use self::rows::Group;
@@ -32,25 +33,26 @@ use crate::cli::{Import as Options, ImportKind};
 use crate::exit::{Exit, Failure, OrNotFound as _};
 use crate::output::Outcome;
 
-/// Groups that are read ahead.
-const AHEAD: usize = 2;
+/// The number of groups that are read ahead.
+const READ_AHEAD: usize = 2;
 
-/// What came of an import.
+/// The result of an import. Its fields are the JSON output.
 #[derive(Clone, Debug, Default, Serialize)]
 struct Summary {
     rows: u64,
     added: u64,
-    there_already: u64,
+    #[serde(rename = "there_already")]
+    unchanged: u64,
     updated: u64,
     refused: u64,
     dry_run: bool,
-    /// Whether all of the file was read.
+    /// Whether the whole file was imported.
     complete: bool,
 }
 
 pub(super) async fn run(store: &dyn Store, options: Options) -> Result<Outcome, Failure> {
     if options.update && options.kind == ImportKind::Invoices {
-        let reason = "--update is for contacts; `svc invoice update` changes an invoice.";
+        let reason = "--update applies to contacts only; change an invoice with `svc invoice update`.";
         return Err(Failure::new(Exit::Usage, reason));
     }
     let id = options.tenant;
@@ -70,20 +72,20 @@ async fn import<R: Import>(store: &dyn Store, tenant: Tenant, options: Options) 
     let mut refusals = Refusals::new(options.report.as_deref(), &options.file)?;
     let progress = Progress::new(source.size());
 
-    let (sender, mut read) = mpsc::channel::<Result<Group<R>, Failure>>(AHEAD);
-    // It ends with the file, or when nobody takes its rows any more; stdin may keep it waiting for ever.
+    let (sender, mut read) = mpsc::channel::<Result<Group<R>, Failure>>(READ_AHEAD);
+    // The thread ends with the file or when the channel is closed. It is not joined: stdin can block it forever.
     let reader = std::thread::Builder::new().name("import-read".to_owned());
     reader
         .spawn(move || rows::read::<R>(source, &tenant, &sender))
         .map_err(|reason| Failure::new(Exit::Failed, format!("The file cannot be read: {reason}.")))?;
 
-    // Never dropped half-way: a group is in or it is not, and Ctrl-C waits for it.
+    // A group is never cancelled midway: Ctrl-C takes effect after it is committed.
     let mut interrupted = pin!(tokio::signal::ctrl_c());
-    let broken_off = loop {
+    let interruption = loop {
         let group = tokio::select! {
             biased;
             _ = &mut interrupted => {
-                let reason = "It was interrupted; run the same command again to go on: what is there is not added twice.";
+                let reason = "The import was interrupted. Run the same command again to continue; rows that were added are not added twice.";
                 break Some(Failure::new(Exit::Failed, reason));
             }
             group = read.recv() => group,
@@ -94,10 +96,10 @@ async fn import<R: Import>(store: &dyn Store, tenant: Tenant, options: Options) 
             Some(Ok(group)) => group,
         };
         let end = group.end;
-        let done = groups.put(group).await;
-        // Before a failure ends it, what came of the rows before it is noted.
-        for (line, result) in done.results {
-            note(&mut summary, &mut refusals, options.kind, (line, result))?;
+        let done = groups.import(group).await;
+        // The rows before a failure are counted, too.
+        for row in done.rows {
+            count(&mut summary, &mut refusals, options.kind, row)?;
         }
         progress.show(summary.rows, end);
         if let Some(failure) = done.failure {
@@ -106,29 +108,24 @@ async fn import<R: Import>(store: &dyn Store, tenant: Tenant, options: Options) 
     };
     progress.finish();
     refusals.flush()?;
-    if let Some(failure) = broken_off.as_ref().filter(|_| summary.rows == 0) {
+    if let Some(failure) = interruption.as_ref().filter(|_| summary.rows == 0) {
         return Err(failure.clone());
     }
-    summary.complete = broken_off.is_none();
-    let failure = failure(&summary, &refusals, broken_off);
+    summary.complete = interruption.is_none();
+    let failure = failure(&summary, &refusals, interruption);
     Ok(Outcome::new(&summary, summary.to_text())?.with_failure(failure))
 }
 
-/// Counts a row, and keeps why it was refused.
-fn note(
-    summary: &mut Summary,
-    refusals: &mut Refusals,
-    kind: ImportKind,
-    (line, result): (u64, Result<Imported, Refusal>),
-) -> Result<(), Failure> {
+/// Counts a row and, if it was refused, collects the reason.
+fn count(summary: &mut Summary, refusals: &mut Refusals, kind: ImportKind, row: RowResult) -> Result<(), Failure> {
     summary.rows += 1;
-    let refusal = match result {
+    let refusal = match row.result {
         Ok(Imported::Added) => {
             summary.added += 1;
             return Ok(());
         }
         Ok(Imported::Unchanged) => {
-            summary.there_already += 1;
+            summary.unchanged += 1;
             return Ok(());
         }
         Ok(Imported::Updated) => {
@@ -139,13 +136,13 @@ fn note(
         Err(refusal) => refusal,
     };
     summary.refused += 1;
-    refusals.add(line, &refusal)
+    refusals.add(row.line, &refusal)
 }
 
-/// Why the exit code is not 0: what was refused, and what broke it off.
-fn failure(summary: &Summary, refusals: &Refusals, broken_off: Option<Failure>) -> Option<Failure> {
+/// Returns the failure of the import, if rows were refused or the import was interrupted.
+fn failure(summary: &Summary, refusals: &Refusals, interruption: Option<Failure>) -> Option<Failure> {
     let refused = (summary.refused > 0).then(|| refusals.to_text(summary.refused, summary.rows));
-    match (broken_off, refused) {
+    match (interruption, refused) {
         (None, None) => None,
         (Some(failure), None) => Some(failure),
         (None, Some(refused)) => Some(Failure::new(Exit::Failed, refused)),
@@ -157,16 +154,14 @@ fn failure(summary: &Summary, refusals: &Refusals, broken_off: Option<Failure>) 
 
 impl Summary {
     fn to_text(&self) -> String {
-        let Self { rows, added, there_already, updated, refused, .. } = self;
+        let Self { rows, added, unchanged, updated, refused, .. } = self;
         let head = if self.complete { "Rows" } else { "Rows so far" };
         if self.dry_run {
             return format!(
-                "Nothing was changed. {head}: {rows} read, {added} to add, {there_already} there already, {updated} to \
+                "Nothing was changed. {head}: {rows} read, {added} to add, {unchanged} unchanged, {updated} to \
                  update, {refused} to refuse."
             );
         }
-        format!(
-            "{head}: {rows} read, {added} added, {there_already} there already, {updated} updated, {refused} refused."
-        )
+        format!("{head}: {rows} read, {added} added, {unchanged} unchanged, {updated} updated, {refused} refused.")
     }
 }

@@ -1,4 +1,4 @@
-//! `svc invoice`: the steps of the back office, which the API does not have.
+//! `svc invoice`: the operations of the back office, which the API does not have.
 
 mod overdue;
 
@@ -22,31 +22,33 @@ pub(super) async fn run(store: &dyn Store, command: InvoiceCommand) -> Result<Ou
             create(store, tenant, contact, input).await
         }
         InvoiceCommand::Send { id } => {
-            let send = step(store, id, "invoice.send", move |tx, tenant| Box::pin(invoices::send(tx, tenant, id)));
-            stands(&send.await?)
+            let send = change(store, id, "invoice.send", move |tx, tenant| Box::pin(invoices::send(tx, tenant, id)));
+            report_status(&send.await?)
         }
         InvoiceCommand::View { id } => {
-            let view = step(store, id, "invoice.view", move |tx, tenant| Box::pin(invoices::view(tx, tenant, id)));
-            stands(&view.await?)
+            let view = change(store, id, "invoice.view", move |tx, tenant| Box::pin(invoices::view(tx, tenant, id)));
+            report_status(&view.await?)
         }
         InvoiceCommand::Pay { id, amount } => {
-            let pay = step(store, id, "invoice.pay", move |tx, tenant| Box::pin(invoices::pay(tx, tenant, id, amount)));
-            paid(&pay.await?)
+            let pay =
+                change(store, id, "invoice.pay", move |tx, tenant| Box::pin(invoices::pay(tx, tenant, id, amount)));
+            report_payment(&pay.await?)
         }
         InvoiceCommand::Void { id } => {
-            let void = step(store, id, "invoice.void", move |tx, tenant| Box::pin(invoices::void(tx, tenant, id)));
-            stands(&void.await?)
+            let void = change(store, id, "invoice.void", move |tx, tenant| Box::pin(invoices::void(tx, tenant, id)));
+            report_status(&void.await?)
         }
         InvoiceCommand::Resend { id } => {
             let resend =
-                step(store, id, "invoice.resend", move |tx, tenant| Box::pin(invoices::resend(tx, tenant, id)));
+                change(store, id, "invoice.resend", move |tx, tenant| Box::pin(invoices::resend(tx, tenant, id)));
             let invoice = resend.await?;
-            Outcome::new(&invoice, format!("{} was sent again.", invoice.invoice_number))
+            Outcome::new(&invoice, format!("Invoice {} was sent again.", invoice.invoice_number))
         }
         InvoiceCommand::Refund { id, amount } => {
-            let refund =
-                step(store, id, "invoice.refund", move |tx, tenant| Box::pin(invoices::refund(tx, tenant, id, amount)));
-            refunded(&refund.await?)
+            let refund = change(store, id, "invoice.refund", move |tx, tenant| {
+                Box::pin(invoices::refund(tx, tenant, id, amount))
+            });
+            report_refund(&refund.await?)
         }
         InvoiceCommand::Update { id, changes } => update(store, id, changes).await,
         InvoiceCommand::Overdue { tenant } => overdue::run(store, tenant).await,
@@ -65,29 +67,30 @@ async fn create(store: &dyn Store, tenant: TenantId, contact: Uuid, input: Invoi
         other => other.or_not_found("tenant", tenant, tenant::HINT)?,
     };
     let Invoice { invoice_number, currency, total, id, .. } = &invoice;
-    Outcome::new(&invoice, format!("Created {invoice_number}, a draft of {currency} {total}, with the id {id}."))
+    Outcome::new(&invoice, format!("Created draft invoice {invoice_number} for {currency} {total}, with the id {id}."))
 }
 
 fn no_contact(id: Uuid) -> Failure {
     Failure::new(
         Exit::NotFound,
-        format!("The tenant has no contact {id}, or it is deleted; `svc export contacts` has them all."),
+        format!("The tenant has no contact {id}, or it is deleted; `svc export contacts` exports all contacts."),
     )
 }
 
 async fn update(store: &dyn Store, id: Uuid, changes: InvoiceChanges) -> Result<Outcome, Failure> {
-    fn sent<T>(value: Option<T>) -> Patch<T> {
+    fn patch<T>(value: Option<T>) -> Patch<T> {
         value.map_or(Patch::Keep, Patch::Set)
     }
     let InvoiceChanges { total, currency, due, contact } = changes;
     let change = InvoiceUpdate {
-        contact_id: sent(contact.map(Some)),
-        total: sent(total),
-        currency: sent(currency),
+        contact_id: patch(contact.map(Some)),
+        total: patch(total),
+        currency: patch(currency),
         issue_date: Patch::Keep,
-        due_date: sent(due.map(Some)),
+        due_date: patch(due.map(Some)),
     };
-    let (tenant, before) = lookup::find::<Invoice>(store, id).await.or_not_found("invoice", id, HINT)?;
+    let found = lookup::find::<Invoice>(store, id).await.or_not_found("invoice", id, HINT)?;
+    let (tenant, before) = (found.tenant_id, found.record);
     let updated = store
         .write("invoice.update", move |tx| {
             let change = change.clone();
@@ -100,48 +103,50 @@ async fn update(store: &dyn Store, id: Uuid, changes: InvoiceChanges) -> Result<
     };
     let Invoice { invoice_number, currency, total, due_date, status, .. } = &invoice;
     let text = if invoice == before {
-        format!("{invoice_number} is as it was.")
+        format!("Invoice {invoice_number} is unchanged.")
     } else {
-        format!("Updated {invoice_number}, which is {status}: {currency} {total}, due {}.", or_dash(*due_date))
+        format!("Updated invoice {invoice_number}: {currency} {total}, due {}, status {status}.", or_dash(*due_date))
     };
     Outcome::new(&invoice, text)
 }
 
-/// Where the ids of invoices come from.
-const HINT: &str = "`svc export invoices --tenant ID` has those of a tenant";
+/// Says how to find the id of an invoice.
+const HINT: &str = "`svc export invoices --tenant ID` exports the invoices of a tenant";
 
-type Step<'t> = Pin<Box<dyn Future<Output = Result<Invoice, Error>> + Send + 't>>;
+type Change<'t> = Pin<Box<dyn Future<Output = Result<Invoice, Error>> + Send + 't>>;
 
-/// Takes one step with the invoice that has this id, whichever tenant's it is.
-async fn step<F>(store: &dyn Store, id: Uuid, name: &'static str, work: F) -> Result<Invoice, Failure>
+/// Changes the invoice with this id, of any tenant, in one transaction.
+async fn change<F>(store: &dyn Store, id: Uuid, name: &'static str, work: F) -> Result<Invoice, Failure>
 where
-    F: for<'t> Fn(&'t mut dyn Tx, TenantId) -> Step<'t> + Send + Sync + 'static,
+    F: for<'t> Fn(&'t mut dyn Tx, TenantId) -> Change<'t> + Send + Sync + 'static,
 {
-    let done = match lookup::find::<Invoice>(store, id).await {
-        Ok((tenant, _)) => store.write(name, move |tx| work(tx, tenant)).await,
+    let changed = match lookup::find::<Invoice>(store, id).await {
+        Ok(found) => store.write(name, move |tx| work(tx, found.tenant_id)).await,
         Err(error) => Err(error),
     };
-    done.or_not_found("invoice", id, HINT)
+    changed.or_not_found("invoice", id, HINT)
 }
 
-fn stands(invoice: &Invoice) -> Result<Outcome, Failure> {
-    Outcome::new(invoice, format!("{} is {}.", invoice.invoice_number, invoice.status))
+fn report_status(invoice: &Invoice) -> Result<Outcome, Failure> {
+    Outcome::new(invoice, format!("Invoice {} is {}.", invoice.invoice_number, invoice.status))
 }
 
-fn paid(invoice: &Invoice) -> Result<Outcome, Failure> {
+fn report_payment(invoice: &Invoice) -> Result<Outcome, Failure> {
     let Invoice { invoice_number, currency, total, amount_paid, status, .. } = invoice;
     let text = match status {
-        InvoiceStatus::Paid => format!("{invoice_number} is paid: {currency} {total}."),
-        _ => format!("{invoice_number} is paid in part: {currency} {amount_paid} of {total}."),
+        InvoiceStatus::Paid => format!("Invoice {invoice_number} is paid: {currency} {total}."),
+        _ => format!("Invoice {invoice_number} is partially paid: {currency} {amount_paid} of {total}."),
     };
     Outcome::new(invoice, text)
 }
 
-fn refunded(invoice: &Invoice) -> Result<Outcome, Failure> {
+fn report_refund(invoice: &Invoice) -> Result<Outcome, Failure> {
     let Invoice { invoice_number, currency, amount_paid, status, .. } = invoice;
     let text = match status {
-        InvoiceStatus::Cancelled => format!("{invoice_number} is refunded in full and cancelled."),
-        _ => format!("{invoice_number} is refunded in part: {currency} {amount_paid} stays paid; it is {status}."),
+        InvoiceStatus::Cancelled => format!("Invoice {invoice_number} is fully refunded and cancelled."),
+        _ => format!(
+            "Invoice {invoice_number} is partially refunded: {currency} {amount_paid} remains paid, status {status}."
+        ),
     };
     Outcome::new(invoice, text)
 }

@@ -16,10 +16,10 @@ use crate::exit::{Failure, OrNotFound as _};
 use crate::output::{Outcome, Table, fields, or_dash};
 use crate::times::{moment, moment_or_dash};
 
-/// Where the ids of keys come from.
-const HINT: &str = "`svc key list --tenant ID` shows those of a tenant";
+/// Says how to find the id of a key.
+const HINT: &str = "`svc key list --tenant ID` lists the keys of a tenant";
 
-/// A key as `list`, `show` and `revoke` give it.
+/// A key in the JSON output of `list`, `show` and `revoke`.
 #[derive(Serialize)]
 struct View<'a> {
     #[serde(flatten)]
@@ -41,7 +41,7 @@ pub(super) async fn run(store: &dyn Store, command: KeyCommand) -> Result<Outcom
         KeyCommand::Revoke { id } => {
             let revoked = store.write("key.revoke", move |tx| Box::pin(keys::revoke(tx, id))).await;
             let key = revoked.or_not_found("key", id, HINT)?;
-            let text = format!("Revoked key {id} ({}…): it is refused from now on.", key.prefix);
+            let text = format!("Revoked key {id} ({}…). It is rejected from now on.", key.prefix);
             Outcome::new(&view(&key), text)
         }
         KeyCommand::Rotate { id, overlap } => rotate(store, id, overlap).await,
@@ -60,7 +60,7 @@ async fn create(store: &dyn Store, tenant: TenantId, input: KeyCreate) -> Result
         .await;
     let (new, tenant) = created.or_not_found("tenant", tenant, tenant::HINT)?;
     let text = format!("Created a key for {}.\n\n{}", tenant.name, secrets(&new));
-    Ok(Outcome::new(&new_view(&new), text)?.with_note(not_admitted(&tenant)))
+    Ok(Outcome::new(&new_view(&new), text)?.with_note(access_note(&tenant)))
 }
 
 async fn list(store: &dyn Store, tenant: TenantId) -> Result<Outcome, Failure> {
@@ -74,20 +74,20 @@ async fn list(store: &dyn Store, tenant: TenantId) -> Result<Outcome, Failure> {
         .await;
     let keys = listed.or_not_found("tenant", tenant, tenant::HINT)?;
     let now = store.env().now();
-    let heading = ["ID", "NAME", "PREFIX", "SCOPES", "STATE", "CREATED", "LAST USED"];
+    let heading = ["ID", "NAME", "PREFIX", "SCOPES", "STATUS", "CREATED", "LAST USED"];
     let table = Table::new(heading, &keys, |key| {
         [
             key.id.to_string(),
             or_dash(key.name.as_ref()),
             key.prefix.clone(),
             scopes(key),
-            state(key, now).to_owned(),
+            status(key, now).to_owned(),
             moment(key.created_at),
             moment_or_dash(key.last_used_at),
         ]
     });
     let views: Vec<View<'_>> = keys.iter().map(view).collect();
-    Outcome::list(&views, &table, "The tenant has no keys; `svc key create` makes one.")
+    Outcome::list(&views, &table, "The tenant has no keys; create one with `svc key create`.")
 }
 
 async fn rotate(store: &dyn Store, id: Uuid, overlap: Duration) -> Result<Outcome, Failure> {
@@ -101,7 +101,7 @@ async fn rotate(store: &dyn Store, id: Uuid, overlap: Duration) -> Result<Outcom
         .await;
     let (new, old) = rotated.or_not_found("key", id, HINT)?;
     let text =
-        format!("Replaced key {id}, which is refused from {} on.\n\n{}", moment_or_dash(old.expires_at), secrets(&new));
+        format!("Replaced key {id}, which is valid until {}.\n\n{}", moment_or_dash(old.expires_at), secrets(&new));
     Outcome::new(&new_view(&new), text)
 }
 
@@ -109,7 +109,7 @@ fn view(key: &ApiKey) -> View<'_> {
     View { key, signed: key.signing_secret.is_some() }
 }
 
-/// A new key with its secrets, which nothing shows again.
+/// Formats a new key as JSON, with its secrets, which are never shown again.
 fn new_view(new: &NewKey) -> Value {
     let key = &new.key;
     json!({
@@ -127,6 +127,7 @@ fn new_view(new: &NewKey) -> Value {
     })
 }
 
+/// Formats a new key for people, with its secrets.
 fn secrets(new: &NewKey) -> String {
     let key = &new.key;
     let signing_secret = key.signing_secret.as_ref().map(|secret| ("signing secret", secret.reveal().to_owned()));
@@ -135,9 +136,9 @@ fn secrets(new: &NewKey) -> String {
         .chain(signing_secret)
         .chain([("key", new.text.reveal().to_owned())]);
     let advice = if key.signing_secret.is_some() {
-        "Store the key and the signing secret now: they will not be shown again."
+        "Store the key and the signing secret now. They will not be shown again."
     } else {
-        "Store the key now: it will not be shown again."
+        "Store the key now. It will not be shown again."
     };
     format!("{}\n{advice}\n", fields(shown))
 }
@@ -150,7 +151,7 @@ fn details(key: &ApiKey, now: Timestamp) -> String {
         ("prefix", key.prefix.clone()),
         ("scopes", scopes(key)),
         ("signed", key.signing_secret.is_some().to_string()),
-        ("state", state(key, now).to_owned()),
+        ("status", status(key, now).to_owned()),
         ("created at", moment(key.created_at)),
         ("expires at", expiry(key)),
         ("revoked at", moment_or_dash(key.revoked_at)),
@@ -166,7 +167,8 @@ fn expiry(key: &ApiKey) -> String {
     key.expires_at.map_or_else(|| "never".to_owned(), moment)
 }
 
-fn state(key: &ApiKey, now: Timestamp) -> &'static str {
+/// Returns whether a key can be used: `active`, `expired` or `revoked`.
+fn status(key: &ApiKey, now: Timestamp) -> &'static str {
     if key.revoked_at.is_some() {
         "revoked"
     } else if key.expires_at.is_some_and(|at| at <= now) {
@@ -176,12 +178,12 @@ fn state(key: &ApiKey, now: Timestamp) -> &'static str {
     }
 }
 
-/// A key of a tenant without approval is refused, which is better known now than from a 403.
-fn not_admitted(tenant: &Tenant) -> Option<String> {
+/// Returns a note if the tenant is not approved, since its keys are then rejected with a 403.
+fn access_note(tenant: &Tenant) -> Option<String> {
     let access = tenant.developer_access;
     (access != DeveloperAccess::Approved).then(|| {
         format!(
-            "Developer access of {} is {access}, so its keys are refused; `svc tenant approve {}` admits them.",
+            "Developer access of tenant {} is {access}, so its keys are rejected until `svc tenant approve {}`.",
             tenant.name, tenant.id
         )
     })

@@ -1,4 +1,4 @@
-//! `svc listen`: a receiver of deliveries for development, on this machine alone.
+//! `svc listen`: a local receiver of webhook deliveries for development.
 
 mod forward;
 mod received;
@@ -29,18 +29,18 @@ use crate::cli::Listen;
 use crate::exit::{Exit, Failure};
 use crate::output::{Outcome, write_now};
 
-/// The largest body that is read, of a delivery or of an answer to one.
+/// The largest request or response body that is read, in bytes.
 const MAX_BODY: usize = 1 << 20;
-/// Pause after a failed accept, as when file descriptors have run out.
+/// The pause after a failed accept, such as when no file descriptors are left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// What everything is answered with.
+/// How the receiver responds to requests.
 enum Policy {
-    /// With 204 or 401, as it verifies.
+    /// With 204 if the signature is valid, otherwise with 401.
     Verify,
-    /// With this status.
+    /// With this status, always.
     Fail(StatusCode),
-    /// As the server at this URL does.
+    /// With the response of the server at this URL.
     Forward(Uri),
 }
 
@@ -49,11 +49,11 @@ struct Receiver {
     policy: Policy,
     json: bool,
     env: Env,
-    /// Where it is told that stdout failed.
-    failures: mpsc::UnboundedSender<io::Error>,
+    /// Reports that stdout could not be written.
+    output_errors: mpsc::UnboundedSender<io::Error>,
 }
 
-/// Receives until Ctrl-C, or until nobody reads stdout any more.
+/// Receives deliveries until Ctrl-C, or until stdout is closed.
 pub(super) async fn run(options: Listen, json: bool) -> Result<Outcome, Failure> {
     let verifier = verifier(&options.secrets)?;
     let policy = match (options.fail, options.forward_to) {
@@ -66,7 +66,8 @@ pub(super) async fn run(options: Listen, json: bool) -> Result<Outcome, Failure>
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, options.port)).await.map_err(cannot)?;
     let url = format!("http://{}", listener.local_addr().map_err(cannot)?);
 
-    // From its first poll on, a Ctrl-C is not lost: whoever has read the first line may send it.
+    // The handler is installed by its first poll, which must come before the first line: a program may send the signal
+    // as soon as it has read the line.
     let mut interrupted = pin!(tokio::signal::ctrl_c());
     tokio::select! {
         biased;
@@ -75,15 +76,15 @@ pub(super) async fn run(options: Listen, json: bool) -> Result<Outcome, Failure>
     }
     let first = if json { json!({ "listening": url }).to_string() } else { format!("listening on {url}") };
     if let Err(error) = write_now(&first) {
-        return ended(error);
+        return output_failed(error);
     }
 
-    let (failures, mut failed) = mpsc::unbounded_channel();
-    let receiver = Arc::new(Receiver { verifier, policy, json, env: Env::system(), failures });
+    let (output_errors, mut failed) = mpsc::unbounded_channel();
+    let receiver = Arc::new(Receiver { verifier, policy, json, env: Env::system(), output_errors });
     loop {
         tokio::select! {
             _ = &mut interrupted => return Ok(Outcome::nothing()),
-            Some(error) = failed.recv() => return ended(error),
+            Some(error) = failed.recv() => return output_failed(error),
             accepted = listener.accept() => match accepted {
                 Ok((stream, _)) => drop(tokio::spawn(serve(stream, Arc::clone(&receiver)))),
                 Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
@@ -92,20 +93,23 @@ pub(super) async fn run(options: Listen, json: bool) -> Result<Outcome, Failure>
     }
 }
 
-/// A reader that has gone away, as in `svc listen | head -3`, has seen enough.
-fn ended(error: io::Error) -> Result<Outcome, Failure> {
+/// Returns the result after stdout failed. A closed pipe, as in `svc listen | head -3`, is not an error.
+fn output_failed(error: io::Error) -> Result<Outcome, Failure> {
     match error.kind() {
         io::ErrorKind::BrokenPipe => Ok(Outcome::nothing()),
-        _ => Err(Failure::new(Exit::Failed, format!("What was received could not be printed: {error}."))),
+        _ => Err(Failure::new(Exit::Failed, format!("The received delivery could not be printed: {error}."))),
     }
 }
 
+/// Creates a verifier for one or more secrets.
 fn verifier(secrets: &[Secret]) -> Result<Verifier, Failure> {
-    let refused = |reason: &str| Failure::new(Exit::Usage, format!("--secret is no secret of a webhook: {reason}."));
+    let refused = |reason: &str| Failure::new(Exit::Usage, format!("--secret is not a webhook secret: {reason}."));
     let mut verifier: Option<Verifier> = None;
     for secret in secrets.iter().map(Secret::reveal) {
         if !secret.starts_with("whsec_") {
-            return Err(refused("it must be the whole text that the webhook was created with, from whsec_ on"));
+            return Err(refused(
+                "it must be the whole secret that was returned when the webhook was created, including whsec_",
+            ));
         }
         let next = match verifier {
             None => Verifier::new(secret),
@@ -120,35 +124,35 @@ async fn serve(stream: TcpStream, receiver: Arc<Receiver>) {
     let service = service_fn(move |request| {
         let receiver = Arc::clone(&receiver);
         async move {
-            // On its own, so that what a sender does not wait for is printed all the same.
-            let answer = tokio::spawn(async move { receiver.answer(request).await }).await;
-            Ok::<_, Infallible>(answer.unwrap_or_else(|_| status(StatusCode::INTERNAL_SERVER_ERROR)))
+            // In its own task, so that the delivery is printed even if the sender closes the connection.
+            let response = tokio::spawn(async move { receiver.respond(request).await }).await;
+            Ok::<_, Infallible>(response.unwrap_or_else(|_| status(StatusCode::INTERNAL_SERVER_ERROR)))
         }
     });
-    // A connection that breaks is its sender's affair.
+    // A broken connection is the sender's to report.
     let _ = http1::Builder::new().timer(TokioTimer::new()).serve_connection(TokioIo::new(stream), service).await;
 }
 
 impl Receiver {
-    async fn answer(&self, request: Request<Incoming>) -> Response<Full<Bytes>> {
+    async fn respond(&self, request: Request<Incoming>) -> Response<Full<Bytes>> {
         if request.method() != Method::POST {
-            let mut answer = status(StatusCode::METHOD_NOT_ALLOWED);
-            answer.headers_mut().insert(ALLOW, HeaderValue::from_static("POST"));
-            *answer.body_mut() = Full::from("svc listen takes POST requests alone.\n");
-            return answer;
+            let mut response = status(StatusCode::METHOD_NOT_ALLOWED);
+            response.headers_mut().insert(ALLOW, HeaderValue::from_static("POST"));
+            *response.body_mut() = Full::from("svc listen accepts only POST requests.\n");
+            return response;
         }
         let (head, body) = request.into_parts();
         let body = Limited::new(body, MAX_BODY).collect().await.map(|body| body.to_bytes());
         let now = self.env.now();
-        let (received, answer) = match body {
+        let (received, response) = match body {
             Ok(body) => {
                 let received = Received::new(&self.verifier, &head.headers, &body, now);
                 match &self.policy {
                     Policy::Verify if received.verified => (received, status(StatusCode::NO_CONTENT)),
                     Policy::Verify => (received, status(StatusCode::UNAUTHORIZED)),
                     Policy::Fail(failure) => (received, status(*failure)),
-                    Policy::Forward(url) => match forward::pass_on(url, &head.headers, body).await {
-                        Ok(answer) => (received, answer),
+                    Policy::Forward(url) => match forward::send(url, &head.headers, body).await {
+                        Ok(response) => (received, response),
                         Err(error) => (received.with_forward_error(error), status(StatusCode::BAD_GATEWAY)),
                     },
                 }
@@ -158,20 +162,21 @@ impl Receiver {
                 (received, status(StatusCode::PAYLOAD_TOO_LARGE))
             }
             Err(_) => {
-                let received = Received::unread(&head.headers, "the body did not arrive whole", now);
+                let received = Received::unread(&head.headers, "the body is incomplete", now);
                 (received, status(StatusCode::BAD_REQUEST))
             }
         };
-        let received = received.answered(answer.status());
+        let received = received.with_response_status(response.status());
         let text = if self.json { received.to_json() } else { received.to_text() };
         if let Err(error) = write_now(&text) {
-            // The receiver is about to end then.
-            let _ = self.failures.send(error);
+            // Sending fails only while the receiver is shutting down.
+            let _ = self.output_errors.send(error);
         }
-        answer
+        response
     }
 }
 
+/// Returns an empty response with this status.
 fn status(status: StatusCode) -> Response<Full<Bytes>> {
     let mut response = Response::new(Full::default());
     *response.status_mut() = status;

@@ -1,4 +1,4 @@
-//! Finds the tenant that a row belongs to, for commands that are given the row's id alone.
+//! Finds a record and its tenant by the record's id alone.
 
 use std::pin::Pin;
 
@@ -9,41 +9,49 @@ use svc_core::values::TenantId;
 use svc_core::webhooks::deliveries::Delivery;
 use uuid::Uuid;
 
-/// The live row with this id, and its tenant. Rows never move, so the answer still holds in the job that follows.
+/// A record and the tenant that owns it.
+pub(super) struct Owned<R> {
+    pub(super) tenant_id: TenantId,
+    pub(super) record: R,
+}
+
+/// Returns the record with this id, unless it is deleted. A record never changes its tenant, so the tenant is still
+/// right in a later transaction.
 ///
 /// # Errors
 /// [`Error::NotFound`].
-pub(super) async fn find<R: Resource>(store: &dyn Store, id: Uuid) -> Result<(TenantId, R), Error> {
-    first(store, move |tx, tenant| {
+pub(super) async fn find<R: Resource>(store: &dyn Store, id: Uuid) -> Result<Owned<R>, Error> {
+    search(store, move |tx, tenant_id| {
         Box::pin(async move {
-            let row = R::repository(tx).get(tenant, id).await?;
-            Ok(row.filter(|row| row.deleted_at().is_none()).map(|row| (tenant, row)))
+            let record = R::repository(tx).get(tenant_id, id).await?;
+            Ok(record.filter(|record| record.deleted_at().is_none()).map(|record| Owned { tenant_id, record }))
         })
     })
     .await
 }
 
-/// The delivery with this id.
+/// Returns the delivery with this id.
 ///
 /// # Errors
 /// [`Error::NotFound`].
 pub(super) async fn delivery(store: &dyn Store, id: Uuid) -> Result<Delivery, Error> {
-    first(store, move |tx, tenant| Box::pin(async move { Ok(tx.delivery(tenant, id).await?) })).await
+    search(store, move |tx, tenant| Box::pin(async move { Ok(tx.delivery(tenant, id).await?) })).await
 }
 
-type Look<'t, T> = Pin<Box<dyn Future<Output = Result<Option<T>, Error>> + Send + 't>>;
+type Lookup<'t, T> = Pin<Box<dyn Future<Output = Result<Option<T>, Error>> + Send + 't>>;
 
-/// What the first tenant has that has it. The store has no look-up across tenants, on purpose, so each is asked.
-async fn first<T, F>(store: &dyn Store, look: F) -> Result<T, Error>
+/// Runs a lookup for one tenant after the other until it finds something. The store deliberately has no lookup across
+/// tenants.
+async fn search<T, F>(store: &dyn Store, lookup: F) -> Result<T, Error>
 where
     T: Send + 'static,
-    F: for<'t> Fn(&'t mut dyn Tx, TenantId) -> Look<'t, T> + Copy + Send + Sync + 'static,
+    F: for<'t> Fn(&'t mut dyn Tx, TenantId) -> Lookup<'t, T> + Copy + Send + Sync + 'static,
 {
     store
         .read("cli.find", move |tx| {
             Box::pin(async move {
                 for tenant in tx.tenants().await? {
-                    if let Some(found) = look(tx, tenant.id).await? {
+                    if let Some(found) = lookup(tx, tenant.id).await? {
                         return Ok(found);
                     }
                 }

@@ -13,16 +13,22 @@ use crate::cli::Cli;
 use crate::exit::{Exit, Failure};
 use crate::output::Outcome;
 
-/// A page: the name of its file, and its roff.
-type Page = (String, Vec<u8>);
+/// A manual page.
+struct Page {
+    /// The name of its file, such as `svc-tenant-create.1`.
+    name: String,
+    /// Its text, in roff.
+    roff: Vec<u8>,
+}
 
 pub(super) fn run(directory: Option<&Path>) -> Result<Outcome, Failure> {
-    let failed = |error: io::Error| Failure::new(Exit::Failed, format!("The manual page cannot be made: {error}."));
+    let failed =
+        |error: io::Error| Failure::new(Exit::Failed, format!("The manual page cannot be generated: {error}."));
     let mut root = Cli::command().disable_help_subcommand(true);
     root.build();
     let Some(directory) = directory else {
-        let (name, page) = page(&root).map_err(failed)?;
-        let page = String::from_utf8_lossy(&page).into_owned();
+        let Page { name, roff } = page(&root).map_err(failed)?;
+        let page = String::from_utf8_lossy(&roff).into_owned();
         return Outcome::new(&json!({ "name": name, "page": page }), page);
     };
     let mut pages = Vec::new();
@@ -30,44 +36,47 @@ pub(super) fn run(directory: Option<&Path>) -> Result<Outcome, Failure> {
     write(directory, &pages).map_err(|error| {
         Failure::new(Exit::Failed, format!("The manual pages cannot be written to {}: {error}.", directory.display()))
     })?;
-    let names: Vec<&str> = pages.iter().map(|(name, _)| name.as_str()).collect();
+    let names: Vec<&str> = pages.iter().map(|page| page.name.as_str()).collect();
     let text = format!("Wrote {} manual pages to {}.", pages.len(), directory.display());
     Outcome::new(&json!({ "directory": directory, "pages": names }), text)
 }
 
+/// Writes all pages, and creates the directory if it does not exist.
 fn write(directory: &Path, pages: &[Page]) -> io::Result<()> {
     fs::create_dir_all(directory)?;
-    pages.iter().try_for_each(|(name, page)| {
-        let path = directory.join(name);
-        // Half a page is worse than none.
-        fs::write(&path, page).inspect_err(|_| drop(fs::remove_file(&path)))
+    pages.iter().try_for_each(|page| {
+        let path = directory.join(&page.name);
+        // An incomplete page is worse than none.
+        fs::write(&path, &page.roff).inspect_err(|_| drop(fs::remove_file(&path)))
     })
 }
 
+/// Generates the pages of a command and all of its subcommands.
 fn collect(command: &Command, pages: &mut Vec<Page>) -> io::Result<()> {
     pages.push(page(command)?);
     command.get_subcommands().try_for_each(|inner| collect(inner, pages))
 }
 
-/// The page of one command: what clap knows of it, and the sections that end its help under headings of their own.
+/// Generates the page of one command: the sections of clap_mangen, and the text that ends its help as further sections.
 fn page(command: &Command) -> io::Result<Page> {
     let man = Man::new(command.clone()).source(format!("svc {}", env!("CARGO_PKG_VERSION"))).manual("svc");
-    let mut page = Vec::new();
-    man.render_title(&mut page)?;
-    man.render_name_section(&mut page)?;
-    man.render_synopsis_section(&mut page)?;
-    man.render_description_section(&mut page)?;
+    let mut roff = Vec::new();
+    man.render_title(&mut roff)?;
+    man.render_name_section(&mut roff)?;
+    man.render_synopsis_section(&mut roff)?;
+    man.render_description_section(&mut roff)?;
     if command.has_subcommands() {
-        man.render_subcommands_section(&mut page)?;
+        man.render_subcommands_section(&mut roff)?;
     }
-    man.render_options_section(&mut page)?;
+    man.render_options_section(&mut roff)?;
     let help = command.get_after_long_help().or_else(|| command.get_after_help());
-    ending(&help.map(ToString::to_string).unwrap_or_default(), command.get_name() == "svc").to_writer(&mut page)?;
-    Ok((man.get_filename(), page))
+    closing_sections(&help.map(ToString::to_string).unwrap_or_default(), command.get_name() == "svc")
+        .to_writer(&mut roff)?;
+    Ok(Page { name: man.get_filename(), roff })
 }
 
-/// A line with a colon at its end is a heading; what is below it keeps its lines.
-fn ending(help: &str, is_root: bool) -> Roff {
+/// Formats the text that ends a help as sections. A line that ends with a colon is the heading of the lines below it.
+fn closing_sections(help: &str, is_root: bool) -> Roff {
     let mut roff = Roff::new();
     for section in help.split("\n\n") {
         let (heading, body) = section.split_once(":\n").unwrap_or(("Notes", section));
@@ -80,7 +89,7 @@ fn ending(help: &str, is_root: bool) -> Roff {
     }
     if !is_root {
         roff.control("SH", ["SEE ALSO"]);
-        roff.text([roman("svc(1) has the environment variables and the exit codes.")]);
+        roff.text([roman("svc(1) lists the environment variables and the exit codes.")]);
     }
     roff
 }

@@ -1,4 +1,4 @@
-//! `svc quote`: what the client answers. Everything else about quotes is in the API.
+//! `svc quote`: records the client's decision about a quote. Everything else about quotes is in the API.
 
 use std::pin::Pin;
 
@@ -14,38 +14,38 @@ use crate::exit::{Failure, OrNotFound as _};
 use crate::output::{Outcome, fields, or_dash};
 use crate::times::moment;
 
-/// Where the ids of quotes come from.
-const HINT: &str = "`svc export quotes --tenant ID` has those of a tenant";
+/// Says how to find the id of a quote.
+const HINT: &str = "`svc export quotes --tenant ID` exports the quotes of a tenant";
 
 pub(super) async fn run(store: &dyn Store, command: QuoteCommand) -> Result<Outcome, Failure> {
     match command {
         QuoteCommand::Accept { id } => {
-            let accept = answer(store, id, "quote.accept", move |tx, tenant| Box::pin(quotes::accept(tx, tenant, id)));
+            let accept = decide(store, id, "quote.accept", move |tx, tenant| Box::pin(quotes::accept(tx, tenant, id)));
             let quote = accept.await?;
             let Quote { quote_number, currency, total, .. } = &quote;
-            Outcome::new(&quote, format!("{quote_number} is accepted: {currency} {total}."))
+            Outcome::new(&quote, format!("Quote {quote_number} is accepted: {currency} {total}."))
         }
         QuoteCommand::Decline { id } => {
             let decline =
-                answer(store, id, "quote.decline", move |tx, tenant| Box::pin(quotes::decline(tx, tenant, id)));
+                decide(store, id, "quote.decline", move |tx, tenant| Box::pin(quotes::decline(tx, tenant, id)));
             let quote = decline.await?;
-            Outcome::new(&quote, format!("{} is declined.", quote.quote_number))
+            Outcome::new(&quote, format!("Quote {} is declined.", quote.quote_number))
         }
         QuoteCommand::Show { id } => {
-            let (tenant, quote) = lookup::find::<Quote>(store, id).await.or_not_found("quote", id, HINT)?;
-            Outcome::new(&quote, details(tenant, &quote))
+            let found = lookup::find::<Quote>(store, id).await.or_not_found("quote", id, HINT)?;
+            Outcome::new(&found.record, details(found.tenant_id, &found.record))
         }
     }
 }
 
-type Answer<'t> = Pin<Box<dyn Future<Output = Result<Quote, Error>> + Send + 't>>;
+type Decision<'t> = Pin<Box<dyn Future<Output = Result<Quote, Error>> + Send + 't>>;
 
-/// Takes the client's answer to the quote that has this id, whichever tenant's it is.
-async fn answer<F>(store: &dyn Store, id: Uuid, name: &'static str, work: F) -> Result<Quote, Failure>
+/// Records the client's decision about the quote with this id, of any tenant.
+async fn decide<F>(store: &dyn Store, id: Uuid, name: &'static str, work: F) -> Result<Quote, Failure>
 where
-    F: for<'t> Fn(&'t mut dyn Tx, TenantId) -> Answer<'t> + Send + Sync + 'static,
+    F: for<'t> Fn(&'t mut dyn Tx, TenantId) -> Decision<'t> + Send + Sync + 'static,
 {
-    let (tenant, _) = lookup::find::<Quote>(store, id).await.or_not_found("quote", id, HINT)?;
+    let tenant = lookup::find::<Quote>(store, id).await.or_not_found("quote", id, HINT)?.tenant_id;
     store.write(name, move |tx| work(tx, tenant)).await.or_not_found("quote", id, HINT)
 }
 

@@ -12,8 +12,8 @@ use crate::output::{Outcome, Table, fields};
 use crate::times::moment;
 use crate::values::Limit;
 
-/// Where the ids of tenants come from.
-pub(super) const HINT: &str = "`svc tenant list` shows them all";
+/// Says how to find the id of a tenant.
+pub(super) const HINT: &str = "`svc tenant list` lists all tenants";
 
 pub(super) async fn run(store: &dyn Store, command: TenantCommand) -> Result<Outcome, Failure> {
     match command {
@@ -25,15 +25,15 @@ pub(super) async fn run(store: &dyn Store, command: TenantCommand) -> Result<Out
         TenantCommand::Show { id } => show(store, id).await,
         TenantCommand::Approve { id } => {
             let tenant = change(store, id, |tenant| tenant.developer_access = DeveloperAccess::Approved).await?;
-            outcome(&tenant, format!("Approved {}: its keys may use the API.", tenant.name))
+            outcome(&tenant, format!("Approved tenant {}. Its keys can use the API.", tenant.name))
         }
         TenantCommand::Suspend { id } => {
             let tenant = change(store, id, |tenant| tenant.developer_access = DeveloperAccess::Suspended).await?;
-            outcome(&tenant, format!("Suspended {}: its keys are refused from now on.", tenant.name))
+            outcome(&tenant, format!("Suspended tenant {}. Its keys are rejected from now on.", tenant.name))
         }
         TenantCommand::Set { id, changes } => {
             let tenant = change(store, id, move |tenant| apply(&changes, tenant)).await?;
-            outcome(&tenant, format!("Changed {}.\n\n{}", tenant.name, details(&tenant)))
+            outcome(&tenant, format!("Updated tenant {}.\n\n{}", tenant.name, details(&tenant)))
         }
     }
 }
@@ -62,7 +62,7 @@ async fn list(store: &dyn Store) -> Result<Outcome, Failure> {
         ]
     });
     let views: Vec<Value> = tenants.iter().map(view).collect();
-    Outcome::list(&views, &table, "There are no tenants yet; `svc tenant create` makes one.")
+    Outcome::list(&views, &table, "There are no tenants yet; create one with `svc tenant create`.")
 }
 
 async fn show(store: &dyn Store, id: TenantId) -> Result<Outcome, Failure> {
@@ -138,12 +138,12 @@ fn details(tenant: &Tenant) -> String {
 }
 
 fn limit(limit: Limit) -> String {
-    limit.map_or_else(|| "default".to_owned(), |limit| format!("{limit} a minute"))
+    limit.map_or_else(|| "default".to_owned(), |limit| format!("{limit} per minute"))
 }
 
-/// Those that differ from the server's, as they are typed.
+/// Formats the limits that differ from the server's, in the form of the option.
 fn write_limits(limits: &WriteRateLimits) -> String {
     let own = CappedCollection::ALL.iter().filter_map(|name| Some(format!("{name}={}", limits.of(*name)?)));
     let own: Vec<String> = own.collect();
-    if own.is_empty() { limit(None) } else { format!("{} a minute", own.join(", ")) }
+    if own.is_empty() { limit(None) } else { format!("{} per minute", own.join(", ")) }
 }

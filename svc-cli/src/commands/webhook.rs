@@ -22,12 +22,12 @@ use crate::exit::{Failure, OrNotFound as _};
 use crate::output::{Outcome, Table, fields, or_dash};
 use crate::times::{moment, moment_or_dash};
 
-/// Where the ids of subscriptions come from.
-pub(super) const HINT: &str = "`svc webhook list --tenant ID` shows those of a tenant";
+/// Says how to find the id of a webhook.
+pub(super) const HINT: &str = "`svc webhook list --tenant ID` lists the webhooks of a tenant";
 
-/// A subscription that was enabled, with what waits for it.
+/// An enabled subscription in JSON output, with the number of its held deliveries.
 #[derive(Serialize)]
-struct Enabled<'a> {
+struct EnabledView<'a> {
     #[serde(flatten)]
     subscription: &'a WebhookSubscription,
     held_deliveries: u64,
@@ -37,14 +37,16 @@ pub(super) async fn run(store: &dyn Store, command: WebhookCommand) -> Result<Ou
     match command {
         WebhookCommand::List { tenant } => list(store, tenant).await,
         WebhookCommand::Show { id } => {
-            let (_, subscription) = lookup::find(store, id).await.or_not_found("webhook", id, HINT)?;
+            let subscription: WebhookSubscription =
+                lookup::find(store, id).await.or_not_found("webhook", id, HINT)?.record;
             Outcome::new(&subscription, details(&subscription))
         }
         WebhookCommand::Enable { id } => {
-            let (subscription, held_deliveries) = enable(store, id).await.or_not_found("webhook", id, HINT)?;
-            let text = format!("Enabled webhook {id}: events go to {} again.", subscription.url.as_str());
-            let outcome = Outcome::new(&Enabled { subscription: &subscription, held_deliveries }, text)?;
-            Ok(outcome.with_note(replay_them(&subscription, held_deliveries)))
+            let Enabled { subscription, held_deliveries } =
+                enable(store, id).await.or_not_found("webhook", id, HINT)?;
+            let text = format!("Enabled webhook {id}. Events are delivered to {}.", subscription.url.as_str());
+            let outcome = Outcome::new(&EnabledView { subscription: &subscription, held_deliveries }, text)?;
+            Ok(outcome.with_note(held_note(&subscription, held_deliveries)))
         }
         WebhookCommand::Stats { tenant, since } => {
             let since = since.from(store.env().now());
@@ -53,11 +55,14 @@ pub(super) async fn run(store: &dyn Store, command: WebhookCommand) -> Result<Ou
         WebhookCommand::Test { id, event, timeout } => send_test::run(store, id, event, timeout).await,
         WebhookCommand::RotateSecret { id, overlap } => {
             let rotated = rotate_secret(store, id, overlap).await.or_not_found("webhook", id, HINT)?;
-            let ends = moment_or_dash(rotated.previous_until);
+            let old_secret = match rotated.previous_until {
+                Some(until) => format!("The old secret is also used until {}.", moment(until)),
+                None => "The old secret is no longer used.".to_owned(),
+            };
             let secret = ("secret", rotated.secret.reveal().to_owned());
             let text = format!(
-                "Replaced the secret of webhook {id}; the old one signs as well until {ends}.\n\n{}\n\
-                 Store it now: it will not be shown again.",
+                "Replaced the secret of webhook {id}. {old_secret}\n\n{}\n\
+                 Store the secret now. It will not be shown again.",
                 fields([secret])
             );
             Outcome::new(&WebhookSubscriptionWithSecret::from(rotated), text)
@@ -68,11 +73,11 @@ pub(super) async fn run(store: &dyn Store, command: WebhookCommand) -> Result<Ou
 async fn list(store: &dyn Store, tenant: TenantId) -> Result<Outcome, Failure> {
     let listed = store.read("webhook.list", move |tx| Box::pin(all(tx, tenant))).await;
     let subscriptions = listed.or_not_found("tenant", tenant, tenant::HINT)?;
-    let heading = ["ID", "STATE", "LAST STATUS", "URL", "EVENTS"];
+    let heading = ["ID", "STATUS", "LAST STATUS", "URL", "EVENTS"];
     let table = Table::new(heading, &subscriptions, |subscription| {
         [
             subscription.id.to_string(),
-            state(subscription).to_owned(),
+            status(subscription).to_owned(),
             or_dash(subscription.last_delivery_status),
             subscription.url.as_str().to_owned(),
             events(subscription),
@@ -81,7 +86,7 @@ async fn list(store: &dyn Store, tenant: TenantId) -> Result<Outcome, Failure> {
     Outcome::list(&subscriptions, &table, "The tenant has no webhooks.")
 }
 
-/// Every live subscription of a tenant, newest first, a page at a time.
+/// Reads all subscriptions of a tenant that are not deleted, newest first, page by page.
 async fn all(tx: &mut dyn Tx, tenant: TenantId) -> Result<Vec<WebhookSubscription>, Error> {
     tenants::get(tx, tenant).await?;
     let mut rows: Vec<WebhookSubscription> = Vec::new();
@@ -97,10 +102,17 @@ async fn all(tx: &mut dyn Tx, tenant: TenantId) -> Result<Vec<WebhookSubscriptio
     }
 }
 
-/// Enables a subscription, and counts what is held for it.
-async fn enable(store: &dyn Store, id: Uuid) -> Result<(WebhookSubscription, u64), Error> {
-    let (tenant, _) = lookup::find::<WebhookSubscription>(store, id).await?;
-    let enabled = store
+/// A subscription that was enabled.
+struct Enabled {
+    subscription: WebhookSubscription,
+    /// The number of deliveries that are held for it.
+    held_deliveries: u64,
+}
+
+/// Enables a subscription and counts its held deliveries.
+async fn enable(store: &dyn Store, id: Uuid) -> Result<Enabled, Error> {
+    let tenant = lookup::find::<WebhookSubscription>(store, id).await?.tenant_id;
+    let subscription = store
         .write("webhook.enable", move |tx| {
             let (url, events, description) = (Patch::Keep, Patch::Keep, Patch::Keep);
             let change = WebhookUpdate { url, events, enabled: Patch::Set(true), description };
@@ -108,18 +120,18 @@ async fn enable(store: &dyn Store, id: Uuid) -> Result<(WebhookSubscription, u64
         })
         .await?;
     let backlog = store.read("webhook.held", move |tx| Box::pin(backlog(tx, tenant, id))).await?;
-    Ok((enabled, backlog.held))
+    Ok(Enabled { subscription, held_deliveries: backlog.held })
 }
 
 async fn rotate_secret(store: &dyn Store, id: Uuid, overlap: Duration) -> Result<WebhookSubscription, Error> {
-    let (tenant, _) = lookup::find::<WebhookSubscription>(store, id).await?;
+    let tenant = lookup::find::<WebhookSubscription>(store, id).await?.tenant_id;
     let rotate =
         store.write("webhook.rotate", move |tx| Box::pin(subscriptions::rotate_secret(tx, tenant, id, overlap)));
     rotate.await
 }
 
-/// Nothing that is held goes out by itself.
-fn replay_them(subscription: &WebhookSubscription, held: u64) -> Option<String> {
+/// Returns a note that says how to send held deliveries, which are not sent automatically.
+fn held_note(subscription: &WebhookSubscription, held: u64) -> Option<String> {
     let (are, them) = match held {
         0 => return None,
         1 => ("1 delivery is".to_owned(), "it"),
@@ -127,11 +139,12 @@ fn replay_them(subscription: &WebhookSubscription, held: u64) -> Option<String> 
     };
     let WebhookSubscription { id, created_at, .. } = subscription;
     Some(format!(
-        "{are} held; `svc delivery replay --subscription {id} --since {created_at} --status held` sends {them}."
+        "{are} held. Run `svc delivery replay --subscription {id} --since {created_at} --status held` to send {them}."
     ))
 }
 
-fn state(subscription: &WebhookSubscription) -> &'static str {
+/// Returns `enabled`, `disabled` or the reason why the service disabled it.
+fn status(subscription: &WebhookSubscription) -> &'static str {
     match (subscription.enabled, subscription.disabled_reason) {
         (true, _) => "enabled",
         (false, Some(reason)) => reason.as_str(),
@@ -149,7 +162,7 @@ fn details(subscription: &WebhookSubscription) -> String {
         ("url", subscription.url.as_str().to_owned()),
         ("events", events(subscription)),
         ("description", or_dash(subscription.description.as_ref())),
-        ("state", state(subscription).to_owned()),
+        ("status", status(subscription).to_owned()),
         ("paused at", moment_or_dash(subscription.paused_at)),
         ("consecutive failures", subscription.consecutive_failures.to_string()),
         ("last delivery at", moment_or_dash(subscription.last_delivery_at)),

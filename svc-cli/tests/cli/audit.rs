@@ -1,9 +1,9 @@
 use serde_json::Value;
 
-use crate::harness::{NOBODY, Session, text};
+use crate::harness::{Session, UNKNOWN_ID, text};
 
 #[test]
-fn every_change_has_its_line() {
+fn the_audit_log_lists_every_change() {
     let mut session = Session::new();
     let tenant = session.tenant();
     session.json(&["tenant", "suspend", &tenant]);
@@ -12,7 +12,7 @@ fn every_change_has_its_line() {
     session.json(&["tenant", "set", &tenant, "--currency", "NZD"]);
     let limits = ["tenant", "set", &tenant, "--rate-limit", "600", "--write-rate-limit", "jobs=7"];
     session.json(&limits);
-    // Said again, it changes nothing.
+    // The same settings again change nothing.
     session.json(&limits);
     let key = session.json(&["key", "create", "--tenant", &tenant, "--scopes", "read", "--signed"]);
     session.json(&["key", "revoke", key["id"].as_str().unwrap()]);
@@ -23,7 +23,7 @@ fn every_change_has_its_line() {
     let updates = ["update tenant"; 4];
     assert_eq!(lines, [&["revoke key", "create key"][..], &updates, &["create tenant"]].concat());
     assert!(log.iter().all(|entry| entry["actor"].as_str().unwrap().starts_with("cli:")));
-    let limits = ["before", "after"].map(|state| &log[2][state]["limits"]);
+    let limits = ["before", "after"].map(|side| &log[2][side]["limits"]);
     assert_eq!(limits.map(|limits| &limits["rate_limit"]), [&Value::Null, &600.into()]);
     assert_eq!(limits.map(|limits| &limits["write_rate_limits"]["jobs"]), [&Value::Null, &7.into()]);
     assert_eq!((&log[3]["before"]["currency"], &log[3]["after"]["currency"]), (&"AUD".into(), &"NZD".into()));
@@ -35,24 +35,24 @@ fn every_change_has_its_line() {
     session
         .run(&["audit", "list", "--tenant", &tenant, "--limit", "1", "--json"])
         .run(&["audit", "list", "--tenant", &tenant, "--since", "2099-01-01T00:00:00Z"])
-        .run(&["audit", "list", "--tenant", NOBODY])
+        .run(&["audit", "list", "--tenant", UNKNOWN_ID])
         .run(&["audit", "list"])
         .assert("audit");
-    // It goes along with a copy, and is never pruned.
+    // The audit log is copied with the database and is never pruned.
     session.json(&["db", "prune", "--retention", "1us"]);
     session.json(&["db", "copy", "sqlite://svc.db", "sqlite://new.db"]);
     let copied = session.json(&["audit", "list", "--tenant", &tenant, "--database-url", "sqlite://new.db"]);
     assert_eq!(copied.as_array().unwrap(), log);
 }
 
-/// Who paid and who imported what, though the records themselves do not say.
+/// Payments and imports are logged with their actor, which the records themselves do not contain.
 #[test]
-fn what_is_done_to_records_has_its_line_too() {
+fn the_audit_log_lists_changes_to_records() {
     let mut session = Session::new();
     let tenant = session.tenant();
     session.file("contacts.csv", "email\nada@example.com\nbob@example.com\n");
     session.json(&["import", "contacts", "--tenant", &tenant, "contacts.csv", "--no-events"]);
-    // Run again, it changes nothing.
+    // The same import again changes nothing.
     session.json(&["import", "contacts", "--tenant", &tenant, "contacts.csv", "--no-events"]);
     let contact = session.json(&["export", "contacts", "--tenant", &tenant])[0]["id"].as_str().unwrap().to_owned();
     let invoice = session.id(&["invoice", "create", "--tenant", &tenant, "--contact", &contact, "--total", "40"]);

@@ -1,9 +1,9 @@
 use std::process::{Command, Output};
 
-use crate::harness::{Session, skipped, text};
+use crate::harness::{Session, report_skipped, text};
 
 #[test]
-fn every_shell_has_its_script() {
+fn every_shell_has_a_completion_script() {
     let session = Session::new();
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let script = session.output(&["completions", shell]).stdout;
@@ -16,22 +16,25 @@ fn every_shell_has_its_script() {
 }
 
 #[test]
-fn for_people_and_programs() {
+fn output_for_people_and_programs() {
     let mut session = Session::new();
-    session.run_cut(&["completions", "bash"]).run_cut(&["completions", "bash", "--json"]).assert("completions");
+    session
+        .run_truncated(&["completions", "bash"])
+        .run_truncated(&["completions", "bash", "--json"])
+        .assert("completions");
 }
 
-/// What a shell says to a script that is in a file; nothing where it is not installed.
+/// Runs a shell and returns its output, or `None` if the shell is not installed.
 fn shell(session: &Session, shell: &str, args: &[&str]) -> Option<Output> {
     let output = Command::new(shell).args(args).current_dir(session.folder()).output();
     if output.is_err() {
-        skipped(shell);
+        report_skipped(shell);
     }
     output.ok()
 }
 
 #[test]
-fn shells_take_their_scripts() {
+fn shells_accept_their_completion_scripts() {
     let session = Session::new();
     for (name, check) in [("bash", "-n"), ("zsh", "-n"), ("fish", "--no-execute")] {
         session.file(name, session.output(&["completions", name]).stdout);
@@ -40,8 +43,8 @@ fn shells_take_their_scripts() {
     }
 }
 
-/// What bash offers where the cursor is: behind these words, the last of which is begun.
-fn offered(session: &Session, words: &[&str]) -> Option<Vec<String>> {
+/// Returns the completions that bash offers for the last of these words.
+fn completions(session: &Session, words: &[&str]) -> Option<Vec<String>> {
     let script = format!(
         "source ./bash; COMP_WORDS=({}); COMP_CWORD={}; _svc svc {:?} {:?}; printf '%s\\n' \"${{COMPREPLY[@]}}\"",
         words.iter().map(|word| format!("{word:?}")).collect::<Vec<_>>().join(" "),
@@ -55,7 +58,7 @@ fn offered(session: &Session, words: &[&str]) -> Option<Vec<String>> {
 }
 
 #[test]
-fn bash_completes_nouns_verbs_and_values() {
+fn bash_completes_commands_options_and_values() {
     let session = Session::new();
     session.file("bash", session.output(&["completions", "bash"]).stdout);
     for (words, want) in [
@@ -67,7 +70,7 @@ fn bash_completes_nouns_verbs_and_values() {
         (&["svc", "delivery", "list", "--status", "fa"], &["failed"]),
         (&["svc", "event", "emit", "--kind", "stay.cr"], &["stay.created"]),
     ] {
-        let Some(offered) = offered(&session, words) else { return };
-        assert_eq!(offered, want, "{words:?}");
+        let Some(found) = completions(&session, words) else { return };
+        assert_eq!(found, want, "{words:?}");
     }
 }

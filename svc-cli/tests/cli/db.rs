@@ -1,4 +1,4 @@
-//! Work on whole databases.
+//! `svc db`.
 
 mod copies;
 mod upkeep;

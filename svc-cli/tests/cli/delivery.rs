@@ -12,15 +12,15 @@ use svc_core::webhooks::engine::{self, Attempt, Batch, InFlight, Outcome, Policy
 use svc_core::webhooks::replays;
 use svc_core::webhooks::subscriptions::{WebhookSubscription, WebhookUpdate};
 
-use crate::harness::{NOBODY, Session, until};
+use crate::harness::{Session, UNKNOWN_ID, until};
 
-/// Makes an attempt at each delivery that is due, without a network: it comes to `status`, and what fails is
-/// tried again by `retry`.
+/// Simulates an attempt at each delivery that is due, without a network. It results in `status`; failures are retried
+/// according to `retry`.
 pub(crate) fn attempt(session: &Session, status: i32, retry: Vec<Duration>) {
     assert!(attempt_if_due(session, status, retry));
 }
 
-/// The same, as soon as one is due: another program is about to bring it, and cannot say when it has.
+/// Simulates attempts as soon as a delivery is due, which another process is about to create.
 pub(crate) fn attempt_when_due(session: &Session, status: i32, retry: Vec<Duration>) {
     until("a delivery that is due", || attempt_if_due(session, status, retry.clone()).then_some(()));
 }
@@ -29,31 +29,31 @@ fn attempt_if_due(session: &Session, status: i32, retry: Vec<Duration>) -> bool 
     session.write(move |tx| {
         let policy = Policy { retry: RetrySchedule::new(retry.clone()), ..Policy::default() };
         Box::pin(async move {
-            let begun = begin(tx, &policy).await?;
-            let due = !begun.is_empty();
+            let started = start_attempts(tx, &policy).await?;
+            let any_due = !started.is_empty();
             let now = tx.env().now();
-            for attempt in begun {
+            for attempt in started {
                 let log = log(attempt.delivery.attempts, now, status);
                 let tenant = attempt.delivery.tenant_id;
                 let outcome = Outcome { delivery: attempt.delivery, log, retry_after: None };
                 engine::run_batch(tx, &policy, &Batch::last(tenant, vec![outcome])).await?;
             }
-            Ok(due)
+            Ok(any_due)
         })
     })
 }
 
-/// Begins all attempts that are due.
-async fn begin(tx: &mut dyn Tx, policy: &Policy) -> Result<Vec<Attempt>, Error> {
-    let mut begun = Vec::new();
-    // What a replay makes due is found by the next look.
+/// Starts all attempts that are due.
+async fn start_attempts(tx: &mut dyn Tx, policy: &Policy) -> Result<Vec<Attempt>, Error> {
+    let mut started = Vec::new();
+    // The second poll finds deliveries that a replay made due.
     for _ in 0..2 {
         let due_work = engine::poll(tx).await?;
         for batch in InFlight::default().plan(policy, &due_work, BTreeMap::new()) {
-            begun.extend(engine::run_batch(tx, policy, &batch).await?.attempts);
+            started.extend(engine::run_batch(tx, policy, &batch).await?.attempts);
         }
     }
-    Ok(begun)
+    Ok(started)
 }
 
 fn log(attempt: u32, started_at: svc_core::values::Timestamp, status: i32) -> AttemptLog {
@@ -71,8 +71,8 @@ fn log(attempt: u32, started_at: svc_core::values::Timestamp, status: i32) -> At
     AttemptLog { attempt, started_at, duration_ms: 42, status, error, response_body, response_truncated, remote_addr }
 }
 
-/// A webhook that gets contacts, one that gets stays, and a delivery to each.
-fn two_deliveries(session: &Session, tenant: &str) -> [String; 4] {
+/// Creates a webhook for contacts, one for stays, and a delivery to each. Returns their ids in that order.
+fn create_two_deliveries(session: &Session, tenant: &str) -> [String; 4] {
     let contacts = r#"{"url": "https://example.com/hook", "events": ["contact.created"]}"#;
     let stays = r#"{"url": "https://example.org/", "events": ["stay.created"]}"#;
     let [contacts, stays] =
@@ -86,13 +86,13 @@ fn two_deliveries(session: &Session, tenant: &str) -> [String; 4] {
 }
 
 #[test]
-fn for_people() {
+fn output_for_people() {
     let mut session = Session::new();
     session.tenant();
     let tenant = session.tenant();
     let list = ["delivery", "list", "--tenant", &tenant];
     session.run(&list);
-    let [contacts, _, of_contact, of_stay] = two_deliveries(&session, &tenant);
+    let [contacts, _, of_contact, of_stay] = create_two_deliveries(&session, &tenant);
     session.run(&list).run(&["delivery", "show", &of_stay]);
     attempt(&session, 503, vec![Duration::ZERO; 5]);
     session.run(&["delivery", "show", &of_stay]);
@@ -114,12 +114,12 @@ fn for_people() {
 }
 
 #[test]
-fn for_programs() {
+fn output_for_programs() {
     let mut session = Session::new();
     let tenant = session.tenant();
     let list = ["delivery", "list", "--json", "--tenant", &tenant];
     session.run(&list);
-    let [_, _, of_contact, of_stay] = two_deliveries(&session, &tenant);
+    let [_, _, of_contact, of_stay] = create_two_deliveries(&session, &tenant);
     session.run(&list).run(&["delivery", "show", &of_stay, "--json"]);
     attempt(&session, 503, vec![Duration::ZERO; 5]);
     attempt(&session, -1, vec![]);
@@ -157,29 +157,29 @@ fn the_default_limit_is_fifty() {
 }
 
 #[test]
-fn refused() {
+fn invalid_commands_are_refused() {
     let mut session = Session::new();
     let tenant = session.tenant();
-    let [contacts, _, of_contact, of_stay] = two_deliveries(&session, &tenant);
+    let [contacts, _, of_contact, of_stay] = create_two_deliveries(&session, &tenant);
     let list = ["delivery", "list", "--tenant", &tenant];
     session
         .run(&["delivery", "list"])
-        .run(&["delivery", "list", "--tenant", NOBODY])
-        .run(&[&list[..], &["--subscription", NOBODY]].concat())
+        .run(&["delivery", "list", "--tenant", UNKNOWN_ID])
+        .run(&[&list[..], &["--subscription", UNKNOWN_ID]].concat())
         .run(&[&list[..], &["--status", "lost"]].concat())
         .run(&[&list[..], &["--event", "stay.creatd"]].concat())
         .run(&[&list[..], &["--since", "yesterday"]].concat())
         .run(&[&list[..], &["--since", "-2h"]].concat())
         .run(&[&list[..], &["--limit", "0"]].concat())
         .run(&["delivery", "show", "1"])
-        .run(&["delivery", "show", NOBODY])
-        .run(&["delivery", "replay", NOBODY]);
+        .run(&["delivery", "show", UNKNOWN_ID])
+        .run(&["delivery", "replay", UNKNOWN_ID]);
 
-    // One is being sent, the webhook of the other is disabled.
+    // One delivery has an attempt in progress, the webhook of the other is disabled.
     let (id, hook) = (TenantId(parse_uuid(&tenant).unwrap()), parse_uuid(&contacts).unwrap());
     session.write(move |tx| {
         Box::pin(async move {
-            begin(tx, &Policy::default()).await?;
+            start_attempts(tx, &Policy::default()).await?;
             let off: WebhookUpdate = svc_core::input::Input::from_body(br#"{"enabled": false}"#)?;
             crud::update::<WebhookSubscription>(tx, id, hook, off).await
         })
@@ -188,10 +188,10 @@ fn refused() {
 }
 
 #[test]
-fn following_ends_with_ctrl_c() {
+fn follow_prints_changes_until_ctrl_c() {
     let session = Session::new();
     let tenant = session.tenant();
-    let _ = two_deliveries(&session, &tenant);
+    let _ = create_two_deliveries(&session, &tenant);
     let mut program = session.program(&["delivery", "list", "--tenant", &tenant, "--follow", "--since", "1h"]);
     let mut child = program.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
@@ -206,7 +206,7 @@ fn following_ends_with_ctrl_c() {
 }
 
 #[test]
-fn many_at_once() {
+fn bulk_replays_are_created() {
     let mut session = Session::new();
     let tenant = session.tenant();
     session.contact(&tenant);
@@ -217,12 +217,12 @@ fn many_at_once() {
     session
         .run(&["delivery", "replay"])
         .run(&replay)
-        .run(&["delivery", "replay", "--subscription", NOBODY, "--since", "1h"])
+        .run(&["delivery", "replay", "--subscription", UNKNOWN_ID, "--since", "1h"])
         .run(&[&replay[..], &["--since", "1h", "--status", "lost"]].concat())
         .run(&[&replay[..], &["--since", "1h", "--status", "failed,held", "--missed"]].concat())
         .run(&["delivery", "list", "--tenant", &tenant])
         .assert("delivery_many");
-    // The sender works through it: what happened before the webhook existed goes out after all.
+    // The sender processes the replay and delivers the event from before the webhook existed.
     attempt(&session, 200, vec![]);
     let sent = session.json(&["delivery", "list", "--tenant", &tenant, "--status", "succeeded"]);
     assert_eq!(sent.as_array().unwrap().len(), 1);
@@ -231,9 +231,9 @@ fn many_at_once() {
     assert_eq!(replay["percent"], 0);
 }
 
-/// Takes steps as a sender does until no replay is left, and one at least; makes no attempt.
-fn carry_out_replays(session: &Session) {
-    until("a replay that was asked for", || {
+/// Processes all replays, at least one, as a sender does, without making attempts.
+fn process_replays(session: &Session) {
+    until("a requested replay", || {
         let any = session.write(|tx| {
             Box::pin(async move {
                 let mut any = false;
@@ -248,7 +248,7 @@ fn carry_out_replays(session: &Session) {
 }
 
 #[test]
-fn replays_are_waited_for_and_listed() {
+fn bulk_replays_are_listed_and_can_be_waited_for() {
     let mut session = Session::new();
     session.tenant();
     let tenant = session.tenant();
@@ -264,11 +264,11 @@ fn replays_are_waited_for_and_listed() {
     for args in [&["--wait"][..], &["--status", "succeeded", "--wait", "--json"]] {
         let args = [&replay[..], args].concat();
         let running = session.program(&args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        carry_out_replays(&session);
-        session.transcribe(&args, &running.wait_with_output().unwrap());
+        process_replays(&session);
+        session.record(&args, &running.wait_with_output().unwrap());
     }
 
-    // One that waits for the server when the webhook is disabled, which breaks it off.
+    // A replay stops early when its webhook is disabled before a server processes it.
     session.json(&replay);
     session.run(&[&list[..], &["--limit", "1"]].concat());
     session.write(move |tx| {
@@ -277,12 +277,12 @@ fn replays_are_waited_for_and_listed() {
             crud::update::<WebhookSubscription>(tx, id, hook, off).await
         })
     });
-    carry_out_replays(&session);
+    process_replays(&session);
     session.run(&list).run(&[&list[..], &["--json", "--limit", "1"]].concat()).assert("delivery_replays");
 }
 
 #[test]
-fn waiting_for_a_replay_that_is_broken_off_fails() {
+fn waiting_for_a_replay_that_stops_early_fails() {
     let mut session = Session::new();
     let tenant = session.tenant();
     let hook = session
@@ -292,7 +292,7 @@ fn waiting_for_a_replay_that_is_broken_off_fails() {
     let args =
         ["delivery", "replay", "--subscription", &subscription, "--since", "2020-01-01T00:00:00Z", "--wait", "--json"];
     let running = session.program(&args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    until("a replay that was asked for", || {
+    until("a requested replay", || {
         let replays = session.json(&["delivery", "replays", "--tenant", &tenant]);
         (!replays.as_array().unwrap().is_empty()).then_some(())
     });
@@ -302,12 +302,12 @@ fn waiting_for_a_replay_that_is_broken_off_fails() {
             crud::update::<WebhookSubscription>(tx, id, hook, off).await
         })
     });
-    carry_out_replays(&session);
+    process_replays(&session);
     let output = running.wait_with_output().unwrap();
     session
-        .transcribe(&args, &output)
+        .record(&args, &output)
         .run(&["delivery", "replays"])
-        .run(&["delivery", "replays", "--tenant", NOBODY])
-        .run(&["delivery", "replay", NOBODY, "--wait"])
+        .run(&["delivery", "replays", "--tenant", UNKNOWN_ID])
+        .run(&["delivery", "replay", UNKNOWN_ID, "--wait"])
         .assert("delivery_replays_refused");
 }

@@ -3,10 +3,10 @@ use std::process::Stdio;
 
 use svc_core::webhooks::subscriptions::WebhookSubscription;
 
-use crate::harness::{NOBODY, Session};
+use crate::harness::{Session, UNKNOWN_ID};
 
 #[test]
-fn emitted() {
+fn events_are_emitted() {
     let mut session = Session::new();
     session.tenant();
     let tenant = session.tenant();
@@ -24,7 +24,7 @@ fn emitted() {
 }
 
 #[test]
-fn read_from_stdin() {
+fn data_is_read_from_stdin() {
     let session = Session::new();
     let tenant = session.tenant();
     let emit = ["event", "emit", "--json", "--tenant", &tenant, "--kind", "stay.no_show", "--data", "-"];
@@ -37,7 +37,7 @@ fn read_from_stdin() {
 }
 
 #[test]
-fn refused() {
+fn invalid_commands_are_refused() {
     let mut session = Session::new();
     let tenant = session.tenant();
     session.file("stay.json", r#"{"id": "stay-1"}"#);
@@ -50,7 +50,7 @@ fn refused() {
         .run(&["event", "emit"])
         .run(&["event", "emit", "--tenant", &tenant, "--data", "stay.json", "--kind", "invoice.paid"])
         .run(&["event", "emit", "--tenant", &tenant, "--data", "stay.json", "--kind", "stay.made"])
-        .run(&["event", "emit", "--tenant", NOBODY, "--data", "stay.json", "--kind", "stay.created"])
+        .run(&["event", "emit", "--tenant", UNKNOWN_ID, "--data", "stay.json", "--kind", "stay.created"])
         .run(&[&emit[..], &["missing.json"]].concat());
     session.file("list.json", "[]");
     for file in ["list.json", "nameless.json", "twice.json", "broken.json", "large.json", "-"] {

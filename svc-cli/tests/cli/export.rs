@@ -1,4 +1,4 @@
-//! What is exported, and that it can be imported elsewhere.
+//! `svc export`, and importing its output into another database.
 
 use serde_json::Value;
 use svc_core::resources::bookings::Booking;
@@ -6,10 +6,10 @@ use svc_core::resources::contacts::Contact;
 use svc_core::resources::jobs::Job;
 use svc_core::resources::quotes::Quote;
 
-use crate::harness::{NOBODY, Session, text};
+use crate::harness::{Session, UNKNOWN_ID, text};
 
 #[test]
-fn every_kind_as_get_returns_it() {
+fn every_type_is_exported_as_get_returns_it() {
     let mut session = Session::new();
     let tenant = session.tenant();
     let contact = session.contact(&tenant);
@@ -32,13 +32,13 @@ fn every_kind_as_get_returns_it() {
         .run(&["export", "jobs", "--tenant", &tenant, "--since", "2099-01-01T00:00:00Z", "--json"])
         .run(&["export", "jobs", "--tenant", &tenant, "--format", "csv", "--json"])
         .run(&["export", "jobs", "--tenant", &tenant, "--amount-paid"])
-        .run(&["export", "jobs", "--tenant", NOBODY])
+        .run(&["export", "jobs", "--tenant", UNKNOWN_ID])
         .run(&["export", "webhooks", "--tenant", &tenant])
         .assert("export");
 }
 
-/// Without what belongs to the place where the record is.
-fn same_elsewhere(export: &str) -> Vec<Value> {
+/// Parses an export without `updated_at`, which differs between databases.
+fn without_updated_at(export: &str) -> Vec<Value> {
     let records = export.lines().map(|line| {
         let mut record: Value = serde_json::from_str(line).unwrap();
         record.as_object_mut().unwrap().remove("updated_at").unwrap();
@@ -48,7 +48,7 @@ fn same_elsewhere(export: &str) -> Vec<Value> {
 }
 
 #[test]
-fn what_is_exported_can_be_imported_elsewhere() {
+fn an_export_can_be_imported_into_another_database() {
     let here = Session::new();
     let tenant = here.tenant();
     let ada = here.contact(&tenant);
@@ -61,7 +61,7 @@ fn what_is_exported_can_be_imported_elsewhere() {
         let change = svc_core::input::Input::from_body(br#"{"email": null}"#);
         Box::pin(async move { svc_core::resources::crud::update::<Contact>(tx, id, cleared, change?).await })
     });
-    // More than a page.
+    // More records than one page has.
     let more: String = (0..450).map(|n| format!(",\"Many, {n}\"\n")).collect();
     here.file("more.csv", format!("email,first_name\n{more}"));
     here.json(&["import", "contacts", "--tenant", &tenant, "more.csv"]);
@@ -98,7 +98,7 @@ fn what_is_exported_can_be_imported_elsewhere() {
                 assert_eq!(summary["rows"], summary[field], "{kind} {format}: {summary}");
             }
             let (mine, theirs) = (export(&here, &tenant, "ndjson"), export(&there, &fresh, "ndjson"));
-            assert_eq!(same_elsewhere(&mine), same_elsewhere(&theirs), "{kind} {format}");
+            assert_eq!(without_updated_at(&mine), without_updated_at(&theirs), "{kind} {format}");
             assert!(theirs.lines().count() >= 6);
         }
         let next = ["invoice", "create", "--tenant", &fresh, "--contact", &ada, "--total", "1"];

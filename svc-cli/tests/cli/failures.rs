@@ -1,5 +1,4 @@
-//! What goes wrong around the program: readers that go away, databases that cannot be reached, files that cannot be
-//! read.
+//! Failures of the environment: closed pipes, unreachable databases and unreadable files.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpListener;
@@ -10,11 +9,11 @@ use svc_core::accounts::tenants::{self, TenantCreate};
 
 use crate::harness::{Session, text};
 
-/// More than a pipe holds.
-const PIPE: usize = 64 * 1024;
+/// The capacity of a pipe in bytes.
+const PIPE_CAPACITY: usize = 64 * 1024;
 
 #[test]
-fn a_reader_that_goes_away_is_no_failure() {
+fn a_closed_pipe_is_not_a_failure() {
     let session = Session::new();
     let tenant = session.tenant();
     session.write(|tx| {
@@ -44,11 +43,11 @@ fn a_reader_that_goes_away_is_no_failure() {
         let output = child.wait_with_output().unwrap();
         assert_eq!((output.status.code(), text(&output.stderr).as_str()), (Some(0), ""), "{args:?}");
     }
-    assert!(session.output(&["tenant", "list"]).stdout.len() > PIPE);
+    assert!(session.output(&["tenant", "list"]).stdout.len() > PIPE_CAPACITY);
 }
 
 #[test]
-fn what_nobody_reads_is_done_all_the_same() {
+fn a_command_with_closed_stdout_still_runs() {
     let session = Session::new();
     for args in [&["--help"][..], &[], &["tenant", "create", "--name", "Ada"]] {
         let (reader, writer) = std::io::pipe().unwrap();
@@ -60,15 +59,15 @@ fn what_nobody_reads_is_done_all_the_same() {
     assert_eq!(session.json(&["tenant", "list"]).as_array().unwrap().len(), 1);
 }
 
-/// A server that speaks PostgreSQL up to the password, and refuses it.
-fn refusing_server() -> u16 {
+/// Starts a server that speaks the PostgreSQL protocol up to the password and rejects it. Returns its port.
+fn start_server_that_rejects_passwords() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     std::thread::spawn(move || {
         for stream in listener.incoming() {
             let mut stream = stream.unwrap();
             let mut length = [0; 4];
-            // Lengths count themselves. First comes the startup message, or before it the wish for TLS.
+            // A length includes itself. The first message is the startup message or a request for TLS.
             while stream.read_exact(&mut length).is_ok() {
                 let mut rest = vec![0; u32::from_be_bytes(length) as usize - 4];
                 stream.read_exact(&mut rest).unwrap();
@@ -89,13 +88,13 @@ fn refusing_server() -> u16 {
 }
 
 #[test]
-fn a_database_that_cannot_be_reached_says_so_without_its_password() {
+fn errors_about_the_database_do_not_show_its_password() {
     let session = Session::new();
-    let refusing = refusing_server();
+    let rejecting_port = start_server_that_rejects_passwords();
     let key = "5e".repeat(32);
     for (url, code, error) in [
         ("postgres://svc:hunter2@127.0.0.1:1/svc".to_owned(), 5, "refused"),
-        (format!("postgres://svc:hunter2@127.0.0.1:{refusing}/svc"), 5, "password authentication failed"),
+        (format!("postgres://svc:hunter2@127.0.0.1:{rejecting_port}/svc"), 5, "password authentication failed"),
         ("postgres://svc:hunter2@no-such-host.invalid/svc".to_owned(), 5, "no-such-host.invalid"),
         ("postgres://svc:hunter2@127.0.0.1:port/svc".to_owned(), 2, "port"),
         ("postgers://svc:hunter2@127.0.0.1/svc".to_owned(), 2, "sqlite://"),
@@ -103,37 +102,40 @@ fn a_database_that_cannot_be_reached_says_so_without_its_password() {
         for args in [&["tenant", "list"][..], &["db", "stats"], &["db", "check"]] {
             let mut program = session.program(&[args, &["--database-url", &url]].concat());
             let output = program.env("SVC_SECRET_KEY", &key).output().unwrap();
-            let said = text(&output.stderr);
-            assert_eq!(output.status.code(), Some(code), "{url}: {said}");
-            assert!(said.starts_with("error: ") && said.contains(error) && output.stdout.is_empty(), "{url}: {said}");
-            assert!(!said.contains("hunter2"), "{said}");
+            let stderr = text(&output.stderr);
+            assert_eq!(output.status.code(), Some(code), "{url}: {stderr}");
+            assert!(
+                stderr.starts_with("error: ") && stderr.contains(error) && output.stdout.is_empty(),
+                "{url}: {stderr}"
+            );
+            assert!(!stderr.contains("hunter2"), "{stderr}");
         }
     }
 }
 
-/// A failure that names the file.
-fn assert_names(output: &Output, code: i32, name: &str) {
-    let said = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(code), "{said}");
-    assert!(said.starts_with("error: ") && said.contains(name) && !said.contains("panicked"), "{said}");
+/// Asserts that a command failed with this exit code and an error that names the file.
+fn assert_failure_names(output: &Output, code: i32, name: &str) {
+    let stderr = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(code), "{stderr}");
+    assert!(stderr.starts_with("error: ") && stderr.contains(name) && !stderr.contains("panicked"), "{stderr}");
 }
 
 #[test]
-fn files_that_cannot_be_read_or_written() {
+fn errors_name_the_file_that_cannot_be_read_or_written() {
     let session = Session::new();
     let tenant = session.tenant();
     std::fs::create_dir(session.folder().join("folder")).unwrap();
     session.file("people.csv", "email\nada@example.com\n,,\n");
     session.file("locked", "email\nada@example.com\n");
     std::fs::set_permissions(session.folder().join("locked"), PermissionsExt::from_mode(0o000)).unwrap();
-    // Root may read everything.
+    // Root can read every file.
     let is_root = std::fs::read(session.folder().join("locked")).is_ok();
     for name in ["missing", "folder", "locked"].into_iter().filter(|name| *name != "locked" || !is_root) {
         let import = ["import", "contacts", "--tenant", &tenant, name, "--format", "csv"];
-        assert_names(&session.output(&import), 1, name);
+        assert_failure_names(&session.output(&import), 1, name);
         let emit = ["event", "emit", "--tenant", &tenant, "--kind", "stay.created", "--data", name];
-        assert_names(&session.output(&emit), 1, name);
-        assert_names(&session.output(&["db", "stats", "--database-url", &format!("sqlite://{name}")]), 5, name);
+        assert_failure_names(&session.output(&emit), 1, name);
+        assert_failure_names(&session.output(&["db", "stats", "--database-url", &format!("sqlite://{name}")]), 5, name);
     }
     for (args, code) in [
         (&["import", "contacts", "--tenant", &tenant, "people.csv", "--report", "folder"][..], 1),
@@ -142,8 +144,8 @@ fn files_that_cannot_be_read_or_written() {
         (&["db", "backup", "missing/backup.db"], 1),
         (&["man", "--directory", "people.csv"], 1),
     ] {
-        assert_names(&session.output(args), code, args[args.len() - 1]);
+        assert_failure_names(&session.output(args), code, args[args.len() - 1]);
     }
     assert_eq!(session.count("contacts", &tenant), 0);
-    assert!(!session.folder().join("missing").exists(), "nothing was made in passing");
+    assert!(!session.folder().join("missing").exists(), "no directory was created");
 }

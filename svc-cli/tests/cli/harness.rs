@@ -1,4 +1,4 @@
-//! A session: a database in a folder that vanishes, and a transcript of what was typed and answered.
+//! A session: a database in a temporary directory, and a transcript of the commands and their output.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -17,14 +17,14 @@ use svc_core::values::{TenantId, parse_uuid};
 use tempfile::TempDir;
 use uuid::Uuid;
 
-/// How the ids of examples begin, which the transcript shows as they are.
+/// The prefix of ids in examples, which the transcript shows unchanged.
 const EXAMPLE: &str = "0195a3c8-0000-";
 
-/// An id that no row has.
-pub(crate) const NOBODY: &str = "0195a3c8-0000-7000-8000-ffffffffffff";
+/// An id that no record has.
+pub(crate) const UNKNOWN_ID: &str = "0195a3c8-0000-7000-8000-ffffffffffff";
 
-/// What differs from run to run. Each stands for itself with a text of the same length, so columns stay
-/// aligned. Dates that a test names lie in 2099 and are left as they are.
+/// Replacements for text that differs between runs. Each replacement has the length of the original, so that columns
+/// stay aligned. Dates that tests use are in 2099 and remain unchanged.
 const FILTERS: [(&str, &str); 15] = [
     (r"\b20[0-8]\d-\d\d-\d\d \d\d:\d\d:\d\dZ", "2026-03-14 15:09:26Z"),
     (r"\(\d+ years ago\)", "(6 years ago)"),
@@ -43,13 +43,13 @@ const FILTERS: [(&str, &str); 15] = [
     (r#"(\bbytes": |size: +)\d+"#, "${1}345678"),
 ];
 
-/// A job in the session's database.
-pub(crate) type Job<'t, T> = Pin<Box<dyn Future<Output = Result<T, Error>> + Send + 't>>;
+/// A unit of work in the session's database.
+pub(crate) type Work<'t, T> = Pin<Box<dyn Future<Output = Result<T, Error>> + Send + 't>>;
 
 pub(crate) struct Session {
     folder: TempDir,
     transcript: String,
-    /// In the order of their appearance, which is what the transcript shows instead.
+    /// The ids in the order of their appearance. The transcript shows their position instead.
     ids: Vec<Uuid>,
 }
 
@@ -58,7 +58,8 @@ impl Session {
         Self { folder: tempfile::tempdir().unwrap(), transcript: String::new(), ids: Vec::new() }
     }
 
-    /// The program in the session's folder, so that the default database is the session's.
+    /// Returns the program with the session's directory as its working directory, so that it uses the session's
+    /// database by default.
     pub(crate) fn program(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_svc"));
         command.args(args).current_dir(self.folder.path()).stdin(Stdio::null());
@@ -77,51 +78,52 @@ impl Session {
         command
     }
 
-    /// Runs a command, off the record.
+    /// Runs a command without recording it.
     pub(crate) fn output(&self, args: &[&str]) -> Output {
         self.program(args).output().unwrap()
     }
 
-    /// The result of a command that succeeds, off the record.
+    /// Runs a command that must succeed, without recording it, and returns its JSON output.
     pub(crate) fn json(&self, args: &[&str]) -> Value {
         let output = self.program(args).arg("--json").output().unwrap();
         assert_eq!((output.status.code(), text(&output.stderr).as_str()), (Some(0), ""), "{args:?}");
         serde_json::from_slice(&output.stdout).unwrap()
     }
 
-    /// The id in the result of a command that succeeds, off the record.
+    /// Runs a command that must succeed, without recording it, and returns the id in its JSON output.
     pub(crate) fn id(&self, args: &[&str]) -> String {
         self.json(args)["id"].as_str().unwrap().to_owned()
     }
 
+    /// Creates a tenant and returns its id.
     pub(crate) fn tenant(&self) -> String {
         self.id(&["tenant", "create", "--name", "Harbour Plumbing"])
     }
 
-    /// Runs a command and notes it: what was typed, stdout, stderr behind `!`, and the exit code unless it is 0.
+    /// Runs a command and records the command line, stdout, stderr prefixed with `!`, and the exit code unless it is 0.
     pub(crate) fn run(&mut self, args: &[&str]) -> &mut Self {
         let output = self.output(args);
-        self.transcribe(args, &output)
+        self.record(args, &output)
     }
 
-    /// The same for a command that says much: the first lines of it, and the beginning of each.
-    pub(crate) fn run_cut(&mut self, args: &[&str]) -> &mut Self {
+    /// Runs a command with long output and records the beginning of its first lines.
+    pub(crate) fn run_truncated(&mut self, args: &[&str]) -> &mut Self {
         const LINES: usize = 12;
         let mut output = self.output(args);
-        let said = text(&output.stdout);
-        let mut cut: String = said.lines().take(LINES).fold(String::new(), |cut, line| {
+        let stdout = text(&output.stdout);
+        let mut cut: String = stdout.lines().take(LINES).fold(String::new(), |cut, line| {
             let end = if line.chars().count() > 100 { "…" } else { "" };
             cut + &line.chars().take(100).collect::<String>() + end + "\n"
         });
-        if said.lines().count() > LINES {
+        if stdout.lines().count() > LINES {
             cut.push_str("…\n");
         }
         output.stdout = cut.into_bytes();
-        self.transcribe(args, &output)
+        self.record(args, &output)
     }
 
-    /// Notes a command that was run.
-    pub(crate) fn transcribe(&mut self, args: &[&str], output: &Output) -> &mut Self {
+    /// Records a command that was run.
+    pub(crate) fn record(&mut self, args: &[&str], output: &Output) -> &mut Self {
         let typed: Vec<String> =
             args.iter().map(|arg| if arg.contains(' ') { format!("'{arg}'") } else { (*arg).to_owned() }).collect();
         let typed = format!("$ svc {}", typed.join(" "));
@@ -133,17 +135,17 @@ impl Session {
             Some(0) => entry.push('\n'),
             code => writeln!(entry, "[{}]\n", code.unwrap()).unwrap(),
         }
-        self.note(&entry)
+        self.append(&entry)
     }
 
-    /// Adds to the transcript.
-    pub(crate) fn note(&mut self, entry: &str) -> &mut Self {
+    /// Appends text to the transcript.
+    pub(crate) fn append(&mut self, entry: &str) -> &mut Self {
         let entry = self.number_ids(entry);
         self.transcript.push_str(&entry);
         self
     }
 
-    /// Puts numbers in place of ids.
+    /// Replaces ids by numbers.
     fn number_ids(&mut self, entry: &str) -> String {
         let mut numbered = String::new();
         let mut rest = entry;
@@ -165,7 +167,7 @@ impl Session {
         numbered
     }
 
-    /// Compares the transcript with the one that is kept.
+    /// Compares the transcript with the snapshot of this name.
     #[track_caller]
     pub(crate) fn assert(&self, name: &str) {
         insta::with_settings!({ filters => FILTERS, prepend_module_to_snapshot => false, omit_expression => true }, {
@@ -173,7 +175,7 @@ impl Session {
         });
     }
 
-    /// Creates what the program cannot create itself.
+    /// Creates a record of a type that the program cannot create.
     pub(crate) fn create<R: Create>(&self, tenant: &str, body: &'static str) -> R {
         let tenant = TenantId(parse_uuid(tenant).unwrap());
         self.write(move |tx| {
@@ -181,18 +183,18 @@ impl Session {
         })
     }
 
-    /// Does what the program does not do itself.
-    pub(crate) fn write<T, F>(&self, job: F) -> T
+    /// Runs a write transaction in the session's database.
+    pub(crate) fn write<T, F>(&self, work: F) -> T
     where
         T: Send + 'static,
-        F: for<'t> Fn(&'t mut dyn Tx) -> Job<'t, T> + Send + Sync + 'static,
+        F: for<'t> Fn(&'t mut dyn Tx) -> Work<'t, T> + Send + Sync + 'static,
     {
         let url = format!("sqlite://{}", self.folder.path().join("svc.db").display());
-        let done = async { svc_store::open(&url, Env::system()).await.unwrap().write("test", job).await };
+        let done = async { svc_store::open(&url, Env::system()).await.unwrap().write("test", work).await };
         tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(done).unwrap()
     }
 
-    /// The session's folder.
+    /// Returns the session's directory.
     pub(crate) fn folder(&self) -> &Path {
         self.folder.path()
     }
@@ -207,23 +209,24 @@ impl Session {
         tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(filled);
     }
 
-    /// A file in the session's folder.
+    /// Writes a file in the session's directory.
     pub(crate) fn file(&self, name: &str, content: impl AsRef<[u8]>) {
         std::fs::write(self.folder.path().join(name), content).unwrap();
     }
 
-    /// What is in a file of the session's folder.
+    /// Reads a file in the session's directory.
     pub(crate) fn read_file(&self, name: &str) -> String {
         std::fs::read_to_string(self.folder.path().join(name)).unwrap()
     }
 
+    /// Creates a contact and returns its id.
     pub(crate) fn contact(&self, tenant: &str) -> String {
         let body = r#"{"email": "ada@example.com", "first_name": "Ada"}"#;
         self.create::<Contact>(tenant, body).id.to_string()
     }
 }
 
-/// Waits for what another program is about to bring, without a word of it.
+/// Waits until `found` returns a value that another process is about to produce.
 #[track_caller]
 pub(crate) fn until<T>(what: &str, mut found: impl FnMut() -> Option<T>) -> T {
     let deadline = Instant::now() + Duration::from_secs(60);
@@ -236,13 +239,14 @@ pub(crate) fn until<T>(what: &str, mut found: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-/// Says that a test does less here, as a program is missing; where everything is installed that is a failure.
-#[expect(clippy::print_stderr, reason = "whoever runs the tests is told what they leave out")]
-pub(crate) fn skipped(program: &str) {
+/// Reports that a test is partly skipped because a program is not installed. In CI, that is a failure.
+#[expect(clippy::print_stderr, reason = "skipped checks are reported to whoever runs the tests")]
+pub(crate) fn report_skipped(program: &str) {
     assert!(std::env::var_os("CI").is_none(), "{program} is not installed; CI runs every test");
     eprintln!("skipped in part: {program} is not installed");
 }
 
+/// Converts output to text.
 pub(crate) fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }

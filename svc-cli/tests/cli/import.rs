@@ -1,19 +1,19 @@
-//! What is imported, and what is refused.
+//! `svc import`: imported and refused rows.
 
 use serde_json::Value;
 
-use crate::harness::{NOBODY, Session, text};
+use crate::harness::{Session, UNKNOWN_ID, text};
 
-/// More than a row may have.
-const HUGE: usize = (1 << 20) + 1;
+/// One byte more than the maximum length of a row.
+const TOO_LONG: usize = (1 << 20) + 1;
 
 impl Session {
-    /// How many records a tenant has.
+    /// Returns the number of records of a tenant.
     pub(crate) fn count(&self, kind: &str, tenant: &str) -> usize {
         text(&self.output(&["export", kind, "--tenant", tenant]).stdout).lines().count()
     }
 
-    /// Everything that `svc import` left, without what differs from run to run.
+    /// Returns some fields of all records of a tenant, in a fixed order.
     fn records(&self, kind: &str, tenant: &str, fields: &[&str]) -> Vec<Vec<Value>> {
         let output = text(&self.output(&["export", kind, "--tenant", tenant]).stdout);
         let records = output.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
@@ -25,7 +25,7 @@ impl Session {
 }
 
 #[test]
-fn csv_as_spreadsheets_write_it() {
+fn csv_files_of_spreadsheets_are_imported() {
     let mut session = Session::new();
     let tenant = session.tenant();
     let csv = "\u{feff}email,company_name,first_name,phone\r\n\
@@ -51,7 +51,7 @@ fn csv_as_spreadsheets_write_it() {
 }
 
 #[test]
-fn refused_rows_are_told_and_good_ones_go_in() {
+fn refused_rows_are_reported_and_valid_rows_are_imported() {
     let mut session = Session::new();
     let tenant = session.tenant();
     let mut csv = b"id,email,first_name,created_at\n".to_vec();
@@ -63,19 +63,19 @@ fn refused_rows_are_told_and_good_ones_go_in() {
     csv.extend(b",\"two\nlines@example.com\",,yesterday\n");
     csv.extend(b",few\n");
     csv.extend(b",,,\n");
-    csv.extend(format!(",huge@example.com,{},\n", "x".repeat(HUGE)).into_bytes());
+    csv.extend(format!(",huge@example.com,{},\n", "x".repeat(TOO_LONG)).into_bytes());
     csv.extend(b",late@example.com,Late,\n");
     csv.extend(b",ada@example.com,Eve,\n");
     session.contact(&tenant);
     session.file("people.csv", csv);
     session.run(&["import", "contacts", "--tenant", &tenant, "people.csv", "--report", "refused.ndjson"]);
     let report = session.read_file("refused.ndjson");
-    session.note(&report).assert("import_refused");
+    session.append(&report).assert("import_refused");
     assert_eq!(session.count("contacts", &tenant), 3);
 }
 
 #[test]
-fn lines_of_json() {
+fn ndjson_is_imported() {
     let mut session = Session::new();
     let tenant = session.tenant();
     let mut lines = b"\xef\xbb\xbf\n{\"email\": \"ada@example.com\", \"city\": null}\r\n\n".to_vec();
@@ -85,7 +85,7 @@ fn lines_of_json() {
     lines.extend(b"[\"b@example.com\"]\n");
     lines.extend(b"{\"email\": \"\xff\"}\n");
     lines.extend(b"{\"email\": 5, \"phone\": 6}\n");
-    lines.extend(format!("{{\"city\": \"{}\"}}\n", "x".repeat(HUGE)).into_bytes());
+    lines.extend(format!("{{\"city\": \"{}\"}}\n", "x".repeat(TOO_LONG)).into_bytes());
     lines.extend(b"{\"email\": \"last@example.com\"}");
     session.file("people", lines);
     session.run(&["import", "contacts", "--tenant", &tenant, "people"]).assert("import_ndjson");
@@ -93,7 +93,7 @@ fn lines_of_json() {
 }
 
 #[test]
-fn what_is_no_table_is_refused_up_front() {
+fn an_invalid_file_is_refused_before_the_first_row() {
     let mut session = Session::new();
     let tenant = session.tenant();
     for (name, content) in [
@@ -113,7 +113,7 @@ fn what_is_no_table_is_refused_up_front() {
         .run(&["import", "contacts", "--tenant", &tenant, "utf16.csv"])
         .run(&["import", "contacts", "--tenant", &tenant, "nowhere.csv"])
         .run(&["import", "contacts", "--tenant", &tenant, "."])
-        .run(&["import", "contacts", "--tenant", NOBODY, "empty.ndjson"])
+        .run(&["import", "contacts", "--tenant", UNKNOWN_ID, "empty.ndjson"])
         .run(&["import", "contacts", "--tenant", &tenant, "empty.ndjson", "--report", "no/such/folder"])
         .run(&["import", "contacts", "--tenant", &tenant, "unknown.csv", "--report", "./unknown.csv"])
         .run(&["import", "invoices", "--tenant", &tenant, "empty.ndjson", "--update"])
@@ -136,11 +136,11 @@ fn a_dry_run_changes_nothing() {
     assert_eq!(text(&session.output(&["export", "contacts", "--tenant", &tenant]).stdout), before);
     assert_eq!(session.count("invoices", &tenant), 0);
     session.json(&["import", "invoices", "--tenant", &tenant, "bills.csv"]);
-    assert_eq!(session.records("invoices", &tenant, &["invoice_number"]), [["INV-0001"]], "no number was used up");
+    assert_eq!(session.records("invoices", &tenant, &["invoice_number"]), [["INV-0001"]], "the dry run used no number");
 }
 
 #[test]
-fn changes_are_asked_for() {
+fn existing_contacts_change_only_with_update() {
     let mut session = Session::new();
     let tenant = session.tenant();
     session.contact(&tenant);
@@ -156,7 +156,7 @@ fn changes_are_asked_for() {
 }
 
 #[test]
-fn invoices_in_whatever_state() {
+fn invoices_are_imported_with_any_status() {
     let mut session = Session::new();
     let tenant = session.tenant();
     let contact = session.contact(&tenant);
@@ -169,7 +169,7 @@ fn invoices_in_whatever_state() {
              A/1,,partial,10,,,,4\n\
              A/2,,partial,10,,,,\n\
              A/3,,sent,\"1,000\",,,,\n\
-             A/4,{NOBODY},sent,1,,,,\n\
+             A/4,{UNKNOWN_ID},sent,1,,,,\n\
              A/1,,partial,11,,,,4\n\
              ,,,5,,,,\n\
              ,,,5,,,,\n"
@@ -194,7 +194,7 @@ fn invoices_in_whatever_state() {
 }
 
 #[test]
-fn events_can_be_left_out() {
+fn no_events_suppresses_deliveries() {
     let session = Session::new();
     let tenant = session.tenant();
     let hook = r#"{"url": "https://example.com", "events": ["*"]}"#;
@@ -208,7 +208,7 @@ fn events_can_be_left_out() {
 }
 
 #[test]
-fn the_first_twenty_are_told() {
+fn the_first_twenty_refused_rows_are_shown() {
     let mut session = Session::new();
     let tenant = session.tenant();
     session.file("people.csv", format!("email\n{}", "x\n".repeat(1_203)));

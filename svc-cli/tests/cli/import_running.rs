@@ -1,4 +1,4 @@
-//! Imports that are broken off, and imports side by side.
+//! Interrupted imports and concurrent imports.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::harness::{Session, text};
 
-/// Rows of CSV: every third has no email, and of those every second says the same as the one before.
+/// Returns CSV rows. Every third row has no email, and every second of those has the same content as the one before it.
 fn rows(numbers: Range<u32>) -> String {
     let mut rows = String::new();
     for n in numbers {
@@ -21,8 +21,8 @@ fn rows(numbers: Range<u32>) -> String {
     rows
 }
 
-/// An import from stdin that has got some rows and waits for more.
-fn fed(session: &Session, tenant: &str, numbers: Range<u32>) -> Child {
+/// Starts an import from stdin, sends it some rows and leaves stdin open.
+fn start_import_from_stdin(session: &Session, tenant: &str, numbers: Range<u32>) -> Child {
     let mut command = session.program(&["import", "contacts", "--tenant", tenant, "-"]);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let stdin = child.stdin.as_mut().unwrap();
@@ -31,21 +31,21 @@ fn fed(session: &Session, tenant: &str, numbers: Range<u32>) -> Child {
     child
 }
 
-fn until_there_are(session: &Session, tenant: &str, count: usize) {
+fn wait_for_contacts(session: &Session, tenant: &str, count: usize) {
     while session.count("contacts", tenant) < count {
         std::thread::yield_now();
     }
 }
 
 #[test]
-fn a_killed_import_is_run_again() {
+fn a_killed_import_can_be_continued() {
     let session = Session::new();
     let tenant = session.tenant();
-    let mut child = fed(&session, &tenant, 0..1_200);
-    until_there_are(&session, &tenant, 1_000);
+    let mut child = start_import_from_stdin(&session, &tenant, 0..1_200);
+    wait_for_contacts(&session, &tenant, 1_000);
     child.kill().unwrap();
     child.wait().unwrap();
-    assert_eq!(session.count("contacts", &tenant), 1_000, "two groups of 500, and no half of one");
+    assert_eq!(session.count("contacts", &tenant), 1_000, "two whole groups of 500");
 
     session.file("people.csv", format!("email,first_name\n{}", rows(0..2_000)));
     let import = ["import", "contacts", "--tenant", &tenant, "people.csv"];
@@ -57,19 +57,19 @@ fn a_killed_import_is_run_again() {
 }
 
 #[test]
-fn an_interrupted_import_says_how_to_go_on() {
+fn an_interrupted_import_says_how_to_continue() {
     let session = Session::new();
     let tenant = session.tenant();
-    let mut child = fed(&session, &tenant, 0..600);
-    // It stays open: whoever types there wants an answer.
+    let mut child = start_import_from_stdin(&session, &tenant, 0..600);
+    // stdin stays open, as it does on a terminal.
     let stdin = child.stdin.take();
-    until_there_are(&session, &tenant, 500);
+    wait_for_contacts(&session, &tenant, 500);
     std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
     let output = child.wait_with_output().unwrap();
     drop(stdin);
     assert_eq!(output.status.code(), Some(1));
     assert!(text(&output.stdout).starts_with("Rows so far: 500 read, 500 added, "), "{output:?}");
-    assert!(text(&output.stderr).contains("run the same command again to go on"), "{output:?}");
+    assert!(text(&output.stderr).contains("Run the same command again to continue"), "{output:?}");
     assert_eq!(session.count("contacts", &tenant), 500);
 }
 

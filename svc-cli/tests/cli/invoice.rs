@@ -1,9 +1,9 @@
-use crate::harness::{NOBODY, Session};
+use crate::harness::{Session, UNKNOWN_ID};
 
 #[test]
-fn for_people() {
+fn output_for_people() {
     let mut session = Session::new();
-    // Other tenants have rows of their own; an id alone finds its tenant.
+    // There are other tenants, and the tenant of an invoice is found by the invoice's id alone.
     session.tenant();
     let tenant = session.tenant();
     session.tenant();
@@ -30,7 +30,7 @@ fn for_people() {
 }
 
 #[test]
-fn for_programs() {
+fn output_for_programs() {
     let mut session = Session::new();
     let tenant = session.tenant();
     let contact = session.contact(&tenant);
@@ -49,7 +49,7 @@ fn for_programs() {
 }
 
 #[test]
-fn refused() {
+fn invalid_commands_are_refused() {
     let mut session = Session::new();
     let tenant = session.tenant();
     let contact = session.contact(&tenant);
@@ -57,8 +57,8 @@ fn refused() {
     session
         .run(&["invoice", "create", "--tenant", &tenant])
         .run(&["invoice", "create", "--tenant", &tenant, "--contact", "ada", "--total", "1"])
-        .run(&["invoice", "create", "--tenant", &tenant, "--contact", NOBODY, "--total", "1"])
-        .run(&["invoice", "create", "--tenant", NOBODY, "--contact", NOBODY, "--total", "1"])
+        .run(&["invoice", "create", "--tenant", &tenant, "--contact", UNKNOWN_ID, "--total", "1"])
+        .run(&["invoice", "create", "--tenant", UNKNOWN_ID, "--contact", UNKNOWN_ID, "--total", "1"])
         .run(&[&create[..], &["-1"]].concat())
         .run(&[&create[..], &["1,50"]].concat())
         .run(&[&create[..], &["0.005"]].concat())
@@ -67,13 +67,13 @@ fn refused() {
         .run(&[&create[..], &["1.5", "--currency", "JPY"]].concat())
         .run(&[&create[..], &["1", "--due", "2099-02-30"]].concat());
     for step in ["send", "view", "pay", "void", "resend", "refund"] {
-        session.run(&["invoice", step, NOBODY]);
+        session.run(&["invoice", step, UNKNOWN_ID]);
     }
-    session.run(&["invoice", "send"]).run(&["invoice", "pay", NOBODY, "--amount", "-5"]).assert("invoice_refused");
+    session.run(&["invoice", "send"]).run(&["invoice", "pay", UNKNOWN_ID, "--amount", "-5"]).assert("invoice_refused");
 }
 
 #[test]
-fn refunds_and_corrections() {
+fn refunds_and_updates() {
     let mut session = Session::new();
     let tenant = session.tenant();
     let contact = session.contact(&tenant);
@@ -88,8 +88,8 @@ fn refunds_and_corrections() {
         .run(&["invoice", "refund", &paid, "--json"])
         .run(&["invoice", "refund", &paid])
         .run(&["invoice", "update", &sent])
-        .run(&["invoice", "update", NOBODY, "--total", "60"])
-        .run(&["invoice", "update", &sent, "--contact", NOBODY])
+        .run(&["invoice", "update", UNKNOWN_ID, "--total", "60"])
+        .run(&["invoice", "update", &sent, "--contact", UNKNOWN_ID])
         .run(&["invoice", "update", &sent, "--total", "60", "--due", "2099-04-13", "--currency", "NZD"])
         .run(&["invoice", "update", &sent, "--total", "60.00"])
         .run(&["invoice", "update", &sent, "--total", "60.005"])
@@ -100,7 +100,7 @@ fn refunds_and_corrections() {
 }
 
 #[test]
-fn what_is_not_paid_in_time() {
+fn overdue_marks_unpaid_invoices_past_their_due_date() {
     let mut session = Session::new();
     let tenants = [session.tenant(), session.tenant()];
     for tenant in &tenants {
@@ -112,7 +112,7 @@ fn what_is_not_paid_in_time() {
         }
     }
     session
-        .run(&["invoice", "overdue", "--tenant", NOBODY])
+        .run(&["invoice", "overdue", "--tenant", UNKNOWN_ID])
         .run(&["invoice", "overdue", "--tenant", &tenants[1]])
         .run(&["invoice", "overdue", "--json"])
         .run(&["invoice", "overdue", "--json"])

@@ -1,9 +1,9 @@
 use svc_core::accounts::keys::KeyHash;
 
-use crate::harness::{NOBODY, Session, text};
+use crate::harness::{Session, UNKNOWN_ID, text};
 
 #[test]
-fn for_people() {
+fn output_for_people() {
     let mut session = Session::new();
     let tenant = session.tenant();
     let pending = session.id(&["tenant", "create", "--name", "Zoë & Sons", "--pending"]);
@@ -23,7 +23,7 @@ fn for_people() {
 }
 
 #[test]
-fn for_programs() {
+fn output_for_programs() {
     let mut session = Session::new();
     let tenant = session.tenant();
     let create = ["key", "create", "--json", "--tenant", &tenant, "--scopes"];
@@ -40,22 +40,22 @@ fn for_programs() {
 }
 
 #[test]
-fn refused() {
+fn invalid_commands_are_refused() {
     let mut session = Session::new();
     session
-        .run(&["key", "create", "--tenant", NOBODY])
-        .run(&["key", "create", "--tenant", NOBODY, "--scopes", "write"])
-        .run(&["key", "create", "--tenant", NOBODY, "--scopes", "read,admin"])
-        .run(&["key", "create", "--tenant", NOBODY, "--scopes", "read", "--expires", "soon"])
-        .run(&["key", "create", "--tenant", NOBODY, "--scopes", "read", "--expires", "0s"])
-        .run(&["key", "create", "--tenant", NOBODY, "--scopes", "read", "--expires", "9999y"])
-        .run(&["key", "create", "--tenant", NOBODY, "--scopes", "read"])
+        .run(&["key", "create", "--tenant", UNKNOWN_ID])
+        .run(&["key", "create", "--tenant", UNKNOWN_ID, "--scopes", "write"])
+        .run(&["key", "create", "--tenant", UNKNOWN_ID, "--scopes", "read,admin"])
+        .run(&["key", "create", "--tenant", UNKNOWN_ID, "--scopes", "read", "--expires", "soon"])
+        .run(&["key", "create", "--tenant", UNKNOWN_ID, "--scopes", "read", "--expires", "0s"])
+        .run(&["key", "create", "--tenant", UNKNOWN_ID, "--scopes", "read", "--expires", "9999y"])
+        .run(&["key", "create", "--tenant", UNKNOWN_ID, "--scopes", "read"])
         .run(&["key", "list"])
-        .run(&["key", "list", "--tenant", NOBODY])
-        .run(&["key", "show", NOBODY])
-        .run(&["key", "revoke", NOBODY])
-        .run(&["key", "rotate", NOBODY])
-        .run(&["key", "rotate", NOBODY, "--overlap", "-1h"])
+        .run(&["key", "list", "--tenant", UNKNOWN_ID])
+        .run(&["key", "show", UNKNOWN_ID])
+        .run(&["key", "revoke", UNKNOWN_ID])
+        .run(&["key", "rotate", UNKNOWN_ID])
+        .run(&["key", "rotate", UNKNOWN_ID, "--overlap", "-1h"])
         .assert("key_refused");
 }
 
@@ -74,7 +74,7 @@ fn a_key_is_shown_once() {
 }
 
 #[test]
-fn an_expired_key_is_seen_as_such() {
+fn an_expired_key_has_the_status_expired() {
     let session = Session::new();
     let tenant = session.tenant();
     let id = session.id(&["key", "create", "--tenant", &tenant, "--scopes", "read", "--expires", "1us"]);

@@ -14,11 +14,11 @@ use crate::harness::{Session, text, until};
 const SECRET: &str = "whsec_NonLnCtITl6j9pp/nDn8yGuBAPIGksVBSCiosftiZ5o=";
 const OLD_SECRET: &str = "whsec_FXE7hanIybXwTvLAFfk4bZJjPTSZFkGlkzTgRNJBC+4=";
 
-/// A running `svc listen`, which ends with its test.
+/// A running `svc listen`, which is killed when it is dropped.
 struct Listening {
     child: Child,
     stdout: Option<BufReader<ChildStdout>>,
-    first: String,
+    first_line: String,
     address: String,
 }
 
@@ -27,23 +27,23 @@ impl Listening {
         let args = [&["listen", "--port", "0"], args].concat();
         let mut child = session.program(&args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut stdout = BufReader::new(child.stdout.take().unwrap());
-        let mut first = String::new();
-        stdout.read_line(&mut first).unwrap();
-        let address = first.trim_end().trim_end_matches("\"}").rsplit_once("http://").unwrap().1.to_owned();
-        Self { child, stdout: Some(stdout), first, address }
+        let mut first_line = String::new();
+        stdout.read_line(&mut first_line).unwrap();
+        let address = first_line.trim_end().trim_end_matches("\"}").rsplit_once("http://").unwrap().1.to_owned();
+        Self { child, stdout: Some(stdout), first_line, address }
     }
 
-    /// Sends a request and returns the answer.
+    /// Sends a request and returns the response.
     fn send(&self, head: &str, body: &[u8]) -> String {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
         let length = body.len();
         write!(stream, "{head}\r\nHost: localhost\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n").unwrap();
-        // What is refused early may not be read to its end.
+        // A request that is refused early is not read to its end.
         let _ = stream.write_all(body);
-        let mut answer = Vec::new();
-        let _ = stream.read_to_end(&mut answer);
-        text(&answer)
+        let mut response = Vec::new();
+        let _ = stream.read_to_end(&mut response);
+        text(&response)
     }
 
     /// Posts a delivery as the server does.
@@ -56,7 +56,7 @@ impl Listening {
         self.send(&head, body.as_bytes())
     }
 
-    /// What it printed after its first line. It prints before it answers.
+    /// Stops the program and returns what it printed after its first line. It prints a delivery before it responds.
     fn end(mut self) -> String {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
@@ -65,7 +65,7 @@ impl Listening {
         rest
     }
 
-    /// What it printed, one document per line.
+    /// Stops the program and returns what it printed after its first line, one JSON document per line.
     fn end_json(self) -> Vec<Value> {
         self.end().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
@@ -73,7 +73,7 @@ impl Listening {
 
 impl Drop for Listening {
     fn drop(&mut self) {
-        // It has ended already, unless the test failed.
+        // The program is still running only if the test failed.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -87,37 +87,37 @@ fn body() -> String {
 }
 
 #[test]
-fn for_people() {
+fn output_for_people() {
     let mut session = Session::new();
     let listening = Listening::start(&session, &["--secret", SECRET]);
-    let answers = [
+    let responses = [
         listening.deliver(&body(), SECRET),
         listening.deliver(&body(), OLD_SECRET),
         listening.send("POST / HTTP/1.1", b"\x1b[2Jhello"),
         listening.send("POST / HTTP/1.1", &vec![b' '; (1 << 20) + 1]),
         listening.send("GET / HTTP/1.1", b""),
     ];
-    let statuses = answers.each_ref().map(|answer| answer.split(' ').nth(1).unwrap_or_default());
+    let statuses = responses.each_ref().map(|response| response.split(' ').nth(1).unwrap_or_default());
     assert_eq!([statuses[0], statuses[1], statuses[2], statuses[4]], ["204", "401", "401", "405"]);
-    assert!(answers[4].to_lowercase().contains("allow: post"));
-    let first = listening.first.clone();
-    session.note("$ svc listen --port 0 --secret whsec_…\n").note(&first).note(&listening.end());
+    assert!(responses[4].to_lowercase().contains("allow: post"));
+    let first = listening.first_line.clone();
+    session.append("$ svc listen --port 0 --secret whsec_…\n").append(&first).append(&listening.end());
     let listening = Listening::start(&session, &["--secret", SECRET, "--json"]);
-    let first = listening.first.clone();
+    let first = listening.first_line.clone();
     listening.deliver(&body(), SECRET);
     session
-        .note("$ svc listen --port 0 --secret whsec_… --json\n")
-        .note(&first)
-        .note(&listening.end())
+        .append("$ svc listen --port 0 --secret whsec_… --json\n")
+        .append(&first)
+        .append(&listening.end())
         .assert("listen");
 }
 
 #[test]
-fn for_programs() {
+fn output_for_programs() {
     let session = Session::new();
     for print in ["--print-json", "--json"] {
         let listening = Listening::start(&session, &["--secret", SECRET, "--secret", OLD_SECRET, print]);
-        let first: Value = serde_json::from_str(&listening.first).unwrap();
+        let first: Value = serde_json::from_str(&listening.first_line).unwrap();
         assert_eq!(first["listening"], format!("http://{}", listening.address));
         listening.deliver(&body(), SECRET);
         listening.deliver(&body(), OLD_SECRET);
@@ -137,7 +137,7 @@ fn for_programs() {
 }
 
 #[test]
-fn the_secret_may_come_from_the_environment() {
+fn the_secret_can_come_from_the_environment() {
     let session = Session::new();
     let mut program = session.program(&["listen", "--port", "0"]);
     let mut child = program.env("SVC_WEBHOOK_SECRET", SECRET).stdout(Stdio::piped()).spawn().unwrap();
@@ -149,7 +149,7 @@ fn the_secret_may_come_from_the_environment() {
 }
 
 #[test]
-fn it_fails_when_asked_to() {
+fn fail_responds_with_the_given_status() {
     let session = Session::new();
     let listening = Listening::start(&session, &["--secret", SECRET, "--fail", "503", "--print-json"]);
     assert!(listening.deliver(&body(), SECRET).starts_with("HTTP/1.1 503 "));
@@ -157,27 +157,27 @@ fn it_fails_when_asked_to() {
     assert_eq!((printed[0]["verified"].as_bool(), printed[0]["answered"].as_u64()), (Some(true), Some(503)));
 }
 
-/// Answers one request and returns it.
-fn serve_once(answer: &'static str) -> (String, JoinHandle<String>) {
+/// Serves one request with this response. Returns the server's address and the request.
+fn serve_once(response: &'static str) -> (String, JoinHandle<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
     let served = std::thread::spawn(move || {
         let (mut stream, _) = listener.accept().unwrap();
         let mut request = Vec::new();
         let mut chunk = [0; 4096];
-        // The body ends with its object.
+        // The body of the request ends with a brace.
         while !request.ends_with(b"}") {
             let size = stream.read(&mut chunk).unwrap();
             request.extend_from_slice(&chunk[..size]);
         }
-        stream.write_all(answer.as_bytes()).unwrap();
+        stream.write_all(response.as_bytes()).unwrap();
         text(&request)
     });
     (address, served)
 }
 
 #[test]
-fn requests_are_passed_on() {
+fn requests_are_forwarded() {
     let session = Session::new();
     let (address, served) = serve_once(
         "HTTP/1.1 429 Too Many\r\nRetry-After: 30\r\nContent-Length: 5\r\nConnection: close\r\nX-App: 1\r\n\r\nlater",
@@ -185,9 +185,9 @@ fn requests_are_passed_on() {
     let url = format!("{address}/webhooks?a=1");
     let listening = Listening::start(&session, &["--secret", SECRET, "--print-json", "--forward-to", &url]);
     let body = body();
-    let answer = listening.deliver(&body, SECRET).to_lowercase();
-    assert!(answer.starts_with("http/1.1 429 ") && answer.ends_with("\r\n\r\nlater"), "{answer}");
-    assert!(answer.contains("retry-after: 30") && answer.contains("x-app: 1"), "{answer}");
+    let response = listening.deliver(&body, SECRET).to_lowercase();
+    assert!(response.starts_with("http/1.1 429 ") && response.ends_with("\r\n\r\nlater"), "{response}");
+    assert!(response.contains("retry-after: 30") && response.contains("x-app: 1"), "{response}");
 
     let request = served.join().unwrap();
     let (head, passed) = request.split_once("\r\n\r\n").unwrap();
@@ -206,9 +206,9 @@ fn requests_are_passed_on() {
 }
 
 #[test]
-fn what_cannot_be_passed_on_is_answered_with_502() {
+fn the_response_is_502_when_forwarding_fails() {
     let session = Session::new();
-    // A port that is never given out, and that nothing serves nowadays.
+    // Port 1 is never assigned, and nothing listens on it.
     let listening = Listening::start(&session, &["--secret", SECRET, "--json", "--forward-to", "127.0.0.1:1"]);
     assert!(listening.deliver(&body(), SECRET).starts_with("HTTP/1.1 502 "));
     let printed = listening.end_json();
@@ -219,7 +219,7 @@ fn what_cannot_be_passed_on_is_answered_with_502() {
 
 #[cfg(unix)]
 #[test]
-fn ctrl_c_ends_it_well() {
+fn ctrl_c_ends_listen_successfully() {
     let session = Session::new();
     let mut listening = Listening::start(&session, &["--secret", SECRET]);
     let sent = std::process::Command::new("kill").args(["-INT", &listening.child.id().to_string()]).status();
@@ -228,15 +228,16 @@ fn ctrl_c_ends_it_well() {
 }
 
 #[test]
-fn it_ends_well_when_nobody_reads_any_more() {
+fn listen_ends_successfully_when_stdout_is_closed() {
     let session = Session::new();
     let mut listening = Listening::start(&session, &["--secret", SECRET]);
     drop(listening.stdout.take());
-    // The first may still be printed: a program that another test is starting right now shares the pipe for a moment.
+    // The first delivery may still be printed: a process that another test is starting can hold the pipe open for a
+    // moment.
     let status = until("its end", || {
         if let Ok(mut stream) = TcpStream::connect(&listening.address) {
             let _ = stream.write_all(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n{}");
-            // Answered, or cut off by its end.
+            // The program responds, or it has ended.
             stream.set_read_timeout(Some(Duration::from_secs(1))).unwrap();
             let _ = stream.read(&mut [0; 64]);
         }
@@ -246,7 +247,7 @@ fn it_ends_well_when_nobody_reads_any_more() {
 }
 
 #[test]
-fn refused() {
+fn invalid_commands_are_refused() {
     let mut session = Session::new();
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();

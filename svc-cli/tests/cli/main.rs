@@ -1,8 +1,8 @@
-//! Runs the program as its users do, on databases of its own, and keeps transcripts of the sessions.
+//! End-to-end tests: they run the program on temporary databases and compare its output with snapshots.
 //!
-//! A changed transcript is accepted with `cargo insta review`, or with `INSTA_UPDATE=always cargo test`.
+//! Accept a changed snapshot with `cargo insta review`, or with `INSTA_UPDATE=always cargo test`.
 
-#![expect(clippy::unwrap_used, reason = "a test may fail by a panic, in its helpers as well")]
+#![expect(clippy::unwrap_used, reason = "tests and their helpers may panic")]
 
 mod at_once;
 mod audit;

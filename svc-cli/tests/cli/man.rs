@@ -3,23 +3,23 @@ use std::process::{Command, Stdio};
 use clap::CommandFactory as _;
 use svc_cli::cli::Cli;
 
-use crate::harness::{Session, skipped, text};
+use crate::harness::{Session, report_skipped, text};
 
 #[test]
-fn for_people_and_programs() {
+fn output_for_people_and_programs() {
     let mut session = Session::new();
     session
-        .run_cut(&["man"])
-        .run_cut(&["man", "--json"])
+        .run_truncated(&["man"])
+        .run_truncated(&["man", "--json"])
         .run(&["man", "--directory", "share/man1"])
-        .run_cut(&["man", "--directory", "share/man1", "--json"])
+        .run_truncated(&["man", "--directory", "share/man1", "--json"])
         .run(&["man", "--directory", "/dev/null"])
         .assert("man");
 }
 
-/// What --help says of a command is on its page: its options, its examples and, of `svc`, the rest.
+/// The page of a command contains its options and examples; that of `svc` also contains the rest of its help.
 #[test]
-fn every_command_has_a_page() {
+fn every_command_has_a_manual_page() {
     fn check(session: &Session, command: &clap::Command) {
         let name = command.get_display_name().unwrap_or("svc");
         let page = session.read_file(&format!("pages/{name}.1"));
@@ -49,16 +49,16 @@ fn every_command_has_a_page() {
     }
 }
 
-/// groff finds nothing to complain about, where it is installed.
+/// groff, where it is installed, reports no warnings.
 #[test]
-fn the_pages_are_good_roff() {
+fn the_pages_are_valid_roff() {
     let session = Session::new();
     session.json(&["man", "--directory", "pages"]);
     for page in std::fs::read_dir(session.folder().join("pages")).unwrap() {
         let mut groff = Command::new("groff");
         groff.args(["-Kutf8", "-man", "-Tutf8", "-ww", "-rLL=100n"]).arg(page.unwrap().path()).stdin(Stdio::null());
         let Ok(output) = groff.output() else {
-            skipped("groff");
+            report_skipped("groff");
             return;
         };
         assert_eq!((output.status.code(), text(&output.stderr).as_str()), (Some(0), ""));

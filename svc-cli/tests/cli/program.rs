@@ -1,9 +1,9 @@
-//! What holds for every command.
+//! Behaviour that all commands share.
 
 use crate::harness::{Session, text};
 
 #[test]
-fn a_noun_alone_answers_with_its_help() {
+fn a_group_without_a_command_prints_its_help() {
     let mut session = Session::new();
     let with_env = session.program(&["tenant"]).env("SVC_DATABASE_URL", "sqlite://other.db").output().unwrap();
     assert_eq!(with_env.status.code(), Some(0));
@@ -20,7 +20,7 @@ fn a_noun_alone_answers_with_its_help() {
 }
 
 #[test]
-fn the_database_is_made_and_migrated() {
+fn the_database_is_created_and_migrated() {
     let mut session = Session::new();
     session
         .run(&["db", "migrate"])
@@ -31,7 +31,7 @@ fn the_database_is_made_and_migrated() {
 }
 
 #[test]
-fn a_database_out_of_reach_is_told_apart_from_a_bad_url() {
+fn an_unreachable_database_and_an_invalid_url_have_different_exit_codes() {
     let mut session = Session::new();
     session
         .run(&["tenant", "list", "--database-url", "sqlite://missing/folder/svc.db"])

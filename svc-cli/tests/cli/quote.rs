@@ -2,10 +2,10 @@ use svc_core::resources::crud;
 use svc_core::resources::quotes::{Quote, QuoteStatus, QuoteUpdate};
 use svc_core::values::{Patch, TenantId, parse_uuid};
 
-use crate::harness::{NOBODY, Session};
+use crate::harness::{Session, UNKNOWN_ID};
 
 impl Session {
-    /// A quote of 1500 that has come so far.
+    /// Creates a quote of 1500 with this status and returns its id.
     fn quote(&self, tenant: &str, contact: &str, status: QuoteStatus) -> String {
         let body = format!(r#"{{"contact_id": "{contact}", "total": 1500, "valid_until": "2099-04-13"}}"#).leak();
         let id = self.create::<Quote>(tenant, body).id;
@@ -17,7 +17,7 @@ impl Session {
 }
 
 #[test]
-fn the_client_answers() {
+fn quotes_are_shown_accepted_and_declined() {
     let mut session = Session::new();
     session.tenant();
     let tenant = session.tenant();
@@ -38,9 +38,9 @@ fn the_client_answers() {
         .run(&["quote", "show", &viewed, "--json"])
         .run(&["quote", "accept", &others[0], "--json"])
         .run(&["quote", "decline", &others[1]])
-        .run(&["quote", "accept", NOBODY])
-        .run(&["quote", "decline", NOBODY])
-        .run(&["quote", "show", NOBODY])
+        .run(&["quote", "accept", UNKNOWN_ID])
+        .run(&["quote", "decline", UNKNOWN_ID])
+        .run(&["quote", "show", UNKNOWN_ID])
         .run(&["quote", "show", "QUO-0001"])
         .assert("quote");
 }

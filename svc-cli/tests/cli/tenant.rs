@@ -1,7 +1,7 @@
-use crate::harness::{NOBODY, Session};
+use crate::harness::{Session, UNKNOWN_ID};
 
 #[test]
-fn for_people() {
+fn output_for_people() {
     let mut session = Session::new();
     session.run(&["tenant", "list"]);
     let sydney = session.tenant();
@@ -21,7 +21,7 @@ fn for_people() {
 }
 
 #[test]
-fn for_programs() {
+fn output_for_programs() {
     let mut session = Session::new();
     session.run(&["tenant", "list", "--json"]);
     let id = session.tenant();
@@ -38,7 +38,7 @@ fn for_programs() {
 }
 
 #[test]
-fn refused() {
+fn invalid_commands_are_refused() {
     let mut session = Session::new();
     let long = "x".repeat(301);
     session
@@ -49,17 +49,17 @@ fn refused() {
         .run(&["tenant", "create", "--name", "Ada", "--currency", "DEM"])
         .run(&["tenant", "create", "--name", "Ada", "--time-zone", "Sydney"])
         .run(&["tenant", "show", "1"])
-        .run(&["tenant", "show", NOBODY])
-        .run(&["tenant", "approve", NOBODY, "--json"])
-        .run(&["tenant", "suspend", NOBODY])
-        .run(&["tenant", "set", NOBODY])
-        .run(&["tenant", "set", NOBODY, "--name", "Ada"])
-        .run(&["tenant", "set", NOBODY, "--unique-contact-email", "maybe"])
-        .run(&["tenant", "set", NOBODY, "--rate-limit", "0"])
-        .run(&["tenant", "set", NOBODY, "--rate-limit", "-1"])
-        .run(&["tenant", "set", NOBODY, "--write-rate-limit", "invoices=5"])
-        .run(&["tenant", "set", NOBODY, "--write-rate-limit", "quotes=0"])
-        .run(&["tenant", "set", NOBODY, "--write-rate-limit", "quotes"]);
+        .run(&["tenant", "show", UNKNOWN_ID])
+        .run(&["tenant", "approve", UNKNOWN_ID, "--json"])
+        .run(&["tenant", "suspend", UNKNOWN_ID])
+        .run(&["tenant", "set", UNKNOWN_ID])
+        .run(&["tenant", "set", UNKNOWN_ID, "--name", "Ada"])
+        .run(&["tenant", "set", UNKNOWN_ID, "--unique-contact-email", "maybe"])
+        .run(&["tenant", "set", UNKNOWN_ID, "--rate-limit", "0"])
+        .run(&["tenant", "set", UNKNOWN_ID, "--rate-limit", "-1"])
+        .run(&["tenant", "set", UNKNOWN_ID, "--write-rate-limit", "invoices=5"])
+        .run(&["tenant", "set", UNKNOWN_ID, "--write-rate-limit", "quotes=0"])
+        .run(&["tenant", "set", UNKNOWN_ID, "--write-rate-limit", "quotes"]);
     assert_eq!(session.output(&["tenant", "create", "--name", &long]).status.code(), Some(2));
     session.assert("tenant_refused");
 }

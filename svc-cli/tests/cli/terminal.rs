@@ -1,15 +1,15 @@
-//! What differs on a terminal: colour, questions, and bars that tell how far something is.
+//! Behaviour on a terminal: colour, confirmation prompts and progress bars.
 
-// The `script` of other systems takes other options.
+// `script` has different options on other systems.
 #![cfg(target_os = "linux")]
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
-use crate::harness::{Session, skipped, text};
+use crate::harness::{Session, report_skipped, text};
 
 #[test]
-fn colour_is_for_those_who_want_it() {
+fn colour_follows_the_environment() {
     let session = Session::new();
     session.tenant();
     let coloured = |names: &[&str]| {
@@ -22,8 +22,8 @@ fn colour_is_for_those_who_want_it() {
     assert!(!coloured(&["CLICOLOR_FORCE", "NO_COLOR"]));
 }
 
-/// Runs a command on a terminal that `script` (util-linux) makes, types something, and tells all that was shown there
-/// and the exit code; nothing where there is no such program.
+/// Runs a command on a pseudo-terminal created by `script` (util-linux) and types some text. Returns the output and the
+/// exit code, or `None` if `script` is not installed.
 fn on_terminal(session: &Session, args: &[&str], variables: &[(&str, &str)], typed: &str) -> Option<(String, i32)> {
     let program = session.program(args);
     let words = std::iter::once(program.get_program()).chain(program.get_args());
@@ -34,10 +34,10 @@ fn on_terminal(session: &Session, args: &[&str], variables: &[(&str, &str)], typ
     script.env("TERM", "xterm").env("SHELL", "/bin/sh").envs(variables.iter().copied());
     script.stdin(Stdio::piped()).stdout(Stdio::piped());
     let Ok(mut child) = script.spawn() else {
-        skipped("script");
+        report_skipped("script");
         return None;
     };
-    // Stays open to the end: its end would be a Ctrl-D.
+    // stdin stays open: closing it would send a Ctrl-D.
     let mut stdin = child.stdin.take().unwrap();
     stdin.write_all(typed.as_bytes()).unwrap();
     let output = child.wait_with_output().unwrap();
@@ -62,15 +62,15 @@ fn a_terminal_gets_colour() {
 }
 
 #[test]
-fn what_cannot_be_taken_back_is_asked_first() {
+fn commands_that_cannot_be_undone_ask_for_confirmation() {
     let session = Session::new();
     let tenant = session.tenant();
     let key = session.id(&["key", "create", "--tenant", &tenant, "--scopes", "read"]);
     let revoke = ["key", "revoke", &key];
     let is_revoked = || session.json(&["key", "show", &key])["revoked_at"].is_string();
     let Some((shown, code)) = on_terminal(&session, &revoke, &[], "n\n") else { return };
-    assert!(shown.contains(&format!("Revoke the key {key}?")) && shown.contains("[y/N]"), "{shown:?}");
-    assert!(shown.contains("Nothing was done.") && code == 1 && !is_revoked(), "{shown:?}");
+    assert!(shown.contains(&format!("Revoke key {key}?")) && shown.contains("[y/N]"), "{shown:?}");
+    assert!(shown.contains("Cancelled: nothing was changed.") && code == 1 && !is_revoked(), "{shown:?}");
     let (shown, code) = on_terminal(&session, &revoke, &[], "y\n").unwrap();
     assert!(code == 0 && is_revoked(), "{shown:?}");
     let (shown, code) = on_terminal(&session, &[&revoke[..], &["--yes"]].concat(), &[], "").unwrap();
@@ -78,7 +78,7 @@ fn what_cannot_be_taken_back_is_asked_first() {
 }
 
 #[test]
-fn an_import_tells_how_far_it_is_on_a_terminal_alone() {
+fn an_import_shows_progress_only_on_a_terminal() {
     let session = Session::new();
     let tenant = session.tenant();
     let rows: String = (0..1_500).map(|n| format!("p{n}@example.com\n")).collect();

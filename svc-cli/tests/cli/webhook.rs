@@ -6,10 +6,10 @@ use svc_core::resources::contacts::Contact;
 use svc_core::webhooks::subscriptions::WebhookSubscription;
 
 use crate::delivery::{attempt, attempt_when_due};
-use crate::harness::{NOBODY, Session};
+use crate::harness::{Session, UNKNOWN_ID};
 
 #[test]
-fn listed_and_shown() {
+fn webhooks_are_listed_and_shown() {
     let mut session = Session::new();
     session.tenant();
     let tenant = session.tenant();
@@ -28,20 +28,20 @@ fn listed_and_shown() {
 }
 
 #[test]
-fn refused() {
+fn invalid_commands_are_refused() {
     let mut session = Session::new();
     session
         .run(&["webhook", "list"])
-        .run(&["webhook", "list", "--tenant", NOBODY])
+        .run(&["webhook", "list", "--tenant", UNKNOWN_ID])
         .run(&["webhook", "show", "hook"])
-        .run(&["webhook", "show", NOBODY])
+        .run(&["webhook", "show", UNKNOWN_ID])
         .run(&["webhook", "enable"])
-        .run(&["webhook", "enable", NOBODY])
+        .run(&["webhook", "enable", UNKNOWN_ID])
         .assert("webhook_refused");
 }
 
 #[test]
-fn enabled_after_a_pause() {
+fn a_paused_webhook_can_be_enabled() {
     let mut session = Session::new();
     let tenant = session.tenant();
     let some = r#"{"url": "https://example.com/hook", "events": ["contact.created"]}"#;
@@ -71,7 +71,7 @@ fn a_rotated_secret_is_shown_once() {
     session
         .run(&["webhook", "rotate-secret", &id])
         .run(&["webhook", "rotate-secret", &id, "--overlap", "soon"])
-        .run(&["webhook", "rotate-secret", NOBODY])
+        .run(&["webhook", "rotate-secret", UNKNOWN_ID])
         .run(&["webhook", "rotate-secret", &id, "--json"])
         .assert("webhook_rotate");
     let rotated = session.json(&["webhook", "rotate-secret", &id, "--overlap", "0s"]);
@@ -81,31 +81,31 @@ fn a_rotated_secret_is_shown_once() {
     assert!(!String::from_utf8(shown.stdout).unwrap().contains("whsec_"));
 }
 
-/// Runs `svc webhook test` while a sender, without a network, makes the attempt; adds it to the transcript.
-fn tested(session: &mut Session, args: &[&str], status: i32) {
+/// Runs and records `svc webhook test` while a simulated sender makes the attempt.
+fn run_test_command(session: &mut Session, args: &[&str], status: i32) {
     let mut program = session.program(args);
     let running = program.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     attempt_when_due(session, status, vec![Duration::from_secs(100)]);
-    session.transcribe(args, &running.wait_with_output().unwrap());
+    session.record(args, &running.wait_with_output().unwrap());
 }
 
 #[test]
-fn a_test_tells_what_came_of_it() {
+fn a_test_shows_the_result_of_its_first_attempt() {
     let mut session = Session::new();
     let tenant = session.tenant();
     let stays = r#"{"url": "https://example.com/hook", "events": ["stay.created", "stay.cancelled"]}"#;
     let stays = session.create::<WebhookSubscription>(&tenant, stays).id.to_string();
     let all = session.create::<WebhookSubscription>(&tenant, r#"{"url": "https://example.org/", "events": ["*"]}"#);
     let all = all.id.to_string();
-    tested(&mut session, &["webhook", "test", &stays], 200);
-    tested(&mut session, &["webhook", "test", &all, "--json"], 200);
-    tested(&mut session, &["webhook", "test", &all, "--event", "stay.cancelled"], 503);
-    tested(&mut session, &["webhook", "test", &stays, "--event", "stay.cancelled", "--json"], -1);
+    run_test_command(&mut session, &["webhook", "test", &stays], 200);
+    run_test_command(&mut session, &["webhook", "test", &all, "--json"], 200);
+    run_test_command(&mut session, &["webhook", "test", &all, "--event", "stay.cancelled"], 503);
+    run_test_command(&mut session, &["webhook", "test", &stays, "--event", "stay.cancelled", "--json"], -1);
     session.run(&["delivery", "list", "--tenant", &tenant]).assert("webhook_test");
 }
 
 #[test]
-fn a_test_that_nobody_picks_up_stays_pending() {
+fn a_test_without_a_server_stays_pending() {
     let mut session = Session::new();
     let tenant = session.tenant();
     let hook =
@@ -119,7 +119,7 @@ fn a_test_that_nobody_picks_up_stays_pending() {
 }
 
 #[test]
-fn a_test_is_refused() {
+fn invalid_tests_are_refused() {
     let mut session = Session::new();
     let tenant = session.tenant();
     let hook = session.create::<WebhookSubscription>(
@@ -129,7 +129,7 @@ fn a_test_is_refused() {
     let hook = hook.id.to_string();
     session
         .run(&["webhook", "test"])
-        .run(&["webhook", "test", NOBODY])
+        .run(&["webhook", "test", UNKNOWN_ID])
         .run(&["webhook", "test", &hook, "--event", "contact.creatd"])
         .run(&["webhook", "test", &hook, "--event", "stay.created"])
         .run(&["webhook", "test", &hook, "--timeout", "0s"]);
@@ -139,11 +139,11 @@ fn a_test_is_refused() {
     }
     session.run(&["webhook", "test", &hook]).assert("webhook_test_refused");
     let listed: Value = session.json(&["delivery", "list", "--tenant", &tenant]);
-    assert_eq!(listed.as_array().unwrap().len(), 1, "what is refused sends nothing");
+    assert_eq!(listed.as_array().unwrap().len(), 1, "a refused test sends nothing");
 }
 
 #[test]
-fn statistics_tell_how_deliveries_are_taken() {
+fn statistics_count_attempts_and_deliveries() {
     let mut session = Session::new();
     let tenant = session.tenant();
     let stats = ["webhook", "stats", "--tenant", &tenant, "--since"];
@@ -163,7 +163,7 @@ fn statistics_tell_how_deliveries_are_taken() {
         .run(&[&stats[..], &["2020-01-01T00:00:00Z", "--json"]].concat())
         .run(&[&stats[..], &["2099-01-01T00:00:00Z"]].concat())
         .run(&["webhook", "stats"])
-        .run(&["webhook", "stats", "--tenant", NOBODY])
+        .run(&["webhook", "stats", "--tenant", UNKNOWN_ID])
         .run(&[&stats[..], &["soon"]].concat())
         .assert("webhook_stats");
 }

@@ -1,4 +1,4 @@
-//! Backs a SQLite database up.
+//! `svc db backup`.
 
 use std::path::Path;
 
@@ -12,12 +12,12 @@ pub(super) async fn run(url: &str, file: &Path) -> Result<Outcome, Failure> {
     let key = backup.key.as_ref().map(|path| path.display().to_string());
     let (text, note) = match &key {
         Some(key) => (
-            format!("Backed the database up to {} and the key of its secrets to {key}.", file.display()),
-            "Without its key file the backup opens no secret: keep both, and best apart from each other.",
+            format!("Backed up the database to {} and its encryption key to {key}.", file.display()),
+            "The secrets in the backup cannot be decrypted without the key file: keep both, preferably in different places.",
         ),
         None => (
-            format!("Backed the database up to {}.", file.display()),
-            "Without the key in SVC_SECRET_KEY the backup opens no secret: keep a copy of it too.",
+            format!("Backed up the database to {}.", file.display()),
+            "The secrets in the backup cannot be decrypted without the key in SVC_SECRET_KEY: keep a copy of it too.",
         ),
     };
     let view = json!({ "file": file, "key_file": key, "bytes": backup.bytes });

@@ -1,4 +1,4 @@
-//! Checks a database.
+//! `svc db check`.
 
 use serde_json::{Value, json};
 use svc_store::{CheckReport, Finding};
@@ -11,15 +11,15 @@ pub(super) async fn run(url: &str) -> Result<Outcome, Failure> {
     let views: Vec<Value> = report.findings.iter().map(view).collect();
     let failure = match report.findings.len() {
         0 => None,
-        1 => Some(Failure::new(Exit::Failed, "The database is not sound: 1 finding.")),
-        many => Some(Failure::new(Exit::Failed, format!("The database is not sound: {many} findings."))),
+        1 => Some(Failure::new(Exit::Failed, "The database has 1 problem.")),
+        many => Some(Failure::new(Exit::Failed, format!("The database has {many} problems."))),
     };
     Ok(Outcome::new(&views, text(&report))?.with_failure(failure))
 }
 
 fn text(report: &CheckReport) -> String {
     if report.findings.is_empty() {
-        return format!("The database is sound: {} rows were read.", report.rows);
+        return format!("The database has no problems. {} rows were checked.", report.rows);
     }
     let table = Table::new(["TABLE", "ID", "PROBLEM"], &report.findings, |finding| {
         [finding.table.to_owned(), plain(&or_dash(finding.id.as_ref())), plain(&finding.problem)]

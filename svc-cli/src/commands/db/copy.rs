@@ -1,4 +1,4 @@
-//! Copies a database, with a bar per table on stderr meanwhile if that is a terminal.
+//! `svc db copy`. Shows a progress bar for each table if stderr is a terminal.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::{Value, json};
@@ -15,8 +15,8 @@ pub(super) async fn run(from: &str, to: &str, resume: bool) -> Result<Outcome, F
     let differ: Vec<&str> = report.tables.iter().filter(|table| !table.is_equal()).map(|table| table.table).collect();
     let failure = (!differ.is_empty()).then(|| {
         let reason = format!(
-            "The databases differ in {}: one of them was written to meanwhile. Stop the servers and copy into an empty \
-             database.",
+            "The databases differ in {}: one of them was changed during the copy. Stop the servers and copy into an \
+             empty database.",
             differ.join(", ")
         );
         Failure::new(Exit::Failed, reason)
@@ -36,6 +36,7 @@ fn text(report: &CopyReport) -> String {
     format!("{}\nCopied {rows}.\n", table.to_text())
 }
 
+/// Formats the result of the comparison of one table.
 fn compared(table: &Comparison) -> String {
     if table.is_equal() {
         return verdict(true, "equal");
@@ -59,7 +60,7 @@ fn view(report: &CopyReport) -> Value {
     json!({ "copied": report.copied, "equal": report.is_equal(), "tables": tables })
 }
 
-/// One bar, which begins anew with each table.
+/// A progress bar that starts over with each table.
 struct Bar {
     bar: ProgressBar,
     shown: Option<(Phase, &'static str)>,

@@ -1,4 +1,4 @@
-//! Deletes what has had its day.
+//! `svc db prune`.
 
 use std::time::Duration;
 
@@ -12,57 +12,57 @@ use crate::exit::Failure;
 use crate::output::{Outcome, Table};
 use crate::times::moment;
 
-/// After each step, so that other writes come between.
+/// The pause after each transaction, which lets other writes proceed.
 const PAUSE: Duration = Duration::from_millis(10);
-/// How long a server keeps answers under their Idempotency-Keys, unless it was told otherwise.
-const SHORTEST_MEMORY: Duration = Duration::from_secs(24 * 3600);
+/// The minimum age of a stored response that is deleted: the server's default for `--idempotency-ttl`.
+const MIN_RESPONSE_AGE: Duration = Duration::from_secs(24 * 3600);
 
-pub(super) async fn run(store: &dyn Store, keep: Duration, dry: bool) -> Result<Outcome, Failure> {
+pub(super) async fn run(store: &dyn Store, retention: Duration, is_dry_run: bool) -> Result<Outcome, Failure> {
     let now = store.env().now();
-    let before = now.minus(keep);
-    // A client may still repeat a request whose answer is younger than that.
-    let recorded_before = now.minus(keep.max(SHORTEST_MEMORY));
+    let before = now.minus(retention);
+    // A client may still repeat a request whose stored response is younger than this.
+    let recorded_before = now.minus(retention.max(MIN_RESPONSE_AGE));
     let mut positions = Positions::new();
-    let dropped = retention::sweep(store, &mut positions, before, dry, || tokio::time::sleep(PAUSE)).await?;
-    let expired = if dry {
+    let deleted = retention::sweep(store, &mut positions, before, is_dry_run, || tokio::time::sleep(PAUSE)).await?;
+    let expired = if is_dry_run {
         let count = store
             .read("prune.count", move |tx| Box::pin(async move { Ok(tx.count_prunable(recorded_before, now).await?) }));
         count.await?
     } else {
-        drop_expired(store, recorded_before, now).await?
+        delete_expired(store, recorded_before, now).await?
     };
     let rows = [
-        ("delivery attempts", dropped.attempts),
-        ("deliveries", dropped.deliveries),
-        ("events", dropped.events),
-        ("replays", dropped.replays),
-        ("kept answers and used signatures", expired),
+        ("delivery attempts", deleted.attempts),
+        ("deliveries", deleted.deliveries),
+        ("events", deleted.events),
+        ("replays", deleted.replays),
+        ("stored responses and used signatures", expired),
     ];
-    let table = Table::new(["WHAT", "ROWS"], &rows, |(what, rows)| [(*what).to_owned(), rows.to_string()]);
-    let done = if dry { "Would delete" } else { "Deleted" };
-    let text = format!("{done} what is older than {}:\n\n{}", moment(before), table.to_text());
+    let table = Table::new(["DATA", "ROWS"], &rows, |(what, rows)| [(*what).to_owned(), rows.to_string()]);
+    let verb = if is_dry_run { "Would delete" } else { "Deleted" };
+    let text = format!("{verb} data older than {}:\n\n{}", moment(before), table.to_text());
     let view = json!({
-        "dry_run": dry,
+        "dry_run": is_dry_run,
         "before": before,
-        "attempts": dropped.attempts,
-        "deliveries": dropped.deliveries,
-        "events": dropped.events,
-        "replays": dropped.replays,
+        "attempts": deleted.attempts,
+        "deliveries": deleted.deliveries,
+        "events": deleted.events,
+        "replays": deleted.replays,
         "answers_and_signatures": expired,
     });
     Outcome::new(&view, text)
 }
 
-async fn drop_expired(store: &dyn Store, recorded_before: Timestamp, now: Timestamp) -> Result<u64, Error> {
-    let mut dropped = 0;
+async fn delete_expired(store: &dyn Store, recorded_before: Timestamp, now: Timestamp) -> Result<u64, Error> {
+    let mut deleted = 0;
     loop {
         let step = store.write("prune", move |tx| {
-            // Of each of the two.
+            // The limit applies to responses and to signatures separately.
             Box::pin(async move { Ok(tx.prune(recorded_before, now, STEP / 2).await?) })
         });
         match step.await? {
-            0 => return Ok(dropped),
-            rows => dropped += rows,
+            0 => return Ok(deleted),
+            rows => deleted += rows,
         }
         tokio::time::sleep(PAUSE).await;
     }

@@ -1,4 +1,4 @@
-//! Measures a database.
+//! `svc db stats`.
 
 use serde_json::{Map, Value, json};
 use svc_store::DbStats;
@@ -13,18 +13,19 @@ pub(super) async fn run(url: &str) -> Result<Outcome, Failure> {
 }
 
 fn text(stats: &DbStats) -> String {
-    let states: Vec<String> = stats.deliveries.iter().map(|(state, count)| format!("{count} {state}")).collect();
+    let statuses: Vec<String> = stats.deliveries.iter().map(|(status, count)| format!("{count} {status}")).collect();
     let about = fields([
         ("database", stats.kind.to_owned()),
         ("schema", stats.schema.clone()),
         ("size", size(stats.bytes)),
-        ("deliveries", if states.is_empty() { "none".to_owned() } else { states.join(", ") }),
+        ("deliveries", if statuses.is_empty() { "none".to_owned() } else { statuses.join(", ") }),
         ("oldest pending", moment_or_dash(stats.oldest_pending)),
     ]);
     let table = Table::new(["TABLE", "ROWS"], &stats.tables, |(name, rows)| [(*name).to_owned(), rows.to_string()]);
     format!("{about}\n{}", table.to_text())
 }
 
+/// Formats a size in bytes with at most four digits where the units allow it.
 fn size(bytes: u64) -> String {
     let mut units = ["KiB", "MiB", "GiB"].into_iter();
     let mut unit = "B";
@@ -57,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_are_short() {
+    fn sizes_are_formatted_in_units() {
         assert_eq!(
             [0, 9999, 10_000, 1 << 30, 1 << 50].map(size),
             ["0 B", "9999 B", "9 KiB", "1024 MiB", "1048576 GiB"]

@@ -1,4 +1,4 @@
-//! Replays of many deliveries: asking for one, waiting for it, and listing how far they have come.
+//! Bulk replays: creating a replay of many deliveries, waiting for it, and listing the progress of replays.
 
 use std::time::Duration;
 
@@ -17,10 +17,10 @@ use crate::exit::{Exit, Failure, OrNotFound as _};
 use crate::output::{Outcome, Table};
 use crate::times::{moment, moment_or_dash};
 
-/// Between two looks at a replay: the server writes down how far it has come, and tells nobody.
-const LOOK_EVERY: Duration = Duration::from_millis(100);
+/// The interval at which the progress of a replay is polled.
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// A replay as programs see it.
+/// A replay in JSON output.
 #[derive(Serialize)]
 struct View<'a> {
     #[serde(flatten)]
@@ -34,48 +34,48 @@ impl<'a> View<'a> {
     }
 }
 
-/// Asks for a replay and, if wanted, waits for its end.
+/// Creates a replay and, if `wait` is set, waits until it is finished.
 pub(super) async fn replay(store: &dyn Store, input: ReplayCreate, wait: bool) -> Result<Outcome, Failure> {
     let id = input.subscription;
     let replay = create(store, input).await.or_not_found("webhook", id, webhook::HINT)?;
     if !wait {
         let text = format!(
-            "The server sends the deliveries of webhook {id} again whose events lie between {} and {}; \
-             `svc delivery replays --tenant {}` tells how far it has come.",
+            "The server replays the deliveries of webhook {id} for events between {} and {}. \
+             Run `svc delivery replays --tenant {}` to see the progress.",
             moment(replay.since),
             moment(replay.until),
             replay.tenant_id
         );
         return Outcome::new(&View::of(&replay), text);
     }
-    let done = finished(store, replay).await?;
-    let deliveries = match done.replayed {
+    let replay = wait_until_finished(store, replay).await?;
+    let deliveries = match replay.replayed {
         1 => "1 delivery".to_owned(),
         many => format!("{many} deliveries"),
     };
     let text = format!(
-        "Webhook {id} gets {deliveries} again, of events between {} and {}.",
-        moment(done.since),
-        moment(done.until)
+        "Replayed {deliveries} of webhook {id} for events between {} and {}.",
+        moment(replay.since),
+        moment(replay.until)
     );
-    let broken_off = done.broken_off().then(|| {
+    let failure = replay.broken_off().then(|| {
         let reason = format!(
-            "The webhook was disabled or paused meanwhile, or a delivery cannot be read; those of events at or after {} \
-             stay as they are.",
-            moment(done.position)
+            "The replay stopped early: the webhook was disabled or paused meanwhile, or a delivery cannot be read. \
+             Deliveries of events from {} on are unchanged.",
+            moment(replay.position)
         );
         Failure::new(Exit::Failed, reason)
     });
-    Ok(Outcome::new(&View::of(&done), text)?.with_failure(broken_off))
+    Ok(Outcome::new(&View::of(&replay), text)?.with_failure(failure))
 }
 
 async fn create(store: &dyn Store, input: ReplayCreate) -> Result<Replay, Error> {
-    let (tenant, _) = lookup::find::<WebhookSubscription>(store, input.subscription).await?;
+    let tenant = lookup::find::<WebhookSubscription>(store, input.subscription).await?.tenant_id;
     store.write("delivery.replay", move |tx| Box::pin(replays::create(tx, tenant, input.clone()))).await
 }
 
-/// The replay once it has come to its end, with a bar on stderr meanwhile if that is a terminal.
-async fn finished(store: &dyn Store, mut replay: Replay) -> Result<Replay, Error> {
+/// Polls the replay until it is finished. Shows a progress bar if stderr is a terminal.
+async fn wait_until_finished(store: &dyn Store, mut replay: Replay) -> Result<Replay, Error> {
     let bar = ProgressBar::with_draw_target(Some(100), ProgressDrawTarget::stderr());
     if let Ok(style) = ProgressStyle::with_template("{bar:40} {pos:>3} %  {msg}") {
         bar.set_style(style);
@@ -84,24 +84,24 @@ async fn finished(store: &dyn Store, mut replay: Replay) -> Result<Replay, Error
     while replay.finished_at.is_none() {
         bar.set_position(replay.percent().into());
         bar.set_message(match replay.replayed {
-            0 if replay.position == replay.since => "no server has begun with it yet".to_owned(),
-            count => format!("{count} replayed, events before {} done", moment(replay.position)),
+            0 if replay.position == replay.since => "waiting for a server".to_owned(),
+            count => format!("{count} replayed, events before {} processed", moment(replay.position)),
         });
-        sleep(LOOK_EVERY).await;
-        let look =
-            store.read("delivery.replay.look", move |tx| Box::pin(async move { Ok(tx.replay(tenant, id).await?) }));
-        replay = look.await?.ok_or_else(|| StoreError::Internal(format!("replay {id} is gone")))?;
+        sleep(POLL_INTERVAL).await;
+        let poll =
+            store.read("delivery.replay.poll", move |tx| Box::pin(async move { Ok(tx.replay(tenant, id).await?) }));
+        replay = poll.await?.ok_or_else(|| StoreError::Internal(format!("replay {id} no longer exists")))?;
     }
     bar.finish_and_clear();
     Ok(replay)
 }
 
-/// What was asked for, newest first.
+/// Lists the replays of a tenant, newest first.
 pub(super) async fn list(store: &dyn Store, tenant: TenantId, limit: u32) -> Result<Outcome, Failure> {
     let listed = store.read("delivery.replays", move |tx| {
         Box::pin(async move {
             tenants::get(tx, tenant).await?;
-            // One more tells whether there are more.
+            // One replay more than the limit tells whether there are more.
             Ok(tx.replays(tenant, limit.saturating_add(1)).await?)
         })
     });
@@ -124,6 +124,6 @@ pub(super) async fn list(store: &dyn Store, tenant: TenantId, limit: u32) -> Res
         ]
     });
     let views: Vec<View<'_>> = replays.iter().map(View::of).collect();
-    let note = more.then(|| "There are more; a higher --limit shows them.".to_owned());
-    Ok(Outcome::list(&views, &table, "No replay of many deliveries was asked for.")?.with_note(note))
+    let note = more.then(|| "There are more replays; raise --limit to see them.".to_owned());
+    Ok(Outcome::list(&views, &table, "The tenant has no bulk replays.")?.with_note(note))
 }

@@ -1,4 +1,4 @@
-//! `svc delivery list --follow`: a line whenever a delivery comes or gets on, until Ctrl-C.
+//! `svc delivery list --follow`: prints a line whenever a delivery is created or makes progress, until Ctrl-C.
 
 use std::collections::HashMap;
 use std::io;
@@ -15,12 +15,25 @@ use super::super::tenant;
 use super::view;
 use crate::exit::{Failure, OrNotFound as _};
 use crate::output::{self, Outcome, or_dash};
-use crate::times::moment_seen;
+use crate::times::moment_at;
 
-/// Between two looks.
-const INTERVAL: Duration = Duration::from_millis(500);
-/// Deliveries that are watched: the newest that were asked for.
-const WATCHED: u32 = 1_000;
+/// The interval at which deliveries are polled.
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
+/// The maximum number of deliveries that are followed: the newest that match the filter.
+const MAX_FOLLOWED: u32 = 1_000;
+
+/// The progress of a delivery, a change of which is printed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Progress {
+    status: DeliveryStatus,
+    attempts: u32,
+}
+
+impl Progress {
+    fn of(delivery: &Delivery) -> Self {
+        Self { status: delivery.status, attempts: delivery.attempts }
+    }
+}
 
 pub(super) async fn run(
     store: &dyn Store,
@@ -31,7 +44,7 @@ pub(super) async fn run(
     let mut seen = HashMap::new();
     let mut interrupted = pin!(tokio::signal::ctrl_c());
     loop {
-        let filter = DeliveryFilter { limit: WATCHED, ..filter.clone() };
+        let filter = DeliveryFilter { limit: MAX_FOLLOWED, ..filter.clone() };
         let listed = store
             .read("delivery.follow", move |tx| {
                 let filter = filter.clone();
@@ -43,11 +56,11 @@ pub(super) async fn run(
             .await;
         let listed = listed.or_not_found("tenant", tenant, tenant::HINT)?;
         let now = store.env().now();
-        for delivery in news(&mut seen, &listed) {
+        for delivery in changed(&mut seen, &listed) {
             let text =
                 if json { serde_json::to_string(&view(delivery)).unwrap_or_default() } else { line(delivery, now) };
             match output::write_now(&text) {
-                // Who read this has seen enough.
+                // A closed pipe ends the command without an error.
                 Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(Outcome::nothing()),
                 written => written?,
             }
@@ -55,21 +68,21 @@ pub(super) async fn run(
         tokio::select! {
             biased;
             _ = &mut interrupted => return Ok(Outcome::nothing()),
-            () = tokio::time::sleep(INTERVAL) => {}
+            () = tokio::time::sleep(POLL_INTERVAL) => {}
         }
     }
 }
 
-/// What is new since the last look, oldest first; forgets what is not listed any more.
-fn news<'d>(seen: &mut HashMap<Uuid, (DeliveryStatus, u32)>, listed: &'d [Delivery]) -> Vec<&'d Delivery> {
-    let now = |delivery: &Delivery| (delivery.status, delivery.attempts);
-    let mut news: Vec<&Delivery> =
-        listed.iter().filter(|delivery| seen.get(&delivery.id) != Some(&now(delivery))).collect();
-    news.sort_by_key(|delivery| delivery.id);
-    *seen = listed.iter().map(|delivery| (delivery.id, now(delivery))).collect();
-    news
+/// Returns the deliveries that changed since the last poll, oldest first. Forgets deliveries that are no longer listed.
+fn changed<'d>(seen: &mut HashMap<Uuid, Progress>, listed: &'d [Delivery]) -> Vec<&'d Delivery> {
+    let mut changed: Vec<&Delivery> =
+        listed.iter().filter(|delivery| seen.get(&delivery.id) != Some(&Progress::of(delivery))).collect();
+    changed.sort_by_key(|delivery| delivery.id);
+    *seen = listed.iter().map(|delivery| (delivery.id, Progress::of(delivery))).collect();
+    changed
 }
 
+/// Formats a delivery as one line for people.
 fn line(delivery: &Delivery, now: Timestamp) -> String {
     format!(
         "{}  {:<9}  {:<26}  attempt {:<2}  {:<4}  {}",
@@ -78,7 +91,7 @@ fn line(delivery: &Delivery, now: Timestamp) -> String {
         delivery.kind.as_str(),
         delivery.attempts,
         or_dash(delivery.last_status),
-        moment_seen(delivery.created_at, now),
+        moment_at(delivery.created_at, now),
     )
 }
 
@@ -101,22 +114,22 @@ mod tests {
     }
 
     #[test]
-    fn each_step_of_a_delivery_is_told_once() {
+    fn each_change_of_a_delivery_is_reported_once() {
         let mut seen = HashMap::new();
-        let mut told = |listed: &[Delivery]| -> Vec<u128> {
-            news(&mut seen, listed).into_iter().map(|delivery| delivery.id.as_u128()).collect()
+        let mut poll = |listed: &[Delivery]| -> Vec<u128> {
+            changed(&mut seen, listed).into_iter().map(|delivery| delivery.id.as_u128()).collect()
         };
         let (one, mut two) = (delivery(1), delivery(2));
-        assert_eq!(told(&[two.clone(), one.clone()]), [1, 2]);
-        assert_eq!(told(&[two.clone(), one.clone()]), []);
+        assert_eq!(poll(&[two.clone(), one.clone()]), [1, 2]);
+        assert_eq!(poll(&[two.clone(), one.clone()]), []);
         two.attempts = 1;
-        assert_eq!(told(&[two.clone(), one.clone()]), [2]);
+        assert_eq!(poll(&[two.clone(), one.clone()]), [2]);
         two.status = DeliveryStatus::Succeeded;
-        assert_eq!(told(&[delivery(3), two, one]), [2, 3]);
+        assert_eq!(poll(&[delivery(3), two, one]), [2, 3]);
     }
 
     #[test]
-    fn a_line_has_what_matters() {
+    fn a_line_shows_the_progress_of_a_delivery() {
         let line = line(&delivery(1), Timestamp::from_micros(180_000_000));
         assert_eq!(
             line,

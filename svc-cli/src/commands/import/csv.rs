@@ -1,7 +1,8 @@
-//! CSV (RFC 4180): a header row, then rows with as many cells.
+//! CSV (RFC 4180): a header row, then rows with the same number of cells.
 //!
-//! `csv` would keep a record in memory whole, and one in which a closing quote is missing reaches to the end of the
-//! file. So its parser is driven by hand, and what goes beyond the longest row is read over.
+//! The crate `csv` keeps a whole record in memory, and a record without its closing quote extends to the end of the
+//! file. This module therefore drives the parser of `csv` itself and skips the part of a record beyond the maximum
+//! length.
 
 use std::io::{self, BufRead};
 
@@ -9,17 +10,17 @@ use csv_core::ReadRecordResult;
 
 use super::rows::MAX_ROW;
 
-/// Most cells of a row.
+/// The maximum number of cells in a row.
 const MAX_CELLS: usize = 256;
 
-/// A row, and the number of the line on which it begins, from 1.
+/// A row with the number of the line on which it begins, counted from 1.
 pub(super) struct Record<'r> {
     pub(super) line: u64,
-    /// Its cells; `None` when they are too long or too many.
+    /// The cells of the row. `None` if they are too long or too many.
     pub(super) cells: Option<Cells<'r>>,
 }
 
-/// The cells of a row, as bytes.
+/// The cells of a row as bytes, which are not necessarily UTF-8.
 pub(super) struct Cells<'r> {
     bytes: &'r [u8],
     ends: &'r [usize],
@@ -40,7 +41,7 @@ impl<'r> Cells<'r> {
     }
 }
 
-/// The rows of a file, its header row first.
+/// The rows of a file, starting with its header row.
 pub(super) struct Records<I> {
     input: I,
     parser: csv_core::Reader,
@@ -54,13 +55,13 @@ impl<I: BufRead> Records<I> {
         Self { input, parser: csv_core::Reader::new(), bytes: vec![0; MAX_ROW], ends: vec![0; MAX_CELLS], line: 1 }
     }
 
-    /// The next row; blank lines are skipped.
+    /// Reads the next row. Blank lines are skipped.
     pub(super) fn next(&mut self) -> io::Result<Option<Record<'_>>> {
         self.skip_blank()?;
         let line = self.line;
         let (mut length, mut count, mut too_long) = (0, 0, false);
         loop {
-            // The end of the file is an empty piece, which ends the record.
+            // An empty buffer is the end of the file, which also ends the record.
             let buffer = self.input.fill_buf()?;
             let (bytes, ends) = (&mut self.bytes[length..], &mut self.ends[count..]);
             let (result, read, written, ended) = self.parser.read_record(buffer, bytes, ends);
@@ -82,8 +83,8 @@ impl<I: BufRead> Records<I> {
         Ok(Some(Record { line, cells }))
     }
 
-    /// What is left of the line before, and blank lines: the parser would skip them too, without telling where the
-    /// record begins.
+    /// Skips the end of the previous line and blank lines. The parser would skip them, too, but without reporting on
+    /// which line the record begins.
     fn skip_blank(&mut self) -> io::Result<()> {
         loop {
             let buffer = self.input.fill_buf()?;
@@ -119,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn quotes_line_ends_and_lines() {
+    fn quotes_and_line_ends_are_parsed_and_lines_are_counted() {
         let text = b"\r\na,b\r\n\r\n1,\"x \"\"y\"\"\r\nz\"\r\n,\n\n\"2\", 3 \n4";
         let cells = |cells: &[&str]| Some(cells.iter().map(|cell| (*cell).to_owned()).collect::<Vec<_>>());
         for capacity in [1, 2, 5, 4096] {
@@ -137,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn it_reads_as_csv_does() {
+    fn rows_are_the_same_as_those_of_the_csv_crate() {
         let alphabet = b"a,\"\n\r";
         for length in 0..=5_u32 {
             for mut number in 0..5_usize.pow(length) {
@@ -160,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_too_long_is_read_over() {
+    fn a_row_that_is_too_long_is_skipped() {
         let text = format!("a\n\"{}\",2\n3\n{}\n4\n\"5\n6", "x\n".repeat(MAX_ROW), ",".repeat(MAX_CELLS));
         let seen = read(text.as_bytes(), 65_536);
         let last = 3 + MAX_ROW as u64;

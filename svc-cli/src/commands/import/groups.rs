@@ -1,4 +1,4 @@
-//! Puts rows in, group by group.
+//! Imports rows in groups, one transaction each.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -9,16 +9,13 @@ use svc_core::store::Store;
 use svc_core::values::TenantId;
 
 use super::refusals::Refusal;
-use super::rows::Group;
+use super::rows::{Group, ParsedRow};
 use crate::exit::Failure;
 
-/// How often a group is tried while the database is busy; each time waits as long as any command does.
-const TRIES: u32 = 3;
+/// How often a transaction is attempted while the database is busy. Each attempt waits as long as any command does.
+const MAX_ATTEMPTS: u32 = 3;
 
-/// What a row says, and how many said the same before it.
-type Said<R> = (<R as Import>::Row, u32);
-
-/// Where groups of rows go.
+/// The destination of the rows.
 pub(super) struct Groups<'s> {
     pub(super) store: &'s dyn Store,
     pub(super) tenant: TenantId,
@@ -26,83 +23,101 @@ pub(super) struct Groups<'s> {
     pub(super) dry_run: bool,
 }
 
-/// What came of a group.
-pub(super) struct Done {
-    /// Of each row, with its line.
-    pub(super) results: Vec<(u64, Result<Imported, Refusal>)>,
-    /// Why there are not as many as there were rows.
+/// The result of a group.
+pub(super) struct GroupResult {
+    /// The results of the rows, in order. It has fewer items than the group if there is a failure.
+    pub(super) rows: Vec<RowResult>,
+    /// Why the rest of the rows was not imported.
     pub(super) failure: Option<Failure>,
 }
 
+/// The result of one row.
+pub(super) struct RowResult {
+    /// The line on which the row begins, counted from 1.
+    pub(super) line: u64,
+    pub(super) result: Result<Imported, Refusal>,
+}
+
+/// The results of the valid rows of a group.
+struct ImportedRows {
+    results: Vec<Result<Imported, Error>>,
+    /// Why there are fewer results than rows.
+    failure: Option<Failure>,
+}
+
 impl Groups<'_> {
-    /// Puts a group in as one transaction; if that fails, each row as one of its own, so that the one which is to
-    /// blame is found and the others go in.
-    pub(super) async fn put<R: Import>(&self, group: Group<R>) -> Done {
-        let said: Vec<Said<R>> = group.rows.iter().filter_map(|row| row.row.clone().ok()).collect();
-        let count = said.len();
-        let (mut results, failure) = match self.put_together::<R>(said.clone()).await {
-            Ok(results) => (results, None),
-            Err(error) if is_about_a_row(&error) => self.put_singly::<R>(said).await,
-            Err(error) => (Vec::new(), Some(ended(error))),
+    /// Imports a group in one transaction. If a row makes the transaction fail, imports each row in a transaction of
+    /// its own, so that only that row is refused.
+    pub(super) async fn import<R: Import>(&self, group: Group<R>) -> GroupResult {
+        let valid: Vec<ParsedRow<R>> = group.rows.iter().filter_map(|row| row.parsed.clone().ok()).collect();
+        let count = valid.len();
+        let ImportedRows { results, failure } = match self.import_together::<R>(valid.clone()).await {
+            Ok(results) => ImportedRows { results, failure: None },
+            Err(error) if is_caused_by_a_row(&error) => self.import_one_by_one::<R>(valid).await,
+            Err(error) => ImportedRows { results: Vec::new(), failure: Some(interrupted(error)) },
         };
-        let failed = results.len() < count;
-        let mut puts = results.drain(..);
-        let mut each = Vec::with_capacity(group.rows.len());
+        let is_incomplete = results.len() < count;
+        let mut imported = results.into_iter();
+        let mut rows = Vec::with_capacity(group.rows.len());
         for row in group.rows {
-            match row.row {
-                Err(refusal) => each.push((row.line, Err(refusal))),
-                Ok(_) => match puts.next() {
-                    Some(result) => each.push((row.line, result.map_err(Refusal::from))),
-                    None if failed => break,
+            match row.parsed {
+                Err(refusal) => rows.push(RowResult { line: row.line, result: Err(refusal) }),
+                Ok(_) => match imported.next() {
+                    Some(result) => rows.push(RowResult { line: row.line, result: result.map_err(Refusal::from) }),
+                    None if is_incomplete => break,
                     None => {}
                 },
             }
         }
-        Done { results: each, failure }
+        GroupResult { rows, failure }
     }
 
-    async fn put_singly<R: Import>(&self, said: Vec<Said<R>>) -> (Vec<Result<Imported, Error>>, Option<Failure>) {
-        let mut results = Vec::with_capacity(said.len());
-        for row in said {
-            match self.put_together::<R>(vec![row]).await {
+    async fn import_one_by_one<R: Import>(&self, rows: Vec<ParsedRow<R>>) -> ImportedRows {
+        let mut results = Vec::with_capacity(rows.len());
+        for row in rows {
+            match self.import_together::<R>(vec![row]).await {
                 Ok(mut result) => results.extend(result.pop()),
-                Err(error) if is_about_a_row(&error) => results.push(Err(error)),
-                Err(error) => return (results, Some(ended(error))),
+                Err(error) if is_caused_by_a_row(&error) => results.push(Err(error)),
+                Err(error) => return ImportedRows { results, failure: Some(interrupted(error)) },
             }
         }
-        (results, None)
+        ImportedRows { results, failure: None }
     }
 
-    async fn put_together<R: Import>(&self, said: Vec<Said<R>>) -> Result<Vec<Result<Imported, Error>>, Error> {
-        let said = Arc::new(said);
-        let mut tries = 1;
+    /// Imports rows in one transaction, and retries it while the database is busy.
+    async fn import_together<R: Import>(&self, rows: Vec<ParsedRow<R>>) -> Result<Vec<Result<Imported, Error>>, Error> {
+        let rows = Arc::new(rows);
+        let mut attempts = 1;
         loop {
-            match self.put_once::<R>(Arc::clone(&said)).await {
-                Err(Error::Store(error)) if error.is_transient() && tries < TRIES => tries += 1,
-                done => return done,
+            match self.import_once::<R>(Arc::clone(&rows)).await {
+                Err(Error::Store(error)) if error.is_transient() && attempts < MAX_ATTEMPTS => attempts += 1,
+                result => return result,
             }
         }
     }
 
-    async fn put_once<R: Import>(&self, said: Arc<Vec<Said<R>>>) -> Result<Vec<Result<Imported, Error>>, Error> {
+    async fn import_once<R: Import>(
+        &self,
+        rows: Arc<Vec<ParsedRow<R>>>,
+    ) -> Result<Vec<Result<Imported, Error>>, Error> {
         let Self { store, tenant, options, dry_run } = *self;
-        // Of a dry run only this stays: its transaction fails at its end, and so leaves nothing.
-        let tried = Arc::new(Mutex::new(None));
-        let slot = Arc::clone(&tried);
-        let done = store.write("import", move |tx| {
-            let (said, slot) = (Arc::clone(&said), Arc::clone(&slot));
+        // The transaction of a dry run fails at its end, so that nothing is committed. Only these results remain.
+        let dry_run_results = Arc::new(Mutex::new(None));
+        let slot = Arc::clone(&dry_run_results);
+        let transaction = store.write("import", move |tx| {
+            let (rows, slot) = (Arc::clone(&rows), Arc::clone(&slot));
             Box::pin(async move {
                 let tenant = tenants::get(tx, tenant).await?;
-                let mut results = Vec::with_capacity(said.len());
-                for (row, before) in said.iter() {
-                    match R::put(tx, &tenant, row.clone(), *before, options).await {
+                let mut results = Vec::with_capacity(rows.len());
+                for row in rows.iter() {
+                    match R::put(tx, &tenant, row.input.clone(), row.duplicates_before, options).await {
                         Err(Error::Store(error)) => return Err(error.into()),
                         result => results.push(result),
                     }
                 }
                 if dry_run {
                     *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(results);
-                    return Err(Error::NotAllowed("It was a dry run.".to_owned()));
+                    return Err(Error::NotAllowed("This is a dry run.".to_owned()));
                 }
                 if !options.events {
                     imports::record_in_audit_log::<R>(tx, &tenant, &results).await?;
@@ -110,23 +125,24 @@ impl Groups<'_> {
                 Ok(results)
             })
         });
-        let done = done.await;
-        let tried = tried.lock().unwrap_or_else(PoisonError::into_inner).take();
-        match (done, tried) {
+        let result = transaction.await;
+        let dry_run_results = dry_run_results.lock().unwrap_or_else(PoisonError::into_inner).take();
+        match (result, dry_run_results) {
             (Err(Error::NotAllowed(_)), Some(results)) => Ok(results),
-            (done, _) => done,
+            (result, _) => result,
         }
     }
 }
 
-/// Whether a transaction failed for what its rows are, not for the state of the database.
-fn is_about_a_row(error: &Error) -> bool {
+/// Returns whether a transaction failed because of a row in it, and not because of the database.
+fn is_caused_by_a_row(error: &Error) -> bool {
     matches!(error, Error::Store(StoreError::Conflict { .. } | StoreError::Internal(_) | StoreError::Corrupt { .. }))
 }
 
-fn ended(error: Error) -> Failure {
+/// Returns the failure of an import that cannot continue.
+fn interrupted(error: Error) -> Failure {
     let failure = Failure::from(error);
-    let again = "Run the same command again to go on: what is there is not added twice.";
+    let again = "Run the same command again to continue; rows that were added are not added twice.";
     Failure::new(failure.exit(), format!("{}. {again}", failure.message().trim_end_matches('.')))
 }
 
@@ -146,59 +162,63 @@ mod tests {
     use super::*;
     use crate::exit::Exit;
 
-    /// A store whose transactions fail as it is told, one after the other, and then no more.
-    struct Failing(MemoryStore, Mutex<VecDeque<Option<StoreError>>>);
+    /// A store whose next transactions fail with the given errors. Later transactions succeed.
+    struct FailingStore {
+        inner: MemoryStore,
+        errors: Mutex<VecDeque<Option<StoreError>>>,
+    }
 
     #[async_trait]
-    impl Layer for Failing {
+    impl Layer for FailingStore {
         fn inner(&self) -> &dyn Store {
-            &self.0
+            &self.inner
         }
 
-        async fn around(&self, access: Access, name: &'static str, job: UnitOfWork) -> Result<(), Error> {
-            let reason = self.1.lock().unwrap().pop_front().flatten();
-            match reason {
-                Some(reason) => Err(reason.into()),
-                None => self.0.run(access, name, job).await,
+        async fn around(&self, access: Access, name: &'static str, work: UnitOfWork) -> Result<(), Error> {
+            let error = self.errors.lock().unwrap().pop_front().flatten();
+            match error {
+                Some(error) => Err(error.into()),
+                None => self.inner.run(access, name, work).await,
             }
         }
     }
 
-    /// What came of three rows, the second of which was refused before, and the exit code.
-    async fn put(failures: &[Option<StoreError>]) -> (String, Option<Exit>) {
-        let store = Failing(MemoryStore::new(Env::system()), Mutex::default());
+    /// Imports four rows, the second of which was refused by the parser. Returns the results by line, and the exit
+    /// code.
+    async fn import(failures: &[Option<StoreError>]) -> (String, Option<Exit>) {
+        let store = FailingStore { inner: MemoryStore::new(Env::system()), errors: Mutex::default() };
         let store_dyn: &dyn Store = &store;
         let tenant =
             store_dyn.write("test", |tx| Box::pin(tenants::create(tx, TenantCreate::named("X")))).await.unwrap();
-        store.1.lock().unwrap().extend(failures.iter().cloned());
+        store.errors.lock().unwrap().extend(failures.iter().cloned());
         let row = |line: u64| {
             let body = format!(r#"{{"email": "p{line}@example.com"}}"#);
-            let row = <Contact as Import>::Row::from_body(body.as_bytes()).unwrap();
-            Row { line, row: Ok((row, 0)) }
+            let input = <Contact as Import>::Row::from_body(body.as_bytes()).unwrap();
+            Row { line, parsed: Ok(ParsedRow { input, duplicates_before: 0 }) }
         };
-        let refused = Row { line: 2, row: Err(Refusal::too_long("x")) };
+        let refused = Row { line: 2, parsed: Err(Refusal::too_long("x")) };
         let options = ImportOptions { events: true, update: false };
         let groups = Groups { store: store_dyn, tenant: tenant.id, options, dry_run: false };
-        let done = groups.put::<Contact>(Group { rows: vec![row(1), refused, row(3), row(4)], end: 0 }).await;
-        let results = done.results.iter().map(|(line, result)| match result {
-            Ok(_) => format!("{line}+"),
-            Err(_) => format!("{line}-"),
+        let done = groups.import::<Contact>(Group { rows: vec![row(1), refused, row(3), row(4)], end: 0 }).await;
+        let results = done.rows.iter().map(|row| match row.result {
+            Ok(_) => format!("{}+", row.line),
+            Err(_) => format!("{}-", row.line),
         });
         (results.collect::<Vec<_>>().join(" "), done.failure.map(|failure| failure.exit()))
     }
 
     #[tokio::test]
-    async fn a_group_that_fails_is_put_in_row_by_row() {
+    async fn a_group_that_fails_is_imported_row_by_row() {
         let conflict = || Some(StoreError::Conflict { constraint: "x".to_owned() });
-        let away = || Some(StoreError::Unavailable("locked".to_owned()));
+        let busy = || Some(StoreError::Unavailable("locked".to_owned()));
         for (failures, want, exit) in [
             (vec![], "1+ 2- 3+ 4+", None),
             (vec![conflict(), None, conflict()], "1+ 2- 3- 4+", None),
-            (vec![away(), away()], "1+ 2- 3+ 4+", None),
-            (vec![away(), away(), away()], "", Some(Exit::Unreachable)),
-            (vec![conflict(), None, away(), away(), away()], "1+ 2-", Some(Exit::Unreachable)),
+            (vec![busy(), busy()], "1+ 2- 3+ 4+", None),
+            (vec![busy(), busy(), busy()], "", Some(Exit::Unreachable)),
+            (vec![conflict(), None, busy(), busy(), busy()], "1+ 2-", Some(Exit::Unreachable)),
         ] {
-            assert_eq!(put(&failures).await, (want.to_owned(), exit), "{failures:?}");
+            assert_eq!(import(&failures).await, (want.to_owned(), exit), "{failures:?}");
         }
     }
 }

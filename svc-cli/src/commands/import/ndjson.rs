@@ -1,13 +1,13 @@
-//! Lines of a file, of bounded length.
+//! NDJSON: the lines of a file, of bounded length.
 
 use std::io::{self, BufRead};
 
 use super::rows::MAX_ROW;
 
-/// A line, and its number from 1.
+/// A line with its number, counted from 1.
 pub(super) struct Line {
     pub(super) number: u64,
-    /// Its bytes; `None` when they are too many.
+    /// The bytes of the line. `None` if it is longer than [`MAX_ROW`].
     pub(super) bytes: Option<Vec<u8>>,
 }
 
@@ -22,7 +22,7 @@ impl<I: BufRead> Lines<I> {
         Self { input, number: 0 }
     }
 
-    /// The next line that is not blank.
+    /// Reads the next line that is not blank.
     pub(super) fn next(&mut self) -> io::Result<Option<Line>> {
         loop {
             let (mut bytes, mut too_long, mut any) = (Vec::new(), false, false);

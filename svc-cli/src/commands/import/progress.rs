@@ -1,14 +1,14 @@
-//! A bar on stderr, if that is a terminal.
+//! A progress bar, shown if stderr is a terminal.
 
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// How far an import has come, by the bytes of its file.
+/// The progress of an import, measured in bytes of its file.
 pub(super) struct Progress(ProgressBar);
 
 impl Progress {
-    /// Of a file of this size; without one, what was read is told alone.
+    /// Creates a bar for a file of this size. Without a size, it shows only what was read.
     pub(super) fn new(size: Option<u64>) -> Self {
         let bar = ProgressBar::with_draw_target(size, ProgressDrawTarget::stderr());
         let template = match size {

@@ -1,4 +1,4 @@
-//! Rows that were refused: the first of them for people, all of them in a file for programs.
+//! Refused rows: the first ones are shown to people, all of them are written to the report file.
 
 use std::fmt::Write as _;
 use std::fs::File;
@@ -13,10 +13,10 @@ use crate::cli::ImportKind;
 use crate::exit::{Exit, Failure};
 use crate::output::plain;
 
-/// Refused rows that are told on stderr.
-const TOLD: u64 = 20;
+/// The number of refused rows that are shown on stderr.
+const MAX_SHOWN: u64 = 20;
 
-/// Why a row was refused, in the form in which the API refuses.
+/// The reason why a row was refused, in the form of an error of the API.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Refusal {
     error: String,
@@ -24,26 +24,28 @@ pub(super) struct Refusal {
     #[serde(skip_serializing_if = "Option::is_none")]
     field: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    errors: Vec<Failing>,
+    errors: Vec<FieldError>,
     #[serde(skip_serializing_if = "Option::is_none")]
     existing_id: Option<Uuid>,
 }
 
-/// A failing field.
+/// An invalid field.
 #[derive(Clone, Debug, Serialize)]
-struct Failing {
+struct FieldError {
     field: String,
     code: FieldCode,
     message: String,
 }
 
 impl Refusal {
-    /// The record that the row was recognised as says something else.
+    /// The row matches an existing record that has different fields.
     pub(super) fn differs(kind: ImportKind, id: Uuid, fields: &[&str]) -> Self {
-        let others = fields.join(", ");
+        let fields_text = fields.join(", ");
         let error = match kind {
-            ImportKind::Contacts => format!("The contact {id} is there with another {others}; --update changes it."),
-            ImportKind::Invoices => format!("The invoice {id} is there with another {others}."),
+            ImportKind::Contacts => {
+                format!("Contact {id} already exists with a different {fields_text}; use --update to change it.")
+            }
+            ImportKind::Invoices => format!("Invoice {id} already exists with a different {fields_text}."),
         };
         let field = fields.first().map(|field| (*field).to_owned());
         Self { error, code: "differs", field, errors: Vec::new(), existing_id: Some(id) }
@@ -60,18 +62,18 @@ impl From<Error> for Refusal {
         let refusal = Self { error: error.to_string(), code, field: None, errors: Vec::new(), existing_id: None };
         match error {
             Error::Validation(violations) => {
-                let errors: Vec<Failing> = violations
+                let errors: Vec<FieldError> = violations
                     .as_slice()
                     .iter()
-                    .map(|violation| Failing {
+                    .map(|violation| FieldError {
                         field: violation.field.clone(),
                         code: violation.code,
                         message: violation.message.clone(),
                     })
                     .collect();
-                let messages: Vec<&str> = errors.iter().map(|failing| failing.message.as_str()).collect();
+                let messages: Vec<&str> = errors.iter().map(|error| error.message.as_str()).collect();
                 let error = format!("{}.", messages.join("; "));
-                Self { error, field: errors.first().map(|failing| failing.field.clone()), errors, ..refusal }
+                Self { error, field: errors.first().map(|error| error.field.clone()), errors, ..refusal }
             }
             Error::InvalidJson(reason) => Self { error: reason.replace("The body", "The line"), ..refusal },
             Error::ReferenceNotFound(field) => Self { field: Some(field.to_owned()), ..refusal },
@@ -92,60 +94,66 @@ struct Reported<'r> {
     refusal: &'r Refusal,
 }
 
-/// All that were refused.
+/// The report file.
+struct Report {
+    path: PathBuf,
+    file: BufWriter<File>,
+}
+
+/// The refused rows of an import.
 pub(super) struct Refusals {
-    told: String,
+    shown: String,
     count: u64,
-    report: Option<(PathBuf, BufWriter<File>)>,
+    report: Option<Report>,
 }
 
 impl Refusals {
-    /// None yet; makes the report anew.
+    /// Creates an empty collection, and creates or truncates the report file.
     pub(super) fn new(report: Option<&Path>, source: &Path) -> Result<Self, Failure> {
         let report = match report {
             Some(path) => {
                 let same = |a: &Path, b: &Path| Some(a.canonicalize().ok()? == b.canonicalize().ok()?);
                 if same(path, source) == Some(true) {
-                    let reason = "--report must be another file than the one that is read, which it would replace.";
+                    let reason = "--report must not name the file that is imported, which it would overwrite.";
                     return Err(Failure::new(Exit::Usage, reason));
                 }
                 let file = File::create(path).map_err(|reason| unwritten(path, &reason))?;
-                Some((path.to_owned(), BufWriter::new(file)))
+                Some(Report { path: path.to_owned(), file: BufWriter::new(file) })
             }
             None => None,
         };
-        Ok(Self { told: String::new(), count: 0, report })
+        Ok(Self { shown: String::new(), count: 0, report })
     }
 
     pub(super) fn add(&mut self, line: u64, refusal: &Refusal) -> Result<(), Failure> {
         self.count += 1;
-        if self.count <= TOLD {
+        if self.count <= MAX_SHOWN {
             let text: String = refusal.error.chars().take(500).collect();
-            let _ = write!(self.told, "\n  line {line}: {}", plain(&text));
+            let _ = write!(self.shown, "\n  line {line}: {}", plain(&text));
         }
-        if let Some((path, file)) = &mut self.report {
+        if let Some(Report { path, file }) = &mut self.report {
             let written = serde_json::to_writer(&mut *file, &Reported { line, refusal }).map_err(io::Error::from);
             written.and_then(|()| file.write_all(b"\n")).map_err(|error| unwritten(path, &error))?;
         }
         Ok(())
     }
 
-    /// Brings the report to the disk.
+    /// Writes the buffered part of the report.
     pub(super) fn flush(&mut self) -> Result<(), Failure> {
         match &mut self.report {
-            Some((path, file)) => file.flush().map_err(|error| unwritten(path, &error)),
+            Some(Report { path, file }) => file.flush().map_err(|error| unwritten(path, &error)),
             None => Ok(()),
         }
     }
 
-    /// What to tell people.
+    /// Formats the summary of refused rows for people.
     pub(super) fn to_text(&self, refused: u64, rows: u64) -> String {
-        let mut text = format!("Refused {refused} of {rows} rows:{}", self.told);
-        let rest = self.count.saturating_sub(TOLD);
+        let mut text = format!("Refused {refused} of {rows} rows:{}", self.shown);
+        let rest = self.count.saturating_sub(MAX_SHOWN);
         if rest > 0 {
             let all = match &self.report {
-                Some((path, _)) => format!("{} has them all", plain(&path.to_string_lossy())),
-                None => "--report FILE keeps them all".to_owned(),
+                Some(Report { path, .. }) => format!("{} lists all of them", plain(&path.to_string_lossy())),
+                None => "use --report FILE to list all of them".to_owned(),
             };
             let _ = write!(text, "\n  and {rest} more; {all}");
         }

@@ -1,4 +1,4 @@
-//! Reads rows, checks each by itself, and hands them on in groups.
+//! Reads and validates rows one by one, and sends them on in groups.
 
 use std::collections::HashMap;
 use std::io;
@@ -17,33 +17,46 @@ use super::source::{Input, Source};
 use crate::cli::Format;
 use crate::exit::{Exit, Failure};
 
-/// Longest row in bytes: as much as the API takes.
+/// The maximum length of a row in bytes, which is also the limit of the API.
 pub(super) const MAX_ROW: usize = 1 << 20;
-/// Rows of one transaction: many for the sake of one commit, few enough for a server beside it not to wait long.
+/// The number of rows in one transaction: enough to amortize the commit, few enough not to delay a running server.
 const GROUP_ROWS: usize = 500;
-/// Bytes of a file after which a group is handed on as it is.
+/// The number of bytes of the file after which a group is complete, however few rows it has.
 const GROUP_BYTES: u64 = 8 << 20;
 
 /// A row that was read.
 pub(super) struct Row<R: Import> {
+    /// The line on which the row begins, counted from 1.
     pub(super) line: u64,
-    /// What it says, and how many rows of the file said the same before it, where that matters.
-    pub(super) row: Result<(R::Row, u32), Refusal>,
+    pub(super) parsed: Result<ParsedRow<R>, Refusal>,
 }
 
-/// Rows that go in together.
+/// A valid row.
+pub(super) struct ParsedRow<R: Import> {
+    pub(super) input: R::Row,
+    /// How many earlier rows of the file have the same content, if only its content identifies the row; otherwise 0.
+    pub(super) duplicates_before: u32,
+}
+
+impl<R: Import> Clone for ParsedRow<R> {
+    fn clone(&self) -> Self {
+        Self { input: self.input.clone(), duplicates_before: self.duplicates_before }
+    }
+}
+
+/// Rows that are imported in one transaction.
 pub(super) struct Group<R: Import> {
     pub(super) rows: Vec<Row<R>>,
-    /// How far the file was read, in bytes.
+    /// The number of bytes of the file that were read up to the end of this group.
     pub(super) end: u64,
 }
 
-/// Reads to the end of the file, or until nobody takes the rows any more.
+/// Reads until the end of the file or until the channel is closed.
 pub(super) fn read<R: Import>(source: Source, tenant: &Tenant, groups: &mpsc::Sender<Result<Group<R>, Failure>>) {
     let (name, position) = (source.name.clone(), source.position());
     let broken = |error: io::Error| {
-        let again = "run the same command again to go on: what is there is not added twice";
-        Failure::new(Exit::Failed, format!("{name} cannot be read any further: {error}; {again}."))
+        let again = "Run the same command again to continue; rows that were added are not added twice";
+        Failure::new(Exit::Failed, format!("Cannot read {name} any further: {error}. {again}."))
     };
     let mut parser = match Parser::<R>::new(source) {
         Ok(parser) => parser,
@@ -52,17 +65,18 @@ pub(super) fn read<R: Import>(source: Source, tenant: &Tenant, groups: &mpsc::Se
             return;
         }
     };
-    let mut same = Same::default();
+    let mut duplicates = Duplicates::default();
     let (mut rows, mut start) = (Vec::new(), 0);
     loop {
         let next = parser.next();
         let ended = !matches!(next, Ok(Some(_)));
-        if let Ok(Some((line, row))) = &next {
-            let row = row.clone().map(|row| {
-                let before = R::content(&row, tenant).map_or(0, |content| same.before(&content));
-                (row, before)
+        if let Ok(Some(ReadRow { line, input })) = &next {
+            let parsed = input.clone().map(|input| {
+                let content = R::content(&input, tenant);
+                let duplicates_before = content.map_or(0, |content| duplicates.count_before(&content));
+                ParsedRow { input, duplicates_before }
             });
-            rows.push(Row { line: *line, row });
+            rows.push(Row { line: *line, parsed });
         }
         let end = position();
         if rows.len() >= GROUP_ROWS || end - start > GROUP_BYTES || (ended && !rows.is_empty()) {
@@ -82,14 +96,14 @@ pub(super) fn read<R: Import>(source: Source, tenant: &Tenant, groups: &mpsc::Se
     }
 }
 
-/// Counts rows that say the same. Only rows that nothing else tells apart are counted, and of each only a digest: it
-/// is all that grows with the file.
+/// Counts rows with the same content. Only rows that nothing but their content identifies are counted, by a digest of
+/// the content. This map is the only part of an import that grows with the file.
 #[derive(Default)]
-struct Same(HashMap<u64, u32>);
+struct Duplicates(HashMap<u64, u32>);
 
-impl Same {
-    /// How many came before.
-    fn before(&mut self, content: &[u8; 32]) -> u32 {
+impl Duplicates {
+    /// Counts a row, and returns how many rows with the same content came before it.
+    fn count_before(&mut self, content: &[u8; 32]) -> u32 {
         let key = content.iter().take(8).fold(0, |key, byte| key << 8 | u64::from(*byte));
         let count = self.0.entry(key).or_default();
         *count += 1;
@@ -97,58 +111,66 @@ impl Same {
     }
 }
 
-/// Reads one row after the other.
+/// Parses one row after the other.
 enum Parser<R: Import> {
-    Csv(Box<Records<Input>>, Vec<&'static str>),
-    Ndjson(Lines<Input>, std::marker::PhantomData<fn() -> R>),
+    Csv { records: Box<Records<Input>>, columns: Vec<&'static str> },
+    Ndjson { lines: Lines<Input>, row: std::marker::PhantomData<fn() -> R> },
 }
 
-/// A row with its line.
-type Next<R> = (u64, Result<<R as Import>::Row, Refusal>);
+/// A row as the parser returns it.
+struct ReadRow<R: Import> {
+    line: u64,
+    input: Result<R::Row, Refusal>,
+}
 
 impl<R: Import> Parser<R> {
-    /// Reads the header, if there is one.
+    /// Creates a parser. For CSV, reads and validates the header.
     fn new(source: Source) -> Result<Self, Failure> {
         match source.format {
-            Format::Ndjson => Ok(Self::Ndjson(Lines::new(source.input), std::marker::PhantomData)),
+            Format::Ndjson => Ok(Self::Ndjson { lines: Lines::new(source.input), row: std::marker::PhantomData }),
             Format::Csv => {
                 let mut records = Box::new(Records::new(source.input));
                 let failed = |reason: String| Failure::new(Exit::Failed, format!("{} {reason}", source.name));
                 let header = match records.next() {
                     Err(reason) => return Err(failed(format!("cannot be read: {reason}."))),
-                    Ok(None) => return Err(failed("is empty; CSV begins with a row of field names.".to_owned())),
+                    Ok(None) => {
+                        return Err(failed(
+                            "is empty; the first row of a CSV file must contain the field names.".to_owned(),
+                        ));
+                    }
                     Ok(Some(record)) => record.cells,
                 };
-                let header = header.ok_or_else(|| failed("has no header: its first row is too long.".to_owned()))?;
+                let header =
+                    header.ok_or_else(|| failed("has no header row: its first row is too long.".to_owned()))?;
                 let columns = columns::<R>(&header).map_err(failed)?;
-                Ok(Self::Csv(records, columns))
+                Ok(Self::Csv { records, columns })
             }
         }
     }
 
-    fn next(&mut self) -> io::Result<Option<Next<R>>> {
+    fn next(&mut self) -> io::Result<Option<ReadRow<R>>> {
         match self {
-            Self::Csv(records, columns) => {
+            Self::Csv { records, columns } => {
                 let Some(record) = records.next()? else { return Ok(None) };
-                let row = match record.cells {
+                let input = match record.cells {
                     None => Err(Refusal::too_long("a closing quote may be missing")),
                     Some(cells) => members::<R>(columns, &cells).and_then(R::Row::from_members).map_err(Refusal::from),
                 };
-                Ok(Some((record.line, row)))
+                Ok(Some(ReadRow { line: record.line, input }))
             }
-            Self::Ndjson(lines, _) => {
+            Self::Ndjson { lines, .. } => {
                 let Some(line) = lines.next()? else { return Ok(None) };
-                let row = match line.bytes {
-                    None => Err(Refusal::too_long("each line is one JSON object")),
+                let input = match line.bytes {
+                    None => Err(Refusal::too_long("each line must be one JSON object")),
                     Some(bytes) => R::Row::from_body(&bytes).map_err(Refusal::from),
                 };
-                Ok(Some((line.number, row)))
+                Ok(Some(ReadRow { line: line.number, input }))
             }
         }
     }
 }
 
-/// The fields that the header names.
+/// Returns the fields that the header names.
 fn columns<R: Import>(header: &Cells<'_>) -> Result<Vec<&'static str>, String> {
     let known = R::Row::FIELD_NAMES;
     let (mut columns, mut unknown) = (Vec::new(), Vec::new());
@@ -161,19 +183,19 @@ fn columns<R: Import>(header: &Cells<'_>) -> Result<Vec<&'static str>, String> {
         }
     }
     if !unknown.is_empty() {
-        let columns = if unknown.len() == 1 { "a column that is" } else { "columns that are" };
-        return Err(format!("has {columns} not known: {}; known are {}.", unknown.join(", "), known.join(", ")));
+        let columns = if unknown.len() == 1 { "an unknown column" } else { "unknown columns" };
+        return Err(format!("has {columns}: {}. The known columns are {}.", unknown.join(", "), known.join(", ")));
     }
     match R::REQUIRED.iter().find(|field| !columns.contains(field)) {
-        Some(field) => Err(format!("has no column {field}, which every row needs.")),
+        Some(field) => Err(format!("has no column {field}, which is required.")),
         None => Ok(columns),
     }
 }
 
-/// The fields of a row. An empty cell is null.
+/// Returns the fields of a row as JSON. An empty cell is null.
 fn members<R: Import>(columns: &[&'static str], cells: &Cells<'_>) -> Result<Vec<(String, Json)>, Error> {
     if cells.len() != columns.len() {
-        let reason = format!("must have {} cells, as the header has; it has {}", columns.len(), cells.len());
+        let reason = format!("must have {} cells, like the header, not {}", columns.len(), cells.len());
         return Err(Issue::new(FieldCode::InvalidFormat, reason).on("row"));
     }
     let read = |(name, cell): (&&'static str, &[u8])| {

@@ -1,4 +1,4 @@
-//! Where rows come from: a file or stdin, its format, and how far it was read.
+//! The source of an import: a file or stdin, its format, and the number of bytes read.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read};
@@ -10,14 +10,14 @@ use crate::cli::Format;
 use crate::exit::{Exit, Failure};
 use crate::output::plain;
 
-/// Bytes that are read at once.
+/// The size of the read buffer, in bytes.
 const BUFFER: usize = 128 * 1024;
-/// White space before the first row that is looked through for its format.
+/// The maximum white space before the first row, in bytes, that is searched to detect the format.
 const MAX_BLANK: u64 = 4096;
 
 pub(super) type Input = Box<dyn BufRead + Send>;
 
-/// A file with its format.
+/// An open file or stdin, with its format.
 pub(super) struct Source {
     pub(super) input: Input,
     pub(super) format: Format,
@@ -27,7 +27,7 @@ pub(super) struct Source {
 }
 
 impl Source {
-    /// Opens a file, or stdin for `-`, and finds out its format. A byte order mark is skipped.
+    /// Opens a file, or stdin for `-`, and detects its format. A byte order mark is skipped.
     pub(super) fn open(path: &Path, format: Option<Format>) -> Result<Self, Failure> {
         let stdin = path.as_os_str() == "-";
         let name = if stdin { "stdin".to_owned() } else { plain(&path.to_string_lossy()) };
@@ -47,7 +47,7 @@ impl Source {
         if head == b"\xef\xbb\xbf" {
             head.clear();
         } else if head.starts_with(b"\xff\xfe") || head.starts_with(b"\xfe\xff") {
-            return Err(Failure::new(Exit::Failed, format!("{name} is UTF-16; save it as UTF-8.")));
+            return Err(Failure::new(Exit::Failed, format!("{name} is encoded in UTF-16; save it as UTF-8.")));
         }
         let format = format.or_else(|| by_name(path));
         let format = match format {
@@ -57,18 +57,19 @@ impl Source {
         Ok(Self { input: Box::new(Cursor::new(head).chain(input)), format, name, size, read })
     }
 
-    /// Bytes of the whole file, where that is known.
+    /// Returns the size of the file in bytes, if it is known.
     pub(super) fn size(&self) -> Option<u64> {
         self.size
     }
 
-    /// Tells how many bytes were read.
+    /// Returns a function that returns the number of bytes read so far.
     pub(super) fn position(&self) -> impl Fn() -> u64 + use<> {
         let read = Arc::clone(&self.read);
         move || read.load(Ordering::Relaxed)
     }
 }
 
+/// Detects the format by the extension.
 fn by_name(path: &Path) -> Option<Format> {
     match path.extension()?.to_str()?.to_ascii_lowercase().as_str() {
         "csv" => Some(Format::Csv),
@@ -77,7 +78,7 @@ fn by_name(path: &Path) -> Option<Format> {
     }
 }
 
-/// A row of NDJSON begins with a brace, which no header of CSV does.
+/// Detects the format by the first character: NDJSON begins with a brace, a CSV header does not.
 fn by_content(head: &mut Vec<u8>, input: &mut impl BufRead) -> io::Result<Format> {
     let mut more = input.by_ref().take(MAX_BLANK).bytes();
     while head.iter().all(u8::is_ascii_whitespace) {
@@ -90,7 +91,7 @@ fn by_content(head: &mut Vec<u8>, input: &mut impl BufRead) -> io::Result<Format
     Ok(if first == Some(&b'{') { Format::Ndjson } else { Format::Csv })
 }
 
-/// Counts the bytes that are read through it.
+/// A reader that counts the bytes read through it.
 struct Counted<R> {
     raw: R,
     read: Arc<AtomicU64>,
@@ -109,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_format_shows() {
+    fn the_format_is_detected() {
         for (name, want) in
             [("a.csv", Some(Format::Csv)), ("a.JSONL", Some(Format::Ndjson)), ("a.txt", None), ("-", None)]
         {

@@ -10,18 +10,18 @@ use crate::commands::tenant;
 use crate::exit::{Failure, OrNotFound as _};
 use crate::output::{Outcome, Table, or_dash, plain};
 
-/// An invoice that became overdue, and whose it is.
+/// An invoice that became overdue, with its tenant.
 #[derive(Serialize)]
 struct View {
     tenant_id: TenantId,
     #[serde(skip)]
-    tenant: String,
+    tenant_name: String,
     #[serde(flatten)]
     invoice: Invoice,
 }
 
-/// Walks over the invoices of one tenant or of all, in many short transactions. Stopped half-way, it goes on where
-/// it was when it is run again, since what is overdue is no longer looked at.
+/// Marks the overdue invoices of one tenant or of all tenants, in many short transactions. After an interruption, the
+/// next run continues where this one stopped, since it skips invoices that are already overdue.
 pub(super) async fn run(store: &dyn Store, tenant: Option<TenantId>) -> Result<Outcome, Failure> {
     let tenants: Vec<Tenant> = match tenant {
         Some(id) => {
@@ -36,7 +36,7 @@ pub(super) async fn run(store: &dyn Store, tenant: Option<TenantId>) -> Result<O
         while let Some(from) = position {
             let step = store.write("invoice.overdue", move |tx| Box::pin(invoices::overdue(tx, id, from)));
             let (changed, next) = step.await?;
-            views.extend(changed.into_iter().map(|invoice| View { tenant_id: id, tenant: plain(&name), invoice }));
+            views.extend(changed.into_iter().map(|invoice| View { tenant_id: id, tenant_name: plain(&name), invoice }));
             position = next;
         }
     }
@@ -49,7 +49,7 @@ pub(super) async fn run(store: &dyn Store, tenant: Option<TenantId>) -> Result<O
             amount_paid.to_string(),
             total.to_string(),
             currency.to_string(),
-            view.tenant.clone(),
+            view.tenant_name.clone(),
         ]
     });
     Outcome::list(&views, &table, "No invoice became overdue.")

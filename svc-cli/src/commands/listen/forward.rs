@@ -1,4 +1,4 @@
-//! Passes a request on to a server on http, and its answer back.
+//! Forwards a request to an `http://` server and returns its response.
 
 use std::time::Duration;
 
@@ -14,11 +14,11 @@ use tokio::net::TcpStream;
 
 use super::MAX_BODY;
 
-/// The deadline of the whole: longer than a sender waits, so that a slow server is seen as such.
+/// The timeout of the whole exchange. It is longer than the sender's, so that the sender sees a slow server as slow.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Headers that belong to one connection (RFC 9110 §7.6.1), and those that hyper sets.
-const OF_CONNECTION: [HeaderName; 9] = [
+/// Headers that are not forwarded: hop-by-hop headers (RFC 9110 §7.6.1) and those that hyper sets.
+const NOT_FORWARDED: [HeaderName; 9] = [
     CONNECTION,
     HeaderName::from_static("keep-alive"),
     HeaderName::from_static("proxy-connection"),
@@ -30,17 +30,20 @@ const OF_CONNECTION: [HeaderName; 9] = [
     HOST,
 ];
 
-/// Posts a body with its headers to `url`.
-pub(super) async fn pass_on(url: &Uri, headers: &HeaderMap, body: Bytes) -> Result<Response<Full<Bytes>>, String> {
-    let done = tokio::time::timeout(TIMEOUT, exchange(url, headers, body)).await;
-    done.unwrap_or_else(|_| Err(format!("no answer within {} s", TIMEOUT.as_secs())))
+/// Posts a body with its headers to `url` and returns the response.
+///
+/// # Errors
+/// The reason why there is no complete response.
+pub(super) async fn send(url: &Uri, headers: &HeaderMap, body: Bytes) -> Result<Response<Full<Bytes>>, String> {
+    let exchanged = tokio::time::timeout(TIMEOUT, exchange(url, headers, body)).await;
+    exchanged.unwrap_or_else(|_| Err(format!("no response within {} s", TIMEOUT.as_secs())))
 }
 
 async fn exchange(url: &Uri, headers: &HeaderMap, body: Bytes) -> Result<Response<Full<Bytes>>, String> {
     let host = url.host().unwrap_or_default();
     let address = (host.trim_matches(['[', ']']), url.port_u16().unwrap_or(80));
     let stream = TcpStream::connect(address).await.map_err(|error| format!("no connection: {error}"))?;
-    let broken = |error: hyper::Error| format!("no answer: {error}");
+    let broken = |error: hyper::Error| format!("no response: {error}");
     let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(broken)?;
     tokio::spawn(connection);
 
@@ -49,22 +52,22 @@ async fn exchange(url: &Uri, headers: &HeaderMap, body: Bytes) -> Result<Respons
     *request.uri_mut() = url.path_and_query().map_or_else(Uri::default, |path| Uri::from(path.clone()));
     *request.headers_mut() = end_to_end(headers);
     let authority = url.authority().map_or("", |authority| authority.as_str());
-    let host = HeaderValue::from_str(authority).map_err(|error| format!("no request: {error}"))?;
+    let host = HeaderValue::from_str(authority).map_err(|error| format!("invalid request: {error}"))?;
     request.headers_mut().insert(HOST, host);
 
     let (mut head, body) = sender.send_request(request).await.map_err(broken)?.into_parts();
     if head.status.is_informational() {
-        return Err(format!("no answer but {}", head.status));
+        return Err(format!("no final response, only {}", head.status));
     }
-    let body = Limited::new(body, MAX_BODY).collect().await.map_err(|error| format!("no whole answer: {error}"))?;
+    let body = Limited::new(body, MAX_BODY).collect().await.map_err(|error| format!("incomplete response: {error}"))?;
     head.headers = end_to_end(&head.headers);
     Ok(Response::from_parts(head, Full::new(body.to_bytes())))
 }
 
-/// The headers without those of the connection.
+/// Returns the headers without those of the connection.
 fn end_to_end(headers: &HeaderMap) -> HeaderMap {
     let mut kept = headers.clone();
-    for name in OF_CONNECTION {
+    for name in NOT_FORWARDED {
         kept.remove(name);
     }
     kept

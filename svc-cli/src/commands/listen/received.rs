@@ -1,4 +1,4 @@
-//! A delivery that was received, as it is printed.
+//! The printed form of a received delivery.
 
 use std::time::Duration;
 
@@ -12,37 +12,38 @@ use crate::document::{Document, pretty};
 use crate::output::{fields, or_dash, plain, verdict};
 use crate::times::{full, span};
 
-/// The age from which on a receiver should refuse a delivery, in milliseconds.
+/// The age from which a receiver should refuse a delivery, in milliseconds.
 const STALE_MS: i64 = 5 * 60 * 1000;
 
-/// What came, and what it was answered with.
+/// A received delivery and the response to it.
 #[derive(Debug, Serialize)]
 pub(super) struct Received {
     received_at: Timestamp,
     event: Option<String>,
     delivery_id: Option<String>,
     attempt: Option<u32>,
-    /// Negative when the sender's clock is ahead.
+    /// The time since the attempt, in milliseconds. Negative if the sender's clock is ahead.
     age_ms: Option<i64>,
     pub(super) verified: bool,
-    /// Why it is not verified.
+    /// Why the signature is not valid.
     error: Option<String>,
-    answered: Option<u16>,
-    /// Why it could not be passed on.
+    #[serde(rename = "answered")]
+    response_status: Option<u16>,
+    /// Why the request could not be forwarded.
     forward_error: Option<String>,
     body: Option<Document>,
 }
 
 impl Received {
-    /// Judges a request. The kind and the age are read from the body, which is signed.
+    /// Verifies a request. The event kind and the age are read from the body, which is signed.
     pub(super) fn new(verifier: &Verifier, headers: &HeaderMap, body: &[u8], now: Timestamp) -> Self {
         let verified = verifier.verify(text(headers, "x-svc-signature").unwrap_or_default(), body);
-        let body = Document::read(body);
-        let sent = body.text("delivered_at").and_then(|text| Timestamp::parse(text).ok());
+        let body = Document::parse(body);
+        let delivered_at = body.text("delivered_at").and_then(|text| Timestamp::parse(text).ok());
         let received = Self::unread(headers, "", now);
         Self {
             event: body.text("event").map(str::to_owned).or(received.event),
-            age_ms: sent.map(|sent| (now.as_micros() - sent.as_micros()) / 1000),
+            age_ms: delivered_at.map(|at| (now.as_micros() - at.as_micros()) / 1000),
             verified: verified.is_ok(),
             error: verified.err().map(|reason| reason.to_string()),
             body: Some(body),
@@ -50,7 +51,7 @@ impl Received {
         }
     }
 
-    /// A request whose body cannot be judged; why.
+    /// Creates the record of a request whose body could not be read, for this reason.
     pub(super) fn unread(headers: &HeaderMap, reason: &str, now: Timestamp) -> Self {
         Self {
             received_at: now,
@@ -60,30 +61,36 @@ impl Received {
             age_ms: None,
             verified: false,
             error: Some(reason.to_owned()),
-            answered: None,
+            response_status: None,
             forward_error: None,
             body: None,
         }
     }
 
-    pub(super) fn answered(self, status: StatusCode) -> Self {
-        Self { answered: Some(status.as_u16()), ..self }
+    pub(super) fn with_response_status(self, status: StatusCode) -> Self {
+        Self { response_status: Some(status.as_u16()), ..self }
     }
 
     pub(super) fn with_forward_error(self, reason: String) -> Self {
         Self { forward_error: Some(reason), ..self }
     }
 
-    /// One line for programs.
+    /// Formats the delivery as one line of JSON for programs.
     pub(super) fn to_json(&self) -> String {
         serde_json::to_string(self).unwrap_or_else(|error| format!("{{\"error\":{:?}}}", error.to_string()))
     }
 
-    /// Some lines for people, and an empty one.
+    /// Formats the delivery as lines for people, followed by an empty line.
     pub(super) fn to_text(&self) -> String {
-        let answered = match &self.forward_error {
-            None => or_dash(self.answered),
-            Some(error) => format!("{}, as it could not be passed on: {}", or_dash(self.answered), plain(error)),
+        let response = match &self.forward_error {
+            None => or_dash(self.response_status),
+            Some(error) => {
+                format!(
+                    "{}, because the request could not be forwarded: {}",
+                    or_dash(self.response_status),
+                    plain(error)
+                )
+            }
         };
         let reason = self.error.as_ref().map(|error| ("reason", plain(error)));
         let shown = [
@@ -101,22 +108,23 @@ impl Received {
             full(self.received_at),
             or_dash(self.event.as_deref().map(|event| plain(event).replace('\n', "\\n"))),
             verdict(self.verified, if self.verified { "verified" } else { "not verified" }),
-            fields(reason.into_iter().chain(shown).chain([("answered", answered)]))
+            fields(reason.into_iter().chain(shown).chain([("response", response)]))
         )
     }
 }
 
+/// Returns the value of a header that is text.
 fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     headers.get(name).and_then(|value| value.to_str().ok())
 }
 
-/// How long ago it was sent, with what there is to say about that.
+/// Formats the age of a delivery, with a remark if it is negative or too old.
 fn age(millis: i64) -> String {
-    let written = span(Duration::from_millis(millis.unsigned_abs()));
+    let age = span(Duration::from_millis(millis.unsigned_abs()));
     match millis {
-        ..0 => format!("{written} ahead of this clock"),
-        STALE_MS.. => format!("{written}; receivers should refuse what is older than 5 minutes"),
-        _ => written,
+        ..0 => format!("{age} ahead of this clock"),
+        STALE_MS.. => format!("{age}; receivers should refuse deliveries older than 5 minutes"),
+        _ => age,
     }
 }
 
@@ -125,10 +133,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ages_are_told_as_people_do() {
+    fn ages_are_formatted_for_people() {
         assert_eq!(age(0), "0 seconds");
         assert_eq!(age(1_250), "1 second 250 ms");
         assert_eq!(age(-2_000), "2 seconds ahead of this clock");
-        assert_eq!(age(STALE_MS), "5 minutes; receivers should refuse what is older than 5 minutes");
+        assert_eq!(age(STALE_MS), "5 minutes; receivers should refuse deliveries older than 5 minutes");
     }
 }

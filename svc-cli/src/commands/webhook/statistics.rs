@@ -1,4 +1,4 @@
-//! `svc webhook stats`: how well the webhooks of a tenant take their deliveries.
+//! `svc webhook stats`: delivery statistics of each webhook of a tenant.
 
 use serde::Serialize;
 use svc_core::error::Error;
@@ -8,12 +8,12 @@ use svc_core::webhooks::statistics::{self, Backlog, Tally};
 use svc_core::webhooks::subscriptions::WebhookSubscription;
 use uuid::Uuid;
 
-use super::state;
+use super::status;
 use crate::commands::tenant;
 use crate::exit::{Failure, OrNotFound as _};
 use crate::output::{Outcome, Table, or_dash};
 
-/// One webhook as programs see it.
+/// The statistics of one webhook in JSON output.
 #[derive(Serialize)]
 struct View<'a> {
     subscription_id: Uuid,
@@ -22,7 +22,7 @@ struct View<'a> {
     since: Timestamp,
     attempts: u64,
     succeeded: u64,
-    /// From 0 to 1.
+    /// The share of attempts that succeeded, from 0 to 1.
     success_rate: Option<f64>,
     p50_ms: Option<u32>,
     p95_ms: Option<u32>,
@@ -30,21 +30,30 @@ struct View<'a> {
     held: u64,
 }
 
+/// The statistics of one webhook.
+struct Statistics {
+    subscription: WebhookSubscription,
+    tally: Tally,
+    backlog: Backlog,
+}
+
 pub(super) async fn run(store: &dyn Store, tenant: TenantId, since: Timestamp) -> Result<Outcome, Failure> {
     let listed = store.read("webhook.list", move |tx| Box::pin(super::all(tx, tenant))).await;
     let subscriptions = listed.or_not_found("tenant", tenant, tenant::HINT)?;
-    let mut rows: Vec<(WebhookSubscription, Tally, Backlog)> = Vec::new();
+    let mut rows: Vec<Statistics> = Vec::new();
     for subscription in subscriptions {
         let id = subscription.id;
         let backlog = store.read("webhook.stats", move |tx| Box::pin(statistics::backlog(tx, tenant, id))).await?;
-        rows.push((subscription, tally(store, tenant, id, since).await?, backlog));
+        let tally = tally(store, tenant, id, since).await?;
+        rows.push(Statistics { subscription, tally, backlog });
     }
 
-    let heading = ["ID", "STATE", "ATTEMPTS", "SUCCESS", "P50", "P95", "PENDING", "HELD", "URL"];
-    let table = Table::new(heading, &rows, |(subscription, tally, backlog)| {
+    let heading = ["ID", "STATUS", "ATTEMPTS", "SUCCESS", "P50", "P95", "PENDING", "HELD", "URL"];
+    let table = Table::new(heading, &rows, |row| {
+        let Statistics { subscription, tally, backlog } = row;
         [
             subscription.id.to_string(),
-            state(subscription).to_owned(),
+            status(subscription).to_owned(),
             tally.attempts().to_string(),
             or_dash(tally.success_rate().map(|rate| format!("{}.{:02} %", rate / 100, rate % 100))),
             or_dash(tally.percentile(50).map(|millis| format!("{millis} ms"))),
@@ -54,12 +63,11 @@ pub(super) async fn run(store: &dyn Store, tenant: TenantId, since: Timestamp) -
             subscription.url.as_str().to_owned(),
         ]
     });
-    let views: Vec<View<'_>> =
-        rows.iter().map(|(subscription, tally, backlog)| view(subscription, since, tally, *backlog)).collect();
+    let views: Vec<View<'_>> = rows.iter().map(|row| view(row, since)).collect();
     Outcome::list(&views, &table, "The tenant has no webhooks.")
 }
 
-/// The attempts of a webhook, a piece of its history at a time.
+/// Counts the attempts of a webhook since a time, in one short transaction per page.
 async fn tally(store: &dyn Store, tenant: TenantId, id: Uuid, since: Timestamp) -> Result<Tally, Error> {
     let mut tally = Tally::default();
     let mut next = Some(since);
@@ -72,7 +80,8 @@ async fn tally(store: &dyn Store, tenant: TenantId, id: Uuid, since: Timestamp) 
     Ok(tally)
 }
 
-fn view<'a>(subscription: &'a WebhookSubscription, since: Timestamp, tally: &Tally, backlog: Backlog) -> View<'a> {
+fn view(statistics: &Statistics, since: Timestamp) -> View<'_> {
+    let Statistics { subscription, tally, backlog } = statistics;
     View {
         subscription_id: subscription.id,
         url: &subscription.url,

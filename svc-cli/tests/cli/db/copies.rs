@@ -4,8 +4,8 @@ use svc_postgres_server::server;
 
 use crate::harness::{Session, text, until};
 
-/// What two databases answer to the same questions.
-fn same(session: &Session, one: &str, other: &str) {
+/// Asserts that commands print the same for two databases.
+fn assert_same(session: &Session, one: &str, other: &str) {
     for args in [&["tenant", "list"][..], &["db", "migrate"]] {
         let ask = |url| session.json(&[args, &["--database-url", url]].concat());
         assert_eq!(ask(one), ask(other), "{args:?}");
@@ -13,14 +13,14 @@ fn same(session: &Session, one: &str, other: &str) {
 }
 
 #[test]
-fn a_file_to_a_file() {
+fn a_sqlite_database_is_copied_to_another_file() {
     let mut session = Session::new();
     session.demo();
     let copied = session.json(&["db", "copy", "sqlite://svc.db", "sqlite://new.db"]);
     assert_eq!(copied["equal"], true);
     let tables = copied["tables"].as_array().unwrap();
     assert!(tables.iter().any(|table| table["table"] == "contacts" && table["source"]["rows"].as_u64() > Some(3)));
-    same(&session, "sqlite://svc.db", "sqlite://new.db");
+    assert_same(&session, "sqlite://svc.db", "sqlite://new.db");
     session
         .run(&["db", "copy", "sqlite://svc.db", "sqlite://new.db"])
         .run(&["db", "copy", "sqlite://svc.db", "sqlite://svc.db"])
@@ -36,7 +36,7 @@ fn a_file_to_a_file() {
 }
 
 #[test]
-fn a_file_to_postgres_and_back() {
+fn a_sqlite_database_is_copied_to_postgresql_and_back() {
     let Some(server) = server() else { return };
     let url = server.database();
     let session = Session::new();
@@ -59,17 +59,17 @@ fn a_file_to_postgres_and_back() {
         let tables = report["tables"].as_array().unwrap().clone();
         tables.into_iter().map(|table| table["source"].clone()).collect::<Vec<_>>()
     };
-    let there = sums(&["db", "copy", "sqlite://svc.db", &url]);
-    assert_eq!(sums(&["db", "copy", &url, "sqlite://back.db"]), there);
-    // The key of the environment needs no file.
+    let source_sums = sums(&["db", "copy", "sqlite://svc.db", &url]);
+    assert_eq!(sums(&["db", "copy", &url, "sqlite://back.db"]), source_sums);
+    // A key from the environment is not written to a file.
     assert!(!session.folder().join("back.db.key").exists());
     let wrong = run(&["db", "copy", &url, "sqlite://back.db", "--resume"], Some(&"0".repeat(64)));
     assert_eq!(wrong.status.code(), Some(5), "{wrong:?}");
 }
 
-/// Killed as the operating system kills, wherever it is.
+/// The copy is killed at several points.
 #[test]
-fn a_copy_that_is_killed_goes_on() {
+fn a_killed_copy_can_be_continued() {
     let session = Session::new();
     let tenant = session.tenant();
     session.write(move |tx| {
@@ -102,5 +102,5 @@ fn a_copy_that_is_killed_goes_on() {
     }
     assert!(killed > 0);
     assert_eq!(session.json(&command)["equal"], true);
-    same(&session, "sqlite://svc.db", "sqlite://new.db");
+    assert_same(&session, "sqlite://svc.db", "sqlite://new.db");
 }

@@ -1,20 +1,20 @@
-//! Checking, backing up, measuring and pruning.
+//! `svc db check`, `backup`, `stats` and `prune`.
 
 use std::os::unix::fs::PermissionsExt as _;
 
 use crate::harness::{Session, text};
 
 #[test]
-fn a_check_tells_what_is_wrong() {
+fn check_reports_problems() {
     let mut session = Session::new();
     session.demo();
     assert_eq!(session.json(&["db", "check"]), serde_json::json!([]));
     let sound = text(&session.output(&["db", "check"]).stdout);
-    assert!(sound.starts_with("The database is sound: "), "{sound}");
+    assert!(sound.starts_with("The database has no problems. "), "{sound}");
     let tenant = session.tenant();
     session.write(move |tx| {
         let tenant = svc_core::values::TenantId(svc_core::values::parse_uuid(&tenant).unwrap());
-        // A number that the counter does not know of.
+        // A number that is higher than the counter.
         Box::pin(async move {
             let input = svc_core::input::Input::from_body(br#"{"title": "x"}"#)?;
             let mut job: svc_core::resources::jobs::Job = svc_core::resources::crud::create(tx, tenant, input).await?;
@@ -35,21 +35,21 @@ fn a_check_tells_what_is_wrong() {
 }
 
 #[test]
-fn a_backup_is_a_database() {
+fn a_backup_is_a_usable_database() {
     let session = Session::new();
     session.demo();
-    let made = session.output(&["db", "backup", "backup.db", "--json"]);
-    assert_eq!(made.status.code(), Some(0));
-    assert!(text(&made.stderr).contains("keep both"), "{made:?}");
-    let made: serde_json::Value = serde_json::from_slice(&made.stdout).unwrap();
-    assert_eq!((made["file"].as_str(), made["key_file"].as_str()), (Some("backup.db"), Some("backup.db.key")));
+    let created = session.output(&["db", "backup", "backup.db", "--json"]);
+    assert_eq!(created.status.code(), Some(0));
+    assert!(text(&created.stderr).contains("keep both"), "{created:?}");
+    let created: serde_json::Value = serde_json::from_slice(&created.stdout).unwrap();
+    assert_eq!((created["file"].as_str(), created["key_file"].as_str()), (Some("backup.db"), Some("backup.db.key")));
     let mode = |name: &str| std::fs::metadata(session.folder().join(name)).unwrap().permissions().mode() & 0o777;
     assert_eq!((mode("backup.db"), mode("backup.db.key")), (0o600, 0o600));
     let list = |url| session.json(&["tenant", "list", "--database-url", url]);
     assert_eq!(list("sqlite://backup.db"), list("sqlite://svc.db"));
     assert_eq!(session.json(&["db", "check", "--database-url", "sqlite://backup.db"]), serde_json::json!([]));
     assert_eq!(session.output(&["db", "backup", "backup.db"]).status.code(), Some(4));
-    // With the key in the environment there is no file to copy.
+    // With the key in the environment, there is no key file to copy.
     let key = std::fs::read_to_string(session.folder().join("svc.db.key")).unwrap();
     let output = session.program(&["db", "backup", "other.db"]).env("SVC_SECRET_KEY", key.trim()).output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{output:?}");
@@ -57,7 +57,7 @@ fn a_backup_is_a_database() {
 }
 
 #[test]
-fn a_small_database_in_words_and_in_json() {
+fn commands_on_a_small_database_for_people_and_programs() {
     let mut session = Session::new();
     let tenant = session.tenant();
     session.contact(&tenant);
@@ -67,14 +67,14 @@ fn a_small_database_in_words_and_in_json() {
             .run(&[&["db", "check"], json].concat())
             .run(&[&["db", "stats"], json].concat())
             .run(&[&["db", "backup", backup], json].concat())
-            .run_cut(&[&["db", "copy", "sqlite://svc.db", copy], json].concat());
+            .run_truncated(&[&["db", "copy", "sqlite://svc.db", copy], json].concat());
     }
     session.assert("db_small");
 }
 
-/// Nothing here can be made a month ago, so a microsecond is old.
+/// The test cannot create old rows, so it prunes with a retention of one microsecond.
 #[test]
-fn what_is_old_and_finished_is_pruned() {
+fn old_finished_deliveries_are_pruned() {
     let mut session = Session::new();
     let tenant = session.tenant();
     session.create::<svc_core::webhooks::subscriptions::WebhookSubscription>(
