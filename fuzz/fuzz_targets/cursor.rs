@@ -43,7 +43,7 @@ fuzz_target!(|sent: Sent<'_>| {
     let listed = |text: &str| {
         let mut fields = Fields::from_query(vec![("cursor".to_owned(), text.to_owned())]);
         let params = ListParams::take(&mut fields);
-        fields.finish(params).and_then(|params| params.listing(&key, &own, &()))
+        fields.finish(params).and_then(|params| params.query(&key, &own, &()))
     };
     match listed(&cursor.to_string()).unwrap().order {
         Order::NewestFirst { before } => assert_eq!(before, Some(position)),

@@ -1,4 +1,5 @@
-//! The business without the web: an application that embeds svc-core, with its own clock and its own ids.
+//! An application that uses svc-core directly, without HTTP: it creates a contact, a booking and an invoice, and prints
+//! the events. The clock and the ids are its own, so that every run prints the same.
 //!
 //! `cargo run -p svc-core --example embed`
 
@@ -19,7 +20,7 @@ use svc_core::store::memory::MemoryStore;
 use svc_core::values::{Currency, Decimal, Text, TimeZone, Timestamp};
 use svc_core::webhooks::events::Event;
 
-/// A clock that moves on by a second each time it is read.
+/// A clock that advances by one second each time it is read.
 struct Seconds(AtomicI64);
 
 impl Clock for Seconds {
@@ -28,7 +29,7 @@ impl Clock for Seconds {
     }
 }
 
-/// Counts instead of rolling dice, so that every run prints the same ids. Never do this where secrets are made.
+/// A source of "randomness" that counts, so that every run prints the same ids. Never do this where secrets are made.
 struct Counting(AtomicU8);
 
 impl Entropy for Counting {
@@ -51,13 +52,13 @@ async fn run(store: &dyn Store) -> Result<(), Box<dyn Error>> {
     };
     let tenant = store.write("tenant", move |tx| Box::pin(tenants::create(tx, settings.clone()))).await?.id;
 
-    // One write is one transaction. Input may be JSON, as the API takes it …
+    // One write is one transaction. Input can be JSON, as the API accepts it.
     let contact = ContactCreate::from_body(br#"{"email": "ada@example.com", "first_name": "Ada"}"#)?;
     let contact: Contact =
         store.write("contact", move |tx| Box::pin(crud::create(tx, tenant, contact.clone()))).await?;
     println!("contact {} {:?}", contact.id, contact.first_name);
 
-    // … or a struct. A booking and its invoice together: both, or neither.
+    // Input can also be a struct. The booking and its invoice are created in one transaction: both, or neither.
     let booking = BookingCreate {
         contact_id: contact.id,
         service_name: Text::parse("New tap")?,
@@ -74,7 +75,7 @@ async fn run(store: &dyn Store) -> Result<(), Box<dyn Error>> {
     };
     let (booking, invoice) = store
         .write("booking with invoice", move |tx| {
-            // A store may run a job again after a conflict, so the job keeps its input.
+            // A store may run the closure again after a conflict, so the closure keeps its input and clones it.
             let (booking, invoice) = (booking.clone(), invoice.clone());
             Box::pin(async move {
                 let booking: Booking = crud::create(tx, tenant, booking).await?;
@@ -87,11 +88,10 @@ async fn run(store: &dyn Store) -> Result<(), Box<dyn Error>> {
     println!("booking from {} to {}", booking.start_time, booking.end_time);
     println!("invoice {} of {} {}", invoice.invoice_number, invoice.currency, invoice.total);
 
-    // Every change left its events, in order, with the record as it was then.
-    let from_the_beginning = Timestamp::from_micros(0);
-    let events: Vec<Event> = store
-        .read("events", move |tx| Box::pin(async move { Ok(tx.events(tenant, from_the_beginning, 100).await?) }))
-        .await?;
+    // Every change has written its events, in order, with the record as it was then.
+    let start = Timestamp::from_micros(0);
+    let events: Vec<Event> =
+        store.read("events", move |tx| Box::pin(async move { Ok(tx.events(tenant, start, 100).await?) })).await?;
     for event in events {
         println!("{} {} {}", event.created_at, event.kind, event.data);
     }

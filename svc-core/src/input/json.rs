@@ -1,5 +1,7 @@
-//! Strict JSON (decisions §4): no duplicate key at any depth, no NUL, no more than 32 levels, nothing after
-//! the value. serde_json does the syntax; numbers stay the digits that the client wrote, so that money is exact.
+//! Strict JSON (`docs/contract.md`, "Request bodies"): no duplicate key at any depth, no NUL, no more than 32 levels,
+//! nothing after the value.
+//!
+//! serde_json parses the syntax. A number keeps the digits that the client wrote, so that money is exact.
 
 use std::fmt;
 
@@ -9,7 +11,7 @@ use serde_json::value::RawValue;
 
 use crate::error::{Error, FieldCode, Issue, Violations};
 
-/// Levels of arrays and objects, the outermost included.
+/// The greatest depth of nested arrays and objects, with the outermost.
 pub const MAX_DEPTH: usize = 32;
 
 /// A JSON value.
@@ -19,13 +21,13 @@ pub enum Json {
     Null,
     /// `true` or `false`
     Bool(bool),
-    /// A number as written.
+    /// A number as it was written.
     Number(String),
-    /// A string, unescaped.
+    /// A string without its escapes.
     String(String),
     /// An array.
     Array(Vec<Json>),
-    /// An object in the order as written.
+    /// An object, with its members in the order they were written.
     Object(Vec<(String, Json)>),
 }
 
@@ -37,10 +39,10 @@ impl Json {
         }
     }
 
-    /// The string.
+    /// Returns the string.
     ///
     /// # Errors
-    /// `not_nullable` for null, `invalid_type` for anything else; likewise for its siblings.
+    /// `not_nullable` for null, and `invalid_type` for any other type.
     pub fn into_string(self) -> Result<String, Issue> {
         match self {
             Self::String(text) => Ok(text),
@@ -48,7 +50,7 @@ impl Json {
         }
     }
 
-    /// The digits of the number.
+    /// Returns the number as it was written.
     ///
     /// # Errors
     /// As for [`Json::into_string`].
@@ -59,7 +61,7 @@ impl Json {
         }
     }
 
-    /// The boolean.
+    /// Returns the boolean.
     ///
     /// # Errors
     /// As for [`Json::into_string`].
@@ -70,7 +72,7 @@ impl Json {
         }
     }
 
-    /// The items of the array.
+    /// Returns the items of the array.
     ///
     /// # Errors
     /// As for [`Json::into_string`].
@@ -82,10 +84,10 @@ impl Json {
     }
 }
 
-/// Reads one JSON value that fills the whole of `bytes`.
+/// Reads one JSON value, with nothing but white space around it.
 ///
 /// # Errors
-/// [`Error::InvalidJson`] for what is no JSON or too deep; [`Error::Validation`] with the path of every
+/// [`Error::InvalidJson`] if the bytes are no JSON or nest too deep; [`Error::Validation`] with the path of every
 /// duplicate key and of every string with a NUL.
 ///
 /// ```
@@ -110,7 +112,7 @@ fn syntax(error: serde_json::Error) -> Error {
     Error::InvalidJson(format!("The body must be valid JSON: {error}.").into())
 }
 
-/// Walks down level by level. Each level is scanned again by the next, at most [`MAX_DEPTH`] times.
+/// Reads level by level. Each level is scanned again by the next, so at most [`MAX_DEPTH`] times.
 struct Reader {
     path: Vec<String>,
     violations: Violations,
@@ -135,7 +137,7 @@ impl Reader {
     }
 
     fn descend(&mut self, key: String, raw: &str) -> Result<Json, Error> {
-        // The path holds the levels above the parent, which is one, and the child is another.
+        // `path` has the levels above the parent. The parent is one more, and the child another.
         if self.path.len() + 2 > MAX_DEPTH && raw.starts_with(['{', '[']) {
             return Err(Error::InvalidJson(format!("The body must not nest deeper than {MAX_DEPTH} levels.").into()));
         }
@@ -189,7 +191,7 @@ impl Reader {
     }
 }
 
-/// The members of an object as written, duplicates included.
+/// The members of an object as they were written, with duplicates.
 struct Members<'a>(Vec<(String, &'a RawValue)>);
 
 impl<'de> Deserialize<'de> for Members<'de> {
@@ -231,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn one_strict_value() {
+    fn only_one_strict_json_value_is_read() {
         for good in ["{}", " {\"a\" : [1, -0.5e+3, null, true, \"\\u00e9\"]}\n", "\"\\ud83d\\ude00\"", "1e400"] {
             assert_eq!(code(good.as_bytes()), Ok(()), "{good}");
         }
@@ -262,21 +264,21 @@ mod tests {
     }
 
     #[test]
-    fn duplicates_and_nuls_are_named_wherever_they_are() {
+    fn duplicate_keys_and_nuls_are_reported_with_their_path() {
         assert_eq!(code(br#"{"a":1,"b":2,"a":3}"#), Err("a duplicate_key".into()));
         assert_eq!(code(br#"{"a":[{},{"x":1,"\u0078":2}]}"#), Err("a.1.x duplicate_key".into()));
         assert_eq!(code(br#"{"a":{"b":"x\u0000y"}}"#), Err("a.b invalid_format".into()));
     }
 
     #[test]
-    fn depth_is_bounded_without_recursion_on_the_rest() {
+    fn nesting_deeper_than_the_limit_is_refused() {
         assert_eq!(code(&nested(MAX_DEPTH)), Ok(()));
         assert_eq!(code(&nested(MAX_DEPTH + 1)), Err("invalid_json".into()));
         assert_eq!(code(&nested(100_000)), Err("invalid_json".into()));
     }
 
     #[test]
-    fn a_flood_of_faults_is_answered_briefly() {
+    fn at_most_100_failures_are_reported() {
         let long = "k".repeat(10_000);
         let body = format!(r#"{{"{long}":{{{}"a":1}}}}"#, r#""a":1,"#.repeat(5_000));
         let Err(Error::Validation(violations)) = parse(body.as_bytes()) else { panic!("it was accepted") };

@@ -1,5 +1,9 @@
-//! The form that serves every resource: get, list, create, update, delete. A resource's own room holds
-//! what differs: its fields, its rules, its events.
+//! The generic operations that all resources share: get, list, create, update, delete.
+//!
+//! A resource implements [`Resource`], and [`Create`], [`Update`] and [`Delete`] as far as clients may do that. These
+//! traits contain what differs between resources: the rules, and the events of a change. The functions do the rest in the
+//! same order for all: advance the tenant's clock, apply the rules, write the row, record the change in the audit log if
+//! the resource is audited, and write the events with their deliveries.
 
 use async_trait::async_trait;
 use schemars::JsonSchema;
@@ -10,48 +14,48 @@ use uuid::Uuid;
 use crate::accounts::audit::{self, Object};
 use crate::error::Error;
 use crate::input::{Fields, Input};
-use crate::resources::pages::{ListParams, Page, Scope};
+use crate::resources::pages::{CursorScope, ListParams, Page};
 use crate::store::{Repository, Tx};
 use crate::values::EventKind;
 use crate::values::{TenantId, Timestamp};
 use crate::webhooks::events;
 
-/// A record that the API serves.
+/// A record with a collection of its own. `#[derive(Resource)]` implements it.
 pub trait Resource: Serialize + JsonSchema + Clone + PartialEq + Send + Sync + 'static {
-    /// The path segment: `contacts`.
+    /// The segment in the path, such as `contacts`.
     const COLLECTION: &'static str;
 
-    /// The filters of its list, besides those that every list has.
+    /// The query parameters of its list, besides those that every list has.
     type Filter: Filter<Self>;
 
-    /// What the audit log calls it, for those whose changes are noted there.
+    /// The kind of object in the audit log. `None` if changes are not recorded there, as their events tell of them.
     const AUDITED: Option<&'static str> = None;
 
-    /// Its id.
+    /// Returns the id.
     fn id(&self) -> Uuid;
-    /// When it was created: its place in lists, unique within the tenant.
+    /// Returns when the record was created: its position in lists, unique within the tenant.
     fn created_at(&self) -> Timestamp;
-    /// When it was last changed: its place in `updated_since` walks, unique within the tenant.
+    /// Returns when the record last changed: its position in lists with `updated_since`, unique within the tenant.
     fn updated_at(&self) -> Timestamp;
-    /// When it was deleted, for resources that can be.
+    /// Returns when the record was deleted. Always `None` for a resource without soft deletion.
     fn deleted_at(&self) -> Option<Timestamp> {
         None
     }
 
-    /// The rows of this resource in a transaction.
+    /// Returns the repository of this resource in a transaction.
     fn repository(tx: &mut dyn Tx) -> &mut dyn Repository<Self>;
 }
 
 /// The filters of a list.
 pub trait Filter<R>: Input + Clone + Serialize {
-    /// Lets every row through that the API shows by default.
+    /// Returns the filter of a list without parameters: every record that is not deleted.
     fn none() -> Self;
 
-    /// Whether a row passes. Stores with a query language say the same in it.
+    /// Returns whether a row passes. Stores with a query language express the same condition in it.
     fn matches(&self, row: &R) -> bool;
 }
 
-/// The filter of a list that has none of its own: everything that is not deleted.
+/// The filter of a list without query parameters of its own. Records that are not deleted pass.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct NoFilter {}
 
@@ -70,82 +74,88 @@ impl<R: Resource> Filter<R> for NoFilter {
     }
 }
 
-/// What every new record begins with.
+/// The tenant, the id and the time of a new record.
 #[derive(Clone, Copy, Debug)]
 pub struct NewRecord {
-    /// Whose it is.
+    /// The tenant that the record belongs to.
     pub tenant_id: TenantId,
-    /// Its id.
+    /// The id of the record.
     pub id: Uuid,
-    /// Its `created_at` and `updated_at`.
+    /// The `created_at` and `updated_at` of the record.
     pub now: Timestamp,
 }
 
 /// A resource that clients can create.
 #[async_trait]
 pub trait Create: Resource {
-    /// The body.
+    /// The body of the request.
     type Input: Input;
 
-    /// Builds the record by its rules.
+    /// Builds the record from the body.
+    ///
+    /// # Errors
+    /// What the rules of the resource refuse.
     async fn build(tx: &mut dyn Tx, new: NewRecord, input: Self::Input) -> Result<Self, Error>;
 
-    /// The events of its creation, in order.
+    /// Returns the events of the creation, in order.
     fn created_events(&self) -> Vec<EventKind>;
 }
 
 /// A resource that clients can change.
 #[async_trait]
 pub trait Update: Resource {
-    /// The body.
+    /// The body of the request.
     type Input: Input + Clone;
 
-    /// Applies the change to the merged record and checks its rules.
+    /// Applies a change to the record and checks the rules that need no other record.
     ///
     /// # Errors
-    /// What the merged record violates.
+    /// The rules that the changed record breaks.
     fn apply(&mut self, change: Self::Input, now: Timestamp) -> Result<(), Error>;
 
-    /// Stamps the time of a change.
+    /// Sets the time of the change.
     fn set_updated_at(&mut self, now: Timestamp);
 
-    /// Checks the changed record against other rows.
+    /// Checks the rules that need other records, and changes those that depend on this one.
+    ///
+    /// # Errors
+    /// The rules that the changed record breaks.
     async fn check(&self, _tx: &mut dyn Tx, _tenant: TenantId, _before: &Self) -> Result<(), Error> {
         Ok(())
     }
 
-    /// The events of a change, in order; the particular before the general.
+    /// Returns the events of a change, in order: the more particular kind before the general one.
     fn changed_events(&self, before: &Self) -> Vec<EventKind>;
 }
 
-/// A resource that clients can delete. Its row stays, for those that refer to it.
+/// A resource that clients can delete. Its row stays, for the records that refer to it.
 #[async_trait]
 pub trait Delete: Resource {
-    /// Marks it.
+    /// Marks the record as deleted.
     fn mark_deleted(&mut self, now: Timestamp);
 
-    /// Ends what goes on for it.
+    /// Ends what depends on the record, such as its pending deliveries.
     async fn on_delete(&self, _tx: &mut dyn Tx, _tenant: TenantId) -> Result<(), Error> {
         Ok(())
     }
 
-    /// The events of its deletion.
+    /// Returns the events of the deletion, in order.
     fn deleted_events(&self) -> Vec<EventKind>;
 }
 
-/// The live record with this id.
+/// Returns the record with this id.
 ///
 /// # Errors
-/// [`Error::NotFound`]: unknown, deleted, or another tenant's.
+/// [`Error::NotFound`] if the tenant has no such record, or it is deleted.
 pub async fn get<R: Resource>(tx: &mut dyn Tx, tenant: TenantId, id: Uuid) -> Result<R, Error> {
     let row = R::repository(tx).get(tenant, id).await?;
     row.filter(|row| row.deleted_at().is_none()).ok_or(Error::NotFound)
 }
 
-/// One page of a list.
+/// Returns one page of a list.
 ///
 /// # Errors
-/// [`Error::InvalidCursor`].
+/// [`Error::InvalidCursor`] if the cursor was not returned for this list with these filters.
 pub async fn list<R: Resource>(
     tx: &mut dyn Tx,
     tenant: TenantId,
@@ -153,16 +163,16 @@ pub async fn list<R: Resource>(
     filter: &R::Filter,
 ) -> Result<Page<R>, Error> {
     let key = tx.cursor_key().clone();
-    let scope = Scope::new(tenant, R::COLLECTION, params.updated_since, filter);
-    let listing = params.listing(&key, &scope, filter)?;
-    let rows = R::repository(tx).list(tenant, &listing).await?;
+    let scope = CursorScope::new(tenant, R::COLLECTION, params.updated_since, filter);
+    let query = params.query(&key, &scope, filter)?;
+    let rows = R::repository(tx).list(tenant, &query).await?;
     Ok(params.page(&key, &scope, rows, R::created_at, R::updated_at))
 }
 
 /// Creates a record, with its events and their deliveries.
 ///
 /// # Errors
-/// What its rules refuse.
+/// What the rules of the resource refuse.
 pub async fn create<R: Create>(tx: &mut dyn Tx, tenant: TenantId, input: R::Input) -> Result<R, Error> {
     let now = advance_clock(tx, tenant).await?;
     let new = NewRecord { tenant_id: tenant, id: tx.env().id(now), now };
@@ -173,10 +183,10 @@ pub async fn create<R: Create>(tx: &mut dyn Tx, tenant: TenantId, input: R::Inpu
     Ok(record)
 }
 
-/// Changes a record, with its events and their deliveries. A change without effect leaves everything as it is.
+/// Changes a record, with its events and their deliveries. A change without effect writes nothing and fires no event.
 ///
 /// # Errors
-/// [`Error::NotFound`], or what the rules refuse.
+/// [`Error::NotFound`], and what the rules of the resource refuse.
 pub async fn update<R: Update>(tx: &mut dyn Tx, tenant: TenantId, id: Uuid, change: R::Input) -> Result<R, Error> {
     let now = advance_clock(tx, tenant).await?;
     let before: R = get(tx, tenant, id).await?;
@@ -196,7 +206,7 @@ pub async fn update<R: Update>(tx: &mut dyn Tx, tenant: TenantId, id: Uuid, chan
 /// Deletes a record, with its events and their deliveries.
 ///
 /// # Errors
-/// [`Error::NotFound`], also the second time.
+/// [`Error::NotFound`], also if the record is deleted already.
 pub async fn delete<R: Delete>(tx: &mut dyn Tx, tenant: TenantId, id: Uuid) -> Result<(), Error> {
     let now = advance_clock(tx, tenant).await?;
     let before: R = get(tx, tenant, id).await?;
@@ -208,7 +218,7 @@ pub async fn delete<R: Delete>(tx: &mut dyn Tx, tenant: TenantId, id: Uuid) -> R
     events::emit(tx, tenant, now, &record.deleted_events(), &record).await
 }
 
-/// Notes a change in the audit log, if those of this resource are.
+/// Records a change in the audit log, if the resource is audited.
 pub(crate) async fn audit_change<R: Resource>(
     tx: &mut dyn Tx,
     tenant: TenantId,
@@ -224,10 +234,10 @@ pub(crate) async fn audit_change<R: Resource>(
     }
 }
 
-/// The time of a write: strictly after every other write of the tenant.
+/// Locks the tenant and returns the time of this write, which is after every earlier write of the tenant.
 ///
 /// # Errors
-/// [`Error::NotFound`] when there is no such tenant.
+/// [`Error::NotFound`] if there is no such tenant.
 pub async fn advance_clock(tx: &mut dyn Tx, tenant: TenantId) -> Result<Timestamp, Error> {
     tx.advance_clock(tenant).await?.ok_or(Error::NotFound)
 }

@@ -1,7 +1,7 @@
-//! Invoices: read-only through the API, changed by the back office (decisions §6).
+//! Invoices: read-only in the API, changed by the back office (`docs/contract.md`, "Invoices" and "Back office").
 //!
-//! Each step is one function over a transaction, for an embedding application and the CLI. It fires its own
-//! event and then `invoice.updated`, in the transaction of the change.
+//! Each operation of the back office is one function over a transaction, for applications that embed this crate and for
+//! the command line. It fires its own event and then `invoice.updated`, in the transaction of the change.
 
 mod changes;
 mod overdue;
@@ -157,10 +157,11 @@ pub struct Payment {
     pub paid_at: Timestamp,
 }
 
-/// Creates a draft.
+/// Creates a draft. Fires `invoice.created`.
 ///
 /// # Errors
-/// `validation_failed` for a total that the currency does not allow, `reference_not_found` for the contact.
+/// `validation_failed` for a total with more decimals than the currency has, and `reference_not_found` for a contact that
+/// does not exist.
 pub async fn create(tx: &mut dyn Tx, tenant: TenantId, input: InvoiceCreate) -> Result<Invoice, Error> {
     let now = advance_clock(tx, tenant).await?;
     let settings = tenants::get(tx, tenant).await?;
@@ -188,37 +189,37 @@ pub async fn create(tx: &mut dyn Tx, tenant: TenantId, input: InvoiceCreate) -> 
     Ok(invoice)
 }
 
-/// The amount of a field in the invoice's currency.
+/// Converts the decimal of a field to an amount of the currency.
 pub(crate) fn amount_in(field: &str, amount: Decimal, currency: Currency) -> Result<Amount, Error> {
     amount.to_amount(currency.scale()).map_err(|error| Issue::from(error).on(field))
 }
 
-/// Sends a draft to the customer.
+/// Records that a draft was sent to the customer. Fires `invoice.sent`, then `invoice.updated`.
 ///
 /// # Errors
-/// [`Error::NotFound`]; [`Error::NotAllowed`] unless it is a draft.
+/// [`Error::NotFound`]; [`Error::NotAllowed`] if the invoice is not a draft.
 pub async fn send(tx: &mut dyn Tx, tenant: TenantId, id: Uuid) -> Result<Invoice, Error> {
     let allowed = [InvoiceStatus::Draft];
-    enter(tx, tenant, id, "sent", &allowed, InvoiceStatus::Sent, Some(EventKind::InvoiceSent)).await
+    change_status(tx, tenant, id, "sent", &allowed, InvoiceStatus::Sent, Some(EventKind::InvoiceSent)).await
 }
 
-/// Notes that the customer has seen it.
+/// Records that the customer has seen the invoice. Fires `invoice.updated`.
 ///
 /// # Errors
-/// [`Error::NotFound`]; [`Error::NotAllowed`] unless it is sent.
+/// [`Error::NotFound`]; [`Error::NotAllowed`] if the status is not `sent`.
 pub async fn view(tx: &mut dyn Tx, tenant: TenantId, id: Uuid) -> Result<Invoice, Error> {
-    enter(tx, tenant, id, "viewed", &[InvoiceStatus::Sent], InvoiceStatus::Viewed, None).await
+    change_status(tx, tenant, id, "viewed", &[InvoiceStatus::Sent], InvoiceStatus::Viewed, None).await
 }
 
-/// Cancels an invoice on which nothing was paid.
+/// Cancels an invoice on which nothing was paid. Fires `invoice.voided`, then `invoice.updated`.
 ///
 /// # Errors
-/// [`Error::NotFound`]; [`Error::NotAllowed`] once something was paid, or when it is cancelled already.
+/// [`Error::NotFound`]; [`Error::NotAllowed`] if something was paid, or the invoice is cancelled already.
 pub async fn void(tx: &mut dyn Tx, tenant: TenantId, id: Uuid) -> Result<Invoice, Error> {
     use InvoiceStatus::{Cancelled, Draft, Overdue, Sent, Viewed};
     let now = advance_clock(tx, tenant).await?;
     let mut invoice: Invoice = crud::get(tx, tenant, id).await?;
-    // An overdue invoice may have been paid in part before.
+    // An overdue invoice can be one that was paid in part.
     if invoice.amount_paid.minor() > 0 || !matches!(invoice.status, Draft | Sent | Viewed | Overdue) {
         return Err(invoice.refuses("voided"));
     }
@@ -227,10 +228,10 @@ pub async fn void(tx: &mut dyn Tx, tenant: TenantId, id: Uuid) -> Result<Invoice
     Ok(invoice)
 }
 
-/// Sends the email again; the invoice stays as it is.
+/// Records that the invoice was sent again. The invoice does not change. Fires `invoice.resent`.
 ///
 /// # Errors
-/// [`Error::NotFound`]; [`Error::NotAllowed`] when it was never sent or is cancelled.
+/// [`Error::NotFound`]; [`Error::NotAllowed`] if the invoice is a draft or cancelled.
 pub async fn resend(tx: &mut dyn Tx, tenant: TenantId, id: Uuid) -> Result<Invoice, Error> {
     let now = advance_clock(tx, tenant).await?;
     let invoice: Invoice = crud::get(tx, tenant, id).await?;
@@ -241,11 +242,14 @@ pub async fn resend(tx: &mut dyn Tx, tenant: TenantId, id: Uuid) -> Result<Invoi
     Ok(invoice)
 }
 
-/// Receives money: all that is left, or a part. Paid in full it becomes `paid`, else `partial`.
+/// Records a payment of `amount`, or of all that is left to pay.
+///
+/// An invoice that is paid in full becomes `paid` and fires `invoice.paid` first; any other becomes `partial`. Then
+/// `invoice.updated` and `payment.succeeded` are fired.
 ///
 /// # Errors
-/// [`Error::NotFound`]; [`Error::NotAllowed`] when it is paid or cancelled; `validation_failed` on `amount`
-/// when it is zero or more than what is left.
+/// [`Error::NotFound`]; [`Error::NotAllowed`] if the invoice is paid or cancelled; `validation_failed` on `amount` if it
+/// is zero or more than what is left.
 pub async fn pay(tx: &mut dyn Tx, tenant: TenantId, id: Uuid, amount: Option<Decimal>) -> Result<Invoice, Error> {
     let now = advance_clock(tx, tenant).await?;
     let mut invoice: Invoice = crud::get(tx, tenant, id).await?;
@@ -288,12 +292,14 @@ pub async fn pay(tx: &mut dyn Tx, tenant: TenantId, id: Uuid, amount: Option<Dec
 }
 
 impl Invoice {
+    /// Returns the error of an operation that the status does not allow.
     fn refuses(&self, step: &str) -> Error {
         Error::NotAllowed(format!("{} is {}; it cannot be {step}.", self.invoice_number, self.status))
     }
 }
 
-async fn enter(
+/// Changes the status of an invoice that has one of the statuses in `from`. `step` is what the error calls the change.
+async fn change_status(
     tx: &mut dyn Tx,
     tenant: TenantId,
     id: Uuid,
@@ -313,6 +319,7 @@ async fn enter(
     Ok(invoice)
 }
 
+/// Writes a changed invoice with its events.
 async fn store_change(
     tx: &mut dyn Tx,
     tenant: TenantId,

@@ -190,16 +190,17 @@ impl Job {
         }
     }
 
-    fn enter(&mut self, status: JobStatus, now: Timestamp) {
+    /// Changes the status, and sets the time of a first start or end.
+    fn set_status(&mut self, status: JobStatus, now: Timestamp) {
         if self.status == status {
             return;
         }
         self.status = status;
-        self.stamp(now);
+        self.record_actual_times(now);
     }
 
-    /// The first entry into work and into completion is kept, later ones are not.
-    fn stamp(&mut self, now: Timestamp) {
+    /// Sets `actual_start` or `actual_end` when the job first has the status for it.
+    fn record_actual_times(&mut self, now: Timestamp) {
         match self.status {
             JobStatus::InProgress => self.actual_start = self.actual_start.or(Some(now)),
             JobStatus::Completed => self.actual_end = self.actual_end.or(Some(now)),
@@ -240,7 +241,7 @@ impl Create for Job {
             updated_at: new.now,
         };
         job.check_schedule()?;
-        job.stamp(new.now);
+        job.record_actual_times(new.now);
         if let Some(id) = input.contact_id {
             let contact = contacts::referenced(tx, new.tenant_id, id).await?;
             let names: Vec<&str> =
@@ -276,7 +277,7 @@ impl Update for Job {
 
     fn apply(&mut self, change: JobUpdate, now: Timestamp) -> Result<(), Error> {
         if let Patch::Set(status) = change.status {
-            self.enter(status, now);
+            self.set_status(status, now);
         }
         if let Patch::Set(total) = change.estimated_total {
             self.estimated_total = amount("estimated_total", total)?;

@@ -1,7 +1,8 @@
-//! Lists: limits, order and cursors (decisions §3).
+//! Lists: limits, order and cursors (`docs/contract.md`, "Lists and incremental sync").
 //!
-//! Within a tenant `created_at` and `updated_at` are unique, so one timestamp is a position in a list. A
-//! cursor seals that position together with the list it belongs to into a UUID; the server keeps nothing.
+//! Within a tenant `created_at` and `updated_at` are unique, so a timestamp is a position in a list. A cursor is a UUID
+//! that contains such a position, encrypted and authenticated for one list with its filters. The server stores no
+//! cursors.
 
 use serde::Serialize;
 use subtle::ConstantTimeEq;
@@ -13,22 +14,22 @@ use crate::input::json::Json;
 use crate::input::{FromJson, Input};
 use crate::values::{TenantId, Timestamp, parse_uuid};
 
-/// Rows on a page when the client does not say.
+/// The number of records on a page if the request has no `limit`.
 pub const DEFAULT_LIMIT: u32 = 50;
-/// Most rows on a page.
+/// The greatest `limit` of a request.
 pub const MAX_LIMIT: u32 = 200;
 
-/// Number of rows on a page, 1 to 200.
+/// The `limit` parameter: the number of records on a page, 1 to 200.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limit(u32);
 
 impl Limit {
-    /// `None` outside 1 to 200.
+    /// Returns the limit, or `None` outside 1 to 200.
     pub fn new(limit: u32) -> Option<Self> {
         (1..=MAX_LIMIT).contains(&limit).then_some(Self(limit))
     }
 
-    /// The number.
+    /// Returns the number.
     pub fn get(self) -> u32 {
         self.0
     }
@@ -68,7 +69,8 @@ impl schemars::JsonSchema for Limit {
     }
 }
 
-/// The `cursor` parameter as sent. Anything that is no UUID is as foreign as a made-up one.
+/// The `cursor` parameter as it was sent. A text that is no UUID is an invalid cursor, like any other that the service did
+/// not return.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SentCursor(Option<Uuid>);
 
@@ -90,7 +92,7 @@ impl schemars::JsonSchema for SentCursor {
     }
 }
 
-/// The `updated_since` parameter: rounded up to microseconds, so that "at or after" stays exact.
+/// The `updated_since` parameter, rounded up to microseconds so that "at or after" is exact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Since(pub Timestamp);
 
@@ -125,28 +127,28 @@ pub struct ListParams {
     pub updated_since: Option<Since>,
 }
 
-/// What a store is asked to list.
+/// The query that a store runs for a list.
 #[derive(Clone, Debug)]
 pub struct ListQuery<F> {
-    /// Most rows to return.
+    /// The greatest number of rows to return.
     pub limit: u32,
-    /// The order, and from where on.
+    /// The order, and the position where the rows start.
     pub order: Order,
-    /// Which rows.
+    /// The condition that rows must meet.
     pub filter: F,
 }
 
-/// Order of a list.
+/// The order of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// By `created_at`, newest first; only rows created before this instant.
+    /// By `created_at`, newest first.
     NewestFirst {
-        /// Position of the last row seen.
+        /// Only rows created before this time, which is the position of the last row seen.
         before: Option<Timestamp>,
     },
-    /// By `updated_at`, oldest first; only rows changed at or after this instant.
+    /// By `updated_at`, oldest first.
     OldestChangeFirst {
-        /// The first position wanted.
+        /// Only rows changed at or after this time.
         from: Timestamp,
     },
 }
@@ -160,8 +162,8 @@ pub struct Page<R> {
     pub next_cursor: Option<Uuid>,
 }
 
-/// The key that seals cursors, 32 random bytes kept in the store. Whoever has it can make cursors, which
-/// open nothing that the API key does not.
+/// The key of cursors: 32 random bytes that the store keeps. Whoever has it can make cursors, but they give access to
+/// nothing without an API key.
 #[derive(Clone)]
 pub struct CursorKey([u8; 32]);
 
@@ -169,12 +171,12 @@ const POSITION_BITS: u32 = 58;
 const POSITION_MASK: u64 = (1 << POSITION_BITS) - 1;
 
 impl CursorKey {
-    /// From 32 random bytes.
+    /// Returns the key with these random bytes.
     pub fn new(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
 
-    fn tag(&self, scope: &Scope, position: u64) -> [u8; 8] {
+    fn tag(&self, scope: &CursorScope, position: u64) -> [u8; 8] {
         first_half(&hmac_sha256(&self.0, &[b"tag", &scope.0, &position.to_be_bytes()]))
     }
 
@@ -182,9 +184,9 @@ impl CursorKey {
         u64::from_be_bytes(first_half(&hmac_sha256(&self.0, &[b"mask", &tag]))) & POSITION_MASK
     }
 
-    /// A cursor (UUID version 8) that stands for `position` in the list `scope`: 64 bits of a MAC over both,
-    /// and the 58 bits of the position hidden by a mask that the MAC selects.
-    pub fn seal(&self, scope: &Scope, position: Timestamp) -> Uuid {
+    /// Returns the cursor for a position in a list: a UUID of version 8 with 64 bits of a MAC over both, and the 58 bits
+    /// of the position, encrypted with a mask that is derived from the MAC.
+    pub fn seal(&self, scope: &CursorScope, position: Timestamp) -> Uuid {
         let position = position.as_micros().max(0).unsigned_abs() & POSITION_MASK;
         let tag = self.tag(scope, position);
         let bits = u128::from(u64::from_be_bytes(tag)) << POSITION_BITS | u128::from(position ^ self.mask(tag));
@@ -193,11 +195,11 @@ impl CursorKey {
         Uuid::from_u128(high << 80 | 0x8 << 76 | middle << 64 | 0b10 << 62 | low)
     }
 
-    /// The position that `cursor` stands for.
+    /// Returns the position in a cursor.
     ///
     /// # Errors
-    /// [`Error::InvalidCursor`] when it was not sealed with this key for this list.
-    pub fn open(&self, scope: &Scope, cursor: Uuid) -> Result<Timestamp, Error> {
+    /// [`Error::InvalidCursor`] if it was not made with this key for this list.
+    pub fn open(&self, scope: &CursorScope, cursor: Uuid) -> Result<Timestamp, Error> {
         let bits = cursor.as_u128();
         if (bits >> 76 & 0xf, bits >> 62 & 0b11) != (0x8, 0b10) {
             return Err(Error::InvalidCursor);
@@ -218,24 +220,24 @@ fn first_half(mac: &[u8; 32]) -> [u8; 8] {
     half
 }
 
-/// What a cursor is good for: a digest of tenant, collection and filters.
-pub struct Scope([u8; 32]);
+/// The list that a cursor belongs to: a digest of the tenant, the collection and the filters.
+pub struct CursorScope([u8; 32]);
 
-impl Scope {
-    /// Of a list and its filters.
+impl CursorScope {
+    /// Returns the scope of a list with its filters.
     pub fn new(tenant: TenantId, collection: &str, since: Option<Since>, filter: &impl Serialize) -> Self {
         let parts = (tenant, collection, since.map(|since| since.0), filter);
-        // Plain data with text keys: it always serialises.
+        // Plain data with text keys always serialises.
         Self(sha256(&serde_json::to_vec(&parts).unwrap_or_default()))
     }
 }
 
 impl ListParams {
-    /// What to ask the store for: one row more than the page, to know whether another page exists.
+    /// Returns the query for the store. It asks for one row more than the page has, to know whether there is another page.
     ///
     /// # Errors
-    /// [`Error::InvalidCursor`].
-    pub fn listing<F: Clone>(&self, key: &CursorKey, scope: &Scope, filter: &F) -> Result<ListQuery<F>, Error> {
+    /// [`Error::InvalidCursor`] if the cursor was not returned for this list.
+    pub fn query<F: Clone>(&self, key: &CursorKey, scope: &CursorScope, filter: &F) -> Result<ListQuery<F>, Error> {
         let position = match self.cursor {
             None => None,
             Some(SentCursor(None)) => return Err(Error::InvalidCursor),
@@ -250,11 +252,11 @@ impl ListParams {
         Ok(ListQuery { limit, order, filter: filter.clone() })
     }
 
-    /// Cuts the rows that the store returned down to a page.
+    /// Returns the page of the rows that the store returned for [`query`](Self::query).
     pub fn page<R>(
         &self,
         key: &CursorKey,
-        scope: &Scope,
+        scope: &CursorScope,
         mut rows: Vec<R>,
         created_at: impl Fn(&R) -> Timestamp,
         updated_at: impl Fn(&R) -> Timestamp,
@@ -272,12 +274,12 @@ impl ListParams {
 mod tests {
     use super::*;
 
-    fn scope(collection: &str) -> Scope {
-        Scope::new(TenantId(Uuid::nil()), collection, None, &())
+    fn scope(collection: &str) -> CursorScope {
+        CursorScope::new(TenantId(Uuid::nil()), collection, None, &())
     }
 
     #[test]
-    fn a_cursor_opens_only_where_it_was_sealed() {
+    fn a_cursor_is_valid_only_for_its_list() {
         let key = CursorKey::new([7; 32]);
         let at = Timestamp::parse("2026-03-14T15:09:26.535897Z").unwrap();
         let cursor = key.seal(&scope("contacts"), at);
@@ -285,14 +287,14 @@ mod tests {
         assert_eq!(key.open(&scope("contacts"), cursor), Ok(at));
         assert_eq!(key.open(&scope("jobs"), cursor), Err(Error::InvalidCursor));
         assert_eq!(CursorKey::new([8; 32]).open(&scope("contacts"), cursor), Err(Error::InvalidCursor));
-        let other_tenant = Scope::new(TenantId(Uuid::max()), "contacts", None, &());
+        let other_tenant = CursorScope::new(TenantId(Uuid::max()), "contacts", None, &());
         assert_eq!(key.open(&other_tenant, cursor), Err(Error::InvalidCursor));
-        let since = Scope::new(TenantId(Uuid::nil()), "contacts", Some(Since(at)), &());
+        let since = CursorScope::new(TenantId(Uuid::nil()), "contacts", Some(Since(at)), &());
         assert_eq!(key.open(&since, cursor), Err(Error::InvalidCursor));
     }
 
     #[test]
-    fn limits() {
+    fn a_limit_is_an_integer_from_1_to_200() {
         let read = |text: &str| Limit::from_query(text.into()).map(Limit::get).map_err(|issue| issue.code);
         assert_eq!((read("1"), read("200")), (Ok(1), Ok(200)));
         for bad in ["0", "201", "-1", "99999999999"] {
@@ -305,7 +307,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn every_position_survives_and_no_bit_can_be_changed(micros in 0..=(POSITION_MASK as i64 - 1), bit in 0_u32..128) {
+        fn every_position_round_trips_and_no_bit_can_be_changed(micros in 0..=(POSITION_MASK as i64 - 1), bit in 0_u32..128) {
             let key = CursorKey::new([7; 32]);
             let at = Timestamp::from_micros(micros);
             let cursor = key.seal(&scope("contacts"), at);

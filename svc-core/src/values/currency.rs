@@ -23,8 +23,8 @@ pub struct Currency {
     scale: u8,
 }
 
-/// The active list (ISO 4217 list one of January 2026), grouped by decimals. Codes without a minor
-/// unit (precious metals, test codes, units of account) are no money that can be invoiced.
+/// The active currencies (list one of ISO 4217, January 2026), grouped by their number of decimals. Codes without a minor
+/// unit (precious metals, test codes, units of account) are left out, as nobody can pay an invoice in them.
 const BY_SCALE: [(u8, &str); 4] = [
     (0, "BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF"),
     (
@@ -41,14 +41,14 @@ const BY_SCALE: [(u8, &str); 4] = [
 ];
 
 impl Currency {
-    /// The Australian dollar, the default of the service.
+    /// The Australian dollar, the default currency of a tenant.
     pub const AUD: Self = Self { code: "AUD", scale: 2 };
 
-    /// Looks an upper-case code up.
+    /// Returns the currency with this upper-case code.
     ///
     /// # Errors
-    /// `invalid_format` unless it is three upper-case letters, `invalid_enum` when ISO 4217 has no such
-    /// active currency.
+    /// `invalid_format` unless the code is three upper-case letters, and `invalid_enum` if ISO 4217 has no such active
+    /// currency.
     pub fn parse(code: &str) -> Result<Self, Issue> {
         if code.len() != 3 || !code.bytes().all(|b| b.is_ascii_uppercase()) {
             return Err(Issue::new(FieldCode::InvalidFormat, "must be three upper-case letters such as AUD"));
@@ -62,12 +62,12 @@ impl Currency {
             .ok_or_else(|| Issue::new(FieldCode::InvalidEnum, "must be an active currency of ISO 4217 such as AUD"))
     }
 
-    /// The three letters.
+    /// Returns the three letters of the code.
     pub fn code(self) -> &'static str {
         self.code
     }
 
-    /// Number of decimals: 2 for AUD, 0 for JPY, 3 for KWD.
+    /// Returns the number of decimals: 2 for AUD, 0 for JPY, 3 for KWD.
     pub fn scale(self) -> u8 {
         self.scale
     }
@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_list_is_sound() {
+    fn every_currency_is_listed_once() {
         let mut codes: Vec<&str> = BY_SCALE.iter().flat_map(|(_, codes)| codes.split_ascii_whitespace()).collect();
         let count = codes.len();
         codes.sort_unstable();
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn scales_and_refusals() {
+    fn currencies_have_their_decimals_and_other_codes_are_refused() {
         for (code, scale) in [("AUD", 2), ("JPY", 0), ("KWD", 3), ("CLF", 4)] {
             assert_eq!(Currency::parse(code).unwrap().scale(), scale);
         }

@@ -11,10 +11,12 @@ use crate::error::{FieldCode, Issue};
 use crate::input::FromJson;
 use crate::input::json::Json;
 
-/// Longest address in characters (RFC 5321 §4.5.3.1.3, less the angle brackets).
+/// The greatest length of an address in characters (RFC 5321 §4.5.3.1.3, without the angle brackets).
 const MAX_LENGTH: usize = 254;
 
-/// An address by the HTML5 rule whose domain has a dot; kept as given, compared without case.
+/// An email address: valid by the rule of HTML's `<input type=email>`, with a dot in the domain.
+///
+/// It is kept as it was sent and compared without regard to case.
 ///
 /// ```
 /// use svc_core::values::Email;
@@ -27,10 +29,10 @@ const MAX_LENGTH: usize = 254;
 pub struct Email(SmolStr);
 
 impl Email {
-    /// Trims and checks.
+    /// Trims and checks an address.
     ///
     /// # Errors
-    /// `too_short` when empty, `too_long` over 254 characters, else `invalid_format`.
+    /// `too_short` if it is empty, `too_long` over 254 characters, and `invalid_format` if it is no address.
     pub fn parse(text: &str) -> Result<Self, Issue> {
         let text = text.trim();
         if text.is_empty() {
@@ -45,17 +47,17 @@ impl Email {
         Ok(Self(text.into()))
     }
 
-    /// Takes an address that was checked before it was stored.
+    /// Returns an address from the store, which was checked before it was stored.
     pub fn from_stored(text: &str) -> Self {
         Self(text.into())
     }
 
-    /// The address as given.
+    /// Returns the address as it was sent.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The form that is compared: addresses that differ only in case have the same key.
+    /// Returns the address in lower case. Addresses that differ only in case have the same key.
     pub fn key(&self) -> String {
         self.0.to_ascii_lowercase()
     }
@@ -113,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_html5_rule_with_a_dotted_domain() {
+    fn an_address_follows_the_html5_rule_and_has_a_dot_in_its_domain() {
         let long = format!("{}@example.com", "x".repeat(242));
         for good in ["a@b.co", "o'brien+tag@sub.example.com", "x@1.2", " ada@example.com ", &long] {
             assert!(Email::parse(good).is_ok(), "{good}");

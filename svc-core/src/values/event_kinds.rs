@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer};
+use serde_json::Value;
 
 use super::TextEnum;
 use crate::error::{FieldCode, Issue};
@@ -103,8 +104,8 @@ pub enum EventKind {
 }
 
 impl EventKind {
-    /// Whether it tells of what happens outside this service, to stays and cohorts. All others are part of the
-    /// operations that they tell of.
+    /// Returns whether events of this kind come from outside this service: those of stays and cohorts. All other kinds
+    /// are fired by the operations that they report.
     ///
     /// ```
     /// use svc_core::values::EventKind;
@@ -116,24 +117,23 @@ impl EventKind {
 }
 
 const MAX_ITEMS: usize = 64;
-/// The single element that stands for every kind.
+/// The single element of a selection of all kinds.
 const EVERYTHING: &str = "*";
 
 /// The event kinds of a subscription: all of them (`["*"]`), or 1 to 64 kinds without repeats.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EventSet {
-    /// `["*"]`: every kind, also those that are added later.
+    /// Every kind, also those that are added later: `["*"]`.
     All,
     /// These kinds, in the order they were given.
     Kinds(Vec<EventKind>),
 }
 
 impl EventSet {
-    /// Whether an event of this kind is wanted.
+    /// Returns whether the selection contains this kind.
     ///
     /// ```
-    /// use svc_core::webhooks::events::EventKind;
-    /// use svc_core::values::EventSet;
+    /// use svc_core::values::{EventKind, EventSet};
     /// assert!(EventSet::All.contains(EventKind::InvoicePaid));
     /// ```
     pub fn contains(&self, kind: EventKind) -> bool {
@@ -143,7 +143,7 @@ impl EventSet {
         }
     }
 
-    /// The names as they stand in JSON: `*`, or one per kind.
+    /// Returns the names as in JSON: `*` alone, or one for each kind.
     pub fn names(&self) -> Vec<&'static str> {
         match self {
             Self::All => vec![EVERYTHING],
@@ -151,7 +151,7 @@ impl EventSet {
         }
     }
 
-    /// Reads what [`names`](Self::names) gave; `None` for a name that is no kind.
+    /// Returns the selection with these [`names`](Self::names), or `None` if one of them is no kind.
     pub fn from_names<'a>(names: impl IntoIterator<Item = &'a str>) -> Option<Self> {
         let names: Vec<&str> = names.into_iter().collect();
         if names == [EVERYTHING] {
@@ -203,11 +203,17 @@ impl JsonSchema for EventSet {
     fn schema_name() -> Cow<'static, str> {
         "EventSelection".into()
     }
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let kinds = EventKind::json_schema(generator);
+        let meanings = kinds.get("description").and_then(Value::as_str).unwrap_or_default();
+        let description = format!(
+            "The kinds of events that a subscription receives: 1 to 64 of them, or the single element `*` for all kinds, \
+             also those that are added later.\n\n{meanings}"
+        );
         let names: Vec<&str> =
             std::iter::once(EVERYTHING).chain(EventKind::ALL.iter().map(|kind| kind.as_str())).collect();
         json_schema!({
-            "description": "Kinds of events, or the single element `*` for all of them, also those that are added later.",
+            "description": description,
             "type": "array",
             "items": { "type": "string", "enum": names },
             "minItems": 1,
@@ -228,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn kinds_collapse_and_the_star_stands_alone() {
+    fn repeated_kinds_are_kept_once_and_the_star_is_alone() {
         assert_eq!(read(r#"["*"]"#), Ok(vec!["*"]));
         assert_eq!(
             read(r#"["job.created","contact.created","job.created"]"#),

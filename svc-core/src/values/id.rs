@@ -1,4 +1,4 @@
-//! Identifiers.
+//! The id of a tenant, and the form of UUIDs.
 
 use std::fmt;
 
@@ -10,8 +10,9 @@ use crate::error::{FieldCode, Issue};
 use crate::input::FromJson;
 use crate::input::json::Json;
 
-/// The business account that everything belongs to. A type of its own, so that no other id can be
-/// taken for it where a store asks whose row it is.
+/// The id of a tenant, the business account that a record belongs to.
+///
+/// It is a type of its own so that no other id can be passed to a store in its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
 #[serde(transparent)]
 #[schemars(inline)]
@@ -23,10 +24,10 @@ impl fmt::Display for TenantId {
     }
 }
 
-/// Reads the one form of a UUID that the API writes: 36 characters with hyphens, either case.
+/// Reads a UUID in the form that the API writes: 36 characters with hyphens, in either case.
 ///
 /// # Errors
-/// `invalid_format` for anything else, other UUID spellings included.
+/// `invalid_format` for anything else, also for other spellings of a UUID.
 ///
 /// ```
 /// assert!(svc_core::values::parse_uuid("0195a3c8-0000-7000-8000-000000000001").is_ok());

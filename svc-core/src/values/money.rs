@@ -1,4 +1,6 @@
-//! Exact money (decisions §4): what was sent comes back, never with more decimals than the currency has.
+//! Exact amounts of money (`docs/contract.md`, "Money").
+//!
+//! An amount is never a binary float: what was sent comes back. It never has more decimals than its currency.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -15,16 +17,17 @@ use crate::input::json::Json;
 /// The largest amount that is accepted, in whole units of the currency.
 pub const MAX_AMOUNT: i64 = 1_000_000_000_000;
 
-/// Decimals of the amounts of a job, which has no currency.
+/// The number of decimals of the amounts of a job, which has no currency.
 pub const JOB_SCALE: u8 = 2;
 
-/// Distance from a representable amount that counts as noise of floating-point arithmetic: one part in this many.
+/// The greatest distance from an amount that is taken for noise of floating-point arithmetic: one part in this many.
 const NOISE: i128 = 1_000_000_000;
 
-/// Digits that are kept of a number. What is cut off lies far below [`NOISE`], and products stay within `i128`.
+/// How many digits of a number are kept. The others are far below [`NOISE`], and products stay within `i128`.
 const MAX_DIGITS: usize = 28;
 
-/// A number between 0 and 10^12 exactly as its digits were written. The currency turns it into an [`Amount`].
+/// A number from 0 to 10^12, exactly as its digits were written. [`to_amount`](Self::to_amount) converts it to an amount of
+/// a currency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Decimal {
     digits: i128,
@@ -32,7 +35,7 @@ pub struct Decimal {
     exponent: i32,
 }
 
-/// Why a [`Decimal`] is no amount of a currency.
+/// The error of a [`Decimal`] that has more decimals than the currency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MoneyError {
     scale: u8,
@@ -48,16 +51,16 @@ fn out_of_range() -> Issue {
     Issue::new(FieldCode::OutOfRange, format!("must be a number from 0 to {MAX_AMOUNT}"))
 }
 
-/// 10^`power`, or `None` when it exceeds `i128`.
+/// Returns 10^`power`, or `None` if it exceeds `i128`.
 fn ten_to(power: i32) -> Option<i128> {
     10_i128.checked_pow(u32::try_from(power).ok()?)
 }
 
 impl Decimal {
-    /// Reads a JSON number, exponent included.
+    /// Reads a JSON number, which may have an exponent.
     ///
     /// # Errors
-    /// `invalid_type` when the text is no number, `out_of_range` outside 0 to 10^12.
+    /// `invalid_type` if the text is no number, and `out_of_range` outside 0 to 10^12.
     pub fn parse(text: &str) -> Result<Self, Issue> {
         let (negative, unsigned) = match text.strip_prefix('-') {
             Some(rest) => (true, rest),
@@ -103,10 +106,11 @@ impl Decimal {
         }
     }
 
-    /// The amount with `scale` decimals. Noise of floating-point arithmetic, up to 10^-9 of the value, is rounded away.
+    /// Returns the amount with `scale` decimals. Noise of floating-point arithmetic, up to 10^-9 of the value, is rounded
+    /// away.
     ///
     /// # Errors
-    /// [`MoneyError`] when the number has more decimals than that.
+    /// [`MoneyError`] if the number has more decimals than that.
     ///
     /// ```
     /// use svc_core::values::Decimal;
@@ -134,7 +138,7 @@ impl Decimal {
     }
 }
 
-/// An exponent, clamped: ±10^6 is as good as infinite here.
+/// Reads an exponent and clamps it to ±10^6, which is beyond every amount.
 fn read_exponent(text: &str) -> Option<i64> {
     let (sign, digits) = match text.as_bytes().first()? {
         b'-' => (-1, &text[1..]),
@@ -165,7 +169,7 @@ impl JsonSchema for Decimal {
     }
 }
 
-/// An exact amount of money: a whole number of minor units.
+/// An exact amount of money: a whole number of minor units, and how many decimals they have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Amount {
     minor: i64,
@@ -173,24 +177,24 @@ pub struct Amount {
 }
 
 impl Amount {
-    /// From minor units (cents for AUD) and the number of decimals.
+    /// Returns the amount of `minor` minor units (cents for AUD) with `scale` decimals.
     pub fn from_minor(minor: i64, scale: u8) -> Self {
         Self { minor, scale }
     }
 
-    /// Minor units: 9995 for AUD 99.95.
+    /// Returns the amount in minor units: 9995 for AUD 99.95.
     pub fn minor(self) -> i64 {
         self.minor
     }
 
-    /// Number of decimals.
+    /// Returns the number of decimals.
     pub fn scale(self) -> u8 {
         self.scale
     }
 }
 
 impl fmt::Display for Amount {
-    /// The shortest plain form: `99.95`, `100`, `0.5`.
+    /// Writes the amount without an exponent and without trailing zeros: `99.95`, `100`, `0.5`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let unit = 10_i64.pow(u32::from(self.scale.min(18)));
         let (whole, rest) = (self.minor / unit, (self.minor % unit).abs());
@@ -204,7 +208,7 @@ impl fmt::Display for Amount {
 }
 
 impl Serialize for Amount {
-    /// A JSON number with exactly these digits; a float would not always have them.
+    /// Writes a JSON number with exactly these digits, which a float does not always have.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         RawValue::from_string(self.to_string()).map_err(S::Error::custom)?.serialize(serializer)
     }
@@ -232,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_sent_comes_back() {
+    fn an_amount_is_written_as_it_was_sent() {
         for (text, scale, want) in [
             ("99.95", 2, "99.95"),
             ("100.00", 2, "100"),
@@ -252,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn noise_is_rounded_away_and_nothing_else_is() {
+    fn only_noise_of_floating_point_arithmetic_is_rounded_away() {
         assert_eq!(amount("0.30000000000000004", 2), Ok("0.3".into()));
         assert_eq!(amount("59.96999999999999", 2), Ok("59.97".into()));
         assert_eq!(amount("99.999", 2), Err(FieldCode::OutOfRange));
@@ -262,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn the_range_is_closed() {
+    fn amounts_outside_the_range_are_refused() {
         for bad in ["-1", "-0.01", "1000000000000.01", "1e13", "1e400", "1e99999999999999999999"] {
             assert_eq!(amount(bad, 2), Err(FieldCode::OutOfRange), "{bad}");
         }

@@ -1,4 +1,4 @@
-//! A field that may be left out.
+//! Fields of a PATCH, which may be left out.
 
 use std::borrow::Cow;
 
@@ -8,8 +8,9 @@ use crate::error::Issue;
 use crate::input::json::Json;
 use crate::input::{ApplyField, FromJson};
 
-/// A body field that may be left out: absent keeps what is there (RFC 7396). `null` is for `T` to judge,
-/// so `Patch<Option<Text<300>>>` can be cleared and `Patch<Email>` cannot.
+/// A field of a body that keeps its value when it is left out (RFC 7396).
+///
+/// Whether it can be null depends on `T`: a `Patch<Option<Text<300>>>` can be cleared, a `Patch<Email>` cannot.
 ///
 /// ```
 /// use svc_core::values::Patch;
@@ -29,14 +30,14 @@ pub enum Patch<T> {
 }
 
 impl<T> Patch<T> {
-    /// Puts a sent value in place of `target`.
+    /// Replaces `target` if a value was sent.
     pub fn apply(self, target: &mut T) {
         if let Self::Set(value) = self {
             *target = value;
         }
     }
 
-    /// The sent value, or `default`.
+    /// Returns the value that was sent, or `default`.
     pub fn unwrap_or(self, default: T) -> T {
         match self {
             Self::Keep => default,
@@ -44,7 +45,7 @@ impl<T> Patch<T> {
         }
     }
 
-    /// The sent value, if any.
+    /// Returns the value that was sent, or `None`.
     pub fn sent(self) -> Option<T> {
         match self {
             Self::Keep => None,

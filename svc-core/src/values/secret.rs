@@ -1,8 +1,8 @@
-//! Secrets that cannot be printed by accident.
+//! Secrets that are not printed by accident.
 
 use std::fmt;
 
-/// A secret text. `Debug` shows nothing and there is no `Serialize`: to hand one out, say [`Secret::reveal`].
+/// A secret text. Its `Debug` shows nothing, and it cannot be serialised. [`Secret::reveal`] returns the text.
 ///
 /// ```
 /// let secret = svc_core::values::Secret::new("whsec_abc");
@@ -13,12 +13,12 @@ use std::fmt;
 pub struct Secret(Box<str>);
 
 impl Secret {
-    /// Wraps a text.
+    /// Returns a secret with this text.
     pub fn new(text: impl Into<Box<str>>) -> Self {
         Self(text.into())
     }
 
-    /// The text itself.
+    /// Returns the text.
     pub fn reveal(&self) -> &str {
         &self.0
     }

@@ -1,4 +1,4 @@
-//! Strings with a longest length in code points (decisions §4).
+//! Texts with a greatest length in Unicode code points (`docs/contract.md`, "Text fields").
 
 use std::borrow::Cow;
 use std::fmt;
@@ -11,7 +11,7 @@ use crate::error::{FieldCode, Issue};
 use crate::input::FromJson;
 use crate::input::json::Json;
 
-/// One line of 1 to `MAX` characters, trimmed, without control characters.
+/// One line of text: 1 to `MAX` characters, trimmed, without control characters.
 ///
 /// ```
 /// use svc_core::values::Text;
@@ -21,12 +21,12 @@ use crate::input::json::Json;
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Text<const MAX: usize>(SmolStr);
 
-/// Text of at most `MAX` characters that may hold line breaks; kept exactly as sent.
+/// Text of at most `MAX` characters that may have several lines. It is kept exactly as it was sent.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Note<const MAX: usize>(Box<str>);
 
 fn check_length(text: &str, max: usize) -> Result<(), Issue> {
-    // Bytes are an upper bound of code points, and cheap.
+    // A text has no more code points than bytes, and bytes need no counting.
     if text.len() > max && text.chars().count() > max {
         return Err(Issue::new(FieldCode::TooLong, format!("must have at most {max} characters")));
     }
@@ -34,10 +34,10 @@ fn check_length(text: &str, max: usize) -> Result<(), Issue> {
 }
 
 impl<const MAX: usize> Text<MAX> {
-    /// Trims and checks.
+    /// Trims and checks a text.
     ///
     /// # Errors
-    /// `too_short` when nothing is left, `too_long`, or `invalid_format` for a control character.
+    /// `too_short` if nothing is left, `too_long`, and `invalid_format` for a control character.
     pub fn parse(text: &str) -> Result<Self, Issue> {
         let text = text.trim();
         if text.is_empty() {
@@ -50,24 +50,24 @@ impl<const MAX: usize> Text<MAX> {
         Ok(Self(text.into()))
     }
 
-    /// Takes a text that was checked before it was stored.
+    /// Returns a text from the store, which was checked before it was stored.
     pub fn from_stored(text: &str) -> Self {
         Self(text.into())
     }
 
-    /// The text.
+    /// Returns the text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
 impl<const MAX: usize> Note<MAX> {
-    /// Takes a text that was checked before it was stored.
+    /// Returns a text from the store, which was checked before it was stored.
     pub fn from_stored(text: &str) -> Self {
         Self(text.into())
     }
 
-    /// The text.
+    /// Returns the text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -114,7 +114,7 @@ macro_rules! string_impls {
             fn schema_name() -> Cow<'static, str> {
                 format!("{}{MAX}", stringify!($name)).into()
             }
-            /// The lengths are rules of input; answers promise none.
+            /// Only schemas of input have the lengths. Responses promise none.
             fn json_schema(generator: &mut SchemaGenerator) -> Schema {
                 if generator.contract().is_serialize() {
                     return json_schema!({ "type": "string" });
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_is_trimmed_and_checked() {
+    fn a_text_is_trimmed_and_checked() {
         assert_eq!(code(" Zoë \u{a0}"), Ok("Zoë".into()));
         assert_eq!(code("ééééé"), Ok("ééééé".into()));
         assert_eq!(code("éééééé"), Err(FieldCode::TooLong));
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn blank_becomes_null_where_null_may_be() {
+    fn blank_text_is_null_on_a_nullable_field() {
         let read = |text: &str| Option::<Text<5>>::from_json(Json::String(text.into()));
         assert_eq!(read("   "), Ok(None));
         assert_eq!(read("a"), Ok(Some(Text("a".into()))));
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_note_keeps_its_lines() {
+    fn a_note_is_kept_as_it_was_sent() {
         let note = Note::<9>::from_json(Json::String(" a\nb\t ".into())).unwrap();
         assert_eq!(note.as_str(), " a\nb\t ");
         assert!(Note::<2>::from_json(Json::String("abc".into())).is_err());

@@ -1,4 +1,4 @@
-//! Points in time, calendar dates and time zones (decisions §3).
+//! Points in time, calendar dates and time zones (`docs/contract.md`, "Timestamps and ordering").
 
 use std::borrow::Cow;
 use std::fmt;
@@ -14,7 +14,8 @@ use crate::input::json::Json;
 
 const MICROS_PER_SECOND: i64 = 1_000_000;
 
-/// Arithmetic goes through civil time: jiff's own timestamps end a day before the year 9999 does.
+/// The start of Unix time. Arithmetic uses civil time from here, since jiff's own timestamps end a day before the end of
+/// the year 9999.
 const EPOCH: civil::DateTime = civil::datetime(1970, 1, 1, 0, 0, 0, 0);
 
 /// A point in time in microseconds since 1970-01-01T00:00:00Z, between the years 0000 and 9999.
@@ -30,46 +31,46 @@ const EPOCH: civil::DateTime = civil::datetime(1970, 1, 1, 0, 0, 0, 0);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(i64);
 
-/// What a timestamp must look like, for error texts.
+/// The form of a timestamp, for error texts.
 const TIMESTAMP_FORM: &str = "must be an RFC 3339 date and time with an offset, such as 2026-03-14T15:09:26Z";
 
 impl Timestamp {
-    /// The first and the last instant that RFC 3339 can write in UTC.
+    /// The first and the last microsecond that RFC 3339 can write in UTC.
     const MIN: i64 = -62_167_219_200 * MICROS_PER_SECOND;
     const MAX: i64 = 253_402_300_799 * MICROS_PER_SECOND + 999_999;
 
-    /// From microseconds since the Unix epoch; a value outside the years 0000–9999 is clamped.
+    /// Returns the time this many microseconds after the Unix epoch, clamped to the years 0000–9999.
     pub fn from_micros(micros: i64) -> Self {
         Self(micros.clamp(Self::MIN, Self::MAX))
     }
 
-    /// Microseconds since the Unix epoch.
+    /// Returns the microseconds since the Unix epoch.
     pub fn as_micros(self) -> i64 {
         self.0
     }
 
-    /// Whole seconds since the Unix epoch, rounded down.
+    /// Returns the whole seconds since the Unix epoch, rounded down.
     pub fn as_seconds(self) -> i64 {
         self.0.div_euclid(MICROS_PER_SECOND)
     }
 
-    /// The later instant, or `None` when it would lie past the year 9999.
+    /// Returns the time `duration` later, or `None` if that is after the year 9999.
     pub fn checked_add(self, duration: Duration) -> Option<Self> {
         let micros = i64::try_from(duration.as_micros()).ok()?;
         self.0.checked_add(micros).filter(|sum| *sum <= Self::MAX).map(Self)
     }
 
-    /// The earlier instant; the year 0000 is the earliest.
+    /// Returns the time `duration` earlier, or the start of the year 0000 if that is later.
     pub fn minus(self, duration: Duration) -> Self {
         Self::from_micros(self.0.saturating_sub(i64::try_from(duration.as_micros()).unwrap_or(i64::MAX)))
     }
 
-    /// The next microsecond.
+    /// Returns the next microsecond.
     pub fn next(self) -> Self {
         Self::from_micros(self.0.saturating_add(1))
     }
 
-    /// The time from `earlier` to this instant; zero when `earlier` is not earlier.
+    /// Returns the time from `earlier` to this one, or zero if `earlier` is not before it.
     pub fn since(self, earlier: Self) -> Duration {
         Duration::from_micros(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
     }
@@ -77,7 +78,7 @@ impl Timestamp {
     /// Reads RFC 3339. Digits beyond microseconds are cut off.
     ///
     /// # Errors
-    /// `invalid_format` when the text is not RFC 3339 with an offset, or lies outside the years 0000–9999.
+    /// `invalid_format` if the text is not RFC 3339 with an offset, or is outside the years 0000–9999.
     pub fn parse(text: &str) -> Result<Self, Issue> {
         Ok(DateTime::parse(text)?.timestamp)
     }
@@ -95,7 +96,7 @@ impl Timestamp {
         EPOCH.saturating_add(SignedDuration::from_micros(self.0))
     }
 
-    /// The 27 characters of the UTC form, without going through `fmt`: lists write hundreds of them.
+    /// Returns the 27 characters of the UTC form. It does not use `fmt`, as a list writes hundreds of timestamps.
     fn write(self) -> [u8; 27] {
         let t = self.civil();
         let mut out = *b"0000-00-00T00:00:00.000000Z";
@@ -111,7 +112,7 @@ impl Timestamp {
     }
 }
 
-/// Writes `value` right-aligned over a field of zeros.
+/// Writes the digits of `value` right-aligned into a field of zeros.
 fn put(field: &mut [u8], mut value: i64) {
     for digit in field.iter_mut().rev() {
         *digit = b'0' + (value % 10).unsigned_abs() as u8;
@@ -149,7 +150,7 @@ impl FromJson for Timestamp {
     }
 }
 
-/// A parsed RFC 3339 text: the instant, the calendar date as written, and whether digits were cut.
+/// A parsed RFC 3339 text: the point in time, the calendar date as written, and whether digits were cut.
 struct DateTime {
     timestamp: Timestamp,
     date: civil::Date,
@@ -161,7 +162,7 @@ impl DateTime {
         Self::read(text).ok_or_else(|| Issue::new(FieldCode::InvalidFormat, TIMESTAMP_FORM))
     }
 
-    /// RFC 3339 §5.6 by hand: calendar libraries take more forms than the contract does.
+    /// Reads RFC 3339 §5.6. It is written by hand because calendar libraries accept more forms than the contract does.
     fn read(text: &str) -> Option<Self> {
         let b = text.as_bytes();
         let (date, rest) = (read_date(b.get(..10)?)?, b.get(10..)?);
@@ -205,7 +206,7 @@ fn read_date(b: &[u8]) -> Option<civil::Date> {
     .ok()
 }
 
-/// Nanoseconds of an optional `.digits`, and what follows it.
+/// Returns the nanoseconds of an optional `.digits`, and the bytes after it.
 fn fraction(b: &[u8]) -> Option<(i64, &[u8])> {
     let Some(b) = b.strip_prefix(b".") else {
         return Some((0, b));
@@ -248,24 +249,24 @@ impl Date {
     /// Reads `YYYY-MM-DD`.
     ///
     /// # Errors
-    /// `invalid_format` when the text is no date of the years 0000–9999.
+    /// `invalid_format` if the text is no date of the years 0000–9999.
     pub fn parse(text: &str) -> Result<Self, Issue> {
         read_date(text.as_bytes())
             .map(Self)
             .ok_or_else(|| Issue::new(FieldCode::InvalidFormat, "must be a calendar date such as 2026-03-14"))
     }
 
-    /// The date `days` later (or earlier, when negative); the calendar ends at 9999-12-31.
+    /// Returns the date `days` later, or earlier if the number is negative. The last date is 9999-12-31.
     pub fn plus_days(self, days: i64) -> Self {
         Self(self.0.saturating_add(jiff::Span::new().days(days.clamp(-3_000_000, 3_000_000))))
     }
 
-    /// Days since 1970-01-01, as databases count them.
+    /// Returns the days since 1970-01-01, as databases count them.
     pub fn days(self) -> i64 {
         self.0.duration_since(EPOCH.date()).as_hours() / 24
     }
 
-    /// The date so many days after 1970-01-01; `None` outside the years 0000–9999.
+    /// Returns the date `days` after 1970-01-01, or `None` outside the years 0000–9999.
     pub fn from_days(days: i64) -> Option<Self> {
         let days = jiff::Span::new().try_days(days).ok()?;
         EPOCH.date().checked_add(days).ok().filter(|date| date.year() >= 0).map(Self)
@@ -303,8 +304,10 @@ impl FromJson for Date {
     }
 }
 
-/// A date sent either as a date-time, of which the calendar date as written in its own offset counts,
-/// or as a plain date: what a GET returned can be sent back (decisions §5).
+/// A date that was sent as a plain date or as a date-time (`docs/contract.md`, "Quotes").
+///
+/// Of a date-time, the calendar date counts as it is written in its own offset. A plain date is accepted so that a value
+/// from a response can be sent back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DateOrTime(pub Date);
 
@@ -330,18 +333,18 @@ impl JsonSchema for DateOrTime {
     }
 }
 
-/// A time zone of the IANA database, such as `Australia/Sydney`. It decides what "today" is.
+/// A time zone of the IANA database, such as `Australia/Sydney`. It determines which date is today.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TimeZone(jiff::tz::TimeZone);
 
 impl TimeZone {
-    /// Coordinated universal time, the default of a tenant.
+    /// Coordinated universal time, the default time zone of a tenant.
     pub const UTC: Self = Self(jiff::tz::TimeZone::UTC);
 
-    /// Looks a name up in the bundled IANA database.
+    /// Returns the time zone with this name in the IANA database, which is part of the program.
     ///
     /// # Errors
-    /// `invalid_enum` for a name that the database does not have.
+    /// `invalid_enum` if the database has no such name.
     pub fn parse(name: &str) -> Result<Self, Issue> {
         jiff::tz::TimeZone::get(name).map(Self).map_err(|_| {
             Issue::new(
@@ -351,7 +354,7 @@ impl TimeZone {
         })
     }
 
-    /// The calendar date at `instant` in this zone.
+    /// Returns the calendar date at this time in this zone.
     pub fn date_at(&self, instant: Timestamp) -> Date {
         let instant = jiff::Timestamp::from_microsecond(instant.0).unwrap_or(jiff::Timestamp::MAX);
         Date(self.0.to_datetime(instant).date())
@@ -392,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn dates_are_days() {
+    fn a_date_is_a_number_of_days() {
         for (text, days) in [
             ("1970-01-01", 0),
             ("1969-12-31", -1),
@@ -439,7 +442,7 @@ mod tests {
     }
 
     #[test]
-    fn rounding_up_keeps_at_or_after_exact() {
+    fn rounding_up_gives_the_next_microsecond() {
         let up = |text| Timestamp::parse_rounding_up(text).unwrap().to_string();
         assert_eq!(up("2026-03-14T15:09:26.123456Z"), "2026-03-14T15:09:26.123456Z");
         assert_eq!(up("2026-03-14T15:09:26.123456001Z"), "2026-03-14T15:09:26.123457Z");
@@ -447,7 +450,7 @@ mod tests {
     }
 
     #[test]
-    fn today_depends_on_the_zone() {
+    fn the_date_depends_on_the_time_zone() {
         let late = Timestamp::parse("2026-03-14T15:09:26Z").unwrap();
         let sydney = TimeZone::parse("Australia/Sydney").unwrap();
         assert_eq!(sydney.date_at(late).to_string(), "2026-03-15");
@@ -466,7 +469,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn what_is_written_is_read_back(micros in Timestamp::MIN..=Timestamp::MAX) {
+        fn a_written_timestamp_is_read_back(micros in Timestamp::MIN..=Timestamp::MAX) {
             let t = Timestamp(micros);
             proptest::prop_assert_eq!(Timestamp::parse(&t.to_string()), Ok(t));
         }

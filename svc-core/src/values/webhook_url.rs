@@ -1,4 +1,4 @@
-//! Webhook targets.
+//! The URL of a webhook endpoint.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -13,18 +13,20 @@ use crate::input::json::Json;
 
 const MAX_LENGTH: usize = 2048;
 
-/// Which hosts may receive webhooks.
+/// The hosts that may receive webhooks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum HostPolicy {
-    /// `https` on public hosts only.
+    /// Public hosts, over `https`.
     #[default]
     Public,
-    /// Also `http` and private addresses: for development (`--allow-private-webhooks`).
+    /// Also private addresses and `http`. For development (`--allow-private-webhooks`).
     AllowPrivate,
 }
 
-/// The URL of a webhook endpoint, kept as given. Parsing one checks its form only;
-/// [`check_url`](crate::webhooks::addresses::check_url) decides whether deliveries may be sent there.
+/// The URL of a webhook endpoint, as it was sent.
+///
+/// Parsing checks the form only. Whether deliveries may be sent to the host is checked when a subscription is created or
+/// changed, and again before each attempt.
 ///
 /// ```
 /// use svc_core::values::WebhookUrl;
@@ -43,11 +45,11 @@ fn invalid(message: impl Into<Cow<'static, str>>) -> Issue {
 }
 
 impl WebhookUrl {
-    /// Trims and parses (WHATWG URL, so that an address in an odd spelling is seen for what it is).
+    /// Trims and parses a URL by the WHATWG URL standard, which recognises an address in any spelling.
     ///
     /// # Errors
-    /// `too_short`, `too_long` over 2048 characters, or `invalid_format` when it is no `http` or `https`
-    /// URL or carries a user name or password.
+    /// `too_short`, `too_long` over 2048 characters, and `invalid_format` if it is no `http` or `https` URL or has a
+    /// user name or password.
     pub fn parse(text: &str) -> Result<Self, Issue> {
         let text = text.trim();
         if text.is_empty() {
@@ -64,31 +66,31 @@ impl WebhookUrl {
         if !matches!(url.scheme(), "https" | "http") {
             return Err(invalid("must be an https URL"));
         }
-        // The WHATWG parser takes more for a name than any client that dials it.
+        // The WHATWG parser accepts host names that no client can connect to.
         let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
         if !url.domain().unwrap_or_default().bytes().all(fits) {
             return Err(invalid("must name a host"));
         }
         let authority = text.split_once("://").map_or("", |(_, rest)| rest);
         let authority = authority.split(['/', '?', '#', '\\']).next().unwrap_or_default();
-        // An empty user name leaves no trace in the parsed URL.
+        // The parsed URL does not show an empty user name.
         if !url.username().is_empty() || url.password().is_some() || authority.contains('@') {
             return Err(invalid("must not contain a user name or password; check the signature instead"));
         }
         Ok(Self { text: text.into(), url })
     }
 
-    /// The host name to resolve, or `None` when the host is an address already.
+    /// Returns the host name to resolve, or `None` if the host is an IP address.
     pub fn domain(&self) -> Option<&str> {
         self.url.domain()
     }
 
-    /// The URL as given.
+    /// Returns the URL as it was sent.
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// The parsed URL.
+    /// Returns the parsed URL.
     pub fn url(&self) -> &Url {
         &self.url
     }
@@ -132,13 +134,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_url_is_trimmed_and_kept_as_given() {
+    fn a_url_is_trimmed_and_otherwise_kept_as_sent() {
         assert_eq!(WebhookUrl::parse(" https://EXAMPLE.com").unwrap().as_str(), "https://EXAMPLE.com");
     }
 
     /// Found by fuzzing.
     #[test]
-    fn a_name_that_no_client_reads_is_refused_even_for_development() {
+    fn a_host_name_that_no_client_can_connect_to_is_refused() {
         for bad in ["https://}etadata.ga.g/", "http://a|b.example.com/", "https://a~b.example/", "http://a%7db/"] {
             assert!(WebhookUrl::parse(bad).is_err(), "{bad}");
         }

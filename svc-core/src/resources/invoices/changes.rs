@@ -1,4 +1,4 @@
-//! Changes to what is owed: refunds and corrections.
+//! Refunds, and updates of the fields of an invoice.
 
 use uuid::Uuid;
 
@@ -12,12 +12,14 @@ use crate::store::Tx;
 use crate::values::EventKind;
 use crate::values::{Amount, Decimal, Patch, TenantId, Timestamp};
 
-/// Gives money back: all that was paid, or a part. Given back in full it becomes `cancelled`; a part leaves its
-/// state alone, so what is paid and refunded in part stays `paid`. `paid_at` keeps telling when it was paid.
+/// Records a refund of `amount`, or of all that was paid. Fires `invoice.refunded`, then `invoice.updated`.
+///
+/// An invoice that is refunded in full becomes `cancelled`. A refund in part does not change the status: an invoice that
+/// is `paid` stays `paid`. `paid_at` does not change either.
 ///
 /// # Errors
-/// [`Error::NotFound`]; [`Error::NotAllowed`] when nothing was paid; `validation_failed` on `amount` when it is
-/// zero or more than what was paid.
+/// [`Error::NotFound`]; [`Error::NotAllowed`] if nothing was paid; `validation_failed` on `amount` if it is zero or more
+/// than what was paid.
 pub async fn refund(tx: &mut dyn Tx, tenant: TenantId, id: Uuid, amount: Option<Decimal>) -> Result<Invoice, Error> {
     let now = advance_clock(tx, tenant).await?;
     let mut invoice: Invoice = crud::get(tx, tenant, id).await?;
@@ -42,15 +44,16 @@ pub async fn refund(tx: &mut dyn Tx, tenant: TenantId, id: Uuid, amount: Option<
     Ok(invoice)
 }
 
-/// Corrects an invoice that is neither paid nor cancelled. What has no effect fires nothing.
+/// Changes the fields of an invoice that is neither paid nor cancelled. Fires `invoice.updated`, or nothing if the change
+/// has no effect.
 ///
-/// A total that comes down to what was paid makes it `paid`. An overdue invoice whose due date no longer lies before
-/// today is `sent` again, or `partial` if something was paid.
+/// A total that becomes equal to what was paid makes the invoice `paid` and fires `invoice.paid` first. An overdue invoice
+/// whose due date is no longer before today becomes `sent` again, or `partial` if something was paid.
 ///
 /// # Errors
-/// [`Error::NotFound`]; [`Error::NotAllowed`] when it is paid or cancelled, or for another currency unless it is a
-/// draft on which nothing was paid; `validation_failed` for a total that its currency does not allow or that is
-/// less than what was paid; `reference_not_found` for the contact.
+/// [`Error::NotFound`]; [`Error::NotAllowed`] if the invoice is paid or cancelled, and for another currency unless it is
+/// a draft on which nothing was paid; `validation_failed` for a total that has more decimals than the currency or is less
+/// than what was paid; `reference_not_found` for a contact that does not exist.
 pub async fn update(tx: &mut dyn Tx, tenant: TenantId, id: Uuid, change: InvoiceUpdate) -> Result<Invoice, Error> {
     let now = advance_clock(tx, tenant).await?;
     let before: Invoice = crud::get(tx, tenant, id).await?;
@@ -89,7 +92,7 @@ impl Invoice {
             if self.status != InvoiceStatus::Draft || self.amount_paid.minor() > 0 {
                 return Err(self.refuses("given another currency"));
             }
-            // The same amount in the new currency, if it has the decimals for it.
+            // Without a new total, the amount stays the same in the new currency, if that has enough decimals.
             if total == Patch::Keep {
                 total = Patch::Set(Decimal::parse(&self.total.to_string()).map_err(|issue| issue.on("total"))?);
             }
@@ -106,7 +109,7 @@ impl Invoice {
         Ok(())
     }
 
-    /// Ends being overdue, once the due date does not lie in the past.
+    /// Makes an overdue invoice `sent` or `partial` again if its due date is not before today.
     async fn reopen(&mut self, tx: &mut dyn Tx, tenant: TenantId, now: Timestamp) -> Result<(), Error> {
         if self.status != InvoiceStatus::Overdue {
             return Ok(());
