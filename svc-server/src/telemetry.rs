@@ -113,7 +113,7 @@ pub(crate) fn attempt_span(delivery: &Delivery) -> Span {
 }
 
 /// Adds to the span of an attempt what came of it.
-pub(crate) fn attempted(span: &Span, log: &AttemptLog) {
+pub(crate) fn record_attempt(span: &Span, log: &AttemptLog) {
     if log.status > 0 {
         span.record("http.response.status_code", log.status);
     }

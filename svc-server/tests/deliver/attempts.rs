@@ -34,8 +34,8 @@ fn attempt(url: &str) -> Attempt {
         created_at: now,
         only_for: None,
     };
-    let mut delivery = Delivery::new(env.id(now), &event, Uuid::nil(), false);
-    delivery.begin(Uuid::nil(), now);
+    let mut delivery = event.delivery_to(env.id(now), Uuid::nil(), false);
+    delivery.claim(Uuid::nil(), now);
     let secrets = vec![Secret::new("whsec_c2VjcmV0")];
     Attempt { delivery, event, url: WebhookUrl::parse(url).unwrap(), secrets }
 }
