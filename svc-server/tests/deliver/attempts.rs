@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 use svc_core::env::Env;
 use svc_core::values::EventKind;
 use svc_core::values::{HostPolicy, Secret, TenantId, WebhookUrl};
-use svc_core::webhooks::deliveries::{AttemptLog, Delivery};
+use svc_core::webhooks::deliveries::AttemptLog;
 use svc_core::webhooks::engine::{Attempt, Outcome};
 use svc_core::webhooks::events::Event;
 use svc_server::deliver::resolver::{Resolver, SystemResolver};
