@@ -37,11 +37,13 @@ use crate::resources::pages::{CursorKey, ListQuery};
 use crate::resources::quotes::Quote;
 use crate::values::EventKind;
 use crate::values::{TenantId, Timestamp};
-use crate::webhooks::deliveries::{AttemptLog, AttemptSummary, Backlog, Delivery, DeliveryStatus, DeliveryWakeup};
+use crate::webhooks::deliveries::{
+    AttemptLog, AttemptSummary, Backlog, Delivery, DeliveryStatus, DeliveryWakeup, MatchedSubscription,
+};
 use crate::webhooks::events::Event;
 use crate::webhooks::replays::Replay;
 use crate::webhooks::retention::{EventRange, ExpiredKind};
-use crate::webhooks::subscriptions::{MatchedSubscription, WebhookSubscription};
+use crate::webhooks::subscriptions::WebhookSubscription;
 
 pub use self::layer::Layer;
 

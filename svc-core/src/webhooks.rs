@@ -1,12 +1,18 @@
-//! Events and webhooks: what happened, who subscribed to it, and how each event is delivered.
+//! Events and webhooks: what happened, which subscriptions receive it, and how each event is delivered.
 //!
-//! - [`subscriptions`] are the endpoints that receive events.
-//! - [`events`] are written in the transaction of the change that caused them, with one delivery per matching
-//!   subscription.
-//! - [`deliveries`] and their attempts; [`engine`] decides, without I/O, which attempts are made when.
-//! - [`replays`] send deliveries again, one by one or all of a time span.
-//! - [`signatures`] sign a delivery; [`addresses`] says which hosts may receive one.
-//! - [`statistics`] sums attempts up; [`retention`] deletes what is older than it needs to be.
+//! A change to a record writes its events, and one delivery per matching subscription, in the transaction of the change
+//! (a transactional outbox). A delivery engine then sends each delivery to its endpoint until the endpoint accepts it or
+//! the retries are used up.
+//!
+//! - [`subscriptions`]: the endpoints that receive events, their signing secrets and their automatic pause.
+//! - [`events`]: the events, and how they and their deliveries are written.
+//! - [`deliveries`]: one event on its way to one subscription, its status, its lease and the log of its attempts.
+//! - [`engine`]: decides, without I/O, which attempts are made and when, and what follows from their outcomes.
+//! - [`replays`]: sends deliveries again, one by one or all of a time range.
+//! - [`signatures`]: signs a delivery.
+//! - [`addresses`]: the host names and addresses that may receive deliveries.
+//! - [`statistics`]: success rate, durations and backlog of a subscription.
+//! - [`retention`]: deletes finished deliveries and events that are older than the retention period.
 
 pub mod addresses;
 pub mod deliveries;

@@ -1,10 +1,11 @@
-//! The webhook sender: drives svc-core's delivery engine.
+//! The webhook sender of this process: drives svc-core's [delivery engine](svc_core::webhooks::engine) over HTTP.
 //!
-//! One loop: look what there is to do, in a read job; carry out one round per tenant, each a write job of its own
-//! that stores outcomes and begins attempts; make the attempts side by side. While the round of a tenant commits, its
-//! further outcomes gather, so a busy sender batches by itself, and no tenant waits for the row of another. It wakes
-//! when a commit of this process has something to send, when an attempt or a round ends, when the next turn comes,
-//! and once a second for what other processes wrote.
+//! One loop polls for due work in a read transaction, runs one batch per tenant, each in a write transaction of its own,
+//! and makes the claimed attempts side by side. While the batch of a tenant commits, the further outcomes of that tenant
+//! are collected for its next batch. So a busy sender batches by itself, and no tenant waits for another.
+//!
+//! The loop polls again when a commit of this process has made a delivery due, when an attempt or a batch ends, when the
+//! next endpoint becomes due, and at least once a second, which finds what other processes have committed.
 
 mod client;
 pub(crate) mod dial;
@@ -29,20 +30,24 @@ pub use self::client::HttpWebhookClient;
 use crate::metrics::Metrics;
 use crate::telemetry;
 
-/// The longest sleep: what other processes wrote is found within it.
+/// The longest time between two polls. Commits of other processes are found within it.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
-/// Outcomes that one round stores at most.
-const BATCH: usize = 256;
-/// The pause after the store failed.
-const STORE_PAUSE: Duration = Duration::from_millis(500);
+/// The highest number of outcomes in one batch.
+const MAX_BATCH_OUTCOMES: usize = 256;
+/// The pause after a failed transaction.
+const STORE_RETRY_DELAY: Duration = Duration::from_millis(500);
 
-/// Makes attempts.
+/// Makes delivery attempts. [`HttpWebhookClient`] is the implementation over HTTP; a test can count or fail attempts
+/// instead.
 pub trait WebhookClient: Send + Sync + 'static {
-    /// Posts a delivery to its endpoint. Every failure is an outcome.
+    /// Sends one delivery to its endpoint and returns the outcome. A failure of any kind is an outcome as well, with its
+    /// error in the log. The implementation ends every attempt within the timeout of the [`Policy`], before its lease does.
     fn attempt(&self, attempt: Attempt) -> BoxFuture<'static, Outcome>;
 }
 
-/// Sends what is due until `stop` is ready, then waits for what is in flight, at most `grace`.
+/// Sends deliveries until `stop` is ready, then waits for the attempts in flight and records their outcomes.
+///
+/// It waits no longer than `grace`. Attempts that have not ended by then are repeated when their leases end.
 pub async fn run(
     store: Arc<dyn Store>,
     policy: Policy,
@@ -51,165 +56,183 @@ pub async fn run(
     stop: impl Future<Output = ()>,
     grace: Duration,
 ) {
-    let (report, reports) = mpsc::unbounded_channel();
-    let (policy, in_flight) = (Arc::new(policy), InFlight::default());
-    let (ended, busy) = (BTreeMap::new(), HashSet::new());
-    let mut sender = Sender { store, policy, client, metrics, in_flight, ended, busy, report, reports };
-    sender.until(stop).await;
-    if tokio::time::timeout(grace, sender.drain()).await.is_err() {
-        let attempts = sender.in_flight.total();
-        tracing::warn!(attempts, "attempts were still running at the end of the grace; they repeat");
+    let (notifier, notifications) = mpsc::unbounded_channel();
+    let mut driver = Driver {
+        store,
+        policy: Arc::new(policy),
+        client,
+        metrics,
+        in_flight: InFlight::default(),
+        outcomes: BTreeMap::new(),
+        running_batches: HashSet::new(),
+        notifier,
+        notifications,
+    };
+    driver.run_until(stop).await;
+    if tokio::time::timeout(grace, driver.drain()).await.is_err() {
+        let attempts = driver.in_flight.total();
+        tracing::warn!(attempts, "stopped with delivery attempts in flight; they will be repeated");
     }
 }
 
-struct Sender {
+/// The state of the loop.
+struct Driver {
     store: Arc<dyn Store>,
     policy: Arc<Policy>,
     client: Arc<dyn WebhookClient>,
     metrics: Arc<Metrics>,
     in_flight: InFlight,
-    /// Outcomes that are not stored yet.
-    ended: BTreeMap<TenantId, Vec<Outcome>>,
-    /// Tenants whose round is not over.
-    busy: HashSet<TenantId>,
-    report: mpsc::UnboundedSender<Report>,
-    reports: mpsc::UnboundedReceiver<Report>,
+    /// The outcomes that wait for the next batch of their tenant.
+    outcomes: BTreeMap<TenantId, Vec<Outcome>>,
+    /// The tenants whose batch is running.
+    running_batches: HashSet<TenantId>,
+    notifier: mpsc::UnboundedSender<Notification>,
+    notifications: mpsc::UnboundedReceiver<Notification>,
 }
 
-/// What tasks of the sender tell it.
-enum Report {
-    /// An attempt is over.
-    Ended(Box<Outcome>),
-    /// A round is over: what it began, or the outcomes that are still to be stored.
-    Over(Arc<Batch>, Result<BatchResult, Vec<Outcome>>),
+/// What the tasks of attempts and batches report to the loop.
+enum Notification {
+    /// An attempt has ended.
+    AttemptFinished(Box<Outcome>),
+    /// A batch has ended: with its result or, after a failure, with the outcomes that are still to be recorded.
+    BatchFinished(Arc<Batch>, Result<BatchResult, Vec<Outcome>>),
 }
 
-impl Sender {
-    async fn until(&mut self, stop: impl Future<Output = ()>) {
+impl Driver {
+    async fn run_until(&mut self, stop: impl Future<Output = ()>) {
         tokio::pin!(stop);
         let mut wait = Duration::ZERO;
         loop {
             let store = Arc::clone(&self.store);
-            let woken = tokio::time::Instant::now();
+            let waiting_since = tokio::time::Instant::now();
             let poll_now = tokio::select! {
                 biased;
                 () = &mut stop => return,
-                Some(report) = self.reports.recv() => self.take_all(report),
-                () = store.delivery_wakeup().changed() => true,
+                Some(notification) = self.notifications.recv() => self.handle_all(notification),
+                () = store.delivery_wakeup().notified() => true,
                 () = tokio::time::sleep(wait) => true,
             };
-            wait = if poll_now { self.poll().await } else { wait.saturating_sub(woken.elapsed()) };
+            wait = if poll_now { self.poll().await } else { wait.saturating_sub(waiting_since.elapsed()) };
         }
     }
 
-    /// Stores the outcomes that are left, and those of what still runs.
+    /// Records the collected outcomes and those of the attempts in flight. Claims nothing.
     async fn drain(&mut self) {
         loop {
-            for (tenant, outcomes) in self.outcomes() {
-                self.start(Batch::last(tenant, outcomes));
+            for (tenant, outcomes) in self.take_outcomes() {
+                self.spawn_batch(Batch::outcomes_only(tenant, outcomes));
             }
-            if self.in_flight.total() == 0 && self.busy.is_empty() {
+            if self.in_flight.total() == 0 && self.running_batches.is_empty() {
                 return;
             }
-            if let Some(report) = self.reports.recv().await {
-                self.take_all(report);
+            if let Some(notification) = self.notifications.recv().await {
+                self.handle_all(notification);
             }
         }
     }
 
-    /// Takes in this report and all others that have come; whether there may be something to do now.
-    fn take_all(&mut self, first: Report) -> bool {
-        let mut poll_now = self.take(first);
-        while let Ok(report) = self.reports.try_recv() {
-            poll_now |= self.take(report);
+    /// Handles this notification and all others that have arrived. Returns whether to poll now.
+    fn handle_all(&mut self, first: Notification) -> bool {
+        let mut poll_now = self.handle(first);
+        while let Ok(notification) = self.notifications.try_recv() {
+            poll_now |= self.handle(notification);
         }
         poll_now
     }
 
-    fn take(&mut self, report: Report) -> bool {
-        match report {
-            Report::Ended(outcome) => {
-                self.in_flight.end(&outcome);
+    fn handle(&mut self, notification: Notification) -> bool {
+        match notification {
+            Notification::AttemptFinished(outcome) => {
+                self.in_flight.attempt_finished(&outcome);
                 self.metrics.attempt(&outcome.log, outcome.log.started_at.since(outcome.delivery.created_at));
                 let tenant = outcome.delivery.tenant_id;
-                self.ended.entry(tenant).or_default().push(*outcome);
-                !self.busy.contains(&tenant)
+                self.outcomes.entry(tenant).or_default().push(*outcome);
+                !self.running_batches.contains(&tenant)
             }
-            Report::Over(batch, begun) => {
-                self.busy.remove(&batch.tenant_id);
-                self.in_flight.began(&batch, begun.as_ref().map_or(&[], |begun| &begun.attempts));
+            Notification::BatchFinished(batch, result) => {
+                self.running_batches.remove(&batch.tenant_id);
+                self.in_flight.batch_finished(&batch, result.as_ref().map_or(&[], |result| &result.attempts));
                 self.metrics.in_flight(self.in_flight.total());
-                match begun {
+                match result {
                     Ok(BatchResult { attempts, paused }) => {
                         for subscription in paused {
                             self.metrics.subscription_paused();
-                            tracing::warn!(tenant = %batch.tenant_id, %subscription, "paused after ten failures in a row");
+                            tracing::warn!(
+                                tenant = %batch.tenant_id,
+                                %subscription,
+                                "paused a subscription after ten failed attempts in a row"
+                            );
                         }
-                        self.begin(attempts);
+                        self.spawn_attempts(attempts);
                     }
-                    Err(left) => drop(self.ended.entry(batch.tenant_id).or_default().splice(0..0, left)),
+                    Err(unrecorded) => {
+                        self.outcomes.entry(batch.tenant_id).or_default().splice(0..0, unrecorded);
+                    }
                 }
                 true
             }
         }
     }
 
-    /// The outcomes that can be stored now.
-    fn outcomes(&mut self) -> BTreeMap<TenantId, Vec<Outcome>> {
-        let mut now = BTreeMap::new();
-        for (tenant, outcomes) in self.ended.iter_mut().filter(|(tenant, _)| !self.busy.contains(*tenant)) {
-            now.insert(*tenant, outcomes.drain(..outcomes.len().min(BATCH)).collect());
+    /// Takes the outcomes of the tenants that have no running batch.
+    fn take_outcomes(&mut self) -> BTreeMap<TenantId, Vec<Outcome>> {
+        let mut taken = BTreeMap::new();
+        let idle = self.outcomes.iter_mut().filter(|(tenant, _)| !self.running_batches.contains(*tenant));
+        for (tenant, outcomes) in idle {
+            taken.insert(*tenant, outcomes.drain(..outcomes.len().min(MAX_BATCH_OUTCOMES)).collect());
         }
-        self.ended.retain(|_, outcomes| !outcomes.is_empty());
-        now
+        self.outcomes.retain(|_, outcomes| !outcomes.is_empty());
+        taken
     }
 
-    /// Starts the rounds that there is a reason for. Returns how long there is nothing else to do.
+    /// Polls once and starts the batches that follow from it. Returns how long to wait for the next poll.
     async fn poll(&mut self) -> Duration {
         let mut due_work = match self.store.read("deliver.due_work", |tx| Box::pin(engine::poll(tx))).await {
             Ok(due_work) => due_work,
-            Err(reason) => {
-                tracing::error!(error = %reason, "deliveries wait for the store");
-                return STORE_PAUSE;
+            Err(error) => {
+                tracing::error!(%error, "cannot read the due deliveries; trying again");
+                return STORE_RETRY_DELAY;
             }
         };
-        self.metrics.overdue(due_work.first.map_or(Duration::ZERO, |first| due_work.now.since(first)));
-        due_work.leave_out(|tenant| self.busy.contains(&tenant));
-        let outcomes = self.outcomes();
+        let earliest_due_at = due_work.earliest_due_at;
+        self.metrics.overdue(earliest_due_at.map_or(Duration::ZERO, |due_at| due_work.now.since(due_at)));
+        due_work.exclude_tenants(|tenant| self.running_batches.contains(&tenant));
+        let outcomes = self.take_outcomes();
         for batch in self.in_flight.plan(&self.policy, &due_work, outcomes) {
-            self.start(batch);
+            self.spawn_batch(batch);
         }
-        due_work.next().map_or(POLL_INTERVAL, |next| next.since(due_work.now).min(POLL_INTERVAL))
+        due_work.next_due_at().map_or(POLL_INTERVAL, |due_at| due_at.since(due_work.now).min(POLL_INTERVAL))
     }
 
-    fn start(&mut self, batch: Batch) {
-        self.busy.insert(batch.tenant_id);
-        let (store, policy, report) = (Arc::clone(&self.store), Arc::clone(&self.policy), self.report.clone());
+    fn spawn_batch(&mut self, batch: Batch) {
+        self.running_batches.insert(batch.tenant_id);
+        let (store, policy, notifier) = (Arc::clone(&self.store), Arc::clone(&self.policy), self.notifier.clone());
         let batch = Arc::new(batch);
         tokio::spawn(async move {
-            let begun = match run_batch(&*store, &policy, &batch).await {
-                Ok(begun) => Ok(begun),
-                Err(reason) => {
-                    tracing::error!(error = %reason, tenant = %batch.tenant_id, outcomes = batch.outcomes.len(), "a round failed");
-                    tokio::time::sleep(STORE_PAUSE).await;
-                    Err(singly(&*store, &policy, &batch, &reason).await)
+            let result = match run_batch(&*store, &policy, &batch).await {
+                Ok(result) => Ok(result),
+                Err(error) => {
+                    let (tenant, outcomes) = (batch.tenant_id, batch.outcomes.len());
+                    tracing::error!(%error, %tenant, outcomes, "a batch of deliveries failed");
+                    tokio::time::sleep(STORE_RETRY_DELAY).await;
+                    Err(record_singly(&*store, &policy, &batch, &error).await)
                 }
             };
-            // The receiver goes only with the sender itself; leases then bring back what was begun.
-            let _ = report.send(Report::Over(batch, begun));
+            // The receiver is gone only when the driver has ended. The leases then make the deliveries due again.
+            let _ = notifier.send(Notification::BatchFinished(batch, result));
         });
     }
 
-    fn begin(&self, attempts: Vec<Attempt>) {
+    fn spawn_attempts(&self, attempts: Vec<Attempt>) {
         let now = self.store.env().now();
         for attempt in attempts {
-            let (client, report) = (Arc::clone(&self.client), self.report.clone());
+            let (client, notifier) = (Arc::clone(&self.client), self.notifier.clone());
             tokio::spawn(async move {
                 let (delivery, span) = (attempt.delivery.clone(), telemetry::attempt_span(&attempt.delivery));
                 let outcome = tokio::spawn(client.attempt(attempt).instrument(span.clone())).await;
-                let outcome = outcome.unwrap_or_else(|error| broken(delivery, now, &error));
-                telemetry::attempted(&span, &outcome.log);
-                let _ = report.send(Report::Ended(Box::new(outcome)));
+                let outcome = outcome.unwrap_or_else(|error| client_panicked(delivery, now, &error));
+                telemetry::record_attempt(&span, &outcome.log);
+                let _ = notifier.send(Notification::AttemptFinished(Box::new(outcome)));
             });
         }
     }
@@ -217,42 +240,45 @@ impl Sender {
 
 async fn run_batch(store: &dyn Store, policy: &Arc<Policy>, batch: &Arc<Batch>) -> Result<BatchResult, Error> {
     let (policy, batch) = (Arc::clone(policy), Arc::clone(batch));
-    let begun = store.write("deliver.batch", move |tx| {
+    let result = store.write("deliver.batch", move |tx| {
         let (policy, batch) = (Arc::clone(&policy), Arc::clone(&batch));
         Box::pin(async move { engine::run_batch(tx, &policy, &batch).await })
     });
-    begun.await
+    result.await
 }
 
-/// What is left of the outcomes of a round that failed. While the store is away, all; otherwise something in the round
-/// is at fault, and each is stored by itself, so that what is sound is. What is not is dropped, and its delivery comes
-/// back when its lease ends.
-async fn singly(store: &dyn Store, policy: &Arc<Policy>, batch: &Batch, reason: &Error) -> Vec<Outcome> {
-    if matches!(reason, Error::Store(reason) if reason.is_transient()) {
+/// Returns the outcomes of a failed batch that are still to be recorded.
+///
+/// While the store is unavailable, these are all outcomes. Otherwise one of them is the cause of the failure, so each is
+/// recorded in a transaction of its own. One that cannot be recorded is dropped, and its delivery becomes due again when
+/// its lease ends.
+async fn record_singly(store: &dyn Store, policy: &Arc<Policy>, batch: &Batch, error: &Error) -> Vec<Outcome> {
+    if matches!(error, Error::Store(error) if error.is_transient()) {
         return batch.outcomes.clone();
     }
-    let mut left = Vec::new();
+    let mut unrecorded = Vec::new();
     for outcome in &batch.outcomes {
-        let alone = Arc::new(Batch::last(batch.tenant_id, vec![outcome.clone()]));
-        match run_batch(store, policy, &alone).await {
+        let single = Arc::new(Batch::outcomes_only(batch.tenant_id, vec![outcome.clone()]));
+        match run_batch(store, policy, &single).await {
             Ok(_) => {}
-            Err(Error::Store(reason)) if reason.is_transient() => left.push(outcome.clone()),
-            Err(reason) => {
-                tracing::error!(error = %reason, delivery = %outcome.delivery.id, "an outcome cannot be stored")
+            Err(Error::Store(error)) if error.is_transient() => unrecorded.push(outcome.clone()),
+            Err(error) => {
+                let (tenant, delivery) = (batch.tenant_id, outcome.delivery.id);
+                tracing::error!(%error, %tenant, %delivery, "cannot record the outcome of a delivery attempt");
             }
         }
     }
-    left
+    unrecorded
 }
 
-/// A fault of the courier is a failed attempt, so that its place in flight is free again.
-fn broken(delivery: Delivery, started_at: Timestamp, reason: &JoinError) -> Outcome {
+/// Returns the outcome of an attempt whose client panicked: a failed attempt, so that its capacity is freed.
+fn client_panicked(delivery: Delivery, started_at: Timestamp, error: &JoinError) -> Outcome {
     let log = AttemptLog {
         attempt: delivery.attempts,
         started_at,
         duration_ms: 0,
         status: 0,
-        error: Some(format!("{}: {reason}", FailureClass::Reset)),
+        error: Some(format!("{}: {error}", FailureClass::Reset)),
         response_body: None,
         response_truncated: false,
         remote_addr: None,

@@ -1,4 +1,4 @@
-//! The server in one binary.
+//! The program `svc-server`. See [`svc_server::program`].
 
 use std::process::ExitCode;
 
@@ -15,7 +15,7 @@ fn main() -> ExitCode {
     match program::run(config) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            tracing::error!("{error}");
+            tracing::error!(%error, "cannot run the server");
             error.exit_code()
         }
     }

@@ -1,7 +1,7 @@
-//! Metrics for operators, in OpenMetrics text on the operations listener.
+//! The metrics for operators, as OpenMetrics text on the operations listener.
 //!
-//! Names and units follow OpenMetrics: seconds, `_total` for counters. Labels have few values each: no tenant, key,
-//! address or id stands in one.
+//! Names and units follow OpenMetrics: durations in seconds, sizes in bytes, and counters with the suffix `_total`. Each
+//! label has few values: none is a tenant, a key, an address or an id.
 
 mod store;
 
@@ -27,39 +27,39 @@ pub use self::store::metered;
 /// The media type of [`Metrics::render`].
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// The latencies that are told apart: from a quarter of a millisecond to eight seconds, doubling.
+/// Returns a histogram of latencies, with buckets that double from a quarter of a millisecond to eight seconds.
 fn latencies() -> Histogram {
     Histogram::new(exponential_buckets(0.000_25, 2.0, 16))
 }
 
-/// The sizes of groups that are told apart: 1 to 256, doubling.
+/// Returns a histogram of group sizes, with buckets that double from 1 to 256.
 fn sizes() -> Histogram {
     Histogram::new(exponential_buckets(1.0, 2.0, 9))
 }
 
-/// What is counted and measured. One per process; all parts of it share it.
+/// The metrics of one process. All parts of the server share them.
 pub struct Metrics {
     registry: Registry,
     requests: Family<RequestLabels, Counter>,
     request_seconds: Family<OperationLabel, Histogram, fn() -> Histogram>,
     rate_limited: Family<WindowLabel, Counter>,
-    job_seconds: Family<JobLabels, Histogram, fn() -> Histogram>,
+    transaction_seconds: Family<TransactionLabels, Histogram, fn() -> Histogram>,
     group_sizes: Family<AccessLabel, Histogram, fn() -> Histogram>,
-    store_retries: Family<JobLabel, Counter>,
+    store_retries: Family<TransactionLabel, Counter>,
     attempt_seconds: Family<OutcomeLabel, Histogram, fn() -> Histogram>,
     delivery_delay: Histogram,
     paused: Counter,
     in_flight: Gauge,
     overdue: Gauge<f64, AtomicU64>,
-    deliveries: Family<StateLabel, Gauge>,
-    oldest: Family<StateLabel, Gauge<f64, AtomicU64>>,
+    deliveries: Family<StatusLabel, Gauge>,
+    oldest: Family<StatusLabel, Gauge<f64, AtomicU64>>,
     resident_bytes: Gauge,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct RequestLabels {
     operation: &'static str,
-    status: Status,
+    status: HttpStatus,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -73,13 +73,13 @@ struct WindowLabel {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct JobLabels {
+struct TransactionLabels {
     name: &'static str,
     result: &'static str,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct JobLabel {
+struct TransactionLabel {
     name: &'static str,
 }
 
@@ -94,14 +94,14 @@ struct OutcomeLabel {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct StateLabel {
-    state: &'static str,
+struct StatusLabel {
+    status: &'static str,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Status(StatusCode);
+struct HttpStatus(StatusCode);
 
-impl EncodeLabelValue for Status {
+impl EncodeLabelValue for HttpStatus {
     fn encode(&self, encoder: &mut LabelValueEncoder<'_>) -> Result<(), std::fmt::Error> {
         encoder.write_str(self.0.as_str())
     }
@@ -114,7 +114,7 @@ impl Default for Metrics {
             requests: Family::default(),
             request_seconds: Family::new_with_constructor(latencies),
             rate_limited: Family::default(),
-            job_seconds: Family::new_with_constructor(latencies),
+            transaction_seconds: Family::new_with_constructor(latencies),
             group_sizes: Family::new_with_constructor(sizes),
             store_retries: Family::default(),
             attempt_seconds: Family::new_with_constructor(latencies),
@@ -135,57 +135,72 @@ impl Metrics {
     fn register(&mut self) {
         let registry = &mut self.registry;
         let build = Info::new([("version", env!("CARGO_PKG_VERSION"))]);
-        registry.register("build", "The program that runs", build);
-        registry.register("http_requests", "Requests answered", self.requests.clone());
-        let help = "From the head of a request to its answer";
+        registry.register("build", "The version of the running program", build);
+        let help = "Requests that were responded to, by operation and HTTP status";
+        registry.register("http_requests", help, self.requests.clone());
+        let help = "Time in seconds from receiving the head of a request to its response, by operation";
         registry.register_with_unit("http_request_duration", help, Unit::Seconds, self.request_seconds.clone());
-        registry.register("rate_limited", "Requests refused with 429, by window", self.rate_limited.clone());
-        let help = "From handing a job to the store to its end, waiting included";
-        registry.register_with_unit("store_job_duration", help, Unit::Seconds, self.job_seconds.clone());
-        registry.register("store_group_size", "Jobs that shared a transaction", self.group_sizes.clone());
-        registry.register("store_retries", "Jobs that were run again after a conflict", self.store_retries.clone());
-        let help = "Delivery attempts, by outcome";
+        let help = "Requests that were refused with 429, by rate limit window";
+        registry.register("rate_limited", help, self.rate_limited.clone());
+        let help = "Time in seconds from handing a transaction to the store to its end, including the time in the queue, \
+                    by name and result";
+        registry.register_with_unit(
+            "store_transaction_duration",
+            help,
+            Unit::Seconds,
+            self.transaction_seconds.clone(),
+        );
+        let help = "Units of work that shared one transaction of the database, by access";
+        registry.register("store_group_size", help, self.group_sizes.clone());
+        let help = "Transactions that were run again after a conflict or a lost connection, by name";
+        registry.register("store_retries", help, self.store_retries.clone());
+        let help = "Duration in seconds of webhook delivery attempts, by outcome";
         registry.register_with_unit("delivery_attempt_duration", help, Unit::Seconds, self.attempt_seconds.clone());
-        let help = "From an event to the first attempt at its delivery";
+        let help = "Time in seconds from an event to the first attempt at its delivery";
         registry.register_with_unit("delivery_delay", help, Unit::Seconds, self.delivery_delay.clone());
-        registry.register("subscriptions_paused", "Subscriptions paused after ten failures", self.paused.clone());
-        registry.register("deliveries_in_flight", "Attempts that are being made", self.in_flight.clone());
-        let help = "How long the endpoint has been waiting whose turn came first";
+        let help = "Webhook subscriptions that were paused after ten failed attempts in a row";
+        registry.register("subscriptions_paused", help, self.paused.clone());
+        let help = "Webhook delivery attempts in progress";
+        registry.register("deliveries_in_flight", help, self.in_flight.clone());
+        let help = "Time in seconds for which the longest due endpoint has been waiting to be selected";
         registry.register_with_unit("deliveries_overdue", help, Unit::Seconds, self.overdue.clone());
-        let help = "Deliveries of all tenants, by state; 10000 stands for so many or more";
+        let help = "Deliveries of all tenants, by status; 10000 means 10000 or more";
         registry.register("deliveries", help, self.deliveries.clone());
-        let help = "Since the event of the oldest of these deliveries; 0 when there is none";
+        let help = "Age in seconds of the oldest event among the counted deliveries, by status; 0 if there is none";
         registry.register_with_unit("deliveries_oldest", help, Unit::Seconds, self.oldest.clone());
-        let help = "Memory of the process that is resident";
+        let help = "Resident memory of the process in bytes";
         registry.register_with_unit("process_resident", help, Unit::Bytes, self.resident_bytes.clone());
     }
 
-    /// All of it, as OpenMetrics text.
+    /// Returns all metrics as OpenMetrics text.
     pub fn render(&self) -> String {
         self.resident_bytes.set(resident_bytes().unwrap_or_default());
         let mut text = String::new();
         if encode(&mut text, &self.registry).is_err() {
-            // Writing to a string never fails.
+            // Writing to a string does not fail.
             let _ = text.write_str("# EOF\n");
         }
         text
     }
 
+    /// Records a request. `operation` is `None` for one that matches no route.
     pub(crate) fn request(&self, operation: Option<&'static str>, status: StatusCode, elapsed: Duration) {
         let operation = operation.unwrap_or("none");
-        self.requests.get_or_create(&RequestLabels { operation, status: Status(status) }).inc();
+        self.requests.get_or_create(&RequestLabels { operation, status: HttpStatus(status) }).inc();
         self.request_seconds.get_or_create(&OperationLabel { operation }).observe(elapsed.as_secs_f64());
     }
 
+    /// Records a request that was refused with 429.
     pub(crate) fn rate_limited(&self, window: &'static str) {
         self.rate_limited.get_or_create(&WindowLabel { window }).inc();
     }
 
-    fn job(&self, name: &'static str, result: &'static str, elapsed: Duration) {
-        self.job_seconds.get_or_create(&JobLabels { name, result }).observe(elapsed.as_secs_f64());
+    /// Records a transaction of the store.
+    fn transaction(&self, name: &'static str, result: &'static str, elapsed: Duration) {
+        self.transaction_seconds.get_or_create(&TransactionLabels { name, result }).observe(elapsed.as_secs_f64());
     }
 
-    /// An attempt was made, of a delivery whose event is this old.
+    /// Records a delivery attempt. `delay` is the age of the event when the attempt started.
     pub(crate) fn attempt(&self, log: &AttemptLog, delay: Duration) {
         let class = log.error.as_deref().map_or("succeeded", |error| error.split(':').next().unwrap_or(error));
         let outcome = OutcomeLabel { outcome: class.to_owned() };
@@ -195,22 +210,25 @@ impl Metrics {
         }
     }
 
+    /// Records that a subscription was paused.
     pub(crate) fn subscription_paused(&self) {
         self.paused.inc();
     }
 
+    /// Sets the number of delivery attempts in progress.
     pub(crate) fn in_flight(&self, attempts: usize) {
         self.in_flight.set(i64::try_from(attempts).unwrap_or(i64::MAX));
     }
 
-    /// What waits in this state, in the whole database.
-    pub(crate) fn backlog(&self, state: DeliveryStatus, backlog: Backlog, now: Timestamp) {
-        let label = StateLabel { state: state.as_str() };
+    /// Sets the number and the age of the deliveries with a status, in the whole database.
+    pub(crate) fn backlog(&self, status: DeliveryStatus, backlog: Backlog, now: Timestamp) {
+        let label = StatusLabel { status: status.as_str() };
         self.deliveries.get_or_create(&label).set(i64::try_from(backlog.deliveries).unwrap_or(i64::MAX));
         let age = backlog.oldest.map_or(Duration::ZERO, |oldest| now.since(oldest));
         self.oldest.get_or_create(&label).set(age.as_secs_f64());
     }
 
+    /// Sets how long the longest due endpoint has been waiting.
     pub(crate) fn overdue(&self, overdue: Duration) {
         self.overdue.set(overdue.as_secs_f64());
     }
@@ -228,11 +246,11 @@ impl Observer for Metrics {
     }
 
     fn retry(&self, name: &'static str) {
-        self.store_retries.get_or_create(&JobLabel { name }).inc();
+        self.store_retries.get_or_create(&TransactionLabel { name }).inc();
     }
 }
 
-/// From the kernel; `None` where it does not say.
+/// Returns the resident memory of the process as the kernel reports it, or `None` where it does not.
 fn resident_bytes() -> Option<i64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;

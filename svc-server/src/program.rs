@@ -1,4 +1,16 @@
-//! The life of the binary: open the database, listen, serve, stop in order.
+//! The program `svc-server`: opens the database, listens, serves, and shuts down in order.
+//!
+//! # Startup
+//!
+//! The database is opened and migrated first, then the public listener and the one for operators are bound. When both
+//! accept connections, the line `listening on URL` goes to stdout, for supervisors and scripts that start the server. All
+//! log messages go to stderr.
+//!
+//! # Shutdown
+//!
+//! On SIGTERM or SIGINT the listeners stop accepting connections. Running requests and delivery attempts then have the
+//! shutdown grace to end. What was claimed for delivery and has not ended is repeated after the next start. SIGHUP reloads
+//! the TLS certificate.
 
 pub mod config;
 pub mod demo;
@@ -28,37 +40,37 @@ use crate::telemetry;
 
 const DEFAULT_DATABASE: &str = "sqlite://svc.db";
 const DEFAULT_OPS_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 9464);
-/// How often last uses are written down and expired rows dropped.
+/// How often the last uses of keys are stored and expired rows are deleted.
 const UPKEEP_INTERVAL: Duration = Duration::from_secs(10);
-/// How often it is looked for what is older than the retention.
+/// How often events and deliveries that are older than the retention period are deleted.
 const RETENTION_INTERVAL: Duration = Duration::from_secs(60);
-/// For threads that the operating system keeps, once all else has ended.
-const LAST_THREADS: Duration = Duration::from_millis(500);
-/// Connections of operators.
-const OPS_CONNECTIONS: u32 = 64;
+/// How long to wait for blocked threads, such as DNS lookups, after everything else has ended.
+const THREAD_SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(500);
+/// The highest number of connections to the listener for operators.
+const MAX_OPS_CONNECTIONS: u32 = 64;
 
-/// Why the server did not start.
+/// The reason for which the server did not start.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// The database.
+    /// The database cannot be opened.
     #[error(transparent)]
     Open(#[from] svc_store::OpenError),
-    /// A listener.
+    /// A listener cannot be bound.
     #[error("cannot listen on {0}: {1}")]
     Listen(SocketAddr, io::Error),
-    /// The certificate or its key.
+    /// The TLS certificate or its key cannot be used.
     #[error("cannot serve TLS: {0}")]
     Tls(io::Error),
-    /// The sample data.
-    #[error("cannot make the sample data: {0}")]
+    /// The sample data of the demo cannot be created.
+    #[error("cannot create the sample data: {0}")]
     Demo(#[from] demo::DemoError),
-    /// The runtime, a signal handler, or stdout.
+    /// The runtime, a signal handler or stdout failed.
     #[error(transparent)]
     Io(#[from] io::Error),
 }
 
 impl RunError {
-    /// 2 for a wrong URL, 5 for a database that is away, else 1.
+    /// Returns the exit code: 2 for an invalid database URL, 5 for an unreachable database, and 1 for every other error.
     pub fn exit_code(&self) -> ExitCode {
         match self {
             Self::Open(svc_store::OpenError::InvalidUrl(_)) => ExitCode::from(2),
@@ -71,12 +83,12 @@ impl RunError {
 /// Runs the server until SIGTERM or SIGINT.
 ///
 /// # Errors
-/// [`RunError`].
+/// [`RunError`] if the server cannot start.
 pub fn run(config: Config) -> Result<(), RunError> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let served = runtime.block_on(serve(config));
-    // A look-up of a name that never answers must not keep the process.
-    runtime.shutdown_timeout(LAST_THREADS);
+    // A DNS lookup without a response must not keep the process running.
+    runtime.shutdown_timeout(THREAD_SHUTDOWN_TIMEOUT);
     served
 }
 
@@ -116,27 +128,27 @@ async fn serve(config: Config) -> Result<(), RunError> {
     };
     let ops = match listen_for_operators(config.ops_listen).await? {
         Some(ops) => {
-            tracing::info!(url = ops.url()?, "operators listen");
+            tracing::info!(url = ops.url()?, "listening for operators");
             Some(tokio::spawn(ops.run(api.for_operators(), until_stopped(), config.shutdown_grace)))
         }
         None => None,
     };
     let upkeep = tokio::spawn(upkeep(api.clone(), until_stopped()));
     let retention = tokio::spawn(retain(api.clone(), until_stopped()));
-    let sender = tokio::spawn(deliver::run(
+    let deliveries = tokio::spawn(deliver::run(
         Arc::clone(&store),
-        config.sender_policy(),
+        config.delivery_policy(),
         Arc::new(client),
         metrics,
         until_stopped(),
         config.shutdown_grace,
     ));
 
-    let signals = signals()?;
+    let shutdown = shutdown_signal()?;
     announce(&config, &server, &store).await?;
-    // Requests, attempts and upkeep all get the same grace, from the same moment on.
+    // Requests, delivery attempts and maintenance all stop at the same moment and have the same grace.
     tokio::spawn(async move {
-        signals.await;
+        shutdown.await;
         drop(stop);
     });
     let mut end = Instant::now();
@@ -147,32 +159,33 @@ async fn serve(config: Config) -> Result<(), RunError> {
     server.run(api.clone(), stop, config.shutdown_grace).await;
     upkeep.abort();
     retention.abort();
-    let _ = sender.await;
+    let _ = deliveries.await;
     if let Some(ops) = ops {
         let _ = ops.await;
     }
     if let Err(error) = api.flush_last_used().await {
-        tracing::warn!(%error, "the last uses of keys were not written down");
+        tracing::warn!(%error, "cannot store when API keys were last used");
     }
     telemetry::flush(end.saturating_duration_since(Instant::now())).await;
     tracing::info!("stopped");
     Ok(())
 }
 
-/// The address that was asked for, or else the usual one, which another server on this machine may have.
-async fn listen_for_operators(asked: Option<SocketAddr>) -> Result<Option<Server>, RunError> {
-    let address = asked.unwrap_or(DEFAULT_OPS_LISTEN);
-    match Server::bind(address, OPS_CONNECTIONS).await {
+/// Binds the listener for operators. The default address may be in use by another server on this machine; then there is no
+/// listener for operators. An address that was configured must be free.
+async fn listen_for_operators(configured: Option<SocketAddr>) -> Result<Option<Server>, RunError> {
+    let address = configured.unwrap_or(DEFAULT_OPS_LISTEN);
+    match Server::bind(address, MAX_OPS_CONNECTIONS).await {
         Ok(ops) => Ok(Some(ops)),
-        Err(error) if asked.is_some() => Err(RunError::Listen(address, error)),
+        Err(error) if configured.is_some() => Err(RunError::Listen(address, error)),
         Err(error) => {
-            tracing::warn!(%error, %address, "no metrics: name another address by --ops-listen");
+            tracing::warn!(%error, %address, "the default address for operators is not available, so metrics and health checks are not served; set --ops-listen");
             Ok(None)
         }
     }
 }
 
-/// Tells programs, and people who try the demo, where to call.
+/// Prints the URL of the server, and for the demo a guide.
 async fn announce(config: &Config, server: &Server, store: &Arc<dyn Store>) -> Result<(), RunError> {
     let url = server.url()?;
     let guide = if config.demo { Some(demo::prepare(&**store, &url).await?) } else { None };
@@ -185,15 +198,15 @@ async fn announce(config: &Config, server: &Server, store: &Arc<dyn Store>) -> R
     Ok(())
 }
 
-/// Reads the certificate again on each SIGHUP.
+/// Reloads the TLS certificate on each SIGHUP.
 fn reload_on_signal(tls: Arc<Tls>) -> io::Result<()> {
     let mut hangup = signal(SignalKind::hangup())?;
     tokio::spawn(async move {
         while hangup.recv().await.is_some() {
             match tls.reload() {
-                Ok(()) => tracing::info!("the certificate was read again"),
-                Err(reason) => {
-                    tracing::error!(error = %reason, "the certificate cannot be read again; the old one stays")
+                Ok(()) => tracing::info!("reloaded the TLS certificate"),
+                Err(error) => {
+                    tracing::error!(%error, "cannot reload the TLS certificate; the old one stays in use")
                 }
             }
         }
@@ -201,8 +214,8 @@ fn reload_on_signal(tls: Arc<Tls>) -> io::Result<()> {
     Ok(())
 }
 
-/// Ready on the first SIGTERM or SIGINT.
-fn signals() -> io::Result<impl Future<Output = ()>> {
+/// Returns a future that is ready on the first SIGTERM or SIGINT.
+fn shutdown_signal() -> io::Result<impl Future<Output = ()>> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     Ok(async move {
@@ -213,6 +226,7 @@ fn signals() -> io::Result<impl Future<Output = ()>> {
     })
 }
 
+/// Runs the periodic maintenance of the API until `stopped` is ready.
 async fn upkeep(api: Api, stopped: impl Future<Output = ()>) {
     tokio::pin!(stopped);
     let mut interval = tokio::time::interval(UPKEEP_INTERVAL);
@@ -222,22 +236,25 @@ async fn upkeep(api: Api, stopped: impl Future<Output = ()>) {
             () = &mut stopped => return,
         }
         if let Err(error) = api.upkeep().await {
-            tracing::warn!(%error, "upkeep failed and will be tried again");
+            tracing::warn!(%error, "periodic maintenance failed; trying again later");
         }
     }
 }
 
+/// Deletes what is older than the retention period, until `stopped` is ready.
 async fn retain(api: Api, stopped: impl Future<Output = ()>) {
     let sweeps = async {
         let mut interval = tokio::time::interval(RETENTION_INTERVAL);
         loop {
             interval.tick().await;
             match api.retain().await {
-                Ok(dropped) if dropped.rows() > 0 => {
-                    tracing::info!(?dropped, "what was older than the retention is gone")
+                Ok(deleted) if deleted.rows() > 0 => {
+                    tracing::info!(?deleted, "deleted events and deliveries that were older than the retention period")
                 }
                 Ok(_) => {}
-                Err(error) => tracing::warn!(%error, "retention failed and will be tried again"),
+                Err(error) => {
+                    tracing::warn!(%error, "deleting expired events and deliveries failed; trying again later")
+                }
             }
         }
     };

@@ -1,5 +1,10 @@
-//! The log: one line per request, and whatever else happens; and spans of requests and of delivery attempts. Secrets
-//! never reach them: neither the Authorization header nor query strings nor bodies are written.
+//! The log and the traces of the server.
+//!
+//! The log goes to stderr, with one line per request and lines for everything else that operators need to know. It names
+//! the things it is about in fields: `tenant`, `subscription`, `delivery`, `key`, `request_id`, `error`. Spans cover
+//! requests and delivery attempts; with the feature `otlp` they are exported to a collector.
+//!
+//! Secrets never reach the log or a span: no Authorization header, no query string and no body is written.
 
 #[cfg(feature = "otlp")]
 mod otlp;
@@ -18,38 +23,40 @@ use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Layer};
 use uuid::Uuid;
 
-/// The form of the log.
+/// The format of the log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum LogFormat {
-    /// For people.
+    /// One line of text per event, for people.
     #[default]
     Text,
-    /// One JSON object per line.
+    /// One JSON object per line, for log collectors.
     Json,
 }
 
-/// The target of spans: `SVC_LOG=info,svc_server::spans=debug` adds what they know to each line of the log.
+/// The target of spans. `SVC_LOG=info,svc_server::spans=debug` adds the fields of the spans to each line of the log.
 const SPANS: &str = "svc_server::spans";
 
-/// Sends the log to stderr. `SVC_LOG` filters it, as in `SVC_LOG=warn` or `SVC_LOG=svc_server=debug`.
+/// Starts the log on stderr. The environment variable `SVC_LOG` filters it, as in `SVC_LOG=warn` or
+/// `SVC_LOG=svc_server=debug`; the default is `info`.
 ///
-/// With the feature `otlp`, sends spans of requests and delivery attempts to the collector that
-/// `OTEL_EXPORTER_OTLP_ENDPOINT` names.
+/// With the feature `otlp`, also starts the export of spans to the collector that `OTEL_EXPORTER_OTLP_ENDPOINT` names.
+///
+/// If the host application has installed a subscriber already, that one stays.
 pub fn init(format: LogFormat) {
     let filter = EnvFilter::try_from_env("SVC_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
     #[cfg(feature = "otlp")]
     let filter = match otlp::layer() {
         Ok(None) => filter,
         Ok(Some(spans)) => {
-            // What the log leaves out is a span all the same.
-            return started(tracing_subscriber::registry().with(log(format).with_filter(filter)).with(spans));
+            // The filter applies to the log only, so that spans are exported at every level of the log.
+            return install(tracing_subscriber::registry().with(log(format).with_filter(filter)).with(spans));
         }
-        Err(reason) => {
-            started(tracing_subscriber::registry().with(filter).with(log(format)));
-            return tracing::error!(error = %reason, "no spans are sent");
+        Err(error) => {
+            install(tracing_subscriber::registry().with(filter).with(log(format)));
+            return tracing::error!(%error, "cannot export spans; continuing without");
         }
     };
-    started(tracing_subscriber::registry().with(filter).with(log(format)));
+    install(tracing_subscriber::registry().with(filter).with(log(format)));
 }
 
 fn log<S: Subscriber + for<'a> LookupSpan<'a>>(format: LogFormat) -> Box<dyn Layer<S> + Send + Sync> {
@@ -60,13 +67,13 @@ fn log<S: Subscriber + for<'a> LookupSpan<'a>>(format: LogFormat) -> Box<dyn Lay
     }
 }
 
-fn started(subscriber: impl SubscriberInitExt) {
+fn install(subscriber: impl SubscriberInitExt) {
     if subscriber.try_init().is_err() {
-        tracing::debug!("the host application writes the log");
+        tracing::debug!("a tracing subscriber is installed already");
     }
 }
 
-/// Sends the spans that are left, and waits for that no longer than this. None is sent afterwards.
+/// Exports the remaining spans and waits for that, at most for `within`. Later spans are not exported.
 pub(crate) async fn flush(within: Duration) {
     #[cfg(feature = "otlp")]
     let _ = tokio::task::spawn_blocking(move || otlp::flush(within)).await;
@@ -74,7 +81,7 @@ pub(crate) async fn flush(within: Duration) {
     let _ = within;
 }
 
-/// The span of a request. Its level is debug, so it costs nothing where nobody wants it.
+/// Creates the span of a request. Its level is debug, so it costs nothing unless it is logged or exported.
 pub(crate) fn request_span(request_id: &HeaderValue, parts: &Parts, operation: Option<&'static str>) -> Span {
     let span = tracing::debug_span!(
         target: SPANS,
@@ -95,7 +102,8 @@ pub(crate) fn request_span(request_id: &HeaderValue, parts: &Parts, operation: O
     span
 }
 
-/// The span of an attempt at a delivery. It begins a trace: the request whose change it tells of is long answered.
+/// Creates the span of a delivery attempt. It starts a trace of its own, because the request that caused the event has
+/// ended by then.
 pub(crate) fn attempt_span(delivery: &Delivery) -> Span {
     tracing::debug_span!(
         target: SPANS,
@@ -112,8 +120,8 @@ pub(crate) fn attempt_span(delivery: &Delivery) -> Span {
     )
 }
 
-/// Adds to the span of an attempt what came of it.
-pub(crate) fn attempted(span: &Span, log: &AttemptLog) {
+/// Adds the outcome of a delivery attempt to its span.
+pub(crate) fn record_attempt(span: &Span, log: &AttemptLog) {
     if log.status > 0 {
         span.record("http.response.status_code", log.status);
     }
@@ -122,7 +130,7 @@ pub(crate) fn attempted(span: &Span, log: &AttemptLog) {
     }
 }
 
-/// What the log says of a request.
+/// The fields of the log line of a request.
 pub(crate) struct Access<'a> {
     pub(crate) request_id: &'a HeaderValue,
     pub(crate) parts: &'a Parts,
@@ -136,7 +144,7 @@ pub(crate) struct Access<'a> {
 }
 
 impl Access<'_> {
-    /// Adds to the span of the request what is known at its end.
+    /// Adds the fields that are known at the end of a request to its span.
     pub(crate) fn record(&self, span: &Span) {
         if span.is_disabled() {
             return;
@@ -149,7 +157,7 @@ impl Access<'_> {
     }
 }
 
-/// Writes the line of a request.
+/// Writes the log line of a request.
 pub(crate) fn access(access: &Access<'_>) {
     tracing::info!(
         target: "svc_server::access",
@@ -174,7 +182,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_span_is_made_only_for_who_asks() {
+    fn a_span_is_created_only_if_the_filter_selects_it() {
         let (parts, ()) = Request::get("/api/v1/ping").body(()).unwrap().into_parts();
         let id = HeaderValue::from_static("an-id");
         for (filter, wanted) in

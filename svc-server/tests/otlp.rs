@@ -1,4 +1,4 @@
-//! Spans at a collector: the server as operators start it, a collector that keeps what it gets, and a receiver.
+//! Tests of the export of spans: the program as operators start it, with a mock collector and a webhook receiver.
 
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test may fail by a panic, in its helpers as well")]
 
@@ -16,12 +16,12 @@ use tokio::process::{Child, ChildStdout, Command};
 use wiremock::matchers::{method, path};
 use wiremock::{Mock, MockServer, ResponseTemplate};
 
-/// How long anything may take on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// The timeout of every wait, long enough for a busy machine.
+const TIMEOUT: Duration = Duration::from_secs(60);
 const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
 const PARENT: &str = "b7ad6b7169203331";
 
-/// The length-delimited fields of a protobuf message with their numbers; the others are passed over.
+/// Returns the length-delimited fields of a protobuf message with their numbers. Other fields are skipped.
 fn fields(mut message: &[u8]) -> Vec<(u64, &[u8])> {
     fn varint(bytes: &mut &[u8]) -> u64 {
         let mut value = 0;
@@ -70,14 +70,14 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// What a test looks at of a span: numbers are those of `opentelemetry/proto/trace/v1/trace.proto`.
+/// The parts of a span that the tests check. Field numbers are those of `opentelemetry/proto/trace/v1/trace.proto`.
 #[derive(Debug)]
 struct Span {
     service: String,
     trace: String,
     parent: String,
     name: String,
-    /// Those that are texts.
+    /// The attributes with string values.
     attributes: Vec<(String, String)>,
 }
 
@@ -110,7 +110,7 @@ fn spans(request: &[u8]) -> Vec<Span> {
     spans
 }
 
-/// A server with sample data, and what it has printed.
+/// A running server with sample data, and its output.
 struct Demo {
     child: Child,
     lines: Lines<BufReader<ChildStdout>>,
@@ -137,13 +137,13 @@ impl Demo {
     async fn line(&mut self, beginning: &str) -> String {
         let found = async {
             loop {
-                let line = self.lines.next_line().await.unwrap().expect("the line that was waited for");
+                let line = self.lines.next_line().await.unwrap().expect("the expected line");
                 if let Some(rest) = line.strip_prefix(beginning) {
                     return rest.to_owned();
                 }
             }
         };
-        tokio::time::timeout(PATIENCE, found).await.unwrap()
+        tokio::time::timeout(TIMEOUT, found).await.unwrap()
     }
 
     async fn post(&self, path: &str, body: Value) -> Response<Bytes> {
@@ -154,16 +154,16 @@ impl Demo {
             .body(Full::new(Bytes::from(body.to_string())))
             .unwrap();
         let client = Client::builder(TokioExecutor::new()).build_http();
-        let answer = tokio::time::timeout(PATIENCE, client.request(request)).await.unwrap().unwrap();
-        let (head, body) = answer.into_parts();
+        let response = tokio::time::timeout(TIMEOUT, client.request(request)).await.unwrap().unwrap();
+        let (head, body) = response.into_parts();
         Response::from_parts(head, body.collect().await.unwrap().to_bytes())
     }
 
-    /// Stops it as an operator does, and waits for its end.
+    /// Stops the server by SIGTERM and waits for its end.
     async fn stop(mut self) {
         let pid = self.child.id().unwrap().to_string();
         assert!(Command::new("kill").args(["-TERM", &pid]).status().await.unwrap().success());
-        assert!(tokio::time::timeout(PATIENCE, self.child.wait()).await.unwrap().unwrap().success());
+        assert!(tokio::time::timeout(TIMEOUT, self.child.wait()).await.unwrap().unwrap().success());
     }
 }
 
@@ -183,16 +183,16 @@ async fn until<T>(mut found: impl AsyncFnMut() -> Option<T>) -> T {
             }
         }
     };
-    tokio::time::timeout(PATIENCE, waiting).await.unwrap()
+    tokio::time::timeout(TIMEOUT, waiting).await.unwrap()
 }
 
 #[tokio::test]
-async fn a_collector_gets_requests_under_their_clients_trace_and_deliveries() {
+async fn spans_of_requests_and_deliveries_are_exported_and_requests_continue_the_trace_of_the_client() {
     let (collector, receiver) = (accepting(("POST", "/v1/traces")).await, accepting(("POST", "/hooks")).await);
     let demo = Demo::start(&[
         ("OTEL_EXPORTER_OTLP_ENDPOINT", &collector.uri()),
         ("OTEL_SERVICE_NAME", "business-api"),
-        // Longer than the test: what arrives is what the end of the server flushes.
+        // Longer than the test, so that the spans that arrive are those that the server exports when it stops.
         ("OTEL_BSP_SCHEDULE_DELAY", "600000"),
         ("SVC_LOG", "error"),
     ])
@@ -221,9 +221,8 @@ async fn a_collector_gets_requests_under_their_clients_trace_and_deliveries() {
     assert!(attempt.parent.is_empty() && attempt.trace != TRACE);
 }
 
-/// A collector that is away neither slows requests down nor keeps the server from ending.
 #[tokio::test]
-async fn a_collector_that_is_away_is_nobodys_business() {
+async fn an_unavailable_collector_delays_neither_requests_nor_the_shutdown() {
     let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let endpoint = format!("http://{closed}");
     let demo = Demo::start(&[("OTEL_EXPORTER_OTLP_ENDPOINT", &endpoint), ("SVC_LOG", "off")]).await;

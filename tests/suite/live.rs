@@ -264,7 +264,7 @@ async fn deliver_all(tx: &mut dyn Tx, tenant: TenantId) -> Result<(), Error> {
         };
         tx.insert_attempt(tenant, delivery.id, &log).await?;
         delivery.attempts = 1;
-        delivery.end(&log, None, delivery.created_at, true);
+        delivery.record_outcome(&log, None, delivery.created_at, true);
         tx.update_delivery(&delivery, None).await?;
     }
     Ok(())

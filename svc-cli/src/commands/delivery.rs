@@ -9,9 +9,9 @@ use svc_core::error::{Error, StoreError};
 use svc_core::store::{DeliveryFilter, Repository, Store};
 use svc_core::values::EventKind;
 use svc_core::values::{TenantId, Timestamp};
-use svc_core::webhooks::deliveries::{self, AttemptLog, Delivery, DeliveryStatus};
+use svc_core::webhooks::deliveries::{AttemptLog, Delivery, DeliveryStatus};
 use svc_core::webhooks::events::Event;
-use svc_core::webhooks::replays::ReplayCreate;
+use svc_core::webhooks::replays::{self, ReplayCreate};
 use svc_core::webhooks::subscriptions::WebhookSubscription;
 use uuid::Uuid;
 
@@ -209,7 +209,7 @@ pub(super) async fn read(store: &dyn Store, tenant: TenantId, id: Uuid) -> Resul
 
 async fn replay(store: &dyn Store, id: Uuid) -> Result<Delivery, Error> {
     let tenant = lookup::delivery(store, id).await?.tenant_id;
-    store.write("delivery.replay", move |tx| Box::pin(deliveries::replay(tx, tenant, id))).await
+    store.write("delivery.replay", move |tx| Box::pin(replays::replay_delivery(tx, tenant, id))).await
 }
 
 fn view(delivery: &Delivery) -> View {

@@ -36,7 +36,7 @@ fn attempt_if_due(session: &Session, status: i32, retry: Vec<Duration>) -> bool 
                 let log = log(attempt.delivery.attempts, now, status);
                 let tenant = attempt.delivery.tenant_id;
                 let outcome = Outcome { delivery: attempt.delivery, log, retry_after: None };
-                engine::run_batch(tx, &policy, &Batch::last(tenant, vec![outcome])).await?;
+                engine::run_batch(tx, &policy, &Batch::outcomes_only(tenant, vec![outcome])).await?;
             }
             Ok(any_due)
         })

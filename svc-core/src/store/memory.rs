@@ -29,10 +29,10 @@ use crate::resources::pages::{CursorKey, ListQuery, Order};
 use crate::resources::quotes::Quote;
 use crate::values::EventKind;
 use crate::values::{TenantId, Timestamp};
-use crate::webhooks::deliveries::{AttemptLog, Delivery, DeliveryWakeup};
+use crate::webhooks::deliveries::{AttemptLog, Delivery, DeliveryWakeup, MatchedSubscription};
 use crate::webhooks::events::Event;
 use crate::webhooks::replays::Replay;
-use crate::webhooks::subscriptions::{MatchedSubscription, WebhookSubscription};
+use crate::webhooks::subscriptions::WebhookSubscription;
 
 /// A store in memory.
 pub struct MemoryStore {
@@ -67,8 +67,8 @@ impl Store for MemoryStore {
             state.roll_back();
         }
         drop(state);
-        if delivery_wakeup.unmark() && done.is_ok() {
-            delivery_wakeup.release();
+        if delivery_wakeup.take_mark() && done.is_ok() {
+            delivery_wakeup.notify();
         }
         done
     }
@@ -285,7 +285,7 @@ impl TenantStore for MemoryTx<'_> {
 impl Outbox for MemoryTx<'_> {
     async fn matches(&mut self, tenant: TenantId, kind: EventKind) -> Result<Vec<MatchedSubscription>, StoreError> {
         let subscriptions = of_tenant(&self.state.subscriptions, tenant);
-        Ok(subscriptions.filter_map(|subscription| subscription.matches(kind)).collect())
+        Ok(subscriptions.filter_map(|subscription| subscription.match_event(kind)).collect())
     }
 
     async fn insert_event(&mut self, event: &Event) -> Result<(), StoreError> {

@@ -1,19 +1,20 @@
-//! Which addresses and host names a webhook may be sent to: the defence against server-side
-//! request forgery (SSRF).
+//! The addresses and host names that a webhook may be sent to: the defence against server-side request forgery (SSRF).
 //!
-//! One table per address family says what every address is. The longest prefix that holds an
-//! address decides, and an address that no prefix holds is refused. Sources: the IANA
-//! special-purpose address registries for [IPv4] and [IPv6] (RFC 6890, as updated by RFC 8190),
-//! multicast and reserved space, the metadata services of clouds, and the ways to write an IPv4
-//! address inside an IPv6 one.
+//! One table per address family classifies every address. The longest prefix that contains an address decides, and an
+//! address that no prefix contains is refused. The sources are the IANA special-purpose address registries for [IPv4] and
+//! [IPv6] (RFC 6890, as updated by RFC 8190), multicast and reserved space, the metadata services of cloud providers, and
+//! the ways to embed an IPv4 address in an IPv6 one.
 //!
-//! An embedded IPv4 address gives the reason, never a pass: a translator or tunnel on the way
-//! decides where such a packet ends, so it is refused even when the address inside is public.
-//! A NAT64 prefix out of an operator's own space (RFC 6052, 2.2) looks like any public address: a
-//! network that has one must filter behind it.
+//! An address that embeds an IPv4 address is always refused, even when the address inside is public: a translator or
+//! tunnel on the path decides where such a packet ends. The address inside only gives the reason. A NAT64 prefix from an
+//! operator's own space (RFC 6052, section 2.2) looks like any public address, so a network that uses one must filter
+//! behind it.
 //!
-//! [`check_host_name`] answers early and clearly; [`check_address`] of every resolved address, when
-//! dialling, is what protects.
+//! # Checking a name is not enough
+//!
+//! [`check_host_name`] refuses early and with a clear reason, when a subscription is written. The protection is
+//! [`check_address`], applied to every resolved address when the connection is made, because a name can resolve to
+//! another address each time.
 //!
 //! [IPv4]: https://www.iana.org/assignments/iana-ipv4-special-registry
 //! [IPv6]: https://www.iana.org/assignments/iana-ipv6-special-registry
@@ -26,12 +27,12 @@ use url::Host;
 use crate::error::{FieldCode, Issue};
 use crate::values::{HostPolicy, WebhookUrl};
 
-/// What a row of the tables says of the addresses under its prefix.
+/// The classification of the addresses under a prefix.
 #[derive(Clone, Copy)]
 enum Rule {
     Public,
     Refused(&'static str),
-    /// Refused, for the reason of the IPv4 address that the function finds inside, if that has one.
+    /// Refused. The function extracts the embedded IPv4 address, whose reason is given if it is refused itself.
     Embeds(fn(u128) -> u32, &'static str),
 }
 
@@ -108,7 +109,7 @@ const IPV6: &[Row] = &[
     (v6([0xff00]), 8, Refused("a multicast address (RFC 4291)")),
 ];
 
-/// Names that are refused with every name under them; the first match gives the reason.
+/// Names that are refused together with every name under them. The first match gives the reason.
 #[rustfmt::skip]
 const NAMES: &[(&[&str], &str)] = &[
     (&["instance-data", "instance-data.ec2.internal", "metadata", "metadata.azure.com",
@@ -125,7 +126,7 @@ const fn v4(octets: [u8; 4]) -> u128 {
     (u32::from_be_bytes(octets) as u128) << 96
 }
 
-/// The address with these first groups and zeros after them.
+/// Returns the address with these first groups, followed by zeros.
 const fn v6<const N: usize>(head: [u16; N]) -> u128 {
     let (mut bits, mut i) = (0, 0);
     while i < N {
@@ -135,12 +136,12 @@ const fn v6<const N: usize>(head: [u16; N]) -> u128 {
     bits
 }
 
-/// The last 32 bits, where most embeddings keep the IPv4 address.
+/// Returns the last 32 bits, where most embeddings have the IPv4 address.
 const fn in_low_bits(ip: u128) -> u32 {
     ip as u32
 }
 
-/// The layout of RFC 6052 for a /48 if its suffix is zero, or else the one for a /96.
+/// Returns the embedded address in the layout of RFC 6052 for a /48 if its suffix is zero, and for a /96 otherwise.
 const fn in_local_nat64(ip: u128) -> u32 {
     match ip << 88 {
         0 => ((ip >> 64) as u32) << 16 | ((ip >> 40) as u32 & 0xffff),
@@ -148,7 +149,7 @@ const fn in_local_nat64(ip: u128) -> u32 {
     }
 }
 
-/// Whether the interface id is `0:5efe` or `200:5efe` (RFC 5214, 6.1) before an IPv4 address.
+/// Returns whether the interface id is `0:5efe` or `200:5efe`, followed by an IPv4 address (RFC 5214, section 6.1).
 const fn is_isatap(ip: u128) -> bool {
     (ip >> 32) as u32 & !0x0200_0000 == 0x0000_5efe
 }
@@ -162,14 +163,14 @@ fn look_up(table: &[Row], ip: u128) -> Rule {
     rows.max_by_key(|row| row.1).map_or(NOT_GLOBAL, |row| row.2)
 }
 
-/// Why no webhook is sent to an address or a host name.
+/// An address or host name that no webhook is sent to, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Blocked {
-    /// The refused address, or the refused name as given.
+    /// The refused address, or the refused name as it was given.
     pub host: String,
-    /// The IPv4 address inside `host` that `reason` is about, if it is about that one.
+    /// The IPv4 address inside `host`, if `reason` is about that one.
     pub embedded: Option<Ipv4Addr>,
-    /// What `host` is, to be read after "is".
+    /// What the address or name is. The text completes "… is".
     pub reason: &'static str,
 }
 
@@ -185,11 +186,13 @@ impl fmt::Display for Blocked {
 
 impl std::error::Error for Blocked {}
 
-/// Checks that deliveries may be sent to `url` under `policy`, as far as its text tells: `https`, on a host that can be
-/// public. What the host name resolves to is checked by [`check_addresses`].
+/// Checks that deliveries may be sent to `url` under `policy`, as far as the text of the URL shows: `https`, on a host that
+/// can be public. The addresses that the host name resolves to are checked by [`check_addresses`].
 ///
 /// # Errors
 /// `invalid_format` with the reason.
+///
+/// # Examples
 ///
 /// ```
 /// use svc_core::values::{HostPolicy, WebhookUrl};
@@ -219,7 +222,7 @@ pub fn check_url(url: &WebhookUrl, policy: HostPolicy) -> Result<(), Issue> {
 /// Checks that all addresses of a host are public.
 ///
 /// # Errors
-/// `invalid_format` with the first address that is not.
+/// `invalid_format` with the first address that is not public.
 pub fn check_addresses(addresses: &[IpAddr]) -> Result<(), Issue> {
     addresses.iter().try_for_each(|ip| check_address(*ip).map_err(not_public))
 }
@@ -228,7 +231,12 @@ fn not_public(blocked: Blocked) -> Issue {
     Issue::new(FieldCode::InvalidFormat, format!("must be on a public host: {blocked}"))
 }
 
-/// Accepts a public unicast address; refuses every other one, with the reason.
+/// Checks that an address is a public unicast address.
+///
+/// # Errors
+/// The reason for which the address is refused.
+///
+/// # Examples
 ///
 /// ```
 /// use svc_core::webhooks::addresses::check_address;
@@ -260,7 +268,12 @@ pub fn check_address(ip: IpAddr) -> Result<(), Blocked> {
     Err(Blocked { host: ip.to_string(), embedded, reason })
 }
 
-/// Accepts a name that can belong to a public host, in the ASCII form of a URL parser.
+/// Checks that a name can belong to a public host. The name is in the ASCII form that a URL parser returns.
+///
+/// # Errors
+/// The reason for which the name is refused.
+///
+/// # Examples
 ///
 /// ```
 /// use svc_core::webhooks::addresses::check_host_name;
@@ -293,13 +306,13 @@ pub fn check_host_name(name: &str) -> Result<(), Blocked> {
     Err(Blocked { host: name.to_owned(), embedded: None, reason })
 }
 
-/// Letters, digits and hyphens, and the underscores that some public names have.
+/// Returns whether a label consists of letters, digits, hyphens and the underscores that some public names have.
 fn is_label(label: &str) -> bool {
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
     (1..=63).contains(&label.len()) && label.bytes().all(fits)
 }
 
-/// Whether the WHATWG URL parser takes a lower-case last label for the end of an IPv4 address.
+/// Returns whether the WHATWG URL parser reads a lower-case last label as the end of an IPv4 address.
 fn is_number(label: &str) -> bool {
     match label.strip_prefix("0x") {
         Some(digits) => digits.bytes().all(|byte| byte.is_ascii_hexdigit()),
@@ -318,11 +331,11 @@ mod tests {
         include_str!("../../addresses/iana-special-ipv6.csv"),
     );
 
-    /// Where the registries say or leave "globally reachable" and this module refuses; for IPv6,
-    /// also whatever is outside 2000::/3 (of the registry, that is 64:ff9b::/96).
+    /// The blocks that this module refuses although the registries list them as globally reachable or not at all. For IPv6,
+    /// it also refuses everything outside 2000::/3 (of the registry, that is 64:ff9b::/96).
     const STRICTER: [&str; 2] = ["168.63.129.16/32", "224.0.0.0/4"];
 
-    /// Network, length, whether it is IPv4.
+    /// Returns the network, the prefix length, and whether it is IPv4.
     fn block(text: &str) -> (u128, u32, bool) {
         let (network, length) = text.split_once('/').unwrap();
         let length = length.parse().unwrap();
@@ -370,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses() {
+    fn only_public_addresses_are_accepted() {
         let refused = "0.0.0.0 10.255.255.255 100.64.0.0 127.0.0.1 169.254.169.254 172.31.255.255 \
             192.0.0.8 192.88.99.1 192.168.0.1 198.19.255.255 224.0.0.1 240.0.0.1 255.255.255.255 \
             :: ::1 ::8.8.8.8 ::ffff:8.8.8.8 64:ff9b::8.8.8.8 64:ff9b:1::1 1fff::1 2001:db8::1 \
@@ -387,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn names() {
+    fn only_names_that_can_be_public_are_accepted() {
         let refused = "localhost a.LocalHost x.local a.internal nas.lan r.home.arpa home.arpa db \
             example.com. localhost. . a..b 127.0.0.1 2130706433 127.1 0x7f.1 a.0X a.0x7F [::1] a%b \
             metadata Metadata.Google.Internal instance-data metadata.azure.com é.com";
@@ -407,7 +420,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn embeddings_are_judged_by_what_is_inside(row in 0..IPV4.len(), host: u32, any: u128) {
+        fn an_embedding_address_is_refused_with_the_reason_of_the_address_inside(row in 0..IPV4.len(), host: u32, any: u128) {
             let (network, length, _) = IPV4[row];
             let inner = (network >> 96) as u32 | host.checked_shr(length).unwrap_or(0);
             prop_assume!(inner > 1); // `::` and `::1` are no embeddings

@@ -1,9 +1,11 @@
-//! Deliveries: one event on its way to one subscription (decisions §7).
+//! Deliveries: one event on its way to one subscription (`docs/contract.md`, "Webhook deliveries").
 //!
-//! A delivery is `pending` with a due time until an attempt is answered with 2xx (`succeeded`), its retries are
-//! used up (`failed`), or its subscription stops taking deliveries (`held`). Whoever makes an attempt first
-//! takes a lease: a token, and a due time that lies behind the longest attempt. Only the holder of the token
-//! can store the outcome, and when it never comes, the delivery is due again by itself.
+//! A delivery is `pending` with a due time until an attempt succeeds (`succeeded`), its retries are used up (`failed`), or
+//! its subscription is disabled, paused or deleted (`held`).
+//!
+//! Before a process makes an attempt, it claims the delivery by a lease: a token, and a due time after the longest
+//! possible end of the attempt. Only the holder of the token can record the outcome. If the outcome is never recorded,
+//! because the process has crashed, the delivery is due again when the lease ends. See [`engine`](super::engine).
 
 use std::future::poll_fn;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,20 +15,14 @@ use std::time::Duration;
 use futures_util::task::AtomicWaker;
 use uuid::Uuid;
 
-use crate::accounts::audit::{self, Object};
 use crate::env::time_of_id;
-use crate::error::Error;
-use crate::resources::crud;
-use crate::store::{Repository, Tx};
 use crate::values::EventKind;
 use crate::values::{TenantId, TextEnum, Timestamp};
-use crate::webhooks::events::Event;
-use crate::webhooks::subscriptions::WebhookSubscription;
 
-/// Failed attempts in a row after which a subscription is paused.
+/// The number of failed attempts in a row after which a subscription is paused.
 pub const PAUSE_AFTER: u32 = 10;
 
-/// The longest wait that a `Retry-After` can ask for.
+/// The longest delay that a `Retry-After` header can ask for; a longer one is shortened to this.
 pub const MAX_RETRY_AFTER: Duration = Duration::from_secs(4 * 60 * 60);
 
 /// The status of a delivery.
@@ -62,99 +58,108 @@ pub enum FailureClass {
     Status,
 }
 
-/// Deliveries that a [`Backlog`] counts at most.
+/// The highest number of deliveries that a [`Backlog`] counts.
 pub const BACKLOG_COUNTED: u32 = 10_000;
 
-/// The deliveries of all tenants in one state.
+/// The deliveries of all tenants that have one status.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Backlog {
-    /// How many there are; [`BACKLOG_COUNTED`] stands for so many or more.
+    /// The number of deliveries; [`BACKLOG_COUNTED`] means that many or more.
     pub deliveries: u64,
-    /// When the oldest event of those that were counted happened.
+    /// When the oldest event among the counted deliveries happened.
     pub oldest: Option<Timestamp>,
 }
 
 /// One event on its way to one subscription.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Delivery {
-    /// The same on every attempt.
+    /// The identifier, the same on every attempt and every replay.
     pub id: Uuid,
-    /// Whose it is.
+    /// The tenant of the event and of the subscription.
     pub tenant_id: TenantId,
-    /// What is delivered.
+    /// The event that is delivered.
     pub event_id: Uuid,
-    /// What kind of event that is.
+    /// The kind of that event.
     pub kind: EventKind,
-    /// To whom.
+    /// The subscription that receives it.
     pub subscription_id: Uuid,
-    /// How far it is.
+    /// The status. It changes when an outcome is recorded, when the subscription stops sending, and by a replay.
     pub status: DeliveryStatus,
-    /// Attempts begun, over all replays.
+    /// The number of attempts that were claimed, over all replays.
     pub attempts: u32,
-    /// Attempts failed since the schedule of retries began.
+    /// The number of attempts that failed since the delivery was created or last replayed.
     pub failures: u32,
-    /// What the last attempt came to: an HTTP status, 0 for a network failure, -1 for a blocked address.
+    /// The result of the last attempt: an HTTP status, 0 for a network failure or timeout, -1 for a blocked address.
     pub last_status: Option<i32>,
-    /// When the next attempt is due; `None` unless pending.
+    /// When the next attempt is due. While an attempt is in progress, the end of its lease. `None` unless pending.
     pub next_attempt_at: Option<Timestamp>,
-    /// Who makes an attempt right now: an id for the time when that ends at the latest.
+    /// The fencing token of the attempt in progress: an id that was made for the time at which the lease ends.
     pub lease: Option<Uuid>,
     /// When the event happened.
     pub created_at: Timestamp,
 }
 
-/// What an attempt came to.
+/// A subscription that receives an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MatchedSubscription {
+    /// The identifier of the subscription.
+    pub subscription_id: Uuid,
+    /// Whether the service has paused it, so that its deliveries are held.
+    pub paused: bool,
+}
+
+/// What is logged of an attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AttemptLog {
-    /// Number of the attempt, from 1 on.
+    /// The number of the attempt within its delivery, from 1 on.
     pub attempt: u32,
-    /// When it began.
+    /// When it started.
     pub started_at: Timestamp,
     /// How long it took, in milliseconds.
     pub duration_ms: u32,
-    /// HTTP status, 0 for a network failure or time-out, -1 for a blocked address.
+    /// The HTTP status, 0 for a network failure or timeout, -1 for a blocked address.
     pub status: i32,
-    /// Why it failed: a [`FailureClass`], and after a colon what happened.
+    /// The error of a failed attempt: a [`FailureClass`], a colon, and what happened. `None` if it succeeded.
     pub error: Option<String>,
-    /// The first 16 KiB of the answer's body.
+    /// The first 16 KiB of the response body.
     pub response_body: Option<String>,
-    /// Whether the body went on.
+    /// Whether the response body was longer than that.
     pub response_truncated: bool,
-    /// The address that was dialled.
+    /// The IP address and port that the request was sent to.
     pub remote_addr: Option<String>,
 }
 
 impl AttemptLog {
-    /// Whether the endpoint took the delivery.
+    /// Returns whether the endpoint accepted the delivery: a status of 2xx, and no error.
     pub fn succeeded(&self) -> bool {
         self.summary().succeeded()
     }
 
-    /// The little that statistics need of it.
+    /// Returns the part of the log that statistics need.
     pub fn summary(&self) -> AttemptSummary {
         AttemptSummary { status: self.status, failed: self.error.is_some(), duration_ms: self.duration_ms }
     }
 }
 
-/// The little that statistics need of an attempt.
+/// The part of an attempt's log that statistics need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AttemptSummary {
-    /// HTTP status, 0 for a network failure or time-out, -1 for a blocked address.
+    /// The HTTP status, 0 for a network failure or timeout, -1 for a blocked address.
     pub status: i32,
-    /// Whether an error was noted.
+    /// Whether an error was logged.
     pub failed: bool,
     /// How long it took, in milliseconds.
     pub duration_ms: u32,
 }
 
 impl AttemptSummary {
-    /// Whether the endpoint took the delivery.
+    /// Returns whether the endpoint accepted the delivery: a status of 2xx, and no error.
     pub fn succeeded(&self) -> bool {
         (200..300).contains(&self.status) && !self.failed
     }
 }
 
-/// The waits before the retries of a delivery.
+/// The delays before the retries of a delivery, one per retry. A delivery fails for good when they are used up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RetrySchedule(Vec<Duration>);
 
@@ -166,153 +171,126 @@ impl Default for RetrySchedule {
 }
 
 impl RetrySchedule {
-    /// These waits, one per retry.
-    pub fn new(waits: Vec<Duration>) -> Self {
-        Self(waits)
+    /// Creates a schedule with these delays, one per retry.
+    pub fn new(delays: Vec<Duration>) -> Self {
+        Self(delays)
     }
 
-    /// The wait after the `failures`th failure, with 0 to 10 % added by `jitter` (0 to 255), and at least
-    /// what the endpoint asked for. `None` when the retries are used up.
+    /// Returns the delay after the `failures`th failure, or `None` when the retries are used up.
+    ///
+    /// `jitter` (0 to 255) adds 0 to 10 % to the delay of the schedule. If the endpoint asked for a longer delay by
+    /// `Retry-After`, that applies, up to [`MAX_RETRY_AFTER`].
+    ///
+    /// # Examples
     ///
     /// ```
     /// use std::time::Duration;
     /// let schedule = svc_core::webhooks::deliveries::RetrySchedule::default();
-    /// assert_eq!(schedule.wait(1, 0, None), Some(Duration::from_secs(60)));
-    /// assert_eq!(schedule.wait(5, 255, None), Some(Duration::from_secs(264 * 60)));
-    /// assert_eq!(schedule.wait(6, 0, None), None);
+    /// assert_eq!(schedule.delay(1, 0, None), Some(Duration::from_secs(60)));
+    /// assert_eq!(schedule.delay(5, 255, None), Some(Duration::from_secs(264 * 60)));
+    /// assert_eq!(schedule.delay(6, 0, None), None);
     /// ```
-    pub fn wait(&self, failures: u32, jitter: u8, retry_after: Option<Duration>) -> Option<Duration> {
+    pub fn delay(&self, failures: u32, jitter: u8, retry_after: Option<Duration>) -> Option<Duration> {
         let index = usize::try_from(failures.checked_sub(1)?).ok()?;
-        let wait = *self.0.get(index)?;
-        let wait = wait.saturating_add(wait.saturating_mul(u32::from(jitter)) / 2550);
-        Some(wait.max(retry_after.unwrap_or_default().min(MAX_RETRY_AFTER)))
+        let delay = *self.0.get(index)?;
+        let delay = delay.saturating_add(delay.saturating_mul(u32::from(jitter)) / 2550);
+        Some(delay.max(retry_after.unwrap_or_default().min(MAX_RETRY_AFTER)))
     }
 }
 
 impl Delivery {
-    /// A delivery of `event`, due at once unless its subscription is paused.
-    pub fn new(id: Uuid, event: &Event, subscription: Uuid, paused: bool) -> Self {
-        Self {
-            id,
-            tenant_id: event.tenant_id,
-            event_id: event.id,
-            kind: event.kind,
-            subscription_id: subscription,
-            status: if paused { DeliveryStatus::Held } else { DeliveryStatus::Pending },
-            attempts: 0,
-            failures: 0,
-            last_status: None,
-            next_attempt_at: (!paused).then_some(event.created_at),
-            lease: None,
-            created_at: event.created_at,
-        }
-    }
-
-    /// Where it goes: a subscription of a tenant.
+    /// Returns the endpoint that the delivery goes to: a subscription of a tenant.
     pub fn endpoint(&self) -> (TenantId, Uuid) {
         (self.tenant_id, self.subscription_id)
     }
 
-    /// Begins an attempt: its number counts, and until the lease ends nobody else begins one.
-    pub fn begin(&mut self, lease: Uuid, lease_ends: Timestamp) {
+    /// Claims the delivery for an attempt: counts the attempt, and stores its lease. Until `lease_ends` no other process
+    /// claims the delivery.
+    pub fn claim(&mut self, lease: Uuid, lease_ends: Timestamp) {
         self.attempts += 1;
         self.lease = Some(lease);
         self.next_attempt_at = Some(lease_ends);
     }
 
-    /// Ends an attempt. `wait` is that before the next, if there is to be one; a subscription that takes no
-    /// deliveries any more holds what would have been tried again.
-    pub fn end(&mut self, log: &AttemptLog, wait: Option<Duration>, now: Timestamp, taking: bool) {
+    /// Records the outcome of the attempt that holds the lease, and ends the lease.
+    ///
+    /// After a failure, the next attempt is due `delay` after `now`; without a `delay` the retries are used up and the
+    /// delivery has failed. If `may_retry` is false, because the subscription no longer sends, a delivery that would be
+    /// retried is held instead.
+    pub fn record_outcome(&mut self, log: &AttemptLog, delay: Option<Duration>, now: Timestamp, may_retry: bool) {
         self.lease = None;
         self.last_status = Some(log.status);
         self.next_attempt_at = None;
         self.status = if log.succeeded() {
             DeliveryStatus::Succeeded
         } else {
-            match wait {
+            match delay {
                 None => DeliveryStatus::Failed,
-                Some(_) if !taking => DeliveryStatus::Held,
-                Some(wait) => {
-                    self.next_attempt_at = Some(now.checked_add(wait).unwrap_or(now));
+                Some(_) if !may_retry => DeliveryStatus::Held,
+                Some(delay) => {
+                    self.next_attempt_at = Some(now.checked_add(delay).unwrap_or(now));
                     DeliveryStatus::Pending
                 }
             }
         };
     }
 
-    /// When the attempt that is being made ends at the latest; `None` when none is.
-    pub fn busy_until(&self, now: Timestamp) -> Option<Timestamp> {
-        // What was held meanwhile has no due time, but its lease still says.
+    /// Returns when the lease of the attempt in progress ends, or `None` if no attempt is in progress at `now`.
+    pub fn leased_until(&self, now: Timestamp) -> Option<Timestamp> {
+        // A delivery that was held during its attempt has no due time. The token contains the end of the lease.
         let ends = self.next_attempt_at.or(self.lease.map(time_of_id));
         ends.filter(|ends| self.lease.is_some() && *ends > now)
     }
 
-    /// Starts the schedule anew, with an attempt due at once; one that is being made is its first.
-    pub fn replay(&mut self, now: Timestamp) {
-        let busy_until = self.busy_until(now);
+    /// Restarts the delivery: sets it to pending with an attempt due now, and all its retries ahead. An attempt that is in
+    /// progress keeps its lease, and is the first of the new schedule.
+    pub fn restart(&mut self, now: Timestamp) {
+        let leased_until = self.leased_until(now);
         self.status = DeliveryStatus::Pending;
         self.failures = 0;
-        self.lease = self.lease.filter(|_| busy_until.is_some());
-        self.next_attempt_at = busy_until.or(Some(now));
+        self.lease = self.lease.filter(|_| leased_until.is_some());
+        self.next_attempt_at = leased_until.or(Some(now));
     }
 }
 
-/// Sends one delivery again: its id stays, its attempts go on counting, its retries start anew.
+/// Wakes the delivery engine of this process when a commit has made a delivery due, so that it need not wait for its next
+/// poll.
 ///
-/// # Errors
-/// [`Error::NotFound`]; [`Error::NotAllowed`] when its subscription is deleted or disabled, or an attempt is
-/// being made.
-pub async fn replay(tx: &mut dyn Tx, tenant: TenantId, id: Uuid) -> Result<Delivery, Error> {
-    crud::advance_clock(tx, tenant).await?;
-    let now = tx.env().now();
-    let mut delivery = tx.delivery(tenant, id).await?.ok_or(Error::NotFound)?;
-    let subscription = Repository::<WebhookSubscription>::get(tx, tenant, delivery.subscription_id).await?;
-    if !subscription.is_some_and(|subscription| subscription.sends()) {
-        let reason = "The subscription of this delivery is deleted or disabled; enable it first.";
-        return Err(Error::NotAllowed(reason.to_owned()));
-    }
-    if delivery.busy_until(now).is_some() {
-        return Err(Error::NotAllowed("An attempt at this delivery is being made right now.".to_owned()));
-    }
-    let lease = delivery.lease;
-    delivery.replay(now);
-    tx.update_delivery(&delivery, lease).await?;
-    tx.schedule_endpoint_by(tenant, delivery.subscription_id, now).await?;
-    audit::record::<()>(tx, tenant, "replay", Object { kind: "delivery", id }, None, None).await?;
-    Ok(delivery)
-}
-
-/// Tells the sender of this process that a commit brought something to send, so that it need not wait for
-/// its next look.
+/// The store drives it in two steps: a transaction that schedules an endpoint calls [`mark`](Self::mark), and after its
+/// commit the store calls [`take_mark`](Self::take_mark) and, if it was marked, [`notify`](Self::notify).
 #[derive(Debug, Default)]
 pub struct DeliveryWakeup {
     marked: AtomicBool,
-    released: AtomicBool,
+    notified: AtomicBool,
     waker: AtomicWaker,
 }
 
 impl DeliveryWakeup {
-    /// A transaction has something to send.
+    /// Marks that the current transaction makes a delivery due.
     pub fn mark(&self) {
         self.marked.store(true, Ordering::Release);
     }
 
-    /// Whether the transaction that ends here has marked, for the store to release once it is committed.
-    pub fn unmark(&self) -> bool {
+    /// Returns whether the transaction that ends now was marked, and clears the mark.
+    pub fn take_mark(&self) -> bool {
         self.marked.swap(false, Ordering::AcqRel)
     }
 
-    /// What was marked is committed.
-    pub fn release(&self) {
-        self.released.store(true, Ordering::Release);
+    /// Wakes the waiting engine, or the next one that waits. Called after the commit of a marked transaction.
+    pub fn notify(&self) {
+        self.notified.store(true, Ordering::Release);
         self.waker.wake();
     }
 
-    /// Waits until something was released since the last call. For one waiter.
-    pub async fn changed(&self) {
+    /// Waits until [`notify`](Self::notify) has been called since the last time that this returned. Only one task may wait
+    /// at a time.
+    ///
+    /// # Cancel safety
+    /// Dropping the future loses no notification.
+    pub async fn notified(&self) {
         poll_fn(|context| {
             self.waker.register(context.waker());
-            if self.released.swap(false, Ordering::AcqRel) { Poll::Ready(()) } else { Poll::Pending }
+            if self.notified.swap(false, Ordering::AcqRel) { Poll::Ready(()) } else { Poll::Pending }
         })
         .await;
     }

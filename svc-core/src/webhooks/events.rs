@@ -1,5 +1,7 @@
-//! Events (decisions §7): each is written in the transaction of the change that caused it, together with
-//! one delivery per matching subscription, so there is never a change without its event.
+//! Events: what happened to the records of a tenant (`docs/contract.md`, "Events").
+//!
+//! Each event is written in the transaction of the change that caused it, together with one delivery per matching
+//! subscription. So there is never a change without its events, nor an event without its change.
 
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -7,38 +9,57 @@ use uuid::Uuid;
 
 use crate::error::{Error, FieldCode, Issue, StoreError};
 use crate::input::json::{self, Json};
-use crate::resources::crud::advance_clock;
 use crate::store::Tx;
 use crate::values::{EventKind, TenantId, Timestamp};
-use crate::webhooks::deliveries::Delivery;
-use crate::webhooks::subscriptions::MatchedSubscription;
+use crate::webhooks::deliveries::{Delivery, DeliveryStatus, MatchedSubscription};
 
-/// Something that happened.
+/// Something that happened to a record of a tenant.
 #[derive(Clone, Debug)]
 pub struct Event {
-    /// Identifies it on every delivery.
+    /// The identifier of the event.
     pub id: Uuid,
-    /// Whose it is.
+    /// The tenant that the record belongs to.
     pub tenant_id: TenantId,
     /// What happened.
     pub kind: EventKind,
-    /// The record as a GET would have returned it then: a JSON object, never read again.
+    /// The record as a GET would have returned it at that time: a JSON object, which is passed on as it is.
     pub data: Box<RawValue>,
-    /// Its place among the tenant's events, unique.
+    /// When it happened. Unique within the tenant, and so the position of the event in the order of its events.
     pub created_at: Timestamp,
-    /// The one subscription it is meant for, as a test of it is; `None` for all that want its kind.
+    /// The one subscription that the event is meant for, if it is a test of that subscription. `None` for every other
+    /// event, which all matching subscriptions receive.
     pub only_for: Option<Uuid>,
 }
 
 impl Event {
-    /// Whether this subscription may get it, as far as the event is concerned.
+    /// Returns whether the event is meant for this subscription: for every one, unless `only_for` names another.
     pub fn is_for(&self, subscription: Uuid) -> bool {
         self.only_for.is_none_or(|only| only == subscription)
     }
+
+    /// Creates the delivery of this event to a subscription: due at the time of the event, or held if the subscription is
+    /// paused. `id` is one that [`Env::id`](crate::env::Env::id) made for the time of the event.
+    pub fn delivery_to(&self, id: Uuid, subscription: Uuid, paused: bool) -> Delivery {
+        Delivery {
+            id,
+            tenant_id: self.tenant_id,
+            event_id: self.id,
+            kind: self.kind,
+            subscription_id: subscription,
+            status: if paused { DeliveryStatus::Held } else { DeliveryStatus::Pending },
+            attempts: 0,
+            failures: 0,
+            last_status: None,
+            next_attempt_at: (!paused).then_some(self.created_at),
+            lease: None,
+            created_at: self.created_at,
+        }
+    }
 }
 
-/// Writes one event per kind, all with `data`, and their deliveries. `now` is the time of the change; the
-/// second and later events take the next ticks of the tenant's clock.
+/// Writes one event per kind, all with the same `data`, and their deliveries.
+///
+/// `now` is the time of the change and of the first event. Each further event advances the clock of the tenant.
 ///
 /// # Errors
 /// [`Error::Store`].
@@ -52,19 +73,20 @@ pub async fn emit(
     let mut created_at = now;
     for (position, kind) in kinds.iter().enumerate() {
         if position > 0 {
-            created_at = advance_clock(tx, tenant).await?;
+            created_at = tx.advance_clock(tenant).await?.ok_or(Error::NotFound)?;
         }
         write(tx, tenant, created_at, *kind, to_json(data)?).await?;
     }
     Ok(())
 }
 
-/// Records an event of the back office (decisions §6), whose records this service does not keep: of a stay or a
-/// cohort. `data` is the record that it happened to: a JSON object with an `id`, a number or a text that is not
-/// empty. Returns the event and its deliveries.
+/// Writes an event of a record that this service does not store: of a stay or a cohort (`docs/contract.md`, "Back
+/// office"). Returns the event and its deliveries.
+///
+/// `data` is the record that it happened to: a JSON object with an `id` that is a number or a non-empty string.
 ///
 /// # Errors
-/// [`Error::NotFound`] without such a tenant; [`Error::Validation`] of `kind` and `data`.
+/// [`Error::NotFound`] if there is no such tenant; [`Error::Validation`] for `kind` and `data`.
 pub async fn record_external(
     tx: &mut dyn Tx,
     tenant: TenantId,
@@ -77,7 +99,7 @@ pub async fn record_external(
     }
     let data = to_json(data)?;
     check_external(&json::parse(data.get().as_bytes())?).map_err(|issue| issue.on("data"))?;
-    let now = advance_clock(tx, tenant).await?;
+    let now = tx.advance_clock(tenant).await?.ok_or(Error::NotFound)?;
     write(tx, tenant, now, kind, data).await
 }
 
@@ -94,7 +116,7 @@ fn check_external(data: &Json) -> Result<(), Issue> {
     }
 }
 
-/// Writes an event and its deliveries.
+/// Writes an event and one delivery per matching subscription.
 async fn write(
     tx: &mut dyn Tx,
     tenant: TenantId,
@@ -106,12 +128,12 @@ async fn write(
     tx.insert_event(&event).await?;
     let mut deliveries = Vec::new();
     for matched in tx.matches(tenant, kind).await? {
-        deliveries.push(deliver(tx, &event, matched).await?);
+        deliveries.push(insert_delivery(tx, &event, matched).await?);
     }
     Ok((event, deliveries))
 }
 
-/// Writes an event that is meant for one subscription alone, and its delivery.
+/// Writes an event that is meant for one subscription only, and its delivery.
 pub(crate) async fn emit_to(
     tx: &mut dyn Tx,
     tenant: TenantId,
@@ -124,13 +146,13 @@ pub(crate) async fn emit_to(
     let event =
         Event { id: tx.env().id(now), tenant_id: tenant, kind, data: to_json(data)?, created_at: now, only_for };
     tx.insert_event(&event).await?;
-    deliver(tx, &event, to).await
+    insert_delivery(tx, &event, to).await
 }
 
-async fn deliver(tx: &mut dyn Tx, event: &Event, to: MatchedSubscription) -> Result<Delivery, Error> {
+async fn insert_delivery(tx: &mut dyn Tx, event: &Event, to: MatchedSubscription) -> Result<Delivery, Error> {
     let id = tx.env().id(event.created_at);
-    let mut delivery = Delivery::new(id, event, to.subscription_id, to.paused);
-    // The tenant's clock may be ahead of the time, by which the sender goes.
+    let mut delivery = event.delivery_to(id, to.subscription_id, to.paused);
+    // The tenant's clock may be ahead of the wall clock, which decides what is due.
     delivery.next_attempt_at = delivery.next_attempt_at.min(Some(tx.env().now()));
     tx.insert_delivery(&delivery).await?;
     Ok(delivery)

@@ -1,8 +1,9 @@
-//! Bulk replays: a durable job that sends many deliveries of one subscription again.
+//! Replays: sending deliveries again (`docs/contract.md`, "Replays and retention").
 //!
-//! A replay walks from its start to its end in small steps, each one transaction that also stores how far it
-//! has come; so it survives a crash, handles each delivery once, and has no limit of items. What it makes due
-//! goes out at the endpoint's own pace.
+//! [`replay_delivery`] restarts one delivery at once. [`create`] starts a bulk replay of a time range of one
+//! subscription, which the delivery engine carries out. It walks from the start of the range to its end in small steps.
+//! Each [`step`] is one transaction that also stores the position, so a bulk replay survives a crash, handles each delivery
+//! once and has no limit of size. The deliveries that it restarts are sent at the pace of their endpoint.
 
 use serde::Serialize;
 use uuid::Uuid;
@@ -11,13 +12,13 @@ use crate::accounts::audit::{self, Object};
 use crate::error::{Error, StoreError};
 use crate::input::Record;
 use crate::resources::crud::{self, advance_clock};
-use crate::store::{DeliveryFilter, Tx};
+use crate::store::{DeliveryFilter, Repository, Tx};
 use crate::values::{TenantId, Timestamp};
 use crate::webhooks::deliveries::{Delivery, DeliveryStatus};
 use crate::webhooks::events::Event;
 use crate::webhooks::subscriptions::WebhookSubscription;
 
-/// Deliveries or events that one step looks at.
+/// The number of deliveries or events that one step reads.
 const STEP: u32 = 200;
 
 /// A bulk replay and its progress.
@@ -51,7 +52,7 @@ pub struct Replay {
 }
 
 impl Replay {
-    /// How much of its span of time is done, in percent; 100 only when all of it is.
+    /// Returns how much of the time range is done, in percent. It is 100 only when all of it is done.
     pub fn percent(&self) -> u8 {
         let (since, until) = (self.since.as_micros(), self.until.as_micros());
         let done = i128::from(self.position.as_micros().clamp(since, until.max(since)) - since);
@@ -61,36 +62,63 @@ impl Replay {
         }
     }
 
-    /// Whether it was broken off, as its subscription was disabled or paused meanwhile, or something stored is
-    /// damaged: what lies after its position stays as it is.
+    /// Returns whether the replay ended before its time range did, because its subscription was disabled, paused or deleted
+    /// meanwhile or a stored row could not be read. Deliveries after its position stay as they are.
     pub fn broken_off(&self) -> bool {
         self.finished_at.is_some() && self.position < self.until
     }
 }
 
-/// What to replay.
+/// The deliveries to replay.
 #[derive(Clone, Debug)]
 pub struct ReplayCreate {
-    /// To whom.
+    /// The subscription that receives them.
     pub subscription: Uuid,
-    /// Events at or after this time.
+    /// The start of the time range: events at or after this time.
     pub since: Timestamp,
-    /// Events before this time; now when left out.
+    /// The end of the time range: events before this time. The current time if `None`.
     pub until: Option<Timestamp>,
-    /// Deliveries in these states; failed and held ones when empty.
+    /// The statuses of deliveries that are replayed. Failed and held ones if empty.
     pub statuses: Vec<DeliveryStatus>,
-    /// Also events that matched and have no delivery.
+    /// Whether to send matching events as well that have no delivery, because the subscription was disabled or did not
+    /// exist when they happened.
     pub missed: bool,
 }
 
-/// Asks for a bulk replay; the sender carries it out.
+/// Restarts one delivery: it becomes due now, keeps its id and its count of attempts, and has all its retries ahead.
 ///
 /// # Errors
-/// [`Error::NotFound`]; [`Error::NotAllowed`] when the subscription is disabled.
+/// [`Error::NotFound`]; [`Error::NotAllowed`] when its subscription is deleted, disabled or paused, or while an attempt is
+/// in progress.
+pub async fn replay_delivery(tx: &mut dyn Tx, tenant: TenantId, id: Uuid) -> Result<Delivery, Error> {
+    advance_clock(tx, tenant).await?;
+    let now = tx.env().now();
+    let mut delivery = tx.delivery(tenant, id).await?.ok_or(Error::NotFound)?;
+    let subscription = Repository::<WebhookSubscription>::get(tx, tenant, delivery.subscription_id).await?;
+    if !subscription.is_some_and(|subscription| subscription.is_active()) {
+        let reason = "The subscription of this delivery is deleted or disabled; enable it first.";
+        return Err(Error::NotAllowed(reason.to_owned()));
+    }
+    if delivery.leased_until(now).is_some() {
+        let reason = "An attempt at this delivery is in progress; replay it when the attempt has ended.";
+        return Err(Error::NotAllowed(reason.to_owned()));
+    }
+    let lease = delivery.lease;
+    delivery.restart(now);
+    tx.update_delivery(&delivery, lease).await?;
+    tx.schedule_endpoint_by(tenant, delivery.subscription_id, now).await?;
+    audit::record::<()>(tx, tenant, "replay", Object { kind: "delivery", id }, None, None).await?;
+    Ok(delivery)
+}
+
+/// Starts a bulk replay. The delivery engine carries it out.
+///
+/// # Errors
+/// [`Error::NotFound`]; [`Error::NotAllowed`] when the subscription is disabled or paused.
 pub async fn create(tx: &mut dyn Tx, tenant: TenantId, input: ReplayCreate) -> Result<Replay, Error> {
     let now = advance_clock(tx, tenant).await?;
     let subscription: WebhookSubscription = crud::get(tx, tenant, input.subscription).await?;
-    if !subscription.sends() {
+    if !subscription.is_active() {
         return Err(Error::NotAllowed("The subscription is disabled; enable it first.".to_owned()));
     }
     let default = vec![DeliveryStatus::Failed, DeliveryStatus::Held];
@@ -113,7 +141,8 @@ pub async fn create(tx: &mut dyn Tx, tenant: TenantId, input: ReplayCreate) -> R
     Ok(replay)
 }
 
-/// Takes one step of the tenant's replay that waited longest for one; false when none is unfinished.
+/// Takes one step of the tenant's bulk replay that has waited longest for one. Returns false when the tenant has no
+/// unfinished bulk replay.
 ///
 /// # Errors
 /// [`Error::Store`].
@@ -125,14 +154,14 @@ pub async fn step(tx: &mut dyn Tx, tenant: TenantId) -> Result<bool, Error> {
         Err(Error::NotFound) => None,
         Err(error) => return Err(error),
     };
-    match subscription.filter(WebhookSubscription::sends) {
-        // It was disabled or paused since: what is not done stays as it is.
+    match subscription.filter(WebhookSubscription::is_active) {
+        // The subscription no longer sends, so the replay ends here and the other deliveries stay as they are.
         None => replay.finished_at = Some(now),
         Some(subscription) => {
             let more = if replay.missed {
-                over_events(tx, &mut replay, &subscription).await
+                step_over_events(tx, &mut replay, &subscription).await
             } else {
-                over_deliveries(tx, &mut replay).await
+                step_over_deliveries(tx, &mut replay).await
             };
             match more {
                 Ok(true) => {}
@@ -140,7 +169,7 @@ pub async fn step(tx: &mut dyn Tx, tenant: TenantId) -> Result<bool, Error> {
                     replay.position = replay.position.max(replay.until);
                     replay.finished_at = Some(now);
                 }
-                // It breaks off at what is damaged; trying again would send what lies before that over and over.
+                // The replay ends at a row that cannot be read. Trying again would restart the deliveries before it each time.
                 Err(Error::Store(StoreError::Corrupt { .. })) => replay.finished_at = Some(now),
                 Err(error) => return Err(error),
             }
@@ -151,7 +180,8 @@ pub async fn step(tx: &mut dyn Tx, tenant: TenantId) -> Result<bool, Error> {
     Ok(true)
 }
 
-async fn over_deliveries(tx: &mut dyn Tx, replay: &mut Replay) -> Result<bool, Error> {
+/// Restarts the next deliveries of the range. Returns whether there are more.
+async fn step_over_deliveries(tx: &mut dyn Tx, replay: &mut Replay) -> Result<bool, Error> {
     let filter = DeliveryFilter {
         subscription_id: Some(replay.subscription_id),
         since: Some(replay.position),
@@ -162,7 +192,7 @@ async fn over_deliveries(tx: &mut dyn Tx, replay: &mut Replay) -> Result<bool, E
     };
     let deliveries = tx.list_deliveries(replay.tenant_id, &filter).await?;
     for delivery in &deliveries {
-        again(tx, replay, delivery.clone()).await?;
+        restart(tx, replay, delivery.clone()).await?;
     }
     Ok(match deliveries.last() {
         Some(last) if deliveries.len() == STEP as usize => {
@@ -173,23 +203,29 @@ async fn over_deliveries(tx: &mut dyn Tx, replay: &mut Replay) -> Result<bool, E
     })
 }
 
-async fn over_events(tx: &mut dyn Tx, replay: &mut Replay, subscription: &WebhookSubscription) -> Result<bool, Error> {
+/// Restarts the deliveries of the next events of the range, and creates those that are missing. Returns whether there are
+/// more events.
+async fn step_over_events(
+    tx: &mut dyn Tx,
+    replay: &mut Replay,
+    subscription: &WebhookSubscription,
+) -> Result<bool, Error> {
     let before = Timestamp::from_micros(replay.position.as_micros() - 1);
     let events = tx.events(replay.tenant_id, before, STEP).await?;
     let until = replay.until;
     for event in events.iter().take_while(|event| event.created_at < until) {
         let filter = DeliveryFilter {
             subscription_id: Some(subscription.id),
-            // Its id sorts like its event, so it is found without an index of events.
+            // The id of a delivery contains the time of its event, so the range finds it without an index on events.
             since: Some(event.created_at),
             until: Some(event.created_at.next()),
             limit: 1,
             ..DeliveryFilter::of_event(event.id)
         };
         match tx.list_deliveries(replay.tenant_id, &filter).await?.pop() {
-            Some(delivery) => again(tx, replay, delivery).await?,
+            Some(delivery) => restart(tx, replay, delivery).await?,
             None if subscription.events.contains(event.kind) && event.is_for(subscription.id) => {
-                missed(tx, replay, event).await?;
+                insert_missed(tx, replay, event).await?;
             }
             None => {}
         }
@@ -203,25 +239,29 @@ async fn over_events(tx: &mut dyn Tx, replay: &mut Replay, subscription: &Webhoo
     })
 }
 
-/// Makes a delivery due again, if it is in a state that is wanted and nobody attempts it.
-async fn again(tx: &mut dyn Tx, replay: &mut Replay, mut delivery: Delivery) -> Result<(), Error> {
+/// Restarts a delivery if its status is one that is replayed. A pending one needs no restart.
+async fn restart(tx: &mut dyn Tx, replay: &mut Replay, mut delivery: Delivery) -> Result<(), Error> {
     if !replay.statuses.contains(&delivery.status) || delivery.status == DeliveryStatus::Pending {
         return Ok(());
     }
     let (now, lease) = (tx.env().now(), delivery.lease);
-    delivery.replay(now);
+    delivery.restart(now);
     tx.update_delivery(&delivery, lease).await?;
     tx.schedule_endpoint_by(delivery.tenant_id, delivery.subscription_id, now).await?;
     replay.replayed += 1;
     Ok(())
 }
 
-async fn missed(tx: &mut dyn Tx, replay: &mut Replay, event: &Event) -> Result<(), Error> {
-    // Its id sorts like its event, among the deliveries that were made in time.
+/// Creates the delivery of an event that has none, due now.
+async fn insert_missed(tx: &mut dyn Tx, replay: &mut Replay, event: &Event) -> Result<(), Error> {
+    // The id contains the time of the event, so the delivery is listed among those that were created in time.
     let id = tx.env().id(event.created_at);
-    let delivery =
-        Delivery { next_attempt_at: Some(tx.env().now()), ..Delivery::new(id, event, replay.subscription_id, false) };
+    let delivery = event.delivery_to(id, replay.subscription_id, false);
+    let delivery = Delivery { next_attempt_at: Some(tx.env().now()), ..delivery };
     tx.insert_delivery(&delivery).await?;
     replay.replayed += 1;
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,7 +1,9 @@
-//! What has had its day: deliveries that are finished, with their attempts, and events that nobody waits for any more.
+//! Retention: deletes finished deliveries with their attempts, and events without deliveries, once they are older than
+//! the retention period (`docs/contract.md`, "Replays and retention").
 //!
-//! They go in small steps, each a write job of one tenant, so that they delay nobody. A sweep walks over the events of
-//! every tenant, oldest first; what is pending or held stays, with its event. Age is that of the event.
+//! Age is that of the event. Pending and held deliveries stay, and so do their events. A sweep walks over the events of
+//! every tenant, oldest first, in small steps. Each step is a write transaction of one tenant, so that it delays no other
+//! work.
 
 use std::collections::BTreeMap;
 use std::ops::AddAssign;
@@ -13,54 +15,54 @@ use crate::error::Error;
 use crate::store::{Store, Tx};
 use crate::values::{TenantId, Timestamp};
 
-/// Rows that one step deletes at most.
+/// The highest number of rows that one step deletes.
 pub const STEP: u32 = 500;
-/// Events that one step looks at.
+/// The number of events that one step covers.
 const EVENTS: u32 = 100;
-/// Tenants that are asked in one read job.
+/// The number of tenants that one read transaction checks.
 const TENANTS: usize = 64;
 
-/// Events of a tenant: those behind one, up to another. Ids sort like times.
+/// A range of events of a tenant, by id. Ids sort like the times of the events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EventRange {
-    /// The event before the first.
+    /// The event before the first of the range; the range does not contain it.
     pub after: Uuid,
-    /// The last event.
+    /// The last event of the range.
     pub until: Uuid,
 }
 
-/// What can be left of an event.
+/// A kind of rows that belong to an expired event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExpiredKind {
-    /// The logs of its finished deliveries.
+    /// The logged attempts of its finished deliveries.
     Attempts,
     /// Its finished deliveries.
     Deliveries,
-    /// The event itself, once it has no delivery.
+    /// The event itself, once it has no deliveries.
     Event,
 }
 
-/// Rows that were deleted, or would be.
+/// The numbers of rows that were deleted, or would be deleted by a sweep that only counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct DeletedCounts {
-    /// Logs of attempts.
+    /// Logged attempts.
     pub attempts: u64,
     /// Deliveries that had succeeded or failed.
     pub deliveries: u64,
     /// Events without deliveries.
     pub events: u64,
-    /// Replays that were finished.
+    /// Finished bulk replays.
     pub replays: u64,
 }
 
 impl DeletedCounts {
-    /// All rows together.
+    /// Returns the total number of rows.
     pub fn rows(&self) -> u64 {
         self.attempts + self.deliveries + self.events + self.replays
     }
 
-    fn of(&mut self, remains: ExpiredKind) -> &mut u64 {
-        match remains {
+    fn of(&mut self, kind: ExpiredKind) -> &mut u64 {
+        match kind {
             ExpiredKind::Attempts => &mut self.attempts,
             ExpiredKind::Deliveries => &mut self.deliveries,
             ExpiredKind::Event => &mut self.events,
@@ -77,24 +79,25 @@ impl AddAssign for DeletedCounts {
     }
 }
 
-/// What a step came to.
+/// The result of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// Rows that it deleted, or would have.
+    /// The rows that were deleted, or would be.
     pub dropped: DeletedCounts,
-    /// The event behind which the next step begins; `None` at the end of the tenant's.
+    /// The event after which the next step starts. `None` when all events of the tenant are done.
     pub next: Option<Uuid>,
 }
 
-/// What comes before its deliveries, deliveries before their event.
+/// The order of deletion: attempts before their deliveries, deliveries before their event.
 const ORDER: [ExpiredKind; 3] = [ExpiredKind::Attempts, ExpiredKind::Deliveries, ExpiredKind::Event];
 
-/// Deletes what is left of a tenant's next events behind `after` that are older than `before`: a write job.
+/// Deletes the expired rows of a tenant's next events after `after` that are older than `before`, in a write transaction.
+/// After the last event, it deletes bulk replays that were finished before `before`.
 ///
 /// # Errors
 /// [`Error::Store`].
 pub async fn step(tx: &mut dyn Tx, tenant: TenantId, after: Uuid, before: Timestamp) -> Result<Step, Error> {
-    // A delivery that is replayed meanwhile is not finished any more.
+    // The lock keeps a replay from restarting a finished delivery while it is deleted.
     tx.lock_tenant(tenant).await?;
     let mut dropped = DeletedCounts::default();
     let Some(until) = tx.expired_until(tenant, after, before, EVENTS).await? else {
@@ -102,9 +105,9 @@ pub async fn step(tx: &mut dyn Tx, tenant: TenantId, after: Uuid, before: Timest
         return Ok(Step { dropped, next: (dropped.replays == u64::from(STEP)).then_some(after) });
     };
     let mut left = STEP;
-    for remains in ORDER {
-        let rows = tx.drop_expired(tenant, remains, EventRange { after, until }, left).await?;
-        *dropped.of(remains) = rows;
+    for kind in ORDER {
+        let rows = tx.drop_expired(tenant, kind, EventRange { after, until }, left).await?;
+        *dropped.of(kind) = rows;
         left = left.saturating_sub(u32::try_from(rows).unwrap_or(u32::MAX));
         if left == 0 {
             return Ok(Step { dropped, next: Some(after) });
@@ -113,7 +116,7 @@ pub async fn step(tx: &mut dyn Tx, tenant: TenantId, after: Uuid, before: Timest
     Ok(Step { dropped, next: Some(until) })
 }
 
-/// Counts what [`step`] would delete, for a whole run of events: a read job.
+/// Counts the rows that [`step`] would delete of the next events, without its limit of rows, in a read transaction.
 ///
 /// # Errors
 /// [`Error::Store`].
@@ -123,22 +126,22 @@ pub async fn count(tx: &mut dyn Tx, tenant: TenantId, after: Uuid, before: Times
         dropped.replays = tx.count_replays(tenant, before).await?;
         return Ok(Step { dropped, next: None });
     };
-    for remains in ORDER {
-        *dropped.of(remains) = tx.count_expired(tenant, remains, EventRange { after, until }).await?;
+    for kind in ORDER {
+        *dropped.of(kind) = tx.count_expired(tenant, kind, EventRange { after, until }).await?;
     }
     Ok(Step { dropped, next: Some(until) })
 }
 
-/// How far sweeps have come with each tenant, so that what stays is not looked at each time.
+/// The position of the sweeps within each tenant, so that a sweep does not read the events again that stay.
 pub type Positions = BTreeMap<TenantId, Uuid>;
 
-/// Sweeps over all tenants, from the positions on, in steps with a pause after each. With `dry` it only counts.
+/// Sweeps over all tenants from `positions` on, in steps with a `pause` after each. With `dry` it only counts.
 ///
-/// What was pending or held when a sweep passed it, and finished later, is found by one that begins anew: with empty
-/// positions.
+/// A delivery that was pending or held when a sweep passed it, and finished later, is deleted by a later sweep that starts
+/// with empty positions.
 ///
 /// # Errors
-/// [`Error::Store`]; the positions tell how far it came.
+/// [`Error::Store`]; `positions` then holds what was done until the failure.
 pub async fn sweep<P, F>(
     store: &dyn Store,
     positions: &mut Positions,
@@ -157,7 +160,7 @@ where
     for group in tenants.chunks(TENANTS) {
         let asked: Vec<(TenantId, Uuid)> =
             group.iter().map(|tenant| (*tenant, positions.get(tenant).copied().unwrap_or_default())).collect();
-        let due = store.read("retention.look", move |tx| {
+        let due = store.read("retention.due", move |tx| {
             let asked = asked.clone();
             Box::pin(async move { due(tx, &asked, before).await })
         });
@@ -180,7 +183,7 @@ where
     Ok(dropped)
 }
 
-/// The tenants that have something to look at.
+/// Returns the tenants that have something to delete.
 async fn due(tx: &mut dyn Tx, asked: &[(TenantId, Uuid)], before: Timestamp) -> Result<Vec<(TenantId, Uuid)>, Error> {
     let mut due = Vec::new();
     for (tenant, after) in asked.iter().copied() {

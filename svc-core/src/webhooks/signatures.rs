@@ -9,17 +9,19 @@ use crate::values::Secret;
 
 const WEBHOOK_PREFIX: &str = "whsec_";
 
-/// A new signing secret of a webhook subscription: `whsec_` and 32 random bytes in base64.
+/// Returns a new signing secret of a webhook subscription: `whsec_` and 32 random bytes in base64.
 pub fn new_webhook_secret(env: &Env) -> Secret {
     crypto::new_secret(WEBHOOK_PREFIX, env)
 }
 
-/// The value of `X-SVC-Signature` on a delivery: `sha256=` and the hex HMAC of the raw body, keyed with the
-/// bytes of the whole secret text.
+/// Returns the value of the `X-SVC-Signature` header of a delivery: `sha256=` and the hex HMAC-SHA256 of the raw body. The
+/// key is the whole text of the secret.
+///
+/// # Examples
 ///
 /// ```
 /// use svc_core::values::Secret;
-/// use svc_core::webhooks::subscriptions::signatures;
+/// use svc_core::webhooks::signatures;
 /// let signature = signatures::webhook_signature(&Secret::new("whsec_dGVzdA=="), b"{}");
 /// assert_eq!(signature, "sha256=00850923c6e3021c39db699664a5fbda4d62d6fb12a06566cda33074bfac21b1");
 /// ```
@@ -27,11 +29,11 @@ pub fn webhook_signature(secret: &Secret, body: &[u8]) -> String {
     format!("sha256={}", hex::encode(hmac_sha256(secret.reveal().as_bytes(), &[body])))
 }
 
-/// The value of `webhook-signature` on a delivery (Standard Webhooks): `v1,` and the base64 HMAC of
-/// `{id}.{timestamp}.{body}`, keyed with the bytes that the secret encodes after `whsec_`.
+/// Returns one signature of the `webhook-signature` header of a delivery, as in the Standard Webhooks specification: `v1,`
+/// and the base64 HMAC-SHA256 of `{id}.{timestamp}.{body}`. The key is the bytes that the secret encodes after `whsec_`.
 pub fn standard_webhook_signature(secret: &Secret, id: &str, timestamp: &str, body: &[u8]) -> String {
     let encoded = secret.reveal().strip_prefix(WEBHOOK_PREFIX).unwrap_or(secret.reveal());
-    // A secret of another form has no such bytes; its own text keeps the header well-formed.
+    // A secret of another form is used as it is, so that the header stays well-formed.
     let key = STANDARD.decode(encoded).unwrap_or_else(|_| encoded.as_bytes().to_vec());
     let mac = hmac_sha256(&key, &[id.as_bytes(), b".", timestamp.as_bytes(), b".", body]);
     format!("v1,{}", STANDARD.encode(mac))
@@ -41,7 +43,7 @@ pub fn standard_webhook_signature(secret: &Secret, id: &str, timestamp: &str, bo
 mod tests {
     use super::*;
 
-    /// The example of the Standard Webhooks specification, which its libraries test as well.
+    /// This is the example of the Standard Webhooks specification, which its libraries test as well.
     #[test]
     fn a_standard_webhook_signature_is_as_specified() {
         let secret = Secret::new("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw");

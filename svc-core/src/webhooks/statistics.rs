@@ -1,4 +1,4 @@
-//! How well an endpoint takes its deliveries: how many attempts succeed, how long they take, and what waits.
+//! Statistics of a subscription: the success rate and the durations of its attempts, and its backlog.
 
 use std::collections::BTreeMap;
 
@@ -9,41 +9,43 @@ use crate::store::{DeliveryFilter, Tx};
 use crate::values::{TenantId, Timestamp};
 use crate::webhooks::deliveries::{AttemptSummary, DeliveryStatus};
 
-/// Deliveries whose attempts are read at a time, so that no snapshot is held for long.
-const AT_A_TIME: u32 = 1000;
+/// The number of deliveries whose attempts one transaction reads, so that no snapshot is held for long.
+const PAGE: u32 = 1000;
 
-/// Attempts, counted.
+/// The counts and durations of attempts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     succeeded: u64,
-    /// How many took so many milliseconds. A deadline bounds what can occur, so this stays small.
+    /// The number of attempts by duration in milliseconds. The timeout of an attempt bounds the number of entries.
     durations: BTreeMap<u32, u64>,
 }
 
 impl Tally {
-    /// Counts an attempt.
+    /// Adds an attempt.
     pub fn add(&mut self, attempt: &AttemptSummary) {
         self.succeeded += u64::from(attempt.succeeded());
         *self.durations.entry(attempt.duration_ms).or_default() += 1;
     }
 
-    /// Attempts that have ended.
+    /// Returns the number of attempts.
     pub fn attempts(&self) -> u64 {
         self.durations.values().sum()
     }
 
-    /// Those that the endpoint took.
+    /// Returns the number of attempts that succeeded.
     pub fn succeeded(&self) -> u64 {
         self.succeeded
     }
 
-    /// The share of those, in hundredths of a percent: 10,000 for all. `None` without attempts.
+    /// Returns the share of attempts that succeeded, in hundredths of a percent: 10,000 for all. `None` without attempts.
     pub fn success_rate(&self) -> Option<u64> {
         (self.succeeded * 10_000).checked_div(self.attempts())
     }
 
-    /// The duration in milliseconds that `percent` of the attempts do not exceed, by the nearest rank. `None` without
-    /// attempts.
+    /// Returns the duration in milliseconds that `percent` of the attempts do not exceed, by the nearest-rank method.
+    /// `None` without attempts.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use svc_core::webhooks::deliveries::AttemptSummary;
@@ -63,16 +65,16 @@ impl Tally {
     }
 }
 
-/// What waits for an endpoint.
+/// The unfinished deliveries of a subscription.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Backlog {
-    /// Deliveries of which an attempt is due or being made.
+    /// The number of deliveries with an attempt due now or later, or in progress.
     pub pending: u64,
-    /// Deliveries that go out on replay.
+    /// The number of deliveries that are held for a replay.
     pub held: u64,
 }
 
-/// What waits for an endpoint now.
+/// Returns the unfinished deliveries of a subscription.
 ///
 /// # Errors
 /// [`Error::Store`].
@@ -83,8 +85,10 @@ pub async fn backlog(tx: &mut dyn Tx, tenant: TenantId, subscription: Uuid) -> R
     })
 }
 
-/// Attempts at an endpoint's deliveries of events at or after `since`: some of them, and from when on to ask for
-/// more. One call per job, so that a long history holds nobody up.
+/// Returns one page of the attempts at a subscription's deliveries of events at or after `since`, and the `since` of the
+/// next page, if there is one.
+///
+/// Read each page in a transaction of its own, so that a long history does not hold one snapshot.
 ///
 /// # Errors
 /// [`Error::Store`].
@@ -98,14 +102,14 @@ pub async fn attempts(
         subscription_id: Some(subscription),
         since: Some(since),
         oldest_first: true,
-        limit: AT_A_TIME,
+        limit: PAGE,
         ..DeliveryFilter::default()
     };
     let deliveries = tx.list_deliveries(tenant, &filter).await?;
-    // Each has a time of its own, that of its event.
+    // The times of deliveries are those of their events, which are unique within the tenant.
     let Some(until) = deliveries.last().map(|last| last.created_at.next()) else { return Ok((Vec::new(), None)) };
     let attempts = tx.attempt_summaries(tenant, subscription, since, until).await?;
-    Ok((attempts, (deliveries.len() == AT_A_TIME as usize).then_some(until)))
+    Ok((attempts, (deliveries.len() == PAGE as usize).then_some(until)))
 }
 
 #[cfg(test)]
@@ -121,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_has_no_rate() {
+    fn an_empty_tally_has_no_rate() {
         let nothing = tally(&[]);
         assert_eq!((nothing.attempts(), nothing.success_rate(), nothing.percentile(50)), (0, None, None));
     }

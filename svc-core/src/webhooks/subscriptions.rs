@@ -1,4 +1,8 @@
-//! Webhook subscriptions: where events are delivered (contract, "WebhookSubscription").
+//! Webhook subscriptions: the endpoints that receive events (`docs/contract.md`, "Webhook subscriptions").
+//!
+//! A subscription sends deliveries while it is enabled. Its owner can disable it, and the service pauses it after ten
+//! failed attempts in a row. While it is paused, its deliveries are held for a replay; while it is disabled by its owner,
+//! it gets none.
 
 use std::time::Duration;
 
@@ -14,7 +18,7 @@ use crate::resources::crud::{self, Create, Delete, NewRecord, NoFilter, Resource
 use crate::store::{Repository, Tx};
 use crate::values::EventKind;
 use crate::values::{EventSet, Patch, Secret, TenantId, Text, TextEnum, Timestamp, WebhookUrl};
-use crate::webhooks::deliveries::{AttemptLog, Delivery, PAUSE_AFTER};
+use crate::webhooks::deliveries::{AttemptLog, Delivery, MatchedSubscription, PAUSE_AFTER};
 use crate::webhooks::events;
 use crate::webhooks::{addresses, signatures};
 
@@ -122,47 +126,58 @@ pub struct WebhookUpdate {
     pub description: Patch<Option<Text<500>>>,
 }
 
-/// A subscription that wants an event.
+/// What happens to the events that a subscription is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct MatchedSubscription {
-    /// Its id.
-    pub subscription_id: Uuid,
-    /// Whether the service paused it, so that its deliveries are held.
-    pub paused: bool,
+pub enum EventHandling {
+    /// Each event becomes a delivery that is sent at once: the subscription is enabled.
+    Deliver,
+    /// Each event becomes a delivery that is held for a replay: the service has paused the subscription.
+    Hold,
+    /// No deliveries are created: the subscription is deleted, or disabled by its owner.
+    Ignore,
 }
 
 impl WebhookSubscription {
-    /// Whether it takes events, and if so whether it is paused: deliveries of a paused one are held, while one
-    /// that its owner disabled gets none.
-    pub fn takes_events(&self) -> Option<bool> {
-        let paused = !self.enabled && self.disabled_reason.is_some();
-        (self.deleted_at.is_none() && (self.enabled || paused)).then_some(paused)
+    /// Returns what happens to the events that the subscription is for.
+    pub fn event_handling(&self) -> EventHandling {
+        if self.deleted_at.is_some() {
+            EventHandling::Ignore
+        } else if self.enabled {
+            EventHandling::Deliver
+        } else if self.disabled_reason.is_some() {
+            EventHandling::Hold
+        } else {
+            EventHandling::Ignore
+        }
     }
 
-    /// Whether deliveries go out to it.
-    pub fn sends(&self) -> bool {
+    /// Returns whether deliveries are sent: the subscription is enabled and not deleted.
+    pub fn is_active(&self) -> bool {
         self.enabled && self.deleted_at.is_none()
     }
 
-    /// Notes what an attempt came to; true when this is the failure that pauses it: the tenth in a row, and
-    /// only that one, however many end at once.
-    pub fn record_attempt(&mut self, log: &AttemptLog, ended: Timestamp) -> bool {
-        if self.last_delivery_at <= Some(ended) {
-            self.last_delivery_at = Some(ended);
+    /// Records the outcome of an attempt that ended at `ended_at`: the last delivery, and the number of failures in a row.
+    ///
+    /// Returns whether the caller must [`pause`](Self::pause) the subscription now, because this is the tenth failure in a
+    /// row. Further failures, of attempts that were in flight at the same time, return false.
+    #[must_use]
+    pub fn record_attempt(&mut self, log: &AttemptLog, ended_at: Timestamp) -> bool {
+        if self.last_delivery_at <= Some(ended_at) {
+            self.last_delivery_at = Some(ended_at);
             self.last_delivery_status = Some(log.status);
         }
         if log.succeeded() {
             self.consecutive_failures = 0;
             return false;
         }
-        if !self.sends() || self.consecutive_failures >= PAUSE_AFTER {
+        if !self.is_active() || self.consecutive_failures >= PAUSE_AFTER {
             return false;
         }
         self.consecutive_failures += 1;
         self.consecutive_failures == PAUSE_AFTER
     }
 
-    /// Pauses it, until its owner enables it again.
+    /// Pauses the subscription until its owner enables it again.
     pub fn pause(&mut self, now: Timestamp) {
         self.enabled = false;
         self.disabled_reason = Some(DisabledReason::AutoPaused);
@@ -170,16 +185,21 @@ impl WebhookSubscription {
         self.updated_at = now;
     }
 
-    /// The secrets that sign at `now`, the newest first.
-    pub fn secrets(&self, now: Timestamp) -> Vec<Secret> {
+    /// Returns the secrets that sign a delivery at `now`, the newest first: the current one and, during the overlap after a
+    /// rotation, the previous one.
+    pub fn signing_secrets(&self, now: Timestamp) -> Vec<Secret> {
         let previous = self.previous_secret.iter().filter(|_| self.previous_until > Some(now));
         std::iter::once(&self.secret).chain(previous).cloned().collect()
     }
 
-    /// How it takes an event of this kind, if at all.
-    pub fn matches(&self, kind: EventKind) -> Option<MatchedSubscription> {
-        let paused = self.takes_events().filter(|_| self.events.contains(kind))?;
-        Some(MatchedSubscription { subscription_id: self.id, paused })
+    /// Returns the match with events of a kind, or `None` if the subscription gets no delivery of them.
+    pub fn match_event(&self, kind: EventKind) -> Option<MatchedSubscription> {
+        let paused = match self.event_handling() {
+            EventHandling::Deliver => false,
+            EventHandling::Hold => true,
+            EventHandling::Ignore => return None,
+        };
+        self.events.contains(kind).then_some(MatchedSubscription { subscription_id: self.id, paused })
     }
 }
 
@@ -270,7 +290,7 @@ fn check_url(tx: &mut dyn Tx, url: &WebhookUrl) -> Result<(), Error> {
     addresses::check_url(url, tx.env().webhook_hosts).map_err(|issue| issue.on("url"))
 }
 
-/// Replaces the signing secret. For `overlap` the one before signs as well, in `webhook-signature`.
+/// Replaces the signing secret. For the length of `overlap` the previous secret signs as well, in `webhook-signature`.
 ///
 /// # Errors
 /// [`Error::NotFound`].
@@ -292,11 +312,13 @@ pub async fn rotate_secret(
     Ok(subscription)
 }
 
-/// Sends a subscription an event that tells of nothing and that no other subscription gets, the way every event
-/// goes. `kind` is the first that it takes when left out, `contact.created` if it takes all.
+/// Sends a test event to one subscription, by the same way as every event. No other subscription receives it.
+///
+/// Its data is `{"id": …, "test": true}`. Without a `kind`, it is of the first kind that the subscription is for, or
+/// `contact.created` if that is all kinds.
 ///
 /// # Errors
-/// [`Error::NotFound`]; [`Error::NotAllowed`] when the subscription is disabled or paused, or does not take `kind`.
+/// [`Error::NotFound`]; [`Error::NotAllowed`] when the subscription is disabled or paused, or is not for `kind`.
 pub async fn send_test(
     tx: &mut dyn Tx,
     tenant: TenantId,
@@ -305,7 +327,7 @@ pub async fn send_test(
 ) -> Result<Delivery, Error> {
     let now = advance_clock(tx, tenant).await?;
     let subscription: WebhookSubscription = crud::get(tx, tenant, id).await?;
-    if !subscription.sends() {
+    if !subscription.is_active() {
         let state = if subscription.disabled_reason.is_some() { "paused" } else { "disabled" };
         return Err(Error::NotAllowed(format!("The subscription is {state}; enable it first.")));
     }

@@ -1,44 +1,44 @@
-//! Endpoints that answer as they like.
+//! Simulated endpoints and their behaviours.
 
 use std::time::Duration;
 
 use rand::Rng as _;
 use rand::rngs::StdRng;
 
-/// The deadline of an attempt, which the sender enforces.
+/// The timeout of an attempt, which the client enforces.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How an endpoint behaves.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Behaviour {
-    /// Takes everything within 200 ms.
+    /// Accepts every delivery within 200 ms.
     Healthy,
-    /// Takes everything just before the deadline.
+    /// Accepts every delivery, just before the timeout.
     Slow,
-    /// Never answers.
+    /// Never responds.
     Hanging,
     /// Refuses the connection.
     Dead,
-    /// Answers with this status, and perhaps asks for a wait in seconds.
+    /// Responds with this status and, if given, this `Retry-After` in seconds.
     Refusing(i32, Option<u64>),
-    /// Up and down in turn, for so many seconds each.
+    /// Is down and up alternately, for this number of seconds each.
     Flapping(u64),
-    /// Takes so many of a hundred.
+    /// Accepts this percentage of deliveries.
     Flaky(u32),
 }
 
-/// What came of an attempt.
+/// The response to an attempt, or the failure in its place.
 #[derive(Clone, Debug)]
-pub(crate) struct Answer {
+pub(crate) struct Response {
     pub(crate) status: i32,
-    pub(crate) took: Duration,
+    pub(crate) duration: Duration,
     pub(crate) error: Option<&'static str>,
     pub(crate) retry_after: Option<Duration>,
 }
 
-impl Answer {
+impl Response {
     pub(crate) fn new(status: i32, millis: u64, error: Option<&'static str>) -> Self {
-        Self { status, took: Duration::from_millis(millis), error, retry_after: None }
+        Self { status, duration: Duration::from_millis(millis), error, retry_after: None }
     }
 
     pub(crate) fn succeeded(&self) -> bool {
@@ -60,27 +60,27 @@ impl Behaviour {
         }
     }
 
-    /// Whether every attempt succeeds.
-    pub(crate) fn always_takes(self) -> bool {
+    /// Returns whether every attempt succeeds.
+    pub(crate) fn always_succeeds(self) -> bool {
         matches!(self, Self::Healthy | Self::Slow)
     }
 
-    /// The answer to an attempt that begins `now` microseconds into the scenario.
-    pub(crate) fn answer(self, now: u64, rng: &mut StdRng) -> Answer {
+    /// Returns the response to an attempt that starts `now` microseconds into the scenario.
+    pub(crate) fn respond(self, now: u64, rng: &mut StdRng) -> Response {
         let quick = rng.random_range(1..200);
-        let taken = Answer::new([200, 201, 204, 299][rng.random_range(0..4)], quick, None);
-        let refused = |status| Answer::new(status, quick, Some("status"));
-        let dead = Answer::new(0, quick, Some("connect: refused"));
+        let accepted = Response::new([200, 201, 204, 299][rng.random_range(0..4)], quick, None);
+        let refused = |status| Response::new(status, quick, Some("status"));
+        let dead = Response::new(0, quick, Some("connect: refused"));
         match self {
-            Self::Healthy => taken,
-            Self::Slow => Answer { took: Duration::from_millis(rng.random_range(5_000..9_990)), ..taken },
-            Self::Hanging => Answer { took: TIMEOUT, ..Answer::new(0, 0, Some("timeout")) },
+            Self::Healthy => accepted,
+            Self::Slow => Response { duration: Duration::from_millis(rng.random_range(5_000..9_990)), ..accepted },
+            Self::Hanging => Response { duration: TIMEOUT, ..Response::new(0, 0, Some("timeout")) },
             Self::Dead => dead,
-            Self::Refusing(-1, _) => Answer::new(-1, quick, Some("blocked: 127.0.0.1 is not public")),
-            Self::Refusing(status, wait) => Answer { retry_after: wait.map(Duration::from_secs), ..refused(status) },
+            Self::Refusing(-1, _) => Response::new(-1, quick, Some("blocked: 127.0.0.1 is not public")),
+            Self::Refusing(status, wait) => Response { retry_after: wait.map(Duration::from_secs), ..refused(status) },
             Self::Flapping(seconds) if (now / 1_000_000 / seconds).is_multiple_of(2) => dead,
-            Self::Flapping(_) => taken,
-            Self::Flaky(percent) if rng.random_range(0..100) < percent => taken,
+            Self::Flapping(_) => accepted,
+            Self::Flaky(percent) if rng.random_range(0..100) < percent => accepted,
             Self::Flaky(_) => refused(500),
         }
     }

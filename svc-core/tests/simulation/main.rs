@@ -1,7 +1,9 @@
-//! The delivery engine as a state machine under a virtual clock: thousands of random hours of crashes, clocks that
-//! jump, and endpoints that are slow, dead or both in turn, each checked against a model of what must hold.
+//! A simulation of the delivery engine under a virtual clock: thousands of random scenarios of one hour, with crashes,
+//! failing commits, clock jumps, and endpoints that are slow, down or flapping. After every transaction, the store is
+//! compared with a [model](model) of what must hold.
 //!
-//! `SVC_SIMULATION_SEEDS` sets how many scenarios run, `SVC_SIMULATION_SEED` runs one, and tells what happens.
+//! `SVC_SIMULATION_SEEDS` sets the number of scenarios. `SVC_SIMULATION_SEED` runs the scenario of one seed and prints
+//! what happens in it.
 
 #![expect(clippy::unwrap_used, clippy::panic, clippy::print_stdout, reason = "tests")]
 
@@ -9,27 +11,27 @@ mod endpoints;
 mod fairness;
 mod model;
 mod script;
-mod world;
+mod simulation;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Scenarios that run unless told otherwise.
-const SEEDS: u64 = 2_000;
+/// The number of scenarios that run by default.
+const DEFAULT_SEEDS: u64 = 2_000;
 
 fn variable(name: &str) -> Option<u64> {
     std::env::var(name).ok().map(|text| text.parse().unwrap())
 }
 
 #[test]
-fn whatever_happens_every_delivery_ends_as_it_must() {
+fn every_delivery_ends_as_the_model_says_in_every_scenario() {
     if let Some(seed) = variable("SVC_SIMULATION_SEED") {
         return script::scenario(seed, true);
     }
-    for seed in 0..variable("SVC_SIMULATION_SEEDS").unwrap_or(SEEDS) {
+    for seed in 0..variable("SVC_SIMULATION_SEEDS").unwrap_or(DEFAULT_SEEDS) {
         if catch_unwind(AssertUnwindSafe(|| script::scenario(seed, false))).is_err() {
             panic!(
-                "seed {seed} fails; to see how:\n\
-                 SVC_SIMULATION_SEED={seed} cargo test -p svc-core --test simulation whatever -- --nocapture"
+                "seed {seed} fails; to print its scenario:\n\
+                 SVC_SIMULATION_SEED={seed} cargo test -p svc-core --test simulation every_delivery -- --nocapture"
             );
         }
     }

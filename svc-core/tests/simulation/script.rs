@@ -1,4 +1,4 @@
-//! What happens from outside: events, owners who change their minds, crashes, clocks that jump.
+//! The scenarios: events, changes by the owners of endpoints, crashes and clock jumps at random times.
 
 use rand::Rng as _;
 use serde_json::json;
@@ -9,7 +9,7 @@ use svc_core::resources::crud;
 use svc_core::store::DeliveryFilter;
 use svc_core::values::EventKind;
 use svc_core::values::{TenantId, Timestamp};
-use svc_core::webhooks::deliveries::{self, DeliveryStatus, RetrySchedule};
+use svc_core::webhooks::deliveries::{DeliveryStatus, RetrySchedule};
 use svc_core::webhooks::engine::Policy;
 use svc_core::webhooks::events;
 use svc_core::webhooks::replays::{self, ReplayCreate};
@@ -18,33 +18,37 @@ use uuid::Uuid;
 
 use crate::endpoints::{Behaviour, TIMEOUT};
 use crate::model::is_running;
-use crate::world::{Happening, World};
+use crate::simulation::{Simulation, SimulationEvent};
 
 const SECOND: u64 = 1_000_000;
 const HOUR: i64 = 3_600;
 
+/// Something that happens outside of the engine.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Action {
     Emit(TenantId),
-    Jump(i64),
+    /// Moves the wall clock by this number of seconds.
+    JumpClock(i64),
+    /// Ends a process without a shutdown.
     Crash(usize),
     Start(usize),
     Enable(Uuid),
     Disable(Uuid),
     Delete(Uuid),
+    /// Changes the behaviour of an endpoint.
     Become(Uuid, Behaviour),
-    /// Any one delivery is sent again.
-    Replay,
-    /// Those of an endpoint that failed or were held.
-    Bulk(Uuid),
+    /// Replays a random delivery.
+    ReplayOne,
+    /// Starts a bulk replay of the failed and held deliveries of an endpoint.
+    ReplayMany(Uuid),
 }
 
-/// The policy of the service, with this concurrency.
+/// Returns the default policy with this concurrency.
 pub(crate) fn policy(concurrency: usize) -> Policy {
     Policy { timeout: TIMEOUT, retry: RetrySchedule::default(), concurrency }
 }
 
-impl World {
+impl Simulation {
     pub(crate) fn tenant(&self) -> TenantId {
         self.write(|tx| Box::pin(tenants::create(tx, TenantCreate::named("Harbour Plumbing")))).unwrap().id
     }
@@ -74,8 +78,8 @@ impl World {
         self.wake_all();
     }
 
-    /// Many events at once.
-    pub(crate) fn backlog(&mut self, tenant: TenantId, count: usize) {
+    /// Emits many events in one transaction.
+    pub(crate) fn emit_many(&mut self, tenant: TenantId, count: usize) {
         let emitted = self.write(move |tx| {
             Box::pin(async move {
                 for _ in 0..count {
@@ -92,7 +96,7 @@ impl World {
         self.wake_all();
     }
 
-    fn patch(&self, id: Uuid, enabled: bool) {
+    fn set_enabled(&self, id: Uuid, enabled: bool) {
         let tenant = self.model.endpoints[&id].tenant;
         let patch = self.write(move |tx| {
             let input = WebhookUpdate::from_body(json!({ "enabled": enabled }).to_string().as_bytes());
@@ -101,24 +105,25 @@ impl World {
         patch.unwrap();
     }
 
+    /// Carries out an action, on the store and on the model.
     pub(crate) fn act(&mut self, action: Action) {
-        self.note(&format!("{action:?}"));
+        self.trace(&format!("{action:?}"));
         match action {
             Action::Emit(tenant) => self.emit(tenant),
-            Action::Jump(seconds) => self.jump(seconds),
-            Action::Crash(sender) => self.crash(sender),
-            Action::Start(sender) => self.start(sender),
+            Action::JumpClock(seconds) => self.jump_clock(seconds),
+            Action::Crash(process) => self.crash(process),
+            Action::Start(process) => self.start(process),
             Action::Become(id, behaviour) => {
                 let endpoint = self.model.endpoints.get_mut(&id).unwrap();
                 endpoint.behaviour = behaviour;
-                endpoint.blameless &= behaviour.always_takes();
+                endpoint.always_healthy &= behaviour.always_succeeds();
             }
             Action::Enable(id) if !self.model.endpoints[&id].deleted => {
-                self.patch(id, true);
+                self.set_enabled(id, true);
                 self.model.enable(id);
             }
             Action::Disable(id) if !self.model.endpoints[&id].deleted => {
-                self.patch(id, false);
+                self.set_enabled(id, false);
                 self.model.disable(id);
             }
             Action::Delete(id) if !self.model.endpoints[&id].deleted => {
@@ -127,38 +132,38 @@ impl World {
                 delete.unwrap();
                 self.model.endpoints.get_mut(&id).unwrap().deleted = true;
             }
-            Action::Replay if !self.model.parcels.is_empty() => {
-                let nth = self.rng.random_range(0..self.model.parcels.len());
-                let id = *self.model.parcels.keys().nth(nth).unwrap();
-                self.replay(id);
+            Action::ReplayOne if !self.model.deliveries.is_empty() => {
+                let nth = self.rng.random_range(0..self.model.deliveries.len());
+                let id = *self.model.deliveries.keys().nth(nth).unwrap();
+                self.replay_one(id);
             }
-            Action::Bulk(id) => self.bulk(id),
+            Action::ReplayMany(id) => self.replay_many(id),
             _ => {}
         }
         let wall = self.wall();
-        self.model.check_touched(&*self.store, wall);
+        self.model.check_changed(&*self.store, wall);
     }
 
-    fn replay(&mut self, id: Uuid) {
-        let parcel = &self.model.parcels[&id];
-        let (tenant, sends) = (parcel.tenant, self.model.endpoints[&parcel.endpoint].sends());
-        let replay = self.write(move |tx| Box::pin(deliveries::replay(tx, tenant, id)));
+    fn replay_one(&mut self, id: Uuid) {
+        let expected = &self.model.deliveries[&id];
+        let (tenant, sends) = (expected.tenant, self.model.endpoints[&expected.endpoint].is_active());
+        let replay = self.write(move |tx| Box::pin(replays::replay_delivery(tx, tenant, id)));
         match replay {
             Ok(_) => {
-                assert!(sends, "{id} cannot be replayed");
-                assert!(!is_running(&self.senders, id), "{id} is being attempted");
+                assert!(sends, "{id} was replayed to an endpoint that is not active");
+                assert!(!is_running(&self.processes, id), "{id} was replayed while an attempt is in progress");
                 let wall = self.wall();
                 self.model.replayed(id, wall);
                 self.wake_all();
             }
-            Err(Error::NotAllowed(_)) => assert!(!sends || self.model.is_leased(id), "{id} can be replayed"),
+            Err(Error::NotAllowed(_)) => assert!(!sends || self.model.is_leased(id), "the replay of {id} was refused"),
             Err(error) => panic!("{error}"),
         }
     }
 
-    fn bulk(&mut self, id: Uuid) {
+    fn replay_many(&mut self, id: Uuid) {
         let endpoint = &self.model.endpoints[&id];
-        let (tenant, sends, deleted) = (endpoint.tenant, endpoint.sends(), endpoint.deleted);
+        let (tenant, sends, deleted) = (endpoint.tenant, endpoint.is_active(), endpoint.deleted);
         let since = Timestamp::from_micros(0);
         let input = ReplayCreate { subscription: id, since, until: None, statuses: Vec::new(), missed: false };
         let replay = self.write(move |tx| {
@@ -168,7 +173,7 @@ impl World {
         match replay {
             Ok(replay) => {
                 assert!(sends);
-                self.model.bulk.push(replay);
+                self.model.replays.push(replay);
                 self.wake_all();
             }
             Err(Error::NotFound) => assert!(deleted),
@@ -178,127 +183,129 @@ impl World {
     }
 }
 
-/// One scenario: an hour of trouble, the hours after it, and what was left over sent again.
-pub(crate) fn scenario(seed: u64, talks: bool) {
-    let mut world = World::new(seed, 2, policy(1));
-    let concurrency = [1, 2, 3, 8, 64, 2048][world.rng.random_range(0..6)];
-    (world.talks, world.policy) = (talks, policy(concurrency).into());
+/// Runs one scenario: an hour of events and troubles, the hours after it until nothing is left to do, and the recovery in
+/// which all unsent deliveries are replayed.
+pub(crate) fn scenario(seed: u64, verbose: bool) {
+    let mut simulation = Simulation::new(seed, 2, policy(1));
+    let concurrency = [1, 2, 3, 8, 64, 2048][simulation.rng.random_range(0..6)];
+    (simulation.verbose, simulation.policy) = (verbose, policy(concurrency).into());
     let mut tenants = Vec::new();
-    for _ in 0..world.rng.random_range(1..4) {
-        let tenant = world.tenant();
+    for _ in 0..simulation.rng.random_range(1..4) {
+        let tenant = simulation.tenant();
         tenants.push(tenant);
-        for _ in 0..world.rng.random_range(1..4) {
-            let behaviour = Behaviour::any(&mut world.rng);
-            let id = world.endpoint(tenant, behaviour);
-            world.note(&format!("{id} of {tenant} is {behaviour:?}"));
+        for _ in 0..simulation.rng.random_range(1..4) {
+            let behaviour = Behaviour::any(&mut simulation.rng);
+            let id = simulation.endpoint(tenant, behaviour);
+            simulation.trace(&format!("endpoint {id} of {tenant} is {behaviour:?}"));
         }
     }
-    let quiet = world.rng.random_range(0..4) == 0;
-    world.faults = if quiet { 0 } else { world.rng.random_range(0..4) };
-    plan(&mut world, &tenants, quiet);
-    world.run();
-    settled(&mut world);
-    world.note("everybody recovers");
-    recover(&mut world);
+    let quiet = simulation.rng.random_range(0..4) == 0;
+    simulation.failing_commits = if quiet { 0 } else { simulation.rng.random_range(0..4) };
+    queue_actions(&mut simulation, &tenants, quiet);
+    simulation.run();
+    check_settled(&mut simulation);
+    simulation.trace("all endpoints recover");
+    recover(&mut simulation);
 }
 
-/// Plans the hour.
-fn plan(world: &mut World, tenants: &[TenantId], quiet: bool) {
-    let endpoints: Vec<Uuid> = world.model.endpoints.keys().copied().collect();
+/// Queues the events and the troubles of the hour.
+fn queue_actions(simulation: &mut Simulation, tenants: &[TenantId], quiet: bool) {
+    let endpoints: Vec<Uuid> = simulation.model.endpoints.keys().copied().collect();
     let hour = HOUR.unsigned_abs() * SECOND;
     let mut times = Vec::new();
-    for _ in 0..world.rng.random_range(1..20) {
-        let (at, tenant) = (world.rng.random_range(0..hour), tenants[world.rng.random_range(0..tenants.len())]);
+    for _ in 0..simulation.rng.random_range(1..20) {
+        let (at, tenant) =
+            (simulation.rng.random_range(0..hour), tenants[simulation.rng.random_range(0..tenants.len())]);
         times.push(at);
-        // Now and then many at once.
-        let count = if world.rng.random_range(0..8) == 0 { 12 } else { 1 };
+        // Sometimes many at once.
+        let count = if simulation.rng.random_range(0..8) == 0 { 12 } else { 1 };
         for _ in 0..count {
-            let at = at + world.rng.random_range(0..10);
-            world.later(at, Happening::Act(Action::Emit(tenant)));
+            let at = at + simulation.rng.random_range(0..10);
+            simulation.schedule(at, SimulationEvent::Act(Action::Emit(tenant)));
         }
     }
-    let troubles = if quiet { 0 } else { world.rng.random_range(0..12) };
+    let troubles = if quiet { 0 } else { simulation.rng.random_range(0..12) };
     for _ in 0..troubles {
-        // Half of the troubles come while something is in flight.
-        let at = match world.rng.random() {
-            true => times[world.rng.random_range(0..times.len())] + world.rng.random_range(0..12 * SECOND),
-            false => world.rng.random_range(0..hour * 5 / 4),
+        // Half of the troubles happen while attempts are in flight.
+        let at = match simulation.rng.random() {
+            true => times[simulation.rng.random_range(0..times.len())] + simulation.rng.random_range(0..12 * SECOND),
+            false => simulation.rng.random_range(0..hour * 5 / 4),
         };
-        let id = endpoints[world.rng.random_range(0..endpoints.len())];
-        let action = match world.rng.random_range(0..16) {
+        let id = endpoints[simulation.rng.random_range(0..endpoints.len())];
+        let action = match simulation.rng.random_range(0..16) {
             0..3 => {
-                let sender = world.rng.random_range(0..2);
-                let down = world.rng.random_range(0..120) * SECOND;
-                world.later(at + down, Happening::Act(Action::Start(sender)));
-                Action::Crash(sender)
+                let process = simulation.rng.random_range(0..2);
+                let down = simulation.rng.random_range(0..120) * SECOND;
+                simulation.schedule(at + down, SimulationEvent::Act(Action::Start(process)));
+                Action::Crash(process)
             }
-            3..6 => Action::Jump([HOUR, -HOUR, 31, -31, 7][world.rng.random_range(0..5)]),
-            6..8 => Action::Become(id, Behaviour::any(&mut world.rng)),
+            3..6 => Action::JumpClock([HOUR, -HOUR, 31, -31, 7][simulation.rng.random_range(0..5)]),
+            6..8 => Action::Become(id, Behaviour::any(&mut simulation.rng)),
             8..10 => Action::Enable(id),
             10 => {
-                // A short while: what is in flight comes back to an endpoint that is enabled again.
-                let wait = world.rng.random_range(0..60) * SECOND / 4;
-                world.later(at + wait, Happening::Act(Action::Enable(id)));
-                if world.rng.random() {
-                    world.later(at + wait + SECOND, Happening::Act(Action::Bulk(id)));
+                // For a short time, so that attempts in flight end after the endpoint is enabled again.
+                let wait = simulation.rng.random_range(0..60) * SECOND / 4;
+                simulation.schedule(at + wait, SimulationEvent::Act(Action::Enable(id)));
+                if simulation.rng.random() {
+                    simulation.schedule(at + wait + SECOND, SimulationEvent::Act(Action::ReplayMany(id)));
                 }
                 Action::Disable(id)
             }
             11 => Action::Disable(id),
             12 => Action::Delete(id),
-            13..15 => Action::Replay,
-            _ => Action::Bulk(id),
+            13..15 => Action::ReplayOne,
+            _ => Action::ReplayMany(id),
         };
-        world.later(at, Happening::Act(action));
+        simulation.schedule(at, SimulationEvent::Act(action));
     }
 }
 
-/// Nothing is left to do, and the store agrees with the model.
-fn settled(world: &mut World) {
-    let wall = world.wall();
-    world.model.check_all(&*world.store, wall);
-    for (id, parcel) in &world.model.parcels {
-        let endpoint = &world.model.endpoints[&parcel.endpoint];
-        assert_ne!(parcel.state, DeliveryStatus::Pending, "{id} is forgotten: {parcel:?}, {endpoint:?}");
-        if endpoint.blameless && !endpoint.deleted {
-            assert_eq!(parcel.state, DeliveryStatus::Succeeded, "{id} is lost");
+/// Checks that nothing is left to do and that the store agrees with the model.
+fn check_settled(simulation: &mut Simulation) {
+    let wall = simulation.wall();
+    simulation.model.check_all(&*simulation.store, wall);
+    for (id, expected) in &simulation.model.deliveries {
+        let endpoint = &simulation.model.endpoints[&expected.endpoint];
+        assert_ne!(expected.status, DeliveryStatus::Pending, "{id} is still pending: {expected:?}, {endpoint:?}");
+        if endpoint.always_healthy && !endpoint.deleted {
+            assert_eq!(expected.status, DeliveryStatus::Succeeded, "{id} has not arrived");
         }
     }
-    let turn = world.write(|tx| Box::pin(async move { Ok(tx.next_endpoint_due().await?) }));
-    assert_eq!(turn, Ok(None), "a turn without anything to send");
-    assert!(world.senders.iter().all(|sender| sender.running.is_empty() && sender.batch.is_empty()));
+    let due = simulation.write(|tx| Box::pin(async move { Ok(tx.next_endpoint_due().await?) }));
+    assert_eq!(due, Ok(None), "an endpoint is scheduled without a pending delivery");
+    assert!(simulation.processes.iter().all(|process| process.running.is_empty() && process.outcomes.is_empty()));
 }
 
-/// All endpoints come back, and what was not delivered is replayed: then everything has arrived.
-fn recover(world: &mut World) {
-    world.faults = 0;
-    for sender in 0..2 {
-        if !world.senders[sender].alive {
-            world.start(sender);
+/// Makes all endpoints healthy, replays what has not arrived, and checks that everything arrives.
+fn recover(simulation: &mut Simulation) {
+    simulation.failing_commits = 0;
+    for process in 0..2 {
+        if !simulation.processes[process].alive {
+            simulation.start(process);
         }
     }
-    let endpoints: Vec<Uuid> = world.model.endpoints.keys().copied().collect();
+    let endpoints: Vec<Uuid> = simulation.model.endpoints.keys().copied().collect();
     for id in endpoints {
-        world.act(Action::Become(id, Behaviour::Healthy));
-        world.act(Action::Enable(id));
-        if world.rng.random() {
-            world.bulk(id);
+        simulation.act(Action::Become(id, Behaviour::Healthy));
+        simulation.act(Action::Enable(id));
+        if simulation.rng.random() {
+            simulation.replay_many(id);
         }
     }
-    world.run();
-    // By then every lease has ended, also one from before the clock was set back.
-    world.run_until(world.now + 12 * HOUR.unsigned_abs() * SECOND);
-    let left: Vec<Uuid> = world.model.parcels.keys().copied().collect();
+    simulation.run();
+    // After this time every lease has ended, including those from before the clock was set back.
+    simulation.run_until(simulation.now + 12 * HOUR.unsigned_abs() * SECOND);
+    let left: Vec<Uuid> = simulation.model.deliveries.keys().copied().collect();
     for id in left {
-        if world.model.parcels[&id].state != DeliveryStatus::Succeeded {
-            world.replay(id);
+        if simulation.model.deliveries[&id].status != DeliveryStatus::Succeeded {
+            simulation.replay_one(id);
         }
     }
-    world.run();
-    settled(world);
-    for (id, parcel) in &world.model.parcels {
-        if !world.model.endpoints[&parcel.endpoint].deleted {
-            assert_eq!(parcel.state, DeliveryStatus::Succeeded, "{id} never arrived");
+    simulation.run();
+    check_settled(simulation);
+    for (id, expected) in &simulation.model.deliveries {
+        if !simulation.model.endpoints[&expected.endpoint].deleted {
+            assert_eq!(expected.status, DeliveryStatus::Succeeded, "{id} has not arrived after the recovery");
         }
     }
 }

@@ -1,5 +1,7 @@
-//! One attempt over HTTP: a deadline over all of it, a bound on what is read, no redirects, no proxies, no
-//! decompression.
+//! The HTTP client that makes delivery attempts (`docs/contract.md`, "Webhook deliveries").
+//!
+//! Each attempt is one POST with a timeout from resolving the host name to the end of the response. The client reads at most
+//! 64 KiB of the response and logs the first 16 KiB. It follows no redirects, uses no proxy, and decompresses nothing.
 
 use std::error::Error as StdError;
 use std::sync::Arc;
@@ -23,16 +25,20 @@ use super::WebhookClient;
 use super::dial::{CHECKED_ADDRESSES, DialError, Dialer, Dialled};
 use crate::deliver::resolver::Resolver;
 
-/// Bytes of an answer that are read at most.
-const MOST_READ: usize = 64 * 1024;
-/// Bytes of an answer that the log keeps.
-const MOST_KEPT: usize = 16 * 1024;
-/// How long an idle connection is kept for the next delivery.
-const IDLE: Duration = Duration::from_secs(60);
+/// The highest number of bytes of a response body that are read.
+const MAX_BODY_READ: usize = 64 * 1024;
+/// The number of bytes of a response body that are logged.
+const MAX_BODY_LOGGED: usize = 16 * 1024;
+/// How long an idle connection is kept open for the next delivery.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 
-const AGENT: &str = concat!("svc-webhooks/", env!("CARGO_PKG_VERSION"));
+const USER_AGENT_VALUE: &str = concat!("svc-webhooks/", env!("CARGO_PKG_VERSION"));
 
-/// Posts deliveries over kept-alive connections.
+/// Makes delivery attempts over HTTP/1.1 with connections that are kept alive.
+///
+/// Before every attempt it resolves the host name and checks every address, and it connects only to checked addresses. So,
+/// unless the host policy allows private hosts, no attempt reaches a private address, even if a name resolves to another
+/// address each time.
 pub struct HttpWebhookClient {
     inner: Arc<Inner>,
 }
@@ -44,31 +50,32 @@ struct Inner {
     client: Client<Dialer, Full<Bytes>>,
 }
 
-/// What came back.
-struct Answer {
+/// The part of a response that is logged.
+struct LoggedResponse {
     status: StatusCode,
     body: Vec<u8>,
+    /// Whether the body is longer than what was read.
     more: bool,
     retry_after: Option<Duration>,
 }
 
-/// Why nothing, or not all, came back.
+/// The reason for which no response, or only a part of it, was received.
 struct Failure {
     class: FailureClass,
     reason: String,
-    /// The status, when the answer broke off after it.
+    /// The status, if the connection broke after it was received.
     status: Option<StatusCode>,
 }
 
 impl HttpWebhookClient {
-    /// With a deadline per attempt. Which hosts may be dialled is the environment's to say.
+    /// Creates a client with a timeout per attempt. `env.webhook_hosts` says which hosts it may connect to.
     pub fn new(env: Env, timeout: Duration, resolver: Arc<dyn Resolver>) -> Self {
         let dialer = Dialer::new(resolver, env.webhook_hosts);
         let client = Client::builder(TokioExecutor::new())
-            .pool_idle_timeout(IDLE)
+            .pool_idle_timeout(IDLE_TIMEOUT)
             .pool_timer(TokioTimer::new())
-            .http1_max_buf_size(MOST_READ)
-            // A kept connection that turns out closed before the request was begun costs no attempt.
+            .http1_max_buf_size(MAX_BODY_READ)
+            // If a kept connection turns out to be closed before the request was sent, the request is sent on a new one.
             .retry_canceled_requests(true)
             .build(dialer.clone());
         Self { inner: Arc::new(Inner { env, timeout, dialer, client }) }
@@ -85,17 +92,17 @@ impl WebhookClient for HttpWebhookClient {
 impl Inner {
     async fn attempt(&self, attempt: Attempt) -> Outcome {
         let started_at = self.env.now();
-        let begun = Instant::now();
+        let started = Instant::now();
         let mut dialled = None;
-        let answer = match timeout_at(begun + self.timeout, self.post(&attempt, &mut dialled)).await {
-            Ok(answer) => answer,
+        let response = match timeout_at(started + self.timeout, self.send(&attempt, &mut dialled)).await {
+            Ok(response) => response,
             Err(_) => Err(Failure {
                 class: FailureClass::Timeout,
-                reason: format!("no whole answer within {} s", self.timeout.as_secs_f32()),
+                reason: format!("no complete response within {} s", self.timeout.as_secs_f32()),
                 status: None,
             }),
         };
-        let duration_ms = u32::try_from(begun.elapsed().as_millis()).unwrap_or(u32::MAX);
+        let duration_ms = u32::try_from(started.elapsed().as_millis()).unwrap_or(u32::MAX);
         let mut log = AttemptLog {
             attempt: attempt.delivery.attempts,
             started_at,
@@ -107,16 +114,16 @@ impl Inner {
             remote_addr: dialled.map(|Dialled(address)| address.to_string()),
         };
         let mut retry_after = None;
-        match answer {
-            Ok(answer) => {
-                log.status = i32::from(answer.status.as_u16());
-                if !answer.status.is_success() {
-                    log.error = Some(format!("{}: {}", FailureClass::Status, answer.status));
+        match response {
+            Ok(response) => {
+                log.status = i32::from(response.status.as_u16());
+                if !response.status.is_success() {
+                    log.error = Some(format!("{}: {}", FailureClass::Status, response.status));
                 }
-                let kept = &answer.body[..answer.body.len().min(MOST_KEPT)];
-                log.response_truncated = answer.more || kept.len() < answer.body.len();
-                log.response_body = Some(String::from_utf8_lossy(kept).replace('\0', "\u{fffd}"));
-                retry_after = answer.retry_after;
+                let logged = &response.body[..response.body.len().min(MAX_BODY_LOGGED)];
+                log.response_truncated = response.more || logged.len() < response.body.len();
+                log.response_body = Some(String::from_utf8_lossy(logged).replace('\0', "\u{fffd}"));
+                retry_after = response.retry_after;
             }
             Err(failure) => {
                 log.status = match failure.class {
@@ -129,14 +136,15 @@ impl Inner {
         Outcome { delivery: attempt.delivery, log, retry_after }
     }
 
-    async fn post(&self, attempt: &Attempt, dialled: &mut Option<Dialled>) -> Result<Answer, Failure> {
+    async fn send(&self, attempt: &Attempt, dialled: &mut Option<Dialled>) -> Result<LoggedResponse, Failure> {
         let uri: Uri =
             attempt.url.url().as_str().parse().map_err(|error| Failure::new(FailureClass::Connect, error))?;
-        // Judged at each attempt, also when a connection is open already.
+        // The addresses are checked at each attempt, also if a connection to the host is open.
         let checked_addresses = self.dialer.check_addresses(&uri).await?;
         let now = self.env.now();
         let body = attempt.body(now);
-        let mut request = Request::post(uri).header(CONTENT_TYPE, "application/json").header(USER_AGENT, AGENT);
+        let mut request =
+            Request::post(uri).header(CONTENT_TYPE, "application/json").header(USER_AGENT, USER_AGENT_VALUE);
         for (name, value) in attempt.headers(now, &body) {
             request = request.header(name, value);
         }
@@ -144,32 +152,32 @@ impl Inner {
         let response = CHECKED_ADDRESSES
             .scope(checked_addresses, self.client.request(request))
             .await
-            .map_err(|error| Failure::of(&error))?;
+            .map_err(|error| Failure::from_client(&error))?;
         *dialled = response.extensions().get().copied();
         let retry_after = retry_after(response.status(), response.headers(), self.env.now());
-        read(response, retry_after).await
+        read_response(response, retry_after).await
     }
 }
 
-async fn read(response: Response<Incoming>, retry_after: Option<Duration>) -> Result<Answer, Failure> {
+async fn read_response(response: Response<Incoming>, retry_after: Option<Duration>) -> Result<LoggedResponse, Failure> {
     let status = response.status();
     let (mut body, mut more) = (Vec::new(), false);
     let mut incoming = response.into_body();
     while let Some(frame) = incoming.frame().await {
-        let frame = frame.map_err(|error| Failure { status: Some(status), ..Failure::of(&error) })?;
+        let frame = frame.map_err(|error| Failure { status: Some(status), ..Failure::from_client(&error) })?;
         let Ok(data) = frame.into_data() else { continue };
-        let room = MOST_READ - body.len();
-        body.extend_from_slice(&data[..data.len().min(room)]);
-        if data.len() > room || body.len() == MOST_READ {
+        let remaining = MAX_BODY_READ - body.len();
+        body.extend_from_slice(&data[..data.len().min(remaining)]);
+        if data.len() > remaining || body.len() == MAX_BODY_READ {
             more = true;
             break;
         }
     }
-    Ok(Answer { status, body, more, retry_after })
+    Ok(LoggedResponse { status, body, more, retry_after })
 }
 
-/// The wait that `Retry-After` asks for, in seconds or by a date (RFC 9110, section 10.2.3), on the two statuses
-/// where it asks for patience.
+/// Returns the delay that `Retry-After` asks for, in seconds or as a date (RFC 9110, section 10.2.3). It applies to 429 and
+/// 503 only.
 fn retry_after(status: StatusCode, headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
     if !matches!(status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE) {
         return None;
@@ -187,8 +195,8 @@ impl Failure {
         Self { class, reason: reason.to_string(), status: None }
     }
 
-    /// The class of a client's error: that of the dialling, if it failed there.
-    fn of(error: &(dyn StdError + 'static)) -> Self {
+    /// Classifies an error of the HTTP client: by the connection if that failed, and otherwise as a reset.
+    fn from_client(error: &(dyn StdError + 'static)) -> Self {
         let mut cause = Some(error);
         let mut last = error;
         while let Some(error) = cause {

@@ -1,5 +1,12 @@
-//! Connections to webhook endpoints. A name is resolved, every address is judged, and only what was judged is
-//! dialled; an address in the URL is judged just the same.
+//! Connections to webhook endpoints.
+//!
+//! The [`Dialer`] resolves the host name, checks every address against the policy for webhook hosts, and connects only to
+//! checked addresses. An address that is written in the URL is checked the same way.
+//!
+//! # DNS rebinding
+//!
+//! A name may resolve to another address each time. An attempt therefore resolves it once, checks the addresses and passes
+//! them to the connection in [`CHECKED_ADDRESSES`], which does not resolve the name again.
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -26,18 +33,18 @@ use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
 use crate::deliver::resolver::Resolver;
 
-/// For the TCP connection.
+/// The timeout of a TCP connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// For the TLS session.
+/// The timeout of a TLS handshake.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 
 tokio::task_local! {
-    /// The addresses that the attempt of this task was judged by.
+    /// The checked addresses of the attempt that this task makes.
     pub(crate) static CHECKED_ADDRESSES: Vec<SocketAddr>;
 }
 
-/// Why no connection came about.
+/// The reason for which no connection was made.
 #[derive(Debug)]
 pub(crate) struct DialError {
     pub(crate) class: FailureClass,
@@ -56,7 +63,7 @@ fn failed(class: FailureClass, reason: impl fmt::Display) -> DialError {
     DialError { class, reason: reason.to_string() }
 }
 
-/// Finds and judges addresses, and dials them.
+/// Resolves host names, checks their addresses, and connects to them.
 #[derive(Clone)]
 pub(crate) struct Dialer {
     resolver: Arc<dyn Resolver>,
@@ -77,7 +84,7 @@ impl Dialer {
         Self { resolver, policy, tls: TlsConnector::from(Arc::new(config)) }
     }
 
-    /// The addresses of a host, all of which may be dialled.
+    /// Returns the addresses of the host of a URL, each of which may be connected to. If one of them is refused, so is the host.
     pub(crate) async fn check_addresses(&self, uri: &Uri) -> Result<Vec<SocketAddr>, DialError> {
         let host = uri.host().unwrap_or_default();
         let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
@@ -115,7 +122,7 @@ impl Dialer {
         }
         let host = uri.host().unwrap_or_default().trim_matches(['[', ']']).to_owned();
         let name = ServerName::try_from(host).map_err(|error| failed(FailureClass::Tls, error))?;
-        // The attempt's deadline covers this, but the pool may finish a connection that its attempt has left.
+        // The timeout of the attempt covers this, but the pool may complete a connection after its attempt has ended.
         let tls = match tokio::time::timeout(HANDSHAKE_TIMEOUT, self.tls.connect(name, tcp)).await {
             Err(_) => return Err(failed(FailureClass::Timeout, "no TLS session within 10 s")),
             Ok(connected) => connected.map_err(|error| failed(FailureClass::Tls, error))?,
@@ -138,7 +145,7 @@ impl tower_service::Service<Uri> for Dialer {
         Box::pin(async move {
             let addresses = match checked_addresses {
                 Ok(addresses) => addresses,
-                // The pool may dial outside of the attempt.
+                // The pool may open a connection outside of the task of an attempt.
                 Err(_) => dialer.check_addresses(&uri).await?,
             };
             dialer.dial(uri, addresses).await
@@ -146,11 +153,11 @@ impl tower_service::Service<Uri> for Dialer {
     }
 }
 
-/// The address that was dialled: an extension of the response.
+/// The address of the connection, as an extension of the response.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Dialled(pub(crate) SocketAddr);
 
-/// A connection that knows its peer.
+/// A connection with the address of its peer.
 pub(crate) struct Stream {
     peer: SocketAddr,
     io: Io,

@@ -1,4 +1,4 @@
-//! A store that measures its jobs.
+//! A store that measures its transactions.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -9,13 +9,14 @@ use svc_core::store::{Access, Layer, Observer, Store, UnitOfWork};
 
 use super::Metrics;
 
-/// A store like the one inside, which tells [`Metrics`] how long its jobs take and how they end.
+/// A layer over a store that records the duration and the result of each transaction in [`Metrics`].
 struct Metered {
     store: Arc<dyn Store>,
     metrics: Arc<Metrics>,
 }
 
-/// Measures the jobs of a store, and what it tells of its groups and retries.
+/// Wraps a store so that the duration and the result of each transaction, the sizes of its groups and its retries are
+/// recorded.
 pub fn metered(store: Arc<dyn Store>, metrics: Arc<Metrics>) -> Arc<dyn Store> {
     store.observe(Arc::clone(&metrics) as Arc<dyn Observer>);
     Arc::new(Metered { store, metrics })
@@ -27,17 +28,17 @@ impl Layer for Metered {
         &*self.store
     }
 
-    async fn around(&self, access: Access, name: &'static str, job: UnitOfWork) -> Result<(), Error> {
-        let begun = Instant::now();
-        let done = self.store.run(access, name, job).await;
-        let result = match &done {
+    async fn around(&self, access: Access, name: &'static str, work: UnitOfWork) -> Result<(), Error> {
+        let started = Instant::now();
+        let outcome = self.store.run(access, name, work).await;
+        let result = match &outcome {
             Ok(()) => "done",
             Err(Error::Store(error)) if error.is_transient() => "unavailable",
             Err(Error::Store(_)) => "fault",
-            // The rules said no.
+            // A rule refused the operation, and the transaction was rolled back.
             Err(_) => "refused",
         };
-        self.metrics.job(name, result, begun.elapsed());
-        done
+        self.metrics.transaction(name, result, started.elapsed());
+        outcome
     }
 }

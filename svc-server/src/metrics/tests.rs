@@ -1,4 +1,4 @@
-//! What operators scrape.
+//! Tests of the exposition that operators scrape.
 
 use std::collections::BTreeSet;
 
@@ -19,19 +19,19 @@ fn log(attempt: u32, error: Option<String>) -> AttemptLog {
     }
 }
 
-/// Something of everything.
-fn full() -> Metrics {
+/// Returns metrics with at least one sample of each kind.
+fn all_kinds() -> Metrics {
     let metrics = Metrics::default();
     let second = Duration::from_secs(1);
     metrics.request(Some("contacts.list"), StatusCode::OK, second);
     metrics.request(Some("contacts.list"), StatusCode::OK, second);
     metrics.request(None, StatusCode::NOT_FOUND, second);
     metrics.rate_limited("write");
-    metrics.job("contacts.list", "done", second);
+    metrics.transaction("contacts.list", "done", second);
     metrics.group(Access::Write, 7);
     metrics.retry("contacts.create");
     metrics.attempt(&log(1, None), second);
-    metrics.attempt(&log(2, Some(format!("{}: no answer", FailureClass::Timeout))), second);
+    metrics.attempt(&log(2, Some(format!("{}: no response", FailureClass::Timeout))), second);
     metrics.subscription_paused();
     metrics.in_flight(3);
     metrics.overdue(second);
@@ -42,15 +42,15 @@ fn full() -> Metrics {
 }
 
 #[test]
-fn everything_has_its_line() {
-    let text = full().render();
+fn each_metric_is_exported() {
+    let text = all_kinds().render();
     for line in [
         r#"svc_build_info{version=""#,
         r#"svc_http_requests_total{operation="contacts.list",status="200"} 2"#,
         r#"svc_http_requests_total{operation="none",status="404"} 1"#,
         r#"svc_http_request_duration_seconds_bucket{le="1.024",operation="contacts.list"} 2"#,
         r#"svc_rate_limited_total{window="write"} 1"#,
-        r#"svc_store_job_duration_seconds_count{name="contacts.list",result="done"} 1"#,
+        r#"svc_store_transaction_duration_seconds_count{name="contacts.list",result="done"} 1"#,
         r#"svc_store_group_size_bucket{le="8.0",access="write"} 1"#,
         r#"svc_store_retries_total{name="contacts.create"} 1"#,
         r#"svc_delivery_attempt_duration_seconds_count{outcome="succeeded"} 1"#,
@@ -59,10 +59,10 @@ fn everything_has_its_line() {
         "svc_subscriptions_paused_total 1",
         "svc_deliveries_in_flight 3",
         "svc_deliveries_overdue_seconds 1.0",
-        r#"svc_deliveries{state="held"} 12"#,
-        r#"svc_deliveries_oldest_seconds{state="held"} 3.5"#,
-        r#"svc_deliveries{state="pending"} 0"#,
-        r#"svc_deliveries_oldest_seconds{state="pending"} 0.0"#,
+        r#"svc_deliveries{status="held"} 12"#,
+        r#"svc_deliveries_oldest_seconds{status="held"} 3.5"#,
+        r#"svc_deliveries{status="pending"} 0"#,
+        r#"svc_deliveries_oldest_seconds{status="pending"} 0.0"#,
         "svc_process_resident_bytes ",
     ] {
         assert!(text.contains(line), "{line} is not in\n{text}");
@@ -70,10 +70,10 @@ fn everything_has_its_line() {
     assert!(text.ends_with("# EOF\n"));
 }
 
-/// A dashboard or an alert that asks for a name which nothing exports would be silent for ever.
+/// A dashboard or an alert on a name that is not exported would show nothing, without an error.
 #[test]
-fn what_dashboard_and_alerts_ask_for_is_exported() {
-    let text = full().render();
+fn the_metrics_of_the_dashboard_and_the_alerts_are_exported() {
+    let text = all_kinds().render();
     let samples = text.lines().filter(|line| !line.starts_with('#'));
     let exported: BTreeSet<&str> = samples.filter_map(|line| line.split(['{', ' ']).next()).collect();
     for file in [include_str!("../../ops/dashboard.json"), include_str!("../../ops/alerts.yaml")] {

@@ -1,4 +1,4 @@
-//! Flags and environment variables of the server.
+//! The flags and environment variables of the server.
 
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
@@ -22,130 +22,137 @@ use crate::telemetry::LogFormat;
 
 const EXAMPLES: &str = "Examples:
   svc-server --demo
-      try the API on a temporary database with sample data
+      Try the API on a temporary database with sample data.
   svc-server --database-url sqlite:///var/lib/svc/svc.db --listen 0.0.0.0:8080
-      serve the API from a file
+      Serve the API from a SQLite file.
   svc-server --database-url postgres://svc@db.internal/svc?sslmode=require --listen 0.0.0.0:8080
-      serve it from PostgreSQL; SVC_SECRET_KEY, the same on every node, seals secrets there
+      Serve the API from PostgreSQL. SVC_SECRET_KEY, the same on every node, encrypts the secrets in the database.
   SVC_LISTEN=127.0.0.1:0 SVC_LOG_FORMAT=json svc-server
-      take a free port and write the log as JSON
+      Listen on a free port, and write the log as JSON.
 
-Exit codes: 0 stopped by SIGTERM or SIGINT, 1 failed, 2 wrong usage, 5 database unreachable.
-The variable SVC_LOG filters the log, as in SVC_LOG=warn.";
+Exit codes: 0 stopped by SIGTERM or SIGINT, 1 failed, 2 invalid usage, 5 database unreachable.
+The environment variable SVC_LOG filters the log by level and module, as in SVC_LOG=warn. The default is info.";
 
 /// Serves the business operations API.
 #[derive(Debug, Parser)]
 #[command(name = "svc-server", version, about, after_help = EXAMPLES)]
 pub struct Config {
-    /// Address to listen on; port 0 takes a free one.
+    /// The address and port to listen on. Port 0 selects a free port.
     #[arg(long, env = "SVC_LISTEN", value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
     pub listen: SocketAddr,
 
-    /// Database: sqlite://PATH, made when missing, or postgres://USER:PASSWORD@HOST:PORT/DATABASE, which several nodes
-    /// can share. By default sqlite://svc.db; with --demo a temporary one.
+    /// The database: sqlite://PATH, a file that is created if it does not exist, or
+    /// postgres://USER:PASSWORD@HOST:PORT/DATABASE, which several nodes can share. The default is sqlite://svc.db, and
+    /// with --demo a temporary file.
     #[arg(long, env = "SVC_DATABASE_URL", value_name = "URL", hide_env_values = true)]
     pub database_url: Option<String>,
 
-    /// PostgreSQL: connections for reading; each serves many requests at once.
+    /// The number of PostgreSQL connections for reading. Each serves many requests at the same time. SQLite ignores it.
     #[arg(long, env = "SVC_DATABASE_READ_CONNECTIONS", value_name = "N", default_value_t = Options::default().read_connections, value_parser = connections)]
     pub database_read_connections: usize,
 
-    /// PostgreSQL: connections for writing; as many tenants can write at the same time. With those for reading and two
-    /// more, times the nodes, they must stay below the server's max_connections.
+    /// The number of PostgreSQL connections for writing, which is the number of tenants that can write at the same time.
+    /// The connections for reading and writing and two more, times the number of nodes, must stay below max_connections of
+    /// the database server. SQLite ignores it.
     #[arg(long, env = "SVC_DATABASE_WRITE_CONNECTIONS", value_name = "N", default_value_t = Options::default().write_connections, value_parser = connections)]
     pub database_write_connections: usize,
 
-    /// Address for operators: /metrics, /healthz and /readyz, apart from the public listener. When left out,
-    /// 127.0.0.1:9464 if it is free.
+    /// The address and port for operators, which serves /metrics, /healthz and /readyz apart from the public listener. The
+    /// default is 127.0.0.1:9464, if that port is free.
     #[arg(long, env = "SVC_OPS_LISTEN", value_name = "ADDRESS")]
     pub ops_listen: Option<SocketAddr>,
 
-    /// Start with a demo tenant, a key, sample data, and private webhook targets allowed.
+    /// Start with a demo tenant, an API key and sample data, and allow http:// and private addresses in webhook URLs.
     #[arg(long, env = "SVC_DEMO", value_parser = BoolishValueParser::new())]
     pub demo: bool,
 
-    /// Development only: allow http:// and private addresses as webhook targets.
+    /// Allow http:// and private addresses in webhook URLs. For development only: it lets the tenants of the API send
+    /// requests into the network of the server.
     #[arg(long, env = "SVC_ALLOW_PRIVATE_WEBHOOKS", value_parser = BoolishValueParser::new())]
     pub allow_private_webhooks: bool,
 
-    /// Enforce no rate limits.
+    /// Disable all rate limits.
     #[arg(long, env = "SVC_NO_RATE_LIMIT", value_parser = BoolishValueParser::new())]
     pub no_rate_limit: bool,
 
-    /// Requests a minute of one key, or of one address without a valid key; `svc tenant set` gives the keys of one
-    /// tenant another limit.
+    /// The number of requests per minute that are allowed for each API key, and for each address without a valid key.
+    /// `svc tenant set` sets another limit for the keys of one tenant.
     #[arg(long, env = "SVC_RATE_LIMIT", value_name = "N", default_value = "60", value_parser = clap::value_parser!(u32).range(1..))]
     pub rate_limit: u32,
 
-    /// Writes a minute of one key per method and route of a resource, such as quotes=20; repeatable. `svc tenant set`
-    /// gives the keys of one tenant other limits.
+    /// The number of writes per minute that are allowed for each API key, per method and route of a resource, as in
+    /// quotes=20. Can be repeated or separated by commas. `svc tenant set` sets other limits for the keys of one tenant.
     #[arg(long, env = "SVC_WRITE_RATE_LIMIT", value_name = "RESOURCE=N", value_delimiter = ',', value_parser = write_rate_limit)]
     pub write_rate_limit: Vec<(CappedCollection, NonZeroU32)>,
 
-    /// Longest time for one delivery attempt, from the look-up of the name to the end of the answer.
+    /// The timeout of one webhook delivery attempt, from resolving the host name to the end of the response, such as 10s.
+    /// At most 1h.
     #[arg(long, env = "SVC_WEBHOOK_TIMEOUT", value_name = "DURATION", default_value = "10s", value_parser = attempt_timeout)]
     pub webhook_timeout: Duration,
 
-    /// Waits before the retries of a delivery, each with up to 10 % added at random.
+    /// The delays before the retries of a webhook delivery, separated by commas. Up to 10 % is added to each at random.
     #[arg(long, env = "SVC_WEBHOOK_RETRY", value_name = "DURATIONS", value_delimiter = ',', default_value = "1m,4m,16m,64m,240m", value_parser = duration)]
     pub webhook_retry: Vec<Duration>,
 
-    /// Most delivery attempts at the same time; one tenant gets half of them at most.
+    /// The highest number of webhook delivery attempts at the same time. One tenant can use half of them.
     #[arg(long, env = "SVC_WEBHOOK_CONCURRENCY", value_name = "N", default_value = "2048", value_parser = clap::value_parser!(u32).range(1..))]
     pub webhook_concurrency: u32,
 
-    /// How long answers are kept under their Idempotency-Key.
+    /// How long the response to a request with an Idempotency-Key is stored for repetitions of that request.
     #[arg(long, env = "SVC_IDEMPOTENCY_TTL", value_name = "DURATION", default_value = "24h", value_parser = duration)]
     pub idempotency_ttl: Duration,
 
-    /// How long events are kept, with their finished deliveries and logs; what is pending or held stays with its event.
+    /// How long events are stored, with their finished deliveries and the logs of attempts. Pending and held deliveries are
+    /// kept, and so are their events.
     #[arg(long, env = "SVC_RETENTION", value_name = "DURATION", default_value = "30d", value_parser = duration)]
     pub retention: Duration,
 
-    /// How long running requests may take to end after SIGTERM or SIGINT.
+    /// How long running requests and webhook delivery attempts may take to end after SIGTERM or SIGINT.
     #[arg(long, env = "SVC_SHUTDOWN_GRACE", value_name = "DURATION", default_value = "20s", value_parser = duration)]
     pub shutdown_grace: Duration,
 
-    /// Form of the log on stderr.
+    /// The format of the log on stderr.
     #[arg(long, env = "SVC_LOG_FORMAT", value_enum, default_value_t)]
     pub log_format: LogFormat,
 
-    /// Certificate chain in PEM; serves https. It and its key are read again on SIGHUP.
+    /// A file with the TLS certificate chain in PEM, to serve https. Requires --tls-key. Both files are reloaded on SIGHUP.
     #[arg(long, env = "SVC_TLS_CERT", value_name = "FILE", requires = "tls_key")]
     pub tls_cert: Option<PathBuf>,
 
-    /// Private key of the certificate in PEM.
+    /// A file with the private key of the certificate in PEM. Requires --tls-cert.
     #[arg(long, env = "SVC_TLS_KEY", value_name = "FILE", requires = "tls_cert")]
     pub tls_key: Option<PathBuf>,
 
-    /// Proxy whose X-Forwarded-For is believed, an address or a network such as 10.0.0.0/8; repeatable.
+    /// A proxy whose X-Forwarded-For header is trusted: an address, or a network such as 10.0.0.0/8. Can be repeated or
+    /// separated by commas. Without any, the header is ignored.
     #[arg(long, env = "SVC_TRUSTED_PROXY", value_name = "NETWORK", value_delimiter = ',', value_parser = network)]
     pub trusted_proxy: Vec<IpNet>,
 
-    /// Origin that browsers may call from, such as <https://app.example.com>; repeatable.
+    /// An origin that browsers may call the API from (CORS), such as <https://app.example.com>. Can be repeated or separated
+    /// by commas.
     #[arg(long, env = "SVC_CORS_ORIGIN", value_name = "ORIGIN", value_delimiter = ',')]
     pub cors_origin: Vec<HeaderValue>,
 
-    /// Most connections at the same time; further ones wait to be accepted.
+    /// The highest number of open connections. Further ones wait to be accepted.
     #[arg(long, env = "SVC_MAX_CONNECTIONS", value_name = "N", default_value = "10000", value_parser = clap::value_parser!(u32).range(1..))]
     pub max_connections: u32,
 }
 
-/// A duration of at most ten years, so that no sum of durations and times overflows.
+/// Parses a duration of at most ten years, so that no sum of durations and times overflows.
 fn duration(text: &str) -> Result<Duration, String> {
     const LONGEST: Duration = Duration::from_secs(10 * 366 * 24 * 60 * 60);
     match humantime::parse_duration(text) {
         Ok(duration) if duration <= LONGEST => Ok(duration),
         Ok(_) => Err("must be at most ten years".to_owned()),
-        Err(error) => Err(format!("{error}; write it as in 10s, 24h or 30d")),
+        Err(error) => Err(format!("{error}; write it with a unit, as in 10s, 24h or 30d")),
     }
 }
 
-/// The deadline of an attempt, which also bounds how long a crash delays what was in flight.
+/// Parses the timeout of an attempt. Its bound also limits the length of a lease, and so the delay after a crash.
 fn attempt_timeout(text: &str) -> Result<Duration, String> {
     let timeout = duration(text)?;
     if timeout.is_zero() || timeout > Duration::from_secs(60 * 60) {
-        return Err("must be more than nothing and at most 1h".to_owned());
+        return Err("must be more than 0s and at most 1h".to_owned());
     }
     Ok(timeout)
 }
@@ -162,8 +169,8 @@ fn write_rate_limit(text: &str) -> Result<(CappedCollection, NonZeroU32), Issue>
 }
 
 impl Config {
-    /// How deliveries are made.
-    pub fn sender_policy(&self) -> Policy {
+    /// Returns the policy of the delivery engine.
+    pub fn delivery_policy(&self) -> Policy {
         Policy {
             timeout: self.webhook_timeout,
             retry: RetrySchedule::new(self.webhook_retry.clone()),
@@ -171,7 +178,7 @@ impl Config {
         }
     }
 
-    /// How the database is worked with.
+    /// Returns the options of the database.
     pub fn store_options(&self) -> Options {
         Options {
             read_connections: self.database_read_connections,
@@ -180,7 +187,7 @@ impl Config {
         }
     }
 
-    /// The settings of the service.
+    /// Returns the settings of the API.
     pub fn settings(&self) -> Settings {
         Settings {
             rate_limit: self.rate_limit,
@@ -199,17 +206,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_flags_are_sound() {
+    fn the_flags_are_consistent() {
         use clap::CommandFactory as _;
         Config::command().debug_assert();
     }
 
     #[test]
-    fn the_help_tells_what_there_is() {
+    fn the_help_names_the_database_urls_and_their_settings() {
         use clap::CommandFactory as _;
         let help = Config::command().render_long_help().to_string();
-        for told in ["sqlite://PATH", "postgres://USER", "--database-read-connections", "SVC_SECRET_KEY"] {
-            assert!(help.contains(told), "{told}: {help}");
+        for text in ["sqlite://PATH", "postgres://USER", "--database-read-connections", "SVC_SECRET_KEY"] {
+            assert!(help.contains(text), "{text}: {help}");
         }
         let options = Config::parse_from(["svc-server"]).store_options();
         let defaults = Options::default();
@@ -218,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn durations_have_bounds() {
+    fn numbers_and_durations_are_bounded() {
         assert_eq!(duration("90s"), Ok(Duration::from_secs(90)));
         assert_eq!(attempt_timeout("500ms"), Ok(Duration::from_millis(500)));
         for bad in ["", "10", "x", "11years", "600000000000y"] {
@@ -233,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_of_writes_come_in_one_flag_or_several() {
+    fn write_limits_can_be_separated_by_commas_or_repeated() {
         let flags = ["svc-server", "--write-rate-limit", "quotes=5,jobs=6", "--write-rate-limit", "quotes=7"];
         let limits = Config::parse_from(flags).settings().write_rate_limits;
         let of = |collection| limits.of(collection).map(u32::from);

@@ -1,4 +1,5 @@
-//! Sample data: a plumbing company in Sydney, made through the same rules as everything else.
+//! The sample data of `--demo`: a plumbing company in Sydney. It is created through the same rules as requests are, so it
+//! has its events and numbers.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -29,18 +30,18 @@ const QUOTES: &str = include_str!("../../demo/quotes.json");
 const BOOKINGS: &str = include_str!("../../demo/bookings.json");
 const JOBS: &str = include_str!("../../demo/jobs.json");
 
-/// Why the sample data could not be made.
+/// The reason for which the sample data cannot be created.
 #[derive(Debug, thiserror::Error)]
 pub enum DemoError {
-    /// A file of `fixtures/demo` is not what it should be.
-    #[error("fixtures/demo: {0}")]
+    /// A file of `svc-server/demo` is not valid.
+    #[error("invalid file in svc-server/demo: {0}")]
     Fixture(#[from] serde_json::Error),
-    /// The rules or the store refused it.
+    /// A rule or the store refused it.
     #[error(transparent)]
     Refused(#[from] Error),
 }
 
-/// What to tell the person who tries the demo.
+/// The text that `--demo` prints: the tenant, its API key, and requests to try. Its [`Display`](fmt::Display) is that text.
 pub struct Guide {
     url: String,
     tenant: Tenant,
@@ -64,7 +65,7 @@ struct DemoInvoice {
     steps: Vec<String>,
 }
 
-/// Everything of one kind: who it is for, the body that creates it, and the body that changes it afterwards.
+/// One sample record: its contact, the body that creates it, and the body that updates it afterwards.
 #[derive(Clone)]
 struct Sample {
     contact: Option<String>,
@@ -72,10 +73,10 @@ struct Sample {
     update: Option<Value>,
 }
 
-/// Makes the sample data and a key, and says what to try.
+/// Creates the sample data and an API key, and returns the guide to print.
 ///
 /// # Errors
-/// [`DemoError`].
+/// [`DemoError`] if the data is not accepted, which is a bug, or the store fails.
 pub async fn prepare(store: &dyn Store, url: &str) -> Result<Guide, DemoError> {
     let DemoTenant { name, time_zone, currency } = serde_json::from_str(TENANT)?;
     let settings = TenantCreate {
@@ -101,9 +102,9 @@ pub async fn prepare(store: &dyn Store, url: &str) -> Result<Guide, DemoError> {
 async fn fill(store: &dyn Store, tenant: &Tenant) -> Result<(), DemoError> {
     let now = store.env().now();
     let contacts = Arc::new(contacts(store, tenant.id).await?);
-    make::<Quote>(store, tenant.id, &contacts, samples(QUOTES, |row| quote(row, tenant, now))?).await?;
-    make::<Booking>(store, tenant.id, &contacts, samples(BOOKINGS, |row| booking(row, now))?).await?;
-    make::<Job>(store, tenant.id, &contacts, samples(JOBS, |row| job(row, now))?).await?;
+    create_all::<Quote>(store, tenant.id, &contacts, samples(QUOTES, |row| quote(row, tenant, now))?).await?;
+    create_all::<Booking>(store, tenant.id, &contacts, samples(BOOKINGS, |row| booking(row, now))?).await?;
+    create_all::<Job>(store, tenant.id, &contacts, samples(JOBS, |row| job(row, now))?).await?;
     let invoices: Vec<DemoInvoice> = serde_json::from_str(INVOICES)?;
     let today = tenant.time_zone.date_at(now);
     let (tenant, invoices) = (tenant.id, Arc::new(invoices));
@@ -121,7 +122,7 @@ async fn fill(store: &dyn Store, tenant: &Tenant) -> Result<(), DemoError> {
                     });
                     let invoice = invoices::create(tx, tenant, input::<InvoiceCreate>(&body)?).await?;
                     for step in &sample.steps {
-                        take_step(tx, tenant, invoice.id, step).await?;
+                        apply_step(tx, tenant, invoice.id, step).await?;
                     }
                 }
                 Ok(())
@@ -133,24 +134,24 @@ async fn fill(store: &dyn Store, tenant: &Tenant) -> Result<(), DemoError> {
 
 async fn contacts(store: &dyn Store, tenant: TenantId) -> Result<HashMap<String, Uuid>, DemoError> {
     let rows: Arc<Vec<Map<String, Value>>> = Arc::new(serde_json::from_str(CONTACTS)?);
-    let made = store.write("demo.contacts", move |tx| {
+    let created = store.write("demo.contacts", move |tx| {
         let rows = Arc::clone(&rows);
         Box::pin(async move {
-            let mut made = HashMap::new();
+            let mut created = HashMap::new();
             for row in rows.iter() {
                 let mut body = row.clone();
                 let handle = body.remove("ref").and_then(|handle| handle.as_str().map(str::to_owned));
                 let contact: Contact = crud::create(tx, tenant, input(&body.into())?).await?;
-                made.insert(handle.unwrap_or_default(), contact.id);
+                created.insert(handle.unwrap_or_default(), contact.id);
             }
-            Ok(made)
+            Ok(created)
         })
     });
-    Ok(made.await?)
+    Ok(created.await?)
 }
 
-/// Creates the samples of one kind, and changes those that are not in their first state any more.
-async fn make<R>(
+/// Creates the records of one resource, and updates those that are not in their initial status.
+async fn create_all<R>(
     store: &dyn Store,
     tenant: TenantId,
     contacts: &Arc<HashMap<String, Uuid>>,
@@ -161,7 +162,7 @@ where
 {
     let (samples, contacts) = (Arc::new(samples), Arc::clone(contacts));
     let name = <R as Resource>::COLLECTION;
-    let made = store.write(name, move |tx| {
+    let created = store.write(name, move |tx| {
         let (samples, contacts) = (Arc::clone(&samples), Arc::clone(&contacts));
         Box::pin(async move {
             for sample in samples.iter() {
@@ -177,7 +178,7 @@ where
             Ok(())
         })
     });
-    Ok(made.await?)
+    Ok(created.await?)
 }
 
 fn samples(text: &str, read: impl Fn(Map<String, Value>) -> Sample) -> Result<Vec<Sample>, DemoError> {
@@ -201,7 +202,7 @@ fn take_number(row: &mut Map<String, Value>, name: &str) -> Option<i64> {
     row.remove(name)?.as_i64()
 }
 
-/// The change into a state that is not the first one.
+/// Takes the status of a row, and returns the update that sets it, unless it is the initial one.
 fn status_change(row: &mut Map<String, Value>, first: &str) -> Option<Value> {
     take_text(row, "status").filter(|status| status != first).map(|status| json!({ "status": status }))
 }
@@ -241,14 +242,14 @@ fn job(mut row: Map<String, Value>, now: Timestamp) -> Sample {
     Sample { contact, create: row, update }
 }
 
-async fn take_step(tx: &mut dyn Tx, tenant: TenantId, id: Uuid, step: &str) -> Result<Invoice, Error> {
+async fn apply_step(tx: &mut dyn Tx, tenant: TenantId, id: Uuid, step: &str) -> Result<Invoice, Error> {
     match step {
         "send" => invoices::send(tx, tenant, id).await,
         "view" => invoices::view(tx, tenant, id).await,
         "pay" => invoices::pay(tx, tenant, id, None).await,
         "void" => invoices::void(tx, tenant, id).await,
         "resend" => invoices::resend(tx, tenant, id).await,
-        other => Err(Error::NotAllowed(format!("{other:?} is no step of an invoice"))),
+        other => Err(Error::NotAllowed(format!("{other:?} is not a step of an invoice"))),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Who is on the other side, when there is a proxy in between.
+//! The address of the client behind trusted proxies.
 
 use std::net::IpAddr;
 
@@ -7,12 +7,13 @@ use ipnet::IpNet;
 
 const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 
-/// Proxies whose `X-Forwarded-For` is believed. Without any, the header is anybody's word and is not looked at.
+/// The proxies whose `X-Forwarded-For` header is trusted. Without any, the header is ignored, because every client can send
+/// it.
 #[derive(Clone, Debug, Default)]
 pub struct TrustedProxies(Vec<IpNet>);
 
 impl TrustedProxies {
-    /// These networks, such as `10.0.0.0/8`.
+    /// Creates the list from networks, such as `10.0.0.0/8`.
     pub fn new(networks: Vec<IpNet>) -> Self {
         Self(networks)
     }
@@ -22,9 +23,11 @@ impl TrustedProxies {
         self.0.iter().any(|network| network.contains(&address))
     }
 
-    /// The client: whoever connected, unless that is a trusted proxy; then whom it names, and so on along the chain.
-    /// Every proxy appends, so the list is read from its end; what a client claims itself stands before that and
-    /// never counts.
+    /// Returns the address of the client: the peer of the connection or, if that is a trusted proxy, the last address in
+    /// `X-Forwarded-For` that is not a trusted proxy.
+    ///
+    /// Every proxy appends the address of its own peer, so the list is read from its end. Entries that the client has sent
+    /// itself come before those, and never count.
     pub(crate) fn client(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
         let mut client = peer;
         if !self.trusts(client) {
@@ -32,7 +35,7 @@ impl TrustedProxies {
         }
         let lines: Vec<&str> = headers.get_all(FORWARDED_FOR).iter().filter_map(|line| line.to_str().ok()).collect();
         for entry in lines.iter().rev().flat_map(|line| line.rsplit(',')) {
-            // What is no address says nothing about those before it either.
+            // An entry that is not an address makes all entries before it untrustworthy.
             let Some(address) = parse(entry.trim()) else { break };
             client = address;
             if !self.trusts(client) {
@@ -43,16 +46,16 @@ impl TrustedProxies {
     }
 }
 
-/// An address, with or without a port.
+/// Parses an address with or without a port.
 fn parse(entry: &str) -> Option<IpAddr> {
     let bare = entry.strip_prefix('[').and_then(|rest| rest.split(']').next()).unwrap_or(entry);
     bare.parse().ok().or_else(|| entry.parse::<std::net::SocketAddr>().ok().map(|address| address.ip()))
 }
 
-/// Reads `10.0.0.0/8`, or one address.
+/// Parses a network, such as `10.0.0.0/8`, or one address.
 pub(crate) fn network(text: &str) -> Result<IpNet, String> {
     let network = text.parse().or_else(|_| text.parse::<IpAddr>().map(IpNet::from));
-    network.map_err(|_| format!("{text:?} is no address and no network such as 10.0.0.0/8"))
+    network.map_err(|_| format!("{text:?} is neither an address nor a network such as 10.0.0.0/8"))
 }
 
 #[cfg(test)]
@@ -60,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_address_that_a_trusted_proxy_names_counts() {
+    fn the_client_is_the_last_address_that_a_trusted_proxy_names() {
         let proxies = TrustedProxies::new(["10.0.0.0/8", "2001:db8::1"].map(|text| network(text).unwrap()).to_vec());
         for (peer, lines, want) in [
             ("203.0.113.9", vec!["198.51.100.1"], "203.0.113.9"),

@@ -1,10 +1,13 @@
-//! Listening: connections, their deadlines and limits, TLS, and an orderly end.
+//! The HTTP listener: connections with their timeouts and limits, TLS, and graceful shutdown (`docs/contract.md`,
+//! "Connections and sizes").
 //!
-//! HTTP/1.1, and HTTP/2 over TLS for clients that ask for it by ALPN.
+//! It serves HTTP/1.1, and HTTP/2 over TLS to clients that negotiate it by ALPN.
 //!
-//! What hyper answers by itself, without a JSON body, because it never becomes a request: 400 for what is
-//! not HTTP, 431 for a head over 32 KiB or over 100 headers, 414 for a request target over 32 KiB. A head
-//! that does not arrive within 10 s ends the connection.
+//! # Responses without a JSON body
+//!
+//! hyper responds to some invalid input itself, before it is a request: 400 to what is not HTTP, 431 to a head of more than
+//! 32 KiB or 100 headers, and 414 to a request target of more than 32 KiB. A connection is closed if the head of a request
+//! does not arrive within 10 seconds.
 
 mod http2;
 mod tls;
@@ -30,25 +33,25 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 use tokio_io_timeout::TimeoutStream;
 
-use self::http2::{Due, Open};
+use self::http2::{CloseReason, OpenRequests};
 pub use self::tls::Tls;
 use crate::Api;
 use crate::program::proxy::TrustedProxies;
 
-/// For the head of a request, and for the next request on a kept-alive connection.
+/// The timeout for the head of a request, and for the next request on a connection that is kept alive.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
-/// For a TLS handshake.
+/// The timeout for a TLS handshake.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
-/// Bytes of a head that hyper buffers, on every connection; the limits that are answered in JSON are lower.
+/// The highest number of bytes of a request head that hyper buffers per connection. The limits with a JSON response are lower.
 const HEAD_BUFFER: usize = 32 * 1024;
-/// For a client to take some more of an answer, or over HTTP/2 the whole of it.
+/// The timeout for a client to read more of a response; over HTTP/2, to read the whole of it.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
-/// What browsers are told over TLS: for a year, this name only by https.
-const ONLY_HTTPS: HeaderValue = HeaderValue::from_static("max-age=31536000");
-/// Pause after a failed accept, as when file descriptors have run out.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+/// The `Strict-Transport-Security` header of responses over TLS: browsers use only https for this host, for one year.
+const HSTS: HeaderValue = HeaderValue::from_static("max-age=31536000");
+/// The pause after a failed accept, such as when no file descriptors are left.
+const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(50);
 
-/// A listening socket and what its connections get.
+/// A bound listener with the settings of its connections.
 pub struct Server {
     listener: TcpListener,
     tls: Option<Arc<Tls>>,
@@ -59,7 +62,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Listens on `address` and serves at most `max_connections` at once; further ones wait.
+    /// Binds a listener that serves at most `max_connections` at the same time. Further connections wait to be accepted.
     ///
     /// # Errors
     /// The address cannot be bound.
@@ -76,42 +79,42 @@ impl Server {
         })
     }
 
-    /// Gives the head of a request this long to arrive, in place of 10 s; also the next one on a connection.
+    /// Sets the timeout for the head of a request, and for the next request on a connection. The default is 10 seconds.
     #[must_use]
     pub fn with_head_timeout(mut self, head_timeout: Duration) -> Self {
         self.head_timeout = head_timeout;
         self
     }
 
-    /// Gives a client this long to take some more of an answer, in place of 30 s.
+    /// Sets the timeout for a client to read more of a response. The default is 30 seconds.
     #[must_use]
     pub fn with_write_timeout(mut self, write_timeout: Duration) -> Self {
         self.write_timeout = write_timeout;
         self
     }
 
-    /// Serves https with a certificate chain and its key, both in PEM; HTTP/2 where the client wants it.
+    /// Serves https with a certificate chain and its private key, which are files in PEM.
     ///
     /// # Errors
-    /// A file cannot be read, or the key does not fit the certificate.
+    /// A file cannot be read, or the key does not belong to the certificate.
     pub fn with_tls(mut self, certificate: &Path, key: &Path) -> io::Result<Self> {
         self.tls = Some(Arc::new(Tls::load(certificate, key)?));
         Ok(self)
     }
 
-    /// What it serves https with, to be reloaded.
+    /// Returns the TLS certificate, so that it can be reloaded. `None` without https.
     pub fn tls(&self) -> Option<Arc<Tls>> {
         self.tls.clone()
     }
 
-    /// Believes these proxies when they say whom they speak for.
+    /// Trusts the `X-Forwarded-For` header of these proxies.
     #[must_use]
     pub fn with_trusted_proxies(mut self, proxies: TrustedProxies) -> Self {
         self.proxies = Arc::new(proxies);
         self
     }
 
-    /// Where it listens, such as `http://127.0.0.1:8080`.
+    /// Returns the URL of the listener, such as `http://127.0.0.1:8080`.
     ///
     /// # Errors
     /// The socket has no address.
@@ -120,7 +123,7 @@ impl Server {
         Ok(format!("{scheme}://{}", self.listener.local_addr()?))
     }
 
-    /// Serves until `stop` is ready, then lets what runs finish within `grace`.
+    /// Serves until `stop` is ready. Then it closes idle connections, and waits at most `grace` for running requests to end.
     pub async fn run(self, api: Api, stop: impl Future<Output = ()>, grace: Duration) {
         let (stopping, _) = watch::channel(());
         tokio::pin!(stop);
@@ -132,45 +135,45 @@ impl Server {
             let (stream, peer, permit) = match accepted {
                 Ok(accepted) => accepted,
                 Err(error) => {
-                    tracing::warn!(%error, "a connection could not be accepted");
-                    tokio::time::sleep(ACCEPT_PAUSE).await;
+                    tracing::warn!(%error, "cannot accept a connection; trying again");
+                    tokio::time::sleep(ACCEPT_RETRY_DELAY).await;
                     continue;
                 }
             };
             let tls = self.tls.as_ref().map(|tls| tls.acceptor());
-            let link = Link {
+            let connection = Connection {
                 api: api.clone(),
                 peer,
                 proxies: Arc::clone(&self.proxies),
                 stopping: stopping.subscribe(),
                 head_timeout: self.head_timeout,
                 write_timeout: self.write_timeout,
-                transport_security: tls.is_some().then_some(ONLY_HTTPS),
+                transport_security: tls.is_some().then_some(HSTS),
             };
             tokio::spawn(async move {
                 let _permit = permit;
-                // A client that reads nothing holds no answer for longer than this.
+                // The write timeout frees the responses of clients that do not read.
                 let mut stream = TimeoutStream::new(stream);
-                stream.set_write_timeout(Some(link.write_timeout));
+                stream.set_write_timeout(Some(connection.write_timeout));
                 let stream = Box::pin(stream);
                 match tls {
-                    None => link.http_1(stream).await,
+                    None => connection.http_1(stream).await,
                     Some(tls) => match tokio::time::timeout(HANDSHAKE_TIMEOUT, tls.accept(stream)).await {
                         Ok(Ok(stream)) if stream.get_ref().1.alpn_protocol() == Some(tls::HTTP_2) => {
-                            link.http_2(stream).await;
+                            connection.http_2(stream).await;
                         }
-                        Ok(Ok(stream)) => link.http_1(stream).await,
-                        Ok(Err(error)) => tracing::debug!(%peer, %error, "a TLS handshake failed"),
-                        Err(_) => tracing::debug!(%peer, "a TLS handshake took too long"),
+                        Ok(Ok(stream)) => connection.http_1(stream).await,
+                        Ok(Err(error)) => tracing::debug!(%peer, %error, "TLS handshake failed"),
+                        Err(_) => tracing::debug!(%peer, "TLS handshake timed out"),
                     },
                 }
             });
         }
         drop(self.listener);
-        tracing::info!(connections = stopping.receiver_count(), "stopping");
+        tracing::info!(connections = stopping.receiver_count(), "shutting down");
         let _ = stopping.send(());
         if tokio::time::timeout(grace, stopping.closed()).await.is_err() {
-            tracing::warn!("requests were still running at the end of the grace");
+            tracing::warn!("the shutdown grace ended with requests in progress; they are cancelled");
         }
     }
 
@@ -182,19 +185,19 @@ impl Server {
     }
 }
 
-/// What a connection needs to be served.
-struct Link {
+/// A connection with its settings.
+struct Connection {
     api: Api,
     peer: SocketAddr,
     proxies: Arc<TrustedProxies>,
-    /// Changes when the server stops, which waits until all of these are gone.
+    /// Changes when the server stops. The server then waits until all receivers are dropped.
     stopping: watch::Receiver<()>,
     head_timeout: Duration,
     write_timeout: Duration,
     transport_security: Option<HeaderValue>,
 }
 
-impl Link {
+impl Connection {
     async fn http_1<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(mut self, stream: S) {
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
@@ -213,19 +216,19 @@ impl Link {
     }
 
     async fn http_2<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(mut self, stream: S) {
-        let open = Open::default();
+        let requests = OpenRequests::default();
         let connection =
-            http2::builder(self.head_timeout).serve_connection(TokioIo::new(stream), open.note(self.service()));
+            http2::builder(self.head_timeout).serve_connection(TokioIo::new(stream), requests.track(self.service()));
         tokio::pin!(connection);
         let mut is_ending = false;
         loop {
             tokio::select! {
                 result = connection.as_mut() => return self.ended(result),
                 _ = self.stopping.changed(), if !is_ending => {}
-                due = open.due(self.head_timeout, self.write_timeout) => match due {
-                    Due::Idle if !is_ending => {}
-                    Due::Idle | Due::Stuck => {
-                        tracing::debug!(peer = %self.peer, ?due, "a connection was cut");
+                reason = requests.closed(self.head_timeout, self.write_timeout) => match reason {
+                    CloseReason::Idle if !is_ending => {}
+                    CloseReason::Idle | CloseReason::Stalled => {
+                        tracing::debug!(peer = %self.peer, ?reason, "connection closed");
                         return;
                     }
                 },
@@ -256,7 +259,7 @@ impl Link {
 
     fn ended(&self, result: hyper::Result<()>) {
         if let Err(error) = result {
-            tracing::debug!(peer = %self.peer, %error, "a connection ended early");
+            tracing::debug!(peer = %self.peer, %error, "connection ended with an error");
         }
     }
 }

@@ -1,8 +1,9 @@
-//! Spans to a collector: OTLP over HTTP, as protobuf.
+//! The export of spans to a collector, by OTLP over HTTP as protobuf.
 //!
-//! The standard variables of OpenTelemetry say where to and how; nothing is sent unless `OTEL_EXPORTER_OTLP_ENDPOINT`
-//! or `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT` is set. An https collector needs a certificate of a public authority.
-//! Batches leave on threads of their own; when the collector is slow or away, spans are dropped and nothing waits.
+//! It is configured by the standard environment variables of OpenTelemetry. Nothing is exported unless
+//! `OTEL_EXPORTER_OTLP_ENDPOINT` or `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT` is set. A collector with https needs a certificate
+//! of a public certificate authority. Batches are sent on threads of their own. If the collector is slow or unavailable,
+//! spans are dropped, and requests are not delayed.
 
 use std::env;
 use std::error::Error as StdError;
@@ -33,21 +34,21 @@ use super::SPANS;
 use crate::deliver::dial::{CHECKED_ADDRESSES, Dialer};
 use crate::deliver::resolver::SystemResolver;
 
-/// What spans are from, unless `OTEL_SERVICE_NAME` names it.
+/// The service name of the spans, unless `OTEL_SERVICE_NAME` or `OTEL_RESOURCE_ATTRIBUTES` sets it.
 const SERVICE: &str = "svc-server";
-/// For one batch, unless `OTEL_EXPORTER_OTLP_TIMEOUT` says otherwise.
+/// The timeout of the export of one batch, unless `OTEL_EXPORTER_OTLP_TIMEOUT` sets it.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// Bytes of a collector's answer.
-const MOST_READ: usize = 64 * 1024;
+/// The highest number of bytes of a response of the collector that are read.
+const MAX_RESPONSE: usize = 64 * 1024;
 
 static PROVIDER: OnceLock<SdkTracerProvider> = OnceLock::new();
 
-/// Sends spans, if the environment says where to.
+/// Returns the layer that exports spans, if the environment configures a collector.
 pub(super) fn layer<S>() -> Result<Option<impl Layer<S>>, Box<dyn StdError>>
 where
     S: Subscriber + for<'a> LookupSpan<'a>,
 {
-    if !is_wanted() {
+    if !is_enabled() {
         return Ok(None);
     }
     let exporter = SpanExporter::builder().with_http().with_http_client(Collector::new()?).build()?;
@@ -62,13 +63,13 @@ where
     Ok(Some(spans.with_filter(Targets::new().with_target(SPANS, tracing::Level::DEBUG))))
 }
 
-fn is_wanted() -> bool {
+fn is_enabled() -> bool {
     let disabled = env::var("OTEL_SDK_DISABLED").is_ok_and(|value| value.eq_ignore_ascii_case("true"));
     let endpoints = ["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"];
     !disabled && endpoints.into_iter().any(is_set)
 }
 
-/// An empty variable is like none, as OpenTelemetry's specification wants it.
+/// Returns whether a variable is set. An empty one counts as unset, as the OpenTelemetry specification requires.
 fn is_set(variable: &str) -> bool {
     env::var_os(variable).is_some_and(|value| !value.is_empty())
 }
@@ -79,24 +80,24 @@ fn timeout() -> Duration {
     millis.map_or(TIMEOUT, Duration::from_millis)
 }
 
-/// Makes the span a child of the client's, if its `traceparent` (W3C Trace Context) names one.
+/// Makes the span a child of the client's span, if the request has a `traceparent` header (W3C Trace Context).
 pub(super) fn continue_trace(span: &Span, headers: &HeaderMap) {
     if span.is_disabled() || !headers.contains_key("traceparent") {
         return;
     }
-    // Where only the log takes the span, it has no place for a parent.
+    // This fails for a span that only the log records, which needs no parent.
     let _ = span.set_parent(TraceContextPropagator::new().extract(&HeaderExtractor(headers)));
 }
 
-/// Sends what is left, and nothing after that.
+/// Exports the remaining spans, and shuts the exporter down.
 pub(super) fn flush(within: Duration) {
     if let Some(Err(error)) = PROVIDER.get().map(|provider| provider.shutdown_with_timeout(within)) {
-        tracing::warn!(%error, "the last spans were not sent");
+        tracing::warn!(%error, "cannot export the remaining spans");
     }
 }
 
-/// The client that carries batches: the one of webhooks, which may dial any address here. The exporter's thread has no
-/// runtime, so it has one of its own.
+/// The HTTP client of the exporter. It uses the dialer of webhook deliveries, with private addresses allowed. The threads of
+/// the exporter have no runtime, so the client has one of its own.
 #[derive(Debug)]
 struct Collector {
     runtime: Runtime,
@@ -122,7 +123,7 @@ impl HttpClient for Collector {
             let addresses = dialer.check_addresses(request.uri()).await?;
             let response = CHECKED_ADDRESSES.scope(addresses, client.request(request.map(Full::new))).await?;
             let (head, body) = response.into_parts();
-            let body = Limited::new(body, MOST_READ).collect().await?.to_bytes();
+            let body = Limited::new(body, MAX_RESPONSE).collect().await?.to_bytes();
             Ok::<_, HttpError>(Response::from_parts(head, body))
         };
         let timeout = self.timeout;

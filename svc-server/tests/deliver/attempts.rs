@@ -1,4 +1,4 @@
-//! One attempt at a time: its deadline, its bounds, its classes of failure, and where it never goes.
+//! Single attempts: the timeout, the limits, the classes of failure, and the addresses that are never connected to.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,17 +10,17 @@ use serde_json::value::RawValue;
 use svc_core::env::Env;
 use svc_core::values::EventKind;
 use svc_core::values::{HostPolicy, Secret, TenantId, WebhookUrl};
-use svc_core::webhooks::deliveries::{AttemptLog, Delivery};
+use svc_core::webhooks::deliveries::AttemptLog;
 use svc_core::webhooks::engine::{Attempt, Outcome};
 use svc_core::webhooks::events::Event;
 use svc_server::deliver::resolver::{Resolver, SystemResolver};
 use svc_server::deliver::{HttpWebhookClient, WebhookClient as _};
 use uuid::Uuid;
 
-use crate::receivers::{FAILS, OK, Receiver, Then, canary, listen, raw};
+use crate::receivers::{After, FAILS, OK, Receiver, canary, listen, raw_receiver};
 
-/// Far beyond what a loopback answer takes, far below a test's patience.
-const DEADLINE: Duration = Duration::from_millis(400);
+/// The timeout of an attempt: long for a response over loopback, short for a test.
+const TIMEOUT: Duration = Duration::from_millis(400);
 
 fn attempt(url: &str) -> Attempt {
     let env = Env::system();
@@ -34,8 +34,8 @@ fn attempt(url: &str) -> Attempt {
         created_at: now,
         only_for: None,
     };
-    let mut delivery = Delivery::new(env.id(now), &event, Uuid::nil(), false);
-    delivery.begin(Uuid::nil(), now);
+    let mut delivery = event.delivery_to(env.id(now), Uuid::nil(), false);
+    delivery.claim(Uuid::nil(), now);
     let secrets = vec![Secret::new("whsec_c2VjcmV0")];
     Attempt { delivery, event, url: WebhookUrl::parse(url).unwrap(), secrets }
 }
@@ -43,7 +43,7 @@ fn attempt(url: &str) -> Attempt {
 fn client(policy: HostPolicy, resolver: Arc<dyn Resolver>) -> HttpWebhookClient {
     let mut env = Env::system();
     env.webhook_hosts = policy;
-    HttpWebhookClient::new(env, DEADLINE, resolver)
+    HttpWebhookClient::new(env, TIMEOUT, resolver)
 }
 
 async fn send(url: &str) -> Outcome {
@@ -59,8 +59,8 @@ fn class(log: &AttemptLog) -> &str {
 }
 
 #[tokio::test]
-async fn an_answer_is_logged() {
-    let receiver = Receiver::answering(&[OK]).await;
+async fn the_response_is_logged() {
+    let receiver = Receiver::with_responses(&[OK]).await;
     let log = send(&receiver.url("/hook?x=1")).await.log;
     assert_eq!((log.status, log.error.as_deref(), log.response_body.as_deref()), (200, None, Some("ok")));
     assert!(log.succeeded() && !log.response_truncated);
@@ -72,15 +72,15 @@ async fn an_answer_is_logged() {
 }
 
 #[tokio::test]
-async fn every_failure_has_its_class() {
+async fn each_failure_is_classified() {
     let refused = TcpPort::closed().await;
-    let hangs = raw(Vec::new(), Then::Hang).await;
-    let after_head = raw(b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n".to_vec(), Then::Hang).await;
-    let breaks_off = raw(b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhalf".to_vec(), Then::Close).await;
-    let silent = raw(Vec::new(), Then::Close).await;
+    let hangs = raw_receiver(Vec::new(), After::Hang).await;
+    let after_head = raw_receiver(b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n".to_vec(), After::Hang).await;
+    let breaks_off = raw_receiver(b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhalf".to_vec(), After::Close).await;
+    let silent = raw_receiver(Vec::new(), After::Close).await;
     let huge = [b"HTTP/1.1 200 OK\r\nx: ".as_slice(), &vec![b'x'; 1 << 20], b"\r\n\r\n"].concat();
-    let huge_head = raw(huge, Then::Close).await;
-    let no_http = raw(b"220 smtp ready\r\n".to_vec(), Then::Close).await;
+    let huge_head = raw_receiver(huge, After::Close).await;
+    let no_http = raw_receiver(b"220 smtp ready\r\n".to_vec(), After::Close).await;
     for (address, status, want) in [
         (refused, 0, "connect"),
         (hangs, 0, "timeout"),
@@ -94,7 +94,7 @@ async fn every_failure_has_its_class() {
         assert_eq!((log.status, class(&log)), (status, want), "{log:?}");
         assert!(!log.succeeded());
     }
-    let receiver = Receiver::answering(&[FAILS]).await;
+    let receiver = Receiver::with_responses(&[FAILS]).await;
     let log = send(&receiver.url("/")).await.log;
     assert_eq!((log.status, class(&log), log.response_body.as_deref()), (500, "status", Some("oops")));
     let plain = listen(|mut stream| async move {
@@ -111,88 +111,89 @@ async fn every_failure_has_its_class() {
 struct TcpPort;
 
 impl TcpPort {
-    /// A port on which nobody listens.
+    /// Returns a port on which nothing listens.
     async fn closed() -> SocketAddr {
         tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap()
     }
 }
 
 #[tokio::test]
-async fn an_unaccepted_connection_ends_at_the_deadline() {
+async fn a_connection_that_is_not_accepted_ends_at_the_timeout() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let log = send_to(listener.local_addr().unwrap()).await;
     assert_eq!(class(&log), "timeout");
-    assert!(u128::from(log.duration_ms) >= DEADLINE.as_millis());
+    assert!(u128::from(log.duration_ms) >= TIMEOUT.as_millis());
 }
 
 #[tokio::test]
-async fn a_slow_drip_ends_at_the_deadline() {
-    let address = raw(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n".to_vec(), Then::Drip).await;
+async fn a_response_in_small_pieces_ends_at_the_timeout() {
+    let address = raw_receiver(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n".to_vec(), After::Drip).await;
     let log = send_to(address).await;
-    assert_eq!(class(&log), "timeout", "each byte in time does not make the whole in time");
+    assert_eq!(class(&log), "timeout", "the timeout applies to the whole response");
 }
 
 #[tokio::test]
-async fn an_endless_body_is_read_to_its_bound_and_kept_to_a_smaller_one() {
-    let address = raw(b"HTTP/1.1 200 OK\r\n\r\n".to_vec(), Then::Endless).await;
+async fn an_endless_body_is_read_up_to_a_limit_and_logged_up_to_16_kib() {
+    let address = raw_receiver(b"HTTP/1.1 200 OK\r\n\r\n".to_vec(), After::Endless).await;
     let log = send_to(address).await;
     assert!(log.succeeded(), "{log:?}");
     assert_eq!((log.response_body.unwrap().len(), log.response_truncated), (16 * 1024, true));
 }
 
 #[tokio::test]
-async fn a_compressed_body_stays_compressed() {
+async fn a_compressed_body_is_not_decompressed() {
     let bomb = [b"HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: 4\r\n\r\n".as_slice(), b"\x1f\x8b\x00!"]
         .concat();
-    let log = send_to(raw(bomb, Then::Close).await).await;
-    assert_eq!(log.response_body.as_deref(), Some("\x1f\u{fffd}\u{fffd}!"), "NUL and broken UTF-8 are replaced");
+    let log = send_to(raw_receiver(bomb, After::Close).await).await;
+    assert_eq!(log.response_body.as_deref(), Some("\x1f\u{fffd}\u{fffd}!"), "NUL and invalid UTF-8 are replaced");
 }
 
 #[tokio::test]
 async fn a_redirect_is_a_failure_and_is_not_followed() {
     let (canary, hits) = canary().await;
-    let answer = format!("HTTP/1.1 307 Temporary Redirect\r\nlocation: http://{canary}/\r\ncontent-length: 0\r\n\r\n");
-    let log = send_to(raw(answer.into_bytes(), Then::Close).await).await;
+    let response =
+        format!("HTTP/1.1 307 Temporary Redirect\r\nlocation: http://{canary}/\r\ncontent-length: 0\r\n\r\n");
+    let log = send_to(raw_receiver(response.into_bytes(), After::Close).await).await;
     assert_eq!((log.status, class(&log)), (307, "status"));
     assert_eq!(hits.load(Ordering::SeqCst), 0);
 }
 
 #[tokio::test]
-async fn retry_after_counts_where_it_asks_for_patience() {
-    for (answer, want) in [
+async fn retry_after_applies_to_429_and_503_only() {
+    for (response, want) in [
         ("HTTP/1.1 429 Too Many Requests\r\nretry-after: 120\r\ncontent-length: 0\r\n\r\n", Some(120)),
         ("HTTP/1.1 503 Service Unavailable\r\nretry-after: 7\r\ncontent-length: 0\r\n\r\n", Some(7)),
         ("HTTP/1.1 500 Internal Server Error\r\nretry-after: 7\r\ncontent-length: 0\r\n\r\n", None),
         ("HTTP/1.1 429 Too Many Requests\r\nretry-after: soon\r\ncontent-length: 0\r\n\r\n", None),
         ("HTTP/1.1 503 Busy\r\nretry-after: Sun, 06 Nov 1994 08:49:37 GMT\r\ncontent-length: 0\r\n\r\n", None),
     ] {
-        let receiver = Receiver::answering(&[answer]).await;
+        let receiver = Receiver::with_responses(&[response]).await;
         let outcome = send(&receiver.url("/")).await;
-        assert_eq!(outcome.retry_after, want.map(Duration::from_secs), "{answer}");
+        assert_eq!(outcome.retry_after, want.map(Duration::from_secs), "{response}");
     }
     let date = "HTTP/1.1 503 Busy\r\nretry-after: Fri, 31 Dec 9999 23:59:59 GMT\r\ncontent-length: 0\r\n\r\n";
-    let receiver = Receiver::answering(&[date]).await;
+    let receiver = Receiver::with_responses(&[date]).await;
     let wait = send(&receiver.url("/")).await.retry_after;
     assert!(wait > Some(Duration::from_secs(7_000 * 365 * 86_400)), "{wait:?}");
 }
 
-/// Gives each look-up the next of its answers, the last one for ever.
-struct Fickle {
-    answers: Vec<Vec<IpAddr>>,
-    asked: Mutex<usize>,
+/// A resolver that returns other addresses on each lookup, and the last ones from then on.
+struct ChangingResolver {
+    results: Vec<Vec<IpAddr>>,
+    lookups: Mutex<usize>,
 }
 
-impl Resolver for Fickle {
+impl Resolver for ChangingResolver {
     fn resolve<'a>(&'a self, _host: &'a str) -> BoxFuture<'a, Vec<IpAddr>> {
-        let mut asked = self.asked.lock().unwrap();
-        let answer = self.answers[(*asked).min(self.answers.len() - 1)].clone();
-        *asked += 1;
-        Box::pin(async move { answer })
+        let mut lookups = self.lookups.lock().unwrap();
+        let addresses = self.results[(*lookups).min(self.results.len() - 1)].clone();
+        *lookups += 1;
+        Box::pin(async move { addresses })
     }
 }
 
 #[tokio::test]
-async fn what_is_not_public_is_never_dialled() {
+async fn an_address_that_is_not_public_is_never_connected_to() {
     let (canary, hits) = canary().await;
     let port = canary.port();
     let loopback: IpAddr = canary.ip();
@@ -205,44 +206,47 @@ async fn what_is_not_public_is_never_dialled() {
         (format!("https://example.com:{port}/"), vec![vec![loopback]]),
         (format!("https://example.com:{port}/"), vec![vec![somewhere, loopback]]),
     ];
-    for (url, answers) in cases {
-        let resolver =
-            Fickle { answers: if answers.is_empty() { vec![vec![public]] } else { answers }, asked: Mutex::new(0) };
+    for (url, results) in cases {
+        let resolver = ChangingResolver {
+            results: if results.is_empty() { vec![vec![public]] } else { results },
+            lookups: Mutex::new(0),
+        };
         let outcome = client(HostPolicy::Public, Arc::new(resolver)).attempt(attempt(&url)).await;
         assert_eq!((outcome.log.status, class(&outcome.log)), (-1, "blocked"), "{url}: {:?}", outcome.log);
     }
     assert_eq!(hits.load(Ordering::SeqCst), 0);
 }
 
-/// An attempt goes by one look-up: an answer that changes before the connection is made is not asked for.
+/// An attempt resolves the name once, so that a result that changes before the connection (DNS rebinding) is not used.
 #[tokio::test]
-async fn only_what_was_judged_is_dialled() {
+async fn only_a_checked_address_is_connected_to() {
     let (canary, hits) = canary().await;
-    // 127.0.0.2 is as loopback as 127.0.0.1, but the canary listens on the latter only.
-    let judged: IpAddr = "127.0.0.2".parse().unwrap();
-    let resolver = Arc::new(Fickle { answers: vec![vec![judged], vec![canary.ip()]], asked: Mutex::new(0) });
+    // 127.0.0.2 is a loopback address too, but the canary listens on 127.0.0.1 only.
+    let checked: IpAddr = "127.0.0.2".parse().unwrap();
+    let resolver =
+        Arc::new(ChangingResolver { results: vec![vec![checked], vec![canary.ip()]], lookups: Mutex::new(0) });
     let client = client(HostPolicy::AllowPrivate, resolver.clone());
     let log = client.attempt(attempt(&format!("http://rebinding.example.com:{}/", canary.port()))).await.log;
     assert_eq!(class(&log), "connect", "{log:?}");
     assert_eq!(hits.load(Ordering::SeqCst), 0);
-    assert_eq!(*resolver.asked.lock().unwrap(), 1);
+    assert_eq!(*resolver.lookups.lock().unwrap(), 1);
 }
 
 #[tokio::test]
-async fn a_kept_connection_is_judged_again() {
-    let receiver = Receiver::answering(&[OK]).await;
-    let answers = vec![vec![receiver.address.ip()], vec![]];
-    let client = client(HostPolicy::AllowPrivate, Arc::new(Fickle { answers, asked: Mutex::new(0) }));
+async fn addresses_are_checked_again_for_a_kept_connection() {
+    let receiver = Receiver::with_responses(&[OK]).await;
+    let results = vec![vec![receiver.address.ip()], vec![]];
+    let client = client(HostPolicy::AllowPrivate, Arc::new(ChangingResolver { results, lookups: Mutex::new(0) }));
     let url = format!("http://moving.example.com:{}/", receiver.address.port());
     assert!(client.attempt(attempt(&url)).await.log.succeeded());
     assert_eq!(class(&client.attempt(attempt(&url)).await.log), "dns");
 }
 
 #[tokio::test]
-async fn connections_are_kept_alive() {
+async fn a_connection_is_kept_alive_for_later_attempts() {
     let connections = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&connections);
-    let inner = Receiver::answering(&[OK]).await;
+    let inner = Receiver::with_responses(&[OK]).await;
     let target = inner.address;
     let address = listen(move |mut stream| {
         counted.fetch_add(1, Ordering::SeqCst);

@@ -1,4 +1,4 @@
-//! From the change to the receiver: wake on commit, signatures, retries, pause, restart.
+//! The whole way from a change to the receiver: wakeup by the commit, signatures, retries, pause, replay, restart.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -24,21 +24,22 @@ use uuid::Uuid;
 
 use crate::receivers::{FAILS, OK, Received, Receiver};
 
-pub(crate) struct Running {
+/// A store with a tenant, and a running delivery engine.
+pub(crate) struct Fixture {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) tenant: TenantId,
     stop: oneshot::Sender<()>,
-    sender: JoinHandle<()>,
+    engine: JoinHandle<()>,
     _folder: tempfile::TempDir,
 }
 
-fn policy(waits: &[u64]) -> Policy {
-    let retry = RetrySchedule::new(waits.iter().map(|millis| Duration::from_millis(*millis)).collect());
+fn policy(delays: &[u64]) -> Policy {
+    let retry = RetrySchedule::new(delays.iter().map(|millis| Duration::from_millis(*millis)).collect());
     Policy { timeout: Duration::from_secs(5), retry, ..Policy::default() }
 }
 
-impl Running {
-    pub(crate) async fn start(waits: &[u64]) -> Self {
+impl Fixture {
+    pub(crate) async fn start(delays: &[u64]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let mut env = Env::system();
         env.webhook_hosts = HostPolicy::AllowPrivate;
@@ -46,8 +47,8 @@ impl Running {
         let store = svc_store::open(&url, env).await.unwrap();
         let tenant = store.write("test", |tx| Box::pin(tenants::create(tx, TenantCreate::named("Test"))));
         let tenant = tenant.await.unwrap().id;
-        let (stop, sender) = start(&store, policy(waits));
-        Self { store, tenant, stop, sender, _folder: folder }
+        let (stop, engine) = start(&store, policy(delays));
+        Self { store, tenant, stop, engine, _folder: folder }
     }
 
     pub(crate) async fn subscribe(&self, url: &str) -> WebhookSubscription {
@@ -83,14 +84,14 @@ impl Running {
         read.await.unwrap()
     }
 
-    /// Looks again until the deliveries are as wanted. The sender's own test time-out ends a wait in vain.
+    /// Reads the deliveries until `wanted` accepts them.
     pub(crate) async fn until(&self, wanted: impl Fn(&[Delivery]) -> bool) -> Vec<Delivery> {
         eventually(async || Some(self.deliveries().await).filter(|deliveries| wanted(deliveries))).await
     }
 
     pub(crate) async fn stop(self) {
         let _ = self.stop.send(());
-        self.sender.await.unwrap();
+        self.engine.await.unwrap();
     }
 }
 
@@ -105,16 +106,16 @@ fn start(store: &Arc<dyn Store>, policy: Policy) -> (oneshot::Sender<()>, JoinHa
     (stop, tokio::spawn(run))
 }
 
-async fn eventually<T>(look: impl AsyncFn() -> Option<T>) -> T {
-    let looking = async {
+async fn eventually<T>(find: impl AsyncFn() -> Option<T>) -> T {
+    let finding = async {
         loop {
-            if let Some(found) = look().await {
+            if let Some(found) = find().await {
                 return found;
             }
             tokio::task::yield_now().await;
         }
     };
-    within(looking).await
+    within(finding).await
 }
 
 pub(crate) async fn within<T>(work: impl Future<Output = T>) -> T {
@@ -126,68 +127,72 @@ fn text<'a>(received: &'a Received, name: &str) -> &'a str {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_change_arrives_signed_for_every_kind_of_verifier() {
-    let receiver = Receiver::answering(&[OK]).await;
-    let running = Running::start(&[]).await;
-    let hook = running.subscribe(&receiver.url("/hook")).await;
-    let contact = running.contact("ada@example.com").await;
+async fn a_change_is_delivered_with_both_kinds_of_signatures() {
+    let receiver = Receiver::with_responses(&[OK]).await;
+    let fixture = Fixture::start(&[]).await;
+    let hook = fixture.subscribe(&receiver.url("/hook")).await;
+    let contact = fixture.contact("ada@example.com").await;
     let received = within(receiver.next()).await;
 
     let body: Value = serde_json::from_slice(&received.body).unwrap();
     assert_eq!(body.as_object().unwrap().keys().collect::<Vec<_>>(), ["event", "data", "delivered_at", "tenant_id"]);
     assert_eq!(body["event"], "contact.created");
     assert_eq!(body["data"], serde_json::to_value(&contact).unwrap());
-    assert_eq!(body["tenant_id"], running.tenant.to_string());
+    assert_eq!(body["tenant_id"], fixture.tenant.to_string());
     assert_eq!((text(&received, "x-svc-event"), text(&received, "x-svc-attempt")), ("contact.created", "1"));
     assert_eq!(text(&received, "x-svc-delivery"), text(&received, "webhook-id"));
     let secret = hook.secret.reveal();
     svc_webhook_verify::verify(secret, text(&received, "x-svc-signature"), &received.body).unwrap();
     standardwebhooks::Webhook::new(secret).unwrap().verify(&received.body, &received.headers).unwrap();
 
-    let done = running.until(|deliveries| deliveries[0].status == DeliveryStatus::Succeeded).await;
+    let done = fixture.until(|deliveries| deliveries[0].status == DeliveryStatus::Succeeded).await;
     assert_eq!((done.len(), done[0].attempts, done[0].last_status), (1, 1, Some(200)));
-    assert_eq!(running.subscription(hook.id).await.last_delivery_status, Some(200));
-    running.stop().await;
+    assert_eq!(fixture.subscription(hook.id).await.last_delivery_status, Some(200));
+    fixture.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_failed_delivery_is_sent_again_under_the_same_id() {
-    let receiver = Receiver::answering(&[FAILS, FAILS, OK]).await;
-    let running = Running::start(&[1, 1, 1]).await;
-    running.subscribe(&receiver.url("/")).await;
-    running.contact("ada@example.com").await;
+async fn a_failed_delivery_is_retried_with_the_same_id() {
+    let receiver = Receiver::with_responses(&[FAILS, FAILS, OK]).await;
+    let fixture = Fixture::start(&[1, 1, 1]).await;
+    fixture.subscribe(&receiver.url("/")).await;
+    fixture.contact("ada@example.com").await;
     let (first, second, third) =
         (within(receiver.next()).await, within(receiver.next()).await, within(receiver.next()).await);
     assert_eq!(text(&first, "x-svc-delivery"), text(&third, "x-svc-delivery"));
     let numbers = [&first, &second, &third].map(|received| text(received, "x-svc-attempt").to_owned());
     assert_eq!(numbers, ["1", "2", "3"]);
-    let done = running.until(|deliveries| deliveries[0].status == DeliveryStatus::Succeeded).await;
-    let (tenant, id) = (running.tenant, done[0].id);
-    let log = running.store.read("test", move |tx| Box::pin(async move { Ok(tx.attempts(tenant, id).await?) }));
+    let done = fixture.until(|deliveries| deliveries[0].status == DeliveryStatus::Succeeded).await;
+    let (tenant, id) = (fixture.tenant, done[0].id);
+    let log = fixture.store.read("test", move |tx| Box::pin(async move { Ok(tx.attempts(tenant, id).await?) }));
     let log: Vec<(u32, i32)> = log.await.unwrap().iter().map(|attempt| (attempt.attempt, attempt.status)).collect();
     assert_eq!(log, [(1, 500), (2, 500), (3, 200)]);
-    running.stop().await;
+    fixture.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn ten_failures_pause_and_a_replay_sends_what_was_held() {
-    let fails_ten_times: Vec<&str> = std::iter::repeat_n(FAILS, 10).chain([OK]).collect();
-    let receiver = Receiver::answering(&fails_ten_times).await;
-    let running = Running::start(&[]).await;
-    let hook = running.subscribe(&receiver.url("/")).await;
+async fn ten_failures_pause_a_subscription_and_a_replay_sends_its_held_deliveries() {
+    let ten_failures: Vec<&str> = std::iter::repeat_n(FAILS, 10).chain([OK]).collect();
+    let receiver = Receiver::with_responses(&ten_failures).await;
+    let fixture = Fixture::start(&[]).await;
+    let hook = fixture.subscribe(&receiver.url("/")).await;
     for n in 0..12 {
-        running.contact(&format!("{n}@example.com")).await;
+        fixture.contact(&format!("{n}@example.com")).await;
     }
-    let paused = eventually(async || Some(running.subscription(hook.id).await).filter(|hook| !hook.enabled)).await;
+    let paused = eventually(async || Some(fixture.subscription(hook.id).await).filter(|hook| !hook.enabled)).await;
     assert_eq!(paused.consecutive_failures, 10);
     assert!(paused.disabled_reason.is_some() && paused.paused_at.is_some());
     let settled = |deliveries: &[Delivery]| deliveries.iter().all(|delivery| delivery.lease.is_none());
-    let deliveries = running.until(settled).await;
+    let deliveries = fixture.until(settled).await;
     let of = |state| deliveries.iter().filter(|delivery| delivery.status == state).count();
-    assert_eq!((of(DeliveryStatus::Failed), of(DeliveryStatus::Held)), (10, 2), "no retries were left to hold");
+    assert_eq!(
+        (of(DeliveryStatus::Failed), of(DeliveryStatus::Held)),
+        (10, 2),
+        "failed deliveries had no retries to hold"
+    );
 
-    let (tenant, id, since) = (running.tenant, hook.id, hook.created_at);
-    let resume = running.store.write("test", move |tx| {
+    let (tenant, id, since) = (fixture.tenant, hook.id, hook.created_at);
+    let resume = fixture.store.write("test", move |tx| {
         Box::pin(async move {
             let input = subscriptions::WebhookUpdate::from_body(br#"{"enabled": true}"#)?;
             crud::update::<WebhookSubscription>(tx, tenant, id, input).await?;
@@ -197,65 +202,69 @@ async fn ten_failures_pause_and_a_replay_sends_what_was_held() {
     });
     let replay = resume.await.unwrap();
     let done = |deliveries: &[Delivery]| deliveries.iter().all(|delivery| delivery.status == DeliveryStatus::Succeeded);
-    let deliveries = running.until(done).await;
-    assert_eq!(deliveries.iter().map(|delivery| delivery.attempts).max(), Some(2), "attempts go on counting");
-    let read = running.store.read("test", move |tx| Box::pin(async move { Ok(tx.replay(tenant, replay.id).await?) }));
+    let deliveries = fixture.until(done).await;
+    assert_eq!(
+        deliveries.iter().map(|delivery| delivery.attempts).max(),
+        Some(2),
+        "a replay does not reset the count of attempts"
+    );
+    let read = fixture.store.read("test", move |tx| Box::pin(async move { Ok(tx.replay(tenant, replay.id).await?) }));
     let replay = read.await.unwrap().unwrap();
     assert_eq!((replay.replayed, replay.finished_at.is_some()), (12, true));
-    running.stop().await;
+    fixture.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_missed_can_be_sent_later() {
-    let receiver = Receiver::answering(&[OK]).await;
-    let running = Running::start(&[]).await;
-    let early = running.contact("early@example.com").await;
-    let hook = running.subscribe(&receiver.url("/")).await;
-    let (tenant, id, since) = (running.tenant, hook.id, early.created_at);
-    let ask = running.store.write("test", move |tx| {
+async fn a_replay_can_send_events_from_before_the_subscription() {
+    let receiver = Receiver::with_responses(&[OK]).await;
+    let fixture = Fixture::start(&[]).await;
+    let early = fixture.contact("early@example.com").await;
+    let hook = fixture.subscribe(&receiver.url("/")).await;
+    let (tenant, id, since) = (fixture.tenant, hook.id, early.created_at);
+    let create = fixture.store.write("test", move |tx| {
         let input = ReplayCreate { subscription: id, since, until: None, statuses: Vec::new(), missed: true };
         Box::pin(replays::create(tx, tenant, input))
     });
-    ask.await.unwrap();
+    create.await.unwrap();
     let body: Value = serde_json::from_slice(&within(receiver.next()).await.body).unwrap();
     assert_eq!(body["data"]["email"], "early@example.com");
-    running.stop().await;
+    fixture.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_test_arrives_at_its_own_subscription_alone() {
-    let (receiver, other) = (Receiver::answering(&[OK]).await, Receiver::answering(&[OK]).await);
-    let running = Running::start(&[]).await;
-    let hook = running.subscribe(&receiver.url("/")).await;
-    running.subscribe(&other.url("/")).await;
-    let (tenant, id) = (running.tenant, hook.id);
-    let test = running.store.write("test", move |tx| Box::pin(subscriptions::send_test(tx, tenant, id, None)));
+async fn a_test_event_is_delivered_to_its_subscription_only() {
+    let (receiver, other) = (Receiver::with_responses(&[OK]).await, Receiver::with_responses(&[OK]).await);
+    let fixture = Fixture::start(&[]).await;
+    let hook = fixture.subscribe(&receiver.url("/")).await;
+    fixture.subscribe(&other.url("/")).await;
+    let (tenant, id) = (fixture.tenant, hook.id);
+    let test = fixture.store.write("test", move |tx| Box::pin(subscriptions::send_test(tx, tenant, id, None)));
     let sent = test.await.unwrap();
     let received = within(receiver.next()).await;
     assert_eq!(text(&received, "x-svc-delivery"), sent.id.to_string());
     svc_webhook_verify::verify(hook.secret.reveal(), text(&received, "x-svc-signature"), &received.body).unwrap();
     let body: Value = serde_json::from_slice(&received.body).unwrap();
     assert_eq!((&body["event"], &body["data"]["test"]), (&"contact.created".into(), &true.into()));
-    // What both get comes after it, and is the first that the other gets.
-    running.contact("ada@example.com").await;
+    // The next event goes to both, and is the first that the other receives.
+    fixture.contact("ada@example.com").await;
     for received in [within(receiver.next()).await, within(other.next()).await] {
         let body: Value = serde_json::from_slice(&received.body).unwrap();
         assert_eq!(body["data"]["email"], "ada@example.com");
     }
-    running.stop().await;
+    fixture.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn while_secrets_overlap_both_sign() {
-    let receiver = Receiver::answering(&[OK]).await;
-    let running = Running::start(&[]).await;
-    let hook = running.subscribe(&receiver.url("/")).await;
-    let (tenant, id) = (running.tenant, hook.id);
-    let rotate = running
+async fn both_secrets_sign_during_the_overlap_of_a_rotation() {
+    let receiver = Receiver::with_responses(&[OK]).await;
+    let fixture = Fixture::start(&[]).await;
+    let hook = fixture.subscribe(&receiver.url("/")).await;
+    let (tenant, id) = (fixture.tenant, hook.id);
+    let rotate = fixture
         .store
         .write("test", move |tx| Box::pin(subscriptions::rotate_secret(tx, tenant, id, Duration::from_secs(3600))));
     let rotated = rotate.await.unwrap();
-    running.contact("ada@example.com").await;
+    fixture.contact("ada@example.com").await;
     let received = within(receiver.next()).await;
     for secret in [hook.secret.reveal(), rotated.secret.reveal()] {
         standardwebhooks::Webhook::new(secret).unwrap().verify(&received.body, &received.headers).unwrap();
@@ -263,22 +272,22 @@ async fn while_secrets_overlap_both_sign() {
     let own = text(&received, "x-svc-signature");
     svc_webhook_verify::verify(rotated.secret.reveal(), own, &received.body).unwrap();
     svc_webhook_verify::verify(hook.secret.reveal(), own, &received.body).unwrap_err();
-    running.stop().await;
+    fixture.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_pending_survives_a_restart() {
-    let receiver = Receiver::answering(&[OK]).await;
-    let running = Running::start(&[]).await;
-    running.subscribe(&receiver.url("/")).await;
-    let Running { store, tenant, stop, sender, _folder } = running;
+async fn a_pending_delivery_is_sent_after_a_restart() {
+    let receiver = Receiver::with_responses(&[OK]).await;
+    let fixture = Fixture::start(&[]).await;
+    fixture.subscribe(&receiver.url("/")).await;
+    let Fixture { store, tenant, stop, engine, _folder } = fixture;
     let _ = stop.send(());
-    sender.await.unwrap();
-    let running = Running { stop: oneshot::channel().0, sender: tokio::spawn(async {}), store, tenant, _folder };
-    running.contact("ada@example.com").await;
-    let (stop, sender) = start(&running.store, policy(&[]));
+    engine.await.unwrap();
+    let fixture = Fixture { stop: oneshot::channel().0, engine: tokio::spawn(async {}), store, tenant, _folder };
+    fixture.contact("ada@example.com").await;
+    let (stop, engine) = start(&fixture.store, policy(&[]));
     within(receiver.next()).await;
-    running.until(|deliveries| deliveries[0].status == DeliveryStatus::Succeeded).await;
+    fixture.until(|deliveries| deliveries[0].status == DeliveryStatus::Succeeded).await;
     let _ = stop.send(());
-    sender.await.unwrap();
+    engine.await.unwrap();
 }

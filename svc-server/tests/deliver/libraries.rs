@@ -1,8 +1,8 @@
-//! A live delivery before the public Standard Webhooks libraries of Python and Node. Those of Rust, the crate
-//! `standardwebhooks`, are asked beside the engine.
+//! Verification of a real delivery by the public Standard Webhooks libraries of Python and Node. That of Rust, the crate
+//! `standardwebhooks`, is used by the tests of the engine.
 //!
-//! `.ci/standard-webhooks` installs them. Where `SVC_TEST_PYTHON` or `SVC_TEST_NODE_PATH` does not say where they are,
-//! the test is skipped, which stderr tells; with `CI` set that is a failure.
+//! `.ci/standard-webhooks` installs the libraries. `SVC_TEST_PYTHON` and `SVC_TEST_NODE_PATH` say where they are. A test
+//! without its variable is skipped with a message on stderr; with `CI` set it fails.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -13,65 +13,66 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use svc_core::webhooks::subscriptions;
 
-use crate::engine::{Running, within};
+use crate::engine::{Fixture, within};
 use crate::receivers::{OK, Received, Receiver};
 
-/// The interpreter that has the library.
+/// The variable with the path of the Python interpreter that has the library.
 const PYTHON: &str = "SVC_TEST_PYTHON";
-/// The folder that has it, for `node`.
+/// The variable with the folder of packages for `node`.
 const NODE: &str = "SVC_TEST_NODE_PATH";
 
-/// Prints what the library says of each body, for each secret.
-const ASK_PYTHON: &str = r#"
+/// A script that prints, for each secret and body, whether the library accepts the signature.
+const VERIFY_IN_PYTHON: &str = r#"
 import json, sys
 from standardwebhooks import Webhook, WebhookVerificationError
 
-def ask(secret, body):
+def verify(secret, body):
     try:
         Webhook(secret).verify(body, given["headers"])
-        return "taken"
+        return "accepted"
     except WebhookVerificationError:
         return "refused"
 
 given = json.load(sys.stdin)
-json.dump([[ask(secret, body) for body in given["bodies"]] for secret in given["secrets"]], sys.stdout)
+json.dump([[verify(secret, body) for body in given["bodies"]] for secret in given["secrets"]], sys.stdout)
 "#;
 
-/// The same.
-const ASK_NODE: &str = r#"
+/// The same script for Node.
+const VERIFY_IN_NODE: &str = r#"
 const { Webhook, WebhookVerificationError } = require("standardwebhooks");
 const given = JSON.parse(require("node:fs").readFileSync(0, "utf8"));
 
-function ask(secret, body) {
+function verify(secret, body) {
   try {
     new Webhook(secret).verify(body, given.headers);
-    return "taken";
+    return "accepted";
   } catch (error) {
     if (error instanceof WebhookVerificationError) return "refused";
     throw error;
   }
 }
 
-process.stdout.write(JSON.stringify(given.secrets.map((secret) => given.bodies.map((body) => ask(secret, body)))));
+process.stdout.write(JSON.stringify(given.secrets.map((secret) => given.bodies.map((body) => verify(secret, body)))));
 "#;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_library_of_python_takes_what_was_sent_and_nothing_else() {
+async fn the_python_library_accepts_a_delivery_and_refuses_every_change_to_it() {
     let Some(python) = installed(PYTHON) else { return };
-    let mut ask = Command::new(python);
-    ask.args(["-c", ASK_PYTHON]);
-    check(ask).await;
+    let mut verifier = Command::new(python);
+    verifier.args(["-c", VERIFY_IN_PYTHON]);
+    check(verifier).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_library_of_node_takes_what_was_sent_and_nothing_else() {
+async fn the_node_library_accepts_a_delivery_and_refuses_every_change_to_it() {
     let Some(packages) = installed(NODE) else { return };
-    let mut ask = Command::new("node");
-    ask.args(["-e", ASK_NODE]).env("NODE_PATH", packages);
-    check(ask).await;
+    let mut verifier = Command::new("node");
+    verifier.args(["-e", VERIFY_IN_NODE]).env("NODE_PATH", packages);
+    check(verifier).await;
 }
 
-/// Where a library is. Says past the test harness, which keeps what passing tests print to itself, that it is nowhere.
+/// Returns the location of a library. If it is not set, writes directly to stderr, because the test harness captures the
+/// output of passing tests.
 fn installed(variable: &str) -> Option<OsString> {
     let found = std::env::var_os(variable);
     if found.is_none() {
@@ -82,18 +83,18 @@ fn installed(variable: &str) -> Option<OsString> {
     found
 }
 
-/// A delivery while a rotated secret overlaps: it is taken with either secret, and refused with a third, or when
-/// anything in its body was changed.
-async fn check(ask: Command) {
-    let receiver = Receiver::answering(&[OK]).await;
-    let running = Running::start(&[]).await;
-    let hook = running.subscribe(&receiver.url("/hook")).await;
-    let (tenant, id, overlap) = (running.tenant, hook.id, Duration::from_secs(3600));
-    let rotate = running.store.write("test", move |tx| Box::pin(subscriptions::rotate_secret(tx, tenant, id, overlap)));
+/// Checks a delivery during the overlap of a rotation: it is accepted with either secret, and refused with a third one or
+/// with a changed body.
+async fn check(verifier: Command) {
+    let receiver = Receiver::with_responses(&[OK]).await;
+    let fixture = Fixture::start(&[]).await;
+    let hook = fixture.subscribe(&receiver.url("/hook")).await;
+    let (tenant, id, overlap) = (fixture.tenant, hook.id, Duration::from_secs(3600));
+    let rotate = fixture.store.write("test", move |tx| Box::pin(subscriptions::rotate_secret(tx, tenant, id, overlap)));
     let rotated = rotate.await.unwrap();
-    running.contact("ada@example.com").await;
+    fixture.contact("ada@example.com").await;
     let received = within(receiver.next()).await;
-    running.stop().await;
+    fixture.stop().await;
 
     let sent = String::from_utf8(received.body.clone()).unwrap();
     let tampered = sent.replace("example.com", "example.org");
@@ -104,16 +105,16 @@ async fn check(ask: Command) {
         "headers": headers(&received),
         "bodies": [sent, tampered, format!("{sent} ")],
     });
-    let (either, neither) = (["taken", "refused", "refused"], ["refused"; 3]);
-    assert_eq!(answer(ask, &given), json!([either, either, neither]));
+    let (either, neither) = (["accepted", "refused", "refused"], ["refused"; 3]);
+    assert_eq!(results(verifier, &given), json!([either, either, neither]));
 }
 
 fn headers(received: &Received) -> BTreeMap<&str, &str> {
     received.headers.iter().map(|(name, value)| (name.as_str(), value.to_str().unwrap())).collect()
 }
 
-fn answer(mut ask: Command, given: &Value) -> Value {
-    let mut child = ask.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+fn results(mut verifier: Command, given: &Value) -> Value {
+    let mut child = verifier.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     child.stdin.take().unwrap().write_all(given.to_string().as_bytes()).unwrap();
     let output = child.wait_with_output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

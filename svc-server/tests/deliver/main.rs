@@ -1,4 +1,4 @@
-//! The webhook sender against real sockets: what it sends, and what hostile receivers cannot do to it.
+//! Tests of webhook deliveries over real sockets: what is sent, and what hostile receivers cannot do.
 
 #![expect(clippy::unwrap_used, reason = "a test may fail by a panic, in its helpers as well")]
 

@@ -1,4 +1,4 @@
-//! Receivers on the loopback address: one that answers as told, and raw ones that misbehave.
+//! Receivers on the loopback address: one with prepared responses, and raw ones that misbehave.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -18,23 +18,23 @@ pub(crate) struct Received {
     pub(crate) body: Vec<u8>,
 }
 
-/// Answers each request with the next of its answers, the last one for ever.
+/// A receiver that responds to each request with the next of its responses, and with the last one from then on.
 pub(crate) struct Receiver {
     pub(crate) address: SocketAddr,
     received: Mutex<mpsc::UnboundedReceiver<Received>>,
 }
 
 impl Receiver {
-    pub(crate) async fn answering(answers: &[&'static str]) -> Self {
+    pub(crate) async fn with_responses(responses: &[&'static str]) -> Self {
         let (sender, received) = mpsc::unbounded_channel();
-        let (answers, next) = (answers.to_vec(), Arc::new(AtomicUsize::new(0)));
+        let (responses, next) = (responses.to_vec(), Arc::new(AtomicUsize::new(0)));
         let address = listen(move |mut stream| {
-            let (sender, answers, next) = (sender.clone(), answers.clone(), Arc::clone(&next));
+            let (sender, responses, next) = (sender.clone(), responses.clone(), Arc::clone(&next));
             async move {
                 while let Some(request) = read_request(&mut stream).await {
-                    let answer = answers[next.fetch_add(1, Ordering::SeqCst).min(answers.len() - 1)];
+                    let response = responses[next.fetch_add(1, Ordering::SeqCst).min(responses.len() - 1)];
                     let _ = sender.send(request);
-                    let _ = stream.write_all(answer.as_bytes()).await;
+                    let _ = stream.write_all(response.as_bytes()).await;
                 }
             }
         })
@@ -42,7 +42,7 @@ impl Receiver {
         Self { address, received: Mutex::new(received) }
     }
 
-    /// The next request, once it comes.
+    /// Waits for the next request.
     pub(crate) async fn next(&self) -> Received {
         self.received.lock().await.recv().await.unwrap()
     }
@@ -52,11 +52,12 @@ impl Receiver {
     }
 }
 
-/// A status line with an empty body.
+/// A response with the body `ok`.
 pub(crate) const OK: &str = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
+/// A failure with the body `oops`.
 pub(crate) const FAILS: &str = "HTTP/1.1 500 Internal Server Error\r\ncontent-length: 4\r\n\r\noops";
 
-/// Serves each connection with `body`.
+/// Listens on a free port and serves each connection with `serve`.
 pub(crate) async fn listen<F, W>(serve: F) -> SocketAddr
 where
     F: Fn(TcpStream) -> W + Send + 'static,
@@ -72,41 +73,45 @@ where
     address
 }
 
-/// A raw receiver: reads the request, then writes `answer` and does what `then` says.
-pub(crate) async fn raw(answer: Vec<u8>, then: Then) -> SocketAddr {
+/// Starts a receiver that reads a request, writes `response` as it is, and goes on as `after` says.
+pub(crate) async fn raw_receiver(response: Vec<u8>, after: After) -> SocketAddr {
     listen(move |mut stream| {
-        let answer = answer.clone();
+        let response = response.clone();
         async move {
             if read_request(&mut stream).await.is_none() {
                 return;
             }
-            let _ = stream.write_all(&answer).await;
-            match then {
-                Then::Close => {}
-                Then::Hang => std::future::pending().await,
-                Then::Drip => {
+            let _ = stream.write_all(&response).await;
+            match after {
+                After::Close => {}
+                After::Hang => std::future::pending().await,
+                After::Drip => {
                     let mut pause = tokio::time::interval(Duration::from_millis(50));
                     while stream.write_all(b"1\r\nx\r\n").await.is_ok() {
                         pause.tick().await;
                     }
                 }
-                Then::Endless => while stream.write_all(&[b'x'; 4096]).await.is_ok() {},
+                After::Endless => while stream.write_all(&[b'x'; 4096]).await.is_ok() {},
             }
         }
     })
     .await
 }
 
+/// What a raw receiver does after its response.
 #[derive(Clone, Copy)]
-pub(crate) enum Then {
+pub(crate) enum After {
+    /// Closes the connection.
     Close,
+    /// Keeps the connection open and sends nothing more.
     Hang,
+    /// Sends bytes without an end.
     Endless,
-    /// One chunk of one byte now and then.
+    /// Sends a chunk of one byte every 50 ms.
     Drip,
 }
 
-/// A port that must never be hit, and how often it was.
+/// Listens on a port that must never be connected to, and counts the connections.
 pub(crate) async fn canary() -> (SocketAddr, Arc<AtomicUsize>) {
     let hits = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&hits);

@@ -60,7 +60,7 @@ async fn serve(shared: &Shared, first: bool) -> Result<(), StoreError> {
     execute(&client, "LISTEN svc_outgoing").await?;
     if !first {
         // Something may have been told while nobody listened.
-        shared.delivery_wakeup.release();
+        shared.delivery_wakeup.notify();
     }
     let ringing = Box::pin(async {
         loop {
@@ -74,7 +74,7 @@ async fn serve(shared: &Shared, first: bool) -> Result<(), StoreError> {
             sleep(COURTESY).await;
             // Those that came meanwhile are answered by the same look.
             while hears.try_recv().is_ok() {}
-            shared.delivery_wakeup.release();
+            shared.delivery_wakeup.notify();
         }
         Ok(())
     });

@@ -217,7 +217,7 @@ async fn the_other_node_is_woken_by_a_commit() {
     hook.await.unwrap();
     // Both must have begun to listen.
     for _ in 0..2 {
-        let woken = there.delivery_wakeup().changed();
+        let woken = there.delivery_wakeup().notified();
         let start = Instant::now();
         let write = async {
             loop {
@@ -232,16 +232,16 @@ async fn the_other_node_is_woken_by_a_commit() {
         assert!(start.elapsed() < 5 * SECOND);
     }
     let start = Instant::now();
-    while there.delivery_wakeup().changed().now_or_never().is_some() {}
+    while there.delivery_wakeup().notified().now_or_never().is_some() {}
     here.write("test", move |tx| Box::pin(new_job(tx, tenant))).await.unwrap();
-    assert!(here.delivery_wakeup().changed().now_or_never().is_some(), "the own sender at once");
-    timeout(SECOND, there.delivery_wakeup().changed()).await.unwrap();
+    assert!(here.delivery_wakeup().notified().now_or_never().is_some(), "the own sender at once");
+    timeout(SECOND, there.delivery_wakeup().notified()).await.unwrap();
     assert!(start.elapsed() >= Duration::from_millis(10), "the node that wrote goes first");
     // Nobody is woken by his own word, nor by a commit without anything to send.
     tokio::time::sleep(Duration::from_millis(100)).await;
-    while here.delivery_wakeup().changed().now_or_never().is_some() {}
+    while here.delivery_wakeup().notified().now_or_never().is_some() {}
     advance_clock(&*here, tenant).await.unwrap();
-    assert!(timeout(Duration::from_millis(200), here.delivery_wakeup().changed()).await.is_err());
+    assert!(timeout(Duration::from_millis(200), here.delivery_wakeup().notified()).await.is_err());
 }
 
 #[tokio::test]

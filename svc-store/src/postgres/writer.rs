@@ -108,7 +108,7 @@ async fn attempt(connection: &Connection, shared: &Shared, waiting: &Waiting, co
         }
         return Run::Done(result);
     }
-    let sends = delivery_wakeup.unmark();
+    let sends = delivery_wakeup.take_mark();
     if sends && shared.is_short_lived {
         // Nobody may be here to ring after the commit.
         session.notify().await;
@@ -118,7 +118,7 @@ async fn attempt(connection: &Connection, shared: &Shared, waiting: &Waiting, co
         Ok(Ok(())) => {
             shared.tell_group(Access::Write, 1);
             if sends {
-                shared.delivery_wakeup.release();
+                shared.delivery_wakeup.notify();
                 if !shared.is_short_lived {
                     shared.notifications.notify_one();
                 }

@@ -159,7 +159,7 @@ fn commit(mut ready: Ready<'_>, first: Vec<Waiting>, queue: &Queue, context: &Co
         }
         for waiting in group {
             let result = ready.run(&waiting, context);
-            delivery_wakeup |= context.delivery_wakeup.unmark() && result.is_ok();
+            delivery_wakeup |= context.delivery_wakeup.take_mark() && result.is_ok();
             done.push((waiting.answer, result));
             // A full disk or a failed write can make SQLite undo the whole transaction at once.
             if !ready.connection.in_transaction() {
@@ -176,7 +176,7 @@ fn commit(mut ready: Ready<'_>, first: Vec<Waiting>, queue: &Queue, context: &Co
         lose(&mut done, &reason);
     }
     if delivery_wakeup {
-        context.delivery_wakeup.release();
+        context.delivery_wakeup.notify();
     }
     done
 }

@@ -8,8 +8,8 @@ use svc_core::resources::invoices::Payment;
 use svc_core::store::Outbox;
 use svc_core::values::EventKind;
 use svc_core::values::{TenantId, Timestamp};
+use svc_core::webhooks::deliveries::MatchedSubscription;
 use svc_core::webhooks::events::Event;
-use svc_core::webhooks::subscriptions::MatchedSubscription;
 use uuid::Uuid;
 
 use crate::sql::{Cells, Column as _, Param, SqlTx};

@@ -3,7 +3,7 @@
 use svc_core::error::StoreError;
 use svc_core::resources::crud::NoFilter;
 use svc_core::values::TenantId;
-use svc_core::webhooks::subscriptions::WebhookSubscription;
+use svc_core::webhooks::subscriptions::{EventHandling, WebhookSubscription};
 
 use crate::sql::{Column as _, Param, SqlTx};
 use crate::table::{Query, table};
@@ -23,7 +23,11 @@ table!(WebhookSubscription, "subscriptions", soft_delete: true, [
 
     async fn after_write(&self, tx: &mut SqlTx<'_>, tenant: TenantId) -> Result<(), StoreError> {
         tx.pipeline(FORGET_KINDS, &[tenant.param(), self.id.param()]).await?;
-        let Some(paused) = self.takes_events() else { return Ok(()) };
+        let paused = match self.event_handling() {
+            EventHandling::Deliver => false,
+            EventHandling::Hold => true,
+            EventHandling::Ignore => return Ok(()),
+        };
         for name in self.events.names() {
             let params = [tenant.param(), Param::Text(name.into()), self.id.param(), paused.param()];
             tx.pipeline(ADD_KIND, &params).await?;

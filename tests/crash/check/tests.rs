@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use svc_core::values::EventKind;
 use svc_core::values::{EventSet, TenantId, Timestamp};
-use svc_core::webhooks::deliveries::{AttemptLog, Delivery, DeliveryStatus};
+use svc_core::webhooks::deliveries::{AttemptLog, DeliveryStatus};
 use svc_core::webhooks::events::Event;
 use uuid::Uuid;
 
@@ -78,7 +78,7 @@ fn sound() -> Run {
         let id = Uuid::from_u128(number.into());
         let raw = serde_json::value::to_raw_value(&data).unwrap();
         let event = Event { id, tenant_id: TENANT, kind, data: raw, created_at, only_for: None };
-        let mut delivery = Delivery::new(Uuid::from_u128(u128::from(number) + 100), &event, HOOK, false);
+        let mut delivery = event.delivery_to(Uuid::from_u128(u128::from(number) + 100), HOOK, false);
         let attempts = if number == 11 { 2 } else { 1 };
         (delivery.status, delivery.attempts, delivery.next_attempt_at) = (DeliveryStatus::Succeeded, attempts, None);
         for attempt in 1..=attempts {

@@ -110,7 +110,7 @@ mod tests {
             created_at: Timestamp::from_micros(0),
             only_for: None,
         };
-        Delivery::new(Uuid::from_u128(id), &event, Uuid::nil(), false)
+        event.delivery_to(Uuid::from_u128(id), Uuid::nil(), false)
     }
 
     #[test]

@@ -56,7 +56,7 @@ impl Harness {
     /// Adds a pending delivery of a new event, changed as wanted.
     pub(super) async fn added(&self, tenant: TenantId, to: Uuid, change: impl FnOnce(&mut Delivery)) -> Delivery {
         let event = self.event_of(tenant, EventKind::JobCreated).await;
-        let mut delivery = Delivery::new(self.store.env().id(event.created_at), &event, to, false);
+        let mut delivery = event.delivery_to(self.store.env().id(event.created_at), to, false);
         change(&mut delivery);
         self.try_add(&delivery).await.unwrap();
         delivery
@@ -126,7 +126,7 @@ pub(super) async fn every_field_of_a_delivery_comes_back(h: Harness) {
             .await;
         assert_eq!(h.stored(&delivery).await.as_ref(), Some(&delivery));
         let mut changed = delivery.clone();
-        changed.begin(Uuid::from_u128(7), far);
+        changed.claim(Uuid::from_u128(7), far);
         changed.status = DeliveryStatus::Pending;
         changed.failures = changed.attempts;
         changed.last_status = Some(302);
@@ -149,7 +149,7 @@ pub(super) async fn a_list_takes_every_filter(h: Harness) {
         let kind = [EventKind::JobCreated, EventKind::JobUpdated][position / 2 % 2];
         let event = h.event_of(tenant, kind).await;
         for to in endpoints {
-            let mut delivery = Delivery::new(h.store.env().id(event.created_at), &event, to, false);
+            let mut delivery = event.delivery_to(h.store.env().id(event.created_at), to, false);
             delivery.status = DeliveryStatus::ALL[all.len() % 3];
             delivery.next_attempt_at = delivery.next_attempt_at.filter(|_| delivery.status == DeliveryStatus::Pending);
             h.try_add(&delivery).await.unwrap();
@@ -201,7 +201,7 @@ pub(super) async fn an_update_needs_the_lease(h: Harness) {
     let bystander = h.added(tenant, to, |_| {}).await;
     let (mine, theirs) = (Uuid::from_u128(1), Uuid::from_u128(2));
     let mut leased = free.clone();
-    leased.begin(mine, plus(free.created_at, 30));
+    leased.claim(mine, plus(free.created_at, 30));
 
     assert!(!h.put(&leased, Some(mine)).await, "a token where nobody holds it");
     assert_eq!(h.stored(&free).await.as_ref(), Some(&free));
@@ -217,7 +217,7 @@ pub(super) async fn an_update_needs_the_lease(h: Harness) {
     }
     // Another takes it over once the lease has ended: the first holder is out.
     let mut taken = leased.clone();
-    taken.begin(theirs, plus(free.created_at, 60));
+    taken.claim(theirs, plus(free.created_at, 60));
     assert!(h.put(&taken, Some(mine)).await);
     assert!(!h.put(&done, Some(mine)).await);
     assert!(h.put(&done, Some(theirs)).await);
@@ -241,7 +241,7 @@ pub(super) async fn what_is_due_comes_in_order(h: Harness) {
     }
     // A lease does not hide it: its end is when it is due.
     let at = plus(start, 15);
-    due.push((at, h.added(tenant, to, |delivery| delivery.begin(Uuid::from_u128(3), at)).await.id));
+    due.push((at, h.added(tenant, to, |delivery| delivery.claim(Uuid::from_u128(3), at)).await.id));
     due.sort();
     for state in [DeliveryStatus::Succeeded, DeliveryStatus::Failed, DeliveryStatus::Held] {
         h.added(tenant, to, |delivery| (delivery.status, delivery.next_attempt_at) = (state, None)).await;
@@ -265,7 +265,7 @@ pub(super) async fn holding_is_for_what_is_pending_there(h: Harness) {
     let (to, elsewhere) = (h.endpoint(tenant).await, h.endpoint(tenant).await);
     let pending = h.added(tenant, to, |delivery| delivery.failures = 0).await;
     let at = plus(pending.created_at, 30);
-    let leased = h.added(tenant, to, |delivery| delivery.begin(Uuid::from_u128(3), at)).await;
+    let leased = h.added(tenant, to, |delivery| delivery.claim(Uuid::from_u128(3), at)).await;
     let mut untouched = vec![h.added(tenant, elsewhere, |_| {}).await];
     for state in [DeliveryStatus::Succeeded, DeliveryStatus::Failed, DeliveryStatus::Held] {
         let change = |delivery: &mut Delivery| {

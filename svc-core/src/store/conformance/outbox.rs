@@ -14,10 +14,10 @@ use crate::resources::quotes::Quote;
 use crate::store::DeliveryFilter;
 use crate::values::EventKind;
 use crate::values::{Decimal, EventSet, TenantId, Timestamp};
-use crate::webhooks::deliveries::{Delivery, DeliveryStatus};
+use crate::webhooks::deliveries::{Delivery, DeliveryStatus, MatchedSubscription};
 use crate::webhooks::events::Event;
 use crate::webhooks::replays::{self, ReplayCreate};
-use crate::webhooks::subscriptions::{self, DisabledReason, MatchedSubscription, WebhookSubscription};
+use crate::webhooks::subscriptions::{self, DisabledReason, WebhookSubscription};
 
 impl Harness {
     async fn deliveries(&self, tenant: TenantId, event: Uuid) -> Vec<Delivery> {
@@ -227,7 +227,7 @@ pub(super) async fn deliveries_come_back(h: Harness) {
     for state in DeliveryStatus::ALL.iter().copied() {
         let id = h.store.env().id(event.created_at);
         let next_attempt_at = (state == DeliveryStatus::Pending).then_some(event.created_at.next());
-        let delivery = Delivery { status: state, next_attempt_at, ..Delivery::new(id, &event, subscription, true) };
+        let delivery = Delivery { status: state, next_attempt_at, ..event.delivery_to(id, subscription, true) };
         let stored = delivery.clone();
         let write = h.write(move |tx| {
             let delivery = stored.clone();

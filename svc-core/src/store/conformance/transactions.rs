@@ -247,7 +247,7 @@ const ATTEMPTS: &[(&str, Attempt)] = &[
             let NewRecord { id, now, .. } = new_row(tx, tenant);
             let event = tx.events(tenant, Timestamp::from_micros(0), 1).await?.remove(0);
             let subscription = tx.matches(tenant, EventKind::StayCreated).await?.remove(0).subscription_id;
-            let row = Delivery { created_at: now, ..Delivery::new(id, &event, subscription, true) };
+            let row = Delivery { created_at: now, ..event.delivery_to(id, subscription, true) };
             Ok(tx.insert_delivery(&row).await?)
         })
     }),

@@ -15,7 +15,7 @@ use crate::error::Error;
 use crate::resources::contacts::Contact;
 use crate::values::EventKind;
 use crate::values::{TenantId, Timestamp};
-use crate::webhooks::deliveries::{Delivery, DeliveryStatus};
+use crate::webhooks::deliveries::DeliveryStatus;
 use crate::webhooks::replays::Replay;
 
 pub(super) async fn turns_come_in_order(h: Harness) {
@@ -85,11 +85,11 @@ impl Wake for Bell {
 pub(super) async fn a_commit_wakes_the_sender(h: Harness) {
     let tenant = h.tenant().await;
     let to = h.endpoint(tenant).await;
-    let released = || h.store.delivery_wakeup().changed().now_or_never().is_some();
+    let released = || h.store.delivery_wakeup().notified().now_or_never().is_some();
     assert!(!released(), "nothing yet");
 
     let event = h.event_of(tenant, EventKind::JobCreated).await;
-    let delivery = Delivery::new(h.store.env().id(event.created_at), &event, to, false);
+    let delivery = event.delivery_to(h.store.env().id(event.created_at), to, false);
     let doomed = delivery.clone();
     let failed = h.write(move |tx| {
         let doomed = doomed.clone();
@@ -114,7 +114,7 @@ pub(super) async fn a_commit_wakes_the_sender(h: Harness) {
     // Whoever waits is woken, by a change of a record as well.
     let bell = Arc::new(Bell::default());
     let waker = Waker::from(Arc::clone(&bell));
-    let mut waiting = Box::pin(h.store.delivery_wakeup().changed());
+    let mut waiting = Box::pin(h.store.delivery_wakeup().notified());
     assert_eq!(waiting.poll_unpin(&mut Context::from_waker(&waker)), Poll::Pending);
     assert!(!bell.0.load(Ordering::SeqCst));
     h.create::<Contact>(tenant, json!({ "email": "ada@example.com" })).await.unwrap();
@@ -173,7 +173,7 @@ pub(super) async fn replays_come_back(h: Harness) {
     let first = rows[0].id;
     assert_eq!(call!(h.replay(other, first)), None, "another tenant's");
     assert_eq!(call!(h.replay(tenant, Uuid::nil())), None);
-    assert!(h.store.delivery_wakeup().changed().now_or_never().is_some());
+    assert!(h.store.delivery_wakeup().notified().now_or_never().is_some());
     // The one that waited longest first, whosever it is.
     rows.sort_by_key(|row| (row.stepped_at, row.id));
     let latest = rows[rows.len() - 1].stepped_at;

@@ -1,21 +1,25 @@
-//! The engine, one step at a time.
+//! Tests of single steps of the engine, against the in-memory store. The simulation in `tests/simulation` covers the rest.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use serde_json::json;
+use uuid::Uuid;
 
 use super::*;
 use crate::accounts::audit::Entry;
 use crate::accounts::tenants::{self, TenantCreate};
 use crate::env::{Env, ManualClock, SeededEntropy};
 use crate::input::Input as _;
-use crate::resources::crud;
+use crate::resources::crud::{self, advance_clock};
 use crate::store::memory::MemoryStore;
-use crate::store::{DeliveryFilter, Store};
-use crate::values::EventKind;
-use crate::webhooks::events;
-use crate::webhooks::subscriptions::WebhookCreate;
+use crate::store::{DeliveryFilter, Repository, Store};
+use crate::values::{EventKind, Secret, TenantId, Timestamp};
+use crate::webhooks::deliveries::{AttemptLog, DeliveryStatus};
+use crate::webhooks::subscriptions::{WebhookCreate, WebhookSubscription};
+use crate::webhooks::{events, signatures};
 
 fn log(attempt: u32, status: i32) -> AttemptLog {
     AttemptLog {
@@ -35,7 +39,7 @@ fn store() -> MemoryStore {
     MemoryStore::new(Env::new(clock, SeededEntropy::new(1)))
 }
 
-/// A tenant with one endpoint and this many events.
+/// Creates a tenant with one endpoint and this many events.
 fn fill(store: &dyn Store, count: usize) -> (TenantId, WebhookSubscription) {
     let fill = store.write("fill", move |tx| {
         Box::pin(async move {
@@ -52,55 +56,55 @@ fn fill(store: &dyn Store, count: usize) -> (TenantId, WebhookSubscription) {
     fill.now_or_never().unwrap().unwrap()
 }
 
-/// One look and the round that follows from it, by a sender that knows nothing of the others.
-fn take_step(store: &dyn Store, tenant: TenantId, outcomes: &[Outcome]) -> Vec<Attempt> {
-    let due_work = store.read("look", |tx| Box::pin(poll(tx))).now_or_never().unwrap().unwrap();
+/// Polls once and runs the batch of the tenant, as a process that has nothing in flight.
+fn run_step(store: &dyn Store, tenant: TenantId, outcomes: &[Outcome]) -> Vec<Attempt> {
+    let due_work = store.read("poll", |tx| Box::pin(poll(tx))).now_or_never().unwrap().unwrap();
     let outcomes = BTreeMap::from([(tenant, outcomes.to_vec())]);
     let mut batches = InFlight::default().plan(&Policy::default(), &due_work, outcomes);
-    let planned = Arc::new(batches.remove(0));
-    let begun = store.write("round", move |tx| {
-        let planned = Arc::clone(&planned);
-        Box::pin(async move { run_batch(tx, &Policy::default(), &planned).await })
+    let batch = Arc::new(batches.remove(0));
+    let result = store.write("batch", move |tx| {
+        let batch = Arc::clone(&batch);
+        Box::pin(async move { run_batch(tx, &Policy::default(), &batch).await })
     });
-    begun.now_or_never().unwrap().unwrap().attempts
+    result.now_or_never().unwrap().unwrap().attempts
 }
 
 #[test]
-fn the_tenth_failure_in_a_row_pauses() {
+fn the_tenth_failure_in_a_row_pauses_the_subscription() {
     let (_, mut subscription) = fill(&store(), 0);
     let ended = Timestamp::from_micros(1_773_500_999_000_000);
-    let mut note = |status, ended| {
+    let mut record = |status, ended| {
         let pauses = subscription.record_attempt(&log(1, status), ended);
         if pauses {
             subscription.pause(ended);
         }
-        let noted = (subscription.last_delivery_at, subscription.last_delivery_status);
-        (pauses, subscription.consecutive_failures, noted)
+        let recorded = (subscription.last_delivery_at, subscription.last_delivery_status);
+        (pauses, subscription.consecutive_failures, recorded)
     };
     for count in 1..=9 {
-        assert_eq!(note(500, ended), (false, count, (Some(ended), Some(500))));
+        assert_eq!(record(500, ended), (false, count, (Some(ended), Some(500))));
     }
-    assert_eq!(note(204, ended), (false, 0, (Some(ended), Some(204))));
+    assert_eq!(record(204, ended), (false, 0, (Some(ended), Some(204))));
     for count in 1..=9 {
-        assert_eq!(note(0, ended).1, count);
+        assert_eq!(record(0, ended).1, count);
     }
-    // An attempt that ended earlier, and is told of later, counts, but is not the last.
-    assert_eq!(note(-1, ended.minus(Duration::from_secs(5))), (true, 10, (Some(ended), Some(0))));
-    // What was in flight then adds nothing.
+    // An attempt whose outcome is recorded late counts as a failure, but is not the last attempt.
+    assert_eq!(record(-1, ended.minus(Duration::from_secs(5))), (true, 10, (Some(ended), Some(0))));
+    // Failures of attempts that were in flight during the pause do not count.
     for status in [500, 0, -1] {
-        assert_eq!(note(status, ended.next()), (false, 10, (Some(ended.next()), Some(status))));
+        assert_eq!(record(status, ended.next()), (false, 10, (Some(ended.next()), Some(status))));
     }
-    assert_eq!(note(200, ended).1, 0);
-    assert_eq!(note(500, ended).1, 0);
+    assert_eq!(record(200, ended).1, 0);
+    assert_eq!(record(500, ended).1, 0);
 }
 
 #[test]
-fn many_that_fail_at_once_pause_once() {
+fn a_subscription_is_paused_once_however_many_attempts_fail_at_once() {
     let store = store();
     let (tenant, subscription) = fill(&store, 15);
     let mut attempts = Vec::new();
     while attempts.len() < 15 {
-        attempts.extend(take_step(&store, tenant, &[]));
+        attempts.extend(run_step(&store, tenant, &[]));
     }
     let outcome = |Attempt { delivery, .. }: &Attempt| Outcome {
         log: log(delivery.attempts, 500),
@@ -110,7 +114,7 @@ fn many_that_fail_at_once_pause_once() {
     let outcomes: Vec<Outcome> = attempts.iter().map(outcome).collect();
     // The second time, as after an answer that was lost, nothing is left to store.
     for _ in 0..2 {
-        assert!(take_step(&store, tenant, &outcomes).is_empty());
+        assert!(run_step(&store, tenant, &outcomes).is_empty());
         let read = (&store as &dyn Store).read("look", move |tx| {
             Box::pin(async move {
                 let deliveries = tx.list_deliveries(tenant, &DeliveryFilter::default()).await?;
@@ -119,10 +123,10 @@ fn many_that_fail_at_once_pause_once() {
                 Ok((deliveries, stored, log))
             })
         });
-        let (deliveries, stored, mut noted) = read.now_or_never().unwrap().unwrap();
-        noted.retain(|entry| entry.action == "pause");
-        assert_eq!(noted.len(), 1);
-        let Entry { actor, object_kind, object_id, before, after, .. } = noted.remove(0);
+        let (deliveries, stored, mut recorded) = read.now_or_never().unwrap().unwrap();
+        recorded.retain(|entry| entry.action == "pause");
+        assert_eq!(recorded.len(), 1);
+        let Entry { actor, object_kind, object_id, before, after, .. } = recorded.remove(0);
         assert_eq!((&*actor, &*object_kind, object_id), ("sender", "webhook", subscription.id));
         let [before, after] = [before, after].map(|json| json.unwrap().get().parse::<serde_json::Value>().unwrap());
         let of = |state: &serde_json::Value| (state["enabled"].clone(), state["disabled_reason"].clone());
@@ -141,10 +145,10 @@ fn many_that_fail_at_once_pause_once() {
 }
 
 #[test]
-fn an_attempt_names_and_signs_its_delivery() {
+fn the_headers_of_an_attempt_identify_and_sign_the_delivery() {
     let store = store();
     let (tenant, subscription) = fill(&store, 1);
-    let attempt = take_step(&store, tenant, &[]).remove(0);
+    let attempt = run_step(&store, tenant, &[]).remove(0);
     assert_eq!(attempt.secrets, [subscription.secret]);
     let rotated = [Secret::new("whsec_bmV3"), Secret::new("whsec_b2xk")];
     let mut delivery = attempt.delivery.clone();

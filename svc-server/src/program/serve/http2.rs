@@ -1,9 +1,9 @@
-//! HTTP/2: what a connection may hold, and for how long.
+//! Limits and timeouts of HTTP/2 connections.
 //!
-//! HTTP/1.1 has a deadline for whatever a client can leave undone. Over HTTP/2 a client that answers pings is alive for
-//! hyper, whether it asks for anything or takes what it asked for. So each request is noted until its answer has been
-//! written to the socket, to the last byte: a connection without any ends as an idle one of HTTP/1.1 does, and one that
-//! leaves an answer lying is cut.
+//! With HTTP/1.1, a timeout applies to everything that a client can leave unfinished. With HTTP/2, hyper considers a client
+//! alive that responds to pings, even if it sends no requests or reads no responses. So each request is tracked until the
+//! last byte of its response has been written to the socket. A connection without open requests is closed like an idle
+//! HTTP/1.1 connection, and one whose client does not read a response is closed after the write timeout.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -21,37 +21,39 @@ use hyper_util::rt::{TokioExecutor, TokioTimer};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-/// Requests of a connection at the same time.
-const STREAMS: u32 = 100;
-/// Requests that a connection may take back unanswered before it is closed (CVE-2023-44487).
-const RESETS: usize = 50;
-/// Bytes of the head of a request, CONTINUATION frames included (CVE-2024-27316).
-const HEAD_LIST: u32 = 32 * 1024;
-/// Bytes of a body that a client may send before they are asked for: of one request, and of all of a connection.
+/// The highest number of concurrent requests of a connection.
+const MAX_STREAMS: u32 = 100;
+/// The number of requests that a client may reset before their response, after which the connection is closed
+/// (CVE-2023-44487).
+const MAX_RESETS: usize = 50;
+/// The highest number of bytes of the head of a request, including CONTINUATION frames (CVE-2024-27316).
+const MAX_HEADER_LIST: u32 = 32 * 1024;
+/// The flow control window in bytes, of one request and of a whole connection: what a client may send before it is read.
 const WINDOW: u32 = 256 * 1024;
-/// Bytes of an answer that wait for the client's window outside of the answer itself.
+/// The highest number of bytes of a response that are buffered until the client has window for them.
 const SEND_BUFFER: usize = 64 * 1024;
 
-/// A builder with the bounds above; a peer that falls silent is asked for a sign of life.
-pub(super) fn builder(silence: Duration) -> Builder<TokioExecutor> {
+/// Returns a connection builder with the limits above. It pings a client that has been silent for `ping_interval`, and
+/// closes the connection if no response comes within the same time.
+pub(super) fn builder(ping_interval: Duration) -> Builder<TokioExecutor> {
     let mut builder = Builder::new(TokioExecutor::new());
     builder
         .timer(TokioTimer::new())
-        .max_concurrent_streams(STREAMS)
-        .max_pending_accept_reset_streams(RESETS)
-        .max_local_error_reset_streams(RESETS)
-        .max_header_list_size(HEAD_LIST)
+        .max_concurrent_streams(MAX_STREAMS)
+        .max_pending_accept_reset_streams(MAX_RESETS)
+        .max_local_error_reset_streams(MAX_RESETS)
+        .max_header_list_size(MAX_HEADER_LIST)
         .initial_stream_window_size(WINDOW)
         .initial_connection_window_size(WINDOW)
         .max_send_buf_size(SEND_BUFFER)
-        .keep_alive_interval(silence)
-        .keep_alive_timeout(silence);
+        .keep_alive_interval(ping_interval)
+        .keep_alive_timeout(ping_interval);
     builder
 }
 
-/// The requests of a connection that are not done with.
+/// The requests of a connection whose responses are not completely written.
 #[derive(Clone, Default)]
-pub(super) struct Open(Arc<Shared>);
+pub(super) struct OpenRequests(Arc<Shared>);
 
 #[derive(Default)]
 struct Shared {
@@ -61,47 +63,50 @@ struct Shared {
 
 #[derive(Default)]
 struct Requests {
-    begun: u64,
-    /// In the order of their arrival; since when the answer lies ready, once it does.
+    /// The number of the last request.
+    last: u64,
+    /// The open requests by number, with the time at which the response was ready.
     open: BTreeMap<u64, Option<Instant>>,
 }
 
-/// What a connection should come to.
+/// The reason for which a connection is to be closed.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Due {
-    /// Nothing was asked for: it ends in order.
+pub(super) enum CloseReason {
+    /// It had no open requests for the idle timeout, and is closed gracefully.
     Idle,
-    /// An answer is not taken: it is cut.
-    Stuck,
+    /// The client does not read a response. It is closed at once.
+    Stalled,
 }
 
-impl Open {
-    /// The service, with a note of each request.
-    pub(super) fn note<S>(
+impl OpenRequests {
+    /// Wraps a service so that each of its requests is tracked.
+    pub(super) fn track<S>(
         &self,
         service: S,
-    ) -> impl Service<Request<Incoming>, Response = Response<Noted>, Error = Infallible, Future: Send + 'static> + use<S>
+    ) -> impl Service<Request<Incoming>, Response = Response<TrackedBody>, Error = Infallible, Future: Send + 'static> + use<S>
     where
         S: Service<Request<Incoming>, Response = Response<Full<Bytes>>, Error = Infallible, Future: Send + 'static>,
     {
         let open = self.clone();
         service_fn(move |request: Request<Incoming>| {
-            let (note, answer) = (open.begin(), service.call(request));
+            let (tracked, response) = (open.begin(), service.call(request));
             async move {
-                let answer = answer.await?;
-                note.answered();
-                let note = Arc::new(note);
-                Ok(answer.map(|body| {
-                    let hold: Hold =
-                        Box::new(move |frame| frame.map_data(|bytes| Held { bytes, _note: Arc::clone(&note) }));
-                    body.map_frame(hold)
+                let response = response.await?;
+                tracked.response_ready();
+                let tracked = Arc::new(tracked);
+                Ok(response.map(|body| {
+                    let track: TrackFrame = Box::new(move |frame| {
+                        frame.map_data(|bytes| TrackedBytes { bytes, _request: Arc::clone(&tracked) })
+                    });
+                    body.map_frame(track)
                 }))
             }
         })
     }
 
-    /// Waits until a connection has been without requests for `idle`, or has left an answer lying for `stuck`.
-    pub(super) async fn due(&self, idle: Duration, stuck: Duration) -> Due {
+    /// Waits until the connection is to be closed: it has had no open requests for `idle`, or a response has been ready for
+    /// `stalled` without being read completely.
+    pub(super) async fn closed(&self, idle: Duration, stalled: Duration) -> CloseReason {
         let mut idle_since = None;
         loop {
             let now = Instant::now();
@@ -110,12 +115,12 @@ impl Open {
                 (requests.open.is_empty(), requests.open.values().flatten().min().copied())
             };
             idle_since = if is_empty { Some(idle_since.unwrap_or(now)) } else { None };
-            let (until, due) = match (idle_since, oldest) {
-                (Some(since), _) => (Some(since + idle), Due::Idle),
-                (None, oldest) => (oldest.map(|oldest| oldest + stuck), Due::Stuck),
+            let (until, reason) = match (idle_since, oldest) {
+                (Some(since), _) => (Some(since + idle), CloseReason::Idle),
+                (None, oldest) => (oldest.map(|oldest| oldest + stalled), CloseReason::Stalled),
             };
             if until.is_some_and(|until| until <= now) {
-                return due;
+                return reason;
             }
             let wait = async {
                 match until {
@@ -125,20 +130,20 @@ impl Open {
             };
             tokio::select! {
                 () = wait => {}
-                // A request in between makes the time without any begin anew.
+                // A request in between restarts the idle time.
                 () = self.0.changed.notified() => idle_since = None,
             }
         }
     }
 
-    fn begin(&self) -> Note {
+    fn begin(&self) -> TrackedRequest {
         let mut requests = self.0.lock();
-        requests.begun += 1;
-        let number = requests.begun;
+        requests.last += 1;
+        let number = requests.last;
         requests.open.insert(number, None);
         drop(requests);
         self.0.changed.notify_one();
-        Note { shared: Arc::clone(&self.0), number }
+        TrackedRequest { shared: Arc::clone(&self.0), number }
     }
 }
 
@@ -148,14 +153,14 @@ impl Shared {
     }
 }
 
-/// One request, until it is dropped.
-struct Note {
+/// An open request. Dropping it ends the tracking.
+struct TrackedRequest {
     shared: Arc<Shared>,
     number: u64,
 }
 
-impl Note {
-    fn answered(&self) {
+impl TrackedRequest {
+    fn response_ready(&self) {
         if let Some(since) = self.shared.lock().open.get_mut(&self.number) {
             *since = Some(Instant::now());
         }
@@ -163,25 +168,25 @@ impl Note {
     }
 }
 
-impl Drop for Note {
+impl Drop for TrackedRequest {
     fn drop(&mut self) {
         self.shared.lock().open.remove(&self.number);
         self.shared.changed.notify_one();
     }
 }
 
-type Hold = Box<dyn FnMut(Frame<Bytes>) -> Frame<Held> + Send>;
+type TrackFrame = Box<dyn FnMut(Frame<Bytes>) -> Frame<TrackedBytes> + Send>;
 
-/// An answer whose bytes are noted until they are written.
-pub(super) type Noted = MapFrame<Full<Bytes>, Hold>;
+/// The body of a response, whose request is tracked until its bytes are written.
+pub(super) type TrackedBody = MapFrame<Full<Bytes>, TrackFrame>;
 
-/// Bytes that h2 drops once they are written.
-pub(super) struct Held {
+/// Bytes of a response, which h2 drops when they are written.
+pub(super) struct TrackedBytes {
     bytes: Bytes,
-    _note: Arc<Note>,
+    _request: Arc<TrackedRequest>,
 }
 
-impl Buf for Held {
+impl Buf for TrackedBytes {
     fn remaining(&self) -> usize {
         self.bytes.remaining()
     }
@@ -200,41 +205,41 @@ mod tests {
     use super::*;
 
     const IDLE: Duration = Duration::from_secs(10);
-    const STUCK: Duration = Duration::from_secs(30);
+    const STALLED: Duration = Duration::from_secs(30);
 
     #[tokio::test(start_paused = true)]
-    async fn a_connection_is_idle_from_its_last_request_on() {
-        let open = Open::default();
+    async fn the_idle_time_starts_at_the_end_of_the_last_request() {
+        let open = OpenRequests::default();
         let started = Instant::now();
         let request = open.begin();
         let requests = async {
-            tokio::time::sleep(3 * STUCK).await;
+            tokio::time::sleep(3 * STALLED).await;
             drop(request);
             tokio::time::sleep(IDLE / 2).await;
             drop(open.begin());
         };
-        let (due, ()) = tokio::join!(open.due(IDLE, STUCK), requests);
-        assert_eq!((due, started.elapsed()), (Due::Idle, 3 * STUCK + IDLE / 2 + IDLE));
+        let (reason, ()) = tokio::join!(open.closed(IDLE, STALLED), requests);
+        assert_eq!((reason, started.elapsed()), (CloseReason::Idle, 3 * STALLED + IDLE / 2 + IDLE));
     }
 
     #[tokio::test(start_paused = true)]
-    async fn an_answer_that_lies_is_stuck_whatever_comes_after_it() {
-        let open = Open::default();
+    async fn an_unread_response_stalls_the_connection_despite_later_requests() {
+        let open = OpenRequests::default();
         let started = Instant::now();
         let requests = async {
             let first = open.begin();
             tokio::time::sleep(IDLE).await;
-            first.answered();
+            first.response_ready();
             loop {
                 let next = open.begin();
-                next.answered();
+                next.response_ready();
                 tokio::time::sleep(Duration::from_secs(1)).await;
             }
         };
-        let due = tokio::select! {
-            due = open.due(IDLE, STUCK) => due,
-            () = requests => Due::Idle,
+        let reason = tokio::select! {
+            reason = open.closed(IDLE, STALLED) => reason,
+            () = requests => CloseReason::Idle,
         };
-        assert_eq!((due, started.elapsed()), (Due::Stuck, IDLE + STUCK));
+        assert_eq!((reason, started.elapsed()), (CloseReason::Stalled, IDLE + STALLED));
     }
 }

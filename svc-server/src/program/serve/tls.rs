@@ -1,4 +1,4 @@
-//! The certificate that connections are served with, which can be replaced while they are.
+//! The TLS certificate of the listener, which can be reloaded while connections are open.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,12 +9,12 @@ use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::pki_types::pem::PemObject as _;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
-/// What is offered by ALPN, the preferred first.
+/// The protocols that are offered by ALPN, the preferred one first.
 const PROTOCOLS: [&[u8]; 2] = [HTTP_2, b"http/1.1"];
-/// HTTP/2 over TLS (RFC 9113, section 3.2).
+/// The ALPN name of HTTP/2 over TLS (RFC 9113, section 3.2).
 pub(super) const HTTP_2: &[u8] = b"h2";
 
-/// A certificate and its key, as they were last read from their files.
+/// A certificate chain and its private key, as they were last read from their files.
 pub struct Tls {
     certificate: PathBuf,
     key: PathBuf,
@@ -27,10 +27,10 @@ impl Tls {
         Ok(Self { certificate: certificate.to_owned(), key: key.to_owned(), acceptor })
     }
 
-    /// Reads both files again; connections that are open keep what they have.
+    /// Reads both files again. New connections use the new certificate; open ones keep theirs.
     ///
     /// # Errors
-    /// A file cannot be read, or the key does not fit the certificate; then everything stays as it is.
+    /// A file cannot be read, or the key does not belong to the certificate. The old certificate then stays in use.
     pub fn reload(&self) -> io::Result<()> {
         let fresh = read(&self.certificate, &self.key)?;
         *self.acceptor.write().unwrap_or_else(PoisonError::into_inner) = fresh;

@@ -10,7 +10,7 @@ use svc_core::resources::invoices::Invoice;
 use svc_core::resources::jobs::Job;
 use svc_core::resources::quotes::Quote;
 use svc_core::values::{Amount, Currency, TenantId, Timestamp};
-use svc_core::webhooks::subscriptions::WebhookSubscription;
+use svc_core::webhooks::subscriptions::{EventHandling, WebhookSubscription};
 use uuid::Uuid;
 
 use super::{Finding, MOST, show, shown};
@@ -125,7 +125,8 @@ fn reader(table: &TableInfo) -> (Vec<&'static str>, Read) {
         }),
         "subscriptions" => of::<WebhookSubscription>(|cells, notes| {
             let (subscription, tenant) = resource::<WebhookSubscription>(cells)?;
-            if let Some(paused) = subscription.takes_events() {
+            if subscription.event_handling() != EventHandling::Ignore {
+                let paused = subscription.event_handling() == EventHandling::Hold;
                 let kinds = subscription.events.names().into_iter();
                 notes.wanted.extend(kinds.map(|kind| (tenant, kind.to_owned(), subscription.id, paused)));
             }

@@ -124,7 +124,7 @@ async fn fill_deliveries(tx: &mut dyn Tx, tenant: TenantId) -> Result<(), Error>
         };
         tx.insert_attempt(tenant, delivery.id, &log).await?;
         delivery.attempts = 1;
-        delivery.end(&log, None, delivery.created_at, true);
+        delivery.record_outcome(&log, None, delivery.created_at, true);
         tx.update_delivery(&delivery, None).await?;
     }
     let (subscription, since) = (webhook(tx, tenant).await?, Timestamp::from_micros(0));

@@ -1,0 +1,61 @@
+//! One attempt at a delivery: the request to send, and what came of it.
+
+use std::time::Duration;
+
+use crate::values::{Secret, Timestamp, WebhookUrl};
+use crate::webhooks::deliveries::{AttemptLog, Delivery};
+use crate::webhooks::events::Event;
+use crate::webhooks::signatures;
+
+/// An attempt that was claimed and is to be made now.
+#[derive(Clone, Debug)]
+pub struct Attempt {
+    /// The delivery, with the lease and the number of this attempt.
+    pub delivery: Delivery,
+    /// The event that is delivered.
+    pub event: Event,
+    /// The URL of the subscription.
+    pub url: WebhookUrl,
+    /// The keys that sign the request, the newest first.
+    pub secrets: Vec<Secret>,
+}
+
+/// The result of an attempt.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// The delivery as the attempt had it, with its lease.
+    pub delivery: Delivery,
+    /// What is logged of the attempt: status, duration, error and response.
+    pub log: AttemptLog,
+    /// The delay that the endpoint asked for by `Retry-After`, on 429 and 503 only.
+    pub retry_after: Option<Duration>,
+}
+
+impl Attempt {
+    /// Returns the body of the request: a JSON object of `event`, `data`, `delivered_at` (which is `now`) and `tenant_id`.
+    pub fn body(&self, now: Timestamp) -> Vec<u8> {
+        format!(
+            r#"{{"event":"{}","data":{},"delivered_at":"{now}","tenant_id":"{}"}}"#,
+            self.event.kind, self.event.data, self.event.tenant_id
+        )
+        .into_bytes()
+    }
+
+    /// Returns the headers that identify and sign the request (`docs/contract.md`, "Webhook deliveries" and "Webhook
+    /// signatures"). `Content-Type` and `User-Agent` are the client's.
+    pub fn headers(&self, now: Timestamp, body: &[u8]) -> [(&'static str, String); 7] {
+        let (id, timestamp) = (self.delivery.id.to_string(), now.as_seconds().to_string());
+        let standard = |secret| signatures::standard_webhook_signature(secret, &id, &timestamp, body);
+        let standard: Vec<String> = self.secrets.iter().map(standard).collect();
+        let own = self.secrets.first().map(|newest| signatures::webhook_signature(newest, body));
+        [
+            ("x-svc-event", self.event.kind.as_str().to_owned()),
+            ("x-svc-signature", own.unwrap_or_default()),
+            ("x-svc-delivery", id.clone()),
+            ("x-svc-attempt", self.delivery.attempts.to_string()),
+            ("webhook-signature", standard.join(" ")),
+            ("webhook-id", id),
+            ("webhook-timestamp", timestamp),
+        ]
+    }
+}

@@ -1,0 +1,70 @@
+//! The work of one tenant in one transaction.
+
+use std::time::Duration;
+
+use uuid::Uuid;
+
+use super::attempt::{Attempt, Outcome};
+use crate::values::{TenantId, Timestamp};
+
+/// The work that is done for one tenant in one transaction, by [`run_batch`](super::run_batch).
+#[derive(Debug)]
+pub struct Batch {
+    /// The tenant whose deliveries these are.
+    pub tenant_id: TenantId,
+    /// The outcomes to record.
+    pub outcomes: Vec<Outcome>,
+    /// The endpoints that were selected, in the order of their schedule.
+    pub(super) selections: Vec<Selection>,
+    /// Whether to take one step of a bulk replay.
+    pub(super) advance_replay: bool,
+    /// Until when leases that seem to have ended are extended, after a clock jump.
+    pub(super) clock_jump_grace_until: Option<Timestamp>,
+}
+
+impl Batch {
+    pub(super) fn new(tenant: TenantId, clock_jump_grace_until: Option<Timestamp>) -> Self {
+        Self {
+            tenant_id: tenant,
+            outcomes: Vec::new(),
+            selections: Vec::new(),
+            advance_replay: false,
+            clock_jump_grace_until,
+        }
+    }
+
+    /// Creates a batch that records outcomes and claims nothing, for a driver that is about to stop.
+    pub fn outcomes_only(tenant: TenantId, outcomes: Vec<Outcome>) -> Self {
+        Self { outcomes, ..Self::new(tenant, None) }
+    }
+
+    /// Returns whether the batch takes a step of a bulk replay.
+    pub fn advances_replay(&self) -> bool {
+        self.advance_replay
+    }
+}
+
+/// The result of a batch.
+#[derive(Debug, Default)]
+pub struct BatchResult {
+    /// The attempts that were claimed and are to be made now.
+    pub attempts: Vec<Attempt>,
+    /// The subscriptions that were paused after ten failures in a row.
+    pub paused: Vec<Uuid>,
+}
+
+/// An endpoint that was selected, and what is done with it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Selection {
+    pub(super) subscription: Uuid,
+    pub(super) action: Action,
+}
+
+/// What is done with an endpoint.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Action {
+    /// Claim at most `limit` due deliveries, while `in_flight` attempts of this process are under way.
+    Claim { limit: usize, in_flight: usize },
+    /// Schedule the endpoint this much later.
+    Defer(Duration),
+}

@@ -1,0 +1,96 @@
+//! Claiming attempts: gives due deliveries a lease, and schedules their endpoints anew.
+
+use std::time::Duration;
+
+use uuid::Uuid;
+
+use super::attempt::Attempt;
+use super::batch::{Action, Batch, Selection};
+use super::plan::FULL_WINDOW_DELAY;
+use super::policy::Policy;
+use crate::env::time_of_id;
+use crate::error::{Error, StoreError};
+use crate::store::{Repository, Tx};
+use crate::values::{TenantId, Timestamp};
+use crate::webhooks::subscriptions::WebhookSubscription;
+
+/// How long an endpoint is deferred of which a row cannot be read.
+const CORRUPT_ROW_DELAY: Duration = Duration::from_secs(60);
+
+/// Carries out the selections of a batch and returns the attempts that were claimed.
+pub(super) async fn claim_attempts(tx: &mut dyn Tx, policy: &Policy, batch: &Batch) -> Result<Vec<Attempt>, Error> {
+    let now = tx.env().now();
+    let mut attempts = Vec::new();
+    for Selection { subscription, action } in batch.selections.iter().copied() {
+        let claimed = match action {
+            Action::Claim { limit, in_flight } => {
+                claim_endpoint(tx, policy, batch, subscription, (limit, in_flight), &mut attempts).await
+            }
+            Action::Defer(delay) => {
+                Ok(tx.schedule_endpoint(batch.tenant_id, subscription, now.checked_add(delay)).await?)
+            }
+        };
+        match claimed {
+            // A damaged row blocks no other endpoint. Its own is tried again from time to time.
+            Err(Error::Store(StoreError::Corrupt { .. })) => {
+                tx.schedule_endpoint(batch.tenant_id, subscription, now.checked_add(CORRUPT_ROW_DELAY)).await?;
+            }
+            claimed => claimed?,
+        }
+    }
+    Ok(attempts)
+}
+
+/// Claims the due deliveries of one endpoint, within the limit of its selection.
+async fn claim_endpoint(
+    tx: &mut dyn Tx,
+    policy: &Policy,
+    batch: &Batch,
+    id: Uuid,
+    (limit, in_flight): (usize, usize),
+    attempts: &mut Vec<Attempt>,
+) -> Result<(), Error> {
+    let (tenant, now) = (batch.tenant_id, tx.env().now());
+    let Some(subscription) =
+        Repository::<WebhookSubscription>::get(tx, tenant, id).await?.filter(WebhookSubscription::is_active)
+    else {
+        // The subscription was deleted or disabled since it was scheduled.
+        tx.hold_deliveries(tenant, id).await?;
+        return Ok(tx.schedule_endpoint(tenant, id, None).await?);
+    };
+    // After a failure one attempt at a time, also if another process saw the failure.
+    let limit =
+        if subscription.consecutive_failures > 0 { limit.min(1_usize.saturating_sub(in_flight)) } else { limit };
+    if limit == 0 {
+        return Ok(tx.schedule_endpoint(tenant, id, now.checked_add(FULL_WINDOW_DELAY)).await?);
+    }
+    let lease_ends = now.checked_add(policy.lease()).unwrap_or(now);
+    let lease = tx.env().id(lease_ends);
+    let due = tx.due_deliveries(tenant, id, now, u32::try_from(limit).unwrap_or(u32::MAX)).await?;
+    for (mut delivery, event) in due {
+        let previous_lease = delivery.lease;
+        // The comparison extends each lease only once, so that repeated clock jumps cannot defer a delivery for ever.
+        if batch.clock_jump_grace_until.is_some() && previous_lease.map(time_of_id) == delivery.next_attempt_at {
+            delivery.next_attempt_at = batch.clock_jump_grace_until;
+            tx.update_delivery(&delivery, previous_lease).await?;
+            continue;
+        }
+        delivery.claim(lease, lease_ends);
+        tx.update_delivery(&delivery, previous_lease).await?;
+        let (url, secrets) = (subscription.url.clone(), subscription.signing_secrets(now));
+        attempts.push(Attempt { delivery, event, url, secrets });
+    }
+    schedule_next(tx, tenant, id, now).await
+}
+
+/// Schedules an endpoint for its next due delivery, but not before `now`, so that it queues behind the endpoints that are
+/// due already.
+pub(super) async fn schedule_next(
+    tx: &mut dyn Tx,
+    tenant: TenantId,
+    subscription: Uuid,
+    now: Timestamp,
+) -> Result<(), Error> {
+    let due = tx.next_due(tenant, subscription).await?;
+    Ok(tx.schedule_endpoint(tenant, subscription, due.map(|due| due.max(now))).await?)
+}

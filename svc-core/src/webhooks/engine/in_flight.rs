@@ -1,0 +1,134 @@
+//! The attempts of this process that are in flight, and the windows of their endpoints.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use uuid::Uuid;
+
+use super::attempt::{Attempt, Outcome};
+use super::batch::{Action, Batch, Selection};
+use super::policy::Policy;
+use crate::values::{TenantId, Timestamp};
+
+/// The window of an endpoint without a history.
+const INITIAL_WINDOW: usize = 4;
+/// The largest window of an endpoint.
+const MAX_WINDOW: usize = 64;
+/// The number of remembered windows above which those of idle endpoints are forgotten.
+const MAX_REMEMBERED_WINDOWS: usize = 10_000;
+/// The longest gap between two polls of a driver that runs normally. After a longer one, the clock has jumped or the
+/// process was suspended.
+const MAX_POLL_GAP: Duration = Duration::from_secs(5);
+
+/// The attempts in flight from this process, counted per endpoint, per tenant and in total, and the concurrency window of
+/// each endpoint.
+///
+/// [`plan`](Self::plan) reserves capacity for what a batch may claim. The driver gives back what is left of it by
+/// [`batch_finished`](Self::batch_finished), and the capacity of each attempt by
+/// [`attempt_finished`](Self::attempt_finished).
+#[derive(Debug, Default)]
+pub struct InFlight {
+    endpoints: HashMap<Uuid, EndpointWindow>,
+    tenants: HashMap<TenantId, usize>,
+    total: usize,
+    last_poll_at: Option<Timestamp>,
+    clock_jump_grace_until: Option<Timestamp>,
+}
+
+/// The concurrency window of one endpoint.
+#[derive(Clone, Copy, Debug)]
+struct EndpointWindow {
+    in_flight: usize,
+    /// How many attempts may be in flight.
+    size: usize,
+}
+
+/// How many more attempts may be claimed.
+pub(super) struct Capacity {
+    pub(super) endpoint: usize,
+    pub(super) tenant: usize,
+    pub(super) total: usize,
+}
+
+impl InFlight {
+    /// Returns the number of attempts in flight, including the reserved capacity of unfinished batches.
+    pub fn total(&self) -> usize {
+        self.total
+    }
+
+    /// Records that a batch has ended: frees the capacity that was reserved for it, except for the attempts that it
+    /// claimed. For a batch that failed, `attempts` is empty.
+    pub fn batch_finished(&mut self, batch: &Batch, attempts: &[Attempt]) {
+        for Selection { subscription, action } in &batch.selections {
+            if let Action::Claim { limit, .. } = action {
+                self.free(batch.tenant_id, *subscription, *limit);
+            }
+        }
+        for Attempt { delivery, .. } in attempts {
+            self.reserve(delivery.tenant_id, delivery.subscription_id, 1);
+        }
+    }
+
+    /// Records that an attempt has ended: frees its capacity, and grows or shrinks the window of its endpoint.
+    pub fn attempt_finished(&mut self, outcome: &Outcome) {
+        let (tenant, subscription) = outcome.delivery.endpoint();
+        self.free(tenant, subscription, 1);
+        if let Some(window) = self.endpoints.get_mut(&subscription) {
+            window.size = if outcome.log.succeeded() { (window.size + 1).min(MAX_WINDOW) } else { 1 };
+        }
+        if self.endpoints.len() > MAX_REMEMBERED_WINDOWS {
+            self.endpoints.retain(|_, window| window.in_flight > 0);
+        }
+    }
+
+    /// Records the time of a poll. Returns the time until which leases that seem to have ended may belong to attempts that
+    /// still run, because the clock has jumped since the last poll.
+    pub(super) fn record_poll(&mut self, now: Timestamp, policy: &Policy) -> Option<Timestamp> {
+        if self.last_poll_at.is_some_and(|last| now.since(last) > MAX_POLL_GAP) {
+            self.clock_jump_grace_until = now.checked_add(policy.lease());
+        }
+        self.last_poll_at = Some(now);
+        self.clock_jump_grace_until = self.clock_jump_grace_until.filter(|until| now < *until);
+        self.clock_jump_grace_until
+    }
+
+    /// Returns the number of attempts in flight to an endpoint.
+    pub(super) fn to_endpoint(&self, subscription: Uuid) -> usize {
+        self.endpoints.get(&subscription).map_or(0, |window| window.in_flight)
+    }
+
+    /// Returns how many more attempts may be claimed: for an endpoint, for its tenant, and in total.
+    pub(super) fn capacity(&self, policy: &Policy, subscription: Uuid, tenant: TenantId) -> Capacity {
+        let window = match self.endpoints.get(&subscription).map_or(INITIAL_WINDOW, |window| window.size) {
+            // The second half of the total is not for many endpoints that may all be slow.
+            window if window <= INITIAL_WINDOW && self.total >= policy.concurrency / 2 => 1,
+            window => window,
+        };
+        let of_tenant = self.tenants.get(&tenant).copied().unwrap_or_default();
+        Capacity {
+            endpoint: window.saturating_sub(self.to_endpoint(subscription)),
+            tenant: (policy.concurrency / 2).max(1).saturating_sub(of_tenant),
+            total: policy.concurrency.saturating_sub(self.total),
+        }
+    }
+
+    pub(super) fn reserve(&mut self, tenant: TenantId, subscription: Uuid, count: usize) {
+        let window = self.endpoints.entry(subscription);
+        window.or_insert(EndpointWindow { in_flight: 0, size: INITIAL_WINDOW }).in_flight += count;
+        *self.tenants.entry(tenant).or_default() += count;
+        self.total += count;
+    }
+
+    fn free(&mut self, tenant: TenantId, subscription: Uuid, count: usize) {
+        self.total = self.total.saturating_sub(count);
+        if let Some(in_flight) = self.tenants.get_mut(&tenant) {
+            *in_flight = in_flight.saturating_sub(count);
+            if *in_flight == 0 {
+                self.tenants.remove(&tenant);
+            }
+        }
+        if let Some(window) = self.endpoints.get_mut(&subscription) {
+            window.in_flight = window.in_flight.saturating_sub(count);
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! Recording outcomes: stores the result of each attempt, schedules retries, and pauses subscriptions that keep failing.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use uuid::Uuid;
+
+use super::attempt::Outcome;
+use super::batch::Batch;
+use super::claim::schedule_next;
+use super::policy::Policy;
+use crate::error::{Error, StoreError};
+use crate::resources::crud::{self, advance_clock};
+use crate::store::{Repository, Tx};
+use crate::values::TenantId;
+use crate::webhooks::deliveries::{Delivery, DeliveryStatus};
+use crate::webhooks::subscriptions::WebhookSubscription;
+
+/// Records the outcomes of a batch and returns the subscriptions that were paused.
+pub(super) async fn record(tx: &mut dyn Tx, policy: &Policy, batch: &Batch) -> Result<Vec<Uuid>, Error> {
+    let mut paused = Vec::new();
+    let tenant = batch.tenant_id;
+    let mut by_endpoint: BTreeMap<Uuid, Vec<&Outcome>> = BTreeMap::new();
+    for outcome in &batch.outcomes {
+        by_endpoint.entry(outcome.delivery.subscription_id).or_default().push(outcome);
+    }
+    for (id, outcomes) in by_endpoint {
+        let subscription = none_if_corrupt(Repository::<WebhookSubscription>::get(tx, tenant, id).await)?;
+        let Some(mut subscription) = subscription else { continue };
+        let was_paused = subscription.paused_at;
+        let ids: Vec<Uuid> = outcomes.iter().map(|outcome| outcome.delivery.id).collect();
+        let stored = stored_deliveries(tx, tenant, &ids).await?;
+        for outcome in outcomes {
+            // The lease is the fencing token. The tenant is locked, so it cannot change before the update.
+            let holds_lease =
+                |stored: &&Delivery| stored.id == outcome.delivery.id && stored.lease == outcome.delivery.lease;
+            if let Some(delivery) = stored.iter().find(holds_lease) {
+                record_one(tx, policy, &mut subscription, delivery.clone(), outcome).await?;
+            }
+        }
+        if subscription.paused_at == was_paused {
+            tx.update_delivery_state(tenant, &subscription).await?;
+        } else {
+            Repository::<WebhookSubscription>::update(tx, tenant, &subscription).await?;
+            tx.hold_deliveries(tenant, id).await?;
+            paused.push(id);
+        }
+        let now = tx.env().now();
+        schedule_next(tx, tenant, id, now).await?;
+    }
+    Ok(paused)
+}
+
+/// Treats a row that cannot be read as missing, so that it does not block the outcomes of others.
+fn none_if_corrupt<T>(row: Result<Option<T>, StoreError>) -> Result<Option<T>, StoreError> {
+    match row {
+        Err(StoreError::Corrupt { .. }) => Ok(None),
+        row => row,
+    }
+}
+
+/// Returns the deliveries as they are stored, without those that cannot be read.
+async fn stored_deliveries(tx: &mut dyn Tx, tenant: TenantId, ids: &[Uuid]) -> Result<Vec<Delivery>, Error> {
+    match tx.deliveries(tenant, ids).await {
+        Err(StoreError::Corrupt { .. }) => {}
+        stored => return Ok(stored?),
+    }
+    let mut readable = Vec::new();
+    for id in ids {
+        readable.extend(none_if_corrupt(tx.delivery(tenant, *id).await)?);
+    }
+    Ok(readable)
+}
+
+/// Records one outcome, and pauses the subscription if this is the tenth failure in a row.
+async fn record_one(
+    tx: &mut dyn Tx,
+    policy: &Policy,
+    subscription: &mut WebhookSubscription,
+    mut delivery: Delivery,
+    outcome: &Outcome,
+) -> Result<(), Error> {
+    let Outcome { log, retry_after, .. } = outcome;
+    let (tenant, lease) = (delivery.tenant_id, delivery.lease);
+    let ended_at = log.started_at.checked_add(Duration::from_millis(log.duration_ms.into())).unwrap_or(log.started_at);
+    if subscription.record_attempt(log, ended_at) {
+        let before = subscription.clone();
+        subscription.pause(advance_clock(tx, tenant).await?);
+        crud::audit_change(tx, tenant, "pause", Some(&before), Some(subscription)).await?;
+    }
+    // A delivery that was held during the attempt stays held, even if its subscription has been enabled again.
+    let may_retry = subscription.is_active() && delivery.status == DeliveryStatus::Pending;
+    delivery.failures += u32::from(!log.succeeded());
+    let [jitter] = tx.env().bytes();
+    let delay = policy.retry.delay(delivery.failures, jitter, *retry_after);
+    delivery.record_outcome(log, delay, tx.env().now(), may_retry);
+    tx.update_delivery(&delivery, lease).await?;
+    Ok(tx.insert_attempt(tenant, delivery.id, log).await?)
+}

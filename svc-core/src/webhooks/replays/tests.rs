@@ -1,0 +1,152 @@
+//! Tests of the replay of one delivery, against the in-memory store.
+
+use std::time::Duration;
+
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use serde_json::json;
+
+use super::*;
+use crate::accounts::tenants::{self, TenantCreate};
+use crate::env::{Env, ManualClock, SeededEntropy};
+use crate::input::Input as _;
+use crate::store::Store;
+use crate::store::memory::MemoryStore;
+use crate::values::EventKind;
+use crate::webhooks::events;
+use crate::webhooks::subscriptions::{WebhookCreate, WebhookUpdate};
+
+const MINUTE: Duration = Duration::from_secs(60);
+const HOUR: Duration = Duration::from_secs(3_600);
+
+/// A store with a tenant, an endpoint and one delivery to it.
+struct Fixture {
+    store: MemoryStore,
+    clock: ManualClock,
+    tenant: TenantId,
+    delivery: Delivery,
+}
+
+impl Fixture {
+    fn new() -> Self {
+        let clock = ManualClock::at(Timestamp::from_micros(1_773_500_966_535_897));
+        let store = MemoryStore::new(Env::new(clock.clone(), SeededEntropy::new(1)));
+        let fill = write(&store, |tx| {
+            Box::pin(async move {
+                let tenant = tenants::create(tx, TenantCreate::named("Harbour Plumbing")).await?.id;
+                let input = WebhookCreate::from_body(br#"{"url": "https://example.com", "events": ["*"]}"#)?;
+                crud::create::<WebhookSubscription>(tx, tenant, input).await?;
+                let now = crud::advance_clock(tx, tenant).await?;
+                events::emit(tx, tenant, now, &[EventKind::JobCreated], &json!({ "id": 1 })).await?;
+                let deliveries = tx.list_deliveries(tenant, &DeliveryFilter::default()).await?;
+                Ok((tenant, deliveries))
+            })
+        });
+        let (tenant, mut deliveries) = fill.unwrap();
+        Self { store, clock, tenant, delivery: deliveries.remove(0) }
+    }
+
+    fn put(&self, delivery: &Delivery) {
+        let (delivery, lease) = (delivery.clone(), self.get().lease);
+        let put = write(&self.store, move |tx| {
+            let delivery = delivery.clone();
+            Box::pin(async move { Ok(tx.update_delivery(&delivery, lease).await?) })
+        });
+        assert_eq!(put, Ok(()));
+    }
+
+    fn get(&self) -> Delivery {
+        let (tenant, id) = (self.tenant, self.delivery.id);
+        let get = write(&self.store, move |tx| Box::pin(async move { Ok(tx.delivery(tenant, id).await?) }));
+        get.unwrap().unwrap()
+    }
+
+    fn replay(&self) -> Result<Delivery, Error> {
+        let (tenant, id) = (self.tenant, self.delivery.id);
+        write(&self.store, move |tx| Box::pin(replay_delivery(tx, tenant, id)))
+    }
+
+    fn enable(&self, enabled: bool) {
+        let (tenant, id) = (self.tenant, self.delivery.subscription_id);
+        let patch = write(&self.store, move |tx| {
+            let input = WebhookUpdate::from_body(json!({ "enabled": enabled }).to_string().as_bytes());
+            Box::pin(async move { crud::update::<WebhookSubscription>(tx, tenant, id, input?).await })
+        });
+        patch.unwrap();
+    }
+}
+
+fn write<T, F>(store: &dyn Store, work: F) -> Result<T, Error>
+where
+    T: Send + 'static,
+    F: for<'t> Fn(&'t mut dyn Tx) -> BoxFuture<'t, Result<T, Error>> + Send + Sync + 'static,
+{
+    store.write("replays", work).now_or_never().unwrap()
+}
+
+#[test]
+fn a_replayed_delivery_is_due_now_with_all_its_retries() {
+    let fixture = Fixture::new();
+    let now = fixture.store.env().now();
+    for status in DeliveryStatus::ALL.iter().copied() {
+        let pending = status == DeliveryStatus::Pending;
+        let before = Delivery {
+            status,
+            attempts: 6,
+            failures: 6,
+            last_status: Some(500),
+            next_attempt_at: now.checked_add(HOUR).filter(|_| pending),
+            ..fixture.delivery.clone()
+        };
+        fixture.put(&before);
+        let want = Delivery { status: DeliveryStatus::Pending, failures: 0, next_attempt_at: Some(now), ..before };
+        assert_eq!(fixture.replay(), Ok(want.clone()), "{status}");
+        assert_eq!(fixture.get(), want);
+    }
+}
+
+#[test]
+fn a_delivery_is_not_replayed_while_an_attempt_is_in_progress() {
+    let fixture = Fixture::new();
+    let ends = fixture.store.env().now().checked_add(MINUTE).unwrap();
+    let mut leased = fixture.delivery.clone();
+    leased.claim(fixture.store.env().id(ends), ends);
+    fixture.put(&leased);
+    assert!(matches!(fixture.replay(), Err(Error::NotAllowed(_))));
+    // A delivery that was held during its attempt keeps the lease.
+    fixture.enable(false);
+    fixture.enable(true);
+    assert_eq!(fixture.get().status, DeliveryStatus::Held);
+    assert!(matches!(fixture.replay(), Err(Error::NotAllowed(_))));
+    assert_eq!(fixture.get().lease, leased.lease);
+    // The lease has ended without an outcome.
+    fixture.clock.advance(MINUTE);
+    let replayed = fixture.replay().unwrap();
+    assert_eq!(
+        (replayed.status, replayed.lease, replayed.next_attempt_at),
+        (DeliveryStatus::Pending, None, Some(ends))
+    );
+    assert_eq!(replayed.attempts, 1);
+}
+
+#[test]
+fn a_delivery_is_replayed_only_to_an_active_subscription_of_its_tenant() {
+    let fixture = Fixture::new();
+    fixture.enable(false);
+    let held = fixture.get();
+    assert_eq!(held.status, DeliveryStatus::Held);
+    assert!(matches!(fixture.replay(), Err(Error::NotAllowed(_))));
+    fixture.enable(true);
+    assert_eq!(fixture.get(), held, "enabling the subscription does not restart it");
+    assert!(fixture.replay().is_ok());
+    let (tenant, id) = (fixture.tenant, fixture.delivery.subscription_id);
+    let delete = write(&fixture.store, move |tx| Box::pin(crud::delete::<WebhookSubscription>(tx, tenant, id)));
+    assert_eq!(delete, Ok(()));
+    assert!(matches!(fixture.replay(), Err(Error::NotAllowed(_))));
+    let unknown = write(&fixture.store, move |tx| Box::pin(replay_delivery(tx, tenant, Uuid::nil())));
+    assert_eq!(unknown, Err(Error::NotFound));
+    let other = write(&fixture.store, |tx| Box::pin(tenants::create(tx, TenantCreate::named("Other")))).unwrap().id;
+    let id = fixture.delivery.id;
+    let theirs = write(&fixture.store, move |tx| Box::pin(replay_delivery(tx, other, id)));
+    assert_eq!(theirs, Err(Error::NotFound));
+}
