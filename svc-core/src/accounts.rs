@@ -1,5 +1,5 @@
-//! Accounts of customers (tenants) and what guards them: API keys with their scopes, signatures of requests, rate
-//! limits, idempotency keys and the audit log.
+//! The accounts of customers, which the code calls tenants, and their protection: API keys with scopes, request
+//! signatures, rate limits, idempotency keys and the audit log.
 
 pub mod audit;
 pub mod idempotency;

@@ -221,7 +221,7 @@ async fn upkeep(api: Api, stopped: impl Future<Output = ()>) {
             _ = interval.tick() => {}
             () = &mut stopped => return,
         }
-        if let Err(error) = api.upkeep().await {
+        if let Err(error) = api.run_housekeeping().await {
             tracing::warn!(%error, "upkeep failed and will be tried again");
         }
     }
@@ -232,7 +232,7 @@ async fn retain(api: Api, stopped: impl Future<Output = ()>) {
         let mut interval = tokio::time::interval(RETENTION_INTERVAL);
         loop {
             interval.tick().await;
-            match api.retain().await {
+            match api.delete_expired_events().await {
                 Ok(dropped) if dropped.rows() > 0 => {
                     tracing::info!(?dropped, "what was older than the retention is gone")
                 }

@@ -10,18 +10,14 @@ use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, Shared, WeakShared};
 use tokio::sync::Semaphore;
 
+pub use svc_core::webhooks::addresses::Resolver;
+
 /// How long a look-up may take before the name counts as one that does not resolve.
 const TIMEOUT: Duration = Duration::from_secs(2);
 /// Threads for names that resolved the last time, and as many again for all others.
 const THREADS: usize = 64;
 /// Names that are remembered at most.
 const REMEMBERED: usize = 10_000;
-
-/// Looks host names up.
-pub trait Resolver: Send + Sync {
-    /// All addresses of a name; none when it does not resolve.
-    fn resolve<'a>(&'a self, host: &'a str) -> BoxFuture<'a, Vec<IpAddr>>;
-}
 
 /// The resolver of the operating system.
 ///
