@@ -98,10 +98,9 @@ impl From<Error> for Failure {
                     violations.as_slice().iter().map(|violation| format!("--{}", violation.message)).collect();
                 return Self::new(Exit::Usage, format!("{}.", messages.join("; ")));
             }
-            Error::InvalidJson(_)
-            | Error::InvalidCursor
-            | Error::EmptyPatch
-            | Error::IdempotencyKeyReused => Exit::Usage,
+            Error::InvalidJson(_) | Error::InvalidCursor | Error::EmptyPatch | Error::IdempotencyKeyReused => {
+                Exit::Usage
+            }
             Error::NotFound | Error::ReferenceNotFound(_) => Exit::NotFound,
             Error::InvalidKey
             | Error::KeyRevoked
