@@ -6,13 +6,13 @@ use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
 use svc_core::resources::contacts::ContactFilter;
-use svc_core::error::Error;
 use svc_core::input::{Fields, Input};
 use svc_core::resources::invoices::InvoiceFilter;
 use svc_core::resources::jobs::JobFilter;
 use svc_core::resources::pages::ListParams;
 use svc_core::resources::quotes::QuoteFilter;
-use svc_server::api::handlers::Target;
+use svc_server::api::handlers::RequestParts;
+use svc_server::api::problem::Problem;
 use svc_server::api::routes::{self, Operation};
 use url::form_urlencoded::{Serializer, parse};
 
@@ -29,8 +29,8 @@ fuzz_target!(|query: &str| {
 
     for operation in READS.iter() {
         let ask = |query: &str| {
-            let target = Target { id: Some(ID), query, body: b"", base: "/api/v1" };
-            (operation.prepare)(&target).map(|_| ())
+            let parts = RequestParts { id: Some(ID), query, body: b"", base: "/api/v1" };
+            (operation.parse)(&parts).map(|_| ())
         };
         assert_eq!(ask(query), ask(&again), "{}", operation.id);
         if operation.has_id() {
@@ -46,13 +46,13 @@ fuzz_target!(|query: &str| {
 
 /// A repeated or empty parameter is never taken, and none is taken for another.
 fn both<F: Input>(pairs: &[(String, String)]) {
-    let read = || -> Result<(), Error> {
+    let read = || -> Result<(), Problem> {
         let mut fields = Fields::from_query(pairs.to_vec());
         let (params, filter) = (ListParams::take(&mut fields), F::take(&mut fields));
         if let Some(name) = fields.first_unknown() {
-            return Err(Error::UnknownParameter(name.to_owned()));
+            return Err(Problem::UnknownParameter(name.to_owned()));
         }
-        fields.finish(params.zip(filter)).map(drop)
+        Ok(fields.finish(params.zip(filter)).map(drop)?)
     };
     if read().is_ok() {
         let mut names: Vec<&str> = pairs.iter().map(|(name, _)| name.as_str()).collect();

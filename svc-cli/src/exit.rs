@@ -99,18 +99,13 @@ impl From<Error> for Failure {
                     violations.as_slice().iter().map(|violation| format!("--{}", violation.message)).collect();
                 return Self::new(Exit::Usage, format!("{}.", messages.join("; ")));
             }
-            Error::InvalidJson(_)
-            | Error::UnknownParameter(_)
-            | Error::InvalidCursor
-            | Error::EmptyPatch
-            | Error::IdempotencyKeyReused => Exit::Usage,
+            Error::InvalidJson(_) | Error::InvalidCursor | Error::EmptyPatch | Error::IdempotencyKeyReused => {
+                Exit::Usage
+            }
             Error::NotFound | Error::ReferenceNotFound(_) => Exit::NotFound,
-            Error::MissingCredentials
-            | Error::InvalidKey
+            Error::InvalidKey
             | Error::KeyRevoked
             | Error::KeyExpired
-            | Error::SignatureRequired
-            | Error::SignatureInvalid(_)
             | Error::InsufficientScope
             | Error::AccessNotApproved
             | Error::EmailTaken { .. }

@@ -1,5 +1,8 @@
-//! What can go wrong, as values: each knows its stable code (decisions §2) and a sentence that says how
-//! to mend it. Status codes are the server's business; internals never reach these texts.
+//! The errors of the rules and of the store.
+//!
+//! Every [`Error`] has a stable code (`docs/contract.md`, "Errors") and a sentence that says what is wrong and how to
+//! correct it. The rules know no HTTP: a server maps errors to statuses and headers, and may word a sentence for its
+//! clients. Details of the store are for the log and do not belong in a response.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -35,31 +38,31 @@ pub enum FieldCode {
     DuplicateKey,
 }
 
-/// What is wrong with a value, before it is known which field the value belongs to.
+/// What is wrong with a value, without the name of the field that holds it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Issue {
-    /// Stable code.
+    /// The stable code.
     pub code: FieldCode,
-    /// Reads on from the field's name: "must be …".
+    /// The text after the name of the field, such as "must be a string".
     pub message: Cow<'static, str>,
-    /// Dotted path below the field, for nested values.
+    /// The dotted path from the field to a nested value, such as `0.kind`; `None` for the field itself.
     pub path: Option<String>,
 }
 
 impl Issue {
-    /// An issue with the value itself.
+    /// Creates an issue with the value itself.
     pub fn new(code: FieldCode, message: impl Into<Cow<'static, str>>) -> Self {
         Self { code, message: message.into(), path: None }
     }
 
-    /// The same issue, found at `path` inside the value.
+    /// Moves the issue to `path` inside the value.
     #[must_use]
     pub fn at(mut self, path: impl Into<String>) -> Self {
         self.path = Some(path.into());
         self
     }
 
-    /// The issue as a whole error about `field`.
+    /// Converts the issue into a validation error of one field.
     pub fn on(self, field: &str) -> Error {
         let mut violations = Violations::default();
         violations.push(field, self);
@@ -78,25 +81,25 @@ impl std::error::Error for Issue {}
 /// One failing field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// Name of the field; nested ones as a dotted path.
+    /// The name of the field, or the dotted path of a nested one.
     pub field: String,
-    /// Stable code.
+    /// The stable code.
     pub code: FieldCode,
-    /// A sentence: the field's name and what it must be.
+    /// The name of the field and what is wrong with it, without a full stop.
     pub message: String,
 }
 
-/// All failing fields of one input, in the order they were found.
+/// The failing fields of one input, at most 100, in the order in which they were found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Violations(Vec<Violation>);
 
-/// Failing fields that are named; a body can have many more.
+/// The number of failing fields that are listed. A body can have many more.
 const MAX_VIOLATIONS: usize = 100;
-/// Characters of a field's name that are repeated.
+/// The number of characters after which the name of a field is shortened.
 const MAX_NAME: usize = 200;
 
 impl Violations {
-    /// Notes that `field` fails, unless very many do already.
+    /// Adds a failing field, unless the list is full.
     pub fn push(&mut self, field: &str, issue: Issue) {
         if self.is_full() {
             return;
@@ -113,86 +116,74 @@ impl Violations {
         self.0.push(Violation { field, code: issue.code, message });
     }
 
-    /// The failing fields.
+    /// Returns the failing fields.
     pub fn as_slice(&self) -> &[Violation] {
         &self.0
     }
 
-    /// Whether no more are noted.
+    /// Returns whether the list is full, so that [`push`](Self::push) adds no more.
     pub fn is_full(&self) -> bool {
         self.0.len() >= MAX_VIOLATIONS
     }
 
-    /// Whether everything is well.
+    /// Returns whether no field fails.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }
 
-/// Why an operation was refused or failed.
+/// The reason why an operation was refused or failed.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Error {
-    /// The body is no JSON object.
+    /// The input is not a JSON object; holds the reason as a sentence.
     #[error("{0}")]
     InvalidJson(Cow<'static, str>),
-    /// Fields of the body, the query or the path fail.
+    /// One or more fields of the input are not valid.
     #[error("{}", first_message(.0))]
     Validation(Violations),
-    /// A query parameter that the operation does not have; its name.
-    #[error("{0} is no parameter of this operation; see the API description.")]
-    UnknownParameter(String),
-    /// A cursor that was not made for this list, these filters and this account.
-    #[error("cursor is not one that this list with these filters has given out; start again without it.")]
+    /// The cursor was not returned by the same list with the same filters and tenant.
+    #[error("cursor was not returned by this list with these filters; start again without a cursor.")]
     InvalidCursor,
-    /// A PATCH without a field.
+    /// An update has no field.
     #[error("Send at least one field to change.")]
     EmptyPatch,
-    /// A field that refers to nothing that exists; its name.
+    /// The field with this name refers to a record that does not exist in the tenant or is deleted.
     #[error("{0} must be the id of one of your contacts that is not deleted.")]
     ReferenceNotFound(&'static str),
-    /// The Idempotency-Key was used for another request in the last day.
-    #[error("This Idempotency-Key was used with another request; use a new key for each new request.")]
+    /// The idempotency key was used with another request, and the response to that one is still stored.
+    #[error("The idempotency key was used with another request; use a new key for each new request.")]
     IdempotencyKeyReused,
-    /// No key was sent.
-    #[error("Send your API key as: Authorization: Bearer svc_live_…")]
-    MissingCredentials,
-    /// The key is malformed or unknown.
+    /// The API key is malformed or unknown.
     #[error("The API key is not valid; copy it again from Settings, API keys.")]
     InvalidKey,
-    /// The key was revoked.
+    /// The API key was revoked.
     #[error("The API key was revoked; create a new one.")]
     KeyRevoked,
-    /// The key has expired.
+    /// The API key has expired.
     #[error("The API key has expired; create a new one or rotate it.")]
     KeyExpired,
-    /// The key demands signed writes.
-    #[error("This key signs its writes; send X-SVC-Timestamp and X-SVC-Signature.")]
-    SignatureRequired,
-    /// The request signature is wrong, stale or was used before; why.
-    #[error("{0}")]
-    SignatureInvalid(&'static str),
-    /// The key may only read.
+    /// The API key may only read.
     #[error("The API key has no write scope; use a key with read and write.")]
     InsufficientScope,
-    /// The account's developer access is not approved.
+    /// Developer access of the account is pending or suspended.
     #[error("Developer access of this account is not approved; ask for it under Settings.")]
     AccessNotApproved,
-    /// No such row, of this account.
-    #[error("Nothing was found at this address; check the id.")]
+    /// The tenant has no record with this id.
+    #[error("There is no record with this id; check the id.")]
     NotFound,
-    /// Another live contact has the email.
+    /// Another contact that is not deleted has the email address.
     #[error("A contact with this email exists; update it, or use another email.")]
     EmailTaken {
-        /// The contact that has it.
+        /// The id of the contact that has the address.
         existing_id: Uuid,
     },
-    /// The first request with this Idempotency-Key is still running.
-    #[error("A request with this Idempotency-Key is still running; try again in a moment.")]
+    /// The first request with this idempotency key is still running.
+    #[error("A request with this idempotency key is still running; try again in a moment.")]
     IdempotencyInProgress,
-    /// `If-Match` names another version.
-    #[error("The resource has changed; get it again and repeat the change on its new ETag.")]
+    /// The record is not in the version that the change is conditional on.
+    #[error("The record has changed; read it again and repeat the change on its new version.")]
     PreconditionFailed,
-    /// A step that the record's state does not allow.
+    /// The state of the record does not allow this step; holds the reason as a sentence.
     #[error("{0}")]
     NotAllowed(String),
     /// The store failed.
@@ -200,7 +191,7 @@ pub enum Error {
     Store(#[from] StoreError),
 }
 
-/// Texts begin with the field's name, which is a word of the API and keeps its case.
+/// Summarizes the violations in one sentence. It starts with the name of a field, so it is not capitalized.
 fn first_message(violations: &Violations) -> String {
     match violations.as_slice() {
         [] => "The request is not valid.".to_owned(),
@@ -210,7 +201,9 @@ fn first_message(violations: &Violations) -> String {
 }
 
 impl Error {
-    /// The stable code.
+    /// Returns the stable code.
+    ///
+    /// # Examples
     ///
     /// ```
     /// assert_eq!(svc_core::error::Error::NotFound.code(), "not_found");
@@ -219,17 +212,13 @@ impl Error {
         match self {
             Self::InvalidJson(_) => "invalid_json",
             Self::Validation(_) => "validation_failed",
-            Self::UnknownParameter(_) => "unknown_parameter",
             Self::InvalidCursor => "invalid_cursor",
             Self::EmptyPatch => "empty_patch",
             Self::ReferenceNotFound(_) => "reference_not_found",
             Self::IdempotencyKeyReused => "idempotency_key_reused",
-            Self::MissingCredentials => "missing_credentials",
             Self::InvalidKey => "invalid_key",
             Self::KeyRevoked => "key_revoked",
             Self::KeyExpired => "key_expired",
-            Self::SignatureRequired => "signature_required",
-            Self::SignatureInvalid(_) => "signature_invalid",
             Self::InsufficientScope => "insufficient_scope",
             Self::AccessNotApproved => "access_not_approved",
             Self::NotFound => "not_found",
@@ -243,38 +232,38 @@ impl Error {
     }
 }
 
-/// Why a store failed.
+/// The reason why a store failed. The texts are for the log of the operator.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StoreError {
-    /// The database is away, locked or full; the text is for the log. Trying again later may help.
+    /// The database cannot be reached, is locked or is full. Trying again later may help.
     #[error("the database is not available: {0}")]
     Unavailable(String),
-    /// The database went away, or its disk failed, while the change was being committed: it may have been made or not.
+    /// The database or its disk failed during the commit, so the change may or may not have been made.
     #[error("the outcome of the commit is unknown: {0}")]
     OutcomeUnknown(String),
-    /// A constraint of the schema refused the change.
+    /// The change violates a constraint of the schema.
     #[error("the change violates {constraint}")]
     Conflict {
-        /// What the database calls the constraint.
+        /// The name of the constraint in the database.
         constraint: String,
     },
-    /// A stored value is not what its column promises.
-    #[error("{table}.{column} holds what it must not: {reason}")]
+    /// A stored value does not have the type or form that its column promises.
+    #[error("{table}.{column} holds an invalid value: {reason}")]
     Corrupt {
-        /// The table.
+        /// The name of the table.
         table: &'static str,
-        /// The column.
+        /// The name of the column.
         column: &'static str,
-        /// What was found, without the data itself.
+        /// What is wrong with the value, without the value itself.
         reason: String,
     },
-    /// A fault in this program: a statement that the database refuses, a job that panicked.
+    /// A fault in this program, such as a statement that the database refuses or a unit of work that panicked.
     #[error("internal fault: {0}")]
     Internal(String),
 }
 
 impl StoreError {
-    /// Whether trying again later may help.
+    /// Returns whether trying again later may help.
     pub fn is_transient(&self) -> bool {
         matches!(self, Self::Unavailable(_) | Self::OutcomeUnknown(_))
     }

@@ -1,8 +1,8 @@
-//! The API inside an axum application, under `/business`, beside a route of the application's own.
+//! Mounts the API in an axum application under `/business`, next to a route of the application.
 //!
-//! `cargo run -p svc-server --example mount`, then call what it prints.
+//! Run `cargo run -p svc-server --example mount`, and then the commands that it prints.
 
-#![expect(clippy::print_stdout, reason = "an example says where it listens")]
+#![expect(clippy::print_stdout, reason = "the example prints commands to try")]
 
 use std::error::Error;
 use std::net::SocketAddr;
@@ -24,7 +24,7 @@ use tokio::net::TcpListener;
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
     let store: Arc<dyn Store> = Arc::new(MemoryStore::new(Env::system()));
-    let key = first_key(&*store).await?;
+    let key = create_key(&*store).await?;
     let app = application(store).into_make_service_with_connect_info::<SocketAddr>();
 
     let listener = TcpListener::bind("127.0.0.1:0").await?;
@@ -36,25 +36,26 @@ async fn main() -> Result<(), Box<dyn Error>> {
 }
 
 fn application(store: Arc<dyn Store>) -> Router {
-    // axum takes the prefix off before the service sees a request. `mount` puts it back where a client sees it:
-    // in Location headers, in what request signatures cover, and in the OpenAPI document.
+    // axum removes the prefix from the path before it calls the service. With `mount`, the API adds it back where clients
+    // see it: in Location headers, in the text that request signatures cover, and in the OpenAPI document.
     let api = Api::new(store, Settings { mount: "/business".to_owned(), ..Settings::default() });
     Router::new()
-        .route("/", get(|| async { "The application's own page.\n" }))
+        .route("/", get(|| async { "A page of the application.\n" }))
         .nest_service("/business", api)
-        .layer(middleware::map_request(tell_peer))
+        .layer(middleware::map_request(add_peer))
 }
 
-/// Requests without a valid key are limited by address, so the API has to know it. Behind a reverse proxy, take the
-/// address from the header that the proxy sets.
-async fn tell_peer(ConnectInfo(peer): ConnectInfo<SocketAddr>, mut request: Request) -> Request {
+/// Adds the address of the client to a request, as the API limits requests without a valid key by address. Behind a
+/// reverse proxy, take the address from the header that the proxy sets.
+async fn add_peer(ConnectInfo(peer): ConnectInfo<SocketAddr>, mut request: Request) -> Request {
     request.extensions_mut().insert(Peer(peer.ip()));
     request
 }
 
-/// A tenant with a key that may write. A real application keeps its store in a database, and the key secret.
-async fn first_key(store: &dyn Store) -> Result<String, svc_core::error::Error> {
-    let make = store.write("first key", |tx| {
+/// Creates a tenant and an API key with the scopes `read` and `write`. A real application keeps its data in a database
+/// and its keys secret.
+async fn create_key(store: &dyn Store) -> Result<String, svc_core::error::Error> {
+    let key = store.write("create key", |tx| {
         Box::pin(async move {
             let tenant = tenants::create(tx, TenantCreate::named("Harbour Plumbing")).await?;
             let input = KeyCreate { name: None, write: true, expires_in: None, signed: false };
@@ -62,5 +63,5 @@ async fn first_key(store: &dyn Store) -> Result<String, svc_core::error::Error> 
             Ok::<_, svc_core::error::Error>(key.text.reveal().to_owned())
         })
     });
-    make.await
+    key.await
 }

@@ -1,8 +1,12 @@
-//! The svc API over HTTP.
+//! The HTTP API of [`svc_core`] as a service, and the program that serves it.
 //!
-//! [`Api`] is a service: hand it requests, mount it in an axum application, or let [`serve`] listen for it.
-//! A request goes through [`service`] (the order of the checks) by way of the table in [`routes`], which names
-//! the handler in [`api`]; errors become answers in [`problem`], and only there.
+//! [`Api`] responds to requests. Call it directly, as below, mount it in an axum or tower application
+//! (`examples/mount.rs`), or let [`program::serve`] listen for it. The other modules are:
+//!
+//! - [`api`]: routes, the order of checks, rate limits, failures and the OpenAPI document
+//! - [`deliver`]: the client that sends webhooks, and the resolver of their hosts
+//! - [`metrics`] and [`telemetry`]: what operators see
+//! - [`program`]: flags, listeners and the life of the process
 //!
 //! ```
 //! use svc_core::env::Env;
@@ -16,7 +20,7 @@
 //! # });
 //! ```
 //!
-//! With the feature `otlp` the binary sends spans to a collector; see [`telemetry::init`].
+//! With the feature `otlp` the program sends spans to an OpenTelemetry collector; see [`telemetry::init`].
 
 pub mod api;
 pub mod deliver;

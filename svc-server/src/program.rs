@@ -41,7 +41,7 @@ use crate::telemetry;
 const DEFAULT_DATABASE: &str = "sqlite://svc.db";
 const DEFAULT_OPS_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 9464);
 /// How often the last uses of keys are stored and expired rows are deleted.
-const UPKEEP_INTERVAL: Duration = Duration::from_secs(10);
+const HOUSEKEEPING_INTERVAL: Duration = Duration::from_secs(10);
 /// How often events and deliveries that are older than the retention period are deleted.
 const RETENTION_INTERVAL: Duration = Duration::from_secs(60);
 /// How long to wait for blocked threads, such as DNS lookups, after everything else has ended.
@@ -133,8 +133,8 @@ async fn serve(config: Config) -> Result<(), RunError> {
         }
         None => None,
     };
-    let upkeep = tokio::spawn(upkeep(api.clone(), until_stopped()));
-    let retention = tokio::spawn(retain(api.clone(), until_stopped()));
+    let housekeeping = tokio::spawn(run_housekeeping(api.clone(), until_stopped()));
+    let retention = tokio::spawn(run_retention(api.clone(), until_stopped()));
     let deliveries = tokio::spawn(deliver::run(
         Arc::clone(&store),
         config.delivery_policy(),
@@ -157,7 +157,7 @@ async fn serve(config: Config) -> Result<(), RunError> {
         end = Instant::now() + config.shutdown_grace;
     };
     server.run(api.clone(), stop, config.shutdown_grace).await;
-    upkeep.abort();
+    housekeeping.abort();
     retention.abort();
     let _ = deliveries.await;
     if let Some(ops) = ops {
@@ -227,27 +227,27 @@ fn shutdown_signal() -> io::Result<impl Future<Output = ()>> {
 }
 
 /// Runs the periodic maintenance of the API until `stopped` is ready.
-async fn upkeep(api: Api, stopped: impl Future<Output = ()>) {
+async fn run_housekeeping(api: Api, stopped: impl Future<Output = ()>) {
     tokio::pin!(stopped);
-    let mut interval = tokio::time::interval(UPKEEP_INTERVAL);
+    let mut interval = tokio::time::interval(HOUSEKEEPING_INTERVAL);
     loop {
         tokio::select! {
             _ = interval.tick() => {}
             () = &mut stopped => return,
         }
-        if let Err(error) = api.upkeep().await {
+        if let Err(error) = api.run_housekeeping().await {
             tracing::warn!(%error, "periodic maintenance failed; trying again later");
         }
     }
 }
 
 /// Deletes what is older than the retention period, until `stopped` is ready.
-async fn retain(api: Api, stopped: impl Future<Output = ()>) {
+async fn run_retention(api: Api, stopped: impl Future<Output = ()>) {
     let sweeps = async {
         let mut interval = tokio::time::interval(RETENTION_INTERVAL);
         loop {
             interval.tick().await;
-            match api.retain().await {
+            match api.delete_expired_events().await {
                 Ok(deleted) if deleted.rows() > 0 => {
                     tracing::info!(?deleted, "deleted events and deliveries that were older than the retention period")
                 }

@@ -6,12 +6,13 @@ use std::sync::{Arc, LazyLock};
 use http::Method;
 use jsonschema::Validator;
 use serde_json::{Value, json};
-use svc_server::api::openapi;
+use svc_server::api::{openapi, routes};
 
 use crate::harness::{Reply, operations};
 
 /// The document as the service makes it.
-pub(crate) static DOCUMENT: LazyLock<Value> = LazyLock::new(|| openapi::document(&operations(), "", "/api/v1"));
+pub(crate) static DOCUMENT: LazyLock<Value> =
+    LazyLock::new(|| openapi::document(&operations(), "", routes::Version::V1));
 
 static CONTRACT: LazyLock<HashMap<String, Declared>> = LazyLock::new(compile);
 

@@ -110,7 +110,7 @@ async fn answers_are_kept_for_their_time() {
     let world = World::with(Settings { idempotency_ttl: Duration::from_secs(3600), ..settings() }, |store| store);
     let first = world.expect(201, job("Fix roof", "k")).await;
     world.clock.advance(Duration::from_secs(3599));
-    world.api.upkeep().await.unwrap();
+    world.api.run_housekeeping().await.unwrap();
     assert_eq!(world.expect(201, job("Fix roof", "k")).await.id(), first.id());
     world.clock.advance(Duration::from_secs(2));
     // Expired also before it is cleared away, and from then on the new answer counts.
@@ -118,7 +118,7 @@ async fn answers_are_kept_for_their_time() {
     assert!(!replayed(&second) && second.id() != first.id());
     assert_eq!(world.expect(201, job("Fix floor", "k")).await.id(), second.id());
     world.clock.advance(Duration::from_secs(3601));
-    world.api.upkeep().await.unwrap();
+    world.api.run_housekeeping().await.unwrap();
     assert!(!replayed(&world.expect(201, job("Fix roof", "k")).await));
 }
 

@@ -100,7 +100,7 @@ async fn every_write_has_its_own_cap() {
     let mut count = 0;
     for operation in operations().iter().filter(|operation| operation.scope == Scope::Write) {
         let cap = if matches!(operation.collection, "quotes" | "webhooks") { 20 } else { 30 };
-        assert_eq!(operation.write_cap().map(|(_, cap)| cap), Some(cap));
+        assert_eq!(operation.default_write_limit().map(|default| default.limit), Some(cap));
         let path = operation.path.replace("{id}", &world.id("unknown_id"));
         let call = || Call::new(operation.method.clone(), &path).raw("{}");
         for number in 1..=cap {

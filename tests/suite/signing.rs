@@ -145,7 +145,7 @@ async fn a_signature_is_accepted_once() {
     invalid(&world, text.clone().header("content-type", "application/json")).await;
     // Nor is it later, as long as its timestamp is good.
     world.clock.advance(std::time::Duration::from_secs(300));
-    world.api.upkeep().await.unwrap();
+    world.api.run_housekeeping().await.unwrap();
     invalid(&world, first).await;
 }
 
@@ -158,11 +158,11 @@ async fn a_signature_from_the_future_is_remembered_long_enough() {
     world.expect(201, call.clone()).await;
     for _ in 0..6 {
         world.clock.advance(std::time::Duration::from_secs(100));
-        world.api.upkeep().await.unwrap();
+        world.api.run_housekeeping().await.unwrap();
         invalid(&world, call.clone()).await;
     }
     world.clock.advance(std::time::Duration::from_secs(2));
-    world.api.upkeep().await.unwrap();
+    world.api.run_housekeeping().await.unwrap();
     let stale = invalid(&world, call).await;
     assert!(stale.text().contains("300 seconds"), "{}", stale.text());
 }

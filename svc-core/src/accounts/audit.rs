@@ -1,9 +1,11 @@
-//! Who changed what. Every change of a tenant, a key or a subscription, every replay and every import without events is
-//! noted in its own transaction, and stays. Every change of a record is told by its event, which keeps who caused it and
-//! is there as long as events are kept ([`retention`](crate::webhooks::retention)). [`list`] gives both.
+//! The audit log: who changed what, and when.
 //!
-//! Who acts is said by whoever runs the job: at its beginning by [`Tx::act_as`], or for all jobs by [`acting`]. What was
-//! before and what came after are kept as JSON without secrets.
+//! Changes of tenants, keys and subscriptions, replays, and imports without events have an entry of their own, which is
+//! written in the transaction of the change and kept forever. Changes of records have no entry: the log derives one from
+//! their event, for as long as events are kept ([`retention`](crate::webhooks::retention)). [`list`] returns both.
+//!
+//! The code that starts a transaction names the actor, either with [`Tx::act_as`] at its beginning or with [`acting`]
+//! for a whole store. Entries hold the object before and after the change as JSON, without secrets.
 
 use std::cmp::Reverse;
 use std::fmt;
@@ -19,17 +21,17 @@ use crate::store::{Access, Layer, Store, Tx, UnitOfWork};
 use crate::values::{TenantId, Timestamp};
 use crate::webhooks::events::Event;
 
-/// Who acts in a transaction.
+/// The actor of a transaction.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Actor {
-    /// The service itself, or an application that does not say.
+    /// The service itself, or an application that names no actor. This is the default.
     #[default]
     System,
-    /// Somebody at the command line: the name of the user.
+    /// A person at the command line, by the name of the operating system user.
     Cli(String),
-    /// The bearer of a key.
+    /// A client of the API, by the id of its key.
     Key(Uuid),
-    /// The sender of deliveries.
+    /// The sender of webhook deliveries.
     Sender,
 }
 
@@ -44,31 +46,33 @@ impl fmt::Display for Actor {
     }
 }
 
-/// A change that was made.
+/// One change in the audit log.
 #[derive(Clone, Debug, Serialize)]
 pub struct Entry {
-    /// Identifier; sorts like `at`.
+    /// The id of the entry. Ids sort like `at`.
     pub id: Uuid,
-    /// Whose.
+    /// The tenant that the changed object belongs to.
     pub tenant_id: TenantId,
-    /// When.
+    /// When the change was made.
     pub at: Timestamp,
-    /// By whom: `system`, `cli:<user>`, `key:<id>` or `sender`; `unknown` where an older version did not note it.
+    /// Who made the change: `system`, `cli:<user>`, `key:<id>` or `sender`; `unknown` when an older version of the
+    /// service recorded no actor.
     pub actor: String,
-    /// What was done: `create`, `update`, `delete`, `revoke`, `rotate`, `pause`, `replay`, `import`, `test`; of records
-    /// what their events say, such as `paid`.
+    /// What was done: `create`, `update`, `delete`, `revoke`, `rotate`, `pause`, `replay`, `import` or `test`; for a
+    /// record the second part of its event kind, such as `paid`.
     pub action: String,
-    /// To what: `tenant`, `key`, `webhook`, `delivery`; or to a kind of record, such as `invoice`.
+    /// The kind of the changed object: `tenant`, `key`, `webhook` or `delivery`, or a kind of record such as `invoice`.
     pub object_kind: String,
-    /// To which. Of what happens outside this service and has no such id, the event.
+    /// The id of the changed object, or of the event when the event names no object of this service.
     pub object_id: Uuid,
-    /// As it was, without its secrets; `None` for what is new, and of records.
+    /// The object before the change, without secrets; `None` for a new object and for records.
     pub before: Option<Box<RawValue>>,
-    /// As it is since; `None` for what is gone.
+    /// The object after the change, without secrets; `None` for a deleted object.
     pub after: Option<Box<RawValue>>,
 }
 
 impl Entry {
+    /// Derives the entry of a record's change from its event.
     fn of_event(event: Event, actor: Option<String>) -> Self {
         #[derive(Deserialize)]
         struct Named {
@@ -94,10 +98,11 @@ impl Entry {
     }
 }
 
-/// The newest changes of a tenant at or after `since`, newest first.
+/// Returns the newest `limit` changes of a tenant at or after `since`, newest first.
 ///
 /// # Errors
-/// [`Error::Store`].
+///
+/// Returns [`Error::Store`] when the store fails.
 pub async fn list(tx: &mut dyn Tx, tenant: TenantId, since: Timestamp, limit: u32) -> Result<Vec<Entry>, Error> {
     let mut entries = tx.audit(tenant, since, limit).await?;
     let caused = tx.caused(tenant, since, limit).await?;
@@ -107,14 +112,14 @@ pub async fn list(tx: &mut dyn Tx, tenant: TenantId, since: Timestamp, limit: u3
     Ok(entries)
 }
 
-/// What is changed.
+/// The kind and id of a changed object.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Object {
     pub(crate) kind: &'static str,
     pub(crate) id: Uuid,
 }
 
-/// Notes a change, in its transaction.
+/// Adds an entry to the audit log in the transaction of the change.
 pub(crate) async fn record<T: Serialize + Sync>(
     tx: &mut dyn Tx,
     tenant: TenantId,
@@ -142,7 +147,7 @@ fn json(value: &impl Serialize) -> Result<Box<RawValue>, StoreError> {
     to_raw_value(value).map_err(|error| StoreError::Internal(error.to_string()))
 }
 
-/// A store whose jobs are all run by `actor`, unless they say otherwise.
+/// Wraps a store so that all its transactions are made by `actor`, unless they name another one.
 pub fn acting(store: Arc<dyn Store>, actor: Actor) -> Arc<dyn Store> {
     Arc::new(Acting { store, actor })
 }
@@ -158,12 +163,12 @@ impl Layer for Acting {
         &*self.store
     }
 
-    async fn around(&self, access: Access, name: &'static str, job: UnitOfWork) -> Result<(), Error> {
+    async fn around(&self, access: Access, name: &'static str, work: UnitOfWork) -> Result<(), Error> {
         let actor = self.actor.clone();
-        let job: UnitOfWork = Box::new(move |tx| {
+        let work: UnitOfWork = Box::new(move |tx| {
             tx.act_as(actor.clone());
-            job(tx)
+            work(tx)
         });
-        self.store.run(access, name, job).await
+        self.store.run(access, name, work).await
     }
 }

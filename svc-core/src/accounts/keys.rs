@@ -1,7 +1,7 @@
-//! API keys (decisions §9).
+//! API keys (`docs/contract.md`, "API keys").
 //!
-//! A key is `svc_live_`, 32 random base62 characters, and 6 more that are the CRC-32 of those, so that a
-//! typo is refused without a look-up. Only its SHA-256 is stored.
+//! A key is `svc_live_`, 32 random base62 characters, and 6 base62 characters of their CRC-32, so that a typo is
+//! refused without a database lookup. The store keeps only the SHA-256 of the key and its first 15 characters.
 
 use std::time::Duration;
 
@@ -19,12 +19,12 @@ use crate::resources::crud::advance_clock;
 use crate::store::Tx;
 use crate::values::{Secret, TenantId, TextEnum, Timestamp};
 
-/// What every key begins with.
+/// The prefix of every key.
 pub const KEY_PREFIX: &str = "svc_live_";
 
 const RANDOM_LENGTH: usize = 32;
 const CHECKSUM_LENGTH: usize = 6;
-/// Characters of a key that are kept readable, to tell keys apart.
+/// The number of leading characters that are stored in plain text, to tell keys apart.
 const VISIBLE_LENGTH: usize = KEY_PREFIX.len() + 6;
 
 const BASE62: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
@@ -65,47 +65,48 @@ pub struct ApiKey {
     pub signing_secret: Option<Secret>,
 }
 
-/// What is needed to admit the bearer of a key: one small row per request.
+/// The part of a key and its tenant that authentication reads: one row per request.
 #[derive(Clone, Debug)]
 pub struct Credential {
-    /// The key.
+    /// The id of the key.
     pub key_id: Uuid,
-    /// Its tenant.
+    /// The tenant that the key belongs to.
     pub tenant_id: TenantId,
-    /// Whether it may write.
+    /// Whether the key has the `write` scope.
     pub writes: bool,
-    /// From when on it is refused.
+    /// When the key expires; `None` when it does not.
     pub expires_at: Option<Timestamp>,
-    /// Whether it was revoked.
+    /// Whether the key was revoked.
     pub revoked: bool,
-    /// With which it signs its writes.
+    /// The secret that the writes of the key must be signed with; `None` when they need no signature.
     pub signing_secret: Option<Secret>,
-    /// The tenant's.
+    /// The developer access of the tenant.
     pub developer_access: DeveloperAccess,
-    /// The tenant's own.
+    /// The rate limits that the tenant has in place of the server's.
     pub limits: RateLimits,
 }
 
-/// The bearer of a valid key.
+/// A client that was authenticated by a valid key.
 #[derive(Clone, Debug)]
 pub struct Caller {
-    /// The key.
+    /// The id of the key.
     pub key_id: Uuid,
-    /// Its tenant.
+    /// The tenant that the key belongs to.
     pub tenant_id: TenantId,
-    /// With which it signs its writes.
+    /// The secret that the writes of the key must be signed with; `None` when they need no signature.
     pub signing_secret: Option<Secret>,
-    /// The tenant's own.
+    /// The rate limits that the tenant has in place of the server's.
     pub limits: RateLimits,
     writes: bool,
     developer_access: DeveloperAccess,
 }
 
 impl Caller {
-    /// Whether it may do this.
+    /// Checks that the tenant has developer access and that the key has the scope.
     ///
     /// # Errors
-    /// [`Error::AccessNotApproved`] or [`Error::InsufficientScope`].
+    ///
+    /// Returns [`Error::AccessNotApproved`] or [`Error::InsufficientScope`], checked in this order.
     pub fn require(&self, scope: Scope) -> Result<(), Error> {
         if self.developer_access != DeveloperAccess::Approved {
             return Err(Error::AccessNotApproved);
@@ -117,15 +118,16 @@ impl Caller {
     }
 }
 
-/// The SHA-256 of a key whose form and checksum are right.
+/// The SHA-256 of a key whose form and checksum are valid. The store finds a key by it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeyHash([u8; 32]);
 
 impl KeyHash {
-    /// Reads the text of a key.
+    /// Checks the form and the checksum of a key and hashes it.
     ///
     /// # Errors
-    /// [`Error::InvalidKey`] when its form or its checksum is wrong.
+    ///
+    /// Returns [`Error::InvalidKey`] when the form or the checksum is wrong.
     pub fn of(key: &str) -> Result<Self, Error> {
         let body = key.strip_prefix(KEY_PREFIX).ok_or(Error::InvalidKey)?;
         if body.len() != RANDOM_LENGTH + CHECKSUM_LENGTH || !body.bytes().all(|b| b.is_ascii_alphanumeric()) {
@@ -139,13 +141,13 @@ impl KeyHash {
     }
 }
 
-/// CRC-32 of the random part in six base62 digits.
+/// Returns the CRC-32 of the random part as six base62 digits.
 fn checksum(random: &str) -> String {
-    let mut rest = crc32fast::hash(random.as_bytes()) as usize;
+    let mut value = crc32fast::hash(random.as_bytes()) as usize;
     let mut digits = [b'0'; CHECKSUM_LENGTH];
     for digit in digits.iter_mut().rev() {
-        *digit = BASE62[rest % 62];
-        rest /= 62;
+        *digit = BASE62[value % 62];
+        value /= 62;
     }
     digits.iter().copied().map(char::from).collect()
 }
@@ -153,7 +155,7 @@ fn checksum(random: &str) -> String {
 fn new_text(env: &Env) -> String {
     let mut random = String::with_capacity(RANDOM_LENGTH);
     while random.len() < RANDOM_LENGTH {
-        // Bytes from 248 on would favour the first characters.
+        // 248 is the largest multiple of 62 in a byte: larger bytes would make the first characters more likely.
         let bytes: [u8; 64] = env.bytes();
         let fair = bytes.iter().filter(|b| **b < 248).take(RANDOM_LENGTH - random.len());
         random.extend(fair.map(|b| char::from(BASE62[usize::from(b % 62)])));
@@ -162,32 +164,33 @@ fn new_text(env: &Env) -> String {
     format!("{KEY_PREFIX}{random}{sum}")
 }
 
-/// A new key and its text, which is handed out this once.
+/// A new key with its text, which is shown once and not stored.
 #[derive(Clone, Debug)]
 pub struct NewKey {
-    /// The key.
+    /// The stored record of the key.
     pub key: ApiKey,
-    /// Its text.
+    /// The text of the key, which a client sends.
     pub text: Secret,
 }
 
-/// What a new key is to be.
+/// The settings of a new key.
 #[derive(Clone, Debug)]
 pub struct KeyCreate {
-    /// What it is for.
+    /// A name that tells people what the key is for.
     pub name: Option<String>,
-    /// Whether it may write; every key may read.
+    /// Whether the key gets the `write` scope. Every key has the `read` scope.
     pub write: bool,
-    /// After how long it is refused.
+    /// How long the key is valid; `None` for no expiry.
     pub expires_in: Option<Duration>,
-    /// Whether its writes must be signed.
+    /// Whether writes with the key must be signed. The key then gets a signing secret.
     pub signed: bool,
 }
 
 /// Creates a key.
 ///
 /// # Errors
-/// [`Error::NotFound`] when there is no such tenant.
+///
+/// Returns [`Error::NotFound`] when the tenant does not exist.
 pub async fn create(tx: &mut dyn Tx, tenant: TenantId, input: KeyCreate) -> Result<NewKey, Error> {
     tenants::get(tx, tenant).await?;
     let now = advance_clock(tx, tenant).await?;
@@ -206,46 +209,49 @@ pub async fn create(tx: &mut dyn Tx, tenant: TenantId, input: KeyCreate) -> Resu
         signing_secret: input.signed.then(|| crate::accounts::signing::new_request_secret(tx.env())),
     };
     tx.insert_key(&key, &sha256(text.as_bytes())).await?;
-    note(tx, "create", None, &key).await?;
+    audit_change(tx, "create", None, &key).await?;
     Ok(NewKey { key, text: Secret::new(text) })
 }
 
-/// The key with this id.
+/// Returns the key with this id.
 ///
 /// # Errors
-/// [`Error::NotFound`].
+///
+/// Returns [`Error::NotFound`] when there is no such key.
 pub async fn get(tx: &mut dyn Tx, id: Uuid) -> Result<ApiKey, Error> {
     tx.key(id).await?.ok_or(Error::NotFound)
 }
 
-/// The key with this id, which nobody else changes until the transaction ends.
-async fn held(tx: &mut dyn Tx, id: Uuid) -> Result<ApiKey, Error> {
+/// Locks the tenant of a key and returns the key, which no other transaction changes until this one ends.
+async fn get_for_update(tx: &mut dyn Tx, id: Uuid) -> Result<ApiKey, Error> {
     let tenant = get(tx, id).await?.tenant_id;
     tx.lock_tenant(tenant).await?;
     get(tx, id).await
 }
 
-/// Refuses a key from now on. Doing it again changes nothing.
+/// Revokes a key, which is refused from the next request on. Revoking it again changes nothing.
 ///
 /// # Errors
-/// [`Error::NotFound`].
+///
+/// Returns [`Error::NotFound`] when there is no such key.
 pub async fn revoke(tx: &mut dyn Tx, id: Uuid) -> Result<ApiKey, Error> {
-    let mut key = held(tx, id).await?;
+    let mut key = get_for_update(tx, id).await?;
     if key.revoked_at.is_none() {
         let before = key.clone();
         key.revoked_at = Some(tx.env().now());
         tx.update_key(&key).await?;
-        note(tx, "revoke", Some(&before), &key).await?;
+        audit_change(tx, "revoke", Some(&before), &key).await?;
     }
     Ok(key)
 }
 
-/// Replaces a key by a new one with the same name and rights; the old one is good for `overlap` more.
+/// Creates a key with the name, scopes, lifetime and signing choice of another one, which expires after `overlap`.
 ///
 /// # Errors
-/// [`Error::NotFound`]; [`Error::NotAllowed`] for a key that is revoked or expired.
+///
+/// Returns [`Error::NotFound`] when there is no such key, and [`Error::NotAllowed`] when it is revoked or expired.
 pub async fn rotate(tx: &mut dyn Tx, id: Uuid, overlap: Duration) -> Result<NewKey, Error> {
-    let mut old = held(tx, id).await?;
+    let mut old = get_for_update(tx, id).await?;
     let now = tx.env().now();
     if old.revoked_at.is_some() || old.expires_at.is_some_and(|at| at <= now) {
         return Err(Error::NotAllowed("The key is revoked or expired; create a new one instead.".to_owned()));
@@ -255,7 +261,7 @@ pub async fn rotate(tx: &mut dyn Tx, id: Uuid, overlap: Duration) -> Result<NewK
     let ends = now.checked_add(overlap).unwrap_or(now);
     old.expires_at = Some(old.expires_at.map_or(ends, |at| at.min(ends)));
     tx.update_key(&old).await?;
-    note(tx, "rotate", Some(&before), &old).await?;
+    audit_change(tx, "rotate", Some(&before), &old).await?;
     let input = KeyCreate {
         name: old.name,
         write: old.scopes.contains(&Scope::Write),
@@ -265,15 +271,21 @@ pub async fn rotate(tx: &mut dyn Tx, id: Uuid, overlap: Duration) -> Result<NewK
     create(tx, old.tenant_id, input).await
 }
 
-/// Notes a change of a key, which goes without its secrets.
-async fn note(tx: &mut dyn Tx, action: &'static str, before: Option<&ApiKey>, after: &ApiKey) -> Result<(), Error> {
+/// Records a change of a key in the audit log, without its secrets.
+async fn audit_change(
+    tx: &mut dyn Tx,
+    action: &'static str,
+    before: Option<&ApiKey>,
+    after: &ApiKey,
+) -> Result<(), Error> {
     audit::record(tx, after.tenant_id, action, Object { kind: "key", id: after.id }, before, Some(after)).await
 }
 
-/// Admits the bearer of a key.
+/// Returns the client that a key belongs to.
 ///
 /// # Errors
-/// [`Error::InvalidKey`], [`Error::KeyRevoked`] or [`Error::KeyExpired`].
+///
+/// Returns [`Error::InvalidKey`] when the key is unknown, [`Error::KeyRevoked`] or [`Error::KeyExpired`].
 pub async fn authenticate(tx: &mut dyn Tx, hash: KeyHash) -> Result<Caller, Error> {
     let found = tx.credential(&hash.0).await?.ok_or(Error::InvalidKey)?;
     if found.revoked {
@@ -298,7 +310,7 @@ mod tests {
     use crate::env::{Entropy, SeededEntropy, SystemClock};
 
     #[test]
-    fn a_typo_is_seen_without_a_look_up() {
+    fn the_checksum_detects_every_typo_of_one_character() {
         let key = new_text(&Env::new(SystemClock, SeededEntropy::new(1)));
         assert_eq!(key.len(), KEY_PREFIX.len() + RANDOM_LENGTH + CHECKSUM_LENGTH);
         assert!(KeyHash::of(&key).is_ok());
@@ -310,10 +322,10 @@ mod tests {
         }
     }
 
-    /// Every byte of it is one that would favour some characters, but for a few.
-    struct MostlyUnfair;
+    /// Returns mostly bytes that a new key has to discard.
+    struct MostlyDiscarded;
 
-    impl Entropy for MostlyUnfair {
+    impl Entropy for MostlyDiscarded {
         fn fill(&self, bytes: &mut [u8]) {
             bytes.fill(248);
             bytes[..20].fill(247);
@@ -321,14 +333,14 @@ mod tests {
     }
 
     #[test]
-    fn a_key_has_its_length_however_many_bytes_are_left_out() {
-        let key = new_text(&Env::new(SystemClock, MostlyUnfair));
+    fn a_key_has_its_full_length_when_random_bytes_are_discarded() {
+        let key = new_text(&Env::new(SystemClock, MostlyDiscarded));
         let random = &key[KEY_PREFIX.len()..key.len() - CHECKSUM_LENGTH];
         assert_eq!(random, char::from(BASE62[247 % 62]).to_string().repeat(RANDOM_LENGTH));
     }
 
     #[test]
-    fn other_forms_are_refused() {
+    fn keys_of_another_form_are_refused() {
         for bad in ["", "svc_live_", "sk_live_abc", "svc_test_00000000000000000000000000000000000000", "svc_live_é"] {
             assert_eq!(KeyHash::of(bad), Err(Error::InvalidKey), "{bad}");
         }

@@ -1,7 +1,7 @@
-//! Rate limits of a tenant's own (decisions §8): what an operator set for it in place of the server's limits.
+//! The rate limits that an operator sets for one tenant in place of the server's (`docs/contract.md`, "Rate limits").
 //!
-//! All are requests per window of 60 s and key. They come along with the key, so a change holds from the next request
-//! on.
+//! All are requests per key in a window of 60 seconds. Authentication reads them with the key, so a change applies from
+//! the next request on.
 
 use std::num::NonZeroU32;
 
@@ -25,26 +25,26 @@ pub enum CappedCollection {
     Webhooks,
 }
 
-/// Limits that differ from the server's; `None` where the server's holds.
+/// The rate limits of one tenant. `None` stands for the server's limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct RateLimits {
-    /// Of all requests.
+    /// The limit of all requests of a key, per 60 seconds.
     pub rate_limit: Option<NonZeroU32>,
-    /// Of writes.
+    /// The limits of writes.
     pub write_rate_limits: WriteRateLimits,
 }
 
-/// Limits of writes, each of one method and route of a collection.
+/// The limits of writes by collection, each per key, method and route, and per 60 seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WriteRateLimits([Option<NonZeroU32>; CappedCollection::ALL.len()]);
 
 impl WriteRateLimits {
-    /// That of a collection, if it has one here.
+    /// Returns the limit of a collection, or `None` when the default applies.
     pub fn of(&self, collection: CappedCollection) -> Option<NonZeroU32> {
         self.0[collection as usize]
     }
 
-    /// Sets that of a collection, or takes it away.
+    /// Sets the limit of a collection; `None` restores the default.
     pub fn set(&mut self, collection: CappedCollection, limit: Option<NonZeroU32>) {
         self.0[collection as usize] = limit;
     }
@@ -54,7 +54,7 @@ impl WriteRateLimits {
     }
 }
 
-/// The last of several for one collection holds.
+/// Collects limits. The last one of a collection applies.
 impl FromIterator<(CappedCollection, NonZeroU32)> for WriteRateLimits {
     fn from_iter<I: IntoIterator<Item = (CappedCollection, NonZeroU32)>>(limits: I) -> Self {
         let mut all = Self::default();
@@ -71,11 +71,13 @@ impl Serialize for WriteRateLimits {
     }
 }
 
-/// What stands for the limit of all requests in a text.
+/// The name of the limit of all requests in [`RateLimits::to_text`].
 const ALL: &str = "all";
 
 impl RateLimits {
-    /// Those that differ as one text, such as `all=600 quotes=5`; empty when none does.
+    /// Writes the limits that are set as one text, such as `all=600 quotes=5`. The text is empty when none is set.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use svc_core::accounts::limits::RateLimits;
@@ -91,7 +93,7 @@ impl RateLimits {
         all.collect::<Vec<_>>().join(" ")
     }
 
-    /// Reads what [`to_text`](Self::to_text) wrote.
+    /// Parses the text that [`to_text`](Self::to_text) writes. Returns `None` for any other text.
     pub fn from_text(text: &str) -> Option<Self> {
         let mut limits = Self::default();
         for word in text.split_ascii_whitespace() {
@@ -107,20 +109,24 @@ impl RateLimits {
     }
 }
 
-/// Reads a limit: a whole number from 1 on.
+/// Parses a limit: a whole number of at least 1.
 ///
 /// # Errors
-/// When it is anything else.
+///
+/// Returns `out_of_range` for any other text.
 pub fn parse_limit(text: &str) -> Result<NonZeroU32, Issue> {
     let digits = text.bytes().all(|byte| byte.is_ascii_digit());
     let limit = text.parse().ok().filter(|_| digits);
     limit.ok_or_else(|| Issue::new(FieldCode::OutOfRange, format!("must be a whole number from 1 to {}", u32::MAX)))
 }
 
-/// Reads the limit of a collection, as in `quotes=20`; `limit` reads what stands behind the sign.
+/// Parses the limit of a collection, as in `quotes=20`. `limit` parses the text after the equals sign.
 ///
 /// # Errors
-/// Which collections there are, when it names none; what is wrong with the limit.
+///
+/// Returns `invalid_format` without an equals sign, `invalid_enum` for an unknown collection, and the error of `limit`.
+///
+/// # Examples
 ///
 /// ```
 /// use svc_core::accounts::limits::{CappedCollection, parse_limit, parse_write_limit};
@@ -147,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn limits_are_whole_numbers_from_1_on() {
+    fn a_limit_is_a_whole_number_of_at_least_1() {
         for (text, limit) in [("1", 1), ("060", 60), ("4294967295", u32::MAX)] {
             assert_eq!(parse_limit(text).map(u32::from), Ok(limit));
         }
@@ -157,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn the_limit_of_writes_names_its_collection() {
+    fn a_write_limit_names_its_collection() {
         let read = |text| parse_write_limit(text, parse_limit).map_err(|issue| issue.message.into_owned());
         assert_eq!(read("webhooks=1"), Ok((CappedCollection::Webhooks, NonZeroU32::MIN)));
         let names = "\"invoices\" has no writes; use one of contacts, bookings, quotes, jobs, webhooks";
@@ -168,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_set_comes_back_from_the_text() {
+    fn limits_survive_their_text_form() {
         let mut limits = RateLimits { rate_limit: Some(NonZeroU32::MAX), ..RateLimits::default() };
         for collection in CappedCollection::ALL.iter().copied() {
             limits.write_rate_limits.set(collection, Some(NonZeroU32::MIN));
@@ -181,12 +187,12 @@ mod tests {
     }
 
     #[test]
-    fn every_collection_is_told_of() {
+    fn json_lists_every_collection() {
         let mut limits = RateLimits::default();
         limits.write_rate_limits.set(CappedCollection::Jobs, NonZeroU32::new(7));
-        let told = serde_json::to_value(limits).unwrap();
+        let json = serde_json::to_value(limits).unwrap();
         let writes =
             serde_json::json!({ "contacts": null, "bookings": null, "quotes": null, "jobs": 7, "webhooks": null });
-        assert_eq!(told, serde_json::json!({ "rate_limit": null, "write_rate_limits": writes }));
+        assert_eq!(json, serde_json::json!({ "rate_limit": null, "write_rate_limits": writes }));
     }
 }

@@ -1,4 +1,8 @@
 //! Signatures of requests, for API keys that opted in (`docs/contract.md`, "Request signing").
+//!
+//! A signature is an HMAC-SHA256, keyed with the signing secret of the API key, over the time of signing, the method,
+//! the path with its query, and the SHA-256 of the body. It is valid for 300 seconds and accepted once; the store
+//! remembers which signatures were used.
 
 use subtle::ConstantTimeEq;
 
@@ -6,25 +10,42 @@ use crate::crypto::{self, hmac_sha256, sha256};
 use crate::env::Env;
 use crate::values::{Secret, Timestamp};
 
-/// How far the timestamp of a signed request may be from the server's clock, in seconds.
+/// How far the timestamp of a signed request may be from the current time in either direction, in seconds.
 pub const REQUEST_TOLERANCE_SECONDS: i64 = 300;
 
-/// A new request-signing secret of an API key: `svcsig_` and 32 random bytes in base64.
+/// Creates the signing secret of an API key: `svcsig_` and 32 random bytes in base64.
 pub fn new_request_secret(env: &Env) -> Secret {
     crypto::new_secret("svcsig_", env)
 }
 
-/// What a client signs: timestamp, method, path with query, and the hash of the body.
+/// The parts of a request that its signature covers.
 #[derive(Clone, Copy, Debug)]
 pub struct SignedRequest<'a> {
-    /// Value of `X-SVC-Timestamp`: Unix seconds.
+    /// The time of signing in Unix seconds, as the text that was sent.
     pub timestamp: &'a str,
-    /// Method in upper case.
+    /// The method in upper case.
     pub method: &'a str,
-    /// Path and query as in the request line.
+    /// The path and query as in the request line.
     pub path_and_query: &'a str,
-    /// Raw body, empty when there is none.
+    /// The raw body, empty when there is none.
     pub body: &'a [u8],
+}
+
+/// The reason why a request signature is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SignatureError {
+    /// The timestamp is not a whole number of Unix seconds.
+    #[error("the timestamp must be the time in Unix seconds")]
+    MalformedTimestamp,
+    /// The signature does not start with `sha256=`.
+    #[error("the signature must be sha256= and 64 lower-case hex digits")]
+    MalformedSignature,
+    /// The signature is not that of this request with this secret.
+    #[error("the signature does not match the request")]
+    Mismatch,
+    /// The timestamp is more than [`REQUEST_TOLERANCE_SECONDS`] from the current time.
+    #[error("the timestamp is more than {REQUEST_TOLERANCE_SECONDS} seconds off")]
+    TimestampOutOfRange,
 }
 
 impl SignedRequest<'_> {
@@ -34,30 +55,29 @@ impl SignedRequest<'_> {
         hmac_sha256(secret.reveal().as_bytes(), &lines.map(str::as_bytes))
     }
 
-    /// The value of `X-SVC-Signature`.
+    /// Signs the request: `sha256=` and the MAC in lower-case hex.
     pub fn sign(&self, secret: &Secret) -> String {
         format!("sha256={}", hex::encode(self.mac(secret)))
     }
 
-    /// Checks a signature, in constant time, and the age of its timestamp. Returns the MAC, by which a
-    /// second use is recognised.
+    /// Checks a signature in constant time, and then the age of its timestamp. Returns the MAC, by which the caller
+    /// recognizes a second use.
     ///
     /// # Errors
-    /// A sentence that says what is wrong.
-    pub fn verify(&self, secret: &Secret, signature: &str, now: Timestamp) -> Result<[u8; 32], &'static str> {
-        let sent: i64 = Some(self.timestamp)
+    ///
+    /// Returns the first [`SignatureError`] in the order of the enum.
+    pub fn verify(&self, secret: &Secret, signature: &str, now: Timestamp) -> Result<[u8; 32], SignatureError> {
+        let signed_at: i64 = Some(self.timestamp)
             .filter(|text| text.bytes().all(|b| b.is_ascii_digit()))
             .and_then(|text| text.parse().ok())
-            .ok_or("X-SVC-Timestamp must be the time in Unix seconds.")?;
-        let Some(digest) = signature.strip_prefix("sha256=") else {
-            return Err("X-SVC-Signature must be sha256= and 64 lower-case hex digits.");
-        };
+            .ok_or(SignatureError::MalformedTimestamp)?;
+        let digest = signature.strip_prefix("sha256=").ok_or(SignatureError::MalformedSignature)?;
         let mac = self.mac(secret);
         if !bool::from(hex::encode(mac).as_bytes().ct_eq(digest.as_bytes())) {
-            return Err("X-SVC-Signature does not fit this request; sign timestamp, method, path with query and body.");
+            return Err(SignatureError::Mismatch);
         }
-        if now.as_seconds().abs_diff(sent) > REQUEST_TOLERANCE_SECONDS.unsigned_abs() {
-            return Err("X-SVC-Timestamp is more than 300 seconds off; set the clock and sign again.");
+        if now.as_seconds().abs_diff(signed_at) > REQUEST_TOLERANCE_SECONDS.unsigned_abs() {
+            return Err(SignatureError::TimestampOutOfRange);
         }
         Ok(mac)
     }
@@ -83,28 +103,33 @@ mod tests {
         ] {
             assert!(changed.verify(&secret, &signature, now).is_err(), "{changed:?}");
         }
-        assert!(request.verify(&Secret::new("svcsig_other"), &signature, now).is_err());
-        assert!(request.verify(&secret, &signature.to_uppercase(), now).is_err());
-        assert!(request.verify(&secret, signature.trim_start_matches("sha256="), now).is_err());
+        let other = Secret::new("svcsig_other");
+        assert_eq!(request.verify(&other, &signature, now), Err(SignatureError::Mismatch));
+        assert_eq!(request.verify(&secret, &signature.to_uppercase(), now), Err(SignatureError::MalformedSignature));
+        let digits = signature.trim_start_matches("sha256=");
+        assert_eq!(request.verify(&secret, digits, now), Err(SignatureError::MalformedSignature));
     }
 
     #[test]
-    fn a_new_secret_has_its_prefix() {
+    fn a_new_secret_starts_with_its_prefix() {
         assert!(new_request_secret(&Env::system()).reveal().starts_with("svcsig_"));
     }
 
     #[test]
-    fn a_timestamp_is_good_for_five_minutes_either_way() {
+    fn a_timestamp_may_be_five_minutes_off_in_either_direction() {
         let secret = Secret::new("svcsig_test");
         let request = SignedRequest { timestamp: "1000000000", method: "POST", path_and_query: "/", body: b"" };
         let signature = request.sign(&secret);
         let at =
-            |seconds: i64| request.verify(&secret, &signature, Timestamp::from_micros(seconds * 1_000_000)).is_ok();
-        assert!(at(1_000_000_300) && at(999_999_700));
-        assert!(!at(1_000_000_301) && !at(999_999_699));
+            |seconds: i64| request.verify(&secret, &signature, Timestamp::from_micros(seconds * 1_000_000)).map(|_| ());
+        assert_eq!((at(1_000_000_300), at(999_999_700)), (Ok(()), Ok(())));
+        for seconds in [1_000_000_301, 999_999_699] {
+            assert_eq!(at(seconds), Err(SignatureError::TimestampOutOfRange));
+        }
         for timestamp in ["", "1e9", "-1", "+1000000000", "1000000000.0", "99999999999999999999"] {
             let odd = SignedRequest { timestamp, ..request };
-            assert!(odd.verify(&secret, &odd.sign(&secret), Timestamp::from_micros(0)).is_err(), "{timestamp}");
+            let result = odd.verify(&secret, &odd.sign(&secret), Timestamp::from_micros(0));
+            assert_eq!(result, Err(SignatureError::MalformedTimestamp), "{timestamp}");
         }
     }
 }

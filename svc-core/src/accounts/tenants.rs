@@ -1,4 +1,4 @@
-//! Tenants: business accounts with their settings and their numbers.
+//! Tenants: business accounts with their settings and their number sequences.
 
 use uuid::Uuid;
 
@@ -36,39 +36,39 @@ pub enum NumberKind {
 /// A business account.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct Tenant {
-    /// Identifier.
+    /// The id of the tenant.
     pub id: TenantId,
-    /// Name of the business.
+    /// The name of the business.
     pub name: String,
-    /// Whether its keys may use the API.
+    /// Whether the keys of the tenant may use the API.
     pub developer_access: DeveloperAccess,
-    /// Decides what "today" is.
+    /// The time zone in which dates such as "today" are computed.
     pub time_zone: TimeZone,
-    /// Of quotes and invoices that name none.
+    /// The currency of quotes and invoices that name none.
     pub currency: Currency,
-    /// Whether two live contacts may not have the same email.
+    /// Whether an email address may belong to one contact only. Deleted contacts do not count.
     pub unique_contact_email: bool,
-    /// What its keys may do in place of the server's rate limits.
+    /// The rate limits that the keys of the tenant have in place of the server's.
     pub limits: RateLimits,
-    /// When it was created.
+    /// When the tenant was created.
     pub created_at: Timestamp,
 }
 
-/// A new tenant.
+/// The settings of a new tenant.
 #[derive(Clone, Debug)]
 pub struct TenantCreate {
-    /// Name of the business.
+    /// The name of the business.
     pub name: String,
-    /// Decides what "today" is.
+    /// The time zone in which dates such as "today" are computed.
     pub time_zone: TimeZone,
-    /// Of quotes and invoices that name none.
+    /// The currency of quotes and invoices that name none.
     pub currency: Currency,
-    /// Whether its keys may use the API at once.
+    /// Whether the keys of the tenant may use the API.
     pub developer_access: DeveloperAccess,
 }
 
 impl TenantCreate {
-    /// An approved tenant in UTC and AUD.
+    /// Returns the settings of a tenant with approved access, the time zone UTC and the currency AUD.
     pub fn named(name: &str) -> Self {
         Self {
             name: name.to_owned(),
@@ -79,10 +79,11 @@ impl TenantCreate {
     }
 }
 
-/// Creates a tenant.
+/// Creates a tenant, with the rate limits of the server and unique email addresses of contacts.
 ///
 /// # Errors
-/// [`Error::Store`].
+///
+/// Returns [`Error::Store`] when the store fails.
 pub async fn create(tx: &mut dyn Tx, input: TenantCreate) -> Result<Tenant, Error> {
     let created_at = tx.env().now();
     let tenant = Tenant {
@@ -96,22 +97,24 @@ pub async fn create(tx: &mut dyn Tx, input: TenantCreate) -> Result<Tenant, Erro
         created_at,
     };
     tx.insert_tenant(&tenant).await?;
-    note(tx, "create", None, &tenant).await?;
+    audit_change(tx, "create", None, &tenant).await?;
     Ok(tenant)
 }
 
-/// The tenant.
+/// Returns the tenant with this id.
 ///
 /// # Errors
-/// [`Error::NotFound`].
+///
+/// Returns [`Error::NotFound`] when there is no such tenant.
 pub async fn get(tx: &mut dyn Tx, id: TenantId) -> Result<Tenant, Error> {
     tx.tenant(id).await?.ok_or(Error::NotFound)
 }
 
-/// Changes settings.
+/// Changes the settings of a tenant and returns it. A change without effect is neither stored nor audited.
 ///
 /// # Errors
-/// [`Error::NotFound`].
+///
+/// Returns [`Error::NotFound`] when there is no such tenant.
 pub async fn update(tx: &mut dyn Tx, id: Uuid, change: impl FnOnce(&mut Tenant)) -> Result<Tenant, Error> {
     tx.lock_tenant(TenantId(id)).await?;
     let before = get(tx, TenantId(id)).await?;
@@ -119,31 +122,39 @@ pub async fn update(tx: &mut dyn Tx, id: Uuid, change: impl FnOnce(&mut Tenant))
     change(&mut tenant);
     if tenant != before {
         tx.update_tenant(&tenant).await?;
-        note(tx, "update", Some(&before), &tenant).await?;
+        audit_change(tx, "update", Some(&before), &tenant).await?;
     }
     Ok(tenant)
 }
 
-async fn note(tx: &mut dyn Tx, action: &'static str, before: Option<&Tenant>, after: &Tenant) -> Result<(), Error> {
+async fn audit_change(
+    tx: &mut dyn Tx,
+    action: &'static str,
+    before: Option<&Tenant>,
+    after: &Tenant,
+) -> Result<(), Error> {
     audit::record(tx, after.id, action, Object { kind: "tenant", id: after.id.0 }, before, Some(after)).await
 }
 
-/// The next number as text: `INV-0001`, growing past four digits.
+/// Takes the next number of a sequence, such as `INV-0001`. Numbers have at least four digits.
 ///
 /// # Errors
-/// [`Error::Store`].
+///
+/// Returns [`Error::Store`] when the store fails.
 pub async fn next_number(tx: &mut dyn Tx, tenant: TenantId, kind: NumberKind) -> Result<String, Error> {
     Ok(format!("{kind}-{:04}", tx.next_number(tenant, kind).await?))
 }
 
-/// The largest number that can be taken by hand: far beyond any that is counted up to, far below what a store holds.
+/// The largest number that [`take_number`] accepts. A sequence does not reach it by counting, and every store can hold
+/// it.
 pub const MAX_NUMBER: u64 = 1_000_000_000_000;
 
-/// Notes that a number was taken by hand, as on import: if it has the form of those that are counted, the count goes
-/// on behind it. Numbers of another form never meet one that is counted.
+/// Moves a sequence past a number that was assigned outside it, as by an import. A number in another form than
+/// [`next_number`] returns changes nothing, as the sequence can never return it.
 ///
 /// # Errors
-/// `out_of_range` on `field` beyond [`MAX_NUMBER`]; [`Error::Store`].
+///
+/// Returns `out_of_range` on `field` for a number over [`MAX_NUMBER`], and [`Error::Store`] when the store fails.
 pub async fn take_number(
     tx: &mut dyn Tx,
     tenant: TenantId,
@@ -151,12 +162,12 @@ pub async fn take_number(
     field: &str,
     text: &str,
 ) -> Result<(), Error> {
-    let digits = text.strip_prefix(kind.as_str()).and_then(|rest| rest.strip_prefix('-'));
+    let digits = text.strip_prefix(kind.as_str()).and_then(|number| number.strip_prefix('-'));
     let Some(digits) = digits.filter(|digits| digits.len() >= 4 && digits.bytes().all(|digit| digit.is_ascii_digit()))
     else {
         return Ok(());
     };
-    // `INV-00007` is not how seven is written.
+    // The sequence writes seven as `INV-0007`, never as `INV-00007`.
     if digits.len() > 4 && digits.starts_with('0') {
         return Ok(());
     }

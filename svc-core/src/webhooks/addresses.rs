@@ -22,6 +22,7 @@
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};
 
+use futures_util::future::BoxFuture;
 use url::Host;
 
 use crate::error::{FieldCode, Issue};
@@ -216,6 +217,28 @@ pub fn check_url(url: &WebhookUrl, policy: HostPolicy) -> Result<(), Issue> {
         Some(Host::Ipv4(ip)) => check_addresses(&[ip.into()]),
         Some(Host::Ipv6(ip)) => check_addresses(&[ip.into()]),
         None => Err(Issue::new(FieldCode::InvalidFormat, "must name a host")),
+    }
+}
+
+/// Resolves host names to addresses. The server implements it, as the rules do no network I/O of their own.
+pub trait Resolver: Send + Sync {
+    /// Returns all addresses of a host name, or none when it does not resolve.
+    fn resolve<'a>(&'a self, host: &'a str) -> BoxFuture<'a, Vec<IpAddr>>;
+}
+
+/// Checks that deliveries may be sent to `url` under `policy`: its text, as [`check_url`] does, and then the addresses
+/// that its host name resolves to now. A name that does not resolve is accepted, as it may do so later.
+///
+/// This waits for the resolver, so call it before a transaction and not within one.
+///
+/// # Errors
+///
+/// Returns `invalid_format` with the reason.
+pub async fn check_target(url: &WebhookUrl, policy: HostPolicy, resolver: &dyn Resolver) -> Result<(), Issue> {
+    check_url(url, policy)?;
+    match url.domain() {
+        Some(name) if policy == HostPolicy::Public => check_addresses(&resolver.resolve(name).await),
+        _ => Ok(()),
     }
 }
 
@@ -444,6 +467,30 @@ mod tests {
                 prop_assert_eq!(blocked.embedded.map(|_| blocked.reason), expected);
             }
         }
+    }
+
+    /// Resolves every name to the same addresses.
+    struct Fixed(Vec<IpAddr>);
+
+    impl Resolver for Fixed {
+        fn resolve<'a>(&'a self, _host: &'a str) -> BoxFuture<'a, Vec<IpAddr>> {
+            Box::pin(async { self.0.clone() })
+        }
+    }
+
+    #[test]
+    fn a_target_must_not_resolve_to_an_address_that_is_not_public() {
+        let check = |url: &str, policy, addresses: &[&str]| {
+            let resolver = Fixed(addresses.iter().map(|text| text.parse().unwrap()).collect());
+            let url = WebhookUrl::parse(url).unwrap();
+            futures_util::FutureExt::now_or_never(check_target(&url, policy, &resolver)).unwrap()
+        };
+        let name = "https://hooks.example.com/";
+        assert_eq!(check(name, HostPolicy::Public, &["1.1.1.1"]), Ok(()));
+        assert_eq!(check(name, HostPolicy::Public, &[]), Ok(()), "a name that does not resolve");
+        assert!(check(name, HostPolicy::Public, &["1.1.1.1", "10.0.0.1"]).is_err());
+        assert_eq!(check(name, HostPolicy::AllowPrivate, &["10.0.0.1"]), Ok(()));
+        assert!(check("https://10.0.0.1/", HostPolicy::Public, &["1.1.1.1"]).is_err(), "the text is checked first");
     }
 
     fn check_text(text: &str) -> Result<(), Issue> {

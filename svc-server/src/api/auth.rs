@@ -1,4 +1,4 @@
-//! Who is asking: the bearer key and the request signature (contract, "Authentication"; decisions §9).
+//! Reads the API key and the signature of a request (`docs/contract.md`, "API keys" and "Request signing").
 
 use http::header::AUTHORIZATION;
 use http::request::Parts;
@@ -8,24 +8,27 @@ use svc_core::accounts::signing::SignedRequest;
 use svc_core::error::Error;
 use svc_core::values::Timestamp;
 
+use crate::api::problem::{Problem, SignatureProblem};
+
 const TIMESTAMP: HeaderName = HeaderName::from_static("x-svc-timestamp");
 const SIGNATURE: HeaderName = HeaderName::from_static("x-svc-signature");
 
-/// The key that a request presents.
+/// Returns the hash of the API key that a request carries.
 ///
 /// # Errors
-/// [`Error::MissingCredentials`] without `Authorization: Bearer`, [`Error::InvalidKey`] when the header is
-/// repeated or the key is malformed.
-pub fn bearer(headers: &HeaderMap) -> Result<KeyHash, Error> {
+///
+/// Returns [`Problem::MissingCredentials`] without an `Authorization: Bearer` header, and [`Error::InvalidKey`] when
+/// the header is repeated or the key is malformed.
+pub fn bearer(headers: &HeaderMap) -> Result<KeyHash, Problem> {
     let mut values = headers.get_all(AUTHORIZATION).iter();
-    let value = values.next().ok_or(Error::MissingCredentials)?;
+    let value = values.next().ok_or(Problem::MissingCredentials)?;
     if values.next().is_some() {
-        return Err(Error::InvalidKey);
+        return Err(Error::InvalidKey.into());
     }
     let text = value.to_str().map_err(|_| Error::InvalidKey)?;
     match text.split_once(' ') {
-        Some((scheme, key)) if scheme.eq_ignore_ascii_case("bearer") => KeyHash::of(key.trim()),
-        _ => Err(Error::MissingCredentials),
+        Some((scheme, key)) if scheme.eq_ignore_ascii_case("bearer") => Ok(KeyHash::of(key.trim())?),
+        _ => Err(Problem::MissingCredentials),
     }
 }
 
@@ -36,18 +39,21 @@ pub struct SignatureHeaders<'a> {
 }
 
 impl<'a> SignatureHeaders<'a> {
-    /// Finds them when the key demands them.
+    /// Returns the two headers.
     ///
     /// # Errors
-    /// [`Error::SignatureRequired`] when one is missing, [`Error::SignatureInvalid`] when one is repeated.
-    pub fn find(headers: &'a HeaderMap) -> Result<Self, Error> {
+    ///
+    /// Returns [`Problem::SignatureRequired`] when one of them is missing, and [`Problem::SignatureInvalid`] when one is
+    /// repeated or is not ASCII.
+    pub fn from_headers(headers: &'a HeaderMap) -> Result<Self, Problem> {
         Ok(Self { timestamp: single(headers, TIMESTAMP)?, signature: single(headers, SIGNATURE)? })
     }
 
-    /// Checks them; returns the MAC, which is good for one use.
+    /// Verifies the signature of a request with the signing secret of its key. Returns the MAC, which may be used once.
     ///
     /// # Errors
-    /// [`Error::SignatureInvalid`].
+    ///
+    /// Returns [`Problem::SignatureInvalid`] with the reason.
     pub fn verify(
         &self,
         caller: &Caller,
@@ -55,8 +61,8 @@ impl<'a> SignatureHeaders<'a> {
         mount: &str,
         body: &[u8],
         now: Timestamp,
-    ) -> Result<[u8; 32], Error> {
-        let secret = caller.signing_secret.as_ref().ok_or(Error::SignatureRequired)?;
+    ) -> Result<[u8; 32], Problem> {
+        let secret = caller.signing_secret.as_ref().ok_or(Problem::SignatureRequired)?;
         let target = parts.uri.path_and_query().map_or("/", |target| target.as_str());
         let signed = SignedRequest {
             timestamp: self.timestamp,
@@ -64,15 +70,16 @@ impl<'a> SignatureHeaders<'a> {
             path_and_query: &format!("{mount}{target}"),
             body,
         };
-        signed.verify(secret, self.signature, now).map_err(Error::SignatureInvalid)
+        let mac = signed.verify(secret, self.signature, now);
+        mac.map_err(|error| Problem::SignatureInvalid(SignatureProblem::Rejected(error)))
     }
 }
 
-fn single(headers: &HeaderMap, name: HeaderName) -> Result<&str, Error> {
+fn single(headers: &HeaderMap, name: HeaderName) -> Result<&str, Problem> {
     let mut values = headers.get_all(name).iter();
-    let value = values.next().ok_or(Error::SignatureRequired)?;
+    let value = values.next().ok_or(Problem::SignatureRequired)?;
     match (values.next(), value.to_str()) {
         (None, Ok(text)) => Ok(text),
-        _ => Err(Error::SignatureInvalid("Send X-SVC-Timestamp and X-SVC-Signature once each, in ASCII.")),
+        _ => Err(Problem::SignatureInvalid(SignatureProblem::MalformedHeader)),
     }
 }

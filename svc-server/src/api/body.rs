@@ -1,4 +1,4 @@
-//! Bodies that come in: how large one may be, and all together.
+//! Reading request bodies, within a size for each and a memory limit for all of them.
 
 use std::pin::pin;
 use std::time::Duration;
@@ -11,36 +11,43 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::api::problem::Problem;
 
-/// Largest body, in bytes.
+/// The size of the largest request body, in bytes.
 pub const MAX_BODY: usize = 1024 * 1024;
-/// Bytes of a body that are taken without asking for room.
+/// The first bytes of each body, which do not count towards the memory limit.
 const SMALL_BODY: usize = 16 * 1024;
-/// Bytes beyond that of all bodies together; what holds them has up to twice the room while it grows.
-const BODIES: usize = 32 * 1024 * 1024;
+/// The memory limit of all bodies together, in bytes. Their buffers may use up to twice as much while they grow.
+const MEMORY_LIMIT: usize = 32 * 1024 * 1024;
 
-/// A request body.
+/// A request body that the API can read. Every [`Body`] with these bounds is one.
 pub trait Incoming: Body<Data: Send, Error: Into<Box<dyn std::error::Error + Send + Sync>>> + Send {}
 
 impl<B: Body<Data: Send, Error: Into<Box<dyn std::error::Error + Send + Sync>>> + Send> Incoming for B {}
 
-/// The memory of bodies that are arriving or being handled, together. A client cannot reserve any without sending it.
-pub(super) struct BodyRoom(Semaphore);
+/// The memory that the bodies of running requests share, with one permit for each byte.
+///
+/// A body takes permits for the bytes that have arrived, so a client cannot reserve memory without sending data.
+pub(super) struct BodyMemory(Semaphore);
 
-/// A body, and the room that it takes as long as it is needed.
-pub(super) struct Arrived<'r> {
+/// A body that has arrived in full. It gives its memory back when it is dropped.
+pub(super) struct ReceivedBody<'m> {
     pub(super) bytes: Bytes,
-    _room: Option<SemaphorePermit<'r>>,
+    _permit: Option<SemaphorePermit<'m>>,
 }
 
-impl Default for BodyRoom {
+impl Default for BodyMemory {
     fn default() -> Self {
-        Self(Semaphore::new(BODIES))
+        Self(Semaphore::new(MEMORY_LIMIT))
     }
 }
 
-impl BodyRoom {
-    /// Reads a body. Small ones always find room.
-    pub(super) async fn read<B: Incoming>(&self, body: B, timeout: Duration) -> Result<Arrived<'_>, Problem> {
+impl BodyMemory {
+    /// Reads a body. Bodies of at most [`SMALL_BODY`] bytes are read even when the memory is used up.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Problem::BodyTooLarge`], [`Problem::BodyIncomplete`], or [`StoreError::Unavailable`] when the memory is
+    /// used up.
+    pub(super) async fn read<B: Incoming>(&self, body: B, timeout: Duration) -> Result<ReceivedBody<'_>, Problem> {
         if body.size_hint().lower() > MAX_BODY as u64 {
             return Err(Problem::BodyTooLarge);
         }
@@ -48,31 +55,31 @@ impl BodyRoom {
         tokio::time::timeout(timeout, self.collect(body)).await.map_err(late)?
     }
 
-    async fn collect<B: Incoming>(&self, body: B) -> Result<Arrived<'_>, Problem> {
+    async fn collect<B: Incoming>(&self, body: B) -> Result<ReceivedBody<'_>, Problem> {
         let mut body = pin!(Limited::new(body, MAX_BODY));
-        let mut whole = BytesMut::new();
-        let mut taken: Option<SemaphorePermit<'_>> = None;
+        let mut received = BytesMut::new();
+        let mut permit: Option<SemaphorePermit<'_>> = None;
         while let Some(frame) = body.frame().await {
             let frame = frame.map_err(|error| match error.is::<LengthLimitError>() {
                 true => Problem::BodyTooLarge,
                 false => Problem::BodyIncomplete("The body did not arrive whole; send it again."),
             })?;
-            // Copied, as a frame of one byte may hold on to a buffer of kilobytes.
+            // The data is copied, as a frame of one byte may keep a buffer of kilobytes alive.
             if let Ok(data) = frame.into_data() {
-                whole.put(data);
+                received.put(data);
             }
-            let needed = whole.len().saturating_sub(SMALL_BODY);
-            let missing = needed - taken.as_ref().map_or(0, SemaphorePermit::num_permits).min(needed);
+            let needed = received.len().saturating_sub(SMALL_BODY);
+            let missing = needed - permit.as_ref().map_or(0, SemaphorePermit::num_permits).min(needed);
             if missing > 0 {
-                let full = |_| StoreError::Unavailable("no room for more bodies".to_owned());
+                let full = |_| StoreError::Unavailable("the memory for request bodies is used up".to_owned());
                 let more = self.0.try_acquire_many(u32::try_from(missing).unwrap_or(u32::MAX)).map_err(full)?;
-                match &mut taken {
-                    Some(taken) => taken.merge(more),
-                    None => taken = Some(more),
+                match &mut permit {
+                    Some(permit) => permit.merge(more),
+                    None => permit = Some(more),
                 }
             }
         }
-        Ok(Arrived { bytes: whole.freeze(), _room: taken })
+        Ok(ReceivedBody { bytes: received.freeze(), _permit: permit })
     }
 }
 
@@ -89,10 +96,10 @@ mod tests {
 
     const LONG: Duration = Duration::from_secs(3600);
 
-    /// Some frames, and then nothing, without an end.
-    struct Arriving(Vec<Bytes>);
+    /// A body that yields some frames and then never ends.
+    struct Unfinished(Vec<Bytes>);
 
-    impl Body for Arriving {
+    impl Body for Unfinished {
         type Data = Bytes;
         type Error = Infallible;
 
@@ -101,44 +108,44 @@ mod tests {
         }
     }
 
-    fn whole(size: usize) -> http_body_util::Full<Bytes> {
+    fn body(size: usize) -> http_body_util::Full<Bytes> {
         vec![b' '; size].into()
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_arrives_takes_room_until_it_is_read() {
-        let room = BodyRoom(Semaphore::new(3 * SMALL_BODY));
+    async fn a_body_holds_its_memory_until_it_is_dropped() {
+        let memory = BodyMemory(Semaphore::new(3 * SMALL_BODY));
         let read =
-            async |size| room.read(whole(size), LONG).await.map(|body| body.bytes.len()).map_err(|error| error.code());
-        assert_eq!(read(4 * SMALL_BODY).await, Ok(4 * SMALL_BODY), "all of it");
+            async |size| memory.read(body(size), LONG).await.map(|body| body.bytes.len()).map_err(|error| error.code());
+        assert_eq!(read(4 * SMALL_BODY).await, Ok(4 * SMALL_BODY), "all of the memory");
         assert_eq!(read(4 * SMALL_BODY + 1).await, Err("unavailable"));
         {
-            let kept = room.read(whole(4 * SMALL_BODY), LONG).await;
-            assert_eq!(read(SMALL_BODY + 1).await, Err("unavailable"), "while another is handled");
+            let kept = memory.read(body(4 * SMALL_BODY), LONG).await;
+            assert_eq!(read(SMALL_BODY + 1).await, Err("unavailable"), "while another body is held");
             drop(kept);
         }
         {
-            let mut slow = pin!(room.read(Arriving(vec![vec![b' '; 2 * SMALL_BODY].into(); 2]), LONG));
+            let mut slow = pin!(memory.read(Unfinished(vec![vec![b' '; 2 * SMALL_BODY].into(); 2]), LONG));
             assert!(slow.as_mut().now_or_never().is_none());
             assert_eq!(read(SMALL_BODY + 1).await, Err("unavailable"));
-            assert_eq!(read(SMALL_BODY).await, Ok(SMALL_BODY), "small ones go on");
+            assert_eq!(read(SMALL_BODY).await, Ok(SMALL_BODY), "small bodies are always read");
         }
-        assert_eq!(read(4 * SMALL_BODY).await, Ok(4 * SMALL_BODY), "all was given back");
+        assert_eq!(read(4 * SMALL_BODY).await, Ok(4 * SMALL_BODY), "all memory was given back");
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_body_ends_at_its_limit_and_its_deadline() {
-        let room = BodyRoom::default();
+    async fn a_body_that_is_too_large_or_too_slow_is_refused() {
+        let memory = BodyMemory::default();
         let read =
-            async |size| room.read(whole(size), LONG).await.map(|body| body.bytes.len()).map_err(|error| error.code());
+            async |size| memory.read(body(size), LONG).await.map(|body| body.bytes.len()).map_err(|error| error.code());
         assert_eq!(read(MAX_BODY).await, Ok(MAX_BODY));
         assert_eq!(read(MAX_BODY + 1).await, Err("body_too_large"));
         let bytes = vec![Bytes::from_static(b" "); MAX_BODY + 1];
         assert_eq!(
-            room.read(Arriving(bytes), LONG).await.map(drop).map_err(|error| error.code()),
+            memory.read(Unfinished(bytes), LONG).await.map(drop).map_err(|error| error.code()),
             Err("body_too_large")
         );
-        let late = room.read(Arriving(vec![Bytes::from_static(b"{")]), LONG).await;
+        let late = memory.read(Unfinished(vec![Bytes::from_static(b"{")]), LONG).await;
         assert_eq!(late.map(drop).map_err(|error| error.code()), Err("body_incomplete"));
     }
 }

@@ -1,4 +1,4 @@
-//! A change as one transaction: what was answered before, the change itself, its condition, its record.
+//! A write as one transaction: the idempotency key, the change itself, its `If-Match` condition and the stored response.
 
 use std::sync::Arc;
 
@@ -9,68 +9,76 @@ use svc_core::values::{TenantId, Timestamp};
 use uuid::Uuid;
 
 use crate::api::handlers::OperationFn;
-use crate::api::in_flight_keys::Guard;
+use crate::api::in_flight_keys::InFlightGuard;
 use crate::api::response::ApiResponse;
 
-/// A change and what it depends on: one transaction.
+/// A parsed write and the conditions that it depends on.
 pub(super) struct Change {
-    pub(super) run: OperationFn,
+    pub(super) operation: OperationFn,
     pub(super) tenant: TenantId,
-    /// The key that asks for it.
-    pub(super) key: Uuid,
+    /// The id of the API key, which is the actor of the transaction.
+    pub(super) key_id: Uuid,
     pub(super) claim: Option<Arc<IdempotencyClaim>>,
-    /// Answers that were kept before this are forgotten.
-    pub(super) kept_since: Timestamp,
+    /// Responses that were stored before this time have expired.
+    pub(super) stored_since: Timestamp,
     pub(super) condition: Option<Condition>,
 }
 
-/// An Idempotency-Key in use. Its guard goes with the job, which may outlive the client.
+/// The idempotency key of a running request.
 pub(super) struct IdempotencyClaim {
     pub(super) key: String,
     pub(super) fingerprint: [u8; 32],
-    pub(super) _guard: Guard,
+    pub(super) _guard: InFlightGuard,
 }
 
-/// An `If-Match`.
+/// An `If-Match` header.
 pub(super) struct Condition {
+    /// The tags that the header names.
     pub(super) tags: Vec<String>,
+    /// The operation whose response has the current ETag.
     pub(super) current: OperationFn,
 }
 
 impl Change {
+    /// Makes the change, or returns the stored response of the first request with the same idempotency key.
+    ///
+    /// # Errors
+    ///
+    /// Returns the error of the operation, or [`Error::IdempotencyInProgress`], [`Error::IdempotencyKeyReused`] or
+    /// [`Error::PreconditionFailed`]. The transaction is rolled back then.
     pub(super) async fn run(&self, tx: &mut dyn Tx) -> Result<ApiResponse, Error> {
         let tenant = self.tenant;
-        tx.act_as(Actor::Key(self.key));
-        // Another node may handle the same request.
+        tx.act_as(Actor::Key(self.key_id));
+        // Another node may be running a request with the same key.
         if let Some(claim) = &self.claim
             && !tx.claim_idempotency(tenant, &claim.key).await?
         {
             return Err(Error::IdempotencyInProgress);
         }
-        // What was recorded, and what a condition is about, must not change between the look and the work.
+        // Locked, so that the stored response and the current ETag do not change between reading them and the change.
         if (self.claim.is_some() || self.condition.is_some()) && !tx.lock_tenant(tenant).await? {
             return Err(Error::NotFound);
         }
         if let Some(claim) = &self.claim
-            && let Some(recorded) = tx.stored_response(tenant, &claim.key, self.kept_since).await?
+            && let Some(stored) = tx.stored_response(tenant, &claim.key, self.stored_since).await?
         {
-            let same = recorded.fingerprint == claim.fingerprint;
-            return if same { Ok(ApiResponse::replay(recorded)) } else { Err(Error::IdempotencyKeyReused) };
+            let is_repeat = stored.fingerprint == claim.fingerprint;
+            return if is_repeat { Ok(ApiResponse::from_stored(stored)) } else { Err(Error::IdempotencyKeyReused) };
         }
-        let before = match &self.condition {
+        let current_etag = match &self.condition {
             Some(condition) => (condition.current)(tx, tenant).await?.etag,
             None => None,
         };
-        let response = (self.run)(tx, tenant).await?;
-        // Compared last, as 404 and 409 come before 412; the transaction is undone then.
-        if let (Some(condition), Some(before)) = (&self.condition, before)
-            && !condition.tags.iter().any(|tag| tag == "*" || *tag == before)
+        let response = (self.operation)(tx, tenant).await?;
+        // The condition is checked last, as 404 and 409 come before 412. The change is rolled back when it fails.
+        if let (Some(condition), Some(current_etag)) = (&self.condition, current_etag)
+            && !condition.tags.iter().any(|tag| tag == "*" || *tag == current_etag)
         {
             return Err(Error::PreconditionFailed);
         }
         if let Some(claim) = &self.claim {
-            let recorded = response.record(claim.fingerprint, tx.env().now());
-            tx.store_response(tenant, &claim.key, &recorded).await?;
+            let stored = response.to_stored(claim.fingerprint, tx.env().now());
+            tx.store_response(tenant, &claim.key, &stored).await?;
         }
         Ok(response)
     }
@@ -94,7 +102,7 @@ mod tests {
     use crate::api::{Api, Settings};
 
     #[tokio::test]
-    async fn what_a_key_changes_is_noted_as_its_own() {
+    async fn a_change_is_audited_with_the_key_as_its_actor() {
         let mut env = Env::system();
         env.webhook_hosts = HostPolicy::AllowPrivate;
         let store: Arc<dyn Store> = Arc::new(MemoryStore::new(env));

@@ -1,4 +1,4 @@
-//! Cross-origin requests from browsers: off, unless the operator allows origins.
+//! Cross-origin requests from browsers (CORS). They are refused unless the operator allows an origin.
 
 use http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
@@ -15,28 +15,29 @@ const EXPOSED_HEADERS: HeaderValue = HeaderValue::from_static(
      x-ratelimit-remaining, x-ratelimit-reset, x-request-id",
 );
 
-/// The origins that browsers may call from.
+/// The origins whose pages may call the API from a browser. The default allows none.
 #[derive(Clone, Debug, Default)]
 pub struct Cors(Vec<HeaderValue>);
 
 impl Cors {
-    /// Exactly these origins, such as `https://app.example.com`.
+    /// Allows exactly these origins, such as `https://app.example.com`.
     pub fn new(origins: Vec<HeaderValue>) -> Self {
         Self(origins)
     }
 
+    /// Returns the origin of the request if it is allowed.
     fn allowed<'h>(&self, request: &'h HeaderMap) -> Option<&'h HeaderValue> {
         request.get(ORIGIN).filter(|origin| self.0.contains(origin))
     }
 
-    /// Whether this is a browser's question that is answered without an operation.
+    /// Returns whether a request is the preflight request of an allowed origin, which needs no operation.
     pub fn is_preflight(&self, method: &Method, request: &HeaderMap) -> bool {
         *method == Method::OPTIONS
             && request.contains_key(ACCESS_CONTROL_REQUEST_METHOD)
             && self.allowed(request).is_some()
     }
 
-    /// Adds what the browser of an allowed origin needs to see.
+    /// Adds the headers that let a browser show the response to a page of an allowed origin.
     pub fn write(&self, request: &HeaderMap, response: &mut HeaderMap) {
         if self.0.is_empty() {
             return;
@@ -48,7 +49,7 @@ impl Cors {
         }
     }
 
-    /// Adds what a preflight asks for.
+    /// Adds the headers of the response to a preflight request.
     pub fn write_preflight(&self, response: &mut HeaderMap) {
         response.insert(ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("GET, HEAD, POST, PATCH, DELETE"));
         response.insert(ACCESS_CONTROL_ALLOW_HEADERS, ALLOWED_HEADERS);

@@ -1,4 +1,7 @@
-//! Handlers: parse, call the core, wrap. One function per verb serves every resource.
+//! The handlers of the operations: they parse a request, call the rules and wrap the result.
+//!
+//! One generic handler per verb serves every resource. A handler only parses; the [`OperationFn`] that it returns runs
+//! later in a transaction.
 
 use std::sync::Arc;
 
@@ -17,61 +20,63 @@ use svc_core::webhooks::subscriptions::{
 };
 use uuid::Uuid;
 
+use crate::api::problem::Problem;
 use crate::api::response::{ApiResponse, etag};
 
-/// What a request is aimed at.
+/// The parts of a request that a handler parses.
 #[derive(Clone, Copy, Debug)]
 pub struct RequestParts<'a> {
     /// The `{id}` of the path, if it has one.
     pub id: Option<&'a str>,
-    /// The query string as sent.
+    /// The query string as it was sent, empty when there is none.
     pub query: &'a str,
-    /// The body, on POST and PATCH.
+    /// The body, on POST and PATCH; empty otherwise.
     pub body: &'a [u8],
-    /// The address of the version, for `Location`: `/api/v1`.
+    /// The path in front of the paths of the operations, for `Location`, such as `/api/v1`.
     pub base: &'a str,
 }
 
-/// A parsed request: the job that answers it for a tenant.
+/// A parsed request.
+#[derive(Clone)]
 pub struct ParsedRequest {
-    /// Runs inside a transaction, more than once if the store has to repeat it.
-    pub run: OperationFn,
-    /// A webhook target whose host is to be resolved before.
-    pub url: Option<WebhookUrl>,
+    /// Runs the operation.
+    pub operation: OperationFn,
+    /// A new webhook URL, whose host must be checked before the operation runs.
+    pub webhook_url: Option<WebhookUrl>,
 }
 
-/// The job of an operation.
+/// Runs an operation for a tenant inside a transaction. The store may call it again to repeat the transaction.
 pub type OperationFn =
     Arc<dyn for<'t> Fn(&'t mut dyn Tx, TenantId) -> BoxFuture<'t, Result<ApiResponse, Error>> + Send + Sync>;
 
-/// Parses a request.
-pub type ParseFn = fn(&RequestParts<'_>) -> Result<ParsedRequest, Error>;
+/// Parses a request for an operation.
+pub type ParseFn = fn(&RequestParts<'_>) -> Result<ParsedRequest, Problem>;
 
 impl ParsedRequest {
-    fn new<F>(run: F) -> Self
+    fn new<F>(operation: F) -> Self
     where
         F: for<'t> Fn(&'t mut dyn Tx, TenantId) -> BoxFuture<'t, Result<ApiResponse, Error>> + Send + Sync + 'static,
     {
-        Self { run: Arc::new(run), url: None }
+        Self { operation: Arc::new(operation), webhook_url: None }
     }
 }
 
-/// Single records are wrapped in `data`.
+/// A response body with a single record.
 #[derive(Serialize, JsonSchema)]
 pub struct Data<T> {
-    /// The record.
+    /// The record that the operation returns.
     pub data: T,
 }
 
-/// The answer of `GET /ping`.
+/// The response body of `GET /ping`.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Ping {
-    /// Always true.
+    /// Always true: the API key is valid.
     pub ok: bool,
-    /// The tenant that the key belongs to.
+    /// The id of the account that the API key belongs to.
     pub tenant_id: TenantId,
-    /// The time on the server.
+    /// The time of the server.
     pub timestamp: Timestamp,
 }
 
@@ -80,120 +85,140 @@ impl RequestParts<'_> {
         parse_uuid(self.id.unwrap_or_default()).map_err(|issue| issue.on("id"))
     }
 
-    fn pairs(&self) -> Vec<(String, String)> {
+    fn query_pairs(&self) -> Vec<(String, String)> {
         url::form_urlencoded::parse(self.query.as_bytes()).into_owned().collect()
     }
 
-    /// Operations without parameters refuse every one.
-    fn no_query(&self) -> Result<(), Error> {
-        match self.pairs().into_iter().next() {
+    /// Checks that there are no query parameters, which only lists have.
+    fn no_query(&self) -> Result<(), Problem> {
+        match self.query_pairs().into_iter().next() {
             None => Ok(()),
-            Some((name, _)) => Err(Error::UnknownParameter(name)),
+            Some((name, _)) => Err(Problem::UnknownParameter(name)),
         }
     }
 
-    fn list<F: Input>(&self) -> Result<(ListParams, F), Error> {
-        let mut fields = Fields::from_query(self.pairs());
+    /// Parses the parameters of a list and its filters `F`.
+    fn list<F: Input>(&self) -> Result<(ListParams, F), Problem> {
+        let mut fields = Fields::from_query(self.query_pairs());
         let (params, filter) = (ListParams::take(&mut fields), F::take(&mut fields));
         if let Some(name) = fields.first_unknown() {
-            return Err(Error::UnknownParameter(name.to_owned()));
+            return Err(Problem::UnknownParameter(name.to_owned()));
         }
-        fields.finish(params.zip(filter))
+        Ok(fields.finish(params.zip(filter))?)
     }
 }
 
-/// `GET /ping`. Query parameters are not looked at.
+/// Handles `GET /ping`, which ignores query parameters.
 ///
 /// # Errors
+///
 /// None.
-pub fn ping(_target: &RequestParts<'_>) -> Result<ParsedRequest, Error> {
+pub fn ping(_parts: &RequestParts<'_>) -> Result<ParsedRequest, Problem> {
     Ok(ParsedRequest::new(|tx, tenant_id| {
         Box::pin(async move {
-            let pong = Ping { ok: true, tenant_id, timestamp: tx.env().now() };
-            Ok(ApiResponse::json(StatusCode::OK, &pong)?)
+            let ping = Ping { ok: true, tenant_id, timestamp: tx.env().now() };
+            Ok(ApiResponse::json(StatusCode::OK, &ping)?)
         })
     }))
 }
 
-/// `GET /{collection}`.
+/// Handles `GET /{collection}`.
 ///
 /// # Errors
-/// Parameters that fail.
-pub fn list<R: Resource>(target: &RequestParts<'_>) -> Result<ParsedRequest, Error> {
-    let input = Arc::new(target.list::<R::Filter>()?);
+///
+/// Fails when a query parameter is unknown or not valid.
+pub fn list<R: Resource>(parts: &RequestParts<'_>) -> Result<ParsedRequest, Problem> {
+    let input = Arc::new(parts.list::<R::Filter>()?);
     Ok(ParsedRequest::new(move |tx, tenant| {
         let input = Arc::clone(&input);
         Box::pin(async move {
-            let page = crud::list::<R>(tx, tenant, &input.0, &input.1).await?;
+            let (params, filter) = &*input;
+            let page = crud::list::<R>(tx, tenant, params, filter).await?;
             Ok(ApiResponse::json(StatusCode::OK, &page)?)
         })
     }))
 }
 
-/// `GET /{collection}/{id}`.
+/// Handles `GET /{collection}/{id}`.
 ///
 /// # Errors
-/// A malformed id, or parameters.
-pub fn get<R: Resource>(target: &RequestParts<'_>) -> Result<ParsedRequest, Error> {
-    let id = target.id()?;
-    target.no_query()?;
+///
+/// Fails when the id is malformed or there is a query parameter.
+pub fn get<R: Resource>(parts: &RequestParts<'_>) -> Result<ParsedRequest, Problem> {
+    let id = parts.id()?;
+    parts.no_query()?;
     Ok(ParsedRequest::new(move |tx, tenant| {
         Box::pin(async move {
             let data: R = crud::get(tx, tenant, id).await?;
-            Ok(ApiResponse::json(StatusCode::OK, &Data { data })?.tagged())
+            Ok(ApiResponse::json(StatusCode::OK, &Data { data })?.with_etag())
         })
     }))
 }
 
-/// `POST /{collection}`, answered with `O`, which is the record unless the answer shows more.
+/// Handles `POST /{collection}`. The response has an `O`, which is the record itself or the record with a secret.
 ///
 /// # Errors
-/// A body that fails, or parameters.
-pub fn create<R, O>(target: &RequestParts<'_>) -> Result<ParsedRequest, Error>
+///
+/// Fails when the body is not valid or there is a query parameter.
+pub fn create<R, O>(parts: &RequestParts<'_>) -> Result<ParsedRequest, Problem>
 where
     R: Create<Input: Clone>,
     O: From<R> + Serialize,
 {
-    target.no_query()?;
-    let input = R::Input::from_body(target.body)?;
-    let collection = format!("{}/{}", target.base, R::COLLECTION);
-    Ok(ParsedRequest::new(move |tx, tenant| {
+    parts.no_query()?;
+    let input = R::Input::from_body(parts.body)?;
+    Ok(create_from::<R, O>(parts, input))
+}
+
+fn create_from<R, O>(parts: &RequestParts<'_>, input: R::Input) -> ParsedRequest
+where
+    R: Create<Input: Clone>,
+    O: From<R> + Serialize,
+{
+    let collection = format!("{}/{}", parts.base, R::COLLECTION);
+    ParsedRequest::new(move |tx, tenant| {
         let (input, collection) = (input.clone(), collection.clone());
         Box::pin(async move {
             let record: R = crud::create(tx, tenant, input).await?;
             let location = Some(format!("{collection}/{}", record.id()));
-            // The tag is that of what a GET will return.
+            // The tag of the response that a GET of the record will get.
             let tag = etag(&ApiResponse::json(StatusCode::OK, &Data { data: &record })?.body);
             let response = ApiResponse::json(StatusCode::CREATED, &Data { data: O::from(record) })?;
             Ok(ApiResponse { location, etag: Some(tag), ..response })
         })
-    }))
+    })
 }
 
-/// `PATCH /{collection}/{id}`.
+/// Handles `PATCH /{collection}/{id}`.
 ///
 /// # Errors
-/// A malformed id, a body that fails, or parameters.
-pub fn update<R: Update>(target: &RequestParts<'_>) -> Result<ParsedRequest, Error> {
-    let id = target.id()?;
-    target.no_query()?;
-    let input = R::Input::from_body(target.body)?;
-    Ok(ParsedRequest::new(move |tx, tenant| {
+///
+/// Fails when the id is malformed, the body is not valid or there is a query parameter.
+pub fn update<R: Update>(parts: &RequestParts<'_>) -> Result<ParsedRequest, Problem> {
+    let id = parts.id()?;
+    parts.no_query()?;
+    let input = R::Input::from_body(parts.body)?;
+    Ok(update_from::<R>(id, input))
+}
+
+fn update_from<R: Update>(id: Uuid, input: R::Input) -> ParsedRequest {
+    ParsedRequest::new(move |tx, tenant| {
         let input = input.clone();
         Box::pin(async move {
             let data: R = crud::update(tx, tenant, id, input).await?;
-            Ok(ApiResponse::json(StatusCode::OK, &Data { data })?.tagged())
+            Ok(ApiResponse::json(StatusCode::OK, &Data { data })?.with_etag())
         })
-    }))
+    })
 }
 
-/// `DELETE /{collection}/{id}`.
+/// Handles `DELETE /{collection}/{id}`.
 ///
 /// # Errors
-/// A malformed id, or parameters.
-pub fn delete<R: Delete>(target: &RequestParts<'_>) -> Result<ParsedRequest, Error> {
-    let id = target.id()?;
-    target.no_query()?;
+///
+/// Fails when the id is malformed or there is a query parameter.
+pub fn delete<R: Delete>(parts: &RequestParts<'_>) -> Result<ParsedRequest, Problem> {
+    let id = parts.id()?;
+    parts.no_query()?;
     Ok(ParsedRequest::new(move |tx, tenant| {
         Box::pin(async move {
             crud::delete::<R>(tx, tenant, id).await?;
@@ -202,22 +227,28 @@ pub fn delete<R: Delete>(target: &RequestParts<'_>) -> Result<ParsedRequest, Err
     }))
 }
 
-/// `POST /webhooks`: the host of the URL is resolved first.
+/// Handles `POST /webhooks`: as [`create`], with a webhook URL to check.
 ///
 /// # Errors
-/// As for [`create`].
-pub fn create_webhook(target: &RequestParts<'_>) -> Result<ParsedRequest, Error> {
-    let parsed = create::<WebhookSubscription, WebhookSubscriptionWithSecret>(target)?;
-    let url = Some(WebhookCreate::from_body(target.body)?.url);
-    Ok(ParsedRequest { url, ..parsed })
+///
+/// As [`create`].
+pub fn create_webhook(parts: &RequestParts<'_>) -> Result<ParsedRequest, Problem> {
+    parts.no_query()?;
+    let input = WebhookCreate::from_body(parts.body)?;
+    let webhook_url = Some(input.url.clone());
+    let parsed = create_from::<WebhookSubscription, WebhookSubscriptionWithSecret>(parts, input);
+    Ok(ParsedRequest { webhook_url, ..parsed })
 }
 
-/// `PATCH /webhooks/{id}`: the host of a new URL is resolved first.
+/// Handles `PATCH /webhooks/{id}`: as [`update`], with a webhook URL to check if the request has one.
 ///
 /// # Errors
-/// As for [`update`].
-pub fn update_webhook(target: &RequestParts<'_>) -> Result<ParsedRequest, Error> {
-    let parsed = update::<WebhookSubscription>(target)?;
-    let url = WebhookUpdate::from_body(target.body)?.url.sent();
-    Ok(ParsedRequest { url, ..parsed })
+///
+/// As [`update`].
+pub fn update_webhook(parts: &RequestParts<'_>) -> Result<ParsedRequest, Problem> {
+    let id = parts.id()?;
+    parts.no_query()?;
+    let input = WebhookUpdate::from_body(parts.body)?;
+    let webhook_url = input.url.clone().sent();
+    Ok(ParsedRequest { webhook_url, ..update_from::<WebhookSubscription>(id, input) })
 }

@@ -1,5 +1,7 @@
-//! Idempotency keys that are in flight. What was answered is kept in the database; what is being answered is
-//! known here, so that a repeat that comes meanwhile is told to wait.
+//! The idempotency keys of running requests.
+//!
+//! The database stores the responses of finished requests. This registry knows the running ones of this process, so that
+//! a repeat in the meantime is refused at once. Between processes, the transaction claims the key in the database.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -7,33 +9,36 @@ use std::sync::{Arc, Mutex, PoisonError};
 use svc_core::error::Error;
 use svc_core::values::TenantId;
 
-type Slot = (TenantId, String);
+type TenantKey = (TenantId, String);
 
-/// The keys whose first request is still running in this process.
+/// The idempotency keys whose first request is still running in this process. Clones share the registry.
 #[derive(Clone, Default)]
-pub struct InFlightKeys(Arc<Mutex<HashSet<Slot>>>);
+pub struct InFlightKeys(Arc<Mutex<HashSet<TenantKey>>>);
 
-/// Holds a key until the job that uses it is done, which may be after the client has gone.
-pub struct Guard {
+/// Keeps a key registered until it is dropped.
+///
+/// The transaction owns it, as that may still run after the client has disconnected.
+pub struct InFlightGuard {
     registry: InFlightKeys,
-    slot: Slot,
+    key: TenantKey,
 }
 
 impl InFlightKeys {
-    /// Takes a key.
+    /// Registers the key of a request that starts.
     ///
     /// # Errors
-    /// [`Error::IdempotencyInProgress`] while another request holds it.
-    pub fn begin(&self, tenant: TenantId, key: &str) -> Result<Guard, Error> {
-        let slot = (tenant, key.to_owned());
-        let fresh = self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(slot.clone());
-        if fresh { Ok(Guard { registry: self.clone(), slot }) } else { Err(Error::IdempotencyInProgress) }
+    ///
+    /// Returns [`Error::IdempotencyInProgress`] while another request with the key is running.
+    pub fn register(&self, tenant: TenantId, key: &str) -> Result<InFlightGuard, Error> {
+        let key = (tenant, key.to_owned());
+        let is_new = self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(key.clone());
+        if is_new { Ok(InFlightGuard { registry: self.clone(), key }) } else { Err(Error::IdempotencyInProgress) }
     }
 }
 
-impl Drop for Guard {
+impl Drop for InFlightGuard {
     fn drop(&mut self) {
-        self.registry.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.slot);
+        self.registry.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.key);
     }
 }
 
@@ -42,13 +47,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_is_held_per_tenant_until_the_guard_goes() {
+    fn a_key_is_registered_per_tenant_until_the_guard_is_dropped() {
         let registry = InFlightKeys::default();
         let (one, two) = (TenantId(uuid::Uuid::nil()), TenantId(uuid::Uuid::max()));
-        let guard = registry.begin(one, "k").ok();
-        assert_eq!(registry.begin(one, "k").err(), Some(Error::IdempotencyInProgress));
-        assert!(registry.begin(two, "k").is_ok());
+        let guard = registry.register(one, "k").ok();
+        assert_eq!(registry.register(one, "k").err(), Some(Error::IdempotencyInProgress));
+        assert!(registry.register(two, "k").is_ok());
         drop(guard);
-        assert!(registry.begin(one, "k").is_ok());
+        assert!(registry.register(one, "k").is_ok());
     }
 }

@@ -1,11 +1,12 @@
-//! Rate limits (decisions §8): fixed windows of 60 s that begin with the first request.
+//! Rate limits (`docs/contract.md`, "Rate limits"): fixed windows of 60 seconds that start with their first request.
 //!
-//! A key has one window for everything and one for each kind of write. A refused request costs nothing in
-//! either. Requests without a valid key count against their address, apart from all keys. A window only counts: how
-//! many it takes comes along with each request, so a limit that changes holds in windows that have begun.
+//! An API key has one window for all its requests and one for each kind of write. A write counts in both, and a refused
+//! request in neither. Requests without a valid key count against their address and never against a key. A window
+//! stores a count only; the limit comes with each request, so a changed limit also applies to windows that have started.
 //!
-//! Where several processes share a database, the store counts for all of them ([`svc_core::store::RequestCounts`]), and what is known
-//! here is what it said last. Should it fail or be slow, this process counts on by itself.
+//! Where several processes share a database, the store counts for all of them ([`svc_core::store::RequestCounts`]), and
+//! this process keeps the counts that the store returned last. If the store fails or takes longer than half a second,
+//! this process continues to count alone.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -21,21 +22,21 @@ use svc_core::store::{CountChange, RequestWindow, Store};
 use svc_core::values::Timestamp;
 use uuid::Uuid;
 
-/// Length of a window.
+/// The length of a window.
 pub const WINDOW: Duration = Duration::from_secs(60);
 
 /// How long a request waits for the store to count it.
-const PATIENCE: Duration = Duration::from_millis(500);
+const STORE_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// How long the log keeps silent about a store that does not count.
-const SILENCE: Duration = Duration::from_secs(10);
+/// The least time between two warnings about a store that fails to count.
+const WARNING_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Windows that are kept before ended ones are swept out.
-const SWEEP_AT: usize = 4096;
+/// The number of windows at which the ones that have ended are first removed.
+const MIN_CLEANUP_SIZE: usize = 4096;
 
-/// The bucket of all requests of a key.
+/// The bucket of all requests of an API key.
 const GENERAL: &str = "general";
-/// The bucket of an address.
+/// The bucket of requests without a valid key.
 const PEER: &str = "peer";
 
 const LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
@@ -44,17 +45,18 @@ const RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
 const IETF: HeaderName = HeaderName::from_static("ratelimit");
 const IETF_POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
 
-/// Who is limited.
+/// The client whose requests are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Subject {
-    /// A valid key.
+    /// A valid API key, by its id.
     Key(Uuid),
-    /// An address without one; of IPv6 the first 64 bits, which one customer has.
+    /// The address of a client without a valid key. Of an IPv6 address only the first 64 bits count, as providers assign
+    /// them to one customer.
     Peer(IpAddr),
 }
 
 impl Subject {
-    /// The subject of a request without a valid key.
+    /// Returns the subject of a request without a valid key.
     fn peer(address: IpAddr) -> Self {
         Self::Peer(match address {
             IpAddr::V6(v6) => match v6.to_ipv4_mapped() {
@@ -65,14 +67,15 @@ impl Subject {
         })
     }
 
-    /// The bucket that all its requests count in.
-    fn all(self) -> &'static str {
+    /// Returns the bucket that all requests of the subject count in.
+    fn general_bucket(self) -> &'static str {
         match self {
             Self::Key(_) => GENERAL,
             Self::Peer(_) => PEER,
         }
     }
 
+    /// Returns the id that the store counts the subject under.
     fn id(self) -> Uuid {
         match self {
             Self::Key(id) => id,
@@ -82,38 +85,45 @@ impl Subject {
     }
 }
 
-/// A cap of its own, beside the general one.
+/// The limit of one kind of write, in addition to the limit of all requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Cap {
-    /// Which operation it counts.
+pub struct WriteLimit {
+    /// The id of the operation that is counted.
     pub operation: &'static str,
-    /// Of which collection that is.
+    /// The collection of the operation, by which a tenant can have a limit of its own.
     pub collection: CappedCollection,
     /// Requests per window.
     pub limit: u32,
 }
 
-/// A request as it counts: whose it is, and how many such a window takes.
+/// The windows that a request counts in, with their limits.
 #[derive(Clone, Copy, Debug)]
 pub struct RateLimitKey {
     subject: Subject,
-    general: u32,
-    cap: Option<Cap>,
+    general_limit: u32,
+    write_limit: Option<WriteLimit>,
+}
+
+/// One of the windows that a request counts in.
+#[derive(Clone, Copy, Debug)]
+struct Bucket {
+    name: &'static str,
+    limit: u32,
 }
 
 impl RateLimitKey {
-    /// The buckets that it counts in, with their limits.
-    fn buckets(self) -> impl Iterator<Item = (&'static str, u32)> {
-        let cap = self.cap.map(|cap| (cap.operation, cap.limit));
-        std::iter::once((self.subject.all(), self.general)).chain(cap)
+    fn buckets(self) -> impl Iterator<Item = Bucket> {
+        let write = self.write_limit.map(|write| Bucket { name: write.operation, limit: write.limit });
+        std::iter::once(Bucket { name: self.subject.general_bucket(), limit: self.general_limit }).chain(write)
     }
 
     fn changes(self, at: Timestamp, by: i32) -> Vec<CountChange> {
-        self.buckets().map(|(bucket, _)| CountChange { subject: self.subject.id(), bucket, at, by }).collect()
+        let subject = self.subject.id();
+        self.buckets().map(|bucket| CountChange { subject, bucket: bucket.name, at, by }).collect()
     }
 }
 
-/// Where a subject stands after a request.
+/// The state of the tighter one of the windows of a request, which the response headers show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateLimitStatus {
     limit: u32,
@@ -123,183 +133,186 @@ pub struct RateLimitStatus {
     policy: &'static str,
 }
 
-/// A window is used up.
+/// The refusal of a request because a window is used up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateLimited {
-    /// Where the subject stands.
+    /// The state of the window.
     pub status: RateLimitStatus,
-    /// How long to wait.
+    /// The time until the window ends.
     pub retry_after: Duration,
 }
 
-/// Counts requests.
-pub struct Limits {
-    general: u32,
+/// Counts requests and refuses those over a limit.
+pub struct RateLimiter {
+    general_limit: u32,
     enforced: bool,
     store: Arc<dyn Store>,
-    known: Mutex<Known>,
+    windows: Mutex<Windows>,
 }
 
-/// What this process knows of the windows: all there is, or what the store said last.
-struct Known {
-    windows: HashMap<(Subject, &'static str), RequestWindow>,
-    sweep_at: usize,
-    /// When the log last told that this process counts by itself.
-    told_at: Option<Timestamp>,
+/// The windows that this process knows: its own counts, or the counts that the store returned last.
+struct Windows {
+    by_bucket: HashMap<(Subject, &'static str), RequestWindow>,
+    /// The number of windows at which the ones that have ended are removed.
+    cleanup_size: usize,
+    /// When the last warning about a failing store was logged.
+    warned_at: Option<Timestamp>,
 }
 
-impl Limits {
-    /// `general` requests per window and subject. Without `enforced` nothing is counted or refused, and the
-    /// headers tell of the whole limit.
-    pub fn new(general: u32, enforced: bool, store: Arc<dyn Store>) -> Self {
-        let known = Known { windows: HashMap::new(), sweep_at: SWEEP_AT, told_at: None };
-        Self { general, enforced, store, known: Mutex::new(known) }
+impl RateLimiter {
+    /// Creates a limiter of `general_limit` requests per window and subject. Unless `enforced`, requests are neither
+    /// counted nor refused, and the headers always show the whole limit.
+    pub fn new(general_limit: u32, enforced: bool, store: Arc<dyn Store>) -> Self {
+        let windows = Windows { by_bucket: HashMap::new(), cleanup_size: MIN_CLEANUP_SIZE, warned_at: None };
+        Self { general_limit, enforced, store, windows: Mutex::new(windows) }
     }
 
-    /// How a request of a key counts: by the limits of its tenant, where that has its own.
-    pub fn of_key(&self, caller: &Caller, cap: Option<Cap>) -> RateLimitKey {
-        let own = |limit: Option<NonZeroU32>, default| limit.map_or(default, NonZeroU32::get);
-        let general = own(caller.limits.rate_limit, self.general);
-        let cap = cap.map(|cap| {
-            let limit = own(caller.limits.write_rate_limits.of(cap.collection), cap.limit);
-            Cap { limit, ..cap }
+    /// Returns the windows of a request with a valid key. The limits of the tenant replace those of the server.
+    pub fn key_of_caller(&self, caller: &Caller, write_limit: Option<WriteLimit>) -> RateLimitKey {
+        let limit_or = |own: Option<NonZeroU32>, default| own.map_or(default, NonZeroU32::get);
+        let general_limit = limit_or(caller.limits.rate_limit, self.general_limit);
+        let write_limit = write_limit.map(|write| {
+            let limit = limit_or(caller.limits.write_rate_limits.of(write.collection), write.limit);
+            WriteLimit { limit, ..write }
         });
-        RateLimitKey { subject: Subject::Key(caller.key_id), general, cap }
+        RateLimitKey { subject: Subject::Key(caller.key_id), general_limit, write_limit }
     }
 
-    /// How a request without a valid key counts.
-    pub fn of_peer(&self, address: IpAddr) -> RateLimitKey {
-        RateLimitKey { subject: Subject::peer(address), general: self.general, cap: None }
+    /// Returns the window of a request without a valid key.
+    pub fn key_of_peer(&self, address: IpAddr) -> RateLimitKey {
+        RateLimitKey { subject: Subject::peer(address), general_limit: self.general_limit, write_limit: None }
     }
 
-    /// Counts a request, unless a window is used up.
+    /// Counts a request.
     ///
     /// # Errors
-    /// [`RateLimited`].
-    pub async fn take(&self, limit_key: RateLimitKey, now: Timestamp) -> Result<RateLimitStatus, RateLimited> {
+    ///
+    /// Returns [`RateLimited`], and counts nothing, when a window is used up.
+    pub async fn count(&self, limit_key: RateLimitKey, now: Timestamp) -> Result<RateLimitStatus, RateLimited> {
         if let Some(counts) = self.store.request_counts().filter(|_| self.enforced) {
             self.check(limit_key, now)?;
             let changes = limit_key.changes(now, 1);
-            match tokio::time::timeout(PATIENCE, counts.add(&changes, WINDOW)).await {
-                Ok(Ok(windows)) => return self.judge(limit_key, now, &windows),
-                Ok(Err(error)) => self.tell(&error, now),
-                Err(_) => self.tell(&"it takes too long", now),
+            match tokio::time::timeout(STORE_TIMEOUT, counts.add(&changes, WINDOW)).await {
+                Ok(Ok(windows)) => return self.apply_store_counts(limit_key, now, &windows),
+                Ok(Err(error)) => self.warn_store_failed(&error, now),
+                Err(_) => self.warn_store_failed(&"timed out", now),
             }
         }
-        self.take_alone(limit_key, now)
+        self.count_locally(limit_key, now)
     }
 
-    /// Whether a request would pass, as far as is known here.
+    /// Checks a request against the counts that this process knows, without counting it.
     ///
     /// # Errors
-    /// [`RateLimited`].
+    ///
+    /// Returns [`RateLimited`] when a window is used up.
     pub fn check(&self, limit_key: RateLimitKey, now: Timestamp) -> Result<(), RateLimited> {
         if !self.enforced {
             return Ok(());
         }
-        self.known().status(limit_key, now).unless_used_up().map(drop)
+        self.windows().status(limit_key, now).check_remaining().map(drop)
     }
 
-    /// Gives a counted request back: a 304 costs nothing.
+    /// Takes back the count of a request, such as one with a 304 response.
     pub fn refund(&self, limit_key: RateLimitKey, now: Timestamp) -> RateLimitStatus {
         if self.enforced && self.store.request_counts().is_some() {
             let store = Arc::clone(&self.store);
-            let mut giving = Box::pin(async move {
+            let mut refund = Box::pin(async move {
                 let Some(counts) = store.request_counts() else { return };
                 if let Err(error) = counts.add(&limit_key.changes(now, -1), WINDOW).await {
-                    tracing::debug!(%error, "a request that costs nothing was not given back");
+                    tracing::debug!(%error, "cannot take back the count of a request");
                 }
             });
-            // Asked for before the answer goes out, so that the client's next request finds it given back.
-            if giving.as_mut().now_or_never().is_none() {
-                tokio::spawn(giving);
+            // Polled once before the response is sent, so that the store has it before the client's next request.
+            if refund.as_mut().now_or_never().is_none() {
+                tokio::spawn(refund);
             }
         }
-        let mut known = self.known();
-        for (bucket, _) in limit_key.buckets() {
-            if let Some(window) = known.windows.get_mut(&(limit_key.subject, bucket)) {
+        let mut windows = self.windows();
+        for bucket in limit_key.buckets() {
+            if let Some(window) = windows.by_bucket.get_mut(&(limit_key.subject, bucket.name)) {
                 window.used = window.used.saturating_sub(1);
             }
         }
-        known.status(limit_key, now)
+        windows.status(limit_key, now)
     }
 
-    /// Where a subject stands, without counting.
-    pub fn peek(&self, limit_key: RateLimitKey, now: Timestamp) -> RateLimitStatus {
-        self.known().status(limit_key, now)
+    /// Returns the state of the windows without counting a request.
+    pub fn status(&self, limit_key: RateLimitKey, now: Timestamp) -> RateLimitStatus {
+        self.windows().status(limit_key, now)
     }
 
-    fn take_alone(&self, limit_key: RateLimitKey, now: Timestamp) -> Result<RateLimitStatus, RateLimited> {
-        let mut known = self.known();
-        let status = known.status(limit_key, now);
+    fn count_locally(&self, limit_key: RateLimitKey, now: Timestamp) -> Result<RateLimitStatus, RateLimited> {
+        let mut windows = self.windows();
+        let status = windows.status(limit_key, now);
         if !self.enforced {
             return Ok(status);
         }
-        status.unless_used_up()?;
-        known.sweep(now);
-        for (bucket, _) in limit_key.buckets() {
-            let fresh = RequestWindow { started: now, used: 0 };
-            let window = known.windows.entry((limit_key.subject, bucket)).or_insert(fresh);
-            if ended(*window, now) {
-                *window = fresh;
+        status.check_remaining()?;
+        windows.remove_ended(now);
+        for bucket in limit_key.buckets() {
+            let new = RequestWindow { started: now, used: 0 };
+            let window = windows.by_bucket.entry((limit_key.subject, bucket.name)).or_insert(new);
+            if has_ended(*window, now) {
+                *window = new;
             }
             window.used += 1;
         }
-        Ok(known.status(limit_key, now))
+        Ok(windows.status(limit_key, now))
     }
 
-    /// What follows from the windows that the store has counted this request in.
-    fn judge(
+    /// Keeps the counts that the store returned for a request, which it has counted in them.
+    fn apply_store_counts(
         &self,
         limit_key: RateLimitKey,
         now: Timestamp,
-        windows: &[RequestWindow],
+        counts: &[RequestWindow],
     ) -> Result<RateLimitStatus, RateLimited> {
-        let mut known = self.known();
-        known.sweep(now);
-        let mut over = false;
-        for ((bucket, limit), window) in limit_key.buckets().zip(windows) {
-            known.windows.insert((limit_key.subject, bucket), *window);
-            over |= window.used > limit;
+        let mut windows = self.windows();
+        windows.remove_ended(now);
+        let mut over_limit = false;
+        for (bucket, window) in limit_key.buckets().zip(counts) {
+            windows.by_bucket.insert((limit_key.subject, bucket.name), *window);
+            over_limit |= window.used > bucket.limit;
         }
-        let status = known.status(limit_key, now);
-        drop(known);
-        if over {
-            // Requests elsewhere came first.
+        let status = windows.status(limit_key, now);
+        drop(windows);
+        if over_limit {
+            // Requests at other nodes used the window up, and a refused request does not count.
             self.refund(limit_key, now);
             return Err(RateLimited { status, retry_after: status.reset_in });
         }
         Ok(status)
     }
 
-    /// Says in the log, now and then, that limits are this process's own for the time being.
-    fn tell(&self, error: &dyn std::fmt::Display, now: Timestamp) {
-        let mut known = self.known();
-        if known.told_at.is_none_or(|told_at| now.since(told_at) >= SILENCE || now < told_at) {
-            known.told_at = Some(now);
-            tracing::warn!(%error, "requests are not counted for all nodes together: each node counts by itself");
+    fn warn_store_failed(&self, error: &dyn std::fmt::Display, now: Timestamp) {
+        let mut windows = self.windows();
+        if windows.warned_at.is_none_or(|warned_at| now.since(warned_at) >= WARNING_INTERVAL || now < warned_at) {
+            windows.warned_at = Some(now);
+            tracing::warn!(%error, "cannot count requests in the database; this node counts alone");
         }
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    fn windows(&self) -> MutexGuard<'_, Windows> {
+        self.windows.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Known {
-    /// Drops ended windows whenever their number has doubled, so each request pays a constant share.
-    fn sweep(&mut self, now: Timestamp) {
-        if self.windows.len() >= self.sweep_at {
-            self.windows.retain(|_, window| !ended(*window, now));
-            self.sweep_at = (self.windows.len() * 2).max(SWEEP_AT);
+impl Windows {
+    /// Removes the windows that have ended whenever the number of windows has doubled, so that the cost per request is
+    /// constant on average.
+    fn remove_ended(&mut self, now: Timestamp) {
+        if self.by_bucket.len() >= self.cleanup_size {
+            self.by_bucket.retain(|_, window| !has_ended(*window, now));
+            self.cleanup_size = (self.by_bucket.len() * 2).max(MIN_CLEANUP_SIZE);
         }
     }
 
-    /// The tighter of the general window and that of the cap.
+    /// Returns the state of the window of all requests or of that of writes, whichever is tighter.
     fn status(&self, limit_key: RateLimitKey, now: Timestamp) -> RateLimitStatus {
-        let RateLimitKey { subject, general, cap } = limit_key;
-        let of = |bucket, limit: u32, policy| {
-            let window = self.windows.get(&(subject, bucket)).copied().filter(|window| !ended(*window, now));
+        let RateLimitKey { subject, general_limit, write_limit } = limit_key;
+        let status = |bucket, limit: u32, policy| {
+            let window = self.by_bucket.get(&(subject, bucket)).copied().filter(|window| !has_ended(*window, now));
             let started = window.map_or(now, |window| window.started);
             let resets_at = started.checked_add(WINDOW).unwrap_or(started);
             RateLimitStatus {
@@ -310,38 +323,40 @@ impl Known {
                 policy,
             }
         };
-        let general = of(subject.all(), general, "default");
-        let Some(cap) = cap else { return general };
-        let own = of(cap.operation, cap.limit, "write");
-        // Of two windows that are used up the later reset is the one to wait for.
+        let general = status(subject.general_bucket(), general_limit, "default");
+        let Some(write_limit) = write_limit else { return general };
+        let write = status(write_limit.operation, write_limit.limit, "write");
+        // When both windows are used up, the client has to wait for the later reset.
         let tightness = |status: &RateLimitStatus| (status.remaining, std::cmp::Reverse(status.resets_at));
-        if tightness(&general) < tightness(&own) { general } else { own }
+        if tightness(&general) < tightness(&write) { general } else { write }
     }
 }
 
-/// Also a window that lies far in the future has ended: the clock was set back. One that begins a little later is
-/// that of a node whose clock is ahead.
-fn ended(window: RequestWindow, now: Timestamp) -> bool {
+/// Returns whether a window has ended.
+///
+/// A window that starts a whole window length in the future has ended too, as the clock was set back. One that starts a
+/// little later has not: it was started by a node whose clock is ahead.
+fn has_ended(window: RequestWindow, now: Timestamp) -> bool {
     window.started.since(now) >= WINDOW || now.since(window.started) >= WINDOW
 }
 
 impl RateLimitStatus {
-    fn unless_used_up(self) -> Result<Self, RateLimited> {
+    fn check_remaining(self) -> Result<Self, RateLimited> {
         if self.remaining == 0 { Err(RateLimited { status: self, retry_after: self.reset_in }) } else { Ok(self) }
     }
 
-    /// Which window it is about: `default` or `write`.
+    /// Returns the name of the window: `default` for that of all requests, `write` for that of writes.
     pub fn policy(&self) -> &'static str {
         self.policy
     }
 
-    /// Writes `X-RateLimit-*` and the IETF fields (draft-ietf-httpapi-ratelimit-headers).
+    /// Adds the `X-RateLimit-*` headers and the fields of draft-ietf-httpapi-ratelimit-headers.
     pub fn write(&self, headers: &mut HeaderMap) {
-        let ceiling = self.resets_at.as_seconds() + i64::from(self.resets_at.as_micros() % 1_000_000 != 0);
+        let resets_at = self.resets_at.as_seconds() + i64::from(self.resets_at.as_micros() % 1_000_000 != 0);
         let seconds_left = self.reset_in.as_secs() + u64::from(self.reset_in.subsec_nanos() > 0);
         headers.insert(LIMIT, self.limit.into());
         headers.insert(REMAINING, self.remaining.into());
-        headers.insert(RESET, ceiling.into());
+        headers.insert(RESET, resets_at.into());
         let policy = format!("\"{}\";q={};w={}", self.policy, self.limit, WINDOW.as_secs());
         let status = format!("\"{}\";r={};t={seconds_left}", self.policy, self.remaining);
         for (name, value) in [(IETF_POLICY, policy), (IETF, status)] {

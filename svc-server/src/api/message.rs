@@ -1,4 +1,4 @@
-//! HTTP messages: bounds on what comes in, headers on what goes out.
+//! HTTP messages: limits and header checks of requests, and the common headers of responses.
 
 use bytes::Bytes;
 use http::header::{
@@ -11,28 +11,41 @@ use http_body_util::Full;
 use svc_core::env::Env;
 use svc_core::values::Timestamp;
 
-use super::Answer;
+use crate::api::cors::Cors;
 use crate::api::problem::Problem;
 use crate::api::response::ApiResponse;
 use crate::metrics;
 
-/// Longest request target, in bytes.
+/// The length of the longest request target, in bytes.
 pub const MAX_URI: usize = 8 * 1024;
-/// Largest sum of header names and values, in bytes.
+/// The size of the largest headers, in bytes: names, values and 4 bytes for each header.
 pub const MAX_HEADERS: usize = 16 * 1024;
 
 pub(super) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
-/// Room for the headers that an answer has at most, so that the map does not grow step by step.
-const HEADERS: usize = 20;
-/// A record may be kept by its client alone, who asks with its tag whether it is still the same.
-const ASK_AGAIN: HeaderValue = HeaderValue::from_static("private, no-cache");
-/// What a write tells, such as a secret that is shown once, is kept nowhere on the way.
-const KEEP_NOWHERE: HeaderValue = HeaderValue::from_static("no-store");
-const NO_SNIFFING: HeaderValue = HeaderValue::from_static("nosniff");
-const NO_CONTENT: HeaderValue = HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'");
+/// The initial capacity of a header map. No response has more headers.
+const HEADER_CAPACITY: usize = 20;
+/// The `Cache-Control` of reads: only the client may cache the record, and it revalidates with the ETag.
+const REVALIDATE: HeaderValue = HeaderValue::from_static("private, no-cache");
+/// The `Cache-Control` of writes, whose responses may hold a secret.
+const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
+const NOSNIFF: HeaderValue = HeaderValue::from_static("nosniff");
+const NO_ACTIVE_CONTENT: HeaderValue = HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'");
 const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
+/// The outcome of a request that did not fail.
+pub(super) enum Outcome {
+    /// The response of an operation, or of a health check.
+    Response(ApiResponse),
+    /// A 304 response: the client has the current representation.
+    NotModified { etag: String },
+    /// The metrics, as text.
+    Metrics(String),
+    /// The response to a preflight request of a browser.
+    Preflight(Cors),
+}
+
+/// Checks the size of the request target and of the headers, and that there is one `Host`.
 pub(super) fn check_size_and_host(parts: &Parts) -> Result<(), Problem> {
     if parts.uri.path_and_query().map_or(0, |target| target.as_str().len()) > MAX_URI {
         return Err(Problem::UriTooLong);
@@ -42,27 +55,29 @@ pub(super) fn check_size_and_host(parts: &Parts) -> Result<(), Problem> {
         return Err(Problem::HeadersTooLarge);
     }
     let hosts = parts.headers.get_all(HOST).iter().count();
-    // HTTP/1.0 knows no Host, HTTP/2 has it in the request target.
-    let needed = if parts.version == Version::HTTP_11 { 1..=1 } else { 0..=1 };
-    if needed.contains(&hosts) { Ok(()) } else { Err(Problem::BadHost) }
+    // HTTP/1.0 has no Host header, and HTTP/2 has the host in the request target.
+    let expected = if parts.version == Version::HTTP_11 { 1..=1 } else { 0..=1 };
+    if expected.contains(&hosts) { Ok(()) } else { Err(Problem::BadHost) }
 }
 
-/// The tags of a conditional header, over all its lines.
+/// Returns the tags of a conditional header, which may be repeated.
 pub(super) fn tags(headers: &HeaderMap, name: HeaderName) -> Vec<String> {
     let lines = headers.get_all(name).iter().filter_map(|line| line.to_str().ok());
     lines.flat_map(|line| line.split(',')).map(|tag| tag.trim().to_owned()).filter(|tag| !tag.is_empty()).collect()
 }
 
-pub(super) fn unless_none_match(response: ApiResponse, headers: &HeaderMap) -> Answer {
-    let Some(etag) = &response.etag else { return Answer::ApiResponse(response) };
+/// Replaces a response by 304 when `If-None-Match` names its ETag.
+pub(super) fn check_none_match(response: ApiResponse, headers: &HeaderMap) -> Outcome {
+    let Some(etag) = &response.etag else { return Outcome::Response(response) };
     // Weak comparison (RFC 9110 §13.1.2).
-    let same = |tag: &String| tag == "*" || tag.strip_prefix("W/").unwrap_or(tag) == etag;
-    if tags(headers, IF_NONE_MATCH).iter().any(same) {
-        return Answer::NotModified { etag: etag.clone() };
+    let matches = |tag: &String| tag == "*" || tag.strip_prefix("W/").unwrap_or(tag) == etag;
+    if tags(headers, IF_NONE_MATCH).iter().any(matches) {
+        return Outcome::NotModified { etag: etag.clone() };
     }
-    Answer::ApiResponse(response)
+    Outcome::Response(response)
 }
 
+/// Checks that a body is JSON without a content encoding. An empty body needs no `Content-Type`.
 pub(super) fn check_media_type(headers: &HeaderMap, body: &[u8]) -> Result<(), Problem> {
     let encoded =
         headers.get_all(CONTENT_ENCODING).iter().any(|coding| !coding.as_bytes().eq_ignore_ascii_case(b"identity"));
@@ -81,35 +96,37 @@ pub(super) fn check_media_type(headers: &HeaderMap, body: &[u8]) -> Result<(), P
     }
 }
 
+/// Returns the `X-Request-Id` that the client sent, or a new UUID when it is missing or malformed.
 pub(super) fn request_id(headers: &HeaderMap, env: &Env, now: Timestamp) -> HeaderValue {
     let allowed = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-');
     let given = headers
         .get(REQUEST_ID)
         .filter(|value| (1..=128).contains(&value.len()) && value.as_bytes().iter().all(allowed));
-    // A UUID is always a valid header value.
     given
         .cloned()
+        // A UUID is a valid header value, so the last fallback is never used.
         .unwrap_or_else(|| HeaderValue::try_from(env.id(now).to_string()).unwrap_or(HeaderValue::from_static("-")))
 }
 
-/// Tells browsers and caches how to treat data: it is no document, no script and not for others.
-pub(super) fn protect(method: &Method, headers: &mut HeaderMap) {
+/// Adds the headers that keep browsers from running a response as a document and shared caches from storing it.
+pub(super) fn add_security_headers(method: &Method, headers: &mut HeaderMap) {
     let is_read = matches!(*method, Method::GET | Method::HEAD);
-    headers.insert(CACHE_CONTROL, if is_read { ASK_AGAIN } else { KEEP_NOWHERE });
-    headers.insert(X_CONTENT_TYPE_OPTIONS, NO_SNIFFING);
-    headers.insert(CONTENT_SECURITY_POLICY, NO_CONTENT);
+    headers.insert(CACHE_CONTROL, if is_read { REVALIDATE } else { NO_STORE });
+    headers.insert(X_CONTENT_TYPE_OPTIONS, NOSNIFF);
+    headers.insert(CONTENT_SECURITY_POLICY, NO_ACTIVE_CONTENT);
 }
 
-pub(super) fn render(result: Result<Answer, Problem>) -> Response<Full<Bytes>> {
+/// Converts the result of a request to an HTTP response.
+pub(super) fn render(result: Result<Outcome, Problem>) -> Response<Full<Bytes>> {
     let mut response = Response::new(Full::default());
-    *response.headers_mut() = HeaderMap::with_capacity(HEADERS);
+    *response.headers_mut() = HeaderMap::with_capacity(HEADER_CAPACITY);
     let mut body = Bytes::new();
     let headers = response.headers_mut();
-    // Tags and addresses are made of hex, UUIDs and fixed paths.
+    // ETags and locations consist of hex, UUIDs and fixed paths, so they are valid header values.
     let mut put =
         |name: HeaderName, value: String| HeaderValue::try_from(value).map(|value| headers.insert(name, value));
     let status = match result {
-        Ok(Answer::ApiResponse(response)) => {
+        Ok(Outcome::Response(response)) => {
             let _ = response.etag.map(|etag| put(ETAG, etag));
             let _ = response.location.map(|location| put(LOCATION, location));
             if response.replayed {
@@ -118,16 +135,16 @@ pub(super) fn render(result: Result<Answer, Problem>) -> Response<Full<Bytes>> {
             body = response.body;
             response.status
         }
-        Ok(Answer::NotModified { etag }) => {
+        Ok(Outcome::NotModified { etag }) => {
             let _ = put(ETAG, etag);
             StatusCode::NOT_MODIFIED
         }
-        Ok(Answer::Metrics(text)) => {
+        Ok(Outcome::Metrics(text)) => {
             headers.insert(CONTENT_TYPE, HeaderValue::from_static(metrics::CONTENT_TYPE));
             body = text.into();
             StatusCode::OK
         }
-        Ok(Answer::Preflight(cors)) => {
+        Ok(Outcome::Preflight(cors)) => {
             cors.write_preflight(headers);
             StatusCode::NO_CONTENT
         }

@@ -1,7 +1,7 @@
-//! The OpenAPI 3.1 document, made from the table of operations and the types' own schemas.
+//! The OpenAPI 3.1 document, generated from the table of operations and the schemas of the types.
 //!
-//! `openapi/v1.json` is the committed form; a test fails when it drifts. What operations share stands in
-//! `components`.
+//! `openapi/v1.json` is the committed document, and a test fails when it is out of date. The module `components` has the
+//! parameters, headers and responses that operations share.
 
 mod components;
 #[cfg(test)]
@@ -9,7 +9,6 @@ mod tests;
 
 use std::collections::BTreeMap;
 
-use bytes::Bytes;
 use http::{Method, StatusCode};
 use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;
@@ -17,85 +16,85 @@ use serde_json::{Map, Value, json};
 use svc_core::accounts::keys::Scope;
 
 use self::components::{common_headers, component, content, response_name};
-use crate::api::VERSIONS;
 use crate::api::problem::{ErrorBody, RateLimitBody};
 use crate::api::response::{ApiResponse, etag};
-use crate::api::routes::{self, Operation};
+use crate::api::routes::{self, Operation, VERSIONS, Version};
 
-/// One example per schema; the document wraps them as the operations do.
+/// One example per schema. The document wraps them in `data` or in a page where an operation does.
 const EXAMPLES: &str = include_str!("../../openapi/examples.json");
 
-const INFO: &str = "Contacts, invoices, quotes, bookings, jobs and webhook subscriptions of one business access, \
-    which the API key determines.
+/// The introduction, in Markdown.
+const INFO: &str = include_str!("openapi/introduction.md");
 
-- Amounts are exact JSON numbers, with no more decimals than their currency has.
-- Timestamps are RFC 3339. Answers have them in UTC with microseconds; requests may use any offset.
-- Bodies are strict: unknown, read-only and repeated fields are refused, and so are unknown query parameters.
-- Fields of a record are always present, and null when empty.
-- Every answer carries `X-Request-Id`, the `X-RateLimit-*` headers and `Cache-Control`: `private, no-cache` to GET and HEAD, so \
-    that it is asked for again with its `ETag`, and `no-store` to anything else.
-- Failures have the `Error` schema, 429 has `RateLimitError`.
-- HEAD works wherever GET does. Another method on a known path is answered with 405 and `Allow`.
-- By default a key has 60 requests a minute. Writes have tighter limits, which their descriptions give.";
-
-/// What each tag is about.
+/// The tags, which group the operations by collection.
 const TAGS: [(&str, &str); 7] = [
-    ("ping", "Whether the key works."),
-    ("contacts", "People and companies that the business deals with."),
-    ("invoices", "Demands for payment. They are read-only here; webhooks tell of their changes."),
-    ("bookings", "Appointments."),
-    ("quotes", "Offers with a price."),
-    ("jobs", "Work on a site."),
+    ("ping", "Check an API key and the connection to the service."),
+    (
+        "contacts",
+        "A contact is a person or company that the business deals with. Bookings, quotes, jobs and invoices refer to \
+         contacts.",
+    ),
+    (
+        "invoices",
+        "An invoice asks a contact for payment. Invoices are read-only in this API: they are created and changed \
+         elsewhere in the service, and webhook events report their changes.",
+    ),
+    ("bookings", "A booking is an appointment with a contact, with a start and an end."),
+    ("quotes", "A quote offers work to a contact at a price, up to a date."),
+    ("jobs", "A job is work at a site, from the first quote to the invoice."),
     (
         "webhooks",
-        "Endpoints that receive events.\n\nA delivery is a POST of `{event, data, delivered_at, tenant_id}`. `data` is the \
-         record as a GET would return it when the event happened. `X-SVC-Event` names the kind. `X-SVC-Signature` is \
-         `sha256=` and the hex HMAC-SHA256 of the raw body, keyed with the secret that was returned at creation.",
+        "A webhook subscription is an endpoint of yours that receives events, such as `contact.created`.\n\n\
+         The service delivers an event as a POST with the JSON body `{event, data, delivered_at, tenant_id}`. `data` is \
+         the record as a GET returned it when the event happened, and the header `X-SVC-Event` has the kind of event. \
+         The header `X-SVC-Signature` is `sha256=` and the hex HMAC-SHA256 of the raw body, keyed with the secret that \
+         the create returned: verify it before you trust a delivery.",
     ),
 ];
 
-/// Failures that any operation can meet.
-const COMMON: [u16; 7] = [401, 403, 414, 429, 431, 500, 503];
-/// Failures that any operation but ping declares (contract, "Errors").
-const BUT_PING: [u16; 4] = [400, 404, 409, 415];
-/// Failures of operations that read a body: all writes, as the body of a signed DELETE is read too.
-const WRITES: [u16; 2] = [408, 413];
+/// The failures that every operation declares.
+const COMMON_FAILURES: [u16; 7] = [401, 403, 414, 429, 431, 500, 503];
+/// The failures that every operation except `ping` declares as well (`docs/contract.md`, "Statuses").
+const RECORD_FAILURES: [u16; 4] = [400, 404, 409, 415];
+/// The failures of operations that read a body. All writes do, as the signature of a DELETE covers its body.
+const WRITE_FAILURES: [u16; 2] = [408, 413];
 
-/// The documents of both versions, rendered once.
-pub struct Document {
-    rendered: Vec<(Bytes, String)>,
+/// The documents of all versions, rendered once.
+pub struct Documents(Vec<RenderedDocument>);
+
+struct RenderedDocument {
+    version: Version,
+    response: ApiResponse,
 }
 
-impl Document {
-    /// The documents of these operations under a mount path.
+impl Documents {
+    /// Renders the documents of these operations. `mount` is the path of the API in a host application, empty for none.
     pub fn new(operations: &[Operation], mount: &str) -> Self {
-        let render = |version: &&str| {
-            let text = serde_json::to_vec(&document(operations, mount, version)).unwrap_or_default();
-            let tag = etag(&text);
-            (text.into(), tag)
+        let render = |version: Version| {
+            let body = serde_json::to_vec(&document(operations, mount, version)).unwrap_or_default();
+            let etag = Some(etag(&body));
+            let response = ApiResponse { status: StatusCode::OK, body: body.into(), etag, ..ApiResponse::no_content() };
+            RenderedDocument { version, response }
         };
-        Self { rendered: VERSIONS.iter().map(render).collect() }
+        Self(VERSIONS.map(render).into())
     }
 
-    /// The answer of `/api/vN/openapi.json`, by position in [`VERSIONS`].
-    pub fn response(&self, version: usize) -> ApiResponse {
-        let (body, etag) = &self.rendered[version];
-        ApiResponse {
-            status: StatusCode::OK,
-            body: body.clone(),
-            etag: Some(etag.clone()),
-            ..ApiResponse::no_content()
-        }
+    /// Returns the response to `GET /api/vN/openapi.json`.
+    pub fn response(&self, version: Version) -> ApiResponse {
+        let rendered = self.0.iter().find(|rendered| rendered.version == version);
+        rendered.map_or_else(ApiResponse::no_content, |rendered| rendered.response.clone())
     }
 }
 
-/// The document of a version (`v1`) without a mount, as it is committed. `None` when there is no such version.
+/// Returns the committed form of a document, without a mount path. `version` is `v1` or `v2`; for any other name the
+/// result is `None`.
 pub fn text(version: &str) -> Option<String> {
-    let version = VERSIONS.iter().find(|path| path.strip_prefix("/api/") == Some(version))?;
+    let version = VERSIONS.into_iter().find(|known| known.name() == version)?;
     serde_json::to_string_pretty(&document(&routes::operations(), "", version)).map(|text| text + "\n").ok()
 }
 
-/// Makes the schemas of what is sent and of what is answered: limits on input promise nothing about answers.
+/// Generates the schemas of requests and of responses, which differ: a limit on a request field is not promised of
+/// responses.
 struct Schemas {
     input: SchemaGenerator,
     output: SchemaGenerator,
@@ -115,7 +114,7 @@ impl Schemas {
         }
     }
 
-    /// The components that were referred to, by name.
+    /// Returns the schemas that were referred to, by name.
     fn finish(mut self) -> BTreeMap<String, Value> {
         let mut all: BTreeMap<String, Value> = self.output.take_definitions(true).into_iter().collect();
         all.extend(self.input.take_definitions(true));
@@ -128,8 +127,8 @@ impl Schemas {
     }
 }
 
-/// The document of one version as JSON.
-pub fn document(operations: &[Operation], mount: &str, version: &str) -> Value {
+/// Generates the document of one version as JSON.
+pub fn document(operations: &[Operation], mount: &str, version: Version) -> Value {
     let mut schemas = Schemas::new();
     let error = schemas.output.subschema_for::<ErrorBody<'_>>().to_value();
     let rate_limit_error = schemas.output.subschema_for::<RateLimitBody<'_>>().to_value();
@@ -139,17 +138,19 @@ pub fn document(operations: &[Operation], mount: &str, version: &str) -> Value {
         let path = paths.entry(operation.path.clone()).or_insert_with(|| json!({}));
         path[operation.method.as_str().to_ascii_lowercase()] = item;
     }
-    let number = if version.ends_with("v1") { "1.0.0" } else { "2.0.0-preview" };
     json!({
         "openapi": "3.1.0",
         "info": {
             "title": "Business Operations API",
-            "version": number,
+            "version": version.number(),
             "description": INFO,
-            "contact": { "name": "The svc authors", "url": "https://github.com/svc-api/svc" },
+            "contact": { "name": "The svc authors" },
             "license": { "name": "MIT", "identifier": "MIT" },
         },
-        "servers": [{ "url": format!("{mount}{version}"), "description": "This server." }],
+        "servers": [{
+            "url": format!("{mount}{}", version.path()),
+            "description": "The server that this document was loaded from.",
+        }],
         "security": [{ "bearer": [] }],
         "tags": TAGS.map(|(name, description)| json!({ "name": name, "description": description })),
         "paths": paths,
@@ -158,8 +159,9 @@ pub fn document(operations: &[Operation], mount: &str, version: &str) -> Value {
                 "type": "http",
                 "scheme": "bearer",
                 "bearerFormat": "svc_live_…",
-                "description": "An API key, `svc_live_…`, created in the dashboard under Settings, API keys. Its scope \
-                                is `read`, or `read` and `write`; POST, PATCH and DELETE need `write`.",
+                "description": "An API key, such as `svc_live_…`, as a bearer token. You create keys in the dashboard \
+                                under Settings, API keys. A key has the scope `read`, or `read` and `write`; POST, \
+                                PATCH and DELETE need `write`.",
             } },
             "parameters": components::parameters(),
             "headers": components::headers(),
@@ -184,7 +186,7 @@ fn describe(operation: &Operation, schemas: &mut Schemas) -> Value {
     if operation.method == Method::POST {
         parameters.push(component("parameters", "IdempotencyKey"));
     }
-    if operation.method == Method::GET && shape.tagged {
+    if operation.method == Method::GET && shape.has_etag {
         parameters.push(component("parameters", "IfNoneMatch"));
     }
     if operation.current.is_some() {
@@ -211,13 +213,16 @@ fn describe(operation: &Operation, schemas: &mut Schemas) -> Value {
 }
 
 fn description(operation: &Operation) -> String {
-    match operation.write_cap() {
-        Some((_, cap)) => format!("{} By default {cap} requests a minute per key.", operation.description),
-        None => operation.description.to_owned(),
+    match operation.default_write_limit() {
+        Some(default) => format!(
+            "{}\n\nBy default an API key can make {} of these requests per minute.",
+            operation.description, default.limit
+        ),
+        None => operation.description.clone(),
     }
 }
 
-/// A parameter that is left out is absent, never null and never empty.
+/// Converts the schema of a filter to a query parameter, which can be left out but is never null or empty.
 fn query_parameter(name: &str, mut schema: Value) -> Value {
     let description = schema.as_object_mut().and_then(|schema| schema.remove("description")).unwrap_or_default();
     if let Some([kind, null]) = schema["type"].as_array().map(Vec::as_slice)
@@ -237,25 +242,25 @@ fn query_parameter(name: &str, mut schema: Value) -> Value {
 fn responses(operation: &Operation, schemas: &mut Schemas) -> Value {
     let shape = &operation.shape;
     let mut responses = Map::new();
-    let mut success = json!({ "description": success_text(operation), "headers": success_headers(operation) });
-    if let Some(answer) = shape.answer {
-        let schema = answer(&mut schemas.output).to_value();
+    let mut success = json!({ "description": operation.success, "headers": success_headers(operation) });
+    if let Some(response) = shape.response {
+        let schema = response(&mut schemas.output).to_value();
         let example = example_of(&schema, &schemas.examples);
         success["content"] = content(schema, example);
     }
     responses.insert(shape.status.as_str().to_owned(), success);
-    if operation.method == Method::GET && shape.tagged {
+    if operation.method == Method::GET && shape.has_etag {
         responses.insert("304".to_owned(), component("responses", response_name(304)));
     }
-    let mut failures: Vec<u16> = COMMON.to_vec();
+    let mut failures: Vec<u16> = COMMON_FAILURES.to_vec();
     if operation.collection != "ping" {
-        failures.extend(BUT_PING);
+        failures.extend(RECORD_FAILURES);
     }
     if operation.current.is_some() {
         failures.push(412);
     }
     if operation.scope == Scope::Write {
-        failures.extend(WRITES);
+        failures.extend(WRITE_FAILURES);
     }
     failures.sort_unstable();
     for status in failures {
@@ -264,21 +269,10 @@ fn responses(operation: &Operation, schemas: &mut Schemas) -> Value {
     responses.into()
 }
 
-fn success_text(operation: &Operation) -> &'static str {
-    match operation.method {
-        Method::POST => "The record that was created.",
-        Method::PATCH => "The record after the change.",
-        Method::DELETE => "It is deleted; there is no body.",
-        _ if operation.has_id() => "The record.",
-        _ if operation.collection == "ping" => "The key is valid.",
-        _ => "One page of records.",
-    }
-}
-
 fn success_headers(operation: &Operation) -> Value {
     let mut headers = common_headers();
     let mut add = |name: &str| headers[name] = component("headers", name);
-    if operation.shape.tagged {
+    if operation.shape.has_etag {
         add("ETag");
     }
     if operation.method == Method::POST {
@@ -288,7 +282,7 @@ fn success_headers(operation: &Operation) -> Value {
     headers
 }
 
-/// The example of a schema: of what it refers to, or of the pages and wrappers around that.
+/// Returns the example of a schema: that of the component it refers to, wrapped in `data` or in a page where it is.
 fn example_of(schema: &Value, examples: &Value) -> Option<Value> {
     if let Some(name) = schema["$ref"].as_str().and_then(|path| path.rsplit('/').next()) {
         return examples.get(name).cloned();

@@ -1,4 +1,4 @@
-//! Errors as answers: the only place with status codes of failures.
+//! Failures as responses. This is the only place that gives a failure its HTTP status, headers and body.
 
 use std::time::Duration;
 
@@ -7,38 +7,79 @@ use http::header::{ALLOW, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderName, HeaderValue, StatusCode};
 use schemars::JsonSchema;
 use serde::Serialize;
+use svc_core::accounts::signing::SignatureError;
 use svc_core::error::{Error, FieldCode, StoreError, Violation};
 use uuid::Uuid;
 
-/// How long a client should wait when the service is away.
+/// The `Retry-After` of a 503 response.
 const UNAVAILABLE_RETRY: Duration = Duration::from_secs(2);
 
-/// Every way for a request to fail.
+/// A failed request: an error of the rules or the store, or one of HTTP.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Problem {
-    /// The rules or the store refused it.
+    /// The rules refused the request, or the store failed.
     Core(Error),
     /// No operation has this path.
     RouteNotFound,
-    /// The path has other methods, these.
+    /// The path has other methods; holds the value of `Allow`.
     MethodNotAllowed(String),
-    /// Too many requests.
+    /// The request has no `Authorization: Bearer` header.
+    MissingCredentials,
+    /// The key signs its writes, and a signature header is missing.
+    SignatureRequired,
+    /// The request signature was refused.
+    SignatureInvalid(SignatureProblem),
+    /// The operation has no query parameter of this name.
+    UnknownParameter(String),
+    /// A rate limit is used up.
     RateLimited {
-        /// Until the window ends.
+        /// The time until the window ends.
         retry_after: Duration,
     },
-    /// The body is over its limit.
+    /// The body is larger than [`MAX_BODY`](crate::api::MAX_BODY).
     BodyTooLarge,
-    /// The request target is over its limit.
+    /// The request target is longer than [`MAX_URI`](crate::api::MAX_URI).
     UriTooLong,
-    /// The headers are over their limit.
+    /// The headers are larger than [`MAX_HEADERS`](crate::api::MAX_HEADERS) in all.
     HeadersTooLarge,
-    /// The body is no plain JSON.
+    /// The body has another media type or a content encoding; holds a sentence that says what to send.
     UnsupportedMediaType(&'static str),
-    /// The body did not arrive in time, or not whole.
+    /// The body did not arrive in full or not in time; holds a sentence that says which.
     BodyIncomplete(&'static str),
-    /// The Host header is missing or repeated.
+    /// The `Host` header is missing or repeated.
     BadHost,
+}
+
+/// The reason why a request signature was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SignatureProblem {
+    /// A signature header is repeated or is not ASCII.
+    MalformedHeader,
+    /// The signature does not verify.
+    Rejected(SignatureError),
+    /// The signature was accepted before.
+    Reused,
+}
+
+impl SignatureProblem {
+    /// Returns the sentence that tells the client what to correct.
+    fn message(self) -> &'static str {
+        match self {
+            Self::MalformedHeader => "Send X-SVC-Timestamp and X-SVC-Signature once each, in ASCII.",
+            Self::Rejected(SignatureError::MalformedTimestamp) => "X-SVC-Timestamp must be the time in Unix seconds.",
+            Self::Rejected(SignatureError::MalformedSignature) => {
+                "X-SVC-Signature must be sha256= and 64 lower-case hex digits."
+            }
+            Self::Rejected(SignatureError::Mismatch) => {
+                "X-SVC-Signature does not match this request; sign the timestamp, the method, the path with its query, \
+                 and the body."
+            }
+            Self::Rejected(SignatureError::TimestampOutOfRange) => {
+                "X-SVC-Timestamp is more than 300 seconds off; set the clock and sign again."
+            }
+            Self::Reused => "This signature was used before; sign each request again with the current time.",
+        }
+    }
 }
 
 impl<E: Into<Error>> From<E> for Problem {
@@ -47,7 +88,7 @@ impl<E: Into<Error>> From<E> for Problem {
     }
 }
 
-/// Every code that an answer can have, by status (decisions §2 and what listening adds).
+/// All values of `code`, ordered by status (`docs/contract.md`, "Errors").
 pub const CODES: [&str; 30] = [
     "invalid_json",
     "validation_failed",
@@ -81,63 +122,114 @@ pub const CODES: [&str; 30] = [
     "unavailable",
 ];
 
-/// Codes of failing fields beside those of [`FieldCode`], which name the failure of the whole request too.
-const MORE_FIELD_CODES: [&str; 2] = ["invalid_cursor", "reference_not_found"];
+/// The codes of a failing field that are also codes of the whole request, in addition to those of [`FieldCode`].
+const SHARED_FIELD_CODES: [&str; 2] = ["invalid_cursor", "reference_not_found"];
 
-fn field_codes() -> Vec<&'static str> {
-    FieldCode::ALL.iter().map(|code| code.as_str()).chain(MORE_FIELD_CODES).collect()
+/// Returns all values of `code` of a failing field.
+pub(super) fn field_codes() -> Vec<&'static str> {
+    FieldCode::ALL.iter().map(|code| code.as_str()).chain(SHARED_FIELD_CODES).collect()
 }
 
-/// Every failure but 429 has this body.
+/// The body of every failed request, except 429.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Error")]
 pub struct ErrorBody<'a> {
-    /// One sentence that says how to mend it.
+    /// A sentence for people that says what is wrong and how to correct it. It may be reworded at any time, so programs
+    /// should use `code` instead.
     pub error: &'a str,
-    /// What failed, for programs: a stable part of the contract.
+    /// What failed, for programs. Codes are stable; new ones may be added.
+    ///
+    /// | Status | Code | Meaning |
+    /// |---|---|---|
+    /// | 400 | `invalid_json` | The body is not one JSON object in UTF-8, or nests deeper than 32 levels. |
+    /// | 400 | `validation_failed` | Fields of the body, query, path or headers are not valid; `errors` lists them. |
+    /// | 400 | `unknown_parameter` | The operation has no query parameter of this name. |
+    /// | 400 | `invalid_cursor` | The cursor was not returned by this list with these filters. |
+    /// | 400 | `empty_patch` | The PATCH has no field. |
+    /// | 400 | `reference_not_found` | The `contact_id` is not a contact of this account, or the contact is deleted. |
+    /// | 400 | `idempotency_key_reused` | The `Idempotency-Key` was used with another request. |
+    /// | 401 | `missing_credentials` | The request has no `Authorization: Bearer` header. |
+    /// | 401 | `invalid_key` | The API key is malformed or unknown, or the header is repeated. |
+    /// | 401 | `key_revoked` | The API key was revoked. |
+    /// | 401 | `key_expired` | The API key has expired. |
+    /// | 401 | `signature_required` | The API key signs its writes, and a signature header is missing. |
+    /// | 401 | `signature_invalid` | The request signature is wrong, stale, reused or malformed. |
+    /// | 403 | `insufficient_scope` | The API key has no `write` scope. |
+    /// | 403 | `access_not_approved` | Developer access of the account is pending or suspended. |
+    /// | 404 | `not_found` | The account has no record with this id. |
+    /// | 404 | `route_not_found` | No operation has this path. |
+    /// | 405 | `method_not_allowed` | The path has other methods, which `Allow` lists. |
+    /// | 408 | `body_incomplete` | The body did not arrive in full, or not in time. |
+    /// | 409 | `email_taken` | Another contact that is not deleted has the email address. |
+    /// | 409 | `idempotency_in_progress` | The first request with this `Idempotency-Key` is still running. |
+    /// | 409 | `not_allowed` | The state of the record does not allow this step. No operation returns it today. |
+    /// | 412 | `precondition_failed` | The record has none of the ETags in `If-Match`. |
+    /// | 413 | `body_too_large` | The body is larger than 1 MiB. |
+    /// | 414 | `uri_too_long` | The request target is longer than 8 KiB. |
+    /// | 415 | `unsupported_media_type` | The body is not `application/json`, or has a `Content-Encoding`. |
+    /// | 429 | `rate_limited` | A rate limit is used up. |
+    /// | 431 | `headers_too_large` | The headers are larger than 16 KiB in all. |
+    /// | 500 | `internal_error` | The service failed. |
+    /// | 503 | `unavailable` | The service is not available right now. |
     #[schemars(extend("enum" = CODES))]
     pub code: &'a str,
-    /// On 400: the first failing field as a dotted path, or the name of the parameter or header.
+    /// The first failing field, on 400 when a field failed: a dotted path into the body such as `line_items.0`, or the
+    /// name of a query parameter or header.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "String")]
     pub field: Option<&'a str>,
-    /// On 400: all failing fields.
+    /// All failing fields, on 400 when a field failed. At most 100 are listed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(min = 1))]
     pub errors: Vec<FieldError<'a>>,
-    /// On `email_taken`: the contact that has the email.
+    /// The id of the contact that has the email address, on 409 `email_taken`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Uuid")]
     pub existing_id: Option<Uuid>,
 }
 
-/// One failing field.
+/// A field of the request that is not valid.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct FieldError<'a> {
-    /// Dotted path of the field, or the name of the parameter or header.
+    /// A dotted path into the body such as `line_items.0`, or the name of a query parameter or header. Names longer
+    /// than 200 characters are shortened.
     pub field: &'a str,
-    /// What is wrong with it, for programs: a stable part of the contract.
+    /// What is wrong with the field, for programs. Codes are stable; new ones may be added.
+    ///
+    /// | Code | Meaning |
+    /// |---|---|
+    /// | `required` | The field is missing. |
+    /// | `invalid_type` | The value has another JSON type. Nothing is converted: `"100"` is not a number. |
+    /// | `invalid_format` | The text has the wrong form, such as a timestamp without an offset. |
+    /// | `invalid_enum` | The value is not one of the allowed values. |
+    /// | `too_long`, `too_short` | The text or array is longer or shorter than allowed. |
+    /// | `out_of_range` | The number or time is outside its range, or an amount has too many decimals. |
+    /// | `not_nullable` | The field cannot be null. |
+    /// | `unknown_field` | The request has no such field or query parameter. |
+    /// | `read_only_field` | The service sets the field, or this request cannot change it. |
+    /// | `duplicate_key` | The field or query parameter was sent more than once. |
+    /// | `invalid_cursor`, `reference_not_found` | As for the whole request. |
     #[schemars(extend("enum" = field_codes()))]
     pub code: &'a str,
-    /// What it must be, with its name.
+    /// A sentence for people that names the field and says what it must be.
     pub message: &'a str,
 }
 
-/// The body of 429.
+/// The body of a request that was refused because a rate limit is used up.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "RateLimitError")]
 pub struct RateLimitBody<'a> {
-    /// One sentence that says how to mend it.
+    /// A sentence for people that says how long to wait.
     pub error: &'a str,
-    /// Always `rate_limited`.
+    /// The error code, which is always `rate_limited`.
     #[schemars(extend("const" = "rate_limited"))]
     pub code: &'a str,
-    /// Milliseconds until the next request is taken.
+    /// The number of milliseconds until the next request is accepted.
     pub retry_after_ms: u64,
 }
 
 impl Problem {
-    /// Its HTTP status.
+    /// Returns the HTTP status.
     pub fn status(&self) -> StatusCode {
         match self {
             Self::RouteNotFound => StatusCode::NOT_FOUND,
@@ -148,37 +240,36 @@ impl Problem {
             Self::HeadersTooLarge => StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
             Self::UnsupportedMediaType(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::BodyIncomplete(_) => StatusCode::REQUEST_TIMEOUT,
-            Self::BadHost => StatusCode::BAD_REQUEST,
+            Self::BadHost | Self::UnknownParameter(_) => StatusCode::BAD_REQUEST,
+            Self::MissingCredentials | Self::SignatureRequired | Self::SignatureInvalid(_) => StatusCode::UNAUTHORIZED,
             Self::Core(error) => match error {
                 Error::InvalidJson(_)
                 | Error::Validation(_)
-                | Error::UnknownParameter(_)
                 | Error::InvalidCursor
                 | Error::EmptyPatch
                 | Error::ReferenceNotFound(_)
                 | Error::IdempotencyKeyReused => StatusCode::BAD_REQUEST,
-                Error::MissingCredentials
-                | Error::InvalidKey
-                | Error::KeyRevoked
-                | Error::KeyExpired
-                | Error::SignatureRequired
-                | Error::SignatureInvalid(_) => StatusCode::UNAUTHORIZED,
+                Error::InvalidKey | Error::KeyRevoked | Error::KeyExpired => StatusCode::UNAUTHORIZED,
                 Error::InsufficientScope | Error::AccessNotApproved => StatusCode::FORBIDDEN,
                 Error::NotFound => StatusCode::NOT_FOUND,
                 Error::EmailTaken { .. } | Error::IdempotencyInProgress | Error::NotAllowed(_) => StatusCode::CONFLICT,
                 Error::PreconditionFailed => StatusCode::PRECONDITION_FAILED,
-                Error::Store(reason) if reason.is_transient() => StatusCode::SERVICE_UNAVAILABLE,
+                Error::Store(error) if error.is_transient() => StatusCode::SERVICE_UNAVAILABLE,
                 Error::Store(_) => StatusCode::INTERNAL_SERVER_ERROR,
             },
         }
     }
 
-    /// Its stable code.
+    /// Returns the stable code.
     pub fn code(&self) -> &'static str {
         match self {
             Self::Core(error) => error.code(),
             Self::RouteNotFound => "route_not_found",
             Self::MethodNotAllowed(_) => "method_not_allowed",
+            Self::MissingCredentials => "missing_credentials",
+            Self::SignatureRequired => "signature_required",
+            Self::SignatureInvalid(_) => "signature_invalid",
+            Self::UnknownParameter(_) => "unknown_parameter",
             Self::RateLimited { .. } => "rate_limited",
             Self::BodyTooLarge => "body_too_large",
             Self::UriTooLong => "uri_too_long",
@@ -189,35 +280,52 @@ impl Problem {
         }
     }
 
-    /// Its sentence. Causes inside the store are for the log and never stand here.
+    /// Returns the sentence for the client. It holds no details of the store, which are for the log.
     fn message(&self) -> String {
-        match self {
+        let text = match self {
             Self::Core(Error::Store(StoreError::OutcomeUnknown(_))) => {
-                "The service broke off while it made this change, which may be made or not; look, or repeat the \
-                 request under its Idempotency-Key."
-                    .to_owned()
+                "The service lost its database while it committed this change, which may or may not have been made; \
+                 read the record, or repeat the request with the same Idempotency-Key."
             }
             Self::Core(Error::Store(_)) if self.status() == StatusCode::SERVICE_UNAVAILABLE => {
-                "The service is not available right now; try again in a moment.".to_owned()
+                "The service is not available right now; try again in a moment."
             }
             Self::Core(Error::Store(_)) => {
-                "Something failed on our side; try again, and tell us the X-Request-Id if it goes on.".to_owned()
+                "Something failed on our side; try again, and tell us the X-Request-Id if it keeps failing."
             }
-            Self::Core(error) => error.to_string(),
-            Self::RouteNotFound => "No operation has this path; see /api/v1/openapi.json.".to_owned(),
-            Self::MethodNotAllowed(allowed) => format!("This path takes {allowed} only."),
+            // The rules know no URLs, headers and ETags.
+            Self::Core(Error::NotFound) => "Nothing was found at this address; check the id.",
+            Self::Core(Error::IdempotencyKeyReused) => {
+                "This Idempotency-Key was used with another request; use a new key for each new request."
+            }
+            Self::Core(Error::IdempotencyInProgress) => {
+                "A request with this Idempotency-Key is still running; try again in a moment."
+            }
+            Self::Core(Error::PreconditionFailed) => {
+                "The resource has changed; get it again and repeat the change on its new ETag."
+            }
+            Self::Core(error) => return error.to_string(),
+            Self::RouteNotFound => "No operation has this path; see /api/v1/openapi.json.",
+            Self::MethodNotAllowed(allowed) => return format!("This path only has the methods {allowed}."),
+            Self::MissingCredentials => "Send your API key as: Authorization: Bearer svc_live_…",
+            Self::SignatureRequired => "This key signs its writes; send X-SVC-Timestamp and X-SVC-Signature.",
+            Self::SignatureInvalid(problem) => problem.message(),
+            Self::UnknownParameter(name) => {
+                return format!("{name} is not a parameter of this operation; see the API description.");
+            }
             Self::RateLimited { retry_after } => {
-                format!("Too many requests; try again in {} s.", whole_seconds(*retry_after))
+                return format!("Too many requests; try again in {} s.", whole_seconds(*retry_after));
             }
-            Self::BodyTooLarge => "The body must not be larger than 1 MiB (1048576 bytes).".to_owned(),
-            Self::UriTooLong => "The request target must not be longer than 8 KiB (8192 bytes).".to_owned(),
-            Self::HeadersTooLarge => "The headers must not be larger than 16 KiB (16384 bytes) in all.".to_owned(),
-            Self::UnsupportedMediaType(error) | Self::BodyIncomplete(error) => (*error).to_owned(),
-            Self::BadHost => "Send exactly one Host header.".to_owned(),
-        }
+            Self::BodyTooLarge => "The body must not be larger than 1 MiB (1048576 bytes).",
+            Self::UriTooLong => "The request target must not be longer than 8 KiB (8192 bytes).",
+            Self::HeadersTooLarge => "The headers must not be larger than 16 KiB (16384 bytes) in all.",
+            Self::UnsupportedMediaType(text) | Self::BodyIncomplete(text) => text,
+            Self::BadHost => "Send exactly one Host header.",
+        };
+        text.to_owned()
     }
 
-    /// The headers that only this problem has.
+    /// Returns the headers that only this problem has.
     pub fn headers(&self) -> Vec<(HeaderName, HeaderValue)> {
         let seconds = |wait: Duration| HeaderValue::from(whole_seconds(wait));
         match self {
@@ -233,11 +341,11 @@ impl Problem {
         }
     }
 
-    /// Its body.
+    /// Returns the JSON body.
     pub fn body(&self) -> Bytes {
         let message = self.message();
         if let Self::RateLimited { retry_after } = self {
-            // Rounded up: a wait that is cut short would meet the same limit again.
+            // Rounded up, as a client that waits too short a time is refused again.
             let retry_after_ms = u64::try_from(retry_after.as_micros().div_ceil(1000)).unwrap_or(u64::MAX);
             return json(&RateLimitBody { error: &message, code: self.code(), retry_after_ms });
         }
@@ -245,36 +353,36 @@ impl Problem {
             ErrorBody { error: &message, code: self.code(), field: None, errors: Vec::new(), existing_id: None };
         match self {
             Self::Core(Error::Validation(violations)) => {
-                body.errors = violations.as_slice().iter().map(field_error).collect();
+                body.errors = violations.as_slice().iter().map(violated).collect();
             }
-            Self::Core(Error::UnknownParameter(name)) => {
-                body.errors = vec![self.about(name, "unknown_field", &message)]
+            Self::UnknownParameter(name) => body.errors = vec![field_error(name, "unknown_field", &message)],
+            Self::Core(Error::ReferenceNotFound(field)) => {
+                body.errors = vec![field_error(field, self.code(), &message)];
             }
-            Self::Core(Error::ReferenceNotFound(field)) => body.errors = vec![self.about(field, self.code(), &message)],
-            Self::Core(Error::InvalidCursor) => body.errors = vec![self.about("cursor", self.code(), &message)],
-            Self::BadHost => body.errors = vec![self.about("Host", "required", &message)],
+            Self::Core(Error::InvalidCursor) => body.errors = vec![field_error("cursor", self.code(), &message)],
+            Self::BadHost => body.errors = vec![field_error("Host", "required", &message)],
             Self::Core(Error::EmailTaken { existing_id }) => body.existing_id = Some(*existing_id),
             _ => {}
         }
         body.field = body.errors.first().map(|first| first.field);
         json(&body)
     }
-
-    fn about<'a>(&self, field: &'a str, code: &'a str, message: &'a str) -> FieldError<'a> {
-        FieldError { field, code, message }
-    }
 }
 
-fn field_error(violation: &Violation) -> FieldError<'_> {
-    FieldError { field: &violation.field, code: violation.code.as_str(), message: &violation.message }
+fn field_error<'a>(field: &'a str, code: &'a str, message: &'a str) -> FieldError<'a> {
+    FieldError { field, code, message }
 }
 
-/// Bodies are texts and numbers: they always serialise.
+fn violated(violation: &Violation) -> FieldError<'_> {
+    field_error(&violation.field, violation.code.as_str(), &violation.message)
+}
+
+/// Serializes a body, which has only texts and numbers and so never fails.
 fn json(body: &impl Serialize) -> Bytes {
     serde_json::to_vec(body).unwrap_or_default().into()
 }
 
-/// Whole seconds, at least 1, never less than `wait`.
+/// Rounds up to whole seconds, at least 1.
 fn whole_seconds(wait: Duration) -> u64 {
     wait.as_secs() + u64::from(wait.subsec_nanos() > 0 || wait.as_secs() == 0)
 }

@@ -1,4 +1,8 @@
-//! One request on its way to its operation: key, limit, scope, signature, body, and then the job.
+//! The path of one request from its route to its operation (`docs/contract.md`, "Order of checks").
+//!
+//! [`RequestContext::read`] and [`RequestContext::write`] have the order of the checks. A read is one transaction, which
+//! looks the API key up and runs the operation. A write is two: the first looks the API key up, and the second, once the
+//! body has been read, makes the change and stores the response for its idempotency key.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -9,291 +13,363 @@ use http::header::IF_MATCH;
 use http::request::Parts;
 use http::{HeaderName, Method};
 use svc_core::accounts::idempotency;
-use svc_core::accounts::keys::{self, Caller};
+use svc_core::accounts::keys::{self, Caller, KeyHash, Scope};
 use svc_core::error::{Error, StoreError};
 use svc_core::store::Tx;
-use svc_core::values::{HostPolicy, TenantId, Timestamp, WebhookUrl};
+use svc_core::values::{TenantId, Timestamp, WebhookUrl};
 use svc_core::webhooks::addresses;
 
-use super::body::Incoming;
-use super::change::{Change, Condition, IdempotencyClaim};
-use super::message;
-use super::{AccessRecord, Answer, Inner};
 use crate::api::auth::{self, SignatureHeaders};
+use crate::api::body::{Incoming, ReceivedBody};
+use crate::api::change::{Change, Condition, IdempotencyClaim};
 use crate::api::handlers::{OperationFn, ParsedRequest, RequestParts};
-use crate::api::limits::{RateLimitKey, RateLimited};
-use crate::api::problem::Problem;
+use crate::api::limits::{RateLimitKey, RateLimitStatus, RateLimited};
+use crate::api::message::{self, Outcome};
+use crate::api::problem::{Problem, SignatureProblem};
 use crate::api::response::ApiResponse;
+use crate::api::router::RoutedOperation;
 use crate::api::routes::Operation;
+use crate::api::state::State;
 
-/// How long a signature is remembered: twice the tolerance, as its timestamp may lie in the future.
+/// How long a used signature is remembered: twice the tolerance of its timestamp, which may lie in the future, and a
+/// second.
 const SIGNATURE_MEMORY: Duration = Duration::from_secs(601);
 
-/// Bytes of a body that are parsed at once; the costliest of this size take a few milliseconds.
+/// The size of a body, in bytes, over which it is parsed on a thread of its own. The most expensive body of this size
+/// takes a few milliseconds.
 const LARGE_BODY: usize = 32 * 1024;
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
-/// One request on its way to its operation.
+/// A request to an operation.
 pub(super) struct RequestContext<'a> {
-    pub(super) api: &'a Arc<Inner>,
+    pub(super) state: &'a Arc<State>,
     pub(super) parts: &'a Parts,
+    /// The address of the client.
     pub(super) peer: IpAddr,
-    pub(super) position: usize,
+    pub(super) routed: &'a Arc<RoutedOperation>,
+    /// The `{id}` of the path.
     pub(super) id: Option<&'a str>,
+    /// The path in front of the paths of the operations.
     pub(super) base: String,
 }
 
-/// What admitting a key comes to. What fails after the key was found still counts against it.
-struct Admitted {
+/// What the access log and the response headers tell about a request, besides its response.
+#[derive(Default)]
+pub(super) struct AccessRecord {
+    pub(super) operation: Option<&'static str>,
+    pub(super) caller: Option<Caller>,
+    pub(super) status: Option<RateLimitStatus>,
+}
+
+/// A read whose API key is valid.
+struct AuthenticatedRead {
     caller: Caller,
-    /// The outer failure is that a window is used up.
-    result: Result<Result<Option<ApiResponse>, Problem>, RateLimited>,
+    result: ReadResult,
+}
+
+enum ReadResult {
+    /// A rate limit is used up, so the operation did not run and the request does not count.
+    RateLimited(RateLimited),
+    /// The key must not run the operation, the request is not valid, or the operation failed. The request counts.
+    Failed(Problem),
+    /// The operation ran. The request counts.
+    Completed(ApiResponse),
 }
 
 impl RequestContext<'_> {
-    fn operation(&self) -> &Operation {
-        &self.api.operations[self.position]
-    }
-
-    fn now(&self) -> Timestamp {
-        self.api.store.env().now()
-    }
-
-    fn target<'t>(&'t self, body: &'t [u8]) -> RequestParts<'t> {
-        RequestParts { id: self.id, query: self.parts.uri.query().unwrap_or_default(), body, base: &self.base }
-    }
-
-    pub(super) async fn read(&self, access: &mut AccessRecord) -> Result<Answer, Problem> {
-        let parsed = (self.operation().parse)(&self.target(&[]));
-        let (caller, response) = self.admit(Some(parsed.map(|parsed| parsed.run)), access).await?;
-        let response = response.ok_or_else(|| StoreError::Internal("a read gave no answer".to_owned()))?;
-        let answer = message::unless_none_match(response, &self.parts.headers);
-        if matches!(answer, Answer::NotModified { .. }) {
-            access.status = Some(self.api.limits.refund(self.limit_key(&caller), self.now()));
+    /// Handles a GET or HEAD request.
+    pub(super) async fn read(&self, access: &mut AccessRecord) -> Result<Outcome, Problem> {
+        let parsed = (self.operation().parse)(&self.request_parts(&[]));
+        let AuthenticatedRead { caller, result } = self.authenticate_and_run(parsed, access).await?;
+        let result = match result {
+            ReadResult::RateLimited(limited) => return Err(self.rate_limited(limited, access)),
+            ReadResult::Failed(problem) => Err(problem),
+            ReadResult::Completed(response) => Ok(response),
+        };
+        self.count(&caller, access).await?;
+        let outcome = message::check_none_match(result?, &self.parts.headers);
+        if matches!(outcome, Outcome::NotModified { .. }) {
+            access.status = Some(self.state.limits.refund(self.limit_key(&caller), self.now()));
         }
-        Ok(answer)
+        Ok(outcome)
     }
 
-    pub(super) async fn write<B: Incoming>(&self, body: B, access: &mut AccessRecord) -> Result<Answer, Problem> {
-        let (caller, _) = self.admit(None, access).await?;
-        let signature = match caller.signing_secret {
-            Some(_) => Some(SignatureHeaders::find(&self.parts.headers)?),
-            None => None,
-        };
-        let arrived = if self.operation().takes_body() || signature.is_some() {
-            Some(self.api.bodies.read(body, self.api.settings.body_timeout).await?)
-        } else {
-            None
-        };
-        let body = arrived.as_ref().map(|arrived| arrived.bytes.clone()).unwrap_or_default();
+    /// Handles a POST, PATCH or DELETE request.
+    pub(super) async fn write<B: Incoming>(&self, body: B, access: &mut AccessRecord) -> Result<Outcome, Problem> {
+        let caller = self.authenticate(access).await?;
+        self.count(&caller, access).await?;
+        caller.require(self.operation().scope)?;
+        let signature = self.signature_headers(&caller)?;
+        let received = self.read_body(body, signature.is_some()).await?;
+        let body = received.as_ref().map(|received| received.bytes.clone()).unwrap_or_default();
         if let Some(signature) = signature {
-            let mac = signature.verify(&caller, self.parts, &self.api.settings.mount, &body, self.now())?;
-            self.claim_signature(&caller, mac).await?;
+            self.verify_signature(&signature, &caller, &body).await?;
         }
         if self.operation().takes_body() {
             message::check_media_type(&self.parts.headers, &body)?;
         }
-        let ParsedRequest { run, url } = self.parse(&body).await?;
+        let ParsedRequest { operation, webhook_url } = self.parse(&body).await?;
         let claim = self.idempotency_claim(&caller, &body)?.map(Arc::new);
-        let kept_since = self.now().minus(self.api.settings.idempotency_ttl);
-        if let Some(url) = url
-            && !self.is_recorded(caller.tenant_id, claim.as_ref(), kept_since).await?
+        let stored_since = self.now().minus(self.state.settings.idempotency_ttl);
+        if let Some(url) = webhook_url
+            && !self.has_stored_response(caller.tenant_id, claim.as_ref(), stored_since).await?
         {
-            self.check_resolved(&url).await?;
+            self.check_webhook_target(&url).await?;
         }
-        let (tenant, key) = (caller.tenant_id, caller.key_id);
-        let change = Change { run, tenant, key, claim, kept_since, condition: self.condition(&body)? };
-        self.run(change).await.map(Answer::ApiResponse)
-    }
-
-    /// Parses a request with a body. A large one takes its time, and takes it from nobody: on a thread of its own, one
-    /// after the other.
-    async fn parse(&self, body: &Bytes) -> Result<ParsedRequest, Problem> {
-        if body.len() <= LARGE_BODY {
-            return Ok((self.operation().parse)(&self.target(body))?);
-        }
-        let failed = |error: &dyn std::fmt::Display| StoreError::Internal(error.to_string());
-        let turn = Arc::clone(&self.api.large_bodies).acquire_owned().await.map_err(|error| failed(&error))?;
-        let (parse, id, body) = (self.operation().parse, self.id.map(str::to_owned), body.clone());
-        let (query, base) = (self.parts.uri.query().unwrap_or_default().to_owned(), self.base.clone());
-        let parsed = tokio::task::spawn_blocking(move || {
-            let _turn = turn;
-            parse(&RequestParts { id: id.as_deref(), query: &query, body: &body, base: &base })
-        });
-        Ok(parsed.await.map_err(|error| failed(&error))??)
-    }
-
-    /// Looks the key up, counts the request and checks what the key may do. `run` follows in the same job.
-    async fn admit(
-        &self,
-        run: Option<Result<OperationFn, Error>>,
-        access: &mut AccessRecord,
-    ) -> Result<(Caller, Option<ApiResponse>), Problem> {
-        let hash = match auth::bearer(&self.parts.headers) {
-            Ok(hash) => hash,
-            Err(error) => return Err(self.anonymous_client(error, access).await),
+        let change = Change {
+            operation,
+            tenant: caller.tenant_id,
+            key_id: caller.key_id,
+            claim,
+            stored_since,
+            condition: self.condition()?,
         };
-        let (api, position) = (Arc::clone(self.api), self.position);
-        let scope = api.operations[position].scope;
-        let name = if run.is_some() { self.operation().id } else { "authenticate" };
-        let admitted = self.api.store.read(name, move |tx| {
-            let (api, run) = (Arc::clone(&api), run.clone());
+        self.run(change).await.map(Outcome::Response)
+    }
+
+    fn operation(&self) -> &Operation {
+        &self.routed.operation
+    }
+
+    fn now(&self) -> Timestamp {
+        self.state.store.env().now()
+    }
+
+    fn request_parts<'p>(&'p self, body: &'p [u8]) -> RequestParts<'p> {
+        RequestParts { id: self.id, query: self.parts.uri.query().unwrap_or_default(), body, base: &self.base }
+    }
+
+    /// Looks up the API key of a write.
+    async fn authenticate(&self, access: &mut AccessRecord) -> Result<Caller, Problem> {
+        let hash = self.bearer(access).await?;
+        let caller = self.state.store.read("authenticate", move |tx| Box::pin(keys::authenticate(tx, hash))).await;
+        match caller {
+            Ok(caller) => {
+                self.record_caller(&caller, access);
+                Ok(caller)
+            }
+            Err(error) => Err(self.count_anonymous(error.into(), access).await),
+        }
+    }
+
+    /// Looks up the API key of a read and runs the operation, in one transaction.
+    async fn authenticate_and_run(
+        &self,
+        parsed: Result<ParsedRequest, Problem>,
+        access: &mut AccessRecord,
+    ) -> Result<AuthenticatedRead, Problem> {
+        let hash = self.bearer(access).await?;
+        let (state, routed) = (Arc::clone(self.state), Arc::clone(self.routed));
+        let operation = parsed.map(|parsed| parsed.operation);
+        let read = self.state.store.read(self.operation().id, move |tx| {
+            let (state, routed, operation) = (Arc::clone(&state), Arc::clone(&routed), operation.clone());
             Box::pin(async move {
                 let caller = keys::authenticate(tx, hash).await?;
-                // A request that will be refused is spared its work.
-                let limit_key = api.limits.of_key(&caller, api.caps[position]);
-                let result = match api.limits.check(limit_key, tx.env().now()) {
-                    Err(refused) => Err(refused),
-                    Ok(()) => Ok(match caller.require(scope) {
-                        Err(error) => Err(error.into()),
-                        Ok(()) => perform(tx, &caller, run).await,
-                    }),
+                let limit_key = state.limits.key_of_caller(&caller, routed.write_limit);
+                // Checked before the operation runs, to save its work when the request will be refused.
+                let result = match state.limits.check(limit_key, tx.env().now()) {
+                    Err(limited) => ReadResult::RateLimited(limited),
+                    Ok(()) => match authorize_and_run(tx, &caller, routed.operation.scope, operation).await {
+                        Err(problem) => ReadResult::Failed(problem),
+                        Ok(response) => ReadResult::Completed(response),
+                    },
                 };
-                Ok(Admitted { caller, result })
+                Ok(AuthenticatedRead { caller, result })
             })
         });
-        let Admitted { caller, result } = match admitted.await {
-            Ok(admitted) => admitted,
-            Err(error) => return Err(self.anonymous_client(error, access).await),
-        };
-        let now = self.now();
-        self.api.last_used.note(caller.key_id, now);
-        access.caller = Some(caller.clone());
-        let limit_key = match result {
-            Ok(result) => self.api.limits.take(self.limit_key(&caller), now).await.map(|status| (status, result)),
-            Err(refused) => Err(refused),
-        };
-        let (status, result) = limit_key.unwrap_or_else(|refused| (refused.status, Err(self.limited(refused))));
-        access.status = Some(status);
-        Ok((caller, result?))
-    }
-
-    /// How the request counts against its key.
-    fn limit_key(&self, caller: &Caller) -> RateLimitKey {
-        self.api.limits.of_key(caller, self.api.caps[self.position])
-    }
-
-    /// A request without a valid key counts against its address.
-    async fn anonymous_client(&self, error: Error, access: &mut AccessRecord) -> Problem {
-        if matches!(error, Error::Store(_)) {
-            return error.into();
+        match read.await {
+            Ok(read) => {
+                self.record_caller(&read.caller, access);
+                Ok(read)
+            }
+            Err(error) => Err(self.count_anonymous(error.into(), access).await),
         }
-        let taken = self.api.limits.take(self.api.limits.of_peer(self.peer), self.now()).await;
-        let (status, problem) = match taken {
-            Ok(status) => (status, error.into()),
-            Err(refused) => (refused.status, self.limited(refused)),
-        };
-        access.status = Some(status);
-        problem
     }
 
-    fn limited(&self, refused: RateLimited) -> Problem {
-        self.api.settings.metrics.rate_limited(refused.status.policy());
-        Problem::RateLimited { retry_after: refused.retry_after }
+    async fn bearer(&self, access: &mut AccessRecord) -> Result<KeyHash, Problem> {
+        match auth::bearer(&self.parts.headers) {
+            Ok(hash) => Ok(hash),
+            Err(problem) => Err(self.count_anonymous(problem, access).await),
+        }
     }
 
-    /// A signature is accepted once, whatever comes of its request.
-    async fn claim_signature(&self, caller: &Caller, mac: [u8; 32]) -> Result<(), Problem> {
-        let key = caller.key_id;
-        let fresh = self.api.store.write("signature.claim", move |tx| {
+    fn record_caller(&self, caller: &Caller, access: &mut AccessRecord) {
+        self.state.last_used.record(caller.key_id, self.now());
+        access.caller = Some(caller.clone());
+    }
+
+    fn limit_key(&self, caller: &Caller) -> RateLimitKey {
+        self.state.limits.key_of_caller(caller, self.routed.write_limit)
+    }
+
+    /// Counts a request with a valid key.
+    async fn count(&self, caller: &Caller, access: &mut AccessRecord) -> Result<(), Problem> {
+        match self.state.limits.count(self.limit_key(caller), self.now()).await {
+            Ok(status) => {
+                access.status = Some(status);
+                Ok(())
+            }
+            Err(limited) => Err(self.rate_limited(limited, access)),
+        }
+    }
+
+    /// Counts a request without a valid key against its address, unless the store failed to look the key up.
+    async fn count_anonymous(&self, problem: Problem, access: &mut AccessRecord) -> Problem {
+        if matches!(problem, Problem::Core(Error::Store(_))) {
+            return problem;
+        }
+        match self.state.limits.count(self.state.limits.key_of_peer(self.peer), self.now()).await {
+            Ok(status) => {
+                access.status = Some(status);
+                problem
+            }
+            Err(limited) => self.rate_limited(limited, access),
+        }
+    }
+
+    fn rate_limited(&self, limited: RateLimited, access: &mut AccessRecord) -> Problem {
+        access.status = Some(limited.status);
+        self.state.settings.metrics.rate_limited(limited.status.policy());
+        Problem::RateLimited { retry_after: limited.retry_after }
+    }
+
+    /// Returns the signature headers if the key signs its writes.
+    fn signature_headers(&self, caller: &Caller) -> Result<Option<SignatureHeaders<'_>>, Problem> {
+        match caller.signing_secret {
+            Some(_) => SignatureHeaders::from_headers(&self.parts.headers).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// Reads the body if the operation has one, or if a signature covers it.
+    async fn read_body<B: Incoming>(&self, body: B, is_signed: bool) -> Result<Option<ReceivedBody<'_>>, Problem> {
+        if self.operation().takes_body() || is_signed {
+            Ok(Some(self.state.bodies.read(body, self.state.settings.body_timeout).await?))
+        } else {
+            Ok(None)
+        }
+    }
+
+    /// Verifies the signature and marks it as used, whatever becomes of the request.
+    async fn verify_signature(
+        &self,
+        signature: &SignatureHeaders<'_>,
+        caller: &Caller,
+        body: &[u8],
+    ) -> Result<(), Problem> {
+        let mac = signature.verify(caller, self.parts, &self.state.settings.mount, body, self.now())?;
+        let key_id = caller.key_id;
+        let claimed = self.state.store.write("signature.claim", move |tx| {
             Box::pin(async move {
                 let now = tx.env().now();
                 let until = now.checked_add(SIGNATURE_MEMORY).unwrap_or(now);
-                Ok(tx.claim_signature(key, &mac, until).await?)
+                Ok(tx.claim_signature(key_id, &mac, until).await?)
             })
         });
-        if fresh.await? {
-            return Ok(());
-        }
-        Err(Error::SignatureInvalid("This signature was used before; sign each request with the time of its sending.")
-            .into())
+        if claimed.await? { Ok(()) } else { Err(Problem::SignatureInvalid(SignatureProblem::Reused)) }
     }
 
-    /// Whether the answer is known already, whatever the host resolves to by now.
-    async fn is_recorded(
-        &self,
-        tenant: TenantId,
-        claim: Option<&Arc<IdempotencyClaim>>,
-        kept_since: Timestamp,
-    ) -> Result<bool, Problem> {
-        let Some(claim) = claim.cloned() else { return Ok(false) };
-        let recorded = self.api.store.read("idempotency.recorded", move |tx| {
-            let claim = Arc::clone(&claim);
-            Box::pin(async move { Ok(tx.stored_response(tenant, &claim.key, kept_since).await?.is_some()) })
+    /// Parses a write. Large bodies are parsed one at a time on a thread of their own, so that they do not delay other
+    /// requests.
+    async fn parse(&self, body: &Bytes) -> Result<ParsedRequest, Problem> {
+        if body.len() <= LARGE_BODY {
+            return (self.operation().parse)(&self.request_parts(body));
+        }
+        let failed = |error: &dyn std::fmt::Display| StoreError::Internal(error.to_string());
+        let permit = Arc::clone(&self.state.large_body).acquire_owned().await.map_err(|error| failed(&error))?;
+        let (parse, id, body) = (self.operation().parse, self.id.map(str::to_owned), body.clone());
+        let (query, base) = (self.parts.uri.query().unwrap_or_default().to_owned(), self.base.clone());
+        let parsed = tokio::task::spawn_blocking(move || {
+            let _permit = permit;
+            parse(&RequestParts { id: id.as_deref(), query: &query, body: &body, base: &base })
         });
-        Ok(recorded.await?)
+        parsed.await.map_err(|error| failed(&error))?
     }
 
-    /// A name that resolves to an address that is not public is refused; one that does not resolve is not.
-    async fn check_resolved(&self, url: &WebhookUrl) -> Result<(), Problem> {
-        if self.api.store.env().webhook_hosts == HostPolicy::AllowPrivate {
-            return Ok(());
-        }
-        addresses::check_url(url, HostPolicy::Public).map_err(|issue| issue.on("url"))?;
-        let Some(name) = url.domain() else { return Ok(()) };
-        let addresses = self.api.settings.resolver.resolve(name).await;
-        Ok(addresses::check_addresses(&addresses).map_err(|issue| issue.on("url"))?)
-    }
-
+    /// Returns the idempotency key of a POST, registered as running.
     fn idempotency_claim(&self, caller: &Caller, body: &[u8]) -> Result<Option<IdempotencyClaim>, Problem> {
         if self.parts.method != Method::POST {
             return Ok(None);
         }
         let mut values = self.parts.headers.get_all(IDEMPOTENCY_KEY).iter();
         let Some(value) = values.next() else { return Ok(None) };
-        // What is no text is as wrong as an empty key, and repeated keys are no key.
+        // A repeated header and one that is not ASCII are refused like a key with a character that is not allowed.
         let key = if values.next().is_none() { value.to_str().unwrap_or("\u{fffd}") } else { "\u{fffd}" };
-        idempotency::check_key(key)?;
-        let path = &self.operation().path;
+        idempotency::check_key(key).map_err(|issue| issue.on("Idempotency-Key"))?;
+        let operation = format!("{} {}", self.parts.method, self.operation().path);
         Ok(Some(IdempotencyClaim {
             key: key.to_owned(),
-            fingerprint: idempotency::fingerprint(self.parts.method.as_str(), path, body),
-            _guard: self.api.in_flight.begin(caller.tenant_id, key)?,
+            fingerprint: idempotency::fingerprint(&operation, body),
+            _guard: self.state.in_flight.register(caller.tenant_id, key)?,
         }))
     }
 
-    fn condition(&self, body: &[u8]) -> Result<Option<Condition>, Problem> {
+    /// Returns whether a response is stored for the idempotency key. It is returned whatever the host of a webhook URL
+    /// resolves to by now.
+    async fn has_stored_response(
+        &self,
+        tenant: TenantId,
+        claim: Option<&Arc<IdempotencyClaim>>,
+        stored_since: Timestamp,
+    ) -> Result<bool, Problem> {
+        let Some(claim) = claim.cloned() else { return Ok(false) };
+        let stored = self.state.store.read("idempotency.recorded", move |tx| {
+            let claim = Arc::clone(&claim);
+            Box::pin(async move { Ok(tx.stored_response(tenant, &claim.key, stored_since).await?.is_some()) })
+        });
+        Ok(stored.await?)
+    }
+
+    /// Checks the host of a webhook URL before the transaction, which must not wait for a name server.
+    async fn check_webhook_target(&self, url: &WebhookUrl) -> Result<(), Problem> {
+        let policy = self.state.store.env().webhook_hosts;
+        let checked = addresses::check_target(url, policy, &*self.state.settings.resolver).await;
+        Ok(checked.map_err(|issue| issue.on("url"))?)
+    }
+
+    /// Returns the `If-Match` condition of operations that take the header.
+    fn condition(&self) -> Result<Option<Condition>, Problem> {
         let tags = message::tags(&self.parts.headers, IF_MATCH);
-        // A header that names no tag matches none; it does not make the change unconditional.
+        // A header without a valid tag matches nothing; it does not make the change unconditional.
         match (self.operation().current, self.parts.headers.contains_key(IF_MATCH)) {
-            (Some(current), true) => Ok(Some(Condition { tags, current: current(&self.target(body))?.run })),
+            (Some(parse), true) => Ok(Some(Condition { tags, current: parse(&self.request_parts(&[]))?.operation })),
             _ => Ok(None),
         }
     }
 
+    /// Makes the change in a transaction.
     async fn run(&self, change: Change) -> Result<ApiResponse, Problem> {
         let (tenant, claim) = (change.tenant, change.claim.clone());
         let change = Arc::new(change);
-        let changed = self.api.store.write(self.operation().id, move |tx| {
+        let changed = self.state.store.write(self.operation().id, move |tx| {
             let change = Arc::clone(&change);
             Box::pin(async move { change.run(tx).await })
         });
-        let result = changed.await;
-        // A conflict changed nothing, so its answer is kept in a transaction of its own.
-        if let (Some(claim), Err(error @ Error::EmailTaken { .. })) = (claim, &result) {
-            let problem = Problem::Core(error.clone());
-            let kept = ApiResponse { status: problem.status(), body: problem.body(), ..ApiResponse::no_content() };
-            let recorded = self.api.store.write("idempotency.record", move |tx| {
-                let (claim, kept) = (Arc::clone(&claim), kept.clone());
+        let result = changed.await.map_err(Problem::from);
+        // A conflict rolled the transaction back, so its response is stored in another one.
+        if let (Some(claim), Err(problem @ Problem::Core(Error::EmailTaken { .. }))) = (claim, &result) {
+            let response = ApiResponse { status: problem.status(), body: problem.body(), ..ApiResponse::no_content() };
+            let stored = self.state.store.write("idempotency.record", move |tx| {
+                let (claim, response) = (Arc::clone(&claim), response.clone());
                 Box::pin(async move {
-                    let recorded = kept.record(claim.fingerprint, tx.env().now());
-                    Ok(tx.store_response(tenant, &claim.key, &recorded).await?)
+                    let stored = response.to_stored(claim.fingerprint, tx.env().now());
+                    Ok(tx.store_response(tenant, &claim.key, &stored).await?)
                 })
             });
-            recorded.await?;
+            stored.await?;
         }
-        Ok(result?)
+        result
     }
 }
 
-async fn perform(
+/// Checks that the caller may run an operation, and runs it if it could be parsed.
+async fn authorize_and_run(
     tx: &mut dyn Tx,
     caller: &Caller,
-    run: Option<Result<OperationFn, Error>>,
-) -> Result<Option<ApiResponse>, Problem> {
-    match run {
-        None => Ok(None),
-        Some(run) => Ok(Some(run?(tx, caller.tenant_id).await?)),
-    }
+    scope: Scope,
+    operation: Result<OperationFn, Problem>,
+) -> Result<ApiResponse, Problem> {
+    caller.require(scope)?;
+    Ok(operation?(tx, caller.tenant_id).await?)
 }

@@ -1,4 +1,4 @@
-//! An answer that went well, before it gets the headers that every answer has.
+//! The response of an operation, before the headers are added that every response has.
 
 use bytes::Bytes;
 use http::StatusCode;
@@ -6,46 +6,48 @@ use serde::Serialize;
 use svc_core::accounts::idempotency::StoredResponse;
 use svc_core::crypto::sha256;
 use svc_core::error::StoreError;
+use svc_core::values::Timestamp;
 
-/// Status, body, and what particular headers say.
+/// The status, body and particular headers of a response.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ApiResponse {
-    /// Status.
+    /// The status.
     pub status: StatusCode,
-    /// JSON, or nothing for 204.
+    /// The JSON body, empty for 204.
     pub body: Bytes,
-    /// Where the created resource is.
+    /// The value of `Location`: the path of the created record.
     pub location: Option<String>,
-    /// Strong tag of the resource's representation.
+    /// The value of `ETag`: the strong tag of the record.
     pub etag: Option<String>,
-    /// Whether this is the kept answer to an earlier request.
+    /// Whether this is the stored response to an earlier request with the same idempotency key.
     pub replayed: bool,
 }
 
 impl ApiResponse {
-    /// An answer with a JSON body.
+    /// Creates a response with a JSON body.
     ///
     /// # Errors
-    /// [`StoreError::Internal`] when `value` does not serialise.
+    ///
+    /// Returns [`StoreError::Internal`] when `value` cannot be serialized.
     pub fn json(status: StatusCode, value: &impl Serialize) -> Result<Self, StoreError> {
         let body = serde_json::to_vec(value).map_err(|error| StoreError::Internal(error.to_string()))?.into();
         Ok(Self { status, body, location: None, etag: None, replayed: false })
     }
 
-    /// 204.
+    /// Creates a 204 response.
     pub fn no_content() -> Self {
         Self { status: StatusCode::NO_CONTENT, body: Bytes::new(), location: None, etag: None, replayed: false }
     }
 
-    /// With the tag of its own body.
+    /// Adds the ETag of the body.
     #[must_use]
-    pub fn tagged(mut self) -> Self {
+    pub fn with_etag(mut self) -> Self {
         self.etag = Some(etag(&self.body));
         self
     }
 
-    /// What is kept of it under an Idempotency-Key.
-    pub fn record(&self, fingerprint: [u8; 32], created_at: svc_core::values::Timestamp) -> StoredResponse {
+    /// Converts the response to the form that is stored with an idempotency key.
+    pub fn to_stored(&self, fingerprint: [u8; 32], created_at: Timestamp) -> StoredResponse {
         StoredResponse {
             fingerprint,
             status: self.status.as_u16(),
@@ -56,19 +58,19 @@ impl ApiResponse {
         }
     }
 
-    /// The answer that was kept.
-    pub fn replay(recorded: StoredResponse) -> Self {
+    /// Converts a stored response back, marked as replayed.
+    pub fn from_stored(stored: StoredResponse) -> Self {
         Self {
-            status: StatusCode::from_u16(recorded.status).unwrap_or(StatusCode::OK),
-            body: recorded.body.into(),
-            location: recorded.location,
-            etag: recorded.etag,
+            status: StatusCode::from_u16(stored.status).unwrap_or(StatusCode::OK),
+            body: stored.body.into(),
+            location: stored.location,
+            etag: stored.etag,
             replayed: true,
         }
     }
 }
 
-/// The strong tag of a representation: 128 bits of its SHA-256.
+/// Returns the strong ETag of a representation: 128 bits of its SHA-256 in hex.
 pub fn etag(representation: &[u8]) -> String {
     format!("\"{}\"", hex::encode(&sha256(representation)[..16]))
 }

@@ -1,4 +1,4 @@
-//! The table of operations. The router, the limits, the OpenAPI document and the tests all read this one.
+//! The table of operations. The router, the rate limits, the OpenAPI document and the tests all read it.
 
 use http::{Method, StatusCode};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -16,36 +16,85 @@ use svc_core::webhooks::subscriptions::{WebhookSubscription, WebhookSubscription
 
 use crate::api::handlers::{self, Data, ParseFn, Ping};
 
-/// Writes of these collections per window, key, method and route (contract, "Limits"; decisions §8).
-pub const DEFAULT_WRITE_CAPS: [(CappedCollection, u32); 5] = [
-    (CappedCollection::Contacts, 30),
-    (CappedCollection::Bookings, 30),
-    (CappedCollection::Quotes, 20),
-    (CappedCollection::Jobs, 30),
-    (CappedCollection::Webhooks, 20),
+/// A version of the API. Both versions have the same operations today.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Version {
+    /// The stable version.
+    V1,
+    /// The preview of the next version.
+    V2,
+}
+
+/// The versions that are served.
+pub const VERSIONS: [Version; 2] = [Version::V1, Version::V2];
+
+impl Version {
+    /// Returns the path in front of the paths of the operations.
+    pub fn path(self) -> &'static str {
+        match self {
+            Self::V1 => "/api/v1",
+            Self::V2 => "/api/v2",
+        }
+    }
+
+    /// Returns the name of the version: `v1` or `v2`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::V1 => "v1",
+            Self::V2 => "v2",
+        }
+    }
+
+    /// Returns the version number of its OpenAPI document.
+    pub fn number(self) -> &'static str {
+        match self {
+            Self::V1 => "1.0.0",
+            Self::V2 => "2.0.0-preview",
+        }
+    }
+}
+
+/// The number of writes to a collection, per key, method and route, that a window of 60 seconds takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DefaultWriteLimit {
+    /// The collection.
+    pub collection: CappedCollection,
+    /// Writes per window.
+    pub limit: u32,
+}
+
+/// The limits of writes, unless the operator sets others (`docs/contract.md`, "Rate limits").
+pub const DEFAULT_WRITE_LIMITS: [DefaultWriteLimit; 5] = [
+    DefaultWriteLimit { collection: CappedCollection::Contacts, limit: 30 },
+    DefaultWriteLimit { collection: CappedCollection::Bookings, limit: 30 },
+    DefaultWriteLimit { collection: CappedCollection::Quotes, limit: 20 },
+    DefaultWriteLimit { collection: CappedCollection::Jobs, limit: 30 },
+    DefaultWriteLimit { collection: CappedCollection::Webhooks, limit: 20 },
 ];
 
 /// One operation of the API.
 pub struct Operation {
-    /// Its `operationId`.
+    /// The `operationId` in the OpenAPI document, which also names the operation in logs and metrics.
     pub id: &'static str,
-    /// Its method.
+    /// The method. HEAD works wherever GET does.
     pub method: Method,
-    /// Its path below the version, as in OpenAPI and in the router.
+    /// The path without the version, in the notation of OpenAPI and of the router, such as `/contacts/{id}`.
     pub path: String,
-    /// The resource it belongs to, the first segment of its path.
+    /// The collection that the operation belongs to: the first segment of the path.
     pub collection: &'static str,
-    /// What it does, in a few words.
-    pub summary: &'static str,
-    /// What it does, in full.
-    pub description: &'static str,
-    /// What the key must be allowed to do.
+    /// The title in the OpenAPI document.
+    pub summary: String,
+    /// The description in the OpenAPI document.
+    pub description: String,
+    /// The description of the successful response in the OpenAPI document.
+    pub success: String,
+    /// The scope that the API key must have.
     pub scope: Scope,
-    /// Parses a request for it.
+    /// Parses a request for the operation.
     pub parse: ParseFn,
-    /// The GET whose tag `If-Match` is compared with.
+    /// The GET operation whose ETag `If-Match` is compared with, for operations that take the header.
     pub current: Option<ParseFn>,
-    /// What it takes and gives, for the document.
+    /// The schemas of requests and responses.
     pub shape: Shape,
 }
 
@@ -54,73 +103,149 @@ type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
 /// The schemas of an operation.
 #[derive(Clone, Copy)]
 pub struct Shape {
-    /// Query parameters, as the properties of objects.
+    /// The query parameters, as the properties of these objects.
     pub query: &'static [SchemaOf],
-    /// Body, on POST and PATCH.
+    /// The request body, on POST and PATCH.
     pub body: Option<SchemaOf>,
-    /// Status of success.
+    /// The status of a successful response.
     pub status: StatusCode,
-    /// Body of success.
-    pub answer: Option<SchemaOf>,
-    /// Whether the answer has an `ETag`.
-    pub tagged: bool,
+    /// The body of a successful response.
+    pub response: Option<SchemaOf>,
+    /// Whether a successful response has an `ETag`.
+    pub has_etag: bool,
 }
 
 impl Operation {
-    /// Whose limit of writes it counts against, and the default of that.
-    pub fn write_cap(&self) -> Option<(CappedCollection, u32)> {
-        let of_collection = DEFAULT_WRITE_CAPS.iter().find(|(name, _)| name.as_str() == self.collection);
-        of_collection.copied().filter(|_| self.scope == Scope::Write)
+    /// Returns the default limit of the writes that the operation counts with; `None` for reads.
+    pub fn default_write_limit(&self) -> Option<DefaultWriteLimit> {
+        let limit = DEFAULT_WRITE_LIMITS.into_iter().find(|limit| limit.collection.as_str() == self.collection);
+        limit.filter(|_| self.scope == Scope::Write)
     }
 
-    /// Whether it takes a body.
+    /// Returns whether the operation has a request body.
     pub fn takes_body(&self) -> bool {
         self.shape.body.is_some()
     }
 
-    /// Whether its path names one record.
+    /// Returns whether the path has the id of a record.
     pub fn has_id(&self) -> bool {
         self.path.ends_with("/{id}")
     }
 }
 
-/// All 25 operations.
+/// The words for the records of a collection in the OpenAPI document.
+#[derive(Clone, Copy)]
+struct Noun {
+    /// With its article, such as "a contact".
+    one: &'static str,
+    /// Without an article, such as "contact".
+    bare: &'static str,
+    many: &'static str,
+}
+
+const CONTACT: Noun = Noun { one: "a contact", bare: "contact", many: "contacts" };
+const INVOICE: Noun = Noun { one: "an invoice", bare: "invoice", many: "invoices" };
+const BOOKING: Noun = Noun { one: "a booking", bare: "booking", many: "bookings" };
+const QUOTE: Noun = Noun { one: "a quote", bare: "quote", many: "quotes" };
+const JOB: Noun = Noun { one: "a job", bare: "job", many: "jobs" };
+const WEBHOOK: Noun =
+    Noun { one: "a webhook subscription", bare: "webhook subscription", many: "webhook subscriptions" };
+
+/// Returns all 25 operations.
 pub fn operations() -> Vec<Operation> {
     vec![
         ping(),
-        list::<Contact>("listContacts", "List contacts"),
-        create::<Contact, Contact>("createContact", "Create a contact"),
-        get::<Contact>("getContact", "Get a contact"),
-        update::<Contact>("updateContact", "Update a contact"),
-        delete::<Contact>("deleteContact", "Delete a contact"),
-        list::<Invoice>("listInvoices", "List invoices"),
-        get::<Invoice>("getInvoice", "Get an invoice"),
-        list::<Booking>("listBookings", "List bookings"),
-        create::<Booking, Booking>("createBooking", "Create a booking"),
-        get::<Booking>("getBooking", "Get a booking"),
-        update::<Booking>("updateBooking", "Update a booking"),
-        list::<Quote>("listQuotes", "List quotes"),
-        create::<Quote, Quote>("createQuote", "Create a quote"),
-        get::<Quote>("getQuote", "Get a quote"),
-        update::<Quote>("updateQuote", "Update a quote"),
-        list::<Job>("listJobs", "List jobs"),
-        create::<Job, Job>("createJob", "Create a job"),
-        get::<Job>("getJob", "Get a job"),
-        update::<Job>("updateJob", "Update a job"),
-        list::<WebhookSubscription>("listWebhooks", "List webhook subscriptions"),
+        list::<Contact>(
+            "listContacts",
+            CONTACT,
+            "Deleted contacts are left out, unless you set `include_deleted` to true.",
+        ),
+        create::<Contact, Contact>(
+            "createContact",
+            CONTACT,
+            "Creates a contact. If another contact of the account has the email address, the request fails with 409 \
+             `email_taken`, and `existing_id` in the response is the id of that contact.",
+        ),
+        get::<Contact>("getContact", CONTACT),
+        update::<Contact>(
+            "updateContact",
+            CONTACT,
+            "If another contact has the new email address, the request fails with 409 `email_taken`.",
+        ),
+        delete::<Contact>(
+            "deleteContact",
+            CONTACT,
+            "Deletes a contact. Its email address can then be used by another contact. Records that refer to the \
+             contact keep their `contact_id`. A deleted contact cannot be restored.",
+        ),
+        list::<Invoice>("listInvoices", INVOICE, "Use `number` to find an invoice by its number."),
+        get::<Invoice>("getInvoice", INVOICE),
+        list::<Booking>("listBookings", BOOKING, "Bookings of every status are included."),
+        create::<Booking, Booking>(
+            "createBooking",
+            BOOKING,
+            "Creates a booking for a contact, with the status `confirmed`. Without `end_time` it lasts 60 minutes. \
+             Bookings may overlap.",
+        ),
+        get::<Booking>("getBooking", BOOKING),
+        update::<Booking>(
+            "updateBooking",
+            BOOKING,
+            "A change of `start_time` alone leaves `end_time` as it is; `end_time` must still be the later one.",
+        ),
+        list::<Quote>("listQuotes", QUOTE, "Use `status` to select quotes of one status."),
+        create::<Quote, Quote>(
+            "createQuote",
+            QUOTE,
+            "Creates a quote for a contact, with the status `draft`, the next `quote_number` of the account and today's \
+             date as `issue_date`. Without `valid_until` it is valid for 30 days.",
+        ),
+        get::<Quote>("getQuote", QUOTE),
+        update::<Quote>("updateQuote", QUOTE, "The status can be set to any value."),
+        list::<Job>("listJobs", JOB, "Use `job_number` to find a job by its number."),
+        create::<Job, Job>(
+            "createJob",
+            JOB,
+            "Creates a job, with the status `quoted` unless you send another one, and the next `job_number` of the \
+             account. The name, email address and phone number of the contact are copied to the job.",
+        ),
+        get::<Job>("getJob", JOB),
+        update::<Job>(
+            "updateJob",
+            JOB,
+            "The first change to `in_progress` sets `actual_start`, and the first change to `completed` sets \
+             `actual_end`.",
+        ),
+        list::<WebhookSubscription>(
+            "listWebhooks",
+            WEBHOOK,
+            "Signing secrets are not included; they are only returned when a subscription is created.",
+        ),
         Operation {
             parse: handlers::create_webhook,
             ..create::<WebhookSubscription, WebhookSubscriptionWithSecret>(
                 "createWebhook",
-                "Create a webhook subscription",
+                WEBHOOK,
+                "Creates a webhook subscription, which is enabled. The response contains the signing `secret`. Store it, \
+                 as no other request returns it. The host of `url` must be public, and so must be the addresses that it \
+                 resolves to.",
             )
         },
-        get::<WebhookSubscription>("getWebhook", "Get a webhook subscription"),
+        get::<WebhookSubscription>("getWebhook", WEBHOOK),
         Operation {
             parse: handlers::update_webhook,
-            ..update::<WebhookSubscription>("updateWebhook", "Update a webhook subscription")
+            ..update::<WebhookSubscription>(
+                "updateWebhook",
+                WEBHOOK,
+                "To end an automatic pause, set `enabled` to true. A new `url` also applies to deliveries that are \
+                 pending.",
+            )
         },
-        delete::<WebhookSubscription>("deleteWebhook", "Delete a webhook subscription"),
+        delete::<WebhookSubscription>(
+            "deleteWebhook",
+            WEBHOOK,
+            "Deletes a webhook subscription. Its pending deliveries are not sent any more.",
+        ),
     ]
 }
 
@@ -128,7 +253,7 @@ fn schema<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
     generator.subschema_for::<T>()
 }
 
-/// The parameters of a type as properties, without a place of their own among the components.
+/// Returns the schema of query parameters, which is not a component of the document.
 fn inline<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
     T::json_schema(generator)
 }
@@ -143,11 +268,11 @@ fn page_of<R: Resource>(generator: &mut SchemaGenerator) -> Schema {
     Page::<R>::json_schema(generator)
 }
 
-fn one<R: Resource>() -> String {
+fn record_path<R: Resource>() -> String {
     format!("/{}/{{id}}", R::COLLECTION)
 }
 
-fn many<R: Resource>() -> String {
+fn collection_path<R: Resource>() -> String {
     format!("/{}", R::COLLECTION)
 }
 
@@ -157,25 +282,41 @@ fn ping() -> Operation {
         method: Method::GET,
         path: "/ping".to_owned(),
         collection: "ping",
-        summary: "Check the key and the connection",
-        description: "Answers with the tenant that the key belongs to and the time on the server.",
+        summary: "Check the API key".to_owned(),
+        description:
+            "Returns the account that the API key belongs to and the time of the server. Use it to check a key \
+                      and the connection. Query parameters are ignored."
+                .to_owned(),
+        success: "The API key is valid.".to_owned(),
         scope: Scope::Read,
         parse: handlers::ping,
         current: None,
-        shape: Shape { query: &[], body: None, status: StatusCode::OK, answer: Some(schema::<Ping>), tagged: false },
+        shape: Shape {
+            query: &[],
+            body: None,
+            status: StatusCode::OK,
+            response: Some(schema::<Ping>),
+            has_etag: false,
+        },
     }
 }
 
-fn list<R: Resource>(id: &'static str, summary: &'static str) -> Operation {
+fn list<R: Resource>(id: &'static str, noun: Noun, specific: &str) -> Operation {
+    let Noun { many, .. } = noun;
     Operation {
         id,
         method: Method::GET,
-        path: many::<R>(),
+        path: collection_path::<R>(),
         collection: R::COLLECTION,
-        summary,
-        description: "Newest created first. With `updated_since` oldest change first, so that a walk can stop \
-                      at any page and go on later. A row that exists during a whole walk is returned exactly once; one that \
-                      changes during an `updated_since` walk is returned again.",
+        summary: format!("List {many}"),
+        description: format!(
+            "Returns a page of {many}, the newest first. {specific}\n\n\
+             To get the next page, repeat the request with the `next_cursor` of the response as `cursor`. With \
+             `updated_since` the list has only the {many} that changed at or after that time, the oldest change first, \
+             so that you can keep a copy in sync. A record that exists while you go through all pages is returned \
+             exactly once; one that changes while you do so with `updated_since` is returned again."
+        ),
+        success: format!("A page of {many}."),
         scope: Scope::Read,
         parse: handlers::list::<R>,
         current: None,
@@ -183,41 +324,50 @@ fn list<R: Resource>(id: &'static str, summary: &'static str) -> Operation {
             query: const { &[inline::<ListParams>, inline::<R::Filter>] },
             body: None,
             status: StatusCode::OK,
-            answer: Some(page_of::<R>),
-            tagged: false,
+            response: Some(page_of::<R>),
+            has_etag: false,
         },
     }
 }
 
-fn get<R: Resource>(id: &'static str, summary: &'static str) -> Operation {
+fn get<R: Resource>(id: &'static str, noun: Noun) -> Operation {
+    let Noun { one, bare, .. } = noun;
     Operation {
         id,
         method: Method::GET,
-        path: one::<R>(),
+        path: record_path::<R>(),
         collection: R::COLLECTION,
-        summary,
-        description: "With `If-None-Match` the answer is 304 while the `ETag` is the same; a 304 costs nothing of \
-                      the rate limit.",
+        summary: format!("Retrieve {one}"),
+        description: format!(
+            "Returns the {bare} with this id. If you send the `ETag` of an earlier response as `If-None-Match` and the \
+             {bare} has not changed, the response is 304 without a body, which does not count against the rate limit."
+        ),
+        success: format!("The {bare} with this id."),
         scope: Scope::Read,
         parse: handlers::get::<R>,
         current: None,
-        shape: Shape { query: &[], body: None, status: StatusCode::OK, answer: Some(wrapped::<R>), tagged: true },
+        shape: Shape { query: &[], body: None, status: StatusCode::OK, response: Some(wrapped::<R>), has_etag: true },
     }
 }
 
-fn create<R, O>(id: &'static str, summary: &'static str) -> Operation
+fn create<R, O>(id: &'static str, noun: Noun, specific: &str) -> Operation
 where
     R: Create<Input: Clone>,
     O: From<R> + Serialize + JsonSchema,
 {
+    let Noun { one, bare, .. } = noun;
     Operation {
         id,
         method: Method::POST,
-        path: many::<R>(),
+        path: collection_path::<R>(),
         collection: R::COLLECTION,
-        summary,
-        description: "With an `Idempotency-Key` a repeat within 24 hours gets the first answer again, with \
-                      `Idempotent-Replayed: true`, and creates nothing.",
+        summary: format!("Create {one}"),
+        description: format!(
+            "{specific}\n\n\
+             To retry safely, send an `Idempotency-Key`. A repeat with the same key within 24 hours returns the stored \
+             response with `Idempotent-Replayed: true` and does not create a second {bare}."
+        ),
+        success: format!("The created {bare}."),
         scope: Scope::Write,
         parse: handlers::create::<R, O>,
         current: None,
@@ -225,21 +375,27 @@ where
             query: &[],
             body: Some(schema::<R::Input>),
             status: StatusCode::CREATED,
-            answer: Some(wrapped::<O>),
-            tagged: true,
+            response: Some(wrapped::<O>),
+            has_etag: true,
         },
     }
 }
 
-fn update<R: Update>(id: &'static str, summary: &'static str) -> Operation {
+fn update<R: Update>(id: &'static str, noun: Noun, specific: &str) -> Operation {
+    let Noun { one, bare, .. } = noun;
     Operation {
         id,
         method: Method::PATCH,
-        path: one::<R>(),
+        path: record_path::<R>(),
         collection: R::COLLECTION,
-        summary,
-        description: "JSON Merge Patch (RFC 7396): what is left out stays, null clears. A change without effect \
-                      keeps `updated_at` and fires nothing. With `If-Match` it is made only on that version.",
+        summary: format!("Update {one}"),
+        description: format!(
+            "Changes the fields that you send and leaves the others as they are (JSON Merge Patch, RFC 7396). Null clears \
+             a field that can be null. {specific}\n\n\
+             A request that changes nothing succeeds, but keeps `updated_at` and sends no event. If you send the `ETag` \
+             of the {bare} as `If-Match`, the change is made only if the {bare} has not changed since."
+        ),
+        success: format!("The {bare} after the change."),
         scope: Scope::Write,
         parse: handlers::update::<R>,
         current: Some(handlers::get::<R>),
@@ -247,23 +403,29 @@ fn update<R: Update>(id: &'static str, summary: &'static str) -> Operation {
             query: &[],
             body: Some(schema::<R::Input>),
             status: StatusCode::OK,
-            answer: Some(wrapped::<R>),
-            tagged: true,
+            response: Some(wrapped::<R>),
+            has_etag: true,
         },
     }
 }
 
-fn delete<R: Delete>(id: &'static str, summary: &'static str) -> Operation {
+fn delete<R: Delete>(id: &'static str, noun: Noun, specific: &str) -> Operation {
+    let Noun { one, bare, .. } = noun;
     Operation {
         id,
         method: Method::DELETE,
-        path: one::<R>(),
+        path: record_path::<R>(),
         collection: R::COLLECTION,
-        summary,
-        description: "Afterwards it is not found any more, also by a second DELETE.",
+        summary: format!("Delete {one}"),
+        description: format!(
+            "{specific}\n\n\
+             Later requests for the {bare} get 404, a second DELETE included. If you send the `ETag` of the {bare} as \
+             `If-Match`, it is deleted only if it has not changed since."
+        ),
+        success: format!("The {bare} was deleted. The response has no body."),
         scope: Scope::Write,
         parse: handlers::delete::<R>,
         current: Some(handlers::get::<R>),
-        shape: Shape { query: &[], body: None, status: StatusCode::NO_CONTENT, answer: None, tagged: false },
+        shape: Shape { query: &[], body: None, status: StatusCode::NO_CONTENT, response: None, has_etag: false },
     }
 }

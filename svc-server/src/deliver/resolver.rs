@@ -10,18 +10,14 @@ use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, Shared, WeakShared};
 use tokio::sync::Semaphore;
 
+pub use svc_core::webhooks::addresses::Resolver;
+
 /// The timeout of a lookup, after which the name counts as one that does not resolve.
 const TIMEOUT: Duration = Duration::from_secs(2);
 /// The number of threads for names that resolved the last time, and of those for all other names.
 const THREADS: usize = 64;
 /// The highest number of names that are remembered.
 const MAX_REMEMBERED: usize = 10_000;
-
-/// Resolves host names.
-pub trait Resolver: Send + Sync {
-    /// Returns all addresses of a name, or none if it does not resolve.
-    fn resolve<'a>(&'a self, host: &'a str) -> BoxFuture<'a, Vec<IpAddr>>;
-}
 
 /// The resolver of the operating system.
 ///

@@ -1,4 +1,4 @@
-//! Windows, counted here and counted by the store.
+//! Tests of windows that this process counts and of windows that the store counts.
 
 use async_trait::async_trait;
 use futures_util::FutureExt as _;
@@ -10,16 +10,20 @@ use svc_core::webhooks::deliveries::DeliveryWakeup;
 
 use super::*;
 
-/// A store that counts for several processes, unless it is away.
-struct Shared {
+/// A store that counts for several processes, unless it is set to be unavailable.
+struct SharedStore {
     store: MemoryStore,
     windows: Mutex<HashMap<(Uuid, &'static str), RequestWindow>>,
-    away: Mutex<bool>,
+    unavailable: Mutex<bool>,
 }
 
-impl Shared {
+impl SharedStore {
     fn new() -> Arc<Self> {
-        Arc::new(Self { store: MemoryStore::new(Env::system()), windows: Mutex::default(), away: Mutex::new(false) })
+        Arc::new(Self {
+            store: MemoryStore::new(Env::system()),
+            windows: Mutex::default(),
+            unavailable: Mutex::new(false),
+        })
     }
 
     fn used(&self, bucket: &'static str) -> u32 {
@@ -34,9 +38,9 @@ impl Shared {
 }
 
 #[async_trait]
-impl Store for Shared {
-    async fn run(&self, access: Access, name: &'static str, job: UnitOfWork) -> Result<(), Error> {
-        self.store.run(access, name, job).await
+impl Store for SharedStore {
+    async fn run(&self, access: Access, name: &'static str, work: UnitOfWork) -> Result<(), Error> {
+        self.store.run(access, name, work).await
     }
     fn env(&self) -> &Env {
         self.store.env()
@@ -50,17 +54,17 @@ impl Store for Shared {
 }
 
 #[async_trait]
-impl RequestCounts for Shared {
+impl RequestCounts for SharedStore {
     async fn add(&self, changes: &[CountChange], length: Duration) -> Result<Vec<RequestWindow>, StoreError> {
-        if *self.away.lock().unwrap() {
+        if *self.unavailable.lock().unwrap() {
             return Err(StoreError::Unavailable("gone".to_owned()));
         }
         let mut windows = self.windows.lock().unwrap();
         let add = |change: &CountChange| {
-            let fresh = RequestWindow { started: change.at, used: 0 };
-            let window = windows.entry((change.subject, change.bucket)).or_insert(fresh);
+            let new = RequestWindow { started: change.at, used: 0 };
+            let window = windows.entry((change.subject, change.bucket)).or_insert(new);
             if change.at.since(window.started) >= length {
-                *window = fresh;
+                *window = new;
             }
             window.used = window.used.saturating_add_signed(change.by);
             *window
@@ -69,25 +73,30 @@ impl RequestCounts for Shared {
     }
 }
 
-fn alone(general: u32) -> Limits {
-    Limits::new(general, true, Arc::new(MemoryStore::new(Env::system())))
+fn single_node(general_limit: u32) -> RateLimiter {
+    RateLimiter::new(general_limit, true, Arc::new(MemoryStore::new(Env::system())))
 }
 
-/// By the server's limits.
-fn limit_key(limits: &Limits, subject: Subject, cap: Option<Cap>) -> RateLimitKey {
-    RateLimitKey { subject, general: limits.general, cap }
+/// Returns the windows of a subject with the limits of the server.
+fn limit_key(limits: &RateLimiter, subject: Subject, write_limit: Option<WriteLimit>) -> RateLimitKey {
+    RateLimitKey { subject, general_limit: limits.general_limit, write_limit }
 }
 
-fn take(limits: &Limits, subject: Subject, cap: Option<Cap>, now: Timestamp) -> Result<RateLimitStatus, RateLimited> {
-    take_as(limits, limit_key(limits, subject, cap), now)
+fn count(
+    limits: &RateLimiter,
+    subject: Subject,
+    write_limit: Option<WriteLimit>,
+    now: Timestamp,
+) -> Result<RateLimitStatus, RateLimited> {
+    count_with(limits, limit_key(limits, subject, write_limit), now)
 }
 
-fn take_as(limits: &Limits, limit_key: RateLimitKey, now: Timestamp) -> Result<RateLimitStatus, RateLimited> {
-    limits.take(limit_key, now).now_or_never().unwrap()
+fn count_with(limits: &RateLimiter, limit_key: RateLimitKey, now: Timestamp) -> Result<RateLimitStatus, RateLimited> {
+    limits.count(limit_key, now).now_or_never().unwrap()
 }
 
-fn cap(operation: &'static str, collection: CappedCollection, limit: u32) -> Option<Cap> {
-    Some(Cap { operation, collection, limit })
+fn write_limit(operation: &'static str, collection: CappedCollection, limit: u32) -> Option<WriteLimit> {
+    Some(WriteLimit { operation, collection, limit })
 }
 
 fn at(millis: i64) -> Timestamp {
@@ -99,79 +108,79 @@ fn key(n: u128) -> Subject {
 }
 
 #[test]
-fn a_window_begins_with_the_first_request_and_lasts_a_minute() {
-    let limits = alone(2);
-    assert_eq!(take(&limits, key(1), None, at(500)).unwrap().remaining, 1);
-    assert_eq!(take(&limits, key(1), None, at(900)).unwrap().remaining, 0);
-    let RateLimited { status, retry_after: wait } = take(&limits, key(1), None, at(1500)).unwrap_err();
+fn a_window_starts_with_the_first_request_and_lasts_60_seconds() {
+    let limits = single_node(2);
+    assert_eq!(count(&limits, key(1), None, at(500)).unwrap().remaining, 1);
+    assert_eq!(count(&limits, key(1), None, at(900)).unwrap().remaining, 0);
+    let RateLimited { status, retry_after: wait } = count(&limits, key(1), None, at(1500)).unwrap_err();
     assert_eq!((status.remaining, wait), (0, Duration::from_secs(59)));
-    assert!(take(&limits, key(1), None, at(60_499)).is_err());
-    assert_eq!(take(&limits, key(1), None, at(60_500)).unwrap().remaining, 1);
-    assert!(take(&limits, key(2), None, at(1500)).is_ok(), "keys do not share");
+    assert!(count(&limits, key(1), None, at(60_499)).is_err());
+    assert_eq!(count(&limits, key(1), None, at(60_500)).unwrap().remaining, 1);
+    assert!(count(&limits, key(2), None, at(1500)).is_ok(), "each key has its own window");
 }
 
 #[test]
-fn a_refused_write_costs_nothing_in_either_window() {
-    let limits = alone(3);
-    let quotes = cap("quotes.create", CappedCollection::Quotes, 1);
-    assert_eq!(take(&limits, key(1), quotes, at(0)).unwrap().limit, 1, "the tighter one is told");
-    assert!(take(&limits, key(1), quotes, at(1)).is_err());
-    assert_eq!(take(&limits, key(1), None, at(2)).unwrap().remaining, 1);
-    assert!(take(&limits, key(1), cap("jobs.create", CappedCollection::Jobs, 9), at(3)).is_ok());
+fn a_refused_write_counts_in_neither_window() {
+    let limits = single_node(3);
+    let quotes = write_limit("quotes.create", CappedCollection::Quotes, 1);
+    assert_eq!(count(&limits, key(1), quotes, at(0)).unwrap().limit, 1, "the status is that of the tighter window");
+    assert!(count(&limits, key(1), quotes, at(1)).is_err());
+    assert_eq!(count(&limits, key(1), None, at(2)).unwrap().remaining, 1);
+    assert!(count(&limits, key(1), write_limit("jobs.create", CappedCollection::Jobs, 9), at(3)).is_ok());
     let RateLimited { status, .. } =
-        take(&limits, key(1), cap("jobs.create", CappedCollection::Jobs, 9), at(4)).unwrap_err();
-    assert_eq!(status.limit, 3, "now the general one is tighter");
+        count(&limits, key(1), write_limit("jobs.create", CappedCollection::Jobs, 9), at(4)).unwrap_err();
+    assert_eq!(status.limit, 3, "the window of all requests is the tighter one now");
 }
 
 #[test]
-fn a_refund_gives_back() {
-    let limits = alone(3);
-    take(&limits, key(1), None, at(0)).unwrap();
-    take(&limits, key(1), None, at(0)).unwrap();
+fn a_refund_takes_one_request_back() {
+    let limits = single_node(3);
+    count(&limits, key(1), None, at(0)).unwrap();
+    count(&limits, key(1), None, at(0)).unwrap();
     assert_eq!(limits.refund(limit_key(&limits, key(1), None), at(1)).remaining, 2, "one, not more");
 }
 
 #[test]
-fn a_limit_that_changes_holds_in_a_window_that_has_begun() {
-    let limits = alone(5);
-    let with = |general, writes| {
-        let cap = cap("quotes.create", CappedCollection::Quotes, writes);
-        RateLimitKey { subject: key(1), general, cap }
+fn a_changed_limit_applies_to_a_window_that_has_started() {
+    let limits = single_node(5);
+    let with = |general_limit, writes| {
+        let write_limit = write_limit("quotes.create", CappedCollection::Quotes, writes);
+        RateLimitKey { subject: key(1), general_limit, write_limit }
     };
     for _ in 0..3 {
-        take_as(&limits, with(5, 3), at(0)).unwrap();
+        count_with(&limits, with(5, 3), at(0)).unwrap();
     }
-    // Raised, first the one and then the other, after a refusal that cost nothing.
-    assert_eq!(take_as(&limits, with(5, 3), at(1)).unwrap_err().status.limit, 3);
-    assert_eq!(take_as(&limits, with(4, 9), at(2)).unwrap().remaining, 0);
-    assert_eq!(take_as(&limits, with(4, 9), at(3)).unwrap_err().status.limit, 4);
-    assert_eq!(take_as(&limits, with(9, 6), at(4)).unwrap().remaining, 1);
-    // Lowered below what was used up: nothing more until the window ends, and then by the new limit.
-    let refused = take_as(&limits, with(2, 6), at(5)).unwrap_err();
+    // The limits are raised one after the other; the refused requests do not count.
+    assert_eq!(count_with(&limits, with(5, 3), at(1)).unwrap_err().status.limit, 3);
+    assert_eq!(count_with(&limits, with(4, 9), at(2)).unwrap().remaining, 0);
+    assert_eq!(count_with(&limits, with(4, 9), at(3)).unwrap_err().status.limit, 4);
+    assert_eq!(count_with(&limits, with(9, 6), at(4)).unwrap().remaining, 1);
+    // A limit below the count refuses requests until the window ends, and then applies to the next window.
+    let refused = count_with(&limits, with(2, 6), at(5)).unwrap_err();
     assert_eq!((refused.status.limit, refused.status.remaining), (2, 0));
     assert_eq!(refused.status.resets_at, at(60_000), "the window is the same");
-    assert_eq!(take_as(&limits, with(2, 6), at(60_000)).unwrap().remaining, 1);
+    assert_eq!(count_with(&limits, with(2, 6), at(60_000)).unwrap().remaining, 1);
 }
 
 #[test]
-fn a_clock_set_back_locks_nobody_out() {
-    let limits = alone(1);
-    take(&limits, key(1), None, at(3_600_000)).unwrap();
-    assert!(take(&limits, key(1), None, at(0)).is_ok());
+fn a_clock_that_is_set_back_starts_new_windows() {
+    let limits = single_node(1);
+    count(&limits, key(1), None, at(3_600_000)).unwrap();
+    assert!(count(&limits, key(1), None, at(0)).is_ok());
 }
 
 #[test]
-fn ended_windows_are_swept() {
-    let limits = alone(1);
-    for n in 0..SWEEP_AT as u128 {
-        take(&limits, key(n), None, at(0)).unwrap();
+fn ended_windows_are_removed() {
+    let limits = single_node(1);
+    for n in 0..MIN_CLEANUP_SIZE as u128 {
+        count(&limits, key(n), None, at(0)).unwrap();
     }
-    take(&limits, key(0), None, at(60_000)).unwrap();
-    assert_eq!(limits.known().windows.len(), 1);
+    count(&limits, key(0), None, at(60_000)).unwrap();
+    assert_eq!(limits.windows().by_bucket.len(), 1);
 }
 
 #[test]
-fn an_ipv6_customer_is_one_peer() {
+fn ipv6_addresses_with_the_same_first_64_bits_are_one_subject() {
     let peer = |text: &str| Subject::peer(text.parse().unwrap());
     assert_eq!(peer("2001:db8::1"), peer("2001:db8::ffff:1"));
     assert_ne!(peer("2001:db8::1"), peer("2001:db8:0:1::1"));
@@ -180,56 +189,60 @@ fn an_ipv6_customer_is_one_peer() {
 
 #[tokio::test]
 async fn two_nodes_share_a_window() {
-    let store = Shared::new();
-    let nodes = [0, 1].map(|_| Limits::new(60, true, store.clone()));
-    let mut passed = 0;
+    let store = SharedStore::new();
+    let nodes = [0, 1].map(|_| RateLimiter::new(60, true, store.clone()));
+    let mut accepted = 0;
     for n in 0..100 {
-        passed += usize::from(take(&nodes[n % 2], key(1), None, at(100)).is_ok());
+        accepted += usize::from(count(&nodes[n % 2], key(1), None, at(100)).is_ok());
     }
-    assert_eq!(passed, 60);
-    assert!(take(&nodes[1], key(2), None, at(100)).is_ok(), "keys do not share");
-    assert!(take(&nodes[1], key(1), None, at(60_100)).is_ok(), "a new window");
+    assert_eq!(accepted, 60);
+    assert!(count(&nodes[1], key(2), None, at(100)).is_ok(), "each key has its own window");
+    assert!(count(&nodes[1], key(1), None, at(60_100)).is_ok(), "a new window");
 }
 
 #[tokio::test]
-async fn what_is_refused_or_not_modified_is_given_back_to_all() {
-    let store = Shared::new();
-    let nodes = [0, 1].map(|_| Limits::new(60, true, store.clone()));
-    let quotes = cap("quotes.create", CappedCollection::Quotes, 1);
-    take(&nodes[0], key(1), quotes, at(0)).unwrap();
-    let RateLimited { status, .. } = take(&nodes[1], key(1), quotes, at(1)).unwrap_err();
+async fn refunds_apply_to_all_nodes() {
+    let store = SharedStore::new();
+    let nodes = [0, 1].map(|_| RateLimiter::new(60, true, store.clone()));
+    let quotes = write_limit("quotes.create", CappedCollection::Quotes, 1);
+    count(&nodes[0], key(1), quotes, at(0)).unwrap();
+    let RateLimited { status, .. } = count(&nodes[1], key(1), quotes, at(1)).unwrap_err();
     assert_eq!((status.limit, status.remaining), (1, 0));
-    // Beside the request.
-    let given_back = async || {
+    // The refund runs in the background.
+    let refunded = async || {
         while (store.used(GENERAL), store.used("quotes.create")) != (1, 1) {
             tokio::task::yield_now().await;
         }
     };
-    given_back().await;
-    take(&nodes[1], key(1), None, at(2)).unwrap();
+    refunded().await;
+    count(&nodes[1], key(1), None, at(2)).unwrap();
     assert_eq!(nodes[1].refund(limit_key(&nodes[1], key(1), None), at(3)).remaining, 59);
-    given_back().await;
+    refunded().await;
 }
 
 #[tokio::test]
-async fn a_limit_that_changes_holds_for_all_nodes() {
-    let store = Shared::new();
-    let nodes = [0, 1].map(|_| Limits::new(1, true, store.clone()));
-    let with = |general| RateLimitKey { subject: key(1), general, cap: None };
-    take_as(&nodes[0], with(1), at(0)).unwrap();
-    take_as(&nodes[1], with(1), at(1)).unwrap_err();
-    assert_eq!(take_as(&nodes[1], with(3), at(2)).unwrap().remaining, 1);
-    assert_eq!(take_as(&nodes[0], with(3), at(3)).unwrap().remaining, 0);
-    take_as(&nodes[1], with(2), at(4)).unwrap_err();
+async fn a_changed_limit_applies_at_all_nodes() {
+    let store = SharedStore::new();
+    let nodes = [0, 1].map(|_| RateLimiter::new(1, true, store.clone()));
+    let with = |general_limit| RateLimitKey { subject: key(1), general_limit, write_limit: None };
+    count_with(&nodes[0], with(1), at(0)).unwrap();
+    count_with(&nodes[1], with(1), at(1)).unwrap_err();
+    assert_eq!(count_with(&nodes[1], with(3), at(2)).unwrap().remaining, 1);
+    assert_eq!(count_with(&nodes[0], with(3), at(3)).unwrap().remaining, 0);
+    count_with(&nodes[1], with(2), at(4)).unwrap_err();
 }
 
 #[tokio::test]
-async fn a_node_counts_by_itself_while_the_store_is_away() {
-    let store = Shared::new();
-    let limits = Limits::new(3, true, store.clone());
-    take(&limits, key(1), None, at(0)).unwrap();
-    *store.away.lock().unwrap() = true;
-    assert_eq!(take(&limits, key(1), None, at(1)).unwrap().remaining, 1, "it goes on from what it knows");
-    take(&limits, key(1), None, at(2)).unwrap();
-    take(&limits, key(1), None, at(3)).unwrap_err();
+async fn a_node_counts_alone_while_the_store_is_unavailable() {
+    let store = SharedStore::new();
+    let limits = RateLimiter::new(3, true, store.clone());
+    count(&limits, key(1), None, at(0)).unwrap();
+    *store.unavailable.lock().unwrap() = true;
+    assert_eq!(
+        count(&limits, key(1), None, at(1)).unwrap().remaining,
+        1,
+        "the count continues from the last known one"
+    );
+    count(&limits, key(1), None, at(2)).unwrap();
+    count(&limits, key(1), None, at(3)).unwrap_err();
 }

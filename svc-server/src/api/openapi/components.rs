@@ -1,14 +1,15 @@
-//! What operations share: parameters, headers and the answers to failures.
+//! The parameters, headers and failure responses that operations share.
 
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
+use svc_core::accounts::signing::SignatureError;
 use svc_core::error::{Error, FieldCode, Issue, StoreError};
 use uuid::Uuid;
 
-use crate::api::problem::Problem;
+use crate::api::problem::{Problem, SignatureProblem};
 
-/// Headers of every answer.
+/// The headers of every response.
 const COMMON_HEADERS: [&str; 6] = [
     "X-Request-Id",
     "X-RateLimit-Limit",
@@ -18,36 +19,91 @@ const COMMON_HEADERS: [&str; 6] = [
     "RateLimit",
 ];
 
-/// Answers that are no success: status, name among the components, when it is given.
-const ANSWERS: [(u16, &str, &str); 15] = [
-    (304, "NotModified", "The record still has an ETag that `If-None-Match` names."),
-    (400, "BadRequest", "The request is not valid; `field` and `errors` name what fails."),
-    (401, "Unauthorized", "The key or the request signature is missing or not valid."),
-    (403, "Forbidden", "The key lacks the `write` scope, or developer access is not approved."),
-    (404, "NotFound", "Nothing has this id: it is unknown, deleted, or of another account."),
-    (408, "RequestTimeout", "The body did not arrive whole and in time."),
-    (409, "Conflict", "Another contact has the email, or a request with this Idempotency-Key is still running."),
-    (412, "PreconditionFailed", "The record has none of the ETags that `If-Match` names; nothing was done."),
-    (413, "ContentTooLarge", "The body is larger than 1 MiB."),
-    (414, "UriTooLong", "The request target is longer than 8 KiB."),
-    (415, "UnsupportedMediaType", "The body is not `application/json`, or has a Content-Encoding."),
-    (429, "TooManyRequests", "A rate limit is used up; nothing was done."),
-    (431, "HeadersTooLarge", "The headers are larger than 16 KiB in all."),
-    (500, "InternalError", "Something failed on our side."),
-    (503, "Unavailable", "The service is shutting down, or its database is away."),
-];
-
-/// The name among the components of the answer with this status.
-pub(super) fn response_name(status: u16) -> &'static str {
-    ANSWERS.iter().find(|(known, ..)| *known == status).map_or("InternalError", |(_, name, _)| name)
+/// A response that is not a success.
+struct FailureResponse {
+    status: u16,
+    /// The name of the component.
+    name: &'static str,
+    description: &'static str,
 }
 
-/// A reference to a component.
+const FAILURES: [FailureResponse; 15] = [
+    failure(304, "NotModified", "The record still has an ETag that `If-None-Match` names. The response has no body."),
+    failure(
+        400,
+        "BadRequest",
+        "The request is not valid. When fields failed, `field` is the first one and `errors` lists all of them.",
+    ),
+    failure(
+        401,
+        "Unauthorized",
+        "The API key or the request signature is missing or not valid. `code` tells which, and whether the key was \
+         revoked or has expired.",
+    ),
+    failure(403, "Forbidden", "The API key lacks the `write` scope, or the account has no approved developer access."),
+    failure(
+        404,
+        "NotFound",
+        "The account has no record with this id: the id is unknown, or the record was deleted or belongs to another \
+         account.",
+    ),
+    failure(
+        408,
+        "RequestTimeout",
+        "The request body did not arrive in full within 30 seconds. Nothing was changed; send the request again.",
+    ),
+    failure(
+        409,
+        "Conflict",
+        "Another contact has the email address, or a request with this `Idempotency-Key` is still running.",
+    ),
+    failure(
+        412,
+        "PreconditionFailed",
+        "The record has none of the ETags that `If-Match` names. Nothing was changed; get the record again.",
+    ),
+    failure(413, "ContentTooLarge", "The request body is larger than 1 MiB."),
+    failure(414, "UriTooLong", "The request target, that is the path with its query, is longer than 8 KiB."),
+    failure(
+        415,
+        "UnsupportedMediaType",
+        "The request body is not sent as `application/json`, or has a `Content-Encoding`.",
+    ),
+    failure(
+        429,
+        "TooManyRequests",
+        "A rate limit is used up. Nothing was changed; try again after the time in `Retry-After`.",
+    ),
+    failure(431, "HeadersTooLarge", "The request headers are larger than 16 KiB in all."),
+    failure(
+        500,
+        "InternalError",
+        "Something failed in the service. Try again, and report the `X-Request-Id` if it keeps failing.",
+    ),
+    failure(
+        503,
+        "Unavailable",
+        "The service is stopping, or its database or memory is not available. Try again after the time in \
+         `Retry-After`. If `error` says that the outcome of a change is unknown, read the record first, or repeat the \
+         request with the same `Idempotency-Key`.",
+    ),
+];
+
+const fn failure(status: u16, name: &'static str, description: &'static str) -> FailureResponse {
+    FailureResponse { status, name, description }
+}
+
+/// Returns the name of the component with the response of this status.
+pub(super) fn response_name(status: u16) -> &'static str {
+    FAILURES.iter().find(|failure| failure.status == status).map_or("InternalError", |failure| failure.name)
+}
+
+/// Returns a reference to a component.
 pub(super) fn component(kind: &str, name: &str) -> Value {
     json!({ "$ref": format!("#/components/{kind}/{name}") })
 }
 
-/// A body of JSON.
+/// Returns the content of a JSON body.
 pub(super) fn content(schema: Value, example: Option<Value>) -> Value {
     let mut media = json!({ "schema": schema });
     if let Some(example) = example {
@@ -56,7 +112,7 @@ pub(super) fn content(schema: Value, example: Option<Value>) -> Value {
     json!({ "application/json": media })
 }
 
-/// References to the headers of every answer.
+/// Returns references to the headers of every response.
 pub(super) fn common_headers() -> Value {
     Value::Object(COMMON_HEADERS.map(|name| (name.to_owned(), component("headers", name))).into_iter().collect())
 }
@@ -65,7 +121,7 @@ fn request_header(name: &str, description: &str, schema: Value) -> Value {
     json!({ "name": name, "in": "header", "description": description, "schema": schema })
 }
 
-/// Parameters that several operations have.
+/// Returns the parameters that several operations have.
 pub(super) fn parameters() -> Value {
     let text = |longest: u32| json!({ "type": "string", "minLength": 1, "maxLength": longest });
     json!({
@@ -73,89 +129,95 @@ pub(super) fn parameters() -> Value {
             "name": "id",
             "in": "path",
             "required": true,
-            "description": "The record's id.",
+            "description": "The id of the record, as other requests return it.",
             "schema": { "type": "string", "format": "uuid" },
         },
         "RequestId": request_header(
             "X-Request-Id",
-            "Comes back on the answer. One is made up when it is left out or has another form.",
+            "A name of your own for the request, which the response repeats. The server generates a UUID when the header is \
+             missing or has another form.",
             json!({ "type": "string", "pattern": "^[A-Za-z0-9._-]{1,128}$" }),
         ),
         "IdempotencyKey": request_header(
             "Idempotency-Key",
-            "Any text that is the same for all tries of one request, and new for each new request. Kept for 24 hours.",
+            "A key that makes it safe to retry the request: 1 to 255 printable ASCII characters, the same for all tries of \
+             one request and new for each new request. The response is stored for 24 hours.",
             text(255),
         ),
         "IfMatch": request_header(
             "If-Match",
-            "ETags, or `*`. The change is made only when the record has one of them, else 412.",
+            "A list of ETags, or `*`. The change is made only if the record has one of them; otherwise the response is 412.",
             text(8192),
         ),
         "IfNoneMatch": request_header(
             "If-None-Match",
-            "ETags, or `*`. The answer is 304 while the record has one of them.",
+            "A list of ETags, or `*`. The response is 304 without a body if the record has one of them.",
             text(8192),
         ),
         "SignatureTimestamp": request_header(
             "X-SVC-Timestamp",
-            "For keys that sign their writes: the time in Unix seconds, within 300 s of the server's clock.",
+            "The time of signing in Unix seconds, at most 300 seconds from the time of the server. Required when the API key \
+             signs its writes, and ignored otherwise.",
             json!({ "type": "string", "pattern": "^[0-9]+$" }),
         ),
         "Signature": request_header(
             "X-SVC-Signature",
-            "For keys that sign their writes: `sha256=` and the hex HMAC-SHA256, keyed with the key's signing secret, of \
-             four lines: timestamp, method, path with query, and the hex SHA-256 of the body. A line feed stands between \
-             them and none at the end. Each signature is accepted once.",
+            "The signature of the request: `sha256=` and the hex HMAC-SHA256, keyed with the signing secret of the API \
+             key, of four lines: the timestamp, the method, the path with its query, and the hex SHA-256 of the body. \
+             There is a line feed between the lines and none at the end. A signature is accepted once. Required when the \
+             API key signs its writes, and ignored otherwise.",
             json!({ "type": "string", "pattern": "^sha256=[0-9a-f]{64}$" }),
         ),
     })
 }
 
-fn answer_header(description: &str, schema: Value, example: Value) -> Value {
+fn response_header(description: &str, schema: Value, example: Value) -> Value {
     json!({ "description": description, "required": true, "schema": schema, "example": example })
 }
 
-/// Headers of answers.
+/// Returns the headers of responses.
 pub(super) fn headers() -> Value {
     let count = || json!({ "type": "integer", "minimum": 0 });
     let text = || json!({ "type": "string" });
     let mut headers = json!({
-        "X-Request-Id": answer_header(
-            "Names this request in the log: the one that was sent, or a UUID.",
+        "X-Request-Id": response_header(
+            "The name of this request in the server's log: the one that was sent, or a UUID.",
             json!({ "type": "string", "pattern": "^[A-Za-z0-9._-]{1,128}$" }),
             json!("0195a3c8-8a00-7000-8000-000000000001"),
         ),
-        "X-RateLimit-Limit": answer_header("Requests per window of 60 s, of the tighter limit.", count(), json!(60)),
-        "X-RateLimit-Remaining": answer_header("Requests left in the window.", count(), json!(59)),
-        "X-RateLimit-Reset": answer_header(
-            "When the window ends: Unix seconds, rounded up.",
+        "X-RateLimit-Limit": response_header("The number of requests that the window of 60 seconds takes. Of two limits that apply, this is the tighter one.", count(), json!(60)),
+        "X-RateLimit-Remaining": response_header("The number of requests that are left in the window.", count(), json!(59)),
+        "X-RateLimit-Reset": response_header(
+            "The time when the window ends, in Unix seconds, rounded up.",
             count(),
             json!(1_773_500_967),
         ),
-        "RateLimit-Policy": answer_header(
-            "The limit as a structured field (IETF draft).",
+        "RateLimit-Policy": response_header(
+            "The limit as a structured field of draft-ietf-httpapi-ratelimit-headers: `q` requests per `w` seconds. The name \
+             is `default` for the limit of all requests and `write` for that of writes.",
             text(),
             json!("\"default\";q=60;w=60"),
         ),
-        "RateLimit": answer_header(
-            "What is left as a structured field (IETF draft).",
+        "RateLimit": response_header(
+            "The state of the limit as a structured field of draft-ietf-httpapi-ratelimit-headers: `r` requests are left, \
+             and the window ends in `t` seconds.",
             text(),
             json!("\"default\";r=59;t=60"),
         ),
-        "Retry-After": answer_header("Whole seconds to wait.", json!({ "type": "integer", "minimum": 1 }), json!(12)),
-        "ETag": answer_header("Strong tag of the record.", text(), json!("\"9b2cf535f27731c974343645a3985328\"")),
-        "Location": answer_header(
-            "Path of the record that was created.",
+        "Retry-After": response_header("The number of whole seconds to wait before the next try.", json!({ "type": "integer", "minimum": 1 }), json!(12)),
+        "ETag": response_header("The version of the record, as a strong ETag. It changes whenever the record does.", text(), json!("\"9b2cf535f27731c974343645a3985328\"")),
+        "Location": response_header(
+            "The path of the created record, to use in later requests.",
             json!({ "type": "string", "format": "uri-reference" }),
             json!("/api/v1/contacts/0195a3c8-8a00-7000-8000-00000000c001"),
         ),
-        "Idempotent-Replayed": answer_header(
-            "Present when this is the kept answer to an earlier request.",
+        "Idempotent-Replayed": response_header(
+            "Present when this is the stored response to an earlier request with the same `Idempotency-Key`.",
             json!({ "type": "string", "const": "true" }),
             json!("true"),
         ),
-        "WWW-Authenticate": answer_header(
-            "The scheme to use.",
+        "WWW-Authenticate": response_header(
+            "The authentication scheme that the API uses.",
             json!({ "type": "string", "const": "Bearer" }),
             json!("Bearer"),
         ),
@@ -164,15 +226,15 @@ pub(super) fn headers() -> Value {
     headers
 }
 
-/// The answers that are no success.
+/// Returns the responses that are not a success.
 pub(super) fn failures(error: &Value, rate_limit_error: &Value) -> Value {
     let mut responses = Map::new();
-    for (status, name, description) in ANSWERS {
+    for FailureResponse { status, name, description } in FAILURES {
         let mut headers = common_headers();
         match status {
             304 => headers["ETag"] = component("headers", "ETag"),
             401 => headers["WWW-Authenticate"] = component("headers", "WWW-Authenticate"),
-            // A conflict is kept under the Idempotency-Key, too.
+            // The response to a conflict is stored with the idempotency key, too.
             409 => headers["Idempotent-Replayed"] = component("headers", "Idempotent-Replayed"),
             429 | 503 => headers["Retry-After"] = component("headers", "Retry-After"),
             _ => {}
@@ -188,7 +250,7 @@ pub(super) fn failures(error: &Value, rate_limit_error: &Value) -> Value {
     responses.into()
 }
 
-/// What the service really answers, by code.
+/// Returns the bodies that the service sends with a status, by code.
 fn examples(status: u16) -> Value {
     let all = samples().into_iter().filter(|sample| sample.status() == status);
     let example = |sample: Problem| {
@@ -198,24 +260,20 @@ fn examples(status: u16) -> Value {
     Value::Object(all.map(example).collect())
 }
 
-/// One problem for each code that an operation can answer with.
+/// Returns one problem for each code that an operation can fail with.
 pub(super) fn samples() -> Vec<Problem> {
     let email = Issue::new(FieldCode::InvalidFormat, "must be an email address such as ada@example.com").on("email");
     let existing_id = Uuid::from_u128(0x0195_a3c8_8a00_7000_8000_0000_0000_c001);
     let core = [
         Error::InvalidJson("The body must be a JSON object.".into()),
         email,
-        Error::UnknownParameter("colour".to_owned()),
         Error::InvalidCursor,
         Error::EmptyPatch,
         Error::ReferenceNotFound("contact_id"),
         Error::IdempotencyKeyReused,
-        Error::MissingCredentials,
         Error::InvalidKey,
         Error::KeyRevoked,
         Error::KeyExpired,
-        Error::SignatureRequired,
-        Error::SignatureInvalid("X-SVC-Timestamp is more than 300 seconds off; set the clock and sign again."),
         Error::InsufficientScope,
         Error::AccessNotApproved,
         Error::NotFound,
@@ -227,6 +285,10 @@ pub(super) fn samples() -> Vec<Problem> {
     ];
     let mut all: Vec<Problem> = core.into_iter().map(Problem::Core).collect();
     all.extend([
+        Problem::UnknownParameter("colour".to_owned()),
+        Problem::MissingCredentials,
+        Problem::SignatureRequired,
+        Problem::SignatureInvalid(SignatureProblem::Rejected(SignatureError::TimestampOutOfRange)),
         Problem::BodyIncomplete("The body did not arrive in time; send it again."),
         Problem::BodyTooLarge,
         Problem::UriTooLong,

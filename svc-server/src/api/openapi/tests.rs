@@ -1,4 +1,4 @@
-//! The document against the table, the records and itself.
+//! Tests of the document: against the table of operations, the contract, and itself.
 
 mod compatible;
 
@@ -9,8 +9,8 @@ use svc_core::error::{Error, FieldCode};
 
 use super::components::samples;
 use super::{document, text};
-use crate::api::problem::{CODES, Problem};
-use crate::api::routes::operations;
+use crate::api::problem::{CODES, Problem, field_codes};
+use crate::api::routes::{Version, operations};
 
 const RECORDS: [&str; 6] = ["Contact", "Invoice", "Booking", "Quote", "Job", "WebhookSubscription"];
 const INPUTS: [&str; 10] = [
@@ -27,11 +27,11 @@ const INPUTS: [&str; 10] = [
 ];
 
 fn v1() -> Value {
-    document(&operations(), "", "/api/v1")
+    document(&operations(), "", Version::V1)
 }
 
-/// Method, path and operation.
-fn each(document: &Value) -> impl Iterator<Item = (&str, &str, &Value)> {
+/// Returns the method, path and description of each operation.
+fn each_operation(document: &Value) -> impl Iterator<Item = (&str, &str, &Value)> {
     let paths = document["paths"].as_object().unwrap();
     paths.iter().flat_map(|(path, item)| {
         item.as_object().unwrap().iter().map(|(method, operation)| (method.as_str(), path.as_str(), operation))
@@ -40,16 +40,17 @@ fn each(document: &Value) -> impl Iterator<Item = (&str, &str, &Value)> {
 
 fn resolve<'a>(document: &'a Value, value: &'a Value) -> &'a Value {
     match value["$ref"].as_str() {
-        Some(reference) => document.pointer(&reference[1..]).unwrap_or_else(|| panic!("{reference} leads nowhere")),
+        Some(reference) => document.pointer(&reference[1..]).unwrap_or_else(|| panic!("{reference} does not resolve")),
         None => value,
     }
 }
 
-fn walk<'a>(value: &'a Value, context: &mut impl FnMut(&'a Value)) {
-    context(value);
+/// Calls `visit` with a value and everything inside it.
+fn walk<'a>(value: &'a Value, visit: &mut impl FnMut(&'a Value)) {
+    visit(value);
     match value {
-        Value::Array(items) => items.iter().for_each(|item| walk(item, context)),
-        Value::Object(members) => members.values().for_each(|member| walk(member, context)),
+        Value::Array(items) => items.iter().for_each(|item| walk(item, visit)),
+        Value::Object(members) => members.values().for_each(|member| walk(member, visit)),
         _ => {}
     }
 }
@@ -69,7 +70,7 @@ fn names(value: &Value) -> Vec<&str> {
     value.as_array().map_or_else(Vec::new, |items| items.iter().filter_map(Value::as_str).collect())
 }
 
-/// Whether `value` is valid against a schema that may refer to the document's components.
+/// Validates a value against a schema of the document and returns the errors.
 fn errors(document: &Value, schema: &Value, value: &Value) -> Vec<String> {
     let mut root = schema.clone();
     root["components"] = document["components"].clone();
@@ -78,27 +79,27 @@ fn errors(document: &Value, schema: &Value, value: &Value) -> Vec<String> {
 }
 
 #[test]
-fn the_committed_document_is_this_one() {
+fn the_committed_document_is_up_to_date() {
     let committed = include_str!("../../../openapi/v1.json");
     let same = text("v1").unwrap() == committed;
     assert!(same, "openapi/v1.json is out of date; run: cargo run -p svc-server --example openapi -- v1");
 }
 
 #[test]
-fn both_versions_have_one_surface() {
-    let (one, two) = (v1(), document(&operations(), "/business", "/api/v2"));
+fn both_versions_have_the_same_operations() {
+    let (one, two) = (v1(), document(&operations(), "/business", Version::V2));
     assert_eq!((&one["paths"], &one["components"]), (&two["paths"], &two["components"]));
     assert_eq!(two["servers"][0]["url"], "/business/api/v2");
     assert_eq!(text("v3"), None);
 }
 
 #[test]
-fn there_are_25_operations_with_ids_of_their_own() {
+fn there_are_25_operations_with_unique_ids() {
     let document = v1();
     let ids: BTreeSet<&str> =
-        each(&document).map(|(.., operation)| operation["operationId"].as_str().unwrap()).collect();
-    assert_eq!((each(&document).count(), ids.len()), (25, 25));
-    for (_, path, operation) in each(&document) {
+        each_operation(&document).map(|(.., operation)| operation["operationId"].as_str().unwrap()).collect();
+    assert_eq!((each_operation(&document).count(), ids.len()), (25, 25));
+    for (_, path, operation) in each_operation(&document) {
         for text in ["summary", "description"] {
             assert!(operation[text].as_str().is_some_and(|text| !text.is_empty()), "{path} has no {text}");
         }
@@ -146,11 +147,11 @@ fn every_example_is_valid_and_every_json_body_has_one() {
     }
 }
 
-/// The contract's table of errors, and what the service adds to it (decisions §1).
+/// The statuses of `docs/contract.md`, "Statuses".
 #[test]
-fn every_operation_declares_what_it_can_answer() {
+fn every_operation_declares_its_responses() {
     let document = v1();
-    for (method, path, operation) in each(&document) {
+    for (method, path, operation) in each_operation(&document) {
         let mut want = BTreeSet::from([401, 403, 429, 500, 414, 431, 503]);
         want.insert(match method {
             "post" => 201,
@@ -201,7 +202,7 @@ fn every_operation_declares_what_it_can_answer() {
 }
 
 #[test]
-fn lists_take_the_parameters_of_lists_and_their_own() {
+fn lists_have_the_common_parameters_and_their_own_filters() {
     let document = v1();
     let own = BTreeMap::from([
         ("/contacts", vec!["email", "include_deleted"]),
@@ -211,7 +212,7 @@ fn lists_take_the_parameters_of_lists_and_their_own() {
         ("/jobs", vec!["status", "job_number"]),
         ("/webhooks", vec![]),
     ]);
-    for (method, path, operation) in each(&document) {
+    for (method, path, operation) in each_operation(&document) {
         let queries = operation["parameters"].as_array().unwrap().iter().map(|parameter| resolve(&document, parameter));
         let queries: Vec<&Value> = queries.filter(|parameter| parameter["in"] == "query").collect();
         let got: Vec<&str> = queries.iter().map(|parameter| parameter["name"].as_str().unwrap()).collect();
@@ -235,9 +236,9 @@ fn lists_take_the_parameters_of_lists_and_their_own() {
 }
 
 #[test]
-fn records_and_writes_take_their_headers() {
+fn operations_declare_their_request_headers() {
     let document = v1();
-    for (method, path, operation) in each(&document) {
+    for (method, path, operation) in each_operation(&document) {
         let has = |name: &str| parameter(&document, operation, name).is_some();
         let write = method != "get";
         assert!(has("X-Request-Id"));
@@ -250,7 +251,7 @@ fn records_and_writes_take_their_headers() {
     }
 }
 
-/// Fields by the tables of the contract: `?` after a name where null may stand.
+/// The fields of `docs/contract.md`, "Resources"; a `?` marks a field that can be null.
 #[test]
 fn records_have_the_fields_of_the_contract() {
     let document = v1();
@@ -303,7 +304,7 @@ fn records_have_the_fields_of_the_contract() {
 }
 
 #[test]
-fn inputs_are_strict_and_take_what_the_contract_lists() {
+fn inputs_are_strict_and_have_the_fields_of_the_contract() {
     let document = v1();
     let want = [
         ("ContactCreate", "email first_name? last_name? phone? company_name? city? state? postcode?", 1),
@@ -343,9 +344,9 @@ fn inputs_are_strict_and_take_what_the_contract_lists() {
     }
 }
 
-/// Lengths and ranges of decisions §4, defaults of §5.
+/// The lengths and ranges of `docs/contract.md`, "Text fields" and "Money", and the defaults of "Resources".
 #[test]
-fn limits_formats_and_defaults_are_told() {
+fn schemas_have_the_limits_formats_and_defaults_of_the_contract() {
     let document = v1();
     let property = |path: &str| {
         let (name, field) = path.split_once('.').unwrap();
@@ -399,7 +400,7 @@ fn limits_formats_and_defaults_are_told() {
 }
 
 #[test]
-fn codes_are_enumerated_and_every_problem_has_one_of_them() {
+fn every_problem_has_a_code_of_the_enumeration() {
     let document = v1();
     assert_eq!(names(&schema(&document, "Error")["properties"]["code"]["enum"]), CODES);
     let others = [
@@ -421,7 +422,7 @@ fn codes_are_enumerated_and_every_problem_has_one_of_them() {
 }
 
 #[test]
-fn everything_is_described() {
+fn schemas_and_parameters_have_descriptions() {
     let document = v1();
     for name in RECORDS.iter().chain(&INPUTS) {
         let schema = schema(&document, name);
@@ -430,9 +431,54 @@ fn everything_is_described() {
             assert!(property["description"].is_string(), "{name}.{field}");
         }
     }
-    for (.., operation) in each(&document) {
+    for (.., operation) in each_operation(&document) {
         for parameter in operation["parameters"].as_array().unwrap() {
             assert!(resolve(&document, parameter)["description"].is_string(), "{parameter}");
+        }
+    }
+}
+
+/// A description of one or two words repeats the name of the thing that it describes.
+#[test]
+fn no_description_is_shorter_than_three_words() {
+    let document = v1();
+    let mut short = Vec::new();
+    find_short_texts(&document, "", &mut short);
+    assert!(short.is_empty(), "{} descriptions are too short:\n{}", short.len(), short.join("\n"));
+}
+
+fn find_short_texts(value: &Value, path: &str, short: &mut Vec<String>) {
+    match value {
+        Value::Object(members) => {
+            for (name, member) in members {
+                // A field may be named `description`; its schema is an object. Examples are data.
+                if matches!(name.as_str(), "example" | "examples") {
+                    continue;
+                }
+                match member.as_str() {
+                    Some(text) if name == "description" && text.split_whitespace().count() < 3 => {
+                        short.push(format!("{path}: {text:?}"));
+                    }
+                    _ => find_short_texts(member, &format!("{path}/{name}"), short),
+                }
+            }
+        }
+        Value::Array(items) => {
+            for (number, item) in items.iter().enumerate() {
+                find_short_texts(item, &format!("{path}/{number}"), short);
+            }
+        }
+        _ => {}
+    }
+}
+
+#[test]
+fn every_code_is_explained() {
+    let document = v1();
+    for (name, codes) in [("Error", CODES.to_vec()), ("FieldError", field_codes())] {
+        let description = schema(&document, name)["properties"]["code"]["description"].as_str().unwrap();
+        for code in codes {
+            assert!(description.contains(&format!("`{code}`")), "{name}.code does not explain {code}");
         }
     }
 }

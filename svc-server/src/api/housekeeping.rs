@@ -1,0 +1,155 @@
+//! Periodic work beside requests: deleting what has expired, storing when keys were last used, and measuring the
+//! backlog of deliveries.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use svc_core::error::Error;
+use svc_core::store::Store;
+use svc_core::values::Timestamp;
+use svc_core::webhooks::deliveries::DeliveryStatus;
+use svc_core::webhooks::retention::{self, DeletedCounts, Positions};
+use tokio::sync::Mutex as AsyncMutex;
+use uuid::Uuid;
+
+use crate::metrics::Metrics;
+
+/// The number of rows that one transaction of [`delete_expired`] deletes at most, so that other writes do not wait long.
+const DELETE_BATCH: u32 = 500;
+
+/// The pause after each transaction that deletes events, so that other writes can run in between.
+const BATCH_PAUSE: Duration = Duration::from_millis(10);
+
+/// How often a sweep starts again at the oldest event, to find those whose deliveries were unfinished the last time.
+const SWEEP_RESTART_INTERVAL: Duration = Duration::from_secs(60 * 60);
+
+/// Deletes events that are older than the retention. It continues where the last call stopped.
+#[derive(Default)]
+pub(crate) struct RetentionSweep(AsyncMutex<SweepProgress>);
+
+#[derive(Default)]
+struct SweepProgress {
+    positions: Positions,
+    /// When the sweep started at the oldest event.
+    started_at: Option<Timestamp>,
+}
+
+impl RetentionSweep {
+    /// Deletes all events that have expired, and returns how many rows it deleted.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Store`]; the next call continues.
+    pub(crate) async fn run(&self, store: &dyn Store, retention: Duration) -> Result<DeletedCounts, Error> {
+        let mut progress = self.0.lock().await;
+        let now = store.env().now();
+        if progress.started_at.is_none_or(|started_at| now.since(started_at) >= SWEEP_RESTART_INTERVAL) {
+            *progress = SweepProgress { positions: Positions::new(), started_at: Some(now) };
+        }
+        let before = now.minus(retention);
+        retention::sweep(store, &mut progress.positions, before, false, || tokio::time::sleep(BATCH_PAUSE)).await
+    }
+}
+
+/// When keys were last used. It is stored every ten seconds or so, as a write with every request would cost more than the
+/// request itself.
+#[derive(Default)]
+pub(crate) struct LastUsed(Mutex<HashMap<Uuid, Timestamp>>);
+
+impl LastUsed {
+    /// Records the use of a key.
+    pub(crate) fn record(&self, key: Uuid, now: Timestamp) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(key, now);
+    }
+
+    /// Stores the uses that were recorded since the last call.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Store`]; the uses are kept for the next call.
+    pub(crate) async fn flush(&self, store: &dyn Store) -> Result<(), Error> {
+        let recorded = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        if recorded.is_empty() {
+            return Ok(());
+        }
+        let uses: Arc<[(Uuid, Timestamp)]> = recorded.into_iter().collect();
+        let to_store = Arc::clone(&uses);
+        let write = store.write("keys.touch", move |tx| {
+            let uses = Arc::clone(&to_store);
+            Box::pin(async move { Ok(tx.touch_keys(&uses).await?) })
+        });
+        let result = write.await;
+        if result.is_err() {
+            let mut recorded = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            for (key, at) in uses.iter() {
+                recorded.entry(*key).or_insert(*at);
+            }
+        }
+        result
+    }
+}
+
+/// Deletes expired stored responses and request signatures, in small transactions.
+pub(crate) async fn delete_expired(store: &dyn Store, idempotency_ttl: Duration) -> Result<(), Error> {
+    loop {
+        let deleted = store.write("prune", move |tx| {
+            Box::pin(async move {
+                let now = tx.env().now();
+                Ok(tx.prune(now.minus(idempotency_ttl), now, DELETE_BATCH).await?)
+            })
+        });
+        if deleted.await? < u64::from(DELETE_BATCH) {
+            return Ok(());
+        }
+    }
+}
+
+/// The statuses of deliveries that wait: for their next attempt, for an operator or for a replay.
+const WAITING: [DeliveryStatus; 3] = [DeliveryStatus::Pending, DeliveryStatus::Failed, DeliveryStatus::Held];
+
+/// Measures the backlog of deliveries for the metrics.
+///
+/// This runs on a schedule and not with each scrape, and the store reads a bounded number of rows.
+pub(crate) async fn measure_backlog(store: &dyn Store, metrics: &Metrics) -> Result<(), Error> {
+    for status in WAITING {
+        let backlog =
+            store.read("deliveries.backlog", move |tx| Box::pin(async move { Ok(tx.backlog(status).await?) })).await?;
+        metrics.backlog(status, backlog, store.env().now());
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use svc_core::accounts::tenants::{self, TenantCreate};
+    use svc_core::env::{Env, ManualClock, SystemEntropy};
+    use svc_core::input::Input as _;
+    use svc_core::resources::contacts::Contact;
+    use svc_core::resources::crud::{self, Create};
+    use svc_core::store::memory::MemoryStore;
+
+    use super::*;
+    use crate::api::{Api, Settings};
+
+    #[tokio::test]
+    async fn events_older_than_the_retention_are_deleted() {
+        let day = Duration::from_secs(24 * 3600);
+        let clock = ManualClock::at(Timestamp::parse("2026-03-14T15:09:26Z").unwrap());
+        let store: Arc<dyn Store> = Arc::new(MemoryStore::new(Env::new(clock.clone(), SystemEntropy)));
+        let api = Api::new(Arc::clone(&store), Settings { retention: day * 7, ..Settings::default() });
+        let made = store.write("test", |tx| {
+            Box::pin(async move {
+                let tenant = tenants::create(tx, TenantCreate::named("Test")).await?.id;
+                let input = <Contact as Create>::Input::from_body(br#"{"email": "ada@example.com"}"#)?;
+                crud::create::<Contact>(tx, tenant, input).await
+            })
+        });
+        made.await.unwrap();
+        clock.advance(day * 7);
+        assert_eq!(api.delete_expired_events().await, Ok(DeletedCounts::default()));
+        clock.advance(day);
+        assert_eq!(api.delete_expired_events().await.map(|deleted| deleted.events), Ok(1));
+        assert_eq!(api.delete_expired_events().await, Ok(DeletedCounts::default()));
+    }
+}

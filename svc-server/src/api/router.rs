@@ -1,0 +1,130 @@
+//! Finds what a request asks for by its path and method.
+
+use std::num::NonZeroU32;
+use std::sync::Arc;
+
+use http::Method;
+use http::request::Parts;
+use svc_core::accounts::limits::WriteRateLimits;
+
+use crate::api::limits::WriteLimit;
+use crate::api::problem::Problem;
+use crate::api::routes::{Operation, VERSIONS, Version};
+
+/// The operations by path.
+pub(super) struct Router(matchit::Router<Vec<Arc<RoutedOperation>>>);
+
+/// An operation and its limit of writes.
+pub(super) struct RoutedOperation {
+    pub(super) operation: Operation,
+    /// The limit that the server sets for its writes; `None` for a read.
+    pub(super) write_limit: Option<WriteLimit>,
+}
+
+/// What a request asks for.
+pub(super) enum Route<'a> {
+    Operation {
+        routed: &'a Arc<RoutedOperation>,
+        /// The `{id}` of the path.
+        id: Option<&'a str>,
+        version: Version,
+    },
+    OpenApiDocument(Version),
+    Health,
+    Ready,
+    Metrics,
+    /// A preflight request of a browser.
+    Preflight,
+}
+
+impl Router {
+    /// Creates a router of these operations.
+    pub(super) fn new(operations: Vec<Operation>, limits: &WriteRateLimits) -> Self {
+        let mut paths: Vec<(String, Vec<Arc<RoutedOperation>>)> = Vec::new();
+        for operation in operations {
+            let write_limit = operation.default_write_limit().map(|default| WriteLimit {
+                operation: operation.id,
+                collection: default.collection,
+                limit: limits.of(default.collection).map_or(default.limit, NonZeroU32::get),
+            });
+            let path = operation.path.clone();
+            let routed = Arc::new(RoutedOperation { operation, write_limit });
+            match paths.iter_mut().find(|(known, _)| *known == path) {
+                Some((_, methods)) => methods.push(routed),
+                None => paths.push((path, vec![routed])),
+            }
+        }
+        let mut router = matchit::Router::new();
+        for (path, methods) in paths {
+            #[expect(clippy::expect_used, reason = "the operations are fixed, and tests build the router")]
+            router.insert(path, methods).expect("paths that do not conflict");
+        }
+        Self(router)
+    }
+
+    /// Returns the route of an API request.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Problem::RouteNotFound`] or [`Problem::MethodNotAllowed`].
+    pub(super) fn route<'a>(&'a self, parts: &'a Parts) -> Result<Route<'a>, Problem> {
+        let path = parts.uri.path();
+        match path {
+            "/healthz" => return only_get(parts, Route::Health),
+            "/readyz" => return only_get(parts, Route::Ready),
+            _ => {}
+        }
+        let versioned = VERSIONS.into_iter().find_map(|version| {
+            path.strip_prefix(version.path()).filter(|path| path.starts_with('/')).map(|path| (version, path))
+        });
+        let (version, path) = versioned.ok_or(Problem::RouteNotFound)?;
+        if path == "/openapi.json" {
+            return only_get(parts, Route::OpenApiDocument(version));
+        }
+        let matched = self.0.at(path).map_err(|_| Problem::RouteNotFound)?;
+        let method = if parts.method == Method::HEAD { &Method::GET } else { &parts.method };
+        match matched.value.iter().find(|routed| routed.operation.method == method) {
+            Some(routed) => Ok(Route::Operation { routed, id: matched.params.get("id"), version }),
+            None => Err(Problem::MethodNotAllowed(allow(matched.value))),
+        }
+    }
+}
+
+impl Route<'_> {
+    /// Returns the id of the operation, for logs and metrics.
+    pub(super) fn operation_id(&self) -> Option<&'static str> {
+        match self {
+            Route::Operation { routed, .. } => Some(routed.operation.id),
+            _ => None,
+        }
+    }
+}
+
+/// Returns the route of a request to the listener for operators, which has no operations.
+pub(super) fn route_for_operators(parts: &Parts) -> Result<Route<'_>, Problem> {
+    match parts.uri.path() {
+        "/healthz" => only_get(parts, Route::Health),
+        "/readyz" => only_get(parts, Route::Ready),
+        "/metrics" => only_get(parts, Route::Metrics),
+        _ => Err(Problem::RouteNotFound),
+    }
+}
+
+fn only_get<'a>(parts: &Parts, route: Route<'a>) -> Result<Route<'a>, Problem> {
+    match parts.method {
+        Method::GET | Method::HEAD => Ok(route),
+        _ => Err(Problem::MethodNotAllowed("GET, HEAD".to_owned())),
+    }
+}
+
+/// Returns the value of `Allow` for a path with these operations.
+fn allow(methods: &[Arc<RoutedOperation>]) -> String {
+    let mut names = Vec::new();
+    for routed in methods {
+        names.push(routed.operation.method.as_str());
+        if routed.operation.method == Method::GET {
+            names.push("HEAD");
+        }
+    }
+    names.join(", ")
+}

@@ -1,0 +1,62 @@
+//! The settings of the API.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use svc_core::accounts::limits::WriteRateLimits;
+
+use crate::api::cors::Cors;
+use crate::deliver::resolver::{Resolver, SystemResolver};
+use crate::metrics::Metrics;
+
+/// The settings of an [`Api`](crate::Api).
+///
+/// # Examples
+///
+/// ```
+/// use svc_server::Settings;
+/// let settings = Settings { rate_limit: 600, mount: "/business".to_owned(), ..Settings::default() };
+/// assert!(settings.limit_rates);
+/// ```
+pub struct Settings {
+    /// The number of requests per 60 seconds of one API key, or of one address without a valid key. 60 by default.
+    pub rate_limit: u32,
+    /// The numbers of writes per 60 seconds of one key, method and route, in place of the defaults of collections.
+    pub write_rate_limits: WriteRateLimits,
+    /// Whether rate limits are enforced. If not, responses still have the headers of the limits.
+    pub limit_rates: bool,
+    /// How long responses to requests with an `Idempotency-Key` are stored. 24 hours by default.
+    pub idempotency_ttl: Duration,
+    /// How long events are kept, with their finished deliveries and logs. 30 days by default.
+    pub retention: Duration,
+    /// How long a request body may take to arrive. 30 seconds by default.
+    pub body_timeout: Duration,
+    /// The origins whose pages may call the API from a browser. None by default.
+    pub cors: Cors,
+    /// The path under which a host application mounts the API, such as `/business`. Empty by default.
+    ///
+    /// The API puts it in front of the paths that a client sees: in `Location` headers, in the text that request
+    /// signatures cover, and in the OpenAPI document.
+    pub mount: String,
+    /// Resolves the hosts of webhook URLs.
+    pub resolver: Arc<dyn Resolver>,
+    /// The metrics that requests are counted in.
+    pub metrics: Arc<Metrics>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            rate_limit: 60,
+            write_rate_limits: WriteRateLimits::default(),
+            limit_rates: true,
+            idempotency_ttl: Duration::from_secs(24 * 60 * 60),
+            retention: Duration::from_secs(30 * 24 * 60 * 60),
+            body_timeout: Duration::from_secs(30),
+            cors: Cors::default(),
+            mount: String::new(),
+            resolver: Arc::new(SystemResolver::default()),
+            metrics: Arc::default(),
+        }
+    }
+}
