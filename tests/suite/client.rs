@@ -12,30 +12,30 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use crate::conform;
-use crate::harness::{Reply, World, guarded};
+use crate::harness::{TestResponse, TestServer, guarded};
 
 /// A world behind a socket.
-pub(crate) struct Listening {
-    pub(crate) world: World,
+pub(crate) struct ListeningServer {
+    pub(crate) inner: TestServer,
     pub(crate) address: SocketAddr,
     stop: Option<oneshot::Sender<()>>,
     pub(crate) running: JoinHandle<()>,
 }
 
-impl Listening {
-    pub(crate) async fn new(world: World) -> Self {
-        Self::with(world, 1000, |server| server).await
+impl ListeningServer {
+    pub(crate) async fn new(server: TestServer) -> Self {
+        Self::with(server, 1000, |server| server).await
     }
 
-    pub(crate) async fn with(world: World, connections: u32, set: impl FnOnce(Server) -> Server) -> Self {
+    pub(crate) async fn with(inner: TestServer, connections: u32, set: impl FnOnce(Server) -> Server) -> Self {
         let server = set(Server::bind(([127, 0, 0, 1], 0).into(), connections).await.unwrap());
         let address = server.url().unwrap().strip_prefix("http://").unwrap().parse().unwrap();
         let (stop, stopped) = oneshot::channel();
         let until = async move {
             let _ = stopped.await;
         };
-        let running = tokio::spawn(server.run(world.api.clone(), until, Duration::from_secs(20)));
-        Self { world, address, stop: Some(stop), running }
+        let running = tokio::spawn(server.run(inner.api.clone(), until, Duration::from_secs(20)));
+        Self { inner, address, stop: Some(stop), running }
     }
 
     pub(crate) async fn connect(&self) -> Connection {
@@ -44,7 +44,7 @@ impl Listening {
 
     /// The head that all good requests share.
     pub(crate) fn head(&self, method: &str, path: &str) -> String {
-        let key = &self.world.key("write").text;
+        let key = &self.inner.key("write").text;
         format!("{method} {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {key}\r\n")
     }
 
@@ -84,7 +84,7 @@ impl Connection {
     }
 
     /// Status, headers and body of the next answer to a request of this method; nothing is checked.
-    pub(crate) async fn raw(&mut self, method: &str) -> Option<Reply> {
+    pub(crate) async fn raw(&mut self, method: &str) -> Option<TestResponse> {
         let end = loop {
             if let Some(at) = self.received.windows(4).position(|four| four == b"\r\n\r\n") {
                 break at + 4;
@@ -109,14 +109,14 @@ impl Connection {
             assert!(self.more().await, "the body ends early");
         }
         let body: Vec<u8> = self.received.drain(..length).collect();
-        Some(Reply { status, headers, body: Bytes::from(body) })
+        Some(TestResponse { status, headers, body: Bytes::from(body) })
     }
 
     /// The next answer, checked like all others.
-    pub(crate) async fn reply(&mut self, method: &str, target: &str) -> Reply {
-        let reply = self.raw(method).await.unwrap_or_else(|| panic!("no answer to {method} {target}"));
-        assert!(reply.header("date").is_some(), "no Date");
-        conform::check(&Method::from_bytes(method.as_bytes()).unwrap(), target, &reply);
-        reply
+    pub(crate) async fn response(&mut self, method: &str, target: &str) -> TestResponse {
+        let response = self.raw(method).await.unwrap_or_else(|| panic!("no answer to {method} {target}"));
+        assert!(response.header("date").is_some(), "no Date");
+        conform::check(&Method::from_bytes(method.as_bytes()).unwrap(), target, &response);
+        response
     }
 }

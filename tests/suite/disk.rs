@@ -44,9 +44,9 @@ impl Bench {
 
     async fn has(&self, node: &Node, name: &str) -> bool {
         let path = format!("/contacts?email={name}@example.com");
-        let reply = self.http.send(node.address, &Ask::get(&path, &self.key)).await.unwrap();
-        assert_eq!(reply.status, 200, "{}", reply.body);
-        !reply.body["data"].as_array().unwrap().is_empty()
+        let response = self.http.send(node.address, &Ask::get(&path, &self.key)).await.unwrap();
+        assert_eq!(response.status, 200, "{}", response.body);
+        !response.body["data"].as_array().unwrap().is_empty()
     }
 
     async fn cut_power(&self, node: Node) {

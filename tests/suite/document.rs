@@ -6,13 +6,13 @@ use http::Method;
 use serde_json::Value;
 
 use crate::conform::validator;
-use crate::harness::{Call, World};
+use crate::harness::{Call, TestServer};
 
 const COMMITTED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../svc-server/openapi/v1.json");
 
 async fn served() -> Value {
-    let world = World::new();
-    world.expect(200, Call::absolute(Method::GET, "/api/v1/openapi.json").anonymous()).await.json()
+    let server = TestServer::new();
+    server.expect(200, Call::absolute(Method::GET, "/api/v1/openapi.json").anonymous()).await.json()
 }
 
 /// `UPDATE=1 cargo test -p svc-tests` writes the file anew.

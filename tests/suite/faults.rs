@@ -8,7 +8,7 @@ use svc_core::error::{Error, StoreError};
 use svc_core::store::{Access, Layer, Store, UnitOfWork};
 use tokio::sync::Semaphore;
 
-use crate::harness::{Call, World, guarded, settings};
+use crate::harness::{Call, TestServer, guarded, settings};
 
 /// A store around another one.
 pub(crate) struct Gate {
@@ -21,13 +21,13 @@ pub(crate) struct Gate {
 
 impl Gate {
     /// A world whose service works through a gate.
-    pub(crate) fn world() -> (World, Arc<Self>) {
-        Self::world_with(settings())
+    pub(crate) fn server() -> (TestServer, Arc<Self>) {
+        Self::server_with(settings())
     }
 
-    pub(crate) fn world_with(settings: svc_server::Settings) -> (World, Arc<Self>) {
+    pub(crate) fn server_with(settings: svc_server::Settings) -> (TestServer, Arc<Self>) {
         let mut gate = None;
-        let world = World::with(settings, |inner| {
+        let server = TestServer::with(settings, |inner| {
             let made = Arc::new(Self {
                 inner,
                 failure: Mutex::default(),
@@ -38,7 +38,7 @@ impl Gate {
             gate = Some(Arc::clone(&made));
             made
         });
-        (world, gate.unwrap())
+        (server, gate.unwrap())
     }
 
     /// From now on jobs of this kind fail.
@@ -106,68 +106,68 @@ fn all_kinds() -> [(StoreError, u16, &'static str); 5] {
 
 #[tokio::test]
 async fn a_fault_is_told_without_internals() {
-    let (world, gate) = Gate::world();
-    let contact = world.id("contact_id");
+    let (server, gate) = Gate::server();
+    let contact = server.id("contact_id");
     for (error, status, code) in all_kinds() {
         gate.fail(Access::Read, error.clone());
         for path in ["/ping", "/contacts", &format!("/contacts/{contact}")] {
-            let reply = world.expect(status, Call::get(path)).await;
-            assert_eq!(reply.code(), code);
-            assert_eq!(reply.header("retry-after"), (status == 503).then_some("2"));
+            let response = server.expect(status, Call::get(path)).await;
+            assert_eq!(response.code(), code);
+            assert_eq!(response.header("retry-after"), (status == 503).then_some("2"));
             for internal in ["disk", "svc.db", "table", "column", "constraint", "contacts."] {
-                assert!(!reply.text().contains(internal), "{}", reply.text());
+                assert!(!response.text().contains(internal), "{}", response.text());
             }
         }
         // A write looks the key up first; then its own job fails.
-        world.expect(status, Call::post("/contacts", json!({ "email": "a@example.com" }))).await;
+        server.expect(status, Call::post("/contacts", json!({ "email": "a@example.com" }))).await;
         gate.fail(Access::Write, error);
-        let reply = world.expect(status, Call::post("/contacts", json!({ "email": "a@example.com" }))).await;
-        assert!(!reply.text().contains("disk"), "{}", reply.text());
-        world.expect(200, Call::get("/contacts")).await;
+        let response = server.expect(status, Call::post("/contacts", json!({ "email": "a@example.com" }))).await;
+        assert!(!response.text().contains("disk"), "{}", response.text());
+        server.expect(200, Call::get("/contacts")).await;
         gate.heal();
     }
-    assert_eq!(world.new_events().await, [""; 0], "nothing was done");
-    world.expect(201, Call::post("/contacts", json!({ "email": "a@example.com" }))).await;
+    assert_eq!(server.new_events().await, [""; 0], "nothing was done");
+    server.expect(201, Call::post("/contacts", json!({ "email": "a@example.com" }))).await;
 }
 
 #[tokio::test]
 async fn ready_tells_of_the_database_and_health_of_the_process() {
-    let (world, gate) = Gate::world();
+    let (server, gate) = Gate::server();
     let probe = |path| Call::absolute(http::Method::GET, path).anonymous();
-    assert_eq!(world.expect(200, probe("/readyz")).await.text(), r#"{"status":"ready"}"#);
+    assert_eq!(server.expect(200, probe("/readyz")).await.text(), r#"{"status":"ready"}"#);
     gate.fail(Access::Read, StoreError::Unavailable(INTERNALS.to_owned()));
-    let reply = world.expect(503, probe("/readyz")).await;
-    assert_eq!((reply.code().as_str(), reply.header("retry-after")), ("unavailable", Some("2")));
-    assert_eq!(world.expect(200, probe("/healthz")).await.text(), r#"{"status":"ok"}"#);
+    let response = server.expect(503, probe("/readyz")).await;
+    assert_eq!((response.code().as_str(), response.header("retry-after")), ("unavailable", Some("2")));
+    assert_eq!(server.expect(200, probe("/healthz")).await.text(), r#"{"status":"ok"}"#);
 }
 
 /// A failed write can be sent again under its key: nothing was kept.
 #[tokio::test]
 async fn a_fault_is_not_kept_under_an_idempotency_key() {
-    let (world, gate) = Gate::world();
+    let (server, gate) = Gate::server();
     let call = Call::post("/contacts", json!({ "email": "a@example.com" })).header("idempotency-key", "k");
     gate.fail(Access::Write, StoreError::Unavailable(INTERNALS.to_owned()));
-    world.expect(503, call.clone()).await;
+    server.expect(503, call.clone()).await;
     gate.heal();
-    let reply = world.expect(201, call).await;
-    assert_eq!(reply.header("idempotent-replayed"), None);
+    let response = server.expect(201, call).await;
+    assert_eq!(response.header("idempotent-replayed"), None);
 }
 
 /// The client hangs up while its write runs: all of it happens, and a repeat gets its answer.
 #[tokio::test]
 async fn a_write_outlives_its_client() {
-    let (world, gate) = Gate::world();
-    let world = Arc::new(world);
+    let (server, gate) = Gate::server();
+    let server = Arc::new(server);
     gate.hold("createContact");
     let call = Call::post("/contacts", json!({ "email": "a@example.com" })).header("idempotency-key", "k");
-    let (sender, client) = (Arc::clone(&world), call.clone());
+    let (sender, client) = (Arc::clone(&server), call.clone());
     let request = tokio::spawn(async move { sender.send(client).await });
     gate.arrival().await;
     request.abort();
     assert!(request.await.unwrap_err().is_cancelled());
     // The job had not reached the database: nothing happened, and the key is free again.
     gate.open();
-    world.expect(201, call.clone()).await;
-    assert_eq!(world.expect(201, call).await.header("idempotent-replayed"), Some("true"));
-    assert_eq!(world.new_events().await, ["contact.created"]);
+    server.expect(201, call.clone()).await;
+    assert_eq!(server.expect(201, call).await.header("idempotent-replayed"), Some("true"));
+    assert_eq!(server.new_events().await, ["contact.created"]);
 }

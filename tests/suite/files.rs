@@ -7,21 +7,21 @@ use serde_json::json;
 use svc_core::env::Env;
 use svc_core::store::{Access, Store, UnitOfWork};
 
-use crate::harness::{Call, World};
+use crate::harness::{Call, TestServer};
 
 /// Another process holds the write lock: reads go on, and writes wait for it.
 #[tokio::test]
 async fn reads_go_on_while_another_process_writes() {
-    let world = World::new();
-    let other = rusqlite::Connection::open(world.database.path()).unwrap();
+    let server = TestServer::new();
+    let other = rusqlite::Connection::open(server.database.path()).unwrap();
     other.execute_batch("BEGIN IMMEDIATE; UPDATE tenants SET name = 'held'").unwrap();
-    world.expect(200, Call::get("/contacts")).await;
+    server.expect(200, Call::get("/contacts")).await;
     let write = Call::post("/contacts", json!({ "email": "a@example.com" }));
-    let sent = world.send(write);
+    let sent = server.send(write);
     tokio::pin!(sent);
     assert!(sent.as_mut().now_or_never().is_none());
     for _ in 0..20 {
-        assert_eq!(world.expect(200, Call::get("/contacts")).await.json()["data"].as_array().unwrap().len(), 1);
+        assert_eq!(server.expect(200, Call::get("/contacts")).await.json()["data"].as_array().unwrap().len(), 1);
     }
     assert!(sent.as_mut().now_or_never().is_none(), "it waits for the lock");
     other.execute_batch("ROLLBACK").unwrap();
@@ -47,8 +47,8 @@ struct LastHandle {
 #[tokio::test]
 async fn the_last_handle_may_go_with_a_job() {
     for access in [Access::Read, Access::Write] {
-        let world = World::new();
-        let (path, held) = (world.database.path(), Arc::clone(&world.store));
+        let server = TestServer::new();
+        let (path, held) = (server.database.path(), Arc::clone(&server.store));
         let (tell, told) = std::sync::mpsc::channel();
         let (go, wait) = std::sync::mpsc::channel::<()>();
         let (arrived, arrival) = tokio::sync::oneshot::channel();
@@ -60,12 +60,12 @@ async fn the_last_handle_may_go_with_a_job() {
             let _ = wait.lock().unwrap().recv();
             async { Ok(()) }.boxed()
         });
-        let store = Arc::clone(&world.store);
+        let store = Arc::clone(&server.store);
         let waiting = tokio::spawn(async move { store.run(access, "last", job).await });
         arrival.await.unwrap();
         waiting.abort();
         assert!(waiting.await.unwrap_err().is_cancelled());
-        let World { api, store, database: _database, .. } = world;
+        let TestServer { api, store, database: _database, .. } = server;
         drop((api, store));
         go.send(()).unwrap();
         let panicking = tokio::task::spawn_blocking(move || told.recv().unwrap()).await.unwrap();

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::conform;
-use crate::harness::{Call, Reply, World, operations};
+use crate::harness::{Call, TestResponse, TestServer, operations};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -53,7 +53,7 @@ fn files(operation: &str, kind: &str) -> Vec<PathBuf> {
 }
 
 /// Fills the placeholders in, `{{long:N}}` included.
-fn fill(world: &World, text: &str) -> String {
+fn fill(server: &TestServer, text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some((before, after)) = rest.split_once("{{") {
@@ -61,32 +61,32 @@ fn fill(world: &World, text: &str) -> String {
         out.push_str(before);
         match name.strip_prefix("long:") {
             Some(length) => out.extend(std::iter::repeat_n('x', length.parse().unwrap())),
-            None => out.push_str(&world.id(name)),
+            None => out.push_str(&server.id(name)),
         }
         rest = tail;
     }
     out + rest
 }
 
-fn call(world: &World, operation: &str, case: &Case) -> Call {
+fn call(server: &TestServer, operation: &str, case: &Case) -> Call {
     let operations = operations();
     let operation = operations.iter().find(|known| known.id == operation).unwrap();
     let mut path = operation.path.clone();
     for (name, value) in &case.path {
-        path = path.replace(&format!("{{{name}}}"), &fill(world, value.as_str().unwrap()));
+        path = path.replace(&format!("{{{name}}}"), &fill(server, value.as_str().unwrap()));
     }
     if !case.query.is_empty() {
-        path = format!("{path}?{}", fill(world, &case.query));
+        path = format!("{path}?{}", fill(server, &case.query));
     }
     let mut call = Call::new(operation.method.clone(), &path);
     match (&case.raw, &case.body) {
-        (Some(raw), None) => call = call.raw(fill(world, raw)),
-        (None, Some(body)) => call = call.raw(fill(world, &body.to_string())),
+        (Some(raw), None) => call = call.raw(fill(server, raw)),
+        (None, Some(body)) => call = call.raw(fill(server, &body.to_string())),
         (None, None) => {}
         (Some(_), Some(_)) => panic!("body and raw at once"),
     }
     for (name, value) in &case.headers {
-        call = call.header(name, &fill(world, value.as_str().unwrap()));
+        call = call.header(name, &fill(server, value.as_str().unwrap()));
     }
     call
 }
@@ -104,12 +104,12 @@ fn contains(have: &Value, want: &Value) -> bool {
     }
 }
 
-fn differences(world: &World, name: &str, case: &Case, sent: &Call, reply: &Reply) -> Vec<String> {
+fn differences(server: &TestServer, name: &str, case: &Case, sent: &Call, response: &TestResponse) -> Vec<String> {
     let mut wrong = Vec::new();
     let expect = &case.expect;
-    let json: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
-    if reply.status != expect.status {
-        wrong.push(format!("status {}, not {}", reply.status, expect.status));
+    let json: Value = serde_json::from_slice(&response.body).unwrap_or_default();
+    if response.status != expect.status {
+        wrong.push(format!("status {}, not {}", response.status, expect.status));
     }
     if expect.code.as_ref().is_some_and(|code| json["code"] != **code) {
         wrong.push(format!("code {}", json["code"]));
@@ -123,24 +123,24 @@ fn differences(world: &World, name: &str, case: &Case, sent: &Call, reply: &Repl
         wrong.push(format!("errors {}", json["errors"]));
     }
     if let Some(body) = &expect.body {
-        let body: Value = serde_json::from_str(&fill(world, &body.to_string())).unwrap();
+        let body: Value = serde_json::from_str(&fill(server, &body.to_string())).unwrap();
         if !contains(&json["data"], &body) && !contains(&json, &body) {
             wrong.push(format!("body, not {body}"));
         }
     }
     let operation = name.split('/').next().unwrap_or_default();
     if operations().iter().any(|known| known.id == operation && known.takes_body()) {
-        wrong.extend(disagreement(operation, name, sent, reply).map(str::to_owned));
+        wrong.extend(disagreement(operation, name, sent, response).map(str::to_owned));
     }
     if !wrong.is_empty() {
-        wrong.push(reply.text().to_owned());
+        wrong.push(response.text().to_owned());
     }
     wrong
 }
 
 /// Schema-invalid must give 4xx, and 2xx must be schema-valid.
-fn disagreement(operation: &str, name: &str, sent: &Call, reply: &Reply) -> Option<&'static str> {
-    let accepted = (200..300).contains(&reply.status);
+fn disagreement(operation: &str, name: &str, sent: &Call, response: &TestResponse) -> Option<&'static str> {
+    let accepted = (200..300).contains(&response.status);
     let valid = serde_json::from_slice(&sent.body).is_ok_and(|body| conform::accepts_body(operation, &body));
     match (accepted && !valid, EXCEPTIONS.iter().any(|(exception, _)| *exception == name)) {
         (true, false) => Some("the schema refuses what the service accepts"),
@@ -152,20 +152,20 @@ fn disagreement(operation: &str, name: &str, sent: &Call, reply: &Reply) -> Opti
 async fn run(operation: &str, kind: &str) -> (usize, Vec<String>) {
     let mut failures = Vec::new();
     let files = files(operation, kind);
-    let mut world = World::new();
+    let mut server = TestServer::new();
     for file in &files {
         let name = format!("{operation}/{kind}/{}", file.file_name().unwrap().to_string_lossy());
         let text = std::fs::read_to_string(file).unwrap();
         let case: Case = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{name}: {error}"));
-        let sent = call(&world, operation, &case);
-        let reply = world.send(sent.clone()).await;
-        let mut wrong = differences(&world, &name, &case, &sent, &reply);
-        if (kind == "valid") != (reply.status < 400) {
-            wrong.push(format!("it lies in the wrong folder: {}", reply.status));
+        let sent = call(&server, operation, &case);
+        let response = server.send(sent.clone()).await;
+        let mut wrong = differences(&server, &name, &case, &sent, &response);
+        if (kind == "valid") != (response.status < 400) {
+            wrong.push(format!("it lies in the wrong folder: {}", response.status));
         }
         // What changed nothing leaves a world as good as new.
-        if reply.status < 400 && sent.method != Method::GET {
-            world = World::new();
+        if response.status < 400 && sent.method != Method::GET {
+            server = TestServer::new();
         }
         if !wrong.is_empty() {
             failures.push(format!("{name} ({})\n    {}", case.description, wrong.join("\n    ")));

@@ -24,7 +24,7 @@ use crate::database::Database;
 use crate::seed::{self, Key, Seed};
 
 /// A database, the service over it, and what a test needs to know of both.
-pub(crate) struct World {
+pub(crate) struct TestServer {
     pub(crate) api: Api,
     pub(crate) store: Arc<dyn Store>,
     pub(crate) clock: ManualClock,
@@ -58,7 +58,7 @@ impl Resolver for StubResolver {
     }
 }
 
-impl World {
+impl TestServer {
     pub(crate) fn new() -> Self {
         Self::with(settings(), |store| store)
     }
@@ -91,28 +91,28 @@ impl World {
     }
 
     /// Sends a request and checks the answer against the document.
-    pub(crate) async fn send(&self, call: Call) -> Reply {
+    pub(crate) async fn send(&self, call: Call) -> TestResponse {
         self.send_to(&self.api, call).await
     }
 
     /// The same, to another service on this database.
-    pub(crate) async fn send_to(&self, api: &Api, call: Call) -> Reply {
+    pub(crate) async fn send_to(&self, api: &Api, call: Call) -> TestResponse {
         let (method, path) = (call.method.clone(), call.target.clone());
         let peer = call.peer;
         let response = guarded(api.call(call.into_request(self), peer)).await;
         let (parts, body) = response.into_parts();
         let body = body.collect().await.unwrap().to_bytes();
-        let reply = Reply { status: parts.status.as_u16(), headers: parts.headers, body };
-        conform::check(&method, &path, &reply);
-        reply
+        let response = TestResponse { status: parts.status.as_u16(), headers: parts.headers, body };
+        conform::check(&method, &path, &response);
+        response
     }
 
     /// Sends a request that must be answered with `status`.
-    pub(crate) async fn expect(&self, status: u16, call: Call) -> Reply {
+    pub(crate) async fn expect(&self, status: u16, call: Call) -> TestResponse {
         let shown = format!("{} {}", call.method, call.target);
-        let reply = self.send(call).await;
-        assert_eq!(reply.status, status, "{shown}: {}", reply.text());
-        reply
+        let response = self.send(call).await;
+        assert_eq!(response.status, status, "{shown}: {}", response.text());
+        response
     }
 
     /// The events of the tenant after an instant.
@@ -253,13 +253,13 @@ impl Call {
         self.key(key).header("x-svc-timestamp", &timestamp).header("x-svc-signature", &signature)
     }
 
-    fn into_request(mut self, world: &World) -> Request<Full<Bytes>> {
+    fn into_request(mut self, server: &TestServer) -> Request<Full<Bytes>> {
         if let Some(key) = self.signer.take() {
-            let now = world.store.env().now().as_seconds();
+            let now = server.store.env().now().as_seconds();
             self = self.sign_at(&key, now);
         }
         if !self.anonymous && !self.headers.contains_key("authorization") {
-            let key = self.key.clone().unwrap_or_else(|| world.key("write").text.clone());
+            let key = self.key.clone().unwrap_or_else(|| server.key("write").text.clone());
             self = self.header("authorization", &format!("Bearer {key}"));
         }
         let mut request = Request::new(Full::new(self.body));
@@ -272,13 +272,13 @@ impl Call {
 
 /// An answer.
 #[derive(Clone, Debug)]
-pub(crate) struct Reply {
+pub(crate) struct TestResponse {
     pub(crate) status: u16,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
 }
 
-impl Reply {
+impl TestResponse {
     pub(crate) fn text(&self) -> &str {
         std::str::from_utf8(&self.body).unwrap()
     }
@@ -337,8 +337,8 @@ pub(crate) fn operations() -> Vec<Operation> {
 }
 
 /// A body that creates a record of this collection.
-pub(crate) fn sample(world: &World, collection: &str, number: usize) -> Value {
-    let contact = world.id("contact_id");
+pub(crate) fn sample(server: &TestServer, collection: &str, number: usize) -> Value {
+    let contact = server.id("contact_id");
     match collection {
         "contacts" => serde_json::json!({ "email": format!("person{number}@example.com"), "first_name": "Grace" }),
         "bookings" => serde_json::json!({

@@ -24,7 +24,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::process::Command;
 use tokio::sync::mpsc;
 
-use crate::harness::{Reply, guarded};
+use crate::harness::{TestResponse, guarded};
 use crate::program::{self, Program};
 
 /// A database for servers and the command line.
@@ -117,7 +117,7 @@ async fn receive(mut stream: TcpStream, arrived: mpsc::UnboundedSender<Value>) {
     }
 }
 
-async fn ask(server: &Program, key: &str, method: &str, path: &str, body: &str) -> Reply {
+async fn ask(server: &Program, key: &str, method: &str, path: &str, body: &str) -> TestResponse {
     let authorization = format!("Bearer {key}");
     let headers = [("Authorization", authorization.as_str()), ("Content-Type", "application/json")];
     server.send(method, &format!("/api/v1{path}"), &headers, body).await
@@ -125,8 +125,8 @@ async fn ask(server: &Program, key: &str, method: &str, path: &str, body: &str) 
 
 /// The status of a ping, and the code of a refusal.
 async fn ping(server: &Program, key: &str) -> (u16, String) {
-    let reply = ask(server, key, "GET", "/ping", "").await;
-    (reply.status, reply.code())
+    let response = ask(server, key, "GET", "/ping", "").await;
+    (response.status, response.code())
 }
 
 fn text<'a>(made: &'a Value, name: &str) -> &'a str {
@@ -157,8 +157,8 @@ async fn keys_and_settings_hold_from_the_next_request_on() {
         assert_eq!(ask(&server, key, "POST", "/quotes", &quote).await.data()["currency"], "NZD");
 
         let limit = async || {
-            let reply = ask(&server, key, "GET", "/ping", "").await;
-            reply.header("x-ratelimit-limit").map(str::to_owned)
+            let response = ask(&server, key, "GET", "/ping", "").await;
+            response.header("x-ratelimit-limit").map(str::to_owned)
         };
         for (value, told) in [("600", "600"), ("700", "700"), ("default", "60")] {
             site.svc(&["tenant", "set", tenant, "--rate-limit", value]).await;
@@ -285,9 +285,9 @@ async fn what_is_old_is_pruned_beside_live_traffic() {
                     let mut number = 0;
                     while !pruned.load(Ordering::Acquire) || number < 10 {
                         let contact = json!({ "email": format!("new{client}-{number}@example.com") }).to_string();
-                        let reply = ask(&server, &key, "POST", "/contacts", &contact).await;
-                        assert_eq!(reply.status, 201, "{}", reply.text());
-                        let read = ask(&server, &key, "GET", &format!("/contacts/{}", reply.id()), "").await;
+                        let response = ask(&server, &key, "POST", "/contacts", &contact).await;
+                        assert_eq!(response.status, 201, "{}", response.text());
+                        let read = ask(&server, &key, "GET", &format!("/contacts/{}", response.id()), "").await;
                         assert_eq!(read.status, 200, "{}", read.text());
                         acknowledged.fetch_add(1, Ordering::AcqRel);
                         number += 1;

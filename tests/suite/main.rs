@@ -6,7 +6,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test may fail by a panic, in its helpers as well")]
 
 mod auth;
-mod beside;
+mod cli;
 mod client;
 mod codes;
 mod conditions;

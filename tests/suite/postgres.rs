@@ -7,8 +7,7 @@ use tokio::process::Command;
 use crate::database::CHOICE;
 
 /// What is about the programs, or about SQLite alone.
-const ONCE: [&str; 8] =
-    ["beside::", "crash::", "document::", "files::", "live::", "nodes::", "postgres::", "program::"];
+const ONCE: [&str; 8] = ["cli::", "crash::", "document::", "files::", "live::", "nodes::", "postgres::", "program::"];
 /// Fewer tests than this are not the suite.
 const ENOUGH: usize = 110;
 

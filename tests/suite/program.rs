@@ -9,7 +9,7 @@ use tokio::process::{Child, ChildStdout, Command};
 use tokio::task::JoinHandle;
 
 use crate::client::Connection;
-use crate::harness::Reply;
+use crate::harness::TestResponse;
 
 /// A running server.
 pub(crate) struct Program {
@@ -55,7 +55,7 @@ impl Program {
     }
 
     /// Sends a request and checks its answer.
-    pub(crate) async fn send(&self, method: &str, target: &str, headers: &[(&str, &str)], body: &str) -> Reply {
+    pub(crate) async fn send(&self, method: &str, target: &str, headers: &[(&str, &str)], body: &str) -> TestResponse {
         let mut request =
             format!("{method} {target} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {}\r\n", body.len());
         for (name, value) in headers {
@@ -63,7 +63,7 @@ impl Program {
         }
         let mut connection = self.connect().await;
         connection.write(format!("{request}\r\n{body}")).await;
-        connection.reply(method, target).await
+        connection.response(method, target).await
     }
 
     fn signal(&self, name: &str) {
@@ -109,7 +109,7 @@ async fn a_signal_ends_it_in_order() {
         // A connection that nobody uses does not hold it up.
         let mut idle = program.connect().await;
         idle.write("GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n").await;
-        idle.reply("GET", "/healthz").await;
+        idle.response("GET", "/healthz").await;
         let (status, rest, stderr) = program.stop(signal).await;
         assert_eq!((status.code(), rest.as_str()), (Some(0), ""), "{signal}: {stderr}");
         assert!(stderr.contains("stopped"), "{stderr}");
@@ -136,8 +136,8 @@ async fn settings_come_from_the_environment_too() {
     let mut command = command(&[]);
     command.env("SVC_LISTEN", "127.0.0.1:0").env("SVC_DATABASE_URL", &url).env("SVC_RATE_LIMIT", "2");
     let program = Program::start(command).await;
-    let reply = program.send("GET", "/api/v1/ping", &[], "").await;
-    assert_eq!(reply.header("x-ratelimit-limit"), Some("2"));
+    let response = program.send("GET", "/api/v1/ping", &[], "").await;
+    assert_eq!(response.header("x-ratelimit-limit"), Some("2"));
     program.stop("TERM").await;
 }
 
@@ -191,7 +191,7 @@ fn words(line: &str) -> Vec<String> {
 }
 
 /// Does what a line of `curl` says.
-async fn curl(program: &Program, line: &str) -> (String, Reply) {
+async fn curl(program: &Program, line: &str) -> (String, TestResponse) {
     let words = words(line);
     assert_eq!(words[..2], ["curl", "-s"]);
     let (mut url, mut headers, mut body) = (None, Vec::new(), None);
@@ -207,8 +207,8 @@ async fn curl(program: &Program, line: &str) -> (String, Reply) {
     let target = url.strip_prefix(&format!("http://{}", program.address)).unwrap();
     let method = if body.is_some() { Method::POST } else { Method::GET };
     let body = body.map_or("", String::as_str);
-    let reply = program.send(method.as_str(), target, &headers, body).await;
-    (format!("{method} {target}"), reply)
+    let response = program.send(method.as_str(), target, &headers, body).await;
+    (format!("{method} {target}"), response)
 }
 
 #[tokio::test]
@@ -217,12 +217,12 @@ async fn the_demo_shows_commands_that_work() {
     let guide = program.guide().await;
     let mut tried = Vec::new();
     for line in guide.lines().filter(|line| line.trim().starts_with("curl ")) {
-        let (request, reply) = curl(&program, line).await;
-        let json = reply.json();
+        let (request, response) = curl(&program, line).await;
+        let json = response.json();
         let rows = json["data"].as_array().map(Vec::len);
         tried.push(format!(
             "{request} {}{}",
-            reply.status,
+            response.status,
             rows.map(|rows| format!(" {rows} rows")).unwrap_or_default()
         ));
     }
@@ -240,8 +240,8 @@ async fn the_demo_shows_commands_that_work() {
     let authorization = format!("Bearer {key}");
     let headers = [("Authorization", authorization.as_str()), ("Content-Type", "application/json")];
     for collection in ["contacts", "invoices", "quotes", "bookings", "jobs"] {
-        let reply = program.send("GET", &format!("/api/v1/{collection}"), &headers, "").await;
-        assert!(!reply.json()["data"].as_array().unwrap().is_empty(), "{collection}");
+        let response = program.send("GET", &format!("/api/v1/{collection}"), &headers, "").await;
+        assert!(!response.json()["data"].as_array().unwrap().is_empty(), "{collection}");
     }
     let local = json!({ "url": "http://127.0.0.1:9/hook", "events": ["stay.created"] }).to_string();
     assert_eq!(program.send("POST", "/api/v1/webhooks", &headers, &local).await.status, 201);
@@ -308,9 +308,9 @@ async fn the_log_is_json_and_holds_no_secret() {
         (404, "GET", "/nothing?token=QUERYVALUE", &wrong, ""),
         (201, "POST", "/api/v1/webhooks", &good, &hook),
     ] {
-        let reply = program.send(method, target, headers, body).await;
-        assert_eq!(reply.status, status, "{method} {target}: {}", reply.text());
-        if let Some(secret) = reply.data()["secret"].as_str() {
+        let response = program.send(method, target, headers, body).await;
+        assert_eq!(response.status, status, "{method} {target}: {}", response.text());
+        if let Some(secret) = response.data()["secret"].as_str() {
             secrets.push(secret.trim_start_matches("whsec_").to_owned());
         }
     }

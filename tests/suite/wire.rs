@@ -6,15 +6,15 @@ use futures_util::FutureExt as _;
 use serde_json::json;
 use svc_server::Settings;
 
-use crate::client::{Connection, Listening};
+use crate::client::{Connection, ListeningServer};
 use crate::faults::Gate;
-use crate::harness::{Call, World, guarded, settings};
+use crate::harness::{Call, TestServer, guarded, settings};
 
 const MIB: usize = 1024 * 1024;
 const SHORT: Duration = Duration::from_millis(50);
 
-async fn listening() -> Listening {
-    Listening::new(World::new()).await
+async fn listening() -> ListeningServer {
+    ListeningServer::new(TestServer::new()).await
 }
 
 fn with_body(head: &str, body: &str) -> String {
@@ -24,16 +24,16 @@ fn with_body(head: &str, body: &str) -> String {
 #[tokio::test]
 async fn head_has_the_headers_of_get_and_no_body() {
     let server = listening().await;
-    let contact = format!("/api/v1/contacts/{}", server.world.id("contact_id"));
+    let contact = format!("/api/v1/contacts/{}", server.inner.id("contact_id"));
     let mut connection = server.connect().await;
     for path in
         ["/api/v1/contacts", &contact, "/api/v1/openapi.json", "/healthz", "/api/v1/nothing", "/api/v1/jobs?x=1"]
     {
         connection.write(server.head("GET", path) + "\r\n").await;
-        let get = connection.reply("GET", path).await;
+        let get = connection.response("GET", path).await;
         // Should a body follow, the next answer would not be one.
         connection.write(server.head("HEAD", path) + "\r\n").await;
-        let head = connection.reply("HEAD", path).await;
+        let head = connection.response("HEAD", path).await;
         assert_eq!((head.status, head.comparable().1), (get.status, get.comparable().1), "{path}");
         assert_eq!(head.header("content-length"), Some(get.body.len().to_string().as_str()));
     }
@@ -42,18 +42,18 @@ async fn head_has_the_headers_of_get_and_no_body() {
 #[tokio::test]
 async fn one_host_header_is_needed() {
     let server = listening().await;
-    let key = &server.world.key("write").text;
+    let key = &server.inner.key("write").text;
     for hosts in ["", "Host: a\r\nHost: a\r\n", "Host: a\r\nHost: b\r\n"] {
         let mut connection = server.connect().await;
         let request = format!("GET /api/v1/ping HTTP/1.1\r\n{hosts}Authorization: Bearer {key}\r\n\r\n");
         connection.write(&request).await;
-        let reply = connection.reply("GET", "/api/v1/ping").await;
-        assert_eq!((reply.status, &reply.json()["field"]), (400, &json!("Host")), "{hosts}");
+        let response = connection.response("GET", "/api/v1/ping").await;
+        assert_eq!((response.status, &response.json()["field"]), (400, &json!("Host")), "{hosts}");
     }
     // HTTP/1.0 knows no Host, and closes.
     let mut connection = server.connect().await;
     connection.write(format!("GET /api/v1/ping HTTP/1.0\r\nAuthorization: Bearer {key}\r\n\r\n")).await;
-    assert_eq!(connection.reply("GET", "/api/v1/ping").await.status, 200);
+    assert_eq!(connection.response("GET", "/api/v1/ping").await.status, 200);
     assert!(connection.is_closed().await);
 }
 
@@ -65,10 +65,10 @@ async fn a_request_target_has_8_kib() {
         let start = "/api/v1/contacts?email=";
         let path = format!("{start}{}", "x".repeat(length - start.len()));
         connection.write(server.head("GET", &path) + "\r\n").await;
-        assert_eq!(connection.reply("GET", &path).await.status, status, "{length}");
+        assert_eq!(connection.response("GET", &path).await.status, status, "{length}");
     }
     connection.write(server.head("GET", "/api/v1/ping") + "\r\n").await;
-    assert_eq!(connection.reply("GET", "/api/v1/ping").await.status, 200, "the connection goes on");
+    assert_eq!(connection.response("GET", "/api/v1/ping").await.status, 200, "the connection goes on");
 }
 
 #[tokio::test]
@@ -78,12 +78,12 @@ async fn headers_have_16_kib() {
     for (length, status) in [(15_000, 200), (16_384, 431), (30_000, 431)] {
         let long = format!("X-Long: {}\r\n", "x".repeat(length));
         connection.write(server.head("GET", "/api/v1/ping") + &long + "\r\n").await;
-        assert_eq!(connection.reply("GET", "/api/v1/ping").await.status, status, "{length}");
+        assert_eq!(connection.response("GET", "/api/v1/ping").await.status, status, "{length}");
     }
     // Many small ones.
     let many: String = (0..80).map(|number| format!("X-{number}: {}\r\n", "x".repeat(250))).collect();
     connection.write(server.head("GET", "/api/v1/ping") + &many + "\r\n").await;
-    assert_eq!(connection.reply("GET", "/api/v1/ping").await.status, 431);
+    assert_eq!(connection.response("GET", "/api/v1/ping").await.status, 431);
 }
 
 #[tokio::test]
@@ -96,14 +96,14 @@ async fn a_body_has_1_mib_with_a_length() {
     };
     let mut connection = server.connect().await;
     connection.write(with_body(&server.head("POST", path), &fill(MIB))).await;
-    assert_eq!(connection.reply("POST", path).await.status, 201, "to the byte");
+    assert_eq!(connection.response("POST", path).await.status, 201, "to the byte");
     // Refused by its length, before any of it is there.
     let mut connection = server.connect().await;
     let head =
         format!("{}Content-Type: application/json\r\nContent-Length: {}\r\n\r\n", server.head("POST", path), MIB + 1);
     connection.write(head).await;
-    let reply = connection.reply("POST", path).await;
-    assert_eq!((reply.status, reply.code().as_str()), (413, "body_too_large"));
+    let response = connection.response("POST", path).await;
+    assert_eq!((response.status, response.code().as_str()), (413, "body_too_large"));
 }
 
 #[tokio::test]
@@ -114,15 +114,15 @@ async fn a_body_has_1_mib_in_chunks() {
     let mut connection = server.connect().await;
     connection.write(&head).await;
     connection.write("10\r\n{\"email\":\"c@exam\r\n9\r\nple.com\"}\r\n0\r\n\r\n").await;
-    assert_eq!(connection.reply("POST", path).await.status, 201);
+    assert_eq!(connection.response("POST", path).await.status, 201);
     let mut connection = server.connect().await;
     connection.write(&head).await;
     let chunk = format!("10000\r\n{}\r\n", " ".repeat(0x10000));
     for _ in 0..17 {
         connection.try_write(&chunk).await;
     }
-    let reply = connection.reply("POST", path).await;
-    assert_eq!((reply.status, reply.code().as_str()), (413, "body_too_large"));
+    let response = connection.response("POST", path).await;
+    assert_eq!((response.status, response.code().as_str()), (413, "body_too_large"));
 }
 
 #[tokio::test]
@@ -135,26 +135,26 @@ async fn expect_continue_is_answered() {
     connection.write(format!("{head}Content-Length: {}\r\n\r\n", body.len())).await;
     assert_eq!(connection.raw("POST").await.unwrap().status, 100);
     connection.write(body).await;
-    assert_eq!(connection.reply("POST", path).await.status, 201);
+    assert_eq!(connection.response("POST", path).await.status, 201);
     // What is refused without its body is not asked for.
     let mut connection = server.connect().await;
     connection.write(format!("{head}Content-Length: {}\r\n\r\n", 2 * MIB)).await;
-    assert_eq!(connection.reply("POST", path).await.status, 413);
+    assert_eq!(connection.response("POST", path).await.status, 413);
 }
 
 #[tokio::test]
 async fn a_slow_head_ends_the_connection() {
-    let server = Listening::with(World::new(), 10, |server| server.with_head_timeout(SHORT)).await;
+    let server = ListeningServer::with(TestServer::new(), 10, |server| server.with_head_timeout(SHORT)).await;
     let mut silent = server.connect().await;
     let mut halfway = server.connect().await;
     halfway.write("GET /api/v1/ping HTTP/1.1\r\nHost: local").await;
     let mut idle = server.connect().await;
     idle.write(server.head("GET", "/api/v1/ping") + "\r\n").await;
-    assert_eq!(idle.reply("GET", "/api/v1/ping").await.status, 200);
+    assert_eq!(idle.response("GET", "/api/v1/ping").await.status, 200);
     for connection in [&mut silent, &mut halfway, &mut idle] {
         // hyper may answer 408 of its own, or just close.
-        if let Some(reply) = connection.raw("GET").await {
-            assert_eq!(reply.status, 408);
+        if let Some(response) = connection.raw("GET").await {
+            assert_eq!(response.status, 408);
         }
         assert!(connection.is_closed().await);
     }
@@ -162,16 +162,16 @@ async fn a_slow_head_ends_the_connection() {
 
 #[tokio::test]
 async fn a_slow_body_is_408() {
-    let world = World::with(Settings { body_timeout: SHORT, ..settings() }, |store| store);
-    let server = Listening::new(world).await;
+    let server = TestServer::with(Settings { body_timeout: SHORT, ..settings() }, |store| store);
+    let server = ListeningServer::new(server).await;
     let path = "/api/v1/contacts";
     let mut connection = server.connect().await;
     let head = server.head("POST", path) + "Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{\"email\":";
     connection.write(head).await;
-    let reply = connection.reply("POST", path).await;
-    assert_eq!((reply.status, reply.code().as_str()), (408, "body_incomplete"));
+    let response = connection.response("POST", path).await;
+    assert_eq!((response.status, response.code().as_str()), (408, "body_incomplete"));
     assert!(connection.is_closed().await, "what is left of the body is not taken for a request");
-    assert_eq!(server.world.new_events().await, [""; 0]);
+    assert_eq!(server.inner.new_events().await, [""; 0]);
 }
 
 #[tokio::test]
@@ -183,8 +183,8 @@ async fn a_body_that_breaks_off_does_nothing() {
     drop(connection);
     let mut other = server.connect().await;
     other.write(server.head("GET", "/api/v1/ping") + "\r\n").await;
-    assert_eq!(other.reply("GET", "/api/v1/ping").await.status, 200);
-    assert_eq!(server.world.new_events().await, [""; 0]);
+    assert_eq!(other.response("GET", "/api/v1/ping").await.status, 200);
+    assert_eq!(server.inner.new_events().await, [""; 0]);
 }
 
 #[tokio::test]
@@ -192,7 +192,7 @@ async fn a_connection_goes_on_after_errors() {
     let server = listening().await;
     let mut connection = server.connect().await;
     let contacts = "/api/v1/contacts";
-    let unknown = format!("{contacts}/{}", server.world.id("unknown_id"));
+    let unknown = format!("{contacts}/{}", server.inner.id("unknown_id"));
     for (status, method, path, body) in [
         (404, "GET", "/nothing", ""),
         (405, "PUT", contacts, "{}"),
@@ -205,12 +205,12 @@ async fn a_connection_goes_on_after_errors() {
         (200, "GET", contacts, ""),
     ] {
         connection.write(with_body(&server.head(method, path), body)).await;
-        assert_eq!(connection.reply(method, path).await.status, status, "{method} {path}");
+        assert_eq!(connection.response(method, path).await.status, status, "{method} {path}");
     }
     connection.write("GET /api/v1/ping HTTP/1.1\r\nHost: a\r\n\r\n").await;
-    assert_eq!(connection.reply("GET", "/api/v1/ping").await.status, 401);
+    assert_eq!(connection.response("GET", "/api/v1/ping").await.status, 401);
     connection.write(server.head("GET", "/api/v1/ping") + "Connection: close\r\n\r\n").await;
-    assert_eq!(connection.reply("GET", "/api/v1/ping").await.status, 200);
+    assert_eq!(connection.response("GET", "/api/v1/ping").await.status, 200);
     assert!(connection.is_closed().await);
 }
 
@@ -235,10 +235,10 @@ async fn pipelined_requests_are_answered_in_order() {
             1 => (200, "GET", "/api/v1/contacts?limit=1"),
             _ => (404, "GET", "/nothing"),
         };
-        let reply = connection.reply(method, path).await;
-        assert_eq!((reply.status, reply.header("x-request-id")), (status, Some(number.to_string().as_str())));
+        let response = connection.response(method, path).await;
+        assert_eq!((response.status, response.header("x-request-id")), (status, Some(number.to_string().as_str())));
         if status == 200 {
-            let newest = &reply.json()["data"][0]["email"];
+            let newest = &response.json()["data"][0]["email"];
             assert_eq!(*newest, json!(format!("p{}@example.com", number - 1)), "each sees what went before");
         }
     }
@@ -261,9 +261,9 @@ async fn nothing_can_be_smuggled() {
     ] {
         let mut connection = server.connect().await;
         connection.write(format!("{head}{ambiguous}")).await;
-        let reply = connection.raw("POST").await;
-        let status = reply.as_ref().map_or(400, |reply| reply.status);
-        assert!(matches!(status, 400 | 408), "{ambiguous:?}: {reply:?}");
+        let response = connection.raw("POST").await;
+        let status = response.as_ref().map_or(400, |response| response.status);
+        assert!(matches!(status, 400 | 408), "{ambiguous:?}: {response:?}");
         assert!(connection.is_closed().await, "{ambiguous:?}");
     }
     // Both at once is chunked alone (RFC 9112 §6.3), and ends the connection after it.
@@ -271,41 +271,41 @@ async fn nothing_can_be_smuggled() {
     let both = "Content-Length: 500\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n";
     connection.write(format!("{head}{both}")).await;
     assert_eq!(connection.raw("POST").await.unwrap().status, 400);
-    assert_eq!(server.world.new_events().await, [""; 0]);
+    assert_eq!(server.inner.new_events().await, [""; 0]);
 }
 
 #[tokio::test]
 async fn further_connections_wait_until_one_ends() {
-    let server = Listening::with(World::new(), 2, |server| server).await;
+    let server = ListeningServer::with(TestServer::new(), 2, |server| server).await;
     let ping = server.head("GET", "/api/v1/ping") + "\r\n";
     let mut open: Vec<Connection> = Vec::new();
     for _ in 0..2 {
         let mut connection = server.connect().await;
         connection.write(&ping).await;
-        connection.reply("GET", "/api/v1/ping").await;
+        connection.response("GET", "/api/v1/ping").await;
         open.push(connection);
     }
     let mut third = server.connect().await;
     third.write(&ping).await;
-    let mut answer = Box::pin(third.reply("GET", "/api/v1/ping"));
+    let mut response = Box::pin(third.response("GET", "/api/v1/ping"));
     // The two that are open are served meanwhile, and the third is not.
     for connection in &mut open {
         connection.write(&ping).await;
-        connection.reply("GET", "/api/v1/ping").await;
-        assert!(answer.as_mut().now_or_never().is_none());
+        connection.response("GET", "/api/v1/ping").await;
+        assert!(response.as_mut().now_or_never().is_none());
     }
     open.pop();
-    assert_eq!(answer.await.status, 200);
+    assert_eq!(response.await.status, 200);
 }
 
 #[tokio::test]
 async fn what_runs_is_finished_and_then_the_server_ends() {
-    let (world, gate) = Gate::world();
-    let mut server = Listening::new(world).await;
+    let (server, gate) = Gate::server();
+    let mut server = ListeningServer::new(server).await;
     let path = "/api/v1/contacts";
     let mut idle = server.connect().await;
     idle.write(server.head("GET", "/api/v1/ping") + "\r\n").await;
-    idle.reply("GET", "/api/v1/ping").await;
+    idle.response("GET", "/api/v1/ping").await;
     gate.hold("createContact");
     let mut busy = server.connect().await;
     busy.write(with_body(&server.head("POST", path), "{\"email\":\"last@example.com\"}")).await;
@@ -315,38 +315,38 @@ async fn what_runs_is_finished_and_then_the_server_ends() {
     assert!(tokio::net::TcpStream::connect(server.address).await.is_err(), "nothing is accepted any more");
     assert!(!server.running.is_finished());
     gate.release();
-    let reply = busy.reply("POST", path).await;
-    assert_eq!(reply.status, 201);
+    let response = busy.response("POST", path).await;
+    assert_eq!(response.status, 201);
     assert!(busy.is_closed().await);
     (&mut server.running).await.unwrap();
     gate.open();
-    let read = server.world.expect(200, Call::get(&format!("/contacts/{}", reply.id()))).await;
+    let read = server.inner.expect(200, Call::get(&format!("/contacts/{}", response.id()))).await;
     assert_eq!(read.data()["email"], "last@example.com");
 }
 
 #[tokio::test]
 async fn each_address_is_limited_by_what_the_socket_says() {
-    let world = World::with(Settings { rate_limit: 2, limit_rates: true, ..settings() }, |store| store);
-    let server = Listening::new(world).await;
+    let server = TestServer::with(Settings { rate_limit: 2, limit_rates: true, ..settings() }, |store| store);
+    let server = ListeningServer::new(server).await;
     let mut connection = server.connect().await;
     for status in [401, 401, 429] {
         // A header does not make another client of it.
         let spoofed = format!("X-Forwarded-For: 203.0.113.{status}\r\nForwarded: for=203.0.113.{status}\r\n");
         connection.write(format!("GET /api/v1/ping HTTP/1.1\r\nHost: a\r\n{spoofed}\r\n")).await;
-        assert_eq!(connection.reply("GET", "/api/v1/ping").await.status, status);
+        assert_eq!(connection.response("GET", "/api/v1/ping").await.status, status);
     }
     connection.write(server.head("GET", "/api/v1/ping") + "\r\n").await;
-    assert_eq!(connection.reply("GET", "/api/v1/ping").await.status, 200);
+    assert_eq!(connection.response("GET", "/api/v1/ping").await.status, 200);
 }
 
 /// Requests without end, and not one answer is read: once nothing more fits, the server gives up.
 #[tokio::test]
 async fn a_client_that_does_not_read_is_left() {
-    let server = Listening::with(World::new(), 10, |server| server.with_write_timeout(SHORT)).await;
+    let server = ListeningServer::with(TestServer::new(), 10, |server| server.with_write_timeout(SHORT)).await;
     let mut connection = server.connect().await;
     let request = server.head("GET", "/api/v1/openapi.json") + "\r\n";
     guarded(async { while connection.try_write(&request).await {} }).await;
     let mut other = server.connect().await;
     other.write(server.head("GET", "/api/v1/ping") + "\r\n").await;
-    assert_eq!(other.reply("GET", "/api/v1/ping").await.status, 200, "the server goes on");
+    assert_eq!(other.response("GET", "/api/v1/ping").await.status, 200, "the server goes on");
 }

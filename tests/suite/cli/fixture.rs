@@ -8,13 +8,13 @@ use svc_tests::database::Database;
 use tokio::io::{AsyncBufReadExt as _, BufReader, Lines};
 use tokio::process::{Child, ChildStdout, Command};
 
-use crate::harness::{Reply, guarded};
+use crate::harness::{TestResponse, guarded};
 use crate::program::{self, Program};
 
 /// For a busy machine; each delivery is sent within a second or so.
 const SOON: Duration = Duration::from_secs(20);
 
-pub(super) struct Desk {
+pub(super) struct Fixture {
     database: Database,
     folder: tempfile::TempDir,
     pub(super) tenant: String,
@@ -45,7 +45,7 @@ impl Stream {
     }
 }
 
-impl Desk {
+impl Fixture {
     /// Starts a server, and makes a tenant with a key by the command line.
     pub(super) async fn open(database: Database) -> Self {
         let arguments = ["--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0", "--database-url", &database.url];
@@ -53,11 +53,11 @@ impl Desk {
         command.args(["--allow-private-webhooks", "--no-rate-limit"]).envs(database.variables());
         let server = Program::start(command).await;
         let folder = tempfile::tempdir().unwrap();
-        let mut desk = Self { database, folder, tenant: String::new(), server, key: String::new(), listening: None };
-        desk.tenant = id(&desk.svc(&["tenant", "create", "--name", "Harbour Plumbing"]).await);
-        let create = ["key", "create", "--tenant", &desk.tenant, "--scopes", "read,write"];
-        desk.key = desk.svc(&create).await["key"].as_str().unwrap().to_owned();
-        desk
+        let mut fixture = Self { database, folder, tenant: String::new(), server, key: String::new(), listening: None };
+        fixture.tenant = id(&fixture.svc(&["tenant", "create", "--name", "Harbour Plumbing"]).await);
+        let create = ["key", "create", "--tenant", &fixture.tenant, "--scopes", "read,write"];
+        fixture.key = fixture.svc(&create).await["key"].as_str().unwrap().to_owned();
+        fixture
     }
 
     fn command(&self, url: &str, arguments: &[&str]) -> Command {
@@ -113,20 +113,20 @@ impl Desk {
     }
 
     /// Sends the server a request with a key.
-    pub(super) async fn call(&self, key: &str, method: &str, path: &str, body: &str) -> Reply {
+    pub(super) async fn call(&self, key: &str, method: &str, path: &str, body: &str) -> TestResponse {
         let authorization = format!("Bearer {key}");
         let headers = [("Authorization", authorization.as_str()), ("Content-Type", "application/json")];
         self.server.send(method, &format!("/api/v1{path}"), &headers, body).await
     }
 
-    /// The same with the key of the desk; it must be done.
+    /// The same with the key of the fixture; it must be done.
     pub(super) async fn api(&self, method: &str, path: &str, body: &str) -> Value {
-        let reply = self.call(&self.key, method, path, body).await;
-        assert!((200..300).contains(&reply.status), "{method} {path}: {}", reply.text());
-        if reply.body.is_empty() { Value::Null } else { reply.data() }
+        let response = self.call(&self.key, method, path, body).await;
+        assert!((200..300).contains(&response.status), "{method} {path}: {}", response.text());
+        if response.body.is_empty() { Value::Null } else { response.data() }
     }
 
-    /// The status of a ping with the key of the desk.
+    /// The status of a ping with the key of the fixture.
     pub(super) async fn ping(&self) -> u16 {
         self.call(&self.key, "GET", "/ping", "").await.status
     }
