@@ -1,4 +1,4 @@
-//! Keys: who gets in, and from when on no more (decisions §1 and §9).
+//! API keys (docs/contract.md, "API keys"): which requests authenticate, and when a key stops working.
 
 use http::Method;
 use serde_json::json;
@@ -14,7 +14,7 @@ async fn refused(server: &TestServer, code: &str, call: Call) {
 }
 
 #[tokio::test]
-async fn what_is_no_key_is_refused() {
+async fn malformed_credentials_are_refused() {
     let server = TestServer::new();
     let key = &server.key("write").text;
     let with = |value: String| Call::get("/ping").header("authorization", &value);
@@ -43,7 +43,7 @@ async fn what_is_no_key_is_refused() {
     let mut bytes = Call::get("/ping");
     bytes.headers.insert("authorization", http::HeaderValue::from_bytes(b"Bearer svc_live_\xff").unwrap());
     refused(&server, "invalid_key", bytes).await;
-    // A key in the query opens nothing.
+    // A key in the query is ignored.
     refused(&server, "missing_credentials", Call::get(&format!("/ping?key={key}&access_token={key}")).anonymous())
         .await;
     for scheme in ["Bearer", "bearer", "BEARER"] {
@@ -51,7 +51,7 @@ async fn what_is_no_key_is_refused() {
     }
 }
 
-/// A well-formed key that nobody was given: made in another database.
+/// The key is well-formed, but belongs to another database.
 #[tokio::test]
 async fn an_unknown_key_is_refused() {
     let (server, elsewhere) = (TestServer::new(), TestServer::new());
@@ -66,7 +66,7 @@ async fn an_unknown_key_is_refused() {
     refused(&server, "invalid_key", call).await;
 }
 
-/// Every operation, as one request each.
+/// Returns one request for each operation.
 fn all_calls(server: &TestServer) -> Vec<(Method, Call)> {
     let call = |operation: &svc_server::api::routes::Operation| {
         let id = if operation.collection == "ping" { String::new() } else { server.id(&id_name(operation.collection)) };
@@ -82,7 +82,7 @@ fn all_calls(server: &TestServer) -> Vec<(Method, Call)> {
 }
 
 #[tokio::test]
-async fn every_operation_needs_a_good_key() {
+async fn every_operation_requires_a_valid_key() {
     let server = TestServer::new();
     for (_, call) in all_calls(&server) {
         refused(&server, "missing_credentials", call.clone().anonymous()).await;
@@ -96,7 +96,7 @@ async fn every_operation_needs_a_good_key() {
 }
 
 #[tokio::test]
-async fn a_read_key_reads_and_writes_nothing() {
+async fn a_read_key_can_read_and_cannot_write() {
     let server = TestServer::new();
     for (method, call) in all_calls(&server) {
         let call = call.key(server.key("read"));
@@ -110,7 +110,7 @@ async fn a_read_key_reads_and_writes_nothing() {
 }
 
 #[tokio::test]
-async fn a_key_expires_to_the_microsecond() {
+async fn a_key_expires_at_the_exact_microsecond() {
     let server = TestServer::new();
     let tenant = server.seed.tenant;
     let made = server.store.write("key", move |tx| {
@@ -126,9 +126,9 @@ async fn a_key_expires_to_the_microsecond() {
     refused(&server, "key_expired", call()).await;
 }
 
-/// As the command line does it, beside a running server.
+/// The other process is a second store, as the command line beside a running server.
 #[tokio::test]
-async fn what_another_process_changes_holds_from_the_next_request_on() {
+async fn a_key_or_tenant_changed_by_another_process_takes_effect_at_the_next_request() {
     let server = TestServer::new();
     let beside = server.second_store();
     let (key, tenant) = (server.key("write").id, server.seed.tenant);
@@ -144,7 +144,7 @@ async fn what_another_process_changes_holds_from_the_next_request_on() {
     refused(&server, "key_revoked", Call::get("/contacts")).await;
     refused(&server, "key_revoked", create("b@example.com")).await;
     server.expect(200, Call::get("/contacts").key(server.key("read"))).await;
-    // A key made beside is good at once.
+    // A key that the other process creates works at once.
     let made = beside.write("key", move |tx| {
         let input = keys::KeyCreate { name: None, write: true, expires_in: None, signed: false };
         Box::pin(keys::create(tx, tenant, input))
@@ -154,7 +154,7 @@ async fn what_another_process_changes_holds_from_the_next_request_on() {
 }
 
 #[tokio::test]
-async fn rotation_overlaps() {
+async fn both_keys_work_during_the_overlap_of_a_rotation() {
     let server = TestServer::new();
     let old = server.key("write").id;
     let overlap = std::time::Duration::from_secs(3600);

@@ -1,5 +1,5 @@
-//! The command line beside a running server, on both databases: what the one writes, the other tells at the next
-//! request, and sends.
+//! The command line and a running server on one database, on SQLite and PostgreSQL. The server must see a change made
+//! by `svc` at the next request, and must send the event of that change.
 
 mod fixture;
 mod steps;
@@ -9,17 +9,17 @@ use svc_tests::database::Database;
 use self::fixture::Fixture;
 
 #[tokio::test]
-async fn an_operator_works_beside_a_server_on_sqlite() {
+async fn every_command_works_beside_a_running_server_on_sqlite() {
     work(Database::new(None).unwrap()).await;
 }
 
 #[tokio::test]
-async fn an_operator_works_beside_a_server_on_postgres() {
+async fn every_command_works_beside_a_running_server_on_postgres() {
     let Some(server) = svc_postgres_server::server() else { return };
     work(Database::new(Some(&server.database())).unwrap()).await;
 }
 
-/// Every noun of the command line.
+/// Runs the commands of every noun.
 async fn work(database: Database) {
     let mut fixture = Fixture::open(database).await;
     steps::tenants(&fixture).await;
@@ -30,7 +30,7 @@ async fn work(database: Database) {
     steps::events_and_deliveries(&mut fixture, &contact, &hook).await;
     steps::webhooks(&mut fixture, &hook).await;
     steps::imports_and_exports(&fixture).await;
-    steps::the_log_of_changes(&fixture, &hook).await;
+    steps::the_audit_log(&fixture, &hook).await;
     steps::the_database(&fixture).await;
     fixture.close().await;
 }

@@ -1,4 +1,4 @@
-//! Every error code of decisions §2, with its status and exact body.
+//! Every error code of docs/contract.md, "Errors", with its status and exact body, as a snapshot.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -12,7 +12,7 @@ use crate::conform::{CODES, MORE_CODES};
 use crate::faults::Gate;
 use crate::harness::{Call, TestResponse, TestServer, settings};
 
-/// Failures that one request alone brings about.
+/// Returns requests that each cause an error without any preparation.
 fn simple(server: &TestServer) -> Vec<Call> {
     let contact = format!("/contacts/{}", server.id("contact_id"));
     let quote = json!({ "contact_id": server.id("unknown_id"), "total": 1 });
@@ -77,7 +77,7 @@ async fn every_code_is_produced_with_its_exact_body() {
         note(&call, &response);
     }
 
-    // The second request under a key differs from the first.
+    // The second request with the same key has another body.
     let keyed = |email: &str| Call::post("/contacts", json!({ "email": email })).header("idempotency-key", "k");
     server.expect(201, keyed("first@example.com")).await;
     let other = keyed("second@example.com");
@@ -100,10 +100,10 @@ async fn every_code_is_produced_with_its_exact_body() {
     let ping = Call::get("/ping");
     gate.fail(Access::Read, StoreError::Unavailable("locked".to_owned()));
     note(&ping, &server.expect(503, ping.clone()).await);
-    gate.fail(Access::Read, StoreError::Internal("odd".to_owned()));
+    gate.fail(Access::Read, StoreError::Internal("unexpected".to_owned()));
     note(&ping, &server.expect(500, ping.clone()).await);
 
-    // `body_incomplete` needs a slow body: see the module `wire`.
+    // `body_incomplete` needs a slow client: see the module `wire`.
     let all: BTreeSet<String> =
         CODES.iter().chain(&MORE_CODES).filter(|code| **code != "body_incomplete").map(ToString::to_string).collect();
     assert_eq!(seen, all);

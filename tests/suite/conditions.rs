@@ -1,4 +1,4 @@
-//! ETag, If-None-Match and If-Match (decisions §9).
+//! ETag, If-None-Match and If-Match (docs/contract.md, "Conditional requests").
 
 use http::Method;
 use serde_json::{Value, json};
@@ -15,13 +15,13 @@ fn one(server: &TestServer, collection: &str) -> String {
 }
 
 #[tokio::test]
-async fn an_unchanged_record_is_304() {
+async fn an_unchanged_record_gives_304() {
     let server = TestServer::new();
     for collection in COLLECTIONS {
         let path = one(&server, collection);
         let full = server.expect(200, Call::get(&path)).await;
         let tag = full.etag();
-        assert!(tag.starts_with('"') && tag.ends_with('"') && tag.len() > 10, "strong: {tag}");
+        assert!(tag.starts_with('"') && tag.ends_with('"') && tag.len() > 10, "not a strong tag: {tag}");
         let same = [
             tag.to_owned(),
             format!("W/{tag}"),
@@ -48,7 +48,7 @@ async fn an_unchanged_record_is_304() {
 }
 
 #[tokio::test]
-async fn a_tag_stands_for_one_representation() {
+async fn each_representation_has_its_own_tag() {
     let server = TestServer::new();
     let mut seen = std::collections::HashSet::new();
     for collection in COLLECTIONS {
@@ -56,7 +56,7 @@ async fn a_tag_stands_for_one_representation() {
         let first = server.expect(200, Call::get(&path)).await;
         let other = server.expect(200, Call::absolute(Method::GET, &format!("/api/v2{path}"))).await;
         assert_eq!(first.etag(), other.etag());
-        assert!(seen.insert(first.etag().to_owned()), "records differ");
+        assert!(seen.insert(first.etag().to_owned()), "two records have the same tag");
         if collection == "invoices" {
             continue;
         }
@@ -67,9 +67,9 @@ async fn a_tag_stands_for_one_representation() {
     }
 }
 
-/// Lists, ping and creates have no condition.
+/// Lists, ping and creates ignore the condition headers.
 #[tokio::test]
-async fn conditions_elsewhere_are_not_looked_at() {
+async fn conditions_are_ignored_where_they_do_not_apply() {
     let server = TestServer::new();
     for path in ["/contacts", "/ping"] {
         let call = Call::get(path).header("if-none-match", "*").header("if-match", "\"x\"");
@@ -83,7 +83,7 @@ async fn conditions_elsewhere_are_not_looked_at() {
 }
 
 #[tokio::test]
-async fn a_change_is_made_on_the_version_that_was_seen() {
+async fn if_match_allows_a_change_of_the_current_version_only() {
     let server = TestServer::new();
     for collection in COLLECTIONS.into_iter().filter(|collection| *collection != "invoices") {
         let path = one(&server, collection);
@@ -103,9 +103,9 @@ async fn a_change_is_made_on_the_version_that_was_seen() {
     }
 }
 
-/// What fails its condition changes nothing: no row, no event, no clock that others see.
+/// A request that fails its condition changes no row, writes no event and does not advance the tenant's clock.
 #[tokio::test]
-async fn a_failed_condition_undoes_everything() {
+async fn a_failed_condition_changes_nothing() {
     let server = TestServer::new();
     let changing = operations();
     let changing = changing.iter().filter(|operation| operation.current.is_some());
@@ -134,16 +134,16 @@ async fn a_failed_condition_undoes_everything() {
     }
     assert_eq!(count, 7);
     assert_eq!(server.new_events().await, [""; 0]);
-    // Nor was a number or a tick used up.
+    // No number and no clock value was used up either.
     let created = server.expect(201, Call::post("/jobs", json!({ "title": "Next" }))).await.data();
     let fresh = TestServer::new();
     let same = fresh.expect(201, Call::post("/jobs", json!({ "title": "Next" }))).await.data();
     assert_eq!((&created["job_number"], &created["created_at"]), (&same["job_number"], &same["created_at"]));
 }
 
-/// A change without effect is still a change of that version only.
+/// If-Match is checked even when the change has no effect.
 #[tokio::test]
-async fn a_change_without_effect_is_conditional_as_well() {
+async fn if_match_is_checked_for_a_change_without_effect() {
     let server = TestServer::new();
     let path = one(&server, "quotes");
     let tag = server.expect(200, Call::get(&path)).await.etag().to_owned();
@@ -153,7 +153,7 @@ async fn a_change_without_effect_is_conditional_as_well() {
 }
 
 #[tokio::test]
-async fn a_delete_is_conditional() {
+async fn if_match_is_checked_for_a_delete() {
     let server = TestServer::new();
     for collection in ["contacts", "webhooks"] {
         let path = one(&server, collection);
@@ -166,9 +166,9 @@ async fn a_delete_is_conditional() {
     }
 }
 
-/// Of two that saw the same version one succeeds.
+/// Of two clients with the same version one succeeds.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn no_update_is_lost() {
+async fn if_match_prevents_lost_updates() {
     let server = std::sync::Arc::new(TestServer::new());
     let path = one(&server, "bookings");
     let tag = server.expect(200, Call::get(&path)).await.etag().to_owned();
@@ -192,9 +192,9 @@ async fn no_update_is_lost() {
     assert_eq!(server.new_events().await, ["booking.updated"]);
 }
 
-/// Of many who change the same version at once, one does, and the others are told.
+/// Of many concurrent changes of one version one succeeds, and the others get 412.
 #[tokio::test]
-async fn one_version_is_changed_once() {
+async fn concurrent_changes_of_one_version_succeed_once() {
     let server = TestServer::new();
     let path = one(&server, "contacts");
     let tag = server.expect(200, Call::get(&path)).await.etag().to_owned();
@@ -206,9 +206,10 @@ async fn one_version_is_changed_once() {
     assert_eq!((statuses[0], &statuses[1..]), (200, [412; 15].as_slice()));
 }
 
-/// Another node has changed the record and is about to commit: the condition is judged by what that leaves.
+/// Another node has changed the record and not committed yet. The request waits, and its condition is checked against
+/// the committed row.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_about_to_be_committed_counts() {
+async fn a_condition_is_checked_after_a_concurrent_commit() {
     let server = std::sync::Arc::new(TestServer::new());
     let (path, tenant) = (one(&server, "bookings"), server.seed.tenant);
     let tag = server.expect(200, Call::get(&path)).await.etag().to_owned();
@@ -233,7 +234,7 @@ async fn what_is_about_to_be_committed_counts() {
     let patch = Call::patch(&path, json!({ "notes": "here" })).header("if-match", &tag);
     let mut sent = Box::pin(server.send(patch));
     let early = tokio::time::timeout(std::time::Duration::from_millis(200), &mut sent).await;
-    assert!(early.is_err(), "it waits for the other change");
+    assert!(early.is_err(), "the request did not wait for the other transaction");
     go.send(()).unwrap();
     change.await.unwrap().unwrap();
     assert_eq!(sent.await.code(), "precondition_failed");

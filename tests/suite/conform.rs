@@ -1,4 +1,5 @@
-//! What holds for every answer: the OpenAPI document, and the rules that apply to all (decisions §1 and §2).
+//! Checks every response of the suite: against the OpenAPI document, and against the rules of docs/contract.md for
+//! all responses ("Statuses", "Errors", "Response headers").
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
@@ -10,12 +11,12 @@ use svc_server::api::openapi;
 
 use crate::harness::{TestResponse, operations};
 
-/// The document as the service makes it.
+/// The OpenAPI document as the service generates it.
 pub(crate) static DOCUMENT: LazyLock<Value> = LazyLock::new(|| openapi::document(&operations(), "", "/api/v1"));
 
 static CONTRACT: LazyLock<HashMap<String, DeclaredOperation>> = LazyLock::new(compile);
 
-/// The codes of decisions §2, and those of failures that it gives a status but no code.
+/// The codes of docs/contract.md, "Errors".
 pub(crate) const CODES: [&str; 26] = [
     "invalid_json",
     "validation_failed",
@@ -44,6 +45,7 @@ pub(crate) const CODES: [&str; 26] = [
     "internal_error",
     "unavailable",
 ];
+/// The codes of failures that occur before an operation is known.
 pub(crate) const MORE_CODES: [&str; 3] = ["uri_too_long", "headers_too_large", "body_incomplete"];
 const FIELD_CODES: [&str; 11] = [
     "required",
@@ -59,14 +61,14 @@ const FIELD_CODES: [&str; 11] = [
     "duplicate_key",
 ];
 
-/// What the document says of an operation.
+/// The schemas that the document declares for an operation.
 struct DeclaredOperation {
     request: Option<Arc<Validator>>,
     responses: HashMap<u16, DeclaredResponse>,
 }
 
 struct DeclaredResponse {
-    /// Name, whether it must be there, schema.
+    /// Name, whether the header is required, schema.
     headers: Vec<(String, bool, Arc<Validator>)>,
     body: Option<Arc<Validator>>,
 }
@@ -97,14 +99,14 @@ fn compile() -> HashMap<String, DeclaredOperation> {
             let id = operation["operationId"].as_str().unwrap();
             assert!(
                 all.insert(id.to_owned(), DeclaredOperation { request, responses }).is_none(),
-                "{id} is there twice"
+                "{id} is declared twice"
             );
         }
     }
     all
 }
 
-/// A schema of the document, with formats checked.
+/// Returns a validator for a schema of the document that also checks formats.
 pub(crate) fn validator(schema: &Value) -> Validator {
     let mut root = schema.clone();
     root["components"] = json!({ "schemas": DOCUMENT["components"]["schemas"] });
@@ -118,7 +120,7 @@ fn resolve(item: &'static Value) -> &'static Value {
     }
 }
 
-/// The operation that a path and method lead to.
+/// Returns the id of the operation that serves a method and path.
 pub(crate) fn operation_of(method: &Method, target: &str) -> Option<String> {
     let path = target.split('?').next().unwrap_or_default();
     let rest = path.strip_prefix("/api/v1").or_else(|| path.strip_prefix("/api/v2"))?;
@@ -133,12 +135,12 @@ pub(crate) fn operation_of(method: &Method, target: &str) -> Option<String> {
         .map(|operation| operation.id.to_owned())
 }
 
-/// What the schema of an operation's body says of a body.
+/// Returns whether the schema of an operation's request body accepts a body.
 pub(crate) fn accepts_body(operation: &str, body: &Value) -> bool {
     CONTRACT[operation].request.as_ref().is_none_or(|schema| schema.is_valid(body))
 }
 
-/// Checks one answer.
+/// Checks one response; panics if it does not conform.
 pub(crate) fn check(method: &Method, target: &str, response: &TestResponse) {
     let shown = || format!("{method} {target} → {} {}", response.status, String::from_utf8_lossy(&response.body));
     let path = target.split('?').next().unwrap_or_default();
@@ -148,12 +150,13 @@ pub(crate) fn check(method: &Method, target: &str, response: &TestResponse) {
         check_error(response, &shown);
     }
     let Some(id) = operation_of(method, target) else { return };
-    // Failures of the connection rather than of the operation.
+    // These failures belong to the connection, not to an operation.
     if response.status == 400 && response.body.starts_with(b"{\"error\":\"Send exactly one Host") {
         return;
     }
     let responses = &CONTRACT[&id].responses;
-    let declared = responses.get(&response.status).unwrap_or_else(|| panic!("{id} does not declare this: {}", shown()));
+    let declared =
+        responses.get(&response.status).unwrap_or_else(|| panic!("{id} does not declare this response: {}", shown()));
     for (name, required, schema) in &declared.headers {
         match response.header(name) {
             Some(text) => {
@@ -175,7 +178,7 @@ pub(crate) fn check(method: &Method, target: &str, response: &TestResponse) {
         return;
     }
     match &declared.body {
-        None => assert!(response.body.is_empty(), "a body: {}", shown()),
+        None => assert!(response.body.is_empty(), "undeclared body: {}", shown()),
         Some(schema) => {
             let json = response.json();
             let failures: Vec<String> =
@@ -216,14 +219,18 @@ fn check_error(response: &TestResponse, shown: &dyn Fn() -> String) {
     let code = json["code"].as_str().unwrap_or_default();
     assert!(CODES.contains(&code) || MORE_CODES.contains(&code), "unknown code: {}", shown());
     let sentence = json["error"].as_str().unwrap_or_default();
-    assert!(sentence.ends_with(['.', '…']) && !sentence.contains('\n'), "no sentence: {}", shown());
+    assert!(
+        sentence.ends_with(['.', '…']) && !sentence.contains('\n'),
+        "the error text is not one sentence: {}",
+        shown()
+    );
     let errors = json["errors"].as_array().map(Vec::as_slice).unwrap_or_default();
     assert_eq!(json.get("field"), errors.first().map(|first| &first["field"]), "{}", shown());
     if response.status != 400 {
-        assert!(errors.is_empty(), "fields outside 400: {}", shown());
+        assert!(errors.is_empty(), "errors of fields outside 400: {}", shown());
     }
     if code == "validation_failed" {
-        assert!(!errors.is_empty(), "no field: {}", shown());
+        assert!(!errors.is_empty(), "no error of a field: {}", shown());
         for error in errors {
             assert!(FIELD_CODES.contains(&error["code"].as_str().unwrap()), "{}", shown());
         }

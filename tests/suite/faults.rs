@@ -1,4 +1,4 @@
-//! A store that fails or waits when told to, and what clients see of it.
+//! What clients see when the store fails or is slow.
 
 use std::sync::{Arc, Mutex};
 
@@ -10,7 +10,7 @@ use tokio::sync::Semaphore;
 
 use crate::harness::{Call, TestServer, guarded, settings};
 
-/// A store around another one.
+/// A store that fails or delays transactions on demand, and otherwise passes them to another store.
 pub(crate) struct Gate {
     inner: Arc<dyn Store>,
     failure: Mutex<Option<(Access, StoreError)>>,
@@ -20,7 +20,7 @@ pub(crate) struct Gate {
 }
 
 impl Gate {
-    /// A world whose service works through a gate.
+    /// Creates a server whose store is wrapped in a gate.
     pub(crate) fn server() -> (TestServer, Arc<Self>) {
         Self::server_with(settings())
     }
@@ -41,31 +41,32 @@ impl Gate {
         (server, gate.unwrap())
     }
 
-    /// From now on jobs of this kind fail.
+    /// Makes every transaction of this kind fail from now on.
     pub(crate) fn fail(&self, access: Access, error: StoreError) {
         *self.failure.lock().unwrap() = Some((access, error));
     }
 
+    /// Ends the failures.
     pub(crate) fn heal(&self) {
         *self.failure.lock().unwrap() = None;
     }
 
-    /// From now on jobs of this name wait until they are released.
+    /// Holds transactions of this name from now on, until [`Gate::release`].
     pub(crate) fn hold(&self, name: &'static str) {
         *self.held.lock().unwrap() = Some(name);
     }
 
-    /// From now on no job waits.
+    /// Holds no further transactions.
     pub(crate) fn open(&self) {
         *self.held.lock().unwrap() = None;
     }
 
-    /// Waits until a job is being held.
+    /// Waits until a transaction is held.
     pub(crate) async fn arrival(&self) {
         guarded(self.arrived.acquire()).await.unwrap().forget();
     }
 
-    /// Lets one held job go.
+    /// Releases one held transaction.
     pub(crate) fn release(&self) {
         self.released.add_permits(1);
     }
@@ -77,7 +78,7 @@ impl Layer for Gate {
         &*self.inner
     }
 
-    async fn around(&self, access: Access, name: &'static str, job: UnitOfWork) -> Result<(), Error> {
+    async fn around(&self, access: Access, name: &'static str, work: UnitOfWork) -> Result<(), Error> {
         if let Some((failing, error)) = self.failure.lock().unwrap().clone()
             && failing == access
         {
@@ -87,7 +88,7 @@ impl Layer for Gate {
             self.arrived.add_permits(1);
             guarded(self.released.acquire()).await.unwrap().forget();
         }
-        self.inner.run(access, name, job).await
+        self.inner.run(access, name, work).await
     }
 }
 
@@ -105,7 +106,7 @@ fn all_kinds() -> [(StoreError, u16, &'static str); 5] {
 }
 
 #[tokio::test]
-async fn a_fault_is_told_without_internals() {
+async fn a_store_error_gives_5xx_without_internal_details() {
     let (server, gate) = Gate::server();
     let contact = server.id("contact_id");
     for (error, status, code) in all_kinds() {
@@ -118,7 +119,7 @@ async fn a_fault_is_told_without_internals() {
                 assert!(!response.text().contains(internal), "{}", response.text());
             }
         }
-        // A write looks the key up first; then its own job fails.
+        // A write first reads the key, which fails here; below, the write transaction itself fails.
         server.expect(status, Call::post("/contacts", json!({ "email": "a@example.com" }))).await;
         gate.fail(Access::Write, error);
         let response = server.expect(status, Call::post("/contacts", json!({ "email": "a@example.com" }))).await;
@@ -126,12 +127,12 @@ async fn a_fault_is_told_without_internals() {
         server.expect(200, Call::get("/contacts")).await;
         gate.heal();
     }
-    assert_eq!(server.new_events().await, [""; 0], "nothing was done");
+    assert_eq!(server.new_events().await, [""; 0], "a failed request must write no event");
     server.expect(201, Call::post("/contacts", json!({ "email": "a@example.com" }))).await;
 }
 
 #[tokio::test]
-async fn ready_tells_of_the_database_and_health_of_the_process() {
+async fn readyz_reports_the_database_and_healthz_the_process() {
     let (server, gate) = Gate::server();
     let probe = |path| Call::absolute(http::Method::GET, path).anonymous();
     assert_eq!(server.expect(200, probe("/readyz")).await.text(), r#"{"status":"ready"}"#);
@@ -141,9 +142,9 @@ async fn ready_tells_of_the_database_and_health_of_the_process() {
     assert_eq!(server.expect(200, probe("/healthz")).await.text(), r#"{"status":"ok"}"#);
 }
 
-/// A failed write can be sent again under its key: nothing was kept.
+/// A failed write can be retried with its idempotency key, because no response was stored.
 #[tokio::test]
-async fn a_fault_is_not_kept_under_an_idempotency_key() {
+async fn a_5xx_response_is_not_stored_under_an_idempotency_key() {
     let (server, gate) = Gate::server();
     let call = Call::post("/contacts", json!({ "email": "a@example.com" })).header("idempotency-key", "k");
     gate.fail(Access::Write, StoreError::Unavailable(INTERNALS.to_owned()));
@@ -153,9 +154,9 @@ async fn a_fault_is_not_kept_under_an_idempotency_key() {
     assert_eq!(response.header("idempotent-replayed"), None);
 }
 
-/// The client hangs up while its write runs: all of it happens, and a repeat gets its answer.
+/// The client disconnects while its write is held before the database.
 #[tokio::test]
-async fn a_write_outlives_its_client() {
+async fn a_disconnected_client_can_repeat_its_write() {
     let (server, gate) = Gate::server();
     let server = Arc::new(server);
     gate.hold("createContact");
@@ -165,7 +166,7 @@ async fn a_write_outlives_its_client() {
     gate.arrival().await;
     request.abort();
     assert!(request.await.unwrap_err().is_cancelled());
-    // The job had not reached the database: nothing happened, and the key is free again.
+    // The transaction had not reached the database, so nothing was written and the idempotency key is free again.
     gate.open();
     server.expect(201, call.clone()).await;
     assert_eq!(server.expect(201, call).await.header("idempotent-replayed"), Some("true"));

@@ -1,4 +1,4 @@
-//! HTTP/2, frame by frame: what a connection may hold, and for how long.
+//! HTTP/2 frame by frame: the limits of a connection and its timeouts.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ const LONG: Duration = Duration::from_secs(60);
 const DOCUMENT: &str = "/api/v1/openapi.json";
 const PING: &str = "/api/v1/ping";
 
-/// A server, and one connection to it.
+/// A server and a client connection to it, with frames written by hand.
 struct Http2Connection {
     server: TlsServer,
     stream: TlsStream<TcpStream>,
@@ -57,7 +57,7 @@ impl Http2Connection {
         request(stream, method, path, &self.server.inner.key("write").text, flags)
     }
 
-    /// The next frame that matters; pings are answered. `None` at the end of the connection.
+    /// Returns the next frame that matters, and answers pings. Returns `None` at the end of the connection.
     async fn next(&mut self) -> Option<Frame> {
         loop {
             let frame_read = guarded(Frame::read(&mut self.stream)).await.ok().flatten()?;
@@ -72,7 +72,7 @@ impl Http2Connection {
         }
     }
 
-    /// The next frame of a kind, whatever comes before it.
+    /// Returns the next frame of a kind and skips the frames before it.
     async fn next_of(&mut self, wanted: u8) -> Frame {
         loop {
             let next = self.next().await.unwrap_or_else(|| panic!("the connection ended before a frame {wanted}"));
@@ -82,7 +82,7 @@ impl Http2Connection {
         }
     }
 
-    /// The code by which the connection is ended.
+    /// Reads to the end of the connection and returns the error code of its GOAWAY frame.
     async fn goaway_code(&mut self) -> Option<u32> {
         let mut code = None;
         while let Some(next) = self.next().await {
@@ -95,7 +95,7 @@ impl Http2Connection {
 }
 
 #[tokio::test]
-async fn a_request_is_answered() {
+async fn a_request_gets_a_response() {
     let mut connection = Http2Connection::open(&[]).await;
     let settings = connection.next_of(kind::SETTINGS).await.settings();
     assert!(settings.contains(&(MAX_CONCURRENT_STREAMS, 100)), "{settings:?}");
@@ -106,16 +106,16 @@ async fn a_request_is_answered() {
 }
 
 #[tokio::test]
-async fn a_hundred_requests_are_under_way_at_most() {
+async fn a_connection_has_at_most_100_concurrent_streams() {
     let mut connection = Http2Connection::open(&[]).await;
-    // Their bodies do not come.
+    // Their bodies are never sent, so the streams stay open.
     for number in 0..100 {
         connection.send(&connection.request(number * 2 + 1, "POST", "/api/v1/contacts", 0)).await;
     }
     connection.send(&connection.request(201, "POST", "/api/v1/contacts", 0)).await;
     let refused = connection.next_of(kind::RST_STREAM).await;
     assert_eq!((refused.stream, refused.number(0)), (201, Some(REFUSED_STREAM)));
-    // One that ends makes room for another.
+    // When one stream ends, the next one is accepted.
     connection.send(&frame(kind::DATA, END_STREAM, 1, b"{}")).await;
     let response = connection.next_of(kind::HEADERS).await;
     assert!(response.stream == 1 && response.has_status(400));
@@ -124,12 +124,12 @@ async fn a_hundred_requests_are_under_way_at_most() {
 }
 
 #[tokio::test]
-async fn whoever_takes_requests_back_again_and_again_is_left() {
+async fn a_flood_of_resets_ends_the_connection() {
     let mut connection = Http2Connection::open(&[]).await;
     let one = |connection: &Http2Connection, number: u32| {
         [connection.request(number * 2 + 1, "GET", PING, END_STREAM), cancel(number * 2 + 1)].concat()
     };
-    // A client may change its mind.
+    // A client may cancel a few requests.
     let few: Vec<u8> = (0..20).flat_map(|number| one(&connection, number)).collect();
     connection.send(&few).await;
     connection.send(&connection.request(101, "GET", PING, END_STREAM)).await;
@@ -141,21 +141,21 @@ async fn whoever_takes_requests_back_again_and_again_is_left() {
     };
     assert!(response.has_status(200));
     let many: Vec<u8> = (100..1100).flat_map(|number| one(&connection, number)).collect();
-    // The server may stop reading in between.
+    // The server may stop reading before all is written.
     let _ = connection.stream.write_all(&many).await;
     assert_eq!(connection.goaway_code().await, Some(ENHANCE_YOUR_CALM));
 }
 
 #[tokio::test]
-async fn a_head_has_32_kib_in_all_its_frames() {
+async fn a_head_over_32_kib_ends_the_connection() {
     let key = TestServer::new().key("write").text.clone();
     let long = field("x-long", &"x".repeat(120));
-    // Few enough are answered by the service: 16 KiB is its limit.
+    // Below the limit of the connection the service responds; its own limit is 16 KiB.
     let mut connection = Http2Connection::open(&[]).await;
     connection.send(&frame(kind::HEADERS, END_STREAM, 1, &head("GET", PING, &key))).await;
     connection.send(&frame(kind::CONTINUATION, END_HEADERS, 1, &long.repeat(20))).await;
     assert!(connection.next_of(kind::HEADERS).await.has_status(200));
-    // Then no service is asked, and no head is collected without end.
+    // Above the limit the service is not called, and the server stops collecting the head.
     connection.send(&frame(kind::HEADERS, END_STREAM, 3, &head("GET", PING, &key))).await;
     for _ in 0..1000 {
         if connection.stream.write_all(&frame(kind::CONTINUATION, 0, 3, &long.repeat(20))).await.is_err() {
@@ -166,24 +166,24 @@ async fn a_head_has_32_kib_in_all_its_frames() {
 }
 
 #[tokio::test]
-async fn a_connection_without_requests_ends_though_it_answers_pings() {
+async fn an_idle_connection_ends_even_if_it_answers_pings() {
     let mut connection = Http2Connection::with(TestServer::new(), &[], SHORT, LONG).await;
     let started = Instant::now();
     connection.send(&connection.request(1, "GET", PING, END_STREAM)).await;
     assert!(connection.next_of(kind::HEADERS).await.has_status(200));
-    assert_eq!(connection.goaway_code().await, Some(0), "in order");
+    assert_eq!(connection.goaway_code().await, Some(0), "GOAWAY without an error");
     assert!(started.elapsed() >= SHORT);
 }
 
 #[tokio::test]
-async fn a_connection_with_a_request_under_way_goes_on() {
+async fn a_connection_with_a_request_in_progress_stays_open() {
     let (server, gate) = Gate::server();
     let mut connection = Http2Connection::with(server, &[], SHORT, SHORT).await;
     gate.hold("createContact");
     connection.send(&connection.request(1, "POST", "/api/v1/contacts", 0)).await;
     connection.send(&frame(kind::DATA, END_STREAM, 1, b"{\"email\":\"slow@example.com\"}")).await;
     gate.arrival().await;
-    // Longer than anything that ends a connection; it is asked for signs of life meanwhile.
+    // This is longer than every timeout of the connection; the server sends pings meanwhile.
     let pause = tokio::time::timeout(SHORT * 5, connection.next_of(kind::HEADERS)).await;
     assert!(pause.is_err(), "{pause:?}");
     gate.release();
@@ -193,14 +193,15 @@ async fn a_connection_with_a_request_under_way_goes_on() {
 }
 
 #[tokio::test]
-async fn an_answer_that_is_not_taken_ends_the_connection() {
-    // Nothing of it may be sent, or one byte, by which all of it gets into the buffers of the connection.
-    for room in [0, 1] {
+async fn a_response_that_is_not_read_ends_the_connection() {
+    // With a window of 0 no byte may be sent. With a window of 1 one byte is sent, and the rest waits in the buffers
+    // of the connection.
+    for window_size in [0, 1] {
         let mut connection =
-            Http2Connection::with(TestServer::new(), &[(INITIAL_WINDOW_SIZE, room)], LONG, SHORT).await;
+            Http2Connection::with(TestServer::new(), &[(INITIAL_WINDOW_SIZE, window_size)], LONG, SHORT).await;
         connection.send(&connection.request(1, "GET", DOCUMENT, END_STREAM)).await;
         assert!(connection.next_of(kind::HEADERS).await.has_status(200));
-        // Other requests do not save it.
+        // Further requests do not keep the connection open.
         guarded(async {
             for number in 1.. {
                 let other = connection.request(number * 2 + 1, "DELETE", "/api/v1/nothing", END_STREAM);
@@ -216,7 +217,7 @@ async fn an_answer_that_is_not_taken_ends_the_connection() {
 }
 
 #[tokio::test]
-async fn an_answer_that_is_taken_arrives_whole() {
+async fn a_response_that_is_read_slowly_arrives_completely() {
     let mut connection = Http2Connection::with(TestServer::new(), &[(INITIAL_WINDOW_SIZE, 1)], LONG, LONG).await;
     connection.send(&connection.request(1, "GET", DOCUMENT, END_STREAM)).await;
     let mut body = Vec::new();
@@ -233,7 +234,7 @@ async fn an_answer_that_is_taken_arrives_whole() {
 }
 
 #[tokio::test]
-async fn a_server_that_stops_finishes_what_runs() {
+async fn a_stopping_server_finishes_requests_in_progress() {
     let (server, gate) = Gate::server();
     let mut connection = Http2Connection::with(server, &[], LONG, LONG).await;
     gate.hold("createContact");
@@ -245,12 +246,15 @@ async fn a_server_that_stops_finishes_what_runs() {
     gate.release();
     let response = connection.next_of(kind::HEADERS).await;
     assert_eq!(response.stream, 1);
-    assert!(matches!(connection.goaway_code().await, None | Some(0)), "in order, and then it ends");
+    assert!(
+        matches!(connection.goaway_code().await, None | Some(0)),
+        "GOAWAY without an error, then the end of the connection"
+    );
     gate.open();
 }
 
 #[tokio::test]
-async fn a_slow_body_is_408() {
+async fn a_slow_body_gets_body_incomplete() {
     let server = TestServer::with(Settings { body_timeout: SHORT, ..settings() }, |store| store);
     let mut connection = Http2Connection::with(server, &[], LONG, LONG).await;
     connection.send(&connection.request(1, "POST", "/api/v1/contacts", 0)).await;

@@ -1,4 +1,4 @@
-//! Idempotency-Key on POST (decisions §9).
+//! Idempotency-Key on POST (docs/contract.md, "Idempotency").
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ fn replayed(response: &TestResponse) -> bool {
 }
 
 #[tokio::test]
-async fn a_repeat_gets_the_first_answer() {
+async fn a_repeat_gets_the_first_response() {
     let server = TestServer::new();
     for collection in ["contacts", "bookings", "quotes", "jobs", "webhooks"] {
         let body = sample(&server, collection, 1);
@@ -43,9 +43,9 @@ async fn a_repeat_gets_the_first_answer() {
     }
 }
 
-/// The first answer, also when the record has changed or gone since.
+/// The stored response is returned even if the record was changed or deleted since.
 #[tokio::test]
-async fn the_answer_is_kept_as_it_was() {
+async fn the_stored_response_does_not_change() {
     let server = TestServer::new();
     let call = || Call::post("/contacts", json!({ "email": "a@example.com" })).header("idempotency-key", "k");
     let first = server.expect(201, call()).await;
@@ -58,7 +58,7 @@ async fn the_answer_is_kept_as_it_was() {
 }
 
 #[tokio::test]
-async fn another_request_under_the_key_is_refused() {
+async fn another_request_with_the_same_key_is_refused() {
     let server = TestServer::new();
     server.expect(201, job("Fix roof", "k")).await;
     for other in [
@@ -69,17 +69,17 @@ async fn another_request_under_the_key_is_refused() {
         let response = server.expect(400, other).await;
         assert_eq!(response.code(), "idempotency_key_reused");
     }
-    assert!(replayed(&server.expect(201, job("Fix roof", "k")).await), "the first is still there");
-    assert!(!replayed(&server.expect(201, job("Fix roof", "K")).await), "keys tell case apart");
+    assert!(replayed(&server.expect(201, job("Fix roof", "k")).await), "the first response is still stored");
+    assert!(!replayed(&server.expect(201, job("Fix roof", "K")).await), "keys are case-sensitive");
 }
 
 #[tokio::test]
-async fn a_conflict_is_kept() {
+async fn a_conflict_is_stored() {
     let server = TestServer::new();
     let call = || Call::post("/contacts", json!({ "email": "existing@example.com" })).header("idempotency-key", "k");
     let first = server.expect(409, call()).await;
     assert!(!replayed(&first));
-    // Also after its cause has gone.
+    // The conflict is replayed even after its cause is gone.
     server.expect(204, Call::delete(&format!("/contacts/{}", server.id("contact_id")))).await;
     let again = server.expect(409, call()).await;
     assert_eq!((again.body.clone(), replayed(&again)), (first.body, true));
@@ -87,7 +87,7 @@ async fn a_conflict_is_kept() {
 }
 
 #[tokio::test]
-async fn other_failures_are_not_kept() {
+async fn other_errors_are_not_stored() {
     let server = TestServer::new();
     let contact = server.id("contact_id");
     let failures: [(u16, Call); 6] = [
@@ -106,14 +106,14 @@ async fn other_failures_are_not_kept() {
 }
 
 #[tokio::test]
-async fn answers_are_kept_for_their_time() {
+async fn responses_are_stored_for_the_configured_time() {
     let server = TestServer::with(Settings { idempotency_ttl: Duration::from_secs(3600), ..settings() }, |store| store);
     let first = server.expect(201, job("Fix roof", "k")).await;
     server.clock.advance(Duration::from_secs(3599));
     server.api.upkeep().await.unwrap();
     assert_eq!(server.expect(201, job("Fix roof", "k")).await.id(), first.id());
     server.clock.advance(Duration::from_secs(2));
-    // Expired also before it is cleared away, and from then on the new answer counts.
+    // A response expires even if it was not deleted yet; from then on the new response is replayed.
     let second = server.expect(201, job("Fix floor", "k")).await;
     assert!(!replayed(&second) && second.id() != first.id());
     assert_eq!(server.expect(201, job("Fix floor", "k")).await.id(), second.id());
@@ -123,7 +123,7 @@ async fn answers_are_kept_for_their_time() {
 }
 
 #[tokio::test]
-async fn a_day_is_the_default() {
+async fn responses_are_stored_for_a_day_by_default() {
     let server = TestServer::new();
     server.expect(201, job("Fix roof", "k")).await;
     server.clock.advance(Duration::from_secs(24 * 60 * 60 - 1));
@@ -133,7 +133,7 @@ async fn a_day_is_the_default() {
 }
 
 #[tokio::test]
-async fn both_versions_share_keys() {
+async fn both_api_versions_share_idempotency_keys() {
     let server = TestServer::new();
     let first = server.expect(201, job("Fix roof", "k")).await;
     let mut call = job("Fix roof", "k");
@@ -143,7 +143,7 @@ async fn both_versions_share_keys() {
 }
 
 #[tokio::test]
-async fn keys_of_one_tenant_share_and_those_of_two_do_not() {
+async fn idempotency_keys_are_shared_within_a_tenant_only() {
     let server = TestServer::new();
     let first = server.expect(201, job("Fix roof", "k")).await;
     let signed = server.expect(201, job("Fix roof", "k").signed(server.key("signed"))).await;
@@ -153,7 +153,7 @@ async fn keys_of_one_tenant_share_and_those_of_two_do_not() {
 }
 
 #[tokio::test]
-async fn keys_have_a_form() {
+async fn malformed_idempotency_keys_are_refused() {
     let server = TestServer::new();
     let longest = "k".repeat(255);
     for good in ["k", "a key with spaces", "~!@#$%^&*()", longest.as_str()] {
@@ -172,21 +172,21 @@ async fn keys_have_a_form() {
     }
 }
 
-/// Resolves to a public address at first and to a private one from then on.
-struct Turncoat(std::sync::atomic::AtomicBool);
+/// A resolver that returns a public address once and a private one afterwards.
+struct ChangingResolver(std::sync::atomic::AtomicBool);
 
-impl Resolver for Turncoat {
+impl Resolver for ChangingResolver {
     fn resolve<'a>(&'a self, _host: &'a str) -> BoxFuture<'a, Vec<IpAddr>> {
-        let turned = self.0.swap(true, std::sync::atomic::Ordering::Relaxed);
-        let address = if turned { IpAddr::from([10, 0, 0, 7]) } else { IpAddr::from([93, 184, 215, 14]) };
+        let is_repeated = self.0.swap(true, std::sync::atomic::Ordering::Relaxed);
+        let address = if is_repeated { IpAddr::from([10, 0, 0, 7]) } else { IpAddr::from([93, 184, 215, 14]) };
         Box::pin(async move { vec![address] })
     }
 }
 
-/// A repeat gets the first answer, though the same request would be refused by now.
+/// A repeat gets the first response even though the same request would fail now.
 #[tokio::test]
 async fn a_repeat_does_not_depend_on_the_resolver() {
-    let resolver = Arc::new(Turncoat(false.into()));
+    let resolver = Arc::new(ChangingResolver(false.into()));
     let server = TestServer::with(Settings { resolver, ..settings() }, |store| store);
     let create = |key| Call::post("/webhooks", sample(&server, "webhooks", 1)).header("idempotency-key", key);
     let first = server.expect(201, create("k")).await;
@@ -195,9 +195,9 @@ async fn a_repeat_does_not_depend_on_the_resolver() {
     assert_eq!(server.expect(400, create("l")).await.json()["field"], "url");
 }
 
-/// On other methods it says nothing.
+/// On other methods the header is ignored.
 #[tokio::test]
-async fn only_posts_are_kept() {
+async fn only_responses_to_post_are_stored() {
     let server = TestServer::new();
     let path = format!("/jobs/{}", server.id("job_id"));
     for title in ["One", "Two"] {
@@ -208,7 +208,7 @@ async fn only_posts_are_kept() {
 }
 
 #[tokio::test]
-async fn what_is_in_flight_is_told_to_wait() {
+async fn a_repeat_during_the_first_request_gets_409() {
     let (server, gate) = Gate::server();
     gate.hold("createJob");
     let (first, ()) = tokio::join!(server.send(job("Fix roof", "k")), async {
@@ -217,7 +217,7 @@ async fn what_is_in_flight_is_told_to_wait() {
             let response = server.expect(409, call).await;
             assert_eq!((response.code().as_str(), replayed(&response)), ("idempotency_in_progress", false));
         }
-        // Another tenant and another key are not held up by it.
+        // Another tenant and another idempotency key are not affected.
         let other = Call::post("/contacts", json!({ "email": "a@example.com" })).header("idempotency-key", "l");
         server.expect(201, other).await;
         gate.open();
@@ -230,9 +230,9 @@ async fn what_is_in_flight_is_told_to_wait() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn many_at_once_make_one() {
+async fn concurrent_repeats_create_one_record() {
     let server = Arc::new(TestServer::new());
-    // A second service on the same file, as another node is: it knows nothing of what is in flight here.
+    // A second service on the same database, like another node, does not know the keys in flight in this one.
     let second = svc_server::Api::new(server.second_store(), settings());
     for round in 0..4 {
         let key = format!("round-{round}");
@@ -266,9 +266,9 @@ async fn many_at_once_make_one() {
     assert_eq!(server.new_events().await, ["job.created"; 4]);
 }
 
-/// Creates at once without a key: each its own row, numbers without gaps, one event each.
+/// Concurrent creates without a key: each creates a row and one event, and the numbers have no gaps.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn numbers_have_no_gaps_under_concurrency() {
+async fn concurrent_creates_leave_no_gaps_in_the_numbers() {
     let server = Arc::new(TestServer::new());
     let tasks: Vec<_> = (0..40)
         .map(|number| {

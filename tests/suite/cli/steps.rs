@@ -1,4 +1,4 @@
-//! What an operator does, noun by noun.
+//! The operator's tasks, one function per noun of the command line.
 
 use serde_json::{Value, json};
 
@@ -26,12 +26,16 @@ pub(super) async fn keys(fixture: &Fixture) {
     assert_eq!((status(&made).await, status(&renewed).await), (401, 200));
     fixture.svc(&["key", "revoke", &id(&renewed)]).await;
     let response = fixture.call(renewed["key"].as_str().unwrap(), "GET", "/contacts", "").await;
-    assert_eq!((response.status, response.code().as_str()), (401, "key_revoked"), "from the next request on");
+    assert_eq!(
+        (response.status, response.code().as_str()),
+        (401, "key_revoked"),
+        "a revoked key fails at the next request"
+    );
     assert!(fixture.svc(&["key", "show", &id(&renewed)]).await["revoked_at"].is_string());
     assert_eq!(fixture.svc(&["key", "list", "--tenant", &fixture.tenant]).await.as_array().unwrap().len(), 3);
 }
 
-/// A contact that the API made, and a webhook that hears of it.
+/// Creates a webhook and a contact through the API, and waits for the event of the contact.
 pub(super) async fn contacts_and_a_webhook(fixture: &mut Fixture) -> (String, String) {
     let hook = fixture.listen().await;
     let contact = id(&fixture.api("POST", "/contacts", r#"{"email": "ada@example.com"}"#).await);
@@ -43,7 +47,11 @@ pub(super) async fn invoices(fixture: &mut Fixture, contact: &str) {
     let tenant = fixture.tenant.clone();
     let create = ["invoice", "create", "--tenant", &tenant, "--contact", contact, "--total", "99.95"];
     let invoice = id(&fixture.svc(&create).await);
-    assert_eq!(fixture.arrives("invoice.created", &invoice).await["currency"], "NZD", "as the tenant was set");
+    assert_eq!(
+        fixture.arrives("invoice.created", &invoice).await["currency"],
+        "NZD",
+        "the tenant's currency is the default"
+    );
     let path = format!("/invoices/{invoice}");
     for (step, status, event) in [
         (&["send"][..], "sent", "invoice.sent"),
@@ -74,7 +82,11 @@ pub(super) async fn quotes(fixture: &mut Fixture, contact: &str) {
         let body = json!({ "contact_id": contact, "total": 1500 }).to_string();
         let quote = id(&fixture.api("POST", "/quotes", &body).await);
         let path = format!("/quotes/{quote}");
-        assert_eq!(fixture.refused(&["quote", command, &quote]).await, Some(4), "it was not sent yet");
+        assert_eq!(
+            fixture.refused(&["quote", command, &quote]).await,
+            Some(4),
+            "a quote that was not sent cannot be accepted or declined"
+        );
         fixture.api("PATCH", &path, r#"{"status": "sent"}"#).await;
         fixture.svc(&["quote", command, &quote]).await;
         assert_eq!(fixture.api("GET", &path, "").await["status"], status);
@@ -91,8 +103,8 @@ pub(super) async fn events_and_deliveries(fixture: &mut Fixture, contact: &str, 
     let emit = ["event", "emit", "--tenant", &tenant, "--kind", "stay.created", "--data", "stay.json"];
     let emitted = fixture.svc(&emit).await;
     let delivery = emitted["deliveries"][0].as_str().unwrap();
-    let told = followed.next("the end of a delivery", |line| line["status"] == "succeeded").await;
-    assert_eq!((told["id"].as_str(), &told["attempts"]), (Some(delivery), &json!(1)));
+    let finished = followed.next("a delivery that has succeeded", |line| line["status"] == "succeeded").await;
+    assert_eq!((finished["id"].as_str(), &finished["attempts"]), (Some(delivery), &json!(1)));
     assert_eq!(fixture.arrives("stay.created", "stay-1").await["nights"], 2);
 
     fixture.svc(&["delivery", "replay", delivery]).await;
@@ -113,8 +125,8 @@ pub(super) async fn events_and_deliveries(fixture: &mut Fixture, contact: &str, 
 pub(super) async fn webhooks(fixture: &mut Fixture, hook: &str) {
     let tested = fixture.svc(&["webhook", "test", hook, "--event", "job.created"]).await;
     assert_eq!((&tested["status"], &tested["last_status"]), (&json!("succeeded"), &json!(204)));
-    let about = tested["body"]["data"]["id"].as_str().unwrap();
-    assert_eq!(fixture.arrives("job.created", about).await["test"], true);
+    let record_id = tested["body"]["data"]["id"].as_str().unwrap();
+    assert_eq!(fixture.arrives("job.created", record_id).await["test"], true);
     let stats = fixture.svc(&["webhook", "stats", "--tenant", &fixture.tenant]).await;
     assert!(stats[0]["attempts"].as_u64() > Some(10) && stats[0]["success_rate"] == 1.0, "{stats}");
 
@@ -123,7 +135,8 @@ pub(super) async fn webhooks(fixture: &mut Fixture, hook: &str) {
     assert_eq!(fixture.svc(&["webhook", "enable", hook]).await["enabled"], true);
     assert_eq!(fixture.svc(&["webhook", "list", "--tenant", &fixture.tenant]).await.as_array().unwrap().len(), 1);
 
-    // The old secret, which the receiver has, signs as well while they overlap; but the header is the new one's.
+    // During the overlap the old secret, which the receiver has, still signs. But `svc listen` checks the header of
+    // the newest secret.
     fixture.svc(&["webhook", "rotate-secret", hook, "--overlap", "1h"]).await;
     let failed = fixture.output(&["webhook", "test", hook]).await;
     let report: Value = serde_json::from_slice(&failed.stdout).unwrap();
@@ -147,8 +160,8 @@ pub(super) async fn imports_and_exports(fixture: &Fixture) {
     }
 }
 
-/// Who changed what, be it by the command line or with a key.
-pub(super) async fn the_log_of_changes(fixture: &Fixture, hook: &str) {
+/// The audit log names the actor of each change: the command line or a key.
+pub(super) async fn the_audit_log(fixture: &Fixture, hook: &str) {
     let log = fixture.svc(&["audit", "list", "--tenant", &fixture.tenant, "--limit", "10000"]).await;
     let who = |action: &str, object: &str| -> String {
         let entry = log.as_array().unwrap().iter().find(|one| one["action"] == action && one["object_id"] == object);
@@ -173,5 +186,5 @@ pub(super) async fn the_database(fixture: &Fixture) {
     } else {
         assert_eq!(fixture.refused(&backup).await, Some(2));
     }
-    assert_eq!(fixture.ping().await, 200, "beside a server that goes on");
+    assert_eq!(fixture.ping().await, 200, "the server is still up");
 }
