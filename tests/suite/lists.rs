@@ -1,4 +1,4 @@
-//! Lists (decisions §3): order, pages, filters and what a cursor is good for.
+//! Lists (docs/contract.md, "Lists and incremental sync"): order, pages, filters and cursors.
 
 use serde_json::{Value, json};
 use svc_core::resources::invoices;
@@ -9,7 +9,7 @@ use crate::seed;
 
 const COLLECTIONS: [&str; 6] = ["contacts", "invoices", "bookings", "quotes", "jobs", "webhooks"];
 
-/// Adds `count` rows, straight through the rules.
+/// Adds `count` rows through the rules, without HTTP.
 async fn add(server: &TestServer, collection: &'static str, count: usize) {
     if collection == "invoices" {
         let (tenant, contact) = (server.seed.tenant, server.id("contact_id"));
@@ -42,7 +42,7 @@ async fn page(server: &TestServer, path: &str) -> Value {
     server.expect(200, Call::get(path)).await.json()
 }
 
-/// Follows `next_cursor` to the end; the rows of each page.
+/// Follows `next_cursor` to the end and returns the rows of each page.
 async fn walk(server: &TestServer, path: &str) -> Vec<Vec<Value>> {
     let mut pages = Vec::new();
     let mut next = None;
@@ -54,7 +54,7 @@ async fn walk(server: &TestServer, path: &str) -> Vec<Vec<Value>> {
         };
         let page = page(server, &target).await;
         pages.push(rows(&page));
-        assert!(pages.len() < 100, "no end of {path}");
+        assert!(pages.len() < 100, "{path} has no last page");
         match page["next_cursor"].as_str() {
             Some(cursor) => next = Some(cursor.to_owned()),
             None => return pages,
@@ -63,7 +63,7 @@ async fn walk(server: &TestServer, path: &str) -> Vec<Vec<Value>> {
 }
 
 #[tokio::test]
-async fn pages_meet_without_gap_or_overlap() {
+async fn pages_have_no_gap_and_no_overlap() {
     let server = TestServer::new();
     for collection in COLLECTIONS {
         add(&server, collection, 6).await;
@@ -74,7 +74,7 @@ async fn pages_meet_without_gap_or_overlap() {
         assert!(all.windows(2).all(|pair| created(&pair[0]) > created(&pair[1])), "newest first");
         for limit in 1..=8 {
             let pages = walk(&server, &format!("/{collection}?limit={limit}")).await;
-            // At exact multiples too there is no empty last page.
+            // There is no empty last page, even at exact multiples of the limit.
             assert_eq!(pages.len(), 7_usize.div_ceil(limit), "{collection} by {limit}");
             assert_eq!(pages.concat(), all);
             let since = walk(&server, &format!("/{collection}?limit={limit}&updated_since=2026-03-14T00:00:00Z")).await;
@@ -87,7 +87,7 @@ async fn pages_meet_without_gap_or_overlap() {
 }
 
 #[tokio::test]
-async fn fifty_is_the_default() {
+async fn a_page_has_50_rows_by_default() {
     let server = TestServer::new();
     add(&server, "invoices", 50).await;
     let first = page(&server, "/invoices").await;
@@ -98,7 +98,7 @@ async fn fifty_is_the_default() {
 }
 
 #[tokio::test]
-async fn a_cursor_is_good_for_its_list_only() {
+async fn a_cursor_is_valid_for_its_own_list_only() {
     let server = TestServer::new();
     for collection in COLLECTIONS {
         add(&server, collection, 3).await;
@@ -111,7 +111,7 @@ async fn a_cursor_is_good_for_its_list_only() {
         let plain = cursor("").await;
         let walking = cursor(&format!("&{since}")).await;
         assert_eq!(uuid::Uuid::parse_str(&plain).unwrap().get_version_num(), 8);
-        // Another limit, another case and another spelling of the same time are fine.
+        // Another limit, other letter case and another spelling of the same time are accepted.
         for good in [
             format!("cursor={plain}&limit=200"),
             format!("cursor={plain}"),
@@ -155,7 +155,7 @@ async fn a_cursor_is_good_for_its_list_only() {
 }
 
 #[tokio::test]
-async fn parameters_are_strict() {
+async fn unknown_and_malformed_parameters_are_refused() {
     let server = TestServer::new();
     for collection in COLLECTIONS {
         for (query, field, code) in [
@@ -196,7 +196,7 @@ async fn only(server: &TestServer, path: &str) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn contacts_by_email_and_with_deleted_ones() {
+async fn contacts_can_be_filtered_by_email_and_include_deleted_ones() {
     let server = TestServer::new();
     let (mine, gone) = (server.id("contact_id"), server.id("deleted_contact_id"));
     let other = server.expect(201, Call::post("/contacts", json!({ "email": "Other@Example.com" }))).await.id();
@@ -210,12 +210,12 @@ async fn contacts_by_email_and_with_deleted_ones() {
     assert_eq!(only(&server, "/contacts?include_deleted=false").await, [other.clone(), mine.clone()]);
     for limit in [1, 2, 200] {
         let all = walk(&server, &format!("/contacts?include_deleted=true&limit={limit}")).await.concat();
-        assert_eq!(ids(&all), [other.clone(), gone.clone(), mine.clone()], "one order for all");
+        assert_eq!(ids(&all), [other.clone(), gone.clone(), mine.clone()], "deleted contacts are in the same order");
         let deleted: Vec<bool> = all.iter().map(|row| row["deleted_at"].is_string()).collect();
         assert_eq!(deleted, [false, true, false]);
-        assert_eq!(all[1]["deleted_at"], all[1]["updated_at"], "a deletion is a change");
+        assert_eq!(all[1]["deleted_at"], all[1]["updated_at"], "a deletion sets updated_at");
     }
-    // Whoever follows changes sees the deletion, if asked for, and nothing of it otherwise.
+    // A client that syncs by `updated_since` sees the deletion with `include_deleted` and not without it.
     server.expect(204, Call::delete(&format!("/contacts/{other}"))).await;
     let since = "updated_since=2026-03-14T00:00:00Z";
     assert_eq!(only(&server, &format!("/contacts?{since}")).await, [mine.as_str()]);
@@ -224,7 +224,7 @@ async fn contacts_by_email_and_with_deleted_ones() {
 }
 
 #[tokio::test]
-async fn by_status_and_number() {
+async fn jobs_and_quotes_can_be_filtered_by_status_and_number() {
     let server = TestServer::new();
     for (collection, statuses, first) in [
         ("quotes", "draft sent viewed accepted declined expired converted", "draft"),
@@ -254,7 +254,7 @@ async fn by_status_and_number() {
 }
 
 #[tokio::test]
-async fn invoices_by_status_and_number() {
+async fn invoices_can_be_filtered_by_status_and_number() {
     let server = TestServer::new();
     let invoice = server.id("invoice_id");
     assert_eq!(only(&server, "/invoices?number=INV-0001").await, [invoice.as_str()]);
@@ -281,7 +281,7 @@ async fn invoices_by_status_and_number() {
 }
 
 #[tokio::test]
-async fn updated_since_is_inclusive_and_exact() {
+async fn updated_since_is_inclusive_to_the_nanosecond() {
     let server = TestServer::new();
     add(&server, "jobs", 3).await;
     let all = walk(&server, "/jobs?updated_since=2026-03-14T00:00:00Z").await.concat();
@@ -289,7 +289,7 @@ async fn updated_since_is_inclusive_and_exact() {
         let time = row["updated_at"].as_str().unwrap();
         let from = |time: &str| format!("/jobs?updated_since={time}");
         assert_eq!(only(&server, &from(time)).await, ids(&all[at..]));
-        // A nanosecond later is later.
+        // One nanosecond later excludes the row.
         assert_eq!(only(&server, &from(&time.replace('Z', "001Z"))).await, ids(&all[at + 1..]));
     }
 }

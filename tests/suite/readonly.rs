@@ -1,4 +1,4 @@
-//! Mass assignment: no field that the service sets can be set by a body.
+//! Mass assignment: a body cannot set the fields that the service sets.
 
 use http::Method;
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ use svc_core::webhooks::subscriptions::WebhookSubscription;
 use crate::conform::DOCUMENT;
 use crate::harness::{Call, TestServer, change, id_name, sample};
 
-/// Collection, the fields of its record, the schemas of its bodies.
+/// Collection, the fields of its record, and the schemas of its bodies.
 const RECORDS: [(&str, &[&str], &str, &str); 5] = [
     ("contacts", Contact::FIELD_NAMES, "ContactCreate", "ContactUpdate"),
     ("bookings", Booking::FIELD_NAMES, "BookingCreate", "BookingUpdate"),
@@ -21,7 +21,7 @@ const RECORDS: [(&str, &[&str], &str, &str); 5] = [
     ("webhooks", WebhookSubscription::FIELD_NAMES, "WebhookCreate", "WebhookUpdate"),
 ];
 
-/// Names that belong to the database or to other records.
+/// Column names and fields of other records, which no body may contain.
 const FOREIGN: [&str; 7] = ["tenant_id", "tenant", "live", "_id", "ID", "__proto__", "is_admin"];
 
 fn settable(schema: &str) -> &'static serde_json::Map<String, Value> {
@@ -29,7 +29,7 @@ fn settable(schema: &str) -> &'static serde_json::Map<String, Value> {
 }
 
 #[tokio::test]
-async fn what_the_service_sets_cannot_be_set() {
+async fn fields_set_by_the_service_cannot_be_set_by_a_body() {
     let server = TestServer::new();
     let mut count = 0;
     for (collection, fields, create, update) in RECORDS {
@@ -40,7 +40,7 @@ async fn what_the_service_sets_cannot_be_set() {
             (update, Method::PATCH, one.clone(), change(collection)),
         ] {
             for name in fields.iter().filter(|name| !settable(schema).contains_key(**name)) {
-                // Also the value that it has already, and null.
+                // The field's present value and null are refused too.
                 for value in [before.get(*name).cloned().unwrap_or(json!("x")), json!(1), Value::Null] {
                     let mut body = body.clone();
                     body[*name] = value;
@@ -63,9 +63,9 @@ async fn what_the_service_sets_cannot_be_set() {
     assert_eq!(server.new_events().await, [""; 0]);
 }
 
-/// The contract's own lists of what can be set.
+/// The writable fields according to docs/contract.md.
 #[test]
-fn what_can_be_set_is_what_the_contract_lists() {
+fn writable_fields_are_those_of_the_contract() {
     let text = "email first_name last_name phone company_name city state postcode";
     let job = "title status contact_id job_type priority site_address site_suburb site_state site_postcode \
                scheduled_start scheduled_end estimated_total";

@@ -1,4 +1,4 @@
-//! Request signing (decisions §9): what a key that signs must send with every write.
+//! Request signing (docs/contract.md, "Request signing"): a signing key must sign every write.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -29,10 +29,10 @@ fn signer(server: &TestServer) -> &Key {
 }
 
 #[tokio::test]
-async fn every_write_is_signed_and_reads_are_not() {
+async fn every_write_requires_a_signature_and_no_read_does() {
     let server = TestServer::new();
     let mut operations = operations();
-    // What others refer to goes last.
+    // Deletions come last, because other records refer to the contact.
     operations.sort_by_key(|operation| operation.method == Method::DELETE);
     for operation in operations {
         let id = if operation.collection == "ping" { String::new() } else { server.id(&id_name(operation.collection)) };
@@ -54,7 +54,7 @@ async fn every_write_is_signed_and_reads_are_not() {
 }
 
 #[tokio::test]
-async fn both_headers_are_needed_once_each() {
+async fn each_signature_header_is_required_exactly_once() {
     let server = TestServer::new();
     let signed = || create("a@example.com").sign_at(signer(&server), now(&server));
     for missing in ["x-svc-signature", "x-svc-timestamp"] {
@@ -69,29 +69,29 @@ async fn both_headers_are_needed_once_each() {
 }
 
 #[tokio::test]
-async fn a_signature_covers_every_part() {
+async fn a_signature_covers_every_part_of_the_request() {
     let server = TestServer::new();
     let key = signer(&server);
     let at = now(&server);
     let signed = || create("a@example.com").sign_at(key, at);
-    // Body, even by white space alone.
+    // The body, to the last white space.
     invalid(&server, signed().raw("{\"email\":\"b@example.com\"}")).await;
     invalid(&server, signed().raw("{\"email\": \"a@example.com\"}")).await;
     invalid(&server, signed().raw("")).await;
-    // Path, version and query.
+    // The path, the API version and the query.
     for target in ["/api/v2/contacts", "/api/v1/jobs", "/api/v1/contacts?", "/api/v1/contacts?x=1"] {
         let mut call = signed();
         call.target = target.to_owned();
         invalid(&server, call).await;
     }
-    // Method: one that deletes is not one that changes.
+    // The method: a signature for DELETE is not valid for PATCH.
     let path = format!("/contacts/{}", server.id("contact_id"));
     let mut call = Call::new(Method::PATCH, &path).raw("{}").sign_at(key, at);
     call.method = Method::DELETE;
     invalid(&server, call).await;
-    // Timestamp.
+    // The timestamp.
     invalid(&server, signed().header("x-svc-timestamp", &(at + 1).to_string())).await;
-    // Spelling.
+    // The spelling of the signature.
     let value = signed().headers["x-svc-signature"].to_str().unwrap().to_owned();
     for other in [
         value.to_uppercase(),
@@ -103,7 +103,7 @@ async fn a_signature_covers_every_part() {
     ] {
         invalid(&server, signed().header("x-svc-signature", &other)).await;
     }
-    // A secret of another key.
+    // The secret of another key.
     let other = Key { secret: Some(svc_core::values::Secret::new("svcsig_other")), ..key.clone() };
     invalid(&server, create("a@example.com").sign_at(&other, at)).await;
     assert_eq!(server.new_events().await, [""; 0]);
@@ -111,7 +111,7 @@ async fn a_signature_covers_every_part() {
 }
 
 #[tokio::test]
-async fn a_timestamp_is_good_for_300_seconds_either_way() {
+async fn a_timestamp_may_be_300_seconds_off_in_either_direction() {
     let server = TestServer::new();
     let at = now(&server);
     for (number, offset) in [-300, -299, 0, 299, 300].into_iter().enumerate() {
@@ -134,7 +134,7 @@ async fn a_signature_is_accepted_once() {
     server.expect(201, first.clone()).await;
     let again = invalid(&server, first.clone()).await;
     assert!(again.text().contains("used before"), "{}", again.text());
-    // Also when the first came to nothing.
+    // A signature is used up even if its request failed.
     for (status, body) in [(400, json!({ "email": 5 })), (409, json!({ "email": "existing@example.com" }))] {
         let call = Call::post("/contacts", body).sign_at(signer(&server), at);
         server.expect(status, call.clone()).await;
@@ -143,15 +143,15 @@ async fn a_signature_is_accepted_once() {
     let text = create("b@example.com").header("content-type", "text/plain").sign_at(signer(&server), at);
     server.expect(415, text.clone()).await;
     invalid(&server, text.clone().header("content-type", "application/json")).await;
-    // Nor is it later, as long as its timestamp is good.
+    // It stays used up as long as its timestamp is valid.
     server.clock.advance(std::time::Duration::from_secs(300));
     server.api.upkeep().await.unwrap();
     invalid(&server, first).await;
 }
 
-/// The memory of signatures covers the whole time in which a timestamp of the future is good.
+/// Signatures are remembered as long as a timestamp in the future can be valid.
 #[tokio::test]
-async fn a_signature_from_the_future_is_remembered_long_enough() {
+async fn a_signature_with_a_future_timestamp_is_accepted_once() {
     let server = TestServer::new();
     let at = now(&server) + 300;
     let call = create("a@example.com").sign_at(signer(&server), at);
@@ -167,9 +167,9 @@ async fn a_signature_from_the_future_is_remembered_long_enough() {
     assert!(stale.text().contains("300 seconds"), "{}", stale.text());
 }
 
-/// A repeat under an Idempotency-Key is signed anew, as every request is.
+/// A repeat with an Idempotency-Key needs a new signature, like every request.
 #[tokio::test]
-async fn a_repeat_is_signed_anew() {
+async fn a_repeat_needs_a_new_signature() {
     let server = TestServer::new();
     let at = now(&server);
     let keyed = |at| create("a@example.com").header("idempotency-key", "k").sign_at(signer(&server), at);
@@ -179,7 +179,7 @@ async fn a_repeat_is_signed_anew() {
 }
 
 #[tokio::test]
-async fn a_delete_is_signed_over_no_body() {
+async fn a_delete_is_signed_over_an_empty_body() {
     let server = TestServer::new();
     let path = format!("/webhooks/{}", server.id("webhook_id"));
     let at = now(&server);
@@ -189,16 +189,16 @@ async fn a_delete_is_signed_over_no_body() {
     server.expect(404, Call::delete(&path).sign_at(signer(&server), at + 1)).await;
 }
 
-/// Keys that did not opt in may send the headers, which are not looked at.
+/// Keys that do not sign may send the headers, which are ignored.
 #[tokio::test]
-async fn keys_that_do_not_sign_are_free() {
+async fn signature_headers_of_other_keys_are_ignored() {
     let server = TestServer::new();
     server.expect(201, create("a@example.com").header("x-svc-signature", "sha256=00")).await;
 }
 
-/// The snippet of the README, as it stands there, run at a time of the test's own.
+/// Runs the snippet of the README, with the time of the test's clock.
 #[tokio::test]
-async fn the_snippet_of_the_readme_signs() {
+async fn the_snippet_of_the_readme_makes_valid_signatures() {
     const DRIVER: &str = "
 import json, sys
 secret, path, now = sys.argv[1:]
@@ -223,7 +223,7 @@ json.dump(sign(secret, 'POST', path, body), sys.stdout)
         Ok(output) => output,
         Err(error) => {
             assert!(std::env::var_os("CI").is_none(), "python3 does not start: {error}; CI runs every snippet");
-            // Past the test harness, which keeps what passing tests print to itself.
+            // Written to the terminal directly, because the test harness hides the output of passing tests.
             let _ = writeln!(
                 std::io::stderr(),
                 "\nSKIPPED: the snippet of README.md, since python3 does not start: {error}"

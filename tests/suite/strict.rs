@@ -1,11 +1,11 @@
-//! Bodies are strict (decisions §4), line by line.
+//! Strict parsing of bodies (docs/contract.md, "Request bodies", "Text fields" and "Money").
 
 use http::Method;
 use serde_json::{Value, json};
 
 use crate::harness::{Call, TestServer, change, id_name, operations, sample};
 
-/// Sends a raw body and returns `code`, and `field:code` of each failing field.
+/// Sends a raw body that must be refused, and returns its `code`, followed by `field:code` for each failing field.
 async fn refused(server: &TestServer, method: Method, path: &str, body: impl Into<bytes::Bytes>) -> Vec<String> {
     let response = server.expect(400, Call::new(method, path).raw(body)).await;
     let json = response.json();
@@ -14,7 +14,7 @@ async fn refused(server: &TestServer, method: Method, path: &str, body: impl Int
     std::iter::once(response.code()).chain(errors).collect()
 }
 
-/// All operations with a body, with a path that exists and a good body.
+/// Returns every operation that takes a body, with an existing path and a valid body.
 fn with_body(server: &TestServer) -> Vec<(Method, String, Value)> {
     let all = operations();
     let taking = all.iter().filter(|operation| operation.takes_body());
@@ -32,7 +32,7 @@ fn with_body(server: &TestServer) -> Vec<(Method, String, Value)> {
 }
 
 #[tokio::test]
-async fn syntax() {
+async fn malformed_json_is_refused() {
     let server = TestServer::new();
     for (method, path, good) in with_body(&server) {
         let good = good.to_string();
@@ -83,11 +83,11 @@ async fn syntax() {
         assert_eq!(refuse(nested(32).into()).await, ["invalid_json"], "33 in all");
         assert_eq!(refuse(nested(100_000).into()).await, ["invalid_json"]);
     }
-    assert_eq!(server.new_events().await, [""; 0], "nothing was done");
+    assert_eq!(server.new_events().await, [""; 0], "a refused body must write no event");
 }
 
 #[tokio::test]
-async fn no_coercion() {
+async fn values_of_the_wrong_type_are_not_converted() {
     let server = TestServer::new();
     let contact = server.id("contact_id");
     for total in [json!("100"), json!(true), json!([100]), json!({ "amount": 100 })] {
@@ -118,7 +118,7 @@ async fn no_coercion() {
 }
 
 #[tokio::test]
-async fn a_patch_merges() {
+async fn a_patch_changes_the_given_fields_only() {
     let server = TestServer::new();
     let path = format!("/contacts/{}", server.id("contact_id"));
     let before = server.expect(200, Call::get(&path)).await.data();
@@ -135,7 +135,7 @@ async fn a_patch_merges() {
 }
 
 #[tokio::test]
-async fn null_on_what_cannot_be_null() {
+async fn null_is_refused_for_fields_that_are_not_nullable() {
     let server = TestServer::new();
     for (collection, field) in [
         ("bookings", "status"),
@@ -158,7 +158,7 @@ async fn null_on_what_cannot_be_null() {
 }
 
 #[tokio::test]
-async fn a_patch_without_effect_does_nothing() {
+async fn a_patch_without_effect_writes_nothing() {
     let server = TestServer::new();
     for collection in ["contacts", "bookings", "quotes", "jobs", "webhooks"] {
         let path = format!("/{collection}/{}", server.id(&id_name(collection)));
@@ -172,7 +172,7 @@ async fn a_patch_without_effect_does_nothing() {
 }
 
 #[tokio::test]
-async fn texts() {
+async fn texts_are_trimmed_and_control_characters_are_refused() {
     let server = TestServer::new();
     let created = json!({ "email": " a@example.com ", "first_name": "  Ada\u{3000}", "city": "  ", "phone": "" });
     let data = server.expect(201, Call::post("/contacts", created)).await.data();
@@ -197,7 +197,7 @@ async fn texts() {
     assert_eq!(server.expect(200, Call::patch(&booking, notes.clone())).await.data()["notes"], notes["notes"]);
 }
 
-/// Field, greatest length: all of decisions §4 that are strings.
+/// Field and greatest length of every string of docs/contract.md, "Resources".
 const LENGTHS: [(&str, &str, usize); 20] = [
     ("contacts", "first_name", 300),
     ("contacts", "last_name", 300),
@@ -222,7 +222,7 @@ const LENGTHS: [(&str, &str, usize); 20] = [
 ];
 
 #[tokio::test]
-async fn lengths_count_code_points() {
+async fn lengths_are_counted_in_code_points() {
     let server = TestServer::new();
     for (number, (collection, field, longest)) in LENGTHS.into_iter().enumerate() {
         let value = |length: usize| match field {
@@ -250,7 +250,7 @@ async fn lengths_count_code_points() {
 }
 
 #[tokio::test]
-async fn declared_fields_are_always_there_and_creates_say_where() {
+async fn responses_have_every_declared_field_and_creates_a_location() {
     let server = TestServer::new();
     for collection in ["contacts", "bookings", "quotes", "jobs", "webhooks"] {
         let body = sample(&server, collection, 3);
@@ -264,7 +264,7 @@ async fn declared_fields_are_always_there_and_creates_say_where() {
         assert_eq!(shown, read.data());
         assert!(read.data().get("deleted_at").is_none());
         let list = server.expect(200, Call::get(&format!("/{collection}?limit=1"))).await.json();
-        assert_eq!(list["data"][0], read.data(), "lists and single records have one form");
+        assert_eq!(list["data"][0], read.data(), "a record looks the same in a list");
     }
     insta::assert_snapshot!("contact", server.expect(200, Call::get("/contacts?limit=200")).await.text());
     insta::assert_snapshot!("invoice", server.expect(200, Call::get("/invoices")).await.text());
@@ -272,7 +272,7 @@ async fn declared_fields_are_always_there_and_creates_say_where() {
 }
 
 #[tokio::test]
-async fn money_is_exact() {
+async fn amounts_of_money_are_exact() {
     let server = TestServer::new();
     let contact = server.id("contact_id");
     let body = |total: &str, currency: &str| {

@@ -1,4 +1,5 @@
-//! Methods, versions, request ids and what lies outside the API (decisions §1 and §10).
+//! Methods, API versions, request ids, CORS and the endpoints outside the API (docs/contract.md, "Versions",
+//! "Statuses", "Response headers" and "Health and other endpoints").
 
 use std::collections::BTreeMap;
 
@@ -7,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{Call, TestServer, change, id_name, operations, sample, settings};
 
-/// Every path, with ids that exist, and its methods.
+/// Returns every path, with ids that exist, and its methods.
 fn paths(server: &TestServer) -> BTreeMap<String, Vec<Method>> {
     let mut paths: BTreeMap<String, Vec<Method>> = BTreeMap::new();
     for operation in operations() {
@@ -28,7 +29,7 @@ fn paths(server: &TestServer) -> BTreeMap<String, Vec<Method>> {
 const METHODS: [&str; 9] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "BREW"];
 
 #[tokio::test]
-async fn every_other_method_is_405_and_tells_which_are_allowed() {
+async fn every_other_method_gets_405_with_the_allowed_methods() {
     let server = TestServer::new();
     let paths = paths(&server);
     assert_eq!(paths.len(), 13 * 2 + 4);
@@ -40,11 +41,11 @@ async fn every_other_method_is_405_and_tells_which_are_allowed() {
         for method in METHODS.iter().filter(|method| !allowed.contains(method)) {
             let call = Call::absolute(Method::from_bytes(method.as_bytes()).unwrap(), path);
             let response = server.expect(405, call.anonymous()).await;
-            let mut told: Vec<&str> = response.header("allow").unwrap().split(", ").collect();
+            let mut actual: Vec<&str> = response.header("allow").unwrap().split(", ").collect();
             let mut want = allowed.clone();
-            told.sort_unstable();
+            actual.sort_unstable();
             want.sort_unstable();
-            assert_eq!(told, want, "{method} {path}");
+            assert_eq!(actual, want, "{method} {path}");
             assert_eq!(response.code(), "method_not_allowed");
         }
     }
@@ -66,7 +67,7 @@ async fn head_works_wherever_get_does() {
 }
 
 #[tokio::test]
-async fn what_is_no_route_is_404() {
+async fn unknown_paths_get_404() {
     let server = TestServer::new();
     let contact = server.id("contact_id");
     for path in [
@@ -103,9 +104,9 @@ async fn what_is_no_route_is_404() {
     }
 }
 
-/// The same script in two worlds that are equal, once per version.
+/// Runs the same requests on two equal servers, one per API version.
 #[tokio::test]
-async fn both_versions_are_equal() {
+async fn both_api_versions_respond_identically() {
     let (one, two) = (TestServer::new(), TestServer::new());
     let mut script: Vec<Call> = vec![Call::get("/ping"), Call::get("/nothing"), Call::get("/ping").anonymous()];
     for operation in operations().iter().filter(|operation| operation.collection != "ping") {
@@ -131,12 +132,12 @@ async fn both_versions_are_equal() {
             }
         }
         assert_eq!((status, headers, body), one.comparable(), "{} {}", call.method, call.target);
-        assert_eq!(one.header("x-request-id"), two.header("x-request-id"), "even these are repeatable");
+        assert_eq!(one.header("x-request-id"), two.header("x-request-id"), "request ids are generated from the seed");
     }
 }
 
 #[tokio::test]
-async fn both_versions_share_data() {
+async fn both_api_versions_share_their_data() {
     let server = TestServer::new();
     let call = Call::absolute(Method::POST, "/api/v2/contacts").json(&json!({ "email": "a@example.com" }));
     let id = server.expect(201, call).await.id();
@@ -153,7 +154,7 @@ async fn both_versions_share_data() {
 }
 
 #[tokio::test]
-async fn a_request_id_is_echoed_when_it_is_well_formed() {
+async fn a_well_formed_request_id_is_echoed() {
     let server = TestServer::new();
     let longest = "x".repeat(128);
     for good in ["a", "0", "A-b_c.9", "-", longest.as_str()] {
@@ -171,7 +172,7 @@ async fn a_request_id_is_echoed_when_it_is_well_formed() {
         let made = response.header("x-request-id").unwrap().to_owned();
         assert_ne!(made, bad);
         assert_eq!(uuid::Uuid::parse_str(&made).unwrap().get_version_num(), 7, "{bad:?}");
-        assert!(seen.insert(made), "each request gets its own");
+        assert!(seen.insert(made), "each request gets an id of its own");
     }
     let bytes = http::HeaderValue::from_bytes(b"caf\xc3\xa9").unwrap();
     let mut call = Call::get("/ping");
@@ -181,7 +182,7 @@ async fn a_request_id_is_echoed_when_it_is_well_formed() {
 }
 
 #[tokio::test]
-async fn the_document_is_public_and_tagged() {
+async fn the_openapi_document_needs_no_key_and_has_an_etag() {
     let server = TestServer::limited();
     for version in ["v1", "v2"] {
         let path = format!("/api/{version}/openapi.json");
@@ -206,7 +207,7 @@ async fn the_document_is_public_and_tagged() {
 }
 
 #[tokio::test]
-async fn ping_takes_no_notice_of_parameters() {
+async fn ping_ignores_parameters() {
     let server = TestServer::new();
     let response = server.expect(200, Call::get("/ping?limit=0&limit=0&cursor=%ff&x")).await;
     let want = json!({ "ok": true, "tenantId": server.seed.tenant, "timestamp": crate::seed::START });
@@ -238,7 +239,7 @@ async fn cors_is_off_unless_an_origin_is_allowed() {
 }
 
 #[tokio::test]
-async fn operators_scrape_what_was_answered() {
+async fn metrics_count_the_responses() {
     let server = TestServer::new();
     server.expect(200, Call::get("/ping")).await;
     server.expect(401, Call::get("/ping").anonymous()).await;

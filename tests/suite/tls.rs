@@ -1,4 +1,4 @@
-//! Over TLS: both versions of HTTP, a certificate that is replaced, and whom a proxy speaks for.
+//! TLS: HTTP/1.1 and HTTP/2, reloading a certificate, and client addresses reported by a trusted proxy.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use tokio_rustls::{TlsConnector, rustls};
 
 use crate::harness::{TestServer, settings};
 
-/// A server with a certificate of its own making.
+/// A server with a self-signed certificate, which trusts 127.0.0.1 as a proxy.
 pub(crate) struct TlsServer {
     pub(crate) inner: TestServer,
     tls: Arc<Tls>,
@@ -97,14 +97,14 @@ async fn http_1(stream: TlsStream<TcpStream>, request: Request<Full<Bytes>>) -> 
 }
 
 #[tokio::test]
-async fn both_versions_give_the_same_answers() {
+async fn both_http_versions_give_the_same_responses() {
     let (server, certificate) = TlsServer::start(TestServer::new()).await;
     let one = http_1(server.connect(&certificate, b"http/1.1").await.unwrap(), server.request(Version::HTTP_11)).await;
 
     let stream = TokioIo::new(server.connect(&certificate, b"h2").await.unwrap());
     let (mut sender, connection) = hyper::client::conn::http2::handshake(TokioExecutor::new(), stream).await.unwrap();
     tokio::spawn(connection);
-    // Several at once on one connection.
+    // Several concurrent requests on one connection.
     let all = (0..20).map(|_| sender.send_request(server.request(Version::HTTP_2))).collect::<Vec<_>>();
     let one_year = one.headers()["strict-transport-security"].clone();
     assert_eq!(one_year, "max-age=31536000");
@@ -118,23 +118,23 @@ async fn both_versions_give_the_same_answers() {
 }
 
 #[tokio::test]
-async fn a_certificate_is_replaced_while_connections_go_on() {
+async fn a_certificate_is_replaced_while_connections_stay_open() {
     let (server, old) = TlsServer::start(TestServer::new()).await;
     let stream = server.connect(&old, b"http/1.1").await.unwrap();
     let new = new_certificate(&server.folder);
-    server.connect(&new, b"http/1.1").await.expect_err("it is not read by itself");
+    server.connect(&new, b"http/1.1").await.expect_err("the certificate is not reloaded automatically");
     server.tls.reload().unwrap();
-    server.connect(&old, b"http/1.1").await.expect_err("new connections get the new one");
+    server.connect(&old, b"http/1.1").await.expect_err("new connections get the new certificate");
     server.connect(&new, b"http/1.1").await.unwrap();
     assert_eq!(http_1(stream, server.request(Version::HTTP_11)).await.status(), StatusCode::OK);
-    // One that cannot be read changes nothing.
+    // A certificate that cannot be read leaves the present one in place.
     std::fs::write(files(&server.folder).1, "no key").unwrap();
     server.tls.reload().expect_err("no key");
     server.connect(&new, b"http/1.1").await.unwrap();
 }
 
 #[tokio::test]
-async fn strangers_behind_a_proxy_are_told_apart() {
+async fn anonymous_clients_behind_a_proxy_are_limited_separately() {
     let limits = svc_server::Settings { rate_limit: 2, limit_rates: true, ..settings() };
     let (server, certificate) = TlsServer::start(TestServer::with(limits, |store| store)).await;
     let mut statuses = Vec::new();

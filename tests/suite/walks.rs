@@ -1,4 +1,5 @@
-//! Walks while others write (decisions §3): nothing is skipped, nothing comes twice, every change is seen.
+//! Following lists while other clients write (docs/contract.md, "Lists and incremental sync"): no row is skipped or
+//! repeated, and every change is seen.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -20,7 +21,7 @@ async fn server_with_jobs() -> (Arc<TestServer>, Vec<String>) {
     (Arc::new(server), ids)
 }
 
-/// Tasks that change rows all over the list and add new ones, until told to stop.
+/// Tasks that change rows throughout the list and create new ones until they are stopped.
 struct Writers {
     stop: Arc<AtomicBool>,
     written: Arc<AtomicUsize>,
@@ -52,7 +53,7 @@ impl Writers {
         Self { stop, written, tasks }
     }
 
-    /// Waits for a write more than there were, as long as anybody writes.
+    /// Waits until one more write has completed, or all writers have ended.
     async fn progress(&self) {
         let before = self.written.load(Ordering::Relaxed);
         while self.written.load(Ordering::Relaxed) == before && self.tasks.iter().any(|task| !task.is_finished()) {
@@ -72,7 +73,7 @@ impl Writers {
     }
 }
 
-/// One page after the other until the end, each after a write of the others.
+/// Reads every page to the end, and waits for a concurrent write before each further page.
 async fn walk(server: &TestServer, query: &str, writers: Option<&Writers>, mut each: impl FnMut(&Value)) {
     let mut cursor = String::new();
     for _ in 0..10_000 {
@@ -86,7 +87,7 @@ async fn walk(server: &TestServer, query: &str, writers: Option<&Writers>, mut e
             writers.progress().await;
         }
     }
-    panic!("no end of {query}");
+    panic!("{query} has no last page");
 }
 
 fn text(row: &Value, name: &str) -> String {
@@ -94,33 +95,33 @@ fn text(row: &Value, name: &str) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn what_was_there_is_seen_exactly_once() {
+async fn existing_rows_are_seen_exactly_once() {
     let (server, ids) = server_with_jobs().await;
     let mut writers = Writers::start(&server, &ids);
     for limit in [1, 7, 59] {
         let mut seen = Vec::new();
         let query = format!("limit={limit}");
         walk(&server, &query, Some(&writers), |row| seen.push((text(row, "created_at"), text(row, "id")))).await;
-        assert!(seen.windows(2).all(|pair| pair[0] > pair[1]), "newest first, none twice");
+        assert!(seen.windows(2).all(|pair| pair[0] > pair[1]), "rows must be newest first and not repeated");
         let seen: BTreeSet<String> = seen.into_iter().map(|(_, id)| id).collect();
-        assert!(ids.iter().all(|id| seen.contains(id)), "none is skipped");
+        assert!(ids.iter().all(|id| seen.contains(id)), "a row was skipped");
     }
     writers.end().await;
 }
 
-/// The client that synchronises, while others write: in the end it has the last state of every row.
+/// A client that syncs while others write has the last version of every row in the end.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_client_that_follows_changes_misses_none() {
     let (server, ids) = server_with_jobs().await;
     let mut writers = Writers::start(&server, &ids);
     let mut copy: BTreeMap<String, Value> = BTreeMap::new();
     let (mut since, mut rows, mut ended) = ("2026-03-14T00:00:00Z".to_owned(), 0, false);
-    // Each walk begins with the last change of the one before; the last one begins after the last write.
+    // Each walk starts at the last change of the one before. The last walk starts after the last write.
     loop {
         let mut last = String::new();
         walk(&server, &format!("updated_since={since}&limit=7"), Some(&writers), |row| {
             let at = text(row, "updated_at");
-            assert!(at > last, "oldest change first, each change once");
+            assert!(at > last, "changes must be oldest first and not repeated");
             last = at;
             rows += 1;
             copy.insert(text(row, "id"), row.clone());
@@ -146,9 +147,9 @@ async fn a_client_that_follows_changes_misses_none() {
     assert!(truth.len() > ROWS && copy == truth);
 }
 
-/// A row that changes behind the walk comes again, with its change.
+/// A row that changes after it was read appears again, with its change.
 #[tokio::test]
-async fn a_changed_row_comes_again() {
+async fn a_changed_row_appears_again() {
     let (server, ids) = server_with_jobs().await;
     let query = "updated_since=2026-03-14T00:00:00Z&limit=20";
     let first = server.expect(200, Call::get(&format!("/jobs?{query}"))).await.json();
@@ -166,9 +167,9 @@ async fn a_changed_row_comes_again() {
     assert_eq!((text(last, "id"), text(last, "priority")), (ids[0].clone(), "high".to_owned()));
 }
 
-/// Rows that go while a walk is under way are left out, and nothing else is.
+/// Rows that are deleted during a walk are left out, and no other row is.
 #[tokio::test]
-async fn deletions_do_not_disturb_a_walk() {
+async fn deletions_during_a_walk_skip_no_other_row() {
     let server = TestServer::new();
     let mut ids = Vec::new();
     for number in 0..30 {
@@ -177,7 +178,7 @@ async fn deletions_do_not_disturb_a_walk() {
     }
     ids.reverse();
     let first = server.expect(200, Call::get("/contacts?limit=10")).await.json();
-    // The last one of the page, the next one, and one in the middle of what is to come.
+    // The last row of the page, the next row, and one in the middle of the remaining rows.
     for gone in [9, 10, 20] {
         server.expect(204, Call::delete(&format!("/contacts/{}", ids[gone]))).await;
     }
