@@ -8,14 +8,14 @@ use std::fmt;
 
 use uuid::Uuid;
 
-use crate::found::Found;
-use crate::journal::{Abandoned, Arrival, Entry};
-use crate::receiver::Noted;
-use crate::world::World;
+use crate::fixture::Fixture;
+use crate::journal::{Arrival, Entry, InterruptedAttempt};
+use crate::receiver::ReceiverJournal;
+use crate::state::DatabaseState;
 
 /// What came of a run.
 #[derive(Debug, Default)]
-pub(crate) struct Verdict {
+pub(crate) struct CheckResult {
     /// For people.
     pub(crate) summary: String,
     /// What must not be, one sentence each.
@@ -27,7 +27,7 @@ pub(crate) struct Verdict {
 struct Counts {
     acknowledged: usize,
     /// Sent more than once.
-    asked_again: usize,
+    repeated: usize,
     /// Answered with what an earlier sending had done.
     replayed: usize,
     /// Refused each time, and given up.
@@ -36,7 +36,7 @@ struct Counts {
     events: usize,
     deliveries: usize,
     arrivals: usize,
-    under_way: usize,
+    interruptions: usize,
     /// Accepted once more, because the outcome before was under way at a kill.
     repeats: usize,
     /// Accepted once more, because the attempt before had failed here or come too late.
@@ -46,44 +46,44 @@ struct Counts {
 
 /// Compares.
 pub(crate) fn check(
-    world: &World,
+    fixture: &Fixture,
     entries: &[Entry],
-    noted: &Noted,
-    abandoned: &[Abandoned],
-    found: &[Found],
-) -> Verdict {
-    let mut counts = Counts { under_way: abandoned.len(), arrivals: noted.arrivals.len(), ..Counts::default() };
-    let mut violations: Vec<String> = noted.refused.clone();
+    journal: &ReceiverJournal,
+    interrupted: &[InterruptedAttempt],
+    state: &[DatabaseState],
+) -> CheckResult {
+    let mut counts = Counts { interruptions: interrupted.len(), arrivals: journal.arrivals.len(), ..Counts::default() };
+    let mut violations: Vec<String> = journal.refused.clone();
     let mut arrivals: HashMap<Uuid, Vec<&Arrival>> = HashMap::new();
-    for arrival in &noted.arrivals {
+    for arrival in &journal.arrivals {
         arrivals.entry(arrival.delivery).or_default().push(arrival);
     }
-    let mut under_way: HashMap<Uuid, usize> = HashMap::new();
-    for (delivery, _) in abandoned {
-        *under_way.entry(*delivery).or_default() += 1;
+    let mut interruptions: HashMap<Uuid, usize> = HashMap::new();
+    for (delivery, _) in interrupted {
+        *interruptions.entry(*delivery).or_default() += 1;
     }
-    for (position, (tenant, found)) in world.tenants.iter().zip(found).enumerate() {
+    for (position, (tenant, state)) in fixture.tenants.iter().zip(state).enumerate() {
         let entries: Vec<&Entry> = entries.iter().filter(|entry| entry.tenant == position).collect();
-        written::check(&entries, found, &mut counts, &mut violations);
-        sent::check(&tenant.hooks, found, &mut arrivals, &under_way, &mut counts, &mut violations);
+        written::check(&entries, state, &mut counts, &mut violations);
+        sent::check(&tenant.subscriptions, state, &mut arrivals, &interruptions, &mut counts, &mut violations);
     }
     violations.extend(arrivals.keys().map(|id| format!("delivery {id} arrived, but is not in the database")));
-    Verdict { summary: counts.to_string(), violations }
+    CheckResult { summary: counts.to_string(), violations }
 }
 
 impl fmt::Display for Counts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { acknowledged, asked_again, replayed, refused, unknown, .. } = self;
+        let Self { acknowledged, repeated, replayed, refused, unknown, .. } = self;
         writeln!(
             f,
-            "{acknowledged} writes were acknowledged, {asked_again} of them after asking again \
+            "{acknowledged} writes were acknowledged, {repeated} of them after asking again \
              ({replayed} had been done before); {refused} were refused; of {unknown} the outcome stayed unknown"
         )?;
-        let Self { events, deliveries, arrivals, under_way, repeats, retries, lost, .. } = self;
+        let Self { events, deliveries, arrivals, interruptions, repeats, retries, lost, .. } = self;
         writeln!(f, "{events} events, {deliveries} deliveries, {arrivals} arrivals, {lost} lost")?;
         write!(
             f,
-            "{repeats} repeats, of {under_way} attempts that were under way at kills; \
+            "{repeats} repeats, of {interruptions} attempts that were under way at kills; \
              {retries} more after attempts that came too late"
         )
     }

@@ -29,7 +29,7 @@ impl Collection {
     }
 
     /// The field by which a record is told from all others of its tenant.
-    pub(crate) fn mark(self) -> &'static str {
+    pub(crate) fn unique_field(self) -> &'static str {
         match self {
             Self::Contacts => "email",
             Self::Bookings => "notes",
@@ -40,13 +40,13 @@ impl Collection {
 
 /// What a client wanted.
 #[derive(Clone, Debug)]
-pub(crate) enum Wish {
+pub(crate) enum Operation {
     /// A record with this value in the field that marks it.
-    Create { collection: Collection, mark: Value, keyed: bool },
+    Create { collection: Collection, unique_value: Value, with_idempotency_key: bool },
     /// Another city for a contact.
-    Move { contact: String, city: String },
+    ChangeCity { contact: String, city: String },
     /// A quote that is accepted.
-    Accept { quote: String },
+    AcceptQuote { quote: String },
 }
 
 /// A request and what became of it.
@@ -54,17 +54,17 @@ pub(crate) enum Wish {
 pub(crate) struct Entry {
     /// Position of the tenant.
     pub(crate) tenant: usize,
-    pub(crate) wish: Wish,
+    pub(crate) operation: Operation,
     /// How often it was sent.
     pub(crate) sent: u32,
     /// How often it was refused with the word that nothing was done.
     pub(crate) refused: u32,
     /// Whether it was acknowledged when nothing could be written.
-    pub(crate) too_good: bool,
+    pub(crate) acknowledged_during_outage: bool,
     /// Whether the answer was that to an earlier sending, which a kill had swallowed.
     pub(crate) replayed: bool,
     /// The record as it was answered; `None` when it was refused, or the outcome stayed unknown.
-    pub(crate) answer: Option<Value>,
+    pub(crate) response: Option<Value>,
 }
 
 /// A delivery as it arrived.
@@ -83,4 +83,4 @@ pub(crate) struct Arrival {
 }
 
 /// An attempt that was under way when the server was killed: the delivery, and the token of its lease.
-pub(crate) type Abandoned = (Uuid, Uuid);
+pub(crate) type InterruptedAttempt = (Uuid, Uuid);

@@ -18,14 +18,14 @@
 
 mod check;
 mod clients;
-mod found;
+mod fixture;
 mod journal;
 mod options;
 mod outage;
 mod receiver;
 mod rounds;
 mod run;
-mod world;
+mod state;
 
 use std::io::{self, Write as _};
 use std::process::ExitCode;
@@ -45,10 +45,10 @@ fn main() -> ExitCode {
     }
     let mut out = io::stdout().lock();
     let violations = match run::run(&options) {
-        Ok(verdict) => {
+        Ok(result) => {
             // A reader that goes away changes nothing about the verdict.
-            let _ = writeln!(out, "{}", verdict.summary);
-            verdict.violations
+            let _ = writeln!(out, "{}", result.summary);
+            result.violations
         }
         Err(error) => vec![error.to_string()],
     };

@@ -8,16 +8,16 @@ use std::time::Duration;
 use svc_tests::Result;
 use svc_tests::database::Database;
 use svc_tests::disk::{FailingDisk, Failure, SmallDisk};
-use svc_tests::http::{Ask, Http};
+use svc_tests::http::{HttpClient, TestRequest};
 use tempfile::TempDir;
 use tokio::time::Instant;
 
 use crate::clients::Random;
+use crate::fixture::Fixture;
 use crate::options::Faults;
-use crate::world::World;
 
 /// Between two looks at what must go on.
-const LOOK_EVERY: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// How long writes may take to go on once the disk works again.
 const RECOVERY: Duration = Duration::from_secs(20);
 
@@ -37,7 +37,7 @@ impl Outage {
     }
 
     /// Whether requests may be refused at all.
-    pub(crate) fn may_be(&self) -> bool {
+    pub(crate) fn is_expected(&self) -> bool {
         self.is_expected
     }
 
@@ -46,11 +46,11 @@ impl Outage {
     }
 
     /// Whether nothing could be written since then.
-    pub(crate) fn lasts_since(&self, number: u64) -> bool {
+    pub(crate) fn has_lasted_since(&self, number: u64) -> bool {
         number % 2 == 1 && self.number() == number
     }
 
-    pub(crate) fn wrote(&self) {
+    pub(crate) fn record_write(&self) {
         self.written.fetch_add(1, Ordering::SeqCst);
     }
 
@@ -143,14 +143,14 @@ impl Disk {
 }
 
 /// What is watched during an outage.
-pub(crate) struct Watch<'a> {
+pub(crate) struct OutageMonitor<'a> {
     pub(crate) database: &'a Database,
-    pub(crate) world: &'a World,
-    pub(crate) http: &'a Http,
+    pub(crate) fixture: &'a Fixture,
+    pub(crate) http: &'a HttpClient,
     pub(crate) outage: &'a Outage,
 }
 
-impl Watch<'_> {
+impl OutageMonitor<'_> {
     /// Lets the disk fail for so long.
     pub(crate) async fn fail(
         &self,
@@ -162,8 +162,8 @@ impl Watch<'_> {
         disk.fail(self.outage, random)?;
         let end = Instant::now() + how_long;
         while Instant::now() < end {
-            self.look(server).await?;
-            tokio::time::sleep(LOOK_EVERY).await;
+            self.check_availability(server).await?;
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
         Ok(())
     }
@@ -176,15 +176,15 @@ impl Watch<'_> {
             if Instant::now() > deadline {
                 return Err(format!("no write was acknowledged within {RECOVERY:?} after the outage").into());
             }
-            tokio::time::sleep(LOOK_EVERY).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
         Ok(())
     }
 
     /// Reads go on, and the process says that it lives. PostgreSQL may end for want of room; then it is away.
-    async fn look(&self, server: SocketAddr) -> Result<()> {
-        let key = self.world.tenants.first().map(|tenant| tenant.key.as_str()).unwrap_or_default();
-        let read = self.http.send(server, &Ask::get("/contacts?limit=5", key)).await?.status;
+    async fn check_availability(&self, server: SocketAddr) -> Result<()> {
+        let key = self.fixture.tenants.first().map(|tenant| tenant.key.as_str()).unwrap_or_default();
+        let read = self.http.send(server, &TestRequest::get("/contacts?limit=5", key)).await?.status;
         let (ready, lives) = (self.http.probe(server, "/readyz").await?, self.http.probe(server, "/healthz").await?);
         let may_be_away = self.database.server().is_some();
         if [read, ready].iter().any(|status| *status != 200 && !(may_be_away && *status == 503)) || lives != 200 {

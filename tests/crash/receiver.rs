@@ -11,8 +11,8 @@ use hyper::body::Incoming;
 use serde_json::Value;
 use uuid::Uuid;
 
+use crate::fixture::{Behavior, Fixture, Subscription};
 use crate::journal::Arrival;
-use crate::world::{Hook, Temper, World};
 use svc_tests::Result;
 use svc_tests::endpoint;
 
@@ -29,13 +29,13 @@ pub(crate) struct Receiver {
 #[derive(Default)]
 struct Inner {
     /// By the path of their URL.
-    hooks: OnceLock<HashMap<String, Hook>>,
-    noted: Mutex<Noted>,
+    subscriptions: OnceLock<HashMap<String, Subscription>>,
+    journal: Mutex<ReceiverJournal>,
 }
 
 /// The journal.
 #[derive(Default)]
-pub(crate) struct Noted {
+pub(crate) struct ReceiverJournal {
     pub(crate) arrivals: Vec<Arrival>,
     /// Why requests were no deliveries.
     pub(crate) refused: Vec<String>,
@@ -49,7 +49,7 @@ impl Receiver {
             let inner = Arc::clone(&answering);
             async move {
                 let mut response = Response::new(Full::default());
-                *response.status_mut() = inner.answer(request).await;
+                *response.status_mut() = inner.response(request).await;
                 response
             }
         });
@@ -58,32 +58,32 @@ impl Receiver {
     }
 
     /// Tells it whose endpoints it has, before the first delivery.
-    pub(crate) fn expect(&self, world: &World) {
-        let hooks = world.hooks().map(|(path, hook)| (path, hook.clone())).collect();
+    pub(crate) fn expect(&self, fixture: &Fixture) {
+        let subscriptions = fixture.subscriptions().map(|(path, subscription)| (path, subscription.clone())).collect();
         // It is told once.
-        let _ = self.inner.hooks.set(hooks);
+        let _ = self.inner.subscriptions.set(subscriptions);
     }
 
     /// The journal so far.
-    pub(crate) fn take(&self) -> Noted {
-        std::mem::take(&mut *self.inner.noted.lock().unwrap_or_else(PoisonError::into_inner))
+    pub(crate) fn take(&self) -> ReceiverJournal {
+        std::mem::take(&mut *self.inner.journal.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
 impl Inner {
-    async fn answer(&self, request: Request<Incoming>) -> StatusCode {
+    async fn response(&self, request: Request<Incoming>) -> StatusCode {
         let (parts, body) = request.into_parts();
         // A request that breaks off has not arrived.
         let Ok(body) = body.collect().await else { return StatusCode::BAD_REQUEST };
         let path = parts.uri.path();
-        let Some(hook) = self.hooks.get().and_then(|hooks| hooks.get(path)) else {
+        let Some(subscription) = self.subscriptions.get().and_then(|subscriptions| subscriptions.get(path)) else {
             return self.refuse(format!("a delivery to {path}, where nobody lives"));
         };
-        match arrival(hook, &parts.headers, &body.to_bytes()) {
+        match arrival(subscription, &parts.headers, &body.to_bytes()) {
             Ok(arrival) => {
                 let accepted = arrival.accepted;
-                self.note(|noted| noted.arrivals.push(arrival));
-                if hook.temper == Temper::Slow {
+                self.note(|journal| journal.arrivals.push(arrival));
+                if subscription.behavior == Behavior::Slow {
                     tokio::time::sleep(SLOW).await;
                 }
                 if accepted { StatusCode::NO_CONTENT } else { StatusCode::SERVICE_UNAVAILABLE }
@@ -93,18 +93,18 @@ impl Inner {
     }
 
     fn refuse(&self, reason: String) -> StatusCode {
-        self.note(|noted| noted.refused.push(reason));
+        self.note(|journal| journal.refused.push(reason));
         StatusCode::BAD_REQUEST
     }
 
-    fn note(&self, what: impl FnOnce(&mut Noted)) {
-        what(&mut self.noted.lock().unwrap_or_else(PoisonError::into_inner));
+    fn note(&self, what: impl FnOnce(&mut ReceiverJournal)) {
+        what(&mut self.journal.lock().unwrap_or_else(PoisonError::into_inner));
     }
 }
 
-fn arrival(hook: &Hook, headers: &HeaderMap, body: &[u8]) -> Result<Arrival> {
+fn arrival(subscription: &Subscription, headers: &HeaderMap, body: &[u8]) -> Result<Arrival> {
     let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).ok_or(format!("no {name}"));
-    svc_webhook_verify::verify(&hook.secret, header("x-svc-signature")?, body)?;
+    svc_webhook_verify::verify(&subscription.secret, header("x-svc-signature")?, body)?;
     let delivery: Uuid = header("x-svc-delivery")?.parse()?;
     if header("webhook-id")? != header("x-svc-delivery")? {
         return Err("its ids differ".into());
@@ -115,6 +115,6 @@ fn arrival(hook: &Hook, headers: &HeaderMap, body: &[u8]) -> Result<Arrival> {
     if kind != header("x-svc-event")? {
         return Err("its kinds differ".into());
     }
-    let accepted = hook.temper != Temper::Moody || attempt > 1 || !delivery.as_u128().is_multiple_of(8);
-    Ok(Arrival { subscription: hook.id, delivery, attempt, kind, data: body["data"].take(), accepted })
+    let accepted = subscription.behavior != Behavior::Flaky || attempt > 1 || !delivery.as_u128().is_multiple_of(8);
+    Ok(Arrival { subscription: subscription.id, delivery, attempt, kind, data: body["data"].take(), accepted })
 }

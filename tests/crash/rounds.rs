@@ -7,45 +7,45 @@ use svc_core::env::Env;
 use tokio::sync::watch;
 
 use crate::clients::Random;
-use crate::found;
-use crate::journal::Abandoned;
+use crate::journal::InterruptedAttempt;
 use crate::options::Options;
-use crate::outage::{Disk, Watch};
+use crate::outage::{Disk, OutageMonitor};
+use crate::state;
 use svc_tests::Result;
 use svc_tests::node::{Node, Program};
 
 /// Now and then a kill comes while the server has hardly started.
-const EARLY: Duration = Duration::from_millis(40);
+const SHORT_LIFETIME: Duration = Duration::from_millis(40);
 
 /// What they take.
 pub(crate) struct Rounds<'a> {
     pub(crate) options: &'a Options,
-    pub(crate) watch: Watch<'a>,
+    pub(crate) watch: OutageMonitor<'a>,
     pub(crate) disk: Option<&'a Disk>,
-    pub(crate) listens: &'a watch::Sender<Option<SocketAddr>>,
+    pub(crate) addresses: &'a watch::Sender<Option<SocketAddr>>,
     pub(crate) random: &'a Random,
 }
 
 impl Rounds<'_> {
     /// Goes through them; returns the last server, which lives, and the attempts that were under way at the kills.
-    pub(crate) async fn run(&self) -> Result<(Node, Vec<Abandoned>)> {
+    pub(crate) async fn run(&self) -> Result<(Node, Vec<InterruptedAttempt>)> {
         let mut server = self.start().await?;
-        let mut all: Vec<Abandoned> = Vec::new();
+        let mut all: Vec<InterruptedAttempt> = Vec::new();
         for _ in 0..self.options.rounds {
-            tokio::time::sleep(self.moment()).await;
-            if self.goes_on(server.address).await? {
+            tokio::time::sleep(self.random_duration()).await;
+            if self.survives_outage(server.address).await? {
                 continue;
             }
             server.kill().await?;
-            self.listens.send(None)?;
+            self.addresses.send(None)?;
             let killed_at = Env::system().now();
             if let Some(disk) = self.disk {
                 disk.cut_power(self.watch.database, self.random)?;
             }
             // The new process must find the database as the dead one left it: nobody else opens it before.
             server = self.start().await?;
-            let Watch { database, world, .. } = self.watch;
-            all.extend(found::abandoned(database, world, killed_at, self.options.webhook_timeout).await?);
+            let OutageMonitor { database, fixture, .. } = self.watch;
+            all.extend(state::interrupted(database, fixture, killed_at, self.options.webhook_timeout).await?);
         }
         // The same attempt may still be found at the next kill.
         all.sort_unstable();
@@ -54,16 +54,16 @@ impl Rounds<'_> {
     }
 
     /// Has its outage, if there are any; whether the server then lives on.
-    async fn goes_on(&self, server: SocketAddr) -> Result<bool> {
+    async fn survives_outage(&self, server: SocketAddr) -> Result<bool> {
         let Some(disk) = self.disk else { return Ok(false) };
-        self.watch.fail(disk, self.random, server, self.moment()).await?;
+        self.watch.fail(disk, self.random, server, self.random_duration()).await?;
         let end = self.random.below(4);
         if end == 0 {
             return Ok(false);
         }
         self.watch.recover(disk).await?;
         if end == 1 {
-            tokio::time::sleep(self.moment()).await;
+            tokio::time::sleep(self.random_duration()).await;
         }
         Ok(end != 1)
     }
@@ -81,14 +81,14 @@ impl Rounds<'_> {
             program.log = "off";
         }
         let server = program.start(self.watch.database, &flags).await?;
-        self.listens.send(Some(server.address))?;
+        self.addresses.send(Some(server.address))?;
         Ok(server)
     }
 
     /// How long something lasts: any time up to the longest, and now and then hardly at all.
-    fn moment(&self) -> Duration {
+    fn random_duration(&self) -> Duration {
         let Options { longest, .. } = *self.options;
-        let longest = if self.random.below(5) == 0 { EARLY.min(longest) } else { longest };
+        let longest = if self.random.below(5) == 0 { SHORT_LIFETIME.min(longest) } else { longest };
         let micros = usize::try_from(longest.as_micros()).unwrap_or(usize::MAX);
         Duration::from_micros(self.random.below(micros.saturating_add(1)) as u64)
     }

@@ -17,8 +17,8 @@ use tokio::io::AsyncReadExt as _;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use crate::Assault;
-use crate::arena::{Target, Wire};
+use crate::AttackOptions;
+use crate::server::{Connection, Target};
 
 /// One way to be hostile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -95,7 +95,7 @@ impl Attack {
     }
 
     /// Whether it needs TLS, by which alone HTTP/2 is spoken.
-    pub(crate) fn is_secure(self) -> bool {
+    pub(crate) fn needs_tls(self) -> bool {
         use Attack::{Continuations, EmptyFrames, Handshakes, Pings, Resets, Settings, Streams, StuckAnswers};
         matches!(self, Handshakes | Resets | Streams | Continuations | Settings | Pings | EmptyFrames | StuckAnswers)
     }
@@ -106,14 +106,14 @@ impl Attack {
 pub(crate) struct Attackers {
     target: Arc<Target>,
     until: Instant,
-    seen: Arc<Mutex<BTreeMap<String, usize>>>,
+    observed: Arc<Mutex<BTreeMap<String, usize>>>,
 }
 
 /// Attacks, and prints what came of it; `false` when something was answered as it must not be.
-pub(crate) async fn run(assault: &Assault) -> Result<bool> {
-    let until = Instant::now() + Duration::from_millis(assault.millis);
-    let all = Attackers { target: Arc::new(assault.target.clone()), until, seen: Arc::default() };
-    let result = match assault.attack {
+pub(crate) async fn run(options: &AttackOptions) -> Result<bool> {
+    let until = Instant::now() + Duration::from_millis(options.millis);
+    let all = Attackers { target: Arc::new(options.target.clone()), until, observed: Arc::default() };
+    let result = match options.attack {
         Attack::Silent => crowds::silent(&all).await,
         Attack::Idle => crowds::idle(&all).await,
         Attack::SlowHeads => crowds::slow_heads(&all).await,
@@ -153,19 +153,19 @@ impl Attackers {
     }
 
     /// Notes what the server did.
-    fn saw(&self, what: impl Into<String>) {
-        self.saw_often(what, 1);
+    fn record(&self, what: impl Into<String>) {
+        self.record_many(what, 1);
     }
 
-    fn saw_often(&self, what: impl Into<String>, count: usize) {
-        if let Ok(mut seen) = self.seen.lock() {
-            *seen.entry(what.into()).or_default() += count;
+    fn record_many(&self, what: impl Into<String>, count: usize) {
+        if let Ok(mut observed) = self.observed.lock() {
+            *observed.entry(what.into()).or_default() += count;
         }
     }
 
     fn summary(&self) -> String {
-        let Ok(seen) = self.seen.lock() else { return String::new() };
-        seen.iter().map(|(what, count)| format!("{what}: {count}")).collect::<Vec<_>>().join(", ")
+        let Ok(observed) = self.observed.lock() else { return String::new() };
+        observed.iter().map(|(what, count)| format!("{what}: {count}")).collect::<Vec<_>>().join(", ")
     }
 
     /// `count` attackers at the same time, each of which begins anew until the time is over.
@@ -182,7 +182,7 @@ impl Attackers {
                     // An attack that is cut off is a good sign; not one that ends at once.
                     let ended = tokio::time::timeout_at(attackers.until, attack(attackers.clone(), number)).await;
                     if let Ok(Err(error)) = ended {
-                        attackers.saw(short(&*error));
+                        attackers.record(short(&*error));
                         tokio::time::sleep(Duration::from_millis(5)).await;
                     }
                 }
@@ -197,24 +197,24 @@ impl Attackers {
     }
 
     /// Reads until the server closes; notes the statuses of the answers over HTTP/1.1.
-    async fn drain(&self, wire: &mut (impl Wire + ?Sized)) -> Result<()> {
+    async fn drain(&self, connection: &mut (impl Connection + ?Sized)) -> Result<()> {
         let mut buffer = vec![0; 64 * 1024];
         loop {
-            match wire.read(&mut buffer).await {
-                Ok(count) if count > 0 => self.note_statuses(&buffer[..count]),
+            match connection.read(&mut buffer).await {
+                Ok(count) if count > 0 => self.record_statuses(&buffer[..count]),
                 _ => break,
             }
         }
-        self.saw("closed");
+        self.record("closed");
         Ok(())
     }
 
     /// Notes the statuses in a piece of what came. One that is cut in two is missed.
-    fn note_statuses(&self, bytes: &[u8]) {
+    fn record_statuses(&self, bytes: &[u8]) {
         let text = String::from_utf8_lossy(bytes);
         for (at, found) in text.match_indices("HTTP/1.1 ") {
             let rest = &text[at + found.len()..];
-            self.saw(rest.get(..3).unwrap_or("?"));
+            self.record(rest.get(..3).unwrap_or("?"));
         }
     }
 }

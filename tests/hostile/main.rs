@@ -16,10 +16,10 @@
 //! the time that they took alone or within 20 ms, the server lives, without a panic, in at most 256 MB, ends in order
 //! afterwards, and what is no request got the exact answer.
 
-mod arena;
 mod attacks;
 mod honest;
 mod report;
+mod server;
 
 use std::io::Write as _;
 use std::os::unix::process::CommandExt as _;
@@ -31,12 +31,12 @@ use clap::{Args, Parser, Subcommand, ValueEnum as _};
 use svc_server::program::config::Config;
 use svc_tests::{Result, node};
 
-use self::arena::{Arena, Target};
 use self::attacks::Attack;
 use self::report::Report;
+use self::server::{Target, TestServer};
 
 /// Says that the limit of open files has been raised.
-const RAISED: &str = "HOSTILE_RAISED";
+const LIMIT_RAISED: &str = "HOSTILE_RAISED";
 /// How long honest clients go on after an attack.
 const AFTER: Duration = Duration::from_secs(1);
 
@@ -76,12 +76,12 @@ enum Role {
     Serve(Box<Config>),
     /// Is the attackers.
     #[command(hide = true)]
-    Attack(Box<Assault>),
+    Attack(Box<AttackOptions>),
 }
 
 /// What the attackers are told.
 #[derive(Debug, Args)]
-pub(crate) struct Assault {
+pub(crate) struct AttackOptions {
     #[arg(value_enum)]
     attack: Attack,
     #[command(flatten)]
@@ -91,7 +91,7 @@ pub(crate) struct Assault {
 }
 
 fn main() -> ExitCode {
-    if std::env::var_os(RAISED).is_none() {
+    if std::env::var_os(LIMIT_RAISED).is_none() {
         let reason = with_all_files();
         let _ = writeln!(std::io::stderr(), "the limit of open files stays as it is: {reason}");
     }
@@ -101,7 +101,7 @@ fn main() -> ExitCode {
     }
     let done = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(Into::into);
     let done = done.and_then(|runtime| match role {
-        Some(Role::Attack(assault)) => runtime.block_on(attacks::run(&assault)),
+        Some(Role::Attack(options)) => runtime.block_on(attacks::run(&options)),
         _ => runtime.block_on(run(&options)),
     });
     match done {
@@ -121,7 +121,7 @@ fn with_all_files() -> std::io::Error {
         Err(error) => return error,
     };
     let raise = "ulimit -n \"$(ulimit -Hn)\"; exec \"$0\" \"$@\"";
-    Command::new("sh").args(["-c", raise]).arg(program).args(std::env::args_os().skip(1)).env(RAISED, "1").exec()
+    Command::new("sh").args(["-c", raise]).arg(program).args(std::env::args_os().skip(1)).env(LIMIT_RAISED, "1").exec()
 }
 
 async fn run(options: &Options) -> Result<bool> {
@@ -133,11 +133,11 @@ async fn run(options: &Options) -> Result<bool> {
     for attack in attacks {
         let requests =
             options.rate.saturating_mul(u32::try_from(2 * options.seconds + AFTER.as_secs()).unwrap_or(u32::MAX));
-        let arena = Arena::start(options.server.clone(), *attack, requests).await?;
-        let alone = honest::load(&arena.target, options.rate, time).await;
-        let together = honest::load(&arena.target, options.rate, time + AFTER);
-        let (seen, together) = tokio::join!(arena.attack(*attack, time), together);
-        let report = Report { attack: *attack, alone, together, seen: seen?, server: arena.end().await };
+        let server = TestServer::start(options.server.clone(), *attack, requests).await?;
+        let alone = honest::load(&server.target, options.rate, time).await;
+        let together = honest::load(&server.target, options.rate, time + AFTER);
+        let (observed, together) = tokio::join!(server.attack(*attack, time), together);
+        let report = Report { attack: *attack, alone, together, observed: observed?, server: server.end().await };
         let violations = report.violations(!options.any_latency);
         show(&report.line());
         for violation in &violations {

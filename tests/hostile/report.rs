@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use crate::arena::Outcome;
 use crate::attacks::Attack;
-use crate::honest::Noticed;
+use crate::honest::ClientResults;
+use crate::server::ServerOutcome;
 
 /// What the server may need, in bytes.
 const MEMORY: u64 = 256 * 1024 * 1024;
@@ -15,11 +15,11 @@ const FLOOR: Duration = Duration::from_millis(20);
 
 pub(crate) struct Report {
     pub(crate) attack: Attack,
-    pub(crate) alone: Noticed,
-    pub(crate) together: Noticed,
+    pub(crate) alone: ClientResults,
+    pub(crate) together: ClientResults,
     /// What the attackers saw.
-    pub(crate) seen: String,
-    pub(crate) server: Outcome,
+    pub(crate) observed: String,
+    pub(crate) server: ServerOutcome,
 }
 
 pub(crate) fn heading() -> String {
@@ -50,16 +50,16 @@ impl Report {
             memory,
             self.server.panics.len().to_string(),
         ];
-        row(self.attack.name(), columns) + &self.seen
+        row(self.attack.name(), columns) + &self.observed
     }
 
     /// What did not hold.
     pub(crate) fn violations(&self, with_latency: bool) -> Vec<String> {
         let mut violations = Vec::new();
-        for (when, noticed) in [("alone", &self.alone), ("together", &self.together)] {
-            for (error, count) in &noticed.errors {
+        for (when, results) in [("alone", &self.alone), ("together", &self.together)] {
+            for (error, count) in &results.errors {
                 violations
-                    .push(format!("{count} of {} honest requests, {when}: {error}", errors(noticed) + noticed.count()));
+                    .push(format!("{count} of {} honest requests, {when}: {error}", errors(results) + results.count()));
             }
         }
         let (before, after) = (self.alone.percentile(99), self.together.percentile(99));
@@ -70,7 +70,7 @@ impl Report {
             Some(bytes) if bytes > MEMORY => violations.push(format!("{bytes} bytes of memory")),
             _ => {}
         }
-        if !self.server.lived {
+        if !self.server.survived {
             violations.push("the server ended by itself".to_owned());
         }
         violations.extend(self.server.panics.iter().cloned());
@@ -79,6 +79,6 @@ impl Report {
     }
 }
 
-fn errors(noticed: &Noticed) -> usize {
-    noticed.errors.values().sum()
+fn errors(results: &ClientResults) -> usize {
+    results.errors.values().sum()
 }

@@ -12,10 +12,10 @@
 //! of the second by more than a twentieth and 2 MB. Runs of less than ten minutes are too short to judge memory, as
 //! caches still fill.
 
-mod figures;
+mod fixture;
 mod run;
+mod stats;
 mod traffic;
-mod world;
 
 use std::io::Write as _;
 use std::path::PathBuf;

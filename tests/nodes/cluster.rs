@@ -17,20 +17,20 @@ use svc_core::webhooks::events::{self, Event};
 use svc_core::webhooks::subscriptions::{WebhookCreate, WebhookSubscription};
 use svc_tests::Result;
 use svc_tests::database::Database;
-use svc_tests::http::{Ask, Http, Reply};
+use svc_tests::http::{HttpClient, TestRequest, TestResponse};
 use svc_tests::node::{Node, Program};
 use tokio::time::Instant;
 use uuid::Uuid;
 
 /// Between two looks at something that is to come.
-const LOOK_EVERY: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// What all scenarios work on.
-pub(crate) struct Cluster {
+pub(crate) struct TestCluster {
     pub(crate) database: Database,
     pub(crate) program: Program,
     pub(crate) store: Arc<dyn Store>,
-    pub(crate) http: Http,
+    pub(crate) http: HttpClient,
     /// The command line, as a program.
     pub(crate) svc: Option<PathBuf>,
 }
@@ -50,20 +50,20 @@ pub(crate) struct Tenant {
     pub(crate) key: Key,
 }
 
-impl Cluster {
+impl TestCluster {
     pub(crate) async fn new(database: Database, program: Program, svc: Option<PathBuf>) -> Result<Self> {
         let store = database.open().await?;
-        Ok(Self { database, program, store, http: Http::default(), svc })
+        Ok(Self { database, program, store, http: HttpClient::default(), svc })
     }
 
     /// Starts a node.
-    pub(crate) async fn node(&self, flags: &[&str]) -> Result<Node> {
+    pub(crate) async fn start_node(&self, flags: &[&str]) -> Result<Node> {
         self.program.start(&self.database, flags).await
     }
 
     /// Starts two at once.
-    pub(crate) async fn two(&self, flags: &[&str]) -> Result<[Node; 2]> {
-        let (one, two) = tokio::join!(self.node(flags), self.node(flags));
+    pub(crate) async fn start_two(&self, flags: &[&str]) -> Result<[Node; 2]> {
+        let (one, two) = tokio::join!(self.start_node(flags), self.start_node(flags));
         Ok([one?, two?])
     }
 
@@ -90,9 +90,9 @@ impl Cluster {
     }
 
     /// A subscription of a tenant to everything.
-    pub(crate) async fn hook(&self, tenant: TenantId, url: &str) -> Result<Uuid> {
+    pub(crate) async fn subscribe(&self, tenant: TenantId, url: &str) -> Result<Uuid> {
         let url = url.to_owned();
-        let made = self.store.write("nodes.hook", move |tx| {
+        let made = self.store.write("nodes.subscription", move |tx| {
             let url = WebhookUrl::parse(&url).map_err(|error| error.on("url"));
             Box::pin(async move {
                 let input = WebhookCreate { url: url?, events: EventSet::All, description: None };
@@ -172,9 +172,9 @@ impl Cluster {
         let mut rows = Vec::new();
         let mut path = format!("/{collection}?limit=200");
         loop {
-            let reply = self.expect(200, node, &Ask::get(&path, &tenant.key.text)).await?;
-            rows.extend(reply.body["data"].as_array().cloned().unwrap_or_default());
-            match reply.body["next_cursor"].as_str() {
+            let response = self.expect(200, node, &TestRequest::get(&path, &tenant.key.text)).await?;
+            rows.extend(response.body["data"].as_array().cloned().unwrap_or_default());
+            match response.body["next_cursor"].as_str() {
                 Some(cursor) => path = format!("/{collection}?limit=200&cursor={cursor}"),
                 None => return Ok(rows),
             }
@@ -182,11 +182,13 @@ impl Cluster {
     }
 
     /// Sends a request that must be answered with this status.
-    pub(crate) async fn expect(&self, status: u16, node: &Node, ask: &Ask<'_>) -> Result<Reply> {
-        let reply = self.http.send(node.address, ask).await?;
-        let (method, path) = (&ask.method, ask.path);
-        ensure(reply.status == status, || format!("{method} {path}: {}, not {status}: {}", reply.status, reply.body))?;
-        Ok(reply)
+    pub(crate) async fn expect(&self, status: u16, node: &Node, request: &TestRequest<'_>) -> Result<TestResponse> {
+        let response = self.http.send(node.address, request).await?;
+        let (method, path) = (&request.method, request.path);
+        ensure(response.status == status, || {
+            format!("{method} {path}: {}, not {status}: {}", response.status, response.body)
+        })?;
+        Ok(response)
     }
 }
 
@@ -198,7 +200,7 @@ where
     let deadline = Instant::now() + patience;
     while !is_so().await? {
         ensure(Instant::now() < deadline, || format!("not within {patience:?}: {what}"))?;
-        tokio::time::sleep(LOOK_EVERY).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
     Ok(())
 }

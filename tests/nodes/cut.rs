@@ -7,11 +7,11 @@ use std::time::Duration;
 use clap::Args;
 use serde_json::{Value, json};
 use svc_tests::Result;
-use svc_tests::http::{Ask, Reply};
+use svc_tests::http::{TestRequest, TestResponse};
 use svc_tests::node::Node;
 use tokio::time::Instant;
 
-use crate::cluster::{Cluster, Key, ensure};
+use crate::cluster::{Key, TestCluster, ensure};
 use crate::proxy::{Cut, Proxy};
 
 /// How long a client asks again.
@@ -35,13 +35,13 @@ struct Counts {
     slowest: Duration,
 }
 
-pub(crate) async fn run(cluster: &Cluster, size: &Size) -> Result<String> {
+pub(crate) async fn run(cluster: &TestCluster, size: &Size) -> Result<String> {
     let url = &cluster.database.url;
     let proxy = Proxy::start(url).await?;
     let flags = ["--no-rate-limit"];
     let through = proxy.url(url)?;
     let cut = cluster.program.start_at(&through, &cluster.database, &flags);
-    let (cut, whole) = tokio::join!(cut, cluster.node(&flags));
+    let (cut, whole) = tokio::join!(cut, cluster.start_node(&flags));
     // The one behind the line that breaks, and another, at which clients ask again by turns.
     let nodes = [cut?, whole?];
     let tenant = cluster.tenant().await?;
@@ -70,8 +70,8 @@ pub(crate) async fn run(cluster: &Cluster, size: &Size) -> Result<String> {
     }
     for (name, id) in &made {
         let count = rows.iter().filter(|row| text(row, "email") == name && text(row, "id") == id).count();
-        let told = events.get(id).copied().unwrap_or_default();
-        ensure(count == 1 && told == 1, || format!("{name} has {count} rows and {told} events"))?;
+        let event_count = events.get(id).copied().unwrap_or_default();
+        ensure(count == 1 && event_count == 1, || format!("{name} has {count} rows and {event_count} events"))?;
     }
     ensure(rows.len() == made.len() && events.len() == made.len(), || {
         format!("{} requests made {} rows and {} events", made.len(), rows.len(), events.len())
@@ -90,7 +90,7 @@ pub(crate) async fn run(cluster: &Cluster, size: &Size) -> Result<String> {
 
 /// Asks until it is done; its mark, its id, and whether it had been done before the last answer.
 async fn request(
-    cluster: &Cluster,
+    cluster: &TestCluster,
     nodes: &[Node; 2],
     key: &Key,
     number: usize,
@@ -98,13 +98,13 @@ async fn request(
 ) -> Result<(String, String, bool)> {
     let name = format!("r{number}@example.com");
     let body = json!({ "email": name });
-    let ask = Ask { idempotency_key: Some(&name), ..Ask::post("/contacts", &key.text, &body) };
+    let request = TestRequest { idempotency_key: Some(&name), ..TestRequest::post("/contacts", &key.text, &body) };
     let deadline = Instant::now() + PATIENCE;
-    for turn in 0.. {
+    for attempt in 0.. {
         // First at the node that is cut off; every third time asked again at the other.
-        let node = &nodes[usize::from(turn % 3 == 1 && number % 4 > 1)];
+        let node = &nodes[usize::from(attempt % 3 == 1 && number % 4 > 1)];
         let asked = Instant::now();
-        let Reply { status, headers, replayed, body } = cluster.http.send(node.address, &ask).await?;
+        let TestResponse { status, headers, replayed, body } = cluster.http.send(node.address, &request).await?;
         counts.slowest = counts.slowest.max(asked.elapsed());
         match status.as_u16() {
             201 => {
@@ -118,7 +118,7 @@ async fn request(
             409 if body["code"] == "idempotency_in_progress" => counts.in_progress += 1,
             _ => return Err(format!("{name} was answered with {status}: {body}").into()),
         }
-        ensure(Instant::now() < deadline, || format!("{name} is not done after {turn} times"))?;
+        ensure(Instant::now() < deadline, || format!("{name} has not succeeded after {attempt} requests"))?;
         tokio::time::sleep(PAUSE).await;
     }
     Err("unreachable".into())

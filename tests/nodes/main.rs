@@ -37,7 +37,7 @@ use svc_tests::database::{Database, OWN_SERVER};
 use svc_tests::node::Program;
 use svc_tests::{Result, node};
 
-use self::cluster::Cluster;
+use self::cluster::TestCluster;
 
 /// Several servers on one PostgreSQL database: what must hold between them.
 #[derive(Debug, Parser)]
@@ -105,7 +105,7 @@ async fn run(options: &Options, scenario: Scenario) -> Result<String> {
     let program =
         Program { file: options.server.clone(), log: if options.log { "info" } else { "off" }, ..Program::default() };
     let database = Database::new(Some(&options.database_url))?;
-    let cluster = Cluster::new(database, program, options.svc.clone()).await?;
+    let cluster = TestCluster::new(database, program, options.svc.clone()).await?;
     match scenario {
         Scenario::Order(size) => order::run(&cluster, &size).await,
         Scenario::Once(size) => once::run(&cluster, &size).await,

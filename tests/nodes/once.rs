@@ -9,11 +9,11 @@ use svc_core::webhooks::deliveries::DeliveryStatus;
 use svc_tests::Result;
 use tokio::time::Instant;
 
-use crate::cluster::{Cluster, ensure, until};
-use crate::receiver::{Manner, Receiver};
+use crate::cluster::{TestCluster, ensure, until};
+use crate::receiver::{Behavior, Receiver};
 
 const TENANTS: usize = 5;
-const HOOKS: usize = 10;
+const SUBSCRIPTIONS: usize = 10;
 /// Events of one transaction.
 const BATCH: usize = 20;
 /// Without an arrival for so long something is wrong.
@@ -27,20 +27,20 @@ pub(crate) struct Size {
     deliveries: usize,
 }
 
-pub(crate) async fn run(cluster: &Cluster, size: &Size) -> Result<String> {
-    let nodes = cluster.two(&["--no-rate-limit"]).await?;
-    let receiver = Receiver::listen(Manner::Take).await?;
+pub(crate) async fn run(cluster: &TestCluster, size: &Size) -> Result<String> {
+    let nodes = cluster.start_two(&["--no-rate-limit"]).await?;
+    let receiver = Receiver::listen(Behavior::Accept).await?;
     let mut tenants = Vec::new();
     for number in 0..TENANTS {
         let tenant = cluster.tenant().await?;
-        for hook in 0..HOOKS {
-            cluster.hook(tenant.id, &receiver.url(&format!("{number}/{hook}"))).await?;
+        for subscription in 0..SUBSCRIPTIONS {
+            cluster.subscribe(tenant.id, &receiver.url(&format!("{number}/{subscription}"))).await?;
         }
         tenants.push(tenant);
     }
     let started = Instant::now();
-    let rounds = size.deliveries.div_ceil(TENANTS * HOOKS * BATCH);
-    let wanted = rounds * TENANTS * HOOKS * BATCH;
+    let rounds = size.deliveries.div_ceil(TENANTS * SUBSCRIPTIONS * BATCH);
+    let wanted = rounds * TENANTS * SUBSCRIPTIONS * BATCH;
     for _ in 0..rounds {
         for tenant in &tenants {
             cluster.emit(tenant.id, BATCH).await?;

@@ -13,13 +13,13 @@ use svc_core::input::Input as _;
 use svc_core::resources::contacts::Contact;
 use svc_core::resources::crud::{self, Create};
 use svc_tests::Result;
-use svc_tests::http::Ask;
+use svc_tests::http::TestRequest;
 use svc_tests::node::Node;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use crate::cluster::{Cluster, Tenant, ensure};
+use crate::cluster::{Tenant, TestCluster, ensure};
 
 const WRITERS: usize = 16;
 /// How long a transaction stays open after its tick.
@@ -39,8 +39,8 @@ pub(crate) struct Size {
 /// A row as it was answered to who wrote it: its id and its `updated_at`.
 type Written = (String, String);
 
-pub(crate) async fn run(cluster: &Cluster, size: &Size) -> Result<String> {
-    let nodes = Arc::new(cluster.two(&["--no-rate-limit"]).await?);
+pub(crate) async fn run(cluster: &TestCluster, size: &Size) -> Result<String> {
+    let nodes = Arc::new(cluster.start_two(&["--no-rate-limit"]).await?);
     let tenant = cluster.tenant().await?;
     let started = Instant::now();
     let (written, done) = (Arc::new(AtomicUsize::new(0)), watch::Sender::new(false));
@@ -89,7 +89,7 @@ pub(crate) async fn run(cluster: &Cluster, size: &Size) -> Result<String> {
 }
 
 struct Writer {
-    http: svc_tests::http::Http,
+    http: svc_tests::http::HttpClient,
     nodes: Arc<[Node; 2]>,
     tenant: Tenant,
     number: usize,
@@ -101,21 +101,21 @@ impl Writer {
         let mut all = Vec::new();
         let address = self.nodes[self.number % 2].address;
         let key = &self.tenant.key.text;
-        for turn in 0_usize.. {
+        for number in 0_usize.. {
             if written.fetch_add(1, Ordering::Relaxed) >= enough {
                 break;
             }
-            let create = json!({ "email": format!("w{}-{turn}@example.com", self.number) });
-            let change = json!({ "city": format!("City {turn}") });
-            let last: Option<&Written> = all.last().filter(|_| turn % 3 == 2);
+            let create = json!({ "email": format!("w{}-{number}@example.com", self.number) });
+            let change = json!({ "city": format!("City {number}") });
+            let last: Option<&Written> = all.last().filter(|_| number % 3 == 2);
             let path = last.map_or("/contacts".to_owned(), |(id, _)| format!("/contacts/{id}"));
-            let ask = match last {
-                None => Ask::post(&path, key, &create),
-                Some(_) => Ask { method: Method::PATCH, ..Ask::post(&path, key, &change) },
+            let request = match last {
+                None => TestRequest::post(&path, key, &create),
+                Some(_) => TestRequest { method: Method::PATCH, ..TestRequest::post(&path, key, &change) },
             };
-            let reply = self.http.send(address, &ask).await?;
-            ensure(reply.status.is_success(), || format!("{} {path}: {}", ask.method, reply.body))?;
-            let row = &reply.body["data"];
+            let response = self.http.send(address, &request).await?;
+            ensure(response.status.is_success(), || format!("{} {path}: {}", request.method, response.body))?;
+            let row = &response.body["data"];
             all.push((text(row, "id").to_owned(), text(row, "updated_at").to_owned()));
         }
         Ok(all)
@@ -123,7 +123,7 @@ impl Writer {
 }
 
 /// Transactions that take their time early and commit late, while the writers wait for the tenant's row.
-async fn late(cluster: &Cluster, tenant: &Tenant, done: watch::Receiver<bool>) -> Result<Vec<Written>> {
+async fn late(cluster: &TestCluster, tenant: &Tenant, done: watch::Receiver<bool>) -> Result<Vec<Written>> {
     let (mut all, id) = (Vec::new(), tenant.id);
     while !*done.borrow() {
         let written = cluster.store.write("nodes.late", move |tx| {
@@ -151,7 +151,7 @@ struct Followed {
 
 /// Asks for what changed since the last change that it has seen, again and again; once more after the last write.
 async fn follow(
-    cluster: &Cluster,
+    cluster: &TestCluster,
     nodes: &[Node; 2],
     tenant: &Tenant,
     done: watch::Receiver<bool>,
@@ -165,8 +165,8 @@ async fn follow(
         let path = format!("/contacts?limit=200&updated_since={since}");
         let node = &nodes[followed.polls % 2];
         followed.polls += 1;
-        let reply = cluster.expect(200, node, &Ask::get(&path, &tenant.key.text)).await?;
-        let rows = reply.body["data"].as_array().cloned().unwrap_or_default();
+        let response = cluster.expect(200, node, &TestRequest::get(&path, &tenant.key.text)).await?;
+        let rows = response.body["data"].as_array().cloned().unwrap_or_default();
         let mut fresh = 0;
         for row in &rows {
             let at = text(row, "updated_at");

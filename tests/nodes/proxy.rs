@@ -24,10 +24,10 @@ pub(crate) enum Cut {
 #[derive(Clone)]
 pub(crate) struct Proxy {
     address: SocketAddr,
-    line: Arc<Line>,
+    forwarder: Arc<Forwarder>,
 }
 
-struct Line {
+struct Forwarder {
     server: String,
     next: AtomicU8,
     cuts: AtomicUsize,
@@ -37,18 +37,19 @@ impl Proxy {
     /// In front of the server of this URL.
     pub(crate) async fn start(url: &str) -> Result<Self> {
         let server = authority(url)?.to_owned();
-        let line = Arc::new(Line { server, next: AtomicU8::new(Cut::Nowhere as u8), cuts: AtomicUsize::new(0) });
+        let forwarder =
+            Arc::new(Forwarder { server, next: AtomicU8::new(Cut::Nowhere as u8), cuts: AtomicUsize::new(0) });
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let address = listener.local_addr()?;
-        let accepting = Arc::clone(&line);
+        let accepting = Arc::clone(&forwarder);
         tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
-                let line = Arc::clone(&accepting);
+                let forwarder = Arc::clone(&accepting);
                 // Either side may end it, and then both have.
-                tokio::spawn(async move { drop(line.carry(client).await) });
+                tokio::spawn(async move { drop(forwarder.forward(client).await) });
             }
         });
-        Ok(Self { address, line })
+        Ok(Self { address, forwarder })
     }
 
     /// The way through it to the same database.
@@ -57,12 +58,12 @@ impl Proxy {
     }
 
     pub(crate) fn cut_next(&self, cut: Cut) {
-        self.line.next.store(cut as u8, Ordering::SeqCst);
+        self.forwarder.next.store(cut as u8, Ordering::SeqCst);
     }
 
     /// How often it broke so far.
     pub(crate) fn cuts(&self) -> usize {
-        self.line.cuts.load(Ordering::SeqCst)
+        self.forwarder.cuts.load(Ordering::SeqCst)
     }
 }
 
@@ -74,19 +75,19 @@ fn authority(url: &str) -> Result<&str> {
     if server.contains(':') { Ok(server) } else { Err(format!("no host and port in {url}").into()) }
 }
 
-impl Line {
-    async fn carry(&self, client: TcpStream) -> Result<()> {
+impl Forwarder {
+    async fn forward(&self, client: TcpStream) -> Result<()> {
         let server = TcpStream::connect(&self.server).await?;
         client.set_nodelay(true)?;
         server.set_nodelay(true)?;
         let ((from_client, mut to_client), (mut from_server, to_server)) = (client.into_split(), server.into_split());
         tokio::select! {
-            done = self.forth(from_client, to_server) => done,
+            done = self.forward_to_server(from_client, to_server) => done,
             done = tokio::io::copy(&mut from_server, &mut to_client) => done.map(|_| ()).map_err(Into::into),
         }
     }
 
-    async fn forth(&self, mut from: OwnedReadHalf, mut to: OwnedWriteHalf) -> Result<()> {
+    async fn forward_to_server(&self, mut from: OwnedReadHalf, mut to: OwnedWriteHalf) -> Result<()> {
         let mut first = vec![0; 4];
         from.read_exact(&mut first).await?;
         let mut rest = vec![0; length(&first)?];
@@ -102,7 +103,7 @@ impl Line {
             if query.starts_with(b"BEGIN") {
                 writes = query.windows(10).any(|part| part == b"READ WRITE");
             }
-            let cut = if writes && query.starts_with(b"COMMIT") { self.take() } else { Cut::Nowhere };
+            let cut = if writes && query.starts_with(b"COMMIT") { self.take_cut() } else { Cut::Nowhere };
             if cut == Cut::Before {
                 return Ok(());
             }
@@ -114,7 +115,7 @@ impl Line {
     }
 
     /// One commit alone gets the cut.
-    fn take(&self) -> Cut {
+    fn take_cut(&self) -> Cut {
         let cut = match self.next.swap(Cut::Nowhere as u8, Ordering::SeqCst) {
             1 => Cut::Before,
             2 => Cut::After,

@@ -27,8 +27,8 @@ pub(crate) struct Arrival {
 
 /// How it answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Manner {
-    Take,
+pub(crate) enum Behavior {
+    Accept,
     Refuse,
     /// Not before the manner changes.
     Hold,
@@ -43,20 +43,20 @@ pub(crate) struct Receiver {
 struct Inner {
     arrivals: Mutex<Vec<Arrival>>,
     count: watch::Sender<usize>,
-    manner: watch::Sender<Manner>,
+    behavior: watch::Sender<Behavior>,
 }
 
 impl Receiver {
-    pub(crate) async fn listen(manner: Manner) -> Result<Self> {
+    pub(crate) async fn listen(behavior: Behavior) -> Result<Self> {
         let inner = Arc::new(Inner {
             arrivals: Mutex::default(),
             count: watch::Sender::new(0),
-            manner: watch::Sender::new(manner),
+            behavior: watch::Sender::new(behavior),
         });
-        let answering = Arc::clone(&inner);
+        let shared = Arc::clone(&inner);
         let address = endpoint::listen(move |request| {
-            let inner = Arc::clone(&answering);
-            async move { inner.answer(request).await }
+            let inner = Arc::clone(&shared);
+            async move { inner.respond(request).await }
         });
         let address = address.await?;
         Ok(Self { address, inner })
@@ -66,8 +66,8 @@ impl Receiver {
         format!("http://{}/{path}", self.address)
     }
 
-    pub(crate) fn set(&self, manner: Manner) {
-        self.inner.manner.send_replace(manner);
+    pub(crate) fn set(&self, behavior: Behavior) {
+        self.inner.behavior.send_replace(behavior);
     }
 
     /// What has arrived so far.
@@ -87,7 +87,7 @@ impl Receiver {
 }
 
 impl Inner {
-    async fn answer(&self, request: Request<Incoming>) -> Response<Full<Bytes>> {
+    async fn respond(&self, request: Request<Incoming>) -> Response<Full<Bytes>> {
         let (parts, body) = request.into_parts();
         let header = |name: &str| parts.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
         let (delivery, attempt) = (header("webhook-id").parse(), header("x-svc-attempt").parse());
@@ -102,10 +102,13 @@ impl Inner {
             arrivals.len()
         };
         self.count.send_modify(|counted| *counted = count.max(*counted));
-        let mut manner = self.manner.subscribe();
+        let mut behavior = self.behavior.subscribe();
         // It lives as long as this does.
-        let told = manner.wait_for(|manner| *manner != Manner::Hold).await.map_or(Manner::Refuse, |manner| *manner);
-        let status = if told == Manner::Take { StatusCode::OK } else { StatusCode::INTERNAL_SERVER_ERROR };
+        let current = behavior
+            .wait_for(|behavior| *behavior != Behavior::Hold)
+            .await
+            .map_or(Behavior::Refuse, |behavior| *behavior);
+        let status = if current == Behavior::Accept { StatusCode::OK } else { StatusCode::INTERNAL_SERVER_ERROR };
         response(status, attempt)
     }
 }

@@ -9,12 +9,12 @@ use std::time::Duration;
 use clap::Args;
 use serde_json::json;
 use svc_tests::Result;
-use svc_tests::http::{Ask, Http};
+use svc_tests::http::{HttpClient, TestRequest};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use crate::cluster::{Cluster, ensure, until};
+use crate::cluster::{TestCluster, ensure, until};
 
 const CLIENTS: usize = 8;
 /// How long it runs between two restarts.
@@ -38,10 +38,10 @@ pub(crate) struct Size {
 }
 
 #[derive(Clone, Default)]
-struct Noted(Arc<Mutex<Notes>>);
+struct SharedStats(Arc<Mutex<Stats>>);
 
 #[derive(Default)]
-struct Notes {
+struct Stats {
     acknowledged: BTreeSet<String>,
     unavailable: usize,
     slowest: Duration,
@@ -50,29 +50,29 @@ struct Notes {
     returned: Option<Instant>,
 }
 
-pub(crate) async fn run(cluster: &Cluster, size: &Size) -> Result<String> {
+pub(crate) async fn run(cluster: &TestCluster, size: &Size) -> Result<String> {
     let server = cluster.database.server().ok_or("this needs --database-url postgres: a server of its own")?;
-    let nodes = cluster.two(&["--no-rate-limit"]).await?;
+    let nodes = cluster.start_two(&["--no-rate-limit"]).await?;
     let tenant = cluster.tenant().await?;
-    let (noted, stop) = (Noted::default(), watch::Sender::new(false));
+    let (stats, stop) = (SharedStats::default(), watch::Sender::new(false));
     let mut clients = JoinSet::new();
     for number in 0..CLIENTS {
         let (http, key, address) = (cluster.http.clone(), tenant.key.text.clone(), nodes[number % 2].address);
-        clients.spawn(load(http, key, (address, number), noted.clone(), stop.subscribe()));
+        clients.spawn(load(http, key, (address, number), stats.clone(), stop.subscribe()));
     }
     let mut slowest_return = Duration::ZERO;
     for round in 0..size.rounds {
         tokio::time::sleep(UP).await;
-        noted.with(|notes| (notes.returned, notes.back) = (None, [None; 2]));
+        stats.with(|stats| (stats.returned, stats.back) = (None, [None; 2]));
         // The script that does it answers when it is done.
         tokio::task::block_in_place(|| if round % 2 == 0 { server.stop() } else { server.crash() });
         tokio::time::sleep(size.down).await;
         tokio::task::block_in_place(|| server.start());
         let returned = Instant::now();
-        noted.with(|notes| notes.returned = Some(returned));
+        stats.with(|stats| stats.returned = Some(returned));
         let what = "requests succeed again on both nodes";
-        until(what, BACK_WITHIN, || async { Ok(noted.with(|notes| notes.back.iter().all(Option::is_some))) }).await?;
-        let last = noted.with(|notes| notes.back.into_iter().flatten().max()).unwrap_or(returned);
+        until(what, BACK_WITHIN, || async { Ok(stats.with(|stats| stats.back.iter().all(Option::is_some))) }).await?;
+        let last = stats.with(|stats| stats.back.into_iter().flatten().max()).unwrap_or(returned);
         slowest_return = slowest_return.max(last - returned);
     }
     tokio::time::sleep(UP).await;
@@ -82,7 +82,7 @@ pub(crate) async fn run(cluster: &Cluster, size: &Size) -> Result<String> {
     }
     let rows = cluster.list(&nodes[0], &tenant, "contacts").await?;
     let there: BTreeSet<&str> = rows.iter().filter_map(|row| row["email"].as_str()).collect();
-    let Notes { acknowledged, unavailable, slowest, .. } = noted.with(std::mem::take);
+    let Stats { acknowledged, unavailable, slowest, .. } = stats.with(std::mem::take);
     let lost = acknowledged.iter().filter(|name| !there.contains(name.as_str())).count();
     ensure(lost == 0, || format!("{lost} of {} acknowledged writes are lost", acknowledged.len()))?;
     let events = cluster.events(tenant.id).await?.len();
@@ -105,46 +105,46 @@ pub(crate) async fn run(cluster: &Cluster, size: &Size) -> Result<String> {
     ))
 }
 
-impl Noted {
-    fn with<T>(&self, look: impl FnOnce(&mut Notes) -> T) -> T {
-        look(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+impl SharedStats {
+    fn with<T>(&self, f: impl FnOnce(&mut Stats) -> T) -> T {
+        f(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
 /// Creates contacts one after the other; what is refused is asked again under its Idempotency-Key.
 async fn load(
-    http: Http,
+    http: HttpClient,
     key: String,
     (address, number): (SocketAddr, usize),
-    noted: Noted,
+    stats: SharedStats,
     stop: watch::Receiver<bool>,
 ) -> Result<()> {
-    for turn in 0_usize.. {
-        let name = format!("c{number}-{turn}@example.com");
+    for sequence in 0_usize.. {
+        let name = format!("c{number}-{sequence}@example.com");
         let body = json!({ "email": name });
-        let ask = Ask { idempotency_key: Some(&name), ..Ask::post("/contacts", &key, &body) };
+        let request = TestRequest { idempotency_key: Some(&name), ..TestRequest::post("/contacts", &key, &body) };
         loop {
             if *stop.borrow() {
                 return Ok(());
             }
             let asked = Instant::now();
-            let reply = http.send(address, &ask).await?;
-            noted.with(|notes| notes.slowest = notes.slowest.max(asked.elapsed()));
-            match reply.status.as_u16() {
+            let response = http.send(address, &request).await?;
+            stats.with(|stats| stats.slowest = stats.slowest.max(asked.elapsed()));
+            match response.status.as_u16() {
                 201 => break,
                 503 => {
-                    ensure(reply.headers.contains_key("retry-after"), || "503 without Retry-After".to_owned())?;
-                    noted.with(|notes| notes.unavailable += 1);
+                    ensure(response.headers.contains_key("retry-after"), || "503 without Retry-After".to_owned())?;
+                    stats.with(|stats| stats.unavailable += 1);
                 }
-                409 if reply.body["code"] == "idempotency_in_progress" => {}
-                status => return Err(format!("{name} was answered with {status}: {}", reply.body).into()),
+                409 if response.body["code"] == "idempotency_in_progress" => {}
+                status => return Err(format!("{name} was answered with {status}: {}", response.body).into()),
             }
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
-        noted.with(|notes| {
-            notes.acknowledged.insert(name);
-            if notes.returned.is_some() {
-                notes.back[number % 2].get_or_insert_with(Instant::now);
+        stats.with(|stats| {
+            stats.acknowledged.insert(name);
+            if stats.returned.is_some() {
+                stats.back[number % 2].get_or_insert_with(Instant::now);
             }
         });
     }

@@ -11,10 +11,10 @@ use svc_tests::node::Node;
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use crate::cluster::{Cluster, Tenant, ensure, until};
-use crate::receiver::{Arrival, Manner, Receiver};
+use crate::cluster::{Tenant, TestCluster, ensure, until};
+use crate::receiver::{Arrival, Behavior, Receiver};
 
-const HOOKS: usize = 5;
+const SUBSCRIPTIONS: usize = 5;
 const FLAGS: [&str; 5] = ["--no-rate-limit", "--webhook-timeout", "1s", "--webhook-retry", "100ms,1s,10s,10s,10s"];
 /// Twice the deadline of an attempt and ten seconds.
 const LEASE: Duration = Duration::from_secs(12);
@@ -30,14 +30,14 @@ pub(crate) struct Size {
 
 type Logged = Vec<(Delivery, Vec<AttemptLog>)>;
 
-pub(crate) async fn run(cluster: &Cluster, size: &Size) -> Result<String> {
-    let receiver = Receiver::listen(Manner::Hold).await?;
-    let (stopped, first, begun_by_stopped) = begin(cluster, size, &receiver, "STOP").await?;
-    let (killed, second, begun_by_killed) = begin(cluster, size, &receiver, "KILL").await?;
+pub(crate) async fn run(cluster: &TestCluster, size: &Size) -> Result<String> {
+    let receiver = Receiver::listen(Behavior::Hold).await?;
+    let (stopped, first, in_progress_at_stop) = begin(cluster, size, &receiver, "STOP").await?;
+    let (killed, second, in_progress_at_kill) = begin(cluster, size, &receiver, "KILL").await?;
     drop(killed);
-    receiver.set(Manner::Take);
+    receiver.set(Behavior::Accept);
     let started = Instant::now();
-    let other = cluster.node(&FLAGS).await?;
+    let other = cluster.start_node(&FLAGS).await?;
     for tenant in [&first, &second] {
         let what = format!("all of {} is delivered", tenant.id.0);
         until(&what, PATIENCE + LEASE, || async { Ok(all_succeeded(&cluster.logs(tenant.id).await?)) }).await?;
@@ -48,14 +48,14 @@ pub(crate) async fn run(cluster: &Cluster, size: &Size) -> Result<String> {
     // It comes back with the outcomes of attempts that are no longer its own; it stores what it can before it ends.
     stopped.signal("CONT").await?;
     until("the node that stood still answers", PATIENCE, || async {
-        let ask = svc_tests::http::Ask::get("/ping", &first.key.text);
-        Ok(cluster.http.send(stopped.address, &ask).await.is_ok_and(|reply| reply.status == 200))
+        let request = svc_tests::http::TestRequest::get("/ping", &first.key.text);
+        Ok(cluster.http.send(stopped.address, &request).await.is_ok_and(|response| response.status == 200))
     })
     .await?;
     cluster.emit(first.id, 1).await?;
     until("what came later is delivered", PATIENCE, || async {
         let logs = cluster.logs(first.id).await?;
-        Ok(logs.len() == before.len() + HOOKS && all_succeeded(&logs))
+        Ok(logs.len() == before.len() + SUBSCRIPTIONS && all_succeeded(&logs))
     })
     .await?;
     stopped.stop().await?;
@@ -65,11 +65,11 @@ pub(crate) async fn run(cluster: &Cluster, size: &Size) -> Result<String> {
     ensure(changed == 0, || format!("{changed} deliveries changed after the node came back"))?;
 
     let arrivals = receiver.arrivals();
-    let again = check(&before, &begun_by_stopped, &arrivals)?;
-    let and_again = check(&cluster.logs(second.id).await?, &begun_by_killed, &arrivals)?;
-    ensure(again > 0 && and_again > 0, || "no attempt was under way, so nothing was shown".to_owned())?;
+    let again = check(&before, &in_progress_at_stop, &arrivals)?;
+    let repeated_after_kill = check(&cluster.logs(second.id).await?, &in_progress_at_kill, &arrivals)?;
+    ensure(again > 0 && repeated_after_kill > 0, || "no attempt was under way, so nothing was shown".to_owned())?;
     Ok(format!(
-        "stopped: {} deliveries; {again} attempts of a node that stood still and {and_again} of one that was killed were \
+        "stopped: {} deliveries; {again} attempts of a node that stood still and {repeated_after_kill} of one that was killed were \
          made again by the other after {took:.1?} (lease {LEASE:?}); 0 lost, 0 outcomes changed when it came back",
         before.len() * 2
     ))
@@ -77,24 +77,24 @@ pub(crate) async fn run(cluster: &Cluster, size: &Size) -> Result<String> {
 
 /// A node that begins attempts, which the receiver holds, and gets a signal in the midst of them.
 async fn begin(
-    cluster: &Cluster,
+    cluster: &TestCluster,
     size: &Size,
     receiver: &Receiver,
     signal: &str,
 ) -> Result<(Node, Tenant, BTreeMap<Uuid, u32>)> {
     let tenant = cluster.tenant().await?;
-    for hook in 0..HOOKS {
-        cluster.hook(tenant.id, &receiver.url(&format!("{signal}/{hook}"))).await?;
+    for subscription in 0..SUBSCRIPTIONS {
+        cluster.subscribe(tenant.id, &receiver.url(&format!("{signal}/{subscription}"))).await?;
     }
-    let node = cluster.node(&FLAGS).await?;
+    let node = cluster.start_node(&FLAGS).await?;
     cluster.emit(tenant.id, size.events).await?;
     let ours = || receiver.arrivals().into_iter().filter(|arrival| arrival.path.starts_with(signal));
-    until("attempts begin", PATIENCE, || async { Ok(ours().count() >= 2 * HOOKS) }).await?;
+    until("attempts begin", PATIENCE, || async { Ok(ours().count() >= 2 * SUBSCRIPTIONS) }).await?;
     node.signal(signal).await?;
     // What is leased and not stored is what it was doing.
     let leased = cluster.logs(tenant.id).await?.into_iter().filter(|(delivery, _)| delivery.lease.is_some());
-    let begun = leased.map(|(delivery, _)| (delivery.id, delivery.attempts)).collect();
-    Ok((node, tenant, begun))
+    let started = leased.map(|(delivery, _)| (delivery.id, delivery.attempts)).collect();
+    Ok((node, tenant, started))
 }
 
 fn all_succeeded(logs: &Logged) -> bool {
@@ -103,7 +103,7 @@ fn all_succeeded(logs: &Logged) -> bool {
 
 /// What was under way has a later attempt, which is the one that is stored; the rest arrived once. Returns how many
 /// were made again.
-fn check(logs: &Logged, begun: &BTreeMap<Uuid, u32>, arrivals: &[Arrival]) -> Result<usize> {
+fn check(logs: &Logged, started: &BTreeMap<Uuid, u32>, arrivals: &[Arrival]) -> Result<usize> {
     let mut again = 0;
     for (delivery, log) in logs {
         let id = delivery.id;
@@ -115,7 +115,7 @@ fn check(logs: &Logged, begun: &BTreeMap<Uuid, u32>, arrivals: &[Arrival]) -> Re
         });
         let fits = last_succeeded && stored.last() == Some(&delivery.attempts) && came.contains(&delivery.attempts);
         ensure(fits, || format!("{id} arrived as {came:?}, is stored as {stored:?} of {}", delivery.attempts))?;
-        if let Some(attempt) = begun.get(&id) {
+        if let Some(attempt) = started.get(&id) {
             ensure(delivery.attempts > *attempt && !stored.contains(attempt), || {
                 format!("{id} was under way as attempt {attempt}, but is stored as {stored:?}")
             })?;

@@ -14,12 +14,12 @@ use tokio::process::Command;
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use crate::cluster::{Cluster, ensure, percentile, until};
-use crate::receiver::{Manner, Receiver};
+use crate::cluster::{TestCluster, ensure, percentile, until};
+use crate::receiver::{Behavior, Receiver};
 
 const PATIENCE: Duration = Duration::from_secs(10);
 /// What it takes on average without a notification.
-const UNTOLD: Duration = Duration::from_millis(500);
+const POLL_AVERAGE: Duration = Duration::from_millis(500);
 
 /// How soon a node sends what another process wrote.
 #[derive(Clone, Debug, Args)]
@@ -35,58 +35,58 @@ pub(crate) struct Size {
     most: u64,
 }
 
-pub(crate) async fn run(cluster: &Cluster, size: &Size) -> Result<String> {
-    let node = cluster.node(&["--no-rate-limit"]).await?;
-    let receiver = Receiver::listen(Manner::Take).await?;
+pub(crate) async fn run(cluster: &TestCluster, size: &Size) -> Result<String> {
+    let node = cluster.start_node(&["--no-rate-limit"]).await?;
+    let receiver = Receiver::listen(Behavior::Accept).await?;
     let tenant = cluster.tenant().await?.id;
-    cluster.hook(tenant, &receiver.url("hook")).await?;
+    cluster.subscribe(tenant, &receiver.url("subscription")).await?;
     // Connections are made with the first ones.
     for _ in 0..5 {
         by_store(cluster, tenant, &receiver).await?;
     }
-    let mut told = Vec::new();
+    let mut summaries = Vec::new();
     let mut sorted = Vec::new();
     for _ in 0..size.events {
         sorted.push(by_store(cluster, tenant, &receiver).await?);
         // The sender must have gone to sleep again.
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
-    told.push(judge("a store", &mut sorted, size)?);
+    summaries.push(evaluate("a store", &mut sorted, size)?);
     if cluster.svc.is_some() {
         let mut sorted = Vec::new();
         for _ in 0..size.commands {
             sorted.push(by_command(cluster, tenant, &receiver).await?);
         }
-        told.push(judge("`svc event emit`", &mut sorted, size)?);
+        summaries.push(evaluate("`svc event emit`", &mut sorted, size)?);
     }
     node.stop().await?;
-    Ok(format!("wake: {}", told.join("; ")))
+    Ok(format!("wake: {}", summaries.join("; ")))
 }
 
-fn judge(who: &str, sorted: &mut [Duration], size: &Size) -> Result<String> {
+fn evaluate(who: &str, sorted: &mut [Duration], size: &Size) -> Result<String> {
     sorted.sort_unstable();
     let [half, nine_in_ten, most, all] = [50, 90, 99, 100].map(|percent| percentile(sorted, percent));
-    let told =
+    let summary =
         format!("commit by {who} to arrival, {} times: p50 {half:.1?}, p99 {most:.1?}, max {all:.1?}", sorted.len());
     // A sender that nobody told looks by itself every second.
-    ensure(half <= Duration::from_millis(size.most) && nine_in_ten < UNTOLD, || told.clone())?;
-    Ok(told)
+    ensure(half <= Duration::from_millis(size.most) && nine_in_ten < POLL_AVERAGE, || summary.clone())?;
+    Ok(summary)
 }
 
 /// From the moment on that the commit is acknowledged.
-async fn by_store(cluster: &Cluster, tenant: TenantId, receiver: &Receiver) -> Result<Duration> {
+async fn by_store(cluster: &TestCluster, tenant: TenantId, receiver: &Receiver) -> Result<Duration> {
     let emit = cluster.store.write("nodes.emit", move |tx| {
         Box::pin(async move { events::record_external(tx, tenant, EventKind::StayCreated, &json!({ "id": 1 })).await })
     });
     let (_, deliveries) = emit.await?;
     let committed = Instant::now();
-    let delivery = deliveries.first().ok_or("nobody is told")?.id;
+    let delivery = deliveries.first().ok_or("nobody is summary")?.id;
     Ok(arrival(receiver, delivery).await?.saturating_duration_since(committed))
 }
 
 /// From the moment on at which the event happened, which is a little before the commit.
-async fn by_command(cluster: &Cluster, tenant: TenantId, receiver: &Receiver) -> Result<Duration> {
-    let svc = cluster.svc.as_ref().ok_or("no command line")?;
+async fn by_command(cluster: &TestCluster, tenant: TenantId, receiver: &Receiver) -> Result<Duration> {
+    let svc = cluster.svc.as_ref().ok_or("no command forwarder")?;
     let folder = tempfile::tempdir()?;
     let data = folder.path().join("data.json");
     std::fs::write(&data, r#"{"id": "stay-1"}"#)?;
@@ -95,7 +95,7 @@ async fn by_command(cluster: &Cluster, tenant: TenantId, receiver: &Receiver) ->
     command.arg(&data).args(["--database-url", &cluster.database.url]).envs(cluster.database.variables());
     let output = command.stdin(Stdio::null()).stderr(Stdio::inherit()).kill_on_drop(true).output().await?;
     let made: Value = serde_json::from_slice(&output.stdout)?;
-    let delivery: Uuid = made["deliveries"][0].as_str().ok_or("nobody is told")?.parse()?;
+    let delivery: Uuid = made["deliveries"][0].as_str().ok_or("nobody is summary")?.parse()?;
     let created_at = svc_core::values::Timestamp::parse(made["created_at"].as_str().unwrap_or_default())
         .map_err(|error| format!("{error:?}"))?;
     let arrived = arrival(receiver, delivery).await?;

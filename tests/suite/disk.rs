@@ -6,7 +6,7 @@ use http::StatusCode;
 use serde_json::json;
 use svc_tests::database::Database;
 use svc_tests::disk::{FailingDisk, Failure};
-use svc_tests::http::{Ask, Http};
+use svc_tests::http::{HttpClient, TestRequest};
 use svc_tests::node::{Node, Program};
 use svc_tests::tenant;
 
@@ -17,7 +17,7 @@ struct Fixture {
     database: Database,
     disk: FailingDisk,
     program: Program,
-    http: Http,
+    http: HttpClient,
     key: String,
     _folder: tempfile::TempDir,
 }
@@ -30,7 +30,7 @@ impl Fixture {
         let (_, key) = tenant::make(&*database.open().await.unwrap()).await.unwrap();
         let file = Some(PathBuf::from(env!("CARGO_BIN_EXE_svc-server-tested")));
         let program = Program { file, log: "off", variables: disk.variables().into() };
-        Self { database, disk, program, http: Http::default(), key, _folder: folder }
+        Self { database, disk, program, http: HttpClient::default(), key, _folder: folder }
     }
 
     async fn start(&self) -> Node {
@@ -39,12 +39,12 @@ impl Fixture {
 
     async fn create(&self, node: &Node, name: &str) -> StatusCode {
         let body = json!({ "email": format!("{name}@example.com"), "first_name": "x".repeat(80) });
-        self.http.send(node.address, &Ask::post("/contacts", &self.key, &body)).await.unwrap().status
+        self.http.send(node.address, &TestRequest::post("/contacts", &self.key, &body)).await.unwrap().status
     }
 
     async fn has(&self, node: &Node, name: &str) -> bool {
         let path = format!("/contacts?email={name}@example.com");
-        let response = self.http.send(node.address, &Ask::get(&path, &self.key)).await.unwrap();
+        let response = self.http.send(node.address, &TestRequest::get(&path, &self.key)).await.unwrap();
         assert_eq!(response.status, 200, "{}", response.body);
         !response.body["data"].as_array().unwrap().is_empty()
     }

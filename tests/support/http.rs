@@ -18,13 +18,13 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Speaks to the server, wherever that listens at the moment.
 #[derive(Clone, Debug)]
-pub struct Http {
+pub struct HttpClient {
     client: Client<HttpConnector, Full<Bytes>>,
 }
 
 /// A request.
 #[derive(Clone, Debug)]
-pub struct Ask<'a> {
+pub struct TestRequest<'a> {
     /// Its method.
     pub method: Method,
     /// Below `/api/v1`.
@@ -39,7 +39,7 @@ pub struct Ask<'a> {
     pub headers: &'a [(&'a str, &'a str)],
 }
 
-impl<'a> Ask<'a> {
+impl<'a> TestRequest<'a> {
     /// A GET.
     pub fn get(path: &'a str, key: &'a str) -> Self {
         Self { method: Method::GET, path, key, idempotency_key: None, body: None, headers: &[] }
@@ -53,7 +53,7 @@ impl<'a> Ask<'a> {
 
 /// An answer that arrived whole.
 #[derive(Clone, Debug)]
-pub struct Reply {
+pub struct TestResponse {
     /// Its status.
     pub status: StatusCode,
     /// Its headers.
@@ -64,13 +64,13 @@ pub struct Reply {
     pub body: Value,
 }
 
-impl Default for Http {
+impl Default for HttpClient {
     fn default() -> Self {
         Self { client: Client::builder(TokioExecutor::new()).build_http() }
     }
 }
 
-impl Http {
+impl HttpClient {
     /// The status of a GET without a key.
     ///
     /// # Errors
@@ -84,31 +84,31 @@ impl Http {
     ///
     /// # Errors
     /// No answer, or none in JSON.
-    pub async fn send(&self, server: SocketAddr, ask: &Ask<'_>) -> Result<Reply> {
-        let mut request = Request::builder()
-            .method(ask.method.clone())
-            .uri(format!("http://{server}/api/v1{}", ask.path))
-            .header("authorization", format!("Bearer {}", ask.key));
-        if let Some(key) = ask.idempotency_key {
-            request = request.header("idempotency-key", key);
+    pub async fn send(&self, server: SocketAddr, request: &TestRequest<'_>) -> Result<TestResponse> {
+        let mut builder = Request::builder()
+            .method(request.method.clone())
+            .uri(format!("http://{server}/api/v1{}", request.path))
+            .header("authorization", format!("Bearer {}", request.key));
+        if let Some(key) = request.idempotency_key {
+            builder = builder.header("idempotency-key", key);
         }
-        for (name, value) in ask.headers {
-            request = request.header(*name, *value);
+        for (name, value) in request.headers {
+            builder = builder.header(*name, *value);
         }
-        let body = match ask.body {
+        let body = match request.body {
             Some(body) => {
-                request = request.header("content-type", "application/json");
+                builder = builder.header("content-type", "application/json");
                 Bytes::from(body.to_string())
             }
             None => Bytes::new(),
         };
-        let request = request.body(Full::new(body))?;
+        let request = builder.body(Full::new(body))?;
         tokio::time::timeout(PATIENCE, async {
             let (parts, body) = self.client.request(request).await?.into_parts();
             let body = body.collect().await?.to_bytes();
             let replayed = parts.headers.contains_key("idempotent-replayed");
             let body = serde_json::from_slice(&body)?;
-            Ok(Reply { status: parts.status, headers: parts.headers, replayed, body })
+            Ok(TestResponse { status: parts.status, headers: parts.headers, replayed, body })
         })
         .await?
     }

@@ -4,7 +4,7 @@ use svc_tests::Result;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use super::Attackers;
-use crate::arena::Wire;
+use crate::server::Connection;
 
 /// Bytes of the largest ones.
 const LARGE: usize = 1_000_000;
@@ -46,11 +46,11 @@ fn wide() -> String {
 pub(super) async fn run(all: &Attackers) -> Result<()> {
     let documents = all_documents();
     // Each once, and the answer must be right.
-    let mut wire = all.target.connect("http/1.1").await?;
+    let mut connection = all.target.connect("http/1.1").await?;
     for (name, body, code) in &documents {
-        let answer = ask(all, &mut *wire, body).await?;
-        if !(answer.starts_with("HTTP/1.1 400 ") && answer.contains(&format!("\"code\":\"{code}\""))) {
-            let shown: String = answer.chars().take(300).collect();
+        let response = request(all, &mut *connection, body).await?;
+        if !(response.starts_with("HTTP/1.1 400 ") && response.contains(&format!("\"code\":\"{code}\""))) {
+            let shown: String = response.chars().take(300).collect();
             return Err(format!("VIOLATION: {name} was answered with {shown}").into());
         }
     }
@@ -59,10 +59,10 @@ pub(super) async fn run(all: &Attackers) -> Result<()> {
     let flood = move |all: Attackers, number: usize| {
         let bodies = std::sync::Arc::clone(&bodies);
         async move {
-            let mut wire = all.target.connect("http/1.1").await?;
+            let mut connection = all.target.connect("http/1.1").await?;
             for body in bodies.iter().cycle().skip(number * 4) {
-                let answer = ask(&all, &mut *wire, body).await?;
-                all.note_statuses(answer.as_bytes());
+                let response = request(&all, &mut *connection, body).await?;
+                all.record_statuses(response.as_bytes());
             }
             Ok(())
         }
@@ -71,17 +71,17 @@ pub(super) async fn run(all: &Attackers) -> Result<()> {
 }
 
 /// Sends one, and reads the answer whole.
-async fn ask(all: &Attackers, wire: &mut dyn Wire, body: &[u8]) -> Result<String> {
+async fn request(all: &Attackers, connection: &mut dyn Connection, body: &[u8]) -> Result<String> {
     let head = all.target.head("POST", "/contacts");
     let head = format!("{head}Content-Type: application/json\r\nContent-Length: {}\r\n\r\n", body.len());
-    wire.write_all(head.as_bytes()).await?;
-    wire.write_all(body).await?;
-    let mut answer = Vec::new();
+    connection.write_all(head.as_bytes()).await?;
+    connection.write_all(body).await?;
+    let mut response = Vec::new();
     loop {
-        if wire.read_buf(&mut answer).await? == 0 {
-            return Err("no whole answer".into());
+        if connection.read_buf(&mut response).await? == 0 {
+            return Err("no whole response".into());
         }
-        let text = String::from_utf8_lossy(&answer);
+        let text = String::from_utf8_lossy(&response);
         let Some((head, body)) = text.split_once("\r\n\r\n") else { continue };
         let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
         if length.and_then(|length| length.parse().ok()).is_some_and(|length: usize| body.len() >= length) {

@@ -10,21 +10,21 @@ use tokio::io::{AsyncWrite, AsyncWriteExt as _, ReadHalf, WriteHalf};
 use tokio::time::Instant;
 
 use super::Attackers;
-use crate::arena::Wire;
+use crate::server::Connection;
 
-const FLOODERS: usize = 8;
+const CLIENTS: usize = 8;
 /// Frames of a flood that go out in one piece.
-const PIECE: u32 = 64;
+const FRAMES_PER_WRITE: u32 = 64;
 
-type From = ReadHalf<Box<dyn Wire>>;
-type To = WriteHalf<Box<dyn Wire>>;
+type From = ReadHalf<Box<dyn Connection>>;
+type To = WriteHalf<Box<dyn Connection>>;
 
 /// A connection that has told its settings.
 async fn open(all: &Attackers, settings: &[(u16, u32)]) -> Result<(From, To)> {
     let (from, mut to) = tokio::io::split(all.target.connect("h2").await?);
     to.write_all(PREFACE).await?;
     to.write_all(&settings_of(settings)).await?;
-    all.saw("connections");
+    all.record("connections");
     Ok((from, to))
 }
 
@@ -32,17 +32,17 @@ async fn open(all: &Attackers, settings: &[(u16, u32)]) -> Result<(From, To)> {
 async fn flood(all: &Attackers, (mut from, mut to): (From, To), mut next: impl FnMut(u32) -> Vec<u8>) -> Result<()> {
     let sending = async {
         for number in 0.. {
-            let piece: Vec<u8> = (0..PIECE).flat_map(|at| next(number * PIECE + at)).collect();
+            let piece: Vec<u8> = (0..FRAMES_PER_WRITE).flat_map(|at| next(number * FRAMES_PER_WRITE + at)).collect();
             if to.write_all(&piece).await.is_err() {
-                all.saw("cut off");
+                all.record("cut off");
                 return;
             }
-            all.saw_often("frames", PIECE as usize);
+            all.record_many("frames", FRAMES_PER_WRITE as usize);
         }
     };
     let reading = async {
         while let Some(frame) = Frame::read(&mut from).await.ok().flatten() {
-            note(all, &frame);
+            record_frame(all, &frame);
         }
     };
     // What cannot be sent any more may have been answered.
@@ -57,11 +57,11 @@ async fn flood(all: &Attackers, (mut from, mut to): (From, To), mut next: impl F
     Ok(())
 }
 
-fn note(all: &Attackers, frame: &Frame) {
+fn record_frame(all: &Attackers, frame: &Frame) {
     match frame.kind {
-        kind::GOAWAY => all.saw(format!("GOAWAY {}", frame.number(4).unwrap_or_default())),
-        kind::RST_STREAM => all.saw(format!("RST_STREAM {}", frame.number(0).unwrap_or_default())),
-        kind::HEADERS => all.saw("answers"),
+        kind::GOAWAY => all.record(format!("GOAWAY {}", frame.number(4).unwrap_or_default())),
+        kind::RST_STREAM => all.record(format!("RST_STREAM {}", frame.number(0).unwrap_or_default())),
+        kind::HEADERS => all.record("answers"),
         _ => {}
     }
 }
@@ -73,7 +73,7 @@ fn stream(number: u32) -> u32 {
 
 pub(super) async fn resets(all: &Attackers) -> Result<()> {
     let attack = |all: Attackers, _| async move {
-        let wire = open(&all, &[]).await?;
+        let connection = open(&all, &[]).await?;
         let target = all.target.clone();
         let one = |number| {
             [
@@ -81,19 +81,19 @@ pub(super) async fn resets(all: &Attackers) -> Result<()> {
                 cancel(stream(number)),
             ]
         };
-        flood(&all, wire, |number| one(number).concat()).await
+        flood(&all, connection, |number| one(number).concat()).await
     };
-    all.each(FLOODERS, attack).await
+    all.each(CLIENTS, attack).await
 }
 
 pub(super) async fn streams(all: &Attackers) -> Result<()> {
     let attack = |all: Attackers, _| async move {
-        let wire = open(&all, &[]).await?;
+        let connection = open(&all, &[]).await?;
         let key = all.target.key().to_owned();
         // Their bodies never come.
-        flood(&all, wire, |number| request(stream(number), "POST", "/api/v1/contacts", &key, 0)).await
+        flood(&all, connection, |number| request(stream(number), "POST", "/api/v1/contacts", &key, 0)).await
     };
-    all.each(FLOODERS, attack).await
+    all.each(CLIENTS, attack).await
 }
 
 pub(super) async fn continuations(all: &Attackers) -> Result<()> {
@@ -103,21 +103,21 @@ pub(super) async fn continuations(all: &Attackers) -> Result<()> {
         let more = svc_tests::frames::field("x-more", &"x".repeat(100)).repeat(10);
         flood(&all, (from, to), |_| frame(kind::CONTINUATION, 0, 1, &more)).await
     };
-    all.each(FLOODERS, attack).await
+    all.each(CLIENTS, attack).await
 }
 
 pub(super) async fn settings(all: &Attackers) -> Result<()> {
     let attack = |all: Attackers, _| async move {
-        let wire = open(&all, &[]).await?;
-        flood(&all, wire, |number| settings_of(&[(INITIAL_WINDOW_SIZE, number & 0xffff)])).await
+        let connection = open(&all, &[]).await?;
+        flood(&all, connection, |number| settings_of(&[(INITIAL_WINDOW_SIZE, number & 0xffff)])).await
     };
     all.each(4, attack).await
 }
 
 pub(super) async fn pings(all: &Attackers) -> Result<()> {
     let attack = |all: Attackers, _| async move {
-        let wire = open(&all, &[]).await?;
-        flood(&all, wire, |number| frame(kind::PING, 0, 0, &u64::from(number).to_be_bytes())).await
+        let connection = open(&all, &[]).await?;
+        flood(&all, connection, |number| frame(kind::PING, 0, 0, &u64::from(number).to_be_bytes())).await
     };
     all.each(4, attack).await
 }
@@ -140,15 +140,15 @@ pub(super) async fn stuck_answers(all: &Attackers) -> Result<()> {
             to.write_all(&request(stream(number), "GET", "/api/v1/contacts?limit=200", all.target.key(), END_STREAM))
                 .await?;
         }
-        all.saw_often("requests", 20);
+        all.record_many("requests", 20);
         while let Some(frame) = Frame::read(&mut from).await? {
-            note(&all, &frame);
+            record_frame(&all, &frame);
             // It shows that it lives.
             if frame.kind == kind::PING && frame.flags & ACK == 0 {
                 pong(&mut to, &frame).await?;
             }
         }
-        all.saw(format!("cut after {} s", started.elapsed().as_secs()));
+        all.record(format!("cut after {} s", started.elapsed().as_secs()));
         Ok(())
     };
     all.each(500, attack).await

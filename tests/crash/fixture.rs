@@ -17,7 +17,7 @@ use svc_tests::Result;
 use svc_tests::database::Database;
 
 /// All tenants.
-pub(crate) struct World {
+pub(crate) struct Fixture {
     pub(crate) tenants: Vec<Tenant>,
 }
 
@@ -25,42 +25,42 @@ pub(crate) struct Tenant {
     pub(crate) id: TenantId,
     /// The text of its API key.
     pub(crate) key: String,
-    pub(crate) hooks: Vec<Hook>,
+    pub(crate) subscriptions: Vec<Subscription>,
 }
 
 /// A subscription, which stays as it is during the run.
 #[derive(Clone)]
-pub(crate) struct Hook {
+pub(crate) struct Subscription {
     pub(crate) id: Uuid,
     pub(crate) secret: String,
     pub(crate) events: EventSet,
-    pub(crate) temper: Temper,
+    pub(crate) behavior: Behavior,
 }
 
 /// How an endpoint answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Temper {
+pub(crate) enum Behavior {
     /// At once.
-    Prompt,
+    Immediate,
     /// After a while, so that a kill always finds attempts under way.
     Slow,
     /// Refuses the first attempt at every eighth delivery.
-    Moody,
+    Flaky,
 }
 
 /// The subscriptions of each tenant: everything, some kinds, and one kind that nothing fires.
-fn wanted() -> [(EventSet, Temper); 5] {
+fn wanted() -> [(EventSet, Behavior); 5] {
     use EventKind::{BookingCreated, ContactCreated, ContactUpdated, JobCreated, QuoteAccepted, QuoteCreated};
     [
-        (EventSet::All, Temper::Slow),
-        (EventSet::Kinds(vec![ContactCreated, QuoteCreated]), Temper::Prompt),
-        (EventSet::Kinds(vec![BookingCreated]), Temper::Prompt),
-        (EventSet::Kinds(vec![ContactUpdated, QuoteAccepted]), Temper::Moody),
-        (EventSet::Kinds(vec![JobCreated]), Temper::Prompt),
+        (EventSet::All, Behavior::Slow),
+        (EventSet::Kinds(vec![ContactCreated, QuoteCreated]), Behavior::Immediate),
+        (EventSet::Kinds(vec![BookingCreated]), Behavior::Immediate),
+        (EventSet::Kinds(vec![ContactUpdated, QuoteAccepted]), Behavior::Flaky),
+        (EventSet::Kinds(vec![JobCreated]), Behavior::Immediate),
     ]
 }
 
-impl World {
+impl Fixture {
     /// Adds tenants whose endpoints lie behind `receiver`: `/<tenant>/<subscription>` by position.
     pub(crate) async fn make(database: &Database, options: &Options, receiver: SocketAddr) -> Result<Self> {
         let store = database.open().await?;
@@ -73,9 +73,13 @@ impl World {
     }
 
     /// All subscriptions, by the path of their URL.
-    pub(crate) fn hooks(&self) -> impl Iterator<Item = (String, &Hook)> {
+    pub(crate) fn subscriptions(&self) -> impl Iterator<Item = (String, &Subscription)> {
         self.tenants.iter().enumerate().flat_map(|(position, tenant)| {
-            tenant.hooks.iter().enumerate().map(move |(number, hook)| (format!("/{position}/{number}"), hook))
+            tenant
+                .subscriptions
+                .iter()
+                .enumerate()
+                .map(move |(number, subscription)| (format!("/{position}/{number}"), subscription))
         })
     }
 }
@@ -86,13 +90,13 @@ async fn tenant(tx: &mut dyn Tx, position: u32, receiver: SocketAddr) -> std::re
     tenants::update(tx, id.0, |tenant| tenant.unique_contact_email = false).await?;
     let input = KeyCreate { name: None, write: true, expires_in: None, signed: false };
     let key = keys::create(tx, id, input).await?.text.reveal().to_owned();
-    let mut hooks = Vec::new();
-    for (number, (events, temper)) in wanted().into_iter().enumerate() {
+    let mut subscriptions = Vec::new();
+    for (number, (events, behavior)) in wanted().into_iter().enumerate() {
         let url =
             WebhookUrl::parse(&format!("http://{receiver}/{position}/{number}")).map_err(|error| error.on("url"))?;
         let input = WebhookCreate { url, events: events.clone(), description: None };
         let made = crud::create::<WebhookSubscription>(tx, id, input).await?;
-        hooks.push(Hook { id: made.id, secret: made.secret.reveal().to_owned(), events, temper });
+        subscriptions.push(Subscription { id: made.id, secret: made.secret.reveal().to_owned(), events, behavior });
     }
-    Ok(Tenant { id, key, hooks })
+    Ok(Tenant { id, key, subscriptions })
 }

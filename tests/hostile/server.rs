@@ -36,11 +36,11 @@ const HONEST: u32 = 50;
 const HOSTILE_KEYS: u32 = 20;
 
 /// Whose turn it is among the keys.
-static TURN: AtomicUsize = AtomicUsize::new(0);
+static NEXT_KEY: AtomicUsize = AtomicUsize::new(0);
 
 /// Either end of a connection, in the clear or over TLS.
-pub(crate) trait Wire: AsyncRead + AsyncWrite + Send + Unpin {}
-impl<S: AsyncRead + AsyncWrite + Send + Unpin> Wire for S {}
+pub(crate) trait Connection: AsyncRead + AsyncWrite + Send + Unpin {}
+impl<S: AsyncRead + AsyncWrite + Send + Unpin> Connection for S {}
 
 /// Where the server is, and what a client of it has.
 #[derive(Args, Clone, Debug)]
@@ -59,7 +59,7 @@ pub(crate) struct Target {
 
 impl Target {
     /// A connection, which speaks `protocol` if it is one over TLS.
-    pub(crate) async fn connect(&self, protocol: &str) -> Result<Box<dyn Wire>> {
+    pub(crate) async fn connect(&self, protocol: &str) -> Result<Box<dyn Connection>> {
         let stream = TcpStream::connect(self.address).await?;
         stream.set_nodelay(true)?;
         let Some(certificate) = &self.certificate else { return Ok(Box::new(stream)) };
@@ -75,8 +75,8 @@ impl Target {
 
     /// One of the keys.
     pub(crate) fn key(&self) -> &str {
-        let turn = TURN.fetch_add(1, Ordering::Relaxed);
-        self.keys.get(turn % self.keys.len().max(1)).map_or("", String::as_str)
+        let next = NEXT_KEY.fetch_add(1, Ordering::Relaxed);
+        self.keys.get(next % self.keys.len().max(1)).map_or("", String::as_str)
     }
 
     /// The head that good requests share, without the empty line.
@@ -86,7 +86,7 @@ impl Target {
 }
 
 /// A server with a tenant of honest clients and one of hostile ones.
-pub(crate) struct Arena {
+pub(crate) struct TestServer {
     pub(crate) target: Target,
     hostile: Target,
     node: Node,
@@ -95,18 +95,18 @@ pub(crate) struct Arena {
 }
 
 /// What the server came to.
-pub(crate) struct Outcome {
+pub(crate) struct ServerOutcome {
     /// The most memory that it ever had, in bytes, where the system tells.
     pub(crate) memory: Option<u64>,
     /// Whether it lived until it was stopped.
-    pub(crate) lived: bool,
+    pub(crate) survived: bool,
     /// What kept it from ending in order.
     pub(crate) end: Option<String>,
     /// Panics in its log: each line that tells of one, and the next.
     pub(crate) panics: Vec<String>,
 }
 
-impl Arena {
+impl TestServer {
     /// A server with its usual limits, for so many honest requests.
     pub(crate) async fn start(server: Option<PathBuf>, attack: Attack, requests: u32) -> Result<Self> {
         let database = Database::new(None)?;
@@ -114,15 +114,15 @@ impl Arena {
         let (keys, contact) = tenant(&database, requests / HONEST + 1).await?;
         let (hostile_keys, hostile_contact) = tenant(&database, HOSTILE_KEYS).await?;
         let (chain, private) = (folder.path().join("chain.pem"), folder.path().join("key.pem"));
-        if attack.is_secure() {
+        if attack.needs_tls() {
             let made = rcgen::generate_simple_self_signed(["localhost".to_owned()])?;
             std::fs::write(&chain, made.cert.pem())?;
             std::fs::write(&private, made.signing_key.serialize_pem())?;
         }
-        let certificate = attack.is_secure().then(|| chain.clone());
+        let certificate = attack.needs_tls().then(|| chain.clone());
         let (chain, private) = (text_of(&chain)?, text_of(&private)?);
         let mut flags = Vec::new();
-        if attack.is_secure() {
+        if attack.needs_tls() {
             flags.extend(["--tls-cert", &chain, "--tls-key", &private]);
         }
         let log = std::fs::File::create(folder.path().join("log"))?;
@@ -145,11 +145,11 @@ impl Arena {
         }
         command.args(["--millis", &time.as_millis().to_string()]).kill_on_drop(true);
         let output = tokio::time::timeout(time + PATIENCE, command.output()).await??;
-        let said = String::from_utf8_lossy(&output.stdout).trim().replace("VIOLATION: ", "");
-        if output.status.success() { Ok(said) } else { Err(format!("{}: {said}", attack.name()).into()) }
+        let output_text = String::from_utf8_lossy(&output.stdout).trim().replace("VIOLATION: ", "");
+        if output.status.success() { Ok(output_text) } else { Err(format!("{}: {output_text}", attack.name()).into()) }
     }
 
-    pub(crate) async fn end(mut self) -> Outcome {
+    pub(crate) async fn end(mut self) -> ServerOutcome {
         let id = self.node.id();
         let memory = id.and_then(|id| std::fs::read_to_string(format!("/proc/{id}/status")).ok());
         let memory = memory.as_deref().and_then(highest);
@@ -158,7 +158,7 @@ impl Arena {
         let log = String::from_utf8_lossy(&log);
         let lines: Vec<&str> = log.lines().collect();
         let panics = lines.windows(2).filter(|two| two[0].contains("panicked at")).map(|two| two.join(" ")).collect();
-        Outcome { memory, lived: id.is_some(), end, panics }
+        ServerOutcome { memory, survived: id.is_some(), end, panics }
     }
 }
 

@@ -10,15 +10,15 @@ use svc_tests::Result;
 use crate::traffic::Kind;
 
 /// The longest time that is told apart from longer ones.
-const LONGEST: u64 = 120_000_000;
+const MAX_MICROS: u64 = 120_000_000;
 /// Significant digits.
 const DIGITS: u8 = 3;
 /// Errors whose text is kept.
-const TOLD: usize = 10;
+const SHOWN_ERRORS: usize = 10;
 
 /// Of an interval or of the whole run.
 #[derive(Clone)]
-pub(crate) struct Figures {
+pub(crate) struct Stats {
     /// By kind, in microseconds.
     took: [Histogram<u64>; Kind::ALL.len()],
     /// Of deliveries behind the answers that tell of their changes, in microseconds.
@@ -26,9 +26,9 @@ pub(crate) struct Figures {
     pub(crate) errors: u64,
 }
 
-impl Figures {
+impl Stats {
     pub(crate) fn new() -> Result<Self> {
-        let empty = Histogram::new_with_bounds(1, LONGEST, DIGITS)?;
+        let empty = Histogram::new_with_bounds(1, MAX_MICROS, DIGITS)?;
         Ok(Self { took: std::array::from_fn(|_| empty.clone()), lag: empty, errors: 0 })
     }
 
@@ -41,13 +41,13 @@ impl Figures {
         Ok(())
     }
 
-    fn answered(&self) -> u64 {
+    fn count(&self) -> u64 {
         self.took.iter().map(Histogram::len).sum()
     }
 
     /// A line of the table: percentiles in milliseconds.
     pub(crate) fn row(&self, name: &str, length: Duration, memory: u64) -> String {
-        let per_second = self.answered() as f64 / length.as_secs_f64();
+        let per_second = self.count() as f64 / length.as_secs_f64();
         let mut row = format!("{name:>8} {per_second:>7.0} {:>6}", self.errors);
         for took in &self.took {
             let _ = write!(row, "  {}", percentiles(took, &[0.5, 0.99, 0.999]));
@@ -57,7 +57,7 @@ impl Figures {
     }
 }
 
-/// Names the columns of [`Figures::row`].
+/// Names the columns of [`Stats::row`].
 pub(crate) fn header() -> String {
     let mut line = format!("{:>8} {:>7} {:>6}", "", "per s", "errors");
     for kind in Kind::ALL {
@@ -76,73 +76,73 @@ pub(crate) fn megabytes(bytes: u64) -> f64 {
 }
 
 /// One side of a change of which the other is still to come.
-enum Half {
+enum OneSide {
     /// It was acknowledged at this moment.
-    Answered(Instant),
+    Acknowledged(Instant),
     /// Its delivery arrived.
-    Arrived(Instant),
+    Delivered(Instant),
 }
 
 /// The run so far.
-pub(crate) struct Noted {
-    interval: Figures,
-    pub(crate) total: Figures,
+pub(crate) struct Measurements {
+    interval: Stats,
+    pub(crate) total: Stats,
     /// By id and `updated_at` of the record.
-    halves: HashMap<String, Half>,
+    unmatched: HashMap<String, OneSide>,
     pub(crate) delivered: u64,
     /// What the first errors were.
-    pub(crate) told: Vec<String>,
+    pub(crate) first_errors: Vec<String>,
 }
 
-impl Noted {
+impl Measurements {
     pub(crate) fn new() -> Result<Self> {
-        let (interval, total) = (Figures::new()?, Figures::new()?);
-        Ok(Self { interval, total, halves: HashMap::new(), delivered: 0, told: Vec::new() })
+        let (interval, total) = (Stats::new()?, Stats::new()?);
+        Ok(Self { interval, total, unmatched: HashMap::new(), delivered: 0, first_errors: Vec::new() })
     }
 
-    pub(crate) fn took(&mut self, kind: Kind, took: Duration) {
+    pub(crate) fn record_latency(&mut self, kind: Kind, took: Duration) {
         self.interval.took[kind as usize].saturating_record(micros(took));
     }
 
-    pub(crate) fn failed(&mut self, reason: String) {
+    pub(crate) fn record_error(&mut self, reason: String) {
         self.interval.errors += 1;
-        if self.told.len() < TOLD {
-            self.told.push(reason);
+        if self.first_errors.len() < SHOWN_ERRORS {
+            self.first_errors.push(reason);
         }
     }
 
     /// A change was acknowledged just now.
-    pub(crate) fn answered(&mut self, change: String) {
+    pub(crate) fn record_acknowledged(&mut self, change: String) {
         let now = Instant::now();
-        match self.halves.remove(&change) {
-            Some(Half::Arrived(at)) => self.lagged(at.saturating_duration_since(now)),
-            _ => drop(self.halves.insert(change, Half::Answered(now))),
+        match self.unmatched.remove(&change) {
+            Some(OneSide::Delivered(at)) => self.record_lag(at.saturating_duration_since(now)),
+            _ => drop(self.unmatched.insert(change, OneSide::Acknowledged(now))),
         }
     }
 
     /// The delivery of a change arrived just now.
-    pub(crate) fn arrived(&mut self, change: String) {
+    pub(crate) fn record_delivered(&mut self, change: String) {
         let now = Instant::now();
-        match self.halves.remove(&change) {
-            Some(Half::Answered(at)) => self.lagged(now.saturating_duration_since(at)),
-            _ => drop(self.halves.insert(change, Half::Arrived(now))),
+        match self.unmatched.remove(&change) {
+            Some(OneSide::Acknowledged(at)) => self.record_lag(now.saturating_duration_since(at)),
+            _ => drop(self.unmatched.insert(change, OneSide::Delivered(now))),
         }
     }
 
-    fn lagged(&mut self, lag: Duration) {
+    fn record_lag(&mut self, lag: Duration) {
         self.delivered += 1;
         self.interval.lag.saturating_record(micros(lag));
     }
 
     /// Acknowledged changes that were not delivered, and deliveries of changes of which nobody was told, or repeats.
-    pub(crate) fn open(&self) -> (usize, usize) {
-        let undelivered = self.halves.values().filter(|half| matches!(half, Half::Answered(_))).count();
-        (undelivered, self.halves.len() - undelivered)
+    pub(crate) fn unmatched_counts(&self) -> (usize, usize) {
+        let undelivered = self.unmatched.values().filter(|side| matches!(side, OneSide::Acknowledged(_))).count();
+        (undelivered, self.unmatched.len() - undelivered)
     }
 
     /// Ends an interval.
-    pub(crate) fn turn(&mut self) -> Result<Figures> {
-        let over = std::mem::replace(&mut self.interval, Figures::new()?);
+    pub(crate) fn finish_interval(&mut self) -> Result<Stats> {
+        let over = std::mem::replace(&mut self.interval, Stats::new()?);
         self.total.add(&over)?;
         Ok(over)
     }

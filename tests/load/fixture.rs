@@ -25,7 +25,7 @@ pub(crate) struct Tenant {
 }
 
 /// Adds tenants with contacts, of which each then subscribes to everything.
-pub(crate) async fn make(
+pub(crate) async fn create(
     database: &Database,
     tenants: u32,
     contacts: u32,
@@ -43,7 +43,7 @@ async fn tenant(store: &dyn Store, contacts: u32, endpoint: SocketAddr) -> Resul
     let (id, key) = tenant::make(store).await?;
     let mut ids = Vec::new();
     for first in (0..contacts).step_by(BATCH as usize) {
-        ids.extend(add(store, id, first..contacts.min(first + BATCH)).await?);
+        ids.extend(add_contacts(store, id, first..contacts.min(first + BATCH)).await?);
     }
     let subscribed = store.write("load.hook", move |tx| {
         Box::pin(async move {
@@ -56,7 +56,7 @@ async fn tenant(store: &dyn Store, contacts: u32, endpoint: SocketAddr) -> Resul
     Ok(Tenant { key, contacts: ids })
 }
 
-async fn add(
+async fn add_contacts(
     store: &dyn Store,
     tenant: TenantId,
     numbers: std::ops::Range<u32>,
