@@ -1,4 +1,4 @@
-//! What clients and receivers noted down, against what is in the database.
+//! Compares the journals of clients and receivers with the content of the database.
 
 mod sent;
 mod written;
@@ -13,38 +13,38 @@ use crate::journal::{Arrival, Entry, InterruptedAttempt};
 use crate::receiver::ReceiverJournal;
 use crate::state::DatabaseState;
 
-/// What came of a run.
+/// The result of a run.
 #[derive(Debug, Default)]
 pub(crate) struct CheckResult {
-    /// For people.
+    /// Numbers of the run, as text.
     pub(crate) summary: String,
-    /// What must not be, one sentence each.
+    /// Violations, one sentence each. Empty if everything holds.
     pub(crate) violations: Vec<String>,
 }
 
-/// Figures of the summary.
+/// The numbers of the summary.
 #[derive(Debug, Default)]
 struct Counts {
     acknowledged: usize,
-    /// Sent more than once.
+    /// Acknowledged after more than one request.
     repeated: usize,
-    /// Answered with what an earlier sending had done.
+    /// Acknowledged with the stored response of an earlier request.
     replayed: usize,
-    /// Refused each time, and given up.
+    /// Refused until the client gave up.
     refused: usize,
     unknown: usize,
     events: usize,
     deliveries: usize,
     arrivals: usize,
     interruptions: usize,
-    /// Accepted once more, because the outcome before was under way at a kill.
+    /// Accepted again because the outcome of an earlier attempt was lost in a kill.
     repeats: usize,
-    /// Accepted once more, because the attempt before had failed here or come too late.
+    /// Accepted again because the earlier attempt failed at the sender or came too late.
     retries: usize,
     lost: usize,
 }
 
-/// Compares.
+/// Checks all tenants and returns the violations.
 pub(crate) fn check(
     fixture: &Fixture,
     entries: &[Entry],
@@ -76,14 +76,14 @@ impl fmt::Display for Counts {
         let Self { acknowledged, repeated, replayed, refused, unknown, .. } = self;
         writeln!(
             f,
-            "{acknowledged} writes were acknowledged, {repeated} of them after asking again \
-             ({replayed} had been done before); {refused} were refused; of {unknown} the outcome stayed unknown"
+            "{acknowledged} writes were acknowledged, {repeated} of them after a repeat \
+             ({replayed} with a stored response); {refused} were refused; {unknown} have an unknown outcome"
         )?;
         let Self { events, deliveries, arrivals, interruptions, repeats, retries, lost, .. } = self;
         writeln!(f, "{events} events, {deliveries} deliveries, {arrivals} arrivals, {lost} lost")?;
         write!(
             f,
-            "{repeats} repeats, of {interruptions} attempts that were under way at kills; \
+            "{repeats} repeats, of {interruptions} attempts that were in progress at kills; \
              {retries} more after attempts that came too late"
         )
     }

@@ -1,5 +1,5 @@
-//! The clients: each sends one request after the other and asks again, in the same words, when a kill swallowed
-//! the answer, and mostly when it was refused.
+//! The clients. Each sends one request at a time, repeats it unchanged when a kill leaves its outcome unknown, and
+//! usually repeats it when it was refused.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -15,26 +15,26 @@ use crate::outage::Outage;
 use svc_tests::Result;
 use svc_tests::http::{HttpClient, TestRequest, TestResponse};
 
-/// How long a client waits for the server to come back after a broken connection, before it tries the old address.
-const COMES_BACK: Duration = Duration::from_secs(5);
-/// Between two requests: with none, the clients would leave the server no time for deliveries.
+/// How long a client waits for the server's new address after a broken connection, before it tries the old one may_repeat.
+const ADDRESS_TIMEOUT: Duration = Duration::from_secs(5);
+/// Pause between two requests, so that the server has time for deliveries.
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// Before it asks again after a refusal.
-const AGAIN: Duration = Duration::from_millis(20);
-/// Of so many clients that are refused one gives up, to see whether it was really not done.
-const GIVE_UP: usize = 3;
+/// Pause before a refused request is repeated.
+const REPEAT_PAUSE: Duration = Duration::from_millis(20);
+/// One in this many refused requests is given up, to check that it was really not done.
+const GIVE_UP_ONE_IN: usize = 3;
 
-/// One client.
+/// A client.
 pub(crate) struct Client {
     pub(crate) tenant: usize,
     pub(crate) key: String,
-    /// Among all clients.
+    /// The client's number among all clients.
     pub(crate) number: u32,
     pub(crate) http: HttpClient,
-    /// Where the server listens; `None` while it does not.
+    /// The server's address, or `None` while no server runs.
     pub(crate) server: watch::Receiver<Option<SocketAddr>>,
-    /// Becomes `true` when there is enough.
+    /// Becomes `true` at the end of the run.
     pub(crate) stop: watch::Receiver<bool>,
     pub(crate) random: Random,
     pub(crate) outage: Arc<Outage>,
@@ -44,7 +44,7 @@ pub(crate) struct Client {
     made: u32,
 }
 
-/// Randomness that repeats itself.
+/// Seeded randomness.
 pub(crate) struct Random(Env);
 
 impl Random {
@@ -52,7 +52,7 @@ impl Random {
         Self(Env::new(SystemClock, SeededEntropy::new(seed)))
     }
 
-    /// Below `end`, which is not 0.
+    /// Returns a number below `end`, which must not be 0.
     pub(crate) fn below(&self, end: usize) -> usize {
         usize::try_from(u64::from_be_bytes(self.0.bytes()) % end as u64).unwrap_or_default()
     }
@@ -85,10 +85,11 @@ impl Client {
         }
     }
 
-    /// Works until it is stopped, and returns its journal.
+    /// Sends requests until it is stopped, and returns its journal.
     ///
     /// # Errors
-    /// An answer that is none of the expected ones.
+    ///
+    /// A response that a client must not get.
     pub(crate) async fn run(mut self) -> Result<Vec<Entry>> {
         while !*self.stop.borrow() {
             let operation = self.operation();
@@ -108,7 +109,7 @@ impl Client {
         Ok(self.journal)
     }
 
-    /// What it wants next. Records are changed only by who made them, so the order of changes is known.
+    /// Returns the next operation. Each record is changed by one client only, so the order of its changes is known.
     fn operation(&mut self) -> Operation {
         self.made += 1;
         let (client, made) = (self.number, self.made);
@@ -118,20 +119,20 @@ impl Client {
             with_idempotency_key,
         };
         match self.random.below(8) {
-            // Everything else is about a contact.
+            // All other operations need a contact.
             _ if self.contacts.is_empty() => create(Collection::Contacts, address(client, made), true),
             0 | 1 => {
                 let contact = self.contacts[self.random.below(self.contacts.len())].clone();
                 Operation::ChangeCity { contact, city: format!("City {client}-{made}") }
             }
             2 if !self.quotes.is_empty() => {
-                // Each only once.
+                // Each quote is accepted only once.
                 let quote = self.quotes.swap_remove(self.random.below(self.quotes.len()));
                 Operation::AcceptQuote { quote }
             }
             3 | 4 => create(Collection::Bookings, json!(format!("Booking {client}-{made}")), true),
             5 => create(Collection::Quotes, json!(u64::from(client) * 1_000_000 + u64::from(made)), true),
-            // Without an Idempotency-Key nobody asks again, and either outcome is right.
+            // Without an Idempotency-Key the request is not repeated, and either outcome is allowed.
             6 => create(Collection::Contacts, address(client, made), false),
             _ => create(Collection::Contacts, address(client, made), true),
         }
@@ -150,9 +151,9 @@ impl Client {
             }
         };
         let idempotency_key = format!("{}-{}", self.number, self.made);
-        let (with_idempotency_key, again) = match &operation {
+        let (with_idempotency_key, may_repeat) = match &operation {
             Operation::Create { with_idempotency_key, .. } => (*with_idempotency_key, *with_idempotency_key),
-            // The same change once more changes nothing.
+            // Repeating the same change has no further effect.
             Operation::ChangeCity { .. } | Operation::AcceptQuote { .. } => (false, true),
         };
         let mut entry = Entry {
@@ -178,7 +179,7 @@ impl Client {
             let before = self.outage.number();
             match self.http.send(server, &request).await {
                 Ok(TestResponse { status, replayed, mut body, .. }) if status.is_success() => {
-                    // What was done before needs no disk.
+                    // A repeat of a completed write needs no disk.
                     entry.acknowledged_during_outage = entry.sent == 1 && self.outage.has_lasted_since(before);
                     self.outage.record_write();
                     entry.replayed = replayed;
@@ -187,17 +188,17 @@ impl Client {
                 }
                 Ok(response) if self.outage.is_expected() && is_refusal(&response) => {
                     entry.refused += u32::from(is_definite(&response));
-                    if !again || self.random.below(GIVE_UP) == 0 {
+                    if !may_repeat || self.random.below(GIVE_UP_ONE_IN) == 0 {
                         break;
                     }
-                    tokio::time::sleep(AGAIN).await;
+                    tokio::time::sleep(REPEAT_PAUSE).await;
                 }
                 Ok(TestResponse { status, body, .. }) => {
-                    return Err(format!("{} {path} was answered with {status}: {body}", request.method).into());
+                    return Err(format!("{} {path} got {status}: {body}", request.method).into());
                 }
-                Err(_) if again => {
-                    // Either it comes back elsewhere, or the connection alone was broken.
-                    let _ = tokio::time::timeout(COMES_BACK, self.server.changed()).await;
+                Err(_) if may_repeat => {
+                    // Either the server comes back at a new address, or only the connection broke.
+                    let _ = tokio::time::timeout(ADDRESS_TIMEOUT, self.server.changed()).await;
                 }
                 Err(_) => break,
             }
@@ -216,20 +217,20 @@ impl Client {
         }
     }
 
-    /// Where the server listens, once it does; `None` when the run is over.
+    /// Waits for the server's address; returns `None` when the run is over.
     async fn listening(&mut self) -> Option<SocketAddr> {
         self.server.wait_for(Option::is_some).await.ok().and_then(|address| *address)
     }
 }
 
-/// Whether it says, in the form of the contract, that the service is away.
+/// Returns whether the response is the 503 of docs/contract.md, "Statuses".
 fn is_refusal(response: &TestResponse) -> bool {
     response.status == StatusCode::SERVICE_UNAVAILABLE
         && response.body["code"] == "unavailable"
         && response.headers.contains_key("retry-after")
 }
 
-/// Whether it says that nothing was done, rather than that this is not known.
+/// Returns whether the response says that nothing was done, rather than that the outcome is unknown.
 fn is_definite(response: &TestResponse) -> bool {
     !response.body["error"].as_str().unwrap_or_default().contains("may be made or not")
 }

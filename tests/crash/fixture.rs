@@ -1,4 +1,4 @@
-//! The tenants of a run, their keys and their subscriptions.
+//! The tenants of a run with their keys and subscriptions.
 
 use std::net::SocketAddr;
 
@@ -16,19 +16,19 @@ use crate::options::Options;
 use svc_tests::Result;
 use svc_tests::database::Database;
 
-/// All tenants.
+/// All tenants of a run.
 pub(crate) struct Fixture {
     pub(crate) tenants: Vec<Tenant>,
 }
 
 pub(crate) struct Tenant {
     pub(crate) id: TenantId,
-    /// The text of its API key.
+    /// The text of the tenant's API key.
     pub(crate) key: String,
     pub(crate) subscriptions: Vec<Subscription>,
 }
 
-/// A subscription, which stays as it is during the run.
+/// A webhook subscription, which does not change during the run.
 #[derive(Clone)]
 pub(crate) struct Subscription {
     pub(crate) id: Uuid,
@@ -37,19 +37,20 @@ pub(crate) struct Subscription {
     pub(crate) behavior: Behavior,
 }
 
-/// How an endpoint answers.
+/// How an endpoint responds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Behavior {
-    /// At once.
+    /// Accepts each attempt immediately.
     Immediate,
-    /// After a while, so that a kill always finds attempts under way.
+    /// Accepts each attempt after a delay, so that every kill finds attempts in progress.
     Slow,
-    /// Refuses the first attempt at every eighth delivery.
+    /// Refuses the first attempt of one in eight deliveries.
     Flaky,
 }
 
-/// The subscriptions of each tenant: everything, some kinds, and one kind that nothing fires.
-fn wanted() -> [(EventSet, Behavior); 5] {
+/// Returns the events and the behaviour of each tenant's subscriptions: all events, some events, and one event that
+/// never occurs.
+fn subscription_plan() -> [(EventSet, Behavior); 5] {
     use EventKind::{BookingCreated, ContactCreated, ContactUpdated, JobCreated, QuoteAccepted, QuoteCreated};
     [
         (EventSet::All, Behavior::Slow),
@@ -61,8 +62,9 @@ fn wanted() -> [(EventSet, Behavior); 5] {
 }
 
 impl Fixture {
-    /// Adds tenants whose endpoints lie behind `receiver`: `/<tenant>/<subscription>` by position.
-    pub(crate) async fn make(database: &Database, options: &Options, receiver: SocketAddr) -> Result<Self> {
+    /// Creates the tenants. The endpoint of each subscription is `/<tenant>/<subscription>` at `receiver`, by
+    /// position.
+    pub(crate) async fn create(database: &Database, options: &Options, receiver: SocketAddr) -> Result<Self> {
         let store = database.open().await?;
         let mut made = Vec::new();
         for position in 0..options.tenants {
@@ -72,7 +74,7 @@ impl Fixture {
         Ok(Self { tenants: made })
     }
 
-    /// All subscriptions, by the path of their URL.
+    /// Returns all subscriptions by the path of their URL.
     pub(crate) fn subscriptions(&self) -> impl Iterator<Item = (String, &Subscription)> {
         self.tenants.iter().enumerate().flat_map(|(position, tenant)| {
             tenant
@@ -86,12 +88,12 @@ impl Fixture {
 
 async fn tenant(tx: &mut dyn Tx, position: u32, receiver: SocketAddr) -> std::result::Result<Tenant, Error> {
     let id = tenants::create(tx, TenantCreate::named(&format!("Tenant {position}"))).await?.id;
-    // A contact that was created twice must not be hidden by this rule.
+    // Duplicate contacts must not be hidden by this rule.
     tenants::update(tx, id.0, |tenant| tenant.unique_contact_email = false).await?;
     let input = KeyCreate { name: None, write: true, expires_in: None, signed: false };
     let key = keys::create(tx, id, input).await?.text.reveal().to_owned();
     let mut subscriptions = Vec::new();
-    for (number, (events, behavior)) in wanted().into_iter().enumerate() {
+    for (number, (events, behavior)) in subscription_plan().into_iter().enumerate() {
         let url =
             WebhookUrl::parse(&format!("http://{receiver}/{position}/{number}")).map_err(|error| error.on("url"))?;
         let input = WebhookCreate { url, events: events.clone(), description: None };

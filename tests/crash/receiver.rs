@@ -1,4 +1,4 @@
-//! The endpoints: verify each delivery, note it down, and answer as their temper is.
+//! The webhook endpoints. They verify each delivery, record it, and respond according to their behaviour.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -16,7 +16,7 @@ use crate::journal::Arrival;
 use svc_tests::Result;
 use svc_tests::endpoint;
 
-/// What a slow endpoint takes for its answer.
+/// The delay of a slow endpoint.
 const SLOW: Duration = Duration::from_millis(20);
 
 /// All endpoints, behind one port.
@@ -28,28 +28,28 @@ pub(crate) struct Receiver {
 
 #[derive(Default)]
 struct Inner {
-    /// By the path of their URL.
+    /// Subscriptions by the path of their URL.
     subscriptions: OnceLock<HashMap<String, Subscription>>,
     journal: Mutex<ReceiverJournal>,
 }
 
-/// The journal.
+/// What arrived at the endpoints.
 #[derive(Default)]
 pub(crate) struct ReceiverJournal {
     pub(crate) arrivals: Vec<Arrival>,
-    /// Why requests were no deliveries.
+    /// Reasons why a request was not a valid delivery.
     pub(crate) refused: Vec<String>,
 }
 
 impl Receiver {
     pub(crate) async fn listen() -> Result<Self> {
         let inner = Arc::<Inner>::default();
-        let answering = Arc::clone(&inner);
+        let shared = Arc::clone(&inner);
         let address = endpoint::listen(move |request| {
-            let inner = Arc::clone(&answering);
+            let inner = Arc::clone(&shared);
             async move {
                 let mut response = Response::new(Full::default());
-                *response.status_mut() = inner.response(request).await;
+                *response.status_mut() = inner.respond(request).await;
                 response
             }
         });
@@ -57,48 +57,48 @@ impl Receiver {
         Ok(Self { address, inner })
     }
 
-    /// Tells it whose endpoints it has, before the first delivery.
+    /// Sets the subscriptions, before the first delivery.
     pub(crate) fn expect(&self, fixture: &Fixture) {
         let subscriptions = fixture.subscriptions().map(|(path, subscription)| (path, subscription.clone())).collect();
-        // It is told once.
+        // This is called only once.
         let _ = self.inner.subscriptions.set(subscriptions);
     }
 
-    /// The journal so far.
+    /// Takes the journal so far.
     pub(crate) fn take(&self) -> ReceiverJournal {
         std::mem::take(&mut *self.inner.journal.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
 impl Inner {
-    async fn response(&self, request: Request<Incoming>) -> StatusCode {
+    async fn respond(&self, request: Request<Incoming>) -> StatusCode {
         let (parts, body) = request.into_parts();
-        // A request that breaks off has not arrived.
+        // An incomplete request did not arrive.
         let Ok(body) = body.collect().await else { return StatusCode::BAD_REQUEST };
         let path = parts.uri.path();
         let Some(subscription) = self.subscriptions.get().and_then(|subscriptions| subscriptions.get(path)) else {
-            return self.refuse(format!("a delivery to {path}, where nobody lives"));
+            return self.refuse(format!("a delivery to {path}, which is no endpoint"));
         };
         match arrival(subscription, &parts.headers, &body.to_bytes()) {
             Ok(arrival) => {
                 let accepted = arrival.accepted;
-                self.note(|journal| journal.arrivals.push(arrival));
+                self.record(|journal| journal.arrivals.push(arrival));
                 if subscription.behavior == Behavior::Slow {
                     tokio::time::sleep(SLOW).await;
                 }
                 if accepted { StatusCode::NO_CONTENT } else { StatusCode::SERVICE_UNAVAILABLE }
             }
-            Err(error) => self.refuse(format!("a delivery to {path} is wrong: {error}")),
+            Err(error) => self.refuse(format!("a delivery to {path} is invalid: {error}")),
         }
     }
 
     fn refuse(&self, reason: String) -> StatusCode {
-        self.note(|journal| journal.refused.push(reason));
+        self.record(|journal| journal.refused.push(reason));
         StatusCode::BAD_REQUEST
     }
 
-    fn note(&self, what: impl FnOnce(&mut ReceiverJournal)) {
-        what(&mut self.journal.lock().unwrap_or_else(PoisonError::into_inner));
+    fn record(&self, change: impl FnOnce(&mut ReceiverJournal)) {
+        change(&mut self.journal.lock().unwrap_or_else(PoisonError::into_inner));
     }
 }
 
@@ -107,13 +107,13 @@ fn arrival(subscription: &Subscription, headers: &HeaderMap, body: &[u8]) -> Res
     svc_webhook_verify::verify(&subscription.secret, header("x-svc-signature")?, body)?;
     let delivery: Uuid = header("x-svc-delivery")?.parse()?;
     if header("webhook-id")? != header("x-svc-delivery")? {
-        return Err("its ids differ".into());
+        return Err("webhook-id differs from X-SVC-Delivery".into());
     }
     let attempt: u32 = header("x-svc-attempt")?.parse()?;
     let mut body: Value = serde_json::from_slice(body)?;
-    let kind = body["event"].as_str().ok_or("no kind")?.to_owned();
+    let kind = body["event"].as_str().ok_or("no event in the body")?.to_owned();
     if kind != header("x-svc-event")? {
-        return Err("its kinds differ".into());
+        return Err("the event of the body differs from X-SVC-Event".into());
     }
     let accepted = subscription.behavior != Behavior::Flaky || attempt > 1 || !delivery.as_u128().is_multiple_of(8);
     Ok(Arrival { subscription: subscription.id, delivery, attempt, kind, data: body["data"].take(), accepted })

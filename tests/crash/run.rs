@@ -1,4 +1,4 @@
-//! The run: load, rounds, the drain, and the comparison.
+//! The run: load, rounds, waiting for deliveries, and the check.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,12 +20,12 @@ use svc_tests::Result;
 use svc_tests::database::Database;
 use svc_tests::http::HttpClient;
 
-/// How long clients may take to end once they are told to.
+/// How long clients may take to finish after they are stopped.
 const LAST_REQUESTS: Duration = Duration::from_secs(60);
-/// How long what is pending may take after the last kill, on top of the leases of the dead.
+/// How long pending deliveries may take after the last kill, in addition to the leases of the killed server.
 const DRAIN: Duration = Duration::from_secs(120);
 
-/// Everything that was asked for.
+/// Runs everything and returns the result.
 pub(crate) fn run(options: &Options) -> Result<CheckResult> {
     tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(crash(options))
 }
@@ -46,7 +46,7 @@ async fn crash(options: &Options) -> Result<CheckResult> {
     };
     let outage = Arc::new(Outage::new(disk.is_some()));
     let receiver = Receiver::listen().await?;
-    let fixture = Fixture::make(&database, options, receiver.address).await?;
+    let fixture = Fixture::create(&database, options, receiver.address).await?;
     receiver.expect(&fixture);
 
     let http = HttpClient::default();
@@ -56,7 +56,7 @@ async fn crash(options: &Options) -> Result<CheckResult> {
     for number in 0..options.tenants * options.clients {
         let tenant = (number % options.tenants) as usize;
         let key = fixture.tenants[tenant].key.as_str();
-        // A stream of its own for each, and one more for the kills.
+        // Each client has its own random numbers, and so have the kills.
         let random = Random::new(seed.wrapping_add(u64::from(number) + 1));
         let client = Client::new(
             (tenant, key),
@@ -74,7 +74,7 @@ async fn crash(options: &Options) -> Result<CheckResult> {
     let rounds = Rounds { options, watch, disk: disk.as_ref(), addresses: &addresses, random: &random };
     let (server, interrupted) = tokio::select! {
         done = rounds.run() => done?,
-        // None ends before it is told to, unless something is wrong.
+        // No client ends before it is stopped, except with an error.
         Some(ended) = clients.join_next() => return Err(ended?.err().unwrap_or("a client ended early".into())),
     };
 

@@ -1,4 +1,4 @@
-//! What is in the database: rows over the API, events and deliveries through the store's interface.
+//! The content of the database: records through the API, events and deliveries through the store's public interface.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -19,25 +19,25 @@ use svc_tests::Result;
 use svc_tests::database::Database;
 use svc_tests::http::{HttpClient, TestRequest};
 
-/// Events that one job reads.
+/// Events read in one transaction.
 const EVENTS_PER_READ: u32 = 5_000;
-/// Deliveries whose logs one job reads.
+/// Deliveries whose logs are read in one transaction.
 const LOGS_PER_READ: usize = 1_000;
-/// Between two looks at what is pending.
+/// The interval at which pending deliveries are checked.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Everything of one tenant.
 pub(crate) struct DatabaseState {
-    /// Each as GET returns it.
+    /// The records of each collection, as GET returns them.
     pub(crate) rows: Vec<(Collection, Vec<Value>)>,
-    /// Oldest first.
+    /// The events, oldest first.
     pub(crate) events: Vec<Event>,
-    /// With their logs.
+    /// The deliveries with their attempt logs.
     pub(crate) deliveries: Vec<(Delivery, Vec<AttemptLog>)>,
 }
 
-/// The deliveries whose attempts were under way when a process was killed at `killed_at`. The process that came
-/// after it may have begun others, but their leases end later.
+/// Returns the attempts that were in progress when a server was killed at `killed_at`. The server started afterwards
+/// may have started others, but their leases end later.
 pub(crate) async fn interrupted(
     database: &Database,
     fixture: &Fixture,
@@ -57,10 +57,11 @@ pub(crate) async fn interrupted(
     Ok(leased)
 }
 
-/// Waits until nothing is pending any more.
+/// Waits until no delivery is pending.
 ///
 /// # Errors
-/// When something still is after `patience`.
+///
+/// A delivery is still pending after `patience`.
 pub(crate) async fn drained(database: &Database, fixture: &Fixture, patience: Duration) -> Result<()> {
     let store = database.open().await?;
     let deadline = Instant::now() + patience;
@@ -82,7 +83,7 @@ pub(crate) async fn drained(database: &Database, fixture: &Fixture, patience: Du
 }
 
 impl DatabaseState {
-    /// Reads all of a tenant.
+    /// Reads everything of a tenant.
     pub(crate) async fn read(
         database: &Database,
         tenant: &Tenant,
@@ -98,7 +99,7 @@ impl DatabaseState {
         Ok(Self { rows, events: events(&store, tenant.id).await?, deliveries: with_logs(&store, state).await? })
     }
 
-    /// The rows of a collection.
+    /// Returns the records of a collection.
     pub(crate) fn rows(&self, wanted: Collection) -> impl Iterator<Item = &Value> {
         self.rows.iter().filter(move |(collection, _)| *collection == wanted).flat_map(|(_, rows)| rows)
     }
@@ -111,7 +112,7 @@ async fn list(http: &HttpClient, server: SocketAddr, tenant: &Tenant, collection
         let request = TestRequest::get(&path, &tenant.key);
         let mut response = http.send(server, &request).await?;
         let Value::Array(page) = response.body["data"].take() else {
-            return Err(format!("GET {path} was answered with {}: {}", response.status, response.body).into());
+            return Err(format!("GET {path} got {}: {}", response.status, response.body).into());
         };
         rows.extend(page);
         match response.body["next_cursor"].as_str() {

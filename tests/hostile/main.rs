@@ -1,20 +1,21 @@
-//! Hostile clients beside honest ones, against a real server: what the honest ones notice, and what the server needs.
+//! Hostile clients together with honest ones against a real server: how the honest clients are affected, and what the
+//! server needs.
 //!
 //! ```text
 //! cargo run --release -p svc-tests --bin hostile -- [ATTACK…] [--seconds N]
 //! ```
 //!
-//! Each attack gets a server of its own, over TLS where it speaks HTTP/2 or TLS. Honest clients send requests at a steady
-//! rate, whatever becomes of earlier ones, and count the time from when a request was due: first alone, then together
-//! with the attack, and a little longer. The attackers are another process, of the lowest priority, so that on
-//! one machine they cost the server what they would cost it from afar. The server has its usual limits: honest clients
-//! are many, each with a key that keeps to them; the attackers have twenty keys.
+//! Each attack has its own server, over TLS for the attacks that use HTTP/2 or TLS. Honest clients send requests at a
+//! fixed rate and count the time from when a request was due: first alone, then together with the attack and for a
+//! second after it. The attackers run in another process with the lowest priority, so that on one machine they take
+//! no more from the server than remote attackers would. The server has its default limits. There are enough honest
+//! clients that none exceeds its limit; the attackers have twenty keys.
 //!
-//! - `arena` is the server, `honest` its clients, `attacks` the attackers; `report` compares.
+//! - `server` is the server, `honest` its clients, `attacks` the attackers; `report` compares the results.
 //!
-//! Exits 1 when a promise did not hold: each honest request is answered as it should be, 99 % of them in at most twice
-//! the time that they took alone or within 20 ms, the server lives, without a panic, in at most 256 MB, ends in order
-//! afterwards, and what is no request got the exact answer.
+//! The program exits with 1 unless all of this holds: each honest request gets the right response; 99 % of them take
+//! at most twice the time that they took alone, or at most 20 ms; the server keeps running without a panic in at most
+//! 256 MB, and stops with exit code 0; and malformed requests get exactly the expected responses.
 
 mod attacks;
 mod honest;
@@ -35,12 +36,12 @@ use self::attacks::Attack;
 use self::report::Report;
 use self::server::{Target, TestServer};
 
-/// Says that the limit of open files has been raised.
+/// Set once the limit of open files has been raised.
 const LIMIT_RAISED: &str = "HOSTILE_RAISED";
-/// How long honest clients go on after an attack.
+/// How long honest clients continue after an attack.
 const AFTER: Duration = Duration::from_secs(1);
 
-/// Hostile clients beside honest ones, against a real server.
+/// Hostile clients together with honest ones against a real server.
 #[derive(Debug, Parser)]
 #[command(name = "hostile", args_conflicts_with_subcommands = true)]
 struct Cli {
@@ -52,34 +53,34 @@ struct Cli {
 
 #[derive(Debug, Args)]
 struct Options {
-    /// The attacks; all of them unless some are named.
+    /// Attacks to run; all of them by default.
     #[arg(value_enum, value_name = "ATTACK")]
     attacks: Vec<Attack>,
-    /// How long each attack lasts, and how long honest clients are alone before.
+    /// Length of each attack in seconds, and of the time before it in which honest clients are alone.
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..))]
     seconds: u64,
-    /// Requests a second of the honest clients.
+    /// Requests per second of the honest clients.
     #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..))]
     rate: u32,
-    /// Leaves the time of answers out of the verdict, where others use the machine.
+    /// Does not judge latencies, for machines that are used by others.
     #[arg(long)]
     any_latency: bool,
-    /// Another server to start than the one that is built into this program.
+    /// The server to test, instead of the one built into this program.
     #[arg(long, value_name = "FILE")]
     server: Option<PathBuf>,
 }
 
 #[derive(Debug, Subcommand)]
 enum Role {
-    /// Is the server.
+    /// Runs the server.
     #[command(hide = true)]
     Serve(Box<Config>),
-    /// Is the attackers.
+    /// Runs the attackers.
     #[command(hide = true)]
     Attack(Box<AttackOptions>),
 }
 
-/// What the attackers are told.
+/// The options of the attackers' process.
 #[derive(Debug, Args)]
 pub(crate) struct AttackOptions {
     #[arg(value_enum)]
@@ -93,7 +94,7 @@ pub(crate) struct AttackOptions {
 fn main() -> ExitCode {
     if std::env::var_os(LIMIT_RAISED).is_none() {
         let reason = with_all_files();
-        let _ = writeln!(std::io::stderr(), "the limit of open files stays as it is: {reason}");
+        let _ = writeln!(std::io::stderr(), "the limit of open files could not be raised: {reason}");
     }
     let Cli { options, role } = Cli::parse();
     if let Some(Role::Serve(config)) = role {
@@ -114,7 +115,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Starts the program anew with as many open files as are allowed; returns only if that fails.
+/// Restarts the program with the greatest allowed number of open files; returns only if that fails.
 fn with_all_files() -> std::io::Error {
     let program = match std::env::current_exe() {
         Ok(program) => program,
@@ -149,6 +150,6 @@ async fn run(options: &Options) -> Result<bool> {
 }
 
 fn show(line: &str) {
-    // A reader that goes away changes nothing about the verdict.
+    // A closed pipe must not change the exit code.
     let _ = writeln!(std::io::stdout(), "{line}");
 }

@@ -1,4 +1,4 @@
-//! What is printed of an attack, and what is wrong with it.
+//! The line that is printed for an attack, and its violations.
 
 use std::time::Duration;
 
@@ -6,26 +6,26 @@ use crate::attacks::Attack;
 use crate::honest::ClientResults;
 use crate::server::ServerOutcome;
 
-/// What the server may need, in bytes.
+/// The most memory that the server may use, in bytes.
 const MEMORY: u64 = 256 * 1024 * 1024;
-/// How many times longer honest requests may take.
+/// How many times longer than alone honest requests may take.
 const FACTOR: u32 = 2;
-/// What they may take at any rate.
+/// Latencies up to this one are always accepted.
 const FLOOR: Duration = Duration::from_millis(20);
 
 pub(crate) struct Report {
     pub(crate) attack: Attack,
     pub(crate) alone: ClientResults,
     pub(crate) together: ClientResults,
-    /// What the attackers saw.
+    /// What the attackers observed.
     pub(crate) observed: String,
     pub(crate) server: ServerOutcome,
 }
 
 pub(crate) fn heading() -> String {
     let mut line =
-        row("attack", ["p50", "p99", "p50", "p99", "ratio", "errors", "memory", "panics"].map(str::to_owned));
-    line.push_str("the attackers saw");
+        row("attack", ["p50", "p99", "p50 atk", "p99 atk", "p99 ×", "errors", "memory", "panics"].map(str::to_owned));
+    line.push_str("observed by the attackers");
     line
 }
 
@@ -53,7 +53,7 @@ impl Report {
         row(self.attack.name(), columns) + &self.observed
     }
 
-    /// What did not hold.
+    /// Returns what did not hold.
     pub(crate) fn violations(&self, with_latency: bool) -> Vec<String> {
         let mut violations = Vec::new();
         for (when, results) in [("alone", &self.alone), ("together", &self.together)] {
@@ -64,10 +64,10 @@ impl Report {
         }
         let (before, after) = (self.alone.percentile(99), self.together.percentile(99));
         if with_latency && after > FLOOR && after > before * FACTOR {
-            violations.push(format!("p99 rose from {before:?} to {after:?}"));
+            violations.push(format!("p99 of honest requests rose from {before:?} to {after:?}"));
         }
         match self.server.memory {
-            Some(bytes) if bytes > MEMORY => violations.push(format!("{bytes} bytes of memory")),
+            Some(bytes) if bytes > MEMORY => violations.push(format!("the server used {bytes} bytes of memory")),
             _ => {}
         }
         if !self.server.survived {

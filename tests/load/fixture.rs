@@ -15,16 +15,16 @@ use svc_tests::database::Database;
 use svc_tests::tenant;
 use uuid::Uuid;
 
-/// Contacts of one transaction.
+/// Contacts created in one transaction.
 const BATCH: u32 = 500;
 
 pub(crate) struct Tenant {
-    /// The text of its API key.
+    /// The text of the tenant's API key.
     pub(crate) key: String,
     pub(crate) contacts: Vec<Uuid>,
 }
 
-/// Adds tenants with contacts, of which each then subscribes to everything.
+/// Creates tenants with contacts, then a subscription to all events for each.
 pub(crate) async fn create(
     database: &Database,
     tenants: u32,

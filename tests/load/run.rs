@@ -1,4 +1,4 @@
-//! The run: the server, the endpoint, the traffic, and what is printed of them.
+//! The run: starts the server, the endpoint and the traffic, and prints the measurements.
 
 use std::io::Write as _;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,16 +20,17 @@ use crate::fixture;
 use crate::stats::{Measurements, header, megabytes};
 use crate::traffic::{Traffic, change};
 
-/// Between two looks at the memory.
+/// The interval at which memory is measured.
 const SAMPLE_INTERVAL: Duration = Duration::from_secs(1);
 /// How long deliveries may take after the last request.
 const DRAIN: Duration = Duration::from_secs(60);
-/// Shorter runs say nothing of memory: caches still fill, on SQLite 16 MB for each of three connections.
+/// Memory is not judged in shorter runs, because caches are still filling: on SQLite 16 MB for each of three
+/// connections.
 const MEMORY_CHECK_LENGTH: Duration = Duration::from_secs(600);
-/// By how much memory may differ: this, and a twentieth.
+/// Memory may grow by this many bytes plus 5 %.
 const MEMORY_TOLERANCE: u64 = 2_000_000;
 
-/// Returns what must not be.
+/// Runs everything and returns the violations.
 pub(crate) async fn run(options: &Options) -> Result<Vec<String>> {
     let length = Duration::try_from_secs_f64(options.minutes * 60.0)?;
     let database = Database::new(options.database_url.as_deref())?;
@@ -70,7 +71,7 @@ pub(crate) async fn run(options: &Options) -> Result<Vec<String>> {
     Ok(violations)
 }
 
-/// Notes a delivery down.
+/// Records a delivery.
 async fn receive(request: Request<Incoming>, measurements: Arc<Mutex<Measurements>>) -> Response<Full<Bytes>> {
     let mut response = Response::new(Full::default());
     let body = request.into_body().collect().await.ok().map(|body| body.to_bytes());
@@ -83,7 +84,7 @@ async fn receive(request: Request<Incoming>, measurements: Arc<Mutex<Measurement
     response
 }
 
-/// Waits for what is still to arrive.
+/// Waits for outstanding deliveries.
 async fn drain(traffic: &Traffic) {
     let deadline = Instant::now() + DRAIN;
     while traffic.measurements().unmatched_counts().0 > 0 && Instant::now() < deadline {
@@ -102,19 +103,21 @@ fn evaluate(traffic: &Traffic, memory: &[u64], took: Duration) -> Result<Vec<Str
     print_line(&measurements.total.row("all", took, last))?;
     let (lost, unmatched) = measurements.unmatched_counts();
     print_line(&format!(
-        "{} changes were acknowledged and delivered, {lost} lost; {unmatched} other deliveries",
+        "{} changes acknowledged and delivered, {lost} lost; {unmatched} further deliveries",
         measurements.delivered
     ))?;
     let is_flat = last <= settled + settled / 20 + MEMORY_TOLERANCE;
     let trend = if took < MEMORY_CHECK_LENGTH {
-        "too short a run to judge"
+        "not judged, the run is too short"
     } else if is_flat {
         "flat"
     } else {
-        "it grew"
+        "grew"
     };
     let (settled, last) = (megabytes(settled), megabytes(last));
-    print_line(&format!("memory, medians of the second and the last quarter: {settled:.1} MB, {last:.1} MB: {trend}"))?;
+    print_line(&format!(
+        "median memory of the second and of the last quarter: {settled:.1} MB, {last:.1} MB: {trend}"
+    ))?;
 
     let mut violations = std::mem::take(&mut measurements.first_errors);
     if lost > 0 {

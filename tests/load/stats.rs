@@ -1,4 +1,4 @@
-//! What was measured: latencies, lags, errors and memory.
+//! The measurements: latencies, delivery lags, errors and memory.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -9,19 +9,19 @@ use svc_tests::Result;
 
 use crate::traffic::Kind;
 
-/// The longest time that is told apart from longer ones.
+/// The longest recorded time, in microseconds. Longer times count as this one.
 const MAX_MICROS: u64 = 120_000_000;
-/// Significant digits.
+/// Significant digits of recorded times.
 const DIGITS: u8 = 3;
-/// Errors whose text is kept.
+/// How many error texts are kept.
 const SHOWN_ERRORS: usize = 10;
 
-/// Of an interval or of the whole run.
+/// The measurements of an interval or of the whole run.
 #[derive(Clone)]
 pub(crate) struct Stats {
-    /// By kind, in microseconds.
-    took: [Histogram<u64>; Kind::ALL.len()],
-    /// Of deliveries behind the answers that tell of their changes, in microseconds.
+    /// Latencies by kind of request, in microseconds.
+    latencies: [Histogram<u64>; Kind::ALL.len()],
+    /// Times from the response to a change until its delivery, in microseconds.
     lag: Histogram<u64>,
     pub(crate) errors: u64,
 }
@@ -29,11 +29,11 @@ pub(crate) struct Stats {
 impl Stats {
     pub(crate) fn new() -> Result<Self> {
         let empty = Histogram::new_with_bounds(1, MAX_MICROS, DIGITS)?;
-        Ok(Self { took: std::array::from_fn(|_| empty.clone()), lag: empty, errors: 0 })
+        Ok(Self { latencies: std::array::from_fn(|_| empty.clone()), lag: empty, errors: 0 })
     }
 
     fn add(&mut self, other: &Self) -> Result<()> {
-        for (all, some) in self.took.iter_mut().zip(&other.took) {
+        for (all, some) in self.latencies.iter_mut().zip(&other.latencies) {
             all.add(some)?;
         }
         self.lag.add(&other.lag)?;
@@ -42,22 +42,22 @@ impl Stats {
     }
 
     fn count(&self) -> u64 {
-        self.took.iter().map(Histogram::len).sum()
+        self.latencies.iter().map(Histogram::len).sum()
     }
 
-    /// A line of the table: percentiles in milliseconds.
+    /// Returns a line of the table, with percentiles in milliseconds.
     pub(crate) fn row(&self, name: &str, length: Duration, memory: u64) -> String {
         let per_second = self.count() as f64 / length.as_secs_f64();
         let mut row = format!("{name:>8} {per_second:>7.0} {:>6}", self.errors);
-        for took in &self.took {
-            let _ = write!(row, "  {}", percentiles(took, &[0.5, 0.99, 0.999]));
+        for latencies in &self.latencies {
+            let _ = write!(row, "  {}", percentiles(latencies, &[0.5, 0.99, 0.999]));
         }
         let _ = write!(row, "  {}  {:>6.1}", percentiles(&self.lag, &[0.5, 0.99]), megabytes(memory));
         row
     }
 }
 
-/// Names the columns of [`Stats::row`].
+/// Returns the header of the table.
 pub(crate) fn header() -> String {
     let mut line = format!("{:>8} {:>7} {:>6}", "", "per s", "errors");
     for kind in Kind::ALL {
@@ -75,22 +75,22 @@ pub(crate) fn megabytes(bytes: u64) -> f64 {
     bytes as f64 / 1_000_000.0
 }
 
-/// One side of a change of which the other is still to come.
+/// A change that was either acknowledged or delivered; the other is still missing.
 enum OneSide {
-    /// It was acknowledged at this moment.
+    /// Acknowledged at this time.
     Acknowledged(Instant),
-    /// Its delivery arrived.
+    /// Delivered at this time.
     Delivered(Instant),
 }
 
-/// The run so far.
+/// The measurements so far.
 pub(crate) struct Measurements {
     interval: Stats,
     pub(crate) total: Stats,
     /// By id and `updated_at` of the record.
     unmatched: HashMap<String, OneSide>,
     pub(crate) delivered: u64,
-    /// What the first errors were.
+    /// The texts of the first errors.
     pub(crate) first_errors: Vec<String>,
 }
 
@@ -100,8 +100,8 @@ impl Measurements {
         Ok(Self { interval, total, unmatched: HashMap::new(), delivered: 0, first_errors: Vec::new() })
     }
 
-    pub(crate) fn record_latency(&mut self, kind: Kind, took: Duration) {
-        self.interval.took[kind as usize].saturating_record(micros(took));
+    pub(crate) fn record_latency(&mut self, kind: Kind, latencies: Duration) {
+        self.interval.latencies[kind as usize].saturating_record(micros(latencies));
     }
 
     pub(crate) fn record_error(&mut self, reason: String) {
@@ -111,7 +111,7 @@ impl Measurements {
         }
     }
 
-    /// A change was acknowledged just now.
+    /// Records that a change was acknowledged now.
     pub(crate) fn record_acknowledged(&mut self, change: String) {
         let now = Instant::now();
         match self.unmatched.remove(&change) {
@@ -120,7 +120,7 @@ impl Measurements {
         }
     }
 
-    /// The delivery of a change arrived just now.
+    /// Records that the delivery of a change arrived now.
     pub(crate) fn record_delivered(&mut self, change: String) {
         let now = Instant::now();
         match self.unmatched.remove(&change) {
@@ -134,13 +134,14 @@ impl Measurements {
         self.interval.lag.saturating_record(micros(lag));
     }
 
-    /// Acknowledged changes that were not delivered, and deliveries of changes of which nobody was told, or repeats.
+    /// Returns the number of acknowledged changes that were not delivered, and of deliveries that match no
+    /// acknowledged change (repeats included).
     pub(crate) fn unmatched_counts(&self) -> (usize, usize) {
         let undelivered = self.unmatched.values().filter(|side| matches!(side, OneSide::Acknowledged(_))).count();
         (undelivered, self.unmatched.len() - undelivered)
     }
 
-    /// Ends an interval.
+    /// Ends the interval, and returns its measurements.
     pub(crate) fn finish_interval(&mut self) -> Result<Stats> {
         let over = std::mem::replace(&mut self.interval, Stats::new()?);
         self.total.add(&over)?;
@@ -148,6 +149,6 @@ impl Measurements {
     }
 }
 
-fn micros(took: Duration) -> u64 {
-    u64::try_from(took.as_micros()).unwrap_or(u64::MAX).max(1)
+fn micros(latencies: Duration) -> u64 {
+    u64::try_from(latencies.as_micros()).unwrap_or(u64::MAX).max(1)
 }

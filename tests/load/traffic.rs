@@ -1,4 +1,4 @@
-//! The requests, at their moments.
+//! The requests, sent at their scheduled times.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,10 +14,10 @@ use tokio::sync::Semaphore;
 use crate::fixture::Tenant;
 use crate::stats::Measurements;
 
-/// Requests under way at most: where a server stands still for longer, what is not sent counts as an error.
+/// The greatest number of requests in progress. Further requests are not sent and count as errors.
 const MAX_CONCURRENT: usize = 10_000;
 
-/// What is asked for.
+/// The kind of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Get,
@@ -56,12 +56,12 @@ pub(crate) struct Traffic {
     pub(crate) measurements: Arc<Mutex<Measurements>>,
 }
 
-/// One request.
+/// A request.
 struct Request {
     kind: Kind,
     tenant: usize,
     contact: usize,
-    /// Among all.
+    /// The request's number in the run.
     number: u64,
 }
 
@@ -70,8 +70,8 @@ impl Traffic {
         self.measurements.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sends so many a second for so long, and waits until all are over. Blocks its thread: a timer of the runtime is
-    /// a millisecond late.
+    /// Sends `rate` requests per second for `length`, and waits until all have completed. Blocks its thread, because
+    /// timers of the runtime are up to a millisecond late.
     pub(crate) fn send_all(
         self: &Arc<Self>,
         rate: u32,
@@ -86,7 +86,7 @@ impl Traffic {
             let due = started + Duration::from_secs_f64(number as f64 / f64::from(rate));
             std::thread::sleep(due.saturating_duration_since(Instant::now()));
             let Ok(permit) = Arc::clone(&permits).try_acquire_owned() else {
-                self.measurements().record_error("not sent: too many were under way".to_owned());
+                self.measurements().record_error("not sent: too many requests in progress".to_owned());
                 continue;
             };
             let picked = u64::from_be_bytes(random.bytes());
@@ -132,7 +132,7 @@ impl Traffic {
     }
 }
 
-/// What tells a change of a record from all others.
+/// Returns a text that identifies a change of a record.
 pub(crate) fn change(record: &Value) -> String {
     let text = |field: &str| record[field].as_str().unwrap_or_default();
     format!("{} {}", text("id"), text("updated_at"))

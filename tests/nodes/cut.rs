@@ -1,5 +1,5 @@
-//! Connections to the database break at the commit, before it has gone through or after. Clients ask again in the
-//! same words; in the end each request was done once.
+//! Scenario `cut`: connections to the database break at a commit, before or after the commit is sent. Clients repeat
+//! their requests unchanged, and in the end each request must have been done once.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -14,15 +14,15 @@ use tokio::time::Instant;
 use crate::cluster::{Key, TestCluster, ensure};
 use crate::proxy::{Cut, Proxy};
 
-/// How long a client asks again.
+/// How long a client repeats a request.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// Between two of those; `Retry-After` would be longer than it takes here.
+/// Pause between repeats. It is shorter than `Retry-After`, to save time.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Connections to the database break at the commit; nothing is done twice or lost.
+/// Cuts connections to the database at a commit; no write may be lost or done twice.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Size {
-    /// Connections that are cut, half of them before the commit and half after.
+    /// Number of connections to cut, half of them before the commit and half after.
     #[arg(long, default_value_t = 200)]
     cuts: usize,
 }
@@ -42,7 +42,7 @@ pub(crate) async fn run(cluster: &TestCluster, size: &Size) -> Result<String> {
     let through = proxy.url(url)?;
     let cut = cluster.program.start_at(&through, &cluster.database, &flags);
     let (cut, whole) = tokio::join!(cut, cluster.start_node(&flags));
-    // The one behind the line that breaks, and another, at which clients ask again by turns.
+    // The first node connects through the proxy, the second directly. Clients repeat their requests at both.
     let nodes = [cut?, whole?];
     let tenant = cluster.tenant().await?;
     let (mut counts, mut made) = (Counts::default(), BTreeMap::new());
@@ -52,13 +52,16 @@ pub(crate) async fn run(cluster: &TestCluster, size: &Size) -> Result<String> {
         proxy.cut_next(cut);
         let unavailable = counts.unavailable;
         let (name, id, replayed) = request(cluster, &nodes, &tenant.key, number, &mut counts).await?;
-        // What was cut after the commit was done, and what was cut before was not; unless it hit something else.
+        // A write that was cut after its commit was done, and one that was cut before was not. This holds unless the
+        // cut hit another transaction.
         if proxy.cuts() == before + 1 && counts.unavailable > unavailable {
-            ensure(replayed == (cut == Cut::After), || format!("{name} was cut {cut:?}, and replayed: {replayed}"))?;
+            ensure(replayed == (cut == Cut::After), || {
+                format!("{name} was cut {cut:?} the commit, and its response was replayed: {replayed}")
+            })?;
         }
         made.insert(name, id);
         number += 1;
-        ensure(number < size.cuts * 3, || format!("{number} requests met only {} cuts", proxy.cuts()))?;
+        ensure(number < size.cuts * 3, || format!("{number} requests caused only {} cuts", proxy.cuts()))?;
     }
     proxy.cut_next(Cut::Nowhere);
 
@@ -76,19 +79,21 @@ pub(crate) async fn run(cluster: &TestCluster, size: &Size) -> Result<String> {
     ensure(rows.len() == made.len() && events.len() == made.len(), || {
         format!("{} requests made {} rows and {} events", made.len(), rows.len(), events.len())
     })?;
-    ensure(counts.unavailable > 0 && counts.replayed > 0, || "no cut was noticed".to_owned())?;
+    ensure(counts.unavailable > 0 && counts.replayed > 0, || {
+        "no cut affected a request, so nothing was tested".to_owned()
+    })?;
     let Counts { unavailable, in_progress, replayed, slowest } = counts;
     for node in nodes {
         node.stop().await?;
     }
     Ok(format!(
         "cut: {} connections at a commit, {number} requests: {unavailable} × 503 with Retry-After, {in_progress} × in \
-         progress, {replayed} replayed; one row and one event each; slowest answer {slowest:.1?}",
+         progress, {replayed} replayed; one row and one event each; slowest response {slowest:.1?}",
         proxy.cuts()
     ))
 }
 
-/// Asks until it is done; its mark, its id, and whether it had been done before the last answer.
+/// Repeats a request until it succeeds. Returns the email, the id, and whether the last response was a stored one.
 async fn request(
     cluster: &TestCluster,
     nodes: &[Node; 2],
@@ -101,7 +106,8 @@ async fn request(
     let request = TestRequest { idempotency_key: Some(&name), ..TestRequest::post("/contacts", &key.text, &body) };
     let deadline = Instant::now() + PATIENCE;
     for attempt in 0.. {
-        // First at the node that is cut off; every third time asked again at the other.
+        // First at the node behind the proxy. For half of the requests the first repeat, and every third one after
+        // it, goes to the other node.
         let node = &nodes[usize::from(attempt % 3 == 1 && number % 4 > 1)];
         let asked = Instant::now();
         let TestResponse { status, headers, replayed, body } = cluster.http.send(node.address, &request).await?;
@@ -116,7 +122,7 @@ async fn request(
                 counts.unavailable += 1;
             }
             409 if body["code"] == "idempotency_in_progress" => counts.in_progress += 1,
-            _ => return Err(format!("{name} was answered with {status}: {body}").into()),
+            _ => return Err(format!("{name} got {status}: {body}").into()),
         }
         ensure(Instant::now() < deadline, || format!("{name} has not succeeded after {attempt} requests"))?;
         tokio::time::sleep(PAUSE).await;

@@ -1,4 +1,4 @@
-//! Each event once: many deliveries while two nodes send.
+//! Scenario `once`: two nodes send many deliveries, each of them once.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -14,15 +14,15 @@ use crate::receiver::{Behavior, Receiver};
 
 const TENANTS: usize = 5;
 const SUBSCRIPTIONS: usize = 10;
-/// Events of one transaction.
+/// Events in one transaction.
 const BATCH: usize = 20;
-/// Without an arrival for so long something is wrong.
+/// The longest time without a new arrival.
 const SILENCE: Duration = Duration::from_secs(30);
 
-/// Each delivery arrives once, whichever nodes send.
+/// Sends many deliveries from two nodes; each must arrive once.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Size {
-    /// Deliveries; in thousands, as events are written in groups.
+    /// Number of deliveries, rounded up to whole thousands.
     #[arg(long, default_value_t = 100_000)]
     deliveries: usize,
 }
@@ -53,7 +53,7 @@ pub(crate) async fn run(cluster: &TestCluster, size: &Size) -> Result<String> {
         before = now;
     }
     let took = started.elapsed();
-    // Until all outcomes are stored, something could still be tried again.
+    // While an outcome is not stored, its attempt could still be repeated.
     for tenant in &tenants {
         until("nothing is pending", SILENCE, || async {
             let filter =
@@ -72,7 +72,7 @@ pub(crate) async fn run(cluster: &TestCluster, size: &Size) -> Result<String> {
     let endpoints: HashSet<_> = arrivals.iter().map(|arrival| &arrival.path).collect();
     let (came, endpoints) = (different.len(), endpoints.len());
     ensure(came == wanted && repeats == 0 && retries == 0, || {
-        format!("of {wanted} deliveries {came} came, {repeats} came again, {retries} at a later attempt")
+        format!("of {wanted} deliveries {came} arrived; {repeats} arrived again, {retries} at a later attempt")
     })?;
     Ok(format!(
         "once: {wanted} deliveries to {endpoints} endpoints from two nodes, 0 lost, 0 repeats, 0 later attempts \

@@ -1,5 +1,5 @@
-//! Commit order: writers on both nodes, transactions that tick early and commit late, and a client that follows
-//! `updated_since` from the last change that it has seen, at either node by turns.
+//! Scenario `order`: writers on both nodes, transactions that take their timestamp early and commit late, and a
+//! client that follows `updated_since` from the last change it has seen, alternating between the nodes.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -22,21 +22,21 @@ use tokio::time::Instant;
 use crate::cluster::{Tenant, TestCluster, ensure};
 
 const WRITERS: usize = 16;
-/// How long a transaction stays open after its tick.
+/// How long a late transaction stays open after it has taken its timestamp.
 const HELD: Duration = Duration::from_millis(400);
-/// Between two of those.
+/// Pause between two late transactions.
 const HELD_EVERY: Duration = Duration::from_millis(600);
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Whoever follows `updated_since` misses no change, whichever node wrote it.
+/// Follows `updated_since` while two nodes write; no change may be missed.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Size {
-    /// Changes that are made.
+    /// Number of changes.
     #[arg(long, default_value_t = 20_000)]
     changes: usize,
 }
 
-/// A row as it was answered to who wrote it: its id and its `updated_at`.
+/// The id and `updated_at` of a record in the response to its writer.
 type Written = (String, String);
 
 pub(crate) async fn run(cluster: &TestCluster, size: &Size) -> Result<String> {
@@ -77,13 +77,17 @@ pub(crate) async fn run(cluster: &TestCluster, size: &Size) -> Result<String> {
     let differs = differs.count() + followed.rows.len().abs_diff(truth.len());
     let (changes, held) = (acknowledged.len(), late.len());
     ensure(missed + stale + differs == 0, || {
-        format!("of {changes} changes {missed} were missed, {stale} seen in an older state only; {differs} rows differ")
+        format!(
+            "of {changes} changes {missed} were missed, {stale} were seen in an older version only; {differs} rows differ"
+        )
     })?;
-    ensure(changes >= size.changes && held > 0, || format!("only {changes} changes were made, {held} of them late"))?;
+    ensure(changes >= size.changes && held > 0, || {
+        format!("only {changes} changes and {held} late commits were made")
+    })?;
     let (seen, polls) = (followed.seen, followed.polls);
     Ok(format!(
-        "order: {changes} changes by {WRITERS} writers at two nodes and {held} that were committed {HELD:?} after their \
-         advance_clock; {polls} polls saw {seen} rows, updated_at strictly growing: 0 missed ({:.1?})",
+        "order: {changes} changes by {WRITERS} writers on two nodes and {held} that were committed {HELD:?} after their \
+         timestamp; {polls} polls saw {seen} rows in strictly increasing order of updated_at: 0 missed ({:.1?})",
         started.elapsed()
     ))
 }
@@ -96,7 +100,7 @@ struct Writer {
 }
 
 impl Writer {
-    /// Creates contacts, and changes every third of them again, until there are enough changes of all together.
+    /// Creates contacts and changes one for every two created, until all writers together have made enough changes.
     async fn run(self, written: Arc<AtomicUsize>, enough: usize) -> Result<Vec<Written>> {
         let mut all = Vec::new();
         let address = self.nodes[self.number % 2].address;
@@ -122,7 +126,7 @@ impl Writer {
     }
 }
 
-/// Transactions that take their time early and commit late, while the writers wait for the tenant's row.
+/// Runs transactions that take their timestamp early and commit late, while the writers wait for the tenant's row.
 async fn late(cluster: &TestCluster, tenant: &Tenant, done: watch::Receiver<bool>) -> Result<Vec<Written>> {
     let (mut all, id) = (Vec::new(), tenant.id);
     while !*done.borrow() {
@@ -143,13 +147,13 @@ async fn late(cluster: &TestCluster, tenant: &Tenant, done: watch::Receiver<bool
 
 #[derive(Default)]
 struct Followed {
-    /// The `updated_at` that was seen last, by id.
+    /// The last `updated_at` that was seen, by id.
     rows: HashMap<String, String>,
     seen: usize,
     polls: usize,
 }
 
-/// Asks for what changed since the last change that it has seen, again and again; once more after the last write.
+/// Polls for changes since the last one it has seen, and once more after the last write.
 async fn follow(
     cluster: &TestCluster,
     nodes: &[Node; 2],
@@ -170,7 +174,7 @@ async fn follow(
         let mut fresh = 0;
         for row in &rows {
             let at = text(row, "updated_at");
-            // "At or after": the last one comes again.
+            // `updated_since` is inclusive, so the last row is returned again.
             if at == last {
                 continue;
             }
@@ -185,7 +189,7 @@ async fn follow(
         }
         if was_done {
             let deadline = *deadline.get_or_insert_with(|| Instant::now() + PATIENCE);
-            ensure(Instant::now() < deadline, || "the walk comes to no end".to_owned())?;
+            ensure(Instant::now() < deadline, || "the list of changes has no end".to_owned())?;
         }
     }
 }

@@ -1,8 +1,9 @@
-//! A line between a node and PostgreSQL that can be told to break at a commit.
+//! A proxy between a node and PostgreSQL that can cut a connection at a commit.
 //!
-//! It reads what the node sends as messages of PostgreSQL's protocol: the first is a length and a body, all others
-//! have a letter before. A transaction that writes begins with a BEGIN that says so; the COMMIT that ends it is where
-//! the line breaks: before it has gone through, or right after, so that nobody hears what came of it.
+//! It parses what the node sends as messages of the PostgreSQL protocol: the first message is a length and a body,
+//! and all others start with a type byte. A write transaction starts with `BEGIN … READ WRITE`. The proxy cuts the
+//! connection at the COMMIT of such a transaction: before it is forwarded, or right after, so that the node never
+//! sees the result.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};
 
-/// Where the next commit breaks.
+/// Where to cut the next commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cut {
     Nowhere = 0,
@@ -34,7 +35,7 @@ struct Forwarder {
 }
 
 impl Proxy {
-    /// In front of the server of this URL.
+    /// Starts a proxy for the server of this URL.
     pub(crate) async fn start(url: &str) -> Result<Self> {
         let server = authority(url)?.to_owned();
         let forwarder =
@@ -45,14 +46,14 @@ impl Proxy {
         tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
                 let forwarder = Arc::clone(&accepting);
-                // Either side may end it, and then both have.
+                // When one side closes, both are closed.
                 tokio::spawn(async move { drop(forwarder.forward(client).await) });
             }
         });
         Ok(Self { address, forwarder })
     }
 
-    /// The way through it to the same database.
+    /// Returns the URL of the same database through the proxy.
     pub(crate) fn url(&self, url: &str) -> Result<String> {
         Ok(url.replacen(authority(url)?, &self.address.to_string(), 1))
     }
@@ -61,13 +62,13 @@ impl Proxy {
         self.forwarder.next.store(cut as u8, Ordering::SeqCst);
     }
 
-    /// How often it broke so far.
+    /// Returns how many connections were cut so far.
     pub(crate) fn cuts(&self) -> usize {
         self.forwarder.cuts.load(Ordering::SeqCst)
     }
 }
 
-/// Host and port.
+/// Returns the host and port of a URL.
 fn authority(url: &str) -> Result<&str> {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let front = rest.split('/').next().unwrap_or(rest);
@@ -114,7 +115,7 @@ impl Forwarder {
         }
     }
 
-    /// One commit alone gets the cut.
+    /// Returns the cut for this commit. Only one commit is cut.
     fn take_cut(&self) -> Cut {
         let cut = match self.next.swap(Cut::Nowhere as u8, Ordering::SeqCst) {
             1 => Cut::Before,
@@ -126,9 +127,9 @@ impl Forwarder {
     }
 }
 
-/// What follows a length, which counts itself.
+/// Returns how many bytes follow a length field, which counts itself.
 fn length(bytes: &[u8]) -> Result<usize> {
     let bytes: [u8; 4] = bytes.try_into()?;
     let length = usize::try_from(u32::from_be_bytes(bytes))?;
-    Ok(length.checked_sub(4).filter(|length| *length < 1 << 24).ok_or("no message of PostgreSQL")?)
+    Ok(length.checked_sub(4).filter(|length| *length < 1 << 24).ok_or("not a message of the PostgreSQL protocol")?)
 }

@@ -1,4 +1,4 @@
-//! An endpoint that notes what arrives, and takes, refuses or holds it, as it is told.
+//! A webhook endpoint that records deliveries, and accepts, refuses or holds them.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,23 +14,23 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use uuid::Uuid;
 
-/// A delivery as it arrived.
+/// A delivery attempt that arrived.
 #[derive(Clone, Debug)]
 pub(crate) struct Arrival {
-    /// `webhook-id`.
+    /// The header `webhook-id`.
     pub(crate) delivery: Uuid,
-    /// `X-SVC-Attempt`.
+    /// The header `X-SVC-Attempt`.
     pub(crate) attempt: u32,
     pub(crate) path: String,
     pub(crate) at: Instant,
 }
 
-/// How it answers.
+/// How the endpoint responds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Behavior {
     Accept,
     Refuse,
-    /// Not before the manner changes.
+    /// Does not respond before the behaviour changes.
     Hold,
 }
 
@@ -70,12 +70,12 @@ impl Receiver {
         self.inner.behavior.send_replace(behavior);
     }
 
-    /// What has arrived so far.
+    /// Returns what has arrived so far.
     pub(crate) fn arrivals(&self) -> Vec<Arrival> {
         self.inner.arrivals.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Waits until so many have arrived.
+    /// Waits until this many attempts have arrived.
     pub(crate) async fn until(&self, count: usize, patience: Duration) -> Result<()> {
         let mut counted = self.inner.count.subscribe();
         let came = tokio::time::timeout(patience, counted.wait_for(|counted| *counted >= count)).await;
@@ -103,7 +103,7 @@ impl Inner {
         };
         self.count.send_modify(|counted| *counted = count.max(*counted));
         let mut behavior = self.behavior.subscribe();
-        // It lives as long as this does.
+        // The sender of the channel lives as long as `self`.
         let current = behavior
             .wait_for(|behavior| *behavior != Behavior::Hold)
             .await
@@ -113,7 +113,7 @@ impl Inner {
     }
 }
 
-/// The body tells which attempt it answers.
+/// The body names the attempt, so that a log shows which response it contains.
 fn response(status: StatusCode, attempt: u32) -> Response<Full<Bytes>> {
     let mut response = Response::new(Full::from(format!("attempt {attempt}")));
     *response.status_mut() = status;

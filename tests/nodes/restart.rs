@@ -1,5 +1,5 @@
-//! The database goes away under load and comes back: in the meantime requests are refused within a bounded time, what
-//! was acknowledged is kept, and soon after its return requests succeed again.
+//! Scenario `restart`: the database stops under load and starts again. Meanwhile requests are refused within a
+//! bounded time, acknowledged writes are kept, and soon afterwards requests succeed again.
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -17,22 +17,22 @@ use tokio::time::Instant;
 use crate::cluster::{TestCluster, ensure, until};
 
 const CLIENTS: usize = 8;
-/// How long it runs between two restarts.
+/// How long the database runs between two restarts.
 const UP: Duration = Duration::from_secs(1);
 /// How soon requests must succeed again on every node.
 const BACK_WITHIN: Duration = Duration::from_secs(5);
-/// How long a request waits for a connection.
+/// How long the server waits for a database connection before it refuses a request.
 const REFUSES_AFTER: Duration = Duration::from_secs(10);
-/// How long an answer may take: that, and time for its work on a busy machine.
+/// The longest response time: the wait, plus time for the request on a busy machine.
 const LONGEST: Duration = Duration::from_secs(12);
 
-/// The database goes away under load and comes back.
+/// Stops and starts the database under load; no acknowledged write may be lost.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Size {
-    /// How often it goes: in order and by a crash, by turns.
+    /// How often the database stops, alternating between a shutdown and a crash.
     #[arg(long, default_value_t = 6)]
     rounds: usize,
-    /// For how long.
+    /// How long it stays down.
     #[arg(long, value_name = "DURATION", default_value = "13s", value_parser = humantime::parse_duration)]
     down: Duration,
 }
@@ -45,7 +45,7 @@ struct Stats {
     acknowledged: BTreeSet<String>,
     unavailable: usize,
     slowest: Duration,
-    /// Per node, when a request that began after the return was acknowledged first.
+    /// For each node, when a request sent after the restart was first acknowledged.
     back: [Option<Instant>; 2],
     returned: Option<Instant>,
 }
@@ -64,7 +64,7 @@ pub(crate) async fn run(cluster: &TestCluster, size: &Size) -> Result<String> {
     for round in 0..size.rounds {
         tokio::time::sleep(UP).await;
         stats.with(|stats| (stats.returned, stats.back) = (None, [None; 2]));
-        // The script that does it answers when it is done.
+        // The call returns when the database is down.
         tokio::task::block_in_place(|| if round % 2 == 0 { server.stop() } else { server.crash() });
         tokio::time::sleep(size.down).await;
         tokio::task::block_in_place(|| server.start());
@@ -89,16 +89,16 @@ pub(crate) async fn run(cluster: &TestCluster, size: &Size) -> Result<String> {
     ensure(events == rows.len() && there.len() == rows.len(), || {
         format!("{} rows of {} requests have {events} events", rows.len(), there.len())
     })?;
-    // Whoever waits for less than its patience is served in the end.
+    // A request that waits for less than the limit is served after the restart.
     let must_refuse = size.down > REFUSES_AFTER;
-    ensure(unavailable > 0 || !must_refuse, || "no request was refused, so nothing was shown".to_owned())?;
-    ensure(slowest < LONGEST, || format!("an answer took {slowest:?}"))?;
+    ensure(unavailable > 0 || !must_refuse, || "no request was refused, so nothing was tested".to_owned())?;
+    ensure(slowest < LONGEST, || format!("a response took {slowest:?}"))?;
     for node in nodes {
         node.stop().await?;
     }
     Ok(format!(
-        "restart: {} times away for {:?}; {} writes acknowledged, 0 lost; {unavailable} × 503, slowest answer {slowest:.1?}; \
-         both nodes worked again after {slowest_return:.1?} at most",
+        "restart: {} times down for {:?}; {} writes acknowledged, 0 lost; {unavailable} × 503, slowest response {slowest:.1?}; \
+         both nodes served requests again within {slowest_return:.1?}",
         size.rounds,
         size.down,
         acknowledged.len()
@@ -111,7 +111,7 @@ impl SharedStats {
     }
 }
 
-/// Creates contacts one after the other; what is refused is asked again under its Idempotency-Key.
+/// Creates contacts one after the other; a refused request is repeated with its Idempotency-Key.
 async fn load(
     http: HttpClient,
     key: String,
@@ -137,7 +137,7 @@ async fn load(
                     stats.with(|stats| stats.unavailable += 1);
                 }
                 409 if response.body["code"] == "idempotency_in_progress" => {}
-                status => return Err(format!("{name} was answered with {status}: {}", response.body).into()),
+                status => return Err(format!("{name} got {status}: {}", response.body).into()),
             }
             tokio::time::sleep(Duration::from_millis(20)).await;
         }

@@ -1,4 +1,4 @@
-//! What nodes share: rate limits, spent signatures, Idempotency-Keys, and the failures of an endpoint.
+//! Scenario `shared`: rate limits, used signatures, Idempotency-Keys and failure counts apply to all nodes together.
 
 use std::time::Duration;
 
@@ -17,17 +17,17 @@ use crate::cluster::{Tenant, TestCluster, ensure, until};
 use crate::receiver::{Behavior, Receiver};
 
 const BURST: usize = 200;
-/// Requests of the burst that are under way at the same time.
+/// Concurrent requests of the burst.
 const CONCURRENT: usize = 20;
 const LIMIT: usize = 60;
-/// Failures in a row that pause a subscription.
+/// Consecutive failures that pause a subscription.
 const PAUSE_AFTER: u32 = 10;
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Rate limits, signatures, Idempotency-Keys and the count of failures are those of all nodes together.
+/// Tests rate limits, signatures, Idempotency-Keys and failure counts across two nodes.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Size {
-    /// How often each is tried, with keys and tenants of its own.
+    /// How often each is tested, each time with new keys and tenants.
     #[arg(long, default_value_t = 10)]
     rounds: usize,
 }
@@ -44,10 +44,10 @@ pub(crate) async fn run(cluster: &TestCluster, size: &Size) -> Result<String> {
     }
     attempts.sort_unstable();
     Ok(format!(
-        "shared, {} rounds: of {BURST} requests at two nodes exactly {LIMIT} passed; a used signature was refused at \
-         the other node; an Idempotency-Key of one node was replayed by the other, and at both at once made one row and \
-         one event ({in_progress} were current to wait); a subscription was paused by its failure {PAUSE_AFTER}, with \
-         {:?} to {:?} attempts made",
+        "shared, {} rounds: of {BURST} requests at two nodes exactly {LIMIT} were accepted; a used signature was refused at \
+         the other node; an Idempotency-Key of one node was replayed by the other, and concurrent repeats at both made one row and \
+         one event ({in_progress} × in progress); a subscription was paused at failure {PAUSE_AFTER}, after \
+         {:?} to {:?} attempts",
         size.rounds,
         attempts.first().unwrap_or(&0),
         attempts.last().unwrap_or(&0)
@@ -61,7 +61,7 @@ async fn burst(cluster: &TestCluster, nodes: &[Node; 2]) -> Result<()> {
         match status {
             200 => passed += 1,
             429 => refused[number % 2] += 1,
-            other => return Err(format!("a ping was answered with {other}").into()),
+            other => return Err(format!("a ping got {other}").into()),
         }
         Ok::<_, Box<dyn std::error::Error + Send + Sync>>(())
     };
@@ -81,14 +81,14 @@ async fn burst(cluster: &TestCluster, nodes: &[Node; 2]) -> Result<()> {
         note(ended??)?;
     }
     ensure(passed == LIMIT && refused.iter().all(|count| *count > 0), || {
-        format!("of {BURST} requests {passed} passed, not {LIMIT}; refused were {refused:?}")
+        format!("of {BURST} requests {passed} were accepted, not {LIMIT}; refused per node: {refused:?}")
     })
 }
 
 async fn signature(cluster: &TestCluster, nodes: &[Node; 2]) -> Result<()> {
     let tenant = cluster.tenant().await?;
     let key = cluster.key(tenant.id, true).await?;
-    let secret = key.secret.as_ref().ok_or("the key signs nothing")?;
+    let secret = key.secret.as_ref().ok_or("the key has no signing secret")?;
     let body = json!({ "title": "Fix tap" });
     let timestamp = cluster.store.env().now().as_seconds().to_string();
     let text = body.to_string();
@@ -113,7 +113,7 @@ async fn later(cluster: &TestCluster, nodes: &[Node; 2]) -> Result<()> {
     made_once(cluster, nodes, &tenant, 1).await
 }
 
-/// Returns how many were told to wait.
+/// Returns how many requests got `idempotency_in_progress`.
 async fn at_once(cluster: &TestCluster, nodes: &[Node; 2]) -> Result<usize> {
     const TIMES: usize = 10;
     let tenant = cluster.tenant().await?;
@@ -131,7 +131,7 @@ async fn at_once(cluster: &TestCluster, nodes: &[Node; 2]) -> Result<usize> {
             match (status.as_u16(), replayed) {
                 (201, replayed) => fresh += usize::from(!replayed),
                 (409, _) if body["code"] == "idempotency_in_progress" => waiting += 1,
-                _ => return Err(format!("{name} was answered with {status}: {body}").into()),
+                _ => return Err(format!("{name} got {status}: {body}").into()),
             }
         }
         let same = responses.iter().filter(|response| response.status == 201).all(|response| {
@@ -152,21 +152,23 @@ async fn made_once(cluster: &TestCluster, nodes: &[Node; 2], tenant: &Tenant, wa
     })
 }
 
-/// Returns how many attempts it took: those beyond the tenth were under way when it failed.
+/// Returns the number of attempts. Those after the tenth were in progress when it failed.
 async fn paused(cluster: &TestCluster) -> Result<usize> {
     let receiver = Receiver::listen(Behavior::Refuse).await?;
     let tenant = cluster.tenant().await?.id;
     let subscription = cluster.subscribe(tenant, &receiver.url("subscription")).await?;
     cluster.emit(tenant, 40).await?;
-    until("it is paused", PATIENCE, || async { Ok(!cluster.subscription(tenant, subscription).await?.enabled) })
-        .await?;
-    // Until what was under way has ended.
-    until("all are held", PATIENCE, || async {
+    until("the subscription is paused", PATIENCE, || async {
+        Ok(!cluster.subscription(tenant, subscription).await?.enabled)
+    })
+    .await?;
+    // Attempts in progress have to end first.
+    until("all deliveries are held", PATIENCE, || async {
         let filter = DeliveryFilter { status: Some(DeliveryStatus::Pending), ..DeliveryFilter::default() };
         Ok(cluster.deliveries(tenant, filter).await?.is_empty())
     })
     .await?;
-    until("outcomes are stored", PATIENCE, || async {
+    until("all outcomes are stored", PATIENCE, || async {
         Ok(cluster.logs(tenant).await?.iter().all(|(delivery, _)| delivery.lease.is_none()))
     })
     .await?;
@@ -178,7 +180,7 @@ async fn paused(cluster: &TestCluster) -> Result<usize> {
     let logs = cluster.logs(tenant).await?;
     let (stored, arrived) = (logs.iter().map(|(_, log)| log.len()).sum::<usize>(), receiver.arrivals().len());
     let made: u32 = logs.iter().map(|(delivery, _)| delivery.attempts).sum();
-    // One more may be under way at each node, whatever the other has found out.
+    // Each node may have one more attempt in progress when the other pauses the subscription.
     ensure(stored == arrived && made as usize == stored && (10..=12).contains(&stored), || {
         format!("{made} attempts were made, {arrived} arrived, {stored} are stored")
     })?;

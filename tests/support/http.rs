@@ -1,4 +1,4 @@
-//! The client side of HTTP: one pool of kept-alive connections for all clients.
+//! An HTTP client with one pool of keep-alive connections, which all test clients share.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -13,10 +13,10 @@ use serde_json::Value;
 
 use crate::Result;
 
-/// Far beyond what the server takes. What stays unanswered for so long counts as unknown.
+/// The timeout of a request, far beyond the server's own. The outcome of a request that times out is unknown.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Speaks to the server, wherever that listens at the moment.
+/// An HTTP client for a server whose address may change.
 #[derive(Clone, Debug)]
 pub struct HttpClient {
     client: Client<HttpConnector, Full<Bytes>>,
@@ -25,42 +25,42 @@ pub struct HttpClient {
 /// A request.
 #[derive(Clone, Debug)]
 pub struct TestRequest<'a> {
-    /// Its method.
+    /// The method.
     pub method: Method,
-    /// Below `/api/v1`.
+    /// The path below `/api/v1`.
     pub path: &'a str,
     /// The text of the API key.
     pub key: &'a str,
-    /// What it is done once under.
+    /// The Idempotency-Key, if there is one.
     pub idempotency_key: Option<&'a str>,
-    /// JSON, or nothing.
+    /// The JSON body, if there is one.
     pub body: Option<&'a Value>,
-    /// Others than those that follow from the rest.
+    /// Further headers.
     pub headers: &'a [(&'a str, &'a str)],
 }
 
 impl<'a> TestRequest<'a> {
-    /// A GET.
+    /// Returns a GET request.
     pub fn get(path: &'a str, key: &'a str) -> Self {
         Self { method: Method::GET, path, key, idempotency_key: None, body: None, headers: &[] }
     }
 
-    /// A POST.
+    /// Returns a POST request.
     pub fn post(path: &'a str, key: &'a str, body: &'a Value) -> Self {
         Self { method: Method::POST, body: Some(body), ..Self::get(path, key) }
     }
 }
 
-/// An answer that arrived whole.
+/// A complete response.
 #[derive(Clone, Debug)]
 pub struct TestResponse {
-    /// Its status.
+    /// The status.
     pub status: StatusCode,
-    /// Its headers.
+    /// The headers.
     pub headers: HeaderMap,
-    /// Whether it is that to an earlier request with the same Idempotency-Key.
+    /// Whether this is the stored response of an earlier request with the same Idempotency-Key.
     pub replayed: bool,
-    /// Its JSON.
+    /// The JSON body.
     pub body: Value,
 }
 
@@ -71,19 +71,21 @@ impl Default for HttpClient {
 }
 
 impl HttpClient {
-    /// The status of a GET without a key.
+    /// Sends a GET request without a key and returns the status.
     ///
     /// # Errors
-    /// No answer.
+    ///
+    /// There is no response.
     pub async fn probe(&self, server: SocketAddr, path: &str) -> Result<StatusCode> {
         let request = Request::get(format!("http://{server}{path}")).body(Full::default())?;
         Ok(tokio::time::timeout(PATIENCE, self.client.request(request)).await??.status())
     }
 
-    /// Sends a request once. Without an answer nobody knows whether it was carried out.
+    /// Sends a request once. If there is no response, it is unknown whether the request was carried out.
     ///
     /// # Errors
-    /// No answer, or none in JSON.
+    ///
+    /// There is no response, or its body is not JSON.
     pub async fn send(&self, server: SocketAddr, request: &TestRequest<'_>) -> Result<TestResponse> {
         let mut builder = Request::builder()
             .method(request.method.clone())

@@ -1,5 +1,5 @@
-//! Deliveries: one per event and matching subscription, each accepted at least once, and more than once only where
-//! a kill or a failure explains it.
+//! Checks deliveries: there is one for each event and matching subscription, each is accepted at least once, and more
+//! than once only where a kill or a failed attempt explains it.
 
 use std::collections::HashMap;
 
@@ -13,7 +13,7 @@ use crate::fixture::Subscription;
 use crate::journal::Arrival;
 use crate::state::DatabaseState;
 
-/// Checks one tenant. Takes its arrivals out of those of all.
+/// Checks one tenant, and removes its deliveries from `arrivals`.
 pub(super) fn check(
     subscriptions: &[Subscription],
     state: &DatabaseState,
@@ -38,8 +38,8 @@ pub(super) fn check(
     }
     counts.deliveries += state.deliveries.len();
     for event in &state.events {
-        let wanting = subscriptions.iter().filter(|subscription| subscription.events.contains(event.kind));
-        let mut wanted: Vec<Uuid> = wanting.map(|subscription| subscription.id).collect();
+        let matching = subscriptions.iter().filter(|subscription| subscription.events.contains(event.kind));
+        let mut wanted: Vec<Uuid> = matching.map(|subscription| subscription.id).collect();
         let mut written = by_event.remove(&event.id).unwrap_or_default();
         wanted.sort_unstable();
         written.sort_unstable();
@@ -51,7 +51,8 @@ pub(super) fn check(
     }
 }
 
-/// It has succeeded, by its last attempt alone, and an outcome is missing only for what was under way at a kill.
+/// The delivery succeeded with its last attempt only, and an outcome is missing only for attempts that were in
+/// progress at a kill.
 fn attempted(delivery: &Delivery, log: &[AttemptLog], interruptions: usize, fail: &mut impl FnMut(String)) {
     let Delivery { status: state, attempts, .. } = delivery;
     let successes: Vec<u32> = log.iter().filter(|log| log.succeeded()).map(|log| log.attempt).collect();
@@ -60,12 +61,12 @@ fn attempted(delivery: &Delivery, log: &[AttemptLog], interruptions: usize, fail
     }
     let unknown = (*attempts as usize).saturating_sub(log.len());
     if unknown != interruptions {
-        fail(format!("has {unknown} attempts without an outcome, but {interruptions} were under way at kills"));
+        fail(format!("has {unknown} attempts without an outcome, but {interruptions} were in progress at kills"));
     }
 }
 
-/// It was accepted, as it was written; each attempt arrived once, in order; and after one that is logged as a
-/// success nothing came.
+/// The delivery was accepted with the content of its event, each attempt arrived at most once and in order, and none
+/// arrived after an attempt that is logged as a success.
 fn received(
     delivery: &Delivery,
     log: &[AttemptLog],
@@ -93,7 +94,7 @@ fn received(
     let accepted: Vec<u32> = arrived.iter().filter(|arrival| arrival.accepted).map(|arrival| arrival.attempt).collect();
     let Some((last, before)) = accepted.split_last() else {
         counts.lost += 1;
-        return fail(format!("of {} was never accepted: it is lost", event.kind));
+        return fail(format!("of {} was never accepted: the delivery is lost", event.kind));
     };
     if *last != delivery.attempts {
         fail(format!("was accepted at attempt {last}, but logged as a success at {}", delivery.attempts));
@@ -102,7 +103,7 @@ fn received(
         match log.iter().find(|log| log.attempt == *attempt) {
             None => counts.repeats += 1,
             Some(log) if !log.succeeded() => counts.retries += 1,
-            Some(_) => fail(format!("came again after attempt {attempt} had succeeded")),
+            Some(_) => fail(format!("arrived again after attempt {attempt} had succeeded")),
         }
     }
 }

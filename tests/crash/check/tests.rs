@@ -1,4 +1,4 @@
-//! The checker itself: content with a sound run, and not with one thing wrong in it.
+//! Tests of the checker: it accepts a correct run, and reports each single error in it.
 
 use serde_json::{Value, json};
 use svc_core::values::EventKind;
@@ -16,7 +16,7 @@ use crate::state::DatabaseState;
 const TENANT: TenantId = TenantId(Uuid::from_u128(1));
 const SUBSCRIPTION: Uuid = Uuid::from_u128(2);
 
-/// A run of one tenant with one subscription to everything.
+/// The data of a run with one tenant and one subscription to all events.
 struct Run {
     entries: Vec<Entry>,
     journal: ReceiverJournal,
@@ -45,8 +45,9 @@ fn log(attempt: u32, status: i32) -> AttemptLog {
     }
 }
 
-/// A contact that was created and moved, and a quote that was created; the second delivery was under way at a kill.
-fn sound() -> Run {
+/// Returns a correct run: a contact was created and changed, and a quote was created. The second delivery was in
+/// progress at a kill.
+fn correct_run() -> Run {
     let entry = |operation, response| Entry {
         tenant: 0,
         operation,
@@ -107,15 +108,15 @@ fn check_run(run: &Run) -> CheckResult {
 }
 
 #[test]
-fn a_sound_run_is_sound() {
-    let result = check_run(&sound());
+fn a_correct_run_has_no_violations() {
+    let result = check_run(&correct_run());
     assert_eq!(result.violations, Vec::<String>::new());
     assert!(result.summary.contains("3 events, 3 deliveries, 4 arrivals, 0 lost"), "{}", result.summary);
     assert!(result.summary.contains("1 repeats, of 1 attempts"), "{}", result.summary);
 }
 
 #[test]
-fn whatever_is_wrong_is_named() {
+fn every_error_is_reported() {
     type Corruption = fn(&mut Run);
     let cases: [(&str, Corruption); 23] = [
         ("has 0 × row", |run| run.state.rows[0].1.clear()),
@@ -123,22 +124,22 @@ fn whatever_is_wrong_is_named() {
         ("0 × row with the id of the response", |run| run.entries[2].response = Some(json!({ "id": "q-2" }))),
         ("0 × contact.updated", |run| drop(run.state.events.remove(1))),
         ("2 × quote.created", |run| run.state.events.push(run.state.events[2].clone())),
-        ("nobody asked for", |run| run.entries.truncate(2)),
-        ("nobody caused contact.updated", |run| drop(run.entries.remove(1))),
+        ("no request created", |run| run.entries.truncate(2)),
+        ("no request caused contact.updated", |run| drop(run.entries.remove(1))),
         ("c-1 has events, but is not in the database", |run| run.state.rows[0].1.clear()),
-        ("is not as its last event tells", |run| run.state.rows[0].1[0]["city"] = json!("Hobart")),
-        ("the quotes go from 0 to 2", |run| run.state.rows[1].1[0]["quote_number"] = json!("QUO-0002")),
+        ("differs from its last event", |run| run.state.rows[0].1[0]["city"] = json!("Hobart")),
+        ("quote number 1 is missing", |run| run.state.rows[1].1[0]["quote_number"] = json!("QUO-0002")),
         ("has deliveries to [] instead of", |run| drop(run.state.deliveries.remove(0))),
         ("has deliveries to", |run| run.state.deliveries.push(run.state.deliveries[0].clone())),
-        ("it is lost", |run| drop(run.journal.arrivals.remove(0))),
+        ("the delivery is lost", |run| drop(run.journal.arrivals.remove(0))),
         ("is held after", |run| run.state.deliveries[0].0.status = DeliveryStatus::Held),
         ("arrived, but is not in the database", |run| run.journal.arrivals[0].delivery = Uuid::max()),
         ("has 1 attempts without an outcome, but 0 were", |run| run.interrupted.clear()),
-        ("came again after attempt 1 had succeeded", |run| run.state.deliveries[1].1.insert(0, log(1, 204))),
+        ("arrived again after attempt 1 had succeeded", |run| run.state.deliveries[1].1.insert(0, log(1, 204))),
         ("arrived as the attempts [1, 1]", |run| run.journal.arrivals[2].attempt = 1),
         ("instead of contact.created", |run| run.journal.arrivals[0].data = quote()),
         ("was acknowledged while nothing could be written", |run| run.entries[0].acknowledged_during_outage = true),
-        ("was refused 1 times, but it had been done", |run| {
+        ("was refused 1 times although it had been done", |run| {
             let entry = &mut run.entries[2];
             (entry.sent, entry.refused, entry.replayed) = (2, 1, true);
         }),
@@ -149,17 +150,17 @@ fn whatever_is_wrong_is_named() {
         ("a wrong signature", |run| run.journal.refused.push("a wrong signature".to_owned())),
     ];
     for (wanted, corrupt) in cases {
-        let mut run = sound();
+        let mut run = correct_run();
         corrupt(&mut run);
         let violations = check_run(&run).violations;
         assert!(violations.iter().any(|violation| violation.contains(wanted)), "{wanted}: {violations:#?}");
     }
 }
 
-/// What nobody was told of may be there or not, but not twice.
+/// A write with an unknown outcome may be present or absent, but not twice.
 #[test]
-fn an_unknown_outcome_may_be_either() {
-    let mut run = sound();
+fn a_write_with_an_unknown_outcome_may_be_present_or_absent() {
+    let mut run = correct_run();
     run.entries[2].response = None;
     assert_eq!(check_run(&run).violations, Vec::<String>::new());
     run.state.rows[1].1.clear();
@@ -167,8 +168,8 @@ fn an_unknown_outcome_may_be_either() {
     run.state.deliveries.remove(2);
     run.journal.arrivals.pop();
     assert_eq!(check_run(&run).violations, Vec::<String>::new());
-    let mut run = sound();
+    let mut run = correct_run();
     run.entries[2].response = None;
     run.state.rows[1].1.push(json!({ "id": "q-2", "total": 7, "quote_number": "QUO-0002" }));
-    assert!(check_run(&run).violations.iter().any(|violation| violation.contains("not answered")));
+    assert!(check_run(&run).violations.iter().any(|violation| violation.contains("had an unknown outcome")));
 }

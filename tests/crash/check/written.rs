@@ -1,4 +1,4 @@
-//! Writes: every answer is in the database, once, with its events, and nothing else is.
+//! Checks writes: every acknowledged record is in the database once, with its events, and no other record is.
 
 use std::collections::{HashMap, HashSet};
 
@@ -8,14 +8,14 @@ use super::Counts;
 use crate::journal::{Collection, Entry, Operation};
 use crate::state::DatabaseState;
 
-/// The events of a tenant, to be looked up.
+/// The events of a tenant by record.
 struct Events<'a> {
-    /// Kind and data, by the id of the record, oldest first.
+    /// Kind and data of each event by the id of its record, oldest first.
     of_record: HashMap<&'a str, Vec<(&'a str, &'a Value)>>,
 }
 
 impl Events<'_> {
-    /// How many of this kind a record has.
+    /// Returns the number of a record's events of this kind that `suits` accepts.
     fn count(&self, id: &str, wanted: &str, suits: impl Fn(&Value) -> bool) -> usize {
         let events = self.of_record.get(id).into_iter().flatten();
         events.filter(|(kind, data)| *kind == wanted && suits(data)).count()
@@ -24,7 +24,7 @@ impl Events<'_> {
 
 /// Checks one tenant.
 pub(super) fn check(entries: &[&Entry], state: &DatabaseState, counts: &mut Counts, violations: &mut Vec<String>) {
-    // Read once, by the id of the record that each is about.
+    // Parsed once and grouped by the id of the record.
     let parsed: Vec<(&str, Value)> = state
         .events
         .iter()
@@ -41,8 +41,8 @@ pub(super) fn check(entries: &[&Entry], state: &DatabaseState, counts: &mut Coun
     numbers(state, violations);
 }
 
-/// What was acknowledged is there once, with one event of each kind; what was refused is not there; what was not
-/// answered is there once at most.
+/// An acknowledged write is present once, with one event of each kind. A refused write is absent. A write with an
+/// unknown outcome is present at most once.
 fn acknowledged(
     entries: &[&Entry],
     state: &DatabaseState,
@@ -68,18 +68,18 @@ fn acknowledged(
             violations.push(format!("{operation:?} was acknowledged while nothing could be written"));
         }
         if *replayed && *refused + 1 == *sent {
-            violations.push(format!("{operation:?} was refused {refused} times, but it had been done"));
+            violations.push(format!("{operation:?} was refused {refused} times although it had been done"));
         }
-        let mut expect = |what: &str, there: usize| {
-            if there > 1 || (known && there == 0) || (nothing && there > 0) {
-                let told = if known {
-                    "acknowledged"
+        let mut expect = |what: &str, count: usize| {
+            if count > 1 || (known && count == 0) || (nothing && count > 0) {
+                let outcome = if known {
+                    "was acknowledged"
                 } else if nothing {
-                    "refused"
+                    "was refused"
                 } else {
-                    "not answered"
+                    "had an unknown outcome"
                 };
-                violations.push(format!("{operation:?} was {told} after {sent} requests, and has {there} × {what}"));
+                violations.push(format!("{operation:?} {outcome} after {sent} requests, and has {count} × {what}"));
             }
         };
         match operation {
@@ -104,7 +104,7 @@ fn acknowledged(
     }
 }
 
-/// Nothing is there that nobody asked for.
+/// Every record and every event comes from a request.
 fn unexpected(entries: &[&Entry], state: &DatabaseState, events: &[(&str, Value)], violations: &mut Vec<String>) {
     let mut unique_values: HashSet<(Collection, String)> = HashSet::new();
     let mut changes: HashSet<(&str, &str, &str)> = HashSet::new();
@@ -126,7 +126,7 @@ fn unexpected(entries: &[&Entry], state: &DatabaseState, events: &[(&str, Value)
             .rows(collection)
             .filter(|row| !unique_values.contains(&(collection, row[collection.unique_field()].to_string())))
         {
-            violations.push(format!("nobody asked for {row}"));
+            violations.push(format!("no request created {row}"));
         }
     }
     for (kind, data) in events {
@@ -136,12 +136,12 @@ fn unexpected(entries: &[&Entry], state: &DatabaseState, events: &[(&str, Value)
             None => changes.contains(&(*kind, text(data, "id"), data["city"].as_str().unwrap_or_default())),
         };
         if !asked {
-            violations.push(format!("nobody caused {kind} of {data}"));
+            violations.push(format!("no request caused {kind} of {data}"));
         }
     }
 }
 
-/// Each row has an event of its creation and is as its last event tells; each event has its row.
+/// Each record has one event of its creation and equals the data of its last event, and each event has a record.
 fn agreement(state: &DatabaseState, events: &Events<'_>, violations: &mut Vec<String>) {
     let mut ids = HashSet::new();
     for collection in Collection::ALL {
@@ -155,7 +155,7 @@ fn agreement(state: &DatabaseState, events: &Events<'_>, violations: &mut Vec<St
             }
             let last = events.of_record.get(id).and_then(|events| events.last());
             if last.is_some_and(|(_, data)| *data != row) {
-                violations.push(format!("{row} is not as its last event tells: {last:?}"));
+                violations.push(format!("{row} differs from its last event: {last:?}"));
             }
         }
     }
@@ -164,13 +164,13 @@ fn agreement(state: &DatabaseState, events: &Events<'_>, violations: &mut Vec<St
     }
 }
 
-/// The numbers of the quotes have no gap and no repeat.
+/// The numbers of the quotes have no gap and no duplicate.
 fn numbers(state: &DatabaseState, violations: &mut Vec<String>) {
     let number = |row: &Value| text(row, "quote_number").trim_start_matches("QUO-").parse::<u64>().unwrap_or(0);
     let mut numbers: Vec<u64> = state.rows(Collection::Quotes).map(number).collect();
     numbers.sort_unstable();
     if let Some((wanted, number)) = (1..).zip(numbers).find(|(wanted, number)| wanted != number) {
-        violations.push(format!("the quotes go from {} to {number} where {wanted} should be", wanted - 1));
+        violations.push(format!("quote number {wanted} is missing: the next one is {number}"));
     }
 }
 

@@ -1,4 +1,4 @@
-//! Many clients that do little.
+//! Many clients that each do little.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use super::Attackers;
 
 const CONNECTIONS: usize = 5_000;
 
-/// As a record of TLS: a handshake of which nothing follows.
+/// The start of a TLS ClientHello record, which is never completed.
 const CLIENT_HELLO: [u8; 6] = [0x16, 0x03, 0x01, 0x02, 0x00, 0x01];
 
 pub(super) async fn silent(all: &Attackers) -> Result<()> {
@@ -28,7 +28,7 @@ pub(super) async fn idle(all: &Attackers) -> Result<()> {
         all.record("connections");
         let request = all.target.head("GET", "/ping") + "\r\n";
         let mut buffer = [0; 2048];
-        // Spread over the eight seconds.
+        // Spread over eight seconds.
         tokio::time::sleep(Duration::from_millis(number as u64 % 80 * 100)).await;
         loop {
             connection.write_all(request.as_bytes()).await?;
@@ -76,7 +76,7 @@ pub(super) async fn slow_readers(all: &Attackers) -> Result<()> {
         let mut connection = all.target.connect("http/1.1").await?;
         let request = all.target.head("GET", "/contacts?limit=200") + "\r\n";
         all.record("connections");
-        // The server stops reading when its answers are not taken.
+        // The server stops reading when its responses are not read.
         loop {
             connection.write_all(request.as_bytes()).await?;
             all.record("requests");

@@ -1,4 +1,4 @@
-//! Few clients that send as much as the server takes.
+//! A few clients that send as much as the server accepts.
 
 use svc_tests::Result;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -9,7 +9,7 @@ use crate::server::Connection;
 const CLIENTS: usize = 8;
 const GIB: usize = 1024 * 1024 * 1024;
 
-/// Requests on their way on one connection.
+/// Pipelined requests on one connection.
 const DEPTH: usize = 64;
 
 pub(super) async fn pipelining(all: &Attackers) -> Result<()> {
@@ -25,10 +25,11 @@ pub(super) async fn pipelining(all: &Attackers) -> Result<()> {
                 if count == 0 {
                     return Ok(());
                 }
-                // Each answer names its length once; one of them that is cut in two comes again.
+                // Each response has one Date header. If one is split between two reads, one more read is counted
+                // instead.
                 responses += String::from_utf8_lossy(&buffer[..count]).matches("\r\ndate: ").count().max(1);
             }
-            all.record_many("answers", DEPTH);
+            all.record_many("responses", DEPTH);
         }
     };
     all.each(CLIENTS, flood).await
@@ -85,7 +86,7 @@ pub(super) async fn gigabytes(all: &Attackers, is_declared: bool) -> Result<()> 
     all.each(4, flood).await
 }
 
-/// Sends `head`, and `part` again and again, and reads meanwhile; ends when the server has had enough.
+/// Sends `head`, then `part` repeatedly, and reads responses meanwhile, until the server closes the connection.
 async fn send(all: &Attackers, connection: &mut dyn Connection, head: &[u8], part: &[u8], parts: usize) -> Result<()> {
     let (mut from, mut to) = tokio::io::split(connection);
     let sending = async {
@@ -104,7 +105,7 @@ async fn send(all: &Attackers, connection: &mut dyn Connection, head: &[u8], par
             }
         }
     };
-    // What cannot be sent any more may have been answered.
+    // When writing fails, a response may still be readable.
     let sending = async {
         if sending.await.is_err() {
             all.record("cut off");

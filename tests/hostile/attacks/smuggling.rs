@@ -1,5 +1,6 @@
-//! Requests that two readers could understand differently (RFC 9112 §11.2). Each is followed by another request on the
-//! connection, which the server must see only if the first one ends without doubt; its answer is the 200.
+//! Requests that two parsers could read differently (RFC 9112 §11.2). Each is followed by another request on the same
+//! connection. The server may see that one only if the first request ends unambiguously; its response is then the
+//! 200.
 
 use std::time::Duration;
 
@@ -9,19 +10,19 @@ use tokio::time::timeout;
 
 use super::Attackers;
 
-/// What follows.
+/// The request that follows.
 const NEXT: &str = "GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
-/// How long the server may take to answer all of it and close.
+/// How long the server may take to respond to everything and close the connection.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Refused, and the connection is closed.
+/// The request is refused and the connection closed.
 const REFUSED: &[u16] = &[400];
-/// Its body does not arrive whole, as it is none; the connection is closed.
+/// The body never completes, because it is malformed; the connection is closed.
 const INCOMPLETE: &[u16] = &[408];
-/// Understood in the one way that there is: the body is no contact, and the next request is the next request.
+/// There is only one reading: the body is not a valid contact (400), and the following request is read as such (200).
 const ACCEPTED: &[u16] = &[400, 200];
 
-/// Headers and body of a POST, and the statuses of all answers on the connection.
+/// Name, headers and body of a POST, and the statuses of all responses on the connection.
 const POSTS: &[(&str, &str, &[u16])] = &[
     ("a length and chunks", "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n", REFUSED),
     ("chunks and a length", "Transfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n2\r\n{}\r\n0\r\n\r\n", REFUSED),
@@ -84,7 +85,7 @@ const POSTS: &[(&str, &str, &[u16])] = &[
     ("a length that Connection names", "Connection: Content-Length\r\nContent-Length: 2\r\n\r\n{}", ACCEPTED),
 ];
 
-/// Whole requests.
+/// Name, complete request, and the statuses of all responses on the connection.
 const OTHERS: &[(&str, &str, &[u16])] = &[
     (
         "a body on GET",
