@@ -232,7 +232,8 @@ fn is_refusal(response: &TestResponse) -> bool {
 
 /// Returns whether the response says that nothing was done, rather than that the outcome is unknown.
 fn is_definite(response: &TestResponse) -> bool {
-    !response.body["error"].as_str().unwrap_or_default().contains("may be made or not")
+    let error = response.body["error"].as_str().unwrap_or_default();
+    !["may be made or not", "may or may not have been made"].iter().any(|unknown| error.contains(unknown))
 }
 
 fn address(client: u32, made: u32) -> Value {
