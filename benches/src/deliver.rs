@@ -113,12 +113,12 @@ pub(crate) fn pipe(options: &Options, file: &Path, tenants: &Arc<[Tenant]>) -> R
 }
 
 /// Measures the time from the response of a POST to the arrival of its delivery: from idle, at fixed rates, and
-/// beside endpoints that hang.
+/// with endpoints that hang.
 pub(crate) fn latency(options: &Options, file: &Path, tenants: &Arc<[Tenant]>) -> Result<()> {
     let receiver = Receiver::start()?;
     pending::set_endpoint(file, receiver.address)?;
     let requests = Requests::new(Subject::Deliver, tenants);
-    let beside = format!(", {HANGING} hang");
+    let suffix = format!(", {HANGING} hang");
     let mut rows: Vec<(&str, String, Vec<Sample>)> = Vec::new();
     for hanging in [false, true] {
         if hanging {
@@ -131,7 +131,7 @@ pub(crate) fn latency(options: &Options, file: &Path, tenants: &Arc<[Tenant]>) -
             rows.push(("idle wake", String::new(), vec![idle_wakeups(&child, address, &receiver, &requests)?]));
         }
         for (number, rate) in RATES.into_iter().enumerate() {
-            let name = format!("{rate}/s{}", if hanging { &beside } else { "" });
+            let name = format!("{rate}/s{}", if hanging { &suffix } else { "" });
             let subject = if number == 0 && !hanging { "POST to arrival" } else { "" };
             let rounds = (0..options.rounds).map(|_| fixed_rate(options, rate, &child, address, &receiver, &requests));
             rows.push((subject, name, rounds.collect::<Result<_>>()?));

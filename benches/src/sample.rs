@@ -48,7 +48,7 @@ pub(crate) fn median(values: impl IntoIterator<Item = f64>) -> f64 {
     let middle = values.len() / 2;
     match values.len() {
         0 => f64::NAN,
-        odd if odd % 2 == 1 => values[middle],
+        count if count % 2 == 1 => values[middle],
         _ => f64::midpoint(values[middle - 1], values[middle]),
     }
 }

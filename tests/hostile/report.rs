@@ -23,14 +23,17 @@ pub(crate) struct Report {
 }
 
 pub(crate) fn heading() -> String {
-    let mut line =
-        row("attack", ["p50", "p99", "p50 atk", "p99 atk", "p99 ×", "errors", "memory", "panics"].map(str::to_owned));
+    let mut line = row(
+        "attack",
+        ["p50 alone", "p99 alone", "p50 attack", "p99 attack", "p99 ratio", "errors", "memory", "panics"]
+            .map(str::to_owned),
+    );
     line.push_str("observed by the attackers");
     line
 }
 
 fn row(name: &str, columns: [String; 8]) -> String {
-    let columns: String = columns.iter().map(|column| format!("{column:>9}")).collect();
+    let columns: String = columns.iter().map(|column| format!("{column:>11}")).collect();
     format!("{name:<18}{columns}  ")
 }
 

@@ -163,7 +163,7 @@ impl TestServer {
 }
 
 fn text_of(path: &Path) -> Result<String> {
-    Ok(path.to_str().ok_or("a folder with an odd name")?.to_owned())
+    Ok(path.to_str().ok_or("the path of the folder is not UTF-8")?.to_owned())
 }
 
 /// Returns the peak of the resident memory, in bytes.

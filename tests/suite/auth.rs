@@ -130,22 +130,22 @@ async fn a_key_expires_at_the_exact_microsecond() {
 #[tokio::test]
 async fn a_key_or_tenant_changed_by_another_process_takes_effect_at_the_next_request() {
     let server = TestServer::new();
-    let beside = server.second_store();
+    let other = server.second_store();
     let (key, tenant) = (server.key("write").id, server.seed.tenant);
     let create = |email: &str| Call::post("/contacts", json!({ "email": email }));
     server.expect(201, create("a@example.com")).await;
 
     for (access, status) in [(DeveloperAccess::Suspended, 403), (DeveloperAccess::Approved, 200)] {
         let change = move |t: &mut tenants::Tenant| t.developer_access = access;
-        beside.write("access", move |tx| Box::pin(tenants::update(tx, tenant.0, change))).await.unwrap();
+        other.write("access", move |tx| Box::pin(tenants::update(tx, tenant.0, change))).await.unwrap();
         server.expect(status, Call::get("/contacts")).await;
     }
-    beside.write("revoke", move |tx| Box::pin(keys::revoke(tx, key))).await.unwrap();
+    other.write("revoke", move |tx| Box::pin(keys::revoke(tx, key))).await.unwrap();
     refused(&server, "key_revoked", Call::get("/contacts")).await;
     refused(&server, "key_revoked", create("b@example.com")).await;
     server.expect(200, Call::get("/contacts").key(server.key("read"))).await;
     // A key that the other process creates works at once.
-    let made = beside.write("key", move |tx| {
+    let made = other.write("key", move |tx| {
         let input = keys::KeyCreate { name: None, write: true, expires_in: None, signed: false };
         Box::pin(keys::create(tx, tenant, input))
     });

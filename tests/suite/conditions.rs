@@ -125,9 +125,9 @@ async fn a_failed_condition_changes_nothing() {
             assert_eq!(response.code(), "precondition_failed", "{} {header}", operation.id);
             assert_eq!(response.header("etag"), None);
         }
-        let mut odd = call();
-        odd.headers.insert("if-match", http::HeaderValue::from_bytes(b"\"\xff\"").unwrap());
-        server.expect(412, odd).await;
+        let mut invalid = call();
+        invalid.headers.insert("if-match", http::HeaderValue::from_bytes(b"\"\xff\"").unwrap());
+        server.expect(412, invalid).await;
         let after = server.expect(200, Call::get(&path)).await;
         assert_eq!(after.comparable(), before.comparable(), "{}", operation.id);
         count += 1;
@@ -213,24 +213,24 @@ async fn a_condition_is_checked_after_a_concurrent_commit() {
     let server = std::sync::Arc::new(TestServer::new());
     let (path, tenant) = (one(&server, "bookings"), server.seed.tenant);
     let tag = server.expect(200, Call::get(&path)).await.etag().to_owned();
-    let (beside, id) = (server.second_store(), server.seed.ids["booking_id"]);
-    let (tell, mut told) = tokio::sync::mpsc::unbounded_channel();
+    let (other, id) = (server.second_store(), server.seed.ids["booking_id"]);
+    let (entered_sender, mut entered) = tokio::sync::mpsc::unbounded_channel();
     let (go, wait) = std::sync::mpsc::channel::<()>();
     let wait = std::sync::Arc::new(std::sync::Mutex::new(wait));
     let change = tokio::spawn(async move {
-        let change = beside.write("change", move |tx| {
-            let (tell, wait) = (tell.clone(), std::sync::Arc::clone(&wait));
-            let input = seed::body(json!({ "notes": "beside" }));
+        let change = other.write("change", move |tx| {
+            let (entered_sender, wait) = (entered_sender.clone(), std::sync::Arc::clone(&wait));
+            let input = seed::body(json!({ "notes": "other" }));
             Box::pin(async move {
                 crud::update::<Booking>(tx, tenant, id, input?).await?;
-                let _ = tell.send(());
+                let _ = entered_sender.send(());
                 let _ = tokio::task::block_in_place(|| wait.lock().unwrap().recv());
                 Ok(())
             })
         });
         change.await
     });
-    guarded(told.recv()).await.unwrap();
+    guarded(entered.recv()).await.unwrap();
     let patch = Call::patch(&path, json!({ "notes": "here" })).header("if-match", &tag);
     let mut sent = Box::pin(server.send(patch));
     let early = tokio::time::timeout(std::time::Duration::from_millis(200), &mut sent).await;
@@ -238,5 +238,5 @@ async fn a_condition_is_checked_after_a_concurrent_commit() {
     go.send(()).unwrap();
     change.await.unwrap().unwrap();
     assert_eq!(sent.await.code(), "precondition_failed");
-    assert_eq!(server.expect(200, Call::get(&path)).await.data()["notes"], "beside");
+    assert_eq!(server.expect(200, Call::get(&path)).await.data()["notes"], "other");
 }

@@ -279,8 +279,8 @@ async fn concurrent_requests_do_not_exceed_the_limit() {
 async fn limits_of_a_tenant_take_effect_at_the_next_request() {
     let server = server_with_limit(2);
     // Another process changes them, as the command line does.
-    let beside = server.second_store();
-    let set = async |limits| set(&*beside, server.seed.tenant, limits).await;
+    let other = server.second_store();
+    let set = async |limits| set(&*other, server.seed.tenant, limits).await;
     let quote = || Call::new(Method::POST, "/quotes").raw("{}");
     for left in [1, 0] {
         assert_eq!(remaining(&server.expect(200, Call::get("/ping")).await), left);

@@ -160,9 +160,9 @@ async fn changes_of_keys_and_tenants_take_effect_at_the_next_request() {
             let response = request(&server, key, "GET", "/ping", "").await;
             response.header("x-ratelimit-limit").map(str::to_owned)
         };
-        for (value, told) in [("600", "600"), ("700", "700"), ("default", "60")] {
+        for (value, reported) in [("600", "600"), ("700", "700"), ("default", "60")] {
             deployment.svc(&["tenant", "set", tenant, "--rate-limit", value]).await;
-            assert_eq!(limit().await.as_deref(), Some(told));
+            assert_eq!(limit().await.as_deref(), Some(reported));
         }
         deployment.svc(&["tenant", "set", tenant, "--write-rate-limit", "quotes=1"]).await;
         assert_eq!(request(&server, key, "POST", "/quotes", &quote).await.status, 429);

@@ -117,7 +117,7 @@ async fn both_api_versions_respond_identically() {
             Method::PATCH => call.json(&change(operation.collection)),
             _ => call,
         });
-        script.push(Call::new(operation.method.clone(), &format!("{}?odd=1", operation.path)).raw("{"));
+        script.push(Call::new(operation.method.clone(), &format!("{}?unknown=1", operation.path)).raw("{"));
     }
     assert_eq!(script.len(), 3 + 24 * 2);
     for call in script {

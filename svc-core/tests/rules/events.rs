@@ -27,7 +27,7 @@ fn the_event_is_delivered_to_matching_subscriptions() {
     let fixture = Fixture::new();
     let body = json!({ "url": "https://example.com", "events": ["stay.created", "cohort.sessions_generated"] });
     let hook: WebhookSubscription = fixture.create(body).unwrap();
-    for (kind, data, told) in [
+    for (kind, data, expected) in [
         (EventKind::StayCreated, json!({ "id": "stay-1", "nights": 2 }), 1),
         (EventKind::StayNoShow, json!({ "id": 7 }), 0),
         (EventKind::CohortSessionsGenerated, json!({ "sessions": [], "id": 1.5 }), 1),
@@ -35,7 +35,7 @@ fn the_event_is_delivered_to_matching_subscriptions() {
         let (id, deliveries) = record(&fixture, fixture.tenant, kind, &data).unwrap();
         let event = fixture.new_events().pop().unwrap();
         assert_eq!((event.id, event.kind, event.data.get()), (id, kind, data.to_string().as_str()));
-        assert_eq!(deliveries.len(), told, "{kind}");
+        assert_eq!(deliveries.len(), expected, "{kind}");
         assert!(deliveries.iter().all(|delivery| (delivery.event_id, delivery.subscription_id) == (id, hook.id)));
     }
 }
@@ -75,6 +75,6 @@ fn only_events_of_stays_and_cohorts_are_accepted() {
         }
     }
     assert_eq!(fixture.new_kinds(), want);
-    let nobody = TenantId(Uuid::nil());
-    assert_eq!(record(&fixture, nobody, EventKind::StayCreated, &json!({ "id": 1 })), Err(Error::NotFound));
+    let unknown = TenantId(Uuid::nil());
+    assert_eq!(record(&fixture, unknown, EventKind::StayCreated, &json!({ "id": 1 })), Err(Error::NotFound));
 }

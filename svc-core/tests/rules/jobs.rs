@@ -49,9 +49,9 @@ fn the_customer_is_copied_when_the_job_is_created() {
         let body = json!({ "email": null, "first_name": "Eve", "phone": "2" });
         fixture.update::<Contact>(contact.id, body).unwrap();
         fixture.delete::<Contact>(contact.id).unwrap();
-        let noted: Job = fixture.update(job.id, json!({ "priority": "high" })).unwrap();
-        assert_eq!((noted.contact_id, noted.customer_name), (job.contact_id, job.customer_name));
-        assert_eq!((noted.customer_email, noted.customer_phone), (job.customer_email, job.customer_phone));
+        let changed: Job = fixture.update(job.id, json!({ "priority": "high" })).unwrap();
+        assert_eq!((changed.contact_id, changed.customer_name), (job.contact_id, job.customer_name));
+        assert_eq!((changed.customer_email, changed.customer_phone), (job.customer_email, job.customer_phone));
     }
 }
 

@@ -61,8 +61,8 @@ fn the_text_of_a_key_is_shown_once() {
     assert!(key.signing_secret.as_ref().unwrap().reveal().starts_with("svcsig_"));
     assert_eq!(fixture.stored(key.id), Ok(key));
     assert_eq!(fixture.key(PLAIN).key.signing_secret, None);
-    let nobody = TenantId(Uuid::nil());
-    let refused = fixture.write(move |tx| Box::pin(keys::create(tx, nobody, PLAIN)));
+    let unknown_tenant = TenantId(Uuid::nil());
+    let refused = fixture.write(move |tx| Box::pin(keys::create(tx, unknown_tenant, PLAIN)));
     assert_eq!(refused.unwrap_err(), Error::NotFound);
 }
 

@@ -176,8 +176,8 @@ fn a_refused_quote_takes_no_number() {
 
 #[test]
 fn only_a_sent_quote_can_be_accepted_or_declined() {
-    type Answer = for<'t> fn(&'t mut dyn Tx, TenantId, Uuid) -> BoxFuture<'t, Result<Quote, Error>>;
-    let answers: [(Answer, &str, QuoteStatus); 2] = [
+    type Decision = for<'t> fn(&'t mut dyn Tx, TenantId, Uuid) -> BoxFuture<'t, Result<Quote, Error>>;
+    let decisions: [(Decision, &str, QuoteStatus); 2] = [
         (
             |tx, tenant, id| Box::pin(quotes::accept(tx, tenant, id)),
             "quote.accepted quote.updated",
@@ -189,23 +189,23 @@ fn only_a_sent_quote_can_be_accepted_or_declined() {
             QuoteStatus::Declined,
         ),
     ];
-    for (answer, kinds, to) in answers {
+    for (decide, kinds, to) in decisions {
         for from in QuoteStatus::ALL.iter().copied() {
             let fixture = Fixture::new();
             let (contact, tenant) = (fixture.contact(), fixture.tenant);
             let quote: Quote = fixture.create(json!({ "contact_id": contact, "total": 1 })).unwrap();
             let before = fixture.update::<Quote>(quote.id, json!({ "status": from })).unwrap();
             fixture.new_events();
-            let answered = fixture.write(move |tx| answer(tx, tenant, before.id));
+            let result = fixture.write(move |tx| decide(tx, tenant, before.id));
             if matches!(from, QuoteStatus::Sent | QuoteStatus::Viewed) {
-                assert_eq!(answered.unwrap().status, to);
+                assert_eq!(result.unwrap().status, to);
                 assert_eq!(fixture.new_kinds(), kinds);
             } else {
                 let text = format!("QUO-0001 is {from}; it cannot be {to}.");
-                assert_eq!(answered, Err(Error::NotAllowed(text)));
+                assert_eq!(result, Err(Error::NotAllowed(text)));
                 assert_eq!((fixture.get(quote.id), fixture.new_kinds()), (Ok(before), String::new()));
             }
-            assert_eq!(fixture.write(move |tx| answer(tx, tenant, Uuid::nil())), Err(Error::NotFound));
+            assert_eq!(fixture.write(move |tx| decide(tx, tenant, Uuid::nil())), Err(Error::NotFound));
         }
     }
 }

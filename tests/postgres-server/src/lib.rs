@@ -131,7 +131,7 @@ pub struct Server {
 #[derive(Debug)]
 struct Script {
     commands: ChildStdin,
-    answers: BufReader<ChildStdout>,
+    results: BufReader<ChildStdout>,
     databases: u32,
     /// Copies that are no longer used, each with its original.
     free: Vec<(String, String)>,
@@ -152,11 +152,11 @@ impl Server {
         // The user that runs PostgreSQL may not have access to the folder of the script.
         command.current_dir("/").stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn()?;
-        let (Some(commands), Some(answers)) = (child.stdin.take(), child.stdout.take()) else {
+        let (Some(commands), Some(results)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(io::Error::other("the script has no pipes"));
         };
         let mut script =
-            Script { commands, answers: BufReader::new(answers), databases: 0, free: Vec::new(), _child: child };
+            Script { commands, results: BufReader::new(results), databases: 0, free: Vec::new(), _child: child };
         let folder = script.read_result()?;
         Ok(Self { script: Mutex::new(script), folder, port })
     }
@@ -281,7 +281,7 @@ impl Script {
     /// Reads the result of a command: `ok` and a text, or an error.
     fn read_result(&mut self) -> io::Result<String> {
         let mut line = String::new();
-        self.answers.read_line(&mut line)?;
+        self.results.read_line(&mut line)?;
         match line.trim_end().split_once(' ') {
             Some(("ok", text)) => Ok(text.to_owned()),
             _ => Err(io::Error::other(format!("unexpected output of the script: {line:?}"))),
