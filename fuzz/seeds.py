@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the first corpus of each target from the fixtures: fuzz/corpus/TARGET/."""
+"""Writes the initial corpus of each fuzz target, fuzz/corpus/TARGET/, from the fixtures."""
 
 import base64
 import hashlib
@@ -39,7 +39,7 @@ for path in sorted(fixtures.glob("requests/*/*/*.json")):
     if "query" in case:
         seed("query", fill(case["query"]))
 
-# The inputs of these two are structures: their strings and bodies come last.
+# These inputs are structures, whose strings and bodies are read from the end of the data.
 for vector in json.loads((fixtures / "webhooks" / "vectors.json").read_text()):
     body = base64.b64decode(vector["body_base64"]) if "body_base64" in vector else vector["body"].encode()
     parts = [vector["secret"], vector.get("signature") or vector.get("webhook_signature", "")]

@@ -1,5 +1,5 @@
-//! What years of use cost: a fresh database against one that also keeps millions of attempts, with their deliveries
-//! and events, in turns.
+//! Block `aged`: a fresh database against one that also holds millions of past attempts, with their deliveries and
+//! events. The two are measured alternately.
 
 use std::ffi::OsStr;
 use std::net::SocketAddr;
@@ -12,17 +12,19 @@ use svc_core::env::Env;
 use uuid::Uuid;
 
 use crate::child::Child;
+use crate::error::Result;
 use crate::options::{Options, Subject};
+use crate::random::{Random, body};
 use crate::receiver::Receiver;
-use crate::requests::{Random, Requests, body};
+use crate::requests::Requests;
 use crate::sample::Sample;
 use crate::seed::Tenant;
 use crate::table::{self, Ratio, Row};
-use crate::{Result, deliver, load, pending};
+use crate::{deliver, load, pending};
 
-/// Deliveries that were made at the first attempt, for each that took two.
-const SMOOTH: u32 = 3;
-/// Between two events of a tenant.
+/// Deliveries that succeeded at the first attempt, for each that took two.
+const FIRST_ATTEMPT_SHARE: u32 = 3;
+/// The time between two events of a tenant.
 const STEP: Duration = Duration::from_secs(10);
 
 const DELIVERY: &str = "INSERT INTO deliveries (tenant_id, id, event_id, kind, subscription_id, state, attempts, \
@@ -31,13 +33,13 @@ const ATTEMPT: &str = "INSERT INTO delivery_attempts (tenant_id, delivery_id, at
      status, error, response_body, response_truncated, remote_addr) \
      VALUES (?1, ?2, ?3, ?4, 12, ?5, ?6, ?7, 0, '203.0.113.7:443')";
 
-/// Measures both.
+/// Measures both databases.
 pub(crate) fn run(options: &Options, fresh: &Path, aged: &Path, tenants: &Arc<[Tenant]>) -> Result<()> {
     let started = Instant::now();
-    let rows = age(aged, options.attempts)?;
+    let rows = add_history(aged, options.attempts)?;
     let (seconds, size) = (started.elapsed().as_secs_f64(), std::fs::metadata(aged)?.len() as f64 / 1e9);
-    table::note(&format!(
-        "aged by {} attempts at {rows} deliveries, each with its event, in {seconds:.0} s: {size:.1} GB",
+    table::print_line(&format!(
+        "aged database: {} attempts of {rows} deliveries, each with its event, written in {seconds:.0} s: {size:.1} GB",
         options.attempts
     ))?;
     for (subject, name) in
@@ -59,16 +61,16 @@ pub(crate) fn run(options: &Options, fresh: &Path, aged: &Path, tenants: &Arc<[T
 }
 
 fn serve(file: &Path) -> Result<(Child, SocketAddr)> {
-    let mut child = Child::start(&[OsStr::new("serve-ours"), file.as_os_str()])?;
-    let address = child.hear()?.parse()?;
+    let mut child = Child::start(&[OsStr::new("serve-svc"), file.as_os_str()])?;
+    let address = child.read_line()?.parse()?;
     Ok((child, address))
 }
 
 fn deliveries(options: &Options, files: [&Path; 2]) -> Result<[Vec<Sample>; 2]> {
     let receiver = Receiver::start()?;
     for file in files {
-        pending::point(file, receiver.address)?;
-        pending::backlog(file, options.pending)?;
+        pending::set_endpoint(file, receiver.address)?;
+        pending::add_backlog(file, options.pending)?;
     }
     let mut rounds = [Vec::new(), Vec::new()];
     for _ in 0..options.rounds {
@@ -80,15 +82,15 @@ fn deliveries(options: &Options, files: [&Path; 2]) -> Result<[Vec<Sample>; 2]> 
 }
 
 fn print(subject: &str, [fresh, aged]: &[Vec<Sample>; 2]) -> Result<()> {
-    table::print(&[
-        Row { subject, contender: "fresh", rounds: fresh, ratio: Ratio::Yardstick },
+    table::print_rows(&[
+        Row { subject, contender: "fresh", rounds: fresh, ratio: Ratio::Baseline },
         Row { subject: "", contender: "aged", rounds: aged, ratio: Ratio::To(fresh) },
     ])
 }
 
-/// Adds so many attempts, the deliveries that they were made for and their events, all of them over. Returns how many
-/// deliveries there are. Bare SQL, in the order of the keys: the rows are those that the store writes.
-fn age(file: &Path, attempts: u32) -> Result<u32> {
+/// Adds this many completed attempts with their deliveries and events, and returns the number of deliveries. Uses
+/// bare SQL in key order; the rows are those that the store would write.
+fn add_history(file: &Path, attempts: u32) -> Result<u32> {
     let mut connection = Connection::open(file)?;
     connection.pragma_update(None, "journal_mode", "OFF")?;
     connection.execute_batch("PRAGMA synchronous = OFF; PRAGMA foreign_keys = OFF; PRAGMA cache_size = -1000000;")?;
@@ -97,7 +99,7 @@ fn age(file: &Path, attempts: u32) -> Result<u32> {
         let rows = select.query_map([], |row| Ok((Uuid::from_bytes(row.get(0)?), Uuid::from_bytes(row.get(1)?))))?;
         rows.collect::<rusqlite::Result<_>>()?
     };
-    let each = attempts / endpoints.len() as u32 * (SMOOTH + 1) / (SMOOTH + 2);
+    let each = attempts / endpoints.len() as u32 * (FIRST_ATTEMPT_SHARE + 1) / (FIRST_ATTEMPT_SHARE + 2);
     let (env, mut random) = (Env::system(), Random::new());
     let tx = connection.transaction()?;
     for (tenant, subscription) in &endpoints {
@@ -109,7 +111,7 @@ fn age(file: &Path, attempts: u32) -> Result<u32> {
                 r#"{{"id":"{contact}","created_at":"{at}","updated_at":"{at}",{}"#,
                 &body(&random.digits())[1..]
             );
-            let (micros, tries) = (at.as_micros(), if number % (SMOOTH + 1) == 0 { 2 } else { 1 });
+            let (micros, tries) = (at.as_micros(), if number % (FIRST_ATTEMPT_SHARE + 1) == 0 { 2 } else { 1 });
             let (tenant, event, delivery) = (tenant.as_bytes(), event.as_bytes(), delivery.as_bytes());
             tx.prepare_cached(pending::EVENT)?.execute(params![tenant, event, data, micros])?;
             tx.prepare_cached(DELIVERY)?.execute(params![
@@ -123,15 +125,15 @@ fn age(file: &Path, attempts: u32) -> Result<u32> {
             for attempt in 1..=tries {
                 let fails = attempt < tries;
                 let (status, error) = if fails { (503, Some("status")) } else { (204, None) };
-                let answer = fails.then_some("Service Unavailable");
+                let response = fails.then_some("Service Unavailable");
                 tx.prepare_cached(ATTEMPT)?
-                    .execute(params![tenant, delivery, attempt, micros, status, error, answer])?;
+                    .execute(params![tenant, delivery, attempt, micros, status, error, response])?;
             }
         }
     }
     tx.commit()?;
     drop(connection);
-    // Not while something is measured.
+    // Synced now, so that writing back does not disturb the measurements.
     std::fs::File::open(file)?.sync_all()?;
     Ok(each * endpoints.len() as u32)
 }
@@ -141,16 +143,16 @@ mod tests {
     use super::*;
     use crate::seed;
 
-    /// The bare SQL follows the schema by hand.
+    /// The bare SQL repeats the schema by hand, so it is checked.
     #[test]
-    fn the_database_is_sound_and_nothing_is_due() {
+    fn the_aged_database_is_consistent_and_has_nothing_pending() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("small.db");
         seed::seed(&file, 2, 4).unwrap();
-        assert_eq!(age(&file, 100).unwrap(), 80);
+        assert_eq!(add_history(&file, 100).unwrap(), 80);
         let url = format!("sqlite://{}", file.display());
         let checked = crate::child::runtime().unwrap().block_on(svc_store::check(&url));
         assert_eq!(checked.unwrap().findings, []);
-        assert_eq!(pending::delivered(&file).unwrap(), [80, 80]);
+        assert_eq!(pending::success_counts(&file).unwrap(), [80, 80]);
     }
 }

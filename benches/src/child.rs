@@ -1,4 +1,4 @@
-//! Processes of this program in another role, and what the kernel tells of them.
+//! Child processes of this program, and their processor time and memory as the kernel reports them.
 
 use std::ffi::OsStr;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -9,51 +9,51 @@ use std::time::Duration;
 
 use tokio::io::AsyncReadExt as _;
 
-use crate::Result;
+use crate::error::Result;
 
 /// `USER_HZ`, the unit of processor times in `/proc`: 100 on every Linux.
 const TICKS_PER_SECOND: u64 = 100;
 
-/// A process that ends when it is dropped.
+/// A child process that ends when its handle is dropped.
 pub(crate) struct Child {
     process: std::process::Child,
-    /// Closed to stop it; also when this process dies.
+    /// Closing it stops the child; it is closed too when this process dies.
     input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
 }
 
 impl Child {
-    /// Starts a role.
+    /// Starts this program with other arguments.
     pub(crate) fn start(arguments: &[&OsStr]) -> Result<Self> {
         let mut command = Command::new(std::env::current_exe()?);
         let mut process = command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
         let input = process.stdin.take();
-        let output = process.stdout.take().ok_or("a child without a stdout")?;
+        let output = process.stdout.take().ok_or("the child has no stdout")?;
         Ok(Self { process, input, output: BufReader::new(output) })
     }
 
-    /// Hands it a line.
-    pub(crate) fn tell(&mut self, line: &str) -> Result<()> {
-        let input = self.input.as_mut().ok_or("a child without a stdin")?;
+    /// Writes a line to the child's stdin.
+    pub(crate) fn write_line(&mut self, line: &str) -> Result<()> {
+        let input = self.input.as_mut().ok_or("the child has no stdin")?;
         writeln!(input, "{line}")?;
         Ok(input.flush()?)
     }
 
-    /// Waits for a line.
-    pub(crate) fn hear(&mut self) -> Result<String> {
+    /// Waits for a line of the child's stdout.
+    pub(crate) fn read_line(&mut self) -> Result<String> {
         let mut line = String::new();
         if self.output.read_line(&mut line)? == 0 {
-            return Err("a child ended early".into());
+            return Err("the child ended early".into());
         }
         Ok(line.trim().to_owned())
     }
 
-    /// Processor time since its start.
+    /// Returns the processor time since its start.
     pub(crate) fn cpu(&self) -> Result<Duration> {
         cpu(&self.process.id().to_string())
     }
 
-    /// Most memory it ever held, in bytes, its share of mapped files included.
+    /// Returns the peak of its resident memory in bytes, mapped files included.
     pub(crate) fn peak_memory(&self) -> Result<u64> {
         peak_memory(&self.process.id().to_string())
     }
@@ -66,61 +66,62 @@ impl Drop for Child {
     }
 }
 
-/// Processor time of a process, `self` for this one.
+/// Returns the processor time of a process; `self` is this process.
 pub(crate) fn cpu(process: &str) -> Result<Duration> {
     times(process, 2)
 }
 
-/// The same, with that of its children that have ended.
+/// Does the same, including children that have ended.
 pub(crate) fn cpu_with_ended(process: &str) -> Result<Duration> {
     times(process, 4)
 }
 
-/// The first of utime, stime, cutime and cstime.
+/// Returns the sum of the first `first` of utime, stime, cutime and cstime.
 fn times(process: &str, first: usize) -> Result<Duration> {
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat"))?;
-    let ticks = fields(&stat).ok_or("an odd stat")?.skip(11).take(first);
+    let ticks = fields(&stat).ok_or("unexpected format of /proc/PID/stat")?.skip(11).take(first);
     let ticks: u64 = ticks.filter_map(|ticks| ticks.parse::<u64>().ok()).sum();
     Ok(Duration::from_millis(ticks * 1000 / TICKS_PER_SECOND))
 }
 
-/// The process that started the one of a folder in `/proc`.
+/// Returns the parent process id of a process's folder in `/proc`.
 pub(crate) fn parent(folder: &Path) -> Option<String> {
     let stat = std::fs::read_to_string(folder.join("stat")).ok()?;
     fields(&stat)?.nth(1).map(str::to_owned)
 }
 
-/// The fields of a stat after its name, which may hold anything up to the last parenthesis: state, parent, and so on.
+/// Returns the fields of a stat line after the name: state, parent, and so on. The name may contain anything up to
+/// the last parenthesis.
 fn fields(stat: &str) -> Option<impl Iterator<Item = &str>> {
     stat.rsplit_once(')').map(|(_, fields)| fields.split_whitespace())
 }
 
-/// The high-water mark of a process's memory in bytes, `self` for this one.
+/// Returns the peak of a process's resident memory in bytes; `self` is this process.
 pub(crate) fn peak_memory(process: &str) -> Result<u64> {
     let status = std::fs::read_to_string(format!("/proc/{process}/status"))?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).ok_or("an odd status")?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).ok_or("no VmHWM in /proc/PID/status")?;
     let kilobytes: u64 = line.trim().trim_end_matches("kB").trim().parse()?;
     Ok(kilobytes * 1024)
 }
 
-/// The runtime that svc's server has.
+/// Builds a runtime like that of svc's server.
 pub(crate) fn runtime() -> Result<tokio::runtime::Runtime> {
     Ok(tokio::runtime::Builder::new_multi_thread().enable_all().build()?)
 }
 
-/// In the child: says where it listens.
-pub(crate) fn announce(address: SocketAddr) -> Result<()> {
-    say(&address.to_string())
+/// In the child: prints its address.
+pub(crate) fn print_address(address: SocketAddr) -> Result<()> {
+    print_line(&address.to_string())
 }
 
-/// In the child: says something to the parent.
-pub(crate) fn say(line: &str) -> Result<()> {
+/// In the child: prints a line for the parent.
+pub(crate) fn print_line(line: &str) -> Result<()> {
     let mut stdout = std::io::stdout().lock();
     writeln!(stdout, "{line}")?;
     Ok(stdout.flush()?)
 }
 
-/// In the child: ready when stdin ends.
-pub(crate) async fn told_to_stop() {
+/// In the child: completes when stdin is closed.
+pub(crate) async fn stdin_closed() {
     let _ = tokio::io::stdin().read_to_end(&mut Vec::new()).await;
 }

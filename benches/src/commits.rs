@@ -1,4 +1,4 @@
-//! What a POST writes, without HTTP: through the store, and by bare SQL with the same durability.
+//! Block `commit`: the writes of a POST without HTTP, through the store and by bare SQL with the same durability.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,26 +14,27 @@ use svc_core::values::TenantId;
 use svc_store::SqliteStore;
 use uuid::Uuid;
 
+use crate::child;
+use crate::error::Result;
 use crate::options::Committer;
-use crate::requests::{Random, body};
+use crate::random::{Random, body};
 use crate::sample::{Sample, micros};
-use crate::{Result, child};
 
-/// Writes for some seconds and says what came of it: one line of JSON.
-pub(crate) fn run(by: Committer, file: &Path, seconds: u64, at_once: u32) -> Result<()> {
+/// Writes for some seconds and prints a [`Sample`] as one line of JSON.
+pub(crate) fn run(by: Committer, file: &Path, seconds: u64, concurrency: u32) -> Result<()> {
     let length = Duration::from_secs(seconds);
     let subscriptions = subscriptions(file)?;
     let (before, started) = (child::cpu("self")?, Instant::now());
     let took = match by {
         Committer::Each => bare(file, &subscriptions, length, 1)?,
-        Committer::Groups => bare(file, &subscriptions, length, at_once)?,
-        Committer::Ours => ours(file, &subscriptions, length, at_once)?,
+        Committer::Groups => bare(file, &subscriptions, length, concurrency)?,
+        Committer::Svc => svc(file, &subscriptions, length, concurrency)?,
     };
     let (elapsed, cpu) = (started.elapsed(), child::cpu("self")?.saturating_sub(before));
-    child::say(&serde_json::to_string(&Sample::new(took, elapsed, cpu, child::peak_memory("self")?))?)
+    child::print_line(&serde_json::to_string(&Sample::new(took, elapsed, cpu, child::peak_memory("self")?))?)
 }
 
-/// Every tenant and its subscription.
+/// Returns the ids of every tenant and its subscription.
 fn subscriptions(file: &Path) -> Result<Arc<[(Uuid, Uuid)]>> {
     let connection = Connection::open(file)?;
     let mut select = connection.prepare("SELECT tenant_id, id FROM subscriptions")?;
@@ -41,12 +42,12 @@ fn subscriptions(file: &Path) -> Result<Arc<[(Uuid, Uuid)]>> {
     Ok(rows.collect::<rusqlite::Result<Vec<_>>>()?.into())
 }
 
-fn ours(file: &Path, tenants: &Arc<[(Uuid, Uuid)]>, length: Duration, at_once: u32) -> Result<Vec<u32>> {
+fn svc(file: &Path, tenants: &Arc<[(Uuid, Uuid)]>, length: Duration, concurrency: u32) -> Result<Vec<u32>> {
     let store: Arc<dyn Store> = Arc::new(SqliteStore::open(file, Env::system())?);
     child::runtime()?.block_on(async {
         let end = Instant::now() + length;
         let clients: Vec<_> =
-            (0..at_once).map(|_| tokio::spawn(client(Arc::clone(&store), Arc::clone(tenants), end))).collect();
+            (0..concurrency).map(|_| tokio::spawn(client(Arc::clone(&store), Arc::clone(tenants), end))).collect();
         let mut took = Vec::new();
         for client in clients {
             took.extend(client.await??);
@@ -79,7 +80,7 @@ const EVENT: &str =
 const DELIVERY: &str = "INSERT INTO deliveries (tenant_id, id, event_id, kind, subscription_id, state, attempts, \
      failures, next_attempt_at, created_at) VALUES (?1, ?2, ?3, 'contact.created', ?4, 'pending', 0, 0, ?5, ?5)";
 
-/// The three rows of a request by three statements, and nothing else; `group` requests in one commit.
+/// Inserts the three rows of a request by three statements, with `group` requests per commit.
 fn bare(file: &Path, tenants: &[(Uuid, Uuid)], length: Duration, group: u32) -> Result<Vec<u32>> {
     let mut connection = Connection::open(file)?;
     connection.execute_batch("PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA cache_size = -16000;")?;
@@ -117,7 +118,7 @@ mod tests {
     use super::*;
     use crate::seed;
 
-    /// The bare SQL follows the schema by hand.
+    /// The bare SQL repeats the schema by hand, so it is checked.
     #[test]
     fn every_committer_adds_the_same_rows() {
         let folder = tempfile::tempdir().unwrap();
@@ -126,20 +127,20 @@ mod tests {
         let tenants = subscriptions(&file).unwrap();
         assert_eq!(tenants.len(), 2);
         let length = Duration::from_millis(20);
-        let mut before = seed::written(&file).unwrap();
+        let mut before = seed::row_counts(&file).unwrap();
         assert_eq!(before, [200, 0, 0]);
-        for by in [Committer::Each, Committer::Groups, Committer::Ours] {
+        for by in [Committer::Each, Committer::Groups, Committer::Svc] {
             let took = match by {
                 Committer::Each => bare(&file, &tenants, length, 1),
                 Committer::Groups => bare(&file, &tenants, length, 8),
-                Committer::Ours => ours(&file, &tenants, length, 8),
+                Committer::Svc => svc(&file, &tenants, length, 8),
             };
             let added = u32::try_from(took.unwrap().len()).unwrap();
             assert!(added > 0, "{by}");
             before = before.map(|rows| rows + added);
-            assert_eq!(seed::written(&file).unwrap(), before, "{by}");
+            assert_eq!(seed::row_counts(&file).unwrap(), before, "{by}");
         }
         assert_eq!(seed::tenants(&file).unwrap().len(), 2);
-        assert!(seed::seed(&file, 2, 200).is_err(), "it has grown");
+        assert!(seed::seed(&file, 2, 200).is_err(), "a database with more rows must be refused");
     }
 }

@@ -1,4 +1,5 @@
-//! The sender: how fast it works off a backlog, and how long a delivery takes from the commit to the receiver.
+//! Blocks `deliver` and `pipe`: the throughput of the sender, and the time from a commit to the arrival of its
+//! delivery.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -7,78 +8,85 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crate::bare_client::RepeatedPost;
 use crate::child::Child;
+use crate::error::Result;
 use crate::options::{Options, Subject};
-use crate::poster::Post;
-use crate::receiver::{Mark, Receiver};
-use crate::requests::{Requests, digits_in};
+use crate::random::digits_in;
+use crate::receiver::{Receiver, Tag};
+use crate::requests::Requests;
 use crate::sample::{Sample, micros};
 use crate::seed::{self, Tenant};
 use crate::table::{self, Ratio, Row};
-use crate::{Result, load, pending};
+use crate::{load, pending};
 
-/// Contacts that are created a second.
+/// Contacts created per second.
 const RATES: [u32; 2] = [500, 1000];
-/// Connections that carry them.
+/// Connections that create them.
 const CLIENTS: u32 = 16;
-/// Endpoints of another tenant that never answer, and what is due for each.
+/// Endpoints of another tenant that never respond, and the number of pending deliveries of each.
 const HANGING: u32 = 500;
-const DUE_EACH: u32 = 20;
-/// How often the sleeping sender is woken, after how long a sleep.
-const WAKES: usize = 50;
-const SLEEP: Duration = Duration::from_millis(100);
-/// How long windows may grow before each round.
+const PENDING_EACH: u32 = 20;
+/// How often the idle sender is woken, and the idle time before each.
+const WAKEUPS: usize = 50;
+const IDLE_TIME: Duration = Duration::from_millis(100);
+/// How long endpoint windows may grow before each round.
 const WARM_UP: Duration = Duration::from_secs(1);
-/// What has not come by then never will.
+/// Deliveries that have not arrived by then are lost.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Starts with everything pending, and works it off in turns with the bare client.
+/// Measures the sender on a backlog, alternating with the bare client.
 pub(crate) fn backlog(options: &Options, file: &Path) -> Result<()> {
     let receiver = Receiver::start()?;
-    pending::point(file, receiver.address)?;
-    pending::backlog(file, options.pending)?;
-    let (mut bare, mut ours) = (Vec::new(), Vec::new());
+    pending::set_endpoint(file, receiver.address)?;
+    pending::add_backlog(file, options.pending)?;
+    let (mut bare, mut svc) = (Vec::new(), Vec::new());
     let (mut first, mut arrived) = (None, 0);
     for _ in 0..options.rounds {
         let (before, started) = (receiver.count(), Instant::now());
         let (child, _) = start(file)?;
         let listening = started.elapsed();
-        receiver.until(PATIENCE, |receiver| receiver.count() > before)?;
+        receiver.wait_until(PATIENCE, |receiver| receiver.count() > before)?;
         first.get_or_insert((listening, started.elapsed()));
-        ours.push(round(options, &child, &receiver)?);
-        // It ends what it has begun.
+        svc.push(round(options, &child, &receiver)?);
+        // Stopping completes the attempts in progress.
         drop(child);
         arrived += receiver.count() - before;
 
         let mut child = Child::start(&[OsStr::new("post-bare")])?;
-        let request = receiver.sample().ok_or("nothing has arrived")?;
-        let post = Post::again(request, format!("http://{}/hook", receiver.address), options.connections)?;
-        child.tell(&serde_json::to_string(&post)?)?;
-        child.hear()?;
+        let request = receiver.sample().ok_or("no delivery has arrived")?;
+        let post =
+            RepeatedPost::from_received(request, format!("http://{}/hook", receiver.address), options.connections)?;
+        child.write_line(&serde_json::to_string(&post)?)?;
+        child.read_line()?;
         bare.push(round(options, &child, &receiver)?);
         drop(child);
         receiver.take();
     }
-    let logged = pending::delivered(file)?;
+    let logged = pending::success_counts(file)?;
     if logged.map(|rows| rows as usize) != [arrived; 2] {
         return Err(format!("{arrived} deliveries arrived; deliveries and attempts that succeeded: {logged:?}").into());
     }
     if arrived as u64 >= u64::from(options.pending) {
-        return Err(format!("{arrived} deliveries were all there were; give more with --pending").into());
+        return Err(
+            format!("all {arrived} pending deliveries were sent during the measurement; increase --pending").into()
+        );
     }
-    table::print(&[
-        Row { subject: "deliveries", contender: "bare client", rounds: &bare, ratio: Ratio::Yardstick },
-        Row { subject: "", contender: "svc", rounds: &ours, ratio: Ratio::To(&bare) },
+    table::print_rows(&[
+        Row { subject: "deliveries", contender: "bare client", rounds: &bare, ratio: Ratio::Baseline },
+        Row { subject: "", contender: "svc", rounds: &svc, ratio: Ratio::To(&bare) },
     ])?;
     let (listening, first) = first.unwrap_or_default();
     let (pending, listening, first) = (options.pending, listening.as_secs_f64(), first.as_secs_f64());
-    table::note(&format!("with {pending} pending: listens after {listening:.3} s, delivers after {first:.3} s"))
+    table::print_line(&format!(
+        "with {pending} deliveries pending, the server listens after {listening:.3} s and the first delivery arrives after {first:.3} s"
+    ))
 }
 
-/// Everything at once, as fast as it goes: requests are accepted and committed, deliveries signed, sent and logged.
+/// Measures POSTs and their deliveries together at full speed: accept, commit, sign, send and log.
 pub(crate) fn pipe(options: &Options, file: &Path, tenants: &Arc<[Tenant]>) -> Result<()> {
     let receiver = Receiver::start()?;
-    pending::point(file, receiver.address)?;
+    pending::set_endpoint(file, receiver.address)?;
     let requests = Requests::new(Subject::Pipe, tenants);
     let (connections, length) = (options.connections as usize, Duration::from_secs(options.seconds));
     let (child, address) = start(file)?;
@@ -87,42 +95,45 @@ pub(crate) fn pipe(options: &Options, file: &Path, tenants: &Arc<[Tenant]>) -> R
         let (posts, deliveries) = std::thread::scope(|scope| {
             let posts = scope.spawn(|| load::round(&child, address, connections, length + WARM_UP, &requests));
             let deliveries = round(options, &child, &receiver)?;
-            Ok::<_, Box<dyn std::error::Error + Send + Sync>>((posts.join().map_err(|_| "it panicked")??, deliveries))
+            Ok::<_, Box<dyn std::error::Error + Send + Sync>>((
+                posts.join().map_err(|_| "the load generator panicked")??,
+                deliveries,
+            ))
         })?;
         accepted.push(posts);
         delivered.push(deliveries);
         receiver.take();
     }
-    let [_, _, all] = seed::written(file)?;
-    receiver.until(PATIENCE, |receiver| receiver.count() >= all as usize)?;
-    table::print(&[
+    let [_, _, all] = seed::row_counts(file)?;
+    receiver.wait_until(PATIENCE, |receiver| receiver.count() >= all as usize)?;
+    table::print_rows(&[
         Row { subject: "the whole pipe", contender: "accepted", rounds: &accepted, ratio: Ratio::None },
         Row { subject: "", contender: "delivered", rounds: &delivered, ratio: Ratio::None },
     ])
 }
 
-/// From the answer of a POST to the arrival of its delivery: at fixed rates, out of sleep, and beside endpoints
-/// that hang.
+/// Measures the time from the response of a POST to the arrival of its delivery: from idle, at fixed rates, and
+/// with endpoints that hang.
 pub(crate) fn latency(options: &Options, file: &Path, tenants: &Arc<[Tenant]>) -> Result<()> {
     let receiver = Receiver::start()?;
-    pending::point(file, receiver.address)?;
+    pending::set_endpoint(file, receiver.address)?;
     let requests = Requests::new(Subject::Deliver, tenants);
-    let beside = format!(", {HANGING} hang");
+    let suffix = format!(", {HANGING} hang");
     let mut rows: Vec<(&str, String, Vec<Sample>)> = Vec::new();
     for hanging in [false, true] {
         if hanging {
-            pending::hanging(file, receiver.hanging, HANGING, DUE_EACH)?;
+            pending::add_hanging_endpoints(file, receiver.hanging, HANGING, PENDING_EACH)?;
         }
         let (child, address) = start(file)?;
         if hanging {
-            receiver.until(PATIENCE, |receiver| receiver.hung() >= HANGING as usize)?;
+            receiver.wait_until(PATIENCE, |receiver| receiver.hanging_count() >= HANGING as usize)?;
         } else {
-            rows.push(("idle wake", String::new(), vec![wakes(&child, address, &receiver, &requests)?]));
+            rows.push(("idle wake", String::new(), vec![idle_wakeups(&child, address, &receiver, &requests)?]));
         }
         for (number, rate) in RATES.into_iter().enumerate() {
-            let name = format!("{rate}/s{}", if hanging { &beside } else { "" });
+            let name = format!("{rate}/s{}", if hanging { &suffix } else { "" });
             let subject = if number == 0 && !hanging { "POST to arrival" } else { "" };
-            let rounds = (0..options.rounds).map(|_| steady(options, rate, &child, address, &receiver, &requests));
+            let rounds = (0..options.rounds).map(|_| fixed_rate(options, rate, &child, address, &receiver, &requests));
             rows.push((subject, name, rounds.collect::<Result<_>>()?));
         }
     }
@@ -131,27 +142,27 @@ pub(crate) fn latency(options: &Options, file: &Path, tenants: &Arc<[Tenant]>) -
         .iter()
         .map(|(subject, contender, rounds)| row((*subject, contender.as_str(), rounds.as_slice())))
         .collect();
-    table::print(&rows)
+    table::print_rows(&rows)
 }
 
-/// The server with its sender.
+/// Starts the server with its sender.
 fn start(file: &Path) -> Result<(Child, SocketAddr)> {
-    let mut child = Child::start(&[OsStr::new("serve-ours"), file.as_os_str(), OsStr::new("--sending")])?;
-    let address = child.hear()?.parse()?;
+    let mut child = Child::start(&[OsStr::new("serve-svc"), file.as_os_str(), OsStr::new("--sending")])?;
+    let address = child.read_line()?.parse()?;
     Ok((child, address))
 }
 
-/// Starts the server on a backlog, and measures it as soon as deliveries arrive.
+/// Starts the server on a backlog, and measures it from the first arrival on.
 pub(crate) fn burst(options: &Options, file: &Path, receiver: &Receiver) -> Result<Sample> {
     let before = receiver.count();
     let (child, _) = start(file)?;
-    receiver.until(PATIENCE, |receiver| receiver.count() > before)?;
+    receiver.wait_until(PATIENCE, |receiver| receiver.count() > before)?;
     let sample = round(options, &child, receiver)?;
     receiver.take();
     Ok(sample)
 }
 
-/// How many arrive while `child` posts.
+/// Measures how many deliveries `child` sends in a round.
 fn round(options: &Options, child: &Child, receiver: &Receiver) -> Result<Sample> {
     std::thread::sleep(WARM_UP);
     let (cpu, count, started) = (child.cpu()?, receiver.count(), Instant::now());
@@ -160,8 +171,8 @@ fn round(options: &Options, child: &Child, receiver: &Receiver) -> Result<Sample
     Ok(Sample { count, ..Sample::new(Vec::new(), elapsed, cpu, child.peak_memory()?) })
 }
 
-/// Creates contacts at a fixed rate, and waits for the deliveries of all.
-fn steady(
+/// Creates contacts at a fixed rate, and waits for the deliveries of all of them.
+fn fixed_rate(
     options: &Options,
     rate: u32,
     child: &Child,
@@ -172,7 +183,7 @@ fn steady(
     receiver.take();
     let (cpu, started) = (child.cpu()?, Instant::now());
     let end = started + Duration::from_secs(options.seconds);
-    let answered = std::thread::scope(|scope| {
+    let acknowledged = std::thread::scope(|scope| {
         let clients: Vec<_> = (0..CLIENTS)
             .map(|number| {
                 let (first, gap) =
@@ -181,69 +192,70 @@ fn steady(
                 scope.spawn(move || client(address, requests, first, gap, end))
             })
             .collect();
-        let mut answered = Vec::new();
+        let mut acknowledged = Vec::new();
         for client in clients {
-            answered.extend(client.join().map_err(|_| "a client panicked")??);
+            acknowledged.extend(client.join().map_err(|_| "a client panicked")??);
         }
-        Ok::<_, Box<dyn std::error::Error + Send + Sync>>(answered)
+        Ok::<_, Box<dyn std::error::Error + Send + Sync>>(acknowledged)
     })?;
     let elapsed = started.elapsed();
-    let took = arrivals(receiver, &answered)?;
+    let took = arrivals(receiver, &acknowledged)?;
     Ok(Sample::new(took, elapsed, child.cpu()?.saturating_sub(cpu), child.peak_memory()?))
 }
 
-/// Asks at its moments, or as soon as it can after them. Returns when each request was answered.
+/// Sends each request at its scheduled time, or as soon as the one before has completed. Returns when each response
+/// arrived.
 fn client(
     address: SocketAddr,
     mut requests: Requests,
     first: Instant,
     gap: Duration,
     end: Instant,
-) -> Result<Vec<(Mark, Instant)>> {
+) -> Result<Vec<(Tag, Instant)>> {
     let mut stream = TcpStream::connect(address)?;
     stream.set_nodelay(true)?;
-    let (mut answered, mut next) = (Vec::new(), first);
+    let (mut acknowledged, mut next) = (Vec::new(), first);
     while next < end {
         std::thread::sleep(next.saturating_duration_since(Instant::now()));
-        answered.push(create(&mut stream, &mut requests)?);
+        acknowledged.push(create(&mut stream, &mut requests)?);
         next += gap;
     }
-    Ok(answered)
+    Ok(acknowledged)
 }
 
-/// Creates a contact; its mark, and when the answer was there.
-fn create(stream: &mut TcpStream, requests: &mut Requests) -> Result<(Mark, Instant)> {
+/// Creates a contact. Returns its tag, and when the response arrived.
+fn create(stream: &mut TcpStream, requests: &mut Requests) -> Result<(Tag, Instant)> {
     let status = requests.status;
     let request = requests.next();
-    let mark = digits_in(request).ok_or("a request without a mark")?;
-    load::ask(stream, request, status)?;
-    Ok((mark, Instant::now()))
+    let tag = digits_in(request).ok_or("the request has no email")?;
+    load::send(stream, request, status)?;
+    Ok((tag, Instant::now()))
 }
 
-/// How long after its answer each delivery arrived, in microseconds; 1 where it was faster than the answer.
-fn arrivals(receiver: &Receiver, answered: &[(Mark, Instant)]) -> Result<Vec<u32>> {
-    let mut arrived: HashMap<Mark, Instant> = HashMap::new();
+/// Returns how long after its response each delivery arrived, in microseconds; 1 if it arrived before the response.
+fn arrivals(receiver: &Receiver, acknowledged: &[(Tag, Instant)]) -> Result<Vec<u32>> {
+    let mut arrived: HashMap<Tag, Instant> = HashMap::new();
     let deadline = Instant::now() + PATIENCE;
-    while !answered.iter().all(|(mark, _)| arrived.contains_key(mark)) {
+    while !acknowledged.iter().all(|(tag, _)| arrived.contains_key(tag)) {
         if Instant::now() > deadline {
-            return Err(format!("of {} deliveries only {} arrived", answered.len(), arrived.len()).into());
+            return Err(format!("of {} deliveries only {} arrived", acknowledged.len(), arrived.len()).into());
         }
         std::thread::sleep(Duration::from_millis(5));
         arrived.extend(receiver.take());
     }
-    let late = |(mark, at): &(Mark, Instant)| arrived.get(mark).map(|then| then.saturating_duration_since(*at));
-    Ok(answered.iter().filter_map(late).map(|late| micros(late).max(1)).collect())
+    let late = |(tag, at): &(Tag, Instant)| arrived.get(tag).map(|then| then.saturating_duration_since(*at));
+    Ok(acknowledged.iter().filter_map(late).map(|late| micros(late).max(1)).collect())
 }
 
-/// Creates a contact while the sender sleeps, again and again.
-fn wakes(child: &Child, address: SocketAddr, receiver: &Receiver, requests: &Requests) -> Result<Sample> {
+/// Creates a contact while the sender is idle, repeatedly.
+fn idle_wakeups(child: &Child, address: SocketAddr, receiver: &Receiver, requests: &Requests) -> Result<Sample> {
     let (mut stream, mut requests, mut took) = (TcpStream::connect(address)?, requests.fork(), Vec::new());
     stream.set_nodelay(true)?;
     let (cpu, started) = (child.cpu()?, Instant::now());
-    for _ in 0..WAKES {
-        std::thread::sleep(SLEEP);
-        let answered = create(&mut stream, &mut requests)?;
-        took.extend(arrivals(receiver, &[answered])?);
+    for _ in 0..WAKEUPS {
+        std::thread::sleep(IDLE_TIME);
+        let acknowledged = create(&mut stream, &mut requests)?;
+        took.extend(arrivals(receiver, &[acknowledged])?);
     }
     Ok(Sample::new(took, started.elapsed(), child.cpu()?.saturating_sub(cpu), child.peak_memory()?))
 }

@@ -1,5 +1,5 @@
-//! The load generator: kept-alive connections on bare epoll, each with one request under way. It shares the
-//! machine with the server, so it does next to nothing: it copies no request, and of an answer it reads the
+//! The load generator: keep-alive connections on bare epoll, each with one request in progress. It shares the machine
+//! with the server, so it does as little as possible: it copies no request, and of a response it parses only the
 //! status and the length.
 
 use std::io::{self, Read as _, Write as _};
@@ -10,25 +10,25 @@ use std::time::{Duration, Instant};
 use mio::net::TcpStream;
 use mio::{Events, Interest, Poll, Token};
 
-use crate::Result;
 use crate::child::Child;
+use crate::error::Result;
 use crate::requests::Requests;
 use crate::sample::{Sample, micros};
 
-/// Threads that generate load, as many as an ordinary tool takes on a small machine.
+/// Threads of the load generator, as many as common tools use on a small machine.
 const THREADS: usize = 2;
-/// How long a server may warm up before each round.
+/// The warm-up time of the server before each round.
 const WARM_UP: Duration = Duration::from_millis(500);
-/// More than the largest answer that is asked for.
+/// More than the largest response.
 const BUFFER: usize = 128 * 1024;
-/// How long a thread waits at most before it looks whether the round is over.
+/// How often a thread checks whether the round is over.
 const PATIENCE: Duration = Duration::from_millis(100);
 
 const WARMING: u8 = 0;
 const MEASURING: u8 = 1;
 const OVER: u8 = 2;
 
-/// One round against the server in `child`.
+/// Measures one round against the server in `child`.
 pub(crate) fn round(
     child: &Child,
     address: SocketAddr,
@@ -43,7 +43,7 @@ pub(crate) fn round(
             .map(|thread| {
                 scope.spawn({
                     let (phase, requests) = (&phase, requests.fork());
-                    move || work(address, share(thread), requests, phase)
+                    move || run_worker(address, share(thread), requests, phase)
                 })
             })
             .collect();
@@ -61,33 +61,33 @@ pub(crate) fn round(
     })
 }
 
-/// Sends one request on a connection of its own and returns the whole answer.
-pub(crate) fn once(address: SocketAddr, requests: &mut Requests) -> Result<Vec<u8>> {
+/// Sends one request on a new connection and returns the complete response.
+pub(crate) fn send_once(address: SocketAddr, requests: &mut Requests) -> Result<Vec<u8>> {
     let status = requests.status;
-    ask(&mut std::net::TcpStream::connect(address)?, requests.next(), status)
+    send(&mut std::net::TcpStream::connect(address)?, requests.next(), status)
 }
 
-/// Sends one request and returns the whole answer.
-pub(crate) fn ask(stream: &mut std::net::TcpStream, request: &[u8], status: [u8; 3]) -> Result<Vec<u8>> {
+/// Sends one request and returns the complete response.
+pub(crate) fn send(stream: &mut std::net::TcpStream, request: &[u8], status: [u8; 3]) -> Result<Vec<u8>> {
     stream.write_all(request)?;
-    let (mut answer, mut filled) = (vec![0; BUFFER], 0);
+    let (mut response, mut filled) = (vec![0; BUFFER], 0);
     loop {
-        let read = stream.read(&mut answer[filled..])?;
+        let read = stream.read(&mut response[filled..])?;
         if read == 0 {
-            return Err("the server hung up".into());
+            return Err("the server closed the connection".into());
         }
         filled += read;
-        if let Some(head) = Head::parse(&answer[..filled])?
+        if let Some(head) = Head::parse(&response[..filled])?
             && filled >= head.total
         {
-            answer.truncate(filled);
-            head.expect(status, &answer)?;
-            return Ok(answer);
+            response.truncate(filled);
+            head.expect(status, &response)?;
+            return Ok(response);
         }
     }
 }
 
-/// What an answer begins with.
+/// The head of a response.
 struct Head {
     status: [u8; 3],
     /// Bytes of head and body.
@@ -95,24 +95,26 @@ struct Head {
 }
 
 impl Head {
-    /// `None` when it has not arrived whole.
+    /// Returns `None` while the head is incomplete.
     fn parse(bytes: &[u8]) -> Result<Option<Self>> {
         let Some(end) = bytes.windows(4).position(|four| four == b"\r\n\r\n") else { return Ok(None) };
-        let status = bytes.get(9..12).and_then(|status| status.try_into().ok()).ok_or("an answer without a status")?;
-        let length =
-            bytes[..end].split(|byte| *byte == b'\n').find_map(content_length).ok_or("an answer of no length")?;
+        let status = bytes.get(9..12).and_then(|status| status.try_into().ok()).ok_or("the response has no status")?;
+        let length = bytes[..end]
+            .split(|byte| *byte == b'\n')
+            .find_map(content_length)
+            .ok_or("the response has no Content-Length")?;
         Ok(Some(Self { status, total: end + 4 + length }))
     }
 
-    fn expect(&self, status: [u8; 3], answer: &[u8]) -> Result<()> {
+    fn expect(&self, status: [u8; 3], response: &[u8]) -> Result<()> {
         if self.status == status {
             return Ok(());
         }
-        Err(format!("an unexpected answer: {}", String::from_utf8_lossy(answer)).into())
+        Err(format!("unexpected response: {}", String::from_utf8_lossy(response)).into())
     }
 }
 
-/// The number in a line of a head, if it is that of the length.
+/// Returns the value of a header line, if it is Content-Length.
 pub(crate) fn content_length(line: &[u8]) -> Option<usize> {
     let name = b"content-length:";
     if line.len() < name.len() || !line[..name.len()].eq_ignore_ascii_case(name) {
@@ -123,13 +125,13 @@ pub(crate) fn content_length(line: &[u8]) -> Option<usize> {
 
 struct Connection {
     stream: TcpStream,
-    answer: Vec<u8>,
+    response: Vec<u8>,
     filled: usize,
     head: Option<Head>,
     sent_at: Instant,
 }
 
-fn work(address: SocketAddr, connections: usize, mut requests: Requests, phase: &AtomicU8) -> Result<Vec<u32>> {
+fn run_worker(address: SocketAddr, connections: usize, mut requests: Requests, phase: &AtomicU8) -> Result<Vec<u32>> {
     let mut poll = Poll::new()?;
     let mut events = Events::with_capacity(connections.max(1));
     let mut open = Vec::with_capacity(connections);
@@ -140,7 +142,7 @@ fn work(address: SocketAddr, connections: usize, mut requests: Requests, phase: 
         let mut stream = TcpStream::from_std(stream);
         poll.registry().register(&mut stream, Token(number), Interest::READABLE)?;
         let mut connection =
-            Connection { stream, answer: vec![0; BUFFER], filled: 0, head: None, sent_at: Instant::now() };
+            Connection { stream, response: vec![0; BUFFER], filled: 0, head: None, sent_at: Instant::now() };
         connection.send(requests.next())?;
         open.push(connection);
     }
@@ -167,31 +169,31 @@ fn work(address: SocketAddr, connections: usize, mut requests: Requests, phase: 
 }
 
 impl Connection {
-    /// Nothing else is under way, so the socket takes a whole request.
+    /// No other request is in progress, so the socket accepts a whole request.
     fn send(&mut self, request: &[u8]) -> Result<()> {
         (self.filled, self.head, self.sent_at) = (0, None, Instant::now());
         let written = self.stream.write(request)?;
-        if written == request.len() { Ok(()) } else { Err("a request was not taken whole".into()) }
+        if written == request.len() { Ok(()) } else { Err("a request could not be written completely".into()) }
     }
 
-    /// Reads what is there; true when the answer is whole. A read that fills less than was offered has emptied
-    /// the socket, and epoll will tell of more.
+    /// Reads available bytes, and returns whether the response is complete. A read that returns fewer bytes than
+    /// requested has emptied the socket, and epoll will report more.
     fn receive(&mut self, status: [u8; 3]) -> Result<bool> {
         loop {
-            let room = self.answer.len() - self.filled;
-            let read = match self.stream.read(&mut self.answer[self.filled..]) {
+            let room = self.response.len() - self.filled;
+            let read = match self.stream.read(&mut self.response[self.filled..]) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
                 other => other?,
             };
             if read == 0 {
-                return Err("the server hung up, or its answer is too large".into());
+                return Err("the server hung up, or its response is too large".into());
             }
             self.filled += read;
             if self.head.is_none() {
-                self.head = Head::parse(&self.answer[..self.filled])?;
+                self.head = Head::parse(&self.response[..self.filled])?;
             }
             if let Some(head) = self.head.as_ref().filter(|head| self.filled >= head.total) {
-                head.expect(status, &self.answer[..self.filled])?;
+                head.expect(status, &self.response[..self.filled])?;
                 return Ok(true);
             }
             if read < room {
@@ -206,7 +208,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn heads() {
+    fn response_heads_are_parsed() {
         let head = Head::parse(b"HTTP/1.1 201 Created\r\nContent-Length: 5\r\nx: y\r\n\r\nhel").unwrap().unwrap();
         assert_eq!((&head.status, head.total), (b"201", 54));
         assert!(head.expect(*b"200", b"").is_err());

@@ -1,12 +1,12 @@
-//! What can be asked for. The program starts itself again in the hidden roles, so that the processor time and
-//! the memory of what is measured can be told from its own.
+//! The command line options. The program starts itself again with the hidden subcommands, so that the processor time
+//! and memory of what is measured are separate from its own.
 
 use std::fmt;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-/// Measures svc against bare hyper and bare SQL.
+/// Measures svc against bare hyper, bare SQL and pgbench.
 #[derive(Debug, Parser)]
 #[command(name = "svc-benches", args_conflicts_with_subcommands = true)]
 pub(crate) struct Cli {
@@ -16,39 +16,39 @@ pub(crate) struct Cli {
     pub(crate) role: Option<Role>,
 }
 
-/// What is measured.
+/// What to measure.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// Rows in the table that is read from and added to.
+    /// Number of contacts in the database.
     #[arg(long, default_value_t = 1_000_000)]
     pub(crate) contacts: u32,
-    /// Tenants that share them evenly.
+    /// Number of tenants, which share the contacts evenly.
     #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) tenants: u32,
-    /// Kept-alive connections, and jobs at once for the store.
+    /// Number of keep-alive connections, and of concurrent transactions for the store.
     #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) connections: u32,
-    /// Length of a round.
+    /// Length of a measuring round in seconds.
     #[arg(long, default_value_t = 5)]
     pub(crate) seconds: u64,
-    /// Rounds of each contender, in turns; medians are printed.
+    /// Number of measuring rounds of each contender; contenders alternate, and medians are printed.
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) rounds: u32,
-    /// Only these, in this order; otherwise all.
+    /// Measures these blocks only, in this order. All but `aged` by default.
     #[arg(long, value_delimiter = ',')]
     pub(crate) only: Vec<Subject>,
-    /// Deliveries that are pending when the sender of `deliver` starts.
+    /// Number of pending deliveries when the sender of `deliver` starts.
     #[arg(long, default_value_t = 1_000_000)]
     pub(crate) pending: u32,
-    /// Attempts that the aged database of `aged` has behind it, each with about 1 KB of deliveries and events.
+    /// Number of past attempts in the database of `aged`, each with about 1 KB of deliveries and events.
     #[arg(long, default_value_t = 5_000_000)]
     pub(crate) attempts: u32,
-    /// Where the seeded database is kept for the next run.
+    /// File in which the seeded database is kept for the next run.
     #[arg(long, value_name = "FILE")]
     pub(crate) keep: Option<PathBuf>,
 }
 
-/// One block of the table.
+/// A block of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Subject {
     /// GET of one contact.
@@ -57,13 +57,13 @@ pub(crate) enum Subject {
     List,
     /// POST of a contact, with its event and its delivery.
     Post,
-    /// What POST writes, without HTTP.
+    /// The writes of a POST, without HTTP.
     Commit,
-    /// From the commit to the receiver.
+    /// Deliveries of a backlog, and the time from a commit to the receiver.
     Deliver,
-    /// What years of use cost; only when it is asked for.
+    /// A database with years of history; measured only if it is named.
     Aged,
-    /// POSTs and their deliveries at once, as fast as they go.
+    /// POSTs and their deliveries together, at full speed.
     Pipe,
     /// GET of one contact, on PostgreSQL.
     PgGet,
@@ -74,7 +74,7 @@ pub(crate) enum Subject {
 }
 
 impl Subject {
-    /// Whether it is measured on PostgreSQL.
+    /// Returns whether the block is measured on PostgreSQL.
     pub(crate) fn is_postgres(self) -> bool {
         matches!(self, Self::PgGet | Self::PgList | Self::PgPost)
     }
@@ -85,45 +85,45 @@ impl Subject {
 pub(crate) enum Role {
     /// Serves the API.
     #[command(hide = true)]
-    ServeOurs {
-        /// Its database: a file, or the URL of one on PostgreSQL.
+    ServeSvc {
+        /// The database: a file, or a PostgreSQL URL.
         database: PathBuf,
-        /// Also delivers.
+        /// Sends deliveries as well.
         #[arg(long)]
         sending: bool,
-        /// Counts requests, against limits that nobody reaches.
+        /// Counts requests against a rate limit that is never reached.
         #[arg(long)]
         counting: bool,
     },
-    /// Posts one request as often as it can.
+    /// Posts one request repeatedly at full speed.
     #[command(hide = true)]
     PostBare,
-    /// Serves one answer to every request.
+    /// Serves a fixed response.
     #[command(hide = true)]
     ServeBare,
-    /// Commits as much as it can.
+    /// Commits at full speed.
     #[command(hide = true)]
     Commit {
-        /// How.
+        /// How to commit.
         by: Committer,
-        /// Into which database.
+        /// The database file.
         file: PathBuf,
-        /// For how long.
+        /// For how many seconds.
         seconds: u64,
-        /// Jobs at once.
-        at_once: u32,
+        /// Concurrent transactions.
+        concurrency: u32,
     },
 }
 
-/// Who commits.
+/// How rows are committed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Committer {
-    /// A loop of bare SQL, one commit for each request's rows.
+    /// Bare SQL, one commit for the rows of each request.
     Each,
-    /// A loop of bare SQL, one commit for the rows of as many requests as there are connections.
+    /// Bare SQL, one commit for the rows of as many requests as there are connections.
     Groups,
-    /// The store.
-    Ours,
+    /// svc's store.
+    Svc,
 }
 
 impl fmt::Display for Committer {
@@ -131,7 +131,7 @@ impl fmt::Display for Committer {
         f.write_str(match self {
             Self::Each => "each",
             Self::Groups => "groups",
-            Self::Ours => "ours",
+            Self::Svc => "svc",
         })
     }
 }

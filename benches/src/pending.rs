@@ -1,4 +1,4 @@
-//! What `deliver` adds to the seeded database: where deliveries go, a backlog, and endpoints that hang.
+//! Additions to the seeded database for deliveries: the endpoint, a backlog, and endpoints that never respond.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -18,29 +18,30 @@ use svc_core::webhooks::subscriptions::{WebhookCreate, WebhookSubscription};
 use svc_store::SqliteStore;
 use uuid::Uuid;
 
-use crate::Result;
-use crate::requests::{Random, body};
+use crate::error::Result;
+use crate::random::{Random, body};
 
-/// Rows of one transaction.
+/// Rows per transaction.
 const BATCH: u32 = 200_000;
-/// Between two events of the backlog.
+/// The time between two events of the backlog.
 const STEP: Duration = Duration::from_millis(3);
 
 pub(crate) const EVENT: &str =
     "INSERT INTO events (tenant_id, id, kind, data, created_at) VALUES (?1, ?2, 'contact.created', ?3, ?4)";
 const DELIVERY: &str = "INSERT INTO deliveries (tenant_id, id, event_id, kind, subscription_id, state, attempts, \
      failures, next_attempt_at, created_at) VALUES (?1, ?2, ?3, 'contact.created', ?4, 'pending', 0, 0, ?5, ?5)";
-const TURN: &str = "INSERT OR REPLACE INTO turns (tenant_id, subscription_id, at) VALUES (?1, ?2, ?3)";
+const SCHEDULE: &str = "INSERT OR REPLACE INTO turns (tenant_id, subscription_id, at) VALUES (?1, ?2, ?3)";
 
-/// Points all subscriptions at an endpoint.
-pub(crate) fn point(file: &Path, endpoint: SocketAddr) -> Result<()> {
+/// Sets the URL of all subscriptions.
+pub(crate) fn set_endpoint(file: &Path, endpoint: SocketAddr) -> Result<()> {
     let url = format!("http://{endpoint}/hook");
     Connection::open(file)?.execute("UPDATE subscriptions SET url = ?1", params![url])?;
     Ok(())
 }
 
-/// Adds events whose deliveries are due, of all tenants in turns. Bare SQL: the rows are those that the store writes.
-pub(crate) fn backlog(file: &Path, pending: u32) -> Result<()> {
+/// Adds events with pending deliveries, of all tenants in rotation. Uses bare SQL; the rows are those that the store
+/// would write.
+pub(crate) fn add_backlog(file: &Path, pending: u32) -> Result<()> {
     let mut connection = Connection::open(file)?;
     connection.execute_batch("PRAGMA synchronous = OFF; PRAGMA foreign_keys = OFF; PRAGMA cache_size = -2000000;")?;
     let endpoints: Vec<(Uuid, Uuid)> = {
@@ -51,7 +52,7 @@ pub(crate) fn backlog(file: &Path, pending: u32) -> Result<()> {
     let (env, mut random) = (Env::system(), Random::new());
     let mut at = env.now().minus(STEP.saturating_mul(pending.saturating_add(1)));
     for (tenant, subscription) in &endpoints {
-        connection.execute(TURN, params![tenant.as_bytes(), subscription.as_bytes(), at.as_micros()])?;
+        connection.execute(SCHEDULE, params![tenant.as_bytes(), subscription.as_bytes(), at.as_micros()])?;
     }
     let mut left = pending;
     while left > 0 {
@@ -80,20 +81,20 @@ pub(crate) fn backlog(file: &Path, pending: u32) -> Result<()> {
     }
     connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
     drop(connection);
-    // Not while something is measured.
+    // Synced now, so that writing back does not disturb the measurements.
     Ok(std::fs::File::open(file)?.sync_all()?)
 }
 
-/// Adds a tenant with so many endpoints at `address`, each with `each` deliveries due.
-pub(crate) fn hanging(file: &Path, address: SocketAddr, endpoints: u32, each: u32) -> Result<()> {
+/// Adds a tenant with this many endpoints at `address`, each with `each` pending deliveries.
+pub(crate) fn add_hanging_endpoints(file: &Path, address: SocketAddr, endpoints: u32, each: u32) -> Result<()> {
     let mut env = Env::system();
     env.webhook_hosts = HostPolicy::AllowPrivate;
     let store: Arc<dyn Store> = Arc::new(SqliteStore::open(file, env)?);
-    let add = store.write("bench.hanging", move |tx| Box::pin(add_hanging(tx, address, endpoints, each)));
+    let add = store.write("bench.hanging", move |tx| Box::pin(create_endpoints(tx, address, endpoints, each)));
     Ok(crate::child::runtime()?.block_on(add)?)
 }
 
-async fn add_hanging(
+async fn create_endpoints(
     tx: &mut dyn Tx,
     address: SocketAddr,
     endpoints: u32,
@@ -113,8 +114,8 @@ async fn add_hanging(
     Ok(())
 }
 
-/// Deliveries that succeeded, and attempts in their logs.
-pub(crate) fn delivered(file: &Path) -> Result<[u32; 2]> {
+/// Returns the number of deliveries that succeeded, and of successful attempts.
+pub(crate) fn success_counts(file: &Path) -> Result<[u32; 2]> {
     let sql = "SELECT (SELECT count(*) FROM deliveries WHERE state = 'succeeded'), \
          (SELECT count(*) FROM delivery_attempts WHERE status = 204)";
     Ok(Connection::open(file)?.query_row(sql, [], |row| Ok([row.get(0)?, row.get(1)?]))?)
@@ -129,16 +130,16 @@ mod tests {
     use super::*;
     use crate::seed;
 
-    /// The bare SQL follows the schema by hand.
+    /// The bare SQL repeats the schema by hand, so it is checked.
     #[test]
-    fn the_sender_takes_what_was_added() {
+    fn the_sender_claims_the_added_deliveries() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("small.db");
         seed::seed(&file, 2, 4).unwrap();
         let address = ([127, 0, 0, 1], 9).into();
-        point(&file, address).unwrap();
-        backlog(&file, 6).unwrap();
-        hanging(&file, address, 3, 2).unwrap();
+        set_endpoint(&file, address).unwrap();
+        add_backlog(&file, 6).unwrap();
+        add_hanging_endpoints(&file, address, 3, 2).unwrap();
         let store: Arc<dyn Store> = Arc::new(SqliteStore::open(&file, Env::system()).unwrap());
         let begin = store.write("test", |tx| {
             Box::pin(async move {
@@ -153,6 +154,6 @@ mod tests {
         let attempts = crate::child::runtime().unwrap().block_on(begin).unwrap();
         let to = |path: &str| attempts.iter().filter(|attempt| attempt.url.as_str().ends_with(path)).count();
         assert_eq!((attempts.len(), to("/hook"), to("/2")), (12, 6, 2));
-        assert_eq!(delivered(&file).unwrap(), [0, 0]);
+        assert_eq!(success_counts(&file).unwrap(), [0, 0]);
     }
 }

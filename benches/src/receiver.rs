@@ -1,5 +1,5 @@
-//! Endpoints of the deliveries, in this process: one that answers at once, and one that never does. Like the load
-//! generator, they share the machine with the server, so they do next to nothing.
+//! Webhook endpoints in this process: one that responds at once, and one that never does. They share the machine with
+//! the server, so they do as little as possible.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,46 +10,47 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Runtime;
 
-use crate::requests::{DIGITS, digits_in};
-use crate::{Result, child, load};
+use crate::error::Result;
+use crate::random::{DIGITS, digits_in};
+use crate::{child, load};
 
-const ANSWER: &[u8] = b"HTTP/1.1 204 No Content\r\n\r\n";
-/// More than a delivery.
+const RESPONSE: &[u8] = b"HTTP/1.1 204 No Content\r\n\r\n";
+/// More than the size of a delivery.
 const BUFFER: usize = 16 * 1024;
-/// Between two looks whether something has arrived.
-const LOOK_EVERY: Duration = Duration::from_millis(1);
+/// The interval at which arrivals are checked.
+const POLL_INTERVAL: Duration = Duration::from_millis(1);
 
-/// The address in a contact, which tells its deliveries from all others.
-pub(crate) type Mark = [u8; DIGITS];
+/// The digits in the email of a contact, which identify its delivery.
+pub(crate) type Tag = [u8; DIGITS];
 
-/// The endpoints.
+/// Both endpoints.
 pub(crate) struct Receiver {
-    /// Answers.
+    /// The endpoint that responds.
     pub(crate) address: SocketAddr,
-    /// Accepts connections and never answers.
+    /// The endpoint that accepts connections and never responds.
     pub(crate) hanging: SocketAddr,
-    noted: Arc<Noted>,
-    /// Carries the endpoints.
+    recorded: Arc<Recorded>,
+    /// The runtime of the endpoints.
     _runtime: Runtime,
 }
 
 #[derive(Default)]
-struct Noted {
+struct Recorded {
     count: AtomicUsize,
-    hung: AtomicUsize,
-    /// When each arrived, with its mark.
-    arrivals: Mutex<Vec<(Mark, Instant)>>,
-    /// The first request, byte by byte.
+    hanging: AtomicUsize,
+    /// The tag and the time of each arrival.
+    arrivals: Mutex<Vec<(Tag, Instant)>>,
+    /// The bytes of the first request.
     sample: OnceLock<Vec<u8>>,
 }
 
 impl Receiver {
     pub(crate) fn start() -> Result<Self> {
-        let (runtime, noted) = (child::runtime()?, Arc::<Noted>::default());
+        let (runtime, recorded) = (child::runtime()?, Arc::<Recorded>::default());
         let bind = || runtime.block_on(TcpListener::bind("127.0.0.1:0"));
         let (answering, hanging) = (bind()?, bind()?);
         let addresses = (answering.local_addr()?, hanging.local_addr()?);
-        let (one, other) = (Arc::clone(&noted), Arc::clone(&noted));
+        let (one, other) = (Arc::clone(&recorded), Arc::clone(&recorded));
         runtime.spawn(async move {
             while let Ok((stream, _)) = answering.accept().await {
                 tokio::spawn(serve(stream, Arc::clone(&one)));
@@ -59,72 +60,72 @@ impl Receiver {
             let mut open = Vec::new();
             while let Ok((stream, _)) = hanging.accept().await {
                 open.push(stream);
-                other.hung.fetch_add(1, Ordering::Relaxed);
+                other.hanging.fetch_add(1, Ordering::Relaxed);
             }
         });
-        Ok(Self { address: addresses.0, hanging: addresses.1, noted, _runtime: runtime })
+        Ok(Self { address: addresses.0, hanging: addresses.1, recorded, _runtime: runtime })
     }
 
-    /// How many have arrived.
+    /// Returns the number of deliveries that have arrived.
     pub(crate) fn count(&self) -> usize {
-        self.noted.count.load(Ordering::Relaxed)
+        self.recorded.count.load(Ordering::Relaxed)
     }
 
-    /// How many connections hang.
-    pub(crate) fn hung(&self) -> usize {
-        self.noted.hung.load(Ordering::Relaxed)
+    /// Returns the number of connections to the endpoint that never responds.
+    pub(crate) fn hanging_count(&self) -> usize {
+        self.recorded.hanging.load(Ordering::Relaxed)
     }
 
-    /// The first request that arrived.
+    /// Returns the first request.
     pub(crate) fn sample(&self) -> Option<&[u8]> {
-        self.noted.sample.get().map(Vec::as_slice)
+        self.recorded.sample.get().map(Vec::as_slice)
     }
 
-    /// What has arrived since the last call.
-    pub(crate) fn take(&self) -> Vec<(Mark, Instant)> {
-        std::mem::take(&mut *self.noted.arrivals())
+    /// Returns the arrivals since the last call.
+    pub(crate) fn take(&self) -> Vec<(Tag, Instant)> {
+        std::mem::take(&mut *self.recorded.arrivals())
     }
 
-    /// Waits until `enough` of its figures says so.
-    pub(crate) fn until(&self, patience: Duration, enough: impl Fn(&Self) -> bool) -> Result<()> {
+    /// Waits until `enough` returns true.
+    pub(crate) fn wait_until(&self, patience: Duration, enough: impl Fn(&Self) -> bool) -> Result<()> {
         let deadline = Instant::now() + patience;
         while !enough(self) {
             if Instant::now() > deadline {
-                return Err("deliveries do not arrive".into());
+                return Err("deliveries did not arrive in time".into());
             }
-            std::thread::sleep(LOOK_EVERY);
+            std::thread::sleep(POLL_INTERVAL);
         }
         Ok(())
     }
 }
 
-impl Noted {
-    fn arrivals(&self) -> MutexGuard<'_, Vec<(Mark, Instant)>> {
+impl Recorded {
+    fn arrivals(&self) -> MutexGuard<'_, Vec<(Tag, Instant)>> {
         self.arrivals.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-async fn serve(mut stream: TcpStream, noted: Arc<Noted>) {
+async fn serve(mut stream: TcpStream, recorded: Arc<Recorded>) {
     let _ = stream.set_nodelay(true);
     let (mut buffer, mut filled) = (vec![0; BUFFER], 0);
-    // The sender closes it, or asks for more than a delivery.
+    // The loop ends when the sender closes the connection, or if a request exceeds the buffer.
     while let Ok(read @ 1..) = stream.read(&mut buffer[filled..]).await {
         filled += read;
-        let Some(length) = whole(&buffer[..filled]) else { continue };
+        let Some(length) = complete_length(&buffer[..filled]) else { continue };
         let arrived = Instant::now();
-        noted.sample.get_or_init(|| buffer[..length].to_vec());
-        noted.arrivals().push((digits_in(&buffer[..length]).unwrap_or_default(), arrived));
-        noted.count.fetch_add(1, Ordering::Relaxed);
-        if stream.write_all(ANSWER).await.is_err() {
+        recorded.sample.get_or_init(|| buffer[..length].to_vec());
+        recorded.arrivals().push((digits_in(&buffer[..length]).unwrap_or_default(), arrived));
+        recorded.count.fetch_add(1, Ordering::Relaxed);
+        if stream.write_all(RESPONSE).await.is_err() {
             return;
         }
-        // Nobody sends the next one before the answer.
+        // The sender does not send the next request before the response.
         filled = 0;
     }
 }
 
-/// The length of a request, once it is there whole.
-fn whole(bytes: &[u8]) -> Option<usize> {
+/// Returns the length of the first request, once it is complete.
+fn complete_length(bytes: &[u8]) -> Option<usize> {
     let head = bytes.windows(4).position(|four| four == b"\r\n\r\n")?;
     let body = bytes[..head].split(|byte| *byte == b'\n').find_map(load::content_length)?;
     let length = head + 4 + body;

@@ -1,17 +1,17 @@
-//! Requests as bytes: one template per tenant with a field in it that is written over each time.
+//! Requests as bytes: a template for each tenant with one field that is overwritten for each request.
 
 use std::sync::Arc;
 
-use svc_core::env::Env;
 use uuid::Uuid;
 use uuid::fmt::Hyphenated;
 
 use crate::options::Subject;
+use crate::random::{DIGITS, Random, body};
 use crate::seed::Tenant;
 
-/// An endless supply of requests of one kind.
+/// An endless sequence of requests of one kind.
 pub(crate) struct Requests {
-    /// The status of a good answer.
+    /// The status of a successful response.
     pub(crate) status: [u8; 3],
     tenants: Arc<[Tenant]>,
     templates: Vec<Template>,
@@ -21,7 +21,7 @@ pub(crate) struct Requests {
 #[derive(Clone)]
 struct Template {
     bytes: Vec<u8>,
-    /// Where the field begins.
+    /// The offset of the field.
     field: usize,
     kind: Field,
 }
@@ -33,14 +33,12 @@ enum Field {
     Digits,
 }
 
-/// Stands for the field in a template.
+/// The placeholder of the field in a template.
 const FIELD: &str = "~";
-/// Hex digits that make an address new.
-pub(crate) const DIGITS: usize = 16;
 
 impl Requests {
-    /// Of a subject, over all tenants. There are none of [`Subject::Commit`] and [`Subject::Aged`], and those of
-    /// [`Subject::Deliver`] and [`Subject::Pipe`] are POSTs.
+    /// Creates requests of a block, over all tenants. [`Subject::Commit`] and [`Subject::Aged`] have no requests;
+    /// those of [`Subject::Deliver`] and [`Subject::Pipe`] are POSTs.
     pub(crate) fn new(subject: Subject, tenants: &Arc<[Tenant]>) -> Self {
         let status = if matches!(subject, Subject::Post | Subject::Deliver | Subject::Pipe | Subject::PgPost) {
             *b"201"
@@ -51,13 +49,13 @@ impl Requests {
         Self { status, tenants: Arc::clone(tenants), templates, random: Random::new() }
     }
 
-    /// The same kind in another random order.
+    /// Returns the same kind of requests in another random order.
     pub(crate) fn fork(&self) -> Self {
         let (tenants, templates) = (Arc::clone(&self.tenants), self.templates.clone());
         Self { status: self.status, tenants, templates, random: Random::new() }
     }
 
-    /// The next one.
+    /// Returns the next request.
     pub(crate) fn next(&mut self) -> &[u8] {
         let number = self.random.below(self.tenants.len());
         let Template { bytes, field, kind } = &mut self.templates[number];
@@ -95,61 +93,12 @@ impl Template {
     }
 }
 
-/// The body that creates a contact; `digits` make its address new.
-pub(crate) fn body(digits: &str) -> String {
-    format!(
-        r#"{{"email":"{digits}@example.com","first_name":"Ada","last_name":"Lovelace","phone":"+61 2 5550 1234","company_name":"Analytical Engines Pty Ltd","city":"Sydney","state":"NSW","postcode":"2000"}}"#
-    )
-}
-
-/// The digits in a [`body`], wherever in `bytes` that stands.
-pub(crate) fn digits_in(bytes: &[u8]) -> Option<[u8; DIGITS]> {
-    let name = br#""email":""#;
-    let at = bytes.windows(name.len()).position(|window| window == name)? + name.len();
-    bytes.get(at..at + DIGITS)?.try_into().ok()
-}
-
-/// SplitMix64: nothing here needs to be unpredictable, only cheap.
-pub(crate) struct Random(u64);
-
-impl Random {
-    pub(crate) fn new() -> Self {
-        Self(u64::from_be_bytes(Env::system().bytes()))
-    }
-
-    fn number(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    pub(crate) fn below(&mut self, end: usize) -> usize {
-        ((u128::from(self.number()) * end as u128) >> 64) as usize
-    }
-
-    pub(crate) fn write_digits(&mut self, field: &mut [u8]) {
-        let mut number = self.number();
-        for digit in field {
-            *digit = b"0123456789abcdef"[(number & 15) as usize];
-            number >>= 4;
-        }
-    }
-
-    pub(crate) fn digits(&mut self) -> String {
-        let mut field = [0; DIGITS];
-        self.write_digits(&mut field);
-        String::from_utf8_lossy(&field).into_owned()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn fields_are_written_over() {
+    fn the_field_of_a_template_is_overwritten() {
         let tenant = Tenant { key: "k".to_owned(), contacts: vec![Uuid::max()] };
         let tenants: Arc<[Tenant]> = vec![tenant].into();
         let text = |subject| String::from_utf8(Requests::new(subject, &tenants).next().to_vec()).unwrap();

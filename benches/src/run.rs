@@ -1,4 +1,4 @@
-//! The run: seeds, starts the contenders, lets them take turns and hands the medians to the table.
+//! The run: seeds the database, measures the contenders alternately, and prints the medians.
 
 use std::ffi::OsStr;
 use std::net::SocketAddr;
@@ -8,27 +8,29 @@ use std::time::{Duration, Instant};
 
 use clap::ValueEnum as _;
 
-use crate::bare::Answer;
+use crate::bare_server::FixedResponse;
 use crate::child::Child;
+use crate::error::Result;
 use crate::options::{Committer, Options, Subject};
 use crate::requests::Requests;
 use crate::sample::Sample;
 use crate::seed::{self, Tenant};
 use crate::table::{self, Ratio, Row};
-use crate::{Result, aged, deliver, load, postgres};
+use crate::{aged, deliver, load, postgres};
 
-/// Rows on a page when a client does not say.
+/// The default page size of the API.
 const PAGE: u32 = 50;
 
-/// Measures everything that was asked for.
+/// Measures all blocks.
 pub(crate) fn run(options: &Options) -> Result<()> {
     if options.contacts / options.tenants <= PAGE {
         return Err(format!("a tenant needs more than {PAGE} contacts").into());
     }
-    let usual = Subject::value_variants().iter().filter(|subject| **subject != Subject::Aged);
-    let asked: Vec<Subject> = if options.only.is_empty() { usual.copied().collect() } else { options.only.clone() };
-    let (on_postgres, on_sqlite): (Vec<_>, Vec<_>) = asked.into_iter().partition(|subject| subject.is_postgres());
-    table::begin(options)?;
+    let default = Subject::value_variants().iter().filter(|subject| **subject != Subject::Aged);
+    let subjects: Vec<Subject> =
+        if options.only.is_empty() { default.copied().collect() } else { options.only.clone() };
+    let (on_postgres, on_sqlite): (Vec<_>, Vec<_>) = subjects.into_iter().partition(|subject| subject.is_postgres());
+    table::print_header(options)?;
     if !on_sqlite.is_empty() {
         run_on_sqlite(options, &on_sqlite)?;
     }
@@ -41,7 +43,7 @@ fn run_on_sqlite(options: &Options, subjects: &[Subject]) -> Result<()> {
     let started = Instant::now();
     seed::seed(&file, options.tenants, options.contacts)?;
     let tenants = seed::tenants(&file)?;
-    table::note(&format!("SQLite (ready in {:.0} s)", started.elapsed().as_secs_f64()))?;
+    table::print_line(&format!("SQLite (seeded in {:.0} s)", started.elapsed().as_secs_f64()))?;
     for subject in subjects {
         match subject {
             Subject::Get | Subject::List => serve(options, *subject, &file, &tenants)?,
@@ -62,7 +64,7 @@ fn run_on_sqlite(options: &Options, subjects: &[Subject]) -> Result<()> {
     Ok(())
 }
 
-/// Writes go to a copy, so that each run begins with the same rows.
+/// Writes go to a copy, so that each run starts with the same rows.
 fn copy(file: &Path, folder: &Path) -> Result<PathBuf> {
     copy_as(file, folder, "copy.db")
 }
@@ -70,101 +72,102 @@ fn copy(file: &Path, folder: &Path) -> Result<PathBuf> {
 fn copy_as(file: &Path, folder: &Path, name: &str) -> Result<PathBuf> {
     let copy = folder.join(name);
     for left in ["-wal", "-shm"] {
-        let _ = std::fs::remove_file(beside(&copy, left));
+        let _ = std::fs::remove_file(with_ending(&copy, left));
     }
     std::fs::copy(file, &copy)?;
-    // The key of its secrets, unless the environment holds that.
-    if beside(file, ".key").exists() {
-        std::fs::copy(beside(file, ".key"), beside(&copy, ".key"))?;
+    // The key of the stored secrets, unless it is in the environment.
+    if with_ending(file, ".key").exists() {
+        std::fs::copy(with_ending(file, ".key"), with_ending(&copy, ".key"))?;
     }
-    // Not while something is measured.
+    // Synced now, so that writing back does not disturb the measurements.
     std::fs::File::open(&copy)?.sync_all()?;
     Ok(copy)
 }
 
-/// A file whose name goes on.
-fn beside(file: &Path, ending: &str) -> PathBuf {
+/// Returns a file name with an ending appended.
+fn with_ending(file: &Path, ending: &str) -> PathBuf {
     let mut name = file.as_os_str().to_owned();
     name.push(ending);
     name.into()
 }
 
-/// Our server and the bare one in turns.
+/// Measures svc's server and the bare server alternately.
 fn serve(options: &Options, subject: Subject, file: &Path, tenants: &Arc<[Tenant]>) -> Result<()> {
     let mut requests = Requests::new(subject, tenants);
-    let before = seed::written(file)?;
-    let mut ours = Child::start(&[OsStr::new("serve-ours"), file.as_os_str()])?;
-    let our_address: SocketAddr = ours.hear()?.parse()?;
-    let answer = answer(subject, &load::once(our_address, &mut requests)?)?;
+    let before = seed::row_counts(file)?;
+    let mut svc = Child::start(&[OsStr::new("serve-svc"), file.as_os_str()])?;
+    let svc_address: SocketAddr = svc.read_line()?.parse()?;
+    let response = response(subject, &load::send_once(svc_address, &mut requests)?)?;
     let mut bare = Child::start(&[OsStr::new("serve-bare")])?;
-    bare.tell(&serde_json::to_string(&answer)?)?;
-    let bare_address: SocketAddr = bare.hear()?.parse()?;
+    bare.write_line(&serde_json::to_string(&response)?)?;
+    let bare_address: SocketAddr = bare.read_line()?.parse()?;
 
     let (connections, length) = (options.connections as usize, Duration::from_secs(options.seconds));
-    let (mut bare_rounds, mut our_rounds) = (Vec::new(), Vec::new());
+    let (mut bare_rounds, mut svc_rounds) = (Vec::new(), Vec::new());
     for _ in 0..options.rounds {
         bare_rounds.push(load::round(&bare, bare_address, connections, length, &requests)?);
-        our_rounds.push(load::round(&ours, our_address, connections, length, &requests)?);
+        svc_rounds.push(load::round(&svc, svc_address, connections, length, &requests)?);
     }
-    drop((ours, bare));
+    drop((svc, bare));
     if subject == Subject::Post {
-        check_written(file, before, &our_rounds)?;
+        check_written(file, before, &svc_rounds)?;
     }
     let name = match subject {
         Subject::Get => "GET by id",
         Subject::List => "list of 50",
         _ => "POST, durable",
     };
-    table::print(&[
-        Row { subject: name, contender: "bare hyper", rounds: &bare_rounds, ratio: Ratio::Yardstick },
-        Row { subject: "", contender: "svc", rounds: &our_rounds, ratio: Ratio::To(&bare_rounds) },
+    table::print_rows(&[
+        Row { subject: name, contender: "bare hyper", rounds: &bare_rounds, ratio: Ratio::Baseline },
+        Row { subject: "", contender: "svc", rounds: &svc_rounds, ratio: Ratio::To(&bare_rounds) },
     ])
 }
 
-/// Takes an answer apart, for the bare server to return the same.
-fn answer(subject: Subject, bytes: &[u8]) -> Result<Answer> {
+/// Parses a response, for the bare server to return the same.
+fn response(subject: Subject, bytes: &[u8]) -> Result<FixedResponse> {
     let text = std::str::from_utf8(bytes)?;
-    let (head, body) = text.split_once("\r\n\r\n").ok_or("an answer without a head")?;
+    let (head, body) = text.split_once("\r\n\r\n").ok_or("the response has no head")?;
     let mut lines = head.lines();
-    let status = lines.next().and_then(|line| line.split(' ').nth(1)).ok_or("an answer without a status")?.parse()?;
+    let status = lines.next().and_then(|line| line.split(' ').nth(1)).ok_or("the response has no status")?.parse()?;
     let headers = lines.filter_map(|line| line.split_once(": "));
     let headers = headers.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
     let json: serde_json::Value = serde_json::from_str(body)?;
     if subject == Subject::List && json["data"].as_array().map(Vec::len) != Some(PAGE as usize) {
-        return Err("a list is not as long as it should be".into());
+        return Err("a list does not have the default page size".into());
     }
-    Ok(Answer { status, headers, body: body.to_owned() })
+    Ok(FixedResponse { status, headers, body: body.to_owned() })
 }
 
-/// Whether each answer of 201 has left its three rows.
+/// Checks that each 201 has left its three rows.
 fn check_written(file: &Path, before: [u32; 3], rounds: &[Sample]) -> Result<()> {
-    let after = seed::written(file)?;
+    let after = seed::row_counts(file)?;
     let acknowledged: usize = rounds.iter().map(|round| round.count).sum();
     let added = [after[0] - before[0], after[1] - before[1], after[2] - before[2]];
-    // Warming up adds more than was counted.
+    // Warm-up requests add more rows than were counted.
     if added.iter().all(|rows| *rows == added[0]) && added[0] as usize > acknowledged {
         return Ok(());
     }
-    Err(format!("{acknowledged} were acknowledged; contacts, events and deliveries grew by {added:?}").into())
+    Err(format!("{acknowledged} POSTs were acknowledged, but contacts, events and deliveries grew by {added:?}").into())
 }
 
-/// Bare SQL and the store in turns.
+/// Measures bare SQL and the store alternately.
 fn commit(options: &Options, file: &Path) -> Result<()> {
     let mut rounds: [Vec<Sample>; 3] = Default::default();
     for _ in 0..options.rounds {
-        for (by, samples) in [Committer::Each, Committer::Groups, Committer::Ours].into_iter().zip(&mut rounds) {
-            let (by, seconds, at_once) = (by.to_string(), options.seconds.to_string(), options.connections.to_string());
+        for (by, samples) in [Committer::Each, Committer::Groups, Committer::Svc].into_iter().zip(&mut rounds) {
+            let (by, seconds, concurrency) =
+                (by.to_string(), options.seconds.to_string(), options.connections.to_string());
             let words: [&OsStr; 5] =
-                [OsStr::new("commit"), by.as_ref(), file.as_os_str(), seconds.as_ref(), at_once.as_ref()];
+                [OsStr::new("commit"), by.as_ref(), file.as_os_str(), seconds.as_ref(), concurrency.as_ref()];
             let mut child = Child::start(&words)?;
-            samples.push(serde_json::from_str(&child.hear()?)?);
+            samples.push(serde_json::from_str(&child.read_line()?)?);
         }
     }
-    let [each, groups, ours] = &rounds;
-    let grouped = format!("SQL, {} a commit", options.connections);
-    table::print(&[
-        Row { subject: "rows of a POST", contender: &grouped, rounds: groups, ratio: Ratio::Yardstick },
-        Row { subject: "", contender: "SQL, 1 a commit", rounds: each, ratio: Ratio::To(groups) },
-        Row { subject: "", contender: "svc's store", rounds: ours, ratio: Ratio::To(groups) },
+    let [each, groups, svc] = &rounds;
+    let grouped = format!("SQL, {} per commit", options.connections);
+    table::print_rows(&[
+        Row { subject: "rows of a POST", contender: &grouped, rounds: groups, ratio: Ratio::Baseline },
+        Row { subject: "", contender: "SQL, 1 per commit", rounds: each, ratio: Ratio::To(groups) },
+        Row { subject: "", contender: "svc's store", rounds: svc, ratio: Ratio::To(groups) },
     ])
 }

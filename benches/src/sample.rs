@@ -1,28 +1,28 @@
-//! What was measured in a round, and the middle of several rounds.
+//! The measurements of a round, and the median of several rounds.
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// One round.
+/// The measurements of a measuring round: one contender under load for `--seconds`.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 pub(crate) struct Sample {
-    /// Requests or jobs that ended.
+    /// Requests, transactions or deliveries that completed.
     pub(crate) count: usize,
-    /// In how long.
+    /// The length of the round.
     pub(crate) elapsed: Duration,
-    /// Half of them took no longer, in microseconds.
+    /// The median latency in microseconds.
     pub(crate) p50: u32,
-    /// All but a hundredth took no longer, in microseconds.
+    /// The 99th percentile of the latency in microseconds.
     pub(crate) p99: u32,
-    /// Processor time of the process that answered.
+    /// The processor time of the measured process.
     pub(crate) cpu: Duration,
-    /// Most memory that it held so far, in bytes.
+    /// The peak memory of the measured process so far, in bytes.
     pub(crate) memory: u64,
 }
 
 impl Sample {
-    /// From the time that each took, in microseconds.
+    /// Computes a sample from latencies in microseconds.
     pub(crate) fn new(mut took: Vec<u32>, elapsed: Duration, cpu: Duration, memory: u64) -> Self {
         took.sort_unstable();
         let rank = |share: usize| took.get((took.len() * share / 100).min(took.len().saturating_sub(1)));
@@ -30,30 +30,30 @@ impl Sample {
         Self { count: took.len(), elapsed, p50, p99, cpu, memory }
     }
 
-    /// How many a second.
+    /// Returns the number per second.
     pub(crate) fn rate(&self) -> f64 {
         self.count as f64 / self.elapsed.as_secs_f64()
     }
 
-    /// Processor time of each, in microseconds.
+    /// Returns the processor time of each in microseconds.
     pub(crate) fn cpu_each(&self) -> f64 {
         self.cpu.as_secs_f64() * 1e6 / self.count as f64
     }
 }
 
-/// The middle one of several figures.
-pub(crate) fn median(figures: impl IntoIterator<Item = f64>) -> f64 {
-    let mut figures: Vec<f64> = figures.into_iter().collect();
-    figures.sort_by(f64::total_cmp);
-    let middle = figures.len() / 2;
-    match figures.len() {
+/// Returns the median.
+pub(crate) fn median(values: impl IntoIterator<Item = f64>) -> f64 {
+    let mut values: Vec<f64> = values.into_iter().collect();
+    values.sort_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    match values.len() {
         0 => f64::NAN,
-        odd if odd % 2 == 1 => figures[middle],
-        _ => f64::midpoint(figures[middle - 1], figures[middle]),
+        count if count % 2 == 1 => values[middle],
+        _ => f64::midpoint(values[middle - 1], values[middle]),
     }
 }
 
-/// Microseconds, for the sort above.
+/// Returns a latency in microseconds, as [`Sample::new`] takes them.
 pub(crate) fn micros(duration: Duration) -> u32 {
     u32::try_from(duration.as_micros()).unwrap_or(u32::MAX)
 }
@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ranks() {
+    fn percentiles_and_rates_are_computed() {
         let sample = Sample::new((1..=200).rev().collect(), Duration::from_secs(2), Duration::from_millis(1), 0);
         assert_eq!((sample.count, sample.p50, sample.p99), (200, 101, 199));
         assert!((sample.rate() - 100.0).abs() < 1e-9);
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn middles() {
+    fn the_median_is_computed() {
         assert!((median([3.0, 1.0, 2.0]) - 2.0).abs() < 1e-9);
         assert!((median([4.0, 1.0]) - 2.5).abs() < 1e-9);
         assert!(median([]).is_nan());

@@ -1,5 +1,5 @@
-//! The database that everything is measured on: contacts of several tenants that were created in turns, one
-//! key and one webhook subscription for each tenant.
+//! The measured database: contacts of several tenants, created in rotation, and one key and one webhook subscription
+//! for each tenant.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -17,26 +17,26 @@ use svc_core::webhooks::subscriptions::{WebhookCreate, WebhookSubscription};
 use svc_store::SqliteStore;
 use uuid::Uuid;
 
-use crate::Result;
-use crate::requests::Random;
+use crate::error::Result;
+use crate::random::Random;
 
-/// A tenant as the load generator knows it.
+/// A tenant as the load generator needs it.
 pub(crate) struct Tenant {
-    /// The text of its key.
+    /// The text of an API key.
     pub(crate) key: String,
     /// The ids of its contacts.
     pub(crate) contacts: Vec<Uuid>,
 }
 
-/// Rows of one transaction.
+/// Rows per transaction.
 const BATCH: usize = 200_000;
-/// Between two contacts.
+/// The time between two contacts.
 const STEP: Duration = Duration::from_secs(7);
 
 const CONTACT: &str = "INSERT INTO contacts (tenant_id, live, id, email, first_name, last_name, phone, company_name, \
      city, state, postcode, created_at, updated_at) VALUES (?1, 1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?11)";
 
-/// Makes the database, unless the file is there already.
+/// Creates the database unless the file exists.
 pub(crate) fn seed(file: &Path, tenants: u32, contacts: u32) -> Result<()> {
     if file.exists() {
         return check(file, tenants, contacts);
@@ -55,7 +55,7 @@ pub(crate) fn seed(file: &Path, tenants: u32, contacts: u32) -> Result<()> {
     fill(file, &ids, contacts, now)
 }
 
-/// Whether a kept file is what this run would have made.
+/// Checks that a kept file has the size and schema that this run would create.
 fn check(file: &Path, tenants: u32, contacts: u32) -> Result<()> {
     let folder = tempfile::tempdir()?;
     let fresh = folder.path().join("fresh.db");
@@ -78,7 +78,7 @@ fn check(file: &Path, tenants: u32, contacts: u32) -> Result<()> {
     Err(format!("{} was kept by a run with another size or schema; remove it first", file.display()).into())
 }
 
-/// Makes a tenant with a webhook subscription; its id.
+/// Creates a tenant with a webhook subscription, and returns its id.
 pub(crate) async fn tenant(store: &dyn Store, number: u32) -> std::result::Result<Uuid, Error> {
     store
         .write("bench.tenant", move |tx| {
@@ -95,7 +95,7 @@ pub(crate) async fn tenant(store: &dyn Store, number: u32) -> std::result::Resul
 
 fn fill(file: &Path, tenants: &[Uuid], contacts: u32, now: Timestamp) -> Result<()> {
     let mut connection = Connection::open(file)?;
-    // A file that a crash leaves half done is made again.
+    // Without syncs, because a file that a crash leaves incomplete is created again.
     connection.execute_batch("PRAGMA synchronous = OFF; PRAGMA cache_size = -2000000;")?;
     let (env, mut random) = (Env::system(), Random::new());
     let mut at = now.minus(STEP.saturating_mul(contacts.saturating_add(1)));
@@ -132,7 +132,7 @@ const FIRST: [&str; 8] = ["Ada", "Grace", "Edsger", "Barbara", "Donald", "France
 const LAST: [&str; 8] = ["Lovelace", "Hopper", "Dijkstra", "Liskov", "Knuth", "Allen", "Turing", "Hamilton"];
 const CITIES: [&str; 6] = ["Sydney", "Newcastle", "Wollongong", "Wagga Wagga", "Dubbo", "Orange"];
 
-/// What the load generator has to know, with a new key for each tenant.
+/// Returns the tenants for the load generator, with a new key for each.
 pub(crate) fn tenants(file: &Path) -> Result<Arc<[Tenant]>> {
     let mut tenants = Vec::new();
     let store: Arc<dyn Store> = Arc::new(SqliteStore::open(file, Env::system())?);
@@ -157,8 +157,8 @@ pub(crate) fn tenants(file: &Path) -> Result<Arc<[Tenant]>> {
     Ok(tenants.into())
 }
 
-/// How many contacts, events and deliveries there are.
-pub(crate) fn written(file: &Path) -> Result<[u32; 3]> {
+/// Returns the numbers of contacts, events and deliveries.
+pub(crate) fn row_counts(file: &Path) -> Result<[u32; 3]> {
     let connection = Connection::open(file)?;
     let sql =
         "SELECT (SELECT count(*) FROM contacts), (SELECT count(*) FROM events), (SELECT count(*) FROM deliveries)";

@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::io::{self, Write as _};
 
-use crate::Result;
+use crate::error::Result;
 use crate::options::Options;
 use crate::sample::{Sample, median};
 
@@ -15,38 +15,38 @@ pub(crate) struct Row<'a> {
     pub(crate) ratio: Ratio<'a>,
 }
 
-/// What a contender is measured against.
+/// What a contender is compared with.
 pub(crate) enum Ratio<'a> {
-    /// It is what others are measured against.
-    Yardstick,
-    /// These, round by round.
+    /// The others are compared with this one.
+    Baseline,
+    /// Compared with these samples, round by round.
     To(&'a [Sample]),
-    /// Nothing: it does as much as it is given.
+    /// Not compared, because its load is given.
     None,
 }
 
-/// Says what is measured, and names the columns.
-pub(crate) fn begin(options: &Options) -> Result<()> {
+/// Prints what is measured, and the header of the table.
+pub(crate) fn print_header(options: &Options) -> Result<()> {
     let Options { contacts, tenants, connections, seconds, rounds, .. } = options;
     let cores = std::thread::available_parallelism().map_or(0, usize::from);
     let mut out = io::stdout().lock();
-    writeln!(out, "{contacts} contacts of {tenants} tenants,")?;
-    writeln!(out, "{connections} connections, medians of {rounds} rounds of {seconds} s, {cores} cores\n")?;
+    writeln!(out, "{contacts} contacts of {tenants} tenants")?;
+    writeln!(out, "{connections} connections; medians of {rounds} measuring rounds of {seconds} s; {cores} cores\n")?;
     writeln!(
         out,
-        "{:<16} {:<17} {:>9} {:>6} {:>8} {:>8} {:>7} {:>5}",
+        "{:<16} {:<18} {:>9} {:>6} {:>8} {:>8} {:>7} {:>5}",
         "", "", "per s", "ratio", "p50 µs", "p99 µs", "CPU µs", "MB"
     )?;
     Ok(out.flush()?)
 }
 
 /// Prints the medians of each contender.
-pub(crate) fn print(rows: &[Row<'_>]) -> Result<()> {
+pub(crate) fn print_rows(rows: &[Row<'_>]) -> Result<()> {
     let mut out = io::stdout().lock();
     for Row { subject, contender, rounds, ratio } in rows {
         let middle = |of: fn(&Sample) -> f64| median(rounds.iter().map(of));
         let ratio = match ratio {
-            Ratio::Yardstick => "1".to_owned(),
+            Ratio::Baseline => "1".to_owned(),
             Ratio::None => String::new(),
             Ratio::To(others) => {
                 let each = rounds.iter().zip(*others).map(|(round, other)| round.rate() / other.rate());
@@ -56,7 +56,7 @@ pub(crate) fn print(rows: &[Row<'_>]) -> Result<()> {
         let cpu = middle(Sample::cpu_each);
         writeln!(
             out,
-            "{subject:<16} {contender:<17} {:>9.0} {ratio:>6} {:>8} {:>8} {cpu:>7.1} {:>5}",
+            "{subject:<16} {contender:<18} {:>9.0} {ratio:>6} {:>8} {:>8} {cpu:>7.1} {:>5}",
             middle(Sample::rate),
             figure(middle(|sample| f64::from(sample.p50))),
             figure(middle(|sample| f64::from(sample.p99))),
@@ -66,19 +66,19 @@ pub(crate) fn print(rows: &[Row<'_>]) -> Result<()> {
     Ok(out.flush()?)
 }
 
-/// A whole number; nothing where nothing was measured.
+/// Formats a whole number; empty if nothing was measured.
 fn figure(figure: f64) -> String {
     if figure == 0.0 { String::new() } else { format!("{figure:.0}") }
 }
 
-/// Says what fits into no column.
-pub(crate) fn note(line: &str) -> Result<()> {
+/// Prints a line outside the table.
+pub(crate) fn print_line(line: &str) -> Result<()> {
     let mut out = io::stdout().lock();
     writeln!(out, "{line}")?;
     Ok(out.flush()?)
 }
 
-/// Says why there is no table.
-pub(crate) fn complain(error: &dyn Display) {
+/// Prints the error that ended the run.
+pub(crate) fn print_error(error: &dyn Display) {
     let _ = writeln!(io::stderr(), "svc-benches: {error}");
 }

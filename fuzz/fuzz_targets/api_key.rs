@@ -1,4 +1,4 @@
-//! API keys: only their one form is taken, and no changed character goes unnoticed.
+//! API keys: only the one valid format is accepted, and every changed character is detected.
 
 #![no_main]
 
@@ -13,45 +13,45 @@ const PREFIX: &str = "svc_live_";
 const BASE62: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
 #[derive(Arbitrary, Debug)]
-struct Sent<'a> {
+struct Input<'a> {
     random: [u8; 32],
     at: u8,
-    instead: u8,
+    replacement: u8,
     header: &'a [u8],
     text: &'a str,
 }
 
-fuzz_target!(|sent: Sent<'_>| {
-    let good = key(sent.random);
+fuzz_target!(|input: Input<'_>| {
+    let good = key(input.random);
     let hash = KeyHash::of(&good).unwrap();
 
     let mut changed = good.clone().into_bytes();
-    let at = usize::from(sent.at) % changed.len();
-    changed[at] = sent.instead;
+    let at = usize::from(input.at) % changed.len();
+    changed[at] = input.replacement;
     match String::from_utf8(changed) {
         Ok(changed) if changed != good => assert_eq!(KeyHash::of(&changed), Err(Error::InvalidKey)),
         _ => {}
     }
 
-    if KeyHash::of(sent.text).is_ok() {
-        let digits = sent.text.strip_prefix(PREFIX).unwrap();
+    if KeyHash::of(input.text).is_ok() {
+        let digits = input.text.strip_prefix(PREFIX).unwrap();
         assert!(digits.len() == 38 && digits.bytes().all(|byte| BASE62.contains(&byte)));
     }
 
-    // A header that anything takes for a key holds it as it is.
+    // A header that yields a key contains exactly this key.
     let mut headers = HeaderMap::new();
-    if let Ok(value) = sent.header.try_into() {
+    if let Ok(value) = input.header.try_into() {
         headers.insert("authorization", value);
-        if let Ok(found) = bearer(&headers) {
-            let text = std::str::from_utf8(sent.header).unwrap();
-            assert_eq!(KeyHash::of(text.get(7..).unwrap().trim()), Ok(found));
+        if let Ok(parsed) = bearer(&headers) {
+            let text = std::str::from_utf8(input.header).unwrap();
+            assert_eq!(KeyHash::of(text.get(7..).unwrap().trim()), Ok(parsed));
         }
     }
     headers.insert("authorization", format!("bEaReR {good}").try_into().unwrap());
     assert_eq!(bearer(&headers), Ok(hash));
 });
 
-/// A key as the contract says: 32 characters and their CRC-32 in base62.
+/// Returns a key as docs/contract.md, "API keys", defines it: 32 characters and their CRC-32 in base62.
 fn key(random: [u8; 32]) -> String {
     let random: String = random.iter().map(|byte| char::from(BASE62[usize::from(*byte) % 62])).collect();
     let mut rest = crc32(random.as_bytes());
@@ -63,7 +63,7 @@ fn key(random: [u8; 32]) -> String {
     format!("{PREFIX}{random}{}", std::str::from_utf8(&sum).unwrap())
 }
 
-/// Bit by bit, unlike the crate that the service uses.
+/// Computes the CRC-32 bit by bit, independently of the crate that the service uses.
 fn crc32(bytes: &[u8]) -> u32 {
     !bytes.iter().fold(!0, |crc, byte| {
         (0..8).fold(crc ^ u32::from(*byte), |crc, _| if crc & 1 == 1 { crc >> 1 ^ 0xedb8_8320 } else { crc >> 1 })

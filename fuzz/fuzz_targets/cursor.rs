@@ -1,4 +1,4 @@
-//! Cursors: what was sealed opens to its position, in its own list alone; what opens was sealed.
+//! Cursors: a sealed cursor opens to its position in its own list only, and every cursor that opens was sealed.
 
 #![no_main]
 
@@ -9,35 +9,35 @@ use svc_core::resources::pages::{CursorKey, ListParams, Order, CursorScope};
 use svc_core::values::{TenantId, Timestamp};
 use uuid::Uuid;
 
-/// Microseconds that fit into a cursor.
+/// The number of positions, in microseconds, that a cursor can hold.
 const POSITIONS: i64 = 1 << 58;
 
 #[derive(Arbitrary, Debug)]
-struct Sent<'a> {
+struct Input<'a> {
     key: [u8; 32],
     tenant: u128,
     position: i64,
     flipped: u8,
-    made_up: u128,
+    unsealed: u128,
     text: &'a str,
 }
 
-fuzz_target!(|sent: Sent<'_>| {
-    let key = CursorKey::new(sent.key);
+fuzz_target!(|input: Input<'_>| {
+    let key = CursorKey::new(input.key);
     let scope = |tenant| CursorScope::new(TenantId(Uuid::from_u128(tenant)), "contacts", None, &());
-    let (own, other) = (scope(sent.tenant), scope(!sent.tenant));
+    let (own, other) = (scope(input.tenant), scope(!input.tenant));
 
-    let position = Timestamp::from_micros(sent.position.rem_euclid(POSITIONS));
+    let position = Timestamp::from_micros(input.position.rem_euclid(POSITIONS));
     let cursor = key.seal(&own, position);
     assert_eq!((cursor.get_version_num(), cursor.get_variant()), (8, uuid::Variant::RFC4122));
     assert_eq!(key.open(&own, cursor), Ok(position));
     key.open(&other, cursor).unwrap_err();
-    let flipped = Uuid::from_u128(cursor.as_u128() ^ (1 << (sent.flipped % 128)));
+    let flipped = Uuid::from_u128(cursor.as_u128() ^ (1 << (input.flipped % 128)));
     key.open(&own, flipped).unwrap_err();
 
-    let made_up = Uuid::from_u128(sent.made_up);
-    if let Ok(position) = key.open(&own, made_up) {
-        assert_eq!(key.seal(&own, position), made_up);
+    let unsealed = Uuid::from_u128(input.unsealed);
+    if let Ok(position) = key.open(&own, unsealed) {
+        assert_eq!(key.seal(&own, position), unsealed);
     }
 
     let listed = |text: &str| {
@@ -47,11 +47,11 @@ fuzz_target!(|sent: Sent<'_>| {
     };
     match listed(&cursor.to_string()).unwrap().order {
         Order::NewestFirst { before } => assert_eq!(before, Some(position)),
-        Order::OldestChangeFirst { .. } => panic!("another order"),
+        Order::OldestChangeFirst { .. } => panic!("unexpected order"),
     }
-    if let Ok(listing) = listed(sent.text) {
+    if let Ok(listing) = listed(input.text) {
         let Order::NewestFirst { before: Some(position) } = listing.order else { panic!("no position") };
-        let canonical = sent.text.parse::<Uuid>().unwrap();
+        let canonical = input.text.parse::<Uuid>().unwrap();
         assert_eq!(key.seal(&own, position), canonical);
     }
 });

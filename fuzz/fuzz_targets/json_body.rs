@@ -1,5 +1,5 @@
-//! Bodies: nothing panics, what the strict parser takes is JSON without doubt, and what an operation takes it takes
-//! again after it was written anew.
+//! Bodies of requests: nothing panics, a body that the strict parser accepts is valid JSON, and an operation reads it
+//! the same after it is written again.
 
 #![no_main]
 
@@ -25,59 +25,59 @@ fuzz_target!(|body: &[u8]| {
     let again = match &parsed {
         Ok(json) => {
             let other = serde_json::from_slice::<&RawValue>(body);
-            assert!(other.is_ok(), "serde_json refuses it: {other:?}");
-            judge(json, 1);
+            assert!(other.is_ok(), "serde_json rejects the document: {other:?}");
+            check(json, 1);
             write(json)
         }
         Err(_) => body.to_vec(),
     };
     assert_eq!(parse(&again), parsed);
-    same::<ContactCreate>(body, &again);
-    same::<ContactUpdate>(body, &again);
-    same::<BookingCreate>(body, &again);
-    same::<BookingUpdate>(body, &again);
-    same::<QuoteCreate>(body, &again);
-    same::<QuoteUpdate>(body, &again);
-    same::<JobCreate>(body, &again);
-    same::<JobUpdate>(body, &again);
-    same::<WebhookCreate>(body, &again);
-    same::<WebhookUpdate>(body, &again);
-    same::<ContactImport>(body, &again);
-    same::<InvoiceImport>(body, &again);
+    assert_same_input::<ContactCreate>(body, &again);
+    assert_same_input::<ContactUpdate>(body, &again);
+    assert_same_input::<BookingCreate>(body, &again);
+    assert_same_input::<BookingUpdate>(body, &again);
+    assert_same_input::<QuoteCreate>(body, &again);
+    assert_same_input::<QuoteUpdate>(body, &again);
+    assert_same_input::<JobCreate>(body, &again);
+    assert_same_input::<JobUpdate>(body, &again);
+    assert_same_input::<WebhookCreate>(body, &again);
+    assert_same_input::<WebhookUpdate>(body, &again);
+    assert_same_input::<ContactImport>(body, &again);
+    assert_same_input::<InvoiceImport>(body, &again);
 });
 
-/// Both texts are read as the same.
-fn same<I: Input + PartialEq + Debug>(body: &[u8], again: &[u8]) {
+/// Checks that both texts are read as the same input.
+fn assert_same_input<I: Input + PartialEq + Debug>(body: &[u8], again: &[u8]) {
     assert_eq!(I::from_body(body), I::from_body(again));
 }
 
-/// What the parser promises of what it took, and each leaf as every type that an answer can show.
-fn judge(json: &Json, depth: usize) {
+/// Checks what the parser guarantees about accepted documents, and reads each leaf as every type that a response contains.
+fn check(json: &Json, depth: usize) {
     match json {
         Json::Null | Json::Bool(_) | Json::Number(_) => {}
         Json::String(text) => assert!(!text.contains('\0'), "a NUL"),
         Json::Array(items) => {
             assert!(depth <= MAX_DEPTH, "{depth} levels");
-            items.iter().for_each(|item| judge(item, depth + 1));
+            items.iter().for_each(|item| check(item, depth + 1));
         }
         Json::Object(members) => {
             assert!(depth <= MAX_DEPTH, "{depth} levels");
             let names: HashSet<&String> = members.iter().map(|(name, _)| name).collect();
             assert_eq!(names.len(), members.len(), "a duplicate key");
-            members.iter().for_each(|(_, member)| judge(member, depth + 1));
+            members.iter().for_each(|(_, member)| check(member, depth + 1));
         }
     }
-    shown::<Currency>(json);
-    shown::<Date>(json);
-    shown::<Email>(json);
-    shown::<EventSet>(json);
-    shown::<Timestamp>(json);
-    shown::<Uuid>(json);
-    shown::<WebhookUrl>(json);
+    round_trip::<Currency>(json);
+    round_trip::<Date>(json);
+    round_trip::<Email>(json);
+    round_trip::<EventSet>(json);
+    round_trip::<Timestamp>(json);
+    round_trip::<Uuid>(json);
+    round_trip::<WebhookUrl>(json);
 }
 
-/// What is read can be sent back as it is shown.
-fn shown<T: FromJson + Serialize + PartialEq + Debug>(json: &Json) {
+/// Checks that a value that was read is read back from its serialized form.
+fn round_trip<T: FromJson + Serialize + PartialEq + Debug>(json: &Json) {
     if let Ok(value) = T::from_json(json.clone()) {
         let text = serde_json::to_vec(&value).unwrap();
         assert_eq!(T::from_json(parse(&text).unwrap()), Ok(value));

@@ -1,4 +1,4 @@
-//! Query strings: nothing panics, and a query that an operation takes it takes again after it was encoded anew.
+//! Query strings: nothing panics, and an operation reads a query the same after it is encoded again.
 
 #![no_main]
 
@@ -28,24 +28,24 @@ fuzz_target!(|query: &str| {
     assert_eq!(parse(again.as_bytes()).into_owned().collect::<Vec<_>>(), pairs);
 
     for operation in READS.iter() {
-        let ask = |query: &str| {
+        let parse_request = |query: &str| {
             let parts = RequestParts { id: Some(ID), query, body: b"", base: "/api/v1" };
             (operation.parse)(&parts).map(|_| ())
         };
-        assert_eq!(ask(query), ask(&again), "{}", operation.id);
+        assert_eq!(parse_request(query), parse_request(&again), "{}", operation.id);
         if operation.has_id() {
-            assert_eq!(ask(query).is_ok(), pairs.is_empty());
+            assert_eq!(parse_request(query).is_ok(), pairs.is_empty());
         }
     }
 
-    both::<ContactFilter>(&pairs);
-    both::<InvoiceFilter>(&pairs);
-    both::<JobFilter>(&pairs);
-    both::<QuoteFilter>(&pairs);
+    check_filter::<ContactFilter>(&pairs);
+    check_filter::<InvoiceFilter>(&pairs);
+    check_filter::<JobFilter>(&pairs);
+    check_filter::<QuoteFilter>(&pairs);
 });
 
-/// A repeated or empty parameter is never taken, and none is taken for another.
-fn both<F: Input>(pairs: &[(String, String)]) {
+/// Checks that no repeated, empty or unknown parameter is accepted.
+fn check_filter<F: Input>(pairs: &[(String, String)]) {
     let read = || -> Result<(), Problem> {
         let mut fields = Fields::from_query(pairs.to_vec());
         let (params, filter) = (ListParams::take(&mut fields), F::take(&mut fields));

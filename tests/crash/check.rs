@@ -1,4 +1,4 @@
-//! What clients and receivers noted down, against what is in the database.
+//! Compares the journals of clients and receivers with the content of the database.
 
 mod sent;
 mod written;
@@ -8,82 +8,82 @@ use std::fmt;
 
 use uuid::Uuid;
 
-use crate::found::Found;
-use crate::journal::{Abandoned, Arrival, Entry};
-use crate::receiver::Noted;
-use crate::world::World;
+use crate::fixture::Fixture;
+use crate::journal::{Arrival, Entry, InterruptedAttempt};
+use crate::receiver::ReceiverJournal;
+use crate::state::DatabaseState;
 
-/// What came of a run.
+/// The result of a run.
 #[derive(Debug, Default)]
-pub(crate) struct Verdict {
-    /// For people.
+pub(crate) struct CheckResult {
+    /// Numbers of the run, as text.
     pub(crate) summary: String,
-    /// What must not be, one sentence each.
+    /// Violations, one sentence each. Empty if everything holds.
     pub(crate) violations: Vec<String>,
 }
 
-/// Figures of the summary.
+/// The numbers of the summary.
 #[derive(Debug, Default)]
 struct Counts {
     acknowledged: usize,
-    /// Sent more than once.
-    asked_again: usize,
-    /// Answered with what an earlier sending had done.
+    /// Acknowledged after more than one request.
+    repeated: usize,
+    /// Acknowledged with the stored response of an earlier request.
     replayed: usize,
-    /// Refused each time, and given up.
+    /// Refused until the client gave up.
     refused: usize,
     unknown: usize,
     events: usize,
     deliveries: usize,
     arrivals: usize,
-    under_way: usize,
-    /// Accepted once more, because the outcome before was under way at a kill.
+    interruptions: usize,
+    /// Accepted again because the outcome of an earlier attempt was lost in a kill.
     repeats: usize,
-    /// Accepted once more, because the attempt before had failed here or come too late.
+    /// Accepted again because the earlier attempt failed at the sender or came too late.
     retries: usize,
     lost: usize,
 }
 
-/// Compares.
+/// Checks all tenants and returns the violations.
 pub(crate) fn check(
-    world: &World,
+    fixture: &Fixture,
     entries: &[Entry],
-    noted: &Noted,
-    abandoned: &[Abandoned],
-    found: &[Found],
-) -> Verdict {
-    let mut counts = Counts { under_way: abandoned.len(), arrivals: noted.arrivals.len(), ..Counts::default() };
-    let mut violations: Vec<String> = noted.refused.clone();
+    journal: &ReceiverJournal,
+    interrupted: &[InterruptedAttempt],
+    state: &[DatabaseState],
+) -> CheckResult {
+    let mut counts = Counts { interruptions: interrupted.len(), arrivals: journal.arrivals.len(), ..Counts::default() };
+    let mut violations: Vec<String> = journal.refused.clone();
     let mut arrivals: HashMap<Uuid, Vec<&Arrival>> = HashMap::new();
-    for arrival in &noted.arrivals {
+    for arrival in &journal.arrivals {
         arrivals.entry(arrival.delivery).or_default().push(arrival);
     }
-    let mut under_way: HashMap<Uuid, usize> = HashMap::new();
-    for (delivery, _) in abandoned {
-        *under_way.entry(*delivery).or_default() += 1;
+    let mut interruptions: HashMap<Uuid, usize> = HashMap::new();
+    for (delivery, _) in interrupted {
+        *interruptions.entry(*delivery).or_default() += 1;
     }
-    for (position, (tenant, found)) in world.tenants.iter().zip(found).enumerate() {
+    for (position, (tenant, state)) in fixture.tenants.iter().zip(state).enumerate() {
         let entries: Vec<&Entry> = entries.iter().filter(|entry| entry.tenant == position).collect();
-        written::check(&entries, found, &mut counts, &mut violations);
-        sent::check(&tenant.hooks, found, &mut arrivals, &under_way, &mut counts, &mut violations);
+        written::check(&entries, state, &mut counts, &mut violations);
+        sent::check(&tenant.subscriptions, state, &mut arrivals, &interruptions, &mut counts, &mut violations);
     }
     violations.extend(arrivals.keys().map(|id| format!("delivery {id} arrived, but is not in the database")));
-    Verdict { summary: counts.to_string(), violations }
+    CheckResult { summary: counts.to_string(), violations }
 }
 
 impl fmt::Display for Counts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { acknowledged, asked_again, replayed, refused, unknown, .. } = self;
+        let Self { acknowledged, repeated, replayed, refused, unknown, .. } = self;
         writeln!(
             f,
-            "{acknowledged} writes were acknowledged, {asked_again} of them after asking again \
-             ({replayed} had been done before); {refused} were refused; of {unknown} the outcome stayed unknown"
+            "{acknowledged} writes were acknowledged, {repeated} of them after a repeat \
+             ({replayed} with a stored response); {refused} were refused; {unknown} have an unknown outcome"
         )?;
-        let Self { events, deliveries, arrivals, under_way, repeats, retries, lost, .. } = self;
+        let Self { events, deliveries, arrivals, interruptions, repeats, retries, lost, .. } = self;
         writeln!(f, "{events} events, {deliveries} deliveries, {arrivals} arrivals, {lost} lost")?;
         write!(
             f,
-            "{repeats} repeats, of {under_way} attempts that were under way at kills; \
+            "{repeats} repeats, of {interruptions} attempts that were in progress at kills; \
              {retries} more after attempts that came too late"
         )
     }

@@ -1,5 +1,5 @@
-//! The clients: each sends one request after the other and asks again, in the same words, when a kill swallowed
-//! the answer, and mostly when it was refused.
+//! The clients. Each sends one request at a time, repeats it unchanged when a kill leaves its outcome unknown, and
+//! usually repeats it when it was refused.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -10,31 +10,31 @@ use serde_json::{Value, json};
 use svc_core::env::{Env, SeededEntropy, SystemClock};
 use tokio::sync::watch;
 
-use crate::journal::{Collection, Entry, Wish};
+use crate::journal::{Collection, Entry, Operation};
 use crate::outage::Outage;
 use svc_tests::Result;
-use svc_tests::http::{Ask, Http, Reply};
+use svc_tests::http::{HttpClient, TestRequest, TestResponse};
 
-/// How long a client waits for the server to come back after a broken connection, before it tries the old address.
-const COMES_BACK: Duration = Duration::from_secs(5);
-/// Between two requests: with none, the clients would leave the server no time for deliveries.
+/// How long a client waits for the server's new address after a broken connection, before it tries the old one may_repeat.
+const ADDRESS_TIMEOUT: Duration = Duration::from_secs(5);
+/// Pause between two requests, so that the server has time for deliveries.
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// Before it asks again after a refusal.
-const AGAIN: Duration = Duration::from_millis(20);
-/// Of so many clients that are refused one gives up, to see whether it was really not done.
-const GIVE_UP: usize = 3;
+/// Pause before a refused request is repeated.
+const REPEAT_PAUSE: Duration = Duration::from_millis(20);
+/// One in this many refused requests is given up, to check that it was really not done.
+const GIVE_UP_ONE_IN: usize = 3;
 
-/// One client.
+/// A client.
 pub(crate) struct Client {
     pub(crate) tenant: usize,
     pub(crate) key: String,
-    /// Among all clients.
+    /// The client's number among all clients.
     pub(crate) number: u32,
-    pub(crate) http: Http,
-    /// Where the server listens; `None` while it does not.
+    pub(crate) http: HttpClient,
+    /// The server's address, or `None` while no server runs.
     pub(crate) server: watch::Receiver<Option<SocketAddr>>,
-    /// Becomes `true` when there is enough.
+    /// Becomes `true` at the end of the run.
     pub(crate) stop: watch::Receiver<bool>,
     pub(crate) random: Random,
     pub(crate) outage: Arc<Outage>,
@@ -44,7 +44,7 @@ pub(crate) struct Client {
     made: u32,
 }
 
-/// Randomness that repeats itself.
+/// Seeded randomness.
 pub(crate) struct Random(Env);
 
 impl Random {
@@ -52,7 +52,7 @@ impl Random {
         Self(Env::new(SystemClock, SeededEntropy::new(seed)))
     }
 
-    /// Below `end`, which is not 0.
+    /// Returns a number below `end`, which must not be 0.
     pub(crate) fn below(&self, end: usize) -> usize {
         usize::try_from(u64::from_be_bytes(self.0.bytes()) % end as u64).unwrap_or_default()
     }
@@ -62,7 +62,7 @@ impl Client {
     pub(crate) fn new(
         (tenant, key): (usize, &str),
         number: u32,
-        http: Http,
+        http: HttpClient,
         server: watch::Receiver<Option<SocketAddr>>,
         stop: watch::Receiver<bool>,
         random: Random,
@@ -85,16 +85,17 @@ impl Client {
         }
     }
 
-    /// Works until it is stopped, and returns its journal.
+    /// Sends requests until it is stopped, and returns its journal.
     ///
     /// # Errors
-    /// An answer that is none of the expected ones.
+    ///
+    /// A response that a client must not get.
     pub(crate) async fn run(mut self) -> Result<Vec<Entry>> {
         while !*self.stop.borrow() {
-            let wish = self.wish();
-            let entry = self.carry_out(wish).await?;
-            if let (Some(id), Wish::Create { collection, .. }) =
-                (entry.answer.as_ref().and_then(|answer| answer["id"].as_str()), &entry.wish)
+            let operation = self.operation();
+            let entry = self.carry_out(operation).await?;
+            if let (Some(id), Operation::Create { collection, .. }) =
+                (entry.response.as_ref().and_then(|response| response["id"].as_str()), &entry.operation)
             {
                 match collection {
                     Collection::Contacts => self.contacts.push(id.to_owned()),
@@ -108,81 +109,96 @@ impl Client {
         Ok(self.journal)
     }
 
-    /// What it wants next. Records are changed only by who made them, so the order of changes is known.
-    fn wish(&mut self) -> Wish {
+    /// Returns the next operation. Each record is changed by one client only, so the order of its changes is known.
+    fn operation(&mut self) -> Operation {
         self.made += 1;
         let (client, made) = (self.number, self.made);
-        let create = |collection, mark, keyed| Wish::Create { collection, mark, keyed };
+        let create = |collection, unique_value, with_idempotency_key| Operation::Create {
+            collection,
+            unique_value,
+            with_idempotency_key,
+        };
         match self.random.below(8) {
-            // Everything else is about a contact.
+            // All other operations need a contact.
             _ if self.contacts.is_empty() => create(Collection::Contacts, address(client, made), true),
             0 | 1 => {
                 let contact = self.contacts[self.random.below(self.contacts.len())].clone();
-                Wish::Move { contact, city: format!("City {client}-{made}") }
+                Operation::ChangeCity { contact, city: format!("City {client}-{made}") }
             }
             2 if !self.quotes.is_empty() => {
-                // Each only once.
+                // Each quote is accepted only once.
                 let quote = self.quotes.swap_remove(self.random.below(self.quotes.len()));
-                Wish::Accept { quote }
+                Operation::AcceptQuote { quote }
             }
             3 | 4 => create(Collection::Bookings, json!(format!("Booking {client}-{made}")), true),
             5 => create(Collection::Quotes, json!(u64::from(client) * 1_000_000 + u64::from(made)), true),
-            // Without an Idempotency-Key nobody asks again, and either outcome is right.
+            // Without an Idempotency-Key the request is not repeated, and either outcome is allowed.
             6 => create(Collection::Contacts, address(client, made), false),
             _ => create(Collection::Contacts, address(client, made), true),
         }
     }
 
-    async fn carry_out(&mut self, wish: Wish) -> Result<Entry> {
-        let (method, path, body) = match &wish {
-            Wish::Create { collection, mark, .. } => {
-                (Method::POST, format!("/{}", collection.name()), self.body(*collection, mark))
+    async fn carry_out(&mut self, operation: Operation) -> Result<Entry> {
+        let (method, path, body) = match &operation {
+            Operation::Create { collection, unique_value, .. } => {
+                (Method::POST, format!("/{}", collection.name()), self.body(*collection, unique_value))
             }
-            Wish::Move { contact, city } => (Method::PATCH, format!("/contacts/{contact}"), json!({ "city": city })),
-            Wish::Accept { quote } => (Method::PATCH, format!("/quotes/{quote}"), json!({ "status": "accepted" })),
+            Operation::ChangeCity { contact, city } => {
+                (Method::PATCH, format!("/contacts/{contact}"), json!({ "city": city }))
+            }
+            Operation::AcceptQuote { quote } => {
+                (Method::PATCH, format!("/quotes/{quote}"), json!({ "status": "accepted" }))
+            }
         };
         let idempotency_key = format!("{}-{}", self.number, self.made);
-        let (keyed, again) = match &wish {
-            Wish::Create { keyed, .. } => (*keyed, *keyed),
-            // The same change once more changes nothing.
-            Wish::Move { .. } | Wish::Accept { .. } => (false, true),
+        let (with_idempotency_key, may_repeat) = match &operation {
+            Operation::Create { with_idempotency_key, .. } => (*with_idempotency_key, *with_idempotency_key),
+            // Repeating the same change has no further effect.
+            Operation::ChangeCity { .. } | Operation::AcceptQuote { .. } => (false, true),
         };
-        let mut entry =
-            Entry { tenant: self.tenant, wish, sent: 0, refused: 0, too_good: false, replayed: false, answer: None };
+        let mut entry = Entry {
+            tenant: self.tenant,
+            operation,
+            sent: 0,
+            refused: 0,
+            acknowledged_during_outage: false,
+            replayed: false,
+            response: None,
+        };
         let key = self.key.clone();
-        let ask = Ask {
+        let request = TestRequest {
             method,
             path: &path,
             key: &key,
-            idempotency_key: keyed.then_some(idempotency_key.as_str()),
+            idempotency_key: with_idempotency_key.then_some(idempotency_key.as_str()),
             body: Some(&body),
             headers: &[],
         };
         while let Some(server) = self.listening().await {
             entry.sent += 1;
             let before = self.outage.number();
-            match self.http.send(server, &ask).await {
-                Ok(Reply { status, replayed, mut body, .. }) if status.is_success() => {
-                    // What was done before needs no disk.
-                    entry.too_good = entry.sent == 1 && self.outage.lasts_since(before);
-                    self.outage.wrote();
+            match self.http.send(server, &request).await {
+                Ok(TestResponse { status, replayed, mut body, .. }) if status.is_success() => {
+                    // A repeat of a completed write needs no disk.
+                    entry.acknowledged_during_outage = entry.sent == 1 && self.outage.has_lasted_since(before);
+                    self.outage.record_write();
                     entry.replayed = replayed;
-                    entry.answer = Some(body["data"].take());
+                    entry.response = Some(body["data"].take());
                     break;
                 }
-                Ok(reply) if self.outage.may_be() && is_refusal(&reply) => {
-                    entry.refused += u32::from(is_definite(&reply));
-                    if !again || self.random.below(GIVE_UP) == 0 {
+                Ok(response) if self.outage.is_expected() && is_refusal(&response) => {
+                    entry.refused += u32::from(is_definite(&response));
+                    if !may_repeat || self.random.below(GIVE_UP_ONE_IN) == 0 {
                         break;
                     }
-                    tokio::time::sleep(AGAIN).await;
+                    tokio::time::sleep(REPEAT_PAUSE).await;
                 }
-                Ok(Reply { status, body, .. }) => {
-                    return Err(format!("{} {path} was answered with {status}: {body}", ask.method).into());
+                Ok(TestResponse { status, body, .. }) => {
+                    return Err(format!("{} {path} got {status}: {body}", request.method).into());
                 }
-                Err(_) if again => {
-                    // Either it comes back elsewhere, or the connection alone was broken.
-                    let _ = tokio::time::timeout(COMES_BACK, self.server.changed()).await;
+                Err(_) if may_repeat => {
+                    // Either the server comes back at a new address, or only the connection broke.
+                    let _ = tokio::time::timeout(ADDRESS_TIMEOUT, self.server.changed()).await;
                 }
                 Err(_) => break,
             }
@@ -190,33 +206,34 @@ impl Client {
         Ok(entry)
     }
 
-    fn body(&self, collection: Collection, mark: &Value) -> Value {
+    fn body(&self, collection: Collection, unique_value: &Value) -> Value {
         let contact = self.contacts.last();
         match collection {
-            Collection::Contacts => json!({ "email": mark, "first_name": "Ada", "last_name": "Lovelace" }),
+            Collection::Contacts => json!({ "email": unique_value, "first_name": "Ada", "last_name": "Lovelace" }),
             Collection::Bookings => json!({
-                "contact_id": contact, "service_name": "Tap repair", "start_time": "2026-04-01T09:00:00Z", "notes": mark,
+                "contact_id": contact, "service_name": "Tap repair", "start_time": "2026-04-01T09:00:00Z", "notes": unique_value,
             }),
-            Collection::Quotes => json!({ "contact_id": contact, "total": mark }),
+            Collection::Quotes => json!({ "contact_id": contact, "total": unique_value }),
         }
     }
 
-    /// Where the server listens, once it does; `None` when the run is over.
+    /// Waits for the server's address; returns `None` when the run is over.
     async fn listening(&mut self) -> Option<SocketAddr> {
         self.server.wait_for(Option::is_some).await.ok().and_then(|address| *address)
     }
 }
 
-/// Whether it says, in the form of the contract, that the service is away.
-fn is_refusal(reply: &Reply) -> bool {
-    reply.status == StatusCode::SERVICE_UNAVAILABLE
-        && reply.body["code"] == "unavailable"
-        && reply.headers.contains_key("retry-after")
+/// Returns whether the response is the 503 of docs/contract.md, "Statuses".
+fn is_refusal(response: &TestResponse) -> bool {
+    response.status == StatusCode::SERVICE_UNAVAILABLE
+        && response.body["code"] == "unavailable"
+        && response.headers.contains_key("retry-after")
 }
 
-/// Whether it says that nothing was done, rather than that this is not known.
-fn is_definite(reply: &Reply) -> bool {
-    !reply.body["error"].as_str().unwrap_or_default().contains("may be made or not")
+/// Returns whether the response says that nothing was done, rather than that the outcome is unknown.
+fn is_definite(response: &TestResponse) -> bool {
+    let error = response.body["error"].as_str().unwrap_or_default();
+    !["may be made or not", "may or may not have been made"].iter().any(|unknown| error.contains(unknown))
 }
 
 fn address(client: u32, made: u32) -> Value {

@@ -1,9 +1,9 @@
-//! What clients and receivers note down.
+//! The journals of the clients and the receiver.
 
 use serde_json::Value;
 use uuid::Uuid;
 
-/// What clients create.
+/// The collections in which clients create records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Collection {
     Contacts,
@@ -23,13 +23,13 @@ impl Collection {
         }
     }
 
-    /// The first half of the kinds of its events.
+    /// The first part of the kinds of the collection's events.
     pub(crate) fn noun(self) -> &'static str {
         self.name().trim_end_matches('s')
     }
 
-    /// The field by which a record is told from all others of its tenant.
-    pub(crate) fn mark(self) -> &'static str {
+    /// The field whose value is unique to each record of a tenant.
+    pub(crate) fn unique_field(self) -> &'static str {
         match self {
             Self::Contacts => "email",
             Self::Bookings => "notes",
@@ -38,49 +38,49 @@ impl Collection {
     }
 }
 
-/// What a client wanted.
+/// What a client asks the server to do.
 #[derive(Clone, Debug)]
-pub(crate) enum Wish {
-    /// A record with this value in the field that marks it.
-    Create { collection: Collection, mark: Value, keyed: bool },
-    /// Another city for a contact.
-    Move { contact: String, city: String },
-    /// A quote that is accepted.
-    Accept { quote: String },
+pub(crate) enum Operation {
+    /// Creates a record whose unique field has this value.
+    Create { collection: Collection, unique_value: Value, with_idempotency_key: bool },
+    /// Changes the city of a contact.
+    ChangeCity { contact: String, city: String },
+    /// Accepts a quote.
+    AcceptQuote { quote: String },
 }
 
-/// A request and what became of it.
+/// An operation and its outcome.
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
-    /// Position of the tenant.
+    /// The position of the tenant.
     pub(crate) tenant: usize,
-    pub(crate) wish: Wish,
-    /// How often it was sent.
+    pub(crate) operation: Operation,
+    /// The number of requests sent.
     pub(crate) sent: u32,
-    /// How often it was refused with the word that nothing was done.
+    /// The number of responses that said that nothing was done.
     pub(crate) refused: u32,
-    /// Whether it was acknowledged when nothing could be written.
-    pub(crate) too_good: bool,
-    /// Whether the answer was that to an earlier sending, which a kill had swallowed.
+    /// Whether it was acknowledged while nothing could be written.
+    pub(crate) acknowledged_during_outage: bool,
+    /// Whether the response was the stored one of an earlier request.
     pub(crate) replayed: bool,
-    /// The record as it was answered; `None` when it was refused, or the outcome stayed unknown.
-    pub(crate) answer: Option<Value>,
+    /// The record in the response. `None` if the operation was refused or its outcome is unknown.
+    pub(crate) response: Option<Value>,
 }
 
-/// A delivery as it arrived.
+/// A delivery attempt that arrived at an endpoint.
 #[derive(Clone, Debug)]
 pub(crate) struct Arrival {
     /// The subscription whose URL was called.
     pub(crate) subscription: Uuid,
-    /// `X-SVC-Delivery`, which is also the `webhook-id`.
+    /// `X-SVC-Delivery`, which equals `webhook-id`.
     pub(crate) delivery: Uuid,
     /// `X-SVC-Attempt`.
     pub(crate) attempt: u32,
     pub(crate) kind: String,
     pub(crate) data: Value,
-    /// Whether it was answered with 2xx.
+    /// Whether the endpoint responded with 2xx.
     pub(crate) accepted: bool,
 }
 
-/// An attempt that was under way when the server was killed: the delivery, and the token of its lease.
-pub(crate) type Abandoned = (Uuid, Uuid);
+/// An attempt that was in progress when the server was killed: the delivery, and the token of its lease.
+pub(crate) type InterruptedAttempt = (Uuid, Uuid);

@@ -1,31 +1,33 @@
-//! Kills the server while clients write and receivers receive, again and again, and then compares what clients
-//! and receivers noted down with what is in the database.
+//! Kills the server repeatedly under load, and checks that no acknowledged write and no delivery is lost.
+//!
+//! The server is a separate process. Clients write and an endpoint receives deliveries while the server is killed and
+//! started again. Clients and the endpoint keep journals. At the end they are compared with the content of the
+//! database.
 //!
 //! ```text
 //! cargo run -p svc-tests --bin crash -- --rounds 20 [--seed S] [--database-url URL|postgres]
 //!     [--faults fsync|no-space|disk-full]
 //! ```
 //!
-//! - `clients` send requests and repeat those whose answer a kill has swallowed; `receiver` takes deliveries.
-//!   Both keep a journal.
-//! - `run` starts everything; `rounds` start the server as a process of its own, end it by SIGKILL at a random moment and
-//!   start it again. At the end it waits until nothing is pending.
-//! - `found` reads rows over the API, events and deliveries through the store's public interface.
-//! - `outage` lets the disk fail, and asks meanwhile what must go on: reads, /healthz, /readyz.
-//! - `check` names everything that does not fit. The program exits 1 then.
+//! - `clients` send requests and repeat those whose outcome a kill left unknown. `receiver` accepts deliveries.
+//! - `run` starts everything. In each round, `rounds` lets the server run for a random time, ends it by SIGKILL and
+//!   starts it again. At the end it waits until no delivery is pending.
+//! - `state` reads records through the API, and events and deliveries through the store's public interface.
+//! - `outage` makes the disk fail, and checks that reads, /healthz and /readyz still work.
+//! - `check` lists every violation. The program exits with 1 if there is one.
 //!
-//! A seed repeats requests and moments, not how the threads take turns.
+//! A seed repeats the requests and the times of the kills, but not the scheduling of the threads.
 
 mod check;
 mod clients;
-mod found;
+mod fixture;
 mod journal;
 mod options;
 mod outage;
 mod receiver;
 mod rounds;
 mod run;
-mod world;
+mod state;
 
 use std::io::{self, Write as _};
 use std::process::ExitCode;
@@ -35,7 +37,7 @@ use svc_tests::node;
 
 use self::options::{Cli, Role};
 
-/// Violations that are printed; where there are more, the first ones tell enough.
+/// The greatest number of violations that are printed.
 const SHOWN: usize = 20;
 
 fn main() -> ExitCode {
@@ -45,10 +47,10 @@ fn main() -> ExitCode {
     }
     let mut out = io::stdout().lock();
     let violations = match run::run(&options) {
-        Ok(verdict) => {
-            // A reader that goes away changes nothing about the verdict.
-            let _ = writeln!(out, "{}", verdict.summary);
-            verdict.violations
+        Ok(result) => {
+            // A closed pipe must not change the exit code.
+            let _ = writeln!(out, "{}", result.summary);
+            result.violations
         }
         Err(error) => vec![error.to_string()],
     };

@@ -1,4 +1,4 @@
-//! A disk that fails for a while, and what must go on meanwhile.
+//! A disk that fails for a while, and checks of what must still work meanwhile.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -8,26 +8,26 @@ use std::time::Duration;
 use svc_tests::Result;
 use svc_tests::database::Database;
 use svc_tests::disk::{FailingDisk, Failure, SmallDisk};
-use svc_tests::http::{Ask, Http};
+use svc_tests::http::{HttpClient, TestRequest};
 use tempfile::TempDir;
 use tokio::time::Instant;
 
 use crate::clients::Random;
+use crate::fixture::Fixture;
 use crate::options::Faults;
-use crate::world::World;
 
-/// Between two looks at what must go on.
-const LOOK_EVERY: Duration = Duration::from_millis(20);
-/// How long writes may take to go on once the disk works again.
+/// The interval of the checks during an outage.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
+/// How soon a write must succeed once the disk works again.
 const RECOVERY: Duration = Duration::from_secs(20);
 
-/// What clients have to know of outages.
+/// The state of the outage, as clients need it.
 #[derive(Debug, Default)]
 pub(crate) struct Outage {
     is_expected: bool,
-    /// Odd while nothing can be written.
+    /// Odd while nothing can be written; increases with each outage.
     number: AtomicU64,
-    /// Acknowledged writes.
+    /// The number of acknowledged writes.
     written: AtomicU64,
 }
 
@@ -36,8 +36,8 @@ impl Outage {
         Self { is_expected, ..Self::default() }
     }
 
-    /// Whether requests may be refused at all.
-    pub(crate) fn may_be(&self) -> bool {
+    /// Returns whether outages occur in this run, so that requests may be refused.
+    pub(crate) fn is_expected(&self) -> bool {
         self.is_expected
     }
 
@@ -45,12 +45,12 @@ impl Outage {
         self.number.load(Ordering::SeqCst)
     }
 
-    /// Whether nothing could be written since then.
-    pub(crate) fn lasts_since(&self, number: u64) -> bool {
+    /// Returns whether nothing could be written since this number was read.
+    pub(crate) fn has_lasted_since(&self, number: u64) -> bool {
         number % 2 == 1 && self.number() == number
     }
 
-    pub(crate) fn wrote(&self) {
+    pub(crate) fn record_write(&self) {
         self.written.fetch_add(1, Ordering::SeqCst);
     }
 
@@ -64,18 +64,18 @@ impl Outage {
     }
 }
 
-/// The disk below the database.
+/// The disk of the database.
 pub(crate) enum Disk {
     Failing { disk: FailingDisk, faults: Faults, _folder: TempDir },
     Small(SmallDisk),
 }
 
 impl Disk {
-    /// The one that the faults take; `None` where there can be none.
+    /// Creates the disk for this kind of fault. Returns `None` where that is not possible.
     pub(crate) fn new(faults: Faults, on_sqlite: bool) -> Result<Option<Self>> {
         match faults {
             Faults::DiskFull => Ok(SmallDisk::mount()?.map(Self::Small)),
-            _ if !on_sqlite => Err("PostgreSQL can be tried with --faults disk-full alone".into()),
+            _ if !on_sqlite => Err("PostgreSQL supports --faults disk-full only".into()),
             _ => {
                 let folder = tempfile::tempdir()?;
                 Ok(Some(Self::Failing { disk: FailingDisk::build(folder.path())?, faults, _folder: folder }))
@@ -83,7 +83,7 @@ impl Disk {
         }
     }
 
-    /// Where the database has to be.
+    /// Returns the folder that must contain the database, if there is one.
     pub(crate) fn folder(&self) -> Option<&Path> {
         match self {
             Self::Failing { .. } => None,
@@ -91,7 +91,7 @@ impl Disk {
         }
     }
 
-    /// What a server on it has in its environment.
+    /// Returns the environment variables of a server on this disk.
     pub(crate) fn variables(&self) -> Vec<(&'static str, std::ffi::OsString)> {
         match self {
             Self::Failing { disk, .. } => disk.variables().into(),
@@ -101,7 +101,7 @@ impl Disk {
 
     fn fail(&self, outage: &Outage, random: &Random) -> Result<()> {
         let (disk, failure) = match self {
-            // Some writes may still fit.
+            // Small writes may still fit.
             Self::Small(disk) => return disk.fill(),
             Self::Failing { disk, faults: Faults::NoSpace, .. } => (disk, Failure::Full),
             Self::Failing { disk, .. } if random.below(2) == 0 => (disk, Failure::Checkpoint),
@@ -114,7 +114,7 @@ impl Disk {
         Ok(())
     }
 
-    /// Works again, if it does not.
+    /// Makes the disk work again, if it does not.
     pub(crate) fn heal(&self, outage: &Outage, database: &Database) -> Result<()> {
         outage.end();
         match self {
@@ -124,7 +124,7 @@ impl Disk {
             }
             Self::Small(disk) => {
                 disk.free()?;
-                // A full disk may have ended it.
+                // PostgreSQL may have stopped because the disk was full.
                 if let Some(server) = database.server() {
                     tokio::task::block_in_place(|| server.start());
                 }
@@ -133,7 +133,7 @@ impl Disk {
         }
     }
 
-    /// After a server was killed: whether it also lost its power, and with it what no fsync had reported as written.
+    /// After a kill: in half of the cases also discards what no fsync had confirmed, as a power cut does.
     pub(crate) fn cut_power(&self, database: &Database, random: &Random) -> Result<()> {
         match (self, database.folder()) {
             (Self::Failing { disk, .. }, Some(folder)) if random.below(2) == 0 => disk.cut_power(&folder),
@@ -142,33 +142,33 @@ impl Disk {
     }
 }
 
-/// What is watched during an outage.
-pub(crate) struct Watch<'a> {
+/// Makes the disk fail, and checks meanwhile that the server still responds.
+pub(crate) struct OutageMonitor<'a> {
     pub(crate) database: &'a Database,
-    pub(crate) world: &'a World,
-    pub(crate) http: &'a Http,
+    pub(crate) fixture: &'a Fixture,
+    pub(crate) http: &'a HttpClient,
     pub(crate) outage: &'a Outage,
 }
 
-impl Watch<'_> {
-    /// Lets the disk fail for so long.
+impl OutageMonitor<'_> {
+    /// Makes the disk fail for this time.
     pub(crate) async fn fail(
         &self,
         disk: &Disk,
         random: &Random,
         server: SocketAddr,
-        how_long: Duration,
+        duration: Duration,
     ) -> Result<()> {
         disk.fail(self.outage, random)?;
-        let end = Instant::now() + how_long;
+        let end = Instant::now() + duration;
         while Instant::now() < end {
-            self.look(server).await?;
-            tokio::time::sleep(LOOK_EVERY).await;
+            self.check_availability(server).await?;
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
         Ok(())
     }
 
-    /// Lets it work again, and waits for the next acknowledged write.
+    /// Makes the disk work again, and waits for the next acknowledged write.
     pub(crate) async fn recover(&self, disk: &Disk) -> Result<()> {
         disk.heal(self.outage, self.database)?;
         let (before, deadline) = (self.outage.written.load(Ordering::SeqCst), Instant::now() + RECOVERY);
@@ -176,19 +176,20 @@ impl Watch<'_> {
             if Instant::now() > deadline {
                 return Err(format!("no write was acknowledged within {RECOVERY:?} after the outage").into());
             }
-            tokio::time::sleep(LOOK_EVERY).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
         Ok(())
     }
 
-    /// Reads go on, and the process says that it lives. PostgreSQL may end for want of room; then it is away.
-    async fn look(&self, server: SocketAddr) -> Result<()> {
-        let key = self.world.tenants.first().map(|tenant| tenant.key.as_str()).unwrap_or_default();
-        let read = self.http.send(server, &Ask::get("/contacts?limit=5", key)).await?.status;
-        let (ready, lives) = (self.http.probe(server, "/readyz").await?, self.http.probe(server, "/healthz").await?);
+    /// Reads must succeed and the process must be healthy. PostgreSQL may stop on a full disk, and then 503 is
+    /// allowed.
+    async fn check_availability(&self, server: SocketAddr) -> Result<()> {
+        let key = self.fixture.tenants.first().map(|tenant| tenant.key.as_str()).unwrap_or_default();
+        let read = self.http.send(server, &TestRequest::get("/contacts?limit=5", key)).await?.status;
+        let (ready, healthy) = (self.http.probe(server, "/readyz").await?, self.http.probe(server, "/healthz").await?);
         let may_be_away = self.database.server().is_some();
-        if [read, ready].iter().any(|status| *status != 200 && !(may_be_away && *status == 503)) || lives != 200 {
-            return Err(format!("during an outage: GET {read}, /readyz {ready}, /healthz {lives}").into());
+        if [read, ready].iter().any(|status| *status != 200 && !(may_be_away && *status == 503)) || healthy != 200 {
+            return Err(format!("during an outage: GET {read}, /readyz {ready}, /healthz {healthy}").into());
         }
         Ok(())
     }

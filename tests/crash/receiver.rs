@@ -1,4 +1,4 @@
-//! The endpoints: verify each delivery, note it down, and answer as their temper is.
+//! The webhook endpoints. They verify each delivery, record it, and respond according to their behaviour.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -11,12 +11,12 @@ use hyper::body::Incoming;
 use serde_json::Value;
 use uuid::Uuid;
 
+use crate::fixture::{Behavior, Fixture, Subscription};
 use crate::journal::Arrival;
-use crate::world::{Hook, Temper, World};
 use svc_tests::Result;
 use svc_tests::endpoint;
 
-/// What a slow endpoint takes for its answer.
+/// The delay of a slow endpoint.
 const SLOW: Duration = Duration::from_millis(20);
 
 /// All endpoints, behind one port.
@@ -28,28 +28,28 @@ pub(crate) struct Receiver {
 
 #[derive(Default)]
 struct Inner {
-    /// By the path of their URL.
-    hooks: OnceLock<HashMap<String, Hook>>,
-    noted: Mutex<Noted>,
+    /// Subscriptions by the path of their URL.
+    subscriptions: OnceLock<HashMap<String, Subscription>>,
+    journal: Mutex<ReceiverJournal>,
 }
 
-/// The journal.
+/// What arrived at the endpoints.
 #[derive(Default)]
-pub(crate) struct Noted {
+pub(crate) struct ReceiverJournal {
     pub(crate) arrivals: Vec<Arrival>,
-    /// Why requests were no deliveries.
+    /// Reasons why a request was not a valid delivery.
     pub(crate) refused: Vec<String>,
 }
 
 impl Receiver {
     pub(crate) async fn listen() -> Result<Self> {
         let inner = Arc::<Inner>::default();
-        let answering = Arc::clone(&inner);
+        let shared = Arc::clone(&inner);
         let address = endpoint::listen(move |request| {
-            let inner = Arc::clone(&answering);
+            let inner = Arc::clone(&shared);
             async move {
                 let mut response = Response::new(Full::default());
-                *response.status_mut() = inner.answer(request).await;
+                *response.status_mut() = inner.respond(request).await;
                 response
             }
         });
@@ -57,64 +57,64 @@ impl Receiver {
         Ok(Self { address, inner })
     }
 
-    /// Tells it whose endpoints it has, before the first delivery.
-    pub(crate) fn expect(&self, world: &World) {
-        let hooks = world.hooks().map(|(path, hook)| (path, hook.clone())).collect();
-        // It is told once.
-        let _ = self.inner.hooks.set(hooks);
+    /// Sets the subscriptions, before the first delivery.
+    pub(crate) fn expect(&self, fixture: &Fixture) {
+        let subscriptions = fixture.subscriptions().map(|(path, subscription)| (path, subscription.clone())).collect();
+        // This is called only once.
+        let _ = self.inner.subscriptions.set(subscriptions);
     }
 
-    /// The journal so far.
-    pub(crate) fn take(&self) -> Noted {
-        std::mem::take(&mut *self.inner.noted.lock().unwrap_or_else(PoisonError::into_inner))
+    /// Takes the journal so far.
+    pub(crate) fn take(&self) -> ReceiverJournal {
+        std::mem::take(&mut *self.inner.journal.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
 impl Inner {
-    async fn answer(&self, request: Request<Incoming>) -> StatusCode {
+    async fn respond(&self, request: Request<Incoming>) -> StatusCode {
         let (parts, body) = request.into_parts();
-        // A request that breaks off has not arrived.
+        // An incomplete request did not arrive.
         let Ok(body) = body.collect().await else { return StatusCode::BAD_REQUEST };
         let path = parts.uri.path();
-        let Some(hook) = self.hooks.get().and_then(|hooks| hooks.get(path)) else {
-            return self.refuse(format!("a delivery to {path}, where nobody lives"));
+        let Some(subscription) = self.subscriptions.get().and_then(|subscriptions| subscriptions.get(path)) else {
+            return self.refuse(format!("a delivery to {path}, which is no endpoint"));
         };
-        match arrival(hook, &parts.headers, &body.to_bytes()) {
+        match arrival(subscription, &parts.headers, &body.to_bytes()) {
             Ok(arrival) => {
                 let accepted = arrival.accepted;
-                self.note(|noted| noted.arrivals.push(arrival));
-                if hook.temper == Temper::Slow {
+                self.record(|journal| journal.arrivals.push(arrival));
+                if subscription.behavior == Behavior::Slow {
                     tokio::time::sleep(SLOW).await;
                 }
                 if accepted { StatusCode::NO_CONTENT } else { StatusCode::SERVICE_UNAVAILABLE }
             }
-            Err(error) => self.refuse(format!("a delivery to {path} is wrong: {error}")),
+            Err(error) => self.refuse(format!("a delivery to {path} is invalid: {error}")),
         }
     }
 
     fn refuse(&self, reason: String) -> StatusCode {
-        self.note(|noted| noted.refused.push(reason));
+        self.record(|journal| journal.refused.push(reason));
         StatusCode::BAD_REQUEST
     }
 
-    fn note(&self, what: impl FnOnce(&mut Noted)) {
-        what(&mut self.noted.lock().unwrap_or_else(PoisonError::into_inner));
+    fn record(&self, change: impl FnOnce(&mut ReceiverJournal)) {
+        change(&mut self.journal.lock().unwrap_or_else(PoisonError::into_inner));
     }
 }
 
-fn arrival(hook: &Hook, headers: &HeaderMap, body: &[u8]) -> Result<Arrival> {
+fn arrival(subscription: &Subscription, headers: &HeaderMap, body: &[u8]) -> Result<Arrival> {
     let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).ok_or(format!("no {name}"));
-    svc_webhook_verify::verify(&hook.secret, header("x-svc-signature")?, body)?;
+    svc_webhook_verify::verify(&subscription.secret, header("x-svc-signature")?, body)?;
     let delivery: Uuid = header("x-svc-delivery")?.parse()?;
     if header("webhook-id")? != header("x-svc-delivery")? {
-        return Err("its ids differ".into());
+        return Err("webhook-id differs from X-SVC-Delivery".into());
     }
     let attempt: u32 = header("x-svc-attempt")?.parse()?;
     let mut body: Value = serde_json::from_slice(body)?;
-    let kind = body["event"].as_str().ok_or("no kind")?.to_owned();
+    let kind = body["event"].as_str().ok_or("no event in the body")?.to_owned();
     if kind != header("x-svc-event")? {
-        return Err("its kinds differ".into());
+        return Err("the event of the body differs from X-SVC-Event".into());
     }
-    let accepted = hook.temper != Temper::Moody || attempt > 1 || !delivery.as_u128().is_multiple_of(8);
-    Ok(Arrival { subscription: hook.id, delivery, attempt, kind, data: body["data"].take(), accepted })
+    let accepted = subscription.behavior != Behavior::Flaky || attempt > 1 || !delivery.as_u128().is_multiple_of(8);
+    Ok(Arrival { subscription: subscription.id, delivery, attempt, kind, data: body["data"].take(), accepted })
 }

@@ -1,4 +1,4 @@
-//! The run: load, rounds, the drain, and the comparison.
+//! The run: load, rounds, waiting for deliveries, and the check.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,36 +7,36 @@ use svc_core::env::Env;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use crate::check::{self, Verdict};
+use crate::check::{self, CheckResult};
 use crate::clients::{Client, Random};
-use crate::found::{self, Found};
+use crate::fixture::Fixture;
 use crate::journal::Entry;
 use crate::options::Options;
-use crate::outage::{Disk, Outage, Watch};
+use crate::outage::{Disk, Outage, OutageMonitor};
 use crate::receiver::Receiver;
 use crate::rounds::Rounds;
-use crate::world::World;
+use crate::state::{self, DatabaseState};
 use svc_tests::Result;
 use svc_tests::database::Database;
-use svc_tests::http::Http;
+use svc_tests::http::HttpClient;
 
-/// How long clients may take to end once they are told to.
+/// How long clients may take to finish after they are stopped.
 const LAST_REQUESTS: Duration = Duration::from_secs(60);
-/// How long what is pending may take after the last kill, on top of the leases of the dead.
+/// How long pending deliveries may take after the last kill, in addition to the leases of the killed server.
 const DRAIN: Duration = Duration::from_secs(120);
 
-/// Everything that was asked for.
-pub(crate) fn run(options: &Options) -> Result<Verdict> {
+/// Runs everything and returns the result.
+pub(crate) fn run(options: &Options) -> Result<CheckResult> {
     tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(crash(options))
 }
 
-async fn crash(options: &Options) -> Result<Verdict> {
+async fn crash(options: &Options) -> Result<CheckResult> {
     let seed = options.seed.unwrap_or_else(|| u64::from_be_bytes(Env::system().bytes()));
     let asked = options.database_url.as_deref();
     let disk = match options.faults {
         None => None,
         Some(faults) => match Disk::new(faults, asked.is_none())? {
-            None => return Ok(Verdict { summary: "not run".to_owned(), ..Verdict::default() }),
+            None => return Ok(CheckResult { summary: "not run".to_owned(), ..CheckResult::default() }),
             disk => disk,
         },
     };
@@ -46,17 +46,17 @@ async fn crash(options: &Options) -> Result<Verdict> {
     };
     let outage = Arc::new(Outage::new(disk.is_some()));
     let receiver = Receiver::listen().await?;
-    let world = World::make(&database, options, receiver.address).await?;
-    receiver.expect(&world);
+    let fixture = Fixture::create(&database, options, receiver.address).await?;
+    receiver.expect(&fixture);
 
-    let http = Http::default();
-    let (listens, server) = watch::channel(None);
+    let http = HttpClient::default();
+    let (addresses, server) = watch::channel(None);
     let (stop, stopped) = watch::channel(false);
     let mut clients = JoinSet::new();
     for number in 0..options.tenants * options.clients {
         let tenant = (number % options.tenants) as usize;
-        let key = world.tenants[tenant].key.as_str();
-        // A stream of its own for each, and one more for the kills.
+        let key = fixture.tenants[tenant].key.as_str();
+        // Each client has its own random numbers, and so have the kills.
         let random = Random::new(seed.wrapping_add(u64::from(number) + 1));
         let client = Client::new(
             (tenant, key),
@@ -70,11 +70,11 @@ async fn crash(options: &Options) -> Result<Verdict> {
         clients.spawn(client.run());
     }
     let random = Random::new(seed);
-    let watch = Watch { database: &database, world: &world, http: &http, outage: &outage };
-    let rounds = Rounds { options, watch, disk: disk.as_ref(), listens: &listens, random: &random };
-    let (server, abandoned) = tokio::select! {
+    let watch = OutageMonitor { database: &database, fixture: &fixture, http: &http, outage: &outage };
+    let rounds = Rounds { options, watch, disk: disk.as_ref(), addresses: &addresses, random: &random };
+    let (server, interrupted) = tokio::select! {
         done = rounds.run() => done?,
-        // None ends before it is told to, unless something is wrong.
+        // No client ends before it is stopped, except with an error.
         Some(ended) = clients.join_next() => return Err(ended?.err().unwrap_or("a client ended early".into())),
     };
 
@@ -87,13 +87,13 @@ async fn crash(options: &Options) -> Result<Verdict> {
         Ok::<_, Box<dyn std::error::Error + Send + Sync>>(())
     })
     .await??;
-    found::drained(&database, &world, DRAIN + options.webhook_timeout * 2).await?;
-    let mut found = Vec::new();
-    for tenant in &world.tenants {
-        found.push(Found::read(&database, tenant, &http, server.address).await?);
+    state::drained(&database, &fixture, DRAIN + options.webhook_timeout * 2).await?;
+    let mut state = Vec::new();
+    for tenant in &fixture.tenants {
+        state.push(DatabaseState::read(&database, tenant, &http, server.address).await?);
     }
     server.stop().await?;
-    let mut verdict = check::check(&world, &entries, &receiver.take(), &abandoned, &found);
-    verdict.summary = format!("seed {seed}, {} rounds\n{}", options.rounds, verdict.summary);
-    Ok(verdict)
+    let mut result = check::check(&fixture, &entries, &receiver.take(), &interrupted, &state);
+    result.summary = format!("seed {seed}, {} rounds\n{}", options.rounds, result.summary);
+    Ok(result)
 }

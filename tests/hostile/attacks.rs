@@ -1,4 +1,4 @@
-//! The attackers: a process of their own.
+//! The attacks, which run in a process of their own.
 
 mod crowds;
 mod documents;
@@ -17,53 +17,53 @@ use tokio::io::AsyncReadExt as _;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use crate::Assault;
-use crate::arena::{Target, Wire};
+use crate::AttackOptions;
+use crate::server::{Connection, Target};
 
-/// One way to be hostile.
+/// An attack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Attack {
-    /// 5,000 connections that say nothing, and come again when they are closed.
+    /// 5,000 connections that send nothing, and reconnect when they are closed.
     Silent,
-    /// 5,000 connections that ask once every eight seconds.
+    /// 5,000 connections that send a request every eight seconds.
     Idle,
-    /// 2,000 heads of 30 KiB that never end.
+    /// 2,000 request heads of 30 KiB that never end.
     SlowHeads,
-    /// 500 bodies of which 900 KiB arrive, and the rest does not.
+    /// 500 request bodies of which 900 KiB arrive and the rest does not.
     SlowBodies,
-    /// 1,000 clients that ask for lists and take no answer.
+    /// 1,000 clients that request lists and do not read the responses.
     SlowReaders,
-    /// 8 connections with 64 requests under way on each.
+    /// 8 connections with 64 pipelined requests each.
     Pipelining,
-    /// 8 connections with heads of 30 KiB and with heads without end.
+    /// 8 connections with request heads of 30 KiB and with endless heads.
     Heads,
-    /// 8 connections with targets of 9 KiB to 60 KiB.
+    /// 8 connections with request targets of 9 KiB to 60 KiB.
     Uris,
-    /// 8 bodies in chunks of one byte, without end.
+    /// 8 endless request bodies in chunks of one byte.
     Chunks,
-    /// 4 bodies of 1 GiB, which their heads announce.
+    /// 4 request bodies of 1 GiB with a Content-Length.
     GigabyteDeclared,
-    /// 4 bodies of 1 GiB, which nothing announces.
+    /// 4 chunked request bodies of 1 GiB.
     GigabyteChunked,
-    /// 4 clients with documents that are no JSON, too deep, or costly to read.
+    /// 4 clients with bodies that are not valid JSON, too deep, or costly to parse.
     Documents,
-    /// Requests that two readers could understand differently.
+    /// Requests that two parsers could read differently.
     Smuggling,
-    /// 4,000 TLS handshakes that stop half-way, and 4 clients that do nothing but shake hands.
+    /// 4,000 TLS handshakes that stop half-way, and 4 clients that repeat complete handshakes.
     Handshakes,
-    /// HTTP/2: 8 connections that take back what they ask for.
+    /// HTTP/2: 8 connections that cancel their requests at once.
     Resets,
-    /// HTTP/2: 8 connections that ask for more at once than they may.
+    /// HTTP/2: 8 connections that open more streams than allowed.
     Streams,
-    /// HTTP/2: 8 connections with heads without end.
+    /// HTTP/2: 8 connections with endless request heads.
     Continuations,
-    /// HTTP/2: 4 connections with nothing but settings.
+    /// HTTP/2: 4 connections that send SETTINGS frames only.
     Settings,
-    /// HTTP/2: 4 connections with nothing but pings.
+    /// HTTP/2: 4 connections that send PING frames only.
     Pings,
-    /// HTTP/2: 4 connections with nothing but empty parts of a body.
+    /// HTTP/2: 4 connections that send empty DATA frames only.
     EmptyFrames,
-    /// HTTP/2: 500 connections that ask for lists and leave no room for the answers.
+    /// HTTP/2: 500 connections that request lists with a flow-control window of one byte.
     StuckAnswers,
 }
 
@@ -94,26 +94,26 @@ impl Attack {
         }
     }
 
-    /// Whether it needs TLS, by which alone HTTP/2 is spoken.
-    pub(crate) fn is_secure(self) -> bool {
+    /// Returns whether the attack uses TLS, which HTTP/2 requires here.
+    pub(crate) fn needs_tls(self) -> bool {
         use Attack::{Continuations, EmptyFrames, Handshakes, Pings, Resets, Settings, Streams, StuckAnswers};
         matches!(self, Handshakes | Resets | Streams | Continuations | Settings | Pings | EmptyFrames | StuckAnswers)
     }
 }
 
-/// What all attackers of a process share.
+/// What all attackers share.
 #[derive(Clone)]
 pub(crate) struct Attackers {
     target: Arc<Target>,
     until: Instant,
-    seen: Arc<Mutex<BTreeMap<String, usize>>>,
+    observed: Arc<Mutex<BTreeMap<String, usize>>>,
 }
 
-/// Attacks, and prints what came of it; `false` when something was answered as it must not be.
-pub(crate) async fn run(assault: &Assault) -> Result<bool> {
-    let until = Instant::now() + Duration::from_millis(assault.millis);
-    let all = Attackers { target: Arc::new(assault.target.clone()), until, seen: Arc::default() };
-    let result = match assault.attack {
+/// Runs an attack and prints what it observed. Returns `false` if a response was wrong.
+pub(crate) async fn run(options: &AttackOptions) -> Result<bool> {
+    let until = Instant::now() + Duration::from_millis(options.millis);
+    let all = Attackers { target: Arc::new(options.target.clone()), until, observed: Arc::default() };
+    let result = match options.attack {
         Attack::Silent => crowds::silent(&all).await,
         Attack::Idle => crowds::idle(&all).await,
         Attack::SlowHeads => crowds::slow_heads(&all).await,
@@ -152,23 +152,23 @@ impl Attackers {
         Instant::now() >= self.until
     }
 
-    /// Notes what the server did.
-    fn saw(&self, what: impl Into<String>) {
-        self.saw_often(what, 1);
+    /// Counts an event.
+    fn record(&self, what: impl Into<String>) {
+        self.record_many(what, 1);
     }
 
-    fn saw_often(&self, what: impl Into<String>, count: usize) {
-        if let Ok(mut seen) = self.seen.lock() {
-            *seen.entry(what.into()).or_default() += count;
+    fn record_many(&self, what: impl Into<String>, count: usize) {
+        if let Ok(mut observed) = self.observed.lock() {
+            *observed.entry(what.into()).or_default() += count;
         }
     }
 
     fn summary(&self) -> String {
-        let Ok(seen) = self.seen.lock() else { return String::new() };
-        seen.iter().map(|(what, count)| format!("{what}: {count}")).collect::<Vec<_>>().join(", ")
+        let Ok(observed) = self.observed.lock() else { return String::new() };
+        observed.iter().map(|(what, count)| format!("{what}: {count}")).collect::<Vec<_>>().join(", ")
     }
 
-    /// `count` attackers at the same time, each of which begins anew until the time is over.
+    /// Runs `count` attackers concurrently; each starts again until the time is over.
     async fn each<F, A>(&self, count: usize, attack: F) -> Result<()>
     where
         F: Fn(Attackers, usize) -> A + Clone + Send + 'static,
@@ -179,15 +179,15 @@ impl Attackers {
             let (attackers, attack) = (self.clone(), attack.clone());
             all.spawn(async move {
                 while !attackers.is_over() {
-                    // An attack that is cut off is a good sign; not one that ends at once.
+                    // A connection that the server cuts off is expected. An attack that fails at once must not spin.
                     let ended = tokio::time::timeout_at(attackers.until, attack(attackers.clone(), number)).await;
                     if let Ok(Err(error)) = ended {
-                        attackers.saw(short(&*error));
+                        attackers.record(short(&*error));
                         tokio::time::sleep(Duration::from_millis(5)).await;
                     }
                 }
             });
-            // Not all in one moment, which the queue of the listener would not hold.
+            // Starts in groups, because the accept queue could not hold all at once.
             if number % 100 == 99 {
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
@@ -196,30 +196,30 @@ impl Attackers {
         Ok(())
     }
 
-    /// Reads until the server closes; notes the statuses of the answers over HTTP/1.1.
-    async fn drain(&self, wire: &mut (impl Wire + ?Sized)) -> Result<()> {
+    /// Reads until the server closes the connection, and counts the statuses of HTTP/1.1 responses.
+    async fn drain(&self, connection: &mut (impl Connection + ?Sized)) -> Result<()> {
         let mut buffer = vec![0; 64 * 1024];
         loop {
-            match wire.read(&mut buffer).await {
-                Ok(count) if count > 0 => self.note_statuses(&buffer[..count]),
+            match connection.read(&mut buffer).await {
+                Ok(count) if count > 0 => self.record_statuses(&buffer[..count]),
                 _ => break,
             }
         }
-        self.saw("closed");
+        self.record("closed");
         Ok(())
     }
 
-    /// Notes the statuses in a piece of what came. One that is cut in two is missed.
-    fn note_statuses(&self, bytes: &[u8]) {
+    /// Counts the statuses in a part of the received bytes. A status line that is split between two parts is missed.
+    fn record_statuses(&self, bytes: &[u8]) {
         let text = String::from_utf8_lossy(bytes);
         for (at, found) in text.match_indices("HTTP/1.1 ") {
             let rest = &text[at + found.len()..];
-            self.saw(rest.get(..3).unwrap_or("?"));
+            self.record(rest.get(..3).unwrap_or("?"));
         }
     }
 }
 
-/// The sentence of an error without what differs each time.
+/// Returns the error's text without details that differ each time.
 fn short(error: &(dyn std::error::Error + Send + Sync + 'static)) -> String {
     match error.downcast_ref::<std::io::Error>() {
         Some(error) => format!("{:?}", error.kind()),

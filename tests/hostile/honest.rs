@@ -1,4 +1,4 @@
-//! Honest clients: requests at a steady rate, whatever becomes of earlier ones (an open loop).
+//! The honest clients: requests at a fixed rate, whether or not earlier ones have completed (an open loop).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,44 +15,44 @@ use svc_tests::Result;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use crate::arena::Target;
+use crate::server::Target;
 
-/// What takes longer has failed.
+/// The timeout of a request.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// One request of so many comes over a new connection.
-const FRESH: u64 = 10;
+/// One in this many requests uses a new connection.
+const NEW_CONNECTION_EVERY: u64 = 10;
 
-/// What the clients noticed.
+/// What the clients observed.
 #[derive(Default)]
-pub(crate) struct Noticed {
-    /// From when a request was due until its answer was there, in order.
-    times: Vec<Duration>,
-    /// What went wrong, and how often.
+pub(crate) struct ClientResults {
+    /// Latencies from the scheduled time of each request, in ascending order.
+    latencies: Vec<Duration>,
+    /// Error texts, and how often each occurred.
     pub(crate) errors: BTreeMap<String, usize>,
 }
 
-impl Noticed {
+impl ClientResults {
     pub(crate) fn count(&self) -> usize {
-        self.times.len()
+        self.latencies.len()
     }
 
-    /// The time within which so many of a hundred requests were answered.
+    /// Returns the latency that this percentage of the requests did not exceed.
     pub(crate) fn percentile(&self, percent: usize) -> Duration {
-        let at = (self.times.len() * percent).div_ceil(100).saturating_sub(1);
-        self.times.get(at).copied().unwrap_or_default()
+        let at = (self.latencies.len() * percent).div_ceil(100).saturating_sub(1);
+        self.latencies.get(at).copied().unwrap_or_default()
     }
 }
 
-/// Makes each address of this process another one.
-static MADE: AtomicU64 = AtomicU64::new(0);
+/// The number of contacts created, so that each has its own email.
+static CREATED: AtomicU64 = AtomicU64::new(0);
 
 /// Idle connections.
 type Pool = Arc<Mutex<Vec<SendRequest<Full<Bytes>>>>>;
 
-/// `rate` requests a second for `time`.
-pub(crate) async fn load(target: &Target, rate: u32, time: Duration) -> Noticed {
+/// Sends `rate` requests per second for `time`.
+pub(crate) async fn load(target: &Target, rate: u32, time: Duration) -> ClientResults {
     let (pool, target) = (Pool::default(), Arc::new(target.clone()));
-    let mut under_way = JoinSet::new();
+    let mut in_progress = JoinSet::new();
     let started = Instant::now();
     for number in 0.. {
         let due = started + Duration::from_secs(1) * number / rate;
@@ -61,32 +61,32 @@ pub(crate) async fn load(target: &Target, rate: u32, time: Duration) -> Noticed 
         }
         tokio::time::sleep_until(due).await;
         let (pool, target) = (Arc::clone(&pool), Arc::clone(&target));
-        under_way.spawn(async move {
-            let answered = tokio::time::timeout(PATIENCE, ask(&target, &pool, number.into())).await;
-            match answered {
-                Err(_) => Err(format!("no answer in {PATIENCE:?}")),
+        in_progress.spawn(async move {
+            let responded = tokio::time::timeout(PATIENCE, request(&target, &pool, number.into())).await;
+            match responded {
+                Err(_) => Err(format!("no response within {PATIENCE:?}")),
                 Ok(Err(error)) => Err(error.to_string()),
                 Ok(Ok(())) => Ok(due.elapsed()),
             }
         });
     }
-    let mut noticed = Noticed::default();
-    for answered in under_way.join_all().await {
-        match answered {
-            Ok(time) => noticed.times.push(time),
-            Err(error) => *noticed.errors.entry(error).or_default() += 1,
+    let mut results = ClientResults::default();
+    for responded in in_progress.join_all().await {
+        match responded {
+            Ok(time) => results.latencies.push(time),
+            Err(error) => *results.errors.entry(error).or_default() += 1,
         }
     }
-    noticed.times.sort_unstable();
-    noticed
+    results.latencies.sort_unstable();
+    results
 }
 
-/// Seven reads of one record, two lists and one new contact in ten requests.
-async fn ask(target: &Target, pool: &Pool, number: u64) -> Result<()> {
+/// Of ten requests, seven read a record, two read a list and one creates a contact.
+async fn request(target: &Target, pool: &Pool, number: u64) -> Result<()> {
     let contact = format!("/contacts/{}", target.contact);
     let (method, path, body, status) = match number % 10 {
         0 => {
-            let made = MADE.fetch_add(1, Ordering::Relaxed);
+            let made = CREATED.fetch_add(1, Ordering::Relaxed);
             let body = format!("{{\"email\":\"honest{made}@example.com\",\"first_name\":\"Grace\"}}");
             ("POST", "/contacts", body, StatusCode::CREATED)
         }
@@ -100,8 +100,8 @@ async fn ask(target: &Target, pool: &Pool, number: u64) -> Result<()> {
         .header("authorization", format!("Bearer {}", target.key()))
         .header("content-type", "application/json")
         .body(Full::new(Bytes::from(body)))?;
-    let idle = match number % FRESH {
-        FRESH_TURN => None,
+    let idle = match number % NEW_CONNECTION_EVERY {
+        NEW_CONNECTION_OFFSET => None,
         _ => idle(pool),
     };
     let mut sender = match idle {
@@ -112,11 +112,11 @@ async fn ask(target: &Target, pool: &Pool, number: u64) -> Result<()> {
             sender
         }
     };
-    let answer = sender.send_request(request).await?;
-    let found = answer.status();
-    answer.into_body().collect().await?;
-    if found != status {
-        return Err(format!("{method} was answered with {found}").into());
+    let response = sender.send_request(request).await?;
+    let actual = response.status();
+    response.into_body().collect().await?;
+    if actual != status {
+        return Err(format!("{method} got {actual}").into());
     }
     if let Ok(mut pool) = pool.lock() {
         pool.push(sender);
@@ -124,10 +124,10 @@ async fn ask(target: &Target, pool: &Pool, number: u64) -> Result<()> {
     Ok(())
 }
 
-/// Which of them that is: neither always a write nor always a list.
-const FRESH_TURN: u64 = 5;
+/// The remainder of their numbers. These requests are neither all writes nor all lists.
+const NEW_CONNECTION_OFFSET: u64 = 5;
 
-/// The one that was used last.
+/// Returns the most recently used idle connection.
 fn idle(pool: &Pool) -> Option<SendRequest<Full<Bytes>>> {
     let mut pool = pool.lock().ok()?;
     std::iter::from_fn(|| pool.pop()).find(SendRequest::is_ready)

@@ -1,25 +1,26 @@
-//! Hostile clients beside honest ones, against a real server: what the honest ones notice, and what the server needs.
+//! Hostile clients together with honest ones against a real server: how the honest clients are affected, and what the
+//! server needs.
 //!
 //! ```text
 //! cargo run --release -p svc-tests --bin hostile -- [ATTACK…] [--seconds N]
 //! ```
 //!
-//! Each attack gets a server of its own, over TLS where it speaks HTTP/2 or TLS. Honest clients send requests at a steady
-//! rate, whatever becomes of earlier ones, and count the time from when a request was due: first alone, then together
-//! with the attack, and a little longer. The attackers are another process, of the lowest priority, so that on
-//! one machine they cost the server what they would cost it from afar. The server has its usual limits: honest clients
-//! are many, each with a key that keeps to them; the attackers have twenty keys.
+//! Each attack has its own server, over TLS for the attacks that use HTTP/2 or TLS. Honest clients send requests at a
+//! fixed rate and count the time from when a request was due: first alone, then together with the attack and for a
+//! second after it. The attackers run in another process with the lowest priority, so that on one machine they take
+//! no more from the server than remote attackers would. The server has its default limits. There are enough honest
+//! clients that none exceeds its limit; the attackers have twenty keys.
 //!
-//! - `arena` is the server, `honest` its clients, `attacks` the attackers; `report` compares.
+//! - `server` is the server, `honest` its clients, `attacks` the attackers; `report` compares the results.
 //!
-//! Exits 1 when a promise did not hold: each honest request is answered as it should be, 99 % of them in at most twice
-//! the time that they took alone or within 20 ms, the server lives, without a panic, in at most 256 MB, ends in order
-//! afterwards, and what is no request got the exact answer.
+//! The program exits with 1 unless all of this holds: each honest request gets the right response; 99 % of them take
+//! at most twice the time that they took alone, or at most 20 ms; the server keeps running without a panic in at most
+//! 256 MB, and stops with exit code 0; and malformed requests get exactly the expected responses.
 
-mod arena;
 mod attacks;
 mod honest;
 mod report;
+mod server;
 
 use std::io::Write as _;
 use std::os::unix::process::CommandExt as _;
@@ -31,16 +32,16 @@ use clap::{Args, Parser, Subcommand, ValueEnum as _};
 use svc_server::program::config::Config;
 use svc_tests::{Result, node};
 
-use self::arena::{Arena, Target};
 use self::attacks::Attack;
 use self::report::Report;
+use self::server::{Target, TestServer};
 
-/// Says that the limit of open files has been raised.
-const RAISED: &str = "HOSTILE_RAISED";
-/// How long honest clients go on after an attack.
+/// Set once the limit of open files has been raised.
+const LIMIT_RAISED: &str = "HOSTILE_RAISED";
+/// How long honest clients continue after an attack.
 const AFTER: Duration = Duration::from_secs(1);
 
-/// Hostile clients beside honest ones, against a real server.
+/// Hostile clients together with honest ones against a real server.
 #[derive(Debug, Parser)]
 #[command(name = "hostile", args_conflicts_with_subcommands = true)]
 struct Cli {
@@ -52,36 +53,36 @@ struct Cli {
 
 #[derive(Debug, Args)]
 struct Options {
-    /// The attacks; all of them unless some are named.
+    /// Attacks to run; all of them by default.
     #[arg(value_enum, value_name = "ATTACK")]
     attacks: Vec<Attack>,
-    /// How long each attack lasts, and how long honest clients are alone before.
+    /// Length of each attack in seconds, and of the time before it in which honest clients are alone.
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..))]
     seconds: u64,
-    /// Requests a second of the honest clients.
+    /// Requests per second of the honest clients.
     #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..))]
     rate: u32,
-    /// Leaves the time of answers out of the verdict, where others use the machine.
+    /// Does not judge latencies, for machines that are used by others.
     #[arg(long)]
     any_latency: bool,
-    /// Another server to start than the one that is built into this program.
+    /// The server to test, instead of the one built into this program.
     #[arg(long, value_name = "FILE")]
     server: Option<PathBuf>,
 }
 
 #[derive(Debug, Subcommand)]
 enum Role {
-    /// Is the server.
+    /// Runs the server.
     #[command(hide = true)]
     Serve(Box<Config>),
-    /// Is the attackers.
+    /// Runs the attackers.
     #[command(hide = true)]
-    Attack(Box<Assault>),
+    Attack(Box<AttackOptions>),
 }
 
-/// What the attackers are told.
+/// The options of the attackers' process.
 #[derive(Debug, Args)]
-pub(crate) struct Assault {
+pub(crate) struct AttackOptions {
     #[arg(value_enum)]
     attack: Attack,
     #[command(flatten)]
@@ -91,9 +92,9 @@ pub(crate) struct Assault {
 }
 
 fn main() -> ExitCode {
-    if std::env::var_os(RAISED).is_none() {
+    if std::env::var_os(LIMIT_RAISED).is_none() {
         let reason = with_all_files();
-        let _ = writeln!(std::io::stderr(), "the limit of open files stays as it is: {reason}");
+        let _ = writeln!(std::io::stderr(), "the limit of open files could not be raised: {reason}");
     }
     let Cli { options, role } = Cli::parse();
     if let Some(Role::Serve(config)) = role {
@@ -101,7 +102,7 @@ fn main() -> ExitCode {
     }
     let done = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(Into::into);
     let done = done.and_then(|runtime| match role {
-        Some(Role::Attack(assault)) => runtime.block_on(attacks::run(&assault)),
+        Some(Role::Attack(options)) => runtime.block_on(attacks::run(&options)),
         _ => runtime.block_on(run(&options)),
     });
     match done {
@@ -114,14 +115,14 @@ fn main() -> ExitCode {
     }
 }
 
-/// Starts the program anew with as many open files as are allowed; returns only if that fails.
+/// Restarts the program with the greatest allowed number of open files; returns only if that fails.
 fn with_all_files() -> std::io::Error {
     let program = match std::env::current_exe() {
         Ok(program) => program,
         Err(error) => return error,
     };
     let raise = "ulimit -n \"$(ulimit -Hn)\"; exec \"$0\" \"$@\"";
-    Command::new("sh").args(["-c", raise]).arg(program).args(std::env::args_os().skip(1)).env(RAISED, "1").exec()
+    Command::new("sh").args(["-c", raise]).arg(program).args(std::env::args_os().skip(1)).env(LIMIT_RAISED, "1").exec()
 }
 
 async fn run(options: &Options) -> Result<bool> {
@@ -133,11 +134,11 @@ async fn run(options: &Options) -> Result<bool> {
     for attack in attacks {
         let requests =
             options.rate.saturating_mul(u32::try_from(2 * options.seconds + AFTER.as_secs()).unwrap_or(u32::MAX));
-        let arena = Arena::start(options.server.clone(), *attack, requests).await?;
-        let alone = honest::load(&arena.target, options.rate, time).await;
-        let together = honest::load(&arena.target, options.rate, time + AFTER);
-        let (seen, together) = tokio::join!(arena.attack(*attack, time), together);
-        let report = Report { attack: *attack, alone, together, seen: seen?, server: arena.end().await };
+        let server = TestServer::start(options.server.clone(), *attack, requests).await?;
+        let alone = honest::load(&server.target, options.rate, time).await;
+        let together = honest::load(&server.target, options.rate, time + AFTER);
+        let (observed, together) = tokio::join!(server.attack(*attack, time), together);
+        let report = Report { attack: *attack, alone, together, observed: observed?, server: server.end().await };
         let violations = report.violations(!options.any_latency);
         show(&report.line());
         for violation in &violations {
@@ -149,6 +150,6 @@ async fn run(options: &Options) -> Result<bool> {
 }
 
 fn show(line: &str) {
-    // A reader that goes away changes nothing about the verdict.
+    // A closed pipe must not change the exit code.
     let _ = writeln!(std::io::stdout(), "{line}");
 }

@@ -1,36 +1,39 @@
-//! What is printed of an attack, and what is wrong with it.
+//! The line that is printed for an attack, and its violations.
 
 use std::time::Duration;
 
-use crate::arena::Outcome;
 use crate::attacks::Attack;
-use crate::honest::Noticed;
+use crate::honest::ClientResults;
+use crate::server::ServerOutcome;
 
-/// What the server may need, in bytes.
+/// The most memory that the server may use, in bytes.
 const MEMORY: u64 = 256 * 1024 * 1024;
-/// How many times longer honest requests may take.
+/// How many times longer than alone honest requests may take.
 const FACTOR: u32 = 2;
-/// What they may take at any rate.
+/// Latencies up to this one are always accepted.
 const FLOOR: Duration = Duration::from_millis(20);
 
 pub(crate) struct Report {
     pub(crate) attack: Attack,
-    pub(crate) alone: Noticed,
-    pub(crate) together: Noticed,
-    /// What the attackers saw.
-    pub(crate) seen: String,
-    pub(crate) server: Outcome,
+    pub(crate) alone: ClientResults,
+    pub(crate) together: ClientResults,
+    /// What the attackers observed.
+    pub(crate) observed: String,
+    pub(crate) server: ServerOutcome,
 }
 
 pub(crate) fn heading() -> String {
-    let mut line =
-        row("attack", ["p50", "p99", "p50", "p99", "ratio", "errors", "memory", "panics"].map(str::to_owned));
-    line.push_str("the attackers saw");
+    let mut line = row(
+        "attack",
+        ["p50 alone", "p99 alone", "p50 attack", "p99 attack", "p99 ratio", "errors", "memory", "panics"]
+            .map(str::to_owned),
+    );
+    line.push_str("observed by the attackers");
     line
 }
 
 fn row(name: &str, columns: [String; 8]) -> String {
-    let columns: String = columns.iter().map(|column| format!("{column:>9}")).collect();
+    let columns: String = columns.iter().map(|column| format!("{column:>11}")).collect();
     format!("{name:<18}{columns}  ")
 }
 
@@ -50,27 +53,27 @@ impl Report {
             memory,
             self.server.panics.len().to_string(),
         ];
-        row(self.attack.name(), columns) + &self.seen
+        row(self.attack.name(), columns) + &self.observed
     }
 
-    /// What did not hold.
+    /// Returns what did not hold.
     pub(crate) fn violations(&self, with_latency: bool) -> Vec<String> {
         let mut violations = Vec::new();
-        for (when, noticed) in [("alone", &self.alone), ("together", &self.together)] {
-            for (error, count) in &noticed.errors {
+        for (when, results) in [("alone", &self.alone), ("together", &self.together)] {
+            for (error, count) in &results.errors {
                 violations
-                    .push(format!("{count} of {} honest requests, {when}: {error}", errors(noticed) + noticed.count()));
+                    .push(format!("{count} of {} honest requests, {when}: {error}", errors(results) + results.count()));
             }
         }
         let (before, after) = (self.alone.percentile(99), self.together.percentile(99));
         if with_latency && after > FLOOR && after > before * FACTOR {
-            violations.push(format!("p99 rose from {before:?} to {after:?}"));
+            violations.push(format!("p99 of honest requests rose from {before:?} to {after:?}"));
         }
         match self.server.memory {
-            Some(bytes) if bytes > MEMORY => violations.push(format!("{bytes} bytes of memory")),
+            Some(bytes) if bytes > MEMORY => violations.push(format!("the server used {bytes} bytes of memory")),
             _ => {}
         }
-        if !self.server.lived {
+        if !self.server.survived {
             violations.push("the server ended by itself".to_owned());
         }
         violations.extend(self.server.panics.iter().cloned());
@@ -79,6 +82,6 @@ impl Report {
     }
 }
 
-fn errors(noticed: &Noticed) -> usize {
-    noticed.errors.values().sum()
+fn errors(results: &ClientResults) -> usize {
+    results.errors.values().sum()
 }

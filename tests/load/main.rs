@@ -1,21 +1,23 @@
-//! Mixed traffic at a fixed rate against a real server, for as long as one likes: reads, lists, writes, and their
+//! Mixed traffic at a fixed rate against a real server for any length of time: reads, lists, writes, and their
 //! deliveries to an endpoint.
 //!
 //! ```text
 //! cargo run --release -p svc-tests --bin load -- --minutes 30 [--rate 400] [--database-url URL|postgres]
 //! ```
 //!
-//! Requests are sent at their moments, whether or not those before them were answered, and latencies count from these
-//! moments: a server that stalls is charged for all whom it kept waiting. A delivery's lag counts from the answer to
-//! the change that caused it. It prints a line for each interval and one for the whole run, and exits 1 when an answer
-//! was wrong, a change was not delivered, or memory grew: when the median of the last quarter of the run is over that
-//! of the second by more than a twentieth and 2 MB. Runs of less than ten minutes are too short to judge memory, as
-//! caches still fill.
+//! Each request is sent at its scheduled time, whether or not earlier ones have completed, and its latency counts
+//! from that time. A stalled server is thus charged for every request that it delays. The lag of a delivery counts
+//! from the response to the change that caused it.
+//!
+//! The program prints a line for each interval and one for the whole run. It exits with 1 if a response was wrong, a
+//! change was not delivered, or memory grew: if the median of the last quarter of the run exceeds that of the second
+//! quarter by more than 5 % and 2 MB. Memory is not judged in runs of less than ten minutes, because caches are still
+//! filling.
 
-mod figures;
+mod fixture;
 mod run;
+mod stats;
 mod traffic;
-mod world;
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -36,40 +38,40 @@ struct Cli {
     role: Option<Role>,
 }
 
-/// The run.
+/// The options of a run.
 #[derive(Debug, Args)]
 struct Options {
-    /// How long.
+    /// Length of the run in minutes.
     #[arg(long, default_value_t = 2.0)]
     minutes: f64,
-    /// Requests a second: half are GETs, a fifth lists, a fifth POSTs, a tenth PATCHes.
+    /// Requests per second: 50 % GETs, 20 % lists, 20 % POSTs, 10 % PATCHes.
     #[arg(long, default_value_t = 400, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     rate: u32,
-    /// Database; tenants of its own are added to it. `postgres` alone stands for a PostgreSQL server that is made for
-    /// the run. By default a new SQLite file that vanishes.
+    /// URL of the database, to which new tenants are added. `postgres` starts a PostgreSQL server for the run. The
+    /// default is a temporary SQLite file.
     #[arg(long, value_name = "URL")]
     database_url: Option<String>,
-    /// Tenants, with one subscription each.
+    /// Number of tenants, each with one subscription.
     #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..))]
     tenants: u32,
-    /// Contacts that each has at the start.
+    /// Number of contacts of each tenant at the start.
     #[arg(long, default_value_t = 5_000, value_parser = clap::value_parser!(u32).range(1..))]
     contacts: u32,
-    /// The server's own --retention, to see what deleting costs: `30s` deletes all along what a minute brought.
+    /// The server's --retention. With a short time such as `30s`, the server deletes old events during the run.
     #[arg(long, value_name = "DURATION", default_value = "30d")]
     retention: String,
-    /// Length of an interval.
+    /// Length of an interval, after which a line is printed.
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = humantime::parse_duration)]
     every: Duration,
-    /// Another server than the one that is built into this program.
+    /// The server to test, instead of the one built into this program.
     #[arg(long, value_name = "FILE")]
     server: Option<PathBuf>,
 }
 
-/// What the program does as its own child.
+/// What the program does as its own child process.
 #[derive(Debug, Subcommand)]
 enum Role {
-    /// Is the server.
+    /// Runs the server.
     #[command(hide = true)]
     Serve(Box<Config>),
 }
@@ -86,7 +88,7 @@ fn main() -> ExitCode {
     };
     let mut out = std::io::stdout().lock();
     for violation in &violations {
-        // A reader that goes away changes nothing about the verdict.
+        // A closed pipe must not change the exit code.
         let _ = writeln!(out, "VIOLATION: {violation}");
     }
     if violations.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }

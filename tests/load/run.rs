@@ -1,4 +1,4 @@
-//! The run: the server, the endpoint, the traffic, and what is printed of them.
+//! The run: starts the server, the endpoint and the traffic, and prints the measurements.
 
 use std::io::Write as _;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,118 +12,123 @@ use serde_json::Value;
 use svc_tests::Result;
 use svc_tests::database::Database;
 use svc_tests::endpoint;
-use svc_tests::http::Http;
+use svc_tests::http::HttpClient;
 use svc_tests::node::Program;
 
 use crate::Options;
-use crate::figures::{Noted, header, megabytes};
+use crate::fixture;
+use crate::stats::{Measurements, header, megabytes};
 use crate::traffic::{Traffic, change};
-use crate::world;
 
-/// Between two looks at the memory.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// The interval at which memory is measured.
+const SAMPLE_INTERVAL: Duration = Duration::from_secs(1);
 /// How long deliveries may take after the last request.
 const DRAIN: Duration = Duration::from_secs(60);
-/// Shorter runs say nothing of memory: caches still fill, on SQLite 16 MB for each of three connections.
-const JUDGED: Duration = Duration::from_secs(600);
-/// By how much memory may differ: this, and a twentieth.
-const SLACK: u64 = 2_000_000;
+/// Memory is not judged in shorter runs, because caches are still filling: on SQLite 16 MB for each of three
+/// connections.
+const MEMORY_CHECK_LENGTH: Duration = Duration::from_secs(600);
+/// Memory may grow by this many bytes plus 5 %.
+const MEMORY_TOLERANCE: u64 = 2_000_000;
 
-/// Returns what must not be.
+/// Runs everything and returns the violations.
 pub(crate) async fn run(options: &Options) -> Result<Vec<String>> {
     let length = Duration::try_from_secs_f64(options.minutes * 60.0)?;
     let database = Database::new(options.database_url.as_deref())?;
-    let noted = Arc::new(Mutex::new(Noted::new()?));
-    let receiving = Arc::clone(&noted);
-    let address = endpoint::listen(move |request| take(request, Arc::clone(&receiving))).await?;
-    let tenants = world::make(&database, options.tenants, options.contacts, address).await?;
+    let measurements = Arc::new(Mutex::new(Measurements::new()?));
+    let receiving = Arc::clone(&measurements);
+    let address = endpoint::listen(move |request| receive(request, Arc::clone(&receiving))).await?;
+    let tenants = fixture::create(&database, options.tenants, options.contacts, address).await?;
     let program = Program { file: options.server.clone(), log: "warn", ..Program::default() };
     let node = program.start(&database, &["--no-rate-limit", "--retention", &options.retention]).await?;
-    let traffic = Arc::new(Traffic { server: node.address, http: Http::default(), tenants, noted });
+    let traffic = Arc::new(Traffic { server: node.address, http: HttpClient::default(), tenants, measurements });
 
-    say(&header())?;
+    print_line(&header())?;
     let (sending, runtime, rate) = (Arc::clone(&traffic), tokio::runtime::Handle::current(), options.rate);
     let mut sent = tokio::task::spawn_blocking(move || sending.send_all(rate, length, &runtime));
     let mut memory = Vec::new();
-    let (begun, mut interval) = (Instant::now(), Instant::now());
-    let mut looks = tokio::time::interval(LOOK_EVERY);
+    let (started, mut interval) = (Instant::now(), Instant::now());
+    let mut ticks = tokio::time::interval(SAMPLE_INTERVAL);
     loop {
         let is_over = tokio::select! {
             ended = &mut sent => { ended??; true }
-            _ = looks.tick() => false,
+            _ = ticks.tick() => false,
         };
         memory.push(node.memory()?);
         if is_over || interval.elapsed() >= options.every {
-            let over = traffic.noted().turn()?;
-            let name = format!("{:.0} s", begun.elapsed().as_secs_f64());
-            say(&over.row(&name, interval.elapsed(), *memory.last().unwrap_or(&0)))?;
+            let over = traffic.measurements().finish_interval()?;
+            let name = format!("{:.0} s", started.elapsed().as_secs_f64());
+            print_line(&over.row(&name, interval.elapsed(), *memory.last().unwrap_or(&0)))?;
             interval = Instant::now();
         }
         if is_over {
             break;
         }
     }
-    let took = begun.elapsed();
+    let took = started.elapsed();
     drain(&traffic).await;
-    let violations = verdict(&traffic, &memory, took)?;
+    let violations = evaluate(&traffic, &memory, took)?;
     node.stop().await?;
     Ok(violations)
 }
 
-/// Notes a delivery down.
-async fn take(request: Request<Incoming>, noted: Arc<Mutex<Noted>>) -> Response<Full<Bytes>> {
+/// Records a delivery.
+async fn receive(request: Request<Incoming>, measurements: Arc<Mutex<Measurements>>) -> Response<Full<Bytes>> {
     let mut response = Response::new(Full::default());
     let body = request.into_body().collect().await.ok().map(|body| body.to_bytes());
     match body.and_then(|body| serde_json::from_slice::<Value>(&body).ok()) {
-        Some(body) => noted.lock().unwrap_or_else(PoisonError::into_inner).arrived(change(&body["data"])),
+        Some(body) => {
+            measurements.lock().unwrap_or_else(PoisonError::into_inner).record_delivered(change(&body["data"]))
+        }
         None => *response.status_mut() = StatusCode::BAD_REQUEST,
     }
     response
 }
 
-/// Waits for what is still to arrive.
+/// Waits for outstanding deliveries.
 async fn drain(traffic: &Traffic) {
     let deadline = Instant::now() + DRAIN;
-    while traffic.noted().open().0 > 0 && Instant::now() < deadline {
-        tokio::time::sleep(LOOK_EVERY / 20).await;
+    while traffic.measurements().unmatched_counts().0 > 0 && Instant::now() < deadline {
+        tokio::time::sleep(SAMPLE_INTERVAL / 20).await;
     }
 }
 
-fn verdict(traffic: &Traffic, memory: &[u64], took: Duration) -> Result<Vec<String>> {
-    let mut noted = traffic.noted();
-    noted.turn()?;
+fn evaluate(traffic: &Traffic, memory: &[u64], took: Duration) -> Result<Vec<String>> {
+    let mut measurements = traffic.measurements();
+    measurements.finish_interval()?;
     let [settled, last] = [1, 3].map(|quarter| {
         let mut of = memory[memory.len() * quarter / 4..memory.len() * (quarter + 1) / 4].to_vec();
         of.sort_unstable();
         of.get(of.len() / 2).copied().unwrap_or_default()
     });
-    say(&noted.total.row("all", took, last))?;
-    let (lost, unmatched) = noted.open();
-    say(&format!(
-        "{} changes were acknowledged and delivered, {lost} lost; {unmatched} other deliveries",
-        noted.delivered
+    print_line(&measurements.total.row("all", took, last))?;
+    let (lost, unmatched) = measurements.unmatched_counts();
+    print_line(&format!(
+        "{} changes acknowledged and delivered, {lost} lost; {unmatched} further deliveries",
+        measurements.delivered
     ))?;
-    let is_flat = last <= settled + settled / 20 + SLACK;
-    let judgement = if took < JUDGED {
-        "too short a run to judge"
+    let is_flat = last <= settled + settled / 20 + MEMORY_TOLERANCE;
+    let trend = if took < MEMORY_CHECK_LENGTH {
+        "not judged, the run is too short"
     } else if is_flat {
         "flat"
     } else {
-        "it grew"
+        "grew"
     };
     let (settled, last) = (megabytes(settled), megabytes(last));
-    say(&format!("memory, medians of the second and the last quarter: {settled:.1} MB, {last:.1} MB: {judgement}"))?;
+    print_line(&format!(
+        "median memory of the second and of the last quarter: {settled:.1} MB, {last:.1} MB: {trend}"
+    ))?;
 
-    let mut violations = std::mem::take(&mut noted.told);
+    let mut violations = std::mem::take(&mut measurements.first_errors);
     if lost > 0 {
         violations.push(format!("{lost} changes were not delivered within {DRAIN:?}"));
     }
-    if took >= JUDGED && !is_flat {
+    if took >= MEMORY_CHECK_LENGTH && !is_flat {
         violations.push("memory grew".to_owned());
     }
     Ok(violations)
 }
 
-fn say(line: &str) -> Result<()> {
+fn print_line(line: &str) -> Result<()> {
     Ok(writeln!(std::io::stdout(), "{line}")?)
 }

@@ -1,4 +1,4 @@
-//! The requests, at their moments.
+//! The requests, sent at their scheduled times.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,16 +8,16 @@ use http::Method;
 use serde_json::{Value, json};
 use svc_core::env::{Env, SeededEntropy, SystemClock};
 use svc_tests::Result;
-use svc_tests::http::{Ask, Http};
+use svc_tests::http::{HttpClient, TestRequest};
 use tokio::sync::Semaphore;
 
-use crate::figures::Noted;
-use crate::world::Tenant;
+use crate::fixture::Tenant;
+use crate::stats::Measurements;
 
-/// Requests under way at most: where a server stands still for longer, what is not sent counts as an error.
-const UNDER_WAY: usize = 10_000;
+/// The greatest number of requests in progress. Further requests are not sent and count as errors.
+const MAX_CONCURRENT: usize = 10_000;
 
-/// What is asked for.
+/// The kind of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Get,
@@ -38,7 +38,7 @@ impl Kind {
         }
     }
 
-    fn pick(number: u64) -> Self {
+    fn from_random(number: u64) -> Self {
         match number % 10 {
             0..5 => Self::Get,
             5..7 => Self::List,
@@ -51,55 +51,55 @@ impl Kind {
 /// What all requests share.
 pub(crate) struct Traffic {
     pub(crate) server: SocketAddr,
-    pub(crate) http: Http,
+    pub(crate) http: HttpClient,
     pub(crate) tenants: Arc<[Tenant]>,
-    pub(crate) noted: Arc<Mutex<Noted>>,
+    pub(crate) measurements: Arc<Mutex<Measurements>>,
 }
 
-/// One request.
+/// A request.
 struct Request {
     kind: Kind,
     tenant: usize,
     contact: usize,
-    /// Among all.
+    /// The request's number in the run.
     number: u64,
 }
 
 impl Traffic {
-    pub(crate) fn noted(&self) -> MutexGuard<'_, Noted> {
-        self.noted.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn measurements(&self) -> MutexGuard<'_, Measurements> {
+        self.measurements.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sends so many a second for so long, and waits until all are over. Blocks its thread: a timer of the runtime is
-    /// a millisecond late.
+    /// Sends `rate` requests per second for `length`, and waits until all have completed. Blocks its thread, because
+    /// timers of the runtime are up to a millisecond late.
     pub(crate) fn send_all(
         self: &Arc<Self>,
         rate: u32,
         length: Duration,
         runtime: &tokio::runtime::Handle,
     ) -> Result<()> {
-        let places = Arc::new(Semaphore::new(UNDER_WAY));
+        let permits = Arc::new(Semaphore::new(MAX_CONCURRENT));
         let random = Env::new(SystemClock, SeededEntropy::new(1));
-        let begin = Instant::now();
+        let started = Instant::now();
         let count = (length.as_secs_f64() * f64::from(rate)) as u64;
         for number in 0..count {
-            let due = begin + Duration::from_secs_f64(number as f64 / f64::from(rate));
+            let due = started + Duration::from_secs_f64(number as f64 / f64::from(rate));
             std::thread::sleep(due.saturating_duration_since(Instant::now()));
-            let Ok(place) = Arc::clone(&places).try_acquire_owned() else {
-                self.noted().failed("not sent: too many were under way".to_owned());
+            let Ok(permit) = Arc::clone(&permits).try_acquire_owned() else {
+                self.measurements().record_error("not sent: too many requests in progress".to_owned());
                 continue;
             };
             let picked = u64::from_be_bytes(random.bytes());
             let tenant = (picked >> 8) as usize % self.tenants.len();
             let contact = (picked >> 24) as usize % self.tenants[tenant].contacts.len();
-            let request = Request { kind: Kind::pick(picked & 0xff), tenant, contact, number };
+            let request = Request { kind: Kind::from_random(picked & 0xff), tenant, contact, number };
             let traffic = Arc::clone(self);
             runtime.spawn(async move {
                 traffic.send(&request, due).await;
-                drop(place);
+                drop(permit);
             });
         }
-        runtime.block_on(async { places.acquire_many(UNDER_WAY as u32).await.map(drop) })?;
+        runtime.block_on(async { permits.acquire_many(MAX_CONCURRENT as u32).await.map(drop) })?;
         Ok(())
     }
 
@@ -113,23 +113,26 @@ impl Traffic {
             Kind::Post => (Method::POST, "/contacts", Some(json!({ "email": email, "first_name": "Ada" }))),
             Kind::Patch => (Method::PATCH, contact.as_str(), Some(json!({ "city": city }))),
         };
-        let ask = Ask { method, body: body.as_ref(), ..Ask::get(path, &tenant.key) };
-        let reply = self.http.send(self.server, &ask).await;
-        let mut noted = self.noted();
-        match reply {
-            Ok(reply) if reply.status.is_success() => {
-                noted.took(request.kind, due.elapsed());
+        let kind = request.kind;
+        let request = TestRequest { method, body: body.as_ref(), ..TestRequest::get(path, &tenant.key) };
+        let response = self.http.send(self.server, &request).await;
+        let mut measurements = self.measurements();
+        match response {
+            Ok(response) if response.status.is_success() => {
+                measurements.record_latency(kind, due.elapsed());
                 if body.is_some() {
-                    noted.answered(change(&reply.body["data"]));
+                    measurements.record_acknowledged(change(&response.body["data"]));
                 }
             }
-            Ok(reply) => noted.failed(format!("{} {path}: {} {}", ask.method, reply.status, reply.body)),
-            Err(error) => noted.failed(format!("{} {path}: {error}", ask.method)),
+            Ok(response) => {
+                measurements.record_error(format!("{} {path}: {} {}", request.method, response.status, response.body))
+            }
+            Err(error) => measurements.record_error(format!("{} {path}: {error}", request.method)),
         }
     }
 }
 
-/// What tells a change of a record from all others.
+/// Returns a text that identifies a change of a record.
 pub(crate) fn change(record: &Value) -> String {
     let text = |field: &str| record[field].as_str().unwrap_or_default();
     format!("{} {}", text("id"), text("updated_at"))

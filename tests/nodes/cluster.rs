@@ -1,4 +1,5 @@
-//! The database, the nodes on it, and a store beside them that makes tenants and looks at what came of it.
+//! The set-up of a scenario: a database, nodes on it, and a store in this process that creates tenants and reads the
+//! results.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -17,25 +18,25 @@ use svc_core::webhooks::events::{self, Event};
 use svc_core::webhooks::subscriptions::{WebhookCreate, WebhookSubscription};
 use svc_tests::Result;
 use svc_tests::database::Database;
-use svc_tests::http::{Ask, Http, Reply};
+use svc_tests::http::{HttpClient, TestRequest, TestResponse};
 use svc_tests::node::{Node, Program};
 use tokio::time::Instant;
 use uuid::Uuid;
 
-/// Between two looks at something that is to come.
-const LOOK_EVERY: Duration = Duration::from_millis(20);
+/// The interval at which a condition is checked.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// What all scenarios work on.
-pub(crate) struct Cluster {
+/// A database, and what is needed to start nodes on it.
+pub(crate) struct TestCluster {
     pub(crate) database: Database,
     pub(crate) program: Program,
     pub(crate) store: Arc<dyn Store>,
-    pub(crate) http: Http,
-    /// The command line, as a program.
+    pub(crate) http: HttpClient,
+    /// The path of the command line program.
     pub(crate) svc: Option<PathBuf>,
 }
 
-/// A key of a tenant.
+/// A tenant's API key.
 #[derive(Clone)]
 pub(crate) struct Key {
     pub(crate) id: Uuid,
@@ -43,27 +44,27 @@ pub(crate) struct Key {
     pub(crate) secret: Option<Secret>,
 }
 
-/// A tenant and a key of it.
+/// A tenant and one of its keys.
 #[derive(Clone)]
 pub(crate) struct Tenant {
     pub(crate) id: TenantId,
     pub(crate) key: Key,
 }
 
-impl Cluster {
+impl TestCluster {
     pub(crate) async fn new(database: Database, program: Program, svc: Option<PathBuf>) -> Result<Self> {
         let store = database.open().await?;
-        Ok(Self { database, program, store, http: Http::default(), svc })
+        Ok(Self { database, program, store, http: HttpClient::default(), svc })
     }
 
     /// Starts a node.
-    pub(crate) async fn node(&self, flags: &[&str]) -> Result<Node> {
+    pub(crate) async fn start_node(&self, flags: &[&str]) -> Result<Node> {
         self.program.start(&self.database, flags).await
     }
 
-    /// Starts two at once.
-    pub(crate) async fn two(&self, flags: &[&str]) -> Result<[Node; 2]> {
-        let (one, two) = tokio::join!(self.node(flags), self.node(flags));
+    /// Starts two nodes at the same time.
+    pub(crate) async fn start_two(&self, flags: &[&str]) -> Result<[Node; 2]> {
+        let (one, two) = tokio::join!(self.start_node(flags), self.start_node(flags));
         Ok([one?, two?])
     }
 
@@ -71,7 +72,7 @@ impl Cluster {
         let make = self.store.write("nodes.tenant", |tx| {
             Box::pin(async move {
                 let id = tenants::create(tx, TenantCreate::named("Tenant")).await?.id;
-                // A contact that was created twice must not be hidden by this rule.
+                // Duplicate contacts must not be hidden by this rule.
                 tenants::update(tx, id.0, |tenant| tenant.unique_contact_email = false).await?;
                 Ok(id)
             })
@@ -89,10 +90,10 @@ impl Cluster {
         Ok(Key { id: made.key.id, text: made.text.reveal().to_owned(), secret: made.key.signing_secret })
     }
 
-    /// A subscription of a tenant to everything.
-    pub(crate) async fn hook(&self, tenant: TenantId, url: &str) -> Result<Uuid> {
+    /// Subscribes a tenant to all events.
+    pub(crate) async fn subscribe(&self, tenant: TenantId, url: &str) -> Result<Uuid> {
         let url = url.to_owned();
-        let made = self.store.write("nodes.hook", move |tx| {
+        let made = self.store.write("nodes.subscription", move |tx| {
             let url = WebhookUrl::parse(&url).map_err(|error| error.on("url"));
             Box::pin(async move {
                 let input = WebhookCreate { url: url?, events: EventSet::All, description: None };
@@ -102,7 +103,7 @@ impl Cluster {
         Ok(made.await?.id)
     }
 
-    /// Writes so many events in one transaction, beside the nodes.
+    /// Writes this many events in one transaction, through the store of this process.
     pub(crate) async fn emit(&self, tenant: TenantId, count: usize) -> Result<()> {
         let emitted = self.store.write("nodes.emit", move |tx| {
             Box::pin(async move {
@@ -133,7 +134,7 @@ impl Cluster {
         Ok(read.await?)
     }
 
-    /// Deliveries with their logs, oldest first.
+    /// Returns deliveries with their attempt logs, oldest first.
     pub(crate) async fn logs(&self, tenant: TenantId) -> Result<Vec<(Delivery, Vec<AttemptLog>)>> {
         let filter = DeliveryFilter { oldest_first: true, ..DeliveryFilter::default() };
         let all = self.deliveries(tenant, filter).await?;
@@ -151,7 +152,7 @@ impl Cluster {
         Ok(read.await?)
     }
 
-    /// All events of a tenant, oldest first.
+    /// Returns all events of a tenant, oldest first.
     pub(crate) async fn events(&self, tenant: TenantId) -> Result<Vec<Event>> {
         let mut all: Vec<Event> = Vec::new();
         loop {
@@ -167,48 +168,50 @@ impl Cluster {
         }
     }
 
-    /// Every row of a list, newest first.
+    /// Returns every record of a list, newest first.
     pub(crate) async fn list(&self, node: &Node, tenant: &Tenant, collection: &str) -> Result<Vec<Value>> {
         let mut rows = Vec::new();
         let mut path = format!("/{collection}?limit=200");
         loop {
-            let reply = self.expect(200, node, &Ask::get(&path, &tenant.key.text)).await?;
-            rows.extend(reply.body["data"].as_array().cloned().unwrap_or_default());
-            match reply.body["next_cursor"].as_str() {
+            let response = self.expect(200, node, &TestRequest::get(&path, &tenant.key.text)).await?;
+            rows.extend(response.body["data"].as_array().cloned().unwrap_or_default());
+            match response.body["next_cursor"].as_str() {
                 Some(cursor) => path = format!("/{collection}?limit=200&cursor={cursor}"),
                 None => return Ok(rows),
             }
         }
     }
 
-    /// Sends a request that must be answered with this status.
-    pub(crate) async fn expect(&self, status: u16, node: &Node, ask: &Ask<'_>) -> Result<Reply> {
-        let reply = self.http.send(node.address, ask).await?;
-        let (method, path) = (&ask.method, ask.path);
-        ensure(reply.status == status, || format!("{method} {path}: {}, not {status}: {}", reply.status, reply.body))?;
-        Ok(reply)
+    /// Sends a request whose response must have this status.
+    pub(crate) async fn expect(&self, status: u16, node: &Node, request: &TestRequest<'_>) -> Result<TestResponse> {
+        let response = self.http.send(node.address, request).await?;
+        let (method, path) = (&request.method, request.path);
+        ensure(response.status == status, || {
+            format!("{method} {path}: {}, not {status}: {}", response.status, response.body)
+        })?;
+        Ok(response)
     }
 }
 
-/// Waits until something is so.
-pub(crate) async fn until<F>(what: &str, patience: Duration, mut is_so: impl FnMut() -> F) -> Result<()>
+/// Waits until a condition holds; fails after `patience`.
+pub(crate) async fn until<F>(what: &str, patience: Duration, mut condition: impl FnMut() -> F) -> Result<()>
 where
     F: Future<Output = Result<bool>>,
 {
     let deadline = Instant::now() + patience;
-    while !is_so().await? {
-        ensure(Instant::now() < deadline, || format!("not within {patience:?}: {what}"))?;
-        tokio::time::sleep(LOOK_EVERY).await;
+    while !condition().await? {
+        ensure(Instant::now() < deadline, || format!("this did not happen within {patience:?}: {what}"))?;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
     Ok(())
 }
 
-/// A violation, unless it holds.
+/// Returns the violation as an error unless `holds` is true.
 pub(crate) fn ensure(holds: bool, violation: impl FnOnce() -> String) -> Result<()> {
     if holds { Ok(()) } else { Err(violation().into()) }
 }
 
-/// The share of sorted durations that a percentile stands for.
+/// Returns a percentile of sorted durations.
 pub(crate) fn percentile(sorted: &[Duration], percent: usize) -> Duration {
     let last = sorted.len().saturating_sub(1);
     sorted.get((sorted.len() * percent / 100).min(last)).copied().unwrap_or_default()

@@ -1,5 +1,5 @@
-//! Connections to the database break at the commit, before it has gone through or after. Clients ask again in the
-//! same words; in the end each request was done once.
+//! Scenario `cut`: connections to the database break at a commit, before or after the commit is sent. Clients repeat
+//! their requests unchanged, and in the end each request must have been done once.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -7,22 +7,22 @@ use std::time::Duration;
 use clap::Args;
 use serde_json::{Value, json};
 use svc_tests::Result;
-use svc_tests::http::{Ask, Reply};
+use svc_tests::http::{TestRequest, TestResponse};
 use svc_tests::node::Node;
 use tokio::time::Instant;
 
-use crate::cluster::{Cluster, Key, ensure};
+use crate::cluster::{Key, TestCluster, ensure};
 use crate::proxy::{Cut, Proxy};
 
-/// How long a client asks again.
+/// How long a client repeats a request.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// Between two of those; `Retry-After` would be longer than it takes here.
+/// Pause between repeats. It is shorter than `Retry-After`, to save time.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Connections to the database break at the commit; nothing is done twice or lost.
+/// Cuts connections to the database at a commit; no write may be lost or done twice.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Size {
-    /// Connections that are cut, half of them before the commit and half after.
+    /// Number of connections to cut, half of them before the commit and half after.
     #[arg(long, default_value_t = 200)]
     cuts: usize,
 }
@@ -35,14 +35,14 @@ struct Counts {
     slowest: Duration,
 }
 
-pub(crate) async fn run(cluster: &Cluster, size: &Size) -> Result<String> {
+pub(crate) async fn run(cluster: &TestCluster, size: &Size) -> Result<String> {
     let url = &cluster.database.url;
     let proxy = Proxy::start(url).await?;
     let flags = ["--no-rate-limit"];
     let through = proxy.url(url)?;
     let cut = cluster.program.start_at(&through, &cluster.database, &flags);
-    let (cut, whole) = tokio::join!(cut, cluster.node(&flags));
-    // The one behind the line that breaks, and another, at which clients ask again by turns.
+    let (cut, whole) = tokio::join!(cut, cluster.start_node(&flags));
+    // The first node connects through the proxy, the second directly. Clients repeat their requests at both.
     let nodes = [cut?, whole?];
     let tenant = cluster.tenant().await?;
     let (mut counts, mut made) = (Counts::default(), BTreeMap::new());
@@ -52,13 +52,16 @@ pub(crate) async fn run(cluster: &Cluster, size: &Size) -> Result<String> {
         proxy.cut_next(cut);
         let unavailable = counts.unavailable;
         let (name, id, replayed) = request(cluster, &nodes, &tenant.key, number, &mut counts).await?;
-        // What was cut after the commit was done, and what was cut before was not; unless it hit something else.
+        // A write that was cut after its commit was done, and one that was cut before was not. This holds unless the
+        // cut hit another transaction.
         if proxy.cuts() == before + 1 && counts.unavailable > unavailable {
-            ensure(replayed == (cut == Cut::After), || format!("{name} was cut {cut:?}, and replayed: {replayed}"))?;
+            ensure(replayed == (cut == Cut::After), || {
+                format!("{name} was cut {cut:?} the commit, and its response was replayed: {replayed}")
+            })?;
         }
         made.insert(name, id);
         number += 1;
-        ensure(number < size.cuts * 3, || format!("{number} requests met only {} cuts", proxy.cuts()))?;
+        ensure(number < size.cuts * 3, || format!("{number} requests caused only {} cuts", proxy.cuts()))?;
     }
     proxy.cut_next(Cut::Nowhere);
 
@@ -70,27 +73,29 @@ pub(crate) async fn run(cluster: &Cluster, size: &Size) -> Result<String> {
     }
     for (name, id) in &made {
         let count = rows.iter().filter(|row| text(row, "email") == name && text(row, "id") == id).count();
-        let told = events.get(id).copied().unwrap_or_default();
-        ensure(count == 1 && told == 1, || format!("{name} has {count} rows and {told} events"))?;
+        let event_count = events.get(id).copied().unwrap_or_default();
+        ensure(count == 1 && event_count == 1, || format!("{name} has {count} rows and {event_count} events"))?;
     }
     ensure(rows.len() == made.len() && events.len() == made.len(), || {
         format!("{} requests made {} rows and {} events", made.len(), rows.len(), events.len())
     })?;
-    ensure(counts.unavailable > 0 && counts.replayed > 0, || "no cut was noticed".to_owned())?;
+    ensure(counts.unavailable > 0 && counts.replayed > 0, || {
+        "no cut affected a request, so nothing was tested".to_owned()
+    })?;
     let Counts { unavailable, in_progress, replayed, slowest } = counts;
     for node in nodes {
         node.stop().await?;
     }
     Ok(format!(
         "cut: {} connections at a commit, {number} requests: {unavailable} × 503 with Retry-After, {in_progress} × in \
-         progress, {replayed} replayed; one row and one event each; slowest answer {slowest:.1?}",
+         progress, {replayed} replayed; one row and one event each; slowest response {slowest:.1?}",
         proxy.cuts()
     ))
 }
 
-/// Asks until it is done; its mark, its id, and whether it had been done before the last answer.
+/// Repeats a request until it succeeds. Returns the email, the id, and whether the last response was a stored one.
 async fn request(
-    cluster: &Cluster,
+    cluster: &TestCluster,
     nodes: &[Node; 2],
     key: &Key,
     number: usize,
@@ -98,13 +103,14 @@ async fn request(
 ) -> Result<(String, String, bool)> {
     let name = format!("r{number}@example.com");
     let body = json!({ "email": name });
-    let ask = Ask { idempotency_key: Some(&name), ..Ask::post("/contacts", &key.text, &body) };
+    let request = TestRequest { idempotency_key: Some(&name), ..TestRequest::post("/contacts", &key.text, &body) };
     let deadline = Instant::now() + PATIENCE;
-    for turn in 0.. {
-        // First at the node that is cut off; every third time asked again at the other.
-        let node = &nodes[usize::from(turn % 3 == 1 && number % 4 > 1)];
+    for attempt in 0.. {
+        // First at the node behind the proxy. For half of the requests the first repeat, and every third one after
+        // it, goes to the other node.
+        let node = &nodes[usize::from(attempt % 3 == 1 && number % 4 > 1)];
         let asked = Instant::now();
-        let Reply { status, headers, replayed, body } = cluster.http.send(node.address, &ask).await?;
+        let TestResponse { status, headers, replayed, body } = cluster.http.send(node.address, &request).await?;
         counts.slowest = counts.slowest.max(asked.elapsed());
         match status.as_u16() {
             201 => {
@@ -116,9 +122,9 @@ async fn request(
                 counts.unavailable += 1;
             }
             409 if body["code"] == "idempotency_in_progress" => counts.in_progress += 1,
-            _ => return Err(format!("{name} was answered with {status}: {body}").into()),
+            _ => return Err(format!("{name} got {status}: {body}").into()),
         }
-        ensure(Instant::now() < deadline, || format!("{name} is not done after {turn} times"))?;
+        ensure(Instant::now() < deadline, || format!("{name} has not succeeded after {attempt} requests"))?;
         tokio::time::sleep(PAUSE).await;
     }
     Err("unreachable".into())

@@ -1,19 +1,21 @@
-//! Several servers on one PostgreSQL database: what must hold between them, tried with real processes.
+//! Scenarios with several servers on one PostgreSQL database: what must hold between them, tested with real
+//! processes.
 //!
 //! ```text
-//! cargo run -p svc-tests --bin nodes -- [--database-url URL|postgres] SCENARIO [sizes]
+//! cargo run -p svc-tests --bin nodes -- [--database-url URL|postgres] SCENARIO [OPTIONS]
 //! ```
 //!
-//! - `order`: whoever follows `updated_since` misses no change, whichever node wrote it.
-//! - `once`: each delivery arrives once, whichever nodes send.
-//! - `stopped`: a node that stands still or dies delays what it had begun, and spoils nothing when it comes back.
-//! - `wake`: how soon a node sends what another process wrote.
-//! - `revoked`: a key is refused on every node from the moment on that its revocation was acknowledged.
-//! - `shared`: rate limits, signatures, Idempotency-Keys and the count of failures are those of all nodes together.
-//! - `cut`: connections to the database break at the commit; nothing is done twice or lost.
-//! - `restart`: the database goes away under load and comes back.
+//! - `order`: a client that follows `updated_since` misses no change, whichever node wrote it.
+//! - `once`: each delivery is sent once, whichever node sends it.
+//! - `stopped`: a node that is stopped or killed delays the attempts it had started; other nodes repeat them, and
+//!   nothing changes when it continues.
+//! - `wake`: how soon a node sends an event that another process wrote.
+//! - `revoked`: every node refuses a key as soon as its revocation is acknowledged.
+//! - `shared`: rate limits, signatures, Idempotency-Keys and failure counts apply to all nodes together.
+//! - `cut`: connections to the database break at a commit; no write is lost or done twice.
+//! - `restart`: the database stops under load and starts again; no acknowledged write is lost.
 //!
-//! Without sizes the long form runs; the suite runs short ones. Exits 1 when something did not hold.
+//! The defaults are the long form; the suite runs short forms. The program exits with 1 if something does not hold.
 
 mod cluster;
 mod cut;
@@ -37,9 +39,9 @@ use svc_tests::database::{Database, OWN_SERVER};
 use svc_tests::node::Program;
 use svc_tests::{Result, node};
 
-use self::cluster::Cluster;
+use self::cluster::TestCluster;
 
-/// Several servers on one PostgreSQL database: what must hold between them.
+/// Scenarios with several servers on one PostgreSQL database.
 #[derive(Debug, Parser)]
 #[command(name = "nodes")]
 struct Cli {
@@ -51,16 +53,16 @@ struct Cli {
 
 #[derive(Debug, Args)]
 struct Options {
-    /// Database, to which tenants are added; `postgres` alone stands for a server that is made for the run.
+    /// URL of the database, to which new tenants are added. `postgres` starts a PostgreSQL server for the run.
     #[arg(long, value_name = "URL", default_value = OWN_SERVER)]
     database_url: String,
-    /// Another server to start than the one that is built into this program.
+    /// The server to test, instead of the one built into this program.
     #[arg(long, value_name = "FILE")]
     server: Option<PathBuf>,
-    /// The command line; without it a store of this process stands for it.
+    /// The command line program. Without it the scenarios use a store of this process instead.
     #[arg(long, value_name = "FILE")]
     svc: Option<PathBuf>,
-    /// Show what the servers log.
+    /// Shows the servers' logs.
     #[arg(long)]
     log: bool,
 }
@@ -75,7 +77,7 @@ enum Scenario {
     Shared(shared::Size),
     Cut(cut::Size),
     Restart(restart::Size),
-    /// Is the server.
+    /// Runs the server.
     #[command(hide = true)]
     Serve(Box<Config>),
 }
@@ -87,7 +89,7 @@ fn main() -> ExitCode {
     }
     let done = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(Into::into);
     let done = done.and_then(|runtime| runtime.block_on(run(&options, scenario)));
-    // A reader that goes away changes nothing about the verdict.
+    // A closed pipe must not change the exit code.
     let mut out = std::io::stdout().lock();
     match done {
         Ok(summary) => {
@@ -105,7 +107,7 @@ async fn run(options: &Options, scenario: Scenario) -> Result<String> {
     let program =
         Program { file: options.server.clone(), log: if options.log { "info" } else { "off" }, ..Program::default() };
     let database = Database::new(Some(&options.database_url))?;
-    let cluster = Cluster::new(database, program, options.svc.clone()).await?;
+    let cluster = TestCluster::new(database, program, options.svc.clone()).await?;
     match scenario {
         Scenario::Order(size) => order::run(&cluster, &size).await,
         Scenario::Once(size) => once::run(&cluster, &size).await,

@@ -1,4 +1,4 @@
-//! Each event once: many deliveries while two nodes send.
+//! Scenario `once`: two nodes send many deliveries, each of them once.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -9,38 +9,38 @@ use svc_core::webhooks::deliveries::DeliveryStatus;
 use svc_tests::Result;
 use tokio::time::Instant;
 
-use crate::cluster::{Cluster, ensure, until};
-use crate::receiver::{Manner, Receiver};
+use crate::cluster::{TestCluster, ensure, until};
+use crate::receiver::{Behavior, Receiver};
 
 const TENANTS: usize = 5;
-const HOOKS: usize = 10;
-/// Events of one transaction.
+const SUBSCRIPTIONS: usize = 10;
+/// Events in one transaction.
 const BATCH: usize = 20;
-/// Without an arrival for so long something is wrong.
+/// The longest time without a new arrival.
 const SILENCE: Duration = Duration::from_secs(30);
 
-/// Each delivery arrives once, whichever nodes send.
+/// Sends many deliveries from two nodes; each must arrive once.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Size {
-    /// Deliveries; in thousands, as events are written in groups.
+    /// Number of deliveries, rounded up to whole thousands.
     #[arg(long, default_value_t = 100_000)]
     deliveries: usize,
 }
 
-pub(crate) async fn run(cluster: &Cluster, size: &Size) -> Result<String> {
-    let nodes = cluster.two(&["--no-rate-limit"]).await?;
-    let receiver = Receiver::listen(Manner::Take).await?;
+pub(crate) async fn run(cluster: &TestCluster, size: &Size) -> Result<String> {
+    let nodes = cluster.start_two(&["--no-rate-limit"]).await?;
+    let receiver = Receiver::listen(Behavior::Accept).await?;
     let mut tenants = Vec::new();
     for number in 0..TENANTS {
         let tenant = cluster.tenant().await?;
-        for hook in 0..HOOKS {
-            cluster.hook(tenant.id, &receiver.url(&format!("{number}/{hook}"))).await?;
+        for subscription in 0..SUBSCRIPTIONS {
+            cluster.subscribe(tenant.id, &receiver.url(&format!("{number}/{subscription}"))).await?;
         }
         tenants.push(tenant);
     }
     let started = Instant::now();
-    let rounds = size.deliveries.div_ceil(TENANTS * HOOKS * BATCH);
-    let wanted = rounds * TENANTS * HOOKS * BATCH;
+    let rounds = size.deliveries.div_ceil(TENANTS * SUBSCRIPTIONS * BATCH);
+    let wanted = rounds * TENANTS * SUBSCRIPTIONS * BATCH;
     for _ in 0..rounds {
         for tenant in &tenants {
             cluster.emit(tenant.id, BATCH).await?;
@@ -53,7 +53,7 @@ pub(crate) async fn run(cluster: &Cluster, size: &Size) -> Result<String> {
         before = now;
     }
     let took = started.elapsed();
-    // Until all outcomes are stored, something could still be tried again.
+    // While an outcome is not stored, its attempt could still be repeated.
     for tenant in &tenants {
         until("nothing is pending", SILENCE, || async {
             let filter =
@@ -72,7 +72,7 @@ pub(crate) async fn run(cluster: &Cluster, size: &Size) -> Result<String> {
     let endpoints: HashSet<_> = arrivals.iter().map(|arrival| &arrival.path).collect();
     let (came, endpoints) = (different.len(), endpoints.len());
     ensure(came == wanted && repeats == 0 && retries == 0, || {
-        format!("of {wanted} deliveries {came} came, {repeats} came again, {retries} at a later attempt")
+        format!("of {wanted} deliveries {came} arrived; {repeats} arrived again, {retries} at a later attempt")
     })?;
     Ok(format!(
         "once: {wanted} deliveries to {endpoints} endpoints from two nodes, 0 lost, 0 repeats, 0 later attempts \

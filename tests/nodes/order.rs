@@ -1,5 +1,5 @@
-//! Commit order: writers on both nodes, transactions that tick early and commit late, and a client that follows
-//! `updated_since` from the last change that it has seen, at either node by turns.
+//! Scenario `order`: writers on both nodes, transactions that take their timestamp early and commit late, and a
+//! client that follows `updated_since` from the last change it has seen, alternating between the nodes.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,34 +13,34 @@ use svc_core::input::Input as _;
 use svc_core::resources::contacts::Contact;
 use svc_core::resources::crud::{self, Create};
 use svc_tests::Result;
-use svc_tests::http::Ask;
+use svc_tests::http::TestRequest;
 use svc_tests::node::Node;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use crate::cluster::{Cluster, Tenant, ensure};
+use crate::cluster::{Tenant, TestCluster, ensure};
 
 const WRITERS: usize = 16;
-/// How long a transaction stays open after its tick.
+/// How long a late transaction stays open after it has taken its timestamp.
 const HELD: Duration = Duration::from_millis(400);
-/// Between two of those.
+/// Pause between two late transactions.
 const HELD_EVERY: Duration = Duration::from_millis(600);
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Whoever follows `updated_since` misses no change, whichever node wrote it.
+/// Follows `updated_since` while two nodes write; no change may be missed.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Size {
-    /// Changes that are made.
+    /// Number of changes.
     #[arg(long, default_value_t = 20_000)]
     changes: usize,
 }
 
-/// A row as it was answered to who wrote it: its id and its `updated_at`.
+/// The id and `updated_at` of a record in the response to its writer.
 type Written = (String, String);
 
-pub(crate) async fn run(cluster: &Cluster, size: &Size) -> Result<String> {
-    let nodes = Arc::new(cluster.two(&["--no-rate-limit"]).await?);
+pub(crate) async fn run(cluster: &TestCluster, size: &Size) -> Result<String> {
+    let nodes = Arc::new(cluster.start_two(&["--no-rate-limit"]).await?);
     let tenant = cluster.tenant().await?;
     let started = Instant::now();
     let (written, done) = (Arc::new(AtomicUsize::new(0)), watch::Sender::new(false));
@@ -77,53 +77,57 @@ pub(crate) async fn run(cluster: &Cluster, size: &Size) -> Result<String> {
     let differs = differs.count() + followed.rows.len().abs_diff(truth.len());
     let (changes, held) = (acknowledged.len(), late.len());
     ensure(missed + stale + differs == 0, || {
-        format!("of {changes} changes {missed} were missed, {stale} seen in an older state only; {differs} rows differ")
+        format!(
+            "of {changes} changes {missed} were missed, {stale} were seen in an older version only; {differs} rows differ"
+        )
     })?;
-    ensure(changes >= size.changes && held > 0, || format!("only {changes} changes were made, {held} of them late"))?;
+    ensure(changes >= size.changes && held > 0, || {
+        format!("only {changes} changes and {held} late commits were made")
+    })?;
     let (seen, polls) = (followed.seen, followed.polls);
     Ok(format!(
-        "order: {changes} changes by {WRITERS} writers at two nodes and {held} that were committed {HELD:?} after their \
-         advance_clock; {polls} polls saw {seen} rows, updated_at strictly growing: 0 missed ({:.1?})",
+        "order: {changes} changes by {WRITERS} writers on two nodes and {held} that were committed {HELD:?} after their \
+         timestamp; {polls} polls saw {seen} rows in strictly increasing order of updated_at: 0 missed ({:.1?})",
         started.elapsed()
     ))
 }
 
 struct Writer {
-    http: svc_tests::http::Http,
+    http: svc_tests::http::HttpClient,
     nodes: Arc<[Node; 2]>,
     tenant: Tenant,
     number: usize,
 }
 
 impl Writer {
-    /// Creates contacts, and changes every third of them again, until there are enough changes of all together.
+    /// Creates contacts and changes one for every two created, until all writers together have made enough changes.
     async fn run(self, written: Arc<AtomicUsize>, enough: usize) -> Result<Vec<Written>> {
         let mut all = Vec::new();
         let address = self.nodes[self.number % 2].address;
         let key = &self.tenant.key.text;
-        for turn in 0_usize.. {
+        for number in 0_usize.. {
             if written.fetch_add(1, Ordering::Relaxed) >= enough {
                 break;
             }
-            let create = json!({ "email": format!("w{}-{turn}@example.com", self.number) });
-            let change = json!({ "city": format!("City {turn}") });
-            let last: Option<&Written> = all.last().filter(|_| turn % 3 == 2);
+            let create = json!({ "email": format!("w{}-{number}@example.com", self.number) });
+            let change = json!({ "city": format!("City {number}") });
+            let last: Option<&Written> = all.last().filter(|_| number % 3 == 2);
             let path = last.map_or("/contacts".to_owned(), |(id, _)| format!("/contacts/{id}"));
-            let ask = match last {
-                None => Ask::post(&path, key, &create),
-                Some(_) => Ask { method: Method::PATCH, ..Ask::post(&path, key, &change) },
+            let request = match last {
+                None => TestRequest::post(&path, key, &create),
+                Some(_) => TestRequest { method: Method::PATCH, ..TestRequest::post(&path, key, &change) },
             };
-            let reply = self.http.send(address, &ask).await?;
-            ensure(reply.status.is_success(), || format!("{} {path}: {}", ask.method, reply.body))?;
-            let row = &reply.body["data"];
+            let response = self.http.send(address, &request).await?;
+            ensure(response.status.is_success(), || format!("{} {path}: {}", request.method, response.body))?;
+            let row = &response.body["data"];
             all.push((text(row, "id").to_owned(), text(row, "updated_at").to_owned()));
         }
         Ok(all)
     }
 }
 
-/// Transactions that take their time early and commit late, while the writers wait for the tenant's row.
-async fn late(cluster: &Cluster, tenant: &Tenant, done: watch::Receiver<bool>) -> Result<Vec<Written>> {
+/// Runs transactions that take their timestamp early and commit late, while the writers wait for the tenant's row.
+async fn late(cluster: &TestCluster, tenant: &Tenant, done: watch::Receiver<bool>) -> Result<Vec<Written>> {
     let (mut all, id) = (Vec::new(), tenant.id);
     while !*done.borrow() {
         let written = cluster.store.write("nodes.late", move |tx| {
@@ -143,15 +147,15 @@ async fn late(cluster: &Cluster, tenant: &Tenant, done: watch::Receiver<bool>) -
 
 #[derive(Default)]
 struct Followed {
-    /// The `updated_at` that was seen last, by id.
+    /// The last `updated_at` that was seen, by id.
     rows: HashMap<String, String>,
     seen: usize,
     polls: usize,
 }
 
-/// Asks for what changed since the last change that it has seen, again and again; once more after the last write.
+/// Polls for changes since the last one it has seen, and once more after the last write.
 async fn follow(
-    cluster: &Cluster,
+    cluster: &TestCluster,
     nodes: &[Node; 2],
     tenant: &Tenant,
     done: watch::Receiver<bool>,
@@ -165,12 +169,12 @@ async fn follow(
         let path = format!("/contacts?limit=200&updated_since={since}");
         let node = &nodes[followed.polls % 2];
         followed.polls += 1;
-        let reply = cluster.expect(200, node, &Ask::get(&path, &tenant.key.text)).await?;
-        let rows = reply.body["data"].as_array().cloned().unwrap_or_default();
+        let response = cluster.expect(200, node, &TestRequest::get(&path, &tenant.key.text)).await?;
+        let rows = response.body["data"].as_array().cloned().unwrap_or_default();
         let mut fresh = 0;
         for row in &rows {
             let at = text(row, "updated_at");
-            // "At or after": the last one comes again.
+            // `updated_since` is inclusive, so the last row is returned again.
             if at == last {
                 continue;
             }
@@ -185,7 +189,7 @@ async fn follow(
         }
         if was_done {
             let deadline = *deadline.get_or_insert_with(|| Instant::now() + PATIENCE);
-            ensure(Instant::now() < deadline, || "the walk comes to no end".to_owned())?;
+            ensure(Instant::now() < deadline, || "the list of changes has no end".to_owned())?;
         }
     }
 }

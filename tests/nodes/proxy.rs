@@ -1,8 +1,9 @@
-//! A line between a node and PostgreSQL that can be told to break at a commit.
+//! A proxy between a node and PostgreSQL that can cut a connection at a commit.
 //!
-//! It reads what the node sends as messages of PostgreSQL's protocol: the first is a length and a body, all others
-//! have a letter before. A transaction that writes begins with a BEGIN that says so; the COMMIT that ends it is where
-//! the line breaks: before it has gone through, or right after, so that nobody hears what came of it.
+//! It parses what the node sends as messages of the PostgreSQL protocol: the first message is a length and a body,
+//! and all others start with a type byte. A write transaction starts with `BEGIN … READ WRITE`. The proxy cuts the
+//! connection at the COMMIT of such a transaction: before it is forwarded, or right after, so that the node never
+//! sees the result.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};
 
-/// Where the next commit breaks.
+/// Where to cut the next commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cut {
     Nowhere = 0,
@@ -24,49 +25,50 @@ pub(crate) enum Cut {
 #[derive(Clone)]
 pub(crate) struct Proxy {
     address: SocketAddr,
-    line: Arc<Line>,
+    forwarder: Arc<Forwarder>,
 }
 
-struct Line {
+struct Forwarder {
     server: String,
     next: AtomicU8,
     cuts: AtomicUsize,
 }
 
 impl Proxy {
-    /// In front of the server of this URL.
+    /// Starts a proxy for the server of this URL.
     pub(crate) async fn start(url: &str) -> Result<Self> {
         let server = authority(url)?.to_owned();
-        let line = Arc::new(Line { server, next: AtomicU8::new(Cut::Nowhere as u8), cuts: AtomicUsize::new(0) });
+        let forwarder =
+            Arc::new(Forwarder { server, next: AtomicU8::new(Cut::Nowhere as u8), cuts: AtomicUsize::new(0) });
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let address = listener.local_addr()?;
-        let accepting = Arc::clone(&line);
+        let accepting = Arc::clone(&forwarder);
         tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
-                let line = Arc::clone(&accepting);
-                // Either side may end it, and then both have.
-                tokio::spawn(async move { drop(line.carry(client).await) });
+                let forwarder = Arc::clone(&accepting);
+                // When one side closes, both are closed.
+                tokio::spawn(async move { drop(forwarder.forward(client).await) });
             }
         });
-        Ok(Self { address, line })
+        Ok(Self { address, forwarder })
     }
 
-    /// The way through it to the same database.
+    /// Returns the URL of the same database through the proxy.
     pub(crate) fn url(&self, url: &str) -> Result<String> {
         Ok(url.replacen(authority(url)?, &self.address.to_string(), 1))
     }
 
     pub(crate) fn cut_next(&self, cut: Cut) {
-        self.line.next.store(cut as u8, Ordering::SeqCst);
+        self.forwarder.next.store(cut as u8, Ordering::SeqCst);
     }
 
-    /// How often it broke so far.
+    /// Returns how many connections were cut so far.
     pub(crate) fn cuts(&self) -> usize {
-        self.line.cuts.load(Ordering::SeqCst)
+        self.forwarder.cuts.load(Ordering::SeqCst)
     }
 }
 
-/// Host and port.
+/// Returns the host and port of a URL.
 fn authority(url: &str) -> Result<&str> {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let front = rest.split('/').next().unwrap_or(rest);
@@ -74,19 +76,19 @@ fn authority(url: &str) -> Result<&str> {
     if server.contains(':') { Ok(server) } else { Err(format!("no host and port in {url}").into()) }
 }
 
-impl Line {
-    async fn carry(&self, client: TcpStream) -> Result<()> {
+impl Forwarder {
+    async fn forward(&self, client: TcpStream) -> Result<()> {
         let server = TcpStream::connect(&self.server).await?;
         client.set_nodelay(true)?;
         server.set_nodelay(true)?;
         let ((from_client, mut to_client), (mut from_server, to_server)) = (client.into_split(), server.into_split());
         tokio::select! {
-            done = self.forth(from_client, to_server) => done,
+            done = self.forward_to_server(from_client, to_server) => done,
             done = tokio::io::copy(&mut from_server, &mut to_client) => done.map(|_| ()).map_err(Into::into),
         }
     }
 
-    async fn forth(&self, mut from: OwnedReadHalf, mut to: OwnedWriteHalf) -> Result<()> {
+    async fn forward_to_server(&self, mut from: OwnedReadHalf, mut to: OwnedWriteHalf) -> Result<()> {
         let mut first = vec![0; 4];
         from.read_exact(&mut first).await?;
         let mut rest = vec![0; length(&first)?];
@@ -102,7 +104,7 @@ impl Line {
             if query.starts_with(b"BEGIN") {
                 writes = query.windows(10).any(|part| part == b"READ WRITE");
             }
-            let cut = if writes && query.starts_with(b"COMMIT") { self.take() } else { Cut::Nowhere };
+            let cut = if writes && query.starts_with(b"COMMIT") { self.take_cut() } else { Cut::Nowhere };
             if cut == Cut::Before {
                 return Ok(());
             }
@@ -113,8 +115,8 @@ impl Line {
         }
     }
 
-    /// One commit alone gets the cut.
-    fn take(&self) -> Cut {
+    /// Returns the cut for this commit. Only one commit is cut.
+    fn take_cut(&self) -> Cut {
         let cut = match self.next.swap(Cut::Nowhere as u8, Ordering::SeqCst) {
             1 => Cut::Before,
             2 => Cut::After,
@@ -125,9 +127,9 @@ impl Line {
     }
 }
 
-/// What follows a length, which counts itself.
+/// Returns how many bytes follow a length field, which counts itself.
 fn length(bytes: &[u8]) -> Result<usize> {
     let bytes: [u8; 4] = bytes.try_into()?;
     let length = usize::try_from(u32::from_be_bytes(bytes))?;
-    Ok(length.checked_sub(4).filter(|length| *length < 1 << 24).ok_or("no message of PostgreSQL")?)
+    Ok(length.checked_sub(4).filter(|length| *length < 1 << 24).ok_or("not a message of the PostgreSQL protocol")?)
 }

@@ -1,4 +1,4 @@
-//! An endpoint that notes what arrives, and takes, refuses or holds it, as it is told.
+//! A webhook endpoint that records deliveries, and accepts, refuses or holds them.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,23 +14,23 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use uuid::Uuid;
 
-/// A delivery as it arrived.
+/// A delivery attempt that arrived.
 #[derive(Clone, Debug)]
 pub(crate) struct Arrival {
-    /// `webhook-id`.
+    /// The header `webhook-id`.
     pub(crate) delivery: Uuid,
-    /// `X-SVC-Attempt`.
+    /// The header `X-SVC-Attempt`.
     pub(crate) attempt: u32,
     pub(crate) path: String,
     pub(crate) at: Instant,
 }
 
-/// How it answers.
+/// How the endpoint responds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Manner {
-    Take,
+pub(crate) enum Behavior {
+    Accept,
     Refuse,
-    /// Not before the manner changes.
+    /// Does not respond before the behaviour changes.
     Hold,
 }
 
@@ -43,20 +43,20 @@ pub(crate) struct Receiver {
 struct Inner {
     arrivals: Mutex<Vec<Arrival>>,
     count: watch::Sender<usize>,
-    manner: watch::Sender<Manner>,
+    behavior: watch::Sender<Behavior>,
 }
 
 impl Receiver {
-    pub(crate) async fn listen(manner: Manner) -> Result<Self> {
+    pub(crate) async fn listen(behavior: Behavior) -> Result<Self> {
         let inner = Arc::new(Inner {
             arrivals: Mutex::default(),
             count: watch::Sender::new(0),
-            manner: watch::Sender::new(manner),
+            behavior: watch::Sender::new(behavior),
         });
-        let answering = Arc::clone(&inner);
+        let shared = Arc::clone(&inner);
         let address = endpoint::listen(move |request| {
-            let inner = Arc::clone(&answering);
-            async move { inner.answer(request).await }
+            let inner = Arc::clone(&shared);
+            async move { inner.respond(request).await }
         });
         let address = address.await?;
         Ok(Self { address, inner })
@@ -66,16 +66,16 @@ impl Receiver {
         format!("http://{}/{path}", self.address)
     }
 
-    pub(crate) fn set(&self, manner: Manner) {
-        self.inner.manner.send_replace(manner);
+    pub(crate) fn set(&self, behavior: Behavior) {
+        self.inner.behavior.send_replace(behavior);
     }
 
-    /// What has arrived so far.
+    /// Returns what has arrived so far.
     pub(crate) fn arrivals(&self) -> Vec<Arrival> {
         self.inner.arrivals.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Waits until so many have arrived.
+    /// Waits until this many attempts have arrived.
     pub(crate) async fn until(&self, count: usize, patience: Duration) -> Result<()> {
         let mut counted = self.inner.count.subscribe();
         let came = tokio::time::timeout(patience, counted.wait_for(|counted| *counted >= count)).await;
@@ -87,7 +87,7 @@ impl Receiver {
 }
 
 impl Inner {
-    async fn answer(&self, request: Request<Incoming>) -> Response<Full<Bytes>> {
+    async fn respond(&self, request: Request<Incoming>) -> Response<Full<Bytes>> {
         let (parts, body) = request.into_parts();
         let header = |name: &str| parts.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
         let (delivery, attempt) = (header("webhook-id").parse(), header("x-svc-attempt").parse());
@@ -102,15 +102,18 @@ impl Inner {
             arrivals.len()
         };
         self.count.send_modify(|counted| *counted = count.max(*counted));
-        let mut manner = self.manner.subscribe();
-        // It lives as long as this does.
-        let told = manner.wait_for(|manner| *manner != Manner::Hold).await.map_or(Manner::Refuse, |manner| *manner);
-        let status = if told == Manner::Take { StatusCode::OK } else { StatusCode::INTERNAL_SERVER_ERROR };
+        let mut behavior = self.behavior.subscribe();
+        // The sender of the channel lives as long as `self`.
+        let current = behavior
+            .wait_for(|behavior| *behavior != Behavior::Hold)
+            .await
+            .map_or(Behavior::Refuse, |behavior| *behavior);
+        let status = if current == Behavior::Accept { StatusCode::OK } else { StatusCode::INTERNAL_SERVER_ERROR };
         response(status, attempt)
     }
 }
 
-/// The body tells which attempt it answers.
+/// The body names the attempt, so that a log shows which response it contains.
 fn response(status: StatusCode, attempt: u32) -> Response<Full<Bytes>> {
     let mut response = Response::new(Full::from(format!("attempt {attempt}")));
     *response.status_mut() = status;

@@ -1,5 +1,5 @@
-//! The database goes away under load and comes back: in the meantime requests are refused within a bounded time, what
-//! was acknowledged is kept, and soon after its return requests succeed again.
+//! Scenario `restart`: the database stops under load and starts again. Meanwhile requests are refused within a
+//! bounded time, acknowledged writes are kept, and soon afterwards requests succeed again.
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -9,70 +9,70 @@ use std::time::Duration;
 use clap::Args;
 use serde_json::json;
 use svc_tests::Result;
-use svc_tests::http::{Ask, Http};
+use svc_tests::http::{HttpClient, TestRequest};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use crate::cluster::{Cluster, ensure, until};
+use crate::cluster::{TestCluster, ensure, until};
 
 const CLIENTS: usize = 8;
-/// How long it runs between two restarts.
+/// How long the database runs between two restarts.
 const UP: Duration = Duration::from_secs(1);
 /// How soon requests must succeed again on every node.
 const BACK_WITHIN: Duration = Duration::from_secs(5);
-/// How long a request waits for a connection.
+/// How long the server waits for a database connection before it refuses a request.
 const REFUSES_AFTER: Duration = Duration::from_secs(10);
-/// How long an answer may take: that, and time for its work on a busy machine.
+/// The longest response time: the wait, plus time for the request on a busy machine.
 const LONGEST: Duration = Duration::from_secs(12);
 
-/// The database goes away under load and comes back.
+/// Stops and starts the database under load; no acknowledged write may be lost.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Size {
-    /// How often it goes: in order and by a crash, by turns.
+    /// How often the database stops, alternating between a shutdown and a crash.
     #[arg(long, default_value_t = 6)]
     rounds: usize,
-    /// For how long.
+    /// How long it stays down.
     #[arg(long, value_name = "DURATION", default_value = "13s", value_parser = humantime::parse_duration)]
     down: Duration,
 }
 
 #[derive(Clone, Default)]
-struct Noted(Arc<Mutex<Notes>>);
+struct SharedStats(Arc<Mutex<Stats>>);
 
 #[derive(Default)]
-struct Notes {
+struct Stats {
     acknowledged: BTreeSet<String>,
     unavailable: usize,
     slowest: Duration,
-    /// Per node, when a request that began after the return was acknowledged first.
+    /// For each node, when a request sent after the restart was first acknowledged.
     back: [Option<Instant>; 2],
     returned: Option<Instant>,
 }
 
-pub(crate) async fn run(cluster: &Cluster, size: &Size) -> Result<String> {
+pub(crate) async fn run(cluster: &TestCluster, size: &Size) -> Result<String> {
     let server = cluster.database.server().ok_or("this needs --database-url postgres: a server of its own")?;
-    let nodes = cluster.two(&["--no-rate-limit"]).await?;
+    let nodes = cluster.start_two(&["--no-rate-limit"]).await?;
     let tenant = cluster.tenant().await?;
-    let (noted, stop) = (Noted::default(), watch::Sender::new(false));
+    let (stats, stop) = (SharedStats::default(), watch::Sender::new(false));
     let mut clients = JoinSet::new();
     for number in 0..CLIENTS {
         let (http, key, address) = (cluster.http.clone(), tenant.key.text.clone(), nodes[number % 2].address);
-        clients.spawn(load(http, key, (address, number), noted.clone(), stop.subscribe()));
+        clients.spawn(load(http, key, (address, number), stats.clone(), stop.subscribe()));
     }
     let mut slowest_return = Duration::ZERO;
     for round in 0..size.rounds {
         tokio::time::sleep(UP).await;
-        noted.with(|notes| (notes.returned, notes.back) = (None, [None; 2]));
-        // The script that does it answers when it is done.
+        stats.with(|stats| (stats.returned, stats.back) = (None, [None; 2]));
+        // The call returns when the database is down.
         tokio::task::block_in_place(|| if round % 2 == 0 { server.stop() } else { server.crash() });
         tokio::time::sleep(size.down).await;
         tokio::task::block_in_place(|| server.start());
         let returned = Instant::now();
-        noted.with(|notes| notes.returned = Some(returned));
+        stats.with(|stats| stats.returned = Some(returned));
         let what = "requests succeed again on both nodes";
-        until(what, BACK_WITHIN, || async { Ok(noted.with(|notes| notes.back.iter().all(Option::is_some))) }).await?;
-        let last = noted.with(|notes| notes.back.into_iter().flatten().max()).unwrap_or(returned);
+        until(what, BACK_WITHIN, || async { Ok(stats.with(|stats| stats.back.iter().all(Option::is_some))) }).await?;
+        let last = stats.with(|stats| stats.back.into_iter().flatten().max()).unwrap_or(returned);
         slowest_return = slowest_return.max(last - returned);
     }
     tokio::time::sleep(UP).await;
@@ -82,69 +82,69 @@ pub(crate) async fn run(cluster: &Cluster, size: &Size) -> Result<String> {
     }
     let rows = cluster.list(&nodes[0], &tenant, "contacts").await?;
     let there: BTreeSet<&str> = rows.iter().filter_map(|row| row["email"].as_str()).collect();
-    let Notes { acknowledged, unavailable, slowest, .. } = noted.with(std::mem::take);
+    let Stats { acknowledged, unavailable, slowest, .. } = stats.with(std::mem::take);
     let lost = acknowledged.iter().filter(|name| !there.contains(name.as_str())).count();
     ensure(lost == 0, || format!("{lost} of {} acknowledged writes are lost", acknowledged.len()))?;
     let events = cluster.events(tenant.id).await?.len();
     ensure(events == rows.len() && there.len() == rows.len(), || {
         format!("{} rows of {} requests have {events} events", rows.len(), there.len())
     })?;
-    // Whoever waits for less than its patience is served in the end.
+    // A request that waits for less than the limit is served after the restart.
     let must_refuse = size.down > REFUSES_AFTER;
-    ensure(unavailable > 0 || !must_refuse, || "no request was refused, so nothing was shown".to_owned())?;
-    ensure(slowest < LONGEST, || format!("an answer took {slowest:?}"))?;
+    ensure(unavailable > 0 || !must_refuse, || "no request was refused, so nothing was tested".to_owned())?;
+    ensure(slowest < LONGEST, || format!("a response took {slowest:?}"))?;
     for node in nodes {
         node.stop().await?;
     }
     Ok(format!(
-        "restart: {} times away for {:?}; {} writes acknowledged, 0 lost; {unavailable} × 503, slowest answer {slowest:.1?}; \
-         both nodes worked again after {slowest_return:.1?} at most",
+        "restart: {} times down for {:?}; {} writes acknowledged, 0 lost; {unavailable} × 503, slowest response {slowest:.1?}; \
+         both nodes served requests again within {slowest_return:.1?}",
         size.rounds,
         size.down,
         acknowledged.len()
     ))
 }
 
-impl Noted {
-    fn with<T>(&self, look: impl FnOnce(&mut Notes) -> T) -> T {
-        look(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+impl SharedStats {
+    fn with<T>(&self, f: impl FnOnce(&mut Stats) -> T) -> T {
+        f(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-/// Creates contacts one after the other; what is refused is asked again under its Idempotency-Key.
+/// Creates contacts one after the other; a refused request is repeated with its Idempotency-Key.
 async fn load(
-    http: Http,
+    http: HttpClient,
     key: String,
     (address, number): (SocketAddr, usize),
-    noted: Noted,
+    stats: SharedStats,
     stop: watch::Receiver<bool>,
 ) -> Result<()> {
-    for turn in 0_usize.. {
-        let name = format!("c{number}-{turn}@example.com");
+    for sequence in 0_usize.. {
+        let name = format!("c{number}-{sequence}@example.com");
         let body = json!({ "email": name });
-        let ask = Ask { idempotency_key: Some(&name), ..Ask::post("/contacts", &key, &body) };
+        let request = TestRequest { idempotency_key: Some(&name), ..TestRequest::post("/contacts", &key, &body) };
         loop {
             if *stop.borrow() {
                 return Ok(());
             }
             let asked = Instant::now();
-            let reply = http.send(address, &ask).await?;
-            noted.with(|notes| notes.slowest = notes.slowest.max(asked.elapsed()));
-            match reply.status.as_u16() {
+            let response = http.send(address, &request).await?;
+            stats.with(|stats| stats.slowest = stats.slowest.max(asked.elapsed()));
+            match response.status.as_u16() {
                 201 => break,
                 503 => {
-                    ensure(reply.headers.contains_key("retry-after"), || "503 without Retry-After".to_owned())?;
-                    noted.with(|notes| notes.unavailable += 1);
+                    ensure(response.headers.contains_key("retry-after"), || "503 without Retry-After".to_owned())?;
+                    stats.with(|stats| stats.unavailable += 1);
                 }
-                409 if reply.body["code"] == "idempotency_in_progress" => {}
-                status => return Err(format!("{name} was answered with {status}: {}", reply.body).into()),
+                409 if response.body["code"] == "idempotency_in_progress" => {}
+                status => return Err(format!("{name} got {status}: {}", response.body).into()),
             }
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
-        noted.with(|notes| {
-            notes.acknowledged.insert(name);
-            if notes.returned.is_some() {
-                notes.back[number % 2].get_or_insert_with(Instant::now);
+        stats.with(|stats| {
+            stats.acknowledged.insert(name);
+            if stats.returned.is_some() {
+                stats.back[number % 2].get_or_insert_with(Instant::now);
             }
         });
     }

@@ -1,4 +1,4 @@
-//! What nodes share: rate limits, spent signatures, Idempotency-Keys, and the failures of an endpoint.
+//! Scenario `shared`: rate limits, used signatures, Idempotency-Keys and failure counts apply to all nodes together.
 
 use std::time::Duration;
 
@@ -9,31 +9,31 @@ use svc_core::store::DeliveryFilter;
 use svc_core::webhooks::deliveries::DeliveryStatus;
 use svc_core::webhooks::subscriptions::DisabledReason;
 use svc_tests::Result;
-use svc_tests::http::{Ask, Reply};
+use svc_tests::http::{TestRequest, TestResponse};
 use svc_tests::node::Node;
 use tokio::task::JoinSet;
 
-use crate::cluster::{Cluster, Tenant, ensure, until};
-use crate::receiver::{Manner, Receiver};
+use crate::cluster::{Tenant, TestCluster, ensure, until};
+use crate::receiver::{Behavior, Receiver};
 
 const BURST: usize = 200;
-/// Requests of the burst that are under way at the same time.
-const AT_ONCE: usize = 20;
+/// Concurrent requests of the burst.
+const CONCURRENT: usize = 20;
 const LIMIT: usize = 60;
-/// Failures in a row that pause a subscription.
+/// Consecutive failures that pause a subscription.
 const PAUSE_AFTER: u32 = 10;
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Rate limits, signatures, Idempotency-Keys and the count of failures are those of all nodes together.
+/// Tests rate limits, signatures, Idempotency-Keys and failure counts across two nodes.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Size {
-    /// How often each is tried, with keys and tenants of its own.
+    /// How often each is tested, each time with new keys and tenants.
     #[arg(long, default_value_t = 10)]
     rounds: usize,
 }
 
-pub(crate) async fn run(cluster: &Cluster, size: &Size) -> Result<String> {
-    let nodes = cluster.two(&["--webhook-timeout", "2s", "--webhook-retry", "5ms,5ms,5ms,5ms,5ms"]).await?;
+pub(crate) async fn run(cluster: &TestCluster, size: &Size) -> Result<String> {
+    let nodes = cluster.start_two(&["--webhook-timeout", "2s", "--webhook-retry", "5ms,5ms,5ms,5ms,5ms"]).await?;
     let (mut in_progress, mut attempts) = (0, Vec::new());
     for _ in 0..size.rounds {
         burst(cluster, &nodes).await?;
@@ -44,51 +44,51 @@ pub(crate) async fn run(cluster: &Cluster, size: &Size) -> Result<String> {
     }
     attempts.sort_unstable();
     Ok(format!(
-        "shared, {} rounds: of {BURST} requests at two nodes exactly {LIMIT} passed; a used signature was refused at \
-         the other node; an Idempotency-Key of one node was replayed by the other, and at both at once made one row and \
-         one event ({in_progress} were told to wait); a subscription was paused by its failure {PAUSE_AFTER}, with \
-         {:?} to {:?} attempts made",
+        "shared, {} rounds: of {BURST} requests at two nodes exactly {LIMIT} were accepted; a used signature was refused at \
+         the other node; an Idempotency-Key of one node was replayed by the other, and concurrent repeats at both made one row and \
+         one event ({in_progress} × in progress); a subscription was paused at failure {PAUSE_AFTER}, after \
+         {:?} to {:?} attempts",
         size.rounds,
         attempts.first().unwrap_or(&0),
         attempts.last().unwrap_or(&0)
     ))
 }
 
-async fn burst(cluster: &Cluster, nodes: &[Node; 2]) -> Result<()> {
+async fn burst(cluster: &TestCluster, nodes: &[Node; 2]) -> Result<()> {
     let key = cluster.tenant().await?.key.text;
     let (mut running, mut passed, mut refused) = (JoinSet::new(), 0, [0, 0]);
     let mut note = |(number, status): (usize, u16)| {
         match status {
             200 => passed += 1,
             429 => refused[number % 2] += 1,
-            other => return Err(format!("a ping was answered with {other}").into()),
+            other => return Err(format!("a ping got {other}").into()),
         }
         Ok::<_, Box<dyn std::error::Error + Send + Sync>>(())
     };
     for number in 0..BURST {
-        if running.len() == AT_ONCE
+        if running.len() == CONCURRENT
             && let Some(ended) = running.join_next().await
         {
             note(ended??)?;
         }
         let (http, address, key) = (cluster.http.clone(), nodes[number % 2].address, key.clone());
         running.spawn(async move {
-            let reply: Result<Reply> = http.send(address, &Ask::get("/ping", &key)).await;
-            reply.map(|reply| (number, reply.status.as_u16()))
+            let response: Result<TestResponse> = http.send(address, &TestRequest::get("/ping", &key)).await;
+            response.map(|response| (number, response.status.as_u16()))
         });
     }
     while let Some(ended) = running.join_next().await {
         note(ended??)?;
     }
     ensure(passed == LIMIT && refused.iter().all(|count| *count > 0), || {
-        format!("of {BURST} requests {passed} passed, not {LIMIT}; refused were {refused:?}")
+        format!("of {BURST} requests {passed} were accepted, not {LIMIT}; refused per node: {refused:?}")
     })
 }
 
-async fn signature(cluster: &Cluster, nodes: &[Node; 2]) -> Result<()> {
+async fn signature(cluster: &TestCluster, nodes: &[Node; 2]) -> Result<()> {
     let tenant = cluster.tenant().await?;
     let key = cluster.key(tenant.id, true).await?;
-    let secret = key.secret.as_ref().ok_or("the key signs nothing")?;
+    let secret = key.secret.as_ref().ok_or("the key has no signing secret")?;
     let body = json!({ "title": "Fix tap" });
     let timestamp = cluster.store.env().now().as_seconds().to_string();
     let text = body.to_string();
@@ -96,53 +96,55 @@ async fn signature(cluster: &Cluster, nodes: &[Node; 2]) -> Result<()> {
     let signed = SignedRequest { timestamp: &timestamp, method: "POST", path_and_query, body: text.as_bytes() };
     let signature = signed.sign(secret);
     let headers = [("x-svc-timestamp", timestamp.as_str()), ("x-svc-signature", signature.as_str())];
-    let ask = Ask { headers: &headers, ..Ask::post("/jobs", &key.text, &body) };
-    cluster.expect(201, &nodes[0], &ask).await?;
-    let reply = cluster.expect(401, &nodes[1], &ask).await?;
-    ensure(reply.body["code"] == "signature_invalid", || reply.body.to_string())
+    let request = TestRequest { headers: &headers, ..TestRequest::post("/jobs", &key.text, &body) };
+    cluster.expect(201, &nodes[0], &request).await?;
+    let response = cluster.expect(401, &nodes[1], &request).await?;
+    ensure(response.body["code"] == "signature_invalid", || response.body.to_string())
 }
 
-async fn later(cluster: &Cluster, nodes: &[Node; 2]) -> Result<()> {
+async fn later(cluster: &TestCluster, nodes: &[Node; 2]) -> Result<()> {
     let tenant = cluster.tenant().await?;
     let body = json!({ "email": "ada@example.com" });
-    let ask = Ask { idempotency_key: Some("one"), ..Ask::post("/contacts", &tenant.key.text, &body) };
-    let first = cluster.expect(201, &nodes[0], &ask).await?;
-    let again = cluster.expect(201, &nodes[1], &ask).await?;
+    let request =
+        TestRequest { idempotency_key: Some("one"), ..TestRequest::post("/contacts", &tenant.key.text, &body) };
+    let first = cluster.expect(201, &nodes[0], &request).await?;
+    let again = cluster.expect(201, &nodes[1], &request).await?;
     ensure(again.replayed && again.body == first.body, || format!("{} and then {}", first.body, again.body))?;
     made_once(cluster, nodes, &tenant, 1).await
 }
 
-/// Returns how many were told to wait.
-async fn at_once(cluster: &Cluster, nodes: &[Node; 2]) -> Result<usize> {
+/// Returns how many requests got `idempotency_in_progress`.
+async fn at_once(cluster: &TestCluster, nodes: &[Node; 2]) -> Result<usize> {
     const TIMES: usize = 10;
     let tenant = cluster.tenant().await?;
     let body = json!({ "email": "ada@example.com" });
     let mut waiting = 0;
     for number in 0..TIMES {
         let name = format!("both-{number}");
-        let ask = Ask { idempotency_key: Some(&name), ..Ask::post("/contacts", &tenant.key.text, &body) };
+        let request =
+            TestRequest { idempotency_key: Some(&name), ..TestRequest::post("/contacts", &tenant.key.text, &body) };
         let (one, two) =
-            tokio::join!(cluster.http.send(nodes[0].address, &ask), cluster.http.send(nodes[1].address, &ask));
-        let replies = [one?, two?];
+            tokio::join!(cluster.http.send(nodes[0].address, &request), cluster.http.send(nodes[1].address, &request));
+        let responses = [one?, two?];
         let mut fresh = 0;
-        for Reply { status, replayed, body, .. } in &replies {
+        for TestResponse { status, replayed, body, .. } in &responses {
             match (status.as_u16(), replayed) {
                 (201, replayed) => fresh += usize::from(!replayed),
                 (409, _) if body["code"] == "idempotency_in_progress" => waiting += 1,
-                _ => return Err(format!("{name} was answered with {status}: {body}").into()),
+                _ => return Err(format!("{name} got {status}: {body}").into()),
             }
         }
-        let same = replies.iter().filter(|reply| reply.status == 201).all(|reply| {
-            let first = replies.iter().find(|reply| reply.status == 201);
-            first.is_some_and(|first| first.body == reply.body)
+        let same = responses.iter().filter(|response| response.status == 201).all(|response| {
+            let first = responses.iter().find(|response| response.status == 201);
+            first.is_some_and(|first| first.body == response.body)
         });
-        ensure(fresh == 1 && same, || format!("{name} was done {fresh} times: {replies:?}"))?;
+        ensure(fresh == 1 && same, || format!("{name} was done {fresh} times: {responses:?}"))?;
     }
     made_once(cluster, nodes, &tenant, TIMES).await?;
     Ok(waiting)
 }
 
-async fn made_once(cluster: &Cluster, nodes: &[Node; 2], tenant: &Tenant, wanted: usize) -> Result<()> {
+async fn made_once(cluster: &TestCluster, nodes: &[Node; 2], tenant: &Tenant, wanted: usize) -> Result<()> {
     let rows: Vec<Value> = cluster.list(&nodes[1], tenant, "contacts").await?;
     let events = cluster.events(tenant.id).await?.len();
     ensure(rows.len() == wanted && events == wanted, || {
@@ -150,34 +152,37 @@ async fn made_once(cluster: &Cluster, nodes: &[Node; 2], tenant: &Tenant, wanted
     })
 }
 
-/// Returns how many attempts it took: those beyond the tenth were under way when it failed.
-async fn paused(cluster: &Cluster) -> Result<usize> {
-    let receiver = Receiver::listen(Manner::Refuse).await?;
+/// Returns the number of attempts. Those after the tenth were in progress when it failed.
+async fn paused(cluster: &TestCluster) -> Result<usize> {
+    let receiver = Receiver::listen(Behavior::Refuse).await?;
     let tenant = cluster.tenant().await?.id;
-    let hook = cluster.hook(tenant, &receiver.url("hook")).await?;
+    let subscription = cluster.subscribe(tenant, &receiver.url("subscription")).await?;
     cluster.emit(tenant, 40).await?;
-    until("it is paused", PATIENCE, || async { Ok(!cluster.subscription(tenant, hook).await?.enabled) }).await?;
-    // Until what was under way has ended.
-    until("all are held", PATIENCE, || async {
+    until("the subscription is paused", PATIENCE, || async {
+        Ok(!cluster.subscription(tenant, subscription).await?.enabled)
+    })
+    .await?;
+    // Attempts in progress have to end first.
+    until("all deliveries are held", PATIENCE, || async {
         let filter = DeliveryFilter { status: Some(DeliveryStatus::Pending), ..DeliveryFilter::default() };
         Ok(cluster.deliveries(tenant, filter).await?.is_empty())
     })
     .await?;
-    until("outcomes are stored", PATIENCE, || async {
+    until("all outcomes are stored", PATIENCE, || async {
         Ok(cluster.logs(tenant).await?.iter().all(|(delivery, _)| delivery.lease.is_none()))
     })
     .await?;
-    let subscription = cluster.subscription(tenant, hook).await?;
+    let subscription = cluster.subscription(tenant, subscription).await?;
     let (failures, reason) = (subscription.consecutive_failures, subscription.disabled_reason);
     ensure(failures == PAUSE_AFTER && reason == Some(DisabledReason::AutoPaused), || {
         format!("it was paused after {failures} failures, {reason:?}")
     })?;
     let logs = cluster.logs(tenant).await?;
     let (stored, arrived) = (logs.iter().map(|(_, log)| log.len()).sum::<usize>(), receiver.arrivals().len());
-    let begun: u32 = logs.iter().map(|(delivery, _)| delivery.attempts).sum();
-    // One more may be under way at each node, whatever the other has found out.
-    ensure(stored == arrived && begun as usize == stored && (10..=12).contains(&stored), || {
-        format!("{begun} attempts were begun, {arrived} arrived, {stored} are stored")
+    let made: u32 = logs.iter().map(|(delivery, _)| delivery.attempts).sum();
+    // Each node may have one more attempt in progress when the other pauses the subscription.
+    ensure(stored == arrived && made as usize == stored && (10..=12).contains(&stored), || {
+        format!("{made} attempts were made, {arrived} arrived, {stored} are stored")
     })?;
     Ok(stored)
 }

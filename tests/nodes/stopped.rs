@@ -1,5 +1,6 @@
-//! A node that stands still past its leases, and one that dies: another delivers what they had begun. The one that
-//! comes back finds its leases gone, so what it knows of its attempts is not stored any more.
+//! Scenario `stopped`: one node is stopped past its leases and another is killed. A third node sends what they had
+//! started. When the stopped node continues, it has lost its leases, so the outcomes of its attempts are no longer
+//! stored.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,99 +12,100 @@ use svc_tests::node::Node;
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use crate::cluster::{Cluster, Tenant, ensure, until};
-use crate::receiver::{Arrival, Manner, Receiver};
+use crate::cluster::{Tenant, TestCluster, ensure, until};
+use crate::receiver::{Arrival, Behavior, Receiver};
 
-const HOOKS: usize = 5;
+const SUBSCRIPTIONS: usize = 5;
 const FLAGS: [&str; 5] = ["--no-rate-limit", "--webhook-timeout", "1s", "--webhook-retry", "100ms,1s,10s,10s,10s"];
-/// Twice the deadline of an attempt and ten seconds.
+/// Twice the timeout of an attempt plus ten seconds.
 const LEASE: Duration = Duration::from_secs(12);
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A node that stands still or dies delays what it had begun, and spoils nothing when it comes back.
+/// Stops one node and kills another during their attempts; no delivery may be lost, and no outcome may change when
+/// the stopped node continues.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Size {
-    /// Events of each of the two tenants.
+    /// Number of events of each of the two tenants.
     #[arg(long, default_value_t = 200)]
     events: usize,
 }
 
 type Logged = Vec<(Delivery, Vec<AttemptLog>)>;
 
-pub(crate) async fn run(cluster: &Cluster, size: &Size) -> Result<String> {
-    let receiver = Receiver::listen(Manner::Hold).await?;
-    let (stopped, first, begun_by_stopped) = begin(cluster, size, &receiver, "STOP").await?;
-    let (killed, second, begun_by_killed) = begin(cluster, size, &receiver, "KILL").await?;
+pub(crate) async fn run(cluster: &TestCluster, size: &Size) -> Result<String> {
+    let receiver = Receiver::listen(Behavior::Hold).await?;
+    let (stopped, first, in_progress_at_stop) = start_and_interrupt(cluster, size, &receiver, "STOP").await?;
+    let (killed, second, in_progress_at_kill) = start_and_interrupt(cluster, size, &receiver, "KILL").await?;
     drop(killed);
-    receiver.set(Manner::Take);
+    receiver.set(Behavior::Accept);
     let started = Instant::now();
-    let other = cluster.node(&FLAGS).await?;
+    let other = cluster.start_node(&FLAGS).await?;
     for tenant in [&first, &second] {
-        let what = format!("all of {} is delivered", tenant.id.0);
+        let what = format!("all deliveries of {} have succeeded", tenant.id.0);
         until(&what, PATIENCE + LEASE, || async { Ok(all_succeeded(&cluster.logs(tenant.id).await?)) }).await?;
     }
     let took = started.elapsed();
     let before = cluster.logs(first.id).await?;
 
-    // It comes back with the outcomes of attempts that are no longer its own; it stores what it can before it ends.
+    // The node continues with outcomes of attempts whose leases it has lost. It tries to store them before it ends.
     stopped.signal("CONT").await?;
-    until("the node that stood still answers", PATIENCE, || async {
-        let ask = svc_tests::http::Ask::get("/ping", &first.key.text);
-        Ok(cluster.http.send(stopped.address, &ask).await.is_ok_and(|reply| reply.status == 200))
+    until("the stopped node responds again", PATIENCE, || async {
+        let request = svc_tests::http::TestRequest::get("/ping", &first.key.text);
+        Ok(cluster.http.send(stopped.address, &request).await.is_ok_and(|response| response.status == 200))
     })
     .await?;
     cluster.emit(first.id, 1).await?;
-    until("what came later is delivered", PATIENCE, || async {
+    until("later events are delivered", PATIENCE, || async {
         let logs = cluster.logs(first.id).await?;
-        Ok(logs.len() == before.len() + HOOKS && all_succeeded(&logs))
+        Ok(logs.len() == before.len() + SUBSCRIPTIONS && all_succeeded(&logs))
     })
     .await?;
     stopped.stop().await?;
     other.stop().await?;
     let after = cluster.logs(first.id).await?;
     let changed = before.iter().filter(|was| !after.contains(was)).count();
-    ensure(changed == 0, || format!("{changed} deliveries changed after the node came back"))?;
+    ensure(changed == 0, || format!("{changed} deliveries changed after the stopped node continued"))?;
 
     let arrivals = receiver.arrivals();
-    let again = check(&before, &begun_by_stopped, &arrivals)?;
-    let and_again = check(&cluster.logs(second.id).await?, &begun_by_killed, &arrivals)?;
-    ensure(again > 0 && and_again > 0, || "no attempt was under way, so nothing was shown".to_owned())?;
+    let again = check(&before, &in_progress_at_stop, &arrivals)?;
+    let repeated_after_kill = check(&cluster.logs(second.id).await?, &in_progress_at_kill, &arrivals)?;
+    ensure(again > 0 && repeated_after_kill > 0, || "no attempt was in progress, so nothing was tested".to_owned())?;
     Ok(format!(
-        "stopped: {} deliveries; {again} attempts of a node that stood still and {and_again} of one that was killed were \
-         made again by the other after {took:.1?} (lease {LEASE:?}); 0 lost, 0 outcomes changed when it came back",
+        "stopped: {} deliveries; {again} attempts of a stopped node and {repeated_after_kill} of a killed node were \
+         repeated by a third node after {took:.1?} (lease {LEASE:?}); 0 lost, 0 outcomes changed when the stopped node continued",
         before.len() * 2
     ))
 }
 
-/// A node that begins attempts, which the receiver holds, and gets a signal in the midst of them.
-async fn begin(
-    cluster: &Cluster,
+/// Starts a node, waits until it has attempts in progress, which the receiver holds, and sends it a signal.
+async fn start_and_interrupt(
+    cluster: &TestCluster,
     size: &Size,
     receiver: &Receiver,
     signal: &str,
 ) -> Result<(Node, Tenant, BTreeMap<Uuid, u32>)> {
     let tenant = cluster.tenant().await?;
-    for hook in 0..HOOKS {
-        cluster.hook(tenant.id, &receiver.url(&format!("{signal}/{hook}"))).await?;
+    for subscription in 0..SUBSCRIPTIONS {
+        cluster.subscribe(tenant.id, &receiver.url(&format!("{signal}/{subscription}"))).await?;
     }
-    let node = cluster.node(&FLAGS).await?;
+    let node = cluster.start_node(&FLAGS).await?;
     cluster.emit(tenant.id, size.events).await?;
     let ours = || receiver.arrivals().into_iter().filter(|arrival| arrival.path.starts_with(signal));
-    until("attempts begin", PATIENCE, || async { Ok(ours().count() >= 2 * HOOKS) }).await?;
+    until("attempts are in progress", PATIENCE, || async { Ok(ours().count() >= 2 * SUBSCRIPTIONS) }).await?;
     node.signal(signal).await?;
-    // What is leased and not stored is what it was doing.
+    // Deliveries with a lease are the attempts that were in progress.
     let leased = cluster.logs(tenant.id).await?.into_iter().filter(|(delivery, _)| delivery.lease.is_some());
-    let begun = leased.map(|(delivery, _)| (delivery.id, delivery.attempts)).collect();
-    Ok((node, tenant, begun))
+    let started = leased.map(|(delivery, _)| (delivery.id, delivery.attempts)).collect();
+    Ok((node, tenant, started))
 }
 
 fn all_succeeded(logs: &Logged) -> bool {
     logs.iter().all(|(delivery, _)| delivery.status == DeliveryStatus::Succeeded)
 }
 
-/// What was under way has a later attempt, which is the one that is stored; the rest arrived once. Returns how many
-/// were made again.
-fn check(logs: &Logged, begun: &BTreeMap<Uuid, u32>, arrivals: &[Arrival]) -> Result<usize> {
+/// Checks that each interrupted delivery was repeated with a later attempt, which is the one that is stored, and that
+/// every attempt arrived once. Returns how many deliveries were repeated.
+fn check(logs: &Logged, started: &BTreeMap<Uuid, u32>, arrivals: &[Arrival]) -> Result<usize> {
     let mut again = 0;
     for (delivery, log) in logs {
         let id = delivery.id;
@@ -114,10 +116,12 @@ fn check(logs: &Logged, begun: &BTreeMap<Uuid, u32>, arrivals: &[Arrival]) -> Re
             log.succeeded() && log.response_body.as_deref() == Some(&format!("attempt {}", log.attempt))
         });
         let fits = last_succeeded && stored.last() == Some(&delivery.attempts) && came.contains(&delivery.attempts);
-        ensure(fits, || format!("{id} arrived as {came:?}, is stored as {stored:?} of {}", delivery.attempts))?;
-        if let Some(attempt) = begun.get(&id) {
+        ensure(fits, || {
+            format!("{id} arrived as {came:?}, is logged as {stored:?} of {} attempts", delivery.attempts)
+        })?;
+        if let Some(attempt) = started.get(&id) {
             ensure(delivery.attempts > *attempt && !stored.contains(attempt), || {
-                format!("{id} was under way as attempt {attempt}, but is stored as {stored:?}")
+                format!("{id} was in progress with attempt {attempt}, but is logged as {stored:?}")
             })?;
             again += 1;
         }

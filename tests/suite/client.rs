@@ -1,4 +1,4 @@
-//! A client that writes bytes to a socket, and a server that really listens.
+//! A server on a TCP socket, and a raw HTTP/1.1 client, for tests of what goes over the wire.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -12,39 +12,40 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use crate::conform;
-use crate::harness::{Reply, World, guarded};
+use crate::harness::{TestResponse, TestServer, guarded};
 
-/// A world behind a socket.
-pub(crate) struct Listening {
-    pub(crate) world: World,
+/// A [`TestServer`] that listens on a socket.
+pub(crate) struct ListeningServer {
+    pub(crate) inner: TestServer,
     pub(crate) address: SocketAddr,
     stop: Option<oneshot::Sender<()>>,
     pub(crate) running: JoinHandle<()>,
 }
 
-impl Listening {
-    pub(crate) async fn new(world: World) -> Self {
-        Self::with(world, 1000, |server| server).await
+impl ListeningServer {
+    pub(crate) async fn new(server: TestServer) -> Self {
+        Self::with(server, 1000, |server| server).await
     }
 
-    pub(crate) async fn with(world: World, connections: u32, set: impl FnOnce(Server) -> Server) -> Self {
+    pub(crate) async fn with(inner: TestServer, connections: u32, set: impl FnOnce(Server) -> Server) -> Self {
         let server = set(Server::bind(([127, 0, 0, 1], 0).into(), connections).await.unwrap());
         let address = server.url().unwrap().strip_prefix("http://").unwrap().parse().unwrap();
         let (stop, stopped) = oneshot::channel();
         let until = async move {
             let _ = stopped.await;
         };
-        let running = tokio::spawn(server.run(world.api.clone(), until, Duration::from_secs(20)));
-        Self { world, address, stop: Some(stop), running }
+        let running = tokio::spawn(server.run(inner.api.clone(), until, Duration::from_secs(20)));
+        Self { inner, address, stop: Some(stop), running }
     }
 
     pub(crate) async fn connect(&self) -> Connection {
         Connection::to(self.address).await
     }
 
-    /// The head that all good requests share.
+    /// Returns the start of a valid request head with the write key; the caller adds further headers and the empty
+    /// line.
     pub(crate) fn head(&self, method: &str, path: &str) -> String {
-        let key = &self.world.key("write").text;
+        let key = &self.inner.key("write").text;
         format!("{method} {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {key}\r\n")
     }
 
@@ -53,7 +54,7 @@ impl Listening {
     }
 }
 
-/// One connection.
+/// A client connection.
 pub(crate) struct Connection {
     stream: TcpStream,
     received: Vec<u8>,
@@ -68,29 +69,34 @@ impl Connection {
         self.stream.write_all(bytes.as_ref()).await.unwrap();
     }
 
-    /// Writes what the other side may refuse to read to the end; whether it took all.
+    /// Writes bytes that the server may refuse to read, and returns whether all of them were written.
     pub(crate) async fn try_write(&mut self, bytes: impl AsRef<[u8]>) -> bool {
         self.stream.write_all(bytes.as_ref()).await.is_ok()
     }
 
-    /// Takes more bytes from the socket; `false` at its end.
+    /// Reads more bytes from the socket; returns `false` at the end of the stream.
     async fn more(&mut self) -> bool {
         guarded(self.stream.read_buf(&mut self.received)).await.is_ok_and(|count| count > 0)
     }
 
-    /// Whether the server has closed the connection, with nothing left to read.
+    /// Returns whether the server has closed the connection and no bytes are left to read.
     pub(crate) async fn is_closed(&mut self) -> bool {
         self.received.is_empty() && !self.more().await
     }
 
-    /// Status, headers and body of the next answer to a request of this method; nothing is checked.
-    pub(crate) async fn raw(&mut self, method: &str) -> Option<Reply> {
+    /// Reads the next response to a request of this method without checking it. Returns `None` at the end of the
+    /// stream.
+    pub(crate) async fn raw(&mut self, method: &str) -> Option<TestResponse> {
         let end = loop {
             if let Some(at) = self.received.windows(4).position(|four| four == b"\r\n\r\n") {
                 break at + 4;
             }
             if !self.more().await {
-                assert!(self.received.is_empty(), "half a head: {}", String::from_utf8_lossy(&self.received));
+                assert!(
+                    self.received.is_empty(),
+                    "the connection ended within a head: {}",
+                    String::from_utf8_lossy(&self.received)
+                );
                 return None;
             }
         };
@@ -102,21 +108,21 @@ impl Connection {
             let (name, value) = line.split_once(':').unwrap();
             headers.append(HeaderName::try_from(name).unwrap(), HeaderValue::try_from(value.trim()).unwrap());
         }
-        assert!(!headers.contains_key("transfer-encoding"), "bodies have a length");
+        assert!(!headers.contains_key("transfer-encoding"), "a response body must have a Content-Length");
         let length: usize = headers.get("content-length").map_or(0, |value| value.to_str().unwrap().parse().unwrap());
         let length = if method == "HEAD" || matches!(status, 100 | 204 | 304) { 0 } else { length };
         while self.received.len() < length {
             assert!(self.more().await, "the body ends early");
         }
         let body: Vec<u8> = self.received.drain(..length).collect();
-        Some(Reply { status, headers, body: Bytes::from(body) })
+        Some(TestResponse { status, headers, body: Bytes::from(body) })
     }
 
-    /// The next answer, checked like all others.
-    pub(crate) async fn reply(&mut self, method: &str, target: &str) -> Reply {
-        let reply = self.raw(method).await.unwrap_or_else(|| panic!("no answer to {method} {target}"));
-        assert!(reply.header("date").is_some(), "no Date");
-        conform::check(&Method::from_bytes(method.as_bytes()).unwrap(), target, &reply);
-        reply
+    /// Reads the next response and checks it against the OpenAPI document.
+    pub(crate) async fn response(&mut self, method: &str, target: &str) -> TestResponse {
+        let response = self.raw(method).await.unwrap_or_else(|| panic!("no response to {method} {target}"));
+        assert!(response.header("date").is_some(), "no Date");
+        conform::check(&Method::from_bytes(method.as_bytes()).unwrap(), target, &response);
+        response
     }
 }

@@ -1,4 +1,4 @@
-//! Every error code of decisions §2, with its status and exact body.
+//! Every error code of docs/contract.md, "Errors", with its status and exact body, as a snapshot.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -10,16 +10,16 @@ use svc_core::store::Access;
 
 use crate::conform::{CODES, MORE_CODES};
 use crate::faults::Gate;
-use crate::harness::{Call, Reply, World, settings};
+use crate::harness::{Call, TestResponse, TestServer, settings};
 
-/// Failures that one request alone brings about.
-fn simple(world: &World) -> Vec<Call> {
-    let contact = format!("/contacts/{}", world.id("contact_id"));
-    let quote = json!({ "contact_id": world.id("unknown_id"), "total": 1 });
+/// Returns requests that each cause an error without any preparation.
+fn simple(server: &TestServer) -> Vec<Call> {
+    let contact = format!("/contacts/{}", server.id("contact_id"));
+    let quote = json!({ "contact_id": server.id("unknown_id"), "total": 1 });
     let email = json!({ "email": "new@example.com" });
     let create = || Call::post("/contacts", email.clone());
-    let with_key = |role| Call::get("/ping").key(world.key(role));
-    let signed = create().key(world.key("signed"));
+    let with_key = |role| Call::get("/ping").key(server.key(role));
+    let signed = create().key(server.key("signed"));
     vec![
         Call::new(Method::POST, "/contacts").raw("{\"email\":"),
         Call::new(Method::POST, "/contacts").raw("[]"),
@@ -27,19 +27,19 @@ fn simple(world: &World) -> Vec<Call> {
         Call::get("/contacts/not-a-uuid"),
         Call::get("/contacts?page=2"),
         Call::get("/contacts?limit=0&email=x"),
-        Call::get(&format!("/contacts?cursor={}", world.id("unknown_id"))),
+        Call::get(&format!("/contacts?cursor={}", server.id("unknown_id"))),
         Call::patch(&contact, json!({})),
         Call::post("/quotes", quote),
         Call::get("/ping").anonymous(),
         Call::get("/ping").header("authorization", "Bearer svc_live_abc"),
         with_key("revoked"),
         with_key("expired"),
-        create().key(world.key("signed")),
+        create().key(server.key("signed")),
         signed.header("x-svc-timestamp", "1773500966").header("x-svc-signature", "sha256=00"),
-        create().key(world.key("read")),
+        create().key(server.key("read")),
         with_key("pending"),
         with_key("suspended"),
-        Call::get(&format!("/contacts/{}", world.id("unknown_id"))),
+        Call::get(&format!("/contacts/{}", server.id("unknown_id"))),
         Call::get("/nothing"),
         Call::delete("/contacts"),
         Call::post("/contacts", json!({ "email": "Existing@Example.com" })),
@@ -53,57 +53,57 @@ fn simple(world: &World) -> Vec<Call> {
     ]
 }
 
-fn write_down(out: &mut String, call: &Call, reply: &Reply) {
+fn write_down(out: &mut String, call: &Call, response: &TestResponse) {
     let target: String = call.target.chars().take(80).collect();
-    let _ = writeln!(out, "{} {target}\n{}", call.method, reply.status);
+    let _ = writeln!(out, "{} {target}\n{}", call.method, response.status);
     for name in ["allow", "retry-after", "www-authenticate"] {
-        if let Some(value) = reply.header(name) {
+        if let Some(value) = response.header(name) {
             let _ = writeln!(out, "{name}: {value}");
         }
     }
-    let _ = writeln!(out, "{}\n", reply.text());
+    let _ = writeln!(out, "{}\n", response.text());
 }
 
 #[tokio::test]
 async fn every_code_is_produced_with_its_exact_body() {
     let (mut out, mut seen) = (String::new(), BTreeSet::new());
-    let mut note = |call: &Call, reply: &Reply| {
-        seen.insert(reply.code());
-        write_down(&mut out, call, reply);
+    let mut note = |call: &Call, response: &TestResponse| {
+        seen.insert(response.code());
+        write_down(&mut out, call, response);
     };
-    let world = World::new();
-    for call in simple(&world) {
-        let reply = world.send(call.clone()).await;
-        note(&call, &reply);
+    let server = TestServer::new();
+    for call in simple(&server) {
+        let response = server.send(call.clone()).await;
+        note(&call, &response);
     }
 
-    // The second request under a key differs from the first.
+    // The second request with the same key has another body.
     let keyed = |email: &str| Call::post("/contacts", json!({ "email": email })).header("idempotency-key", "k");
-    world.expect(201, keyed("first@example.com")).await;
+    server.expect(201, keyed("first@example.com")).await;
     let other = keyed("second@example.com");
-    note(&other, &world.expect(400, other.clone()).await);
+    note(&other, &server.expect(400, other.clone()).await);
 
-    let (world, gate) = Gate::world_with(svc_server::Settings { rate_limit: 2, limit_rates: true, ..settings() });
+    let (server, gate) = Gate::server_with(svc_server::Settings { rate_limit: 2, limit_rates: true, ..settings() });
     gate.hold("createContact");
     let first = keyed("first@example.com");
-    let (running, repeat) = tokio::join!(world.send(first.clone()), async {
+    let (running, repeat) = tokio::join!(server.send(first.clone()), async {
         gate.arrival().await;
-        let repeat = world.expect(409, first.clone()).await;
+        let repeat = server.expect(409, first.clone()).await;
         gate.release();
         repeat
     });
     assert_eq!(running.status, 201);
     note(&first, &repeat);
-    note(&first, &world.expect(429, first.clone()).await);
+    note(&first, &server.expect(429, first.clone()).await);
 
-    let (world, gate) = Gate::world();
+    let (server, gate) = Gate::server();
     let ping = Call::get("/ping");
     gate.fail(Access::Read, StoreError::Unavailable("locked".to_owned()));
-    note(&ping, &world.expect(503, ping.clone()).await);
-    gate.fail(Access::Read, StoreError::Internal("odd".to_owned()));
-    note(&ping, &world.expect(500, ping.clone()).await);
+    note(&ping, &server.expect(503, ping.clone()).await);
+    gate.fail(Access::Read, StoreError::Internal("unexpected".to_owned()));
+    note(&ping, &server.expect(500, ping.clone()).await);
 
-    // `body_incomplete` needs a slow body: see the module `wire`.
+    // `body_incomplete` needs a slow client: see the module `wire`.
     let all: BTreeSet<String> =
         CODES.iter().chain(&MORE_CODES).filter(|code| **code != "body_incomplete").map(ToString::to_string).collect();
     assert_eq!(seen, all);

@@ -1,27 +1,27 @@
-//! ETag, If-None-Match and If-Match (decisions §9).
+//! ETag, If-None-Match and If-Match (docs/contract.md, "Conditional requests").
 
 use http::Method;
 use serde_json::{Value, json};
 use svc_core::resources::bookings::Booking;
 use svc_core::resources::crud;
 
-use crate::harness::{Call, World, change, guarded, id_name, operations};
+use crate::harness::{Call, TestServer, change, guarded, id_name, operations};
 use crate::seed;
 
 const COLLECTIONS: [&str; 6] = ["contacts", "invoices", "bookings", "quotes", "jobs", "webhooks"];
 
-fn one(world: &World, collection: &str) -> String {
-    format!("/{collection}/{}", world.id(&id_name(collection)))
+fn one(server: &TestServer, collection: &str) -> String {
+    format!("/{collection}/{}", server.id(&id_name(collection)))
 }
 
 #[tokio::test]
-async fn an_unchanged_record_is_304() {
-    let world = World::new();
+async fn an_unchanged_record_gives_304() {
+    let server = TestServer::new();
     for collection in COLLECTIONS {
-        let path = one(&world, collection);
-        let full = world.expect(200, Call::get(&path)).await;
+        let path = one(&server, collection);
+        let full = server.expect(200, Call::get(&path)).await;
         let tag = full.etag();
-        assert!(tag.starts_with('"') && tag.ends_with('"') && tag.len() > 10, "strong: {tag}");
+        assert!(tag.starts_with('"') && tag.ends_with('"') && tag.len() > 10, "not a strong tag: {tag}");
         let same = [
             tag.to_owned(),
             format!("W/{tag}"),
@@ -33,61 +33,61 @@ async fn an_unchanged_record_is_304() {
         for header in same {
             for method in [Method::GET, Method::HEAD] {
                 let call = Call::new(method, &path).header("if-none-match", &header);
-                let reply = world.expect(304, call).await;
-                assert_eq!((reply.etag(), reply.body.len()), (tag, 0), "{header}");
-                assert_eq!((reply.header("content-type"), reply.header("content-length")), (None, None));
+                let response = server.expect(304, call).await;
+                assert_eq!((response.etag(), response.body.len()), (tag, 0), "{header}");
+                assert_eq!((response.header("content-type"), response.header("content-length")), (None, None));
             }
         }
         let lines = Call::get(&path).header("if-none-match", "\"a\"").and_header("if-none-match", tag);
-        world.expect(304, lines).await;
+        server.expect(304, lines).await;
         for header in ["\"a\"", "W/\"a\"", "", tag.trim_matches('"'), &tag.to_uppercase().replace('E', "x"), "a, b"] {
-            let reply = world.expect(200, Call::get(&path).header("if-none-match", header)).await;
-            assert_eq!(reply.body, full.body, "{header}");
+            let response = server.expect(200, Call::get(&path).header("if-none-match", header)).await;
+            assert_eq!(response.body, full.body, "{header}");
         }
     }
 }
 
 #[tokio::test]
-async fn a_tag_stands_for_one_representation() {
-    let world = World::new();
+async fn each_representation_has_its_own_tag() {
+    let server = TestServer::new();
     let mut seen = std::collections::HashSet::new();
     for collection in COLLECTIONS {
-        let path = one(&world, collection);
-        let first = world.expect(200, Call::get(&path)).await;
-        let other = world.expect(200, Call::absolute(Method::GET, &format!("/api/v2{path}"))).await;
+        let path = one(&server, collection);
+        let first = server.expect(200, Call::get(&path)).await;
+        let other = server.expect(200, Call::absolute(Method::GET, &format!("/api/v2{path}"))).await;
         assert_eq!(first.etag(), other.etag());
-        assert!(seen.insert(first.etag().to_owned()), "records differ");
+        assert!(seen.insert(first.etag().to_owned()), "two records have the same tag");
         if collection == "invoices" {
             continue;
         }
-        let changed = world.expect(200, Call::patch(&path, change(collection))).await;
+        let changed = server.expect(200, Call::patch(&path, change(collection))).await;
         assert!(seen.insert(changed.etag().to_owned()), "{collection} changed");
-        let read = world.expect(200, Call::get(&path).header("if-none-match", first.etag())).await;
+        let read = server.expect(200, Call::get(&path).header("if-none-match", first.etag())).await;
         assert_eq!((read.etag(), &read.body), (changed.etag(), &changed.body));
     }
 }
 
-/// Lists, ping and creates have no condition.
+/// Lists, ping and creates ignore the condition headers.
 #[tokio::test]
-async fn conditions_elsewhere_are_not_looked_at() {
-    let world = World::new();
+async fn conditions_are_ignored_where_they_do_not_apply() {
+    let server = TestServer::new();
     for path in ["/contacts", "/ping"] {
         let call = Call::get(path).header("if-none-match", "*").header("if-match", "\"x\"");
-        assert_eq!(world.expect(200, call).await.header("etag"), None);
+        assert_eq!(server.expect(200, call).await.header("etag"), None);
     }
     let create = Call::post("/contacts", json!({ "email": "a@example.com" }));
-    world.expect(201, create.header("if-match", "\"x\"").header("if-none-match", "*")).await;
-    let path = one(&world, "contacts");
-    world.expect(200, Call::get(&path).header("if-match", "\"x\"")).await;
-    world.expect(200, Call::patch(&path, json!({ "city": "Perth" })).header("if-none-match", "*")).await;
+    server.expect(201, create.header("if-match", "\"x\"").header("if-none-match", "*")).await;
+    let path = one(&server, "contacts");
+    server.expect(200, Call::get(&path).header("if-match", "\"x\"")).await;
+    server.expect(200, Call::patch(&path, json!({ "city": "Perth" })).header("if-none-match", "*")).await;
 }
 
 #[tokio::test]
-async fn a_change_is_made_on_the_version_that_was_seen() {
-    let world = World::new();
+async fn if_match_allows_a_change_of_the_current_version_only() {
+    let server = TestServer::new();
     for collection in COLLECTIONS.into_iter().filter(|collection| *collection != "invoices") {
-        let path = one(&world, collection);
-        let mut tag = world.expect(200, Call::get(&path)).await.etag().to_owned();
+        let path = one(&server, collection);
+        let mut tag = server.expect(200, Call::get(&path)).await.etag().to_owned();
         let spell: [fn(&str) -> String; 4] =
             [|tag| tag.to_owned(), |tag| format!("\"a\", {tag}"), |_| "*".to_owned(), |tag| format!("{tag},\"b\"")];
         for (number, spell) in spell.iter().enumerate() {
@@ -96,23 +96,23 @@ async fn a_change_is_made_on_the_version_that_was_seen() {
             let value = if value.is_number() { json!(number + 7) } else { json!(format!("version {number}")) };
             let name = name.clone();
             body[&name] = value;
-            let reply = world.expect(200, Call::patch(&path, body).header("if-match", &spell(&tag))).await;
-            assert_ne!(reply.etag(), tag);
-            reply.etag().clone_into(&mut tag);
+            let response = server.expect(200, Call::patch(&path, body).header("if-match", &spell(&tag))).await;
+            assert_ne!(response.etag(), tag);
+            response.etag().clone_into(&mut tag);
         }
     }
 }
 
-/// What fails its condition changes nothing: no row, no event, no clock that others see.
+/// A request that fails its condition changes no row, writes no event and does not advance the tenant's clock.
 #[tokio::test]
-async fn a_failed_condition_undoes_everything() {
-    let world = World::new();
+async fn a_failed_condition_changes_nothing() {
+    let server = TestServer::new();
     let changing = operations();
     let changing = changing.iter().filter(|operation| operation.current.is_some());
     let mut count = 0;
     for operation in changing {
-        let path = one(&world, operation.collection);
-        let before = world.expect(200, Call::get(&path)).await;
+        let path = one(&server, operation.collection);
+        let before = server.expect(200, Call::get(&path)).await;
         let tag = before.etag().to_owned();
         let call = || {
             let call = Call::new(operation.method.clone(), &path);
@@ -121,120 +121,122 @@ async fn a_failed_condition_undoes_everything() {
         let weak = format!("W/{tag}");
         let wrong = ["\"0\"", "\"a\", \"b\"", &weak, tag.trim_matches('"'), "", ",", "**", "\"*\""];
         for header in wrong {
-            let reply = world.expect(412, call().header("if-match", header)).await;
-            assert_eq!(reply.code(), "precondition_failed", "{} {header}", operation.id);
-            assert_eq!(reply.header("etag"), None);
+            let response = server.expect(412, call().header("if-match", header)).await;
+            assert_eq!(response.code(), "precondition_failed", "{} {header}", operation.id);
+            assert_eq!(response.header("etag"), None);
         }
-        let mut odd = call();
-        odd.headers.insert("if-match", http::HeaderValue::from_bytes(b"\"\xff\"").unwrap());
-        world.expect(412, odd).await;
-        let after = world.expect(200, Call::get(&path)).await;
+        let mut invalid = call();
+        invalid.headers.insert("if-match", http::HeaderValue::from_bytes(b"\"\xff\"").unwrap());
+        server.expect(412, invalid).await;
+        let after = server.expect(200, Call::get(&path)).await;
         assert_eq!(after.comparable(), before.comparable(), "{}", operation.id);
         count += 1;
     }
     assert_eq!(count, 7);
-    assert_eq!(world.new_events().await, [""; 0]);
-    // Nor was a number or a tick used up.
-    let created = world.expect(201, Call::post("/jobs", json!({ "title": "Next" }))).await.data();
-    let fresh = World::new();
+    assert_eq!(server.new_events().await, [""; 0]);
+    // No number and no clock value was used up either.
+    let created = server.expect(201, Call::post("/jobs", json!({ "title": "Next" }))).await.data();
+    let fresh = TestServer::new();
     let same = fresh.expect(201, Call::post("/jobs", json!({ "title": "Next" }))).await.data();
     assert_eq!((&created["job_number"], &created["created_at"]), (&same["job_number"], &same["created_at"]));
 }
 
-/// A change without effect is still a change of that version only.
+/// If-Match is checked even when the change has no effect.
 #[tokio::test]
-async fn a_change_without_effect_is_conditional_as_well() {
-    let world = World::new();
-    let path = one(&world, "quotes");
-    let tag = world.expect(200, Call::get(&path)).await.etag().to_owned();
+async fn if_match_is_checked_for_a_change_without_effect() {
+    let server = TestServer::new();
+    let path = one(&server, "quotes");
+    let tag = server.expect(200, Call::get(&path)).await.etag().to_owned();
     let same = || Call::patch(&path, json!({ "total": 100 }));
-    world.expect(412, same().header("if-match", "\"x\"")).await;
-    assert_eq!(world.expect(200, same().header("if-match", &tag)).await.etag(), tag);
+    server.expect(412, same().header("if-match", "\"x\"")).await;
+    assert_eq!(server.expect(200, same().header("if-match", &tag)).await.etag(), tag);
 }
 
 #[tokio::test]
-async fn a_delete_is_conditional() {
-    let world = World::new();
+async fn if_match_is_checked_for_a_delete() {
+    let server = TestServer::new();
     for collection in ["contacts", "webhooks"] {
-        let path = one(&world, collection);
-        let tag = world.expect(200, Call::get(&path)).await.etag().to_owned();
-        world.expect(412, Call::delete(&path).header("if-match", "\"x\"")).await;
-        world.expect(204, Call::delete(&path).header("if-match", &tag)).await;
-        world.expect(404, Call::delete(&path).header("if-match", &tag)).await;
-        world.expect(404, Call::delete(&path).header("if-match", "*")).await;
-        world.expect(404, Call::get(&path).header("if-none-match", "*")).await;
+        let path = one(&server, collection);
+        let tag = server.expect(200, Call::get(&path)).await.etag().to_owned();
+        server.expect(412, Call::delete(&path).header("if-match", "\"x\"")).await;
+        server.expect(204, Call::delete(&path).header("if-match", &tag)).await;
+        server.expect(404, Call::delete(&path).header("if-match", &tag)).await;
+        server.expect(404, Call::delete(&path).header("if-match", "*")).await;
+        server.expect(404, Call::get(&path).header("if-none-match", "*")).await;
     }
 }
 
-/// Of two that saw the same version one succeeds.
+/// Of two clients with the same version one succeeds.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn no_update_is_lost() {
-    let world = std::sync::Arc::new(World::new());
-    let path = one(&world, "bookings");
-    let tag = world.expect(200, Call::get(&path)).await.etag().to_owned();
+async fn if_match_prevents_lost_updates() {
+    let server = std::sync::Arc::new(TestServer::new());
+    let path = one(&server, "bookings");
+    let tag = server.expect(200, Call::get(&path)).await.etag().to_owned();
     let tasks: Vec<_> = (0..8)
         .map(|number| {
-            let (world, path, tag) = (std::sync::Arc::clone(&world), path.clone(), tag.clone());
+            let (server, path, tag) = (std::sync::Arc::clone(&server), path.clone(), tag.clone());
             tokio::spawn(async move {
                 let body = json!({ "notes": format!("writer {number}") });
-                world.send(Call::patch(&path, body).header("if-match", &tag)).await
+                server.send(Call::patch(&path, body).header("if-match", &tag)).await
             })
         })
         .collect();
-    let mut replies = Vec::new();
+    let mut responses = Vec::new();
     for task in tasks {
-        replies.push(task.await.unwrap());
+        responses.push(task.await.unwrap());
     }
-    let won: Vec<Value> = replies.iter().filter(|reply| reply.status == 200).map(|reply| reply.data()).collect();
-    assert_eq!((won.len(), replies.iter().filter(|reply| reply.status == 412).count()), (1, 7));
-    assert_eq!(world.expect(200, Call::get(&path)).await.data(), won[0]);
-    assert_eq!(world.new_events().await, ["booking.updated"]);
+    let won: Vec<Value> =
+        responses.iter().filter(|response| response.status == 200).map(|response| response.data()).collect();
+    assert_eq!((won.len(), responses.iter().filter(|response| response.status == 412).count()), (1, 7));
+    assert_eq!(server.expect(200, Call::get(&path)).await.data(), won[0]);
+    assert_eq!(server.new_events().await, ["booking.updated"]);
 }
 
-/// Of many who change the same version at once, one does, and the others are told.
+/// Of many concurrent changes of one version one succeeds, and the others get 412.
 #[tokio::test]
-async fn one_version_is_changed_once() {
-    let world = World::new();
-    let path = one(&world, "contacts");
-    let tag = world.expect(200, Call::get(&path)).await.etag().to_owned();
+async fn concurrent_changes_of_one_version_succeed_once() {
+    let server = TestServer::new();
+    let path = one(&server, "contacts");
+    let tag = server.expect(200, Call::get(&path)).await.etag().to_owned();
     let patch =
-        |n: usize| world.send(Call::patch(&path, json!({ "city": format!("Town {n}") })).header("if-match", &tag));
+        |n: usize| server.send(Call::patch(&path, json!({ "city": format!("Town {n}") })).header("if-match", &tag));
     let mut statuses: Vec<u16> =
-        futures_util::future::join_all((0..16).map(patch)).await.into_iter().map(|reply| reply.status).collect();
+        futures_util::future::join_all((0..16).map(patch)).await.into_iter().map(|response| response.status).collect();
     statuses.sort_unstable();
     assert_eq!((statuses[0], &statuses[1..]), (200, [412; 15].as_slice()));
 }
 
-/// Another node has changed the record and is about to commit: the condition is judged by what that leaves.
+/// Another node has changed the record and not committed yet. The request waits, and its condition is checked against
+/// the committed row.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_about_to_be_committed_counts() {
-    let world = std::sync::Arc::new(World::new());
-    let (path, tenant) = (one(&world, "bookings"), world.seed.tenant);
-    let tag = world.expect(200, Call::get(&path)).await.etag().to_owned();
-    let (beside, id) = (world.second_store(), world.seed.ids["booking_id"]);
-    let (tell, mut told) = tokio::sync::mpsc::unbounded_channel();
+async fn a_condition_is_checked_after_a_concurrent_commit() {
+    let server = std::sync::Arc::new(TestServer::new());
+    let (path, tenant) = (one(&server, "bookings"), server.seed.tenant);
+    let tag = server.expect(200, Call::get(&path)).await.etag().to_owned();
+    let (other, id) = (server.second_store(), server.seed.ids["booking_id"]);
+    let (entered_sender, mut entered) = tokio::sync::mpsc::unbounded_channel();
     let (go, wait) = std::sync::mpsc::channel::<()>();
     let wait = std::sync::Arc::new(std::sync::Mutex::new(wait));
     let change = tokio::spawn(async move {
-        let change = beside.write("change", move |tx| {
-            let (tell, wait) = (tell.clone(), std::sync::Arc::clone(&wait));
-            let input = seed::body(json!({ "notes": "beside" }));
+        let change = other.write("change", move |tx| {
+            let (entered_sender, wait) = (entered_sender.clone(), std::sync::Arc::clone(&wait));
+            let input = seed::body(json!({ "notes": "other" }));
             Box::pin(async move {
                 crud::update::<Booking>(tx, tenant, id, input?).await?;
-                let _ = tell.send(());
+                let _ = entered_sender.send(());
                 let _ = tokio::task::block_in_place(|| wait.lock().unwrap().recv());
                 Ok(())
             })
         });
         change.await
     });
-    guarded(told.recv()).await.unwrap();
+    guarded(entered.recv()).await.unwrap();
     let patch = Call::patch(&path, json!({ "notes": "here" })).header("if-match", &tag);
-    let mut sent = Box::pin(world.send(patch));
+    let mut sent = Box::pin(server.send(patch));
     let early = tokio::time::timeout(std::time::Duration::from_millis(200), &mut sent).await;
-    assert!(early.is_err(), "it waits for the other change");
+    assert!(early.is_err(), "the request did not wait for the other transaction");
     go.send(()).unwrap();
     change.await.unwrap().unwrap();
     assert_eq!(sent.await.code(), "precondition_failed");
-    assert_eq!(world.expect(200, Call::get(&path)).await.data()["notes"], "beside");
+    assert_eq!(server.expect(200, Call::get(&path)).await.data()["notes"], "other");
 }

@@ -1,4 +1,5 @@
-//! What holds for every answer: the OpenAPI document, and the rules that apply to all (decisions §1 and §2).
+//! Checks every response of the suite: against the OpenAPI document, and against the rules of docs/contract.md for
+//! all responses ("Statuses", "Errors", "Response headers").
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
@@ -8,15 +9,15 @@ use jsonschema::Validator;
 use serde_json::{Value, json};
 use svc_server::api::{openapi, routes};
 
-use crate::harness::{Reply, operations};
+use crate::harness::{TestResponse, operations};
 
-/// The document as the service makes it.
+/// The OpenAPI document as the service generates it.
 pub(crate) static DOCUMENT: LazyLock<Value> =
     LazyLock::new(|| openapi::document(&operations(), "", routes::Version::V1));
 
-static CONTRACT: LazyLock<HashMap<String, Declared>> = LazyLock::new(compile);
+static CONTRACT: LazyLock<HashMap<String, DeclaredOperation>> = LazyLock::new(compile);
 
-/// The codes of decisions §2, and those of failures that it gives a status but no code.
+/// The codes of docs/contract.md, "Errors".
 pub(crate) const CODES: [&str; 26] = [
     "invalid_json",
     "validation_failed",
@@ -45,6 +46,7 @@ pub(crate) const CODES: [&str; 26] = [
     "internal_error",
     "unavailable",
 ];
+/// The codes of failures that occur before an operation is known.
 pub(crate) const MORE_CODES: [&str; 3] = ["uri_too_long", "headers_too_large", "body_incomplete"];
 const FIELD_CODES: [&str; 11] = [
     "required",
@@ -60,19 +62,19 @@ const FIELD_CODES: [&str; 11] = [
     "duplicate_key",
 ];
 
-/// What the document says of an operation.
-struct Declared {
+/// The schemas that the document declares for an operation.
+struct DeclaredOperation {
     request: Option<Arc<Validator>>,
-    answers: HashMap<u16, Answer>,
+    responses: HashMap<u16, DeclaredResponse>,
 }
 
-struct Answer {
-    /// Name, whether it must be there, schema.
+struct DeclaredResponse {
+    /// Name, whether the header is required, schema.
     headers: Vec<(String, bool, Arc<Validator>)>,
     body: Option<Arc<Validator>>,
 }
 
-fn compile() -> HashMap<String, Declared> {
+fn compile() -> HashMap<String, DeclaredOperation> {
     let mut known: HashMap<String, Arc<Validator>> = HashMap::new();
     let mut validator = |schema: &Value| {
         let make = || Arc::new(validator(schema));
@@ -81,28 +83,31 @@ fn compile() -> HashMap<String, Declared> {
     let mut all = HashMap::new();
     for item in DOCUMENT["paths"].as_object().unwrap().values() {
         for operation in item.as_object().unwrap().values() {
-            let mut answers = HashMap::new();
-            for (status, answer) in operation["responses"].as_object().unwrap() {
-                let answer = resolve(answer);
-                let headers = answer["headers"].as_object().into_iter().flatten();
+            let mut responses = HashMap::new();
+            for (status, response) in operation["responses"].as_object().unwrap() {
+                let response = resolve(response);
+                let headers = response["headers"].as_object().into_iter().flatten();
                 let headers = headers.map(|(name, header)| {
                     let header = resolve(header);
                     (name.clone(), header["required"] == true, validator(&header["schema"]))
                 });
                 let headers = headers.collect();
-                let body = answer.get("content").map(|content| validator(&content["application/json"]["schema"]));
-                answers.insert(status.parse().unwrap(), Answer { headers, body });
+                let body = response.get("content").map(|content| validator(&content["application/json"]["schema"]));
+                responses.insert(status.parse().unwrap(), DeclaredResponse { headers, body });
             }
             let request = operation.get("requestBody");
             let request = request.map(|body| validator(&body["content"]["application/json"]["schema"]));
             let id = operation["operationId"].as_str().unwrap();
-            assert!(all.insert(id.to_owned(), Declared { request, answers }).is_none(), "{id} is there twice");
+            assert!(
+                all.insert(id.to_owned(), DeclaredOperation { request, responses }).is_none(),
+                "{id} is declared twice"
+            );
         }
     }
     all
 }
 
-/// A schema of the document, with formats checked.
+/// Returns a validator for a schema of the document that also checks formats.
 pub(crate) fn validator(schema: &Value) -> Validator {
     let mut root = schema.clone();
     root["components"] = json!({ "schemas": DOCUMENT["components"]["schemas"] });
@@ -116,7 +121,7 @@ fn resolve(item: &'static Value) -> &'static Value {
     }
 }
 
-/// The operation that a path and method lead to.
+/// Returns the id of the operation that serves a method and path.
 pub(crate) fn operation_of(method: &Method, target: &str) -> Option<String> {
     let path = target.split('?').next().unwrap_or_default();
     let rest = path.strip_prefix("/api/v1").or_else(|| path.strip_prefix("/api/v2"))?;
@@ -131,29 +136,30 @@ pub(crate) fn operation_of(method: &Method, target: &str) -> Option<String> {
         .map(|operation| operation.id.to_owned())
 }
 
-/// What the schema of an operation's body says of a body.
+/// Returns whether the schema of an operation's request body accepts a body.
 pub(crate) fn accepts_body(operation: &str, body: &Value) -> bool {
     CONTRACT[operation].request.as_ref().is_none_or(|schema| schema.is_valid(body))
 }
 
-/// Checks one answer.
-pub(crate) fn check(method: &Method, target: &str, reply: &Reply) {
-    let shown = || format!("{method} {target} → {} {}", reply.status, String::from_utf8_lossy(&reply.body));
+/// Checks one response; panics if it does not conform.
+pub(crate) fn check(method: &Method, target: &str, response: &TestResponse) {
+    let shown = || format!("{method} {target} → {} {}", response.status, String::from_utf8_lossy(&response.body));
     let path = target.split('?').next().unwrap_or_default();
     let outside = matches!(path, "/healthz" | "/readyz");
-    check_headers(reply, outside, method, &shown);
-    if reply.status >= 400 && *method != Method::HEAD {
-        check_error(reply, &shown);
+    check_headers(response, outside, method, &shown);
+    if response.status >= 400 && *method != Method::HEAD {
+        check_error(response, &shown);
     }
     let Some(id) = operation_of(method, target) else { return };
-    // Failures of the connection rather than of the operation.
-    if reply.status == 400 && reply.body.starts_with(b"{\"error\":\"Send exactly one Host") {
+    // These failures belong to the connection, not to an operation.
+    if response.status == 400 && response.body.starts_with(b"{\"error\":\"Send exactly one Host") {
         return;
     }
-    let answers = &CONTRACT[&id].answers;
-    let answer = answers.get(&reply.status).unwrap_or_else(|| panic!("{id} does not declare this: {}", shown()));
-    for (name, required, schema) in &answer.headers {
-        match reply.header(name) {
+    let responses = &CONTRACT[&id].responses;
+    let declared =
+        responses.get(&response.status).unwrap_or_else(|| panic!("{id} does not declare this response: {}", shown()));
+    for (name, required, schema) in &declared.headers {
+        match response.header(name) {
             Some(text) => {
                 let value = text.parse::<i64>().map_or_else(|_| json!(text), |number| json!(number));
                 assert!(schema.is_valid(&value) || schema.is_valid(&json!(text)), "{name}: {text}: {}", shown());
@@ -163,19 +169,19 @@ pub(crate) fn check(method: &Method, target: &str, reply: &Reply) {
     }
     let protecting = ["cache-control", "x-content-type-options", "content-security-policy"];
     let common = ["content-type", "content-length", "date", "vary", "connection"];
-    for name in reply.headers.keys() {
-        let declared = answer.headers.iter().any(|(declared, ..)| declared.eq_ignore_ascii_case(name.as_str()));
+    for name in response.headers.keys() {
+        let is_declared = declared.headers.iter().any(|(header, ..)| header.eq_ignore_ascii_case(name.as_str()));
         let cors = name.as_str().starts_with("access-control-");
         let common = common.iter().chain(&protecting).any(|common| *common == name.as_str());
-        assert!(declared || cors || common, "{name} is not declared: {}", shown());
+        assert!(is_declared || cors || common, "{name} is not declared: {}", shown());
     }
     if *method == Method::HEAD {
         return;
     }
-    match &answer.body {
-        None => assert!(reply.body.is_empty(), "a body: {}", shown()),
+    match &declared.body {
+        None => assert!(response.body.is_empty(), "undeclared body: {}", shown()),
         Some(schema) => {
-            let json = reply.json();
+            let json = response.json();
             let failures: Vec<String> =
                 schema.iter_errors(&json).map(|failure| format!("{}: {failure}", failure.instance_path())).collect();
             assert!(failures.is_empty(), "{}\n{}", shown(), failures.join("\n"));
@@ -183,45 +189,49 @@ pub(crate) fn check(method: &Method, target: &str, reply: &Reply) {
     }
 }
 
-fn check_headers(reply: &Reply, outside: bool, method: &Method, shown: &dyn Fn() -> String) {
-    let id = reply.header("x-request-id").unwrap_or_else(|| panic!("no X-Request-Id: {}", shown()));
+fn check_headers(response: &TestResponse, outside: bool, method: &Method, shown: &dyn Fn() -> String) {
+    let id = response.header("x-request-id").unwrap_or_else(|| panic!("no X-Request-Id: {}", shown()));
     assert!((1..=128).contains(&id.len()), "{}", shown());
     let limits = ["x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset", "ratelimit", "ratelimit-policy"];
     for name in limits {
-        assert_eq!(reply.header(name).is_some(), !outside, "{name}: {}", shown());
+        assert_eq!(response.header(name).is_some(), !outside, "{name}: {}", shown());
     }
     let caching = if matches!(method.as_str(), "GET" | "HEAD") { "private, no-cache" } else { "no-store" };
-    assert_eq!(reply.header("cache-control"), Some(caching), "{}", shown());
-    assert_eq!(reply.header("x-content-type-options"), Some("nosniff"), "{}", shown());
+    assert_eq!(response.header("cache-control"), Some(caching), "{}", shown());
+    assert_eq!(response.header("x-content-type-options"), Some("nosniff"), "{}", shown());
     let policy = "default-src 'none'; frame-ancestors 'none'";
-    assert_eq!(reply.header("content-security-policy"), Some(policy), "{}", shown());
-    let length = reply.header("content-length").map(|text| text.parse::<usize>().unwrap());
-    if reply.body.is_empty() {
+    assert_eq!(response.header("content-security-policy"), Some(policy), "{}", shown());
+    let length = response.header("content-length").map(|text| text.parse::<usize>().unwrap());
+    if response.body.is_empty() {
         assert!(*method == Method::HEAD || length.is_none_or(|length| length == 0), "{}", shown());
     } else {
-        assert_eq!(length, Some(reply.body.len()), "{}", shown());
-        assert_eq!(reply.header("content-type"), Some("application/json"), "{}", shown());
-        reply.json();
+        assert_eq!(length, Some(response.body.len()), "{}", shown());
+        assert_eq!(response.header("content-type"), Some("application/json"), "{}", shown());
+        response.json();
     }
-    let present = |name: &str| reply.headers.contains_key(name);
-    assert_eq!(present("allow"), reply.status == 405, "Allow: {}", shown());
-    assert_eq!(present("www-authenticate"), reply.status == 401, "WWW-Authenticate: {}", shown());
-    assert_eq!(present("retry-after"), matches!(reply.status, 429 | 503), "Retry-After: {}", shown());
+    let present = |name: &str| response.headers.contains_key(name);
+    assert_eq!(present("allow"), response.status == 405, "Allow: {}", shown());
+    assert_eq!(present("www-authenticate"), response.status == 401, "WWW-Authenticate: {}", shown());
+    assert_eq!(present("retry-after"), matches!(response.status, 429 | 503), "Retry-After: {}", shown());
 }
 
-fn check_error(reply: &Reply, shown: &dyn Fn() -> String) {
-    let json = reply.json();
+fn check_error(response: &TestResponse, shown: &dyn Fn() -> String) {
+    let json = response.json();
     let code = json["code"].as_str().unwrap_or_default();
     assert!(CODES.contains(&code) || MORE_CODES.contains(&code), "unknown code: {}", shown());
     let sentence = json["error"].as_str().unwrap_or_default();
-    assert!(sentence.ends_with(['.', '…']) && !sentence.contains('\n'), "no sentence: {}", shown());
+    assert!(
+        sentence.ends_with(['.', '…']) && !sentence.contains('\n'),
+        "the error text is not one sentence: {}",
+        shown()
+    );
     let errors = json["errors"].as_array().map(Vec::as_slice).unwrap_or_default();
     assert_eq!(json.get("field"), errors.first().map(|first| &first["field"]), "{}", shown());
-    if reply.status != 400 {
-        assert!(errors.is_empty(), "fields outside 400: {}", shown());
+    if response.status != 400 {
+        assert!(errors.is_empty(), "errors of fields outside 400: {}", shown());
     }
     if code == "validation_failed" {
-        assert!(!errors.is_empty(), "no field: {}", shown());
+        assert!(!errors.is_empty(), "no error of a field: {}", shown());
         for error in errors {
             assert!(FIELD_CODES.contains(&error["code"].as_str().unwrap()), "{}", shown());
         }

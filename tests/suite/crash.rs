@@ -1,11 +1,12 @@
-//! The short forms of the crash test (`tests/crash`) and of the load (`tests/load`).
+//! Short runs of the programs `crash` (`tests/crash`) and `load` (`tests/load`), which check what they observe
+//! themselves.
 
 use tokio::process::Command;
 
-/// Both databases at the same time: it takes a while until what was under way at the last kill is tried again, when
-/// its lease has ended.
+/// Both databases run at the same time, because at the end each run waits until the leases of the killed server have
+/// expired and its deliveries are tried again.
 #[tokio::test]
-async fn kills_lose_nothing_and_repeat_only_what_was_under_way() {
+async fn kills_lose_no_write_and_repeat_only_attempts_in_progress() {
     let server = svc_postgres_server::server();
     let on_postgres = async {
         if let Some(server) = server {
@@ -18,10 +19,10 @@ async fn kills_lose_nothing_and_repeat_only_what_was_under_way() {
 async fn kills(database: &[&str]) {
     let mut crash = Command::new(env!("CARGO_BIN_EXE_crash"));
     crash.args(["--rounds", "4"]).args(database);
-    holds(crash).await;
+    assert_succeeds(crash).await;
 }
 
-async fn holds(mut program: Command) {
+async fn assert_succeeds(mut program: Command) {
     program.args(["--server", env!("CARGO_BIN_EXE_svc-server-tested")]);
     let output = program.kill_on_drop(true).output().await.unwrap();
     let printed = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
@@ -31,12 +32,12 @@ async fn holds(mut program: Command) {
 async fn faults(more: &[&str]) {
     let mut crash = Command::new(env!("CARGO_BIN_EXE_crash"));
     crash.args(["--rounds", "8", "--longest", "300ms", "--faults"]).args(more);
-    holds(crash).await;
+    assert_succeeds(crash).await;
 }
 
-/// All of them wait, at their ends, for leases of the dead.
+/// These run at the same time because each waits at its end for the leases of killed servers.
 #[tokio::test]
-async fn a_disk_that_fails_spoils_nothing_that_was_acknowledged() {
+async fn a_failing_disk_loses_no_acknowledged_write() {
     let on_postgres = async {
         if svc_postgres_server::is_installed() {
             faults(&["disk-full", "--database-url", "postgres"]).await;
@@ -46,8 +47,8 @@ async fn a_disk_that_fails_spoils_nothing_that_was_acknowledged() {
 }
 
 #[tokio::test]
-async fn mixed_traffic_is_answered_and_delivered() {
+async fn mixed_traffic_succeeds_and_every_event_is_delivered() {
     let mut load = Command::new(env!("CARGO_BIN_EXE_load"));
     load.args(["--minutes", "0.05", "--rate", "100", "--contacts", "60"]);
-    holds(load).await;
+    assert_succeeds(load).await;
 }

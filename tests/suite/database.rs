@@ -1,5 +1,5 @@
-//! The database of a world: a SQLite file, or a PostgreSQL database of its own. The same tests run on both: those of
-//! this process on SQLite, and by [`crate::postgres`] once more on PostgreSQL.
+//! The database of a test: a SQLite file, or a PostgreSQL database of its own. This process runs the tests on SQLite;
+//! [`crate::postgres`] runs them again on PostgreSQL.
 
 use std::path::PathBuf;
 use std::sync::{Arc, LazyLock, mpsc};
@@ -10,20 +10,20 @@ use svc_postgres_server::Server;
 use svc_store::{Options, SecretKey};
 use tokio::runtime::Runtime;
 
-/// Says which database this process tests: `postgres`, or else SQLite.
+/// The environment variable that chooses the database: `postgres`, or SQLite for any other value.
 pub(crate) const CHOICE: &str = "SVC_TEST_DATABASE";
 
-/// Where stores have their tasks: a store is opened by tests that cannot wait for it in their own runtime.
+/// The runtime of the stores' tasks. Tests without an async runtime of their own open stores too.
 pub(crate) static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| Runtime::new().unwrap());
 
-/// A database, which goes with its handle.
+/// A database that is removed when its handle is dropped.
 pub(crate) struct Database {
     pub(crate) url: String,
     place: Place,
 }
 
 enum Place {
-    /// Its file is `svc.db`.
+    /// The folder of the file `svc.db`.
     Folder(tempfile::TempDir),
     Server {
         server: &'static Server,
@@ -32,7 +32,7 @@ enum Place {
 }
 
 impl Database {
-    /// An empty one.
+    /// Creates an empty database.
     pub(crate) fn new() -> Self {
         if std::env::var(CHOICE).as_deref() != Ok("postgres") {
             return Self::in_folder();
@@ -46,7 +46,7 @@ impl Database {
         Self { url: format!("sqlite://{}", folder.path().join("svc.db").display()), place: Place::Folder(folder) }
     }
 
-    /// Another one with the same content; nobody may have this one open.
+    /// Creates a database with the same content. No store may have the original open.
     pub(crate) fn copy(&self) -> Self {
         match &self.place {
             Place::Folder(_) => {
@@ -61,18 +61,18 @@ impl Database {
         }
     }
 
-    /// The file, of SQLite.
+    /// Returns the path of the SQLite file.
     pub(crate) fn path(&self) -> PathBuf {
         match &self.place {
             Place::Folder(folder) => folder.path().join("svc.db"),
-            Place::Server { .. } => panic!("{} is no file", self.url),
+            Place::Server { .. } => panic!("{} is not a file", self.url),
         }
     }
 
-    /// A store on it.
+    /// Opens a store on the database.
     pub(crate) fn open(&self, env: Env) -> Arc<dyn Store> {
         let url = self.url.clone();
-        // Always the same key, so that no randomness goes into it; and few connections, as there are many worlds.
+        // A fixed secret key keeps random bytes out of the database. Few connections, because many tests run at once.
         let secret_key = Some(SecretKey::new([0x5e; 32]));
         let options = Options { read_connections: 1, write_connections: 3, secret_key, ..Options::default() };
         let (opened, store) = mpsc::channel();
@@ -82,10 +82,11 @@ impl Database {
         store.recv().unwrap().unwrap()
     }
 
-    /// Makes it whole after its last store has gone, so that it can be copied.
+    /// Prepares a database for [`Database::copy`] after its last store was closed.
     pub(crate) fn settle(&self) {
         if let Place::Folder(_) = self.place {
-            // Connections that close at the same moment may leave the log behind: it is folded into the file here.
+            // Connections that close at the same moment may leave the write-ahead log behind, so it is checkpointed
+            // here.
             let file = rusqlite::Connection::open(self.path()).unwrap();
             file.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
         }

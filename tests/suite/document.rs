@@ -1,4 +1,4 @@
-//! The OpenAPI document as clients get it. Its contents are looked at beside its source, in svc-server.
+//! The OpenAPI document as clients receive it. Unit tests in svc-server check its contents.
 
 use std::collections::BTreeSet;
 
@@ -6,18 +6,18 @@ use http::Method;
 use serde_json::Value;
 
 use crate::conform::validator;
-use crate::harness::{Call, World};
+use crate::harness::{Call, TestServer};
 
 const COMMITTED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../svc-server/openapi/v1.json");
 
 async fn served() -> Value {
-    let world = World::new();
-    world.expect(200, Call::absolute(Method::GET, "/api/v1/openapi.json").anonymous()).await.json()
+    let server = TestServer::new();
+    server.expect(200, Call::absolute(Method::GET, "/api/v1/openapi.json").anonymous()).await.json()
 }
 
-/// `UPDATE=1 cargo test -p svc-tests` writes the file anew.
+/// `UPDATE=1 cargo test -p svc-tests` rewrites the file.
 #[tokio::test]
-async fn the_committed_document_is_what_is_served() {
+async fn the_committed_document_equals_the_served_one() {
     if std::env::var_os("UPDATE").is_some() {
         std::fs::write(COMMITTED, svc_server::api::openapi::text("v1").unwrap()).unwrap();
     }
@@ -26,7 +26,7 @@ async fn the_committed_document_is_what_is_served() {
 }
 
 #[tokio::test]
-async fn the_25_operations_are_those_of_the_contract() {
+async fn the_document_has_the_25_operations_of_the_contract() {
     let served = served().await;
     let mut got = BTreeSet::new();
     let mut ids = BTreeSet::new();
@@ -52,9 +52,9 @@ async fn the_25_operations_are_those_of_the_contract() {
     assert_eq!(got, want);
 }
 
-/// Every example is what it claims to be, by the same validators that check the answers.
+/// Validates every example with the validators that check the responses.
 #[tokio::test]
-async fn examples_are_valid() {
+async fn every_example_is_valid() {
     let served = served().await;
     let mut count = 0;
     for (name, schema) in served["components"]["schemas"].as_object().unwrap() {

@@ -1,4 +1,4 @@
-//! A store that fails or waits when told to, and what clients see of it.
+//! What clients see when the store fails or is slow.
 
 use std::sync::{Arc, Mutex};
 
@@ -8,9 +8,9 @@ use svc_core::error::{Error, StoreError};
 use svc_core::store::{Access, Layer, Store, UnitOfWork};
 use tokio::sync::Semaphore;
 
-use crate::harness::{Call, World, guarded, settings};
+use crate::harness::{Call, TestServer, guarded, settings};
 
-/// A store around another one.
+/// A store that fails or delays transactions on demand, and otherwise passes them to another store.
 pub(crate) struct Gate {
     inner: Arc<dyn Store>,
     failure: Mutex<Option<(Access, StoreError)>>,
@@ -20,14 +20,14 @@ pub(crate) struct Gate {
 }
 
 impl Gate {
-    /// A world whose service works through a gate.
-    pub(crate) fn world() -> (World, Arc<Self>) {
-        Self::world_with(settings())
+    /// Creates a server whose store is wrapped in a gate.
+    pub(crate) fn server() -> (TestServer, Arc<Self>) {
+        Self::server_with(settings())
     }
 
-    pub(crate) fn world_with(settings: svc_server::Settings) -> (World, Arc<Self>) {
+    pub(crate) fn server_with(settings: svc_server::Settings) -> (TestServer, Arc<Self>) {
         let mut gate = None;
-        let world = World::with(settings, |inner| {
+        let server = TestServer::with(settings, |inner| {
             let made = Arc::new(Self {
                 inner,
                 failure: Mutex::default(),
@@ -38,34 +38,35 @@ impl Gate {
             gate = Some(Arc::clone(&made));
             made
         });
-        (world, gate.unwrap())
+        (server, gate.unwrap())
     }
 
-    /// From now on jobs of this kind fail.
+    /// Makes every transaction of this kind fail from now on.
     pub(crate) fn fail(&self, access: Access, error: StoreError) {
         *self.failure.lock().unwrap() = Some((access, error));
     }
 
+    /// Ends the failures.
     pub(crate) fn heal(&self) {
         *self.failure.lock().unwrap() = None;
     }
 
-    /// From now on jobs of this name wait until they are released.
+    /// Holds transactions of this name from now on, until [`Gate::release`].
     pub(crate) fn hold(&self, name: &'static str) {
         *self.held.lock().unwrap() = Some(name);
     }
 
-    /// From now on no job waits.
+    /// Holds no further transactions.
     pub(crate) fn open(&self) {
         *self.held.lock().unwrap() = None;
     }
 
-    /// Waits until a job is being held.
+    /// Waits until a transaction is held.
     pub(crate) async fn arrival(&self) {
         guarded(self.arrived.acquire()).await.unwrap().forget();
     }
 
-    /// Lets one held job go.
+    /// Releases one held transaction.
     pub(crate) fn release(&self) {
         self.released.add_permits(1);
     }
@@ -77,7 +78,7 @@ impl Layer for Gate {
         &*self.inner
     }
 
-    async fn around(&self, access: Access, name: &'static str, job: UnitOfWork) -> Result<(), Error> {
+    async fn around(&self, access: Access, name: &'static str, work: UnitOfWork) -> Result<(), Error> {
         if let Some((failing, error)) = self.failure.lock().unwrap().clone()
             && failing == access
         {
@@ -87,7 +88,7 @@ impl Layer for Gate {
             self.arrived.add_permits(1);
             guarded(self.released.acquire()).await.unwrap().forget();
         }
-        self.inner.run(access, name, job).await
+        self.inner.run(access, name, work).await
     }
 }
 
@@ -105,69 +106,69 @@ fn all_kinds() -> [(StoreError, u16, &'static str); 5] {
 }
 
 #[tokio::test]
-async fn a_fault_is_told_without_internals() {
-    let (world, gate) = Gate::world();
-    let contact = world.id("contact_id");
+async fn a_store_error_gives_5xx_without_internal_details() {
+    let (server, gate) = Gate::server();
+    let contact = server.id("contact_id");
     for (error, status, code) in all_kinds() {
         gate.fail(Access::Read, error.clone());
         for path in ["/ping", "/contacts", &format!("/contacts/{contact}")] {
-            let reply = world.expect(status, Call::get(path)).await;
-            assert_eq!(reply.code(), code);
-            assert_eq!(reply.header("retry-after"), (status == 503).then_some("2"));
+            let response = server.expect(status, Call::get(path)).await;
+            assert_eq!(response.code(), code);
+            assert_eq!(response.header("retry-after"), (status == 503).then_some("2"));
             for internal in ["disk", "svc.db", "table", "column", "constraint", "contacts."] {
-                assert!(!reply.text().contains(internal), "{}", reply.text());
+                assert!(!response.text().contains(internal), "{}", response.text());
             }
         }
-        // A write looks the key up first; then its own job fails.
-        world.expect(status, Call::post("/contacts", json!({ "email": "a@example.com" }))).await;
+        // A write first reads the key, which fails here; below, the write transaction itself fails.
+        server.expect(status, Call::post("/contacts", json!({ "email": "a@example.com" }))).await;
         gate.fail(Access::Write, error);
-        let reply = world.expect(status, Call::post("/contacts", json!({ "email": "a@example.com" }))).await;
-        assert!(!reply.text().contains("disk"), "{}", reply.text());
-        world.expect(200, Call::get("/contacts")).await;
+        let response = server.expect(status, Call::post("/contacts", json!({ "email": "a@example.com" }))).await;
+        assert!(!response.text().contains("disk"), "{}", response.text());
+        server.expect(200, Call::get("/contacts")).await;
         gate.heal();
     }
-    assert_eq!(world.new_events().await, [""; 0], "nothing was done");
-    world.expect(201, Call::post("/contacts", json!({ "email": "a@example.com" }))).await;
+    assert_eq!(server.new_events().await, [""; 0], "a failed request must write no event");
+    server.expect(201, Call::post("/contacts", json!({ "email": "a@example.com" }))).await;
 }
 
 #[tokio::test]
-async fn ready_tells_of_the_database_and_health_of_the_process() {
-    let (world, gate) = Gate::world();
+async fn readyz_reports_the_database_and_healthz_the_process() {
+    let (server, gate) = Gate::server();
     let probe = |path| Call::absolute(http::Method::GET, path).anonymous();
-    assert_eq!(world.expect(200, probe("/readyz")).await.text(), r#"{"status":"ready"}"#);
+    assert_eq!(server.expect(200, probe("/readyz")).await.text(), r#"{"status":"ready"}"#);
     gate.fail(Access::Read, StoreError::Unavailable(INTERNALS.to_owned()));
-    let reply = world.expect(503, probe("/readyz")).await;
-    assert_eq!((reply.code().as_str(), reply.header("retry-after")), ("unavailable", Some("2")));
-    assert_eq!(world.expect(200, probe("/healthz")).await.text(), r#"{"status":"ok"}"#);
+    let response = server.expect(503, probe("/readyz")).await;
+    assert_eq!((response.code().as_str(), response.header("retry-after")), ("unavailable", Some("2")));
+    assert_eq!(server.expect(200, probe("/healthz")).await.text(), r#"{"status":"ok"}"#);
 }
 
-/// A failed write can be sent again under its key: nothing was kept.
+/// A failed write can be retried with its idempotency key, because no response was stored.
 #[tokio::test]
-async fn a_fault_is_not_kept_under_an_idempotency_key() {
-    let (world, gate) = Gate::world();
+async fn a_5xx_response_is_not_stored_under_an_idempotency_key() {
+    let (server, gate) = Gate::server();
     let call = Call::post("/contacts", json!({ "email": "a@example.com" })).header("idempotency-key", "k");
     gate.fail(Access::Write, StoreError::Unavailable(INTERNALS.to_owned()));
-    world.expect(503, call.clone()).await;
+    server.expect(503, call.clone()).await;
     gate.heal();
-    let reply = world.expect(201, call).await;
-    assert_eq!(reply.header("idempotent-replayed"), None);
+    let response = server.expect(201, call).await;
+    assert_eq!(response.header("idempotent-replayed"), None);
 }
 
-/// The client hangs up while its write runs: all of it happens, and a repeat gets its answer.
+/// The client disconnects while its write is held before the database.
 #[tokio::test]
-async fn a_write_outlives_its_client() {
-    let (world, gate) = Gate::world();
-    let world = Arc::new(world);
+async fn a_disconnected_client_can_repeat_its_write() {
+    let (server, gate) = Gate::server();
+    let server = Arc::new(server);
     gate.hold("createContact");
     let call = Call::post("/contacts", json!({ "email": "a@example.com" })).header("idempotency-key", "k");
-    let (sender, client) = (Arc::clone(&world), call.clone());
+    let (sender, client) = (Arc::clone(&server), call.clone());
     let request = tokio::spawn(async move { sender.send(client).await });
     gate.arrival().await;
     request.abort();
     assert!(request.await.unwrap_err().is_cancelled());
-    // The job had not reached the database: nothing happened, and the key is free again.
+    // The transaction had not reached the database, so nothing was written and the idempotency key is free again.
     gate.open();
-    world.expect(201, call.clone()).await;
-    assert_eq!(world.expect(201, call).await.header("idempotent-replayed"), Some("true"));
-    assert_eq!(world.new_events().await, ["contact.created"]);
+    server.expect(201, call.clone()).await;
+    assert_eq!(server.expect(201, call).await.header("idempotent-replayed"), Some("true"));
+    assert_eq!(server.new_events().await, ["contact.created"]);
 }

@@ -1,4 +1,4 @@
-//! What is about SQLite: its file, its lock, its threads.
+//! What is specific to SQLite: its file, its write lock and its threads.
 
 use std::sync::{Arc, Mutex};
 
@@ -7,76 +7,76 @@ use serde_json::json;
 use svc_core::env::Env;
 use svc_core::store::{Access, Store, UnitOfWork};
 
-use crate::harness::{Call, World};
+use crate::harness::{Call, TestServer};
 
-/// Another process holds the write lock: reads go on, and writes wait for it.
+/// While another process holds the write lock, reads continue and writes wait.
 #[tokio::test]
-async fn reads_go_on_while_another_process_writes() {
-    let world = World::new();
-    let other = rusqlite::Connection::open(world.database.path()).unwrap();
+async fn reads_continue_while_another_process_holds_the_write_lock() {
+    let server = TestServer::new();
+    let other = rusqlite::Connection::open(server.database.path()).unwrap();
     other.execute_batch("BEGIN IMMEDIATE; UPDATE tenants SET name = 'held'").unwrap();
-    world.expect(200, Call::get("/contacts")).await;
+    server.expect(200, Call::get("/contacts")).await;
     let write = Call::post("/contacts", json!({ "email": "a@example.com" }));
-    let sent = world.send(write);
+    let sent = server.send(write);
     tokio::pin!(sent);
     assert!(sent.as_mut().now_or_never().is_none());
     for _ in 0..20 {
-        assert_eq!(world.expect(200, Call::get("/contacts")).await.json()["data"].as_array().unwrap().len(), 1);
+        assert_eq!(server.expect(200, Call::get("/contacts")).await.json()["data"].as_array().unwrap().len(), 1);
     }
-    assert!(sent.as_mut().now_or_never().is_none(), "it waits for the lock");
+    assert!(sent.as_mut().now_or_never().is_none(), "the write did not wait for the lock");
     other.execute_batch("ROLLBACK").unwrap();
     assert_eq!(sent.await.status, 201);
 }
 
-/// Goes with a job, and tells whether its thread was panicking then.
-struct Witness(std::sync::mpsc::Sender<bool>);
+/// Reports, when it is dropped, whether its thread is panicking.
+struct PanicProbe(std::sync::mpsc::Sender<bool>);
 
-impl Drop for Witness {
+impl Drop for PanicProbe {
     fn drop(&mut self) {
         let _ = self.0.send(std::thread::panicking());
     }
 }
 
-/// Fields go in this order.
+/// The fields are dropped in this order.
 struct LastHandle {
     _store: Arc<dyn Store>,
-    _witness: Witness,
+    _probe: PanicProbe,
 }
 
-/// A job may hold the last handle of its store, as those of a request do whose client has gone.
+/// A transaction may own the last handle of its store, for example after the client of its request has disconnected.
 #[tokio::test]
-async fn the_last_handle_may_go_with_a_job() {
+async fn the_last_handle_may_be_dropped_with_a_transaction() {
     for access in [Access::Read, Access::Write] {
-        let world = World::new();
-        let (path, held) = (world.database.path(), Arc::clone(&world.store));
-        let (tell, told) = std::sync::mpsc::channel();
+        let server = TestServer::new();
+        let (path, held) = (server.database.path(), Arc::clone(&server.store));
+        let (report, reported) = std::sync::mpsc::channel();
         let (go, wait) = std::sync::mpsc::channel::<()>();
         let (arrived, arrival) = tokio::sync::oneshot::channel();
         let (wait, arrived) = (Mutex::new(wait), Mutex::new(Some(arrived)));
-        let last = LastHandle { _store: held, _witness: Witness(tell) };
-        let job: UnitOfWork = Box::new(move |_| {
+        let last = LastHandle { _store: held, _probe: PanicProbe(report) };
+        let work: UnitOfWork = Box::new(move |_| {
             let _ = &last;
             let _ = arrived.lock().unwrap().take().unwrap().send(());
             let _ = wait.lock().unwrap().recv();
             async { Ok(()) }.boxed()
         });
-        let store = Arc::clone(&world.store);
-        let waiting = tokio::spawn(async move { store.run(access, "last", job).await });
+        let store = Arc::clone(&server.store);
+        let waiting = tokio::spawn(async move { store.run(access, "last", work).await });
         arrival.await.unwrap();
         waiting.abort();
         assert!(waiting.await.unwrap_err().is_cancelled());
-        let World { api, store, database: _database, .. } = world;
+        let TestServer { api, store, database: _database, .. } = server;
         drop((api, store));
         go.send(()).unwrap();
-        let panicking = tokio::task::spawn_blocking(move || told.recv().unwrap()).await.unwrap();
+        let panicking = tokio::task::spawn_blocking(move || reported.recv().unwrap()).await.unwrap();
         assert!(!panicking, "{access:?}");
         assert!(path.exists());
     }
 }
 
-/// Several nodes start at once on a database that none of them has made yet.
+/// Several nodes start at the same time on a database that does not exist yet.
 #[test]
-fn many_can_open_a_fresh_database_at_once() {
+fn many_processes_can_create_one_database_at_the_same_time() {
     for round in 0..20 {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("svc.db");

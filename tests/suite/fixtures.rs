@@ -1,5 +1,6 @@
-//! Every file of `fixtures/requests`: the answer it expects, and agreement between rules and schemas, as a
-//! body that the schema refuses must be refused, and one that is accepted must be one that the schema accepts.
+//! Sends every request of `fixtures/requests` and checks the expected response. It also checks that the rules agree
+//! with the OpenAPI schemas: a body that the schema rejects must be refused, and a body that is accepted must be
+//! valid against the schema.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -9,7 +10,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::conform;
-use crate::harness::{Call, Reply, World, operations};
+use crate::harness::{Call, TestResponse, TestServer, operations};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -36,9 +37,11 @@ struct Expect {
     body: Option<Value>,
 }
 
-/// Bodies that are accepted though the schema refuses them, and why.
-const EXCEPTIONS: [(&str, &str); 1] =
-    [("createContact/valid/strings-are-trimmed.json", "space around an email is cut off before its form is looked at")];
+/// Bodies that are accepted although the schema rejects them, with the reason.
+const EXCEPTIONS: [(&str, &str); 1] = [(
+    "createContact/valid/strings-are-trimmed.json",
+    "white space around an email is trimmed before its format is checked",
+)];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures/requests")
@@ -52,46 +55,46 @@ fn files(operation: &str, kind: &str) -> Vec<PathBuf> {
     files
 }
 
-/// Fills the placeholders in, `{{long:N}}` included.
-fn fill(world: &World, text: &str) -> String {
+/// Replaces the placeholders, including `{{long:N}}`.
+fn fill(server: &TestServer, text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some((before, after)) = rest.split_once("{{") {
-        let (name, tail) = after.split_once("}}").unwrap_or_else(|| panic!("no end of a placeholder in {text}"));
+        let (name, tail) = after.split_once("}}").unwrap_or_else(|| panic!("a placeholder is not closed in {text}"));
         out.push_str(before);
         match name.strip_prefix("long:") {
             Some(length) => out.extend(std::iter::repeat_n('x', length.parse().unwrap())),
-            None => out.push_str(&world.id(name)),
+            None => out.push_str(&server.id(name)),
         }
         rest = tail;
     }
     out + rest
 }
 
-fn call(world: &World, operation: &str, case: &Case) -> Call {
+fn call(server: &TestServer, operation: &str, case: &Case) -> Call {
     let operations = operations();
     let operation = operations.iter().find(|known| known.id == operation).unwrap();
     let mut path = operation.path.clone();
     for (name, value) in &case.path {
-        path = path.replace(&format!("{{{name}}}"), &fill(world, value.as_str().unwrap()));
+        path = path.replace(&format!("{{{name}}}"), &fill(server, value.as_str().unwrap()));
     }
     if !case.query.is_empty() {
-        path = format!("{path}?{}", fill(world, &case.query));
+        path = format!("{path}?{}", fill(server, &case.query));
     }
     let mut call = Call::new(operation.method.clone(), &path);
     match (&case.raw, &case.body) {
-        (Some(raw), None) => call = call.raw(fill(world, raw)),
-        (None, Some(body)) => call = call.raw(fill(world, &body.to_string())),
+        (Some(raw), None) => call = call.raw(fill(server, raw)),
+        (None, Some(body)) => call = call.raw(fill(server, &body.to_string())),
         (None, None) => {}
-        (Some(_), Some(_)) => panic!("body and raw at once"),
+        (Some(_), Some(_)) => panic!("a case has either body or raw"),
     }
     for (name, value) in &case.headers {
-        call = call.header(name, &fill(world, value.as_str().unwrap()));
+        call = call.header(name, &fill(server, value.as_str().unwrap()));
     }
     call
 }
 
-/// Whether `want` is part of `have`: objects may have more members, arrays may not have more items.
+/// Returns whether `want` is part of `have`: objects may have more members, arrays may not have more items.
 fn contains(have: &Value, want: &Value) -> bool {
     match (have, want) {
         (Value::Object(have), Value::Object(want)) => {
@@ -104,12 +107,12 @@ fn contains(have: &Value, want: &Value) -> bool {
     }
 }
 
-fn differences(world: &World, name: &str, case: &Case, sent: &Call, reply: &Reply) -> Vec<String> {
+fn differences(server: &TestServer, name: &str, case: &Case, sent: &Call, response: &TestResponse) -> Vec<String> {
     let mut wrong = Vec::new();
     let expect = &case.expect;
-    let json: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
-    if reply.status != expect.status {
-        wrong.push(format!("status {}, not {}", reply.status, expect.status));
+    let json: Value = serde_json::from_slice(&response.body).unwrap_or_default();
+    if response.status != expect.status {
+        wrong.push(format!("status {}, not {}", response.status, expect.status));
     }
     if expect.code.as_ref().is_some_and(|code| json["code"] != **code) {
         wrong.push(format!("code {}", json["code"]));
@@ -123,24 +126,25 @@ fn differences(world: &World, name: &str, case: &Case, sent: &Call, reply: &Repl
         wrong.push(format!("errors {}", json["errors"]));
     }
     if let Some(body) = &expect.body {
-        let body: Value = serde_json::from_str(&fill(world, &body.to_string())).unwrap();
+        let body: Value = serde_json::from_str(&fill(server, &body.to_string())).unwrap();
         if !contains(&json["data"], &body) && !contains(&json, &body) {
             wrong.push(format!("body, not {body}"));
         }
     }
     let operation = name.split('/').next().unwrap_or_default();
     if operations().iter().any(|known| known.id == operation && known.takes_body()) {
-        wrong.extend(disagreement(operation, name, sent, reply).map(str::to_owned));
+        wrong.extend(disagreement(operation, name, sent, response).map(str::to_owned));
     }
     if !wrong.is_empty() {
-        wrong.push(reply.text().to_owned());
+        wrong.push(response.text().to_owned());
     }
     wrong
 }
 
-/// Schema-invalid must give 4xx, and 2xx must be schema-valid.
-fn disagreement(operation: &str, name: &str, sent: &Call, reply: &Reply) -> Option<&'static str> {
-    let accepted = (200..300).contains(&reply.status);
+/// Returns a description if the schema and the response disagree: a body that the schema rejects must give 4xx, and a
+/// body that gives 2xx must be valid.
+fn disagreement(operation: &str, name: &str, sent: &Call, response: &TestResponse) -> Option<&'static str> {
+    let accepted = (200..300).contains(&response.status);
     let valid = serde_json::from_slice(&sent.body).is_ok_and(|body| conform::accepts_body(operation, &body));
     match (accepted && !valid, EXCEPTIONS.iter().any(|(exception, _)| *exception == name)) {
         (true, false) => Some("the schema refuses what the service accepts"),
@@ -152,20 +156,20 @@ fn disagreement(operation: &str, name: &str, sent: &Call, reply: &Reply) -> Opti
 async fn run(operation: &str, kind: &str) -> (usize, Vec<String>) {
     let mut failures = Vec::new();
     let files = files(operation, kind);
-    let mut world = World::new();
+    let mut server = TestServer::new();
     for file in &files {
         let name = format!("{operation}/{kind}/{}", file.file_name().unwrap().to_string_lossy());
         let text = std::fs::read_to_string(file).unwrap();
         let case: Case = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{name}: {error}"));
-        let sent = call(&world, operation, &case);
-        let reply = world.send(sent.clone()).await;
-        let mut wrong = differences(&world, &name, &case, &sent, &reply);
-        if (kind == "valid") != (reply.status < 400) {
-            wrong.push(format!("it lies in the wrong folder: {}", reply.status));
+        let sent = call(&server, operation, &case);
+        let response = server.send(sent.clone()).await;
+        let mut wrong = differences(&server, &name, &case, &sent, &response);
+        if (kind == "valid") != (response.status < 400) {
+            wrong.push(format!("the file is in the wrong folder: {}", response.status));
         }
-        // What changed nothing leaves a world as good as new.
-        if reply.status < 400 && sent.method != Method::GET {
-            world = World::new();
+        // The next case needs the original content, so a change requires a new server.
+        if response.status < 400 && sent.method != Method::GET {
+            server = TestServer::new();
         }
         if !wrong.is_empty() {
             failures.push(format!("{name} ({})\n    {}", case.description, wrong.join("\n    ")));
@@ -186,7 +190,7 @@ async fn run_all(kind: &str) {
 }
 
 #[tokio::test]
-async fn valid_requests_are_answered() {
+async fn valid_requests_succeed() {
     run_all("valid").await;
 }
 
@@ -196,16 +200,16 @@ async fn invalid_requests_are_refused() {
 }
 
 #[test]
-fn every_folder_is_an_operation() {
+fn every_folder_is_named_after_an_operation() {
     let folders: BTreeSet<String> =
         std::fs::read_dir(root()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
     let operations: BTreeSet<String> = operations().iter().map(|operation| operation.id.to_owned()).collect();
     assert_eq!(folders, operations);
 }
 
-/// The fixtures are also good test data for the schemas alone: most of what is refused is refused by them.
+/// Most of the invalid bodies must already fail validation against the schema.
 #[test]
-fn schemas_refuse_most_of_what_the_rules_refuse() {
+fn schemas_reject_most_invalid_bodies() {
     let (mut refused, mut all) = (0, 0);
     for operation in operations().iter().filter(|operation| operation.takes_body()) {
         for file in files(operation.id, "invalid") {

@@ -1,5 +1,5 @@
-//! A world per test: a database of its own, a clock that stands still, randomness that repeats itself, and
-//! the service over them, so that ids, times and bodies are exact.
+//! The set-up of a test: a service over a database of its own, with a manual clock and seeded randomness, so that
+//! ids, times and bodies are exact.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
@@ -23,27 +23,27 @@ use crate::conform;
 use crate::database::Database;
 use crate::seed::{self, Key, Seed};
 
-/// A database, the service over it, and what a test needs to know of both.
-pub(crate) struct World {
+/// A service with its database, clock and seed data, called without a socket.
+pub(crate) struct TestServer {
     pub(crate) api: Api,
     pub(crate) store: Arc<dyn Store>,
     pub(crate) clock: ManualClock,
     pub(crate) seed: Seed,
-    /// Goes last.
+    /// Declared last, so that it is dropped after the store.
     pub(crate) database: Database,
 }
 
-/// Settings without rate limits and without look-ups that leave the machine.
+/// Returns settings without rate limits and without DNS look-ups.
 pub(crate) fn settings() -> Settings {
     Settings { limit_rates: false, resolver: Arc::new(StubResolver), ..Settings::default() }
 }
 
-/// Settings with rate limits.
+/// Returns settings with rate limits.
 pub(crate) fn limited() -> Settings {
     Settings { limit_rates: true, ..settings() }
 }
 
-/// Knows names under `example.com` and under `private.example`, and no other.
+/// A resolver that knows names under `example.com` and under `private.example` only.
 pub(crate) struct StubResolver;
 
 impl Resolver for StubResolver {
@@ -58,7 +58,7 @@ impl Resolver for StubResolver {
     }
 }
 
-impl World {
+impl TestServer {
     pub(crate) fn new() -> Self {
         Self::with(settings(), |store| store)
     }
@@ -67,7 +67,7 @@ impl World {
         Self::with(limited(), |store| store)
     }
 
-    /// With settings, and something around the store.
+    /// Creates a server with these settings, whose store is wrapped by `wrap`.
     pub(crate) fn with(settings: Settings, wrap: impl FnOnce(Arc<dyn Store>) -> Arc<dyn Store>) -> Self {
         let (database, seed) = seed::copy();
         let clock = ManualClock::at(seed::start());
@@ -76,7 +76,7 @@ impl World {
         Self { api, store, clock, seed, database }
     }
 
-    /// A second handle on the same database, as another process has.
+    /// Opens a second store on the same database, as another process does.
     pub(crate) fn second_store(&self) -> Arc<dyn Store> {
         self.database.open(Env::new(self.clock.clone(), SeededEntropy::new(3)))
     }
@@ -85,37 +85,37 @@ impl World {
         self.seed.keys.get(role).unwrap_or_else(|| panic!("no key {role}"))
     }
 
-    /// The id behind a placeholder.
+    /// Returns the id of a placeholder such as `contact_id`.
     pub(crate) fn id(&self, name: &str) -> String {
         self.seed.ids.get(name).unwrap_or_else(|| panic!("no id {name}")).to_string()
     }
 
-    /// Sends a request and checks the answer against the document.
-    pub(crate) async fn send(&self, call: Call) -> Reply {
+    /// Sends a request and checks the response against the OpenAPI document.
+    pub(crate) async fn send(&self, call: Call) -> TestResponse {
         self.send_to(&self.api, call).await
     }
 
-    /// The same, to another service on this database.
-    pub(crate) async fn send_to(&self, api: &Api, call: Call) -> Reply {
+    /// Does the same with another service on this database.
+    pub(crate) async fn send_to(&self, api: &Api, call: Call) -> TestResponse {
         let (method, path) = (call.method.clone(), call.target.clone());
         let peer = call.peer;
         let response = guarded(api.call(call.into_request(self), peer)).await;
         let (parts, body) = response.into_parts();
         let body = body.collect().await.unwrap().to_bytes();
-        let reply = Reply { status: parts.status.as_u16(), headers: parts.headers, body };
-        conform::check(&method, &path, &reply);
-        reply
+        let response = TestResponse { status: parts.status.as_u16(), headers: parts.headers, body };
+        conform::check(&method, &path, &response);
+        response
     }
 
-    /// Sends a request that must be answered with `status`.
-    pub(crate) async fn expect(&self, status: u16, call: Call) -> Reply {
+    /// Sends a request whose response must have this status.
+    pub(crate) async fn expect(&self, status: u16, call: Call) -> TestResponse {
         let shown = format!("{} {}", call.method, call.target);
-        let reply = self.send(call).await;
-        assert_eq!(reply.status, status, "{shown}: {}", reply.text());
-        reply
+        let response = self.send(call).await;
+        assert_eq!(response.status, status, "{shown}: {}", response.text());
+        response
     }
 
-    /// The events of the tenant after an instant.
+    /// Returns the tenant's events after an instant.
     pub(crate) async fn events_after(&self, after: Timestamp) -> Vec<Event> {
         let tenant = self.seed.tenant;
         self.store
@@ -124,7 +124,7 @@ impl World {
             .unwrap()
     }
 
-    /// The kinds of all events of the tenant since the seed.
+    /// Returns the kinds of the tenant's events since the seed.
     pub(crate) async fn new_events(&self) -> Vec<&'static str> {
         let all = self.events_after(Timestamp::from_micros(0)).await;
         let seeded = SEEDED_EVENTS.len();
@@ -133,6 +133,7 @@ impl World {
     }
 }
 
+/// The kinds of the events that the seed writes.
 const SEEDED_EVENTS: [&str; 7] = [
     "contact.created",
     "booking.created",
@@ -143,11 +144,11 @@ const SEEDED_EVENTS: [&str; 7] = [
     "contact.deleted",
 ];
 
-/// A request in the making, with the tenant's write key unless told otherwise.
+/// A request under construction. It carries the tenant's write key unless another key is set.
 #[derive(Clone)]
 pub(crate) struct Call {
     pub(crate) method: Method,
-    /// Path and query as on the request line.
+    /// Path and query as in the request line.
     pub(crate) target: String,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
@@ -158,12 +159,12 @@ pub(crate) struct Call {
 }
 
 impl Call {
-    /// A call of a path below `/api/v1`.
+    /// Creates a call of a path below `/api/v1`.
     pub(crate) fn new(method: Method, path: &str) -> Self {
         Self::absolute(method, &format!("/api/v1{path}"))
     }
 
-    /// A call of a path as it is.
+    /// Creates a call of an absolute path.
     pub(crate) fn absolute(method: Method, target: &str) -> Self {
         let mut headers = HeaderMap::new();
         headers.insert(http::header::HOST, HeaderValue::from_static("api.example.com"));
@@ -199,19 +200,19 @@ impl Call {
         self.raw(body.to_string())
     }
 
-    /// A body as it is, as JSON.
+    /// Sets the body to these bytes, with the media type of JSON.
     pub(crate) fn raw(mut self, body: impl Into<Bytes>) -> Self {
         self.body = body.into();
         self.header("content-type", "application/json")
     }
 
-    /// Sets a header in place of an earlier one.
+    /// Sets a header and replaces an earlier value.
     pub(crate) fn header(mut self, name: &str, value: &str) -> Self {
         self.headers.insert(HeaderName::try_from(name).unwrap(), HeaderValue::try_from(value).unwrap());
         self
     }
 
-    /// Adds a header beside an earlier one.
+    /// Adds a header and keeps earlier values.
     pub(crate) fn and_header(mut self, name: &str, value: &str) -> Self {
         self.headers.append(HeaderName::try_from(name).unwrap(), HeaderValue::try_from(value).unwrap());
         self
@@ -227,7 +228,7 @@ impl Call {
         self
     }
 
-    /// With a key that signs, and a signature.
+    /// Sends the call with a key that signs, and with a valid signature.
     pub(crate) fn signed(self, key: &Key) -> Self {
         Self { signer: Some(key.clone()), ..self }.key(key)
     }
@@ -240,7 +241,7 @@ impl Call {
         Self { peer: peer.parse().unwrap(), ..self }
     }
 
-    /// Signs what the call is now, at `at` in Unix seconds.
+    /// Signs the call as it is now, at `at` in Unix seconds.
     pub(crate) fn sign_at(self, key: &Key, at: i64) -> Self {
         let timestamp = at.to_string();
         let signature = SignedRequest {
@@ -253,13 +254,13 @@ impl Call {
         self.key(key).header("x-svc-timestamp", &timestamp).header("x-svc-signature", &signature)
     }
 
-    fn into_request(mut self, world: &World) -> Request<Full<Bytes>> {
+    fn into_request(mut self, server: &TestServer) -> Request<Full<Bytes>> {
         if let Some(key) = self.signer.take() {
-            let now = world.store.env().now().as_seconds();
+            let now = server.store.env().now().as_seconds();
             self = self.sign_at(&key, now);
         }
         if !self.anonymous && !self.headers.contains_key("authorization") {
-            let key = self.key.clone().unwrap_or_else(|| world.key("write").text.clone());
+            let key = self.key.clone().unwrap_or_else(|| server.key("write").text.clone());
             self = self.header("authorization", &format!("Bearer {key}"));
         }
         let mut request = Request::new(Full::new(self.body));
@@ -270,15 +271,15 @@ impl Call {
     }
 }
 
-/// An answer.
+/// A response.
 #[derive(Clone, Debug)]
-pub(crate) struct Reply {
+pub(crate) struct TestResponse {
     pub(crate) status: u16,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
 }
 
-impl Reply {
+impl TestResponse {
     pub(crate) fn text(&self) -> &str {
         std::str::from_utf8(&self.body).unwrap()
     }
@@ -287,7 +288,7 @@ impl Reply {
         serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("{error}: {}", self.text()))
     }
 
-    /// What a single record is wrapped in.
+    /// Returns the record inside the envelope `data`.
     pub(crate) fn data(&self) -> Value {
         self.json()["data"].clone()
     }
@@ -300,7 +301,7 @@ impl Reply {
         self.data()["id"].as_str().unwrap_or_else(|| panic!("no id in {}", self.text())).to_owned()
     }
 
-    /// The one value of a header.
+    /// Returns the value of a header, which must not be repeated.
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         let mut values = self.headers.get_all(name).iter();
         let first = values.next().map(|value| value.to_str().unwrap());
@@ -312,13 +313,13 @@ impl Reply {
         self.header("etag").unwrap()
     }
 
-    /// Status, headers but those that tell requests apart, and body.
+    /// Returns the status, the headers except those that differ between equal requests, and the body.
     pub(crate) fn comparable(&self) -> (u16, Vec<(String, String)>, Bytes) {
-        let differs = |name: &str| name == "x-request-id" || name == "date" || name.contains("ratelimit");
+        let is_volatile = |name: &str| name == "x-request-id" || name == "date" || name.contains("ratelimit");
         let mut headers: Vec<(String, String)> = self
             .headers
             .iter()
-            .filter(|(name, _)| !differs(name.as_str()))
+            .filter(|(name, _)| !is_volatile(name.as_str()))
             .map(|(name, value)| (name.to_string(), value.to_str().unwrap().to_owned()))
             .collect();
         headers.sort();
@@ -326,19 +327,19 @@ impl Reply {
     }
 }
 
-/// What should come at once, or the test fails instead of hanging.
-pub(crate) async fn guarded<T>(coming: impl Future<Output = T>) -> T {
-    tokio::time::timeout(Duration::from_secs(20), coming).await.unwrap_or_else(|_| panic!("nothing came for 20 s"))
+/// Awaits a future that must complete soon; panics after 20 seconds instead of hanging.
+pub(crate) async fn guarded<T>(future: impl Future<Output = T>) -> T {
+    tokio::time::timeout(Duration::from_secs(20), future).await.unwrap_or_else(|_| panic!("no result within 20 s"))
 }
 
-/// The operations of the route table.
+/// Returns the operations of the route table.
 pub(crate) fn operations() -> Vec<Operation> {
     routes::operations()
 }
 
-/// A body that creates a record of this collection.
-pub(crate) fn sample(world: &World, collection: &str, number: usize) -> Value {
-    let contact = world.id("contact_id");
+/// Returns a body that creates a record in this collection.
+pub(crate) fn sample(server: &TestServer, collection: &str, number: usize) -> Value {
+    let contact = server.id("contact_id");
     match collection {
         "contacts" => serde_json::json!({ "email": format!("person{number}@example.com"), "first_name": "Grace" }),
         "bookings" => serde_json::json!({
@@ -351,7 +352,7 @@ pub(crate) fn sample(world: &World, collection: &str, number: usize) -> Value {
     }
 }
 
-/// A body that changes a record of this collection.
+/// Returns a body that changes a record of this collection.
 pub(crate) fn change(collection: &str) -> Value {
     match collection {
         "contacts" => serde_json::json!({ "city": "Perth" }),
@@ -363,7 +364,7 @@ pub(crate) fn change(collection: &str) -> Value {
     }
 }
 
-/// The placeholder of a collection: `contact_id` of `contacts`.
+/// Returns the placeholder of a collection's id: `contact_id` for `contacts`.
 pub(crate) fn id_name(collection: &str) -> String {
     format!("{}_id", collection.trim_end_matches('s'))
 }

@@ -1,8 +1,9 @@
-//! The short form of the hostile clients (`tests/hostile`): what they do to others is not timed here.
+//! Short runs of the program `hostile` (`tests/hostile`). They check that the server survives each attack; latencies
+//! of other clients are not checked here.
 
 use tokio::process::Command;
 
-async fn holds(attacks: &[&str]) {
+async fn assert_survives(attacks: &[&str]) {
     let mut hostile = Command::new(env!("CARGO_BIN_EXE_hostile"));
     hostile.args(["--seconds", "1", "--rate", "50", "--any-latency"]);
     hostile.args(["--server", env!("CARGO_BIN_EXE_svc-server-tested")]).args(attacks);
@@ -12,21 +13,22 @@ async fn holds(attacks: &[&str]) {
 }
 
 #[tokio::test]
-async fn crowds_are_borne() {
-    holds(&["silent", "slow-heads", "slow-bodies", "slow-readers", "handshakes"]).await;
+async fn the_server_survives_many_slow_connections() {
+    assert_survives(&["silent", "slow-heads", "slow-bodies", "slow-readers", "handshakes"]).await;
 }
 
 #[tokio::test]
-async fn floods_are_borne() {
-    holds(&["pipelining", "heads", "uris", "chunks", "gigabyte-declared", "gigabyte-chunked"]).await;
+async fn the_server_survives_floods_of_requests() {
+    assert_survives(&["pipelining", "heads", "uris", "chunks", "gigabyte-declared", "gigabyte-chunked"]).await;
 }
 
 #[tokio::test]
-async fn what_two_readers_could_read_differently_has_one_answer() {
-    holds(&["documents", "smuggling"]).await;
+async fn ambiguous_requests_and_documents_get_one_response() {
+    assert_survives(&["documents", "smuggling"]).await;
 }
 
 #[tokio::test]
-async fn floods_over_http_2_are_borne() {
-    holds(&["resets", "streams", "continuations", "settings", "pings", "empty-frames", "stuck-answers"]).await;
+async fn the_server_survives_http_2_floods() {
+    assert_survives(&["resets", "streams", "continuations", "settings", "pings", "empty-frames", "stuck-answers"])
+        .await;
 }

@@ -1,4 +1,4 @@
-//! HTTP/2, frame by frame: what a connection may hold, and for how long.
+//! HTTP/2 frame by frame: the limits of a connection and its timeouts.
 
 use std::time::Duration;
 
@@ -13,35 +13,40 @@ use tokio::time::Instant;
 use tokio_rustls::client::TlsStream;
 
 use crate::faults::Gate;
-use crate::harness::{World, guarded, settings};
-use crate::tls::Secure;
+use crate::harness::{TestServer, guarded, settings};
+use crate::tls::TlsServer;
 
 const SHORT: Duration = Duration::from_millis(300);
 const LONG: Duration = Duration::from_secs(60);
 const DOCUMENT: &str = "/api/v1/openapi.json";
 const PING: &str = "/api/v1/ping";
 
-/// A server, and one connection to it.
-struct Link {
-    server: Secure,
+/// A server and a client connection to it, with frames written by hand.
+struct Http2Connection {
+    server: TlsServer,
     stream: TlsStream<TcpStream>,
 }
 
-impl Link {
-    async fn open(told: &[(u16, u32)]) -> Self {
-        Self::with(World::new(), told, LONG, LONG).await
+impl Http2Connection {
+    async fn open(client_settings: &[(u16, u32)]) -> Self {
+        Self::with(TestServer::new(), client_settings, LONG, LONG).await
     }
 
-    async fn with(world: World, told: &[(u16, u32)], head_timeout: Duration, write_timeout: Duration) -> Self {
+    async fn with(
+        server: TestServer,
+        client_settings: &[(u16, u32)],
+        head_timeout: Duration,
+        write_timeout: Duration,
+    ) -> Self {
         let set = |server: svc_server::program::serve::Server| {
             server.with_head_timeout(head_timeout).with_write_timeout(write_timeout)
         };
-        let (server, certificate) = Secure::with(world, set).await;
+        let (server, certificate) = TlsServer::with(server, set).await;
         let stream = server.connect(&certificate, b"h2").await.unwrap();
-        let mut link = Self { server, stream };
-        link.send(PREFACE).await;
-        link.send(&settings_of(told)).await;
-        link
+        let mut connection = Self { server, stream };
+        connection.send(PREFACE).await;
+        connection.send(&settings_of(client_settings)).await;
+        connection
     }
 
     async fn send(&mut self, bytes: &[u8]) {
@@ -49,10 +54,10 @@ impl Link {
     }
 
     fn request(&self, stream: u32, method: &str, path: &str, flags: u8) -> Vec<u8> {
-        request(stream, method, path, &self.server.world.key("write").text, flags)
+        request(stream, method, path, &self.server.inner.key("write").text, flags)
     }
 
-    /// The next frame that matters; pings are answered. `None` at the end of the connection.
+    /// Returns the next frame that matters, and answers pings. Returns `None` at the end of the connection.
     async fn next(&mut self) -> Option<Frame> {
         loop {
             let frame_read = guarded(Frame::read(&mut self.stream)).await.ok().flatten()?;
@@ -67,7 +72,7 @@ impl Link {
         }
     }
 
-    /// The next frame of a kind, whatever comes before it.
+    /// Returns the next frame of a kind and skips the frames before it.
     async fn next_of(&mut self, wanted: u8) -> Frame {
         loop {
             let next = self.next().await.unwrap_or_else(|| panic!("the connection ended before a frame {wanted}"));
@@ -77,8 +82,8 @@ impl Link {
         }
     }
 
-    /// The code by which the connection is ended.
-    async fn farewell(&mut self) -> Option<u32> {
+    /// Reads to the end of the connection and returns the error code of its GOAWAY frame.
+    async fn goaway_code(&mut self) -> Option<u32> {
         let mut code = None;
         while let Some(next) = self.next().await {
             if next.kind == kind::GOAWAY {
@@ -90,116 +95,118 @@ impl Link {
 }
 
 #[tokio::test]
-async fn a_request_is_answered() {
-    let mut link = Link::open(&[]).await;
-    let settings = link.next_of(kind::SETTINGS).await.settings();
+async fn a_request_gets_a_response() {
+    let mut connection = Http2Connection::open(&[]).await;
+    let settings = connection.next_of(kind::SETTINGS).await.settings();
     assert!(settings.contains(&(MAX_CONCURRENT_STREAMS, 100)), "{settings:?}");
-    link.send(&link.request(1, "GET", PING, END_STREAM)).await;
-    assert!(link.next_of(kind::HEADERS).await.has_status(200));
-    link.send(&link.request(3, "GET", "/api/v1/nothing", END_STREAM)).await;
-    assert!(link.next_of(kind::HEADERS).await.has_status(404));
+    connection.send(&connection.request(1, "GET", PING, END_STREAM)).await;
+    assert!(connection.next_of(kind::HEADERS).await.has_status(200));
+    connection.send(&connection.request(3, "GET", "/api/v1/nothing", END_STREAM)).await;
+    assert!(connection.next_of(kind::HEADERS).await.has_status(404));
 }
 
 #[tokio::test]
-async fn a_hundred_requests_are_under_way_at_most() {
-    let mut link = Link::open(&[]).await;
-    // Their bodies do not come.
+async fn a_connection_has_at_most_100_concurrent_streams() {
+    let mut connection = Http2Connection::open(&[]).await;
+    // Their bodies are never sent, so the streams stay open.
     for number in 0..100 {
-        link.send(&link.request(number * 2 + 1, "POST", "/api/v1/contacts", 0)).await;
+        connection.send(&connection.request(number * 2 + 1, "POST", "/api/v1/contacts", 0)).await;
     }
-    link.send(&link.request(201, "POST", "/api/v1/contacts", 0)).await;
-    let refused = link.next_of(kind::RST_STREAM).await;
+    connection.send(&connection.request(201, "POST", "/api/v1/contacts", 0)).await;
+    let refused = connection.next_of(kind::RST_STREAM).await;
     assert_eq!((refused.stream, refused.number(0)), (201, Some(REFUSED_STREAM)));
-    // One that ends makes room for another.
-    link.send(&frame(kind::DATA, END_STREAM, 1, b"{}")).await;
-    let answer = link.next_of(kind::HEADERS).await;
-    assert!(answer.stream == 1 && answer.has_status(400));
-    link.send(&link.request(203, "GET", PING, END_STREAM)).await;
-    assert!(link.next_of(kind::HEADERS).await.has_status(200));
+    // When one stream ends, the next one is accepted.
+    connection.send(&frame(kind::DATA, END_STREAM, 1, b"{}")).await;
+    let response = connection.next_of(kind::HEADERS).await;
+    assert!(response.stream == 1 && response.has_status(400));
+    connection.send(&connection.request(203, "GET", PING, END_STREAM)).await;
+    assert!(connection.next_of(kind::HEADERS).await.has_status(200));
 }
 
 #[tokio::test]
-async fn whoever_takes_requests_back_again_and_again_is_left() {
-    let mut link = Link::open(&[]).await;
-    let one = |link: &Link, number: u32| {
-        [link.request(number * 2 + 1, "GET", PING, END_STREAM), cancel(number * 2 + 1)].concat()
+async fn a_flood_of_resets_ends_the_connection() {
+    let mut connection = Http2Connection::open(&[]).await;
+    let one = |connection: &Http2Connection, number: u32| {
+        [connection.request(number * 2 + 1, "GET", PING, END_STREAM), cancel(number * 2 + 1)].concat()
     };
-    // A client may change its mind.
-    let few: Vec<u8> = (0..20).flat_map(|number| one(&link, number)).collect();
-    link.send(&few).await;
-    link.send(&link.request(101, "GET", PING, END_STREAM)).await;
-    let answer = loop {
-        let answer = link.next_of(kind::HEADERS).await;
-        if answer.stream == 101 {
-            break answer;
+    // A client may cancel a few requests.
+    let few: Vec<u8> = (0..20).flat_map(|number| one(&connection, number)).collect();
+    connection.send(&few).await;
+    connection.send(&connection.request(101, "GET", PING, END_STREAM)).await;
+    let response = loop {
+        let response = connection.next_of(kind::HEADERS).await;
+        if response.stream == 101 {
+            break response;
         }
     };
-    assert!(answer.has_status(200));
-    let many: Vec<u8> = (100..1100).flat_map(|number| one(&link, number)).collect();
-    // The server may stop reading in between.
-    let _ = link.stream.write_all(&many).await;
-    assert_eq!(link.farewell().await, Some(ENHANCE_YOUR_CALM));
+    assert!(response.has_status(200));
+    let many: Vec<u8> = (100..1100).flat_map(|number| one(&connection, number)).collect();
+    // The server may stop reading before all is written.
+    let _ = connection.stream.write_all(&many).await;
+    assert_eq!(connection.goaway_code().await, Some(ENHANCE_YOUR_CALM));
 }
 
 #[tokio::test]
-async fn a_head_has_32_kib_in_all_its_frames() {
-    let key = World::new().key("write").text.clone();
+async fn a_head_over_32_kib_ends_the_connection() {
+    let key = TestServer::new().key("write").text.clone();
     let long = field("x-long", &"x".repeat(120));
-    // Few enough are answered by the service: 16 KiB is its limit.
-    let mut link = Link::open(&[]).await;
-    link.send(&frame(kind::HEADERS, END_STREAM, 1, &head("GET", PING, &key))).await;
-    link.send(&frame(kind::CONTINUATION, END_HEADERS, 1, &long.repeat(20))).await;
-    assert!(link.next_of(kind::HEADERS).await.has_status(200));
-    // Then no service is asked, and no head is collected without end.
-    link.send(&frame(kind::HEADERS, END_STREAM, 3, &head("GET", PING, &key))).await;
+    // Below the limit of the connection the service responds; its own limit is 16 KiB.
+    let mut connection = Http2Connection::open(&[]).await;
+    connection.send(&frame(kind::HEADERS, END_STREAM, 1, &head("GET", PING, &key))).await;
+    connection.send(&frame(kind::CONTINUATION, END_HEADERS, 1, &long.repeat(20))).await;
+    assert!(connection.next_of(kind::HEADERS).await.has_status(200));
+    // Above the limit the service is not called, and the server stops collecting the head.
+    connection.send(&frame(kind::HEADERS, END_STREAM, 3, &head("GET", PING, &key))).await;
     for _ in 0..1000 {
-        if link.stream.write_all(&frame(kind::CONTINUATION, 0, 3, &long.repeat(20))).await.is_err() {
+        if connection.stream.write_all(&frame(kind::CONTINUATION, 0, 3, &long.repeat(20))).await.is_err() {
             break;
         }
     }
-    assert_eq!(link.farewell().await, Some(ENHANCE_YOUR_CALM));
+    assert_eq!(connection.goaway_code().await, Some(ENHANCE_YOUR_CALM));
 }
 
 #[tokio::test]
-async fn a_connection_without_requests_ends_though_it_answers_pings() {
-    let mut link = Link::with(World::new(), &[], SHORT, LONG).await;
+async fn an_idle_connection_ends_even_if_it_answers_pings() {
+    let mut connection = Http2Connection::with(TestServer::new(), &[], SHORT, LONG).await;
     let started = Instant::now();
-    link.send(&link.request(1, "GET", PING, END_STREAM)).await;
-    assert!(link.next_of(kind::HEADERS).await.has_status(200));
-    assert_eq!(link.farewell().await, Some(0), "in order");
+    connection.send(&connection.request(1, "GET", PING, END_STREAM)).await;
+    assert!(connection.next_of(kind::HEADERS).await.has_status(200));
+    assert_eq!(connection.goaway_code().await, Some(0), "GOAWAY without an error");
     assert!(started.elapsed() >= SHORT);
 }
 
 #[tokio::test]
-async fn a_connection_with_a_request_under_way_goes_on() {
-    let (world, gate) = Gate::world();
-    let mut link = Link::with(world, &[], SHORT, SHORT).await;
+async fn a_connection_with_a_request_in_progress_stays_open() {
+    let (server, gate) = Gate::server();
+    let mut connection = Http2Connection::with(server, &[], SHORT, SHORT).await;
     gate.hold("createContact");
-    link.send(&link.request(1, "POST", "/api/v1/contacts", 0)).await;
-    link.send(&frame(kind::DATA, END_STREAM, 1, b"{\"email\":\"slow@example.com\"}")).await;
+    connection.send(&connection.request(1, "POST", "/api/v1/contacts", 0)).await;
+    connection.send(&frame(kind::DATA, END_STREAM, 1, b"{\"email\":\"slow@example.com\"}")).await;
     gate.arrival().await;
-    // Longer than anything that ends a connection; it is asked for signs of life meanwhile.
-    let pause = tokio::time::timeout(SHORT * 5, link.next_of(kind::HEADERS)).await;
+    // This is longer than every timeout of the connection; the server sends pings meanwhile.
+    let pause = tokio::time::timeout(SHORT * 5, connection.next_of(kind::HEADERS)).await;
     assert!(pause.is_err(), "{pause:?}");
     gate.release();
-    let answer = link.next_of(kind::HEADERS).await;
-    assert_eq!((answer.stream, answer.flags & END_HEADERS), (1, END_HEADERS));
+    let response = connection.next_of(kind::HEADERS).await;
+    assert_eq!((response.stream, response.flags & END_HEADERS), (1, END_HEADERS));
     gate.open();
 }
 
 #[tokio::test]
-async fn an_answer_that_is_not_taken_ends_the_connection() {
-    // Nothing of it may be sent, or one byte, by which all of it gets into the buffers of the connection.
-    for room in [0, 1] {
-        let mut link = Link::with(World::new(), &[(INITIAL_WINDOW_SIZE, room)], LONG, SHORT).await;
-        link.send(&link.request(1, "GET", DOCUMENT, END_STREAM)).await;
-        assert!(link.next_of(kind::HEADERS).await.has_status(200));
-        // Other requests do not save it.
+async fn a_response_that_is_not_read_ends_the_connection() {
+    // With a window of 0 no byte may be sent. With a window of 1 one byte is sent, and the rest waits in the buffers
+    // of the connection.
+    for window_size in [0, 1] {
+        let mut connection =
+            Http2Connection::with(TestServer::new(), &[(INITIAL_WINDOW_SIZE, window_size)], LONG, SHORT).await;
+        connection.send(&connection.request(1, "GET", DOCUMENT, END_STREAM)).await;
+        assert!(connection.next_of(kind::HEADERS).await.has_status(200));
+        // Further requests do not keep the connection open.
         guarded(async {
             for number in 1.. {
-                let other = link.request(number * 2 + 1, "DELETE", "/api/v1/nothing", END_STREAM);
-                let is_open = link.stream.write_all(&other).await.is_ok();
-                let next = tokio::time::timeout(Duration::from_millis(20), link.next()).await;
+                let other = connection.request(number * 2 + 1, "DELETE", "/api/v1/nothing", END_STREAM);
+                let is_open = connection.stream.write_all(&other).await.is_ok();
+                let next = tokio::time::timeout(Duration::from_millis(20), connection.next()).await;
                 if !is_open || matches!(next, Ok(None)) {
                     return;
                 }
@@ -210,46 +217,49 @@ async fn an_answer_that_is_not_taken_ends_the_connection() {
 }
 
 #[tokio::test]
-async fn an_answer_that_is_taken_arrives_whole() {
-    let mut link = Link::with(World::new(), &[(INITIAL_WINDOW_SIZE, 1)], LONG, LONG).await;
-    link.send(&link.request(1, "GET", DOCUMENT, END_STREAM)).await;
+async fn a_response_that_is_read_slowly_arrives_completely() {
+    let mut connection = Http2Connection::with(TestServer::new(), &[(INITIAL_WINDOW_SIZE, 1)], LONG, LONG).await;
+    connection.send(&connection.request(1, "GET", DOCUMENT, END_STREAM)).await;
     let mut body = Vec::new();
     loop {
-        let data = link.next_of(kind::DATA).await;
+        let data = connection.next_of(kind::DATA).await;
         body.extend(&data.payload);
         if data.flags & END_STREAM != 0 {
             break;
         }
-        link.send(&[window(0, 20_000), window(1, 20_000)].concat()).await;
+        connection.send(&[window(0, 20_000), window(1, 20_000)].concat()).await;
     }
     let document: serde_json::Value = serde_json::from_slice(&body).unwrap();
     assert_eq!(document["openapi"], "3.1.0");
 }
 
 #[tokio::test]
-async fn a_server_that_stops_finishes_what_runs() {
-    let (world, gate) = Gate::world();
-    let mut link = Link::with(world, &[], LONG, LONG).await;
+async fn a_stopping_server_finishes_requests_in_progress() {
+    let (server, gate) = Gate::server();
+    let mut connection = Http2Connection::with(server, &[], LONG, LONG).await;
     gate.hold("createContact");
-    link.send(&link.request(1, "POST", "/api/v1/contacts", 0)).await;
-    link.send(&frame(kind::DATA, END_STREAM, 1, b"{\"email\":\"last@example.com\"}")).await;
+    connection.send(&connection.request(1, "POST", "/api/v1/contacts", 0)).await;
+    connection.send(&frame(kind::DATA, END_STREAM, 1, b"{\"email\":\"last@example.com\"}")).await;
     gate.arrival().await;
-    drop(link.server.stop.take());
-    assert_eq!(link.next_of(kind::GOAWAY).await.number(4), Some(0));
+    drop(connection.server.stop.take());
+    assert_eq!(connection.next_of(kind::GOAWAY).await.number(4), Some(0));
     gate.release();
-    let answer = link.next_of(kind::HEADERS).await;
-    assert_eq!(answer.stream, 1);
-    assert!(matches!(link.farewell().await, None | Some(0)), "in order, and then it ends");
+    let response = connection.next_of(kind::HEADERS).await;
+    assert_eq!(response.stream, 1);
+    assert!(
+        matches!(connection.goaway_code().await, None | Some(0)),
+        "GOAWAY without an error, then the end of the connection"
+    );
     gate.open();
 }
 
 #[tokio::test]
-async fn a_slow_body_is_408() {
-    let world = World::with(Settings { body_timeout: SHORT, ..settings() }, |store| store);
-    let mut link = Link::with(world, &[], LONG, LONG).await;
-    link.send(&link.request(1, "POST", "/api/v1/contacts", 0)).await;
-    link.send(&frame(kind::DATA, 0, 1, b"{")).await;
-    let body = link.next_of(kind::DATA).await.payload;
-    let answer: serde_json::Value = serde_json::from_slice(&body).unwrap();
-    assert_eq!(answer["code"], "body_incomplete");
+async fn a_slow_body_gets_body_incomplete() {
+    let server = TestServer::with(Settings { body_timeout: SHORT, ..settings() }, |store| store);
+    let mut connection = Http2Connection::with(server, &[], LONG, LONG).await;
+    connection.send(&connection.request(1, "POST", "/api/v1/contacts", 0)).await;
+    connection.send(&frame(kind::DATA, 0, 1, b"{")).await;
+    let body = connection.next_of(kind::DATA).await.payload;
+    let response: serde_json::Value = serde_json::from_slice(&body).unwrap();
+    assert_eq!(response["code"], "body_incomplete");
 }

@@ -1,4 +1,4 @@
-//! Idempotency-Key on POST (decisions §9).
+//! Idempotency-Key on POST (docs/contract.md, "Idempotency").
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -11,264 +11,272 @@ use svc_server::Settings;
 use svc_server::deliver::resolver::Resolver;
 
 use crate::faults::Gate;
-use crate::harness::{Call, Reply, World, sample, settings};
+use crate::harness::{Call, TestResponse, TestServer, sample, settings};
 
 fn job(title: &str, key: &str) -> Call {
     Call::post("/jobs", json!({ "title": title })).header("idempotency-key", key)
 }
 
-fn replayed(reply: &Reply) -> bool {
-    reply.header("idempotent-replayed") == Some("true")
+fn replayed(response: &TestResponse) -> bool {
+    response.header("idempotent-replayed") == Some("true")
 }
 
 #[tokio::test]
-async fn a_repeat_gets_the_first_answer() {
-    let world = World::new();
+async fn a_repeat_gets_the_first_response() {
+    let server = TestServer::new();
     for collection in ["contacts", "bookings", "quotes", "jobs", "webhooks"] {
-        let body = sample(&world, collection, 1);
+        let body = sample(&server, collection, 1);
         let call = || Call::post(&format!("/{collection}"), body.clone()).header("idempotency-key", collection);
-        let first = world.expect(201, call()).await;
+        let first = server.expect(201, call()).await;
         assert!(!replayed(&first));
-        let events = world.new_events().await.len();
+        let events = server.new_events().await.len();
         for _ in 0..2 {
-            let again = world.expect(201, call()).await;
+            let again = server.expect(201, call()).await;
             assert!(replayed(&again), "{collection}");
             assert_eq!((&again.body, again.etag()), (&first.body, first.etag()), "{collection}");
             assert_eq!(again.header("location"), first.header("location"));
         }
-        assert_eq!(world.new_events().await.len(), events, "{collection}");
-        let list = world.expect(200, Call::get(&format!("/{collection}"))).await.json();
+        assert_eq!(server.new_events().await.len(), events, "{collection}");
+        let list = server.expect(200, Call::get(&format!("/{collection}"))).await.json();
         let seen = list["data"].as_array().unwrap().iter().filter(|row| row["id"] == first.id()).count();
         assert_eq!((seen, list["data"].as_array().unwrap().len()), (1, 2), "{collection}");
     }
 }
 
-/// The first answer, also when the record has changed or gone since.
+/// The stored response is returned even if the record was changed or deleted since.
 #[tokio::test]
-async fn the_answer_is_kept_as_it_was() {
-    let world = World::new();
+async fn the_stored_response_does_not_change() {
+    let server = TestServer::new();
     let call = || Call::post("/contacts", json!({ "email": "a@example.com" })).header("idempotency-key", "k");
-    let first = world.expect(201, call()).await;
+    let first = server.expect(201, call()).await;
     let path = format!("/contacts/{}", first.id());
-    world.expect(200, Call::patch(&path, json!({ "city": "Perth" }))).await;
-    assert_eq!(world.expect(201, call()).await.body, first.body);
-    world.expect(204, Call::delete(&path)).await;
-    assert_eq!(world.expect(201, call()).await.body, first.body);
-    world.expect(404, Call::get(&path)).await;
+    server.expect(200, Call::patch(&path, json!({ "city": "Perth" }))).await;
+    assert_eq!(server.expect(201, call()).await.body, first.body);
+    server.expect(204, Call::delete(&path)).await;
+    assert_eq!(server.expect(201, call()).await.body, first.body);
+    server.expect(404, Call::get(&path)).await;
 }
 
 #[tokio::test]
-async fn another_request_under_the_key_is_refused() {
-    let world = World::new();
-    world.expect(201, job("Fix roof", "k")).await;
+async fn another_request_with_the_same_key_is_refused() {
+    let server = TestServer::new();
+    server.expect(201, job("Fix roof", "k")).await;
     for other in [
         job("Fix floor", "k"),
         Call::new(Method::POST, "/jobs").raw("{\"title\": \"Fix roof\"}").header("idempotency-key", "k"),
         Call::post("/contacts", json!({ "email": "a@example.com" })).header("idempotency-key", "k"),
     ] {
-        let reply = world.expect(400, other).await;
-        assert_eq!(reply.code(), "idempotency_key_reused");
+        let response = server.expect(400, other).await;
+        assert_eq!(response.code(), "idempotency_key_reused");
     }
-    assert!(replayed(&world.expect(201, job("Fix roof", "k")).await), "the first is still there");
-    assert!(!replayed(&world.expect(201, job("Fix roof", "K")).await), "keys tell case apart");
+    assert!(replayed(&server.expect(201, job("Fix roof", "k")).await), "the first response is still stored");
+    assert!(!replayed(&server.expect(201, job("Fix roof", "K")).await), "keys are case-sensitive");
 }
 
 #[tokio::test]
-async fn a_conflict_is_kept() {
-    let world = World::new();
+async fn a_conflict_is_stored() {
+    let server = TestServer::new();
     let call = || Call::post("/contacts", json!({ "email": "existing@example.com" })).header("idempotency-key", "k");
-    let first = world.expect(409, call()).await;
+    let first = server.expect(409, call()).await;
     assert!(!replayed(&first));
-    // Also after its cause has gone.
-    world.expect(204, Call::delete(&format!("/contacts/{}", world.id("contact_id")))).await;
-    let again = world.expect(409, call()).await;
+    // The conflict is replayed even after its cause is gone.
+    server.expect(204, Call::delete(&format!("/contacts/{}", server.id("contact_id")))).await;
+    let again = server.expect(409, call()).await;
     assert_eq!((again.body.clone(), replayed(&again)), (first.body, true));
-    world.expect(201, call().header("idempotency-key", "another")).await;
+    server.expect(201, call().header("idempotency-key", "another")).await;
 }
 
 #[tokio::test]
-async fn other_failures_are_not_kept() {
-    let world = World::new();
-    let contact = world.id("contact_id");
+async fn other_errors_are_not_stored() {
+    let server = TestServer::new();
+    let contact = server.id("contact_id");
     let failures: [(u16, Call); 6] = [
         (400, Call::new(Method::POST, "/jobs").raw("{")),
         (400, Call::post("/jobs", json!({ "title": 5 }))),
         (400, Call::post("/jobs?x=1", json!({ "title": "x" }))),
-        (400, Call::post("/jobs", json!({ "title": "x", "contact_id": world.id("unknown_id") }))),
+        (400, Call::post("/jobs", json!({ "title": "x", "contact_id": server.id("unknown_id") }))),
         (415, Call::post("/jobs", json!({ "title": "x" })).header("content-type", "text/plain")),
-        (403, Call::post("/jobs", json!({ "title": "x" })).key(world.key("read"))),
+        (403, Call::post("/jobs", json!({ "title": "x" })).key(server.key("read"))),
     ];
     for (status, call) in failures {
-        world.expect(status, call.header("idempotency-key", "k")).await;
+        server.expect(status, call.header("idempotency-key", "k")).await;
     }
     let good = Call::post("/jobs", json!({ "title": "x", "contact_id": contact })).header("idempotency-key", "k");
-    assert!(!replayed(&world.expect(201, good).await));
+    assert!(!replayed(&server.expect(201, good).await));
 }
 
 #[tokio::test]
-async fn answers_are_kept_for_their_time() {
-    let world = World::with(Settings { idempotency_ttl: Duration::from_secs(3600), ..settings() }, |store| store);
-    let first = world.expect(201, job("Fix roof", "k")).await;
-    world.clock.advance(Duration::from_secs(3599));
-    world.api.run_housekeeping().await.unwrap();
-    assert_eq!(world.expect(201, job("Fix roof", "k")).await.id(), first.id());
-    world.clock.advance(Duration::from_secs(2));
-    // Expired also before it is cleared away, and from then on the new answer counts.
-    let second = world.expect(201, job("Fix floor", "k")).await;
+async fn responses_are_stored_for_the_configured_time() {
+    let server = TestServer::with(Settings { idempotency_ttl: Duration::from_secs(3600), ..settings() }, |store| store);
+    let first = server.expect(201, job("Fix roof", "k")).await;
+    server.clock.advance(Duration::from_secs(3599));
+    server.api.run_housekeeping().await.unwrap();
+    assert_eq!(server.expect(201, job("Fix roof", "k")).await.id(), first.id());
+    server.clock.advance(Duration::from_secs(2));
+    // A response expires even if it was not deleted yet; from then on the new response is replayed.
+    let second = server.expect(201, job("Fix floor", "k")).await;
     assert!(!replayed(&second) && second.id() != first.id());
-    assert_eq!(world.expect(201, job("Fix floor", "k")).await.id(), second.id());
-    world.clock.advance(Duration::from_secs(3601));
-    world.api.run_housekeeping().await.unwrap();
-    assert!(!replayed(&world.expect(201, job("Fix roof", "k")).await));
+    assert_eq!(server.expect(201, job("Fix floor", "k")).await.id(), second.id());
+    server.clock.advance(Duration::from_secs(3601));
+    server.api.run_housekeeping().await.unwrap();
+    assert!(!replayed(&server.expect(201, job("Fix roof", "k")).await));
 }
 
 #[tokio::test]
-async fn a_day_is_the_default() {
-    let world = World::new();
-    world.expect(201, job("Fix roof", "k")).await;
-    world.clock.advance(Duration::from_secs(24 * 60 * 60 - 1));
-    assert!(replayed(&world.expect(201, job("Fix roof", "k")).await));
-    world.clock.advance(Duration::from_secs(2));
-    assert!(!replayed(&world.expect(201, job("Fix roof", "k")).await));
+async fn responses_are_stored_for_a_day_by_default() {
+    let server = TestServer::new();
+    server.expect(201, job("Fix roof", "k")).await;
+    server.clock.advance(Duration::from_secs(24 * 60 * 60 - 1));
+    assert!(replayed(&server.expect(201, job("Fix roof", "k")).await));
+    server.clock.advance(Duration::from_secs(2));
+    assert!(!replayed(&server.expect(201, job("Fix roof", "k")).await));
 }
 
 #[tokio::test]
-async fn both_versions_share_keys() {
-    let world = World::new();
-    let first = world.expect(201, job("Fix roof", "k")).await;
+async fn both_api_versions_share_idempotency_keys() {
+    let server = TestServer::new();
+    let first = server.expect(201, job("Fix roof", "k")).await;
     let mut call = job("Fix roof", "k");
     call.target = "/api/v2/jobs".to_owned();
-    let again = world.expect(201, call).await;
+    let again = server.expect(201, call).await;
     assert_eq!((again.body.clone(), replayed(&again)), (first.body, true));
 }
 
 #[tokio::test]
-async fn keys_of_one_tenant_share_and_those_of_two_do_not() {
-    let world = World::new();
-    let first = world.expect(201, job("Fix roof", "k")).await;
-    let signed = world.expect(201, job("Fix roof", "k").signed(world.key("signed"))).await;
+async fn idempotency_keys_are_shared_within_a_tenant_only() {
+    let server = TestServer::new();
+    let first = server.expect(201, job("Fix roof", "k")).await;
+    let signed = server.expect(201, job("Fix roof", "k").signed(server.key("signed"))).await;
     assert_eq!((signed.id(), replayed(&signed)), (first.id(), true));
-    let other = world.expect(201, job("Fix roof", "k").key(world.key("other"))).await;
+    let other = server.expect(201, job("Fix roof", "k").key(server.key("other"))).await;
     assert!(!replayed(&other) && other.id() != first.id());
 }
 
 #[tokio::test]
-async fn keys_have_a_form() {
-    let world = World::new();
+async fn malformed_idempotency_keys_are_refused() {
+    let server = TestServer::new();
     let longest = "k".repeat(255);
     for good in ["k", "a key with spaces", "~!@#$%^&*()", longest.as_str()] {
-        world.expect(201, job("x", good)).await;
-        assert!(replayed(&world.expect(201, job("x", good)).await), "{good}");
+        server.expect(201, job("x", good)).await;
+        assert!(replayed(&server.expect(201, job("x", good)).await), "{good}");
     }
     let too_long = "k".repeat(256);
     let mut not_text = job("x", "k");
     not_text.headers.insert("idempotency-key", http::HeaderValue::from_bytes(b"caf\xc3\xa9").unwrap());
     for bad in [job("x", ""), job("x", &too_long), job("x", "1").and_header("idempotency-key", "2"), not_text] {
-        let reply = world.expect(400, bad).await;
-        assert_eq!((reply.code().as_str(), &reply.json()["field"]), ("validation_failed", &json!("Idempotency-Key")));
+        let response = server.expect(400, bad).await;
+        assert_eq!(
+            (response.code().as_str(), &response.json()["field"]),
+            ("validation_failed", &json!("Idempotency-Key"))
+        );
     }
 }
 
-/// Resolves to a public address at first and to a private one from then on.
-struct Turncoat(std::sync::atomic::AtomicBool);
+/// A resolver that returns a public address once and a private one afterwards.
+struct ChangingResolver(std::sync::atomic::AtomicBool);
 
-impl Resolver for Turncoat {
+impl Resolver for ChangingResolver {
     fn resolve<'a>(&'a self, _host: &'a str) -> BoxFuture<'a, Vec<IpAddr>> {
-        let turned = self.0.swap(true, std::sync::atomic::Ordering::Relaxed);
-        let address = if turned { IpAddr::from([10, 0, 0, 7]) } else { IpAddr::from([93, 184, 215, 14]) };
+        let is_repeated = self.0.swap(true, std::sync::atomic::Ordering::Relaxed);
+        let address = if is_repeated { IpAddr::from([10, 0, 0, 7]) } else { IpAddr::from([93, 184, 215, 14]) };
         Box::pin(async move { vec![address] })
     }
 }
 
-/// A repeat gets the first answer, though the same request would be refused by now.
+/// A repeat gets the first response even though the same request would fail now.
 #[tokio::test]
 async fn a_repeat_does_not_depend_on_the_resolver() {
-    let resolver = Arc::new(Turncoat(false.into()));
-    let world = World::with(Settings { resolver, ..settings() }, |store| store);
-    let create = |key| Call::post("/webhooks", sample(&world, "webhooks", 1)).header("idempotency-key", key);
-    let first = world.expect(201, create("k")).await;
-    let again = world.expect(201, create("k")).await;
+    let resolver = Arc::new(ChangingResolver(false.into()));
+    let server = TestServer::with(Settings { resolver, ..settings() }, |store| store);
+    let create = |key| Call::post("/webhooks", sample(&server, "webhooks", 1)).header("idempotency-key", key);
+    let first = server.expect(201, create("k")).await;
+    let again = server.expect(201, create("k")).await;
     assert_eq!((again.body.clone(), replayed(&again)), (first.body, true));
-    assert_eq!(world.expect(400, create("l")).await.json()["field"], "url");
+    assert_eq!(server.expect(400, create("l")).await.json()["field"], "url");
 }
 
-/// On other methods it says nothing.
+/// On other methods the header is ignored.
 #[tokio::test]
-async fn only_posts_are_kept() {
-    let world = World::new();
-    let path = format!("/jobs/{}", world.id("job_id"));
+async fn only_responses_to_post_are_stored() {
+    let server = TestServer::new();
+    let path = format!("/jobs/{}", server.id("job_id"));
     for title in ["One", "Two"] {
         let call = Call::patch(&path, json!({ "title": title })).header("idempotency-key", "k");
-        let reply = world.expect(200, call).await;
-        assert_eq!((reply.data()["title"].clone(), replayed(&reply)), (Value::from(title), false));
+        let response = server.expect(200, call).await;
+        assert_eq!((response.data()["title"].clone(), replayed(&response)), (Value::from(title), false));
     }
 }
 
 #[tokio::test]
-async fn what_is_in_flight_is_told_to_wait() {
-    let (world, gate) = Gate::world();
+async fn a_repeat_during_the_first_request_gets_409() {
+    let (server, gate) = Gate::server();
     gate.hold("createJob");
-    let (first, ()) = tokio::join!(world.send(job("Fix roof", "k")), async {
+    let (first, ()) = tokio::join!(server.send(job("Fix roof", "k")), async {
         gate.arrival().await;
         for call in [job("Fix roof", "k"), job("Fix floor", "k")] {
-            let reply = world.expect(409, call).await;
-            assert_eq!((reply.code().as_str(), replayed(&reply)), ("idempotency_in_progress", false));
+            let response = server.expect(409, call).await;
+            assert_eq!((response.code().as_str(), replayed(&response)), ("idempotency_in_progress", false));
         }
-        // Another tenant and another key are not held up by it.
+        // Another tenant and another idempotency key are not affected.
         let other = Call::post("/contacts", json!({ "email": "a@example.com" })).header("idempotency-key", "l");
-        world.expect(201, other).await;
+        server.expect(201, other).await;
         gate.open();
         gate.release();
     });
     assert_eq!(first.status, 201);
-    assert_eq!(world.expect(201, job("Fix roof", "k")).await.body, first.body);
-    let jobs = world.expect(200, Call::get("/jobs")).await.json();
+    assert_eq!(server.expect(201, job("Fix roof", "k")).await.body, first.body);
+    let jobs = server.expect(200, Call::get("/jobs")).await.json();
     assert_eq!(jobs["data"].as_array().unwrap().len(), 2);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn many_at_once_make_one() {
-    let world = Arc::new(World::new());
-    // A second service on the same file, as another node is: it knows nothing of what is in flight here.
-    let second = svc_server::Api::new(world.second_store(), settings());
+async fn concurrent_repeats_create_one_record() {
+    let server = Arc::new(TestServer::new());
+    // A second service on the same database, like another node, does not know the keys in flight in this one.
+    let second = svc_server::Api::new(server.second_store(), settings());
     for round in 0..4 {
         let key = format!("round-{round}");
         let tasks: Vec<_> = (0..32)
             .map(|number| {
-                let (world, call) = (Arc::clone(&world), job("Fix roof", &key));
-                let api = if number % 4 == 3 { second.clone() } else { world.api.clone() };
-                tokio::spawn(async move { world.send_to(&api, call).await })
+                let (server, call) = (Arc::clone(&server), job("Fix roof", &key));
+                let api = if number % 4 == 3 { second.clone() } else { server.api.clone() };
+                tokio::spawn(async move { server.send_to(&api, call).await })
             })
             .collect();
-        let mut replies = Vec::new();
+        let mut responses = Vec::new();
         for task in tasks {
-            replies.push(task.await.unwrap());
+            responses.push(task.await.unwrap());
         }
-        let made: Vec<&Reply> = replies.iter().filter(|reply| reply.status == 201).collect();
-        assert!(made.iter().all(|reply| reply.body == made[0].body));
-        assert_eq!(made.iter().filter(|reply| !replayed(reply)).count(), 1);
-        for reply in replies.iter().filter(|reply| reply.status != 201) {
-            assert_eq!((reply.status, reply.code().as_str()), (409, "idempotency_in_progress"), "{}", reply.text());
+        let made: Vec<&TestResponse> = responses.iter().filter(|response| response.status == 201).collect();
+        assert!(made.iter().all(|response| response.body == made[0].body));
+        assert_eq!(made.iter().filter(|response| !replayed(response)).count(), 1);
+        for response in responses.iter().filter(|response| response.status != 201) {
+            assert_eq!(
+                (response.status, response.code().as_str()),
+                (409, "idempotency_in_progress"),
+                "{}",
+                response.text()
+            );
         }
     }
-    let jobs = world.expect(200, Call::get("/jobs")).await.json();
+    let jobs = server.expect(200, Call::get("/jobs")).await.json();
     let numbers: Vec<&str> =
         jobs["data"].as_array().unwrap().iter().map(|job| job["job_number"].as_str().unwrap()).collect();
     assert_eq!(numbers, ["JOB-0005", "JOB-0004", "JOB-0003", "JOB-0002", "JOB-0001"]);
-    assert_eq!(world.new_events().await, ["job.created"; 4]);
+    assert_eq!(server.new_events().await, ["job.created"; 4]);
 }
 
-/// Creates at once without a key: each its own row, numbers without gaps, one event each.
+/// Concurrent creates without a key: each creates a row and one event, and the numbers have no gaps.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn numbers_have_no_gaps_under_concurrency() {
-    let world = Arc::new(World::new());
+async fn concurrent_creates_leave_no_gaps_in_the_numbers() {
+    let server = Arc::new(TestServer::new());
     let tasks: Vec<_> = (0..40)
         .map(|number| {
-            let world = Arc::clone(&world);
+            let server = Arc::clone(&server);
             tokio::spawn(async move {
                 let contact = if number % 3 == 0 { "unknown_id" } else { "contact_id" };
-                let body = json!({ "contact_id": world.id(contact), "total": number });
-                world.send(Call::post("/quotes", body)).await.status
+                let body = json!({ "contact_id": server.id(contact), "total": number });
+                server.send(Call::post("/quotes", body)).await.status
             })
         })
         .collect();
@@ -277,7 +285,7 @@ async fn numbers_have_no_gaps_under_concurrency() {
         made += usize::from(task.await.unwrap() == 201);
     }
     assert_eq!(made, 26);
-    let quotes = world.expect(200, Call::get("/quotes?limit=200")).await.json();
+    let quotes = server.expect(200, Call::get("/quotes?limit=200")).await.json();
     let quotes = quotes["data"].as_array().unwrap();
     let numbers: Vec<&str> = quotes.iter().map(|quote| quote["quote_number"].as_str().unwrap()).collect();
     let want: Vec<String> = (1..=27).rev().map(|number| format!("QUO-{number:04}")).collect();

@@ -1,5 +1,5 @@
-//! Tenants see nothing of each other: another tenant's id is answered like one that does not exist, to the
-//! byte, by every operation of the route table. The last word on what has to be tested has the OpenAPI document.
+//! Tenant isolation: every operation responds to another tenant's id exactly as to an unknown id, byte for byte. The
+//! OpenAPI document decides which inputs need a case here.
 
 use std::collections::BTreeSet;
 
@@ -8,51 +8,51 @@ use serde_json::{Value, json};
 use svc_core::resources::invoices;
 use svc_core::values::Timestamp;
 
-use crate::harness::{Call, World, change, id_name, operations, sample};
+use crate::harness::{Call, TestServer, change, id_name, operations, sample};
 use crate::seed;
 
 const COLLECTIONS: [&str; 6] = ["contacts", "invoices", "bookings", "quotes", "jobs", "webhooks"];
-/// Collections whose records name a contact when they are created.
+/// Collections whose create body contains `contact_id`.
 const REFERRING: [&str; 3] = ["bookings", "quotes", "jobs"];
 
-/// Every place where a client tells the service an id or a cursor, by the served document: operation and name.
-async fn told(world: &World) -> BTreeSet<(String, String)> {
-    let document = world.expect(200, Call::get("/openapi.json").anonymous()).await.json();
+/// Returns every input that takes an id or a cursor, as operation id and name, according to the served document.
+async fn id_inputs(server: &TestServer) -> BTreeSet<(String, String)> {
+    let document = server.expect(200, Call::get("/openapi.json").anonymous()).await.json();
     let follow = |value: &Value| match value["$ref"].as_str() {
         Some(place) => document.pointer(place.trim_start_matches('#')).unwrap().clone(),
         None => value.clone(),
     };
     let names_a_row = |name: &str| name == "id" || name == "cursor" || name.ends_with("_id") || name.ends_with("_ids");
-    let mut told = BTreeSet::new();
+    let mut id_inputs = BTreeSet::new();
     for (path, item) in document["paths"].as_object().unwrap() {
         for operation in item.as_object().unwrap().values().filter(|operation| operation.is_object()) {
             let id = operation["operationId"].as_str().unwrap().to_owned();
             let in_path = path.split(['{', '}']).skip(1).step_by(2).map(str::to_owned);
-            told.extend(in_path.map(|name| (id.clone(), name)));
+            id_inputs.extend(in_path.map(|name| (id.clone(), name)));
             let parameters = operation["parameters"].as_array().cloned().unwrap_or_default();
             let parameters = parameters.iter().map(|parameter| follow(parameter)["name"].as_str().unwrap().to_owned());
             let body = follow(&follow(&operation["requestBody"])["content"]["application/json"]["schema"]);
             let fields = body["properties"].as_object().cloned().unwrap_or_default();
             let names = parameters.chain(fields.keys().cloned()).filter(|name| names_a_row(name));
-            told.extend(names.map(|name| (id.clone(), name)));
+            id_inputs.extend(names.map(|name| (id.clone(), name)));
         }
     }
-    told
+    id_inputs
 }
 
-/// An operation that takes an id or a cursor in a way that no test here sends another tenant's fails this one. Add a
-/// case to the test that fits before the place.
+/// Fails when an operation takes an id or a cursor for which no test here sends another tenant's. In that case add it
+/// to the test that fits.
 #[tokio::test]
-async fn every_operation_that_is_told_an_id_has_a_case() {
-    let world = World::new();
+async fn every_input_that_takes_an_id_has_a_case() {
+    let server = TestServer::new();
     let mut cases = BTreeSet::new();
     for operation in operations() {
         let names = [
-            // another_tenants_id_is_like_an_unknown_one
+            // another_tenants_id_is_treated_as_unknown
             ("id", operation.has_id()),
-            // a_contact_of_another_tenant_is_no_reference
+            // another_tenants_contact_cannot_be_referenced
             ("contact_id", operation.method == Method::POST && REFERRING.contains(&operation.collection)),
-            // a_cursor_of_another_tenant_is_like_a_made_up_one
+            // another_tenants_cursor_is_treated_as_invalid
             (
                 "cursor",
                 operation.method == Method::GET && COLLECTIONS.iter().any(|all| operation.path == format!("/{all}")),
@@ -61,42 +61,42 @@ async fn every_operation_that_is_told_an_id_has_a_case() {
         let names = names.into_iter().filter(|(_, has_case)| *has_case);
         cases.extend(names.map(|(name, _)| (operation.id.to_owned(), name.to_owned())));
     }
-    assert_eq!(told(&world).await, cases);
+    assert_eq!(id_inputs(&server).await, cases);
 }
 
-fn other_id(world: &World, collection: &str) -> String {
-    world.seed.other_ids[id_name(collection).as_str()].to_string()
+fn other_id(server: &TestServer, collection: &str) -> String {
+    server.seed.other_ids[id_name(collection).as_str()].to_string()
 }
 
-/// Everything that the other tenant can see.
-async fn others_view(world: &World) -> Vec<Value> {
+/// Returns every record that the other tenant sees in its lists.
+async fn other_tenants_records(server: &TestServer) -> Vec<Value> {
     let mut view = Vec::new();
     for collection in COLLECTIONS {
-        let call = Call::get(&format!("/{collection}?limit=200")).key(world.key("other"));
-        view.push(world.expect(200, call).await.json());
+        let call = Call::get(&format!("/{collection}?limit=200")).key(server.key("other"));
+        view.push(server.expect(200, call).await.json());
     }
     view
 }
 
-async fn others_events(world: &World) -> usize {
-    let tenant = world.seed.other_tenant;
+async fn other_tenants_event_count(server: &TestServer) -> usize {
+    let tenant = server.seed.other_tenant;
     let start = Timestamp::from_micros(0);
     let events =
-        world.store.read("events", move |tx| Box::pin(async move { Ok(tx.events(tenant, start, 1000).await?) }));
+        server.store.read("events", move |tx| Box::pin(async move { Ok(tx.events(tenant, start, 1000).await?) }));
     events.await.unwrap().len()
 }
 
 #[tokio::test]
-async fn another_tenants_id_is_like_an_unknown_one() {
-    let world = World::new();
-    let (view, events) = (others_view(&world).await, others_events(&world).await);
+async fn another_tenants_id_is_treated_as_unknown() {
+    let server = TestServer::new();
+    let (view, events) = (other_tenants_records(&server).await, other_tenants_event_count(&server).await);
     let mut count = 0;
     for operation in operations().iter().filter(|operation| operation.has_id()) {
         let call = |id: &str| {
             let call = Call::new(operation.method.clone(), &operation.path.replace("{id}", id));
             if operation.takes_body() { call.json(&change(operation.collection)) } else { call }
         };
-        let (unknown, other) = (world.id("unknown_id"), other_id(&world, operation.collection));
+        let (unknown, other) = (server.id("unknown_id"), other_id(&server, operation.collection));
         let variants: [fn(Call) -> Call; 5] = [
             |call| call,
             |call| call.header("if-match", "*"),
@@ -108,26 +108,26 @@ async fn another_tenants_id_is_like_an_unknown_one() {
             },
         ];
         for variant in variants {
-            let unknown = world.expect(404, variant(call(&unknown))).await;
-            let other = world.expect(404, variant(call(&other))).await;
+            let unknown = server.expect(404, variant(call(&unknown))).await;
+            let other = server.expect(404, variant(call(&other))).await;
             assert_eq!(other.comparable(), unknown.comparable(), "{}", operation.id);
             count += 1;
         }
     }
     assert_eq!(count, 13 * 5, "operations with an id");
-    // What is there for its own tenant is really there.
+    // The other tenant itself can read these records.
     for collection in COLLECTIONS {
-        let call = Call::get(&format!("/{collection}/{}", other_id(&world, collection)));
-        world.expect(200, call.key(world.key("other"))).await;
+        let call = Call::get(&format!("/{collection}/{}", other_id(&server, collection)));
+        server.expect(200, call.key(server.key("other"))).await;
     }
-    assert_eq!(others_view(&world).await, view);
-    assert_eq!(others_events(&world).await, events);
+    assert_eq!(other_tenants_records(&server).await, view);
+    assert_eq!(other_tenants_event_count(&server).await, events);
 }
 
-/// Bodies that would conflict or fail against the other tenant's row must not tell that it exists.
+/// A body that would conflict with, or fail against, the other tenant's row must not reveal that the row exists.
 #[tokio::test]
-async fn bodies_tell_nothing_either() {
-    let world = World::new();
+async fn errors_of_bodies_do_not_reveal_another_tenants_record() {
+    let server = TestServer::new();
     for (collection, body) in [
         ("contacts", json!({ "email": "existing@example.com" })),
         ("bookings", json!({ "end_time": "2000-01-01T00:00:00Z" })),
@@ -136,34 +136,37 @@ async fn bodies_tell_nothing_either() {
         ("webhooks", json!({ "url": "https://hooks.example.com/svc" })),
     ] {
         let call = |id: &str| Call::patch(&format!("/{collection}/{id}"), body.clone());
-        let unknown = world.send(call(&world.id("unknown_id"))).await;
-        let other = world.send(call(&other_id(&world, collection))).await;
+        let unknown = server.send(call(&server.id("unknown_id"))).await;
+        let other = server.send(call(&other_id(&server, collection))).await;
         assert_eq!(other.comparable(), unknown.comparable(), "{collection}");
     }
 }
 
 #[tokio::test]
-async fn a_contact_of_another_tenant_is_no_reference() {
-    let world = World::new();
-    let other = world.id("other_tenant_contact_id");
+async fn another_tenants_contact_cannot_be_referenced() {
+    let server = TestServer::new();
+    let other = server.id("other_tenant_contact_id");
     for collection in REFERRING {
-        let mut body = sample(&world, collection, 1);
+        let mut body = sample(&server, collection, 1);
         let mut refused = Vec::new();
-        for id in [&world.id("unknown_id"), &other, &world.id("deleted_contact_id")] {
+        for id in [&server.id("unknown_id"), &other, &server.id("deleted_contact_id")] {
             body["contact_id"] = json!(id);
-            let reply = world.expect(400, Call::post(&format!("/{collection}"), body.clone())).await;
-            assert_eq!((reply.code().as_str(), &reply.json()["field"]), ("reference_not_found", &json!("contact_id")));
-            refused.push(reply.comparable());
+            let response = server.expect(400, Call::post(&format!("/{collection}"), body.clone())).await;
+            assert_eq!(
+                (response.code().as_str(), &response.json()["field"]),
+                ("reference_not_found", &json!("contact_id"))
+            );
+            refused.push(response.comparable());
         }
         assert!(refused.windows(2).all(|pair| pair[0] == pair[1]), "{collection}");
     }
-    assert_eq!(world.new_events().await, [""; 0]);
+    assert_eq!(server.new_events().await, [""; 0]);
 }
 
 #[tokio::test]
-async fn lists_hold_only_what_is_ones_own() {
-    let world = World::new();
-    let others = others_view(&world).await;
+async fn lists_contain_only_the_tenants_own_records() {
+    let server = TestServer::new();
+    let others = other_tenants_records(&server).await;
     let since = "updated_since=2000-01-01T00:00:00Z";
     for (collection, theirs) in COLLECTIONS.iter().zip(&others) {
         let id = &theirs["data"][0]["id"];
@@ -175,65 +178,65 @@ async fn lists_hold_only_what_is_ones_own() {
             _ => &[],
         };
         for filter in ["limit=200", since].iter().chain(filters) {
-            let list = world.expect(200, Call::get(&format!("/{collection}?{filter}"))).await.json();
+            let list = server.expect(200, Call::get(&format!("/{collection}?{filter}"))).await.json();
             let data = list["data"].as_array().unwrap();
             assert!(!data.is_empty() && data.iter().all(|row| row["id"] != *id), "{collection}?{filter}: {list}");
         }
     }
 }
 
-/// One more record of the other tenant, so that its list has a second page.
-async fn add_another(world: &World, collection: &str) {
-    let (tenant, contact) = (world.seed.other_tenant, world.seed.other_ids["contact_id"]);
+/// Creates one more record of the other tenant, so that its list has a second page.
+async fn add_another(server: &TestServer, collection: &str) {
+    let (tenant, contact) = (server.seed.other_tenant, server.seed.other_ids["contact_id"]);
     if collection == "invoices" {
-        // None is created over HTTP.
-        let made = world.store.write("invoices", move |tx| {
+        // Invoices cannot be created over HTTP.
+        let made = server.store.write("invoices", move |tx| {
             let body = json!({ "contact_id": contact, "total": 1 });
             Box::pin(async move { invoices::create(tx, tenant, seed::body(body)?).await.map(drop) })
         });
         return made.await.unwrap();
     }
-    let mut body = sample(world, collection, 1);
+    let mut body = sample(server, collection, 1);
     if body.get("contact_id").is_some() {
         body["contact_id"] = json!(contact);
     }
-    world.expect(201, Call::post(&format!("/{collection}"), body).key(world.key("other"))).await;
+    server.expect(201, Call::post(&format!("/{collection}"), body).key(server.key("other"))).await;
 }
 
 #[tokio::test]
-async fn a_cursor_of_another_tenant_is_like_a_made_up_one() {
-    let world = World::new();
+async fn another_tenants_cursor_is_treated_as_invalid() {
+    let server = TestServer::new();
     for collection in COLLECTIONS {
-        add_another(&world, collection).await;
-        let page = Call::get(&format!("/{collection}?limit=1")).key(world.key("other"));
-        let cursor = world.expect(200, page).await.json()["next_cursor"].as_str().unwrap().to_owned();
+        add_another(&server, collection).await;
+        let page = Call::get(&format!("/{collection}?limit=1")).key(server.key("other"));
+        let cursor = server.expect(200, page).await.json()["next_cursor"].as_str().unwrap().to_owned();
         let ask = |cursor: &str| Call::get(&format!("/{collection}?cursor={cursor}"));
-        let foreign = world.expect(400, ask(&cursor)).await;
-        let made_up = world.expect(400, ask(&world.id("unknown_id"))).await;
-        assert_eq!((foreign.code().as_str(), foreign.comparable()), ("invalid_cursor", made_up.comparable()));
-        world.expect(200, ask(&cursor).key(world.key("other"))).await;
+        let others = server.expect(400, ask(&cursor)).await;
+        let invalid = server.expect(400, ask(&server.id("unknown_id"))).await;
+        assert_eq!((others.code().as_str(), others.comparable()), ("invalid_cursor", invalid.comparable()));
+        server.expect(200, ask(&cursor).key(server.key("other"))).await;
     }
 }
 
-/// What is unique is unique within a tenant: emails, numbers and idempotency keys.
+/// Emails, numbers and idempotency keys are unique within a tenant only.
 #[tokio::test]
-async fn nothing_is_shared() {
-    let world = World::new();
+async fn unique_values_are_unique_per_tenant() {
+    let server = TestServer::new();
     let create = |role| {
         let call = Call::post("/contacts", json!({ "email": "both@example.com" })).header("idempotency-key", "k");
-        world.expect(201, call.key(world.key(role)))
+        server.expect(201, call.key(server.key(role)))
     };
     let (mine, theirs) = (create("write").await, create("other").await);
     assert_ne!(mine.id(), theirs.id());
     assert_eq!(theirs.header("idempotent-replayed"), None);
     let numbers = |contact: String, role| {
-        world.expect(201, Call::post("/quotes", json!({ "contact_id": contact, "total": 1 })).key(world.key(role)))
+        server.expect(201, Call::post("/quotes", json!({ "contact_id": contact, "total": 1 })).key(server.key(role)))
     };
     for _ in 0..2 {
-        numbers(world.id("contact_id"), "write").await;
+        numbers(server.id("contact_id"), "write").await;
     }
-    let theirs = numbers(world.id("other_tenant_contact_id"), "other").await;
+    let theirs = numbers(server.id("other_tenant_contact_id"), "other").await;
     assert_eq!(theirs.data()["quote_number"], "QUO-0002");
-    let ping = world.expect(200, Call::new(Method::GET, "/ping").key(world.key("other"))).await.json();
-    assert_eq!(ping["tenantId"], world.seed.other_tenant.to_string());
+    let ping = server.expect(200, Call::new(Method::GET, "/ping").key(server.key("other"))).await.json();
+    assert_eq!(ping["tenantId"], server.seed.other_tenant.to_string());
 }

@@ -1,4 +1,4 @@
-//! What operators do to a server that is at work, on both databases.
+//! Changes that operators make to a server under load or in use, on both databases.
 
 use std::collections::BTreeSet;
 use std::process::Stdio;
@@ -24,35 +24,35 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::process::Command;
 use tokio::sync::mpsc;
 
-use crate::harness::{Reply, guarded};
+use crate::harness::{TestResponse, guarded};
 use crate::program::{self, Program};
 
 /// A database for servers and the command line.
-struct Site {
+struct Deployment {
     url: String,
     _folder: Option<tempfile::TempDir>,
 }
 
 const SECRET_KEY: [u8; 32] = [0x5e; 32];
 
-/// One on SQLite, and one on PostgreSQL where that is installed.
-fn sites() -> Vec<Site> {
+/// Returns one deployment on SQLite, and one on PostgreSQL if it is installed.
+fn deployments() -> Vec<Deployment> {
     let (folder, url) = program::database();
     let server = svc_postgres_server::quick_server();
-    let on_server = server.map(|server| Site { url: server.database(), _folder: None });
-    std::iter::once(Site { url, _folder: Some(folder) }).chain(on_server).collect()
+    let on_server = server.map(|server| Deployment { url: server.database(), _folder: None });
+    std::iter::once(Deployment { url, _folder: Some(folder) }).chain(on_server).collect()
 }
 
 fn secret_key() -> String {
     SECRET_KEY.map(|byte| format!("{byte:02x}")).concat()
 }
 
-impl Site {
+impl Deployment {
     async fn svc(&self, arguments: &[&str]) -> Value {
-        printed(svc_command(&self.url, arguments).env("SVC_SECRET_KEY", secret_key())).await
+        json_output(svc_command(&self.url, arguments).env("SVC_SECRET_KEY", secret_key())).await
     }
 
-    /// It deletes nothing by itself.
+    /// Starts a server that does not prune by itself.
     async fn serve(&self, flags: &[&str]) -> Program {
         let mut command = program::command(&["--listen", "127.0.0.1:0", "--allow-private-webhooks"]);
         command.args(["--database-url", &self.url, "--retention", "3650d"]).args(flags);
@@ -75,8 +75,8 @@ fn svc_command(url: &str, arguments: &[&str]) -> Command {
     command
 }
 
-/// What a command that succeeds prints as JSON.
-async fn printed(command: &mut Command) -> Value {
+/// Runs a command that must succeed and returns the JSON that it prints.
+async fn json_output(command: &mut Command) -> Value {
     let output = guarded(command.output()).await.unwrap();
     let arguments = command.as_std().get_args();
     assert!(
@@ -92,7 +92,7 @@ fn id(made: &Value) -> &str {
     made["id"].as_str().unwrap()
 }
 
-/// An endpoint that takes everything: its URL, and the bodies that arrive.
+/// Starts an endpoint that accepts every delivery, and returns its URL and the bodies that arrive.
 async fn receiver() -> (String, mpsc::UnboundedReceiver<Value>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/hook", listener.local_addr().unwrap());
@@ -109,7 +109,7 @@ async fn receive(mut stream: TcpStream, arrived: mpsc::UnboundedSender<Value>) {
     let mut bytes = Vec::new();
     while stream.read_buf(&mut bytes).await.is_ok_and(|count| count > 0) {
         let Some(head) = bytes.windows(4).position(|four| four == b"\r\n\r\n") else { continue };
-        // Cut short, it is no JSON yet.
+        // A partial request is not valid JSON yet.
         let Ok(body) = serde_json::from_slice(&bytes[head + 4..]) else { continue };
         let _ = arrived.send(body);
         let _ = stream.write_all(b"HTTP/1.1 204 No Content\r\n\r\n").await;
@@ -117,96 +117,96 @@ async fn receive(mut stream: TcpStream, arrived: mpsc::UnboundedSender<Value>) {
     }
 }
 
-async fn ask(server: &Program, key: &str, method: &str, path: &str, body: &str) -> Reply {
+async fn request(server: &Program, key: &str, method: &str, path: &str, body: &str) -> TestResponse {
     let authorization = format!("Bearer {key}");
     let headers = [("Authorization", authorization.as_str()), ("Content-Type", "application/json")];
     server.send(method, &format!("/api/v1{path}"), &headers, body).await
 }
 
-/// The status of a ping, and the code of a refusal.
+/// Returns the status of a ping, and the error code if it fails.
 async fn ping(server: &Program, key: &str) -> (u16, String) {
-    let reply = ask(server, key, "GET", "/ping", "").await;
-    (reply.status, reply.code())
+    let response = request(server, key, "GET", "/ping", "").await;
+    (response.status, response.code())
 }
 
 fn text<'a>(made: &'a Value, name: &str) -> &'a str {
     made[name].as_str().unwrap_or_else(|| panic!("no {name} in {made}"))
 }
 
-/// All that the command line changes about keys and tenants.
+/// Every change of keys and tenants by the command line.
 #[tokio::test]
-async fn keys_and_settings_hold_from_the_next_request_on() {
-    for site in sites() {
-        let server = site.serve(&[]).await;
-        let made = site.svc(&["tenant", "create", "--name", "Harbour Plumbing", "--pending"]).await;
+async fn changes_of_keys_and_tenants_take_effect_at_the_next_request() {
+    for deployment in deployments() {
+        let server = deployment.serve(&[]).await;
+        let made = deployment.svc(&["tenant", "create", "--name", "Harbour Plumbing", "--pending"]).await;
         let tenant = id(&made);
         let create = ["key", "create", "--tenant", tenant, "--scopes", "read,write"];
-        let made = site.svc(&create).await;
+        let made = deployment.svc(&create).await;
         let (key, key_id) = (text(&made, "key"), id(&made));
-        assert!(site.svc(&["key", "show", key_id]).await["last_used_at"].is_null());
+        assert!(deployment.svc(&["key", "show", key_id]).await["last_used_at"].is_null());
         for (change, status) in [("show", 403), ("approve", 200), ("suspend", 403), ("approve", 200)] {
-            site.svc(&["tenant", change, tenant]).await;
+            deployment.svc(&["tenant", change, tenant]).await;
             assert_eq!(ping(&server, key).await.0, status, "{change}");
         }
 
-        site.svc(&["tenant", "set", tenant, "--currency", "NZD", "--unique-contact-email", "false"]).await;
+        deployment.svc(&["tenant", "set", tenant, "--currency", "NZD", "--unique-contact-email", "false"]).await;
         let contact = json!({ "email": "ada@example.com" }).to_string();
-        let twin = ask(&server, key, "POST", "/contacts", &contact).await;
-        assert_eq!((twin.status, ask(&server, key, "POST", "/contacts", &contact).await.status), (201, 201));
+        let twin = request(&server, key, "POST", "/contacts", &contact).await;
+        assert_eq!((twin.status, request(&server, key, "POST", "/contacts", &contact).await.status), (201, 201));
         let quote = json!({ "contact_id": twin.id(), "total": 99.95 }).to_string();
-        assert_eq!(ask(&server, key, "POST", "/quotes", &quote).await.data()["currency"], "NZD");
+        assert_eq!(request(&server, key, "POST", "/quotes", &quote).await.data()["currency"], "NZD");
 
         let limit = async || {
-            let reply = ask(&server, key, "GET", "/ping", "").await;
-            reply.header("x-ratelimit-limit").map(str::to_owned)
+            let response = request(&server, key, "GET", "/ping", "").await;
+            response.header("x-ratelimit-limit").map(str::to_owned)
         };
-        for (value, told) in [("600", "600"), ("700", "700"), ("default", "60")] {
-            site.svc(&["tenant", "set", tenant, "--rate-limit", value]).await;
-            assert_eq!(limit().await.as_deref(), Some(told));
+        for (value, reported) in [("600", "600"), ("700", "700"), ("default", "60")] {
+            deployment.svc(&["tenant", "set", tenant, "--rate-limit", value]).await;
+            assert_eq!(limit().await.as_deref(), Some(reported));
         }
-        site.svc(&["tenant", "set", tenant, "--write-rate-limit", "quotes=1"]).await;
-        assert_eq!(ask(&server, key, "POST", "/quotes", &quote).await.status, 429);
+        deployment.svc(&["tenant", "set", tenant, "--write-rate-limit", "quotes=1"]).await;
+        assert_eq!(request(&server, key, "POST", "/quotes", &quote).await.status, 429);
 
-        let rotated = site.svc(&["key", "rotate", key_id, "--overlap", "1h"]).await;
+        let rotated = deployment.svc(&["key", "rotate", key_id, "--overlap", "1h"]).await;
         assert_eq!(ping(&server, key).await.0, 200);
         assert_eq!(ping(&server, text(&rotated, "key")).await.0, 200);
-        let last = site.svc(&["key", "rotate", id(&rotated), "--overlap", "0s"]).await;
+        let last = deployment.svc(&["key", "rotate", id(&rotated), "--overlap", "0s"]).await;
         assert_eq!(ping(&server, text(&rotated, "key")).await, (401, "key_expired".to_owned()));
         assert_eq!(ping(&server, text(&last, "key")).await.0, 200);
-        let brief = site.svc(&[&create[..], &["--expires", "1us"]].concat()).await;
+        let brief = deployment.svc(&[&create[..], &["--expires", "1us"]].concat()).await;
         assert_eq!(ping(&server, text(&brief, "key")).await, (401, "key_expired".to_owned()));
 
-        site.svc(&["key", "revoke", key_id]).await;
+        deployment.svc(&["key", "revoke", key_id]).await;
         assert_eq!(ping(&server, key).await, (401, "key_revoked".to_owned()));
-        let write = ask(&server, key, "POST", "/contacts", &contact).await;
+        let write = request(&server, key, "POST", "/contacts", &contact).await;
         assert_eq!((write.status, write.code().as_str()), (401, "key_revoked"));
-        assert_eq!(ping(&server, text(&last, "key")).await.0, 200, "another key is left alone");
+        assert_eq!(ping(&server, text(&last, "key")).await.0, 200, "the other key still works");
 
         assert_eq!(server.stop("TERM").await.0.code(), Some(0));
-        let used = site.svc(&["key", "show", key_id]).await;
+        let used = deployment.svc(&["key", "show", key_id]).await;
         assert!(used["last_used_at"].is_string() && used["revoked_at"].is_string(), "{used}");
     }
 }
 
 #[tokio::test]
-async fn a_pause_by_the_sender_is_in_the_audit_log() {
-    for site in sites() {
-        let server = site.serve(&[]).await;
-        let made = site.svc(&["tenant", "create", "--name", "Harbour Plumbing"]).await;
+async fn an_automatic_pause_is_in_the_audit_log() {
+    for deployment in deployments() {
+        let server = deployment.serve(&[]).await;
+        let made = deployment.svc(&["tenant", "create", "--name", "Harbour Plumbing"]).await;
         let tenant = id(&made);
-        let made = site.svc(&["key", "create", "--tenant", tenant, "--scopes", "read,write"]).await;
+        let made = deployment.svc(&["key", "create", "--tenant", tenant, "--scopes", "read,write"]).await;
         let key = text(&made, "key");
-        // Nobody listens there any more.
+        // No process listens at this address any more.
         let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let hook = json!({ "url": format!("http://{closed}/"), "events": ["contact.created"] }).to_string();
-        let hook = ask(&server, key, "POST", "/webhooks", &hook).await.id();
+        let hook = request(&server, key, "POST", "/webhooks", &hook).await.id();
         for number in 0..10 {
             let contact = json!({ "email": format!("person{number}@example.com") }).to_string();
-            assert_eq!(ask(&server, key, "POST", "/contacts", &contact).await.status, 201);
+            assert_eq!(request(&server, key, "POST", "/contacts", &contact).await.status, 201);
         }
         let paused = guarded(async {
             loop {
-                let log = site.svc(&["audit", "list", "--tenant", tenant]).await;
+                let log = deployment.svc(&["audit", "list", "--tenant", tenant]).await;
                 if log[0]["action"] == "pause" {
                     return log[0].clone();
                 }
@@ -221,15 +221,15 @@ async fn a_pause_by_the_sender_is_in_the_audit_log() {
     }
 }
 
-/// Some steps of a prune.
+/// Enough events for several batches of a prune.
 const OLD: u32 = 2_400;
 
-/// What happened 90 days ago, delivered long since: the key and the tenant.
-async fn old_times(site: &Site, endpoint: &str) -> (String, TenantId) {
+/// Creates events of 90 days ago, all delivered, and returns the key and the tenant.
+async fn create_old_events(deployment: &Deployment, endpoint: &str) -> (String, TenantId) {
     let then = Env::system().now().minus(Duration::from_secs(90 * 24 * 60 * 60));
     let mut env = Env::new(ManualClock::at(then), SystemEntropy);
     env.webhook_hosts = HostPolicy::AllowPrivate;
-    let store = site.open(env).await;
+    let store = deployment.open(env).await;
     let hook = json!({ "url": endpoint, "events": ["contact.created"] }).to_string();
     let made = store.write("old", move |tx| {
         let hook = hook.clone();
@@ -271,11 +271,11 @@ async fn deliver_all(tx: &mut dyn Tx, tenant: TenantId) -> Result<(), Error> {
 }
 
 #[tokio::test]
-async fn what_is_old_is_pruned_beside_live_traffic() {
-    for site in sites() {
+async fn old_events_are_pruned_during_live_traffic() {
+    for deployment in deployments() {
         let (endpoint, mut bodies) = receiver().await;
-        let (key, tenant) = old_times(&site, &endpoint).await;
-        let server = Arc::new(site.serve(&["--no-rate-limit"]).await);
+        let (key, tenant) = create_old_events(&deployment, &endpoint).await;
+        let server = Arc::new(deployment.serve(&["--no-rate-limit"]).await);
         let (pruned, acknowledged) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU32::new(0)));
         let clients: Vec<_> = (0..4)
             .map(|client| {
@@ -285,9 +285,9 @@ async fn what_is_old_is_pruned_beside_live_traffic() {
                     let mut number = 0;
                     while !pruned.load(Ordering::Acquire) || number < 10 {
                         let contact = json!({ "email": format!("new{client}-{number}@example.com") }).to_string();
-                        let reply = ask(&server, &key, "POST", "/contacts", &contact).await;
-                        assert_eq!(reply.status, 201, "{}", reply.text());
-                        let read = ask(&server, &key, "GET", &format!("/contacts/{}", reply.id()), "").await;
+                        let response = request(&server, &key, "POST", "/contacts", &contact).await;
+                        assert_eq!(response.status, 201, "{}", response.text());
+                        let read = request(&server, &key, "GET", &format!("/contacts/{}", response.id()), "").await;
                         assert_eq!(read.status, 200, "{}", read.text());
                         acknowledged.fetch_add(1, Ordering::AcqRel);
                         number += 1;
@@ -302,16 +302,16 @@ async fn what_is_old_is_pruned_beside_live_traffic() {
         })
         .await;
         let before = acknowledged.load(Ordering::Acquire);
-        let dropped = site.svc(&["db", "prune", "--retention", "30d", "--yes"]).await;
+        let deleted = deployment.svc(&["db", "prune", "--retention", "30d", "--yes"]).await;
         let meanwhile = acknowledged.load(Ordering::Acquire) - before;
         pruned.store(true, Ordering::Release);
         for client in clients {
             guarded(client).await.unwrap();
         }
-        assert!(meanwhile > 0, "nothing was written while it ran");
-        assert_eq!((&dropped["events"], &dropped["deliveries"]), (&json!(OLD), &json!(OLD)), "{dropped}");
+        assert!(meanwhile > 0, "no write completed during the prune");
+        assert_eq!((&deleted["events"], &deleted["deliveries"]), (&json!(OLD), &json!(OLD)), "{deleted}");
 
-        // Every write of those minutes arrives, and nothing else does.
+        // Every event of the live traffic arrives, and no old one does.
         let written = acknowledged.load(Ordering::Acquire) as usize;
         let mut arrived = BTreeSet::new();
         while arrived.len() < written {
@@ -323,7 +323,7 @@ async fn what_is_old_is_pruned_beside_live_traffic() {
         let server = Arc::into_inner(server).unwrap();
         assert_eq!(server.stop("TERM").await.0.code(), Some(0));
 
-        let store = site.open(Env::system()).await;
+        let store = deployment.open(Env::system()).await;
         let left = store.read("left", move |tx| {
             Box::pin(async move {
                 let events = tx.events(tenant, svc_core::values::Timestamp::from_micros(0), 100_000).await?;
@@ -332,13 +332,13 @@ async fn what_is_old_is_pruned_beside_live_traffic() {
             })
         });
         let (events, deliveries) = left.await.unwrap();
-        assert!(events.iter().all(|event| event.data.get().contains("\"new")), "nothing old is left");
+        assert!(events.iter().all(|event| event.data.get().contains("\"new")), "an old event is left");
         assert_eq!((events.len(), deliveries.len()), (written, written));
         assert!(deliveries.iter().all(|delivery| delivery.status == DeliveryStatus::Succeeded));
-        let stats = site.svc(&["db", "stats"]).await;
+        let stats = deployment.svc(&["db", "stats"]).await;
         assert_eq!(stats["tables"]["delivery_attempts"], written);
-        assert_eq!(stats["tables"]["contacts"], written + OLD as usize, "records stay");
-        // It fails when it finds something.
-        site.svc(&["db", "check"]).await;
+        assert_eq!(stats["tables"]["contacts"], written + OLD as usize, "pruning must not delete records");
+        // `db check` fails when it finds an error.
+        deployment.svc(&["db", "check"]).await;
     }
 }

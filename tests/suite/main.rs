@@ -1,12 +1,12 @@
-//! The API as its clients see it, over real databases, and the server as its operators see it.
+//! Tests of the API over real databases, as clients use it, and of the server program, as operators use it.
 //!
-//! Every answer that a test gets has been checked against the OpenAPI document ([`conform`]). Changed bodies
-//! are accepted with `cargo insta review`, or with `INSTA_UPDATE=always cargo test -p svc-tests`.
+//! Every response in these tests is checked against the OpenAPI document ([`conform`]). To accept changed snapshots,
+//! run `cargo insta review`, or `INSTA_UPDATE=always cargo test -p svc-tests`.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test may fail by a panic, in its helpers as well")]
 
 mod auth;
-mod beside;
+mod cli;
 mod client;
 mod codes;
 mod conditions;

@@ -1,4 +1,4 @@
-//! The server as its operators start it: what it prints, logs and returns.
+//! The server program as operators start it: its output, log and exit codes.
 
 use std::process::{ExitStatus, Stdio};
 
@@ -9,9 +9,9 @@ use tokio::process::{Child, ChildStdout, Command};
 use tokio::task::JoinHandle;
 
 use crate::client::Connection;
-use crate::harness::Reply;
+use crate::harness::TestResponse;
 
-/// A running server.
+/// A running server process.
 pub(crate) struct Program {
     child: Child,
     stdout: BufReader<ChildStdout>,
@@ -30,7 +30,7 @@ pub(crate) fn command(arguments: &[&str]) -> Command {
 }
 
 impl Program {
-    /// Starts it and waits until it says where it listens.
+    /// Starts the server and waits until it prints its address.
     pub(crate) async fn start(mut command: Command) -> Self {
         let mut child = command.spawn().unwrap();
         let mut stdout = BufReader::new(child.stdout.take().unwrap());
@@ -54,8 +54,8 @@ impl Program {
         Connection::to(self.address.parse().unwrap()).await
     }
 
-    /// Sends a request and checks its answer.
-    pub(crate) async fn send(&self, method: &str, target: &str, headers: &[(&str, &str)], body: &str) -> Reply {
+    /// Sends a request and checks the response against the OpenAPI document.
+    pub(crate) async fn send(&self, method: &str, target: &str, headers: &[(&str, &str)], body: &str) -> TestResponse {
         let mut request =
             format!("{method} {target} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {}\r\n", body.len());
         for (name, value) in headers {
@@ -63,7 +63,7 @@ impl Program {
         }
         let mut connection = self.connect().await;
         connection.write(format!("{request}\r\n{body}")).await;
-        connection.reply(method, target).await
+        connection.response(method, target).await
     }
 
     fn signal(&self, name: &str) {
@@ -71,7 +71,7 @@ impl Program {
         assert!(std::process::Command::new("kill").args(["-s", name, &id]).status().unwrap().success());
     }
 
-    /// Stops it; its exit status, the rest of stdout, and stderr.
+    /// Stops the server with a signal, and returns its exit status, the rest of stdout, and stderr.
     pub(crate) async fn stop(mut self, signal: &str) -> (ExitStatus, String, String) {
         self.signal(signal);
         let mut rest = String::new();
@@ -79,7 +79,7 @@ impl Program {
         (self.child.wait().await.unwrap(), rest, self.stderr.await.unwrap())
     }
 
-    /// The guide of the demo, up to its last line.
+    /// Returns the guide that the demo prints.
     async fn guide(&mut self) -> String {
         let mut guide = String::new();
         while !guide.contains("Stop with Ctrl-C.") {
@@ -96,7 +96,7 @@ pub(crate) fn database() -> (tempfile::TempDir, String) {
 }
 
 #[tokio::test]
-async fn a_signal_ends_it_in_order() {
+async fn a_signal_stops_the_server_with_exit_code_0() {
     for signal in ["TERM", "INT"] {
         let (_folder, url) = database();
         let program =
@@ -106,10 +106,10 @@ async fn a_signal_ends_it_in_order() {
             assert_eq!(program.send("GET", path, &[], "").await.status, 200, "{path}");
         }
         assert_eq!(program.send("GET", "/api/v1/ping", &[], "").await.status, 401);
-        // A connection that nobody uses does not hold it up.
+        // An idle connection does not delay the stop.
         let mut idle = program.connect().await;
         idle.write("GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n").await;
-        idle.reply("GET", "/healthz").await;
+        idle.response("GET", "/healthz").await;
         let (status, rest, stderr) = program.stop(signal).await;
         assert_eq!((status.code(), rest.as_str()), (Some(0), ""), "{signal}: {stderr}");
         assert!(stderr.contains("stopped"), "{stderr}");
@@ -118,9 +118,9 @@ async fn a_signal_ends_it_in_order() {
     }
 }
 
-/// Two start at once on a database that neither has made yet; the second keeps what the first wrote.
+/// Two servers start at the same time on a database that does not exist yet.
 #[tokio::test]
-async fn two_can_share_a_database() {
+async fn two_servers_can_create_and_share_a_database() {
     let (_folder, url) = database();
     let start = || Program::start(command(&["--listen", "127.0.0.1:0", "--database-url", &url]));
     let (one, two) = tokio::join!(start(), start());
@@ -131,18 +131,18 @@ async fn two_can_share_a_database() {
 }
 
 #[tokio::test]
-async fn settings_come_from_the_environment_too() {
+async fn options_can_be_set_by_environment_variables() {
     let (_folder, url) = database();
     let mut command = command(&[]);
     command.env("SVC_LISTEN", "127.0.0.1:0").env("SVC_DATABASE_URL", &url).env("SVC_RATE_LIMIT", "2");
     let program = Program::start(command).await;
-    let reply = program.send("GET", "/api/v1/ping", &[], "").await;
-    assert_eq!(reply.header("x-ratelimit-limit"), Some("2"));
+    let response = program.send("GET", "/api/v1/ping", &[], "").await;
+    assert_eq!(response.header("x-ratelimit-limit"), Some("2"));
     program.stop("TERM").await;
 }
 
 #[tokio::test]
-async fn what_cannot_start_says_why() {
+async fn a_server_that_cannot_start_prints_an_error_and_its_exit_code() {
     let (folder, url) = database();
     let not_a_database = folder.path().join("text.db");
     std::fs::write(&not_a_database, "This is no database, and far too short to be one.".repeat(100)).unwrap();
@@ -167,7 +167,7 @@ async fn what_cannot_start_says_why() {
     assert!(help.status.success() && String::from_utf8_lossy(&help.stdout).contains("Examples:"));
 }
 
-/// Splits a line as a shell does: blanks part words, single quotes hold them together.
+/// Splits a line into words as a shell does, with single quotes.
 fn words(line: &str) -> Vec<String> {
     let (mut words, mut word, mut quoted, mut any) = (Vec::new(), String::new(), false, false);
     for c in line.trim().chars() {
@@ -185,13 +185,13 @@ fn words(line: &str) -> Vec<String> {
             }
         }
     }
-    assert!(!quoted, "a quote is open: {line}");
+    assert!(!quoted, "unclosed quote: {line}");
     words.push(word);
     words
 }
 
-/// Does what a line of `curl` says.
-async fn curl(program: &Program, line: &str) -> (String, Reply) {
+/// Sends the request of a `curl` command, and returns its request line and the response.
+async fn curl(program: &Program, line: &str) -> (String, TestResponse) {
     let words = words(line);
     assert_eq!(words[..2], ["curl", "-s"]);
     let (mut url, mut headers, mut body) = (None, Vec::new(), None);
@@ -207,22 +207,22 @@ async fn curl(program: &Program, line: &str) -> (String, Reply) {
     let target = url.strip_prefix(&format!("http://{}", program.address)).unwrap();
     let method = if body.is_some() { Method::POST } else { Method::GET };
     let body = body.map_or("", String::as_str);
-    let reply = program.send(method.as_str(), target, &headers, body).await;
-    (format!("{method} {target}"), reply)
+    let response = program.send(method.as_str(), target, &headers, body).await;
+    (format!("{method} {target}"), response)
 }
 
 #[tokio::test]
-async fn the_demo_shows_commands_that_work() {
+async fn the_commands_in_the_demo_guide_work() {
     let mut program = Program::start(command(&["--demo", "--listen", "127.0.0.1:0"])).await;
     let guide = program.guide().await;
     let mut tried = Vec::new();
     for line in guide.lines().filter(|line| line.trim().starts_with("curl ")) {
-        let (request, reply) = curl(&program, line).await;
-        let json = reply.json();
+        let (request, response) = curl(&program, line).await;
+        let json = response.json();
         let rows = json["data"].as_array().map(Vec::len);
         tried.push(format!(
             "{request} {}{}",
-            reply.status,
+            response.status,
             rows.map(|rows| format!(" {rows} rows")).unwrap_or_default()
         ));
     }
@@ -240,8 +240,8 @@ async fn the_demo_shows_commands_that_work() {
     let authorization = format!("Bearer {key}");
     let headers = [("Authorization", authorization.as_str()), ("Content-Type", "application/json")];
     for collection in ["contacts", "invoices", "quotes", "bookings", "jobs"] {
-        let reply = program.send("GET", &format!("/api/v1/{collection}"), &headers, "").await;
-        assert!(!reply.json()["data"].as_array().unwrap().is_empty(), "{collection}");
+        let response = program.send("GET", &format!("/api/v1/{collection}"), &headers, "").await;
+        assert!(!response.json()["data"].as_array().unwrap().is_empty(), "{collection}");
     }
     let local = json!({ "url": "http://127.0.0.1:9/hook", "events": ["stay.created"] }).to_string();
     assert_eq!(program.send("POST", "/api/v1/webhooks", &headers, &local).await.status, 201);
@@ -249,9 +249,9 @@ async fn the_demo_shows_commands_that_work() {
     assert_eq!(status.code(), Some(0));
 }
 
-/// Private targets are for development only.
+/// Webhooks to private addresses are for development only.
 #[tokio::test]
-async fn private_targets_need_their_flag() {
+async fn private_webhook_addresses_require_their_flag() {
     for (flags, status) in [(&[][..], 400), (&["--allow-private-webhooks"][..], 201)] {
         let (_folder, url) = database();
         let all = [&["--listen", "127.0.0.1:0", "--database-url", url.as_str()], flags].concat();
@@ -283,7 +283,7 @@ async fn private_targets_need_their_flag() {
 }
 
 #[tokio::test]
-async fn the_log_is_json_and_holds_no_secret() {
+async fn the_log_is_json_and_contains_no_secret() {
     let mut command = command(&["--demo", "--listen", "127.0.0.1:0", "--log-format", "json"]);
     command.env("SVC_LOG", "info,svc_server=trace,svc_core=trace,svc_store=trace");
     let mut program = Program::start(command).await;
@@ -308,9 +308,9 @@ async fn the_log_is_json_and_holds_no_secret() {
         (404, "GET", "/nothing?token=QUERYVALUE", &wrong, ""),
         (201, "POST", "/api/v1/webhooks", &good, &hook),
     ] {
-        let reply = program.send(method, target, headers, body).await;
-        assert_eq!(reply.status, status, "{method} {target}: {}", reply.text());
-        if let Some(secret) = reply.data()["secret"].as_str() {
+        let response = program.send(method, target, headers, body).await;
+        assert_eq!(response.status, status, "{method} {target}: {}", response.text());
+        if let Some(secret) = response.data()["secret"].as_str() {
             secrets.push(secret.trim_start_matches("whsec_").to_owned());
         }
     }
@@ -326,19 +326,19 @@ async fn the_log_is_json_and_holds_no_secret() {
     }
     let lines: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let requests: Vec<&Value> = lines.iter().filter(|line| line["target"] == "svc_server::access").collect();
-    assert_eq!(requests.len(), 9, "one line each");
+    assert_eq!(requests.len(), 9, "each request has one line in the log");
     let first = requests[0];
     for name in ["timestamp", "level", "request_id", "tenant", "key", "peer", "micros"] {
         assert!(!first[name].is_null(), "{name}: {first}");
     }
-    let told = |line: &Value| json!([line["method"], line["path"], line["operation"], line["status"], line["code"]]);
-    assert_eq!(told(first), json!(["POST", "/api/v1/contacts", "createContact", 201, null]));
-    assert_eq!(told(requests[6]), json!(["GET", "/api/v1/contacts", "listContacts", 401, "invalid_key"]));
+    let logged = |line: &Value| json!([line["method"], line["path"], line["operation"], line["status"], line["code"]]);
+    assert_eq!(logged(first), json!(["POST", "/api/v1/contacts", "createContact", 201, null]));
+    assert_eq!(logged(requests[6]), json!(["GET", "/api/v1/contacts", "listContacts", 401, "invalid_key"]));
 }
 
-/// Whoever types what a README says is not told that there is no such flag.
+/// Every flag in the usage lines of the READMEs must exist.
 #[test]
-fn the_readmes_name_flags_that_exist() {
+fn flags_in_the_readmes_exist() {
     let command = <svc_server::program::config::Config as clap::CommandFactory>::command();
     let known: Vec<&str> = command.get_opts().filter_map(|flag| flag.get_long()).collect();
     for (readme, least) in [(include_str!("../../README.md"), 4), (include_str!("../../svc-server/README.md"), 3)] {

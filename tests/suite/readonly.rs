@@ -1,4 +1,4 @@
-//! Mass assignment: no field that the service sets can be set by a body.
+//! Mass assignment: a body cannot set the fields that the service sets.
 
 use http::Method;
 use serde_json::{Value, json};
@@ -10,9 +10,9 @@ use svc_core::resources::quotes::Quote;
 use svc_core::webhooks::subscriptions::WebhookSubscription;
 
 use crate::conform::DOCUMENT;
-use crate::harness::{Call, World, change, id_name, sample};
+use crate::harness::{Call, TestServer, change, id_name, sample};
 
-/// Collection, the fields of its record, the schemas of its bodies.
+/// Collection, the fields of its record, and the schemas of its bodies.
 const RECORDS: [(&str, &[&str], &str, &str); 5] = [
     ("contacts", Contact::FIELD_NAMES, "ContactCreate", "ContactUpdate"),
     ("bookings", Booking::FIELD_NAMES, "BookingCreate", "BookingUpdate"),
@@ -21,7 +21,7 @@ const RECORDS: [(&str, &[&str], &str, &str); 5] = [
     ("webhooks", WebhookSubscription::FIELD_NAMES, "WebhookCreate", "WebhookUpdate"),
 ];
 
-/// Names that belong to the database or to other records.
+/// Column names and fields of other records, which no body may contain.
 const FOREIGN: [&str; 7] = ["tenant_id", "tenant", "live", "_id", "ID", "__proto__", "is_admin"];
 
 fn settable(schema: &str) -> &'static serde_json::Map<String, Value> {
@@ -29,23 +29,23 @@ fn settable(schema: &str) -> &'static serde_json::Map<String, Value> {
 }
 
 #[tokio::test]
-async fn what_the_service_sets_cannot_be_set() {
-    let world = World::new();
+async fn fields_set_by_the_service_cannot_be_set_by_a_body() {
+    let server = TestServer::new();
     let mut count = 0;
     for (collection, fields, create, update) in RECORDS {
-        let one = format!("/{collection}/{}", world.id(&id_name(collection)));
-        let before = world.expect(200, Call::get(&one)).await.data();
+        let one = format!("/{collection}/{}", server.id(&id_name(collection)));
+        let before = server.expect(200, Call::get(&one)).await.data();
         for (schema, method, path, body) in [
-            (create, Method::POST, format!("/{collection}"), sample(&world, collection, 1)),
+            (create, Method::POST, format!("/{collection}"), sample(&server, collection, 1)),
             (update, Method::PATCH, one.clone(), change(collection)),
         ] {
             for name in fields.iter().filter(|name| !settable(schema).contains_key(**name)) {
-                // Also the value that it has already, and null.
+                // The field's present value and null are refused too.
                 for value in [before.get(*name).cloned().unwrap_or(json!("x")), json!(1), Value::Null] {
                     let mut body = body.clone();
                     body[*name] = value;
-                    let reply = world.expect(400, Call::new(method.clone(), &path).json(&body)).await;
-                    let error = &reply.json()["errors"][0];
+                    let response = server.expect(400, Call::new(method.clone(), &path).json(&body)).await;
+                    let error = &response.json()["errors"][0];
                     assert_eq!((&error["field"], &error["code"]), (&json!(name), &json!("read_only_field")));
                     count += 1;
                 }
@@ -53,19 +53,19 @@ async fn what_the_service_sets_cannot_be_set() {
             for name in FOREIGN {
                 let mut body = body.clone();
                 body[name] = json!("x");
-                let reply = world.expect(400, Call::new(method.clone(), &path).json(&body)).await;
-                assert_eq!(reply.json()["errors"][0]["code"], "unknown_field", "{name}");
+                let response = server.expect(400, Call::new(method.clone(), &path).json(&body)).await;
+                assert_eq!(response.json()["errors"][0]["code"], "unknown_field", "{name}");
             }
         }
-        assert_eq!(world.expect(200, Call::get(&one)).await.data(), before);
+        assert_eq!(server.expect(200, Call::get(&one)).await.data(), before);
     }
     assert!(count > 150, "{count}");
-    assert_eq!(world.new_events().await, [""; 0]);
+    assert_eq!(server.new_events().await, [""; 0]);
 }
 
-/// The contract's own lists of what can be set.
+/// The writable fields according to docs/contract.md.
 #[test]
-fn what_can_be_set_is_what_the_contract_lists() {
+fn writable_fields_are_those_of_the_contract() {
     let text = "email first_name last_name phone company_name city state postcode";
     let job = "title status contact_id job_type priority site_address site_suburb site_state site_postcode \
                scheduled_start scheduled_end estimated_total";

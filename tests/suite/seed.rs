@@ -1,4 +1,4 @@
-//! The database that every test begins with: made once, then copied.
+//! The content of the database at the start of every test. It is written once per process and then copied.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -23,23 +23,23 @@ use uuid::Uuid;
 
 use crate::database::{self, Database};
 
-/// Where the clock stands unless a test moves it.
+/// The time of the manual clock at the start of a test.
 pub(crate) const START: &str = "2026-03-14T15:09:26.535897Z";
 
-/// What is in the database.
+/// The ids and keys in the seeded database.
 #[derive(Clone)]
 pub(crate) struct Seed {
     pub(crate) tenant: TenantId,
     pub(crate) other_tenant: TenantId,
-    /// By role: `write`, `read`, `signed`, `revoked`, `expired`, `other`, `pending`, `suspended`.
+    /// Keys by role: `write`, `read`, `signed`, `revoked`, `expired`, `other`, `pending`, `suspended`.
     pub(crate) keys: HashMap<&'static str, Key>,
-    /// By the name of the placeholder, such as `contact_id`.
+    /// Ids by the name of their placeholder, such as `contact_id`.
     pub(crate) ids: HashMap<&'static str, Uuid>,
-    /// The same for the other tenant.
+    /// The same ids of the other tenant.
     pub(crate) other_ids: HashMap<&'static str, Uuid>,
 }
 
-/// A key and what its bearer knows.
+/// A key, with what its owner knows.
 #[derive(Clone)]
 pub(crate) struct Key {
     pub(crate) id: Uuid,
@@ -52,13 +52,13 @@ struct Template {
     seed: Seed,
 }
 
-/// The one template of this process.
+/// The database that is copied.
 static TEMPLATE: LazyLock<Template> = LazyLock::new(|| {
-    // A thread of its own, as tests are inside a runtime already.
+    // Built on a thread of its own, because tests already run inside a runtime.
     std::thread::spawn(make).join().unwrap()
 });
 
-/// A fresh database, and what is in it.
+/// Returns a copy of the seeded database, and its ids and keys.
 pub(crate) fn copy() -> (Database, Seed) {
     (TEMPLATE.database.copy(), TEMPLATE.seed.clone())
 }
@@ -72,9 +72,9 @@ fn make() -> Template {
     let clock = ManualClock::at(start().minus(Duration::from_secs(24 * 60 * 60)));
     let store = database.open(Env::new(clock.clone(), SeededEntropy::new(1)));
     let seed = database::RUNTIME.block_on(async {
-        let people = store.write("people", |tx| Box::pin(people(tx))).await.unwrap();
+        let tenants_and_keys = store.write("tenants_and_keys", |tx| Box::pin(tenants_and_keys(tx))).await.unwrap();
         clock.set(start());
-        store.write("records", move |tx| Box::pin(records(tx, people.clone()))).await.unwrap()
+        store.write("records", move |tx| Box::pin(records(tx, tenants_and_keys.clone()))).await.unwrap()
     });
     drop(store);
     database.settle();
@@ -87,8 +87,8 @@ async fn key(tx: &mut dyn Tx, tenant: TenantId, write: bool, signed: bool, hours
     Ok(Key { id: made.key.id, text: made.text.reveal().to_owned(), secret: made.key.signing_secret })
 }
 
-/// Tenants and keys, a day before the tests begin.
-async fn people(tx: &mut dyn Tx) -> Result<Seed, Error> {
+/// Writes the tenants and keys, one day before the tests start.
+async fn tenants_and_keys(tx: &mut dyn Tx) -> Result<Seed, Error> {
     let named = |name: &str, developer_access| TenantCreate { developer_access, ..TenantCreate::named(name) };
     let tenant = tenants::create(tx, named("Harbour Plumbing", DeveloperAccess::Approved)).await?.id;
     let other = tenants::create(tx, named("Hill Electric", DeveloperAccess::Approved)).await?.id;

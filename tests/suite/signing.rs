@@ -1,4 +1,4 @@
-//! Request signing (decisions §9): what a key that signs must send with every write.
+//! Request signing (docs/contract.md, "Request signing"): a signing key must sign every write.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -7,91 +7,91 @@ use std::process::Command;
 use http::Method;
 use serde_json::json;
 
-use crate::harness::{Call, Reply, World, change, id_name, operations, sample};
+use crate::harness::{Call, TestResponse, TestServer, change, id_name, operations, sample};
 use crate::seed::Key;
 
 fn create(email: &str) -> Call {
     Call::post("/contacts", json!({ "email": email }))
 }
 
-async fn invalid(world: &World, call: Call) -> Reply {
-    let reply = world.expect(401, call).await;
-    assert_eq!(reply.code(), "signature_invalid", "{}", reply.text());
-    reply
+async fn invalid(server: &TestServer, call: Call) -> TestResponse {
+    let response = server.expect(401, call).await;
+    assert_eq!(response.code(), "signature_invalid", "{}", response.text());
+    response
 }
 
-fn now(world: &World) -> i64 {
-    world.store.env().now().as_seconds()
+fn now(server: &TestServer) -> i64 {
+    server.store.env().now().as_seconds()
 }
 
-fn signer(world: &World) -> &Key {
-    world.key("signed")
+fn signer(server: &TestServer) -> &Key {
+    server.key("signed")
 }
 
 #[tokio::test]
-async fn every_write_is_signed_and_reads_are_not() {
-    let world = World::new();
+async fn every_write_requires_a_signature_and_no_read_does() {
+    let server = TestServer::new();
     let mut operations = operations();
-    // What others refer to goes last.
+    // Deletions come last, because other records refer to the contact.
     operations.sort_by_key(|operation| operation.method == Method::DELETE);
     for operation in operations {
-        let id = if operation.collection == "ping" { String::new() } else { world.id(&id_name(operation.collection)) };
+        let id = if operation.collection == "ping" { String::new() } else { server.id(&id_name(operation.collection)) };
         let call = Call::new(operation.method.clone(), &operation.path.replace("{id}", &id));
         let call = match operation.method {
-            Method::POST => call.json(&sample(&world, operation.collection, 3)),
+            Method::POST => call.json(&sample(&server, operation.collection, 3)),
             Method::PATCH => call.json(&change(operation.collection)),
             _ => call,
         };
         let status = operation.shape.status.as_u16();
         if operation.method == Method::GET {
-            world.expect(status, call.key(signer(&world))).await;
+            server.expect(status, call.key(signer(&server))).await;
             continue;
         }
-        let reply = world.expect(401, call.clone().key(signer(&world))).await;
-        assert_eq!(reply.code(), "signature_required", "{}", operation.id);
-        world.expect(status, call.signed(signer(&world))).await;
+        let response = server.expect(401, call.clone().key(signer(&server))).await;
+        assert_eq!(response.code(), "signature_required", "{}", operation.id);
+        server.expect(status, call.signed(signer(&server))).await;
     }
 }
 
 #[tokio::test]
-async fn both_headers_are_needed_once_each() {
-    let world = World::new();
-    let signed = || create("a@example.com").sign_at(signer(&world), now(&world));
+async fn each_signature_header_is_required_exactly_once() {
+    let server = TestServer::new();
+    let signed = || create("a@example.com").sign_at(signer(&server), now(&server));
     for missing in ["x-svc-signature", "x-svc-timestamp"] {
-        let reply = world.expect(401, signed().without(missing)).await;
-        assert_eq!(reply.code(), "signature_required");
+        let response = server.expect(401, signed().without(missing)).await;
+        assert_eq!(response.code(), "signature_required");
     }
     let value = signed().headers["x-svc-signature"].to_str().unwrap().to_owned();
-    invalid(&world, signed().and_header("x-svc-signature", &value)).await;
-    let value = now(&world).to_string();
-    invalid(&world, signed().and_header("x-svc-timestamp", &value)).await;
-    world.expect(201, signed()).await;
+    invalid(&server, signed().and_header("x-svc-signature", &value)).await;
+    let value = now(&server).to_string();
+    invalid(&server, signed().and_header("x-svc-timestamp", &value)).await;
+    server.expect(201, signed()).await;
 }
 
 #[tokio::test]
-async fn a_signature_covers_every_part() {
-    let world = World::new();
-    let key = signer(&world);
-    let at = now(&world);
+async fn a_signature_covers_every_part_of_the_request() {
+    let server = TestServer::new();
+    let key = signer(&server);
+    let at = now(&server);
     let signed = || create("a@example.com").sign_at(key, at);
-    // Body, even by white space alone.
-    invalid(&world, signed().raw("{\"email\":\"b@example.com\"}")).await;
-    invalid(&world, signed().raw("{\"email\": \"a@example.com\"}")).await;
-    invalid(&world, signed().raw("")).await;
-    // Path, version and query.
+    // The body, to the last white space.
+    invalid(&server, signed().raw("{\"email\":\"b@example.com\"}")).await;
+    invalid(&server, signed().raw("{\"email\": \"a@example.com\"}")).await;
+    invalid(&server, signed().raw("")).await;
+    // The path, the API version and the query.
     for target in ["/api/v2/contacts", "/api/v1/jobs", "/api/v1/contacts?", "/api/v1/contacts?x=1"] {
         let mut call = signed();
         call.target = target.to_owned();
-        invalid(&world, call).await;
+        invalid(&server, call).await;
     }
-    // Method: one that deletes is not one that changes.
-    let path = format!("/contacts/{}", world.id("contact_id"));
+    // The method: a signature for DELETE is not valid for PATCH.
+    let path = format!("/contacts/{}", server.id("contact_id"));
     let mut call = Call::new(Method::PATCH, &path).raw("{}").sign_at(key, at);
     call.method = Method::DELETE;
-    invalid(&world, call).await;
-    // Timestamp.
-    invalid(&world, signed().header("x-svc-timestamp", &(at + 1).to_string())).await;
-    // Spelling.
+    invalid(&server, call).await;
+    // The timestamp.
+    invalid(&server, signed().header("x-svc-timestamp", &(at + 1).to_string())).await;
+    // The spelling of the signature.
     let value = signed().headers["x-svc-signature"].to_str().unwrap().to_owned();
     for other in [
         value.to_uppercase(),
@@ -101,104 +101,104 @@ async fn a_signature_covers_every_part() {
         format!("{value}00"),
         String::new(),
     ] {
-        invalid(&world, signed().header("x-svc-signature", &other)).await;
+        invalid(&server, signed().header("x-svc-signature", &other)).await;
     }
-    // A secret of another key.
+    // The secret of another key.
     let other = Key { secret: Some(svc_core::values::Secret::new("svcsig_other")), ..key.clone() };
-    invalid(&world, create("a@example.com").sign_at(&other, at)).await;
-    assert_eq!(world.new_events().await, [""; 0]);
-    world.expect(201, signed()).await;
+    invalid(&server, create("a@example.com").sign_at(&other, at)).await;
+    assert_eq!(server.new_events().await, [""; 0]);
+    server.expect(201, signed()).await;
 }
 
 #[tokio::test]
-async fn a_timestamp_is_good_for_300_seconds_either_way() {
-    let world = World::new();
-    let at = now(&world);
+async fn a_timestamp_may_be_300_seconds_off_in_either_direction() {
+    let server = TestServer::new();
+    let at = now(&server);
     for (number, offset) in [-300, -299, 0, 299, 300].into_iter().enumerate() {
-        world.expect(201, create(&format!("{number}@example.com")).sign_at(signer(&world), at + offset)).await;
+        server.expect(201, create(&format!("{number}@example.com")).sign_at(signer(&server), at + offset)).await;
     }
     for offset in [-301, 301, -100_000, 100_000, -at] {
-        invalid(&world, create("late@example.com").sign_at(signer(&world), at + offset)).await;
+        invalid(&server, create("late@example.com").sign_at(signer(&server), at + offset)).await;
     }
-    for odd in ["", "now", "1e9", "-1", "0x10", "1773500966.5", "99999999999999999999"] {
-        let call = create("odd@example.com").sign_at(signer(&world), at);
-        invalid(&world, call.header("x-svc-timestamp", odd)).await;
+    for invalid_timestamp in ["", "now", "1e9", "-1", "0x10", "1773500966.5", "99999999999999999999"] {
+        let call = create("invalid_timestamp@example.com").sign_at(signer(&server), at);
+        invalid(&server, call.header("x-svc-timestamp", invalid_timestamp)).await;
     }
 }
 
 #[tokio::test]
 async fn a_signature_is_accepted_once() {
-    let world = World::new();
-    let at = now(&world);
-    let first = create("a@example.com").sign_at(signer(&world), at);
-    world.expect(201, first.clone()).await;
-    let again = invalid(&world, first.clone()).await;
+    let server = TestServer::new();
+    let at = now(&server);
+    let first = create("a@example.com").sign_at(signer(&server), at);
+    server.expect(201, first.clone()).await;
+    let again = invalid(&server, first.clone()).await;
     assert!(again.text().contains("used before"), "{}", again.text());
-    // Also when the first came to nothing.
+    // A signature is used up even if its request failed.
     for (status, body) in [(400, json!({ "email": 5 })), (409, json!({ "email": "existing@example.com" }))] {
-        let call = Call::post("/contacts", body).sign_at(signer(&world), at);
-        world.expect(status, call.clone()).await;
-        invalid(&world, call).await;
+        let call = Call::post("/contacts", body).sign_at(signer(&server), at);
+        server.expect(status, call.clone()).await;
+        invalid(&server, call).await;
     }
-    let text = create("b@example.com").header("content-type", "text/plain").sign_at(signer(&world), at);
-    world.expect(415, text.clone()).await;
-    invalid(&world, text.clone().header("content-type", "application/json")).await;
-    // Nor is it later, as long as its timestamp is good.
-    world.clock.advance(std::time::Duration::from_secs(300));
-    world.api.run_housekeeping().await.unwrap();
-    invalid(&world, first).await;
+    let text = create("b@example.com").header("content-type", "text/plain").sign_at(signer(&server), at);
+    server.expect(415, text.clone()).await;
+    invalid(&server, text.clone().header("content-type", "application/json")).await;
+    // It stays used up as long as its timestamp is valid.
+    server.clock.advance(std::time::Duration::from_secs(300));
+    server.api.run_housekeeping().await.unwrap();
+    invalid(&server, first).await;
 }
 
-/// The memory of signatures covers the whole time in which a timestamp of the future is good.
+/// Signatures are remembered as long as a timestamp in the future can be valid.
 #[tokio::test]
-async fn a_signature_from_the_future_is_remembered_long_enough() {
-    let world = World::new();
-    let at = now(&world) + 300;
-    let call = create("a@example.com").sign_at(signer(&world), at);
-    world.expect(201, call.clone()).await;
+async fn a_signature_with_a_future_timestamp_is_accepted_once() {
+    let server = TestServer::new();
+    let at = now(&server) + 300;
+    let call = create("a@example.com").sign_at(signer(&server), at);
+    server.expect(201, call.clone()).await;
     for _ in 0..6 {
-        world.clock.advance(std::time::Duration::from_secs(100));
-        world.api.run_housekeeping().await.unwrap();
-        invalid(&world, call.clone()).await;
+        server.clock.advance(std::time::Duration::from_secs(100));
+        server.api.run_housekeeping().await.unwrap();
+        invalid(&server, call.clone()).await;
     }
-    world.clock.advance(std::time::Duration::from_secs(2));
-    world.api.run_housekeeping().await.unwrap();
-    let stale = invalid(&world, call).await;
+    server.clock.advance(std::time::Duration::from_secs(2));
+    server.api.run_housekeeping().await.unwrap();
+    let stale = invalid(&server, call).await;
     assert!(stale.text().contains("300 seconds"), "{}", stale.text());
 }
 
-/// A repeat under an Idempotency-Key is signed anew, as every request is.
+/// A repeat with an Idempotency-Key needs a new signature, like every request.
 #[tokio::test]
-async fn a_repeat_is_signed_anew() {
-    let world = World::new();
-    let at = now(&world);
-    let keyed = |at| create("a@example.com").header("idempotency-key", "k").sign_at(signer(&world), at);
-    world.expect(201, keyed(at)).await;
-    invalid(&world, keyed(at)).await;
-    assert_eq!(world.expect(201, keyed(at + 1)).await.header("idempotent-replayed"), Some("true"));
+async fn a_repeat_needs_a_new_signature() {
+    let server = TestServer::new();
+    let at = now(&server);
+    let keyed = |at| create("a@example.com").header("idempotency-key", "k").sign_at(signer(&server), at);
+    server.expect(201, keyed(at)).await;
+    invalid(&server, keyed(at)).await;
+    assert_eq!(server.expect(201, keyed(at + 1)).await.header("idempotent-replayed"), Some("true"));
 }
 
 #[tokio::test]
-async fn a_delete_is_signed_over_no_body() {
-    let world = World::new();
-    let path = format!("/webhooks/{}", world.id("webhook_id"));
-    let at = now(&world);
-    let with_body = Call::delete(&path).sign_at(signer(&world), at).raw("{}");
-    invalid(&world, with_body).await;
-    world.expect(204, Call::delete(&path).sign_at(signer(&world), at)).await;
-    world.expect(404, Call::delete(&path).sign_at(signer(&world), at + 1)).await;
+async fn a_delete_is_signed_over_an_empty_body() {
+    let server = TestServer::new();
+    let path = format!("/webhooks/{}", server.id("webhook_id"));
+    let at = now(&server);
+    let with_body = Call::delete(&path).sign_at(signer(&server), at).raw("{}");
+    invalid(&server, with_body).await;
+    server.expect(204, Call::delete(&path).sign_at(signer(&server), at)).await;
+    server.expect(404, Call::delete(&path).sign_at(signer(&server), at + 1)).await;
 }
 
-/// Keys that did not opt in may send the headers, which are not looked at.
+/// Keys that do not sign may send the headers, which are ignored.
 #[tokio::test]
-async fn keys_that_do_not_sign_are_free() {
-    let world = World::new();
-    world.expect(201, create("a@example.com").header("x-svc-signature", "sha256=00")).await;
+async fn signature_headers_of_other_keys_are_ignored() {
+    let server = TestServer::new();
+    server.expect(201, create("a@example.com").header("x-svc-signature", "sha256=00")).await;
 }
 
-/// The snippet of the README, as it stands there, run at a time of the test's own.
+/// Runs the snippet of the README, with the time of the test's clock.
 #[tokio::test]
-async fn the_snippet_of_the_readme_signs() {
+async fn the_snippet_of_the_readme_makes_valid_signatures() {
     const DRIVER: &str = "
 import json, sys
 secret, path, now = sys.argv[1:]
@@ -211,19 +211,19 @@ json.dump(sign(secret, 'POST', path, body), sys.stdout)
     let (snippet, more) = (blocks.next().unwrap(), blocks.next());
     assert!(more.is_none() && snippet.contains("def sign("));
 
-    let world = World::new();
-    let (call, key) = (create("zoe@example.com"), signer(&world));
+    let server = TestServer::new();
+    let (call, key) = (create("zoe@example.com"), signer(&server));
     let secret = key.secret.as_ref().unwrap().reveal();
     let mut body = tempfile::tempfile().unwrap();
     body.write_all(&call.body).unwrap();
     std::io::Seek::rewind(&mut body).unwrap();
     let mut python = Command::new("python3");
-    python.args(["-c", &format!("{snippet}{DRIVER}"), secret, &call.target, &format!("{}.75", now(&world))]);
+    python.args(["-c", &format!("{snippet}{DRIVER}"), secret, &call.target, &format!("{}.75", now(&server))]);
     let output = match python.stdin(body).output() {
         Ok(output) => output,
         Err(error) => {
             assert!(std::env::var_os("CI").is_none(), "python3 does not start: {error}; CI runs every snippet");
-            // Past the test harness, which keeps what passing tests print to itself.
+            // Written to the terminal directly, because the test harness hides the output of passing tests.
             let _ = writeln!(
                 std::io::stderr(),
                 "\nSKIPPED: the snippet of README.md, since python3 does not start: {error}"
@@ -236,6 +236,6 @@ json.dump(sign(secret, 'POST', path, body), sys.stdout)
     assert_eq!(headers.len(), 2);
     let signed = headers.iter().fold(call.key(key), |call, (name, value)| call.header(name, value));
     let tampered = signed.clone().raw(create("eve@example.com").body);
-    world.expect(201, signed).await;
-    invalid(&world, tampered).await;
+    server.expect(201, signed).await;
+    invalid(&server, tampered).await;
 }

@@ -1,44 +1,44 @@
-//! Bodies are strict (decisions §4), line by line.
+//! Strict parsing of bodies (docs/contract.md, "Request bodies", "Text fields" and "Money").
 
 use http::Method;
 use serde_json::{Value, json};
 
-use crate::harness::{Call, World, change, id_name, operations, sample};
+use crate::harness::{Call, TestServer, change, id_name, operations, sample};
 
-/// Sends a raw body and returns `code`, and `field:code` of each failing field.
-async fn refused(world: &World, method: Method, path: &str, body: impl Into<bytes::Bytes>) -> Vec<String> {
-    let reply = world.expect(400, Call::new(method, path).raw(body)).await;
-    let json = reply.json();
+/// Sends a raw body that must be refused, and returns its `code`, followed by `field:code` for each failing field.
+async fn refused(server: &TestServer, method: Method, path: &str, body: impl Into<bytes::Bytes>) -> Vec<String> {
+    let response = server.expect(400, Call::new(method, path).raw(body)).await;
+    let json = response.json();
     let errors = json["errors"].as_array().cloned().unwrap_or_default();
     let errors = errors.iter().map(|e| format!("{}:{}", e["field"].as_str().unwrap(), e["code"].as_str().unwrap()));
-    std::iter::once(reply.code()).chain(errors).collect()
+    std::iter::once(response.code()).chain(errors).collect()
 }
 
-/// All operations with a body, with a path that exists and a good body.
-fn with_body(world: &World) -> Vec<(Method, String, Value)> {
+/// Returns every operation that takes a body, with an existing path and a valid body.
+fn with_body(server: &TestServer) -> Vec<(Method, String, Value)> {
     let all = operations();
     let taking = all.iter().filter(|operation| operation.takes_body());
     taking
         .map(|operation| {
             let collection = operation.collection;
             let path = match operation.has_id() {
-                true => operation.path.replace("{id}", &world.id(&id_name(collection))),
+                true => operation.path.replace("{id}", &server.id(&id_name(collection))),
                 false => operation.path.clone(),
             };
-            let body = if operation.has_id() { change(collection) } else { sample(world, collection, 1) };
+            let body = if operation.has_id() { change(collection) } else { sample(server, collection, 1) };
             (operation.method.clone(), path, body)
         })
         .collect()
 }
 
 #[tokio::test]
-async fn syntax() {
-    let world = World::new();
-    for (method, path, good) in with_body(&world) {
+async fn malformed_json_is_refused() {
+    let server = TestServer::new();
+    for (method, path, good) in with_body(&server) {
         let good = good.to_string();
         let open = good.trim_end_matches('}');
         let name = good.split('"').nth(1).unwrap();
-        let refuse = async |body: Vec<u8>| refused(&world, method.clone(), &path, body).await;
+        let refuse = async |body: Vec<u8>| refused(&server, method.clone(), &path, body).await;
         assert_eq!(
             refuse(format!("{open},\"colour\":1}}").into()).await,
             ["validation_failed", "colour:unknown_field"]
@@ -83,26 +83,26 @@ async fn syntax() {
         assert_eq!(refuse(nested(32).into()).await, ["invalid_json"], "33 in all");
         assert_eq!(refuse(nested(100_000).into()).await, ["invalid_json"]);
     }
-    assert_eq!(world.new_events().await, [""; 0], "nothing was done");
+    assert_eq!(server.new_events().await, [""; 0], "a refused body must write no event");
 }
 
 #[tokio::test]
-async fn no_coercion() {
-    let world = World::new();
-    let contact = world.id("contact_id");
+async fn values_of_the_wrong_type_are_not_converted() {
+    let server = TestServer::new();
+    let contact = server.id("contact_id");
     for total in [json!("100"), json!(true), json!([100]), json!({ "amount": 100 })] {
         let body = json!({ "contact_id": contact, "total": total }).to_string();
         assert_eq!(
-            refused(&world, Method::POST, "/quotes", body).await,
+            refused(&server, Method::POST, "/quotes", body).await,
             ["validation_failed", "total:invalid_type"],
             "{total}"
         );
     }
-    let webhook = format!("/webhooks/{}", world.id("webhook_id"));
+    let webhook = format!("/webhooks/{}", server.id("webhook_id"));
     for enabled in [json!("true"), json!(1), json!("")] {
         let body = json!({ "enabled": enabled }).to_string();
         assert_eq!(
-            refused(&world, Method::PATCH, &webhook, body).await,
+            refused(&server, Method::PATCH, &webhook, body).await,
             ["validation_failed", "enabled:invalid_type"],
             "{enabled}"
         );
@@ -110,7 +110,7 @@ async fn no_coercion() {
     for value in [json!(5), json!(true), json!(["Ada"]), json!({})] {
         let body = json!({ "email": "a@example.com", "first_name": value }).to_string();
         assert_eq!(
-            refused(&world, Method::POST, "/contacts", body).await,
+            refused(&server, Method::POST, "/contacts", body).await,
             ["validation_failed", "first_name:invalid_type"],
             "{value}"
         );
@@ -118,25 +118,25 @@ async fn no_coercion() {
 }
 
 #[tokio::test]
-async fn a_patch_merges() {
-    let world = World::new();
-    let path = format!("/contacts/{}", world.id("contact_id"));
-    let before = world.expect(200, Call::get(&path)).await.data();
-    let changed = world.expect(200, Call::patch(&path, json!({ "city": "Perth", "first_name": null }))).await.data();
+async fn a_patch_changes_the_given_fields_only() {
+    let server = TestServer::new();
+    let path = format!("/contacts/{}", server.id("contact_id"));
+    let before = server.expect(200, Call::get(&path)).await.data();
+    let changed = server.expect(200, Call::patch(&path, json!({ "city": "Perth", "first_name": null }))).await.data();
     let mut want = before;
     want["city"] = json!("Perth");
     want["first_name"] = Value::Null;
     assert_ne!(changed["updated_at"], want["updated_at"]);
     want["updated_at"] = changed["updated_at"].clone();
     assert_eq!(changed, want);
-    assert_eq!(world.expect(200, Call::get(&path)).await.data(), want);
-    let cleared = world.expect(200, Call::patch(&path, json!({ "email": null }))).await.data();
+    assert_eq!(server.expect(200, Call::get(&path)).await.data(), want);
+    let cleared = server.expect(200, Call::patch(&path, json!({ "email": null }))).await.data();
     assert_eq!(cleared["email"], Value::Null);
 }
 
 #[tokio::test]
-async fn null_on_what_cannot_be_null() {
-    let world = World::new();
+async fn null_is_refused_for_fields_that_are_not_nullable() {
+    let server = TestServer::new();
     for (collection, field) in [
         ("bookings", "status"),
         ("bookings", "start_time"),
@@ -150,32 +150,32 @@ async fn null_on_what_cannot_be_null() {
         ("webhooks", "events"),
         ("webhooks", "enabled"),
     ] {
-        let path = format!("/{collection}/{}", world.id(&id_name(collection)));
+        let path = format!("/{collection}/{}", server.id(&id_name(collection)));
         let body = format!("{{\"{field}\":null}}");
         let want = ["validation_failed".to_owned(), format!("{field}:not_nullable")];
-        assert_eq!(refused(&world, Method::PATCH, &path, body).await, want);
+        assert_eq!(refused(&server, Method::PATCH, &path, body).await, want);
     }
 }
 
 #[tokio::test]
-async fn a_patch_without_effect_does_nothing() {
-    let world = World::new();
+async fn a_patch_without_effect_writes_nothing() {
+    let server = TestServer::new();
     for collection in ["contacts", "bookings", "quotes", "jobs", "webhooks"] {
-        let path = format!("/{collection}/{}", world.id(&id_name(collection)));
-        world.expect(200, Call::patch(&path, change(collection))).await;
-        let before = world.expect(200, Call::get(&path)).await;
-        let events = world.new_events().await.len();
-        let again = world.expect(200, Call::patch(&path, change(collection))).await;
+        let path = format!("/{collection}/{}", server.id(&id_name(collection)));
+        server.expect(200, Call::patch(&path, change(collection))).await;
+        let before = server.expect(200, Call::get(&path)).await;
+        let events = server.new_events().await.len();
+        let again = server.expect(200, Call::patch(&path, change(collection))).await;
         assert_eq!((again.body.clone(), again.etag()), (before.body.clone(), before.etag()), "{path}");
-        assert_eq!(world.new_events().await.len(), events, "{path}");
+        assert_eq!(server.new_events().await.len(), events, "{path}");
     }
 }
 
 #[tokio::test]
-async fn texts() {
-    let world = World::new();
+async fn texts_are_trimmed_and_control_characters_are_refused() {
+    let server = TestServer::new();
     let created = json!({ "email": " a@example.com ", "first_name": "  Ada\u{3000}", "city": "  ", "phone": "" });
-    let data = world.expect(201, Call::post("/contacts", created)).await.data();
+    let data = server.expect(201, Call::post("/contacts", created)).await.data();
     assert_eq!(
         (&data["email"], &data["first_name"], &data["city"], &data["phone"]),
         (&json!("a@example.com"), &json!("Ada"), &Value::Null, &Value::Null)
@@ -183,21 +183,21 @@ async fn texts() {
     for control in ['\u{1}', '\n', '\t', '\u{7f}', '\u{85}'] {
         let body = json!({ "email": "b@example.com", "first_name": format!("A{control}da") }).to_string();
         assert_eq!(
-            refused(&world, Method::POST, "/contacts", body).await,
+            refused(&server, Method::POST, "/contacts", body).await,
             ["validation_failed", "first_name:invalid_format"],
             "{control:?}"
         );
     }
     for blank in ["", "   "] {
         let body = json!({ "title": blank }).to_string();
-        assert_eq!(refused(&world, Method::POST, "/jobs", body).await, ["validation_failed", "title:too_short"]);
+        assert_eq!(refused(&server, Method::POST, "/jobs", body).await, ["validation_failed", "title:too_short"]);
     }
     let notes = json!({ "notes": "Ring twice.\nThen wait." });
-    let booking = format!("/bookings/{}", world.id("booking_id"));
-    assert_eq!(world.expect(200, Call::patch(&booking, notes.clone())).await.data()["notes"], notes["notes"]);
+    let booking = format!("/bookings/{}", server.id("booking_id"));
+    assert_eq!(server.expect(200, Call::patch(&booking, notes.clone())).await.data()["notes"], notes["notes"]);
 }
 
-/// Field, greatest length: all of decisions §4 that are strings.
+/// Field and greatest length of every string of docs/contract.md, "Resources".
 const LENGTHS: [(&str, &str, usize); 20] = [
     ("contacts", "first_name", 300),
     ("contacts", "last_name", 300),
@@ -222,8 +222,8 @@ const LENGTHS: [(&str, &str, usize); 20] = [
 ];
 
 #[tokio::test]
-async fn lengths_count_code_points() {
-    let world = World::new();
+async fn lengths_are_counted_in_code_points() {
+    let server = TestServer::new();
     for (number, (collection, field, longest)) in LENGTHS.into_iter().enumerate() {
         let value = |length: usize| match field {
             "url" => json!(format!("https://hooks.example.com/{}", "x".repeat(length - 26))),
@@ -237,44 +237,44 @@ async fn lengths_count_code_points() {
             "line_items" => Value::from(vec![json!({}); length]),
             _ => json!("é".repeat(length)),
         };
-        let mut body = sample(&world, collection, number);
+        let mut body = sample(&server, collection, number);
         body[field] = value(longest);
-        let kept = world.expect(201, Call::post(&format!("/{collection}"), body.clone())).await.data();
+        let kept = server.expect(201, Call::post(&format!("/{collection}"), body.clone())).await.data();
         if field != "line_items" {
             assert_eq!(kept[field], body[field], "{field}");
         }
         body[field] = value(longest + 1);
         let want = ["validation_failed".to_owned(), format!("{field}:too_long")];
-        assert_eq!(refused(&world, Method::POST, &format!("/{collection}"), body.to_string()).await, want);
+        assert_eq!(refused(&server, Method::POST, &format!("/{collection}"), body.to_string()).await, want);
     }
 }
 
 #[tokio::test]
-async fn declared_fields_are_always_there_and_creates_say_where() {
-    let world = World::new();
+async fn responses_have_every_declared_field_and_creates_a_location() {
+    let server = TestServer::new();
     for collection in ["contacts", "bookings", "quotes", "jobs", "webhooks"] {
-        let body = sample(&world, collection, 3);
-        let created = world.expect(201, Call::post(&format!("/{collection}"), body)).await;
+        let body = sample(&server, collection, 3);
+        let created = server.expect(201, Call::post(&format!("/{collection}"), body)).await;
         let location = created.header("location").unwrap().to_owned();
         assert_eq!(location, format!("/api/v1/{collection}/{}", created.id()));
-        let read = world.expect(200, Call::absolute(Method::GET, &location)).await;
+        let read = server.expect(200, Call::absolute(Method::GET, &location)).await;
         assert_eq!(read.etag(), created.etag(), "{collection}");
         let mut shown = created.data();
         shown.as_object_mut().unwrap().remove("secret");
         assert_eq!(shown, read.data());
         assert!(read.data().get("deleted_at").is_none());
-        let list = world.expect(200, Call::get(&format!("/{collection}?limit=1"))).await.json();
-        assert_eq!(list["data"][0], read.data(), "lists and single records have one form");
+        let list = server.expect(200, Call::get(&format!("/{collection}?limit=1"))).await.json();
+        assert_eq!(list["data"][0], read.data(), "a record looks the same in a list");
     }
-    insta::assert_snapshot!("contact", world.expect(200, Call::get("/contacts?limit=200")).await.text());
-    insta::assert_snapshot!("invoice", world.expect(200, Call::get("/invoices")).await.text());
-    insta::assert_snapshot!("job", world.expect(200, Call::get("/jobs?limit=1")).await.text());
+    insta::assert_snapshot!("contact", server.expect(200, Call::get("/contacts?limit=200")).await.text());
+    insta::assert_snapshot!("invoice", server.expect(200, Call::get("/invoices")).await.text());
+    insta::assert_snapshot!("job", server.expect(200, Call::get("/jobs?limit=1")).await.text());
 }
 
 #[tokio::test]
-async fn money_is_exact() {
-    let world = World::new();
-    let contact = world.id("contact_id");
+async fn amounts_of_money_are_exact() {
+    let server = TestServer::new();
+    let contact = server.id("contact_id");
     let body = |total: &str, currency: &str| {
         format!("{{\"contact_id\":\"{contact}\",\"total\":{total},\"currency\":\"{currency}\"}}")
     };
@@ -292,9 +292,9 @@ async fn money_is_exact() {
         ("1.234", "KWD", "1.234"),
     ] {
         let call = Call::new(Method::POST, "/quotes").raw(body(sent, currency));
-        let reply = world.expect(201, call).await;
+        let response = server.expect(201, call).await;
         let want = format!("\"total\":{kept},");
-        assert!(reply.text().contains(&want), "{sent} {currency}: {}", reply.text());
+        assert!(response.text().contains(&want), "{sent} {currency}: {}", response.text());
     }
     for (sent, currency, code) in [
         ("-0.01", "AUD", "out_of_range"),
@@ -303,13 +303,13 @@ async fn money_is_exact() {
         ("1000000000000.01", "AUD", "out_of_range"),
         ("1e400", "AUD", "out_of_range"),
     ] {
-        let got = refused(&world, Method::POST, "/quotes", body(sent, currency)).await;
+        let got = refused(&server, Method::POST, "/quotes", body(sent, currency)).await;
         assert_eq!((got[0].as_str(), got.len()), ("validation_failed", 2), "{sent} {currency}: {got:?}");
         assert!(got[1].starts_with("total:"), "{sent} {currency}: {got:?}");
         assert!(got[1].ends_with(code) || got[1].ends_with("invalid_format"), "{sent} {currency}: {got:?}");
     }
     for currency in ["aud", "AU", "XXQ", "AUDD", "DEM"] {
-        let got = refused(&world, Method::POST, "/quotes", body("1", currency)).await;
+        let got = refused(&server, Method::POST, "/quotes", body("1", currency)).await;
         assert!(got.len() == 2 && got[1].starts_with("currency:"), "{currency}: {got:?}");
     }
 }

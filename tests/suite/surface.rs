@@ -1,18 +1,19 @@
-//! Methods, versions, request ids and what lies outside the API (decisions §1 and §10).
+//! Methods, API versions, request ids, CORS and the endpoints outside the API (docs/contract.md, "Versions",
+//! "Statuses", "Response headers" and "Health and other endpoints").
 
 use std::collections::BTreeMap;
 
 use http::Method;
 use serde_json::{Value, json};
 
-use crate::harness::{Call, World, change, id_name, operations, sample, settings};
+use crate::harness::{Call, TestServer, change, id_name, operations, sample, settings};
 
-/// Every path, with ids that exist, and its methods.
-fn paths(world: &World) -> BTreeMap<String, Vec<Method>> {
+/// Returns every path, with ids that exist, and its methods.
+fn paths(server: &TestServer) -> BTreeMap<String, Vec<Method>> {
     let mut paths: BTreeMap<String, Vec<Method>> = BTreeMap::new();
     for operation in operations() {
         let path = match operation.has_id() {
-            true => operation.path.replace("{id}", &world.id(&id_name(operation.collection))),
+            true => operation.path.replace("{id}", &server.id(&id_name(operation.collection))),
             false => operation.path,
         };
         for version in ["/api/v1", "/api/v2"] {
@@ -28,9 +29,9 @@ fn paths(world: &World) -> BTreeMap<String, Vec<Method>> {
 const METHODS: [&str; 9] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "BREW"];
 
 #[tokio::test]
-async fn every_other_method_is_405_and_tells_which_are_allowed() {
-    let world = World::new();
-    let paths = paths(&world);
+async fn every_other_method_gets_405_with_the_allowed_methods() {
+    let server = TestServer::new();
+    let paths = paths(&server);
     assert_eq!(paths.len(), 13 * 2 + 4);
     for (path, methods) in &paths {
         let mut allowed: Vec<&str> = methods.iter().map(Method::as_str).collect();
@@ -39,36 +40,36 @@ async fn every_other_method_is_405_and_tells_which_are_allowed() {
         }
         for method in METHODS.iter().filter(|method| !allowed.contains(method)) {
             let call = Call::absolute(Method::from_bytes(method.as_bytes()).unwrap(), path);
-            let reply = world.expect(405, call.anonymous()).await;
-            let mut told: Vec<&str> = reply.header("allow").unwrap().split(", ").collect();
+            let response = server.expect(405, call.anonymous()).await;
+            let mut actual: Vec<&str> = response.header("allow").unwrap().split(", ").collect();
             let mut want = allowed.clone();
-            told.sort_unstable();
+            actual.sort_unstable();
             want.sort_unstable();
-            assert_eq!(told, want, "{method} {path}");
-            assert_eq!(reply.code(), "method_not_allowed");
+            assert_eq!(actual, want, "{method} {path}");
+            assert_eq!(response.code(), "method_not_allowed");
         }
     }
 }
 
 #[tokio::test]
 async fn head_works_wherever_get_does() {
-    let world = World::new();
-    for (path, methods) in paths(&world) {
+    let server = TestServer::new();
+    for (path, methods) in paths(&server) {
         if methods.contains(&Method::GET) && !path.ends_with("/ping") {
-            let get = world.expect(200, Call::absolute(Method::GET, &path)).await;
-            let head = world.expect(200, Call::absolute(Method::HEAD, &path)).await;
+            let get = server.expect(200, Call::absolute(Method::GET, &path)).await;
+            let head = server.expect(200, Call::absolute(Method::HEAD, &path)).await;
             assert_eq!(head.comparable().1, get.comparable().1, "{path}");
         }
     }
-    world.expect(200, Call::new(Method::HEAD, "/ping")).await;
-    world.expect(401, Call::new(Method::HEAD, "/contacts").anonymous()).await;
-    world.expect(404, Call::new(Method::HEAD, &format!("/contacts/{}", world.id("unknown_id")))).await;
+    server.expect(200, Call::new(Method::HEAD, "/ping")).await;
+    server.expect(401, Call::new(Method::HEAD, "/contacts").anonymous()).await;
+    server.expect(404, Call::new(Method::HEAD, &format!("/contacts/{}", server.id("unknown_id")))).await;
 }
 
 #[tokio::test]
-async fn what_is_no_route_is_404() {
-    let world = World::new();
-    let contact = world.id("contact_id");
+async fn unknown_paths_get_404() {
+    let server = TestServer::new();
+    let contact = server.id("contact_id");
     for path in [
         "/",
         "/api",
@@ -92,21 +93,21 @@ async fn what_is_no_route_is_404() {
         "/api/v1/hotel_stays",
     ] {
         for call in [Call::absolute(Method::GET, path), Call::absolute(Method::POST, path).anonymous()] {
-            let reply = world.expect(404, call).await;
-            assert_eq!(reply.code(), "route_not_found", "{path}");
+            let response = server.expect(404, call).await;
+            assert_eq!(response.code(), "route_not_found", "{path}");
         }
     }
-    for path in ["/invoices", &format!("/invoices/{}", world.id("invoice_id"))] {
+    for path in ["/invoices", &format!("/invoices/{}", server.id("invoice_id"))] {
         for method in [Method::POST, Method::PATCH, Method::DELETE] {
-            world.expect(405, Call::new(method, path).json(&json!({ "status": "paid" }))).await;
+            server.expect(405, Call::new(method, path).json(&json!({ "status": "paid" }))).await;
         }
     }
 }
 
-/// The same script in two worlds that are equal, once per version.
+/// Runs the same requests on two equal servers, one per API version.
 #[tokio::test]
-async fn both_versions_are_equal() {
-    let (one, two) = (World::new(), World::new());
+async fn both_api_versions_respond_identically() {
+    let (one, two) = (TestServer::new(), TestServer::new());
     let mut script: Vec<Call> = vec![Call::get("/ping"), Call::get("/nothing"), Call::get("/ping").anonymous()];
     for operation in operations().iter().filter(|operation| operation.collection != "ping") {
         let id = one.id(&id_name(operation.collection));
@@ -116,7 +117,7 @@ async fn both_versions_are_equal() {
             Method::PATCH => call.json(&change(operation.collection)),
             _ => call,
         });
-        script.push(Call::new(operation.method.clone(), &format!("{}?odd=1", operation.path)).raw("{"));
+        script.push(Call::new(operation.method.clone(), &format!("{}?unknown=1", operation.path)).raw("{"));
     }
     assert_eq!(script.len(), 3 + 24 * 2);
     for call in script {
@@ -131,73 +132,73 @@ async fn both_versions_are_equal() {
             }
         }
         assert_eq!((status, headers, body), one.comparable(), "{} {}", call.method, call.target);
-        assert_eq!(one.header("x-request-id"), two.header("x-request-id"), "even these are repeatable");
+        assert_eq!(one.header("x-request-id"), two.header("x-request-id"), "request ids are generated from the seed");
     }
 }
 
 #[tokio::test]
-async fn both_versions_share_data() {
-    let world = World::new();
+async fn both_api_versions_share_their_data() {
+    let server = TestServer::new();
     let call = Call::absolute(Method::POST, "/api/v2/contacts").json(&json!({ "email": "a@example.com" }));
-    let id = world.expect(201, call).await.id();
+    let id = server.expect(201, call).await.id();
     let path = format!("/contacts/{id}");
-    let one = world.expect(200, Call::get(&path)).await;
-    let two = world.expect(200, Call::absolute(Method::GET, &format!("/api/v2{path}"))).await;
+    let one = server.expect(200, Call::get(&path)).await;
+    let two = server.expect(200, Call::absolute(Method::GET, &format!("/api/v2{path}"))).await;
     assert_eq!(one.comparable(), two.comparable());
-    world.expect(204, Call::absolute(Method::DELETE, &format!("/api/v2{path}"))).await;
-    world.expect(404, Call::get(&path)).await;
-    let cursor = |reply: crate::harness::Reply| reply.json()["next_cursor"].as_str().map(str::to_owned);
-    world.expect(201, Call::post("/jobs", sample(&world, "jobs", 1))).await;
-    let cursor = cursor(world.expect(200, Call::get("/jobs?limit=1")).await).unwrap();
-    world.expect(200, Call::absolute(Method::GET, &format!("/api/v2/jobs?cursor={cursor}"))).await;
+    server.expect(204, Call::absolute(Method::DELETE, &format!("/api/v2{path}"))).await;
+    server.expect(404, Call::get(&path)).await;
+    let cursor = |response: crate::harness::TestResponse| response.json()["next_cursor"].as_str().map(str::to_owned);
+    server.expect(201, Call::post("/jobs", sample(&server, "jobs", 1))).await;
+    let cursor = cursor(server.expect(200, Call::get("/jobs?limit=1")).await).unwrap();
+    server.expect(200, Call::absolute(Method::GET, &format!("/api/v2/jobs?cursor={cursor}"))).await;
 }
 
 #[tokio::test]
-async fn a_request_id_is_echoed_when_it_is_well_formed() {
-    let world = World::new();
+async fn a_well_formed_request_id_is_echoed() {
+    let server = TestServer::new();
     let longest = "x".repeat(128);
     for good in ["a", "0", "A-b_c.9", "-", longest.as_str()] {
         for call in
             [Call::get("/ping"), Call::get("/ping").anonymous(), Call::get("/nothing"), Call::get("/contacts?x=1")]
         {
-            let reply = world.send(call.header("x-request-id", good)).await;
-            assert_eq!(reply.header("x-request-id"), Some(good));
+            let response = server.send(call.header("x-request-id", good)).await;
+            assert_eq!(response.header("x-request-id"), Some(good));
         }
     }
     let too_long = "x".repeat(129);
     let mut seen = std::collections::HashSet::new();
     for bad in ["", " ", "a b", "a,b", "a/b", "<script>", "a:b", "a\"b", too_long.as_str()] {
-        let reply = world.send(Call::get("/ping").header("x-request-id", bad)).await;
-        let made = reply.header("x-request-id").unwrap().to_owned();
+        let response = server.send(Call::get("/ping").header("x-request-id", bad)).await;
+        let made = response.header("x-request-id").unwrap().to_owned();
         assert_ne!(made, bad);
         assert_eq!(uuid::Uuid::parse_str(&made).unwrap().get_version_num(), 7, "{bad:?}");
-        assert!(seen.insert(made), "each request gets its own");
+        assert!(seen.insert(made), "each request gets an id of its own");
     }
     let bytes = http::HeaderValue::from_bytes(b"caf\xc3\xa9").unwrap();
     let mut call = Call::get("/ping");
     call.headers.insert("x-request-id", bytes);
-    let reply = world.send(call).await;
-    assert!(uuid::Uuid::parse_str(reply.header("x-request-id").unwrap()).is_ok());
+    let response = server.send(call).await;
+    assert!(uuid::Uuid::parse_str(response.header("x-request-id").unwrap()).is_ok());
 }
 
 #[tokio::test]
-async fn the_document_is_public_and_tagged() {
-    let world = World::limited();
+async fn the_openapi_document_needs_no_key_and_has_an_etag() {
+    let server = TestServer::limited();
     for version in ["v1", "v2"] {
         let path = format!("/api/{version}/openapi.json");
         let call = || Call::absolute(Method::GET, &path).anonymous();
-        let reply = world.expect(200, call()).await;
-        let document = reply.json();
+        let response = server.expect(200, call()).await;
+        let document = response.json();
         assert_eq!(document["openapi"], "3.1.0");
         assert_eq!(document["servers"][0]["url"], format!("/api/{version}"));
-        let etag = reply.etag().to_owned();
-        let unchanged = world.expect(304, call().header("if-none-match", &etag)).await;
+        let etag = response.etag().to_owned();
+        let unchanged = server.expect(304, call().header("if-none-match", &etag)).await;
         assert_eq!((unchanged.etag(), unchanged.body.len()), (etag.as_str(), 0));
-        world.expect(200, call().header("if-none-match", "\"other\"")).await;
+        server.expect(200, call().header("if-none-match", "\"other\"")).await;
     }
     let [one, two] = ["v1", "v2"].map(|version| format!("/api/{version}/openapi.json"));
     let (one, two) = (Call::absolute(Method::GET, &one), Call::absolute(Method::GET, &two));
-    let (mut one, mut two) = (world.send(one).await.json(), world.send(two).await.json());
+    let (mut one, mut two) = (server.send(one).await.json(), server.send(two).await.json());
     for document in [&mut one, &mut two] {
         document["info"]["version"] = Value::Null;
         document["servers"] = Value::Null;
@@ -206,11 +207,11 @@ async fn the_document_is_public_and_tagged() {
 }
 
 #[tokio::test]
-async fn ping_takes_no_notice_of_parameters() {
-    let world = World::new();
-    let reply = world.expect(200, Call::get("/ping?limit=0&limit=0&cursor=%ff&x")).await;
-    let want = json!({ "ok": true, "tenantId": world.seed.tenant, "timestamp": crate::seed::START });
-    assert_eq!(reply.json(), want);
+async fn ping_ignores_parameters() {
+    let server = TestServer::new();
+    let response = server.expect(200, Call::get("/ping?limit=0&limit=0&cursor=%ff&x")).await;
+    let want = json!({ "ok": true, "tenantId": server.seed.tenant, "timestamp": crate::seed::START });
+    assert_eq!(response.json(), want);
 }
 
 #[tokio::test]
@@ -220,39 +221,39 @@ async fn cors_is_off_unless_an_origin_is_allowed() {
         let call = Call::new(Method::OPTIONS, "/contacts").anonymous().header("origin", origin);
         call.header("access-control-request-method", "POST")
     };
-    let closed = World::new();
+    let closed = TestServer::new();
     closed.expect(405, preflight(origin)).await;
-    let reply = closed.expect(200, Call::get("/ping").header("origin", origin)).await;
-    assert_eq!((reply.header("access-control-allow-origin"), reply.header("vary")), (None, None));
+    let response = closed.expect(200, Call::get("/ping").header("origin", origin)).await;
+    assert_eq!((response.header("access-control-allow-origin"), response.header("vary")), (None, None));
 
     let cors = svc_server::api::cors::Cors::new(vec![http::HeaderValue::from_static("https://app.example.com")]);
-    let open = World::with(svc_server::Settings { cors, ..settings() }, |store| store);
-    let reply = open.expect(204, preflight(origin)).await;
-    assert_eq!(reply.header("access-control-allow-origin"), Some(origin));
-    assert!(reply.header("access-control-allow-headers").unwrap().contains("idempotency-key"));
-    let reply = open.expect(401, Call::get("/ping").anonymous().header("origin", origin)).await;
-    assert_eq!(reply.header("access-control-allow-origin"), Some(origin), "errors can be read as well");
+    let open = TestServer::with(svc_server::Settings { cors, ..settings() }, |store| store);
+    let response = open.expect(204, preflight(origin)).await;
+    assert_eq!(response.header("access-control-allow-origin"), Some(origin));
+    assert!(response.header("access-control-allow-headers").unwrap().contains("idempotency-key"));
+    let response = open.expect(401, Call::get("/ping").anonymous().header("origin", origin)).await;
+    assert_eq!(response.header("access-control-allow-origin"), Some(origin), "errors can be read as well");
     open.expect(405, preflight("https://evil.example")).await;
-    let reply = open.expect(200, Call::get("/ping").header("origin", "https://evil.example")).await;
-    assert_eq!((reply.header("access-control-allow-origin"), reply.header("vary")), (None, Some("origin")));
+    let response = open.expect(200, Call::get("/ping").header("origin", "https://evil.example")).await;
+    assert_eq!((response.header("access-control-allow-origin"), response.header("vary")), (None, Some("origin")));
 }
 
 #[tokio::test]
-async fn operators_scrape_what_was_answered() {
-    let world = World::new();
-    world.expect(200, Call::get("/ping")).await;
-    world.expect(401, Call::get("/ping").anonymous()).await;
-    world.expect(404, Call::absolute(Method::GET, "/metrics")).await;
-    let operators = world.api.for_operators();
+async fn metrics_count_the_responses() {
+    let server = TestServer::new();
+    server.expect(200, Call::get("/ping")).await;
+    server.expect(401, Call::get("/ping").anonymous()).await;
+    server.expect(404, Call::absolute(Method::GET, "/metrics")).await;
+    let operators = server.api.for_operators();
     let scrape = http::Request::get("/metrics").header("host", "localhost").body(http_body_util::Full::default());
     let peer = std::net::IpAddr::from([127, 0, 0, 1]);
-    let answer = operators.call::<http_body_util::Full<bytes::Bytes>>(scrape.unwrap(), peer).await;
+    let response = operators.call::<http_body_util::Full<bytes::Bytes>>(scrape.unwrap(), peer).await;
     assert_eq!(
-        (answer.status().as_u16(), answer.headers()["content-type"].to_str().unwrap()),
+        (response.status().as_u16(), response.headers()["content-type"].to_str().unwrap()),
         (200, svc_server::metrics::CONTENT_TYPE)
     );
-    assert!(!answer.headers().contains_key("x-ratelimit-limit"));
-    let text = http_body_util::BodyExt::collect(answer.into_body()).await.unwrap().to_bytes();
+    assert!(!response.headers().contains_key("x-ratelimit-limit"));
+    let text = http_body_util::BodyExt::collect(response.into_body()).await.unwrap().to_bytes();
     let text = String::from_utf8(text.to_vec()).unwrap();
     for line in [
         r#"svc_http_requests_total{operation="ping",status="200"} 1"#,

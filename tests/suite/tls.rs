@@ -1,4 +1,4 @@
-//! Over TLS: both versions of HTTP, a certificate that is replaced, and whom a proxy speaks for.
+//! TLS: HTTP/1.1 and HTTP/2, reloading a certificate, and client addresses reported by a trusted proxy.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -18,23 +18,23 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 use tokio_rustls::{TlsConnector, rustls};
 
-use crate::harness::{World, settings};
+use crate::harness::{TestServer, settings};
 
-/// A server with a certificate of its own making.
-pub(crate) struct Secure {
-    pub(crate) world: World,
+/// A server with a self-signed certificate, which trusts 127.0.0.1 as a proxy.
+pub(crate) struct TlsServer {
+    pub(crate) inner: TestServer,
     tls: Arc<Tls>,
     address: std::net::SocketAddr,
     folder: tempfile::TempDir,
     pub(crate) stop: Option<oneshot::Sender<()>>,
 }
 
-impl Secure {
-    async fn start(world: World) -> (Self, CertificateDer<'static>) {
-        Self::with(world, |server| server).await
+impl TlsServer {
+    async fn start(server: TestServer) -> (Self, CertificateDer<'static>) {
+        Self::with(server, |server| server).await
     }
 
-    pub(crate) async fn with(world: World, set: impl FnOnce(Server) -> Server) -> (Self, CertificateDer<'static>) {
+    pub(crate) async fn with(inner: TestServer, set: impl FnOnce(Server) -> Server) -> (Self, CertificateDer<'static>) {
         let folder = tempfile::tempdir().unwrap();
         let certificate = new_certificate(&folder);
         let (chain, key) = files(&folder);
@@ -47,8 +47,8 @@ impl Secure {
         let until_stopped = async {
             let _ = stopped.await;
         };
-        tokio::spawn(server.run(world.api.clone(), until_stopped, Duration::from_secs(1)));
-        (Self { world, tls, address, folder, stop: Some(stop) }, certificate)
+        tokio::spawn(server.run(inner.api.clone(), until_stopped, Duration::from_secs(1)));
+        (Self { inner, tls, address, folder, stop: Some(stop) }, certificate)
     }
 
     pub(crate) async fn connect(
@@ -71,7 +71,7 @@ impl Secure {
 
     fn request(&self, version: Version) -> Request<Full<Bytes>> {
         let target = if version == Version::HTTP_2 { "https://localhost/api/v1/ping" } else { "/api/v1/ping" };
-        let key = &self.world.key("write").text;
+        let key = &self.inner.key("write").text;
         let request = Request::get(target).version(version).header("authorization", format!("Bearer {key}"));
         let request = if version == Version::HTTP_2 { request } else { request.header("host", "localhost") };
         request.body(Full::default()).unwrap()
@@ -97,46 +97,46 @@ async fn http_1(stream: TlsStream<TcpStream>, request: Request<Full<Bytes>>) -> 
 }
 
 #[tokio::test]
-async fn both_versions_give_the_same_answers() {
-    let (server, certificate) = Secure::start(World::new()).await;
+async fn both_http_versions_give_the_same_responses() {
+    let (server, certificate) = TlsServer::start(TestServer::new()).await;
     let one = http_1(server.connect(&certificate, b"http/1.1").await.unwrap(), server.request(Version::HTTP_11)).await;
 
     let stream = TokioIo::new(server.connect(&certificate, b"h2").await.unwrap());
     let (mut sender, connection) = hyper::client::conn::http2::handshake(TokioExecutor::new(), stream).await.unwrap();
     tokio::spawn(connection);
-    // Several at once on one connection.
+    // Several concurrent requests on one connection.
     let all = (0..20).map(|_| sender.send_request(server.request(Version::HTTP_2))).collect::<Vec<_>>();
     let one_year = one.headers()["strict-transport-security"].clone();
     assert_eq!(one_year, "max-age=31536000");
     let want = one.into_body().collect().await.unwrap().to_bytes();
-    for answer in futures_util::future::join_all(all).await {
-        let answer = answer.unwrap();
-        assert_eq!(answer.headers()["strict-transport-security"], one_year);
-        assert_eq!((answer.status(), answer.version()), (StatusCode::OK, Version::HTTP_2));
-        assert_eq!(answer.into_body().collect().await.unwrap().to_bytes(), want);
+    for response in futures_util::future::join_all(all).await {
+        let response = response.unwrap();
+        assert_eq!(response.headers()["strict-transport-security"], one_year);
+        assert_eq!((response.status(), response.version()), (StatusCode::OK, Version::HTTP_2));
+        assert_eq!(response.into_body().collect().await.unwrap().to_bytes(), want);
     }
 }
 
 #[tokio::test]
-async fn a_certificate_is_replaced_while_connections_go_on() {
-    let (server, old) = Secure::start(World::new()).await;
+async fn a_certificate_is_replaced_while_connections_stay_open() {
+    let (server, old) = TlsServer::start(TestServer::new()).await;
     let stream = server.connect(&old, b"http/1.1").await.unwrap();
     let new = new_certificate(&server.folder);
-    server.connect(&new, b"http/1.1").await.expect_err("it is not read by itself");
+    server.connect(&new, b"http/1.1").await.expect_err("the certificate is not reloaded automatically");
     server.tls.reload().unwrap();
-    server.connect(&old, b"http/1.1").await.expect_err("new connections get the new one");
+    server.connect(&old, b"http/1.1").await.expect_err("new connections get the new certificate");
     server.connect(&new, b"http/1.1").await.unwrap();
     assert_eq!(http_1(stream, server.request(Version::HTTP_11)).await.status(), StatusCode::OK);
-    // One that cannot be read changes nothing.
+    // A certificate that cannot be read leaves the present one in place.
     std::fs::write(files(&server.folder).1, "no key").unwrap();
     server.tls.reload().expect_err("no key");
     server.connect(&new, b"http/1.1").await.unwrap();
 }
 
 #[tokio::test]
-async fn strangers_behind_a_proxy_are_told_apart() {
+async fn anonymous_clients_behind_a_proxy_are_limited_separately() {
     let limits = svc_server::Settings { rate_limit: 2, limit_rates: true, ..settings() };
-    let (server, certificate) = Secure::start(World::with(limits, |store| store)).await;
+    let (server, certificate) = TlsServer::start(TestServer::with(limits, |store| store)).await;
     let mut statuses = Vec::new();
     for client in ["198.51.100.1", "198.51.100.1", "198.51.100.1", "198.51.100.2"] {
         let mut request = server.request(Version::HTTP_11);

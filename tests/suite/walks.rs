@@ -1,4 +1,5 @@
-//! Walks while others write (decisions §3): nothing is skipped, nothing comes twice, every change is seen.
+//! Following lists while other clients write (docs/contract.md, "Lists and incremental sync"): no row is skipped or
+//! repeated, and every change is seen.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -7,20 +8,20 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
-use crate::harness::{Call, World};
+use crate::harness::{Call, TestServer};
 
 const ROWS: usize = 60;
 
-async fn world_with_jobs() -> (Arc<World>, Vec<String>) {
-    let world = World::new();
-    let mut ids = vec![world.id("job_id")];
+async fn server_with_jobs() -> (Arc<TestServer>, Vec<String>) {
+    let server = TestServer::new();
+    let mut ids = vec![server.id("job_id")];
     for number in 1..ROWS {
-        ids.push(world.expect(201, Call::post("/jobs", json!({ "title": format!("Job {number}") }))).await.id());
+        ids.push(server.expect(201, Call::post("/jobs", json!({ "title": format!("Job {number}") }))).await.id());
     }
-    (Arc::new(world), ids)
+    (Arc::new(server), ids)
 }
 
-/// Tasks that change rows all over the list and add new ones, until told to stop.
+/// Tasks that change rows throughout the list and create new ones until they are stopped.
 struct Writers {
     stop: Arc<AtomicBool>,
     written: Arc<AtomicUsize>,
@@ -28,10 +29,10 @@ struct Writers {
 }
 
 impl Writers {
-    fn start(world: &Arc<World>, ids: &[String]) -> Self {
+    fn start(server: &Arc<TestServer>, ids: &[String]) -> Self {
         let (stop, written) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
         let task = |seed: usize| {
-            let (world, ids) = (Arc::clone(world), ids.to_vec());
+            let (server, ids) = (Arc::clone(server), ids.to_vec());
             let (stop, written) = (Arc::clone(&stop), Arc::clone(&written));
             tokio::spawn(async move {
                 for count in 1.. {
@@ -40,9 +41,9 @@ impl Writers {
                     }
                     let id = &ids[(count * 37 + seed * 11) % ids.len()];
                     let body = json!({ "priority": format!("{seed}-{count}") });
-                    world.expect(200, Call::patch(&format!("/jobs/{id}"), body)).await;
+                    server.expect(200, Call::patch(&format!("/jobs/{id}"), body)).await;
                     if count % 3 == 0 {
-                        world.expect(201, Call::post("/jobs", json!({ "title": "New" }))).await;
+                        server.expect(201, Call::post("/jobs", json!({ "title": "New" }))).await;
                     }
                     written.fetch_add(1, Ordering::Relaxed);
                 }
@@ -52,7 +53,7 @@ impl Writers {
         Self { stop, written, tasks }
     }
 
-    /// Waits for a write more than there were, as long as anybody writes.
+    /// Waits until one more write has completed, or all writers have ended.
     async fn progress(&self) {
         let before = self.written.load(Ordering::Relaxed);
         while self.written.load(Ordering::Relaxed) == before && self.tasks.iter().any(|task| !task.is_finished()) {
@@ -72,11 +73,11 @@ impl Writers {
     }
 }
 
-/// One page after the other until the end, each after a write of the others.
-async fn walk(world: &World, query: &str, writers: Option<&Writers>, mut each: impl FnMut(&Value)) {
+/// Reads every page to the end, and waits for a concurrent write before each further page.
+async fn walk(server: &TestServer, query: &str, writers: Option<&Writers>, mut each: impl FnMut(&Value)) {
     let mut cursor = String::new();
     for _ in 0..10_000 {
-        let page = world.expect(200, Call::get(&format!("/jobs?{query}{cursor}"))).await.json();
+        let page = server.expect(200, Call::get(&format!("/jobs?{query}{cursor}"))).await.json();
         page["data"].as_array().unwrap().iter().for_each(&mut each);
         match page["next_cursor"].as_str() {
             Some(next) => cursor = format!("&cursor={next}"),
@@ -86,7 +87,7 @@ async fn walk(world: &World, query: &str, writers: Option<&Writers>, mut each: i
             writers.progress().await;
         }
     }
-    panic!("no end of {query}");
+    panic!("{query} has no last page");
 }
 
 fn text(row: &Value, name: &str) -> String {
@@ -94,33 +95,33 @@ fn text(row: &Value, name: &str) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn what_was_there_is_seen_exactly_once() {
-    let (world, ids) = world_with_jobs().await;
-    let mut writers = Writers::start(&world, &ids);
+async fn existing_rows_are_seen_exactly_once() {
+    let (server, ids) = server_with_jobs().await;
+    let mut writers = Writers::start(&server, &ids);
     for limit in [1, 7, 59] {
         let mut seen = Vec::new();
         let query = format!("limit={limit}");
-        walk(&world, &query, Some(&writers), |row| seen.push((text(row, "created_at"), text(row, "id")))).await;
-        assert!(seen.windows(2).all(|pair| pair[0] > pair[1]), "newest first, none twice");
+        walk(&server, &query, Some(&writers), |row| seen.push((text(row, "created_at"), text(row, "id")))).await;
+        assert!(seen.windows(2).all(|pair| pair[0] > pair[1]), "rows must be newest first and not repeated");
         let seen: BTreeSet<String> = seen.into_iter().map(|(_, id)| id).collect();
-        assert!(ids.iter().all(|id| seen.contains(id)), "none is skipped");
+        assert!(ids.iter().all(|id| seen.contains(id)), "a row was skipped");
     }
     writers.end().await;
 }
 
-/// The client that synchronises, while others write: in the end it has the last state of every row.
+/// A client that syncs while others write has the last version of every row in the end.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_client_that_follows_changes_misses_none() {
-    let (world, ids) = world_with_jobs().await;
-    let mut writers = Writers::start(&world, &ids);
+    let (server, ids) = server_with_jobs().await;
+    let mut writers = Writers::start(&server, &ids);
     let mut copy: BTreeMap<String, Value> = BTreeMap::new();
     let (mut since, mut rows, mut ended) = ("2026-03-14T00:00:00Z".to_owned(), 0, false);
-    // Each walk begins with the last change of the one before; the last one begins after the last write.
+    // Each walk starts at the last change of the one before. The last walk starts after the last write.
     loop {
         let mut last = String::new();
-        walk(&world, &format!("updated_since={since}&limit=7"), Some(&writers), |row| {
+        walk(&server, &format!("updated_since={since}&limit=7"), Some(&writers), |row| {
             let at = text(row, "updated_at");
-            assert!(at > last, "oldest change first, each change once");
+            assert!(at > last, "changes must be oldest first and not repeated");
             last = at;
             rows += 1;
             copy.insert(text(row, "id"), row.clone());
@@ -139,25 +140,25 @@ async fn a_client_that_follows_changes_misses_none() {
         }
     }
     let mut truth = BTreeMap::new();
-    walk(&world, "limit=200", None, |row| {
+    walk(&server, "limit=200", None, |row| {
         truth.insert(text(row, "id"), row.clone());
     })
     .await;
     assert!(truth.len() > ROWS && copy == truth);
 }
 
-/// A row that changes behind the walk comes again, with its change.
+/// A row that changes after it was read appears again, with its change.
 #[tokio::test]
-async fn a_changed_row_comes_again() {
-    let (world, ids) = world_with_jobs().await;
+async fn a_changed_row_appears_again() {
+    let (server, ids) = server_with_jobs().await;
     let query = "updated_since=2026-03-14T00:00:00Z&limit=20";
-    let first = world.expect(200, Call::get(&format!("/jobs?{query}"))).await.json();
+    let first = server.expect(200, Call::get(&format!("/jobs?{query}"))).await.json();
     assert_eq!(text(&first["data"][0], "id"), ids[0]);
-    world.expect(200, Call::patch(&format!("/jobs/{}", ids[0]), json!({ "priority": "high" }))).await;
+    server.expect(200, Call::patch(&format!("/jobs/{}", ids[0]), json!({ "priority": "high" }))).await;
     let mut rest = Vec::new();
     let mut cursor = text(&first, "next_cursor");
     while !cursor.is_empty() {
-        let page = world.expect(200, Call::get(&format!("/jobs?{query}&cursor={cursor}"))).await.json();
+        let page = server.expect(200, Call::get(&format!("/jobs?{query}&cursor={cursor}"))).await.json();
         rest.extend(page["data"].as_array().unwrap().clone());
         cursor = text(&page, "next_cursor");
     }
@@ -166,25 +167,25 @@ async fn a_changed_row_comes_again() {
     assert_eq!((text(last, "id"), text(last, "priority")), (ids[0].clone(), "high".to_owned()));
 }
 
-/// Rows that go while a walk is under way are left out, and nothing else is.
+/// Rows that are deleted during a walk are left out, and no other row is.
 #[tokio::test]
-async fn deletions_do_not_disturb_a_walk() {
-    let world = World::new();
+async fn deletions_during_a_walk_skip_no_other_row() {
+    let server = TestServer::new();
     let mut ids = Vec::new();
     for number in 0..30 {
         let body = json!({ "email": format!("p{number}@example.com") });
-        ids.push(world.expect(201, Call::post("/contacts", body)).await.id());
+        ids.push(server.expect(201, Call::post("/contacts", body)).await.id());
     }
     ids.reverse();
-    let first = world.expect(200, Call::get("/contacts?limit=10")).await.json();
-    // The last one of the page, the next one, and one in the middle of what is to come.
+    let first = server.expect(200, Call::get("/contacts?limit=10")).await.json();
+    // The last row of the page, the next row, and one in the middle of the remaining rows.
     for gone in [9, 10, 20] {
-        world.expect(204, Call::delete(&format!("/contacts/{}", ids[gone]))).await;
+        server.expect(204, Call::delete(&format!("/contacts/{}", ids[gone]))).await;
     }
     let cursor = text(&first, "next_cursor");
-    let rest = world.expect(200, Call::get(&format!("/contacts?limit=200&cursor={cursor}"))).await.json();
+    let rest = server.expect(200, Call::get(&format!("/contacts?limit=200&cursor={cursor}"))).await.json();
     let rest: Vec<String> = rest["data"].as_array().unwrap().iter().map(|row| text(row, "id")).collect();
     let mut want: Vec<String> = ids[11..].iter().filter(|id| **id != ids[20]).cloned().collect();
-    want.push(world.id("contact_id"));
+    want.push(server.id("contact_id"));
     assert_eq!(rest, want);
 }

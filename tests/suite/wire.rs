@@ -1,4 +1,4 @@
-//! Over real sockets: heads, bodies and deadlines, keep-alive, and an orderly end.
+//! HTTP/1.1 over real sockets: limits of heads and bodies, timeouts, keep-alive, pipelining and graceful shutdown.
 
 use std::time::Duration;
 
@@ -6,15 +6,15 @@ use futures_util::FutureExt as _;
 use serde_json::json;
 use svc_server::Settings;
 
-use crate::client::{Connection, Listening};
+use crate::client::{Connection, ListeningServer};
 use crate::faults::Gate;
-use crate::harness::{Call, World, guarded, settings};
+use crate::harness::{Call, TestServer, guarded, settings};
 
 const MIB: usize = 1024 * 1024;
 const SHORT: Duration = Duration::from_millis(50);
 
-async fn listening() -> Listening {
-    Listening::new(World::new()).await
+async fn listening() -> ListeningServer {
+    ListeningServer::new(TestServer::new()).await
 }
 
 fn with_body(head: &str, body: &str) -> String {
@@ -22,72 +22,72 @@ fn with_body(head: &str, body: &str) -> String {
 }
 
 #[tokio::test]
-async fn head_has_the_headers_of_get_and_no_body() {
+async fn a_head_response_has_the_headers_of_get_and_no_body() {
     let server = listening().await;
-    let contact = format!("/api/v1/contacts/{}", server.world.id("contact_id"));
+    let contact = format!("/api/v1/contacts/{}", server.inner.id("contact_id"));
     let mut connection = server.connect().await;
     for path in
         ["/api/v1/contacts", &contact, "/api/v1/openapi.json", "/healthz", "/api/v1/nothing", "/api/v1/jobs?x=1"]
     {
         connection.write(server.head("GET", path) + "\r\n").await;
-        let get = connection.reply("GET", path).await;
-        // Should a body follow, the next answer would not be one.
+        let get = connection.response("GET", path).await;
+        // If a body followed, the next response could not be parsed.
         connection.write(server.head("HEAD", path) + "\r\n").await;
-        let head = connection.reply("HEAD", path).await;
+        let head = connection.response("HEAD", path).await;
         assert_eq!((head.status, head.comparable().1), (get.status, get.comparable().1), "{path}");
         assert_eq!(head.header("content-length"), Some(get.body.len().to_string().as_str()));
     }
 }
 
 #[tokio::test]
-async fn one_host_header_is_needed() {
+async fn exactly_one_host_header_is_required() {
     let server = listening().await;
-    let key = &server.world.key("write").text;
+    let key = &server.inner.key("write").text;
     for hosts in ["", "Host: a\r\nHost: a\r\n", "Host: a\r\nHost: b\r\n"] {
         let mut connection = server.connect().await;
         let request = format!("GET /api/v1/ping HTTP/1.1\r\n{hosts}Authorization: Bearer {key}\r\n\r\n");
         connection.write(&request).await;
-        let reply = connection.reply("GET", "/api/v1/ping").await;
-        assert_eq!((reply.status, &reply.json()["field"]), (400, &json!("Host")), "{hosts}");
+        let response = connection.response("GET", "/api/v1/ping").await;
+        assert_eq!((response.status, &response.json()["field"]), (400, &json!("Host")), "{hosts}");
     }
-    // HTTP/1.0 knows no Host, and closes.
+    // HTTP/1.0 requires no Host and closes the connection.
     let mut connection = server.connect().await;
     connection.write(format!("GET /api/v1/ping HTTP/1.0\r\nAuthorization: Bearer {key}\r\n\r\n")).await;
-    assert_eq!(connection.reply("GET", "/api/v1/ping").await.status, 200);
+    assert_eq!(connection.response("GET", "/api/v1/ping").await.status, 200);
     assert!(connection.is_closed().await);
 }
 
 #[tokio::test]
-async fn a_request_target_has_8_kib() {
+async fn a_request_target_may_have_8_kib() {
     let server = listening().await;
     let mut connection = server.connect().await;
     for (length, status) in [(8192, 400), (8193, 414), (30_000, 414)] {
         let start = "/api/v1/contacts?email=";
         let path = format!("{start}{}", "x".repeat(length - start.len()));
         connection.write(server.head("GET", &path) + "\r\n").await;
-        assert_eq!(connection.reply("GET", &path).await.status, status, "{length}");
+        assert_eq!(connection.response("GET", &path).await.status, status, "{length}");
     }
     connection.write(server.head("GET", "/api/v1/ping") + "\r\n").await;
-    assert_eq!(connection.reply("GET", "/api/v1/ping").await.status, 200, "the connection goes on");
+    assert_eq!(connection.response("GET", "/api/v1/ping").await.status, 200, "the connection stays open");
 }
 
 #[tokio::test]
-async fn headers_have_16_kib() {
+async fn headers_may_have_16_kib() {
     let server = listening().await;
     let mut connection = server.connect().await;
     for (length, status) in [(15_000, 200), (16_384, 431), (30_000, 431)] {
         let long = format!("X-Long: {}\r\n", "x".repeat(length));
         connection.write(server.head("GET", "/api/v1/ping") + &long + "\r\n").await;
-        assert_eq!(connection.reply("GET", "/api/v1/ping").await.status, status, "{length}");
+        assert_eq!(connection.response("GET", "/api/v1/ping").await.status, status, "{length}");
     }
-    // Many small ones.
+    // Many small headers.
     let many: String = (0..80).map(|number| format!("X-{number}: {}\r\n", "x".repeat(250))).collect();
     connection.write(server.head("GET", "/api/v1/ping") + &many + "\r\n").await;
-    assert_eq!(connection.reply("GET", "/api/v1/ping").await.status, 431);
+    assert_eq!(connection.response("GET", "/api/v1/ping").await.status, 431);
 }
 
 #[tokio::test]
-async fn a_body_has_1_mib_with_a_length() {
+async fn a_body_with_a_length_may_have_1_mib() {
     let server = listening().await;
     let path = "/api/v1/contacts";
     let fill = |length: usize| {
@@ -96,37 +96,37 @@ async fn a_body_has_1_mib_with_a_length() {
     };
     let mut connection = server.connect().await;
     connection.write(with_body(&server.head("POST", path), &fill(MIB))).await;
-    assert_eq!(connection.reply("POST", path).await.status, 201, "to the byte");
-    // Refused by its length, before any of it is there.
+    assert_eq!(connection.response("POST", path).await.status, 201, "exactly 1 MiB");
+    // A greater length is refused before any of the body arrives.
     let mut connection = server.connect().await;
     let head =
         format!("{}Content-Type: application/json\r\nContent-Length: {}\r\n\r\n", server.head("POST", path), MIB + 1);
     connection.write(head).await;
-    let reply = connection.reply("POST", path).await;
-    assert_eq!((reply.status, reply.code().as_str()), (413, "body_too_large"));
+    let response = connection.response("POST", path).await;
+    assert_eq!((response.status, response.code().as_str()), (413, "body_too_large"));
 }
 
 #[tokio::test]
-async fn a_body_has_1_mib_in_chunks() {
+async fn a_chunked_body_may_have_1_mib() {
     let server = listening().await;
     let path = "/api/v1/contacts";
     let head = server.head("POST", path) + "Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n";
     let mut connection = server.connect().await;
     connection.write(&head).await;
     connection.write("10\r\n{\"email\":\"c@exam\r\n9\r\nple.com\"}\r\n0\r\n\r\n").await;
-    assert_eq!(connection.reply("POST", path).await.status, 201);
+    assert_eq!(connection.response("POST", path).await.status, 201);
     let mut connection = server.connect().await;
     connection.write(&head).await;
     let chunk = format!("10000\r\n{}\r\n", " ".repeat(0x10000));
     for _ in 0..17 {
         connection.try_write(&chunk).await;
     }
-    let reply = connection.reply("POST", path).await;
-    assert_eq!((reply.status, reply.code().as_str()), (413, "body_too_large"));
+    let response = connection.response("POST", path).await;
+    assert_eq!((response.status, response.code().as_str()), (413, "body_too_large"));
 }
 
 #[tokio::test]
-async fn expect_continue_is_answered() {
+async fn expect_continue_gets_100() {
     let server = listening().await;
     let path = "/api/v1/contacts";
     let body = "{\"email\":\"e@example.com\"}";
@@ -135,47 +135,47 @@ async fn expect_continue_is_answered() {
     connection.write(format!("{head}Content-Length: {}\r\n\r\n", body.len())).await;
     assert_eq!(connection.raw("POST").await.unwrap().status, 100);
     connection.write(body).await;
-    assert_eq!(connection.reply("POST", path).await.status, 201);
-    // What is refused without its body is not asked for.
+    assert_eq!(connection.response("POST", path).await.status, 201);
+    // A body that is refused by its length is not requested.
     let mut connection = server.connect().await;
     connection.write(format!("{head}Content-Length: {}\r\n\r\n", 2 * MIB)).await;
-    assert_eq!(connection.reply("POST", path).await.status, 413);
+    assert_eq!(connection.response("POST", path).await.status, 413);
 }
 
 #[tokio::test]
 async fn a_slow_head_ends_the_connection() {
-    let server = Listening::with(World::new(), 10, |server| server.with_head_timeout(SHORT)).await;
+    let server = ListeningServer::with(TestServer::new(), 10, |server| server.with_head_timeout(SHORT)).await;
     let mut silent = server.connect().await;
     let mut halfway = server.connect().await;
     halfway.write("GET /api/v1/ping HTTP/1.1\r\nHost: local").await;
     let mut idle = server.connect().await;
     idle.write(server.head("GET", "/api/v1/ping") + "\r\n").await;
-    assert_eq!(idle.reply("GET", "/api/v1/ping").await.status, 200);
+    assert_eq!(idle.response("GET", "/api/v1/ping").await.status, 200);
     for connection in [&mut silent, &mut halfway, &mut idle] {
-        // hyper may answer 408 of its own, or just close.
-        if let Some(reply) = connection.raw("GET").await {
-            assert_eq!(reply.status, 408);
+        // hyper may send 408 by itself, or just close the connection.
+        if let Some(response) = connection.raw("GET").await {
+            assert_eq!(response.status, 408);
         }
         assert!(connection.is_closed().await);
     }
 }
 
 #[tokio::test]
-async fn a_slow_body_is_408() {
-    let world = World::with(Settings { body_timeout: SHORT, ..settings() }, |store| store);
-    let server = Listening::new(world).await;
+async fn a_slow_body_gets_408() {
+    let server = TestServer::with(Settings { body_timeout: SHORT, ..settings() }, |store| store);
+    let server = ListeningServer::new(server).await;
     let path = "/api/v1/contacts";
     let mut connection = server.connect().await;
     let head = server.head("POST", path) + "Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{\"email\":";
     connection.write(head).await;
-    let reply = connection.reply("POST", path).await;
-    assert_eq!((reply.status, reply.code().as_str()), (408, "body_incomplete"));
-    assert!(connection.is_closed().await, "what is left of the body is not taken for a request");
-    assert_eq!(server.world.new_events().await, [""; 0]);
+    let response = connection.response("POST", path).await;
+    assert_eq!((response.status, response.code().as_str()), (408, "body_incomplete"));
+    assert!(connection.is_closed().await, "the rest of the body must not be read as a request");
+    assert_eq!(server.inner.new_events().await, [""; 0]);
 }
 
 #[tokio::test]
-async fn a_body_that_breaks_off_does_nothing() {
+async fn an_incomplete_body_writes_nothing() {
     let server = listening().await;
     let mut connection = server.connect().await;
     let head = server.head("POST", "/api/v1/contacts") + "Content-Type: application/json\r\nContent-Length: 25\r\n\r\n";
@@ -183,16 +183,16 @@ async fn a_body_that_breaks_off_does_nothing() {
     drop(connection);
     let mut other = server.connect().await;
     other.write(server.head("GET", "/api/v1/ping") + "\r\n").await;
-    assert_eq!(other.reply("GET", "/api/v1/ping").await.status, 200);
-    assert_eq!(server.world.new_events().await, [""; 0]);
+    assert_eq!(other.response("GET", "/api/v1/ping").await.status, 200);
+    assert_eq!(server.inner.new_events().await, [""; 0]);
 }
 
 #[tokio::test]
-async fn a_connection_goes_on_after_errors() {
+async fn a_connection_stays_open_after_errors() {
     let server = listening().await;
     let mut connection = server.connect().await;
     let contacts = "/api/v1/contacts";
-    let unknown = format!("{contacts}/{}", server.world.id("unknown_id"));
+    let unknown = format!("{contacts}/{}", server.inner.id("unknown_id"));
     for (status, method, path, body) in [
         (404, "GET", "/nothing", ""),
         (405, "PUT", contacts, "{}"),
@@ -205,17 +205,17 @@ async fn a_connection_goes_on_after_errors() {
         (200, "GET", contacts, ""),
     ] {
         connection.write(with_body(&server.head(method, path), body)).await;
-        assert_eq!(connection.reply(method, path).await.status, status, "{method} {path}");
+        assert_eq!(connection.response(method, path).await.status, status, "{method} {path}");
     }
     connection.write("GET /api/v1/ping HTTP/1.1\r\nHost: a\r\n\r\n").await;
-    assert_eq!(connection.reply("GET", "/api/v1/ping").await.status, 401);
+    assert_eq!(connection.response("GET", "/api/v1/ping").await.status, 401);
     connection.write(server.head("GET", "/api/v1/ping") + "Connection: close\r\n\r\n").await;
-    assert_eq!(connection.reply("GET", "/api/v1/ping").await.status, 200);
+    assert_eq!(connection.response("GET", "/api/v1/ping").await.status, 200);
     assert!(connection.is_closed().await);
 }
 
 #[tokio::test]
-async fn pipelined_requests_are_answered_in_order() {
+async fn pipelined_requests_get_their_responses_in_order() {
     let server = listening().await;
     let mut connection = server.connect().await;
     let mut bytes = String::new();
@@ -235,18 +235,22 @@ async fn pipelined_requests_are_answered_in_order() {
             1 => (200, "GET", "/api/v1/contacts?limit=1"),
             _ => (404, "GET", "/nothing"),
         };
-        let reply = connection.reply(method, path).await;
-        assert_eq!((reply.status, reply.header("x-request-id")), (status, Some(number.to_string().as_str())));
+        let response = connection.response(method, path).await;
+        assert_eq!((response.status, response.header("x-request-id")), (status, Some(number.to_string().as_str())));
         if status == 200 {
-            let newest = &reply.json()["data"][0]["email"];
-            assert_eq!(*newest, json!(format!("p{}@example.com", number - 1)), "each sees what went before");
+            let newest = &response.json()["data"][0]["email"];
+            assert_eq!(
+                *newest,
+                json!(format!("p{}@example.com", number - 1)),
+                "each request sees the writes before it"
+            );
         }
     }
 }
 
-/// Requests that two readers could understand differently are refused, and the connection ends.
+/// Requests that two parsers could read differently are refused, and the connection is closed.
 #[tokio::test]
-async fn nothing_can_be_smuggled() {
+async fn ambiguous_requests_are_refused() {
     let server = listening().await;
     let head = server.head("POST", "/api/v1/contacts") + "Content-Type: application/json\r\n";
     for ambiguous in [
@@ -261,92 +265,93 @@ async fn nothing_can_be_smuggled() {
     ] {
         let mut connection = server.connect().await;
         connection.write(format!("{head}{ambiguous}")).await;
-        let reply = connection.raw("POST").await;
-        let status = reply.as_ref().map_or(400, |reply| reply.status);
-        assert!(matches!(status, 400 | 408), "{ambiguous:?}: {reply:?}");
+        let response = connection.raw("POST").await;
+        let status = response.as_ref().map_or(400, |response| response.status);
+        assert!(matches!(status, 400 | 408), "{ambiguous:?}: {response:?}");
         assert!(connection.is_closed().await, "{ambiguous:?}");
     }
-    // Both at once is chunked alone (RFC 9112 §6.3), and ends the connection after it.
+    // With both headers the body is chunked (RFC 9112 §6.3), and the connection is closed after it.
     let mut connection = server.connect().await;
     let both = "Content-Length: 500\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n";
     connection.write(format!("{head}{both}")).await;
     assert_eq!(connection.raw("POST").await.unwrap().status, 400);
-    assert_eq!(server.world.new_events().await, [""; 0]);
+    assert_eq!(server.inner.new_events().await, [""; 0]);
 }
 
 #[tokio::test]
-async fn further_connections_wait_until_one_ends() {
-    let server = Listening::with(World::new(), 2, |server| server).await;
+async fn connections_over_the_limit_wait_until_one_ends() {
+    let server = ListeningServer::with(TestServer::new(), 2, |server| server).await;
     let ping = server.head("GET", "/api/v1/ping") + "\r\n";
     let mut open: Vec<Connection> = Vec::new();
     for _ in 0..2 {
         let mut connection = server.connect().await;
         connection.write(&ping).await;
-        connection.reply("GET", "/api/v1/ping").await;
+        connection.response("GET", "/api/v1/ping").await;
         open.push(connection);
     }
     let mut third = server.connect().await;
     third.write(&ping).await;
-    let mut answer = Box::pin(third.reply("GET", "/api/v1/ping"));
-    // The two that are open are served meanwhile, and the third is not.
+    let mut response = Box::pin(third.response("GET", "/api/v1/ping"));
+    // The two open connections are served meanwhile, and the third is not.
     for connection in &mut open {
         connection.write(&ping).await;
-        connection.reply("GET", "/api/v1/ping").await;
-        assert!(answer.as_mut().now_or_never().is_none());
+        connection.response("GET", "/api/v1/ping").await;
+        assert!(response.as_mut().now_or_never().is_none());
     }
     open.pop();
-    assert_eq!(answer.await.status, 200);
+    assert_eq!(response.await.status, 200);
 }
 
 #[tokio::test]
-async fn what_runs_is_finished_and_then_the_server_ends() {
-    let (world, gate) = Gate::world();
-    let mut server = Listening::new(world).await;
+async fn a_stopping_server_finishes_requests_and_closes_idle_connections() {
+    let (server, gate) = Gate::server();
+    let mut server = ListeningServer::new(server).await;
     let path = "/api/v1/contacts";
     let mut idle = server.connect().await;
     idle.write(server.head("GET", "/api/v1/ping") + "\r\n").await;
-    idle.reply("GET", "/api/v1/ping").await;
+    idle.response("GET", "/api/v1/ping").await;
     gate.hold("createContact");
     let mut busy = server.connect().await;
     busy.write(with_body(&server.head("POST", path), "{\"email\":\"last@example.com\"}")).await;
     gate.arrival().await;
     server.stop();
-    assert!(idle.is_closed().await, "what is idle is closed at once");
-    assert!(tokio::net::TcpStream::connect(server.address).await.is_err(), "nothing is accepted any more");
+    assert!(idle.is_closed().await, "an idle connection is closed at once");
+    assert!(tokio::net::TcpStream::connect(server.address).await.is_err(), "no new connection is accepted");
     assert!(!server.running.is_finished());
     gate.release();
-    let reply = busy.reply("POST", path).await;
-    assert_eq!(reply.status, 201);
+    let response = busy.response("POST", path).await;
+    assert_eq!(response.status, 201);
     assert!(busy.is_closed().await);
     (&mut server.running).await.unwrap();
     gate.open();
-    let read = server.world.expect(200, Call::get(&format!("/contacts/{}", reply.id()))).await;
+    let read = server.inner.expect(200, Call::get(&format!("/contacts/{}", response.id()))).await;
     assert_eq!(read.data()["email"], "last@example.com");
 }
 
 #[tokio::test]
-async fn each_address_is_limited_by_what_the_socket_says() {
-    let world = World::with(Settings { rate_limit: 2, limit_rates: true, ..settings() }, |store| store);
-    let server = Listening::new(world).await;
+async fn anonymous_clients_are_limited_by_their_socket_address() {
+    let server = TestServer::with(Settings { rate_limit: 2, limit_rates: true, ..settings() }, |store| store);
+    let server = ListeningServer::new(server).await;
     let mut connection = server.connect().await;
     for status in [401, 401, 429] {
-        // A header does not make another client of it.
+        // Without a trusted proxy these headers are ignored.
         let spoofed = format!("X-Forwarded-For: 203.0.113.{status}\r\nForwarded: for=203.0.113.{status}\r\n");
         connection.write(format!("GET /api/v1/ping HTTP/1.1\r\nHost: a\r\n{spoofed}\r\n")).await;
-        assert_eq!(connection.reply("GET", "/api/v1/ping").await.status, status);
+        assert_eq!(connection.response("GET", "/api/v1/ping").await.status, status);
     }
     connection.write(server.head("GET", "/api/v1/ping") + "\r\n").await;
-    assert_eq!(connection.reply("GET", "/api/v1/ping").await.status, 200);
+    assert_eq!(connection.response("GET", "/api/v1/ping").await.status, 200);
 }
 
-/// Requests without end, and not one answer is read: once nothing more fits, the server gives up.
+/// A client sends requests without end and reads no response. Once the buffers are full, the server closes the
+/// connection.
 #[tokio::test]
-async fn a_client_that_does_not_read_is_left() {
-    let server = Listening::with(World::new(), 10, |server| server.with_write_timeout(SHORT)).await;
+async fn a_client_that_reads_no_response_is_disconnected() {
+    let server = ListeningServer::with(TestServer::new(), 10, |server| server.with_write_timeout(SHORT)).await;
     let mut connection = server.connect().await;
     let request = server.head("GET", "/api/v1/openapi.json") + "\r\n";
     guarded(async { while connection.try_write(&request).await {} }).await;
     let mut other = server.connect().await;
     other.write(server.head("GET", "/api/v1/ping") + "\r\n").await;
-    assert_eq!(other.reply("GET", "/api/v1/ping").await.status, 200, "the server goes on");
+    assert_eq!(other.response("GET", "/api/v1/ping").await.status, 200, "the server still responds");
 }

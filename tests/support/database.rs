@@ -1,4 +1,4 @@
-//! The database of a run: a SQLite file that vanishes, a PostgreSQL server that does, or one that was named.
+//! The database of a run: a temporary SQLite file, a temporary PostgreSQL server, or the database of a URL.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,37 +11,39 @@ use svc_store::{Options, SecretKey};
 
 use crate::Result;
 
-/// Names a PostgreSQL server that is made for the run.
+/// The value of `--database-url` that starts a PostgreSQL server for the run.
 pub const OWN_SERVER: &str = "postgres";
-/// The environment variable with the key of the secrets.
+/// The environment variable of the secret key.
 const SECRET_KEY: &str = "SVC_SECRET_KEY";
-/// The key of the secrets in PostgreSQL where the environment names none.
-const USUAL_KEY: [u8; 32] = [0x5e; 32];
+/// The secret key on PostgreSQL if the environment has none.
+const DEFAULT_KEY: [u8; 32] = [0x5e; 32];
 
 /// A database.
 #[derive(Debug)]
 pub struct Database {
-    /// Where it is.
+    /// The URL of the database.
     pub url: String,
     server: Option<Server>,
     folder: Option<tempfile::TempDir>,
 }
 
 impl Database {
-    /// The one with this URL; `postgres` alone stands for a server of its own, nothing for a SQLite file.
+    /// Opens the database of a URL. `postgres` starts a server of its own, and `None` creates a SQLite file.
     ///
     /// # Errors
-    /// There is no PostgreSQL on this machine.
-    pub fn new(asked: Option<&str>) -> Result<Self> {
-        Self::new_in(Path::new("/tmp"), asked)
+    ///
+    /// PostgreSQL is not installed.
+    pub fn new(url: Option<&str>) -> Result<Self> {
+        Self::new_in(Path::new("/tmp"), url)
     }
 
-    /// The same, but what is made for it is made in a folder.
+    /// Does the same as [`new`](Self::new), but creates temporary files in `parent`.
     ///
     /// # Errors
-    /// There is no PostgreSQL on this machine.
-    pub fn new_in(parent: &Path, asked: Option<&str>) -> Result<Self> {
-        let (url, server, folder) = match asked {
+    ///
+    /// PostgreSQL is not installed.
+    pub fn new_in(parent: &Path, url: Option<&str>) -> Result<Self> {
+        let (url, server, folder) = match url {
             Some(OWN_SERVER) => {
                 let server = svc_postgres_server::another_in(parent).ok_or("PostgreSQL is not installed")?;
                 (server.database(), Some(server), None)
@@ -55,28 +57,29 @@ impl Database {
         Ok(Self { url, server, folder })
     }
 
-    /// The server that was made for it, to be stopped and started.
+    /// Returns the PostgreSQL server of this run, to stop and start it.
     pub fn server(&self) -> Option<&Server> {
         self.server.as_ref()
     }
 
-    /// The folder of the SQLite file that was made for it.
+    /// Returns the folder of the temporary SQLite file.
     pub fn folder(&self) -> Option<PathBuf> {
         self.folder.as_ref().map(|folder| folder.path().to_owned())
     }
 
-    /// What a process on it must have in its environment.
+    /// Returns the environment variable that a server on this database needs.
     pub fn variables(&self) -> Option<(&'static str, String)> {
         let is_open = self.url.starts_with("sqlite:") || std::env::var_os(SECRET_KEY).is_some();
-        (!is_open).then(|| (SECRET_KEY, USUAL_KEY.map(|byte| format!("{byte:02x}")).concat()))
+        (!is_open).then(|| (SECRET_KEY, DEFAULT_KEY.map(|byte| format!("{byte:02x}")).concat()))
     }
 
-    /// A store on it, beside the servers: as `svc` is.
+    /// Opens a store on the database, as `svc` does.
     ///
     /// # Errors
-    /// It cannot be opened.
+    ///
+    /// The database cannot be opened.
     pub async fn open(&self) -> Result<Arc<dyn Store>> {
-        let secret_key = self.variables().map(|_| SecretKey::new(USUAL_KEY));
+        let secret_key = self.variables().map(|_| SecretKey::new(DEFAULT_KEY));
         let mut env = Env::system();
         env.webhook_hosts = HostPolicy::AllowPrivate;
         let options = Options { read_connections: 1, write_connections: 2, secret_key, ..Options::default() };

@@ -1,15 +1,15 @@
 /*
- * A disk that fails when told to, between a process and its database: for LD_PRELOAD.
+ * A library for LD_PRELOAD that simulates a failing disk under the database files of a process.
  *
- * DISK_FOLDER/fault names what fails, for as long as the file is there:
- *   fsync       fsync of all database files: EIO
- *   checkpoint  fsync of the main file alone
- *   full        each write to a database file: half of it is written, and the next one is ENOSPC
+ * While the file DISK_FOLDER/fault exists, its content says what fails:
+ *   fsync       fsync of every database file fails with EIO
+ *   checkpoint  fsync of the main file fails with EIO
+ *   full        a write to a database file writes half of its bytes, and the next one fails with ENOSPC
  *
- * DISK_FOLDER/durable holds each database file as a power cut would leave it: what an fsync has reported as written.
- * As Linux does it, pages that a failing fsync should have written count as clean afterwards: they stay readable, and
- * no later fsync writes them unless they are written anew. What is still to be written outlives the process, as it
- * does in the page cache. No fsync reaches the real disk; this one stands for it.
+ * DISK_FOLDER/durable holds each database file as a power cut would leave it: what successful fsyncs have written.
+ * As on Linux, pages that a failed fsync did not write count as clean afterwards: they stay readable, and a later
+ * fsync does not write them unless they are modified again. The set of dirty pages outlives the process, as the page
+ * cache does. No fsync reaches the real disk; the folder DISK_FOLDER/durable replaces it.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -31,7 +31,7 @@
 struct file {
     dev_t device;
     ino_t inode;
-    int durable; /* 0: this place is free */
+    int durable; /* 0: this entry is free */
     int is_main;
     unsigned char *dirty; /* one byte for each page */
 };
@@ -51,14 +51,14 @@ static int fails(const char *what) {
     return length > 0 && strcmp(text, what) == 0;
 }
 
-/* Copies a page, which may be the last and short. */
+/* Copies a page. The last page of a file may be short. */
 static void copy_page(int from, int to, off_t at) {
     char page[PAGE];
     ssize_t length = pread(from, page, PAGE, at);
     if (length > 0 && syscall(SYS_pwrite64, to, page, length, at) != length) abort();
 }
 
-/* One byte for each page, in a file that outlives the process. */
+/* Maps the dirty flags, one byte for each page, in a file that outlives the process. */
 static unsigned char *map(const char *durable) {
     char name[PATH_MAX * 2 + 8];
     snprintf(name, sizeof name, "%s.dirty", durable);
@@ -70,20 +70,20 @@ static unsigned char *map(const char *durable) {
     return dirty;
 }
 
-/* The entry of a database file, or NULL for all else. What is in it when it is first seen is on the disk. */
-static struct file *of(int fd) {
+/* Returns the entry of a database file, or NULL for any other file. The first content of a file counts as durable. */
+static struct file *entry_of(int fd) {
     struct stat stat;
     char link[64], path[PATH_MAX], name[PATH_MAX * 2];
     const char *folder = getenv("DISK_FOLDER");
     if (!folder || fstat(fd, &stat) != 0 || !S_ISREG(stat.st_mode)) return NULL;
-    struct file *place = NULL;
+    struct file *entry = NULL;
     for (struct file *file = files; file < files + FILES; file++) {
         if (file->durable && file->device == stat.st_dev && file->inode == stat.st_ino) return file;
-        if (!file->durable && !place) place = file;
+        if (!file->durable && !entry) entry = file;
     }
     snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
     ssize_t length = readlink(link, path, sizeof path - 1);
-    if (length < 0 || !place) return NULL;
+    if (length < 0 || !entry) return NULL;
     path[length] = 0;
     const char *base = strrchr(path, '/');
     const char *ending = strstr(path, ".db");
@@ -92,20 +92,20 @@ static struct file *of(int fd) {
     int is_new = access(name, F_OK) != 0;
     int durable = open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     if (durable < 0) abort();
-    *place = (struct file){stat.st_dev, stat.st_ino, durable, strcmp(ending, ".db") == 0, map(name)};
+    *entry = (struct file){stat.st_dev, stat.st_ino, durable, strcmp(ending, ".db") == 0, map(name)};
     for (off_t at = 0; is_new && at < stat.st_size; at += PAGE) copy_page(fd, durable, at);
-    return place;
+    return entry;
 }
 
-static void touch(struct file *file, off_t at, size_t count) {
+static void mark_dirty(struct file *file, off_t at, size_t count) {
     size_t end = (at + count + PAGE - 1) / PAGE;
     if (end > PAGES) abort();
     memset(file->dirty + at / PAGE, 1, end - at / PAGE);
 }
 
-static ssize_t written(int fd, const void *bytes, size_t count, off_t at, int moves) {
+static ssize_t do_write(int fd, const void *bytes, size_t count, off_t at, int moves) {
     pthread_mutex_lock(&lock);
-    struct file *file = count ? of(fd) : NULL;
+    struct file *file = count ? entry_of(fd) : NULL;
     ssize_t done = -1;
     if (file && fails("full")) {
         halves = !halves;
@@ -116,20 +116,20 @@ static ssize_t written(int fd, const void *bytes, size_t count, off_t at, int mo
     } else {
         if (file && moves) at = lseek(fd, 0, SEEK_CUR);
         done = moves ? syscall(SYS_write, fd, bytes, count) : syscall(SYS_pwrite64, fd, bytes, count, at);
-        if (file && done > 0) touch(file, at, done);
+        if (file && done > 0) mark_dirty(file, at, done);
     }
     pthread_mutex_unlock(&lock);
     return done;
 }
 
-ssize_t write(int fd, const void *bytes, size_t count) { return written(fd, bytes, count, 0, 1); }
-ssize_t pwrite(int fd, const void *bytes, size_t count, off_t at) { return written(fd, bytes, count, at, 0); }
-ssize_t pwrite64(int fd, const void *bytes, size_t count, off_t at) { return written(fd, bytes, count, at, 0); }
+ssize_t write(int fd, const void *bytes, size_t count) { return do_write(fd, bytes, count, 0, 1); }
+ssize_t pwrite(int fd, const void *bytes, size_t count, off_t at) { return do_write(fd, bytes, count, at, 0); }
+ssize_t pwrite64(int fd, const void *bytes, size_t count, off_t at) { return do_write(fd, bytes, count, at, 0); }
 
 int fsync(int fd) {
     struct stat stat;
     pthread_mutex_lock(&lock);
-    struct file *file = of(fd);
+    struct file *file = entry_of(fd);
     int done = 0;
     if (!file) {
         done = syscall(SYS_fsync, fd);

@@ -1,4 +1,4 @@
-//! Disks that fail: one that stands between the server and its files, and one that is small.
+//! Disks that fail: a library that intercepts the server's writes, and a small file system that can be filled.
 
 use std::ffi::OsString;
 use std::fs;
@@ -7,11 +7,11 @@ use std::process::{Command, Stdio};
 
 use crate::Result;
 
-/// Stands between a process and its database; says what it does.
+/// The source of the intercepting library; a comment in it describes how it works.
 const SOURCE: &str = include_str!("disk.c");
-/// What a small disk holds while it is not full.
+/// The size of the small file system while it is not full.
 const SIZE: &str = "size=2g";
-/// How often it is tried to fill it.
+/// How often filling it is tried.
 const FILL_TRIES: u32 = 100;
 
 /// What fails.
@@ -19,25 +19,26 @@ const FILL_TRIES: u32 = 100;
 pub enum Failure {
     /// Every fsync.
     Fsync,
-    /// The fsync of the main file, which only checkpoints write.
+    /// The fsync of the main file, which only checkpoints perform.
     Checkpoint,
-    /// Every write, after the first half of it.
+    /// Every write, after half of its bytes.
     Full,
 }
 
-/// A disk that fails when told to, for SQLite and on Linux alone. It is loaded into the process (`LD_PRELOAD`), so the
-/// program and its SQLite are those that users run, and no code of ours needs `unsafe`. It takes a C compiler, which
-/// SQLite takes as well.
+/// A disk that fails on demand, for SQLite on Linux. It is a library that is loaded into the server with
+/// `LD_PRELOAD`, so the server and its SQLite are unmodified, and no `unsafe` code is needed here. Building it
+/// requires a C compiler, as does SQLite.
 #[derive(Debug)]
 pub struct FailingDisk {
     folder: PathBuf,
 }
 
 impl FailingDisk {
-    /// Builds it in a folder of its own.
+    /// Builds the library in a folder.
     ///
     /// # Errors
-    /// There is no C compiler, or the folder cannot be written to.
+    ///
+    /// There is no C compiler, or the folder is not writable.
     pub fn build(folder: &Path) -> Result<Self> {
         let disk = Self { folder: folder.to_owned() };
         fs::create_dir(disk.durable())?;
@@ -56,36 +57,38 @@ impl FailingDisk {
         self.folder.join("durable")
     }
 
-    /// What a process that works on it has in its environment.
+    /// Returns the environment variables of a process on this disk.
     pub fn variables(&self) -> [(&'static str, OsString); 2] {
         [("LD_PRELOAD", self.library().into()), ("DISK_FOLDER", self.folder.clone().into())]
     }
 
-    /// Fails from now on.
+    /// Makes the disk fail from now on.
     ///
     /// # Errors
-    /// The folder cannot be written to.
+    ///
+    /// The folder is not writable.
     pub fn fail(&self, failure: Failure) -> Result<()> {
         let word = match failure {
             Failure::Fsync => "fsync",
             Failure::Checkpoint => "checkpoint",
             Failure::Full => "full",
         };
-        // Whole at once.
+        // Renamed, so that the file is never seen half-written.
         fs::write(self.folder.join("next"), word)?;
         Ok(fs::rename(self.folder.join("next"), self.folder.join("fault"))?)
     }
 
-    /// Works from now on.
+    /// Makes the disk work from now on.
     pub fn heal(&self) {
-        // Unless it does already.
+        // The file is missing if the disk works already.
         let _ = fs::remove_file(self.folder.join("fault"));
     }
 
-    /// Leaves in the folder of a database what a power cut would leave. No process may have it open.
+    /// Leaves in a database's folder what a power cut would leave. No process may have the database open.
     ///
     /// # Errors
-    /// The files cannot be written to.
+    ///
+    /// The files cannot be written.
     pub fn cut_power(&self, database: &Path) -> Result<()> {
         for file in fs::read_dir(self.durable())? {
             let file = file?;
@@ -105,20 +108,21 @@ impl FailingDisk {
     }
 }
 
-/// A disk in memory that is really full when told to. It is gone when it is dropped.
+/// A small file system in memory that can be filled. It is unmounted when it is dropped.
 #[derive(Debug)]
 pub struct SmallDisk {
     folder: tempfile::TempDir,
 }
 
 impl SmallDisk {
-    /// Mounts it, which takes root, or `sudo` that does not ask.
+    /// Mounts the file system, which requires root, or `sudo` without a password.
     ///
-    /// `None`, with a loud word, where mounting is not allowed; but where the environment variable `CI` is set, that is
-    /// an error, so that nobody believes in tests that never ran.
+    /// Returns `None` and prints a notice if mounting is not allowed.
     ///
     /// # Errors
-    /// As said.
+    ///
+    /// Mounting is not allowed and the environment variable `CI` is set, so that a missing test does not pass
+    /// unnoticed.
     #[expect(clippy::print_stderr, reason = "for tests only")]
     pub fn mount() -> Result<Option<Self>> {
         let folder = tempfile::tempdir()?;
@@ -127,54 +131,58 @@ impl SmallDisk {
             return Ok(Some(Self { folder }));
         }
         if std::env::var_os("CI").is_some() {
-            return Err("no file system can be mounted, so a full disk cannot be tried".into());
+            return Err("no file system can be mounted, so a full disk cannot be tested".into());
         }
-        eprintln!("\n*** SKIPPED: no file system can be mounted (not root), so a full disk was not tried ***\n");
+        eprintln!("\n*** SKIPPED: no file system can be mounted (not root), so a full disk was not tested ***\n");
         Ok(None)
     }
 
-    /// Where it is.
+    /// Returns the mount point.
     pub fn folder(&self) -> &Path {
         self.folder.path()
     }
 
-    /// Leaves no room from now on.
+    /// Leaves no free space from now on.
     ///
     /// # Errors
-    /// It cannot be mounted anew.
+    ///
+    /// The file system cannot be remounted.
     pub fn fill(&self) -> Result<()> {
-        // Until nobody writes in between.
+        // Other processes may write in between.
         (0..FILL_TRIES)
             .find_map(|_| self.limit(&self.used().ok()?).ok())
             .ok_or("the small disk cannot be filled".into())
     }
 
-    /// As an option of `mount`.
+    /// Returns the used space as an option of `mount`.
     fn used(&self) -> Result<String> {
         let asked = Command::new("stat").args(["-f", "-c", "%b %f %S"]).arg(self.folder()).output()?;
         let text = String::from_utf8(asked.stdout)?;
         let figures: Vec<u64> = text.split_whitespace().map(str::parse).collect::<std::result::Result<_, _>>()?;
-        let [blocks, free, size] = figures[..] else { return Err(format!("stat said {text:?}").into()) };
+        let [blocks, free, size] = figures[..] else {
+            return Err(format!("unexpected output of stat: {text:?}").into());
+        };
         Ok(format!("size={}", blocks.saturating_sub(free).max(1) * size))
     }
 
-    /// Has room from now on.
+    /// Makes space free again.
     ///
     /// # Errors
-    /// It cannot be mounted anew.
+    ///
+    /// The file system cannot be remounted.
     pub fn free(&self) -> Result<()> {
         self.limit(SIZE)
     }
 
     fn limit(&self, size: &str) -> Result<()> {
         let done = as_root(&["mount", "-o"]).arg(format!("remount,{size}")).arg(self.folder()).status()?;
-        if done.success() { Ok(()) } else { Err("the small disk cannot be mounted anew".into()) }
+        if done.success() { Ok(()) } else { Err("the small disk cannot be remounted".into()) }
     }
 }
 
 impl Drop for SmallDisk {
     fn drop(&mut self) {
-        // Whoever still has a file open keeps it until then.
+        // Lazy, because a process may still have a file open.
         let _ = as_root(&["umount", "--lazy"]).arg(self.folder.path()).status();
     }
 }

@@ -1,4 +1,4 @@
-//! Where deliveries go: an HTTP server that answers as it is told.
+//! A webhook endpoint: an HTTP server that responds as its handler decides.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -14,11 +14,12 @@ use tokio::net::TcpListener;
 
 use crate::Result;
 
-/// Listens on a free port, for as long as the runtime lives.
+/// Listens on a free port of 127.0.0.1 as long as the runtime exists, and returns the address.
 ///
 /// # Errors
-/// There is none.
-pub async fn listen<A, F>(answer: A) -> Result<SocketAddr>
+///
+/// No port is free.
+pub async fn listen<A, F>(handler: A) -> Result<SocketAddr>
 where
     A: Fn(Request<Incoming>) -> F + Clone + Send + 'static,
     F: Future<Output = Response<Full<Bytes>>> + Send,
@@ -27,14 +28,14 @@ where
     let address = listener.local_addr()?;
     tokio::spawn(async move {
         while let Ok((stream, _)) = listener.accept().await {
-            let answer = answer.clone();
+            let handler = handler.clone();
             tokio::spawn(async move {
                 let _ = stream.set_nodelay(true);
                 let service = service_fn(move |request| {
-                    let answered = answer(request);
-                    async move { Ok::<_, Infallible>(answered.await) }
+                    let response = handler(request);
+                    async move { Ok::<_, Infallible>(response.await) }
                 });
-                // A server that is killed breaks its connections.
+                // A killed server breaks its connections, which is no error here.
                 let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
             });
         }

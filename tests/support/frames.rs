@@ -1,15 +1,15 @@
-//! HTTP/2 frames by hand (RFC 9113), for what no client library would send.
+//! HTTP/2 frames written by hand (RFC 9113), for tests that no client library could perform.
 
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 
 use crate::Result;
 
-/// What a client begins with.
+/// The connection preface of a client.
 pub const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// Types of frames (RFC 9113 §6).
+/// Frame types (RFC 9113 §6).
 pub mod kind {
-    #![expect(missing_docs, reason = "they are named as in the RFC")]
+    #![expect(missing_docs, reason = "named as in the RFC")]
     pub const DATA: u8 = 0x0;
     pub const HEADERS: u8 = 0x1;
     pub const RST_STREAM: u8 = 0x3;
@@ -20,41 +20,42 @@ pub mod kind {
     pub const CONTINUATION: u8 = 0x9;
 }
 
-/// The request, or the answer, ends with this frame.
+/// Flag: the frame is the last of its request or response.
 pub const END_STREAM: u8 = 0x1;
-/// This answers a SETTINGS or a PING.
+/// Flag: the frame acknowledges a SETTINGS or PING frame.
 pub const ACK: u8 = 0x1;
-/// The head ends with this frame.
+/// Flag: the frame completes the header block.
 pub const END_HEADERS: u8 = 0x4;
 
-/// The setting of how many requests may be under way.
+/// Setting: the greatest number of concurrent streams.
 pub const MAX_CONCURRENT_STREAMS: u16 = 0x3;
-/// The setting of how much of an answer may be sent unasked.
+/// Setting: the initial flow-control window of a stream, in bytes.
 pub const INITIAL_WINDOW_SIZE: u16 = 0x4;
 
-/// Why a stream is refused: it was not begun.
+/// Error code: the stream was refused before any processing.
 pub const REFUSED_STREAM: u32 = 0x7;
-/// Why a connection is ended: too much.
+/// Error code: the peer causes excessive load.
 pub const ENHANCE_YOUR_CALM: u32 = 0xb;
 
-/// A frame as it came.
+/// A received frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {
-    /// Its type.
+    /// The frame type.
     pub kind: u8,
-    /// Its flags.
+    /// The flags.
     pub flags: u8,
-    /// Its stream; 0 is the connection.
+    /// The stream id; 0 is the connection itself.
     pub stream: u32,
-    /// What it carries.
+    /// The payload.
     pub payload: Vec<u8>,
 }
 
 impl Frame {
-    /// Reads one; `None` at the end of the connection.
+    /// Reads a frame. Returns `None` at the end of the connection.
     ///
     /// # Errors
-    /// The connection breaks in the middle of a frame.
+    ///
+    /// The connection ends within a frame.
     pub async fn read(from: &mut (impl AsyncRead + Unpin)) -> Result<Option<Self>> {
         let mut head = [0; 9];
         if from.read_exact(&mut head).await.is_err() {
@@ -66,13 +67,13 @@ impl Frame {
         Ok(Some(Self { kind, flags, stream: u32::from_be_bytes(stream) & !(1 << 31), payload }))
     }
 
-    /// The number at `at` in its payload, as codes of errors and sizes of windows are.
+    /// Returns the 32-bit number at an offset of the payload, such as an error code or a window size.
     pub fn number(&self, at: usize) -> Option<u32> {
         let bytes = self.payload.get(at..at + 4)?;
         Some(u32::from_be_bytes(bytes.try_into().ok()?))
     }
 
-    /// The settings, if it carries some.
+    /// Returns the settings of a SETTINGS frame.
     pub fn settings(&self) -> Vec<(u16, u32)> {
         let pairs = self.payload.chunks_exact(6).filter(|_| self.kind == kind::SETTINGS);
         pairs
@@ -80,7 +81,8 @@ impl Frame {
             .collect()
     }
 
-    /// Whether it is the head of an answer with this status, one of those that HPACK knows by a number.
+    /// Returns whether this is the head of a response with this status. Only statuses with an index in HPACK's static
+    /// table are recognized.
     pub fn has_status(&self, status: u16) -> bool {
         let known = [200, 204, 206, 304, 400, 404, 500].iter().position(|known| *known == status);
         let indexed = known.and_then(|at| u8::try_from(0x88 + at).ok());
@@ -88,36 +90,37 @@ impl Frame {
     }
 }
 
-/// A frame as it is sent.
+/// Returns the bytes of a frame.
 pub fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     let [_, a, b, c] = u32::try_from(payload.len()).unwrap_or(u32::MAX).to_be_bytes();
     [&[a, b, c, kind, flags], &stream.to_be_bytes()[..], payload].concat()
 }
 
-/// SETTINGS.
+/// Returns a SETTINGS frame.
 pub fn settings(settings: &[(u16, u32)]) -> Vec<u8> {
     let payload: Vec<u8> =
         settings.iter().flat_map(|(name, value)| [&name.to_be_bytes()[..], &value.to_be_bytes()].concat()).collect();
     frame(kind::SETTINGS, 0, 0, &payload)
 }
 
-/// RST_STREAM: the client takes a request back.
+/// Returns a RST_STREAM frame, with which a client cancels a request.
 pub fn cancel(stream: u32) -> Vec<u8> {
     frame(kind::RST_STREAM, 0, stream, &8_u32.to_be_bytes())
 }
 
-/// WINDOW_UPDATE.
+/// Returns a WINDOW_UPDATE frame.
 pub fn window(stream: u32, more: u32) -> Vec<u8> {
     frame(kind::WINDOW_UPDATE, 0, stream, &more.to_be_bytes())
 }
 
-/// A field of a head, in HPACK's plainest form (RFC 7541 §6.2.2). Neither part is longer than 126 bytes.
+/// Returns a header field as an HPACK literal without indexing (RFC 7541 §6.2.2). Name and value may have at most 126
+/// bytes each.
 pub fn field(name: &str, value: &str) -> Vec<u8> {
     let length = |text: &str| u8::try_from(text.len()).unwrap_or(0x7e);
     [&[0, length(name)], name.as_bytes(), &[length(value)], value.as_bytes()].concat()
 }
 
-/// The fields of a request.
+/// Returns the header block of a request.
 pub fn head(method: &str, path: &str, key: &str) -> Vec<u8> {
     let authorization = format!("Bearer {key}");
     let fields = [
@@ -131,7 +134,7 @@ pub fn head(method: &str, path: &str, key: &str) -> Vec<u8> {
     fields.iter().flat_map(|(name, value)| field(name, value)).collect()
 }
 
-/// HEADERS: a whole request, with END_STREAM, or one whose body is to come.
+/// Returns a HEADERS frame. With `END_STREAM` in `flags` the request has no body.
 pub fn request(stream: u32, method: &str, path: &str, key: &str, flags: u8) -> Vec<u8> {
     frame(kind::HEADERS, END_HEADERS | flags, stream, &head(method, path, key))
 }

@@ -1,4 +1,4 @@
-//! The client side of HTTP: one pool of kept-alive connections for all clients.
+//! An HTTP client with one pool of keep-alive connections, which all test clients share.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -13,102 +13,104 @@ use serde_json::Value;
 
 use crate::Result;
 
-/// Far beyond what the server takes. What stays unanswered for so long counts as unknown.
+/// The timeout of a request, far beyond the server's own. The outcome of a request that times out is unknown.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Speaks to the server, wherever that listens at the moment.
+/// An HTTP client for a server whose address may change.
 #[derive(Clone, Debug)]
-pub struct Http {
+pub struct HttpClient {
     client: Client<HttpConnector, Full<Bytes>>,
 }
 
 /// A request.
 #[derive(Clone, Debug)]
-pub struct Ask<'a> {
-    /// Its method.
+pub struct TestRequest<'a> {
+    /// The method.
     pub method: Method,
-    /// Below `/api/v1`.
+    /// The path below `/api/v1`.
     pub path: &'a str,
     /// The text of the API key.
     pub key: &'a str,
-    /// What it is done once under.
+    /// The Idempotency-Key, if there is one.
     pub idempotency_key: Option<&'a str>,
-    /// JSON, or nothing.
+    /// The JSON body, if there is one.
     pub body: Option<&'a Value>,
-    /// Others than those that follow from the rest.
+    /// Further headers.
     pub headers: &'a [(&'a str, &'a str)],
 }
 
-impl<'a> Ask<'a> {
-    /// A GET.
+impl<'a> TestRequest<'a> {
+    /// Returns a GET request.
     pub fn get(path: &'a str, key: &'a str) -> Self {
         Self { method: Method::GET, path, key, idempotency_key: None, body: None, headers: &[] }
     }
 
-    /// A POST.
+    /// Returns a POST request.
     pub fn post(path: &'a str, key: &'a str, body: &'a Value) -> Self {
         Self { method: Method::POST, body: Some(body), ..Self::get(path, key) }
     }
 }
 
-/// An answer that arrived whole.
+/// A complete response.
 #[derive(Clone, Debug)]
-pub struct Reply {
-    /// Its status.
+pub struct TestResponse {
+    /// The status.
     pub status: StatusCode,
-    /// Its headers.
+    /// The headers.
     pub headers: HeaderMap,
-    /// Whether it is that to an earlier request with the same Idempotency-Key.
+    /// Whether this is the stored response of an earlier request with the same Idempotency-Key.
     pub replayed: bool,
-    /// Its JSON.
+    /// The JSON body.
     pub body: Value,
 }
 
-impl Default for Http {
+impl Default for HttpClient {
     fn default() -> Self {
         Self { client: Client::builder(TokioExecutor::new()).build_http() }
     }
 }
 
-impl Http {
-    /// The status of a GET without a key.
+impl HttpClient {
+    /// Sends a GET request without a key and returns the status.
     ///
     /// # Errors
-    /// No answer.
+    ///
+    /// There is no response.
     pub async fn probe(&self, server: SocketAddr, path: &str) -> Result<StatusCode> {
         let request = Request::get(format!("http://{server}{path}")).body(Full::default())?;
         Ok(tokio::time::timeout(PATIENCE, self.client.request(request)).await??.status())
     }
 
-    /// Sends a request once. Without an answer nobody knows whether it was carried out.
+    /// Sends a request once. If there is no response, it is unknown whether the request was carried out.
     ///
     /// # Errors
-    /// No answer, or none in JSON.
-    pub async fn send(&self, server: SocketAddr, ask: &Ask<'_>) -> Result<Reply> {
-        let mut request = Request::builder()
-            .method(ask.method.clone())
-            .uri(format!("http://{server}/api/v1{}", ask.path))
-            .header("authorization", format!("Bearer {}", ask.key));
-        if let Some(key) = ask.idempotency_key {
-            request = request.header("idempotency-key", key);
+    ///
+    /// There is no response, or its body is not JSON.
+    pub async fn send(&self, server: SocketAddr, request: &TestRequest<'_>) -> Result<TestResponse> {
+        let mut builder = Request::builder()
+            .method(request.method.clone())
+            .uri(format!("http://{server}/api/v1{}", request.path))
+            .header("authorization", format!("Bearer {}", request.key));
+        if let Some(key) = request.idempotency_key {
+            builder = builder.header("idempotency-key", key);
         }
-        for (name, value) in ask.headers {
-            request = request.header(*name, *value);
+        for (name, value) in request.headers {
+            builder = builder.header(*name, *value);
         }
-        let body = match ask.body {
+        let body = match request.body {
             Some(body) => {
-                request = request.header("content-type", "application/json");
+                builder = builder.header("content-type", "application/json");
                 Bytes::from(body.to_string())
             }
             None => Bytes::new(),
         };
-        let request = request.body(Full::new(body))?;
+        let request = builder.body(Full::new(body))?;
         tokio::time::timeout(PATIENCE, async {
             let (parts, body) = self.client.request(request).await?.into_parts();
             let body = body.collect().await?.to_bytes();
             let replayed = parts.headers.contains_key("idempotent-replayed");
             let body = serde_json::from_slice(&body)?;
-            Ok(Reply { status: parts.status, headers: parts.headers, replayed, body })
+            Ok(TestResponse { status: parts.status, headers: parts.headers, replayed, body })
         })
         .await?
     }

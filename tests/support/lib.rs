@@ -1,5 +1,5 @@
-//! What the programs of the tests share (`crash`, `hostile`, `load`, `nodes`): a database, disks that fail, the server as
-//! processes on it, and a client.
+//! What the test programs `crash`, `hostile`, `load` and `nodes` share: databases, failing disks, server processes,
+//! and an HTTP client.
 
 pub mod database;
 pub mod disk;
@@ -9,5 +9,5 @@ pub mod http;
 pub mod node;
 pub mod tenant;
 
-/// Whatever goes wrong ends a run.
+/// The result of a step; any error ends the run.
 pub type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;

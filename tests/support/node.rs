@@ -1,4 +1,4 @@
-//! The server as a process of its own.
+//! A server as a separate process.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -15,33 +15,33 @@ use tokio::process::{Child, Command};
 use crate::Result;
 use crate::database::Database;
 
-/// How long a start may take.
+/// The longest time that a start may take.
 const START: Duration = Duration::from_secs(30);
-/// How long an orderly end may take; more than the server's own grace.
+/// The longest time that a shutdown may take; more than the server's own grace period.
 const STOP: Duration = Duration::from_secs(30);
 
-/// How servers are started.
+/// How to start servers.
 #[derive(Clone, Debug, Default)]
 pub struct Program {
-    /// Another program than this one, which is the server when its first argument is `serve`.
+    /// The server program. By default this program is started with `serve` as its first argument.
     pub file: Option<PathBuf>,
-    /// What the server's log tells, on stderr.
+    /// The filter of the server's log, which goes to stderr.
     pub log: &'static str,
-    /// What it has in its environment besides.
+    /// Further environment variables.
     pub variables: Vec<(&'static str, OsString)>,
 }
 
-/// Is the server: what a program of the tests does as the child that [`Program`] starts.
+/// Runs the server: what a test program does as the child process of [`Program`].
 pub fn serve(config: Config) -> ExitCode {
     telemetry::init(config.log_format);
     svc_server::program::run(config).map_or_else(|error| error.exit_code(), |()| ExitCode::SUCCESS)
 }
 
-/// A running server, which ends with its handle.
+/// A running server, which is killed when its handle is dropped.
 #[derive(Debug)]
 pub struct Node {
     child: Child,
-    /// Where it listens.
+    /// The address of the API.
     pub address: SocketAddr,
 }
 
@@ -49,23 +49,26 @@ impl Program {
     /// Starts a server on a database and waits until it listens.
     ///
     /// # Errors
-    /// It does not start.
+    ///
+    /// The server does not start.
     pub async fn start(&self, database: &Database, flags: &[&str]) -> Result<Node> {
         self.start_at(&database.url, database, flags).await
     }
 
-    /// The same, but the database is reached by another way.
+    /// Does the same, but with another URL for the database, such as that of a proxy.
     ///
     /// # Errors
-    /// It does not start.
+    ///
+    /// The server does not start.
     pub async fn start_at(&self, url: &str, database: &Database, flags: &[&str]) -> Result<Node> {
         self.launch(url, database, flags, Stdio::inherit()).await
     }
 
-    /// The same as [`start`](Self::start), with the log in a file.
+    /// Does the same as [`start`](Self::start), with the log in a file.
     ///
     /// # Errors
-    /// It does not start.
+    ///
+    /// The server does not start.
     pub async fn start_logged(&self, database: &Database, flags: &[&str], log: File) -> Result<Node> {
         self.launch(&database.url, database, flags, log.into()).await
     }
@@ -79,7 +82,7 @@ impl Program {
                 command
             }
         };
-        // The key of the secrets is the one setting that the database depends on.
+        // SVC_SECRET_KEY must match the database; no other setting of the environment is inherited.
         let is_setting = |name: &str| name.starts_with("SVC_") && name != "SVC_SECRET_KEY";
         for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(is_setting)) {
             command.env_remove(name);
@@ -96,7 +99,7 @@ impl Program {
             .stderr(log)
             .kill_on_drop(true);
         let mut child = command.spawn()?;
-        let stdout = child.stdout.take().ok_or("a server without a stdout")?;
+        let stdout = child.stdout.take().ok_or("the server has no stdout")?;
         let mut line = String::new();
         tokio::time::timeout(START, BufReader::new(stdout).read_line(&mut line)).await??;
         let (_, address) = line.trim_end().split_once("://").ok_or("the server does not start")?;
@@ -105,7 +108,7 @@ impl Program {
 }
 
 impl Node {
-    /// Its number to the operating system, while it lives.
+    /// Returns the process id while the process runs.
     pub fn id(&mut self) -> Option<u32> {
         match self.child.try_wait() {
             Ok(None) => self.child.id(),
@@ -113,39 +116,43 @@ impl Node {
         }
     }
 
-    /// Memory that it holds, in bytes: its share of mapped files included, what is swapped out not.
+    /// Returns the resident memory in bytes, without swapped-out pages.
     ///
     /// # Errors
-    /// It has ended, or this is not Linux.
+    ///
+    /// The process has ended, or this is not Linux.
     pub fn memory(&self) -> Result<u64> {
         let id = self.child.id().ok_or("the server has ended by itself")?;
         let status = std::fs::read_to_string(format!("/proc/{id}/status"))?;
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).ok_or("an odd status")?;
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).ok_or("no VmRSS in /proc/PID/status")?;
         Ok(line.trim().trim_end_matches(" kB").parse::<u64>()? * 1024)
     }
 
-    /// Ends it as a power cut would end the process: SIGKILL.
+    /// Kills the process with SIGKILL.
     ///
     /// # Errors
-    /// It has ended by itself.
+    ///
+    /// The process has already ended.
     pub async fn kill(mut self) -> Result<()> {
         Ok(self.child.kill().await?)
     }
 
-    /// Sends it a signal by its name, such as `STOP`.
+    /// Sends a signal by its name, such as `STOP`.
     ///
     /// # Errors
-    /// It has ended by itself.
+    ///
+    /// The process has already ended.
     pub async fn signal(&self, name: &str) -> Result<()> {
         let id = self.child.id().ok_or("the server has ended by itself")?;
         let sent = Command::new("kill").args(["-s", name, &id.to_string()]).status().await?;
-        if sent.success() { Ok(()) } else { Err("the server takes no signal".into()) }
+        if sent.success() { Ok(()) } else { Err("the signal could not be sent to the server".into()) }
     }
 
-    /// Ends it in order.
+    /// Stops the server with SIGTERM.
     ///
     /// # Errors
-    /// It does not end, or not in order.
+    ///
+    /// The server does not stop in time, or with another exit code than 0.
     pub async fn stop(mut self) -> Result<()> {
         self.signal("TERM").await?;
         let status = tokio::time::timeout(STOP, self.child.wait()).await??;

@@ -1,4 +1,4 @@
-//! A tenant and a key for it.
+//! A tenant with a key.
 
 use svc_core::accounts::keys::{self, KeyCreate};
 use svc_core::accounts::tenants::{self, TenantCreate};
@@ -7,15 +7,16 @@ use svc_core::values::TenantId;
 
 use crate::Result;
 
-/// Makes a tenant; its id and the text of a key that reads and writes.
+/// Creates a tenant. Returns its id and the text of a key that reads and writes.
 ///
 /// # Errors
+///
 /// The store fails.
 pub async fn make(store: &dyn Store) -> Result<(TenantId, String)> {
     let made = store.write("tests.tenant", |tx| {
         Box::pin(async move {
             let id = tenants::create(tx, TenantCreate::named("Tenant")).await?.id;
-            // A contact that was created twice must not be hidden by this rule.
+            // Duplicate contacts must not be hidden by this rule.
             tenants::update(tx, id.0, |tenant| tenant.unique_contact_email = false).await?;
             let input = KeyCreate { name: None, write: true, expires_in: None, signed: false };
             Ok((id, keys::create(tx, id, input).await?.text.reveal().to_owned()))

@@ -1,5 +1,5 @@
-//! A PostgreSQL server of this run, and the database that is measured there: the same tenants, keys, subscriptions
-//! and contacts as on SQLite.
+//! A temporary PostgreSQL server with the measured database: the same tenants, keys, subscriptions and contacts as on
+//! SQLite.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -10,19 +10,21 @@ use svc_core::accounts::keys::{self, KeyCreate};
 use svc_postgres_server::Server;
 use uuid::Uuid;
 
+use crate::error::Result;
 use crate::seed::{self, Tenant};
-use crate::{Result, child, ours};
+use crate::{child, server};
 
-/// Room for all rows in memory, and no checkpoint in the middle of a round. All else is as PostgreSQL comes: an
+/// Memory for all rows, and no checkpoint within a round. Everything else has PostgreSQL's defaults, so an
 /// acknowledged write is on the disk.
 pub(super) const SETTINGS: [(&str, &str); 3] =
     [("shared_buffers", "1GB"), ("max_wal_size", "8GB"), ("checkpoint_timeout", "1h")];
 
-/// The id of a contact in SQL and in pgbench's words: `:n` is its number, whose nine digits stand in the time of a
-/// UUIDv7, between June 2024 and September 2025. So ids sort by number, and pgbench can tell them without a look.
+/// The id of a contact, as an expression in SQL and pgbench. `:n` is its number, whose nine digits stand in the time
+/// of a UUIDv7, between June 2024 and September 2025. Ids therefore sort by number, and pgbench can compute them
+/// without a query.
 pub(super) const CONTACT_ID: &str = "('019' || lpad(:n, 9, '0') || '70008000000000000000')::uuid";
 
-/// All contacts in one go, without checks of references.
+/// Inserts all contacts in one statement, without foreign key checks.
 const CONTACTS: &str = "
 SET synchronous_commit = off; SET session_replication_role = replica;
 INSERT INTO contacts (tenant_id, live, id, email, first_name, last_name, phone, company_name, city, state, postcode,
@@ -42,12 +44,12 @@ RESET session_replication_role;
 VACUUM (ANALYZE);
 CHECKPOINT;";
 
-/// The same id again.
+/// Computes the same id as [`CONTACT_ID`].
 fn contact_id(number: u32) -> Result<Uuid> {
     Ok(format!("019{number:09}70008000000000000000").parse()?)
 }
 
-/// A server with a seeded database. It is gone when it is dropped.
+/// A server with a seeded database. It is removed when it is dropped.
 pub(super) struct Database {
     server: Server,
     programs: PathBuf,
@@ -56,8 +58,8 @@ pub(super) struct Database {
 }
 
 impl Database {
-    /// `None` where PostgreSQL or pgbench is not installed.
-    pub(super) fn make(tenants: u32, contacts: u32) -> Result<Option<Self>> {
+    /// Creates the database. Returns `None` if PostgreSQL or pgbench is not installed.
+    pub(super) fn create(tenants: u32, contacts: u32) -> Result<Option<Self>> {
         let Some(programs) = svc_postgres_server::programs() else { return Ok(None) };
         if ["pgbench", "psql"].iter().any(|program| !programs.join(program).exists()) {
             return Ok(None);
@@ -81,7 +83,7 @@ impl Database {
         Ok(Some(database))
     }
 
-    /// Where PostgreSQL writes its log.
+    /// Returns the path of PostgreSQL's log.
     pub(super) fn log(&self) -> PathBuf {
         self.server.folder().join("server.log")
     }
@@ -90,22 +92,22 @@ impl Database {
         self.psql("SHOW server_version")
     }
 
-    /// How many contacts, events and deliveries there are. One statement: what our server left behind may still be
-    /// committing.
-    pub(super) fn written(&self) -> Result<[u64; 3]> {
+    /// Returns the numbers of contacts, events and deliveries. Uses one statement, because transactions of svc's
+    /// server may still be committing.
+    pub(super) fn row_counts(&self) -> Result<[u64; 3]> {
         let counts = self.psql(
             "SELECT (SELECT count(*) FROM contacts), (SELECT count(*) FROM events), (SELECT count(*) FROM deliveries)",
         )?;
         let counts = counts.split('|').map(str::parse).collect::<std::result::Result<Vec<u64>, _>>()?;
-        counts.try_into().map_err(|_| "psql printed other than three counts".into())
+        counts.try_into().map_err(|_| "psql did not print three counts".into())
     }
 
-    /// One of PostgreSQL's programs.
+    /// Returns a command for one of PostgreSQL's programs.
     pub(super) fn program(&self, name: &str) -> Command {
         Command::new(self.programs.join(name))
     }
 
-    /// Runs statements and returns what they print.
+    /// Runs statements and returns their output.
     pub(super) fn psql(&self, sql: &str) -> Result<String> {
         let mut psql = self.program("psql");
         psql.args([
@@ -116,7 +118,7 @@ impl Database {
             "--no-align",
             "--set=ON_ERROR_STOP=1",
         ]);
-        // Each statement is its own transaction: VACUUM allows no other.
+        // Each statement is its own transaction, which VACUUM requires.
         for statement in sql.split(';').filter(|statement| !statement.trim().is_empty()) {
             psql.args(["-c", statement]);
         }
@@ -127,14 +129,14 @@ impl Database {
         Err(format!("psql: {}", String::from_utf8_lossy(&done.stderr)).into())
     }
 
-    /// Processor time of all of the server's processes, those that ended included.
+    /// Returns the processor time of all processes of the server, including those that have ended.
     pub(super) fn cpu(&self) -> Result<Duration> {
         let postmaster = std::fs::read_to_string(self.server.folder().join("data/postmaster.pid"))?;
-        let postmaster = postmaster.lines().next().ok_or("a server without a process")?;
+        let postmaster = postmaster.lines().next().ok_or("the server has no process id")?;
         let mut sum = child::cpu_with_ended(postmaster)?;
         for process in std::fs::read_dir("/proc")?.flatten() {
             if child::parent(&process.path()).as_deref() == Some(postmaster) {
-                // It may have ended meanwhile.
+                // The process may have ended meanwhile.
                 sum += process.file_name().to_str().map_or(Ok(Duration::ZERO), child::cpu).unwrap_or_default();
             }
         }
@@ -142,10 +144,11 @@ impl Database {
     }
 }
 
-/// Makes tenants with a subscription and a key each; returns the texts of the keys in the order of the tenants' ids.
+/// Creates tenants with a subscription and a key each. Returns the texts of the keys in the order of the tenants'
+/// ids.
 fn add_tenants(url: &str, tenants: u32) -> Result<Vec<String>> {
     child::runtime()?.block_on(async {
-        let store = ours::open(Path::new(url)).await?;
+        let store = server::open(Path::new(url)).await?;
         let mut texts = Vec::new();
         for number in 1..=tenants {
             let tenant = svc_core::values::TenantId(seed::tenant(&*store, number).await?);

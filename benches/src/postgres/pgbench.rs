@@ -1,4 +1,4 @@
-//! Runs pgbench and reads what it says.
+//! Runs pgbench and parses its output.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::Stdio;
@@ -6,17 +6,18 @@ use std::time::Instant;
 
 use super::database::Database;
 use super::script::Script;
-use crate::Result;
+use crate::error::Result;
 use crate::sample::Sample;
 
-/// Threads, as many as our load generator has.
+/// Threads, as many as the load generator has.
 const THREADS: &str = "-j2";
-/// Until the first report, from which processor time is taken: connecting and preparing.
+/// The time until the first progress report, in which pgbench connects and prepares. Processor time is measured from
+/// that report on.
 const WARM_UP: u64 = 1;
-/// PostgreSQL's plans do not depend on the values, as on the store's connections.
+/// Plans do not depend on the values, as on the store's connections.
 const PLANS: &str = "-c plan_cache_mode=force_generic_plan";
 
-/// One round. The processor time is that of PostgreSQL.
+/// Measures one round. The processor time is that of PostgreSQL.
 pub(super) fn round(
     database: &Database,
     script: &Script,
@@ -32,7 +33,7 @@ pub(super) fn round(
     for (name, value) in &script.variables {
         pgbench.arg("-D").arg(format!("{name}={value}"));
     }
-    // New rows of each round come behind those of the round before.
+    // Each round creates rows with higher numbers than the one before.
     pgbench.arg("-D").arg(format!("n={first}"));
     pgbench
         .arg(&database.url)
@@ -41,30 +42,30 @@ pub(super) fn round(
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
     let mut child = pgbench.spawn()?;
-    let reports = BufReader::new(child.stderr.take().ok_or("a child without a stderr")?);
-    let (mut begun, mut ended, mut said) = (None, None, String::new());
+    let reports = BufReader::new(child.stderr.take().ok_or("pgbench has no stderr")?);
+    let (mut started, mut ended, mut messages) = (None, None, String::new());
     for line in reports.lines() {
         let line = line?;
         if line.starts_with("progress: ") {
             let moment = Some((Instant::now(), database.cpu()?));
-            *(if begun.is_none() { &mut begun } else { &mut ended }) = moment;
+            *(if started.is_none() { &mut started } else { &mut ended }) = moment;
         } else {
-            said.push_str(&line);
-            said.push('\n');
+            messages.push_str(&line);
+            messages.push('\n');
         }
     }
     let done = child.wait_with_output()?;
-    match (begun, ended, rate(&String::from_utf8_lossy(&done.stdout))) {
-        (Some((begun, before)), Some((ended, after)), Some(rate)) if done.status.success() => {
-            let elapsed = ended - begun;
+    match (started, ended, rate(&String::from_utf8_lossy(&done.stdout))) {
+        (Some((started, before)), Some((ended, after)), Some(rate)) if done.status.success() => {
+            let elapsed = ended - started;
             let sample = Sample::new(Vec::new(), elapsed, after.saturating_sub(before), 0);
             Ok(Sample { count: (rate * elapsed.as_secs_f64()) as usize, ..sample })
         }
-        _ => Err(format!("pgbench failed: {said}").into()),
+        _ => Err(format!("pgbench failed: {messages}").into()),
     }
 }
 
-/// The last `tps = 7012.3 (…)`: without the time that it took to connect.
+/// Parses the last `tps = 7012.3 (…)`, which excludes the time to connect.
 fn rate(summary: &str) -> Option<f64> {
     let line = summary.lines().rev().find_map(|line| line.strip_prefix("tps = "))?;
     line.split(' ').next()?.parse().ok()
@@ -75,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn summaries_are_read() {
+    fn the_rate_is_parsed() {
         let summary = "latency average = 9.1 ms\ntps = 7012.3 (without initial connection time)\n";
         assert_eq!(rate(summary), Some(7012.3));
         assert_eq!(rate("pgbench (15.18)"), None);

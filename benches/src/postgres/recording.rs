@@ -1,8 +1,9 @@
-//! What the store sends for a request, from the server's own log: the bench's statements cannot drift from the store's.
+//! Reads the statements of a request from PostgreSQL's log, so that the benchmark's statements cannot differ from the
+//! store's.
 
 use std::collections::HashMap;
 
-use crate::Result;
+use crate::error::Result;
 
 /// A statement as it was executed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -12,39 +13,39 @@ pub(super) struct Statement {
     pub(super) values: Vec<Option<String>>,
 }
 
-/// The last transaction in a log that `log_statement = 'all'` made, from BEGIN to COMMIT.
+/// Returns the last transaction, from BEGIN to COMMIT, in a log written with `log_statement = 'all'`.
 pub(super) fn last_transaction(log: &str) -> Result<Vec<Statement>> {
     let mut open: HashMap<&str, Vec<Statement>> = HashMap::new();
     let mut last = None;
     for line in log.lines() {
-        // "2026-03-14 15:09:26.535 UTC [123] LOG:  execute s1: SELECT …"
+        // A line is "2026-03-14 15:09:26.535 UTC [123] LOG:  execute s1: SELECT …".
         let Some((head, rest)) = line.split_once("] ") else { continue };
         let Some((_, process)) = head.rsplit_once('[') else { continue };
         let statements = open.entry(process).or_default();
         if let Some(sql) = rest.strip_prefix("LOG:  statement: ") {
             match sql.split(' ').next() {
-                Some("BEGIN") => *statements = vec![bare(sql)],
+                Some("BEGIN") => *statements = vec![without_values(sql)],
                 Some("COMMIT") if !statements.is_empty() => {
-                    statements.push(bare(sql));
+                    statements.push(without_values(sql));
                     last = Some(std::mem::take(statements));
                 }
                 _ => {}
             }
         } else if let Some((_, sql)) = rest.strip_prefix("LOG:  execute ").and_then(|rest| rest.split_once(": ")) {
-            statements.push(bare(sql));
+            statements.push(without_values(sql));
         } else if let Some(values) = rest.strip_prefix("DETAIL:  parameters: ") {
             let statement = statements.last_mut().ok_or("values without a statement")?;
             statement.values = parse(values)?;
         }
     }
-    last.ok_or_else(|| "the log holds no transaction".into())
+    last.ok_or_else(|| "the log contains no transaction".into())
 }
 
-fn bare(sql: &str) -> Statement {
+fn without_values(sql: &str) -> Statement {
     Statement { sql: sql.to_owned(), values: Vec::new() }
 }
 
-/// Reads `$1 = 'text', $2 = NULL`; a quote within a text is doubled.
+/// Parses `$1 = 'text', $2 = NULL`; a quote within a text is doubled.
 fn parse(mut list: &str) -> Result<Vec<Option<String>>> {
     let mut values = Vec::new();
     while !list.is_empty() {
@@ -62,7 +63,7 @@ fn parse(mut list: &str) -> Result<Vec<Option<String>>> {
     Ok(values)
 }
 
-/// The text up to its closing quote, and what follows.
+/// Returns the text up to its closing quote, and the rest of the line.
 fn quoted(rest: &str) -> Option<(String, &str)> {
     let (mut text, mut rest) = (String::new(), rest);
     loop {
@@ -83,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_transaction_is_read() {
+    fn the_last_transaction_is_parsed() {
         let log = "\
 2026-03-14 15:09:26.535 UTC [1] LOG:  statement: BEGIN READ ONLY
 2026-03-14 15:09:26.535 UTC [1] LOG:  execute s1: SELECT 1
@@ -96,7 +97,10 @@ mod tests {
 ";
         let values = vec![Some("it's, $2 = '".to_owned()), None, Some(String::new())];
         let insert = Statement { sql: "INSERT INTO x VALUES ($1, $2, $3)".to_owned(), values };
-        assert_eq!(last_transaction(log).unwrap(), [bare("BEGIN READ WRITE"), insert, bare("COMMIT")]);
+        assert_eq!(
+            last_transaction(log).unwrap(),
+            [without_values("BEGIN READ WRITE"), insert, without_values("COMMIT")]
+        );
         assert!(last_transaction("nothing").is_err());
         assert!(parse("$1 = 'x").is_err() && parse("$1 = x").is_err());
     }

@@ -1,5 +1,5 @@
-//! A recorded transaction as a script of pgbench: the same statements with the same parameters, but for what has to
-//! differ from one transaction to the next.
+//! Writes a recorded transaction as a pgbench script: the same statements with the same parameters, except for the
+//! values that must differ between transactions.
 
 use std::collections::BTreeMap;
 
@@ -7,27 +7,27 @@ use uuid::Uuid;
 
 use super::database::CONTACT_ID;
 use super::recording::Statement;
-use crate::Result;
+use crate::error::Result;
 
-/// What a script is made from.
-pub(super) struct Known {
+/// What is known about the data of the recorded transaction.
+pub(super) struct Dataset {
     pub(super) tenants: u32,
     pub(super) contacts: u32,
-    /// The tenant that was recorded.
+    /// The tenant of the recorded request.
     pub(super) tenant: Uuid,
     pub(super) subscription: Uuid,
     /// Whether unknown ids are those of new rows.
     pub(super) creates: bool,
 }
 
-/// A script and the values of its variables, but for `n`, from which new rows are counted.
+/// A script and the values of its variables, except `n`, the first number of new rows.
 #[derive(Default)]
 pub(super) struct Script {
     pub(super) text: String,
     pub(super) variables: Vec<(String, String)>,
 }
 
-/// Each client picks a tenant when it begins; what it looks up then stays in its variables.
+/// Each client chooses a tenant at its start, and keeps what it reads in variables.
 const BEGIN: &str = "\
 \\if :ready
 \\else
@@ -37,47 +37,47 @@ JOIN subscriptions s ON s.tenant_id = k.tenant_id ORDER BY k.tenant_id OFFSET :n
 \\set ready 1
 \\endif
 ";
-/// New rows are counted by each client, so that their ids grow as those of the store do.
+/// Each client counts its new rows, so that their ids increase like those of the store.
 const COUNT: &str = "\\set n :n + 1\n\\set r random(0, 999999999999999)\n";
-/// How a statement ends that tells the time of a change.
+/// The end of a statement that returns the time of a change.
 const CLOCK: &str = "RETURNING clock";
 
-/// Writes the script. `transaction` tells whether to keep BEGIN and COMMIT.
-pub(super) fn write(recorded: &[Statement], known: &Known, transaction: bool) -> Result<Script> {
+/// Writes the script. `transaction` decides whether it contains BEGIN and COMMIT.
+pub(super) fn write(recorded: &[Statement], dataset: &Dataset, transaction: bool) -> Result<Script> {
     let mut script = Script { text: BEGIN.to_owned(), ..Script::default() };
-    let share = known.contacts / known.tenants;
-    script.text.push_str(&match known.creates {
+    let share = dataset.contacts / dataset.tenants;
+    script.text.push_str(&match dataset.creates {
         true => COUNT.to_owned(),
         false => format!("\\set n random(0, {}) * :tenants + :number\n", share - 1),
     });
-    let mut names = Names { known, script: &mut script, ids: BTreeMap::new(), has_clock: false };
+    let mut names = Names { dataset, script: &mut script, ids: BTreeMap::new(), has_clock: false };
     let mut lines = String::new();
     for Statement { sql, values } in recorded {
         if values.is_empty() && !transaction && (sql.starts_with("BEGIN") || sql == "COMMIT") {
             continue;
         }
         let mut line = sql.clone();
-        // From the last one, as $1 is a part of $12.
+        // From the last parameter to the first, because $1 is a prefix of $12.
         for (index, value) in values.iter().enumerate().rev() {
             line = line.replace(&format!("${}", index + 1), &names.name(value.as_deref())?);
         }
-        let ticks = sql.ends_with(CLOCK);
-        names.has_clock |= ticks;
+        let returns_clock = sql.ends_with(CLOCK);
+        names.has_clock |= returns_clock;
         lines.push_str(&line);
-        lines.push_str(if ticks { " \\gset\n" } else { ";\n" });
+        lines.push_str(if returns_clock { " \\gset\n" } else { ";\n" });
     }
     script.text.push_str(&lines);
-    for (name, value) in [("ready", 0), ("tenants", known.tenants)] {
+    for (name, value) in [("ready", 0), ("tenants", dataset.tenants)] {
         script.variables.push((name.to_owned(), value.to_string()));
     }
     Ok(script)
 }
 
-/// What stands for recorded values.
+/// Replaces recorded values by variables.
 struct Names<'a> {
-    known: &'a Known,
+    dataset: &'a Dataset,
     script: &'a mut Script,
-    /// Ids of new rows, in the order in which they come up.
+    /// Ids of new rows, in the order of their first use.
     ids: BTreeMap<Uuid, usize>,
     has_clock: bool,
 }
@@ -85,7 +85,7 @@ struct Names<'a> {
 impl Names<'_> {
     fn name(&mut self, value: Option<&str>) -> Result<String> {
         let Some(value) = value else { return Ok("NULL".to_owned()) };
-        // A hash of 32 bytes: that of the key.
+        // A hash of 32 bytes is that of the API key.
         if value.starts_with("\\x") && value.len() == 66 {
             return Ok(":key".to_owned());
         }
@@ -98,10 +98,10 @@ impl Names<'_> {
         if is_time(value) {
             return match self.has_clock {
                 true => Ok("to_timestamp(:clock::double precision / 1e6)".to_owned()),
-                false => Err("a time is written before the clock has told it".into()),
+                false => Err("a timestamp is written before the clock was read".into()),
             };
         }
-        // A parameter here as well, of the same value each time.
+        // A parameter here too, with the same value each time.
         let name = format!("p{}", self.script.variables.len() + 1);
         self.script.variables.push((name.clone(), value.to_owned()));
         Ok(format!(":{name}"))
@@ -109,9 +109,9 @@ impl Names<'_> {
 
     fn id(&mut self, id: Uuid) -> String {
         match id {
-            id if id == self.known.tenant => ":tenant".to_owned(),
-            id if id == self.known.subscription => ":subscription".to_owned(),
-            _ if !self.known.creates => CONTACT_ID.to_owned(),
+            id if id == self.dataset.tenant => ":tenant".to_owned(),
+            id if id == self.dataset.subscription => ":subscription".to_owned(),
+            _ if !self.dataset.creates => CONTACT_ID.to_owned(),
             id => {
                 let next = self.ids.len();
                 let number = *self.ids.entry(id).or_insert(next);
@@ -121,7 +121,7 @@ impl Names<'_> {
     }
 }
 
-/// `2026-03-14 15:09:26.535897+00`
+/// Returns whether a value looks like `2026-03-14 15:09:26.535897+00`.
 fn is_time(value: &str) -> bool {
     let bytes = value.as_bytes();
     let has = |at: usize, byte: u8| bytes.get(at) == Some(&byte);
@@ -139,7 +139,7 @@ mod tests {
     #[test]
     fn values_become_variables() {
         let (tenant, new) = (Uuid::from_u128(1), Uuid::from_u128(3));
-        let known = Known { tenants: 2, contacts: 10, tenant, subscription: Uuid::from_u128(2), creates: true };
+        let dataset = Dataset { tenants: 2, contacts: 10, tenant, subscription: Uuid::from_u128(2), creates: true };
         let (tenant, new) = (tenant.to_string(), new.to_string());
         let recorded = [
             statement("BEGIN", &[]),
@@ -147,7 +147,7 @@ mod tests {
             statement("INSERT ($1, $2, $3)", &[Some(&new), Some("2026-03-14 15:09:26.5+00"), None]),
             statement("COMMIT", &[]),
         ];
-        let script = write(&recorded, &known, true).unwrap();
+        let script = write(&recorded, &dataset, true).unwrap();
         let (_, lines) = script.text.split_once("BEGIN;\n").unwrap();
         assert_eq!(
             lines,
@@ -156,7 +156,7 @@ mod tests {
              to_timestamp(:clock::double precision / 1e6), NULL);\nCOMMIT;\n"
         );
         assert_eq!(script.variables[0], ("p1".to_owned(), "17".to_owned()));
-        assert!(write(&recorded[2..], &known, true).is_err(), "no clock before it");
-        assert!(!write(&recorded, &known, false).unwrap().text.contains("COMMIT"));
+        assert!(write(&recorded[2..], &dataset, true).is_err(), "the clock was not read before");
+        assert!(!write(&recorded, &dataset, false).unwrap().text.contains("COMMIT"));
     }
 }

@@ -1,4 +1,5 @@
-//! Bodies: every failing field at once, each with its code (decisions §2 and §4).
+//! Bodies of requests (docs/contract.md, "Request bodies" and "Errors"): every failing field is reported at once,
+//! each with its code.
 
 use svc_core::error::Error;
 use svc_core::input::Input;
@@ -25,7 +26,7 @@ fn check<I: Input + std::fmt::Debug>(table: &[(&str, &str)]) {
 }
 
 #[test]
-fn what_is_no_object_is_no_body() {
+fn a_body_must_be_a_json_object() {
     for body in ["", " ", "null", "[]", "\"x\"", "1", "{", "{\"email\": }", "{} {}", "\u{feff}{}"] {
         assert_eq!(refused::<ContactCreate>(body), "invalid_json", "{body:?}");
         assert_eq!(refused::<ContactUpdate>(body), "invalid_json", "{body:?}");
@@ -34,7 +35,7 @@ fn what_is_no_object_is_no_body() {
 }
 
 #[test]
-fn a_patch_needs_a_field() {
+fn a_patch_needs_at_least_one_field() {
     assert_eq!(refused::<ContactUpdate>("{}"), "empty_patch");
     assert_eq!(refused::<BookingUpdate>("{}"), "empty_patch");
     assert_eq!(refused::<QuoteUpdate>(" { } "), "empty_patch");
@@ -43,7 +44,7 @@ fn a_patch_needs_a_field() {
 }
 
 #[test]
-fn contacts() {
+fn bodies_of_contacts_are_validated() {
     check::<ContactCreate>(&[
         ("{}", "email required"),
         (r#"{"email": null}"#, "email not_nullable"),
@@ -67,7 +68,7 @@ fn contacts() {
 }
 
 #[test]
-fn bookings() {
+fn bodies_of_bookings_are_validated() {
     check::<BookingCreate>(&[
         ("{}", "contact_id required, service_name required, start_time required"),
         (
@@ -91,7 +92,7 @@ fn bookings() {
 }
 
 #[test]
-fn quotes() {
+fn bodies_of_quotes_are_validated() {
     check::<QuoteCreate>(&[
         ("{}", "contact_id required, total required"),
         (
@@ -127,7 +128,7 @@ fn quotes() {
 }
 
 #[test]
-fn jobs() {
+fn bodies_of_jobs_are_validated() {
     check::<JobCreate>(&[
         ("{}", "title required"),
         (
@@ -151,7 +152,7 @@ fn jobs() {
 }
 
 #[test]
-fn webhooks() {
+fn bodies_of_webhooks_are_validated() {
     check::<WebhookCreate>(&[
         ("{}", "url required, events required"),
         (r#"{"url": "x", "events": []}"#, "url invalid_format, events too_short"),
@@ -176,7 +177,7 @@ fn webhooks() {
 }
 
 #[test]
-fn invoices() {
+fn bodies_of_invoices_are_validated() {
     check::<InvoiceCreate>(&[
         ("{}", "total required"),
         (
@@ -187,9 +188,9 @@ fn invoices() {
     ]);
 }
 
-/// Lengths count characters, not bytes.
+/// Lengths are counted in characters, not in bytes.
 #[test]
-fn lengths() {
+fn lengths_are_counted_in_characters() {
     fn at_most<I: Input + std::fmt::Debug>(rest: &str, field: &str, most: usize) {
         let body = |length: usize| format!(r#"{{{rest}"{field}": "{}"}}"#, "漢".repeat(length));
         assert!(I::from_body(body(most).as_bytes()).is_ok(), "{field} with {most}");
@@ -227,7 +228,7 @@ fn lengths() {
 }
 
 #[test]
-fn null_and_blank_are_nothing_on_create_and_clear_on_patch() {
+fn null_and_blank_are_absent_on_create_and_clear_on_patch() {
     let contact = ContactCreate::from_body(br#"{"email": " a@b.co ", "city": null, "state": "  ", "phone": " 1 "}"#);
     let contact = contact.unwrap();
     assert_eq!(contact.email.as_str(), "a@b.co");
@@ -238,9 +239,9 @@ fn null_and_blank_are_nothing_on_create_and_clear_on_patch() {
     assert_eq!(patch.phone, Patch::Keep);
 }
 
-/// The one sentence of an error names the first field and counts the rest.
+/// The error text names the first failing field and says how many more there are.
 #[test]
-fn texts() {
+fn the_error_text_names_the_first_failing_field() {
     for (body, want) in [
         ("{}", "email is required."),
         (r#"{"email": "a@b.co", "id": 1}"#, "id is set by the service; leave it out."),

@@ -1,4 +1,4 @@
-//! Contacts: one email, one live contact; a change without effect is none.
+//! Contacts: unique emails, changes without effect, and deletion.
 
 use serde_json::json;
 use svc_core::accounts::tenants;
@@ -6,13 +6,13 @@ use svc_core::error::Error;
 use svc_core::resources::bookings::Booking;
 use svc_core::resources::contacts::Contact;
 
-use crate::{House, json_of, refusal, time};
+use crate::{Fixture, json_of, refusal, time};
 
 #[test]
-fn a_new_contact_is_as_sent() {
-    let house = House::new();
+fn a_new_contact_has_the_fields_that_were_sent() {
+    let fixture = Fixture::new();
     let body = json!({ "email": "Ada@Example.com", "first_name": " Ada ", "city": "", "phone": null });
-    let contact: Contact = house.create(body).unwrap();
+    let contact: Contact = fixture.create(body).unwrap();
     let now = "2026-03-14T15:09:26.535898Z";
     assert_eq!(
         json_of(&contact),
@@ -21,81 +21,83 @@ fn a_new_contact_is_as_sent() {
             "company_name": null, "city": null, "state": null, "postcode": null, "created_at": now, "updated_at": now,
         })
     );
-    assert_eq!(house.new_kinds(), "contact.created");
+    assert_eq!(fixture.new_kinds(), "contact.created");
 }
 
 #[test]
-fn an_email_is_taken_once() {
-    let house = House::new();
-    let ada: Contact = house.create(json!({ "email": "ada@example.com" })).unwrap();
-    let bob: Contact = house.create(json!({ "email": "bob@example.com" })).unwrap();
+fn an_email_belongs_to_one_live_contact() {
+    let fixture = Fixture::new();
+    let ada: Contact = fixture.create(json!({ "email": "ada@example.com" })).unwrap();
+    let bob: Contact = fixture.create(json!({ "email": "bob@example.com" })).unwrap();
     let taken = Error::EmailTaken { existing_id: ada.id };
-    house.new_events();
-    assert_eq!(house.create::<Contact>(json!({ "email": "ADA@example.com" })), Err(taken.clone()));
-    assert_eq!(house.update::<Contact>(bob.id, json!({ "email": "Ada@example.com" })), Err(taken));
-    assert_eq!(house.get(bob.id), Ok(bob.clone()));
-    assert_eq!(house.new_kinds(), "");
+    fixture.new_events();
+    assert_eq!(fixture.create::<Contact>(json!({ "email": "ADA@example.com" })), Err(taken.clone()));
+    assert_eq!(fixture.update::<Contact>(bob.id, json!({ "email": "Ada@example.com" })), Err(taken));
+    assert_eq!(fixture.get(bob.id), Ok(bob.clone()));
+    assert_eq!(fixture.new_kinds(), "");
 
-    house.delete::<Contact>(ada.id).unwrap();
-    let heir: Contact = house.update(bob.id, json!({ "email": "ada@example.com" })).unwrap();
-    assert_eq!(heir.email.unwrap().as_str(), "ada@example.com");
-    assert!(house.create::<Contact>(json!({ "email": "bob@example.com" })).is_ok());
-    assert_eq!(house.new_kinds(), "contact.deleted contact.updated contact.created");
+    fixture.delete::<Contact>(ada.id).unwrap();
+    let successor: Contact = fixture.update(bob.id, json!({ "email": "ada@example.com" })).unwrap();
+    assert_eq!(successor.email.unwrap().as_str(), "ada@example.com");
+    assert!(fixture.create::<Contact>(json!({ "email": "bob@example.com" })).is_ok());
+    assert_eq!(fixture.new_kinds(), "contact.deleted contact.updated contact.created");
 }
 
 #[test]
-fn a_tenant_may_allow_an_email_twice() {
-    let house = House::new();
-    let tenant = house.tenant.0;
-    house.write(move |tx| Box::pin(tenants::update(tx, tenant, |tenant| tenant.unique_contact_email = false))).unwrap();
-    let [first, second] = [0, 1].map(|_| house.create::<Contact>(json!({ "email": "ada@example.com" })).unwrap());
+fn a_tenant_can_allow_duplicate_emails() {
+    let fixture = Fixture::new();
+    let tenant = fixture.tenant.0;
+    fixture
+        .write(move |tx| Box::pin(tenants::update(tx, tenant, |tenant| tenant.unique_contact_email = false)))
+        .unwrap();
+    let [first, second] = [0, 1].map(|_| fixture.create::<Contact>(json!({ "email": "ada@example.com" })).unwrap());
     assert_ne!(first.id, second.id);
     assert!(first.created_at < second.created_at);
 }
 
 #[test]
-fn a_change_without_effect_changes_nothing() {
-    let house = House::new();
-    let contact: Contact = house.create(json!({ "email": "ada@example.com", "city": "Perth" })).unwrap();
-    house.new_events();
+fn a_change_without_effect_writes_nothing() {
+    let fixture = Fixture::new();
+    let contact: Contact = fixture.create(json!({ "email": "ada@example.com", "city": "Perth" })).unwrap();
+    fixture.new_events();
     for body in [
         json!({ "city": "Perth" }),
         json!({ "city": " Perth ", "state": null, "email": "ada@example.com" }),
         json!({ "postcode": "" }),
     ] {
-        house.clock.advance(std::time::Duration::from_secs(1));
-        assert_eq!(house.update(contact.id, body.clone()), Ok(contact.clone()), "{body}");
+        fixture.clock.advance(std::time::Duration::from_secs(1));
+        assert_eq!(fixture.update(contact.id, body.clone()), Ok(contact.clone()), "{body}");
     }
-    assert_eq!(house.get(contact.id), Ok(contact.clone()));
-    assert_eq!(house.new_kinds(), "");
+    assert_eq!(fixture.get(contact.id), Ok(contact.clone()));
+    assert_eq!(fixture.new_kinds(), "");
 
-    let changed: Contact = house.update(contact.id, json!({ "city": null, "phone": "1" })).unwrap();
+    let changed: Contact = fixture.update(contact.id, json!({ "city": null, "phone": "1" })).unwrap();
     assert_eq!(changed.updated_at, time("2026-03-14T15:09:29.535898Z"));
     let want = Contact { city: None, phone: changed.phone.clone(), updated_at: changed.updated_at, ..contact };
     assert_eq!(changed, want);
     assert_eq!(changed.phone.unwrap().as_str(), "1");
-    assert_eq!(house.new_kinds(), "contact.updated");
+    assert_eq!(fixture.new_kinds(), "contact.updated");
 }
 
 #[test]
-fn a_deleted_contact_is_gone_but_not_for_those_that_refer_to_it() {
-    let house = House::new();
-    let contact = house.contact();
+fn a_deleted_contact_is_not_found_and_stays_referenced() {
+    let fixture = Fixture::new();
+    let contact = fixture.contact();
     let body = json!({ "contact_id": contact, "service_name": "x", "start_time": "2026-03-14T15:00:00Z" });
-    let booking: Booking = house.create(body.clone()).unwrap();
-    house.new_events();
-    assert_eq!(house.delete::<Contact>(contact), Ok(()));
-    let event = house.new_events().remove(0);
+    let booking: Booking = fixture.create(body.clone()).unwrap();
+    fixture.new_events();
+    assert_eq!(fixture.delete::<Contact>(contact), Ok(()));
+    let event = fixture.new_events().remove(0);
     assert_eq!(event.kind.as_str(), "contact.deleted");
     let data: serde_json::Value = serde_json::from_str(event.data.get()).unwrap();
     assert_eq!(data["id"], json!(contact));
     assert_eq!((&data["deleted_at"], &data["updated_at"]), (&json!(event.created_at), &json!(event.created_at)));
 
-    assert_eq!(house.get::<Contact>(contact), Err(Error::NotFound));
-    assert_eq!(house.delete::<Contact>(contact), Err(Error::NotFound));
-    assert_eq!(house.update::<Contact>(contact, json!({ "city": "x" })), Err(Error::NotFound));
-    assert_eq!(refusal(house.create::<Booking>(body)), "reference_not_found");
-    let kept: Booking = house.update(booking.id, json!({ "notes": "still on" })).unwrap();
+    assert_eq!(fixture.get::<Contact>(contact), Err(Error::NotFound));
+    assert_eq!(fixture.delete::<Contact>(contact), Err(Error::NotFound));
+    assert_eq!(fixture.update::<Contact>(contact, json!({ "city": "x" })), Err(Error::NotFound));
+    assert_eq!(refusal(fixture.create::<Booking>(body)), "reference_not_found");
+    let kept: Booking = fixture.update(booking.id, json!({ "notes": "still on" })).unwrap();
     assert_eq!(kept.contact_id, Some(contact));
-    assert_eq!(house.new_kinds(), "booking.updated");
+    assert_eq!(fixture.new_kinds(), "booking.updated");
 }

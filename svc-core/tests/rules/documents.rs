@@ -1,11 +1,11 @@
-//! The strict parser, document by document: `fixtures/json/documents.txt`.
+//! The strict JSON parser against every document of `fixtures/json/documents.txt`.
 
 use svc_core::error::Error;
 use svc_core::input::json::{Json, parse};
 
 const TABLE: &str = include_str!("../../../fixtures/json/documents.txt");
 
-/// What is expected of one document.
+/// The expected result of a document.
 #[derive(Debug, PartialEq)]
 enum Outcome {
     Accepted(String),
@@ -27,7 +27,7 @@ fn cases() -> Vec<(usize, Vec<u8>, Outcome)> {
         .collect()
 }
 
-/// Undoes `\xNN`.
+/// Decodes `\xNN`.
 fn bytes(text: &str) -> Vec<u8> {
     let mut parts = text.split("\\x");
     let mut bytes = parts.next().unwrap().as_bytes().to_vec();
@@ -38,7 +38,7 @@ fn bytes(text: &str) -> Vec<u8> {
     bytes
 }
 
-/// A value in its shortest form.
+/// Formats a value in its shortest form.
 fn show(json: &Json) -> String {
     match json {
         Json::Null => "null".to_owned(),
@@ -74,7 +74,7 @@ fn outcome(document: &[u8]) -> Outcome {
 }
 
 #[test]
-fn every_document_ends_as_the_table_says() {
+fn every_document_has_the_expected_result() {
     let mut wrong = Vec::new();
     let cases = cases();
     for (line, document, want) in &cases {
@@ -87,9 +87,9 @@ fn every_document_ends_as_the_table_says() {
     assert!(cases.len() > 600, "only {} documents", cases.len());
 }
 
-/// White space around it changes nothing, and whatever is accepted alone is accepted inside something else.
+/// White space around a document changes nothing, and an accepted document is accepted as part of another one.
 #[test]
-fn documents_are_the_same_in_other_places() {
+fn accepted_documents_are_accepted_within_others() {
     for (line, document, want) in cases() {
         let Outcome::Accepted(value) = want else { continue };
         let spaced = [b" \n", &*document, b"\t\r"].concat();

@@ -1,4 +1,4 @@
-//! Events of the back office, whose records are kept elsewhere (decisions §6).
+//! Events of the back office, whose records are kept elsewhere (docs/contract.md, "Events").
 
 use serde_json::{Value, json};
 use svc_core::error::Error;
@@ -9,11 +9,11 @@ use svc_core::webhooks::events::{self, Event};
 use svc_core::webhooks::subscriptions::WebhookSubscription;
 use uuid::Uuid;
 
-use crate::{House, refusal};
+use crate::{Fixture, refusal};
 
-fn record(house: &House, tenant: TenantId, kind: EventKind, data: &Value) -> Result<(Uuid, Vec<Delivery>), Error> {
+fn record(fixture: &Fixture, tenant: TenantId, kind: EventKind, data: &Value) -> Result<(Uuid, Vec<Delivery>), Error> {
     let data = data.clone();
-    house.write(move |tx| {
+    fixture.write(move |tx| {
         let data = data.clone();
         Box::pin(async move {
             let (Event { id, .. }, deliveries) = events::record_external(tx, tenant, kind, &data).await?;
@@ -23,26 +23,26 @@ fn record(house: &House, tenant: TenantId, kind: EventKind, data: &Value) -> Res
 }
 
 #[test]
-fn the_given_object_goes_to_those_that_want_it() {
-    let house = House::new();
+fn the_event_is_delivered_to_matching_subscriptions() {
+    let fixture = Fixture::new();
     let body = json!({ "url": "https://example.com", "events": ["stay.created", "cohort.sessions_generated"] });
-    let hook: WebhookSubscription = house.create(body).unwrap();
-    for (kind, data, told) in [
+    let hook: WebhookSubscription = fixture.create(body).unwrap();
+    for (kind, data, expected) in [
         (EventKind::StayCreated, json!({ "id": "stay-1", "nights": 2 }), 1),
         (EventKind::StayNoShow, json!({ "id": 7 }), 0),
         (EventKind::CohortSessionsGenerated, json!({ "sessions": [], "id": 1.5 }), 1),
     ] {
-        let (id, deliveries) = record(&house, house.tenant, kind, &data).unwrap();
-        let event = house.new_events().pop().unwrap();
+        let (id, deliveries) = record(&fixture, fixture.tenant, kind, &data).unwrap();
+        let event = fixture.new_events().pop().unwrap();
         assert_eq!((event.id, event.kind, event.data.get()), (id, kind, data.to_string().as_str()));
-        assert_eq!(deliveries.len(), told, "{kind}");
+        assert_eq!(deliveries.len(), expected, "{kind}");
         assert!(deliveries.iter().all(|delivery| (delivery.event_id, delivery.subscription_id) == (id, hook.id)));
     }
 }
 
 #[test]
-fn it_has_an_id() {
-    let house = House::new();
+fn the_object_of_an_event_must_have_an_id() {
+    let fixture = Fixture::new();
     for (data, want) in [
         (json!([]), "data invalid_type"),
         (json!("stay-1"), "data invalid_type"),
@@ -53,28 +53,28 @@ fn it_has_an_id() {
         (json!({ "id": {} }), "data invalid_type"),
         (json!({ "id": 1, "note": "\0" }), "note invalid_format"),
     ] {
-        assert_eq!(refusal(record(&house, house.tenant, EventKind::StayCreated, &data)), want, "{data}");
+        assert_eq!(refusal(record(&fixture, fixture.tenant, EventKind::StayCreated, &data)), want, "{data}");
     }
-    assert_eq!(house.new_kinds(), "");
+    assert_eq!(fixture.new_kinds(), "");
 }
 
 #[test]
-fn only_stays_and_cohorts_are_kept_elsewhere() {
-    let house = House::new();
+fn only_events_of_stays_and_cohorts_are_accepted() {
+    let fixture = Fixture::new();
     let external: Vec<&str> =
         EventKind::ALL.iter().filter(|kind| kind.is_external()).map(|kind| kind.as_str()).collect();
     let want = "stay.created stay.confirmed stay.checked_in stay.checked_out stay.cancelled stay.no_show \
                 cohort.sessions_generated";
     assert_eq!(external.join(" "), want);
     for kind in EventKind::ALL {
-        let done = record(&house, house.tenant, *kind, &json!({ "id": 1 }));
+        let done = record(&fixture, fixture.tenant, *kind, &json!({ "id": 1 }));
         if kind.is_external() {
             assert!(done.is_ok(), "{kind}");
         } else {
             assert_eq!(refusal(done), "kind invalid_enum", "{kind}");
         }
     }
-    assert_eq!(house.new_kinds(), want);
-    let nobody = TenantId(Uuid::nil());
-    assert_eq!(record(&house, nobody, EventKind::StayCreated, &json!({ "id": 1 })), Err(Error::NotFound));
+    assert_eq!(fixture.new_kinds(), want);
+    let unknown = TenantId(Uuid::nil());
+    assert_eq!(record(&fixture, unknown, EventKind::StayCreated, &json!({ "id": 1 })), Err(Error::NotFound));
 }

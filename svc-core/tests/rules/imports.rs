@@ -1,4 +1,4 @@
-//! Rows from elsewhere: recognised whenever they come again, and never in the way of lists.
+//! Imported rows: they are recognised when they are imported again, and keep lists in order.
 
 use std::collections::BTreeSet;
 
@@ -17,12 +17,12 @@ use svc_core::resources::invoices::{Invoice, InvoiceStatus};
 use svc_core::resources::pages::{Limit, ListParams, SentCursor};
 use uuid::Uuid;
 
-use crate::{House, json_of, refusal, time};
+use crate::{Fixture, json_of, refusal, time};
 
 const PLAIN: ImportOptions = ImportOptions { events: true, update: false };
 const UPDATE: ImportOptions = ImportOptions { events: true, update: true };
 
-impl House {
+impl Fixture {
     fn put<R: Import>(&self, row: Value, before: u32, options: ImportOptions) -> Result<Imported, Error> {
         let tenant = self.tenant;
         self.write(move |tx| {
@@ -42,7 +42,7 @@ impl House {
         self.put::<Invoice>(row, 0, PLAIN)
     }
 
-    /// All contacts, by pages of `limit`.
+    /// Returns all contacts, read in pages of `limit`.
     fn walk(&self, limit: u32) -> Vec<Contact> {
         let (tenant, mut cursor, mut rows) = (self.tenant, None, Vec::new());
         loop {
@@ -65,34 +65,34 @@ fn differs(result: Result<Imported, Error>) -> Vec<&'static str> {
 }
 
 #[test]
-fn a_contact_is_recognised_by_its_email() {
-    let house = House::new();
+fn a_contact_is_matched_by_its_email() {
+    let fixture = Fixture::new();
     let ada = json!({ "email": "Ada@example.com", "first_name": " Ada ", "city": null });
-    assert_eq!(house.contact_row(ada.clone()), Ok(Imported::Added));
-    assert_eq!(house.new_kinds(), "contact.created");
-    assert_eq!(house.contact_row(ada), Ok(Imported::Unchanged));
-    let contact = house.walk(10).pop().unwrap();
+    assert_eq!(fixture.contact_row(ada.clone()), Ok(Imported::Added));
+    assert_eq!(fixture.new_kinds(), "contact.created");
+    assert_eq!(fixture.contact_row(ada), Ok(Imported::Unchanged));
+    let contact = fixture.walk(10).pop().unwrap();
     assert_eq!((contact.created_at, contact.first_name.as_ref().unwrap().as_str()), (contact.updated_at, "Ada"));
 
-    house.update::<Contact>(contact.id, json!({ "phone": "1" })).unwrap();
-    house.new_events();
-    let row = |body: Value, options| house.put::<Contact>(body, 0, options);
+    fixture.update::<Contact>(contact.id, json!({ "phone": "1" })).unwrap();
+    fixture.new_events();
+    let row = |body: Value, options| fixture.put::<Contact>(body, 0, options);
     assert_eq!(row(json!({ "email": "Ada@example.com", "first_name": "Ada" }), PLAIN), Ok(Imported::Unchanged));
     assert_eq!(
         differs(row(json!({ "email": "ada@example.com", "phone": null, "city": "Perth" }), PLAIN)),
         ["phone", "city"]
     );
-    assert_eq!((house.new_kinds(), house.walk(10).len()), (String::new(), 1));
+    assert_eq!((fixture.new_kinds(), fixture.walk(10).len()), (String::new(), 1));
 
     assert_eq!(
         row(json!({ "email": "ada@example.com", "phone": null, "city": "Perth" }), UPDATE),
         Ok(Imported::Updated)
     );
-    assert_eq!(house.new_kinds(), "contact.updated");
+    assert_eq!(fixture.new_kinds(), "contact.updated");
     let quiet = ImportOptions { events: false, update: true };
     assert_eq!(row(json!({ "email": "ada@example.com", "city": "Hobart" }), quiet), Ok(Imported::Updated));
     assert_eq!(row(json!({ "email": "bob@example.com" }), quiet), Ok(Imported::Added));
-    assert_eq!(house.new_kinds(), "");
+    assert_eq!(fixture.new_kinds(), "");
 
     for (bad, want) in [
         (json!({}), "email required"),
@@ -103,20 +103,20 @@ fn a_contact_is_recognised_by_its_email() {
         (json!({ "email": "eve@example.com", "created_at": "2026-03-15T00:00:00Z" }), "created_at out_of_range"),
         (json!({ "email": "eve@example.com", "created_at": "1969-03-15T00:00:00Z" }), "created_at out_of_range"),
     ] {
-        assert_eq!(refusal(house.contact_row(bad.clone())), want, "{bad}");
+        assert_eq!(refusal(fixture.contact_row(bad.clone())), want, "{bad}");
     }
-    assert_eq!((house.walk(10).len(), house.new_kinds()), (2, String::new()));
+    assert_eq!((fixture.walk(10).len(), fixture.new_kinds()), (2, String::new()));
 }
 
 #[test]
-fn an_id_keeps_its_time() {
-    let house = House::new();
+fn an_imported_id_keeps_its_time() {
+    let fixture = Fixture::new();
     let at = time("2024-05-06T07:08:09.000001Z");
     let id = Uuid::from_u128(first_id_at(at).as_u128() | 7);
     let row = json!({ "id": id, "email": "ada@example.com", "created_at": at, "updated_at": "2025-01-01T00:00:00Z" });
-    assert_eq!(house.contact_row(row.clone()), Ok(Imported::Added));
-    assert_eq!(house.contact_row(row), Ok(Imported::Unchanged));
-    let contact: Contact = house.get(id).unwrap();
+    assert_eq!(fixture.contact_row(row.clone()), Ok(Imported::Added));
+    assert_eq!(fixture.contact_row(row), Ok(Imported::Unchanged));
+    let contact: Contact = fixture.get(id).unwrap();
     assert_eq!(json_of(&contact)["created_at"], "2024-05-06T07:08:09.000001Z");
     assert_eq!(json_of(&contact)["updated_at"], "2026-03-14T15:09:26.535898Z", "the time of the import");
 
@@ -130,115 +130,119 @@ fn an_id_keeps_its_time() {
         (json!({ "id": near, "city": "Perth" }), "not_allowed"),
         (json!({ "id": foreign, "email": "ADA@example.com" }), "email_taken"),
     ] {
-        assert_eq!(refusal(house.contact_row(bad.clone())), want, "{bad}");
+        assert_eq!(refusal(fixture.contact_row(bad.clone())), want, "{bad}");
     }
-    assert_eq!(house.contact_row(json!({ "id": foreign, "city": "Perth" })), Ok(Imported::Added));
-    let taken = house.put::<Contact>(json!({ "id": foreign, "email": "ada@example.com" }), 0, UPDATE);
+    assert_eq!(fixture.contact_row(json!({ "id": foreign, "city": "Perth" })), Ok(Imported::Added));
+    let taken = fixture.put::<Contact>(json!({ "id": foreign, "email": "ada@example.com" }), 0, UPDATE);
     assert_eq!(refusal(taken), "email_taken");
 
-    house.delete::<Contact>(id).unwrap();
-    assert_eq!(refusal(house.contact_row(json!({ "id": id, "email": "ada@example.com" }))), "not_allowed");
+    fixture.delete::<Contact>(id).unwrap();
+    assert_eq!(refusal(fixture.contact_row(json!({ "id": id, "email": "ada@example.com" }))), "not_allowed");
 }
 
 #[test]
-fn a_contact_without_email_is_recognised_by_what_it_says() {
-    let house = House::new();
+fn a_contact_without_email_is_matched_by_its_fields() {
+    let fixture = Fixture::new();
     let bob = json!({ "first_name": "Bob", "phone": "0400 000 000" });
-    assert_eq!(house.contact_row(bob.clone()), Ok(Imported::Added));
-    assert_eq!(house.contact_row(bob.clone()), Ok(Imported::Unchanged));
+    assert_eq!(fixture.contact_row(bob.clone()), Ok(Imported::Added));
+    assert_eq!(fixture.contact_row(bob.clone()), Ok(Imported::Unchanged));
     let other_order = json!({ "phone": " 0400 000 000", "city": "", "first_name": "Bob" });
-    assert_eq!(house.contact_row(other_order), Ok(Imported::Unchanged));
-    assert_eq!(house.put::<Contact>(bob.clone(), 1, PLAIN), Ok(Imported::Added), "the second such row of a file");
-    assert_eq!(house.put::<Contact>(bob.clone(), 1, PLAIN), Ok(Imported::Unchanged));
-    let contacts = house.walk(1);
+    assert_eq!(fixture.contact_row(other_order), Ok(Imported::Unchanged));
+    assert_eq!(fixture.put::<Contact>(bob.clone(), 1, PLAIN), Ok(Imported::Added), "the second such row of a file");
+    assert_eq!(fixture.put::<Contact>(bob.clone(), 1, PLAIN), Ok(Imported::Unchanged));
+    let contacts = fixture.walk(1);
     assert_eq!(contacts.len(), 2);
     let day_before = time("2026-03-13T15:09:26.535896Z")..time("2026-03-14T15:09:26.535897Z");
     assert!(contacts.iter().all(|contact| day_before.contains(&contact.created_at)));
 
     let id = contacts[0].id;
-    house.update::<Contact>(id, json!({ "first_name": "Robert" })).unwrap();
-    let results = [0, 1].map(|before| house.put::<Contact>(bob.clone(), before, PLAIN).unwrap());
+    fixture.update::<Contact>(id, json!({ "first_name": "Robert" })).unwrap();
+    let results = [0, 1].map(|before| fixture.put::<Contact>(bob.clone(), before, PLAIN).unwrap());
     assert!(results.contains(&Imported::Differs { id, fields: vec!["first_name"] }), "{results:?}");
-    house.delete::<Contact>(id).unwrap();
-    let refused = [0, 1].map(|before| house.put::<Contact>(bob.clone(), before, PLAIN));
+    fixture.delete::<Contact>(id).unwrap();
+    let refused = [0, 1].map(|before| fixture.put::<Contact>(bob.clone(), before, PLAIN));
     let text = format!("The contact {id} of this row was deleted; it stays so.");
     assert!(refused.contains(&Err(Error::NotAllowed(text))), "{refused:?}");
 }
 
 #[test]
-fn many_of_the_same_second_find_their_places() {
-    let house = House::new();
+fn many_contacts_of_the_same_second_are_ordered() {
+    let fixture = Fixture::new();
     let row = |n: u32| json!({ "first_name": format!("Row {n}"), "created_at": "2024-05-06T00:00:00Z" });
     for _ in 0..2 {
         for n in 0..300 {
-            house.contact_row(row(n)).unwrap();
+            fixture.contact_row(row(n)).unwrap();
         }
     }
-    let contacts = house.walk(7);
+    let contacts = fixture.walk(7);
     let times: BTreeSet<_> = contacts.iter().map(|contact| contact.created_at).collect();
     assert_eq!((contacts.len(), times.len()), (300, 300));
     assert_eq!(times.last().copied(), Some(time("2024-05-06T00:00:00Z")));
     assert!(times.first().copied().unwrap() > time("2024-05-05T23:59:59Z"));
-    assert!(contacts.is_sorted_by(|a, b| a.id > b.id), "both orders are one");
+    assert!(contacts.is_sorted_by(|a, b| a.id > b.id), "contacts must be ordered by id as well");
 
-    let native: Contact = house.create(json!({ "email": "ada@example.com" })).unwrap();
-    assert_eq!(house.walk(7)[0], native, "what is created here is newest");
+    let native: Contact = fixture.create(json!({ "email": "ada@example.com" })).unwrap();
+    assert_eq!(fixture.walk(7)[0], native, "a contact created through the API is the newest");
 }
 
 #[test]
-fn where_emails_repeat_what_is_said_counts() {
-    let house = House::new();
-    let tenant = house.tenant;
-    house
+fn contacts_are_matched_by_their_fields_where_emails_may_repeat() {
+    let fixture = Fixture::new();
+    let tenant = fixture.tenant;
+    fixture
         .write(move |tx| Box::pin(tenants::update(tx, tenant.0, |tenant| tenant.unique_contact_email = false)))
         .unwrap();
     for name in ["Ada", "Bob", "Ada"] {
-        house.contact_row(json!({ "email": "office@example.com", "first_name": name })).unwrap();
+        fixture.contact_row(json!({ "email": "office@example.com", "first_name": name })).unwrap();
     }
-    assert_eq!(house.walk(10).len(), 2);
+    assert_eq!(fixture.walk(10).len(), 2);
 }
 
 #[test]
-fn an_invoice_is_recognised_by_its_number() {
-    let house = House::new();
-    let contact = house.contact();
+fn an_invoice_is_matched_by_its_number() {
+    let fixture = Fixture::new();
+    let contact = fixture.contact();
     let row = json!({
         "invoice_number": "INV-0041", "contact_id": contact, "status": "sent", "total": 99.95, "currency": "AUD",
         "issue_date": "2026-01-01", "due_date": "2026-02-01",
     });
-    assert_eq!(house.invoice_row(row.clone()), Ok(Imported::Added));
-    assert_eq!(house.new_kinds(), "invoice.created");
-    assert_eq!(house.invoice_row(row.clone()), Ok(Imported::Unchanged));
+    assert_eq!(fixture.invoice_row(row.clone()), Ok(Imported::Added));
+    assert_eq!(fixture.new_kinds(), "invoice.created");
+    assert_eq!(fixture.invoice_row(row.clone()), Ok(Imported::Unchanged));
     let mut other = row;
     other["total"] = json!(100);
     other["amount_paid"] = json!(1);
-    assert_eq!(differs(house.invoice_row(other)), ["total", "amount_paid"]);
-    assert_eq!(house.invoice(json!({ "total": 1 })).unwrap().invoice_number, "INV-0042", "the count goes on behind");
+    assert_eq!(differs(fixture.invoice_row(other)), ["total", "amount_paid"]);
+    assert_eq!(
+        fixture.invoice(json!({ "total": 1 })).unwrap().invoice_number,
+        "INV-0042",
+        "numbering continues after the imported number"
+    );
 
     for (number, next) in
         [("2024/17", "INV-0043"), ("INV-00099", "INV-0044"), ("INV-7", "INV-0045"), ("INV-0044 ", "INV-0046")]
     {
-        house.invoice_row(json!({ "invoice_number": number, "total": 0 })).unwrap();
-        assert_eq!(house.invoice(json!({ "total": 1 })).unwrap().invoice_number, next, "{number}");
+        fixture.invoice_row(json!({ "invoice_number": number, "total": 0 })).unwrap();
+        assert_eq!(fixture.invoice(json!({ "total": 1 })).unwrap().invoice_number, next, "{number}");
     }
     let huge = json!({ "invoice_number": "INV-1000000000001", "total": 1 });
-    assert_eq!(refusal(house.invoice_row(huge)), "invoice_number out_of_range");
+    assert_eq!(refusal(fixture.invoice_row(huge)), "invoice_number out_of_range");
 }
 
 #[test]
-fn an_invoice_without_number_gets_one_once() {
-    let house = House::new();
+fn an_invoice_without_a_number_gets_one_once() {
+    let fixture = Fixture::new();
     let row = |total: Value| json!({ "total": total, "issue_date": null });
-    assert_eq!(house.invoice_row(row(json!(5))), Ok(Imported::Added));
-    assert_eq!(house.invoice_row(row(json!(5))), Ok(Imported::Unchanged));
-    assert_eq!(house.put::<Invoice>(row(json!(5)), 1, PLAIN), Ok(Imported::Added));
-    assert_eq!(house.invoice_row(row(json!(6))), Ok(Imported::Added));
-    assert_eq!(house.invoice(json!({ "total": 1 })).unwrap().invoice_number, "INV-0004");
+    assert_eq!(fixture.invoice_row(row(json!(5))), Ok(Imported::Added));
+    assert_eq!(fixture.invoice_row(row(json!(5))), Ok(Imported::Unchanged));
+    assert_eq!(fixture.put::<Invoice>(row(json!(5)), 1, PLAIN), Ok(Imported::Added));
+    assert_eq!(fixture.invoice_row(row(json!(6))), Ok(Imported::Added));
+    assert_eq!(fixture.invoice(json!({ "total": 1 })).unwrap().invoice_number, "INV-0004");
 }
 
 #[test]
-fn what_was_paid_goes_with_the_state() {
-    let house = House::new();
+fn the_amount_paid_must_agree_with_the_status() {
+    let fixture = Fixture::new();
     let paid_at = "2026-01-05T00:00:00Z";
     for (number, (row, want)) in [
         (json!({ "status": "paid", "paid_at": paid_at }), Ok("100")),
@@ -264,13 +268,13 @@ fn what_was_paid_goes_with_the_state() {
         let number = format!("A{number}");
         let mut body = json!({ "invoice_number": number, "total": 100 });
         body.as_object_mut().unwrap().extend(row.as_object().unwrap().clone());
-        let result = house.invoice_row(body.clone());
+        let result = fixture.invoice_row(body.clone());
         match want {
             Ok(paid) => {
                 assert_eq!(result, Ok(Imported::Added), "{body}");
-                assert_eq!(house.invoice_row(body.clone()), Ok(Imported::Unchanged), "{body}");
-                let tenant = house.tenant;
-                let stored = house.write(move |tx| {
+                assert_eq!(fixture.invoice_row(body.clone()), Ok(Imported::Unchanged), "{body}");
+                let tenant = fixture.tenant;
+                let stored = fixture.write(move |tx| {
                     let filter = svc_core::resources::invoices::InvoiceFilter::none();
                     let order = svc_core::resources::pages::Order::NewestFirst { before: None };
                     let listing = svc_core::resources::pages::ListQuery { limit: 1, order, filter };
@@ -283,19 +287,19 @@ fn what_was_paid_goes_with_the_state() {
             Err(error) => assert_eq!(refusal(result), error, "{body}"),
         }
     }
-    assert_eq!(house.new_kinds().split(' ').filter(|kind| *kind != "invoice.created").count(), 0);
+    assert_eq!(fixture.new_kinds().split(' ').filter(|kind| *kind != "invoice.created").count(), 0);
 }
 
 #[test]
-fn an_id_and_a_number_belong_together() {
-    let house = House::new();
+fn an_id_and_a_number_must_name_the_same_invoice() {
+    let fixture = Fixture::new();
     let [a, b] = ["2024-01-01T00:00:00Z", "2024-01-02T00:00:00Z"].map(|at| first_id_at(time(at)));
-    let row = |id: Uuid, number: &str| house.invoice_row(json!({ "id": id, "invoice_number": number, "total": 5 }));
+    let row = |id: Uuid, number: &str| fixture.invoice_row(json!({ "id": id, "invoice_number": number, "total": 5 }));
     assert_eq!(row(a, "A"), Ok(Imported::Added));
     assert_eq!(row(a, "A"), Ok(Imported::Unchanged));
     assert_eq!(differs(row(a, "B")), ["invoice_number"]);
     assert_eq!(refusal(row(b, "A")), "not_allowed");
     assert_eq!(row(b, "B"), Ok(Imported::Added));
     assert_eq!(refusal(row(b, "A")), "not_allowed");
-    assert_eq!(house.get::<Invoice>(b).unwrap().status, InvoiceStatus::Draft);
+    assert_eq!(fixture.get::<Invoice>(b).unwrap().status, InvoiceStatus::Draft);
 }

@@ -1,4 +1,4 @@
-//! Invoices: money given back, corrections, and what is not paid in time.
+//! Invoices: refunds, corrections, and becoming overdue.
 
 use serde_json::{Value, json};
 use svc_core::error::Error;
@@ -8,9 +8,9 @@ use svc_core::values::{Currency, Date, Decimal};
 use uuid::Uuid;
 
 use crate::invoices::{PAY, SEND, VIEW, VOID};
-use crate::{House, refusal, time};
+use crate::{Fixture, refusal, time};
 
-impl House {
+impl Fixture {
     fn refund(&self, id: Uuid, amount: Option<&str>) -> Result<Invoice, Error> {
         let (tenant, amount) = (self.tenant, amount.map(|amount| Decimal::parse(amount).unwrap()));
         self.write(move |tx| Box::pin(invoices::refund(tx, tenant, id, amount)))
@@ -24,7 +24,7 @@ impl House {
         })
     }
 
-    /// Walks to the end, step by step, and returns the numbers of what became overdue.
+    /// Runs the check for overdue invoices to its end, and returns the numbers of those that became overdue.
     fn overdue(&self) -> Vec<String> {
         let (tenant, mut position, mut numbers) = (self.tenant, Some(OverduePosition::default()), Vec::new());
         while let Some(from) = position {
@@ -38,72 +38,76 @@ impl House {
 }
 
 #[test]
-fn money_goes_back_in_parts_or_whole() {
-    let house = House::new();
-    let paid = house.invoice_in(InvoiceStatus::Paid);
-    house.new_events();
-    let part = house.refund(paid.id, Some("30.5")).unwrap();
+fn a_paid_invoice_can_be_refunded_in_parts_or_in_full() {
+    let fixture = Fixture::new();
+    let paid = fixture.invoice_in(InvoiceStatus::Paid);
+    fixture.new_events();
+    let part = fixture.refund(paid.id, Some("30.5")).unwrap();
     assert_eq!(
         (part.status, part.paid_at, part.amount_paid.to_string()),
         (paid.status, paid.paid_at, "69.5".to_owned())
     );
-    assert_eq!(house.new_kinds(), "invoice.refunded invoice.updated");
+    assert_eq!(fixture.new_kinds(), "invoice.refunded invoice.updated");
 
     for amount in ["0", "69.51", "100", "0.001"] {
-        assert_eq!(refusal(house.refund(paid.id, Some(amount))), "amount out_of_range", "{amount}");
+        assert_eq!(refusal(fixture.refund(paid.id, Some(amount))), "amount out_of_range", "{amount}");
     }
-    let text = house.refund(paid.id, Some("70")).unwrap_err().to_string();
+    let text = fixture.refund(paid.id, Some("70")).unwrap_err().to_string();
     assert_eq!(text, "amount must be more than 0 and at most 69.5, which was paid.");
-    assert_eq!((house.get(paid.id), house.new_kinds()), (Ok(part), String::new()));
+    assert_eq!((fixture.get(paid.id), fixture.new_kinds()), (Ok(part), String::new()));
 
-    let whole = house.refund(paid.id, None).unwrap();
+    let whole = fixture.refund(paid.id, None).unwrap();
     assert_eq!((whole.status, whole.paid_at, whole.amount_paid.minor()), (InvoiceStatus::Cancelled, paid.paid_at, 0));
-    let events = house.new_events();
+    let events = fixture.new_events();
     let kinds: Vec<&str> = events.iter().map(|event| event.kind.as_str()).collect();
     assert_eq!(kinds, ["invoice.refunded", "invoice.updated"]);
     assert_eq!(events[0].data.get(), serde_json::to_string(&whole).unwrap());
     let text = "INV-0001 is cancelled and holds no payment; it cannot be refunded.";
-    assert_eq!(house.refund(paid.id, None), Err(Error::NotAllowed(text.to_owned())));
+    assert_eq!(fixture.refund(paid.id, None), Err(Error::NotAllowed(text.to_owned())));
 }
 
 #[test]
-fn what_was_paid_in_part_can_go_back() {
-    let house = House::new();
-    let partial = house.invoice_in(InvoiceStatus::Partial);
-    assert_eq!(house.refund(partial.id, Some("10")).unwrap().status, InvoiceStatus::Partial);
-    assert_eq!(house.pay(partial.id, "80.01").map_err(|error| error.code()), Err("validation_failed"));
-    assert_eq!(house.pay(partial.id, "80").unwrap().status, InvoiceStatus::Paid);
+fn a_partial_payment_can_be_refunded() {
+    let fixture = Fixture::new();
+    let partial = fixture.invoice_in(InvoiceStatus::Partial);
+    assert_eq!(fixture.refund(partial.id, Some("10")).unwrap().status, InvoiceStatus::Partial);
+    assert_eq!(fixture.pay(partial.id, "80.01").map_err(|error| error.code()), Err("validation_failed"));
+    assert_eq!(fixture.pay(partial.id, "80").unwrap().status, InvoiceStatus::Paid);
 
-    let overdue = house.invoice_in(InvoiceStatus::Partial);
-    house.replace(Invoice { status: InvoiceStatus::Overdue, ..overdue.clone() });
-    assert_eq!(refusal(house.step(VOID, overdue.id)), "not_allowed", "something was paid");
-    assert_eq!(house.refund(overdue.id, Some("30")).unwrap().status, InvoiceStatus::Cancelled, "that was all");
+    let overdue = fixture.invoice_in(InvoiceStatus::Partial);
+    fixture.replace(Invoice { status: InvoiceStatus::Overdue, ..overdue.clone() });
+    assert_eq!(refusal(fixture.step(VOID, overdue.id)), "not_allowed", "something was paid");
+    assert_eq!(
+        fixture.refund(overdue.id, Some("30")).unwrap().status,
+        InvoiceStatus::Cancelled,
+        "the whole payment was refunded"
+    );
 }
 
 #[test]
-fn nothing_goes_back_where_nothing_came_in() {
+fn an_unpaid_invoice_cannot_be_refunded() {
     use InvoiceStatus::{Cancelled, Draft, Overdue, Sent, Viewed};
     for status in [Draft, Sent, Viewed, Overdue, Cancelled] {
-        let house = House::new();
-        let before = house.invoice_in(status);
-        house.new_events();
+        let fixture = Fixture::new();
+        let before = fixture.invoice_in(status);
+        fixture.new_events();
         let text = format!("INV-0001 is {status} and holds no payment; it cannot be refunded.");
-        assert_eq!(house.refund(before.id, None), Err(Error::NotAllowed(text)));
-        assert_eq!((house.get(before.id), house.new_kinds()), (Ok(before), String::new()));
+        assert_eq!(fixture.refund(before.id, None), Err(Error::NotAllowed(text)));
+        assert_eq!((fixture.get(before.id), fixture.new_kinds()), (Ok(before), String::new()));
     }
-    let house = House::new();
-    let free = house.invoice(json!({ "total": 0 })).unwrap().id;
-    house.step(PAY, free).unwrap();
-    assert_eq!(refusal(house.refund(free, None)), "not_allowed");
-    assert_eq!(house.refund(Uuid::nil(), None), Err(Error::NotFound));
+    let fixture = Fixture::new();
+    let free = fixture.invoice(json!({ "total": 0 })).unwrap().id;
+    fixture.step(PAY, free).unwrap();
+    assert_eq!(refusal(fixture.refund(free, None)), "not_allowed");
+    assert_eq!(fixture.refund(Uuid::nil(), None), Err(Error::NotFound));
 }
 
 #[test]
-fn a_correction_says_what_changes() {
-    let house = House::new();
-    let contact = house.contact();
-    let draft = house.invoice(json!({ "total": 100 })).unwrap();
-    house.new_events();
+fn a_correction_changes_the_given_fields_only() {
+    let fixture = Fixture::new();
+    let contact = fixture.contact();
+    let draft = fixture.invoice(json!({ "total": 100 })).unwrap();
+    fixture.new_events();
     let change = json!({ "contact_id": contact, "total": 5, "currency": "JPY", "issue_date": "2026-03-01", "due_date": "2026-04-01" });
     let want = Invoice {
         contact_id: Some(contact),
@@ -114,13 +118,13 @@ fn a_correction_says_what_changes() {
         amount_paid: svc_core::values::Amount::from_minor(0, 0),
         ..draft.clone()
     };
-    let changed = house.correct(draft.id, change.clone()).unwrap();
+    let changed = fixture.correct(draft.id, change.clone()).unwrap();
     assert_eq!(changed, Invoice { updated_at: changed.updated_at, ..want });
     assert!(changed.updated_at > draft.updated_at);
-    assert_eq!(house.new_kinds(), "invoice.updated");
-    assert_eq!(house.correct(draft.id, change), Ok(changed.clone()), "once more has no effect");
-    assert_eq!((house.get(draft.id), house.new_kinds()), (Ok(changed), String::new()));
-    let cleared = house.correct(draft.id, json!({ "contact_id": null, "due_date": null })).unwrap();
+    assert_eq!(fixture.new_kinds(), "invoice.updated");
+    assert_eq!(fixture.correct(draft.id, change), Ok(changed.clone()), "repeating the correction has no effect");
+    assert_eq!((fixture.get(draft.id), fixture.new_kinds()), (Ok(changed), String::new()));
+    let cleared = fixture.correct(draft.id, json!({ "contact_id": null, "due_date": null })).unwrap();
     assert_eq!((cleared.contact_id, cleared.due_date), (None, None));
 
     for (change, want) in [
@@ -130,94 +134,98 @@ fn a_correction_says_what_changes() {
         (json!({ "status": "paid" }), "status read_only_field"),
         (json!({ "contact_id": Uuid::nil() }), "reference_not_found"),
     ] {
-        assert_eq!(refusal(house.correct(draft.id, change.clone())), want, "{change}");
+        assert_eq!(refusal(fixture.correct(draft.id, change.clone())), want, "{change}");
     }
-    assert_eq!(house.correct(Uuid::nil(), json!({ "total": 1 })), Err(Error::NotFound));
+    assert_eq!(fixture.correct(Uuid::nil(), json!({ "total": 1 })), Err(Error::NotFound));
 }
 
 #[test]
-fn another_currency_is_for_untouched_drafts() {
-    let house = House::new();
-    let draft = house.invoice(json!({ "total": 99.95 })).unwrap();
-    assert_eq!(refusal(house.correct(draft.id, json!({ "currency": "JPY" }))), "total out_of_range", "no cents");
-    let dinars = house.correct(draft.id, json!({ "currency": "KWD" })).unwrap();
+fn the_currency_can_be_changed_for_unpaid_drafts_only() {
+    let fixture = Fixture::new();
+    let draft = fixture.invoice(json!({ "total": 99.95 })).unwrap();
+    assert_eq!(refusal(fixture.correct(draft.id, json!({ "currency": "JPY" }))), "total out_of_range", "no cents");
+    let dinars = fixture.correct(draft.id, json!({ "currency": "KWD" })).unwrap();
     assert_eq!((dinars.total.to_string(), dinars.total.scale()), ("99.95".to_owned(), 3));
 
     use InvoiceStatus::{Overdue, Partial, Sent, Viewed};
     for status in [Sent, Viewed, Partial, Overdue] {
-        let house = House::new();
-        let id = house.invoice_in(status).id;
+        let fixture = Fixture::new();
+        let id = fixture.invoice_in(status).id;
         let text = format!("INV-0001 is {status}; it cannot be given another currency.");
-        assert_eq!(house.correct(id, json!({ "currency": "NZD" })), Err(Error::NotAllowed(text)));
-        let same = house.correct(id, json!({ "currency": "AUD", "total": 101 })).unwrap();
-        assert_eq!(same.total.to_string(), "101", "its own currency is no other");
+        assert_eq!(fixture.correct(id, json!({ "currency": "NZD" })), Err(Error::NotAllowed(text)));
+        let same = fixture.correct(id, json!({ "currency": "AUD", "total": 101 })).unwrap();
+        assert_eq!(same.total.to_string(), "101", "the present currency is not a change");
     }
     for status in [InvoiceStatus::Paid, InvoiceStatus::Cancelled] {
-        let house = House::new();
-        let id = house.invoice_in(status).id;
+        let fixture = Fixture::new();
+        let id = fixture.invoice_in(status).id;
         let text = format!("INV-0001 is {status}; it cannot be updated.");
-        assert_eq!(house.correct(id, json!({ "due_date": "2099-01-01" })), Err(Error::NotAllowed(text)));
+        assert_eq!(fixture.correct(id, json!({ "due_date": "2099-01-01" })), Err(Error::NotAllowed(text)));
     }
 }
 
 #[test]
-fn the_total_covers_what_was_paid() {
-    let house = House::new();
-    let id = house.invoice_in(InvoiceStatus::Partial).id;
-    house.new_events();
-    let refused = house.correct(id, json!({ "total": 29.99 }));
+fn the_total_cannot_be_less_than_the_amount_paid() {
+    let fixture = Fixture::new();
+    let id = fixture.invoice_in(InvoiceStatus::Partial).id;
+    fixture.new_events();
+    let refused = fixture.correct(id, json!({ "total": 29.99 }));
     assert_eq!(refused.unwrap_err().to_string(), "total must be at least 30, which was paid.");
-    assert_eq!(house.correct(id, json!({ "total": 30.01 })).unwrap().status, InvoiceStatus::Partial);
-    assert_eq!(house.new_kinds(), "invoice.updated");
-    let paid = house.correct(id, json!({ "total": 30 })).unwrap();
+    assert_eq!(fixture.correct(id, json!({ "total": 30.01 })).unwrap().status, InvoiceStatus::Partial);
+    assert_eq!(fixture.new_kinds(), "invoice.updated");
+    let paid = fixture.correct(id, json!({ "total": 30 })).unwrap();
     assert_eq!((paid.status, paid.paid_at), (InvoiceStatus::Paid, Some(paid.updated_at)));
-    assert_eq!(house.new_kinds(), "invoice.paid invoice.updated");
+    assert_eq!(fixture.new_kinds(), "invoice.paid invoice.updated");
 }
 
 #[test]
-fn what_is_due_before_today_is_overdue() {
-    // 2026-03-15 in Sydney.
-    let house = House::in_zone("Australia/Sydney", "AUD");
-    let due = |due: &str| house.invoice(json!({ "total": 100, "due_date": due })).unwrap().id;
+fn an_invoice_due_before_today_becomes_overdue() {
+    // In Sydney it is 2026-03-15.
+    let fixture = Fixture::in_zone("Australia/Sydney", "AUD");
+    let due = |due: &str| fixture.invoice(json!({ "total": 100, "due_date": due })).unwrap().id;
     let ids: Vec<Uuid> =
         ["2026-03-14", "2026-03-14", "2026-03-14", "2026-03-15", "2026-03-14", "2026-03-14"].map(due).into();
     let [sent, viewed, partial, today, draft, paid] = ids[..] else { unreachable!() };
-    let never = house.invoice(json!({ "total": 100 })).unwrap().id;
+    let never = fixture.invoice(json!({ "total": 100 })).unwrap().id;
     for id in [sent, viewed, today, never] {
-        house.step(SEND, id).unwrap();
+        fixture.step(SEND, id).unwrap();
     }
-    house.step(VIEW, viewed).unwrap();
-    house.pay(partial, "40").unwrap();
-    house.step(PAY, paid).unwrap();
-    house.new_events();
+    fixture.step(VIEW, viewed).unwrap();
+    fixture.pay(partial, "40").unwrap();
+    fixture.step(PAY, paid).unwrap();
+    fixture.new_events();
 
-    assert_eq!(house.overdue(), ["INV-0001", "INV-0002", "INV-0003"]);
-    assert_eq!(house.new_kinds(), "invoice.updated invoice.updated invoice.updated");
+    assert_eq!(fixture.overdue(), ["INV-0001", "INV-0002", "INV-0003"]);
+    assert_eq!(fixture.new_kinds(), "invoice.updated invoice.updated invoice.updated");
     for (id, status) in [(today, "sent"), (draft, "draft"), (paid, "paid"), (never, "sent"), (partial, "overdue")] {
-        assert_eq!(house.get::<Invoice>(id).unwrap().status.as_str(), status);
+        assert_eq!(fixture.get::<Invoice>(id).unwrap().status.as_str(), status);
     }
-    assert_eq!((house.overdue(), house.new_kinds()), (Vec::new(), String::new()), "once");
-    house.clock.set(time("2026-03-15T12:59:59Z"));
-    assert!(house.overdue().is_empty(), "it is not midnight in Sydney");
-    house.clock.set(time("2026-03-15T13:00:00Z"));
-    assert_eq!(house.overdue(), ["INV-0004"]);
+    assert_eq!(
+        (fixture.overdue(), fixture.new_kinds()),
+        (Vec::new(), String::new()),
+        "an invoice becomes overdue once"
+    );
+    fixture.clock.set(time("2026-03-15T12:59:59Z"));
+    assert!(fixture.overdue().is_empty(), "it is not midnight in Sydney");
+    fixture.clock.set(time("2026-03-15T13:00:00Z"));
+    assert_eq!(fixture.overdue(), ["INV-0004"]);
 
-    let later = house.correct(sent, json!({ "due_date": "2026-03-16" })).unwrap();
-    assert_eq!(later.status, InvoiceStatus::Sent, "it has time again");
-    assert_eq!(house.correct(partial, json!({ "due_date": null })).unwrap().status, InvoiceStatus::Partial);
-    assert_eq!(house.correct(viewed, json!({ "due_date": "2026-03-15" })).unwrap().status, InvoiceStatus::Overdue);
-    assert_eq!(house.pay(viewed, "1").unwrap().status, InvoiceStatus::Partial);
-    assert_eq!(house.overdue(), ["INV-0002"], "and late again");
+    let later = fixture.correct(sent, json!({ "due_date": "2026-03-16" })).unwrap();
+    assert_eq!(later.status, InvoiceStatus::Sent, "a later due date ends the overdue status");
+    assert_eq!(fixture.correct(partial, json!({ "due_date": null })).unwrap().status, InvoiceStatus::Partial);
+    assert_eq!(fixture.correct(viewed, json!({ "due_date": "2026-03-15" })).unwrap().status, InvoiceStatus::Overdue);
+    assert_eq!(fixture.pay(viewed, "1").unwrap().status, InvoiceStatus::Partial);
+    assert_eq!(fixture.overdue(), ["INV-0002"], "it becomes overdue again");
 }
 
 #[test]
-fn many_become_overdue_in_steps() {
-    let house = House::new();
+fn many_invoices_become_overdue_in_batches() {
+    let fixture = Fixture::new();
     for day in 0..OVERDUE_STEP + 50 {
         let due = if day % 2 == 0 { "2026-03-01" } else { "2026-04-01" };
-        let id = house.invoice(json!({ "total": 1, "due_date": due })).unwrap().id;
-        house.step(SEND, id).unwrap();
+        let id = fixture.invoice(json!({ "total": 1, "due_date": due })).unwrap().id;
+        fixture.step(SEND, id).unwrap();
     }
-    assert_eq!(house.overdue().len(), 125);
-    assert!(house.overdue().is_empty());
+    assert_eq!(fixture.overdue().len(), 125);
+    assert!(fixture.overdue().is_empty());
 }

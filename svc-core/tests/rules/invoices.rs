@@ -1,4 +1,4 @@
-//! Invoices: every step from every state, and money in parts.
+//! Invoices: every step from every status, and payments.
 
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use svc_core::store::Tx;
 use svc_core::values::{Decimal, TenantId};
 use uuid::Uuid;
 
-use crate::{House, json_of, refusal, time};
+use crate::{Fixture, json_of, refusal, time};
 
 pub(crate) type Step = for<'t> fn(&'t mut dyn Tx, TenantId, Uuid) -> BoxFuture<'t, Result<Invoice, Error>>;
 
@@ -19,7 +19,7 @@ pub(crate) const VOID: Step = |tx, tenant, id| Box::pin(invoices::void(tx, tenan
 pub(crate) const RESEND: Step = |tx, tenant, id| Box::pin(invoices::resend(tx, tenant, id));
 pub(crate) const PAY: Step = |tx, tenant, id| Box::pin(invoices::pay(tx, tenant, id, None));
 
-impl House {
+impl Fixture {
     pub(crate) fn invoice(&self, body: Value) -> Result<Invoice, Error> {
         let tenant = self.tenant;
         self.write(move |tx| {
@@ -38,7 +38,7 @@ impl House {
         self.write(move |tx| Box::pin(invoices::pay(tx, tenant, id, Some(amount))))
     }
 
-    /// An invoice of 100 in this state.
+    /// Returns an invoice of 100 in this status.
     pub(crate) fn invoice_in(&self, status: InvoiceStatus) -> Invoice {
         let invoice = self.invoice(json!({ "total": 100 })).unwrap();
         match status {
@@ -54,10 +54,10 @@ impl House {
 }
 
 #[test]
-fn a_new_invoice_is_a_draft_of_today() {
-    let house = House::in_zone("Australia/Sydney", "JPY");
-    let contact = house.contact();
-    let invoice = house.invoice(json!({ "contact_id": contact, "total": 5, "due_date": "2026-04-01" })).unwrap();
+fn a_new_invoice_is_a_draft_issued_today() {
+    let fixture = Fixture::in_zone("Australia/Sydney", "JPY");
+    let contact = fixture.contact();
+    let invoice = fixture.invoice(json!({ "contact_id": contact, "total": 5, "due_date": "2026-04-01" })).unwrap();
     let now = "2026-03-14T15:09:26.535899Z";
     assert_eq!(
         json_of(&invoice),
@@ -67,18 +67,18 @@ fn a_new_invoice_is_a_draft_of_today() {
             "created_at": now, "updated_at": now,
         })
     );
-    assert_eq!(house.new_kinds(), "invoice.created");
-    let other = house.invoice(json!({ "total": 1.5, "currency": "AUD", "issue_date": "2020-01-01" })).unwrap();
+    assert_eq!(fixture.new_kinds(), "invoice.created");
+    let other = fixture.invoice(json!({ "total": 1.5, "currency": "AUD", "issue_date": "2020-01-01" })).unwrap();
     assert_eq!((&*other.invoice_number, other.currency.code()), ("INV-0002", "AUD"));
     assert_eq!((other.issue_date.unwrap().to_string(), other.due_date), ("2020-01-01".to_owned(), None));
 
-    assert_eq!(refusal(house.invoice(json!({ "total": 1.5 }))), "total out_of_range", "yen have no cents");
-    assert_eq!(refusal(house.invoice(json!({ "total": 1, "contact_id": Uuid::nil() }))), "reference_not_found");
-    assert_eq!(house.invoice(json!({ "total": 1 })).unwrap().invoice_number, "INV-0003");
+    assert_eq!(refusal(fixture.invoice(json!({ "total": 1.5 }))), "total out_of_range", "yen have no cents");
+    assert_eq!(refusal(fixture.invoice(json!({ "total": 1, "contact_id": Uuid::nil() }))), "reference_not_found");
+    assert_eq!(fixture.invoice(json!({ "total": 1 })).unwrap().invoice_number, "INV-0003");
 }
 
 #[test]
-fn every_step_from_every_state() {
+fn every_step_is_allowed_or_refused_in_every_status() {
     use InvoiceStatus::{Cancelled, Draft, Overdue, Paid, Partial, Sent, Viewed};
     let steps: [(Step, &str, &str); 5] = [
         (SEND, "sent", "invoice.sent invoice.updated"),
@@ -97,21 +97,21 @@ fn every_step_from_every_state() {
         (Cancelled, [None; 5]),
     ] {
         for ((step, word, events), after) in steps.into_iter().zip(after) {
-            let house = House::new();
-            let before = house.invoice_in(from);
+            let fixture = Fixture::new();
+            let before = fixture.invoice_in(from);
             assert_eq!(before.status, from);
-            house.new_events();
-            let result = house.step(step, before.id);
-            let stored = house.get::<Invoice>(before.id).unwrap();
+            fixture.new_events();
+            let result = fixture.step(step, before.id);
+            let stored = fixture.get::<Invoice>(before.id).unwrap();
             let Some(after) = after else {
                 let text = format!("INV-0001 is {from}; it cannot be {word}.");
                 assert_eq!(result, Err(Error::NotAllowed(text)));
-                assert_eq!((stored, house.new_kinds()), (before, String::new()));
+                assert_eq!((stored, fixture.new_kinds()), (before, String::new()));
                 continue;
             };
             assert_eq!(result.unwrap(), stored, "{from} {word}");
             assert_eq!(stored.status, after, "{from} {word}");
-            assert_eq!(house.new_kinds(), events, "{from} {word}");
+            assert_eq!(fixture.new_kinds(), events, "{from} {word}");
             if word == "sent again" {
                 assert_eq!(stored, before, "sending again changes nothing");
             } else {
@@ -123,39 +123,39 @@ fn every_step_from_every_state() {
 
 #[test]
 fn an_unknown_invoice_is_not_found() {
-    let house = House::new();
+    let fixture = Fixture::new();
     for step in [SEND, VIEW, VOID, RESEND, PAY] {
-        assert_eq!(house.step(step, Uuid::nil()), Err(Error::NotFound));
+        assert_eq!(fixture.step(step, Uuid::nil()), Err(Error::NotFound));
     }
 }
 
 #[test]
-fn money_comes_in_parts() {
-    let house = House::new();
-    let id = house.invoice(json!({ "total": 100 })).unwrap().id;
-    house.step(SEND, id).unwrap();
-    house.new_events();
-    let part = house.pay(id, "30.30").unwrap();
+fn an_invoice_can_be_paid_in_parts() {
+    let fixture = Fixture::new();
+    let id = fixture.invoice(json!({ "total": 100 })).unwrap().id;
+    fixture.step(SEND, id).unwrap();
+    fixture.new_events();
+    let part = fixture.pay(id, "30.30").unwrap();
     assert_eq!((part.status, part.paid_at), (InvoiceStatus::Partial, None));
     assert_eq!(part.amount_paid.to_string(), "30.3");
-    assert_eq!(house.new_kinds(), "invoice.updated payment.succeeded");
-    let part = house.pay(id, "0.01").unwrap();
+    assert_eq!(fixture.new_kinds(), "invoice.updated payment.succeeded");
+    let part = fixture.pay(id, "0.01").unwrap();
     assert_eq!(part.amount_paid.to_string(), "30.31");
-    house.new_events();
+    fixture.new_events();
 
     for amount in ["0", "69.70", "100", "0.001", "1000000000000"] {
-        assert_eq!(refusal(house.pay(id, amount)), "amount out_of_range", "{amount}");
+        assert_eq!(refusal(fixture.pay(id, amount)), "amount out_of_range", "{amount}");
     }
-    let text = house.pay(id, "69.70").unwrap_err().to_string();
+    let text = fixture.pay(id, "69.70").unwrap_err().to_string();
     assert_eq!(text, "amount must be more than 0 and at most 69.69, which is left to pay.");
-    assert_eq!(house.get(id), Ok(part));
-    assert_eq!(house.new_kinds(), "");
+    assert_eq!(fixture.get(id), Ok(part));
+    assert_eq!(fixture.new_kinds(), "");
 
-    house.clock.set(time("2026-04-01T00:00:00Z"));
-    let paid = house.step(PAY, id).unwrap();
+    fixture.clock.set(time("2026-04-01T00:00:00Z"));
+    let paid = fixture.step(PAY, id).unwrap();
     assert_eq!((paid.status, paid.amount_paid), (InvoiceStatus::Paid, paid.total));
     assert_eq!((paid.paid_at, paid.updated_at), (Some(time("2026-04-01T00:00:00Z")), time("2026-04-01T00:00:00Z")));
-    let events = house.new_events();
+    let events = fixture.new_events();
     let kinds: Vec<&str> = events.iter().map(|event| event.kind.as_str()).collect();
     assert_eq!(kinds, ["invoice.paid", "invoice.updated", "payment.succeeded"]);
     assert_eq!(events[0].data.get(), serde_json::to_string(&paid).unwrap());
@@ -167,22 +167,22 @@ fn money_comes_in_parts() {
     });
     assert_eq!(payment, want);
     assert_ne!(payment["id"], json!(id));
-    assert_eq!(refusal(house.pay(id, "0.01")), "not_allowed");
+    assert_eq!(refusal(fixture.pay(id, "0.01")), "not_allowed");
 }
 
 #[test]
-fn an_exact_part_is_the_whole() {
-    let house = House::in_zone("UTC", "KWD");
-    let id = house.invoice(json!({ "total": 0.005 })).unwrap().id;
-    assert_eq!(house.pay(id, "0.002").unwrap().status, InvoiceStatus::Partial);
-    let paid = house.pay(id, "0.003").unwrap();
+fn a_payment_of_the_exact_rest_completes_an_invoice() {
+    let fixture = Fixture::in_zone("UTC", "KWD");
+    let id = fixture.invoice(json!({ "total": 0.005 })).unwrap().id;
+    assert_eq!(fixture.pay(id, "0.002").unwrap().status, InvoiceStatus::Partial);
+    let paid = fixture.pay(id, "0.003").unwrap();
     assert_eq!((paid.status, paid.amount_paid.to_string()), (InvoiceStatus::Paid, "0.005".to_owned()));
 }
 
 #[test]
-fn nothing_to_pay_can_be_paid() {
-    let house = House::new();
-    let id = house.invoice(json!({ "total": 0 })).unwrap().id;
-    assert_eq!(refusal(house.pay(id, "0.01")), "amount out_of_range");
-    assert_eq!(house.step(PAY, id).unwrap().status, InvoiceStatus::Paid);
+fn an_invoice_of_zero_can_be_paid() {
+    let fixture = Fixture::new();
+    let id = fixture.invoice(json!({ "total": 0 })).unwrap().id;
+    assert_eq!(refusal(fixture.pay(id, "0.01")), "amount out_of_range");
+    assert_eq!(fixture.step(PAY, id).unwrap().status, InvoiceStatus::Paid);
 }

@@ -1,15 +1,15 @@
-//! Jobs: stamped when work begins and ends, and a copy of the customer.
+//! Jobs: timestamps of the start and end of work, the copy of the customer, and schedules.
 
 use serde_json::json;
 use svc_core::resources::contacts::Contact;
 use svc_core::resources::jobs::{Job, JobStatus};
 
-use crate::{House, json_of, refusal, time};
+use crate::{Fixture, json_of, refusal, time};
 
 #[test]
-fn a_new_job_is_complete() {
-    let house = House::new();
-    let job: Job = house.create(json!({ "title": " Pump ", "estimated_total": 12.5, "priority": "" })).unwrap();
+fn a_new_job_has_every_field() {
+    let fixture = Fixture::new();
+    let job: Job = fixture.create(json!({ "title": " Pump ", "estimated_total": 12.5, "priority": "" })).unwrap();
     let now = "2026-03-14T15:09:26.535898Z";
     assert_eq!(
         json_of(&job),
@@ -22,12 +22,12 @@ fn a_new_job_is_complete() {
             "invoice_id": null, "created_at": now, "updated_at": now,
         })
     );
-    assert_eq!(house.new_kinds(), "job.created");
+    assert_eq!(fixture.new_kinds(), "job.created");
 }
 
 #[test]
-fn the_customer_is_copied_once() {
-    let house = House::new();
+fn the_customer_is_copied_when_the_job_is_created() {
+    let fixture = Fixture::new();
     for (number, (first, last, company, want)) in [
         (Some("Ada"), Some("Lovelace"), Some("Engines"), Some("Ada Lovelace")),
         (Some("Ada"), None, Some("Engines"), Some("Ada")),
@@ -41,24 +41,24 @@ fn the_customer_is_copied_once() {
         let email = format!("Ada{number}@example.com");
         let body =
             json!({ "email": email, "first_name": first, "last_name": last, "company_name": company, "phone": "1" });
-        let contact: Contact = house.create(body).unwrap();
-        let job: Job = house.create(json!({ "title": "x", "contact_id": contact.id })).unwrap();
+        let contact: Contact = fixture.create(body).unwrap();
+        let job: Job = fixture.create(json!({ "title": "x", "contact_id": contact.id })).unwrap();
         assert_eq!(job.customer_name.as_deref(), want);
         assert_eq!(job.customer_email.as_ref().unwrap().as_str(), email);
         assert_eq!(job.customer_phone.as_ref().unwrap().as_str(), "1");
         let body = json!({ "email": null, "first_name": "Eve", "phone": "2" });
-        house.update::<Contact>(contact.id, body).unwrap();
-        house.delete::<Contact>(contact.id).unwrap();
-        let noted: Job = house.update(job.id, json!({ "priority": "high" })).unwrap();
-        assert_eq!((noted.contact_id, noted.customer_name), (job.contact_id, job.customer_name));
-        assert_eq!((noted.customer_email, noted.customer_phone), (job.customer_email, job.customer_phone));
+        fixture.update::<Contact>(contact.id, body).unwrap();
+        fixture.delete::<Contact>(contact.id).unwrap();
+        let changed: Job = fixture.update(job.id, json!({ "priority": "high" })).unwrap();
+        assert_eq!((changed.contact_id, changed.customer_name), (job.contact_id, job.customer_name));
+        assert_eq!((changed.customer_email, changed.customer_phone), (job.customer_email, job.customer_phone));
     }
 }
 
 #[test]
-fn work_is_stamped_the_first_time() {
-    let house = House::new();
-    let job: Job = house.create(json!({ "title": "x" })).unwrap();
+fn start_and_end_are_recorded_the_first_time() {
+    let fixture = Fixture::new();
+    let job: Job = fixture.create(json!({ "title": "x" })).unwrap();
     let mut stamps = (None, None);
     for (status, at) in [
         ("scheduled", "2026-03-15T00:00:01Z"),
@@ -72,8 +72,8 @@ fn work_is_stamped_the_first_time() {
         ("quoted", "2026-03-15T00:00:09Z"),
         ("cancelled", "2026-03-15T00:00:10Z"),
     ] {
-        house.clock.set(time(at));
-        let changed: Job = house.update(job.id, json!({ "status": status })).unwrap();
+        fixture.clock.set(time(at));
+        let changed: Job = fixture.update(job.id, json!({ "status": status })).unwrap();
         match status {
             "in_progress" => stamps.0 = stamps.0.or(Some(time("2026-03-15T00:00:02Z"))),
             "completed" => stamps.1 = stamps.1.or(Some(time("2026-03-15T00:00:05Z"))),
@@ -86,7 +86,7 @@ fn work_is_stamped_the_first_time() {
 }
 
 #[test]
-fn a_job_can_begin_in_any_status() {
+fn a_job_can_be_created_in_any_status() {
     for (status, events, started, ended) in [
         ("quoted", "job.created", false, false),
         ("scheduled", "job.created job.scheduled", false, false),
@@ -96,12 +96,12 @@ fn a_job_can_begin_in_any_status() {
         ("invoiced", "job.created", false, false),
         ("cancelled", "job.created", false, false),
     ] {
-        let house = House::new();
-        let job: Job = house.create(json!({ "title": "x", "status": status })).unwrap();
+        let fixture = Fixture::new();
+        let job: Job = fixture.create(json!({ "title": "x", "status": status })).unwrap();
         assert_eq!(job.status.as_str(), status);
         assert_eq!(job.actual_start, started.then_some(job.created_at), "{status}");
         assert_eq!(job.actual_end, ended.then_some(job.created_at), "{status}");
-        let fired = house.new_events();
+        let fired = fixture.new_events();
         let kinds: Vec<&str> = fired.iter().map(|event| event.kind.as_str()).collect();
         assert_eq!(kinds.join(" "), events);
         assert!(fired.iter().all(|event| event.data.get() == serde_json::to_string(&job).unwrap()));
@@ -111,13 +111,13 @@ fn a_job_can_begin_in_any_status() {
 }
 
 #[test]
-fn any_status_may_follow_any_other() {
-    let house = House::new();
+fn every_change_of_status_is_allowed() {
+    let fixture = Fixture::new();
     for from in JobStatus::ALL.iter().copied() {
         for to in JobStatus::ALL.iter().copied() {
-            let job: Job = house.create(json!({ "title": "x", "status": from })).unwrap();
-            house.new_events();
-            let changed: Job = house.update(job.id, json!({ "status": to })).unwrap();
+            let job: Job = fixture.create(json!({ "title": "x", "status": from })).unwrap();
+            fixture.new_events();
+            let changed: Job = fixture.update(job.id, json!({ "status": to })).unwrap();
             assert_eq!(changed.status, to);
             let want = match to {
                 _ if to == from => "",
@@ -125,37 +125,37 @@ fn any_status_may_follow_any_other() {
                 JobStatus::Completed => "job.completed job.updated",
                 _ => "job.updated",
             };
-            assert_eq!(house.new_kinds(), want, "{from} to {to}");
+            assert_eq!(fixture.new_kinds(), want, "{from} to {to}");
         }
     }
 }
 
 #[test]
-fn a_job_is_completed_once() {
-    let house = House::new();
+fn completing_a_completed_job_fires_no_event() {
+    let fixture = Fixture::new();
     for status in ["scheduled", "completed"] {
-        let job: Job = house.create(json!({ "title": "x", "status": status })).unwrap();
-        house.new_events();
-        house.update::<Job>(job.id, json!({ "status": status, "priority": "high" })).unwrap();
-        assert_eq!(house.new_kinds(), "job.updated");
+        let job: Job = fixture.create(json!({ "title": "x", "status": status })).unwrap();
+        fixture.new_events();
+        fixture.update::<Job>(job.id, json!({ "status": status, "priority": "high" })).unwrap();
+        assert_eq!(fixture.new_kinds(), "job.updated");
     }
 }
 
 #[test]
-fn a_schedule_does_not_run_backwards() {
-    let house = House::new();
+fn a_schedule_must_not_end_before_its_start() {
+    let fixture = Fixture::new();
     let (early, late) = ("2026-04-01T08:00:00Z", "2026-04-01T09:00:00Z");
     let schedule = |start: Option<&str>, end: Option<&str>| {
-        house.create::<Job>(json!({ "title": "x", "scheduled_start": start, "scheduled_end": end }))
+        fixture.create::<Job>(json!({ "title": "x", "scheduled_start": start, "scheduled_end": end }))
     };
     for (start, end) in [(None, None), (Some(early), None), (None, Some(early)), (Some(early), Some(early))] {
         assert!(schedule(start, end).is_ok(), "{start:?} {end:?}");
     }
     assert_eq!(refusal(schedule(Some(late), Some(early))), "scheduled_end out_of_range");
-    assert_eq!(schedule(Some(early), Some(late)).unwrap().job_number, "JOB-0005", "the refused one took no number");
+    assert_eq!(schedule(Some(early), Some(late)).unwrap().job_number, "JOB-0005", "a refused job takes no number");
 
     let job = schedule(Some(early), Some(late)).unwrap();
-    let change = |body| house.update::<Job>(job.id, body);
+    let change = |body| fixture.update::<Job>(job.id, body);
     assert_eq!(refusal(change(json!({ "scheduled_end": "2026-04-01T07:00:00Z" }))), "scheduled_end out_of_range");
     assert_eq!(refusal(change(json!({ "scheduled_start": "2026-04-01T10:00:00Z" }))), "scheduled_end out_of_range");
     let open = change(json!({ "scheduled_start": "2026-04-01T10:00:00Z", "scheduled_end": null })).unwrap();
@@ -163,20 +163,20 @@ fn a_schedule_does_not_run_backwards() {
 }
 
 #[test]
-fn totals_have_two_decimals() {
-    let house = House::new();
-    let job: Job = house.create(json!({ "title": "x", "estimated_total": 0 })).unwrap();
+fn totals_have_at_most_two_decimals() {
+    let fixture = Fixture::new();
+    let job: Job = fixture.create(json!({ "title": "x", "estimated_total": 0 })).unwrap();
     assert_eq!(job.estimated_total.unwrap().to_string(), "0");
     for (body, want) in [
         (json!({ "estimated_total": 0.001 }), "estimated_total out_of_range"),
         (json!({ "actual_total": 0.305 }), "actual_total out_of_range"),
     ] {
-        assert_eq!(refusal(house.update::<Job>(job.id, body)), want);
+        assert_eq!(refusal(fixture.update::<Job>(job.id, body)), want);
     }
     assert_eq!(
-        refusal(house.create::<Job>(json!({ "title": "x", "estimated_total": 0.001 }))),
+        refusal(fixture.create::<Job>(json!({ "title": "x", "estimated_total": 0.001 }))),
         "estimated_total out_of_range"
     );
-    let priced: Job = house.update(job.id, json!({ "actual_total": 0.1 + 0.2, "estimated_total": null })).unwrap();
+    let priced: Job = fixture.update(job.id, json!({ "actual_total": 0.1 + 0.2, "estimated_total": null })).unwrap();
     assert_eq!((priced.actual_total.unwrap().to_string(), priced.estimated_total), ("0.3".to_owned(), None));
 }

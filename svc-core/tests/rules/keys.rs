@@ -1,4 +1,4 @@
-//! API keys: who is let in, and how a key is replaced.
+//! API keys: authentication, expiry, revocation and rotation.
 
 use std::time::Duration;
 
@@ -9,12 +9,12 @@ use svc_core::error::Error;
 use svc_core::values::{TenantId, Timestamp};
 use uuid::Uuid;
 
-use crate::{House, json_of, time};
+use crate::{Fixture, json_of, time};
 
 const HOUR: Duration = Duration::from_secs(60 * 60);
 const PLAIN: KeyCreate = KeyCreate { name: None, write: true, expires_in: None, signed: false };
 
-impl House {
+impl Fixture {
     fn key(&self, input: KeyCreate) -> NewKey {
         let tenant = self.tenant;
         self.write(move |tx| Box::pin(keys::create(tx, tenant, input.clone()))).unwrap()
@@ -37,8 +37,8 @@ impl House {
         self.write(move |tx| Box::pin(keys::rotate(tx, id, overlap)))
     }
 
-    /// The last instant at which the key was let in, and what refuses it from the next microsecond on.
-    fn good_until(&self, key: &NewKey, end: Timestamp) -> Error {
+    /// Checks the last instant at which the key authenticates, and returns its error one microsecond later.
+    fn assert_valid_until(&self, key: &NewKey, end: Timestamp) -> Error {
         self.clock.set(Timestamp::from_micros(end.as_micros() - 1));
         assert_eq!(self.authenticate(key).unwrap().key_id, key.key.id);
         self.clock.set(end);
@@ -47,30 +47,30 @@ impl House {
 }
 
 #[test]
-fn a_new_key_shows_its_text_once() {
-    let house = House::new();
+fn the_text_of_a_key_is_shown_once() {
+    let fixture = Fixture::new();
     let input = KeyCreate { name: Some("Shop".to_owned()), expires_in: Some(HOUR), signed: true, ..PLAIN };
-    let NewKey { key, text } = house.key(input);
+    let NewKey { key, text } = fixture.key(input);
     assert!(text.reveal().starts_with(KEY_PREFIX) && text.reveal().len() == 9 + 32 + 6);
     let shown = json!({
-        "id": key.id, "tenant_id": house.tenant, "name": "Shop", "scopes": ["read", "write"],
+        "id": key.id, "tenant_id": fixture.tenant, "name": "Shop", "scopes": ["read", "write"],
         "prefix": text.reveal()[..15], "created_at": "2026-03-14T15:09:26.535898Z",
         "expires_at": "2026-03-14T16:09:26.535898Z", "revoked_at": null, "last_used_at": null,
     });
-    assert_eq!(json_of(&key), shown, "neither its text nor its signing secret");
+    assert_eq!(json_of(&key), shown, "the record must contain neither text nor signing secret");
     assert!(key.signing_secret.as_ref().unwrap().reveal().starts_with("svcsig_"));
-    assert_eq!(house.stored(key.id), Ok(key));
-    assert_eq!(house.key(PLAIN).key.signing_secret, None);
-    let nobody = TenantId(Uuid::nil());
-    let refused = house.write(move |tx| Box::pin(keys::create(tx, nobody, PLAIN)));
+    assert_eq!(fixture.stored(key.id), Ok(key));
+    assert_eq!(fixture.key(PLAIN).key.signing_secret, None);
+    let unknown_tenant = TenantId(Uuid::nil());
+    let refused = fixture.write(move |tx| Box::pin(keys::create(tx, unknown_tenant, PLAIN)));
     assert_eq!(refused.unwrap_err(), Error::NotFound);
 }
 
 #[test]
-fn scopes_and_access_are_asked_for() {
-    let house = House::new();
-    let reader = house.key(KeyCreate { write: false, ..PLAIN });
-    let writer = house.key(PLAIN);
+fn scopes_and_developer_access_are_checked() {
+    let fixture = Fixture::new();
+    let reader = fixture.key(KeyCreate { write: false, ..PLAIN });
+    let writer = fixture.key(PLAIN);
     assert_eq!(reader.key.scopes, [Scope::Read]);
     for (access, read, write_by_reader, write) in [
         (DeveloperAccess::Approved, Ok(()), Err(Error::InsufficientScope), Ok(())),
@@ -87,11 +87,11 @@ fn scopes_and_access_are_asked_for() {
             Err(Error::AccessNotApproved),
         ),
     ] {
-        let tenant = house.tenant.0;
-        house.write(move |tx| Box::pin(tenants::update(tx, tenant, move |t| t.developer_access = access))).unwrap();
+        let tenant = fixture.tenant.0;
+        fixture.write(move |tx| Box::pin(tenants::update(tx, tenant, move |t| t.developer_access = access))).unwrap();
         let [reader, writer] = [&reader, &writer].map(|key| {
-            let caller = house.authenticate(key).unwrap();
-            assert_eq!((caller.key_id, caller.tenant_id), (key.key.id, house.tenant));
+            let caller = fixture.authenticate(key).unwrap();
+            assert_eq!((caller.key_id, caller.tenant_id), (key.key.id, fixture.tenant));
             caller
         });
         assert_eq!((reader.require(Scope::Read), writer.require(Scope::Read)), (read.clone(), read), "{access}");
@@ -101,70 +101,74 @@ fn scopes_and_access_are_asked_for() {
 
 #[test]
 fn an_unknown_key_is_invalid() {
-    let house = House::new();
-    let stranger = House::new().key(PLAIN);
-    assert_eq!(house.authenticate(&stranger).unwrap_err(), Error::InvalidKey);
+    let fixture = Fixture::new();
+    let unknown = Fixture::new().key(PLAIN);
+    assert_eq!(fixture.authenticate(&unknown).unwrap_err(), Error::InvalidKey);
 }
 
 #[test]
 fn a_revoked_key_is_refused_at_once() {
-    let house = House::new();
-    let key = house.key(KeyCreate { expires_in: Some(HOUR), ..PLAIN });
-    let kept = house.key(PLAIN);
-    assert_eq!(house.authenticate(&key).unwrap().key_id, key.key.id);
-    house.clock.advance(Duration::from_secs(1));
-    let revoked = house.revoke(key.key.id).unwrap();
+    let fixture = Fixture::new();
+    let key = fixture.key(KeyCreate { expires_in: Some(HOUR), ..PLAIN });
+    let kept = fixture.key(PLAIN);
+    assert_eq!(fixture.authenticate(&key).unwrap().key_id, key.key.id);
+    fixture.clock.advance(Duration::from_secs(1));
+    let revoked = fixture.revoke(key.key.id).unwrap();
     assert_eq!(revoked.revoked_at, Some(time("2026-03-14T15:09:27.535897Z")));
-    assert_eq!(house.authenticate(&key).unwrap_err(), Error::KeyRevoked);
-    house.clock.advance(2 * HOUR);
-    assert_eq!(house.revoke(key.key.id), Ok(revoked), "again changes nothing");
-    assert_eq!(house.authenticate(&key).unwrap_err(), Error::KeyRevoked, "rather than expired");
-    assert!(house.authenticate(&kept).is_ok());
-    assert_eq!(house.revoke(Uuid::nil()), Err(Error::NotFound));
+    assert_eq!(fixture.authenticate(&key).unwrap_err(), Error::KeyRevoked);
+    fixture.clock.advance(2 * HOUR);
+    assert_eq!(fixture.revoke(key.key.id), Ok(revoked), "a second revocation changes nothing");
+    assert_eq!(
+        fixture.authenticate(&key).unwrap_err(),
+        Error::KeyRevoked,
+        "a revoked and expired key is reported as revoked"
+    );
+    assert!(fixture.authenticate(&kept).is_ok());
+    assert_eq!(fixture.revoke(Uuid::nil()), Err(Error::NotFound));
 }
 
 #[test]
-fn a_key_expires_to_the_microsecond() {
-    let house = House::new();
-    let key = house.key(KeyCreate { expires_in: Some(HOUR), ..PLAIN });
-    assert_eq!(house.good_until(&key, time("2026-03-14T16:09:26.535898Z")), Error::KeyExpired);
+fn a_key_expires_at_the_exact_microsecond() {
+    let fixture = Fixture::new();
+    let key = fixture.key(KeyCreate { expires_in: Some(HOUR), ..PLAIN });
+    assert_eq!(fixture.assert_valid_until(&key, time("2026-03-14T16:09:26.535898Z")), Error::KeyExpired);
 }
 
 #[test]
-fn rotation_overlaps() {
-    let house = House::new();
-    let old = house.key(KeyCreate { name: Some("Shop".to_owned()), write: false, signed: true, ..PLAIN });
-    let new = house.rotate(old.key.id, HOUR).unwrap();
+fn both_keys_work_during_the_overlap_of_a_rotation() {
+    let fixture = Fixture::new();
+    let old = fixture.key(KeyCreate { name: Some("Shop".to_owned()), write: false, signed: true, ..PLAIN });
+    let new = fixture.rotate(old.key.id, HOUR).unwrap();
     assert_eq!((&new.key.name, &new.key.scopes, new.key.expires_at), (&old.key.name, &old.key.scopes, None));
     assert_ne!((new.key.id, new.text.reveal()), (old.key.id, old.text.reveal()));
     assert_ne!(new.key.signing_secret, old.key.signing_secret);
     assert!(new.key.signing_secret.is_some());
-    assert!(house.authenticate(&new).is_ok());
-    assert_eq!(house.good_until(&old, time("2026-03-14T16:09:26.535897Z")), Error::KeyExpired);
-    assert!(house.authenticate(&new).is_ok());
-    let refused = house.rotate(old.key.id, HOUR).unwrap_err();
+    assert!(fixture.authenticate(&new).is_ok());
+    assert_eq!(fixture.assert_valid_until(&old, time("2026-03-14T16:09:26.535897Z")), Error::KeyExpired);
+    assert!(fixture.authenticate(&new).is_ok());
+    let refused = fixture.rotate(old.key.id, HOUR).unwrap_err();
     assert_eq!(refused, Error::NotAllowed("The key is revoked or expired; create a new one instead.".to_owned()));
 }
 
 #[test]
-fn rotation_keeps_the_lifetime_and_never_prolongs_the_old_key() {
-    let house = House::new();
-    let old = house.key(KeyCreate { expires_in: Some(2 * HOUR), ..PLAIN });
-    house.clock.advance(HOUR);
-    let new = house.rotate(old.key.id, 24 * HOUR).unwrap();
-    assert_eq!(house.stored(old.key.id).unwrap().expires_at, old.key.expires_at);
+fn rotation_keeps_the_lifetime_and_does_not_extend_the_old_key() {
+    let fixture = Fixture::new();
+    let old = fixture.key(KeyCreate { expires_in: Some(2 * HOUR), ..PLAIN });
+    fixture.clock.advance(HOUR);
+    let new = fixture.rotate(old.key.id, 24 * HOUR).unwrap();
+    assert_eq!(fixture.stored(old.key.id).unwrap().expires_at, old.key.expires_at);
     assert_eq!(new.key.expires_at, new.key.created_at.checked_add(2 * HOUR));
-    assert_eq!(house.good_until(&old, old.key.expires_at.unwrap()), Error::KeyExpired);
+    assert_eq!(fixture.assert_valid_until(&old, old.key.expires_at.unwrap()), Error::KeyExpired);
 }
 
 #[test]
-fn rotation_without_overlap_ends_the_old_key_now() {
-    let house = House::new();
-    let old = house.key(PLAIN);
-    let new = house.rotate(old.key.id, Duration::ZERO).unwrap();
-    assert_eq!(house.authenticate(&old).unwrap_err(), Error::KeyExpired);
-    assert!(house.authenticate(&new).is_ok());
-    house.revoke(new.key.id).unwrap();
-    assert!(matches!(house.rotate(new.key.id, HOUR), Err(Error::NotAllowed(_))));
-    assert_eq!(house.rotate(Uuid::nil(), HOUR).unwrap_err(), Error::NotFound);
+fn rotation_without_overlap_ends_the_old_key_at_once() {
+    let fixture = Fixture::new();
+    let old = fixture.key(PLAIN);
+    let new = fixture.rotate(old.key.id, Duration::ZERO).unwrap();
+    assert_eq!(fixture.authenticate(&old).unwrap_err(), Error::KeyExpired);
+    assert!(fixture.authenticate(&new).is_ok());
+    fixture.revoke(new.key.id).unwrap();
+    assert!(matches!(fixture.rotate(new.key.id, HOUR), Err(Error::NotAllowed(_))));
+    assert_eq!(fixture.rotate(Uuid::nil(), HOUR).unwrap_err(), Error::NotFound);
 }

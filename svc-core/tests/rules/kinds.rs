@@ -1,4 +1,4 @@
-//! Every kind of event has an operation that fires it.
+//! Checks that an operation fires each kind of event.
 
 use std::collections::BTreeSet;
 
@@ -12,41 +12,41 @@ use svc_core::resources::quotes::{self, Quote};
 use svc_core::values::EventKind;
 use svc_core::webhooks::events;
 
-use crate::House;
+use crate::Fixture;
 use crate::invoices::{PAY, RESEND, SEND, VOID};
 
 #[test]
 fn every_kind_is_fired_by_an_operation() {
-    let house = House::new();
-    let tenant = house.tenant;
-    let contact: Contact = house.create(json!({ "email": "ada@example.com" })).unwrap();
-    house.update::<Contact>(contact.id, json!({ "city": "Perth" })).unwrap();
+    let fixture = Fixture::new();
+    let tenant = fixture.tenant;
+    let contact: Contact = fixture.create(json!({ "email": "ada@example.com" })).unwrap();
+    fixture.update::<Contact>(contact.id, json!({ "city": "Perth" })).unwrap();
 
-    let invoice = house.invoice(json!({ "total": 100, "contact_id": contact.id })).unwrap().id;
+    let invoice = fixture.invoice(json!({ "total": 100, "contact_id": contact.id })).unwrap().id;
     for step in [SEND, RESEND, PAY] {
-        house.step(step, invoice).unwrap();
+        fixture.step(step, invoice).unwrap();
     }
-    house.write(move |tx| Box::pin(invoices::refund(tx, tenant, invoice, None))).unwrap();
-    let voided = house.invoice(json!({ "total": 100 })).unwrap().id;
-    house.step(VOID, voided).unwrap();
+    fixture.write(move |tx| Box::pin(invoices::refund(tx, tenant, invoice, None))).unwrap();
+    let voided = fixture.invoice(json!({ "total": 100 })).unwrap().id;
+    fixture.step(VOID, voided).unwrap();
 
     let quote = |status: &str| {
-        let quote: Quote = house.create(json!({ "contact_id": contact.id, "total": 5 })).unwrap();
-        house.update::<Quote>(quote.id, json!({ "status": status })).unwrap().id
+        let quote: Quote = fixture.create(json!({ "contact_id": contact.id, "total": 5 })).unwrap();
+        fixture.update::<Quote>(quote.id, json!({ "status": status })).unwrap().id
     };
     let (accepted, declined) = (quote("sent"), quote("viewed"));
-    house.write(move |tx| Box::pin(quotes::accept(tx, tenant, accepted))).unwrap();
-    house.write(move |tx| Box::pin(quotes::decline(tx, tenant, declined))).unwrap();
+    fixture.write(move |tx| Box::pin(quotes::accept(tx, tenant, accepted))).unwrap();
+    fixture.write(move |tx| Box::pin(quotes::decline(tx, tenant, declined))).unwrap();
 
     let times = json!({ "contact_id": contact.id, "service_name": "Tune-up", "start_time": "2026-03-20T09:00:00Z" });
-    let booking: Booking = house.create(times).unwrap();
-    house.update::<Booking>(booking.id, json!({ "status": "cancelled" })).unwrap();
-    let job: Job = house.create(json!({ "title": "New tap", "status": "scheduled" })).unwrap();
-    house.update::<Job>(job.id, json!({ "status": "completed" })).unwrap();
-    house.delete::<Contact>(contact.id).unwrap();
+    let booking: Booking = fixture.create(times).unwrap();
+    fixture.update::<Booking>(booking.id, json!({ "status": "cancelled" })).unwrap();
+    let job: Job = fixture.create(json!({ "title": "New tap", "status": "scheduled" })).unwrap();
+    fixture.update::<Job>(job.id, json!({ "status": "completed" })).unwrap();
+    fixture.delete::<Contact>(contact.id).unwrap();
 
     for kind in EventKind::ALL.iter().copied().filter(|kind| kind.is_external()) {
-        let emitted = house.write(move |tx| {
+        let emitted = fixture.write(move |tx| {
             Box::pin(async move {
                 events::record_external(tx, tenant, kind, &json!({ "id": "stay-1" })).await?;
                 Ok::<_, Error>(())
@@ -55,7 +55,7 @@ fn every_kind_is_fired_by_an_operation() {
         emitted.unwrap();
     }
 
-    let fired: BTreeSet<EventKind> = house.new_events().iter().map(|event| event.kind).collect();
+    let fired: BTreeSet<EventKind> = fixture.new_events().iter().map(|event| event.kind).collect();
     assert_eq!(fired, EventKind::ALL.iter().copied().collect());
-    assert_eq!(fired.len(), 29, "as many as the contract lists");
+    assert_eq!(fired.len(), 29, "the contract lists 29 kinds");
 }

@@ -1,4 +1,5 @@
-//! HMACs against `fixtures/hmac/vectors.json`: the function, the signature of a delivery, and that of a request.
+//! HMAC-SHA256 against `fixtures/hmac/vectors.json`: the function itself, the signature of a delivery, and that of a
+//! request.
 
 use serde_json::Value;
 use svc_core::accounts::signing::SignedRequest;
@@ -22,12 +23,12 @@ fn bytes(case: &Value, name: &str) -> Vec<u8> {
 }
 
 #[test]
-fn tags_are_right_or_wrong() {
+fn hmacs_match_the_vectors() {
     for case in cases("macs") {
         let (key, message) = (bytes(&case, "key"), bytes(&case, "message"));
         let is_right = svc_core::crypto::hmac_sha256(&key, &[&message])[..] == bytes(&case, "tag");
         assert_eq!(is_right, case["valid"], "{}", case["comment"]);
-        // However the message is cut into parts.
+        // The result does not depend on how the message is split.
         for at in [0, message.len() / 2, message.len()] {
             let (start, end) = message.split_at(at);
             assert_eq!(
@@ -41,10 +42,10 @@ fn tags_are_right_or_wrong() {
 }
 
 #[test]
-fn deliveries_are_signed_with_what_is_accepted() {
+fn signatures_of_deliveries_match_the_vectors() {
     for case in cases("deliveries") {
         let signature = signatures::webhook_signature(&Secret::new(text(&case, "secret")), &bytes(&case, "body"));
-        // Secrets that a receiver takes for a mistake are never made.
+        // Receivers reject such secrets as mistakes, so the service never generates them.
         let is_usable = case["error"].as_str().is_none_or(|error| !error.contains("secret"));
         if is_usable {
             assert_eq!(signature == text(&case, "header"), case["error"].is_null(), "{}", case["comment"]);
@@ -53,7 +54,7 @@ fn deliveries_are_signed_with_what_is_accepted() {
 }
 
 #[test]
-fn requests_are_accepted_or_refused() {
+fn signatures_of_requests_match_the_vectors() {
     let mut accepted = 0;
     for case in cases("requests") {
         let body = bytes(&case, "body");
@@ -72,5 +73,5 @@ fn requests_are_accepted_or_refused() {
             accepted += 1;
         }
     }
-    assert!(accepted > 20, "only {accepted} were accepted");
+    assert!(accepted > 20, "only {accepted} signatures were accepted");
 }

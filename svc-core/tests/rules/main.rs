@@ -1,4 +1,4 @@
-//! The rules, through the operations that the server and embedding applications call, over the memory store.
+//! Tests of the rules over the memory store, through the operations that the server and embedding applications call.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
@@ -37,19 +37,19 @@ use svc_core::values::{Currency, HostPolicy, TenantId, TimeZone, Timestamp};
 use svc_core::webhooks::events::Event;
 use uuid::Uuid;
 
-/// Where the clock stands unless a test moves it.
+/// The time of the clock at the start of a test.
 const START: &str = "2026-03-14T15:09:26.535897Z";
 
-/// One tenant in a store of its own.
-struct House {
+/// A tenant in a store of its own.
+struct Fixture {
     store: MemoryStore,
     clock: ManualClock,
     tenant: TenantId,
     events_seen: Cell<Timestamp>,
 }
 
-impl House {
-    /// In UTC and AUD.
+impl Fixture {
+    /// Creates a tenant with time zone UTC and currency AUD.
     fn new() -> Self {
         Self::of(TenantCreate::named("Harbour Plumbing"), HostPolicy::Public, START)
     }
@@ -72,19 +72,19 @@ impl House {
         let mut env = Env::new(clock.clone(), SeededEntropy::new(1));
         env.webhook_hosts = webhook_hosts;
         let store = MemoryStore::new(env);
-        let house =
+        let fixture =
             Self { store, clock, tenant: TenantId(Uuid::nil()), events_seen: Cell::new(Timestamp::from_micros(0)) };
-        let tenant = house.write(move |tx| Box::pin(tenants::create(tx, tenant.clone()))).unwrap().id;
-        Self { tenant, ..house }
+        let tenant = fixture.write(move |tx| Box::pin(tenants::create(tx, tenant.clone()))).unwrap().id;
+        Self { tenant, ..fixture }
     }
 
-    fn write<T, F>(&self, job: F) -> Result<T, Error>
+    fn write<T, F>(&self, work: F) -> Result<T, Error>
     where
         T: Send + 'static,
         F: for<'t> Fn(&'t mut dyn Tx) -> BoxFuture<'t, Result<T, Error>> + Send + Sync + 'static,
     {
         let store: &dyn Store = &self.store;
-        store.write("rules", job).now_or_never().unwrap()
+        store.write("rules", work).now_or_never().unwrap()
     }
 
     fn create<R: Create>(&self, body: Value) -> Result<R, Error> {
@@ -113,7 +113,7 @@ impl House {
         self.write(move |tx| Box::pin(crud::get::<R>(tx, tenant, id)))
     }
 
-    /// Replaces a row without asking any rule, for states that only other parts of the service bring about.
+    /// Replaces a record without applying rules, to reach states that only other parts of the service cause.
     fn replace<R: Resource>(&self, row: R) {
         let tenant = self.tenant;
         self.write(move |tx| {
@@ -123,14 +123,14 @@ impl House {
         .unwrap();
     }
 
-    /// A contact to refer to, whose event is not counted.
+    /// Creates a contact to refer to, and discards its event.
     fn contact(&self) -> Uuid {
         let contact: Contact = self.create(serde_json::json!({ "email": "ada@example.com" })).unwrap();
         self.new_events();
         contact.id
     }
 
-    /// The events since the last look.
+    /// Returns the events since the last call.
     fn new_events(&self) -> Vec<Event> {
         let (tenant, after) = (self.tenant, self.events_seen.get());
         let events = self.write(move |tx| Box::pin(async move { Ok(tx.events(tenant, after, 1_000).await?) })).unwrap();
@@ -140,7 +140,7 @@ impl House {
         events
     }
 
-    /// Their kinds, in order: `job.created job.scheduled`.
+    /// Returns their kinds in order, such as `work.created work.scheduled`.
     fn new_kinds(&self) -> String {
         self.new_events().iter().map(|event| event.kind.as_str()).collect::<Vec<_>>().join(" ")
     }
@@ -150,7 +150,7 @@ fn time(text: &str) -> Timestamp {
     Timestamp::parse(text).unwrap()
 }
 
-/// What was refused, short enough for a table: `email required, phone too_long`, or the code of the error.
+/// Returns an error in a short form for tables: `email required, phone too_long`, or the error's code.
 fn refusal<T: Debug>(result: Result<T, Error>) -> String {
     match result.unwrap_err() {
         Error::Validation(violations) => {

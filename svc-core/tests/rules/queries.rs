@@ -1,4 +1,4 @@
-//! Query strings: limits, filters and what does not belong (decisions §3).
+//! Query strings (docs/contract.md, "Lists and incremental sync"): limits, filters and unknown parameters.
 
 use svc_core::input::{Fields, Input};
 use svc_core::resources::contacts::ContactFilter;
@@ -21,7 +21,7 @@ fn read<F: Input>(query: &str) -> Result<(ListParams, F), svc_core::error::Error
 }
 
 #[test]
-fn what_is_sent_is_read() {
+fn valid_parameters_are_parsed() {
     let (params, filter) = read::<ContactFilter>("limit=7&include_deleted=true&email=Ada@Example.com").unwrap();
     assert_eq!(params.limit.unwrap().get(), 7);
     assert_eq!((params.cursor, params.updated_since), (None, None));
@@ -34,7 +34,7 @@ fn what_is_sent_is_read() {
 }
 
 #[test]
-fn every_failing_parameter_is_named() {
+fn every_failing_parameter_is_reported() {
     for (query, want) in [
         ("limit=0", "limit out_of_range"),
         ("limit=201", "limit out_of_range"),
@@ -52,7 +52,7 @@ fn every_failing_parameter_is_named() {
 }
 
 #[test]
-fn the_first_unknown_parameter_is_told() {
+fn the_first_unknown_parameter_is_reported() {
     let mut fields = fields("limit=1&Limit=2&page=3");
     assert!(ListParams::take(&mut fields).is_some());
     assert_eq!(fields.first_unknown(), Some("Limit"));

@@ -1,17 +1,17 @@
-//! Bulk replays: how far one has come.
+//! Bulk replays: their progress.
 
 use serde_json::json;
 use svc_core::values::Timestamp;
 use svc_core::webhooks::replays::{self, Replay, ReplayCreate};
 use svc_core::webhooks::subscriptions::WebhookSubscription;
 
-use crate::{House, START, time};
+use crate::{Fixture, START, time};
 
-/// A replay that was carried out by so many steps.
-fn replay(house: &House, subscription: &WebhookSubscription, since: &str, steps: usize) -> Replay {
-    let (tenant, subscription, since) = (house.tenant, subscription.id, time(since));
+/// Returns a replay after this many steps.
+fn replay(fixture: &Fixture, subscription: &WebhookSubscription, since: &str, steps: usize) -> Replay {
+    let (tenant, subscription, since) = (fixture.tenant, subscription.id, time(since));
     let input = ReplayCreate { subscription, since, until: None, statuses: Vec::new(), missed: false };
-    house
+    fixture
         .write(move |tx| {
             let input = input.clone();
             Box::pin(async move {
@@ -26,36 +26,37 @@ fn replay(house: &House, subscription: &WebhookSubscription, since: &str, steps:
 }
 
 #[test]
-fn a_replay_tells_how_far_it_has_come() {
-    let house = House::new();
-    let hook: WebhookSubscription = house.create(json!({ "url": "https://example.com", "events": ["*"] })).unwrap();
-    let fresh = replay(&house, &hook, "2026-03-13T15:09:26Z", 0);
+fn a_replay_reports_its_progress() {
+    let fixture = Fixture::new();
+    let hook: WebhookSubscription = fixture.create(json!({ "url": "https://example.com", "events": ["*"] })).unwrap();
+    let fresh = replay(&fixture, &hook, "2026-03-13T15:09:26Z", 0);
     assert_eq!((fresh.percent(), fresh.broken_off()), (0, false));
     let (since, span) = (fresh.since.as_micros(), fresh.until.as_micros() - fresh.since.as_micros());
     for (done, want) in [(0, 0), (span / 2, 49), (span / 2 + 1, 50), (span - 1, 99), (span, 100), (span * 2, 100)] {
         let position = Timestamp::from_micros(since + done);
         assert_eq!(Replay { position, ..fresh.clone() }.percent(), want, "{done} of {span}");
     }
-    // Nothing lies between.
+    // There is no event in this range.
     assert_eq!(Replay { until: fresh.since, ..fresh.clone() }.percent(), 100);
     assert_eq!(Replay { since: fresh.until, position: fresh.until, until: fresh.since, ..fresh }.percent(), 100);
 }
 
 #[test]
-fn the_end_of_a_replay_is_the_end_of_its_span() {
-    let house = House::new();
-    let hook: WebhookSubscription = house.create(json!({ "url": "https://example.com", "events": ["*"] })).unwrap();
-    house.contact();
-    let done = replay(&house, &hook, "2026-03-13T15:09:26Z", 1);
+fn a_finished_replay_has_reached_the_end_of_its_range() {
+    let fixture = Fixture::new();
+    let hook: WebhookSubscription = fixture.create(json!({ "url": "https://example.com", "events": ["*"] })).unwrap();
+    fixture.contact();
+    let done = replay(&fixture, &hook, "2026-03-13T15:09:26Z", 1);
     assert_eq!((done.position, done.percent(), done.broken_off()), (done.until, 100, false));
     assert!(done.finished_at.is_some());
-    let ahead = replay(&house, &hook, "2026-03-15T15:09:26Z", 1);
+    let ahead = replay(&fixture, &hook, "2026-03-15T15:09:26Z", 1);
     assert_eq!((ahead.position, ahead.percent(), ahead.broken_off()), (ahead.since, 100, false));
 
-    let asked = replay(&house, &hook, START, 0);
-    house.replace(WebhookSubscription { enabled: false, ..hook.clone() });
-    let tenant = house.tenant;
-    house.write(move |tx| Box::pin(replays::step(tx, tenant))).unwrap();
-    let off = house.write(move |tx| Box::pin(async move { Ok(tx.replay(tenant, asked.id).await?.unwrap()) })).unwrap();
+    let asked = replay(&fixture, &hook, START, 0);
+    fixture.replace(WebhookSubscription { enabled: false, ..hook.clone() });
+    let tenant = fixture.tenant;
+    fixture.write(move |tx| Box::pin(replays::step(tx, tenant))).unwrap();
+    let off =
+        fixture.write(move |tx| Box::pin(async move { Ok(tx.replay(tenant, asked.id).await?.unwrap()) })).unwrap();
     assert!(off.broken_off() && off.percent() < 100 && off.finished_at.is_some());
 }

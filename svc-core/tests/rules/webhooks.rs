@@ -1,4 +1,4 @@
-//! Webhook subscriptions: where deliveries may go, and the end of a pause.
+//! Webhook subscriptions: allowed URLs, enabling after a pause, and test deliveries.
 
 use serde_json::{Value, json};
 use svc_core::accounts::tenants::TenantCreate;
@@ -9,18 +9,18 @@ use svc_core::webhooks::deliveries::{Delivery, DeliveryStatus};
 use svc_core::webhooks::subscriptions::{self, DisabledReason, WebhookSubscription, WebhookSubscriptionWithSecret};
 use uuid::Uuid;
 
-use crate::{House, START, json_of, refusal};
+use crate::{Fixture, START, json_of, refusal};
 
 fn to(url: &str) -> Value {
     json!({ "url": url, "events": ["*"] })
 }
 
 #[test]
-fn a_new_subscription_is_complete() {
-    let house = House::new();
+fn a_new_subscription_has_every_field() {
+    let fixture = Fixture::new();
     let events = json!(["job.created", "contact.created", "job.created"]);
     let body = json!({ "url": " https://EXAMPLE.com/hook ", "events": events, "description": "" });
-    let subscription: WebhookSubscription = house.create(body).unwrap();
+    let subscription: WebhookSubscription = fixture.create(body).unwrap();
     let shown = json!({
         "id": subscription.id, "url": "https://EXAMPLE.com/hook", "events": ["job.created", "contact.created"],
         "enabled": true, "description": null, "created_at": "2026-03-14T15:09:26.535898Z", "last_delivery_at": null,
@@ -32,14 +32,14 @@ fn a_new_subscription_is_complete() {
     let mut once = shown;
     once["secret"] = json!(secret);
     assert_eq!(json_of(&WebhookSubscriptionWithSecret::from(subscription)), once);
-    assert_ne!(house.create::<WebhookSubscription>(to("https://example.com")).unwrap().secret.reveal(), secret);
-    assert_eq!(house.new_kinds(), "");
+    assert_ne!(fixture.create::<WebhookSubscription>(to("https://example.com")).unwrap().secret.reveal(), secret);
+    assert_eq!(fixture.new_kinds(), "");
 }
 
 #[test]
-fn deliveries_go_to_public_hosts() {
-    let public = House::new();
-    let private = House::of(TenantCreate::named("Dev"), HostPolicy::AllowPrivate, START);
+fn urls_must_have_public_hosts() {
+    let public = Fixture::new();
+    let private = Fixture::of(TenantCreate::named("Dev"), HostPolicy::AllowPrivate, START);
     let kept: WebhookSubscription = public.create(to("https://example.com")).unwrap();
     for url in [
         "http://example.com",
@@ -62,9 +62,9 @@ fn deliveries_go_to_public_hosts() {
 }
 
 #[test]
-fn enabling_ends_a_pause() {
-    let house = House::new();
-    let fresh: WebhookSubscription = house.create(to("https://example.com")).unwrap();
+fn enabling_a_paused_subscription_resets_its_failures() {
+    let fixture = Fixture::new();
+    let fresh: WebhookSubscription = fixture.create(to("https://example.com")).unwrap();
     let paused = WebhookSubscription {
         enabled: false,
         disabled_reason: Some(DisabledReason::AutoPaused),
@@ -73,64 +73,65 @@ fn enabling_ends_a_pause() {
         last_delivery_status: Some(503),
         ..fresh.clone()
     };
-    house.replace(paused.clone());
-    let described: WebhookSubscription = house.update(fresh.id, json!({ "description": "x" })).unwrap();
+    fixture.replace(paused.clone());
+    let described: WebhookSubscription = fixture.update(fresh.id, json!({ "description": "x" })).unwrap();
     assert_eq!((described.enabled, described.disabled_reason), (false, Some(DisabledReason::AutoPaused)));
     assert_eq!(described.consecutive_failures, 10);
-    let still: WebhookSubscription = house.update(fresh.id, json!({ "enabled": false })).unwrap();
-    assert_eq!(still, described, "it is disabled already");
+    let still: WebhookSubscription = fixture.update(fresh.id, json!({ "enabled": false })).unwrap();
+    assert_eq!(still, described, "a disabled subscription stays as it is");
 
-    let resumed: WebhookSubscription = house.update(fresh.id, json!({ "enabled": true, "description": null })).unwrap();
+    let resumed: WebhookSubscription =
+        fixture.update(fresh.id, json!({ "enabled": true, "description": null })).unwrap();
     let want = WebhookSubscription { last_delivery_status: Some(503), updated_at: resumed.updated_at, ..fresh };
     assert_eq!(resumed, want);
-    let off: WebhookSubscription = house.update(resumed.id, json!({ "enabled": false })).unwrap();
+    let off: WebhookSubscription = fixture.update(resumed.id, json!({ "enabled": false })).unwrap();
     assert_eq!((off.enabled, off.disabled_reason, off.paused_at), (false, None, None));
     let failing = WebhookSubscription { enabled: true, consecutive_failures: 3, ..off };
-    house.replace(failing.clone());
-    let reset: WebhookSubscription = house.update(failing.id, json!({ "enabled": true })).unwrap();
-    assert_eq!(reset.consecutive_failures, 0, "also while it is merely failing");
-    assert_eq!(house.new_kinds(), "");
+    fixture.replace(failing.clone());
+    let reset: WebhookSubscription = fixture.update(failing.id, json!({ "enabled": true })).unwrap();
+    assert_eq!(reset.consecutive_failures, 0, "enabling resets failures before a pause too");
+    assert_eq!(fixture.new_kinds(), "");
 }
 
 #[test]
-fn a_deleted_subscription_is_gone() {
-    let house = House::new();
-    let subscription: WebhookSubscription = house.create(to("https://example.com")).unwrap();
-    assert_eq!(house.delete::<WebhookSubscription>(subscription.id), Ok(()));
-    assert_eq!(house.get::<WebhookSubscription>(subscription.id), Err(Error::NotFound));
-    assert_eq!(house.delete::<WebhookSubscription>(subscription.id), Err(Error::NotFound));
-    let change = house.update::<WebhookSubscription>(subscription.id, json!({ "enabled": true }));
+fn a_deleted_subscription_is_not_found() {
+    let fixture = Fixture::new();
+    let subscription: WebhookSubscription = fixture.create(to("https://example.com")).unwrap();
+    assert_eq!(fixture.delete::<WebhookSubscription>(subscription.id), Ok(()));
+    assert_eq!(fixture.get::<WebhookSubscription>(subscription.id), Err(Error::NotFound));
+    assert_eq!(fixture.delete::<WebhookSubscription>(subscription.id), Err(Error::NotFound));
+    let change = fixture.update::<WebhookSubscription>(subscription.id, json!({ "enabled": true }));
     assert_eq!(change, Err(Error::NotFound));
 }
 
 #[test]
-fn a_change_without_effect_changes_nothing() {
-    let house = House::new();
-    let subscription: WebhookSubscription = house.create(to("https://example.com")).unwrap();
+fn a_change_without_effect_writes_nothing() {
+    let fixture = Fixture::new();
+    let subscription: WebhookSubscription = fixture.create(to("https://example.com")).unwrap();
     let body = json!({ "url": "https://example.com", "events": ["*"], "enabled": true, "description": "" });
-    assert_eq!(house.update(subscription.id, body), Ok(subscription));
+    assert_eq!(fixture.update(subscription.id, body), Ok(subscription));
 }
 
-fn send_test(house: &House, id: Uuid, kind: Option<EventKind>) -> Result<Delivery, Error> {
-    let tenant = house.tenant;
-    house.write(move |tx| Box::pin(subscriptions::send_test(tx, tenant, id, kind)))
+fn send_test(fixture: &Fixture, id: Uuid, kind: Option<EventKind>) -> Result<Delivery, Error> {
+    let tenant = fixture.tenant;
+    fixture.write(move |tx| Box::pin(subscriptions::send_test(tx, tenant, id, kind)))
 }
 
 #[test]
-fn a_test_goes_to_one_subscription_alone() {
-    let house = House::new();
-    let all: WebhookSubscription = house.create(to("https://example.com")).unwrap();
+fn a_test_is_sent_to_its_subscription_only() {
+    let fixture = Fixture::new();
+    let all: WebhookSubscription = fixture.create(to("https://example.com")).unwrap();
     let some = json!({ "url": "https://example.org", "events": ["job.updated", "job.created"] });
-    let some: WebhookSubscription = house.create(some).unwrap();
+    let some: WebhookSubscription = fixture.create(some).unwrap();
     for (id, kind, want) in [
         (all.id, None, EventKind::ContactCreated),
         (all.id, Some(EventKind::StayNoShow), EventKind::StayNoShow),
         (some.id, None, EventKind::JobUpdated),
         (some.id, Some(EventKind::JobCreated), EventKind::JobCreated),
     ] {
-        let delivery = send_test(&house, id, kind).unwrap();
+        let delivery = send_test(&fixture, id, kind).unwrap();
         assert_eq!((delivery.subscription_id, delivery.status), (id, DeliveryStatus::Pending));
-        let event = house.new_events().pop().unwrap();
+        let event = fixture.new_events().pop().unwrap();
         assert_eq!((event.id, event.kind, event.only_for), (delivery.event_id, want, Some(id)));
         let data: Value = serde_json::from_str(event.data.get()).unwrap();
         assert_eq!((data["test"].as_bool(), data.as_object().unwrap().len()), (Some(true), 2));
@@ -139,22 +140,22 @@ fn a_test_goes_to_one_subscription_alone() {
 }
 
 #[test]
-fn a_test_needs_a_subscription_that_takes_it() {
-    let house = House::new();
+fn a_test_needs_an_enabled_subscription_to_its_kind() {
+    let fixture = Fixture::new();
     let body = json!({ "url": "https://example.org", "events": ["job.updated", "job.created"] });
-    let some: WebhookSubscription = house.create(body).unwrap();
-    let refused = |kind| match send_test(&house, some.id, kind).unwrap_err() {
+    let some: WebhookSubscription = fixture.create(body).unwrap();
+    let refused = |kind| match send_test(&fixture, some.id, kind).unwrap_err() {
         Error::NotAllowed(reason) => reason,
         other => panic!("{other:?}"),
     };
     let reason = refused(Some(EventKind::InvoicePaid));
     assert_eq!(reason, "The subscription does not take invoice.paid; it takes job.updated, job.created.");
-    house.replace(WebhookSubscription { enabled: false, ..some.clone() });
+    fixture.replace(WebhookSubscription { enabled: false, ..some.clone() });
     assert_eq!(refused(None), "The subscription is disabled; enable it first.");
     let disabled_reason = Some(DisabledReason::AutoPaused);
-    house.replace(WebhookSubscription { enabled: false, disabled_reason, ..some.clone() });
+    fixture.replace(WebhookSubscription { enabled: false, disabled_reason, ..some.clone() });
     assert_eq!(refused(None), "The subscription is paused; enable it first.");
-    assert_eq!(house.delete::<WebhookSubscription>(some.id), Ok(()));
-    assert_eq!(send_test(&house, some.id, None), Err(Error::NotFound));
-    assert_eq!(house.new_kinds(), "");
+    assert_eq!(fixture.delete::<WebhookSubscription>(some.id), Ok(()));
+    assert_eq!(send_test(&fixture, some.id, None), Err(Error::NotFound));
+    assert_eq!(fixture.new_kinds(), "");
 }

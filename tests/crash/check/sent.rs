@@ -1,5 +1,5 @@
-//! Deliveries: one per event and matching subscription, each accepted at least once, and more than once only where
-//! a kill or a failure explains it.
+//! Checks deliveries: there is one for each event and matching subscription, each is accepted at least once, and more
+//! than once only where a kill or a failed attempt explains it.
 
 use std::collections::HashMap;
 
@@ -9,63 +9,64 @@ use svc_core::webhooks::events::Event;
 use uuid::Uuid;
 
 use super::Counts;
-use crate::found::Found;
+use crate::fixture::Subscription;
 use crate::journal::Arrival;
-use crate::world::Hook;
+use crate::state::DatabaseState;
 
-/// Checks one tenant. Takes its arrivals out of those of all.
+/// Checks one tenant, and removes its deliveries from `arrivals`.
 pub(super) fn check(
-    hooks: &[Hook],
-    found: &Found,
+    subscriptions: &[Subscription],
+    state: &DatabaseState,
     arrivals: &mut HashMap<Uuid, Vec<&Arrival>>,
-    under_way: &HashMap<Uuid, usize>,
+    interruptions: &HashMap<Uuid, usize>,
     counts: &mut Counts,
     violations: &mut Vec<String>,
 ) {
     let mut by_event: HashMap<Uuid, Vec<Uuid>> = HashMap::new();
-    let events: HashMap<Uuid, &Event> = found.events.iter().map(|event| (event.id, event)).collect();
-    for (delivery, log) in &found.deliveries {
+    let events: HashMap<Uuid, &Event> = state.events.iter().map(|event| (event.id, event)).collect();
+    for (delivery, log) in &state.deliveries {
         by_event.entry(delivery.event_id).or_default().push(delivery.subscription_id);
         let Some(event) = events.get(&delivery.event_id) else {
             violations.push(format!("delivery {} has no event", delivery.id));
             continue;
         };
         let arrived = arrivals.remove(&delivery.id).unwrap_or_default();
-        let under_way = under_way.get(&delivery.id).copied().unwrap_or_default();
+        let interruptions = interruptions.get(&delivery.id).copied().unwrap_or_default();
         let mut fail = |reason: String| violations.push(format!("delivery {} {reason}", delivery.id));
-        attempted(delivery, log, under_way, &mut fail);
+        attempted(delivery, log, interruptions, &mut fail);
         received(delivery, log, event, &arrived, counts, &mut fail);
     }
-    counts.deliveries += found.deliveries.len();
-    for event in &found.events {
-        let wanting = hooks.iter().filter(|hook| hook.events.contains(event.kind));
-        let mut wanted: Vec<Uuid> = wanting.map(|hook| hook.id).collect();
+    counts.deliveries += state.deliveries.len();
+    for event in &state.events {
+        let matching = subscriptions.iter().filter(|subscription| subscription.events.contains(event.kind));
+        let mut wanted: Vec<Uuid> = matching.map(|subscription| subscription.id).collect();
         let mut written = by_event.remove(&event.id).unwrap_or_default();
         wanted.sort_unstable();
         written.sort_unstable();
         if wanted != written {
             let (id, kind) = (event.id, event.kind);
-            counts.lost += wanted.iter().filter(|hook| !written.contains(hook)).count();
+            counts.lost += wanted.iter().filter(|subscription| !written.contains(subscription)).count();
             violations.push(format!("{kind} {id} has deliveries to {written:?} instead of {wanted:?}"));
         }
     }
 }
 
-/// It has succeeded, by its last attempt alone, and an outcome is missing only for what was under way at a kill.
-fn attempted(delivery: &Delivery, log: &[AttemptLog], under_way: usize, fail: &mut impl FnMut(String)) {
+/// The delivery succeeded with its last attempt only, and an outcome is missing only for attempts that were in
+/// progress at a kill.
+fn attempted(delivery: &Delivery, log: &[AttemptLog], interruptions: usize, fail: &mut impl FnMut(String)) {
     let Delivery { status: state, attempts, .. } = delivery;
     let successes: Vec<u32> = log.iter().filter(|log| log.succeeded()).map(|log| log.attempt).collect();
     if *state != DeliveryStatus::Succeeded || successes != [*attempts] {
         fail(format!("is {state} after {attempts} attempts, of which {successes:?} succeeded"));
     }
     let unknown = (*attempts as usize).saturating_sub(log.len());
-    if unknown != under_way {
-        fail(format!("has {unknown} attempts without an outcome, but {under_way} were under way at kills"));
+    if unknown != interruptions {
+        fail(format!("has {unknown} attempts without an outcome, but {interruptions} were in progress at kills"));
     }
 }
 
-/// It was accepted, as it was written; each attempt arrived once, in order; and after one that is logged as a
-/// success nothing came.
+/// The delivery was accepted with the content of its event, each attempt arrived at most once and in order, and none
+/// arrived after an attempt that is logged as a success.
 fn received(
     delivery: &Delivery,
     log: &[AttemptLog],
@@ -93,7 +94,7 @@ fn received(
     let accepted: Vec<u32> = arrived.iter().filter(|arrival| arrival.accepted).map(|arrival| arrival.attempt).collect();
     let Some((last, before)) = accepted.split_last() else {
         counts.lost += 1;
-        return fail(format!("of {} was never accepted: it is lost", event.kind));
+        return fail(format!("of {} was never accepted: the delivery is lost", event.kind));
     };
     if *last != delivery.attempts {
         fail(format!("was accepted at attempt {last}, but logged as a success at {}", delivery.attempts));
@@ -102,7 +103,7 @@ fn received(
         match log.iter().find(|log| log.attempt == *attempt) {
             None => counts.repeats += 1,
             Some(log) if !log.succeeded() => counts.retries += 1,
-            Some(_) => fail(format!("came again after attempt {attempt} had succeeded")),
+            Some(_) => fail(format!("arrived again after attempt {attempt} had succeeded")),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The checker itself: content with a sound run, and not with one thing wrong in it.
+//! Tests of the checker: it accepts a correct run, and reports each single error in it.
 
 use serde_json::{Value, json};
 use svc_core::values::EventKind;
@@ -7,21 +7,21 @@ use svc_core::webhooks::deliveries::{AttemptLog, DeliveryStatus};
 use svc_core::webhooks::events::Event;
 use uuid::Uuid;
 
-use super::{Verdict, check};
-use crate::found::Found;
-use crate::journal::{Abandoned, Arrival, Collection, Entry, Wish};
-use crate::receiver::Noted;
-use crate::world::{Hook, Temper, Tenant, World};
+use super::{CheckResult, check};
+use crate::fixture::{Behavior, Fixture, Subscription, Tenant};
+use crate::journal::{Arrival, Collection, Entry, InterruptedAttempt, Operation};
+use crate::receiver::ReceiverJournal;
+use crate::state::DatabaseState;
 
 const TENANT: TenantId = TenantId(Uuid::from_u128(1));
-const HOOK: Uuid = Uuid::from_u128(2);
+const SUBSCRIPTION: Uuid = Uuid::from_u128(2);
 
-/// A run of one tenant with one subscription to everything.
+/// The data of a run with one tenant and one subscription to all events.
 struct Run {
     entries: Vec<Entry>,
-    noted: Noted,
-    abandoned: Vec<Abandoned>,
-    found: Found,
+    journal: ReceiverJournal,
+    interrupted: Vec<InterruptedAttempt>,
+    state: DatabaseState,
 }
 
 fn contact(city: Option<&str>) -> Value {
@@ -45,27 +45,31 @@ fn log(attempt: u32, status: i32) -> AttemptLog {
     }
 }
 
-/// A contact that was created and moved, and a quote that was created; the second delivery was under way at a kill.
-fn sound() -> Run {
-    let entry = |wish, answer| Entry {
+/// Returns a correct run: a contact was created and changed, and a quote was created. The second delivery was in
+/// progress at a kill.
+fn correct_run() -> Run {
+    let entry = |operation, response| Entry {
         tenant: 0,
-        wish,
+        operation,
         sent: 1,
         refused: 0,
-        too_good: false,
+        acknowledged_during_outage: false,
         replayed: false,
-        answer: Some(answer),
+        response: Some(response),
     };
-    let create = |collection, mark| Wish::Create { collection, mark, keyed: true };
+    let create = |collection, unique_value| Operation::Create { collection, unique_value, with_idempotency_key: true };
     let mut run = Run {
         entries: vec![
             entry(create(Collection::Contacts, json!("ada@example.com")), contact(None)),
-            entry(Wish::Move { contact: "c-1".to_owned(), city: "Perth".to_owned() }, contact(Some("Perth"))),
+            entry(
+                Operation::ChangeCity { contact: "c-1".to_owned(), city: "Perth".to_owned() },
+                contact(Some("Perth")),
+            ),
             entry(create(Collection::Quotes, json!(7)), quote()),
         ],
-        noted: Noted::default(),
-        abandoned: Vec::new(),
-        found: Found {
+        journal: ReceiverJournal::default(),
+        interrupted: Vec::new(),
+        state: DatabaseState {
             rows: vec![(Collection::Contacts, vec![contact(Some("Perth"))]), (Collection::Quotes, vec![quote()])],
             events: Vec::new(),
             deliveries: Vec::new(),
@@ -78,92 +82,94 @@ fn sound() -> Run {
         let id = Uuid::from_u128(number.into());
         let raw = serde_json::value::to_raw_value(&data).unwrap();
         let event = Event { id, tenant_id: TENANT, kind, data: raw, created_at, only_for: None };
-        let mut delivery = event.delivery_to(Uuid::from_u128(u128::from(number) + 100), HOOK, false);
+        let mut delivery = event.delivery_to(Uuid::from_u128(u128::from(number) + 100), SUBSCRIPTION, false);
         let attempts = if number == 11 { 2 } else { 1 };
         (delivery.status, delivery.attempts, delivery.next_attempt_at) = (DeliveryStatus::Succeeded, attempts, None);
         for attempt in 1..=attempts {
             let (kind, data) = (kind.to_string(), data.clone());
-            let (subscription, delivery) = (HOOK, delivery.id);
-            run.noted.arrivals.push(Arrival { subscription, delivery, attempt, kind, data, accepted: true });
+            let (subscription, delivery) = (SUBSCRIPTION, delivery.id);
+            run.journal.arrivals.push(Arrival { subscription, delivery, attempt, kind, data, accepted: true });
         }
         if number == 11 {
-            run.abandoned.push((delivery.id, Uuid::from_u128(3)));
+            run.interrupted.push((delivery.id, Uuid::from_u128(3)));
         }
-        run.found.deliveries.push((delivery, vec![log(attempts, 204)]));
-        run.found.events.push(event);
+        run.state.deliveries.push((delivery, vec![log(attempts, 204)]));
+        run.state.events.push(event);
     }
     run
 }
 
-fn judge(run: &Run) -> Verdict {
-    let hook = Hook { id: HOOK, secret: String::new(), events: EventSet::All, temper: Temper::Prompt };
-    let world = World { tenants: vec![Tenant { id: TENANT, key: String::new(), hooks: vec![hook] }] };
-    check(&world, &run.entries, &run.noted, &run.abandoned, std::slice::from_ref(&run.found))
+fn check_run(run: &Run) -> CheckResult {
+    let subscription =
+        Subscription { id: SUBSCRIPTION, secret: String::new(), events: EventSet::All, behavior: Behavior::Immediate };
+    let fixture =
+        Fixture { tenants: vec![Tenant { id: TENANT, key: String::new(), subscriptions: vec![subscription] }] };
+    check(&fixture, &run.entries, &run.journal, &run.interrupted, std::slice::from_ref(&run.state))
 }
 
 #[test]
-fn a_sound_run_is_sound() {
-    let verdict = judge(&sound());
-    assert_eq!(verdict.violations, Vec::<String>::new());
-    assert!(verdict.summary.contains("3 events, 3 deliveries, 4 arrivals, 0 lost"), "{}", verdict.summary);
-    assert!(verdict.summary.contains("1 repeats, of 1 attempts"), "{}", verdict.summary);
+fn a_correct_run_has_no_violations() {
+    let result = check_run(&correct_run());
+    assert_eq!(result.violations, Vec::<String>::new());
+    assert!(result.summary.contains("3 events, 3 deliveries, 4 arrivals, 0 lost"), "{}", result.summary);
+    assert!(result.summary.contains("1 repeats, of 1 attempts"), "{}", result.summary);
 }
 
 #[test]
-fn whatever_is_wrong_is_named() {
-    type Harm = fn(&mut Run);
-    let cases: [(&str, Harm); 23] = [
-        ("has 0 × row", |run| run.found.rows[0].1.clear()),
-        ("has 2 × row", |run| run.found.rows[1].1.push(quote())),
-        ("0 × row with the id of the answer", |run| run.entries[2].answer = Some(json!({ "id": "q-2" }))),
-        ("0 × contact.updated", |run| drop(run.found.events.remove(1))),
-        ("2 × quote.created", |run| run.found.events.push(run.found.events[2].clone())),
-        ("nobody asked for", |run| run.entries.truncate(2)),
-        ("nobody caused contact.updated", |run| drop(run.entries.remove(1))),
-        ("c-1 has events, but is not in the database", |run| run.found.rows[0].1.clear()),
-        ("is not as its last event tells", |run| run.found.rows[0].1[0]["city"] = json!("Hobart")),
-        ("the quotes go from 0 to 2", |run| run.found.rows[1].1[0]["quote_number"] = json!("QUO-0002")),
-        ("has deliveries to [] instead of", |run| drop(run.found.deliveries.remove(0))),
-        ("has deliveries to", |run| run.found.deliveries.push(run.found.deliveries[0].clone())),
-        ("it is lost", |run| drop(run.noted.arrivals.remove(0))),
-        ("is held after", |run| run.found.deliveries[0].0.status = DeliveryStatus::Held),
-        ("arrived, but is not in the database", |run| run.noted.arrivals[0].delivery = Uuid::max()),
-        ("has 1 attempts without an outcome, but 0 were", |run| run.abandoned.clear()),
-        ("came again after attempt 1 had succeeded", |run| run.found.deliveries[1].1.insert(0, log(1, 204))),
-        ("arrived as the attempts [1, 1]", |run| run.noted.arrivals[2].attempt = 1),
-        ("instead of contact.created", |run| run.noted.arrivals[0].data = quote()),
-        ("was acknowledged while nothing could be written", |run| run.entries[0].too_good = true),
-        ("was refused 1 times, but it had been done", |run| {
+fn every_error_is_reported() {
+    type Corruption = fn(&mut Run);
+    let cases: [(&str, Corruption); 23] = [
+        ("has 0 × row", |run| run.state.rows[0].1.clear()),
+        ("has 2 × row", |run| run.state.rows[1].1.push(quote())),
+        ("0 × row with the id of the response", |run| run.entries[2].response = Some(json!({ "id": "q-2" }))),
+        ("0 × contact.updated", |run| drop(run.state.events.remove(1))),
+        ("2 × quote.created", |run| run.state.events.push(run.state.events[2].clone())),
+        ("no request created", |run| run.entries.truncate(2)),
+        ("no request caused contact.updated", |run| drop(run.entries.remove(1))),
+        ("c-1 has events, but is not in the database", |run| run.state.rows[0].1.clear()),
+        ("differs from its last event", |run| run.state.rows[0].1[0]["city"] = json!("Hobart")),
+        ("quote number 1 is missing", |run| run.state.rows[1].1[0]["quote_number"] = json!("QUO-0002")),
+        ("has deliveries to [] instead of", |run| drop(run.state.deliveries.remove(0))),
+        ("has deliveries to", |run| run.state.deliveries.push(run.state.deliveries[0].clone())),
+        ("the delivery is lost", |run| drop(run.journal.arrivals.remove(0))),
+        ("is held after", |run| run.state.deliveries[0].0.status = DeliveryStatus::Held),
+        ("arrived, but is not in the database", |run| run.journal.arrivals[0].delivery = Uuid::max()),
+        ("has 1 attempts without an outcome, but 0 were", |run| run.interrupted.clear()),
+        ("arrived again after attempt 1 had succeeded", |run| run.state.deliveries[1].1.insert(0, log(1, 204))),
+        ("arrived as the attempts [1, 1]", |run| run.journal.arrivals[2].attempt = 1),
+        ("instead of contact.created", |run| run.journal.arrivals[0].data = quote()),
+        ("was acknowledged while nothing could be written", |run| run.entries[0].acknowledged_during_outage = true),
+        ("was refused 1 times although it had been done", |run| {
             let entry = &mut run.entries[2];
             (entry.sent, entry.refused, entry.replayed) = (2, 1, true);
         }),
         ("was refused after 1 requests, and has 1 × row", |run| {
             let entry = &mut run.entries[2];
-            (entry.refused, entry.answer) = (1, None);
+            (entry.refused, entry.response) = (1, None);
         }),
-        ("a wrong signature", |run| run.noted.refused.push("a wrong signature".to_owned())),
+        ("a wrong signature", |run| run.journal.refused.push("a wrong signature".to_owned())),
     ];
-    for (wanted, harm) in cases {
-        let mut run = sound();
-        harm(&mut run);
-        let violations = judge(&run).violations;
+    for (wanted, corrupt) in cases {
+        let mut run = correct_run();
+        corrupt(&mut run);
+        let violations = check_run(&run).violations;
         assert!(violations.iter().any(|violation| violation.contains(wanted)), "{wanted}: {violations:#?}");
     }
 }
 
-/// What nobody was told of may be there or not, but not twice.
+/// A write with an unknown outcome may be present or absent, but not twice.
 #[test]
-fn an_unknown_outcome_may_be_either() {
-    let mut run = sound();
-    run.entries[2].answer = None;
-    assert_eq!(judge(&run).violations, Vec::<String>::new());
-    run.found.rows[1].1.clear();
-    run.found.events.remove(2);
-    run.found.deliveries.remove(2);
-    run.noted.arrivals.pop();
-    assert_eq!(judge(&run).violations, Vec::<String>::new());
-    let mut run = sound();
-    run.entries[2].answer = None;
-    run.found.rows[1].1.push(json!({ "id": "q-2", "total": 7, "quote_number": "QUO-0002" }));
-    assert!(judge(&run).violations.iter().any(|violation| violation.contains("not answered")));
+fn a_write_with_an_unknown_outcome_may_be_present_or_absent() {
+    let mut run = correct_run();
+    run.entries[2].response = None;
+    assert_eq!(check_run(&run).violations, Vec::<String>::new());
+    run.state.rows[1].1.clear();
+    run.state.events.remove(2);
+    run.state.deliveries.remove(2);
+    run.journal.arrivals.pop();
+    assert_eq!(check_run(&run).violations, Vec::<String>::new());
+    let mut run = correct_run();
+    run.entries[2].response = None;
+    run.state.rows[1].1.push(json!({ "id": "q-2", "total": 7, "quote_number": "QUO-0002" }));
+    assert!(check_run(&run).violations.iter().any(|violation| violation.contains("had an unknown outcome")));
 }

@@ -1,4 +1,4 @@
-//! Many clients that do little.
+//! Many clients that each do little.
 
 use std::time::Duration;
 
@@ -8,50 +8,50 @@ use tokio::net::TcpStream;
 
 use super::Attackers;
 
-const CROWD: usize = 5_000;
+const CONNECTIONS: usize = 5_000;
 
-/// As a record of TLS: a handshake of which nothing follows.
+/// The start of a TLS ClientHello record, which is never completed.
 const CLIENT_HELLO: [u8; 6] = [0x16, 0x03, 0x01, 0x02, 0x00, 0x01];
 
 pub(super) async fn silent(all: &Attackers) -> Result<()> {
     let silent = |all: Attackers, _| async move {
-        let mut wire = all.target.connect("http/1.1").await?;
-        all.saw("connections");
-        all.drain(&mut wire).await
+        let mut connection = all.target.connect("http/1.1").await?;
+        all.record("connections");
+        all.drain(&mut connection).await
     };
-    all.each(CROWD, silent).await
+    all.each(CONNECTIONS, silent).await
 }
 
 pub(super) async fn idle(all: &Attackers) -> Result<()> {
     let idle = |all: Attackers, number| async move {
-        let mut wire = all.target.connect("http/1.1").await?;
-        all.saw("connections");
+        let mut connection = all.target.connect("http/1.1").await?;
+        all.record("connections");
         let request = all.target.head("GET", "/ping") + "\r\n";
         let mut buffer = [0; 2048];
-        // Spread over the eight seconds.
+        // Spread over eight seconds.
         tokio::time::sleep(Duration::from_millis(number as u64 % 80 * 100)).await;
         loop {
-            wire.write_all(request.as_bytes()).await?;
-            let count = wire.read(&mut buffer).await?;
-            all.note_statuses(&buffer[..count]);
+            connection.write_all(request.as_bytes()).await?;
+            let count = connection.read(&mut buffer).await?;
+            all.record_statuses(&buffer[..count]);
             if count == 0 {
                 return Ok(());
             }
             tokio::time::sleep(Duration::from_secs(8)).await;
         }
     };
-    all.each(CROWD, idle).await
+    all.each(CONNECTIONS, idle).await
 }
 
 pub(super) async fn slow_heads(all: &Attackers) -> Result<()> {
     let slow = |all: Attackers, _| async move {
-        let mut wire = all.target.connect("http/1.1").await?;
+        let mut connection = all.target.connect("http/1.1").await?;
         let head = format!("{}X-Long: {}\r\n", all.target.head("GET", "/ping"), "x".repeat(30_000));
-        wire.write_all(head.as_bytes()).await?;
-        all.saw("heads");
+        connection.write_all(head.as_bytes()).await?;
+        all.record("heads");
         for _ in 0.. {
             tokio::time::sleep(Duration::from_secs(1)).await;
-            wire.write_all(b"X-More: 1\r\n").await?;
+            connection.write_all(b"X-More: 1\r\n").await?;
         }
         Ok(())
     };
@@ -60,26 +60,26 @@ pub(super) async fn slow_heads(all: &Attackers) -> Result<()> {
 
 pub(super) async fn slow_bodies(all: &Attackers) -> Result<()> {
     let slow = |all: Attackers, _| async move {
-        let mut wire = all.target.connect("http/1.1").await?;
+        let mut connection = all.target.connect("http/1.1").await?;
         let head =
             all.target.head("POST", "/contacts") + "Content-Type: application/json\r\nContent-Length: 1048576\r\n\r\n";
-        wire.write_all(head.as_bytes()).await?;
-        wire.write_all(&vec![b' '; 900 * 1024]).await?;
-        all.saw("bodies");
-        all.drain(&mut wire).await
+        connection.write_all(head.as_bytes()).await?;
+        connection.write_all(&vec![b' '; 900 * 1024]).await?;
+        all.record("bodies");
+        all.drain(&mut connection).await
     };
     all.each(500, slow).await
 }
 
 pub(super) async fn slow_readers(all: &Attackers) -> Result<()> {
     let slow = |all: Attackers, _| async move {
-        let mut wire = all.target.connect("http/1.1").await?;
+        let mut connection = all.target.connect("http/1.1").await?;
         let request = all.target.head("GET", "/contacts?limit=200") + "\r\n";
-        all.saw("connections");
-        // The server stops reading when its answers are not taken.
+        all.record("connections");
+        // The server stops reading when its responses are not read.
         loop {
-            wire.write_all(request.as_bytes()).await?;
-            all.saw("requests");
+            connection.write_all(request.as_bytes()).await?;
+            all.record("requests");
             tokio::time::sleep(Duration::from_millis(200)).await;
         }
     };
@@ -90,13 +90,13 @@ pub(super) async fn handshakes(all: &Attackers) -> Result<()> {
     let half_way = |all: Attackers, number| async move {
         if number < 4 {
             all.target.connect("h2").await?;
-            all.saw("whole handshakes");
+            all.record("whole handshakes");
             return Ok(());
         }
-        let mut wire = TcpStream::connect(all.target.address).await?;
-        wire.write_all(&CLIENT_HELLO).await?;
-        all.saw("half handshakes");
-        all.drain(&mut wire).await
+        let mut connection = TcpStream::connect(all.target.address).await?;
+        connection.write_all(&CLIENT_HELLO).await?;
+        all.record("half handshakes");
+        all.drain(&mut connection).await
     };
     all.each(4_000, half_way).await
 }

@@ -1,15 +1,15 @@
-//! Bodies that are no JSON, too deep, or costly to read. Each has its answer.
+//! Bodies that are not valid JSON, too deep, or costly to parse. Each has an expected error code.
 
 use svc_tests::Result;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use super::Attackers;
-use crate::arena::Wire;
+use crate::server::Connection;
 
-/// Bytes of the largest ones.
+/// Size of the largest bodies, in bytes.
 const LARGE: usize = 1_000_000;
 
-/// A body, and the code of the answer.
+/// Returns name, body and expected error code of each document.
 fn all_documents() -> Vec<(&'static str, Vec<u8>, &'static str)> {
     let with = |value: &str| format!("{{\"email\":\"a@example.com\",\"x\":{value}}}").into_bytes();
     let many = |item: &str| with(&format!("[{}0]", item.repeat(LARGE / item.len())));
@@ -29,7 +29,7 @@ fn all_documents() -> Vec<(&'static str, Vec<u8>, &'static str)> {
         ("many arrays", many("[],"), "validation_failed"),
         ("many levels, each scanned", with(&wide()), "validation_failed"),
         ("many escapes", with(&format!("\"{}\"", "\\u00e9".repeat(LARGE / 6))), "validation_failed"),
-        ("many faults", format!("{{{}}}", keys()).into_bytes(), "validation_failed"),
+        ("many unknown fields", format!("{{{}}}", keys()).into_bytes(), "validation_failed"),
     ]
 }
 
@@ -37,7 +37,7 @@ fn keys() -> String {
     (0..60_000).map(|number| format!("\"key{number}\":1")).collect::<Vec<_>>().join(",")
 }
 
-/// As deep as may be, with all that is long in the innermost array.
+/// Returns arrays at the greatest depth, with all items in the innermost array.
 fn wide() -> String {
     let levels = 30;
     format!("{}{}0{}", "[".repeat(levels), "0,".repeat(LARGE / 2), "]".repeat(levels))
@@ -45,13 +45,13 @@ fn wide() -> String {
 
 pub(super) async fn run(all: &Attackers) -> Result<()> {
     let documents = all_documents();
-    // Each once, and the answer must be right.
-    let mut wire = all.target.connect("http/1.1").await?;
+    // First each document once, with its exact error.
+    let mut connection = all.target.connect("http/1.1").await?;
     for (name, body, code) in &documents {
-        let answer = ask(all, &mut *wire, body).await?;
-        if !(answer.starts_with("HTTP/1.1 400 ") && answer.contains(&format!("\"code\":\"{code}\""))) {
-            let shown: String = answer.chars().take(300).collect();
-            return Err(format!("VIOLATION: {name} was answered with {shown}").into());
+        let response = request(all, &mut *connection, body).await?;
+        if !(response.starts_with("HTTP/1.1 400 ") && response.contains(&format!("\"code\":\"{code}\""))) {
+            let shown: String = response.chars().take(300).collect();
+            return Err(format!("VIOLATION: {name} got {shown}").into());
         }
     }
     let bodies: std::sync::Arc<Vec<Vec<u8>>> =
@@ -59,10 +59,10 @@ pub(super) async fn run(all: &Attackers) -> Result<()> {
     let flood = move |all: Attackers, number: usize| {
         let bodies = std::sync::Arc::clone(&bodies);
         async move {
-            let mut wire = all.target.connect("http/1.1").await?;
+            let mut connection = all.target.connect("http/1.1").await?;
             for body in bodies.iter().cycle().skip(number * 4) {
-                let answer = ask(&all, &mut *wire, body).await?;
-                all.note_statuses(answer.as_bytes());
+                let response = request(&all, &mut *connection, body).await?;
+                all.record_statuses(response.as_bytes());
             }
             Ok(())
         }
@@ -70,18 +70,18 @@ pub(super) async fn run(all: &Attackers) -> Result<()> {
     all.each(4, flood).await
 }
 
-/// Sends one, and reads the answer whole.
-async fn ask(all: &Attackers, wire: &mut dyn Wire, body: &[u8]) -> Result<String> {
+/// Sends a document and reads the complete response.
+async fn request(all: &Attackers, connection: &mut dyn Connection, body: &[u8]) -> Result<String> {
     let head = all.target.head("POST", "/contacts");
     let head = format!("{head}Content-Type: application/json\r\nContent-Length: {}\r\n\r\n", body.len());
-    wire.write_all(head.as_bytes()).await?;
-    wire.write_all(body).await?;
-    let mut answer = Vec::new();
+    connection.write_all(head.as_bytes()).await?;
+    connection.write_all(body).await?;
+    let mut response = Vec::new();
     loop {
-        if wire.read_buf(&mut answer).await? == 0 {
-            return Err("no whole answer".into());
+        if connection.read_buf(&mut response).await? == 0 {
+            return Err("incomplete response".into());
         }
-        let text = String::from_utf8_lossy(&answer);
+        let text = String::from_utf8_lossy(&response);
         let Some((head, body)) = text.split_once("\r\n\r\n") else { continue };
         let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
         if length.and_then(|length| length.parse().ok()).is_some_and(|length: usize| body.len() >= length) {

@@ -1,77 +1,78 @@
-//! Few clients that send as much as the server takes.
+//! A few clients that send as much as the server accepts.
 
 use svc_tests::Result;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use super::Attackers;
-use crate::arena::Wire;
+use crate::server::Connection;
 
-const FLOODERS: usize = 8;
+const CLIENTS: usize = 8;
 const GIB: usize = 1024 * 1024 * 1024;
 
-/// Requests on their way on one connection.
+/// Pipelined requests on one connection.
 const DEPTH: usize = 64;
 
 pub(super) async fn pipelining(all: &Attackers) -> Result<()> {
     let flood = |all: Attackers, _| async move {
-        let mut wire = all.target.connect("http/1.1").await?;
+        let mut connection = all.target.connect("http/1.1").await?;
         let requests = (all.target.head("GET", "/ping") + "\r\n").repeat(DEPTH);
         let mut buffer = vec![0; 256 * 1024];
         loop {
-            wire.write_all(requests.as_bytes()).await?;
-            let mut answers = 0;
-            while answers < DEPTH {
-                let count = wire.read(&mut buffer).await?;
+            connection.write_all(requests.as_bytes()).await?;
+            let mut responses = 0;
+            while responses < DEPTH {
+                let count = connection.read(&mut buffer).await?;
                 if count == 0 {
                     return Ok(());
                 }
-                // Each answer names its length once; one of them that is cut in two comes again.
-                answers += String::from_utf8_lossy(&buffer[..count]).matches("\r\ndate: ").count().max(1);
+                // Each response has one Date header. If one is split between two reads, one more read is counted
+                // instead.
+                responses += String::from_utf8_lossy(&buffer[..count]).matches("\r\ndate: ").count().max(1);
             }
-            all.saw_often("answers", DEPTH);
+            all.record_many("responses", DEPTH);
         }
     };
-    all.each(FLOODERS, flood).await
+    all.each(CLIENTS, flood).await
 }
 
 pub(super) async fn heads(all: &Attackers) -> Result<()> {
     let flood = |all: Attackers, number| async move {
-        let mut wire = all.target.connect("http/1.1").await?;
+        let mut connection = all.target.connect("http/1.1").await?;
         if number % 2 == 0 {
             let head = format!("{}X-Long: {}\r\n\r\n", all.target.head("GET", "/ping"), "x".repeat(30_000));
-            return send(&all, &mut *wire, head.as_bytes(), head.as_bytes(), usize::MAX).await;
+            return send(&all, &mut *connection, head.as_bytes(), head.as_bytes(), usize::MAX).await;
         }
         let line = format!("X-More: {}\r\n", "x".repeat(100));
-        send(&all, &mut *wire, all.target.head("GET", "/ping").as_bytes(), line.as_bytes(), usize::MAX).await
+        send(&all, &mut *connection, all.target.head("GET", "/ping").as_bytes(), line.as_bytes(), usize::MAX).await
     };
-    all.each(FLOODERS, flood).await
+    all.each(CLIENTS, flood).await
 }
 
 pub(super) async fn uris(all: &Attackers) -> Result<()> {
     let flood = |all: Attackers, number| async move {
-        let mut wire = all.target.connect("http/1.1").await?;
+        let mut connection = all.target.connect("http/1.1").await?;
         let length = if number % 2 == 0 { 9_000 } else { 60_000 };
         let path = format!("/contacts?email={}", "x".repeat(length));
         let request = all.target.head("GET", &path) + "\r\n";
-        send(&all, &mut *wire, request.as_bytes(), request.as_bytes(), usize::MAX).await
+        send(&all, &mut *connection, request.as_bytes(), request.as_bytes(), usize::MAX).await
     };
-    all.each(FLOODERS, flood).await
+    all.each(CLIENTS, flood).await
 }
 
 pub(super) async fn chunks(all: &Attackers) -> Result<()> {
     let flood = |all: Attackers, _| async move {
-        let mut wire = all.target.connect("http/1.1").await?;
+        let mut connection = all.target.connect("http/1.1").await?;
         let head = all.target.head("POST", "/contacts")
             + "Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n";
         let chunks = b"1\r\n \r\n".repeat(1000);
-        send(&all, &mut *wire, head.as_bytes(), &chunks, usize::MAX).await
+        send(&all, &mut *connection, head.as_bytes(), &chunks, usize::MAX).await
     };
-    all.each(FLOODERS, flood).await
+    all.each(CLIENTS, flood).await
 }
 
 pub(super) async fn gigabytes(all: &Attackers, is_declared: bool) -> Result<()> {
     let flood = move |all: Attackers, _| async move {
-        let mut wire = all.target.connect("http/1.1").await?;
+        let mut connection = all.target.connect("http/1.1").await?;
         let head = all.target.head("POST", "/contacts") + "Content-Type: application/json\r\n";
         let (head, part) = match is_declared {
             true => (head + &format!("Content-Length: {GIB}\r\n\r\n"), vec![b' '; 0x10000]),
@@ -80,14 +81,14 @@ pub(super) async fn gigabytes(all: &Attackers, is_declared: bool) -> Result<()> 
                 [b"10000\r\n", &vec![b' '; 0x10000][..], b"\r\n"].concat(),
             ),
         };
-        send(&all, &mut *wire, head.as_bytes(), &part, GIB / 0x10000).await
+        send(&all, &mut *connection, head.as_bytes(), &part, GIB / 0x10000).await
     };
     all.each(4, flood).await
 }
 
-/// Sends `head`, and `part` again and again, and reads meanwhile; ends when the server has had enough.
-async fn send(all: &Attackers, wire: &mut dyn Wire, head: &[u8], part: &[u8], parts: usize) -> Result<()> {
-    let (mut from, mut to) = tokio::io::split(wire);
+/// Sends `head`, then `part` repeatedly, and reads responses meanwhile, until the server closes the connection.
+async fn send(all: &Attackers, connection: &mut dyn Connection, head: &[u8], part: &[u8], parts: usize) -> Result<()> {
+    let (mut from, mut to) = tokio::io::split(connection);
     let sending = async {
         to.write_all(head).await?;
         for _ in 0..parts {
@@ -99,15 +100,15 @@ async fn send(all: &Attackers, wire: &mut dyn Wire, head: &[u8], part: &[u8], pa
     let reading = async {
         loop {
             match from.read(&mut buffer).await {
-                Ok(count) if count > 0 => all.note_statuses(&buffer[..count]),
+                Ok(count) if count > 0 => all.record_statuses(&buffer[..count]),
                 _ => return,
             }
         }
     };
-    // What cannot be sent any more may have been answered.
+    // When writing fails, a response may still be readable.
     let sending = async {
         if sending.await.is_err() {
-            all.saw("cut off");
+            all.record("cut off");
         }
         std::future::pending::<()>().await;
     };

@@ -1,5 +1,6 @@
-//! Requests that two readers could understand differently (RFC 9112 §11.2). Each is followed by another request on the
-//! connection, which the server must see only if the first one ends without doubt; its answer is the 200.
+//! Requests that two parsers could read differently (RFC 9112 §11.2). Each is followed by another request on the same
+//! connection. The server may see that one only if the first request ends unambiguously; its response is then the
+//! 200.
 
 use std::time::Duration;
 
@@ -9,19 +10,19 @@ use tokio::time::timeout;
 
 use super::Attackers;
 
-/// What follows.
+/// The request that follows.
 const NEXT: &str = "GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
-/// How long the server may take to answer all of it and close.
+/// How long the server may take to respond to everything and close the connection.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Refused, and the connection is closed.
+/// The request is refused and the connection closed.
 const REFUSED: &[u16] = &[400];
-/// Its body does not arrive whole, as it is none; the connection is closed.
-const BROKEN: &[u16] = &[408];
-/// Understood in the one way that there is: the body is no contact, and the next request is the next request.
-const UNDERSTOOD: &[u16] = &[400, 200];
+/// The body never completes, because it is malformed; the connection is closed.
+const INCOMPLETE: &[u16] = &[408];
+/// There is only one reading: the body is not a valid contact (400), and the following request is read as such (200).
+const ACCEPTED: &[u16] = &[400, 200];
 
-/// Headers and body of a POST, and the statuses of all answers on the connection.
+/// Name, headers and body of a POST, and the statuses of all responses on the connection.
 const POSTS: &[(&str, &str, &[u16])] = &[
     ("a length and chunks", "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n", REFUSED),
     ("chunks and a length", "Transfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n2\r\n{}\r\n0\r\n\r\n", REFUSED),
@@ -36,9 +37,9 @@ const POSTS: &[(&str, &str, &[u16])] = &[
     ("a length with a space inside", "Content-Length: 2 0\r\n\r\n{}", REFUSED),
     ("a length without digits", "Content-Length: \r\n\r\n{}", REFUSED),
     ("a length beyond 64 bits", "Content-Length: 18446744073709551618\r\n\r\n{}", REFUSED),
-    ("a length with leading zeros", "Content-Length: 0002\r\n\r\n{}", UNDERSTOOD),
-    ("a length with space around", "Content-Length: \t 2 \t\r\n\r\n{}", UNDERSTOOD),
-    ("a length under another name", "Content_Length: 40\r\nContent-Length: 2\r\n\r\n{}", UNDERSTOOD),
+    ("a length with leading zeros", "Content-Length: 0002\r\n\r\n{}", ACCEPTED),
+    ("a length with space around", "Content-Length: \t 2 \t\r\n\r\n{}", ACCEPTED),
+    ("a length under another name", "Content_Length: 40\r\nContent-Length: 2\r\n\r\n{}", ACCEPTED),
     ("space before the colon", "Content-Length : 2\r\n\r\n{}", REFUSED),
     ("space before the colon of chunks", "Transfer-Encoding : chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n", REFUSED),
     ("chunks that are not last", "Transfer-Encoding: chunked, identity\r\n\r\n2\r\n{}\r\n0\r\n\r\n", REFUSED),
@@ -49,22 +50,22 @@ const POSTS: &[(&str, &str, &[u16])] = &[
     ("no chunks", "Transfer-Encoding: identity\r\n\r\n{}", REFUSED),
     ("compressed", "Transfer-Encoding: gzip\r\n\r\n{}", REFUSED),
     ("no encoding", "Transfer-Encoding: \r\nContent-Length: 2\r\n\r\n{}", REFUSED),
-    ("chunks in capitals", "Transfer-Encoding: CHUNKED\r\n\r\n2\r\n{}\r\n0\r\n\r\n", UNDERSTOOD),
-    ("chunks with an extension", "Transfer-Encoding: chunked\r\n\r\n2;a=b\r\n{}\r\n0\r\n\r\n", UNDERSTOOD),
-    ("chunks with trailers", "Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\nX-A: b\r\n\r\n", UNDERSTOOD),
+    ("chunks in capitals", "Transfer-Encoding: CHUNKED\r\n\r\n2\r\n{}\r\n0\r\n\r\n", ACCEPTED),
+    ("chunks with an extension", "Transfer-Encoding: chunked\r\n\r\n2;a=b\r\n{}\r\n0\r\n\r\n", ACCEPTED),
+    ("chunks with trailers", "Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\nX-A: b\r\n\r\n", ACCEPTED),
     (
         "a length among trailers",
         "Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\nContent-Length: 50\r\n\r\n",
-        UNDERSTOOD,
+        ACCEPTED,
     ),
-    ("a chunk in hex with a prefix", "Transfer-Encoding: chunked\r\n\r\n0x2\r\n{}\r\n0\r\n\r\n", BROKEN),
-    ("a chunk with a plus", "Transfer-Encoding: chunked\r\n\r\n+2\r\n{}\r\n0\r\n\r\n", BROKEN),
-    ("a chunk with a minus", "Transfer-Encoding: chunked\r\n\r\n-2\r\n{}\r\n0\r\n\r\n", BROKEN),
-    ("a chunk beyond 64 bits", "Transfer-Encoding: chunked\r\n\r\n10000000000000002\r\n{}\r\n0\r\n\r\n", BROKEN),
-    ("a chunk without a size", "Transfer-Encoding: chunked\r\n\r\n\r\n{}\r\n0\r\n\r\n", BROKEN),
-    ("a chunk that ends in LF", "Transfer-Encoding: chunked\r\n\r\n2\n{}\r\n0\r\n\r\n", BROKEN),
-    ("an extension with a bare LF", "Transfer-Encoding: chunked\r\n\r\n2;a\nb\r\n{}\r\n0\r\n\r\n", BROKEN),
-    ("a chunk longer than it says", "Transfer-Encoding: chunked\r\n\r\n2\r\n{}{}\r\n0\r\n\r\n", BROKEN),
+    ("a chunk in hex with a prefix", "Transfer-Encoding: chunked\r\n\r\n0x2\r\n{}\r\n0\r\n\r\n", INCOMPLETE),
+    ("a chunk with a plus", "Transfer-Encoding: chunked\r\n\r\n+2\r\n{}\r\n0\r\n\r\n", INCOMPLETE),
+    ("a chunk with a minus", "Transfer-Encoding: chunked\r\n\r\n-2\r\n{}\r\n0\r\n\r\n", INCOMPLETE),
+    ("a chunk beyond 64 bits", "Transfer-Encoding: chunked\r\n\r\n10000000000000002\r\n{}\r\n0\r\n\r\n", INCOMPLETE),
+    ("a chunk without a size", "Transfer-Encoding: chunked\r\n\r\n\r\n{}\r\n0\r\n\r\n", INCOMPLETE),
+    ("a chunk that ends in LF", "Transfer-Encoding: chunked\r\n\r\n2\n{}\r\n0\r\n\r\n", INCOMPLETE),
+    ("an extension with a bare LF", "Transfer-Encoding: chunked\r\n\r\n2;a\nb\r\n{}\r\n0\r\n\r\n", INCOMPLETE),
+    ("a chunk longer than it says", "Transfer-Encoding: chunked\r\n\r\n2\r\n{}{}\r\n0\r\n\r\n", INCOMPLETE),
     ("a folded header", "X-Folded: a\r\n b\r\nContent-Length: 2\r\n\r\n{}", REFUSED),
     ("folded chunks", "Transfer-Encoding:\r\n chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n", REFUSED),
     ("a bare CR in a value", "X-A: a\rContent-Length: 2\r\n\r\n{}", REFUSED),
@@ -74,17 +75,17 @@ const POSTS: &[(&str, &str, &[u16])] = &[
     ("a name with a space", "Content Length: 2\r\nContent-Length: 2\r\n\r\n{}", REFUSED),
     ("no name", ": a\r\nContent-Length: 2\r\n\r\n{}", REFUSED),
     ("no colon", "X-A\r\nContent-Length: 2\r\n\r\n{}", REFUSED),
-    ("a second host", "Host: other\r\nContent-Length: 2\r\n\r\n{}", UNDERSTOOD),
-    ("the same host twice", "Host: localhost\r\nContent-Length: 2\r\n\r\n{}", UNDERSTOOD),
+    ("a second host", "Host: other\r\nContent-Length: 2\r\n\r\n{}", ACCEPTED),
+    ("the same host twice", "Host: localhost\r\nContent-Length: 2\r\n\r\n{}", ACCEPTED),
     (
         "an upgrade",
         "Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk\r\nContent-Length: 2\r\n\r\n{}",
-        UNDERSTOOD,
+        ACCEPTED,
     ),
-    ("a length that Connection names", "Connection: Content-Length\r\nContent-Length: 2\r\n\r\n{}", UNDERSTOOD),
+    ("a length that Connection names", "Connection: Content-Length\r\nContent-Length: 2\r\n\r\n{}", ACCEPTED),
 ];
 
-/// Whole requests.
+/// Name, complete request, and the statuses of all responses on the connection.
 const OTHERS: &[(&str, &str, &[u16])] = &[
     (
         "a body on GET",
@@ -117,20 +118,20 @@ pub(super) async fn run(all: &Attackers) -> Result<()> {
     let others = OTHERS.iter().map(|(name, request, want)| (*name, format!("{request}{NEXT}"), *want));
     let mut wrong = Vec::new();
     for (name, request, want) in posts.chain(others) {
-        let mut wire = all.target.connect("http/1.1").await?;
-        wire.write_all(request.as_bytes()).await?;
-        let mut answers = Vec::new();
-        let is_closed = timeout(PATIENCE, wire.read_to_end(&mut answers)).await.is_ok();
-        let statuses = statuses(&answers);
+        let mut connection = all.target.connect("http/1.1").await?;
+        connection.write_all(request.as_bytes()).await?;
+        let mut responses = Vec::new();
+        let is_closed = timeout(PATIENCE, connection.read_to_end(&mut responses)).await.is_ok();
+        let statuses = statuses(&responses);
         if statuses != want || !is_closed {
             wrong.push(format!("{name}: {statuses:?} instead of {want:?}, closed: {is_closed}"));
         }
-        all.saw(format!("{statuses:?}"));
+        all.record(format!("{statuses:?}"));
     }
     if wrong.is_empty() { Ok(()) } else { Err(wrong.join("; ").into()) }
 }
 
-fn statuses(answers: &[u8]) -> Vec<u16> {
-    let text = String::from_utf8_lossy(answers);
-    text.split("HTTP/1.").skip(1).filter_map(|answer| answer.get(2..5)?.parse().ok()).collect()
+fn statuses(responses: &[u8]) -> Vec<u16> {
+    let text = String::from_utf8_lossy(responses);
+    text.split("HTTP/1.").skip(1).filter_map(|response| response.get(2..5)?.parse().ok()).collect()
 }

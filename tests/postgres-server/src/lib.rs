@@ -1,7 +1,7 @@
-//! A PostgreSQL server for tests: one per test process, made in a temporary folder and gone with the process.
+//! A temporary PostgreSQL server for tests, one per test process.
 //!
-//! A shell script does the work and obeys commands on its standard input. When the test process ends, however it
-//! ends, that pipe closes; then the script stops the server and removes the folder.
+//! A shell script creates the server and runs commands from its standard input. When the test process ends, for
+//! whatever reason, that pipe closes; then the script stops the server and removes its folder.
 //!
 //! ```no_run
 //! let Some(server) = svc_postgres_server::server() else { return };
@@ -16,64 +16,70 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 const SCRIPT: &str = include_str!("server.sh");
 
-/// The server of this process, started at the first call.
+/// Returns the server of this process, which the first call starts.
 ///
-/// `None`, with a loud word, where PostgreSQL is not installed; but where the environment variable `CI` is set, that
-/// is a failure, so that nobody believes in tests that never ran.
+/// Returns `None` and prints a notice if PostgreSQL is not installed.
 ///
 /// # Panics
-/// When the server does not start, or when it is not installed and `CI` is set.
+///
+/// If the server does not start, or if PostgreSQL is not installed and the environment variable `CI` is set, so that
+/// a missing test does not pass unnoticed.
 pub fn server() -> Option<&'static Server> {
     static SERVER: OnceLock<Option<Server>> = OnceLock::new();
     SERVER.get_or_init(|| start(Disk::Waited, Path::new("/tmp"))).as_ref()
 }
 
-/// The same, but a server that does not wait for its disk: for tests that make hundreds of databases, and none that
-/// asks what a crash leaves.
+/// Returns a server that does not wait for its disk (`fsync = off`), for tests that create hundreds of databases and
+/// do not test crashes.
 ///
 /// # Panics
+///
 /// As [`server`].
 pub fn quick_server() -> Option<&'static Server> {
     static SERVER: OnceLock<Option<Server>> = OnceLock::new();
     SERVER.get_or_init(|| start(Disk::Trusted, Path::new("/tmp"))).as_ref()
 }
 
-/// A server of the caller's own, to be stopped and started while other tests use [`server`]. It is gone when it is
-/// dropped.
+/// Starts a further server that the caller can stop and start while other tests use [`server`]. It is removed when it
+/// is dropped.
 ///
 /// # Panics
+///
 /// As [`server`].
 pub fn another() -> Option<Server> {
     another_in(Path::new("/tmp"))
 }
 
-/// The same, with its data in a folder, whose path must be short and which any user may write to.
+/// Does the same as [`another`], with its data in `parent`, whose path must be short and which any user must be able
+/// to write to.
 ///
 /// # Panics
+///
 /// As [`server`].
 pub fn another_in(parent: &Path) -> Option<Server> {
     start(Disk::Waited, parent)
 }
 
-/// What a server takes for written.
+/// When the server treats data as written.
 #[derive(Clone, Copy)]
 enum Disk {
-    /// What is on the disk, as in production.
+    /// When it is on the disk, as in production.
     Waited,
-    /// What the operating system has.
+    /// When the operating system has it.
     Trusted,
 }
 
-/// Whether there is a server to be started, with a loud word if there is none.
+/// Returns whether PostgreSQL is installed, and prints a notice if it is not.
 ///
 /// # Panics
-/// When it is not installed and `CI` is set.
+///
+/// If it is not installed and `CI` is set.
 pub fn is_installed() -> bool {
-    found().is_some()
+    installed_programs().is_some()
 }
 
 #[expect(clippy::print_stderr, reason = "for tests only")]
-fn found() -> Option<PathBuf> {
+fn installed_programs() -> Option<PathBuf> {
     let programs = programs();
     if programs.is_none() {
         assert!(std::env::var_os("CI").is_none(), "PostgreSQL is not installed, so its tests cannot run");
@@ -84,18 +90,18 @@ fn found() -> Option<PathBuf> {
 
 #[expect(clippy::panic, reason = "for tests only")]
 fn start(disk: Disk, parent: &Path) -> Option<Server> {
-    let programs = found()?;
+    let programs = installed_programs()?;
     Some(
         Server::start_new(&programs, disk, parent)
             .unwrap_or_else(|error| panic!("PostgreSQL in {programs:?}: {error}")),
     )
 }
 
-/// The folder with PostgreSQL's programs, if it is installed: that of the path, or where Debian puts them, the newest
-/// version first.
+/// Returns the folder with PostgreSQL's programs, if it is installed: the one in the `PATH`, or the newest version
+/// where Debian installs it.
 pub fn programs() -> Option<PathBuf> {
     let has_both = |folder: &PathBuf| folder.join("initdb").exists() && folder.join("postgres").exists();
-    // Links in the path lead to the folder with all the programs.
+    // Links in the `PATH` lead to the folder with all the programs.
     let resolved = |folder: PathBuf| {
         let program = folder.join("postgres").canonicalize().ok()?;
         program.parent().map(Path::to_path_buf)
@@ -125,11 +131,11 @@ pub struct Server {
 #[derive(Debug)]
 struct Script {
     commands: ChildStdin,
-    answers: BufReader<ChildStdout>,
+    results: BufReader<ChildStdout>,
     databases: u32,
-    /// Copies that were given back, each with its original.
+    /// Copies that are no longer used, each with its original.
     free: Vec<(String, String)>,
-    // Not killed and not waited for: it outlives this process by the time that it needs to clean up.
+    // Neither killed nor awaited: it outlives this process until it has cleaned up.
     _child: Child,
 }
 
@@ -143,15 +149,15 @@ impl Server {
             Disk::Trusted => "off",
         });
         command.arg(parent);
-        // Its own folder may be closed to that user.
+        // The user that runs PostgreSQL may not have access to the folder of the script.
         command.current_dir("/").stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn()?;
-        let (Some(commands), Some(answers)) = (child.stdin.take(), child.stdout.take()) else {
+        let (Some(commands), Some(results)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(io::Error::other("the script has no pipes"));
         };
         let mut script =
-            Script { commands, answers: BufReader::new(answers), databases: 0, free: Vec::new(), _child: child };
-        let folder = script.answer()?;
+            Script { commands, results: BufReader::new(results), databases: 0, free: Vec::new(), _child: child };
+        let folder = script.read_result()?;
         Ok(Self { script: Mutex::new(script), folder, port })
     }
 
@@ -160,32 +166,35 @@ impl Server {
     }
 
     #[expect(clippy::panic, reason = "for tests only")]
-    fn order(&self, command: &str) {
-        if let Err(error) = self.script().order(command) {
+    fn run_command(&self, command: &str) {
+        if let Err(error) = self.script().run_command(command) {
             panic!("PostgreSQL, {command}: {error}");
         }
     }
 
-    /// Makes an empty database and returns its URL, by way of TCP and without TLS.
+    /// Creates an empty database and returns its URL for TCP without TLS.
     ///
     /// # Panics
-    /// When that fails.
+    ///
+    /// If that fails.
     pub fn database(&self) -> String {
         format!("postgres://svc@127.0.0.1:{}/{}?sslmode=disable", self.port, self.new_database())
     }
 
-    /// The same by way of the Unix socket.
+    /// Does the same, with a URL for the Unix socket.
     ///
     /// # Panics
-    /// When that fails.
+    ///
+    /// If that fails.
     pub fn database_on_socket(&self) -> String {
         format!("postgres://svc@/{}?host={}&port={}", self.new_database(), self.folder, self.port)
     }
 
-    /// Makes a copy of a database and returns its URL. Whoever is connected to `original` must be about to leave.
+    /// Creates a copy of a database and returns its URL. Connections to `original` must be about to close.
     ///
     /// # Panics
-    /// When that fails.
+    ///
+    /// If that fails.
     pub fn copy(&self, original: &str) -> String {
         let template = name_in(original);
         let free = {
@@ -195,37 +204,37 @@ impl Server {
         };
         let name = match free {
             Some(name) => {
-                self.order(&format!("restore {name} {template}"));
+                self.run_command(&format!("restore {name} {template}"));
                 name
             }
             None => {
                 let name = self.next_name();
-                self.order(&format!("copy {name} {template}"));
+                self.run_command(&format!("copy {name} {template}"));
                 name
             }
         };
         original.replace(&format!("/{template}?"), &format!("/{name}?"))
     }
 
-    /// Takes a copy back that nobody needs any more; a later copy of the same original may use it.
+    /// Returns a copy that is no longer used. A later copy of the same original may reuse it.
     pub fn give_back(&self, original: &str, copy: &str) {
         self.script().free.push((name_in(original).to_owned(), name_in(copy).to_owned()));
     }
 
-    /// The file with the authority of its certificate, which is made out for `localhost`; `None` where there is no
-    /// program to make certificates with, so that the server knows no TLS.
+    /// Returns the file with the certificate authority of the server's certificate for `localhost`. Returns `None` if
+    /// `openssl` is not installed; then the server does not use TLS.
     pub fn authority(&self) -> Option<PathBuf> {
         Some(Path::new(&self.folder).join("data/authority.crt")).filter(|path| path.exists())
     }
 
-    /// Holds its log, `server.log`, and its `data`.
+    /// Returns the folder of its log, `server.log`, and of its `data`.
     pub fn folder(&self) -> &Path {
         Path::new(&self.folder)
     }
 
     fn new_database(&self) -> String {
         let name = self.next_name();
-        self.order(&format!("database {name}"));
+        self.run_command(&format!("database {name}"));
         name
     }
 
@@ -235,55 +244,58 @@ impl Server {
         format!("svc_{}", script.databases)
     }
 
-    /// Stops the server as an operator does: connections end, what was acknowledged is kept.
+    /// Stops the server in an orderly way: connections end, and acknowledged writes are kept.
     ///
     /// # Panics
-    /// When that fails.
+    ///
+    /// If that fails.
     pub fn stop(&self) {
-        self.order("stop fast");
+        self.run_command("stop fast");
     }
 
     /// Stops the server as a crash does.
     ///
     /// # Panics
-    /// When that fails.
+    ///
+    /// If that fails.
     pub fn crash(&self) {
-        self.order("stop immediate");
+        self.run_command("stop immediate");
     }
 
-    /// Starts it again unless it runs, at the same address.
+    /// Starts the server again at the same address, unless it runs.
     ///
     /// # Panics
-    /// When that fails.
+    ///
+    /// If that fails.
     pub fn start(&self) {
-        self.order("start");
+        self.run_command("start");
     }
 }
 
 impl Script {
-    fn order(&mut self, command: &str) -> io::Result<()> {
+    fn run_command(&mut self, command: &str) -> io::Result<()> {
         writeln!(self.commands, "{command}")?;
-        self.answer().map(drop)
+        self.read_result().map(drop)
     }
 
-    /// `ok` and a text, or what went wrong.
-    fn answer(&mut self) -> io::Result<String> {
+    /// Reads the result of a command: `ok` and a text, or an error.
+    fn read_result(&mut self) -> io::Result<String> {
         let mut line = String::new();
-        self.answers.read_line(&mut line)?;
+        self.results.read_line(&mut line)?;
         match line.trim_end().split_once(' ') {
             Some(("ok", text)) => Ok(text.to_owned()),
-            _ => Err(io::Error::other(format!("the script said {line:?}"))),
+            _ => Err(io::Error::other(format!("unexpected output of the script: {line:?}"))),
         }
     }
 }
 
-/// The name of the database in one of the URLs above.
+/// Returns the name of the database in a URL of this server.
 fn name_in(url: &str) -> &str {
     let front = url.split('?').next().unwrap_or(url);
     front.rsplit('/').next().unwrap_or(front)
 }
 
-/// PostgreSQL refuses to run as root; then it runs as the user that its package made, or as nobody.
+/// PostgreSQL refuses to run as root. In that case it runs as the user of its package, or as nobody.
 fn as_ordinary_user() -> Command {
     let is_root = std::fs::metadata("/proc/self").is_ok_and(|me| std::os::unix::fs::MetadataExt::uid(&me) == 0);
     if !is_root {
@@ -296,7 +308,7 @@ fn as_ordinary_user() -> Command {
     command
 }
 
-/// The fourth field of the user's line in `/etc/passwd`.
+/// Returns the fourth field of the user's line in `/etc/passwd`.
 fn group_of(user: &str, users: &str) -> String {
     let line = users.lines().find_map(|line| line.strip_prefix(user)?.strip_prefix(':'));
     line.and_then(|rest| rest.split(':').nth(2)).unwrap_or("65534").to_owned()
@@ -307,7 +319,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_starts_stops_and_starts_again() {
+    fn a_server_can_be_stopped_and_started_again() {
         let Some(server) = server() else { return };
         let first = server.database();
         assert_ne!(first, server.database());

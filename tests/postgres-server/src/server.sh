@@ -1,17 +1,17 @@
-# Makes and runs a PostgreSQL server: server.sh PROGRAMS PORT FSYNC PARENT. Obeys commands on its standard input and answers each
-# with a line: "ok …" or "failed …". When the input ends, the server is stopped and its folder removed.
+# Creates and runs a PostgreSQL server: server.sh PROGRAMS PORT FSYNC PARENT. Runs the commands on its standard input
+# and prints one line for each: "ok …" or "failed …". When the input ends, it stops the server and removes its folder.
 programs=$1
 port=$2
 fsync=$3
 
-# The server and its folder go when the test process does, not before. It may be gone when it is to be answered.
+# The server lives until the test process ends, so signals are ignored. That process may end before it reads a result.
 trap '' INT TERM HUP PIPE
 umask 077
-# The path of a Unix socket must be short, so the folder is not made in a deep one.
+# The path of a Unix socket must be short, so the folder is not nested deeply.
 folder=$(mktemp -d "$4/svc-postgres.XXXXXX") || exit 1
 log=$folder/log
 
-# Programs must not read the commands, nor write among the answers.
+# Programs must neither read the commands nor write to the results.
 quietly() {
     "$@" < /dev/null >> "$log" 2>&1
 }
@@ -25,7 +25,7 @@ stop() {
     quietly "$programs/pg_ctl" -D "$folder/data" -m "$1" -w -t 60 stop
 }
 
-# Certificates for `localhost`, where there is a program to make them.
+# Creates a certificate for `localhost`, if openssl is installed.
 certify() {
     cd "$folder/data" || return 1
     key="-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes"
@@ -37,7 +37,7 @@ certify() {
     echo "ssl = on" >> postgresql.conf
 }
 
-make() {
+create() {
     quietly "$programs/initdb" -D "$folder/data" -U svc --auth=trust --encoding=UTF8 --no-locale --no-sync || return 1
     cat >> "$folder/data/postgresql.conf" << END
 listen_addresses = '127.0.0.1'
@@ -51,8 +51,8 @@ END
     start
 }
 
-# Gives a copy the content of its original again: a tenth of the work of a new copy. Whoever is still connected is not
-# any more then, and what refers to what is not looked at.
+# Resets a copy to the content of its original, which takes a tenth of the time of a new copy. Open connections are
+# terminated, and foreign keys are not checked.
 restore() {
     content=$folder/$2.sql
     if [ ! -f "$content" ]; then
@@ -77,12 +77,12 @@ END
     quietly "$programs/psql" -X -q -1 -v ON_ERROR_STOP=1 -h "$folder" -p "$port" -U svc -f "$content" "$1"
 }
 
-answer() {
+report() {
     if [ "$1" -eq 0 ]; then echo "ok $folder"; else echo "failed $(tail -n 3 "$log" "$folder/server.log" 2>&1 | tr '\n' ' ')"; fi
 }
 
-make
-answer $?
+create
+report $?
 while read -r command argument template; do
     case $command in
         database) quietly "$programs/createdb" -h "$folder" -p "$port" -U svc "$argument" ;;
@@ -92,7 +92,7 @@ while read -r command argument template; do
         stop) stop "$argument" ;;
         *) false ;;
     esac
-    answer $?
+    report $?
 done
 stop immediate
 rm -rf "$folder"

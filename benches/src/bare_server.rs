@@ -1,4 +1,5 @@
-//! The yardstick: hyper with the settings of svc's server, which reads the request and returns one answer.
+//! The baseline of the server: hyper with the settings of svc's server, which reads each request and returns a fixed
+//! response.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -14,56 +15,57 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use serde::{Deserialize, Serialize};
 use tokio::net::{TcpListener, TcpStream};
 
-use crate::Result;
 use crate::child;
+use crate::error::Result;
 
-/// What is returned to every request, as one line of JSON on stdin.
+/// The fixed response, sent as one line of JSON on stdin.
 #[derive(Deserialize, Serialize)]
-pub(crate) struct Answer {
+pub(crate) struct FixedResponse {
     pub(crate) status: u16,
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: String,
 }
 
-/// Its parts, ready to be sent. Cheap to clone, but for the table of headers, which every server makes anew.
+/// The parts of the response. They are cheap to clone except for the headers, which every server builds for each
+/// response.
 #[derive(Clone)]
-struct Prepared {
+struct PreparedResponse {
     status: StatusCode,
     headers: HeaderMap,
     body: Bytes,
 }
 
-/// Serves until stdin ends.
+/// Serves until stdin is closed.
 pub(crate) fn serve() -> Result<()> {
     let mut line = String::new();
     std::io::stdin().read_line(&mut line)?;
-    let answer: Answer = serde_json::from_str(&line)?;
-    let prepared = prepare(answer)?;
+    let response: FixedResponse = serde_json::from_str(&line)?;
+    let prepared = prepare(response)?;
     child::runtime()?.block_on(async {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
-        child::announce(listener.local_addr()?)?;
+        child::print_address(listener.local_addr()?)?;
         tokio::select! {
             failed = accept(&listener, &prepared) => failed,
-            () = child::told_to_stop() => Ok(()),
+            () = child::stdin_closed() => Ok(()),
         }
     })
 }
 
-fn prepare(answer: Answer) -> Result<Prepared> {
+fn prepare(response: FixedResponse) -> Result<PreparedResponse> {
     let mut headers = HeaderMap::new();
-    for (name, value) in answer.headers {
+    for (name, value) in response.headers {
         let name: HeaderName = name.parse()?;
-        // hyper writes the date by itself.
+        // hyper writes the date itself.
         if name != DATE {
             headers.append(name, HeaderValue::try_from(value)?);
         }
     }
-    let body = Bytes::from(answer.body);
+    let body = Bytes::from(response.body);
     headers.insert(CONTENT_LENGTH, body.len().into());
-    Ok(Prepared { status: StatusCode::from_u16(answer.status)?, headers, body })
+    Ok(PreparedResponse { status: StatusCode::from_u16(response.status)?, headers, body })
 }
 
-async fn accept(listener: &TcpListener, prepared: &Prepared) -> Result<()> {
+async fn accept(listener: &TcpListener, prepared: &PreparedResponse) -> Result<()> {
     loop {
         let (stream, _) = listener.accept().await?;
         stream.set_nodelay(true)?;
@@ -71,11 +73,11 @@ async fn accept(listener: &TcpListener, prepared: &Prepared) -> Result<()> {
     }
 }
 
-async fn connection(stream: TcpStream, prepared: Prepared) {
+async fn connection(stream: TcpStream, prepared: PreparedResponse) {
     let service = service_fn(move |request: Request<Incoming>| {
-        let Prepared { status, headers, body } = prepared.clone();
+        let PreparedResponse { status, headers, body } = prepared.clone();
         async move {
-            // A body that was announced arrives whole before the answer.
+            // The body is read completely before the response is sent.
             let _ = request.into_body().collect().await;
             let mut response = Response::new(Full::new(body));
             *response.status_mut() = status;
@@ -83,7 +85,7 @@ async fn connection(stream: TcpStream, prepared: Prepared) {
             Ok::<_, Infallible>(response)
         }
     });
-    // A client that goes away is no failure.
+    // A client that disconnects is no error.
     let _ = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(Duration::from_secs(10))

@@ -1,5 +1,5 @@
-//! The yardstick of deliveries: the same client as the sender has, which posts one request again and again over
-//! kept-alive connections: no database, no signature, no log.
+//! The baseline of deliveries: the HTTP client of the sender, which posts one request repeatedly over keep-alive
+//! connections, without database, signature and log.
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Request, Uri};
@@ -9,35 +9,36 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use serde::{Deserialize, Serialize};
 
-use crate::{Result, child};
+use crate::child;
+use crate::error::Result;
 
-/// What is posted, as one line of JSON on stdin.
+/// The request to repeat, sent as one line of JSON on stdin.
 #[derive(Deserialize, Serialize)]
-pub(crate) struct Post {
+pub(crate) struct RepeatedPost {
     pub(crate) url: String,
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: String,
-    /// Requests under way at once.
+    /// Concurrent requests.
     pub(crate) connections: u32,
 }
 
-impl Post {
-    /// A request as it arrived, to be posted to `url` again.
-    pub(crate) fn again(request: &[u8], url: String, connections: u32) -> Result<Self> {
+impl RepeatedPost {
+    /// Creates it from a request as it was received, to be posted to `url`.
+    pub(crate) fn from_received(request: &[u8], url: String, connections: u32) -> Result<Self> {
         let (head, body) = std::str::from_utf8(request)?.split_once("\r\n\r\n").ok_or("a request without a head")?;
         let headers = head.lines().filter_map(|line| line.split_once(": "));
-        // The client writes these two by itself.
+        // The client writes these two headers itself.
         let headers = headers.filter(|(name, _)| !["host", "content-length"].contains(name));
         let headers = headers.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
         Ok(Self { url, headers, body: body.to_owned(), connections })
     }
 }
 
-/// Posts until stdin ends.
+/// Posts until stdin is closed.
 pub(crate) fn post() -> Result<()> {
     let mut line = String::new();
     std::io::stdin().read_line(&mut line)?;
-    let post: Post = serde_json::from_str(&line)?;
+    let post: RepeatedPost = serde_json::from_str(&line)?;
     let uri: Uri = post.url.parse()?;
     let mut headers = HeaderMap::new();
     for (name, value) in &post.headers {
@@ -51,8 +52,8 @@ pub(crate) fn post() -> Result<()> {
         for _ in 0..post.connections {
             tokio::spawn(repeat(client.clone(), uri.clone(), headers.clone(), body.clone()));
         }
-        child::say("posting")?;
-        child::told_to_stop().await;
+        child::print_line("posting")?;
+        child::stdin_closed().await;
         Ok(())
     })
 }

@@ -15,17 +15,17 @@ use svc_tests::database::Database;
 use svc_tests::tenant;
 use uuid::Uuid;
 
-/// Contacts of one transaction.
+/// Contacts created in one transaction.
 const BATCH: u32 = 500;
 
 pub(crate) struct Tenant {
-    /// The text of its API key.
+    /// The text of the tenant's API key.
     pub(crate) key: String,
     pub(crate) contacts: Vec<Uuid>,
 }
 
-/// Adds tenants with contacts, of which each then subscribes to everything.
-pub(crate) async fn make(
+/// Creates tenants with contacts, then a subscription to all events for each.
+pub(crate) async fn create(
     database: &Database,
     tenants: u32,
     contacts: u32,
@@ -43,7 +43,7 @@ async fn tenant(store: &dyn Store, contacts: u32, endpoint: SocketAddr) -> Resul
     let (id, key) = tenant::make(store).await?;
     let mut ids = Vec::new();
     for first in (0..contacts).step_by(BATCH as usize) {
-        ids.extend(add(store, id, first..contacts.min(first + BATCH)).await?);
+        ids.extend(add_contacts(store, id, first..contacts.min(first + BATCH)).await?);
     }
     let subscribed = store.write("load.hook", move |tx| {
         Box::pin(async move {
@@ -56,7 +56,7 @@ async fn tenant(store: &dyn Store, contacts: u32, endpoint: SocketAddr) -> Resul
     Ok(Tenant { key, contacts: ids })
 }
 
-async fn add(
+async fn add_contacts(
     store: &dyn Store,
     tenant: TenantId,
     numbers: std::ops::Range<u32>,

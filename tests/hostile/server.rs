@@ -1,4 +1,4 @@
-//! The server, and what is to be known of it.
+//! The server under attack, and what its clients need to know.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -26,40 +26,40 @@ use tokio_rustls::rustls::{ClientConfig, RootCertStore, crypto};
 
 use crate::attacks::Attack;
 
-/// How much longer than it should the attack may take before it is given up.
+/// How much longer than planned an attack may take before it is aborted.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Contacts that lists have to show.
+/// Contacts of each tenant, for lists to return.
 const CONTACTS: usize = 300;
-/// Requests of an honest client in a minute: fewer than it may send.
-const HONEST: u32 = 50;
-/// Keys of the attackers.
+/// Requests per minute of an honest client, which is below its limit.
+const REQUESTS_PER_KEY: u32 = 50;
+/// The number of the attackers' keys.
 const HOSTILE_KEYS: u32 = 20;
 
-/// Whose turn it is among the keys.
-static TURN: AtomicUsize = AtomicUsize::new(0);
+/// The number of keys handed out so far.
+static NEXT_KEY: AtomicUsize = AtomicUsize::new(0);
 
-/// Either end of a connection, in the clear or over TLS.
-pub(crate) trait Wire: AsyncRead + AsyncWrite + Send + Unpin {}
-impl<S: AsyncRead + AsyncWrite + Send + Unpin> Wire for S {}
+/// A client connection, with or without TLS.
+pub(crate) trait Connection: AsyncRead + AsyncWrite + Send + Unpin {}
+impl<S: AsyncRead + AsyncWrite + Send + Unpin> Connection for S {}
 
-/// Where the server is, and what a client of it has.
+/// The address of the server, and the credentials of a client.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Target {
     #[arg(long)]
     pub(crate) address: SocketAddr,
-    /// Used in turn, as each is limited.
+    /// API keys, used in rotation because each is rate limited.
     #[arg(long = "key")]
     pub(crate) keys: Vec<String>,
     #[arg(long)]
     pub(crate) contact: String,
-    /// Over TLS: whom to trust.
+    /// The trusted certificate, if the server uses TLS.
     #[arg(long)]
     pub(crate) certificate: Option<PathBuf>,
 }
 
 impl Target {
-    /// A connection, which speaks `protocol` if it is one over TLS.
-    pub(crate) async fn connect(&self, protocol: &str) -> Result<Box<dyn Wire>> {
+    /// Opens a connection. `protocol` is the ALPN protocol of a TLS connection.
+    pub(crate) async fn connect(&self, protocol: &str) -> Result<Box<dyn Connection>> {
         let stream = TcpStream::connect(self.address).await?;
         stream.set_nodelay(true)?;
         let Some(certificate) = &self.certificate else { return Ok(Box::new(stream)) };
@@ -73,20 +73,20 @@ impl Target {
         Ok(Box::new(TlsConnector::from(Arc::new(config)).connect(name, stream).await?))
     }
 
-    /// One of the keys.
+    /// Returns the next key.
     pub(crate) fn key(&self) -> &str {
-        let turn = TURN.fetch_add(1, Ordering::Relaxed);
-        self.keys.get(turn % self.keys.len().max(1)).map_or("", String::as_str)
+        let next = NEXT_KEY.fetch_add(1, Ordering::Relaxed);
+        self.keys.get(next % self.keys.len().max(1)).map_or("", String::as_str)
     }
 
-    /// The head that good requests share, without the empty line.
+    /// Returns the start of a valid request head; the caller adds further headers and the empty line.
     pub(crate) fn head(&self, method: &str, path: &str) -> String {
         format!("{method} /api/v1{path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {}\r\n", self.key())
     }
 }
 
-/// A server with a tenant of honest clients and one of hostile ones.
-pub(crate) struct Arena {
+/// A server with a tenant of honest clients and a tenant of hostile clients.
+pub(crate) struct TestServer {
     pub(crate) target: Target,
     hostile: Target,
     node: Node,
@@ -94,35 +94,35 @@ pub(crate) struct Arena {
     _database: Database,
 }
 
-/// What the server came to.
-pub(crate) struct Outcome {
-    /// The most memory that it ever had, in bytes, where the system tells.
+/// The state of the server at the end.
+pub(crate) struct ServerOutcome {
+    /// The peak of its resident memory in bytes, if the system reports it.
     pub(crate) memory: Option<u64>,
-    /// Whether it lived until it was stopped.
-    pub(crate) lived: bool,
-    /// What kept it from ending in order.
+    /// Whether it ran until it was stopped.
+    pub(crate) survived: bool,
+    /// The error of its shutdown, if there was one.
     pub(crate) end: Option<String>,
-    /// Panics in its log: each line that tells of one, and the next.
+    /// Panics in its log: each line that reports one, and the line after it.
     pub(crate) panics: Vec<String>,
 }
 
-impl Arena {
-    /// A server with its usual limits, for so many honest requests.
+impl TestServer {
+    /// Starts a server with its default limits, and with enough keys for this many honest requests.
     pub(crate) async fn start(server: Option<PathBuf>, attack: Attack, requests: u32) -> Result<Self> {
         let database = Database::new(None)?;
         let folder = tempfile::tempdir()?;
-        let (keys, contact) = tenant(&database, requests / HONEST + 1).await?;
+        let (keys, contact) = tenant(&database, requests / REQUESTS_PER_KEY + 1).await?;
         let (hostile_keys, hostile_contact) = tenant(&database, HOSTILE_KEYS).await?;
         let (chain, private) = (folder.path().join("chain.pem"), folder.path().join("key.pem"));
-        if attack.is_secure() {
+        if attack.needs_tls() {
             let made = rcgen::generate_simple_self_signed(["localhost".to_owned()])?;
             std::fs::write(&chain, made.cert.pem())?;
             std::fs::write(&private, made.signing_key.serialize_pem())?;
         }
-        let certificate = attack.is_secure().then(|| chain.clone());
+        let certificate = attack.needs_tls().then(|| chain.clone());
         let (chain, private) = (text_of(&chain)?, text_of(&private)?);
         let mut flags = Vec::new();
-        if attack.is_secure() {
+        if attack.needs_tls() {
             flags.extend(["--tls-cert", &chain, "--tls-key", &private]);
         }
         let log = std::fs::File::create(folder.path().join("log"))?;
@@ -133,7 +133,7 @@ impl Arena {
         Ok(Self { target, hostile, node, folder, _database: database })
     }
 
-    /// Lets the attackers loose; returns what they saw.
+    /// Runs the attack in another process; returns what it observed.
     pub(crate) async fn attack(&self, attack: Attack, time: Duration) -> Result<String> {
         let mut command = Command::new("nice");
         command.args(["-n", "19"]).arg(std::env::current_exe()?).args(["attack", attack.name()]);
@@ -145,35 +145,35 @@ impl Arena {
         }
         command.args(["--millis", &time.as_millis().to_string()]).kill_on_drop(true);
         let output = tokio::time::timeout(time + PATIENCE, command.output()).await??;
-        let said = String::from_utf8_lossy(&output.stdout).trim().replace("VIOLATION: ", "");
-        if output.status.success() { Ok(said) } else { Err(format!("{}: {said}", attack.name()).into()) }
+        let output_text = String::from_utf8_lossy(&output.stdout).trim().replace("VIOLATION: ", "");
+        if output.status.success() { Ok(output_text) } else { Err(format!("{}: {output_text}", attack.name()).into()) }
     }
 
-    pub(crate) async fn end(mut self) -> Outcome {
+    pub(crate) async fn end(mut self) -> ServerOutcome {
         let id = self.node.id();
         let memory = id.and_then(|id| std::fs::read_to_string(format!("/proc/{id}/status")).ok());
-        let memory = memory.as_deref().and_then(highest);
+        let memory = memory.as_deref().and_then(peak_memory);
         let end = self.node.stop().await.err().map(|error| error.to_string());
         let log = std::fs::read(self.folder.path().join("log")).unwrap_or_default();
         let log = String::from_utf8_lossy(&log);
         let lines: Vec<&str> = log.lines().collect();
         let panics = lines.windows(2).filter(|two| two[0].contains("panicked at")).map(|two| two.join(" ")).collect();
-        Outcome { memory, lived: id.is_some(), end, panics }
+        ServerOutcome { memory, survived: id.is_some(), end, panics }
     }
 }
 
 fn text_of(path: &Path) -> Result<String> {
-    Ok(path.to_str().ok_or("a folder with an odd name")?.to_owned())
+    Ok(path.to_str().ok_or("the path of the folder is not UTF-8")?.to_owned())
 }
 
-/// The peak of the resident memory.
-fn highest(status: &str) -> Option<u64> {
+/// Returns the peak of the resident memory, in bytes.
+fn peak_memory(status: &str) -> Option<u64> {
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     Some(kib * 1024)
 }
 
-/// A tenant with keys and contacts: the texts of the keys, and the id of one of the contacts.
+/// Creates a tenant with keys and contacts. Returns the texts of the keys and the id of one contact.
 async fn tenant(database: &Database, keys: u32) -> Result<(Vec<String>, String)> {
     let store = database.open().await?;
     let made = store.write("hostile.tenant", move |tx| {

@@ -1,4 +1,5 @@
-//! The server under test: all of it, but that no request is refused for its rate and no log is written.
+//! svc's server as it is measured: complete, except that no request is refused by its rate limit and no log is
+//! written.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,16 +16,17 @@ use svc_server::{Api, Settings};
 use svc_store::{Options, SecretKey, SqliteStore, open_with};
 use tokio::sync::watch;
 
-use crate::{Result, child, postgres};
+use crate::child;
+use crate::error::Result;
 
 /// Far more than the load generator opens.
 const CONNECTIONS: u32 = 10_000;
 
-/// How long what runs may take to end.
+/// How long requests and attempts in progress may take at the end.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// Serves until stdin ends. When `sending`, deliveries go out as well, with the settings that an operator gets; only
-/// the receivers of a bench are local ones.
+/// Serves until stdin is closed. With `sending` it also sends deliveries, with the default settings except that
+/// receivers may be local.
 pub(crate) fn serve(database: &Path, sending: bool, counting: bool) -> Result<()> {
     child::runtime()?.block_on(async {
         let store = open(database).await?;
@@ -41,9 +43,9 @@ pub(crate) fn serve(database: &Path, sending: bool, counting: bool) -> Result<()
         let sender =
             deliver::run(store, policy, Arc::new(client), Arc::default(), until_stopped(stopped.clone()), GRACE);
         let sender = sending.then(|| tokio::spawn(sender));
-        child::announce(url.trim_start_matches("http://").parse()?)?;
+        child::print_address(url.trim_start_matches("http://").parse()?)?;
         tokio::spawn(async move {
-            child::told_to_stop().await;
+            child::stdin_closed().await;
             drop(stop);
         });
         server.run(api, until_stopped(stopped), GRACE).await;
@@ -54,16 +56,21 @@ pub(crate) fn serve(database: &Path, sending: bool, counting: bool) -> Result<()
     })
 }
 
-/// The store as an operator gets it.
+/// Opens the store with its default settings.
 pub(crate) async fn open(database: &Path) -> Result<Arc<dyn Store>> {
     let mut env = Env::system();
     env.webhook_hosts = HostPolicy::AllowPrivate;
-    match postgres::is_url(database) {
+    match postgres_url(database) {
         Some(url) => {
-            // Every process of a run has the same, whatever the environment holds.
+            // Every process of a run uses the same key, whatever the environment contains.
             let options = Options { secret_key: Some(SecretKey::new([7; 32])), ..Options::default() };
             Ok(open_with(url, env, options).await?)
         }
         None => Ok(Arc::new(SqliteStore::open(database, env)?)),
     }
+}
+
+/// Returns the URL if the database is on PostgreSQL rather than in a file.
+fn postgres_url(database: &Path) -> Option<&str> {
+    database.to_str().filter(|url| url.starts_with("postgres://"))
 }

@@ -1,4 +1,4 @@
-//! What is in the database: rows over the API, events and deliveries through the store's interface.
+//! The content of the database: records through the API, events and deliveries through the store's public interface.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -13,42 +13,42 @@ use svc_core::webhooks::engine::Policy;
 use svc_core::webhooks::events::Event;
 use tokio::time::Instant;
 
-use crate::journal::{Abandoned, Collection};
-use crate::world::{Tenant, World};
+use crate::fixture::{Fixture, Tenant};
+use crate::journal::{Collection, InterruptedAttempt};
 use svc_tests::Result;
 use svc_tests::database::Database;
-use svc_tests::http::{Ask, Http};
+use svc_tests::http::{HttpClient, TestRequest};
 
-/// Events that one job reads.
-const EVENTS: u32 = 5_000;
-/// Deliveries whose logs one job reads.
-const LOGS: usize = 1_000;
-/// Between two looks at what is pending.
-const LOOK_EVERY: Duration = Duration::from_millis(100);
+/// Events read in one transaction.
+const EVENTS_PER_READ: u32 = 5_000;
+/// Deliveries whose logs are read in one transaction.
+const LOGS_PER_READ: usize = 1_000;
+/// The interval at which pending deliveries are checked.
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Everything of one tenant.
-pub(crate) struct Found {
-    /// Each as GET returns it.
+pub(crate) struct DatabaseState {
+    /// The records of each collection, as GET returns them.
     pub(crate) rows: Vec<(Collection, Vec<Value>)>,
-    /// Oldest first.
+    /// The events, oldest first.
     pub(crate) events: Vec<Event>,
-    /// With their logs.
+    /// The deliveries with their attempt logs.
     pub(crate) deliveries: Vec<(Delivery, Vec<AttemptLog>)>,
 }
 
-/// The deliveries whose attempts were under way when a process was killed at `killed_at`. The process that came
-/// after it may have begun others, but their leases end later.
-pub(crate) async fn abandoned(
+/// Returns the attempts that were in progress when a server was killed at `killed_at`. The server started afterwards
+/// may have started others, but their leases end later.
+pub(crate) async fn interrupted(
     database: &Database,
-    world: &World,
+    fixture: &Fixture,
     killed_at: Timestamp,
     timeout: Duration,
-) -> Result<Vec<Abandoned>> {
+) -> Result<Vec<InterruptedAttempt>> {
     let policy = Policy { timeout, ..Policy::default() };
     let last = killed_at.checked_add(policy.lease()).unwrap_or(killed_at);
     let store = database.open().await?;
     let mut leased = Vec::new();
-    for tenant in &world.tenants {
+    for tenant in &fixture.tenants {
         let filter = DeliveryFilter { status: Some(DeliveryStatus::Pending), ..DeliveryFilter::default() };
         for delivery in deliveries(&store, tenant.id, filter).await? {
             leased.extend(delivery.lease.filter(|lease| time_of_id(*lease) <= last).map(|lease| (delivery.id, lease)));
@@ -57,14 +57,15 @@ pub(crate) async fn abandoned(
     Ok(leased)
 }
 
-/// Waits until nothing is pending any more.
+/// Waits until no delivery is pending.
 ///
 /// # Errors
-/// When something still is after `patience`.
-pub(crate) async fn drained(database: &Database, world: &World, patience: Duration) -> Result<()> {
+///
+/// A delivery is still pending after `patience`.
+pub(crate) async fn drained(database: &Database, fixture: &Fixture, patience: Duration) -> Result<()> {
     let store = database.open().await?;
     let deadline = Instant::now() + patience;
-    for tenant in &world.tenants {
+    for tenant in &fixture.tenants {
         loop {
             let filter =
                 DeliveryFilter { status: Some(DeliveryStatus::Pending), limit: 1, ..DeliveryFilter::default() };
@@ -75,41 +76,46 @@ pub(crate) async fn drained(database: &Database, world: &World, patience: Durati
                 let due = next_attempt_at.map(|at| at.to_string()).unwrap_or_default();
                 return Err(format!("{id} is still pending: {attempts} attempts, the next one due at {due}").into());
             }
-            tokio::time::sleep(LOOK_EVERY).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
     }
     Ok(())
 }
 
-impl Found {
-    /// Reads all of a tenant.
-    pub(crate) async fn read(database: &Database, tenant: &Tenant, http: &Http, server: SocketAddr) -> Result<Self> {
+impl DatabaseState {
+    /// Reads everything of a tenant.
+    pub(crate) async fn read(
+        database: &Database,
+        tenant: &Tenant,
+        http: &HttpClient,
+        server: SocketAddr,
+    ) -> Result<Self> {
         let mut rows = Vec::new();
         for collection in Collection::ALL {
             rows.push((collection, list(http, server, tenant, collection).await?));
         }
         let store = database.open().await?;
-        let found = deliveries(&store, tenant.id, DeliveryFilter { oldest_first: true, ..Default::default() }).await?;
-        Ok(Self { rows, events: events(&store, tenant.id).await?, deliveries: with_logs(&store, found).await? })
+        let state = deliveries(&store, tenant.id, DeliveryFilter { oldest_first: true, ..Default::default() }).await?;
+        Ok(Self { rows, events: events(&store, tenant.id).await?, deliveries: with_logs(&store, state).await? })
     }
 
-    /// The rows of a collection.
+    /// Returns the records of a collection.
     pub(crate) fn rows(&self, wanted: Collection) -> impl Iterator<Item = &Value> {
         self.rows.iter().filter(move |(collection, _)| *collection == wanted).flat_map(|(_, rows)| rows)
     }
 }
 
-async fn list(http: &Http, server: SocketAddr, tenant: &Tenant, collection: Collection) -> Result<Vec<Value>> {
+async fn list(http: &HttpClient, server: SocketAddr, tenant: &Tenant, collection: Collection) -> Result<Vec<Value>> {
     let mut rows = Vec::new();
     let mut path = format!("/{}?limit=200", collection.name());
     loop {
-        let ask = Ask::get(&path, &tenant.key);
-        let mut reply = http.send(server, &ask).await?;
-        let Value::Array(page) = reply.body["data"].take() else {
-            return Err(format!("GET {path} was answered with {}: {}", reply.status, reply.body).into());
+        let request = TestRequest::get(&path, &tenant.key);
+        let mut response = http.send(server, &request).await?;
+        let Value::Array(page) = response.body["data"].take() else {
+            return Err(format!("GET {path} got {}: {}", response.status, response.body).into());
         };
         rows.extend(page);
-        match reply.body["next_cursor"].as_str() {
+        match response.body["next_cursor"].as_str() {
             Some(cursor) => path = format!("/{}?limit=200&cursor={cursor}", collection.name()),
             None => return Ok(rows),
         }
@@ -120,8 +126,9 @@ async fn events(store: &Arc<dyn Store>, tenant: TenantId) -> Result<Vec<Event>> 
     let mut all: Vec<Event> = Vec::new();
     loop {
         let after = all.last().map_or(Timestamp::from_micros(0), |last| last.created_at);
-        let read =
-            store.read("crash.events", move |tx| Box::pin(async move { Ok(tx.events(tenant, after, EVENTS).await?) }));
+        let read = store.read("crash.events", move |tx| {
+            Box::pin(async move { Ok(tx.events(tenant, after, EVENTS_PER_READ).await?) })
+        });
         let more = read.await?;
         if more.is_empty() {
             return Ok(all);
@@ -140,7 +147,7 @@ async fn deliveries(store: &Arc<dyn Store>, tenant: TenantId, filter: DeliveryFi
 
 async fn with_logs(store: &Arc<dyn Store>, deliveries: Vec<Delivery>) -> Result<Vec<(Delivery, Vec<AttemptLog>)>> {
     let mut all = Vec::with_capacity(deliveries.len());
-    for some in deliveries.chunks(LOGS) {
+    for some in deliveries.chunks(LOGS_PER_READ) {
         let some: Arc<[Delivery]> = some.into();
         let read = store.read("crash.logs", move |tx| {
             let some = Arc::clone(&some);
