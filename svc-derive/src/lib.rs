@@ -181,6 +181,7 @@ pub fn derive_input(tokens: TokenStream) -> TokenStream {
 /// - `#[apply(to = Type)]` on the struct names the record.
 /// - `#[apply(skip)]` on a field leaves it to the rules of the resource: an amount that depends on the currency, or a
 ///   status with a time beside it.
+/// - `#[apply(flatten)]` on a field copies the fields of another input that implements `Apply` for the same record.
 ///
 /// # Examples
 ///
