@@ -226,7 +226,9 @@ pub fn derive_apply(tokens: TokenStream) -> TokenStream {
 /// ```ignore
 /// #[derive(Clone, Debug, PartialEq, Serialize, Record, Resource)]
 /// #[resource(collection = "contacts", filter = ContactFilter, soft_delete)]
-/// pub struct Contact { … }
+/// pub struct Contact {
+///     // …
+/// }
 /// ```
 #[proc_macro_derive(Resource, attributes(resource))]
 pub fn derive_resource(tokens: TokenStream) -> TokenStream {
