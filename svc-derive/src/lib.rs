@@ -181,6 +181,7 @@ pub fn derive_input(tokens: TokenStream) -> TokenStream {
 /// - `#[apply(to = Type)]` on the struct names the record.
 /// - `#[apply(skip)]` on a field leaves it to the rules of the resource: an amount that depends on the currency, or a
 ///   status with a time beside it.
+/// - `#[apply(flatten)]` on a field copies the fields of another input that implements `Apply` for the same record.
 ///
 /// # Examples
 ///
@@ -225,7 +226,9 @@ pub fn derive_apply(tokens: TokenStream) -> TokenStream {
 /// ```ignore
 /// #[derive(Clone, Debug, PartialEq, Serialize, Record, Resource)]
 /// #[resource(collection = "contacts", filter = ContactFilter, soft_delete)]
-/// pub struct Contact { … }
+/// pub struct Contact {
+///     // …
+/// }
 /// ```
 #[proc_macro_derive(Resource, attributes(resource))]
 pub fn derive_resource(tokens: TokenStream) -> TokenStream {

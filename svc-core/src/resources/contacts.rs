@@ -46,7 +46,27 @@ pub struct Contact {
     pub deleted_at: Option<Timestamp>,
 }
 
-/// A new contact.
+/// The fields of a contact that a create and an update have in common. All of them can be null.
+#[derive(Clone, Debug, Default, PartialEq, Input, Apply)]
+#[apply(to = Contact)]
+pub struct ContactDetails {
+    /// The given name. One line. Null if there is none.
+    pub first_name: Patch<Option<Text<300>>>,
+    /// The family name. One line. Null if there is none.
+    pub last_name: Patch<Option<Text<300>>>,
+    /// The telephone number, in any notation; it is kept as sent. Null if there is none.
+    pub phone: Patch<Option<Text<50>>>,
+    /// The name of the company that the contact is or works for. One line. Null if there is none.
+    pub company_name: Patch<Option<Text<500>>>,
+    /// The town or city of the address. One line. Null if there is none.
+    pub city: Patch<Option<Text<100>>>,
+    /// The state or province of the address. One line. Null if there is none.
+    pub state: Patch<Option<Text<100>>>,
+    /// The postal code of the address. One line. Null if there is none.
+    pub postcode: Patch<Option<Text<20>>>,
+}
+
+/// A new contact. A field that is left out is null.
 #[derive(Clone, Debug, PartialEq, Input, Apply)]
 #[input(record = Contact)]
 #[apply(to = Contact)]
@@ -54,23 +74,14 @@ pub struct ContactCreate {
     /// The email address. Another contact that is not deleted must not have it, unless an operator allows that; it is
     /// compared without regard to case.
     pub email: Email,
-    /// The given name. One line.
-    pub first_name: Option<Text<300>>,
-    /// The family name. One line.
-    pub last_name: Option<Text<300>>,
-    /// The telephone number, in any notation. It is kept as sent.
-    pub phone: Option<Text<50>>,
-    /// The name of the company that the contact is or works for. One line.
-    pub company_name: Option<Text<500>>,
-    /// The town or city of the address. One line.
-    pub city: Option<Text<100>>,
-    /// The state or province of the address. One line.
-    pub state: Option<Text<100>>,
-    /// The postal code of the address. One line.
-    pub postcode: Option<Text<20>>,
+    /// The fields that an update has as well.
+    #[input(flatten)]
+    #[apply(flatten)]
+    pub details: ContactDetails,
 }
 
-/// Changes to a contact. A field that is left out keeps its value, and null clears it.
+/// Changes to a contact. A field that is left out keeps its value, and null clears it. Jobs keep the name, email address
+/// and telephone number that the contact had when they were created.
 #[derive(Clone, Debug, PartialEq, Input, Apply)]
 #[input(record = Contact, patch)]
 #[apply(to = Contact)]
@@ -78,20 +89,10 @@ pub struct ContactUpdate {
     /// The email address. Another contact that is not deleted must not have it, unless an operator allows that; it is
     /// compared without regard to case. Null clears it.
     pub email: Patch<Option<Email>>,
-    /// The given name. One line. Null clears it.
-    pub first_name: Patch<Option<Text<300>>>,
-    /// The family name. One line. Null clears it.
-    pub last_name: Patch<Option<Text<300>>>,
-    /// The telephone number, in any notation. Null clears it. Jobs that were created before keep the old number.
-    pub phone: Patch<Option<Text<50>>>,
-    /// The name of the company that the contact is or works for. One line. Null clears it.
-    pub company_name: Patch<Option<Text<500>>>,
-    /// The town or city of the address. One line. Null clears it.
-    pub city: Patch<Option<Text<100>>>,
-    /// The state or province of the address. One line. Null clears it.
-    pub state: Patch<Option<Text<100>>>,
-    /// The postal code of the address. One line. Null clears it.
-    pub postcode: Patch<Option<Text<20>>>,
+    /// The fields that a create has as well.
+    #[input(flatten)]
+    #[apply(flatten)]
+    pub details: ContactDetails,
 }
 
 /// The filters of the list of contacts.
