@@ -28,9 +28,9 @@ const STEP: Duration = Duration::from_millis(3);
 
 pub(crate) const EVENT: &str =
     "INSERT INTO events (tenant_id, id, kind, data, created_at) VALUES (?1, ?2, 'contact.created', ?3, ?4)";
-const DELIVERY: &str = "INSERT INTO deliveries (tenant_id, id, event_id, kind, subscription_id, state, attempts, \
+const DELIVERY: &str = "INSERT INTO deliveries (tenant_id, id, event_id, kind, subscription_id, status, attempts, \
      failures, next_attempt_at, created_at) VALUES (?1, ?2, ?3, 'contact.created', ?4, 'pending', 0, 0, ?5, ?5)";
-const TURN: &str = "INSERT OR REPLACE INTO turns (tenant_id, subscription_id, at) VALUES (?1, ?2, ?3)";
+const TURN: &str = "INSERT OR REPLACE INTO endpoint_schedule (tenant_id, subscription_id, due_at) VALUES (?1, ?2, ?3)";
 
 /// Points all subscriptions at an endpoint.
 pub(crate) fn point(file: &Path, endpoint: SocketAddr) -> Result<()> {
@@ -115,7 +115,7 @@ async fn add_hanging(
 
 /// Deliveries that succeeded, and attempts in their logs.
 pub(crate) fn delivered(file: &Path) -> Result<[u32; 2]> {
-    let sql = "SELECT (SELECT count(*) FROM deliveries WHERE state = 'succeeded'), \
+    let sql = "SELECT (SELECT count(*) FROM deliveries WHERE status = 'succeeded'), \
          (SELECT count(*) FROM delivery_attempts WHERE status = 204)";
     Ok(Connection::open(file)?.query_row(sql, [], |row| Ok([row.get(0)?, row.get(1)?]))?)
 }

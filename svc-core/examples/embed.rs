@@ -90,7 +90,7 @@ async fn run(store: &dyn Store) -> Result<(), Box<dyn Error>> {
     // Every change left its events, in order, with the record as it was then.
     let from_the_beginning = Timestamp::from_micros(0);
     let events: Vec<Event> = store
-        .read("events", move |tx| Box::pin(async move { Ok(tx.events(tenant, from_the_beginning, 100).await?) }))
+        .read("events", move |tx| Box::pin(async move { Ok(tx.events_after(tenant, from_the_beginning, 100).await?) }))
         .await?;
     for event in events {
         println!("{} {} {}", event.created_at, event.kind, event.data);

@@ -2,13 +2,14 @@
 //! that hands in its own sees the same ids, times and signatures every time.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use rand::rngs::StdRng;
 use rand::{RngCore, SeedableRng};
 use uuid::Uuid;
 
+use crate::sync::lock;
 use crate::values::{HostPolicy, Timestamp};
 
 /// A source of the time of day.
@@ -128,19 +129,19 @@ impl ManualClock {
 
     /// Moves on by `step`.
     pub fn advance(&self, step: Duration) {
-        let mut now = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut now = lock(&self.0);
         *now = now.checked_add(step).unwrap_or(*now);
     }
 
     /// Jumps to `now`, backwards if need be.
     pub fn set(&self, now: Timestamp) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = now;
+        *lock(&self.0) = now;
     }
 }
 
 impl Clock for ManualClock {
     fn now(&self) -> Timestamp {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        *lock(&self.0)
     }
 }
 
@@ -157,7 +158,7 @@ impl SeededEntropy {
 
 impl Entropy for SeededEntropy {
     fn fill(&self, bytes: &mut [u8]) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).fill_bytes(bytes);
+        lock(&self.0).fill_bytes(bytes);
     }
 }
 

@@ -258,6 +258,9 @@ pub enum StoreError {
         /// What was found, without the data itself.
         reason: String,
     },
+    /// The schema of the database does not fit this version of the program. Nothing was changed.
+    #[error("the schema of the database does not fit this program: {0}")]
+    SchemaMismatch(String),
     /// A fault in this program: a statement that the database refuses, a job that panicked.
     #[error("internal fault: {0}")]
     Internal(String),

@@ -120,8 +120,8 @@ async fn events(store: &Arc<dyn Store>, tenant: TenantId) -> Result<Vec<Event>> 
     let mut all: Vec<Event> = Vec::new();
     loop {
         let after = all.last().map_or(Timestamp::from_micros(0), |last| last.created_at);
-        let read =
-            store.read("crash.events", move |tx| Box::pin(async move { Ok(tx.events(tenant, after, EVENTS).await?) }));
+        let read = store
+            .read("crash.events", move |tx| Box::pin(async move { Ok(tx.events_after(tenant, after, EVENTS).await?) }));
         let more = read.await?;
         if more.is_empty() {
             return Ok(all);

@@ -82,7 +82,7 @@ async fn others_events(world: &World) -> usize {
     let tenant = world.seed.other_tenant;
     let start = Timestamp::from_micros(0);
     let events =
-        world.store.read("events", move |tx| Box::pin(async move { Ok(tx.events(tenant, start, 1000).await?) }));
+        world.store.read("events", move |tx| Box::pin(async move { Ok(tx.events_after(tenant, start, 1000).await?) }));
     events.await.unwrap().len()
 }
 

@@ -21,7 +21,7 @@ use crate::accounts::audit::Actor;
 use crate::env::time_of_id;
 use crate::error::{Error, StoreError};
 use crate::resources::crud::{self, advance_clock};
-use crate::store::{Repository, Tx};
+use crate::store::{DueDelivery, Repository, Tx};
 use crate::values::{Secret, TenantId, Timestamp, WebhookUrl};
 use crate::webhooks::deliveries::{AttemptLog, Delivery, DeliveryStatus, RetrySchedule};
 use crate::webhooks::events::Event;
@@ -191,7 +191,7 @@ async fn claim_at(
     let lease_ends = now.checked_add(policy.lease()).unwrap_or(now);
     let lease = tx.env().id(lease_ends);
     let due = tx.due_deliveries(tenant, id, now, u32::try_from(most).unwrap_or(u32::MAX)).await?;
-    for (mut delivery, event) in due {
+    for DueDelivery { mut delivery, event } in due {
         let before = delivery.lease;
         // Once per lease, so that what a crash left behind is never put off for good.
         if batch.clock_jump_grace_until.is_some() && before.map(time_of_id) == delivery.next_attempt_at {
@@ -209,7 +209,7 @@ async fn claim_at(
 
 /// Gives an endpoint its next turn: when its next delivery is due, but behind those who wait already.
 async fn schedule_next(tx: &mut dyn Tx, tenant: TenantId, subscription: Uuid, now: Timestamp) -> Result<(), Error> {
-    let due = tx.next_due(tenant, subscription).await?;
+    let due = tx.next_delivery_due(tenant, subscription).await?;
     Ok(tx.schedule_endpoint(tenant, subscription, due.map(|due| due.max(now))).await?)
 }
 
@@ -235,7 +235,7 @@ async fn record(tx: &mut dyn Tx, policy: &Policy, batch: &Batch) -> Result<Vec<U
             }
         }
         if subscription.paused_at == was_paused {
-            tx.update_delivery_state(tenant, &subscription).await?;
+            tx.update_delivery_outcome(tenant, &subscription).await?;
         } else {
             Repository::<WebhookSubscription>::update(tx, tenant, &subscription).await?;
             tx.hold_deliveries(tenant, id).await?;

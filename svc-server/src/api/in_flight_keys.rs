@@ -2,9 +2,10 @@
 //! known here, so that a repeat that comes meanwhile is told to wait.
 
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use svc_core::error::Error;
+use svc_core::sync::lock;
 use svc_core::values::TenantId;
 
 type Slot = (TenantId, String);
@@ -26,14 +27,14 @@ impl InFlightKeys {
     /// [`Error::IdempotencyInProgress`] while another request holds it.
     pub fn begin(&self, tenant: TenantId, key: &str) -> Result<Guard, Error> {
         let slot = (tenant, key.to_owned());
-        let fresh = self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(slot.clone());
+        let fresh = lock(&self.0).insert(slot.clone());
         if fresh { Ok(Guard { registry: self.clone(), slot }) } else { Err(Error::IdempotencyInProgress) }
     }
 }
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        self.registry.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.slot);
+        lock(&self.registry.0).remove(&self.slot);
     }
 }
 

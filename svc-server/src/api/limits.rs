@@ -10,7 +10,7 @@
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::num::NonZeroU32;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
@@ -18,6 +18,7 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use svc_core::accounts::keys::Caller;
 use svc_core::accounts::limits::CappedCollection;
 use svc_core::store::{CountChange, RequestWindow, Store};
+use svc_core::sync::lock;
 use svc_core::values::Timestamp;
 use uuid::Uuid;
 
@@ -282,7 +283,7 @@ impl Limits {
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.known)
     }
 }
 

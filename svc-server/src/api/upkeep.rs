@@ -1,11 +1,12 @@
 //! What is done beside requests.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use svc_core::error::Error;
-use svc_core::store::Store;
+use svc_core::store::{KeyUse, Store};
+use svc_core::sync::lock;
 use svc_core::values::Timestamp;
 use svc_core::webhooks::deliveries::DeliveryStatus;
 use svc_core::webhooks::retention::{self, DeletedCounts, Positions};
@@ -51,25 +52,25 @@ pub(crate) struct LastUsed(Mutex<HashMap<Uuid, Timestamp>>);
 
 impl LastUsed {
     pub(crate) fn note(&self, key: Uuid, now: Timestamp) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(key, now);
+        lock(&self.0).insert(key, now);
     }
 
     pub(crate) async fn flush(&self, store: &dyn Store) -> Result<(), Error> {
-        let noted = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        let noted = std::mem::take(&mut *lock(&self.0));
         if noted.is_empty() {
             return Ok(());
         }
-        let used: Arc<[(Uuid, Timestamp)]> = noted.into_iter().collect();
+        let used: Arc<[KeyUse]> = noted.into_iter().map(|(key_id, used_at)| KeyUse { key_id, used_at }).collect();
         let written = Arc::clone(&used);
         let write = store.write("keys.touch", move |tx| {
             let used = Arc::clone(&written);
-            Box::pin(async move { Ok(tx.touch_keys(&used).await?) })
+            Box::pin(async move { Ok(tx.record_key_uses(&used).await?) })
         });
         let result = write.await;
         if result.is_err() {
-            let mut noted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            for (key, at) in used.iter() {
-                noted.entry(*key).or_insert(*at);
+            let mut noted = lock(&self.0);
+            for KeyUse { key_id, used_at } in used.iter() {
+                noted.entry(*key_id).or_insert(*used_at);
             }
         }
         result
@@ -82,7 +83,7 @@ pub(crate) async fn prune(store: &dyn Store, idempotency_ttl: Duration) -> Resul
         let dropped = store.write("prune", move |tx| {
             Box::pin(async move {
                 let now = tx.env().now();
-                Ok(tx.prune(now.minus(idempotency_ttl), now, PRUNE_STEP).await?)
+                Ok(tx.delete_request_records(now.minus(idempotency_ttl), now, PRUNE_STEP).await?)
             })
         });
         if dropped.await? < u64::from(PRUNE_STEP) {

@@ -25,8 +25,9 @@ pub(super) async fn run(store: &dyn Store, keep: Duration, dry: bool) -> Result<
     let mut positions = Positions::new();
     let dropped = retention::sweep(store, &mut positions, before, dry, || tokio::time::sleep(PAUSE)).await?;
     let expired = if dry {
-        let count = store
-            .read("prune.count", move |tx| Box::pin(async move { Ok(tx.count_prunable(recorded_before, now).await?) }));
+        let count = store.read("prune.count", move |tx| {
+            Box::pin(async move { Ok(tx.count_request_records(recorded_before, now).await?) })
+        });
         count.await?
     } else {
         drop_expired(store, recorded_before, now).await?
@@ -58,7 +59,7 @@ async fn drop_expired(store: &dyn Store, recorded_before: Timestamp, now: Timest
     loop {
         let step = store.write("prune", move |tx| {
             // Of each of the two.
-            Box::pin(async move { Ok(tx.prune(recorded_before, now, STEP / 2).await?) })
+            Box::pin(async move { Ok(tx.delete_request_records(recorded_before, now, STEP / 2).await?) })
         });
         match step.await? {
             0 => return Ok(dropped),

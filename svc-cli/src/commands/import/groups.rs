@@ -1,11 +1,12 @@
 //! Puts rows in, group by group.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use svc_core::accounts::tenants;
 use svc_core::error::{Error, StoreError};
 use svc_core::imports::{self, Import, ImportOptions, Imported};
 use svc_core::store::Store;
+use svc_core::sync::lock;
 use svc_core::values::TenantId;
 
 use super::refusals::Refusal;
@@ -101,7 +102,7 @@ impl Groups<'_> {
                     }
                 }
                 if dry_run {
-                    *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(results);
+                    *lock(&slot) = Some(results);
                     return Err(Error::NotAllowed("It was a dry run.".to_owned()));
                 }
                 if !options.events {
@@ -111,7 +112,7 @@ impl Groups<'_> {
             })
         });
         let done = done.await;
-        let tried = tried.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let tried = lock(&tried).take();
         match (done, tried) {
             (Err(Error::NotAllowed(_)), Some(results)) => Ok(results),
             (done, _) => done,
@@ -140,7 +141,7 @@ mod tests {
     use svc_core::input::Input as _;
     use svc_core::resources::contacts::Contact;
     use svc_core::store::memory::MemoryStore;
-    use svc_core::store::{Access, Layer, UnitOfWork};
+    use svc_core::store::{Access, StoreWrapper, UnitOfWork};
 
     use super::super::rows::Row;
     use super::*;
@@ -150,12 +151,12 @@ mod tests {
     struct Failing(MemoryStore, Mutex<VecDeque<Option<StoreError>>>);
 
     #[async_trait]
-    impl Layer for Failing {
+    impl StoreWrapper for Failing {
         fn inner(&self) -> &dyn Store {
             &self.0
         }
 
-        async fn around(&self, access: Access, name: &'static str, job: UnitOfWork) -> Result<(), Error> {
+        async fn run_wrapped(&self, access: Access, name: &'static str, job: UnitOfWork) -> Result<(), Error> {
             let reason = self.1.lock().unwrap().pop_front().flatten();
             match reason {
                 Some(reason) => Err(reason.into()),

@@ -208,9 +208,10 @@ impl DueWork {
 /// [`Error::Store`].
 pub async fn poll(tx: &mut dyn Tx) -> Result<DueWork, Error> {
     let now = tx.env().now();
-    let endpoints = tx.due_endpoints(now, ENDPOINTS_PER_POLL).await?;
+    let due = tx.due_endpoints(now, ENDPOINTS_PER_POLL).await?;
+    let endpoints = due.into_iter().map(|endpoint| (endpoint.tenant_id, endpoint.subscription_id)).collect();
     let first = tx.next_endpoint_due().await?;
-    let replaying = tx.tenants_with_replays(REPLAYS_PER_POLL).await?;
+    let replaying = tx.tenants_with_unfinished_replays(REPLAYS_PER_POLL).await?;
     Ok(DueWork { now, endpoints, replaying, first })
 }
 
