@@ -27,7 +27,7 @@ const FIRST_ATTEMPT_SHARE: u32 = 3;
 /// The time between two events of a tenant.
 const STEP: Duration = Duration::from_secs(10);
 
-const DELIVERY: &str = "INSERT INTO deliveries (tenant_id, id, event_id, kind, subscription_id, state, attempts, \
+const DELIVERY: &str = "INSERT INTO deliveries (tenant_id, id, event_id, kind, subscription_id, status, attempts, \
      failures, last_status, created_at) VALUES (?1, ?2, ?3, 'contact.created', ?4, 'succeeded', ?5, ?5 - 1, 204, ?6)";
 const ATTEMPT: &str = "INSERT INTO delivery_attempts (tenant_id, delivery_id, attempt, started_at, duration_ms, \
      status, error, response_body, response_truncated, remote_addr) \

@@ -77,7 +77,7 @@ const CONTACT: &str = "INSERT INTO contacts (tenant_id, live, id, email, first_n
      'Analytical Engines Pty Ltd', 'Sydney', 'NSW', '2000', ?4, ?4)";
 const EVENT: &str =
     "INSERT INTO events (tenant_id, id, kind, data, created_at) VALUES (?1, ?2, 'contact.created', ?3, ?4)";
-const DELIVERY: &str = "INSERT INTO deliveries (tenant_id, id, event_id, kind, subscription_id, state, attempts, \
+const DELIVERY: &str = "INSERT INTO deliveries (tenant_id, id, event_id, kind, subscription_id, status, attempts, \
      failures, next_attempt_at, created_at) VALUES (?1, ?2, ?3, 'contact.created', ?4, 'pending', 0, 0, ?5, ?5)";
 
 /// Inserts the three rows of a request by three statements, with `group` requests per commit.

@@ -28,9 +28,10 @@ const STEP: Duration = Duration::from_millis(3);
 
 pub(crate) const EVENT: &str =
     "INSERT INTO events (tenant_id, id, kind, data, created_at) VALUES (?1, ?2, 'contact.created', ?3, ?4)";
-const DELIVERY: &str = "INSERT INTO deliveries (tenant_id, id, event_id, kind, subscription_id, state, attempts, \
+const DELIVERY: &str = "INSERT INTO deliveries (tenant_id, id, event_id, kind, subscription_id, status, attempts, \
      failures, next_attempt_at, created_at) VALUES (?1, ?2, ?3, 'contact.created', ?4, 'pending', 0, 0, ?5, ?5)";
-const SCHEDULE: &str = "INSERT OR REPLACE INTO turns (tenant_id, subscription_id, at) VALUES (?1, ?2, ?3)";
+const SCHEDULE: &str =
+    "INSERT OR REPLACE INTO endpoint_schedule (tenant_id, subscription_id, due_at) VALUES (?1, ?2, ?3)";
 
 /// Sets the URL of all subscriptions.
 pub(crate) fn set_endpoint(file: &Path, endpoint: SocketAddr) -> Result<()> {
@@ -116,7 +117,7 @@ async fn create_endpoints(
 
 /// Returns the number of deliveries that succeeded, and of successful attempts.
 pub(crate) fn success_counts(file: &Path) -> Result<[u32; 2]> {
-    let sql = "SELECT (SELECT count(*) FROM deliveries WHERE state = 'succeeded'), \
+    let sql = "SELECT (SELECT count(*) FROM deliveries WHERE status = 'succeeded'), \
          (SELECT count(*) FROM delivery_attempts WHERE status = 204)";
     Ok(Connection::open(file)?.query_row(sql, [], |row| Ok([row.get(0)?, row.get(1)?]))?)
 }

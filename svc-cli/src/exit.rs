@@ -114,7 +114,9 @@ impl From<Error> for Failure {
             | Error::NotAllowed(_)
             | Error::Store(StoreError::Conflict { .. }) => Exit::Refused,
             Error::Store(StoreError::Unavailable(_) | StoreError::OutcomeUnknown(_)) => Exit::Unreachable,
-            Error::Store(StoreError::Corrupt { .. } | StoreError::Internal(_)) => Exit::Failed,
+            Error::Store(StoreError::SchemaMismatch(_) | StoreError::Corrupt { .. } | StoreError::Internal(_)) => {
+                Exit::Failed
+            }
         };
         Self::new(exit, error.to_string())
     }

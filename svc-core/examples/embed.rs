@@ -91,7 +91,7 @@ async fn run(store: &dyn Store) -> Result<(), Box<dyn Error>> {
     // Every change has written its events, in order, with the record as it was then.
     let start = Timestamp::from_micros(0);
     let events: Vec<Event> =
-        store.read("events", move |tx| Box::pin(async move { Ok(tx.events(tenant, start, 100).await?) })).await?;
+        store.read("events", move |tx| Box::pin(async move { Ok(tx.events_after(tenant, start, 100).await?) })).await?;
     for event in events {
         println!("{} {} {}", event.created_at, event.kind, event.data);
     }

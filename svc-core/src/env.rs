@@ -4,13 +4,14 @@
 //! and entropy gets the same ids, times and signatures in every run.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use rand::rngs::StdRng;
 use rand::{RngCore, SeedableRng};
 use uuid::Uuid;
 
+use crate::sync::lock;
 use crate::values::{HostPolicy, Timestamp};
 
 /// A source of the time of day.
@@ -134,19 +135,19 @@ impl ManualClock {
 
     /// Moves the clock forward by `step`.
     pub fn advance(&self, step: Duration) {
-        let mut now = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut now = lock(&self.0);
         *now = now.checked_add(step).unwrap_or(*now);
     }
 
     /// Sets the clock to `now`, which may be in its past.
     pub fn set(&self, now: Timestamp) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = now;
+        *lock(&self.0) = now;
     }
 }
 
 impl Clock for ManualClock {
     fn now(&self) -> Timestamp {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        *lock(&self.0)
     }
 }
 
@@ -163,7 +164,7 @@ impl SeededEntropy {
 
 impl Entropy for SeededEntropy {
     fn fill(&self, bytes: &mut [u8]) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).fill_bytes(bytes);
+        lock(&self.0).fill_bytes(bytes);
     }
 }
 

@@ -257,6 +257,9 @@ pub enum StoreError {
         /// What is wrong with the value, without the value itself.
         reason: String,
     },
+    /// The schema of the database does not fit this version of the program. Nothing was changed.
+    #[error("the schema of the database does not fit this program: {0}")]
+    SchemaMismatch(String),
     /// A fault in this program, such as a statement that the database refuses or a unit of work that panicked.
     #[error("internal fault: {0}")]
     Internal(String),

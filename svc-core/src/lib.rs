@@ -76,5 +76,6 @@ pub mod imports;
 pub mod input;
 pub mod resources;
 pub mod store;
+pub mod sync;
 pub mod values;
 pub mod webhooks;

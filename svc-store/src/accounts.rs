@@ -1,5 +1,7 @@
-//! Rows of accounts: tenants, their keys, and the audit log.
+//! The tables of accounts: tenants, their API keys, idempotency keys and the audit log.
 
+pub(crate) mod api_keys;
 pub(crate) mod audit;
-pub(crate) mod keys;
+pub(crate) mod idempotency;
+pub(crate) mod signatures;
 pub(crate) mod tenants;

@@ -1,33 +1,32 @@
-//! What differs between the databases in SQL; everything else is written once, in the rooms.
+//! The differences between the databases in SQL. All other statements are written once, beside their tables.
 //!
-//! SQLite has one writer, who never meets another. On PostgreSQL write jobs run side by side, so it must be said what
-//! one of them keeps the others from.
+//! SQLite has one writer at a time. On PostgreSQL write transactions run concurrently, so they need locks.
 
 use std::borrow::Cow;
 
-/// A database, as far as its SQL is concerned.
+/// The SQL dialect of a database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Dialect {
     Sqlite,
     Postgres,
 }
 
-/// As `UPDATE` does: rows that refer to the one that is held can be added meanwhile.
-const HOLD: &str = " FOR NO KEY UPDATE";
-/// Does not wait, and ends with the transaction.
+/// The lock that `UPDATE` takes. Rows that refer to the locked one can still be added.
+const LOCK: &str = " FOR NO KEY UPDATE";
+/// Does not wait. The lock ends with the transaction.
 const CLAIM: &str = "SELECT pg_try_advisory_xact_lock($1)";
 
 impl Dialect {
-    /// Reads a row and holds it until the transaction ends.
+    /// Returns a statement that reads a row as one that also locks it until the transaction ends.
     pub(crate) fn lock_row(self, sql: &str) -> Cow<'_, str> {
         match self {
             Self::Sqlite => sql.into(),
-            Self::Postgres => format!("{sql}{HOLD}").into(),
+            Self::Postgres => format!("{sql}{LOCK}").into(),
         }
     }
 
-    /// Asks whether the transaction may handle what a number stands for; no, while another one does. `None` where
-    /// there is no other.
+    /// Returns the statement that claims a number for this transaction, which is false while another one has claimed it.
+    /// `None` where there is no other transaction.
     pub(crate) fn claim(self) -> Option<&'static str> {
         match self {
             Self::Sqlite => None,
@@ -35,8 +34,8 @@ impl Dialect {
         }
     }
 
-    /// Merges two ordered lists into one. SQLite sees by itself that each comes in order from its index, and reads no
-    /// more of them than it needs; PostgreSQL must be told how much of each is enough.
+    /// Merges two ordered lists into one. SQLite reads no more of each list than it needs, as each comes in order from its
+    /// index. PostgreSQL needs a limit on each list for that.
     pub(crate) fn merge(self, [one, other]: [String; 2], order: &str, limit: usize) -> String {
         let end = format!("ORDER BY {order} LIMIT ${limit}");
         match self {
@@ -50,9 +49,9 @@ impl Dialect {
 
 #[cfg(test)]
 impl Dialect {
-    /// The statements that only this database gets in this form.
+    /// Returns the statements that only this database gets in this form.
     pub(crate) fn own_statements(self) -> Vec<String> {
-        let held = crate::accounts::tenants::HELD.iter().map(|sql| self.lock_row(sql).into_owned());
-        held.chain(self.claim().map(str::to_owned)).collect()
+        let locking = crate::accounts::tenants::LOCKING.iter().map(|sql| self.lock_row(sql).into_owned());
+        locking.chain(self.claim().map(str::to_owned)).collect()
     }
 }

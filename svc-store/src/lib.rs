@@ -25,15 +25,18 @@
 
 mod accounts;
 mod bounded_queue;
+mod column;
 mod dialect;
 mod maintenance;
+mod migrations;
 mod postgres;
+mod record;
+mod repository;
 mod resources;
 mod sql;
 mod sqlite;
 #[cfg(test)]
 mod statements;
-mod table;
 mod vault;
 mod webhooks;
 

@@ -24,6 +24,8 @@ pub(crate) use self::connection::{MaintenanceConnection, Transaction};
 pub use self::copy::{Comparison, CopyReport, Phase, Progress, copy};
 pub use self::digest::Digest;
 pub use self::stats::{DbStats, stats};
+#[cfg(test)]
+pub(crate) use self::tables::TABLES;
 use crate::OpenError;
 
 /// Why work on a whole database failed.

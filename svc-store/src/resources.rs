@@ -1,7 +1,8 @@
-//! Tables of the resources: each names its columns and says its filters in SQL.
+//! The tables of the resources.
 
 mod bookings;
 mod contacts;
 mod invoices;
 mod jobs;
+mod payments;
 mod quotes;

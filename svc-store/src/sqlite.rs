@@ -8,6 +8,7 @@
 mod connection;
 mod connection_pool;
 mod maintenance_connection;
+mod migrate;
 mod queue;
 mod reader;
 mod writer;

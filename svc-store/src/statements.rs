@@ -1,4 +1,4 @@
-//! Every statement there is, for the tests that prepare and explain them on each database.
+//! Every statement of the store, for the tests that prepare and explain them on each database.
 
 use svc_core::resources::bookings::Booking;
 use svc_core::resources::contacts::{Contact, ContactFilter};
@@ -11,40 +11,37 @@ use svc_core::values::{Email, TenantId, Text, Timestamp};
 use svc_core::webhooks::subscriptions::WebhookSubscription;
 use uuid::Uuid;
 
-use crate::accounts::{audit, keys, tenants};
+use crate::accounts::{api_keys, audit, idempotency, signatures, tenants};
 use crate::dialect::Dialect;
+use crate::maintenance::TABLES;
+use crate::repository::{ResourceTable, list_statement};
 use crate::sql::Param;
-use crate::table::{Table, list_statement};
-use crate::webhooks::{deliveries, events, retention, subscriptions};
+use crate::webhooks::{attempts, deliveries, events, replays, retention, schedule, subscriptions};
 
-/// Every statement in the form that this database gets.
+/// Returns every statement in the form that this database gets.
 pub(crate) fn every_statement(dialect: Dialect) -> Vec<String> {
-    let rooms = [
-        audit::STATEMENTS,
-        deliveries::STATEMENTS,
-        keys::STATEMENTS,
-        events::STATEMENTS,
-        retention::STATEMENTS,
-        tenants::STATEMENTS,
-        subscriptions::STATEMENTS,
+    let modules = [
+        api_keys::statements(),
+        attempts::statements(),
+        audit::statements(),
+        deliveries::statements(),
+        events::statements(),
+        idempotency::statements(),
+        replays::statements(),
+        retention::STATEMENTS.to_vec(),
+        schedule::statements(),
+        signatures::statements(),
+        subscriptions::statements(),
+        tenants::statements(),
     ];
-    let mut all: Vec<String> = rooms.concat().into_iter().map(str::to_owned).collect();
+    let mut all: Vec<String> = modules.concat().into_iter().map(str::to_owned).collect();
     all.extend(dialect.own_statements());
-    all.extend(row_statements::<Contact>());
-    all.extend(row_statements::<Invoice>());
-    all.extend(row_statements::<Booking>());
-    all.extend(row_statements::<Quote>());
-    all.extend(row_statements::<Job>());
-    all.extend(row_statements::<WebhookSubscription>());
+    all.extend(TABLES.iter().flat_map(|table| (table.statements)().all()).map(str::to_owned));
     all.extend(every_list(dialect).into_iter().map(|(_, sql, _)| sql));
     all
 }
 
-fn row_statements<R: Table>() -> Vec<String> {
-    R::statements().all().map(str::to_owned).to_vec()
-}
-
-/// Every list there is: each resource, each combination of its filters, each order, first page and later.
+/// Returns every list: each resource, each combination of its filters, each order, the first page and a later one.
 pub(crate) fn every_list(dialect: Dialect) -> Vec<(String, String, Vec<Param<'static>>)> {
     let status = InvoiceStatus::Paid;
     let number = || Text::from_stored("N-0001");
@@ -69,7 +66,7 @@ pub(crate) fn every_list(dialect: Dialect) -> Vec<(String, String, Vec<Param<'st
     lists
 }
 
-fn orders<R: Table<Filter: std::fmt::Debug>>(
+fn orders<R: ResourceTable<Filter: std::fmt::Debug>>(
     dialect: Dialect,
     filter: &R::Filter,
 ) -> Vec<(String, String, Vec<Param<'static>>)> {

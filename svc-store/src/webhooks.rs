@@ -1,6 +1,9 @@
-//! Rows of events and webhooks.
+//! The tables of events and webhooks.
 
+pub(crate) mod attempts;
 pub(crate) mod deliveries;
 pub(crate) mod events;
+pub(crate) mod replays;
 pub(crate) mod retention;
+pub(crate) mod schedule;
 pub(crate) mod subscriptions;

@@ -127,7 +127,7 @@ async fn events(store: &Arc<dyn Store>, tenant: TenantId) -> Result<Vec<Event>> 
     loop {
         let after = all.last().map_or(Timestamp::from_micros(0), |last| last.created_at);
         let read = store.read("crash.events", move |tx| {
-            Box::pin(async move { Ok(tx.events(tenant, after, EVENTS_PER_READ).await?) })
+            Box::pin(async move { Ok(tx.events_after(tenant, after, EVENTS_PER_READ).await?) })
         });
         let more = read.await?;
         if more.is_empty() {

@@ -157,9 +157,9 @@ impl TestCluster {
         let mut all: Vec<Event> = Vec::new();
         loop {
             let after = all.last().map_or(Timestamp::from_micros(0), |last| last.created_at);
-            let read = self
-                .store
-                .read("nodes.events", move |tx| Box::pin(async move { Ok(tx.events(tenant, after, 5_000).await?) }));
+            let read = self.store.read("nodes.events", move |tx| {
+                Box::pin(async move { Ok(tx.events_after(tenant, after, 5_000).await?) })
+            });
             let more = read.await?;
             if more.is_empty() {
                 return Ok(all);

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use serde_json::json;
 use svc_core::error::{Error, StoreError};
-use svc_core::store::{Access, Layer, Store, UnitOfWork};
+use svc_core::store::{Access, Store, StoreWrapper, UnitOfWork};
 use tokio::sync::Semaphore;
 
 use crate::harness::{Call, TestServer, guarded, settings};
@@ -73,12 +73,12 @@ impl Gate {
 }
 
 #[async_trait]
-impl Layer for Gate {
+impl StoreWrapper for Gate {
     fn inner(&self) -> &dyn Store {
         &*self.inner
     }
 
-    async fn around(&self, access: Access, name: &'static str, work: UnitOfWork) -> Result<(), Error> {
+    async fn run_wrapped(&self, access: Access, name: &'static str, work: UnitOfWork) -> Result<(), Error> {
         if let Some((failing, error)) = self.failure.lock().unwrap().clone()
             && failing == access
         {

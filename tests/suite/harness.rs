@@ -119,7 +119,7 @@ impl TestServer {
     pub(crate) async fn events_after(&self, after: Timestamp) -> Vec<Event> {
         let tenant = self.seed.tenant;
         self.store
-            .read("events", move |tx| Box::pin(async move { Ok(tx.events(tenant, after, 10_000).await?) }))
+            .read("events", move |tx| Box::pin(async move { Ok(tx.events_after(tenant, after, 10_000).await?) }))
             .await
             .unwrap()
     }

@@ -82,7 +82,7 @@ async fn other_tenants_event_count(server: &TestServer) -> usize {
     let tenant = server.seed.other_tenant;
     let start = Timestamp::from_micros(0);
     let events =
-        server.store.read("events", move |tx| Box::pin(async move { Ok(tx.events(tenant, start, 1000).await?) }));
+        server.store.read("events", move |tx| Box::pin(async move { Ok(tx.events_after(tenant, start, 1000).await?) }));
     events.await.unwrap().len()
 }
 

@@ -326,7 +326,7 @@ async fn old_events_are_pruned_during_live_traffic() {
         let store = deployment.open(Env::system()).await;
         let left = store.read("left", move |tx| {
             Box::pin(async move {
-                let events = tx.events(tenant, svc_core::values::Timestamp::from_micros(0), 100_000).await?;
+                let events = tx.events_after(tenant, svc_core::values::Timestamp::from_micros(0), 100_000).await?;
                 let all = DeliveryFilter { limit: 100_000, ..DeliveryFilter::default() };
                 Ok((events, tx.list_deliveries(tenant, &all).await?))
             })

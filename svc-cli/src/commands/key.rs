@@ -68,7 +68,7 @@ async fn list(store: &dyn Store, tenant: TenantId) -> Result<Outcome, Failure> {
         .read("key.list", move |tx| {
             Box::pin(async move {
                 tenants::get(tx, tenant).await?;
-                Ok(tx.keys(tenant).await?)
+                Ok(tx.api_keys(tenant).await?)
             })
         })
         .await;

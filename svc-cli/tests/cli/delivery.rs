@@ -237,7 +237,7 @@ fn process_replays(session: &Session) {
         let any = session.write(|tx| {
             Box::pin(async move {
                 let mut any = false;
-                while let Some(tenant) = tx.tenants_with_replays(1).await?.pop() {
+                while let Some(tenant) = tx.tenants_with_unfinished_replays(1).await?.pop() {
                     any |= replays::step(tx, tenant).await?;
                 }
                 Ok(any)

@@ -17,7 +17,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use uuid::Uuid;
 
 use crate::error::{Error, StoreError};
-use crate::store::{Access, Layer, Store, Tx, UnitOfWork};
+use crate::store::{Access, EventWithActor, Store, StoreWrapper, Tx, UnitOfWork};
 use crate::values::{TenantId, Timestamp};
 use crate::webhooks::events::Event;
 
@@ -104,9 +104,9 @@ impl Entry {
 ///
 /// Returns [`Error::Store`] when the store fails.
 pub async fn list(tx: &mut dyn Tx, tenant: TenantId, since: Timestamp, limit: u32) -> Result<Vec<Entry>, Error> {
-    let mut entries = tx.audit(tenant, since, limit).await?;
-    let caused = tx.caused(tenant, since, limit).await?;
-    entries.extend(caused.into_iter().map(|(event, actor)| Entry::of_event(event, actor)));
+    let mut entries = tx.audit_entries(tenant, since, limit).await?;
+    let events = tx.events_with_actor(tenant, since, limit).await?;
+    entries.extend(events.into_iter().map(|EventWithActor { event, actor }| Entry::of_event(event, actor)));
     entries.sort_unstable_by_key(|entry| Reverse((entry.at, entry.id)));
     entries.truncate(limit as usize);
     Ok(entries)
@@ -140,7 +140,7 @@ pub(crate) async fn record<T: Serialize + Sync>(
         before: before.map(json).transpose()?,
         after: after.map(json).transpose()?,
     };
-    Ok(tx.insert_audit(&entry).await?)
+    Ok(tx.insert_audit_entry(&entry).await?)
 }
 
 fn json(value: &impl Serialize) -> Result<Box<RawValue>, StoreError> {
@@ -158,12 +158,12 @@ struct Acting {
 }
 
 #[async_trait]
-impl Layer for Acting {
+impl StoreWrapper for Acting {
     fn inner(&self) -> &dyn Store {
         &*self.store
     }
 
-    async fn around(&self, access: Access, name: &'static str, work: UnitOfWork) -> Result<(), Error> {
+    async fn run_wrapped(&self, access: Access, name: &'static str, work: UnitOfWork) -> Result<(), Error> {
         let actor = self.actor.clone();
         let work: UnitOfWork = Box::new(move |tx| {
             tx.act_as(actor.clone());

@@ -208,7 +208,7 @@ pub async fn create(tx: &mut dyn Tx, tenant: TenantId, input: KeyCreate) -> Resu
         last_used_at: None,
         signing_secret: input.signed.then(|| crate::accounts::signing::new_request_secret(tx.env())),
     };
-    tx.insert_key(&key, &sha256(text.as_bytes())).await?;
+    tx.insert_api_key(&key, &sha256(text.as_bytes())).await?;
     audit_change(tx, "create", None, &key).await?;
     Ok(NewKey { key, text: Secret::new(text) })
 }
@@ -219,7 +219,7 @@ pub async fn create(tx: &mut dyn Tx, tenant: TenantId, input: KeyCreate) -> Resu
 ///
 /// Returns [`Error::NotFound`] when there is no such key.
 pub async fn get(tx: &mut dyn Tx, id: Uuid) -> Result<ApiKey, Error> {
-    tx.key(id).await?.ok_or(Error::NotFound)
+    tx.api_key(id).await?.ok_or(Error::NotFound)
 }
 
 /// Locks the tenant of a key and returns the key, which no other transaction changes until this one ends.
@@ -239,7 +239,7 @@ pub async fn revoke(tx: &mut dyn Tx, id: Uuid) -> Result<ApiKey, Error> {
     if key.revoked_at.is_none() {
         let before = key.clone();
         key.revoked_at = Some(tx.env().now());
-        tx.update_key(&key).await?;
+        tx.update_api_key(&key).await?;
         audit_change(tx, "revoke", Some(&before), &key).await?;
     }
     Ok(key)
@@ -260,7 +260,7 @@ pub async fn rotate(tx: &mut dyn Tx, id: Uuid, overlap: Duration) -> Result<NewK
     let lifetime = old.expires_at.map(|at| at.since(old.created_at));
     let ends = now.checked_add(overlap).unwrap_or(now);
     old.expires_at = Some(old.expires_at.map_or(ends, |at| at.min(ends)));
-    tx.update_key(&old).await?;
+    tx.update_api_key(&old).await?;
     audit_change(tx, "rotate", Some(&before), &old).await?;
     let input = KeyCreate {
         name: old.name,

@@ -15,23 +15,24 @@
 
 #![expect(clippy::unwrap_used, reason = "a failed case is a panic, as in a test")]
 
+mod api_keys;
 mod audit;
-mod clocks;
+mod backlog;
 mod deliveries;
 mod emails;
-mod failing;
-mod keys;
+mod events;
+mod idempotency;
 mod lists;
-mod outbox;
-mod recorded;
+mod pagination;
+mod replays;
+mod repository;
 mod retention;
-mod rows;
+mod retries;
 mod samples;
-mod stats;
+mod schedule;
+mod tenants;
 mod transactions;
-mod turns;
 mod values;
-mod walks;
 
 use std::fmt;
 use std::panic::AssertUnwindSafe;
@@ -41,10 +42,10 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use uuid::Uuid;
 
-pub use self::failing::{Detach, fails_first};
+pub use self::retries::{Detach, fails_first};
 use self::samples::Sample;
 use super::{Store, Tx};
-use crate::accounts::tenants::{self, TenantCreate};
+use crate::accounts::tenants::{TenantCreate, create as create_tenant};
 use crate::env::{Env, ManualClock, SeededEntropy};
 use crate::error::Error;
 use crate::input::Input;
@@ -80,139 +81,141 @@ macro_rules! cases {
 }
 
 cases! {
-    rows {
-        every_field_comes_back,
+    repository {
+        every_field_is_stored,
         an_update_replaces_every_field,
-        another_tenants_row_is_not_there,
-        another_tenants_row_cannot_be_changed,
-        a_deleted_row_can_still_be_read,
-        an_id_is_taken_once,
-        an_update_needs_its_row,
-        references_stay_within_the_tenant,
+        a_record_of_another_tenant_is_not_found,
+        a_record_of_another_tenant_cannot_be_updated,
+        a_deleted_record_can_be_read,
+        an_id_is_unique,
+        an_update_of_a_missing_record_fails,
+        a_reference_to_another_tenant_is_refused,
     }
     values {
-        text_comes_back_as_it_was,
-        the_ends_of_time_come_back,
-        money_is_exact,
-        every_word_of_every_enumeration_comes_back,
-        event_sets_keep_their_order,
+        text_is_stored_unchanged,
+        the_first_and_the_last_time_are_stored,
+        amounts_are_exact,
+        every_enum_value_is_stored,
+        the_order_of_an_event_set_is_stored,
     }
     lists {
-        the_newest_come_first,
+        the_newest_record_comes_first,
         the_oldest_change_comes_first,
-        contacts_by_email_and_deletion,
-        invoices_by_status_and_number,
-        quotes_by_status,
-        jobs_by_status_and_number,
+        contacts_are_filtered_by_email_and_deletion,
+        invoices_are_filtered_by_status_and_number,
+        quotes_are_filtered_by_status,
+        jobs_are_filtered_by_status_and_number,
         filters_compare_exactly,
-        deleted_subscriptions_are_left_out,
+        deleted_subscriptions_are_not_listed,
     }
-    walks {
-        every_row_once,
-        a_filtered_walk,
-        rows_that_come_and_go_between_pages,
-        a_changed_row_is_seen_again,
-        a_cursor_is_good_for_its_own_list_only,
+    pagination {
+        every_record_is_returned_once,
+        a_filtered_list_returns_every_match_once,
+        records_may_be_created_and_deleted_between_pages,
+        a_record_that_changes_between_pages_is_returned_again,
+        a_cursor_is_valid_for_its_own_list_only,
     }
-    clocks {
-        settings_come_back,
-        a_tick_is_always_later,
-        ticks_of_tenants_are_their_own,
-        settings_leave_the_clock_alone,
+    tenants {
+        settings_are_stored,
+        each_advance_of_the_clock_is_later,
+        each_tenant_has_its_own_clock,
+        an_update_of_settings_keeps_the_clock,
         an_unknown_tenant_has_no_clock,
-        holding_moves_no_clock,
+        locking_does_not_advance_the_clock,
         creation_times_are_unique,
         numbers_have_no_gaps,
-        a_count_goes_on_behind_a_number,
+        numbers_continue_after_a_raised_number,
     }
     transactions {
-        a_failed_job_leaves_nothing,
-        a_failed_job_gives_its_own_error,
-        a_failed_job_gives_its_numbers_back,
-        a_read_job_cannot_write,
-        a_job_sees_its_own_writes,
-        a_read_sees_what_was_written_before_it,
+        a_failed_transaction_changes_nothing,
+        a_failed_transaction_returns_its_own_error,
+        a_failed_transaction_uses_no_number,
+        a_read_cannot_write,
+        a_transaction_sees_its_own_writes,
+        a_read_sees_every_write_before_it,
         a_read_sees_whole_transactions,
-        a_job_runs_to_its_end_without_its_caller,
-        parallel_writers_take_turns,
-        parallel_tenants_do_not_meet,
-        a_failure_beside_others_is_its_own,
-        what_a_holder_has_read_stays,
-        a_held_tenant_waits_for_its_writer,
+        a_transaction_completes_when_its_caller_is_dropped,
+        concurrent_writers_of_a_tenant_are_serialized,
+        concurrent_tenants_do_not_conflict,
+        a_failure_does_not_affect_concurrent_transactions,
+        a_locked_tenant_is_changed_by_nobody_else,
+        lock_tenant_waits_for_a_concurrent_writer,
     }
     emails {
-        parallel_creates_have_one_winner,
-        case_makes_no_difference,
+        one_of_concurrent_creates_succeeds,
+        emails_are_compared_without_case,
         a_deleted_contact_frees_its_email,
-        an_update_asks_as_well,
+        an_update_is_checked_too,
         uniqueness_can_be_turned_off,
-        another_tenant_may_have_it,
+        another_tenant_may_use_the_same_email,
     }
-    outbox {
-        events_hold_the_record_as_it_was,
-        events_come_in_order_and_in_pieces,
-        events_are_the_tenants_own,
+    events {
+        an_event_holds_the_record_at_its_time,
+        events_are_returned_in_order_and_in_pages,
+        events_of_another_tenant_are_not_returned,
         each_matching_subscription_gets_one_delivery,
-        matches_are_live_and_enabled_or_paused,
-        deliveries_come_back,
-        an_event_for_one_goes_to_no_other,
+        matching_subscriptions_are_enabled_or_paused,
+        a_created_delivery_is_stored,
+        an_event_for_one_subscription_goes_to_no_other,
     }
     deliveries {
-        every_field_of_a_delivery_comes_back,
-        a_list_takes_every_filter,
-        an_update_needs_the_lease,
-        what_is_due_comes_in_order,
-        holding_is_for_what_is_pending_there,
-        attempts_come_back,
-        an_outcome_touches_three_columns,
-        deliveries_are_the_tenants_own,
+        every_field_of_a_delivery_is_stored,
+        a_list_supports_every_filter,
+        an_update_requires_the_lease,
+        due_deliveries_are_returned_in_order,
+        only_pending_deliveries_of_the_endpoint_are_held,
+        attempts_are_stored,
+        an_outcome_updates_three_columns,
+        deliveries_of_another_tenant_are_not_returned,
     }
-    turns {
-        turns_come_in_order,
-        a_turn_is_brought_forward_only,
+    schedule {
+        endpoints_are_returned_in_order_of_due_time,
+        schedule_endpoint_by_never_delays,
         a_commit_wakes_the_sender,
-        replays_come_back,
-        replays_of_a_tenant,
     }
-    stats {
-        deliveries_are_counted_by_state,
-        backlogs_are_those_of_all_tenants,
-        attempts_of_a_span,
+    replays {
+        replays_are_stored,
+        replays_of_a_tenant_are_listed,
     }
-    keys {
-        a_key_comes_back,
-        keys_of_a_tenant,
+    backlog {
+        deliveries_are_counted_by_status,
+        a_backlog_covers_all_tenants,
+        attempt_summaries_cover_a_time_range,
+    }
+    api_keys {
+        a_key_is_stored,
+        keys_of_a_tenant_are_listed,
         a_key_is_found_by_its_hash,
-        a_hash_is_taken_once,
-        a_revoked_or_expired_key_says_so,
-        a_suspended_tenant_shows,
-        limits_of_a_tenant_come_with_its_keys,
-        last_use_moves_only_forward,
-        a_signature_is_good_once,
+        a_hash_is_unique,
+        a_credential_shows_revocation_and_expiry,
+        a_credential_shows_a_suspended_tenant,
+        a_credential_has_the_limits_of_its_tenant,
+        last_use_never_goes_back,
+        a_signature_is_accepted_once,
     }
-    recorded {
-        an_answer_comes_back,
+    idempotency {
+        a_response_is_stored,
         keys_are_compared_exactly,
-        answers_are_the_tenants_own,
-        a_newer_answer_takes_the_place,
-        an_old_answer_is_not_seen,
-        a_key_is_claimed_by_one,
-        pruning_goes_in_steps,
+        responses_of_another_tenant_are_not_returned,
+        a_newer_response_replaces_the_stored_one,
+        an_expired_response_is_not_returned,
+        a_key_is_claimed_by_one_transaction,
+        expired_records_are_deleted_in_steps,
     }
     audit {
-        every_change_is_noted,
-        the_actor_is_who_was_named,
-        changes_of_records_have_an_actor_too,
-        a_change_that_fails_is_not_noted,
+        every_change_is_recorded,
+        the_actor_of_the_transaction_is_recorded,
+        events_have_an_actor,
+        a_failed_change_is_not_recorded,
     }
     retention {
-        what_is_finished_and_old_goes,
+        finished_and_expired_deliveries_are_deleted,
         a_step_has_a_limit,
         many_rows_take_many_small_steps,
-        a_span_has_two_ends,
-        a_step_is_one_tenants,
-        replays_that_are_over_go,
-        what_pruning_would_drop_is_counted,
+        a_range_has_two_bounds,
+        a_step_deletes_rows_of_one_tenant,
+        finished_replays_are_deleted,
+        expired_request_records_are_counted,
     }
 }
 
@@ -276,7 +279,7 @@ impl Harness {
     }
 
     async fn tenant(&self) -> TenantId {
-        self.write(|tx| Box::pin(tenants::create(tx, TenantCreate::named("Harbour Plumbing")))).await.unwrap().id
+        self.write(|tx| Box::pin(create_tenant(tx, TenantCreate::named("Harbour Plumbing")))).await.unwrap().id
     }
 
     async fn advance_clock(&self, tenant: TenantId) -> Timestamp {
@@ -365,7 +368,9 @@ impl Harness {
 
     async fn events(&self, tenant: TenantId) -> Vec<Event> {
         let beginning = Timestamp::from_micros(0);
-        self.read(move |tx| Box::pin(async move { Ok(tx.events(tenant, beginning, 1_000).await?) })).await.unwrap()
+        self.read(move |tx| Box::pin(async move { Ok(tx.events_after(tenant, beginning, 1_000).await?) }))
+            .await
+            .unwrap()
     }
 }
 

@@ -16,6 +16,7 @@ use futures_util::task::AtomicWaker;
 use uuid::Uuid;
 
 use crate::env::time_of_id;
+use crate::store::Endpoint;
 use crate::values::EventKind;
 use crate::values::{TenantId, TextEnum, Timestamp};
 
@@ -200,8 +201,8 @@ impl RetrySchedule {
 
 impl Delivery {
     /// Returns the endpoint that the delivery goes to: a subscription of a tenant.
-    pub fn endpoint(&self) -> (TenantId, Uuid) {
-        (self.tenant_id, self.subscription_id)
+    pub fn endpoint(&self) -> Endpoint {
+        Endpoint { tenant_id: self.tenant_id, subscription_id: self.subscription_id }
     }
 
     /// Claims the delivery for an attempt: counts the attempt, and stores its lease. Until `lease_ends` no other process

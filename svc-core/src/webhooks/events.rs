@@ -127,7 +127,7 @@ async fn write(
     let event = Event { id: tx.env().id(created_at), tenant_id: tenant, kind, data, created_at, only_for: None };
     tx.insert_event(&event).await?;
     let mut deliveries = Vec::new();
-    for matched in tx.matches(tenant, kind).await? {
+    for matched in tx.matching_subscriptions(tenant, kind).await? {
         deliveries.push(insert_delivery(tx, &event, matched).await?);
     }
     Ok((event, deliveries))

@@ -211,7 +211,7 @@ async fn step_over_events(
     subscription: &WebhookSubscription,
 ) -> Result<bool, Error> {
     let before = Timestamp::from_micros(replay.position.as_micros() - 1);
-    let events = tx.events(replay.tenant_id, before, STEP).await?;
+    let events = tx.events_after(replay.tenant_id, before, STEP).await?;
     let until = replay.until;
     for event in events.iter().take_while(|event| event.created_at < until) {
         let filter = DeliveryFilter {

@@ -100,13 +100,13 @@ pub async fn step(tx: &mut dyn Tx, tenant: TenantId, after: Uuid, before: Timest
     // The lock keeps a replay from restarting a finished delivery while it is deleted.
     tx.lock_tenant(tenant).await?;
     let mut dropped = DeletedCounts::default();
-    let Some(until) = tx.expired_until(tenant, after, before, EVENTS).await? else {
-        dropped.replays = tx.drop_replays(tenant, before, STEP).await?;
+    let Some(until) = tx.last_expired_event(tenant, after, before, EVENTS).await? else {
+        dropped.replays = tx.delete_finished_replays(tenant, before, STEP).await?;
         return Ok(Step { dropped, next: (dropped.replays == u64::from(STEP)).then_some(after) });
     };
     let mut left = STEP;
     for kind in ORDER {
-        let rows = tx.drop_expired(tenant, kind, EventRange { after, until }, left).await?;
+        let rows = tx.delete_expired(tenant, kind, EventRange { after, until }, left).await?;
         *dropped.of(kind) = rows;
         left = left.saturating_sub(u32::try_from(rows).unwrap_or(u32::MAX));
         if left == 0 {
@@ -122,8 +122,8 @@ pub async fn step(tx: &mut dyn Tx, tenant: TenantId, after: Uuid, before: Timest
 /// [`Error::Store`].
 pub async fn count(tx: &mut dyn Tx, tenant: TenantId, after: Uuid, before: Timestamp) -> Result<Step, Error> {
     let mut dropped = DeletedCounts::default();
-    let Some(until) = tx.expired_until(tenant, after, before, EVENTS).await? else {
-        dropped.replays = tx.count_replays(tenant, before).await?;
+    let Some(until) = tx.last_expired_event(tenant, after, before, EVENTS).await? else {
+        dropped.replays = tx.count_finished_replays(tenant, before).await?;
         return Ok(Step { dropped, next: None });
     };
     for kind in ORDER {
@@ -187,7 +187,9 @@ where
 async fn due(tx: &mut dyn Tx, asked: &[(TenantId, Uuid)], before: Timestamp) -> Result<Vec<(TenantId, Uuid)>, Error> {
     let mut due = Vec::new();
     for (tenant, after) in asked.iter().copied() {
-        if tx.expired_until(tenant, after, before, 1).await?.is_some() || tx.count_replays(tenant, before).await? > 0 {
+        if tx.last_expired_event(tenant, after, before, 1).await?.is_some()
+            || tx.count_finished_replays(tenant, before).await? > 0
+        {
             due.push((tenant, after));
         }
     }

@@ -133,7 +133,8 @@ impl Fixture {
     /// Returns the events since the last call.
     fn new_events(&self) -> Vec<Event> {
         let (tenant, after) = (self.tenant, self.events_seen.get());
-        let events = self.write(move |tx| Box::pin(async move { Ok(tx.events(tenant, after, 1_000).await?) })).unwrap();
+        let events =
+            self.write(move |tx| Box::pin(async move { Ok(tx.events_after(tenant, after, 1_000).await?) })).unwrap();
         if let Some(last) = events.last() {
             self.events_seen.set(last.created_at);
         }

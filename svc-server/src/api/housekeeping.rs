@@ -2,11 +2,12 @@
 //! backlog of deliveries.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use svc_core::error::Error;
-use svc_core::store::Store;
+use svc_core::store::{KeyUse, Store};
+use svc_core::sync::lock;
 use svc_core::values::Timestamp;
 use svc_core::webhooks::deliveries::DeliveryStatus;
 use svc_core::webhooks::retention::{self, DeletedCounts, Positions};
@@ -60,7 +61,7 @@ pub(crate) struct LastUsed(Mutex<HashMap<Uuid, Timestamp>>);
 impl LastUsed {
     /// Records the use of a key.
     pub(crate) fn record(&self, key: Uuid, now: Timestamp) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(key, now);
+        lock(&self.0).insert(key, now);
     }
 
     /// Stores the uses that were recorded since the last call.
@@ -69,21 +70,21 @@ impl LastUsed {
     ///
     /// Returns [`Error::Store`]; the uses are kept for the next call.
     pub(crate) async fn flush(&self, store: &dyn Store) -> Result<(), Error> {
-        let recorded = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        let recorded = std::mem::take(&mut *lock(&self.0));
         if recorded.is_empty() {
             return Ok(());
         }
-        let uses: Arc<[(Uuid, Timestamp)]> = recorded.into_iter().collect();
+        let uses: Arc<[KeyUse]> = recorded.into_iter().map(|(key_id, used_at)| KeyUse { key_id, used_at }).collect();
         let to_store = Arc::clone(&uses);
-        let write = store.write("keys.touch", move |tx| {
+        let write = store.write("keys.record_uses", move |tx| {
             let uses = Arc::clone(&to_store);
-            Box::pin(async move { Ok(tx.touch_keys(&uses).await?) })
+            Box::pin(async move { Ok(tx.record_key_uses(&uses).await?) })
         });
         let result = write.await;
         if result.is_err() {
-            let mut recorded = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            for (key, at) in uses.iter() {
-                recorded.entry(*key).or_insert(*at);
+            let mut recorded = lock(&self.0);
+            for KeyUse { key_id, used_at } in uses.iter() {
+                recorded.entry(*key_id).or_insert(*used_at);
             }
         }
         result
@@ -96,7 +97,7 @@ pub(crate) async fn delete_expired(store: &dyn Store, idempotency_ttl: Duration)
         let deleted = store.write("prune", move |tx| {
             Box::pin(async move {
                 let now = tx.env().now();
-                Ok(tx.prune(now.minus(idempotency_ttl), now, DELETE_BATCH).await?)
+                Ok(tx.delete_request_records(now.minus(idempotency_ttl), now, DELETE_BATCH).await?)
             })
         });
         if deleted.await? < u64::from(DELETE_BATCH) {

@@ -4,9 +4,10 @@
 //! a repeat in the meantime is refused at once. Between processes, the transaction claims the key in the database.
 
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use svc_core::error::Error;
+use svc_core::sync::lock;
 use svc_core::values::TenantId;
 
 type TenantKey = (TenantId, String);
@@ -31,14 +32,14 @@ impl InFlightKeys {
     /// Returns [`Error::IdempotencyInProgress`] while another request with the key is running.
     pub fn register(&self, tenant: TenantId, key: &str) -> Result<InFlightGuard, Error> {
         let key = (tenant, key.to_owned());
-        let is_new = self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(key.clone());
+        let is_new = lock(&self.0).insert(key.clone());
         if is_new { Ok(InFlightGuard { registry: self.clone(), key }) } else { Err(Error::IdempotencyInProgress) }
     }
 }
 
 impl Drop for InFlightGuard {
     fn drop(&mut self) {
-        self.registry.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.key);
+        lock(&self.registry.0).remove(&self.key);
     }
 }
 

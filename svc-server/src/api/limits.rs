@@ -11,7 +11,7 @@
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::num::NonZeroU32;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
@@ -19,6 +19,7 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use svc_core::accounts::keys::Caller;
 use svc_core::accounts::limits::CappedCollection;
 use svc_core::store::{CountChange, RequestWindow, Store};
+use svc_core::sync::lock;
 use svc_core::values::Timestamp;
 use uuid::Uuid;
 
@@ -294,7 +295,7 @@ impl RateLimiter {
     }
 
     fn windows(&self) -> MutexGuard<'_, Windows> {
-        self.windows.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.windows)
     }
 }
 

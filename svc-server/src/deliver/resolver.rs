@@ -3,11 +3,12 @@
 use std::collections::{HashMap, HashSet};
 use std::io;
 use std::net::{IpAddr, ToSocketAddrs as _};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, Shared, WeakShared};
+use svc_core::sync::lock;
 use tokio::sync::Semaphore;
 
 pub use svc_core::webhooks::addresses::Resolver;
@@ -115,10 +116,6 @@ impl Resolver for SystemResolver {
             addresses
         })
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use async_trait::async_trait;
 use svc_core::error::Error;
-use svc_core::store::{Access, Layer, Observer, Store, UnitOfWork};
+use svc_core::store::{Access, Observer, Store, StoreWrapper, UnitOfWork};
 
 use super::Metrics;
 
@@ -23,12 +23,12 @@ pub fn metered(store: Arc<dyn Store>, metrics: Arc<Metrics>) -> Arc<dyn Store> {
 }
 
 #[async_trait]
-impl Layer for Metered {
+impl StoreWrapper for Metered {
     fn inner(&self) -> &dyn Store {
         &*self.store
     }
 
-    async fn around(&self, access: Access, name: &'static str, work: UnitOfWork) -> Result<(), Error> {
+    async fn run_wrapped(&self, access: Access, name: &'static str, work: UnitOfWork) -> Result<(), Error> {
         let started = Instant::now();
         let outcome = self.store.run(access, name, work).await;
         let result = match &outcome {

@@ -1,107 +1,98 @@
-//! Tenants, their clocks and their numbers.
+//! The tables of tenants and of the numbers of their documents.
+
+use std::sync::LazyLock;
 
 use async_trait::async_trait;
 use svc_core::accounts::tenants::{NumberKind, Tenant};
 use svc_core::error::StoreError;
-use svc_core::store::TenantStore;
+use svc_core::store::TenantRepository;
 use svc_core::values::{TenantId, Timestamp};
 
-use crate::sql::{Cells, Column as _, SqlTx};
+use crate::column::Column as _;
+use crate::record::{Record, record, select};
+use crate::sql::{SqlTx, insert_params};
 
-const TABLE: &str = "tenants";
+record!(Tenant, "tenants", key: [id], {
+    given: [clock: Timestamp],
+    inserted: [id, created_at],
+    updated: [name, developer_access, time_zone, currency, unique_contact_email, limits],
+});
 
-const GET: &str = "SELECT id, name, developer_access, time_zone, currency, unique_contact_email, created_at, limits \
-     FROM tenants WHERE id = $1";
-const LIST: &str = "SELECT id, name, developer_access, time_zone, currency, unique_contact_email, created_at, limits \
-     FROM tenants ORDER BY created_at, id";
-const INSERT: &str = "INSERT INTO tenants \
-     (id, name, developer_access, time_zone, currency, unique_contact_email, created_at, clock, limits) \
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
-const UPDATE: &str = "UPDATE tenants SET name = $1, developer_access = $2, time_zone = $3, currency = $4, \
-     unique_contact_email = $5, limits = $6 WHERE id = $7";
-/// Holds the tenant's row until the end of the transaction.
-const TICK: &str =
-    "UPDATE tenants SET clock = CASE WHEN clock < $1 THEN $1 ELSE clock + 1 END WHERE id = $2 RETURNING clock";
-const HOLD: &str = "SELECT 1 FROM tenants WHERE id = $1";
-const NEXT_NUMBER: &str = "INSERT INTO numbers (tenant_id, kind, last) VALUES ($1, $2, 1) \
-     ON CONFLICT (tenant_id, kind) DO UPDATE SET last = numbers.last + 1 RETURNING last";
-const RAISE_NUMBER: &str = "INSERT INTO numbers (tenant_id, kind, last) VALUES ($1, $2, $3) \
-     ON CONFLICT (tenant_id, kind) DO UPDATE SET last = excluded.last WHERE numbers.last < excluded.last";
-
-#[cfg(test)]
-pub(crate) const STATEMENTS: &[&str] = &[GET, LIST, INSERT, UPDATE, TICK, HOLD, NEXT_NUMBER, RAISE_NUMBER];
-
-#[cfg(test)]
-pub(crate) const HELD: &[&str] = &[HOLD];
-
-pub(crate) fn read(cells: &mut Cells<'_>) -> Result<Tenant, StoreError> {
-    Ok(Tenant {
-        id: cells.take()?,
-        name: cells.take()?,
-        developer_access: cells.take()?,
-        time_zone: cells.take()?,
-        currency: cells.take()?,
-        unique_contact_email: cells.take()?,
-        created_at: cells.take()?,
-        limits: cells.take()?,
-    })
+/// The last number of a kind that a tenant gave to a document.
+pub(crate) struct LastNumber {
+    pub(crate) tenant_id: TenantId,
+    pub(crate) kind: NumberKind,
+    pub(crate) last: u64,
 }
 
+record!(LastNumber, "numbers", key: [tenant_id, kind], {
+    inserted: [tenant_id, kind],
+    updated: [last],
+});
+
+static LIST: LazyLock<String> = LazyLock::new(|| select::<Tenant>("ORDER BY created_at, id"));
+/// Locks the row of the tenant until the transaction ends.
+const ADVANCE_CLOCK: &str =
+    "UPDATE tenants SET clock = CASE WHEN clock < $1 THEN $1 ELSE clock + 1 END WHERE id = $2 RETURNING clock";
+const EXISTS: &str = "SELECT 1 FROM tenants WHERE id = $1";
+static NEXT_NUMBER: LazyLock<String> = LazyLock::new(|| {
+    let insert = &LastNumber::statements().insert;
+    format!("{insert} ON CONFLICT (tenant_id, kind) DO UPDATE SET last = numbers.last + 1 RETURNING last")
+});
+static RAISE_NUMBER: LazyLock<String> = LazyLock::new(|| {
+    let insert = &LastNumber::statements().insert;
+    format!(
+        "{insert} ON CONFLICT (tenant_id, kind) DO UPDATE SET last = excluded.last WHERE numbers.last < excluded.last"
+    )
+});
+
+#[cfg(test)]
+pub(crate) fn statements() -> Vec<&'static str> {
+    vec![&LIST, ADVANCE_CLOCK, EXISTS, &NEXT_NUMBER, &RAISE_NUMBER]
+}
+
+/// The statements that lock the row that they select.
+#[cfg(test)]
+pub(crate) const LOCKING: &[&str] = &[EXISTS];
+
 #[async_trait]
-impl TenantStore for SqlTx<'_> {
+impl TenantRepository for SqlTx<'_> {
     async fn tenant(&mut self, id: TenantId) -> Result<Option<Tenant>, StoreError> {
-        self.fetch_one(GET, &[id.param()], TABLE, read).await
+        self.get_record(&[id.param()]).await
     }
 
     async fn tenants(&mut self) -> Result<Vec<Tenant>, StoreError> {
-        self.fetch(LIST, &[], TABLE, read).await
+        self.fetch(&LIST, &[], Tenant::read).await
     }
 
     async fn insert_tenant(&mut self, tenant: &Tenant) -> Result<(), StoreError> {
-        let params = [
-            tenant.id.param(),
-            tenant.name.param(),
-            tenant.developer_access.param(),
-            tenant.time_zone.param(),
-            tenant.currency.param(),
-            tenant.unique_contact_email.param(),
-            tenant.created_at.param(),
-            tenant.created_at.param(),
-            tenant.limits.param(),
-        ];
-        self.pipeline(INSERT, &params).await
+        self.insert_record(&[tenant.created_at.param()], tenant).await
     }
 
     async fn update_tenant(&mut self, tenant: &Tenant) -> Result<(), StoreError> {
-        let params = [
-            tenant.name.param(),
-            tenant.developer_access.param(),
-            tenant.time_zone.param(),
-            tenant.currency.param(),
-            tenant.unique_contact_email.param(),
-            tenant.limits.param(),
-            tenant.id.param(),
-        ];
-        self.pipeline(UPDATE, &params).await
+        self.update_record(tenant, &[tenant.id.param()]).await
     }
 
     async fn advance_clock(&mut self, tenant: TenantId) -> Result<Option<Timestamp>, StoreError> {
         let wall = self.env.now();
-        self.fetch_one(TICK, &[wall.param(), tenant.param()], TABLE, |cells| cells.take()).await
+        let params = [wall.param(), tenant.param()];
+        self.fetch_one(ADVANCE_CLOCK, &params, |cells| cells.take("tenants", "clock")).await
     }
 
     async fn lock_tenant(&mut self, tenant: TenantId) -> Result<bool, StoreError> {
-        let read = |cells: &mut Cells<'_>| cells.take::<i64>();
-        Ok(self.fetch_one(&self.dialect.lock_row(HOLD), &[tenant.param()], TABLE, read).await?.is_some())
+        let sql = self.dialect.lock_row(EXISTS);
+        Ok(self.fetch_one(&sql, &[tenant.param()], |cells| cells.take::<i64>("tenants", "id")).await?.is_some())
     }
 
     async fn next_number(&mut self, tenant: TenantId, kind: NumberKind) -> Result<u64, StoreError> {
-        let last: Option<i64> =
-            self.fetch_one(NEXT_NUMBER, &[tenant.param(), kind.param()], "numbers", |cells| cells.take()).await?;
-        last.and_then(|last| u64::try_from(last).ok())
-            .ok_or_else(|| StoreError::Internal("a number was not returned".to_owned()))
+        let first = LastNumber { tenant_id: tenant, kind, last: 1 };
+        let params = insert_params(&[], &first);
+        let last = self.fetch_one(&NEXT_NUMBER, &params, |cells| cells.take("numbers", "last")).await?;
+        last.ok_or_else(|| StoreError::Internal("a number was not returned".to_owned()))
     }
+
     async fn raise_number(&mut self, tenant: TenantId, kind: NumberKind, number: u64) -> Result<(), StoreError> {
-        self.execute(RAISE_NUMBER, &[tenant.param(), kind.param(), number.param()]).await.map(drop)
+        let raised = LastNumber { tenant_id: tenant, kind, last: number };
+        self.execute(&RAISE_NUMBER, &insert_params(&[], &raised)).await.map(drop)
     }
 }

@@ -236,7 +236,7 @@ async fn compare(
 pub(super) async fn count(sql: &mut dyn Sql, table: &'static str) -> Result<u64, StoreError> {
     let mut rows = 0;
     let mut each = |row: &dyn Row| {
-        rows = crate::sql::Cells { row, table, columns: &[], next: 0 }.take()?;
+        rows = crate::sql::Cells::new(row).take(table, "count(*)")?;
         Ok(())
     };
     sql.query(&format!("SELECT count(*) FROM {table}"), &[], &mut each).await?;

@@ -4,8 +4,9 @@ use serde_json::{Value as Json, json};
 
 use svc_core::error::StoreError;
 
-use super::tables::{Kind, TABLES, TableInfo};
+use super::tables::{TABLES, TableInfo};
 use super::walk::{Cell, Cells, key_kinds};
+use crate::column::Kind;
 use crate::sql::{Param, Row, Sql, Value};
 
 /// The name of the setting.
@@ -84,7 +85,7 @@ fn read_key(table: &TableInfo, words: &[Json]) -> Option<Cells> {
         let word = word.as_str()?;
         Some(match kind {
             Kind::Uuid | Kind::Bytes => Cell::Bytes(hex::decode(word).ok()?),
-            Kind::Text | Kind::ForeignText => Cell::Text(word.to_owned()),
+            Kind::Text => Cell::Text(word.to_owned()),
             Kind::Int | Kind::Bool | Kind::Time | Kind::Date => Cell::Int(word.parse().ok()?),
         })
     });

@@ -1,16 +1,17 @@
-//! Reads a table from one end to the other in batches by its key, in constant memory.
+//! Reads a whole table in batches in the order of its key, in constant memory.
 
 use svc_core::error::StoreError;
 use svc_core::values::{Date, Timestamp};
 use uuid::Uuid;
 
-use super::tables::{Kind, TableInfo};
-use crate::sql::{Column as _, EachRow, Param, Row, Sql, Value};
+use super::tables::TableInfo;
+use crate::column::{Column as _, Kind};
+use crate::sql::{EachRow, Param, Row, Sql, Value};
 
-/// Rows of a batch. The largest that there are, logs of attempts, have 16 KiB each.
+/// The number of rows of a batch. The largest rows, those of delivery attempts, have 16 KiB each.
 pub(crate) const BATCH: usize = 500;
 
-/// A cell in the form that is the same for every database: times are microseconds, dates are days.
+/// The value of a cell in a form that is the same for every database: times are microseconds, dates are days since 1970.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Cell {
     Null,
@@ -20,27 +21,26 @@ pub(crate) enum Cell {
 }
 
 impl Cell {
-    /// Reads a cell; `None` when it holds what its column must not.
+    /// Reads a cell. `None` when its value is not valid for the column.
     pub(crate) fn read(value: Value<'_>, kind: Kind) -> Option<Self> {
         Some(match (kind, value) {
             (_, Value::Null) => Self::Null,
             (Kind::Uuid, Value::Bytes(bytes)) => Self::Bytes(Uuid::from_slice(bytes).ok()?.as_bytes().to_vec()),
             (Kind::Bytes, Value::Bytes(bytes)) => Self::Bytes(bytes.to_vec()),
-            (Kind::Text | Kind::ForeignText, Value::Text(text)) => Self::Text(text.to_owned()),
-            (Kind::ForeignText, value) => Self::Text(String::read(value)?),
+            (Kind::Text, value) => Self::Text(String::read(value)?),
             (Kind::Int | Kind::Bool | Kind::Time, Value::Int(value)) => Self::Int(value),
             (Kind::Date, value) => Self::Int(Date::read(value)?.days()),
             _ => return None,
         })
     }
 
-    /// As a parameter; `None` when it does not fit its column.
+    /// Returns the value as a parameter. `None` when it is not valid for the column.
     pub(crate) fn param(&self, kind: Kind) -> Option<Param<'_>> {
         Some(match (kind, self) {
             (_, Self::Null) => Param::Null,
             (Kind::Uuid, Self::Bytes(bytes)) => Param::Uuid(Uuid::from_slice(bytes).ok()?),
             (Kind::Bytes, Self::Bytes(bytes)) => Param::Bytes(bytes),
-            (Kind::Text | Kind::ForeignText, Self::Text(text)) => Param::Text(text.as_str().into()),
+            (Kind::Text, Self::Text(text)) => Param::Text(text.as_str().into()),
             (Kind::Int, Self::Int(value)) => Param::Int(*value),
             (Kind::Bool, Self::Int(value)) => Param::Bool(bool::read(Value::Int(*value))?),
             (Kind::Time, Self::Int(micros)) => Param::Time(Timestamp::from_micros(*micros)),
@@ -53,7 +53,7 @@ impl Cell {
 /// The cells of a row, in the order of the table's columns.
 pub(crate) type Cells = Vec<Cell>;
 
-/// A walk over a table.
+/// A reader of a whole table.
 pub(crate) struct Walk {
     table: &'static TableInfo,
     first: String,
@@ -63,12 +63,12 @@ pub(crate) struct Walk {
 }
 
 impl Walk {
-    /// Begins behind a key, or at the first row.
+    /// Starts after a key, or at the first row.
     pub(crate) fn new(table: &'static TableInfo, after: Option<Cells>) -> Self {
         Self::selecting(table, &table.column_names(), after)
     }
 
-    /// Selects something else than all columns.
+    /// Selects other columns than all.
     pub(crate) fn selecting(table: &'static TableInfo, columns: &str, after: Option<Cells>) -> Self {
         let (name, key) = (table.name, table.key.join(", "));
         let places: Vec<String> = (1..=table.key.len()).map(|n| format!("${n}")).collect();
@@ -85,7 +85,7 @@ impl Walk {
         }
     }
 
-    /// The next rows; none at the end.
+    /// Returns the next rows, and no row at the end.
     pub(crate) async fn batch(&mut self, sql: &mut dyn Sql) -> Result<Vec<Cells>, StoreError> {
         let table = self.table;
         let mut rows: Vec<Cells> = Vec::new();
@@ -100,7 +100,7 @@ impl Walk {
         Ok(rows)
     }
 
-    /// Hands out the next rows. Whoever selects something else says how far they have come by [`Walk::go_on`].
+    /// Calls `each` with each of the next rows. A caller that selects other columns calls [`Walk::continue_after`] with the last key.
     pub(crate) async fn query(&mut self, sql: &mut dyn Sql, each: EachRow<'_>) -> Result<(), StoreError> {
         let limit = Param::Int(BATCH as i64);
         match &self.after {
@@ -113,11 +113,11 @@ impl Walk {
         }
     }
 
-    pub(crate) fn go_on(&mut self, after: Cells) {
+    pub(crate) fn continue_after(&mut self, after: Cells) {
         self.after = Some(after);
     }
 
-    /// The key behind which the next batch begins.
+    /// Returns the key after which the next batch starts.
     pub(crate) fn position(&self) -> Option<&Cells> {
         self.after.as_ref()
     }
@@ -130,23 +130,20 @@ impl Walk {
 
 fn read(table: &'static TableInfo, row: &dyn Row) -> Result<Cells, StoreError> {
     let cells = table.columns.iter().enumerate().map(|(index, (column, kind))| {
-        let odd = || StoreError::Corrupt {
-            table: table.name,
-            column,
-            reason: format!("a cell does not fit its column ({kind:?})"),
-        };
-        Cell::read(row.value(index)?, *kind).ok_or_else(odd)
+        let corrupt =
+            || StoreError::Corrupt { table: table.name, column, reason: format!("the value is not a valid {kind:?}") };
+        Cell::read(row.value(index)?, *kind).ok_or_else(corrupt)
     });
     cells.collect()
 }
 
-/// The cells of the key among those of a row.
+/// Returns the values of the key of a row.
 pub(crate) fn key_of(table: &TableInfo, row: &Cells) -> Cells {
     let positions = table.key.iter().filter_map(|column| table.position(column));
     positions.filter_map(|position| row.get(position).cloned()).collect()
 }
 
-/// The kinds of the columns of a key.
+/// Returns what the columns of a key hold.
 pub(crate) fn key_kinds(table: &TableInfo) -> impl Iterator<Item = Kind> {
     let positions = table.key.iter().filter_map(|column| table.position(column));
     positions.map(|position| table.columns[position].1)
@@ -154,14 +151,14 @@ pub(crate) fn key_kinds(table: &TableInfo) -> impl Iterator<Item = Kind> {
 
 fn key_params<'a>(table: &TableInfo, key: &'a Cells) -> Result<Vec<Param<'a>>, StoreError> {
     let params: Option<Vec<_>> = key.iter().zip(key_kinds(table)).map(|(cell, kind)| cell.param(kind)).collect();
-    params.ok_or_else(|| StoreError::Internal(format!("a key of {} does not fit it", table.name)))
+    params.ok_or_else(|| StoreError::Internal(format!("a key of {} is invalid", table.name)))
 }
 
-/// All cells of a row as parameters.
+/// Returns the values of a row as parameters.
 pub(crate) fn params<'a>(table: &TableInfo, row: &'a Cells) -> Result<Vec<Param<'a>>, StoreError> {
     let params = row.iter().zip(table.columns).map(|(cell, (column, kind))| {
-        let odd = || StoreError::Internal(format!("a cell of {}.{column} fits no column of this kind", table.name));
-        cell.param(*kind).ok_or_else(odd)
+        let corrupt = || StoreError::Internal(format!("a value of {}.{column} is invalid", table.name));
+        cell.param(*kind).ok_or_else(corrupt)
     });
     params.collect()
 }

@@ -45,6 +45,8 @@ const ADD: &str = "INSERT INTO request_windows AS w (subject, bucket, started, u
      RETURNING w.subject, w.bucket, w.started, w.used";
 const DROP_ENDED: &str = "DELETE FROM request_windows WHERE started < $1";
 
+const TABLE: &str = "request_windows";
+
 #[cfg(test)]
 pub(super) const STATEMENTS: &[&str] = &[ADD, DROP_ENDED];
 
@@ -146,9 +148,11 @@ async fn add(connection: &Connection, shared: &Shared, group: &[Order]) -> Resul
     let mut windows: BTreeMap<Name, RequestWindow> = BTreeMap::new();
     for row in query(connection, ADD, arguments).await? {
         let row = Received { row: &row, vault: &shared.vault };
-        let mut cells = Cells { row: &row, table: "request_windows", columns: &[], next: 0 };
-        let (subject, bucket): (Uuid, String) = (cells.take()?, cells.take()?);
-        let (started, used): (Timestamp, i32) = (cells.take()?, cells.take()?);
+        let mut cells = Cells::new(&row);
+        let subject: Uuid = cells.take(TABLE, "subject")?;
+        let bucket: String = cells.take(TABLE, "bucket")?;
+        let started: Timestamp = cells.take(TABLE, "started")?;
+        let used: i32 = cells.take(TABLE, "used")?;
         let mut of_subject = sums.range((subject, "")..).take_while(|((other, _), _)| *other == subject);
         if let Some((name, (_, by))) = of_subject.find(|((_, name), _)| *name == bucket) {
             // As it stood before the first of these orders.

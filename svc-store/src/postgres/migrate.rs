@@ -1,47 +1,32 @@
 //! The schema and the settings of a database. Several nodes may start at once, and each may be killed at any time.
 
+use async_trait::async_trait;
 use svc_core::error::StoreError;
 use tokio_postgres::{Client, Error};
 
 use super::failure::cannot_connect;
-
-macro_rules! migration {
-    ($name:literal) => {
-        ($name, include_str!(concat!("../../migrations/postgres/", $name, ".sql")))
-    };
-}
-
-pub(super) const MIGRATIONS: &[(&str, &str)] = &[
-    migration!("0001_init"),
-    migration!("0002_rate_limits"),
-    migration!("0003_deliveries_by_time"),
-    migration!("0004_backlog"),
-    migration!("0005_event_actors"),
-];
+use crate::migrations::{self, AppliedMigration, Migration, MigrationTarget};
 
 const HAS_TABLE: &str = "SELECT to_regclass('schema_migrations') IS NOT NULL";
 const CREATE_TABLE: &str = "CREATE TABLE IF NOT EXISTS schema_migrations \
-     (name text COLLATE \"C\" NOT NULL PRIMARY KEY, applied_at timestamptz NOT NULL DEFAULT now())";
+     (name text COLLATE \"C\" NOT NULL PRIMARY KEY, applied_at timestamptz NOT NULL DEFAULT now(), checksum bytea)";
+const HAS_CHECKSUMS: &str = "SELECT EXISTS (SELECT 1 FROM pg_attribute \
+     WHERE attrelid = to_regclass('schema_migrations') AND attname = 'checksum' AND NOT attisdropped)";
 /// A migration may take long, and so may waiting for that of another node.
 const BEGIN: &str = "BEGIN; SET LOCAL lock_timeout = 0; SET LOCAL statement_timeout = 0; \
-     LOCK TABLE schema_migrations IN SHARE ROW EXCLUSIVE MODE";
-const NAMES: &str = "SELECT name FROM schema_migrations";
-const APPLIED: &str = "INSERT INTO schema_migrations (name) VALUES ($1)";
+     LOCK TABLE schema_migrations IN SHARE ROW EXCLUSIVE MODE; \
+     ALTER TABLE schema_migrations ADD COLUMN IF NOT EXISTS checksum bytea";
+const APPLIED: &str = "SELECT name, checksum FROM schema_migrations ORDER BY name";
+const RECORD: &str = "INSERT INTO schema_migrations (name, checksum) VALUES ($1, $2) \
+     ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum";
 
-/// The oldest server that has all that is used.
+/// The oldest server that has everything the store uses.
 const OLDEST: u32 = 130_000;
 
-/// Applies what is missing, each migration in a transaction with its row in `schema_migrations`.
+/// Applies the missing migrations, and returns their names.
 pub(super) async fn run(client: &Client) -> Result<Vec<String>, StoreError> {
     check_version(client).await?;
-    make_table(client).await.map_err(|error| cannot_connect(&error))?;
-    let mut applied = Vec::new();
-    for (name, sql) in MIGRATIONS {
-        if apply(client, name, sql).await.map_err(|error| cannot_connect(&error))? {
-            applied.push((*name).to_owned());
-        }
-    }
-    Ok(applied)
+    migrations::run(&mut Target { client }, migrations::POSTGRES).await
 }
 
 async fn check_version(client: &Client) -> Result<(), StoreError> {
@@ -53,38 +38,76 @@ async fn check_version(client: &Client) -> Result<(), StoreError> {
     }
 }
 
-/// Two nodes that make a table at once collide in the catalogue, `IF NOT EXISTS` or not; the second look finds it.
-async fn make_table(client: &Client) -> Result<(), Error> {
-    let has_table = async || client.query_one(HAS_TABLE, &[]).await?.try_get::<_, bool>(0);
-    if has_table().await? {
-        // Who may not create tables can still work with those that are there.
-        return Ok(());
+struct Target<'c> {
+    client: &'c Client,
+}
+
+impl Target<'_> {
+    async fn is(&self, sql: &str) -> Result<bool, Error> {
+        self.client.query_one(sql, &[]).await?.try_get(0)
     }
-    match client.batch_execute(CREATE_TABLE).await {
-        // In one of three ways, so it only counts whether the table is there now.
-        Err(_) if has_table().await? => Ok(()),
-        made => made,
+
+    async fn execute(&self, sql: &str) -> Result<(), StoreError> {
+        self.client.batch_execute(sql).await.map_err(|error| cannot_connect(&error))
+    }
+
+    /// Creates the table of migrations. Two nodes that create it at once collide in the catalogue, `IF NOT EXISTS` or not,
+    /// with one of three errors. So it only counts whether the table is there afterwards.
+    async fn create_table(&self) -> Result<(), Error> {
+        if self.is(HAS_TABLE).await? {
+            return Ok(());
+        }
+        match self.client.batch_execute(CREATE_TABLE).await {
+            Err(_) if self.is(HAS_TABLE).await? => Ok(()),
+            created => created,
+        }
     }
 }
 
-async fn apply(client: &Client, name: &str, sql: &str) -> Result<bool, Error> {
-    let known =
-        async || Ok::<_, Error>(client.query(NAMES, &[]).await?.iter().any(|row| row.get::<_, &str>(0) == name));
-    if known().await? {
-        return Ok(false);
+#[async_trait]
+impl MigrationTarget for Target<'_> {
+    /// A user who may not create or lock tables can work with an up-to-date schema.
+    async fn peek(&mut self) -> Result<Option<Vec<AppliedMigration>>, StoreError> {
+        if self.is(HAS_CHECKSUMS).await.map_err(|error| cannot_connect(&error))? {
+            self.applied().await.map(Some)
+        } else {
+            Ok(None)
+        }
     }
-    client.batch_execute(BEGIN).await?;
-    // Once the lock is held, what other nodes have applied is there to see.
-    let ours = !known().await?;
-    if ours {
-        client.batch_execute(sql).await?;
-        client.execute(APPLIED, &[&name]).await?;
+
+    async fn begin(&mut self) -> Result<(), StoreError> {
+        self.create_table().await.map_err(|error| cannot_connect(&error))?;
+        self.execute(BEGIN).await
     }
-    client.batch_execute("COMMIT").await?;
-    Ok(ours)
+
+    async fn applied(&mut self) -> Result<Vec<AppliedMigration>, StoreError> {
+        let rows = self.client.query(APPLIED, &[]).await.map_err(|error| cannot_connect(&error))?;
+        let read =
+            |row: &tokio_postgres::Row| Ok(AppliedMigration { name: row.try_get(0)?, checksum: row.try_get(1)? });
+        rows.iter().map(read).collect::<Result<_, Error>>().map_err(|error| cannot_connect(&error))
+    }
+
+    async fn apply(&mut self, migration: &Migration) -> Result<(), StoreError> {
+        self.execute(migration.sql).await
+    }
+
+    async fn record(&mut self, migration: &Migration) -> Result<(), StoreError> {
+        let checksum = migration.checksum();
+        let recorded = self.client.execute(RECORD, &[&migration.name, &checksum.as_slice()]).await;
+        recorded.map(drop).map_err(|error| cannot_connect(&error))
+    }
+
+    async fn commit(&mut self, _is_changed: bool) -> Result<(), StoreError> {
+        self.execute("COMMIT").await
+    }
+
+    async fn roll_back(&mut self) {
+        // If it fails, the server rolls back with the end of the connection.
+        let _ = self.execute("ROLLBACK").await;
+    }
 }
 
-/// A value that is made once per database.
+/// Returns a value that is stored once per database, and stores `fresh` if there is none.
 pub(super) async fn setting(client: &Client, name: &str, fresh: [u8; 32]) -> Result<[u8; 32], StoreError> {
     let insert = "INSERT INTO settings (name, value) VALUES ($1, $2) ON CONFLICT DO NOTHING";
     let select = "SELECT value FROM settings WHERE name = $1";
@@ -96,6 +119,6 @@ pub(super) async fn setting(client: &Client, name: &str, fresh: [u8; 32]) -> Res
     value.try_into().map_err(|_| StoreError::Corrupt {
         table: "settings",
         column: "value",
-        reason: format!("{name} has not 32 bytes"),
+        reason: format!("the setting {name} does not have 32 bytes"),
     })
 }

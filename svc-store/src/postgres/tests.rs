@@ -94,10 +94,44 @@ async fn migrations_run_once_also_when_many_start_together() {
         })
     }));
     let applied: Vec<usize> = applied.await.into_iter().map(Result::unwrap).collect();
-    assert_eq!(applied.iter().sum::<usize>(), super::migrate::MIGRATIONS.len(), "{applied:?}");
+    assert_eq!(applied.iter().sum::<usize>(), crate::migrations::POSTGRES.len(), "{applied:?}");
     let stores = join_all((0..8).map(|_| store(&url))).await;
     let tenant = new_tenant(&*stores[0]).await;
     assert!(advance_clock(&*stores[7], tenant).await.is_ok());
+}
+
+#[tokio::test]
+async fn a_changed_or_unknown_migration_is_refused() {
+    let Some(server) = server() else { return };
+    for (change, expected) in [
+        (
+            "UPDATE schema_migrations SET checksum = '\\x00' WHERE name = '0004_backlog'",
+            "the migration 0004_backlog of this program",
+        ),
+        (
+            "INSERT INTO schema_migrations (name, checksum) VALUES ('9999_later', '\\x00')",
+            "the migration 9999_later, which this program does not have",
+        ),
+    ] {
+        let url = server.database();
+        crate::migrate(&url).await.unwrap();
+        beside(&url).await.client.batch_execute(change).await.unwrap();
+        let refused = open_with(&url, env(), options()).await.map(drop).unwrap_err();
+        assert!(refused.to_string().contains(expected), "{refused}");
+    }
+}
+
+#[tokio::test]
+async fn checksums_of_applied_migrations_are_stored_once() {
+    let Some(server) = server() else { return };
+    let url = server.database();
+    crate::migrate(&url).await.unwrap();
+    let connection = beside(&url).await;
+    connection.client.batch_execute("ALTER TABLE schema_migrations DROP COLUMN checksum").await.unwrap();
+    assert_eq!(crate::migrate(&url).await.unwrap(), Vec::<String>::new());
+    let sql = "SELECT count(*) FROM schema_migrations WHERE length(checksum) = 32";
+    let stored: i64 = connection.client.query_one(sql, &[]).await.unwrap().get(0);
+    assert_eq!(usize::try_from(stored), Ok(crate::migrations::POSTGRES.len()));
 }
 
 #[tokio::test]
@@ -258,7 +292,7 @@ async fn another_key_opens_nothing_and_no_secret_lies_open() {
     });
     let key = made.await.unwrap();
     let secret = key.key.signing_secret.clone().unwrap();
-    let back = store.read("test", move |tx| Box::pin(async move { Ok(tx.key(key.key.id).await?) })).await.unwrap();
+    let back = store.read("test", move |tx| Box::pin(async move { Ok(tx.api_key(key.key.id).await?) })).await.unwrap();
     assert_eq!(back.unwrap().signing_secret.as_ref(), Some(&secret));
     let row = beside(&url).await.client.query_one("SELECT signing_secret FROM api_keys", &[]).await.unwrap();
     let sealed: Vec<u8> = row.get(0);

@@ -1,12 +1,18 @@
-//! Rows of bookings.
+//! The table of bookings.
 
 use svc_core::resources::bookings::Booking;
 use svc_core::resources::crud::NoFilter;
+use svc_core::values::TenantId;
 
-use crate::table::{Query, table};
+use crate::record::record;
+use crate::repository::{Query, ResourceTable};
 
-table!(Booking, "bookings", soft_delete: false, [
-    id, contact_id, service_name, start_time, end_time, status, notes, created_at, updated_at,
-] {
-    fn restrict(_filter: &NoFilter, _query: &mut Query) {}
+record!(Booking, "bookings", key: [tenant_id, id], {
+    given: [tenant_id: TenantId],
+    inserted: [id, created_at],
+    updated: [contact_id, service_name, start_time, end_time, status, notes, updated_at],
 });
+
+impl ResourceTable for Booking {
+    fn restrict(_filter: &NoFilter, _query: &mut Query) {}
+}

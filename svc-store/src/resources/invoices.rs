@@ -1,15 +1,30 @@
-//! Rows of invoices.
+//! The table of invoices.
 
 use svc_core::resources::invoices::{Invoice, InvoiceFilter};
-use svc_core::values::Amount;
+use svc_core::values::{Amount, TenantId};
 
+use crate::record::record;
+use crate::repository::{Query, ResourceTable};
 use crate::sql::Param;
-use crate::table::{Query, table};
 
-table!(Invoice, "invoices", soft_delete: false, [
-    id, invoice_number, contact_id, status, issue_date, due_date, total, currency, paid_at, created_at, updated_at,
-    amount_paid,
-] {
+record!(Invoice, "invoices", key: [tenant_id, id], {
+    given: [tenant_id: TenantId],
+    inserted: [id, created_at],
+    updated: [
+        invoice_number, contact_id, status, issue_date, due_date, total, currency, paid_at, updated_at, amount_paid,
+    ],
+    after_load: set_scale,
+});
+
+/// Amounts are stored in minor units of the currency.
+fn set_scale(mut invoice: Invoice) -> Invoice {
+    let scale = invoice.currency.scale();
+    invoice.total = Amount::from_minor(invoice.total.minor(), scale);
+    invoice.amount_paid = Amount::from_minor(invoice.amount_paid.minor(), scale);
+    invoice
+}
+
+impl ResourceTable for Invoice {
     fn restrict(filter: &InvoiceFilter, query: &mut Query) {
         if let Some(status) = filter.status {
             query.equals("status", status.as_str().into());
@@ -18,10 +33,4 @@ table!(Invoice, "invoices", soft_delete: false, [
             query.equals("invoice_number", Param::Text(number.to_string().into()));
         }
     }
-
-    fn after_load(mut self) -> Self {
-        self.total = Amount::from_minor(self.total.minor(), self.currency.scale());
-        self.amount_paid = Amount::from_minor(self.amount_paid.minor(), self.currency.scale());
-        self
-    }
-});
+}

@@ -11,14 +11,16 @@ use async_trait::async_trait;
 use futures_util::FutureExt as _;
 use rusqlite::config::DbConfig;
 use rusqlite::types::{ToSqlOutput, ValueRef};
-use rusqlite::{ErrorCode, OpenFlags, OptionalExtension as _, TransactionBehavior, ffi};
+use rusqlite::{ErrorCode, OpenFlags, ffi};
 use svc_core::accounts::audit::Actor;
 use svc_core::error::{Error, StoreError};
 use svc_core::store::UnitOfWork;
 use svc_core::values::Timestamp;
 
 use super::Context;
+use super::migrate::Target;
 use crate::dialect::Dialect;
+use crate::migrations;
 use crate::sql::{EachRow, Param, Row, Sql, SqlTx, Value};
 use crate::vault::Vault;
 
@@ -38,23 +40,7 @@ const PREPARED_STATEMENTS: usize = 256;
 const SETTINGS: &str = "PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA cache_size = -16000; \
      PRAGMA temp_store = MEMORY; PRAGMA trusted_schema = OFF;";
 
-macro_rules! migration {
-    ($name:literal) => {
-        ($name, include_str!(concat!("../../migrations/sqlite/", $name, ".sql")))
-    };
-}
-
-pub(super) const MIGRATIONS: &[(&str, &str)] = &[
-    migration!("0001_init"),
-    migration!("0002_test_events_and_replay_turns"),
-    migration!("0003_retention"),
-    migration!("0004_audit"),
-    migration!("0005_rate_limits"),
-    migration!("0006_fewer_pages_per_write"),
-    migration!("0007_backlog"),
-    migration!("0008_event_actors"),
-];
-
+/// A connection to a SQLite file.
 pub(crate) struct Connection(rusqlite::Connection);
 
 impl Connection {
@@ -112,39 +98,11 @@ impl Connection {
         self.0.busy_timeout(timeout).map_err(store_error)
     }
 
-    /// Applies what is missing, in one transaction: several processes may start at once.
+    /// Applies the missing migrations, and returns their names.
     pub(crate) fn migrate(&mut self, now: Timestamp) -> Result<Vec<String>, StoreError> {
-        // A table that is made anew is missing for a moment. What refers to what is checked before the commit.
-        self.batch("PRAGMA foreign_keys = OFF")?;
-        let applied = self.apply_migrations(now);
-        self.batch("PRAGMA foreign_keys = ON")?;
-        applied
-    }
-
-    fn apply_migrations(&mut self, now: Timestamp) -> Result<Vec<String>, StoreError> {
-        let tx = self.0.transaction_with_behavior(TransactionBehavior::Immediate).map_err(store_error)?;
-        tx.execute_batch(
-            "CREATE TABLE IF NOT EXISTS schema_migrations \
-             (name TEXT NOT NULL PRIMARY KEY, applied_at INTEGER NOT NULL) STRICT",
-        )
-        .map_err(store_error)?;
-        let mut applied = Vec::new();
-        for (name, sql) in MIGRATIONS {
-            let known = "INSERT INTO schema_migrations (name, applied_at) VALUES (?1, ?2) ON CONFLICT DO NOTHING";
-            if tx.execute(known, (name, now.as_micros())).map_err(store_error)? == 1 {
-                tx.execute_batch(sql).map_err(store_error)?;
-                applied.push((*name).to_owned());
-            }
-        }
-        if !applied.is_empty() {
-            let orphan = tx.query_row("SELECT \"table\" FROM pragma_foreign_key_check", [], |row| row.get(0));
-            if let Some(table) = orphan.optional().map_err(store_error)? {
-                let table: String = table;
-                return Err(StoreError::Internal(format!("after the migrations, rows of {table} refer to nothing")));
-            }
-        }
-        tx.commit().map_err(store_error)?;
-        Ok(applied)
+        let mut target = Target { connection: self, now };
+        let applied = migrations::run(&mut target, migrations::SQLITE).now_or_never();
+        applied.unwrap_or_else(|| Err(StoreError::Internal("a migration waits for something".to_owned())))
     }
 
     pub(crate) fn has_setting(&self, name: &str) -> Result<bool, StoreError> {
@@ -239,7 +197,6 @@ impl Connection {
         Session { connection: &mut self.0, vault }
     }
 
-    #[cfg(test)]
     pub(crate) fn raw(&self) -> &rusqlite::Connection {
         &self.0
     }
@@ -371,7 +328,7 @@ impl Failed {
     }
 }
 
-fn store_error(error: rusqlite::Error) -> StoreError {
+pub(super) fn store_error(error: rusqlite::Error) -> StoreError {
     let rusqlite::Error::SqliteFailure(failure, _) = &error else {
         return StoreError::Internal(error.to_string());
     };

@@ -20,8 +20,9 @@ use svc_core::webhooks::subscriptions::WebhookSubscription;
 
 use super::*;
 use crate::dialect::Dialect;
+use crate::migrations::{Migration, SQLITE};
 use crate::statements::{every_list, every_statement};
-use crate::webhooks::deliveries;
+use crate::webhooks::{attempts, deliveries};
 
 struct Scratch {
     _folder: tempfile::TempDir,
@@ -101,7 +102,7 @@ fn migrations_run_once_also_when_many_start_together() {
         let threads: Vec<_> = (0..8).map(|_| scope.spawn(open)).collect();
         threads.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
-    assert_eq!(applied.iter().sum::<usize>(), super::connection::MIGRATIONS.len(), "{applied:?}");
+    assert_eq!(applied.iter().sum::<usize>(), SQLITE.len(), "{applied:?}");
 }
 
 /// A table that is made anew keeps its rows, and what refers to them.
@@ -109,16 +110,7 @@ fn migrations_run_once_also_when_many_start_together() {
 fn rows_of_an_older_schema_are_all_there_afterwards() {
     const TABLES: [&str; 5] = ["tenants", "subscriptions", "events", "deliveries", "delivery_attempts"];
     let scratch = Scratch::new();
-    let mut connection = Connection::open(&scratch.path).unwrap();
-    let old = &super::connection::MIGRATIONS[..4];
-    connection
-        .raw()
-        .execute_batch("CREATE TABLE schema_migrations (name TEXT PRIMARY KEY, applied_at INTEGER)")
-        .unwrap();
-    for (name, sql) in old {
-        connection.raw().execute_batch(sql).unwrap();
-        connection.raw().execute("INSERT INTO schema_migrations VALUES (?1, 0)", [name]).unwrap();
-    }
+    let mut connection = with_old_schema(&scratch, 4);
     let rows = "
         INSERT INTO tenants VALUES (zeroblob(16), 'Ada', 'approved', 'UTC', 'AUD', 1, 1, 1);
         INSERT INTO subscriptions VALUES (zeroblob(16), 1, randomblob(16), 'https://example.com/', '*', 1, NULL, 1, NULL,
@@ -148,28 +140,67 @@ fn rows_of_an_older_schema_are_all_there_afterwards() {
     let before = content(&connection);
     assert_eq!(before.each_ref().map(Vec::len), [1, 1, 50, 50, 50]);
     let applied = connection.migrate(Timestamp::from_micros(0)).unwrap();
-    assert_eq!(applied.len(), super::connection::MIGRATIONS.len() - old.len());
+    assert_eq!(applied.len(), SQLITE.len() - 4);
     assert!(content(&connection) == before);
     let refused = connection.raw().execute("DELETE FROM deliveries", []).unwrap_err();
     assert!(refused.to_string().contains("FOREIGN KEY"), "attempts still refer to them: {refused}");
 }
 
-/// What the migrations leave behind refers to something, or they are not applied.
+/// Opens a file with the schema that the first `count` migrations made, from before checksums were stored.
+fn with_old_schema(scratch: &Scratch, count: usize) -> Connection {
+    let connection = Connection::open(&scratch.path).unwrap();
+    let table = "CREATE TABLE schema_migrations (name TEXT NOT NULL PRIMARY KEY, applied_at INTEGER NOT NULL) STRICT";
+    connection.raw().execute_batch(table).unwrap();
+    for Migration { name, sql } in &SQLITE[..count] {
+        connection.raw().execute_batch(sql).unwrap();
+        connection.raw().execute("INSERT INTO schema_migrations VALUES (?1, 0)", [name]).unwrap();
+    }
+    connection
+}
+
 #[test]
-fn rows_that_refer_to_nothing_stop_the_migrations() {
+fn migrations_are_rolled_back_when_rows_refer_to_missing_rows() {
     let scratch = Scratch::new();
-    let mut connection = scratch.connection();
-    let break_it = "PRAGMA foreign_keys = OFF; DELETE FROM schema_migrations WHERE name LIKE '0006%';
+    let mut connection = with_old_schema(&scratch, 5);
+    let orphan = "PRAGMA foreign_keys = OFF;
         INSERT INTO turns VALUES (zeroblob(16), zeroblob(16), 1);
-        INSERT INTO payments VALUES (zeroblob(16), zeroblob(16), zeroblob(16), 1, 'AUD', 1);
-        DROP INDEX deliveries_of_subscription; DROP INDEX deliveries_due;
-        CREATE INDEX contacts_by_email_changed ON contacts (email); CREATE INDEX deliveries_of_event ON deliveries (id);";
-    connection.raw().execute_batch(break_it).unwrap();
+        INSERT INTO payments VALUES (zeroblob(16), zeroblob(16), zeroblob(16), 1, 'AUD', 1);";
+    connection.raw().execute_batch(orphan).unwrap();
     let refused = connection.migrate(Timestamp::from_micros(0)).unwrap_err();
-    assert!(refused.to_string().contains("rows of payments refer to nothing"), "{refused}");
+    assert!(refused.to_string().contains("rows of payments refer to missing rows"), "{refused}");
     let applied: u32 =
         connection.raw().query_row("SELECT count(*) FROM schema_migrations", [], |row| row.get(0)).unwrap();
-    assert_eq!(applied as usize, super::connection::MIGRATIONS.len() - 1);
+    assert_eq!(applied, 5);
+}
+
+#[test]
+fn checksums_of_applied_migrations_are_stored_once() {
+    let scratch = Scratch::new();
+    let mut connection = with_old_schema(&scratch, SQLITE.len());
+    assert_eq!(connection.migrate(Timestamp::from_micros(0)).unwrap(), Vec::<String>::new());
+    let sql = "SELECT count(*) FROM schema_migrations WHERE length(checksum) = 32 AND applied_at = 0";
+    let stored: u32 = connection.raw().query_row(sql, [], |row| row.get(0)).unwrap();
+    assert_eq!(stored as usize, SQLITE.len());
+}
+
+#[test]
+fn a_changed_or_unknown_migration_is_refused() {
+    for (change, expected) in [
+        (
+            "UPDATE schema_migrations SET checksum = zeroblob(32) WHERE name = '0003_retention'",
+            "the migration 0003_retention of this program",
+        ),
+        (
+            "INSERT INTO schema_migrations VALUES ('9999_later', 0, zeroblob(32))",
+            "the migration 9999_later, which this program does not have",
+        ),
+    ] {
+        let scratch = Scratch::new();
+        scratch.connection().raw().execute_batch(change).unwrap();
+        let refused = SqliteStore::open(&scratch.path, env()).map(drop).unwrap_err();
+        assert!(matches!(refused, StoreError::SchemaMismatch(_)), "{refused:?}");
+        assert!(refused.to_string().contains(expected), "{refused}");
+    }
 }
 
 /// SQLite numbers `$n` by first appearance, so that must be 1, 2, 3, ….
@@ -236,7 +267,9 @@ fn deliveries_of_an_endpoint_are_found_by_its_index() {
     let scratch = Scratch::new();
     let connection = scratch.connection();
     let mut seen = 0;
-    for sql in deliveries::STATEMENTS.iter().copied().chain(deliveries::LISTS_OF_AN_ENDPOINT.iter().copied()) {
+    let lists = deliveries::lists_of_an_endpoint();
+    let statements = deliveries::statements().into_iter().chain(attempts::statements());
+    for sql in statements.chain(lists.iter().map(String::as_str)) {
         if !sql.contains("subscription_id = $2") || !sql.contains(" deliveries") {
             continue;
         }
@@ -451,7 +484,7 @@ async fn no_secret_lies_in_the_file_and_another_key_opens_none() {
     let back = scratch.store();
     let read = back.read("test", move |tx| {
         Box::pin(async move {
-            Ok((tx.key(key.key.id).await?, crud::get::<WebhookSubscription>(tx, tenant, hook.id).await?))
+            Ok((tx.api_key(key.key.id).await?, crud::get::<WebhookSubscription>(tx, tenant, hook.id).await?))
         })
     });
     let (same_key, same_hook) = read.await.unwrap();

@@ -1,104 +1,64 @@
-//! Events, who wants them, and payments.
+//! The table of events.
+
+use std::sync::LazyLock;
 
 use async_trait::async_trait;
-use serde_json::value::RawValue;
 use svc_core::env;
 use svc_core::error::StoreError;
-use svc_core::resources::invoices::Payment;
-use svc_core::store::Outbox;
-use svc_core::values::EventKind;
+use svc_core::store::{EventRepository, EventWithActor};
 use svc_core::values::{TenantId, Timestamp};
-use svc_core::webhooks::deliveries::MatchedSubscription;
 use svc_core::webhooks::events::Event;
 use uuid::Uuid;
 
-use crate::sql::{Cells, Column as _, Param, SqlTx};
+use crate::column::Column as _;
+use crate::record::{Record, record, select, select_all};
+use crate::sql::{Cells, Param, SqlTx};
 
-const MATCHES: &str = "SELECT subscription_id, paused FROM subscription_kinds \
-     WHERE tenant_id = $1 AND kind IN ($2, '*') ORDER BY subscription_id";
-const INSERT_EVENT: &str = "INSERT INTO events (tenant_id, id, kind, data, created_at, only_for, actor) \
-     VALUES ($1, $2, $3, $4, $5, $6, $7)";
-const EVENTS: &str = "SELECT id, tenant_id, kind, data, created_at, only_for FROM events \
-     WHERE tenant_id = $1 AND id >= $2 ORDER BY id LIMIT $3";
-const EVENT: &str = "SELECT id, tenant_id, kind, data, created_at, only_for FROM events \
-     WHERE tenant_id = $1 AND id = $2";
-const CAUSED: &str = "SELECT id, tenant_id, kind, data, created_at, only_for, actor FROM events \
-     WHERE tenant_id = $1 AND id >= $2 ORDER BY id DESC LIMIT $3";
-const INSERT_PAYMENT: &str = "INSERT INTO payments (tenant_id, id, invoice_id, amount, currency, paid_at) \
-     VALUES ($1, $2, $3, $4, $5, $6)";
+record!(Event, "events", key: [tenant_id, id], {
+    given: [actor: Option<String>],
+    inserted: [id, tenant_id, kind, data, created_at, only_for],
+    updated: [],
+});
+
+static AFTER: LazyLock<String> =
+    LazyLock::new(|| select::<Event>("WHERE tenant_id = $1 AND id >= $2 ORDER BY id LIMIT $3"));
+static WITH_ACTOR: LazyLock<String> =
+    LazyLock::new(|| select_all::<Event>("WHERE tenant_id = $1 AND id >= $2 ORDER BY id DESC LIMIT $3"));
 
 #[cfg(test)]
-pub(crate) const STATEMENTS: &[&str] = &[MATCHES, INSERT_EVENT, EVENTS, EVENT, CAUSED, INSERT_PAYMENT];
-
-pub(crate) fn read_event(cells: &mut Cells<'_>) -> Result<Event, StoreError> {
-    Ok(Event {
-        id: cells.take()?,
-        tenant_id: cells.take()?,
-        kind: cells.take()?,
-        data: RawValue::from_string(cells.take()?).map_err(|error| StoreError::Corrupt {
-            table: "events",
-            column: "data",
-            reason: error.to_string(),
-        })?,
-        created_at: cells.take()?,
-        only_for: cells.take()?,
-    })
+pub(crate) fn statements() -> Vec<&'static str> {
+    vec![&AFTER, &WITH_ACTOR]
 }
 
-/// An event, and who caused it.
-pub(crate) fn read_caused(cells: &mut Cells<'_>) -> Result<(Event, Option<String>), StoreError> {
-    Ok((read_event(cells)?, cells.take()?))
+fn read_with_actor(cells: &mut Cells<'_>) -> Result<EventWithActor, StoreError> {
+    let event = Event::read(cells)?;
+    let (actor,) = Event::read_given(cells)?;
+    Ok(EventWithActor { event, actor })
 }
 
 #[async_trait]
-impl Outbox for SqlTx<'_> {
-    async fn matches(&mut self, tenant: TenantId, kind: EventKind) -> Result<Vec<MatchedSubscription>, StoreError> {
-        let read =
-            |cells: &mut Cells<'_>| Ok(MatchedSubscription { subscription_id: cells.take()?, paused: cells.take()? });
-        self.fetch(MATCHES, &[tenant.param(), kind.param()], "subscription_kinds", read).await
-    }
-
+impl EventRepository for SqlTx<'_> {
     async fn insert_event(&mut self, event: &Event) -> Result<(), StoreError> {
-        let params = [
-            event.tenant_id.param(),
-            event.id.param(),
-            event.kind.param(),
-            Param::Text(event.data.get().into()),
-            event.created_at.param(),
-            event.only_for.param(),
-            Param::Text(self.actor.to_string().into()),
-        ];
-        self.pipeline(INSERT_EVENT, &params).await
+        let actor = Param::Text(self.actor.to_string().into());
+        self.insert_record(&[actor], event).await
     }
 
-    async fn caused(
+    async fn event(&mut self, tenant: TenantId, id: Uuid) -> Result<Option<Event>, StoreError> {
+        self.get_record(&[tenant.param(), id.param()]).await
+    }
+
+    async fn events_after(&mut self, tenant: TenantId, after: Timestamp, limit: u32) -> Result<Vec<Event>, StoreError> {
+        let first: Uuid = env::first_id_at(after.next());
+        self.fetch(&AFTER, &[tenant.param(), first.param(), limit.param()], Event::read).await
+    }
+
+    async fn events_with_actor(
         &mut self,
         tenant: TenantId,
         since: Timestamp,
         limit: u32,
-    ) -> Result<Vec<(Event, Option<String>)>, StoreError> {
+    ) -> Result<Vec<EventWithActor>, StoreError> {
         let first: Uuid = env::first_id_at(since);
-        self.fetch(CAUSED, &[tenant.param(), first.param(), limit.param()], "events", read_caused).await
-    }
-
-    async fn events(&mut self, tenant: TenantId, after: Timestamp, limit: u32) -> Result<Vec<Event>, StoreError> {
-        let first: Uuid = env::first_id_at(after.next());
-        self.fetch(EVENTS, &[tenant.param(), first.param(), limit.param()], "events", read_event).await
-    }
-
-    async fn event(&mut self, tenant: TenantId, id: Uuid) -> Result<Option<Event>, StoreError> {
-        self.fetch_one(EVENT, &[tenant.param(), id.param()], "events", read_event).await
-    }
-
-    async fn insert_payment(&mut self, tenant: TenantId, payment: &Payment) -> Result<(), StoreError> {
-        let params = [
-            tenant.param(),
-            payment.id.param(),
-            payment.invoice_id.param(),
-            payment.amount.param(),
-            payment.currency.param(),
-            payment.paid_at.param(),
-        ];
-        self.pipeline(INSERT_PAYMENT, &params).await
+        self.fetch(&WITH_ACTOR, &[tenant.param(), first.param(), limit.param()], read_with_actor).await
     }
 }

@@ -1,39 +1,41 @@
-//! What has had its day.
+//! Deletion of what is older than its retention period.
 
 use async_trait::async_trait;
 use svc_core::env;
 use svc_core::error::StoreError;
-use svc_core::store::RetentionStore;
+use svc_core::store::RetentionRepository;
 use svc_core::values::{TenantId, Timestamp};
 use svc_core::webhooks::retention::{EventRange, ExpiredKind};
 use uuid::Uuid;
 
-use crate::sql::{Cells, Column as _, SqlTx};
+use crate::accounts::{idempotency, signatures};
+use crate::column::Column as _;
+use crate::sql::SqlTx;
 
 const EXPIRED: &str = "SELECT id FROM events WHERE tenant_id = $1 AND id > $2 AND id < $3 ORDER BY id LIMIT $4";
 
-/// The finished deliveries of some events. Their ids are made for the times of their events, so they are a range of the
-/// key, and no index of events is kept.
+/// The condition that selects the finished deliveries of a range of events. Delivery ids are made for the times of their
+/// events, so they are a range of the key, and no index by event is needed.
 macro_rules! finished {
     () => {
-        "d.tenant_id = $1 AND d.id >= $2 AND d.id < $3 AND d.state IN ('succeeded', 'failed')"
+        "d.tenant_id = $1 AND d.id >= $2 AND d.id < $3 AND d.status IN ('succeeded', 'failed')"
     };
 }
 
-const DROP_ATTEMPTS: &str = concat!(
+const DELETE_ATTEMPTS: &str = concat!(
     "DELETE FROM delivery_attempts WHERE (tenant_id, delivery_id, attempt) IN \
      (SELECT a.tenant_id, a.delivery_id, a.attempt FROM deliveries d \
      JOIN delivery_attempts a ON a.tenant_id = d.tenant_id AND a.delivery_id = d.id WHERE ",
     finished!(),
     " LIMIT $4)"
 );
-const DROP_DELIVERIES: &str = concat!(
+const DELETE_DELIVERIES: &str = concat!(
     "DELETE FROM deliveries WHERE (tenant_id, id) IN (SELECT d.tenant_id, d.id FROM deliveries d WHERE ",
     finished!(),
     " LIMIT $4)"
 );
-/// What still has a delivery stays.
-macro_rules! abandoned {
+/// Selects the events of a range without a delivery that keeps them.
+macro_rules! unused_events {
     ($kept:literal) => {
         concat!(
             "FROM events e WHERE e.tenant_id = $1 AND e.id >= $2 AND e.id < $3 AND e.id NOT IN \
@@ -44,8 +46,8 @@ macro_rules! abandoned {
     };
 }
 
-const DROP_EVENTS: &str =
-    concat!("DELETE FROM events WHERE (tenant_id, id) IN (SELECT e.tenant_id, e.id ", abandoned!(""), " LIMIT $4)");
+const DELETE_EVENTS: &str =
+    concat!("DELETE FROM events WHERE (tenant_id, id) IN (SELECT e.tenant_id, e.id ", unused_events!(""), " LIMIT $4)");
 
 const COUNT_ATTEMPTS: &str = concat!(
     "SELECT count(*) FROM deliveries d \
@@ -53,45 +55,38 @@ const COUNT_ATTEMPTS: &str = concat!(
     finished!()
 );
 const COUNT_DELIVERIES: &str = concat!("SELECT count(*) FROM deliveries d WHERE ", finished!());
-const COUNT_EVENTS: &str = concat!("SELECT count(*) ", abandoned!(" AND d.state IN ('pending', 'held')"));
+const COUNT_EVENTS: &str = concat!("SELECT count(*) ", unused_events!(" AND d.status IN ('pending', 'held')"));
 
-/// A replay that was finished before some time began before it too, which the key tells.
-const DROP_REPLAYS: &str = "DELETE FROM replays WHERE (tenant_id, id) IN \
+/// A replay that was finished before some time was created before it too, which is a condition on the key.
+const DELETE_REPLAYS: &str = "DELETE FROM replays WHERE (tenant_id, id) IN \
      (SELECT tenant_id, id FROM replays WHERE tenant_id = $1 AND id < $2 AND finished_at < $3 LIMIT $4)";
 const COUNT_REPLAYS: &str = "SELECT count(*) FROM replays WHERE tenant_id = $1 AND id < $2 AND finished_at < $3";
-const COUNT_PRUNABLE: &str = "SELECT (SELECT count(*) FROM idempotency WHERE created_at < $1) \
+const COUNT_REQUEST_RECORDS: &str = "SELECT (SELECT count(*) FROM idempotency WHERE created_at < $1) \
      + (SELECT count(*) FROM used_signatures WHERE expires_at < $2)";
 
 #[cfg(test)]
 pub(crate) const STATEMENTS: &[&str] = &[
     EXPIRED,
-    DROP_ATTEMPTS,
-    DROP_DELIVERIES,
-    DROP_EVENTS,
+    DELETE_ATTEMPTS,
+    DELETE_DELIVERIES,
+    DELETE_EVENTS,
     COUNT_ATTEMPTS,
     COUNT_DELIVERIES,
     COUNT_EVENTS,
-    DROP_REPLAYS,
+    DELETE_REPLAYS,
     COUNT_REPLAYS,
-    COUNT_PRUNABLE,
+    COUNT_REQUEST_RECORDS,
 ];
 
-/// The first id of the events in a range and of all their deliveries, and the first behind them: no two events of a
-/// tenant share a microsecond.
+/// Returns the first id of the events in a range and of all their deliveries, and the first id after them. No two events of
+/// a tenant share a microsecond.
 fn ids(range: EventRange) -> [Uuid; 2] {
     [range.after, range.until].map(|event| env::first_id_at(env::time_of_id(event).next()))
 }
 
-impl SqlTx<'_> {
-    async fn count_rows(&mut self, sql: &str, params: &[crate::sql::Param<'_>]) -> Result<u64, StoreError> {
-        let read = |cells: &mut Cells<'_>| cells.take();
-        Ok(self.fetch_one(sql, params, "count", read).await?.unwrap_or_default())
-    }
-}
-
 #[async_trait]
-impl RetentionStore for SqlTx<'_> {
-    async fn expired_until(
+impl RetentionRepository for SqlTx<'_> {
+    async fn last_expired_event(
         &mut self,
         tenant: TenantId,
         after: Uuid,
@@ -100,21 +95,21 @@ impl RetentionStore for SqlTx<'_> {
     ) -> Result<Option<Uuid>, StoreError> {
         let end: Uuid = env::first_id_at(before);
         let params = [tenant.param(), after.param(), end.param(), limit.param()];
-        let ids: Vec<Uuid> = self.fetch(EXPIRED, &params, "events", |cells| cells.take()).await?;
+        let ids: Vec<Uuid> = self.fetch(EXPIRED, &params, |cells| cells.take("events", "id")).await?;
         Ok(ids.last().copied())
     }
 
-    async fn drop_expired(
+    async fn delete_expired(
         &mut self,
         tenant: TenantId,
-        remains: ExpiredKind,
+        kind: ExpiredKind,
         range: EventRange,
         limit: u32,
     ) -> Result<u64, StoreError> {
-        let sql = match remains {
-            ExpiredKind::Attempts => DROP_ATTEMPTS,
-            ExpiredKind::Deliveries => DROP_DELIVERIES,
-            ExpiredKind::Event => DROP_EVENTS,
+        let sql = match kind {
+            ExpiredKind::Attempts => DELETE_ATTEMPTS,
+            ExpiredKind::Deliveries => DELETE_DELIVERIES,
+            ExpiredKind::Event => DELETE_EVENTS,
         };
         let [first, end] = ids(range);
         self.execute(sql, &[tenant.param(), first.param(), end.param(), limit.param()]).await
@@ -123,29 +118,45 @@ impl RetentionStore for SqlTx<'_> {
     async fn count_expired(
         &mut self,
         tenant: TenantId,
-        remains: ExpiredKind,
+        kind: ExpiredKind,
         range: EventRange,
     ) -> Result<u64, StoreError> {
-        let sql = match remains {
-            ExpiredKind::Attempts => COUNT_ATTEMPTS,
-            ExpiredKind::Deliveries => COUNT_DELIVERIES,
-            ExpiredKind::Event => COUNT_EVENTS,
+        let (sql, table) = match kind {
+            ExpiredKind::Attempts => (COUNT_ATTEMPTS, "delivery_attempts"),
+            ExpiredKind::Deliveries => (COUNT_DELIVERIES, "deliveries"),
+            ExpiredKind::Event => (COUNT_EVENTS, "events"),
         };
         let [first, end] = ids(range);
-        self.count_rows(sql, &[tenant.param(), first.param(), end.param()]).await
+        self.count(sql, &[tenant.param(), first.param(), end.param()], table).await
     }
 
-    async fn drop_replays(&mut self, tenant: TenantId, before: Timestamp, limit: u32) -> Result<u64, StoreError> {
+    async fn delete_finished_replays(
+        &mut self,
+        tenant: TenantId,
+        before: Timestamp,
+        limit: u32,
+    ) -> Result<u64, StoreError> {
         let end = env::first_id_at(before);
-        self.execute(DROP_REPLAYS, &[tenant.param(), end.param(), before.param(), limit.param()]).await
+        self.execute(DELETE_REPLAYS, &[tenant.param(), end.param(), before.param(), limit.param()]).await
     }
 
-    async fn count_replays(&mut self, tenant: TenantId, before: Timestamp) -> Result<u64, StoreError> {
+    async fn count_finished_replays(&mut self, tenant: TenantId, before: Timestamp) -> Result<u64, StoreError> {
         let end = env::first_id_at(before);
-        self.count_rows(COUNT_REPLAYS, &[tenant.param(), end.param(), before.param()]).await
+        self.count(COUNT_REPLAYS, &[tenant.param(), end.param(), before.param()], "replays").await
     }
 
-    async fn count_prunable(&mut self, recorded_before: Timestamp, now: Timestamp) -> Result<u64, StoreError> {
-        self.count_rows(COUNT_PRUNABLE, &[recorded_before.param(), now.param()]).await
+    async fn delete_request_records(
+        &mut self,
+        stored_before: Timestamp,
+        now: Timestamp,
+        limit: u32,
+    ) -> Result<u64, StoreError> {
+        let responses = self.execute(idempotency::DELETE_EXPIRED, &[stored_before.param(), limit.param()]).await?;
+        let signatures = self.execute(signatures::DELETE_EXPIRED, &[now.param(), limit.param()]).await?;
+        Ok(responses + signatures)
+    }
+
+    async fn count_request_records(&mut self, stored_before: Timestamp, now: Timestamp) -> Result<u64, StoreError> {
+        self.count(COUNT_REQUEST_RECORDS, &[stored_before.param(), now.param()], "idempotency").await
     }
 }

@@ -1,37 +1,99 @@
-//! Rows of webhook subscriptions, and the kinds of events that lead to them.
+//! The tables of webhook subscriptions and of the kinds of events that they want.
 
+use async_trait::async_trait;
 use svc_core::error::StoreError;
 use svc_core::resources::crud::NoFilter;
-use svc_core::values::TenantId;
+use svc_core::store::SubscriptionMatching;
+use svc_core::values::{EventKind, TenantId};
+use svc_core::webhooks::deliveries::MatchedSubscription;
 use svc_core::webhooks::subscriptions::{EventHandling, WebhookSubscription};
+use uuid::Uuid;
 
-use crate::sql::{Column as _, Param, SqlTx};
-use crate::table::{Query, table};
+use crate::column::Column as _;
+use crate::record::record;
+use crate::repository::{Query, ResourceTable};
+use crate::sql::{Cells, SqlTx};
 
-const FORGET_KINDS: &str = "DELETE FROM subscription_kinds WHERE tenant_id = $1 AND subscription_id = $2";
-const ADD_KIND: &str =
-    "INSERT INTO subscription_kinds (tenant_id, kind, subscription_id, paused) VALUES ($1, $2, $3, $4)";
+record!(WebhookSubscription, "subscriptions", key: [tenant_id, id], {
+    given: [tenant_id: TenantId, live: bool],
+    inserted: [id, created_at],
+    updated: [
+        url, events, enabled, description, last_delivery_at, last_delivery_status, disabled_reason, paused_at,
+        consecutive_failures, secret, previous_secret, previous_until, updated_at, deleted_at,
+    ],
+});
+
+/// A kind of event that a subscription wants, or `*`. Only subscriptions that take events now have such rows.
+pub(crate) struct SubscriptionKind {
+    pub(crate) tenant_id: TenantId,
+    pub(crate) kind: String,
+    pub(crate) subscription_id: Uuid,
+    pub(crate) paused: bool,
+}
+
+record!(SubscriptionKind, "subscription_kinds", key: [tenant_id, kind, subscription_id], {
+    inserted: [tenant_id, kind, subscription_id, paused],
+    updated: [],
+});
+
+const DELETE_KINDS: &str = "DELETE FROM subscription_kinds WHERE tenant_id = $1 AND subscription_id = $2";
+const MATCHING: &str = "SELECT subscription_id, paused FROM subscription_kinds \
+     WHERE tenant_id = $1 AND kind IN ($2, '*') ORDER BY subscription_id";
+const UPDATE_OUTCOME: &str = "UPDATE subscriptions SET last_delivery_at = $1, last_delivery_status = $2, \
+     consecutive_failures = $3 WHERE tenant_id = $4 AND id = $5";
 
 #[cfg(test)]
-pub(crate) const STATEMENTS: &[&str] = &[FORGET_KINDS, ADD_KIND];
+pub(crate) fn statements() -> Vec<&'static str> {
+    vec![DELETE_KINDS, MATCHING, UPDATE_OUTCOME]
+}
 
-table!(WebhookSubscription, "subscriptions", soft_delete: true, [
-    id, url, events, enabled, description, created_at, last_delivery_at, last_delivery_status, disabled_reason,
-    paused_at, consecutive_failures, secret, previous_secret, previous_until, updated_at, deleted_at,
-] {
+#[async_trait]
+impl ResourceTable for WebhookSubscription {
     fn restrict(_filter: &NoFilter, _query: &mut Query) {}
 
     async fn after_write(&self, tx: &mut SqlTx<'_>, tenant: TenantId) -> Result<(), StoreError> {
-        tx.pipeline(FORGET_KINDS, &[tenant.param(), self.id.param()]).await?;
+        tx.pipeline(DELETE_KINDS, &[tenant.param(), self.id.param()]).await?;
         let paused = match self.event_handling() {
             EventHandling::Deliver => false,
             EventHandling::Hold => true,
             EventHandling::Ignore => return Ok(()),
         };
         for name in self.events.names() {
-            let params = [tenant.param(), Param::Text(name.into()), self.id.param(), paused.param()];
-            tx.pipeline(ADD_KIND, &params).await?;
+            let kind = SubscriptionKind { tenant_id: tenant, kind: name.to_owned(), subscription_id: self.id, paused };
+            tx.insert_record(&[], &kind).await?;
         }
         Ok(())
     }
-});
+}
+
+#[async_trait]
+impl SubscriptionMatching for SqlTx<'_> {
+    async fn matching_subscriptions(
+        &mut self,
+        tenant: TenantId,
+        kind: EventKind,
+    ) -> Result<Vec<MatchedSubscription>, StoreError> {
+        let read = |cells: &mut Cells<'_>| {
+            Ok(MatchedSubscription {
+                subscription_id: cells.take("subscription_kinds", "subscription_id")?,
+                paused: cells.take("subscription_kinds", "paused")?,
+            })
+        };
+        self.fetch(MATCHING, &[tenant.param(), kind.param()], read).await
+    }
+
+    async fn update_delivery_outcome(
+        &mut self,
+        tenant: TenantId,
+        subscription: &WebhookSubscription,
+    ) -> Result<(), StoreError> {
+        let params = [
+            subscription.last_delivery_at.param(),
+            subscription.last_delivery_status.param(),
+            subscription.consecutive_failures.param(),
+            tenant.param(),
+            subscription.id.param(),
+        ];
+        self.pipeline(UPDATE_OUTCOME, &params).await
+    }
+}

@@ -1,11 +1,12 @@
 //! Imports rows in groups, one transaction each.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use svc_core::accounts::tenants;
 use svc_core::error::{Error, StoreError};
 use svc_core::imports::{self, Import, ImportOptions, Imported};
 use svc_core::store::Store;
+use svc_core::sync::lock;
 use svc_core::values::TenantId;
 
 use super::refusals::Refusal;
@@ -116,7 +117,7 @@ impl Groups<'_> {
                     }
                 }
                 if dry_run {
-                    *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(results);
+                    *lock(&slot) = Some(results);
                     return Err(Error::NotAllowed("This is a dry run.".to_owned()));
                 }
                 if !options.events {
@@ -126,7 +127,7 @@ impl Groups<'_> {
             })
         });
         let result = transaction.await;
-        let dry_run_results = dry_run_results.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let dry_run_results = lock(&dry_run_results).take();
         match (result, dry_run_results) {
             (Err(Error::NotAllowed(_)), Some(results)) => Ok(results),
             (result, _) => result,
@@ -156,7 +157,7 @@ mod tests {
     use svc_core::input::Input as _;
     use svc_core::resources::contacts::Contact;
     use svc_core::store::memory::MemoryStore;
-    use svc_core::store::{Access, Layer, UnitOfWork};
+    use svc_core::store::{Access, StoreWrapper, UnitOfWork};
 
     use super::super::rows::Row;
     use super::*;
@@ -169,12 +170,12 @@ mod tests {
     }
 
     #[async_trait]
-    impl Layer for FailingStore {
+    impl StoreWrapper for FailingStore {
         fn inner(&self) -> &dyn Store {
             &self.inner
         }
 
-        async fn around(&self, access: Access, name: &'static str, work: UnitOfWork) -> Result<(), Error> {
+        async fn run_wrapped(&self, access: Access, name: &'static str, work: UnitOfWork) -> Result<(), Error> {
             let error = self.errors.lock().unwrap().pop_front().flatten();
             match error {
                 Some(error) => Err(error.into()),

@@ -22,7 +22,7 @@ impl Harness {
     /// The log of a tenant, oldest first.
     async fn log(&self, tenant: TenantId) -> Vec<Entry> {
         let beginning = Timestamp::from_micros(0);
-        let log = self.read(move |tx| Box::pin(async move { Ok(tx.audit(tenant, beginning, 1_000).await?) }));
+        let log = self.read(move |tx| Box::pin(async move { Ok(tx.audit_entries(tenant, beginning, 1_000).await?) }));
         let mut log = log.await.unwrap();
         log.reverse();
         log
@@ -45,7 +45,7 @@ fn done(entry: &Entry) -> (String, Uuid) {
     (format!("{} {}", entry.object_kind, entry.action), entry.object_id)
 }
 
-pub(super) async fn every_change_is_noted(h: Harness) {
+pub(super) async fn every_change_is_recorded(h: Harness) {
     let tenant = h.tenant().await;
     h.moment();
     for _ in 0..2 {
@@ -112,7 +112,7 @@ pub(super) async fn every_change_is_noted(h: Harness) {
     assert!(!text.contains(key.key.signing_secret.as_ref().unwrap().reveal()));
 }
 
-pub(super) async fn the_actor_is_who_was_named(h: Harness) {
+pub(super) async fn the_actor_of_the_transaction_is_recorded(h: Harness) {
     let tenant = h.tenant().await;
     let key = Uuid::from_u128(7);
     h.moment();
@@ -136,7 +136,7 @@ pub(super) async fn the_actor_is_who_was_named(h: Harness) {
 }
 
 /// Events tell of the changes of records, and keep who caused them.
-pub(super) async fn changes_of_records_have_an_actor_too(h: Harness) {
+pub(super) async fn events_have_an_actor(h: Harness) {
     let (tenant, other) = (h.tenant().await, h.tenant().await);
     let key = Uuid::from_u128(7);
     h.moment();
@@ -188,7 +188,7 @@ pub(super) async fn changes_of_records_have_an_actor_too(h: Harness) {
     assert_eq!(listed(other, 100).await.unwrap().len(), 0, "another tenant's");
 }
 
-pub(super) async fn a_change_that_fails_is_not_noted(h: Harness) {
+pub(super) async fn a_failed_change_is_not_recorded(h: Harness) {
     let (tenant, other) = (h.tenant().await, h.tenant().await);
     let failed = h.write(move |tx| {
         Box::pin(async move {
@@ -199,14 +199,16 @@ pub(super) async fn a_change_that_fails_is_not_noted(h: Harness) {
     failed.await.unwrap_err();
     assert_eq!((h.log(tenant).await.len(), h.log(other).await.len()), (1, 1));
     let now = h.store.env().now();
-    let since =
-        |at: Timestamp, limit| h.read(move |tx| Box::pin(async move { Ok(tx.audit(tenant, at, limit).await?.len()) }));
+    let since = |at: Timestamp, limit| {
+        h.read(move |tx| Box::pin(async move { Ok(tx.audit_entries(tenant, at, limit).await?.len()) }))
+    };
     assert_eq!(since(now, 10).await, Ok(1), "at or after");
     assert_eq!(since(now.next(), 10).await, Ok(0));
     h.moment();
     let renamed = h.write(move |tx| Box::pin(tenants::update(tx, tenant.0, |tenant| tenant.name = "y".to_owned())));
     renamed.await.unwrap();
     assert_eq!(since(now, 1).await, Ok(1));
-    let newest = h.read(move |tx| Box::pin(async move { Ok(tx.audit(tenant, now, 1).await?.remove(0).action) }));
+    let newest =
+        h.read(move |tx| Box::pin(async move { Ok(tx.audit_entries(tenant, now, 1).await?.remove(0).action) }));
     assert_eq!(newest.await.as_deref(), Ok("update"), "the newest first");
 }

@@ -9,7 +9,7 @@ use super::Harness;
 use super::samples::{Links, Sample};
 use crate::error::{Error, StoreError};
 use crate::resources::crud::NewRecord;
-use crate::store::DeliveryFilter;
+use crate::store::{DeliveryFilter, DueDelivery, Endpoint};
 use crate::values::EventKind;
 use crate::values::{TenantId, Timestamp};
 use crate::webhooks::deliveries::{AttemptLog, Delivery, DeliveryStatus};
@@ -91,11 +91,11 @@ impl Harness {
 
     async fn due(&self, tenant: TenantId, to: Uuid, now: Timestamp, limit: u32) -> Vec<Uuid> {
         let due = call!(self.due_deliveries(tenant, to, now, limit));
-        let names = due.into_iter().map(|(delivery, event)| {
+        let ids = due.into_iter().map(|DueDelivery { delivery, event }| {
             assert_eq!((event.id, event.kind, event.tenant_id), (delivery.event_id, delivery.kind, tenant));
             delivery.id
         });
-        names.collect()
+        ids.collect()
     }
 }
 
@@ -108,7 +108,7 @@ pub(super) fn held(delivery: &mut Delivery) {
     delivery.next_attempt_at = None;
 }
 
-pub(super) async fn every_field_of_a_delivery_comes_back(h: Harness) {
+pub(super) async fn every_field_of_a_delivery_is_stored(h: Harness) {
     let tenant = h.tenant().await;
     let to = h.endpoint(tenant).await;
     let far = Timestamp::parse("9999-12-31T23:59:59.999999Z").unwrap();
@@ -139,7 +139,7 @@ pub(super) async fn every_field_of_a_delivery_comes_back(h: Harness) {
     assert_eq!(call!(h.delivery(tenant, Uuid::nil())), None);
 }
 
-pub(super) async fn a_list_takes_every_filter(h: Harness) {
+pub(super) async fn a_list_supports_every_filter(h: Harness) {
     let tenant = h.tenant().await;
     let other = h.tenant().await;
     let theirs = h.endpoint(other).await;
@@ -194,7 +194,7 @@ pub(super) async fn a_list_takes_every_filter(h: Harness) {
     assert_eq!(h.listed(tenant, &DeliveryFilter { until: Some(until), ..Default::default() }).await, []);
 }
 
-pub(super) async fn an_update_needs_the_lease(h: Harness) {
+pub(super) async fn an_update_requires_the_lease(h: Harness) {
     let tenant = h.tenant().await;
     let to = h.endpoint(tenant).await;
     let free = h.added(tenant, to, |_| {}).await;
@@ -229,11 +229,11 @@ pub(super) async fn an_update_needs_the_lease(h: Harness) {
     assert_eq!(h.stored(&bystander).await.as_ref(), Some(&bystander));
 }
 
-pub(super) async fn what_is_due_comes_in_order(h: Harness) {
+pub(super) async fn due_deliveries_are_returned_in_order(h: Harness) {
     let tenant = h.tenant().await;
     let (to, elsewhere) = (h.endpoint(tenant).await, h.endpoint(tenant).await);
     let start = h.advance_clock(tenant).await;
-    assert_eq!(call!(h.next_due(tenant, to)), None);
+    assert_eq!(call!(h.next_delivery_due(tenant, to)), None);
     let mut due = Vec::new();
     for seconds in [40, 10, 30, 20] {
         let at = plus(start, seconds);
@@ -256,11 +256,11 @@ pub(super) async fn what_is_due_comes_in_order(h: Harness) {
     }
     assert_eq!(h.due(tenant, to, plus(start, 99), 2).await, ids[..2]);
     assert!(h.due(tenant, to, plus(start, 99), 0).await.is_empty());
-    assert_eq!(call!(h.next_due(tenant, to)), Some(due[0].0));
-    assert_eq!(call!(h.next_due(tenant, elsewhere)), Some(first));
+    assert_eq!(call!(h.next_delivery_due(tenant, to)), Some(due[0].0));
+    assert_eq!(call!(h.next_delivery_due(tenant, elsewhere)), Some(first));
 }
 
-pub(super) async fn holding_is_for_what_is_pending_there(h: Harness) {
+pub(super) async fn only_pending_deliveries_of_the_endpoint_are_held(h: Harness) {
     let (tenant, other) = (h.tenant().await, h.tenant().await);
     let (to, elsewhere) = (h.endpoint(tenant).await, h.endpoint(tenant).await);
     let pending = h.added(tenant, to, |delivery| delivery.failures = 0).await;
@@ -286,10 +286,10 @@ pub(super) async fn holding_is_for_what_is_pending_there(h: Harness) {
     for same in untouched {
         assert_eq!(h.stored(&same).await.as_ref(), Some(&same));
     }
-    assert_eq!(call!(h.next_due(tenant, to)), None);
+    assert_eq!(call!(h.next_delivery_due(tenant, to)), None);
 }
 
-pub(super) async fn attempts_come_back(h: Harness) {
+pub(super) async fn attempts_are_stored(h: Harness) {
     let tenant = h.tenant().await;
     let to = h.endpoint(tenant).await;
     let delivery = h.added(tenant, to, |_| {}).await;
@@ -330,7 +330,7 @@ pub(super) async fn attempts_come_back(h: Harness) {
     assert_eq!(call!(h.attempts(tenant, bystander)), []);
 }
 
-pub(super) async fn an_outcome_touches_three_columns(h: Harness) {
+pub(super) async fn an_outcome_updates_three_columns(h: Harness) {
     let (tenant, other) = (h.tenant().await, h.tenant().await);
     let links = Links::of(&h, tenant).await;
     let rows = [
@@ -342,7 +342,7 @@ pub(super) async fn an_outcome_touches_three_columns(h: Harness) {
         let row = row.clone();
         let write = h.write(move |tx| {
             let row = row.clone();
-            Box::pin(async move { Ok(tx.update_delivery_state(tenant, &row).await?) })
+            Box::pin(async move { Ok(tx.update_delivery_outcome(tenant, &row).await?) })
         });
         write.await.unwrap();
     };
@@ -372,7 +372,7 @@ pub(super) async fn an_outcome_touches_three_columns(h: Harness) {
     assert_eq!(h.row(tenant, bystander.id).await, Some(bystander));
 }
 
-pub(super) async fn deliveries_are_the_tenants_own(h: Harness) {
+pub(super) async fn deliveries_of_another_tenant_are_not_returned(h: Harness) {
     let (tenant, other) = (h.tenant().await, h.tenant().await);
     let to = h.endpoint(tenant).await;
     let delivery = h.added(tenant, to, |_| {}).await;
@@ -400,7 +400,7 @@ pub(super) async fn deliveries_are_the_tenants_own(h: Harness) {
     assert_eq!(h.listed(other, &to_it).await, []);
     assert_eq!(h.listed(tenant, &to_it).await, std::slice::from_ref(&delivery));
     assert!(h.due(other, to, now, 9).await.is_empty());
-    assert_eq!(call!(h.next_due(other, to)), None);
+    assert_eq!(call!(h.next_delivery_due(other, to)), None);
     assert_eq!(call!(h.attempts(other, id)), []);
     assert_eq!(call!(h.attempts(tenant, id)).len(), 1);
     let mut stolen = Delivery { tenant_id: other, ..delivery.clone() };
@@ -409,5 +409,5 @@ pub(super) async fn deliveries_are_the_tenants_own(h: Harness) {
     call!(h.hold_deliveries(other, to));
     call!(h.schedule_endpoint(other, to, None));
     assert_eq!(h.stored(&delivery).await, Some(delivery));
-    assert_eq!(call!(h.due_endpoints(now, 9)), [(tenant, to)]);
+    assert_eq!(call!(h.due_endpoints(now, 9)), [Endpoint { tenant_id: tenant, subscription_id: to }]);
 }

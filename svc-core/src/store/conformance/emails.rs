@@ -23,7 +23,7 @@ impl Harness {
     }
 }
 
-pub(super) async fn parallel_creates_have_one_winner(h: Harness) {
+pub(super) async fn one_of_concurrent_creates_succeeds(h: Harness) {
     let tenant = h.tenant().await;
     let spellings = ["ada@example.com", "Ada@example.com", "ADA@EXAMPLE.COM", "ada@Example.Com"];
     let creates = (0..32).map(|at| h.try_contact(tenant, spellings[at % spellings.len()]));
@@ -37,7 +37,7 @@ pub(super) async fn parallel_creates_have_one_winner(h: Harness) {
     assert_eq!(h.events(tenant).await.len(), 1);
 }
 
-pub(super) async fn case_makes_no_difference(h: Harness) {
+pub(super) async fn emails_are_compared_without_case(h: Harness) {
     let tenant = h.tenant().await;
     let ada = h.contact(tenant, "Ada.O'Brien+x@Example.com").await;
     assert_eq!(ada.email.as_ref().map(|email| email.as_str()), Some("Ada.O'Brien+x@Example.com"), "kept as given");
@@ -60,7 +60,7 @@ pub(super) async fn a_deleted_contact_frees_its_email(h: Harness) {
     assert!(h.try_contact(tenant, "ada@example.com").await.is_ok());
 }
 
-pub(super) async fn an_update_asks_as_well(h: Harness) {
+pub(super) async fn an_update_is_checked_too(h: Harness) {
     let tenant = h.tenant().await;
     let ada = h.contact(tenant, "ada@example.com").await;
     let bob = h.contact(tenant, "bob@example.com").await;
@@ -93,7 +93,7 @@ pub(super) async fn uniqueness_can_be_turned_off(h: Harness) {
     assert!(h.try_contact(tenant, "ada@example.com").await.is_ok());
 }
 
-pub(super) async fn another_tenant_may_have_it(h: Harness) {
+pub(super) async fn another_tenant_may_use_the_same_email(h: Harness) {
     let (tenant, other) = (h.tenant().await, h.tenant().await);
     h.contact(tenant, "ada@example.com").await;
     assert!(h.try_contact(other, "ada@example.com").await.is_ok());

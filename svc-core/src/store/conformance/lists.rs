@@ -20,7 +20,7 @@ fn ids<R: Resource>(rows: &[R]) -> Vec<Uuid> {
     rows.iter().map(Resource::id).collect()
 }
 
-pub(super) async fn the_newest_come_first(h: Harness) {
+pub(super) async fn the_newest_record_comes_first(h: Harness) {
     async fn check<R: Sample>(h: &Harness, tenant: TenantId, other: TenantId) {
         let mut rows = Vec::new();
         for _ in 0..6 {
@@ -114,7 +114,7 @@ async fn compare<R: Sample>(
     }
 }
 
-pub(super) async fn contacts_by_email_and_deletion(h: Harness) {
+pub(super) async fn contacts_are_filtered_by_email_and_deletion(h: Harness) {
     let (tenant, other) = (h.tenant().await, h.tenant().await);
     let mut rows = Vec::new();
     // Two contacts may have one email as long as one of them is deleted, or the tenant allows it.
@@ -162,7 +162,7 @@ pub(super) async fn contacts_by_email_and_deletion(h: Harness) {
     assert_eq!(ids(&h.list::<Contact>(tenant, ListQuery { limit: 10, order, filter }).await), [rows[4].id]);
 }
 
-pub(super) async fn invoices_by_status_and_number(h: Harness) {
+pub(super) async fn invoices_are_filtered_by_status_and_number(h: Harness) {
     let (tenant, other) = (h.tenant().await, h.tenant().await);
     let mut rows = Vec::new();
     for (at, status) in InvoiceStatus::ALL.iter().copied().cycle().take(16).enumerate() {
@@ -187,7 +187,7 @@ pub(super) async fn invoices_by_status_and_number(h: Harness) {
     }
 }
 
-pub(super) async fn quotes_by_status(h: Harness) {
+pub(super) async fn quotes_are_filtered_by_status(h: Harness) {
     let (tenant, other) = (h.tenant().await, h.tenant().await);
     let mut rows = Vec::new();
     for status in QuoteStatus::ALL.iter().copied().cycle().take(16) {
@@ -201,7 +201,7 @@ pub(super) async fn quotes_by_status(h: Harness) {
     }
 }
 
-pub(super) async fn jobs_by_status_and_number(h: Harness) {
+pub(super) async fn jobs_are_filtered_by_status_and_number(h: Harness) {
     let (tenant, other) = (h.tenant().await, h.tenant().await);
     let mut rows = Vec::new();
     for (at, status) in JobStatus::ALL.iter().copied().cycle().take(16).enumerate() {
@@ -247,7 +247,7 @@ pub(super) async fn filters_compare_exactly(h: Harness) {
     }
 }
 
-pub(super) async fn deleted_subscriptions_are_left_out(h: Harness) {
+pub(super) async fn deleted_subscriptions_are_not_listed(h: Harness) {
     let tenant = h.tenant().await;
     let mut rows = Vec::new();
     for _ in 0..5 {

@@ -70,11 +70,11 @@ impl Harness {
 
     async fn drop_some(&self, tenant: TenantId, remains: ExpiredKind, limit: u32) -> Result<u64, Error> {
         let range = EventRange { after: Uuid::nil(), until: Uuid::max() };
-        self.write(move |tx| Box::pin(async move { Ok(tx.drop_expired(tenant, remains, range, limit).await?) })).await
+        self.write(move |tx| Box::pin(async move { Ok(tx.delete_expired(tenant, remains, range, limit).await?) })).await
     }
 }
 
-pub(super) async fn what_is_finished_and_old_goes(h: Harness) {
+pub(super) async fn finished_and_expired_deliveries_are_deleted(h: Harness) {
     let (tenant, _) = h.subscribed().await;
     h.delivered(tenant, "a@example.com", DeliveryStatus::Succeeded, 1).await;
     h.delivered(tenant, "b@example.com", DeliveryStatus::Failed, 6).await;
@@ -138,7 +138,7 @@ pub(super) async fn many_rows_take_many_small_steps(h: Harness) {
     assert_eq!(h.left(tenant).await, (Vec::new(), Vec::new()));
 }
 
-pub(super) async fn a_span_has_two_ends(h: Harness) {
+pub(super) async fn a_range_has_two_bounds(h: Harness) {
     let (tenant, _) = h.subscribed().await;
     let mut events = Vec::new();
     for email in ["a@example.com", "b@example.com", "c@example.com", "d@example.com"] {
@@ -146,7 +146,7 @@ pub(super) async fn a_span_has_two_ends(h: Harness) {
     }
     let times: Vec<Timestamp> = h.events(tenant).await.iter().map(|event| event.created_at).collect();
     let expired = |after: Uuid, before: Timestamp, limit: u32| {
-        h.read(move |tx| Box::pin(async move { Ok(tx.expired_until(tenant, after, before, limit).await?) }))
+        h.read(move |tx| Box::pin(async move { Ok(tx.last_expired_event(tenant, after, before, limit).await?) }))
     };
     assert_eq!(expired(Uuid::nil(), times[3], 10).await, Ok(Some(events[2])), "strictly before");
     assert_eq!(expired(Uuid::nil(), times[3], 2).await, Ok(Some(events[1])));
@@ -158,7 +158,7 @@ pub(super) async fn a_span_has_two_ends(h: Harness) {
             let mut dropped = Vec::new();
             for remains in [ExpiredKind::Attempts, ExpiredKind::Deliveries, ExpiredKind::Event] {
                 let counted = tx.count_expired(tenant, remains, range).await?;
-                dropped.push((counted, tx.drop_expired(tenant, remains, range, 100).await?));
+                dropped.push((counted, tx.delete_expired(tenant, remains, range, 100).await?));
             }
             Ok(dropped)
         })
@@ -167,7 +167,7 @@ pub(super) async fn a_span_has_two_ends(h: Harness) {
     assert_eq!(h.left(tenant).await.0, [events[0], events[3]]);
 }
 
-pub(super) async fn a_step_is_one_tenants(h: Harness) {
+pub(super) async fn a_step_deletes_rows_of_one_tenant(h: Harness) {
     let ((tenant, _), (other, _)) = (h.subscribed().await, h.subscribed().await);
     for tenant in [tenant, other] {
         h.delivered(tenant, "a@example.com", DeliveryStatus::Succeeded, 1).await;
@@ -184,7 +184,7 @@ pub(super) async fn a_step_is_one_tenants(h: Harness) {
     assert!(positions.contains_key(&other) && !positions.contains_key(&tenant));
 }
 
-pub(super) async fn replays_that_are_over_go(h: Harness) {
+pub(super) async fn finished_replays_are_deleted(h: Harness) {
     let (tenant, subscription) = h.subscribed().await;
     let since = Timestamp::from_micros(0);
     let replay = move || ReplayCreate { subscription, since, until: None, statuses: Vec::new(), missed: true };
@@ -200,14 +200,14 @@ pub(super) async fn replays_that_are_over_go(h: Harness) {
     h.clock.advance(DAY);
     let now = h.store.env().now();
     assert_eq!(h.sweep(now, true).await.replays, 2);
-    let one = h.write(move |tx| Box::pin(async move { Ok(tx.drop_replays(tenant, now, 1).await?) })).await;
+    let one = h.write(move |tx| Box::pin(async move { Ok(tx.delete_finished_replays(tenant, now, 1).await?) })).await;
     assert_eq!(one, Ok(1));
     assert_eq!(h.sweep(now, false).await.replays, 1);
     let left = h.read(move |tx| Box::pin(async move { Ok(tx.replays(tenant, 10).await?) })).await.unwrap();
     assert_eq!(left.iter().map(|replay| replay.id).collect::<Vec<_>>(), [ids[2]], "the unfinished one");
 }
 
-pub(super) async fn what_pruning_would_drop_is_counted(h: Harness) {
+pub(super) async fn expired_request_records_are_counted(h: Harness) {
     let tenant = h.tenant().await;
     let now = h.store.env().now();
     let counted = h.write(move |tx| {
@@ -224,9 +224,9 @@ pub(super) async fn what_pruning_would_drop_is_counted(h: Harness) {
                 tx.store_response(tenant, key, &recorded).await?;
                 tx.claim_signature(tenant.0, &[key.as_bytes()[0]; 32], at).await?;
             }
-            let counts = [tx.count_prunable(now, now).await?, tx.count_prunable(now.next(), now).await?];
+            let counts = [tx.count_request_records(now, now).await?, tx.count_request_records(now.next(), now).await?];
             let all = now.next().next();
-            Ok((counts, tx.count_prunable(all, all).await?, tx.prune(all, all, 10).await?))
+            Ok((counts, tx.count_request_records(all, all).await?, tx.delete_request_records(all, all, 10).await?))
         })
     });
     assert_eq!(counted.await, Ok(([0, 1], 4, 4)));

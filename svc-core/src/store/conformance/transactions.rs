@@ -17,7 +17,7 @@ use crate::resources::contacts::{Contact, ContactCreate};
 use crate::resources::crud::{self, NewRecord};
 use crate::resources::invoices::{Invoice, Payment};
 use crate::resources::jobs::{Job, JobCreate};
-use crate::store::{DeliveryFilter, Repository, Tx};
+use crate::store::{DeliveryFilter, KeyUse, Repository, Tx};
 use crate::values::EventKind;
 use crate::values::{Amount, Currency, TenantId, Text, Timestamp};
 use crate::webhooks::deliveries::Delivery;
@@ -78,7 +78,7 @@ impl Harness {
                     deliveries.extend(tx.list_deliveries(tenant, &DeliveryFilter::of_event(*event)).await?);
                 }
                 let recorded = tx.stored_response(tenant, "k", Timestamp::from_micros(0)).await?;
-                let (tenants, keys) = (tx.tenants().await?, tx.keys(tenant).await?);
+                let (tenants, keys) = (tx.tenants().await?, tx.api_keys(tenant).await?);
                 Ok(Traces { contacts, jobs, events, deliveries, recorded, tenants, keys })
             })
         })
@@ -87,7 +87,7 @@ impl Harness {
     }
 }
 
-pub(super) async fn a_failed_job_leaves_nothing(h: Harness) {
+pub(super) async fn a_failed_transaction_changes_nothing(h: Harness) {
     let tenant = h.tenant().await;
     h.create::<WebhookSubscription>(tenant, json!({ "url": "https://example.com", "events": ["*"] })).await.unwrap();
     let contact = h.contact(tenant, "ada@example.com").await.id;
@@ -110,7 +110,7 @@ pub(super) async fn a_failed_job_leaves_nothing(h: Harness) {
     assert!(after.recorded.is_some());
 }
 
-pub(super) async fn a_failed_job_gives_its_own_error(h: Harness) {
+pub(super) async fn a_failed_transaction_returns_its_own_error(h: Harness) {
     for error in [
         Error::NotAllowed("INV-0001 is paid; it cannot be voided.".to_owned()),
         Error::EmailTaken { existing_id: Uuid::max() },
@@ -131,7 +131,7 @@ pub(super) async fn a_failed_job_gives_its_own_error(h: Harness) {
     }
 }
 
-pub(super) async fn a_failed_job_gives_its_numbers_back(h: Harness) {
+pub(super) async fn a_failed_transaction_uses_no_number(h: Harness) {
     let tenant = h.tenant().await;
     let mut numbers = Vec::new();
     let mut last = h.advance_clock(tenant).await;
@@ -190,27 +190,27 @@ const ATTEMPTS: &[(&str, Attempt)] = &[
     ("next_number", |tx, tenant| Box::pin(async move { Ok(tx.next_number(tenant, NumberKind::Job).await.map(drop)?) })),
     ("insert_key", |tx, tenant| {
         Box::pin(async move {
-            let key = tx.keys(tenant).await?.remove(0);
+            let key = tx.api_keys(tenant).await?.remove(0);
             let key = keys::ApiKey { id: new_row(tx, tenant).id, created_at: key.created_at.next(), ..key };
-            Ok(tx.insert_key(&key, &[3; 32]).await?)
+            Ok(tx.insert_api_key(&key, &[3; 32]).await?)
         })
     }),
     ("update_key", |tx, tenant| {
         Box::pin(async move {
-            let mut key = tx.keys(tenant).await?.remove(0);
+            let mut key = tx.api_keys(tenant).await?.remove(0);
             key.revoked_at = Some(key.created_at);
-            Ok(tx.update_key(&key).await?)
+            Ok(tx.update_api_key(&key).await?)
         })
     }),
     ("touch_keys", |tx, tenant| {
         Box::pin(async move {
-            let key = tx.keys(tenant).await?.remove(0);
-            Ok(tx.touch_keys(&[(key.id, key.created_at)]).await?)
+            let key = tx.api_keys(tenant).await?.remove(0);
+            Ok(tx.record_key_uses(&[KeyUse { key_id: key.id, used_at: key.created_at }]).await?)
         })
     }),
     ("claim_signature", |tx, tenant| {
         Box::pin(async move {
-            let key = tx.keys(tenant).await?.remove(0);
+            let key = tx.api_keys(tenant).await?.remove(0);
             Ok(tx.claim_signature(key.id, &[1; 32], key.created_at).await.map(drop)?)
         })
     }),
@@ -223,7 +223,7 @@ const ATTEMPTS: &[(&str, Attempt)] = &[
     ("prune", |tx, _| {
         Box::pin(async move {
             let end = Timestamp::from_micros(i64::MAX);
-            Ok(tx.prune(end, end, 100).await.map(drop)?)
+            Ok(tx.delete_request_records(end, end, 100).await.map(drop)?)
         })
     }),
     ("insert_event", |tx, tenant| {
@@ -245,8 +245,9 @@ const ATTEMPTS: &[(&str, Attempt)] = &[
     ("insert_delivery", |tx, tenant| {
         Box::pin(async move {
             let NewRecord { id, now, .. } = new_row(tx, tenant);
-            let event = tx.events(tenant, Timestamp::from_micros(0), 1).await?.remove(0);
-            let subscription = tx.matches(tenant, EventKind::StayCreated).await?.remove(0).subscription_id;
+            let event = tx.events_after(tenant, Timestamp::from_micros(0), 1).await?.remove(0);
+            let subscription =
+                tx.matching_subscriptions(tenant, EventKind::StayCreated).await?.remove(0).subscription_id;
             let row = Delivery { created_at: now, ..event.delivery_to(id, subscription, true) };
             Ok(tx.insert_delivery(&row).await?)
         })
@@ -268,7 +269,7 @@ const ATTEMPTS: &[(&str, Attempt)] = &[
     }),
 ];
 
-pub(super) async fn a_read_job_cannot_write(h: Harness) {
+pub(super) async fn a_read_cannot_write(h: Harness) {
     let tenant = h.tenant().await;
     h.create::<WebhookSubscription>(tenant, json!({ "url": "https://example.com", "events": ["*"] })).await.unwrap();
     h.insert(tenant, Invoice::bare).await;
@@ -287,7 +288,7 @@ pub(super) async fn a_read_job_cannot_write(h: Harness) {
     assert_eq!(after_reads.await, Ok(3), "one by the job, one by the table, none by reading");
 }
 
-pub(super) async fn a_job_sees_its_own_writes(h: Harness) {
+pub(super) async fn a_transaction_sees_its_own_writes(h: Harness) {
     let tenant = h.tenant().await;
     let links = Links::of(&h, tenant).await;
     let job = h.write(move |tx| {
@@ -301,7 +302,7 @@ pub(super) async fn a_job_sees_its_own_writes(h: Harness) {
             let read_back = Repository::<Job>::get(tx, tenant, full.id).await?;
             tx.store_response(tenant, "k", &answer(now)).await?;
             let recorded = tx.stored_response(tenant, "k", Timestamp::from_micros(0)).await?;
-            let events = tx.events(tenant, Timestamp::from_micros(0), 10).await?.len();
+            let events = tx.events_after(tenant, Timestamp::from_micros(0), 10).await?.len();
             let numbers = [create_job(tx, tenant).await?.job_number, create_job(tx, tenant).await?.job_number];
             let ada = ada.id;
             Ok((taken, got.id == ada, ada, read_back == Some(full), recorded.is_some(), events, numbers))
@@ -313,7 +314,7 @@ pub(super) async fn a_job_sees_its_own_writes(h: Harness) {
     assert_eq!((events, numbers), (1, ["JOB-0001".to_owned(), "JOB-0002".to_owned()]));
 }
 
-pub(super) async fn a_read_sees_what_was_written_before_it(h: Harness) {
+pub(super) async fn a_read_sees_every_write_before_it(h: Harness) {
     let tenant = h.tenant().await;
     for at in 0..50 {
         let contact = h.contact(tenant, &format!("c{at}@example.com")).await;
@@ -336,8 +337,8 @@ pub(super) async fn a_read_sees_whole_transactions(h: Harness) {
     let count = || {
         h.read(move |tx| {
             Box::pin(async move {
-                let rows = tx.events(tenant, Timestamp::from_micros(0), 1_000).await?.len();
-                let again = tx.events(tenant, Timestamp::from_micros(0), 1_000).await?.len();
+                let rows = tx.events_after(tenant, Timestamp::from_micros(0), 1_000).await?.len();
+                let again = tx.events_after(tenant, Timestamp::from_micros(0), 1_000).await?.len();
                 Ok(if rows == again { rows } else { 1 })
             })
         })
@@ -354,7 +355,7 @@ pub(super) async fn a_read_sees_whole_transactions(h: Harness) {
     assert_eq!(count().await, Ok(2 * PARALLEL));
 }
 
-pub(super) async fn a_job_runs_to_its_end_without_its_caller(h: Harness) {
+pub(super) async fn a_transaction_completes_when_its_caller_is_dropped(h: Harness) {
     let tenant = h.tenant().await;
     let mut abandoned = Box::pin(h.write(move |tx| {
         Box::pin(async move {
@@ -375,7 +376,7 @@ pub(super) async fn a_job_runs_to_its_end_without_its_caller(h: Harness) {
     assert_eq!(h.events(tenant).await.len(), 2);
 }
 
-pub(super) async fn parallel_writers_take_turns(h: Harness) {
+pub(super) async fn concurrent_writers_of_a_tenant_are_serialized(h: Harness) {
     let tenant = h.tenant().await;
     let creates = (0..PARALLEL).map(|_| h.create::<Job>(tenant, json!({ "title": "x" })));
     let mut jobs: Vec<Job> = join_all(creates).await.into_iter().map(Result::unwrap).collect();
@@ -391,7 +392,7 @@ pub(super) async fn parallel_writers_take_turns(h: Harness) {
     assert_eq!(events, want, "events in the order of the commits");
 }
 
-pub(super) async fn parallel_tenants_do_not_meet(h: Harness) {
+pub(super) async fn concurrent_tenants_do_not_conflict(h: Harness) {
     let tenants = [h.tenant().await, h.tenant().await];
     let creates = (0..PARALLEL).map(|at| h.create::<Job>(tenants[at % 2], json!({ "title": "x" })));
     let jobs: Vec<Job> = join_all(creates).await.into_iter().map(Result::unwrap).collect();
@@ -407,7 +408,7 @@ pub(super) async fn parallel_tenants_do_not_meet(h: Harness) {
 }
 
 /// Stores may commit several jobs at once; each is still its own.
-pub(super) async fn a_failure_beside_others_is_its_own(h: Harness) {
+pub(super) async fn a_failure_does_not_affect_concurrent_transactions(h: Harness) {
     let tenant = h.tenant().await;
     let fails = |at: usize| at % 3 == 1;
     let creates = (0..PARALLEL).map(|at| {
@@ -434,7 +435,7 @@ pub(super) async fn a_failure_beside_others_is_its_own(h: Harness) {
 }
 
 /// Reads a row, counts up in it, writes it back: with nobody else in between.
-pub(super) async fn what_a_holder_has_read_stays(h: Harness) {
+pub(super) async fn a_locked_tenant_is_changed_by_nobody_else(h: Harness) {
     let tenant = h.tenant().await;
     let contact = h.contact(tenant, "ada@example.com").await.id;
     let counted = h.write(move |tx| Box::pin(tenants::update(tx, tenant.0, |tenant| tenant.name = "0".to_owned())));
@@ -465,13 +466,13 @@ pub(super) async fn what_a_holder_has_read_stays(h: Harness) {
 }
 
 /// Nothing of a held tenant changes, also not what is read in lists.
-pub(super) async fn a_held_tenant_waits_for_its_writer(h: Harness) {
+pub(super) async fn lock_tenant_waits_for_a_concurrent_writer(h: Harness) {
     let tenant = h.tenant().await;
     let creates = (0..PARALLEL).map(|at| {
         h.write(move |tx| {
             Box::pin(async move {
                 assert!(tx.lock_tenant(tenant).await?);
-                let count = tx.events(tenant, Timestamp::from_micros(0), 1_000).await?.len();
+                let count = tx.events_after(tenant, Timestamp::from_micros(0), 1_000).await?.len();
                 create_contact(tx, tenant, &format!("c{at}@example.com")).await?;
                 Ok(count)
             })

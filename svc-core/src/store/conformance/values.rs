@@ -12,7 +12,7 @@ use crate::values::EventKind;
 use crate::values::{Amount, Currency, Date, EventSet, MAX_AMOUNT, Note, Text, Timestamp};
 use crate::webhooks::subscriptions::{DisabledReason, WebhookSubscription};
 
-pub(super) async fn text_comes_back_as_it_was(h: Harness) {
+pub(super) async fn text_is_stored_unchanged(h: Harness) {
     let tenant = h.tenant().await;
     for text in [
         "007",
@@ -46,7 +46,7 @@ pub(super) async fn text_comes_back_as_it_was(h: Harness) {
     }
 }
 
-pub(super) async fn the_ends_of_time_come_back(h: Harness) {
+pub(super) async fn the_first_and_the_last_time_are_stored(h: Harness) {
     let tenant = h.tenant().await;
     for (start, end) in [
         ("0000-01-01T00:00:00.000000Z", "0000-01-01T00:00:00.000001Z"),
@@ -68,7 +68,7 @@ pub(super) async fn the_ends_of_time_come_back(h: Harness) {
     }
 }
 
-pub(super) async fn money_is_exact(h: Harness) {
+pub(super) async fn amounts_are_exact(h: Harness) {
     let tenant = h.tenant().await;
     for (code, scale) in [("JPY", 0), ("AUD", 2), ("KWD", 3), ("CLF", 4)] {
         let currency = Currency::parse(code).unwrap();
@@ -100,7 +100,7 @@ pub(super) async fn money_is_exact(h: Harness) {
     assert_eq!(serde_json::to_string(&back.total).unwrap(), "999999999999.9999");
 }
 
-pub(super) async fn every_word_of_every_enumeration_comes_back(h: Harness) {
+pub(super) async fn every_enum_value_is_stored(h: Harness) {
     let tenant = h.tenant().await;
     for status in BookingStatus::ALL.iter().copied() {
         let kept = h.insert(tenant, move |new| Booking { status, ..Booking::bare(new) }).await;
@@ -134,7 +134,7 @@ pub(super) async fn every_word_of_every_enumeration_comes_back(h: Harness) {
     }
 }
 
-pub(super) async fn event_sets_keep_their_order(h: Harness) {
+pub(super) async fn the_order_of_an_event_set_is_stored(h: Harness) {
     let tenant = h.tenant().await;
     let mut backwards = EventKind::ALL.to_vec();
     backwards.reverse();

@@ -1,4 +1,4 @@
-//! What has had its day.
+//! Deletion of what is older than its retention period.
 
 use async_trait::async_trait;
 use uuid::Uuid;
@@ -6,7 +6,7 @@ use uuid::Uuid;
 use super::{MemoryTx, State, of_tenant};
 use crate::env::first_id_at;
 use crate::error::StoreError;
-use crate::store::RetentionStore;
+use crate::store::RetentionRepository;
 use crate::values::{TenantId, Timestamp};
 use crate::webhooks::deliveries::{Delivery, DeliveryStatus};
 use crate::webhooks::replays::Replay;
@@ -16,7 +16,7 @@ fn is_finished(delivery: &Delivery) -> bool {
     matches!(delivery.status, DeliveryStatus::Succeeded | DeliveryStatus::Failed)
 }
 
-fn is_over(replay: &Replay, before: Timestamp) -> bool {
+fn is_finished_before(replay: &Replay, before: Timestamp) -> bool {
     replay.finished_at.is_some_and(|at| at < before)
 }
 
@@ -30,14 +30,15 @@ impl State {
         self.deliveries_of(tenant, range).filter(|delivery| is_finished(delivery)).map(|delivery| delivery.id).collect()
     }
 
-    /// The logs of deliveries, by number.
-    fn logs(&self, tenant: TenantId, deliveries: &[Uuid]) -> Vec<((TenantId, Uuid), u32)> {
-        let logs = deliveries.iter().flat_map(|id| self.attempts.range(((tenant, *id), 0)..=((tenant, *id), u32::MAX)));
-        logs.map(|(key, _)| *key).collect()
+    /// Returns the keys of the attempts of deliveries.
+    fn attempts_of(&self, tenant: TenantId, deliveries: &[Uuid]) -> Vec<((TenantId, Uuid), u32)> {
+        let attempts =
+            deliveries.iter().flat_map(|id| self.attempts.range(((tenant, *id), 0)..=((tenant, *id), u32::MAX)));
+        attempts.map(|(key, _)| *key).collect()
     }
 
-    /// The events that have no delivery which keeps them.
-    fn abandoned(&self, tenant: TenantId, range: EventRange, keeps: impl Fn(&Delivery) -> bool) -> Vec<Uuid> {
+    /// Returns the events without a delivery that keeps them.
+    fn unused_events(&self, tenant: TenantId, range: EventRange, keeps: impl Fn(&Delivery) -> bool) -> Vec<Uuid> {
         let kept: Vec<Uuid> = self
             .deliveries_of(tenant, range)
             .filter(|delivery| keeps(delivery))
@@ -49,8 +50,8 @@ impl State {
 }
 
 #[async_trait]
-impl RetentionStore for MemoryTx<'_> {
-    async fn expired_until(
+impl RetentionRepository for MemoryTx<'_> {
+    async fn last_expired_event(
         &mut self,
         tenant: TenantId,
         after: Uuid,
@@ -62,21 +63,21 @@ impl RetentionStore for MemoryTx<'_> {
         Ok(events.filter(|id| *id > after && *id < end).take(limit as usize).last())
     }
 
-    async fn drop_expired(
+    async fn delete_expired(
         &mut self,
         tenant: TenantId,
-        remains: ExpiredKind,
+        kind: ExpiredKind,
         range: EventRange,
         limit: u32,
     ) -> Result<u64, StoreError> {
-        let (state, limit) = (self.writable()?, limit as usize);
+        let (state, limit) = (self.state_mut()?, limit as usize);
         let finished = state.finished(tenant, range);
-        let dropped = match remains {
+        let deleted = match kind {
             ExpiredKind::Attempts => {
-                let mut logs = state.logs(tenant, &finished);
-                logs.truncate(limit);
-                logs.iter().for_each(|key| state.attempts.take(key));
-                logs.len()
+                let mut attempts = state.attempts_of(tenant, &finished);
+                attempts.truncate(limit);
+                attempts.iter().for_each(|key| state.attempts.take(key));
+                attempts.len()
             }
             ExpiredKind::Deliveries => {
                 let finished = &finished[..limit.min(finished.len())];
@@ -84,45 +85,66 @@ impl RetentionStore for MemoryTx<'_> {
                 finished.len()
             }
             ExpiredKind::Event => {
-                let mut events = state.abandoned(tenant, range, |_| true);
+                let mut events = state.unused_events(tenant, range, |_| true);
                 events.truncate(limit);
                 events.iter().for_each(|id| state.events.take(&(tenant, *id)));
                 events.len()
             }
         };
-        Ok(dropped as u64)
+        Ok(deleted as u64)
     }
 
     async fn count_expired(
         &mut self,
         tenant: TenantId,
-        remains: ExpiredKind,
+        kind: ExpiredKind,
         range: EventRange,
     ) -> Result<u64, StoreError> {
         let finished = self.state.finished(tenant, range);
-        let count = match remains {
-            ExpiredKind::Attempts => self.state.logs(tenant, &finished).len(),
+        let count = match kind {
+            ExpiredKind::Attempts => self.state.attempts_of(tenant, &finished).len(),
             ExpiredKind::Deliveries => finished.len(),
-            ExpiredKind::Event => self.state.abandoned(tenant, range, |delivery| !is_finished(delivery)).len(),
+            ExpiredKind::Event => self.state.unused_events(tenant, range, |delivery| !is_finished(delivery)).len(),
         };
         Ok(count as u64)
     }
 
-    async fn drop_replays(&mut self, tenant: TenantId, before: Timestamp, limit: u32) -> Result<u64, StoreError> {
-        let state = self.writable()?;
-        let over = of_tenant(&state.replays, tenant).filter(|replay| is_over(replay, before));
+    async fn delete_finished_replays(
+        &mut self,
+        tenant: TenantId,
+        before: Timestamp,
+        limit: u32,
+    ) -> Result<u64, StoreError> {
+        let state = self.state_mut()?;
+        let over = of_tenant(&state.replays, tenant).filter(|replay| is_finished_before(replay, before));
         let over: Vec<Uuid> = over.map(|replay| replay.id).take(limit as usize).collect();
         over.iter().for_each(|id| state.replays.take(&(tenant, *id)));
         Ok(over.len() as u64)
     }
 
-    async fn count_replays(&mut self, tenant: TenantId, before: Timestamp) -> Result<u64, StoreError> {
-        Ok(of_tenant(&self.state.replays, tenant).filter(|replay| is_over(replay, before)).count() as u64)
+    async fn count_finished_replays(&mut self, tenant: TenantId, before: Timestamp) -> Result<u64, StoreError> {
+        Ok(of_tenant(&self.state.replays, tenant).filter(|replay| is_finished_before(replay, before)).count() as u64)
     }
 
-    async fn count_prunable(&mut self, recorded_before: Timestamp, now: Timestamp) -> Result<u64, StoreError> {
-        let answers = self.state.recorded.values().filter(|recorded| recorded.created_at < recorded_before).count();
-        let signatures = self.state.signatures.values().filter(|expires_at| **expires_at < now).count();
-        Ok((answers + signatures) as u64)
+    async fn delete_request_records(
+        &mut self,
+        stored_before: Timestamp,
+        now: Timestamp,
+        limit: u32,
+    ) -> Result<u64, StoreError> {
+        let state = self.state_mut()?;
+        let responses = state.responses.iter().filter(|(_, response)| response.created_at < stored_before);
+        let responses: Vec<_> = responses.map(|(key, _)| key.clone()).take(limit as usize).collect();
+        let signatures = state.used_signatures.iter().filter(|(_, expires_at)| **expires_at < now);
+        let signatures: Vec<_> = signatures.map(|(key, _)| *key).take(limit as usize).collect();
+        responses.iter().for_each(|key| state.responses.take(key));
+        signatures.iter().for_each(|key| state.used_signatures.take(key));
+        Ok((responses.len() + signatures.len()) as u64)
+    }
+
+    async fn count_request_records(&mut self, stored_before: Timestamp, now: Timestamp) -> Result<u64, StoreError> {
+        let responses = self.state.responses.values().filter(|response| response.created_at < stored_before).count();
+        let signatures = self.state.used_signatures.values().filter(|expires_at| **expires_at < now).count();
+        Ok((responses + signatures) as u64)
     }
 }

@@ -1,9 +1,9 @@
-//! A table that can take back what a failed job did to it.
+//! A table that can undo the changes of a failed transaction.
 
 use std::collections::BTreeMap;
 use std::ops::Deref;
 
-/// Rows by key. It reads like the map it is; every change notes what was there before.
+/// Rows by key. It can be read like a map, and each change records the row that was there before.
 pub(super) struct Table<K, V> {
     rows: BTreeMap<K, V>,
     before: Vec<(K, Option<V>)>,
@@ -24,13 +24,13 @@ impl<K, V> Deref for Table<K, V> {
 }
 
 impl<K: Ord + Clone, V: Clone> Table<K, V> {
-    /// Puts a row under a key, in place of any other.
+    /// Stores a row under a key, in place of any other.
     pub(super) fn put(&mut self, key: K, row: V) {
         let before = self.rows.insert(key.clone(), row);
         self.before.push((key, before));
     }
 
-    /// Puts a row under a key that has none; `false` when it has one.
+    /// Stores a row under a key that has none. `false` when it has one.
     pub(super) fn add(&mut self, key: K, row: V) -> bool {
         let free = !self.rows.contains_key(&key);
         if free {
@@ -39,7 +39,7 @@ impl<K: Ord + Clone, V: Clone> Table<K, V> {
         free
     }
 
-    /// Changes the row under a key; `false` when there is none.
+    /// Changes the row under a key. `false` when there is none.
     pub(super) fn change(&mut self, key: &K, change: impl FnOnce(&mut V)) -> bool {
         let Some(row) = self.rows.get_mut(key) else { return false };
         self.before.push((key.clone(), Some(row.clone())));
@@ -47,7 +47,7 @@ impl<K: Ord + Clone, V: Clone> Table<K, V> {
         true
     }
 
-    /// Takes the row under a key away.
+    /// Removes the row under a key.
     pub(super) fn take(&mut self, key: &K) {
         if let Some(before) = self.rows.remove(key) {
             self.before.push((key.clone(), Some(before)));

@@ -10,7 +10,7 @@ use super::plan::FULL_WINDOW_DELAY;
 use super::policy::Policy;
 use crate::env::time_of_id;
 use crate::error::{Error, StoreError};
-use crate::store::{Repository, Tx};
+use crate::store::{DueDelivery, Repository, Tx};
 use crate::values::{TenantId, Timestamp};
 use crate::webhooks::subscriptions::WebhookSubscription;
 
@@ -67,7 +67,7 @@ async fn claim_endpoint(
     let lease_ends = now.checked_add(policy.lease()).unwrap_or(now);
     let lease = tx.env().id(lease_ends);
     let due = tx.due_deliveries(tenant, id, now, u32::try_from(limit).unwrap_or(u32::MAX)).await?;
-    for (mut delivery, event) in due {
+    for DueDelivery { mut delivery, event } in due {
         let previous_lease = delivery.lease;
         // The comparison extends each lease only once, so that repeated clock jumps cannot defer a delivery for ever.
         if batch.clock_jump_grace_until.is_some() && previous_lease.map(time_of_id) == delivery.next_attempt_at {
@@ -91,6 +91,6 @@ pub(super) async fn schedule_next(
     subscription: Uuid,
     now: Timestamp,
 ) -> Result<(), Error> {
-    let due = tx.next_due(tenant, subscription).await?;
+    let due = tx.next_delivery_due(tenant, subscription).await?;
     Ok(tx.schedule_endpoint(tenant, subscription, due.map(|due| due.max(now))).await?)
 }

@@ -8,6 +8,7 @@ use uuid::Uuid;
 use super::attempt::{Attempt, Outcome};
 use super::batch::{Action, Batch, Selection};
 use super::policy::Policy;
+use crate::store::Endpoint;
 use crate::values::{TenantId, Timestamp};
 
 /// The window of an endpoint without a history.
@@ -71,7 +72,7 @@ impl InFlight {
 
     /// Records that an attempt has ended: frees its capacity, and grows or shrinks the window of its endpoint.
     pub fn attempt_finished(&mut self, outcome: &Outcome) {
-        let (tenant, subscription) = outcome.delivery.endpoint();
+        let Endpoint { tenant_id: tenant, subscription_id: subscription } = outcome.delivery.endpoint();
         self.free(tenant, subscription, 1);
         if let Some(window) = self.endpoints.get_mut(&subscription) {
             window.size = if outcome.log.succeeded() { (window.size + 1).min(MAX_WINDOW) } else { 1 };

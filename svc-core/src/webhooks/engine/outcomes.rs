@@ -39,7 +39,7 @@ pub(super) async fn record(tx: &mut dyn Tx, policy: &Policy, batch: &Batch) -> R
             }
         }
         if subscription.paused_at == was_paused {
-            tx.update_delivery_state(tenant, &subscription).await?;
+            tx.update_delivery_outcome(tenant, &subscription).await?;
         } else {
             Repository::<WebhookSubscription>::update(tx, tenant, &subscription).await?;
             tx.hold_deliveries(tenant, id).await?;

@@ -3,14 +3,12 @@
 use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 
-use uuid::Uuid;
-
 use super::attempt::Outcome;
 use super::batch::{Action, Batch, Selection};
 use super::in_flight::InFlight;
 use super::policy::Policy;
 use crate::error::Error;
-use crate::store::Tx;
+use crate::store::{Endpoint, Tx};
 use crate::values::{TenantId, Timestamp};
 
 /// The highest number of due endpoints that one poll reads.
@@ -29,7 +27,7 @@ pub struct DueWork {
     /// The time of the poll.
     pub now: Timestamp,
     /// The endpoints that are due, the longest due first: tenant and subscription.
-    pub endpoints: Vec<(TenantId, Uuid)>,
+    pub endpoints: Vec<Endpoint>,
     /// The tenants with unfinished bulk replays.
     pub replaying_tenants: Vec<TenantId>,
     /// The earliest `due_at` of any endpoint, past or future. `None` when nothing is scheduled.
@@ -44,7 +42,7 @@ impl DueWork {
 
     /// Removes the work of tenants for which `excluded` returns true, such as those whose batch still runs.
     pub fn exclude_tenants(&mut self, excluded: impl Fn(TenantId) -> bool) {
-        self.endpoints.retain(|(tenant, _)| !excluded(*tenant));
+        self.endpoints.retain(|endpoint| !excluded(endpoint.tenant_id));
         self.replaying_tenants.retain(|tenant| !excluded(*tenant));
     }
 }
@@ -57,7 +55,7 @@ pub async fn poll(tx: &mut dyn Tx) -> Result<DueWork, Error> {
     let now = tx.env().now();
     let endpoints = tx.due_endpoints(now, ENDPOINTS_PER_POLL).await?;
     let earliest_due_at = tx.next_endpoint_due().await?;
-    let replaying_tenants = tx.tenants_with_replays(REPLAYS_PER_POLL).await?;
+    let replaying_tenants = tx.tenants_with_unfinished_replays(REPLAYS_PER_POLL).await?;
     Ok(DueWork { now, endpoints, replaying_tenants, earliest_due_at })
 }
 
@@ -78,10 +76,11 @@ impl InFlight {
             batches.insert(tenant, Batch { outcomes, ..Batch::new(tenant, clock_jump_grace_until) });
         }
         // Endpoints in whose windows an outcome frees capacity queue behind those that are due already.
-        let freed: Vec<(TenantId, Uuid)> =
+        let freed: Vec<Endpoint> =
             batches.values().flat_map(|batch| &batch.outcomes).map(|outcome| outcome.delivery.endpoint()).collect();
         let mut seen = HashSet::new();
-        for (position, (tenant, subscription)) in due_work.endpoints.iter().chain(&freed).copied().enumerate() {
+        for (position, endpoint) in due_work.endpoints.iter().chain(&freed).enumerate() {
+            let Endpoint { tenant_id: tenant, subscription_id: subscription } = *endpoint;
             if !seen.insert(subscription) {
                 continue;
             }

@@ -119,7 +119,7 @@ fn a_subscription_is_paused_once_however_many_attempts_fail_at_once() {
             Box::pin(async move {
                 let deliveries = tx.list_deliveries(tenant, &DeliveryFilter::default()).await?;
                 let stored = Repository::<WebhookSubscription>::get(tx, tenant, subscription.id).await?;
-                let log = tx.audit(tenant, Timestamp::from_micros(0), 100).await?;
+                let log = tx.audit_entries(tenant, Timestamp::from_micros(0), 100).await?;
                 Ok((deliveries, stored, log))
             })
         });

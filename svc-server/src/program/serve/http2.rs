@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use bytes::{Buf, Bytes};
@@ -18,6 +18,7 @@ use hyper::body::{Frame, Incoming};
 use hyper::server::conn::http2::Builder;
 use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
+use svc_core::sync::lock;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
@@ -149,7 +150,7 @@ impl OpenRequests {
 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, Requests> {
-        self.requests.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.requests)
     }
 }
 

@@ -1,12 +1,12 @@
-//! What refers to what, also where the schema does not say so.
+//! References between rows, also those without a foreign key in the schema.
 
 use svc_core::error::StoreError;
 
 use super::{Finding, find, table_named};
 use crate::sql::{Row, Sql, Value};
 
-/// A table, its column with an id, and the table where that must be, within the same tenant.
-const OF_TENANT: &[(&str, &str, &str)] = &[
+/// References within a tenant: a table, its column with an id, and the table that the id must be in.
+const WITHIN_TENANT: &[(&str, &str, &str)] = &[
     ("invoices", "contact_id", "contacts"),
     ("payments", "invoice_id", "invoices"),
     ("bookings", "contact_id", "contacts"),
@@ -19,19 +19,19 @@ const OF_TENANT: &[(&str, &str, &str)] = &[
     ("deliveries", "event_id", "events"),
     ("deliveries", "subscription_id", "subscriptions"),
     ("delivery_attempts", "delivery_id", "deliveries"),
-    ("turns", "subscription_id", "subscriptions"),
+    ("endpoint_schedule", "subscription_id", "subscriptions"),
     ("replays", "subscription_id", "subscriptions"),
 ];
 
-/// The same where there is no tenant in between.
-const OF_ALL: &[(&str, &str, &str)] = &[("used_signatures", "key_id", "api_keys")];
+/// The same for tables without a tenant.
+const GLOBAL: &[(&str, &str, &str)] = &[("used_signatures", "key_id", "api_keys")];
 
-/// Rows that refer to what is not there.
+/// Adds a finding for each row that refers to a missing one.
 pub(super) async fn orphans(sql: &mut dyn Sql, findings: &mut Vec<Finding>) -> Result<(), StoreError> {
     let of_tenants = super::TABLES.iter().filter(|table| table.position("tenant_id").is_some());
     let of_tenants: Vec<_> = of_tenants.map(|table| (table.name, "tenant_id", "tenants")).collect();
-    let one = of_tenants.iter().chain(OF_ALL).map(|reference| (reference, ""));
-    let two = OF_TENANT.iter().map(|reference| (reference, "p.tenant_id = c.tenant_id AND "));
+    let one = of_tenants.iter().chain(GLOBAL).map(|reference| (reference, ""));
+    let two = WITHIN_TENANT.iter().map(|reference| (reference, "p.tenant_id = c.tenant_id AND "));
     for ((table, column, parent), within) in one.chain(two) {
         let condition =
             format!("c.{column} IS NOT NULL AND NOT EXISTS (SELECT 1 FROM {parent} p WHERE {within}p.id = c.{column})");
@@ -44,8 +44,8 @@ fn problem(column: &str, parent: &str) -> String {
     format!("its {column} is that of no row in {parent}")
 }
 
-/// What SQLite finds by the schema, as far as it was not found yet. It does not tell which rows.
-pub(super) async fn as_sqlite_sees_them(sql: &mut dyn Sql, findings: &mut Vec<Finding>) -> Result<(), StoreError> {
+/// Adds what SQLite finds by the foreign keys of the schema and was not found yet. It does not say which rows.
+pub(super) async fn by_foreign_keys(sql: &mut dyn Sql, findings: &mut Vec<Finding>) -> Result<(), StoreError> {
     let mut found = Vec::new();
     let mut each = |row: &dyn Row| {
         if let (Value::Text(table), Value::Text(parent)) = (row.value(0)?, row.value(1)?) {
@@ -58,7 +58,7 @@ pub(super) async fn as_sqlite_sees_them(sql: &mut dyn Sql, findings: &mut Vec<Fi
         let Some(table) = super::TABLES.iter().find(|known| known.name == table) else { continue };
         let ending = format!("in {parent}");
         if !findings.iter().any(|known| known.table == table.name && known.problem.ends_with(&ending)) {
-            let problem = format!("rows refer to what is not {ending}");
+            let problem = format!("rows refer to missing rows {ending}");
             findings.push(Finding { table: table.name, id: None, problem });
         }
     }

@@ -12,17 +12,17 @@ const DAMAGES: &[(&str, &str, &str)] = &[
     ("DELETE FROM contacts WHERE email = 'Ada@example.com'", "jobs", "its contact_id"),
     ("DELETE FROM invoices WHERE currency = 'JPY'", "payments", "its invoice_id"),
     ("DELETE FROM subscriptions WHERE description = 'alles'", "deliveries", "its subscription_id"),
-    ("DELETE FROM subscriptions WHERE description = 'alles'", "turns", "its subscription_id"),
+    ("DELETE FROM subscriptions WHERE description = 'alles'", "endpoint_schedule", "its subscription_id"),
     ("DELETE FROM subscriptions WHERE description = 'alles'", "subscription_kinds", "its subscription_id"),
     ("DELETE FROM subscriptions WHERE description = 'alles'", "events", "its only_for"),
     ("DELETE FROM api_keys WHERE name IS NOT NULL", "used_signatures", "its key_id"),
     ("DELETE FROM tenants WHERE name = 'Harbour Plumbing'", "contacts", "its tenant_id"),
-    ("UPDATE numbers SET last = 1 WHERE kind = 'INV'", "numbers", "it stands at 1, but INV-0002 is in use"),
-    ("DELETE FROM numbers WHERE kind = 'QUO'", "numbers", "it stands at 0, but QUO-0001"),
-    ("DELETE FROM turns", "subscriptions", "pending deliveries and no turn"),
-    ("UPDATE deliveries SET next_attempt_at = NULL", "deliveries", "only then"),
-    ("UPDATE deliveries SET state = 'held' WHERE state = 'pending'", "deliveries", "only then"),
-    ("UPDATE contacts SET deleted_at = NULL", "contacts", "live and deleted"),
+    ("UPDATE numbers SET last = 1 WHERE kind = 'INV'", "numbers", "the counter is at 1, but INV-0002 is in use"),
+    ("DELETE FROM numbers WHERE kind = 'QUO'", "numbers", "the counter is at 0, but QUO-0001"),
+    ("DELETE FROM endpoint_schedule", "subscriptions", "but is not scheduled"),
+    ("UPDATE deliveries SET next_attempt_at = NULL", "deliveries", "a pending delivery must have"),
+    ("UPDATE deliveries SET status = 'held' WHERE status = 'pending'", "deliveries", "no other delivery"),
+    ("UPDATE contacts SET deleted_at = NULL", "contacts", "does not agree with deleted_at"),
     ("DELETE FROM subscription_kinds WHERE kind = '*'", "subscription_kinds", "is not found by it"),
     ("UPDATE subscription_kinds SET paused = NOT paused", "subscription_kinds", "does not want this kind in this way"),
     ("UPDATE subscription_kinds SET kind = 'job.created' WHERE kind = '*'", "subscription_kinds", "is not found by it"),
@@ -55,10 +55,10 @@ const OF_POSTGRES: &[(&str, &str, &str)] = &[
 ];
 
 #[track_caller]
-fn on_progress(findings: &[Finding], damage: &(&str, &str, &str)) {
+fn assert_found(findings: &[Finding], damage: &(&str, &str, &str)) {
     let (statement, table, problem) = damage;
-    let on_progress = |finding: &&Finding| finding.table == *table && finding.problem.contains(problem);
-    let finding = findings.iter().find(on_progress).unwrap_or_else(|| panic!("{statement}: {findings:#?}"));
+    let is_it = |finding: &&Finding| finding.table == *table && finding.problem.contains(problem);
+    let finding = findings.iter().find(is_it).unwrap_or_else(|| panic!("{statement}: {findings:#?}"));
     assert!(finding.id.as_ref().is_some_and(|id| !id.is_empty()), "{finding:?}");
 }
 
@@ -79,7 +79,7 @@ async fn each_damage_of_a_file_is_told() {
         let lax = "PRAGMA foreign_keys = OFF; PRAGMA ignore_check_constraints = ON;";
         connection.execute_batch(&format!("{lax} {}", damage.0)).unwrap();
         drop(connection);
-        on_progress(&check(&folder.url(&name)).await.unwrap().findings, damage);
+        assert_found(&check(&folder.url(&name)).await.unwrap().findings, damage);
     }
 }
 
@@ -111,7 +111,7 @@ async fn each_damage_of_a_server_is_told() {
             client.batch_execute(&keep).await.unwrap();
         }
         client.batch_execute(damage.0).await.unwrap();
-        on_progress(&check_database(&mut end).await.unwrap().findings, damage);
+        assert_found(&check_database(&mut end).await.unwrap().findings, damage);
         for table in crate::maintenance::tables::TABLES {
             let restore = format!("DELETE FROM {0}; INSERT INTO {0} SELECT * FROM kept_{at}.{0}", table.name);
             client.batch_execute(&restore).await.unwrap();

@@ -56,7 +56,7 @@ async fn a_file_is_copied_to_a_file() {
         Box::pin(async move {
             let mut signed = 0;
             for tenant in tx.tenants().await? {
-                signed += tx.keys(tenant.id).await?.iter().filter(|key| key.signing_secret.is_some()).count();
+                signed += tx.api_keys(tenant.id).await?.iter().filter(|key| key.signing_secret.is_some()).count();
             }
             Ok(signed)
         })
@@ -147,7 +147,7 @@ async fn a_changed_cell_is_seen() {
         "UPDATE contacts SET first_name = 'Eve' WHERE first_name = 'Bob'",
         "UPDATE invoices SET amount_paid = amount_paid - 1",
         "UPDATE subscriptions SET description = NULL",
-        "DELETE FROM turns",
+        "DELETE FROM endpoint_schedule",
         "UPDATE tenants SET clock = clock + 1 WHERE name = 'Harbour Plumbing'",
         "UPDATE delivery_attempts SET response_truncated = NOT response_truncated WHERE attempt = 2",
         "UPDATE api_keys SET signing_secret = zeroblob(60) WHERE signing_secret IS NOT NULL",

@@ -14,7 +14,7 @@ use svc_core::resources::crud::{self, Create, Resource as _, Update};
 use svc_core::resources::invoices::{self, Invoice};
 use svc_core::resources::jobs::Job;
 use svc_core::resources::quotes::Quote;
-use svc_core::store::{DeliveryFilter, Store, Tx};
+use svc_core::store::{DeliveryFilter, KeyUse, Store, Tx};
 use svc_core::values::{TenantId, Timestamp};
 use svc_core::webhooks::deliveries::{AttemptLog, DeliveryStatus};
 use svc_core::webhooks::replays::{self, ReplayCreate};
@@ -55,7 +55,7 @@ async fn fill_keys(tx: &mut dyn Tx, tenant: TenantId) -> Result<(), Error> {
     keys::rotate(tx, key, HOUR).await?;
     let other = keys::create(tx, tenant, KeyCreate { name: None, expires_in: None, signed: false, ..input }).await?;
     keys::revoke(tx, other.key.id).await?;
-    tx.touch_keys(&[(key, now)]).await?;
+    tx.record_key_uses(&[KeyUse { key_id: key, used_at: now }]).await?;
     tx.claim_signature(key, &[255; 32], now).await?;
     let body = (0..=255).collect();
     let recorded = StoredResponse {

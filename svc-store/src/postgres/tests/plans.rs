@@ -3,7 +3,7 @@
 use super::*;
 use crate::sql::Param;
 use crate::statements::every_list;
-use crate::webhooks::deliveries;
+use crate::webhooks::{attempts, deliveries};
 
 /// Rows of 3 tenants, of which the lists ask for the first. Without the checks of references, for speed.
 const ROWS: &str = "
@@ -82,7 +82,9 @@ async fn deliveries_of_an_endpoint_are_found_by_its_index() {
     crate::migrate(&url).await.unwrap();
     let connection = beside(&url).await;
     let mut seen = 0;
-    for sql in deliveries::STATEMENTS.iter().copied().chain(deliveries::LISTS_OF_AN_ENDPOINT.iter().copied()) {
+    let lists = deliveries::lists_of_an_endpoint();
+    let statements = deliveries::statements().into_iter().chain(attempts::statements());
+    for sql in statements.chain(lists.iter().map(String::as_str)) {
         if !sql.contains("subscription_id = $2") || !sql.contains(" deliveries") {
             continue;
         }

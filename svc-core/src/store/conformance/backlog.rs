@@ -9,7 +9,7 @@ use super::deliveries::call;
 use crate::values::{TenantId, Timestamp};
 use crate::webhooks::deliveries::{AttemptLog, AttemptSummary, Backlog, Delivery, DeliveryStatus};
 
-pub(super) async fn deliveries_are_counted_by_state(h: Harness) {
+pub(super) async fn deliveries_are_counted_by_status(h: Harness) {
     let (tenant, other) = (h.tenant().await, h.tenant().await);
     let (to, elsewhere) = (h.endpoint(tenant).await, h.endpoint(tenant).await);
     for (count, state) in DeliveryStatus::ALL.iter().copied().enumerate() {
@@ -29,7 +29,7 @@ pub(super) async fn deliveries_are_counted_by_state(h: Harness) {
     }
 }
 
-pub(super) async fn backlogs_are_those_of_all_tenants(h: Harness) {
+pub(super) async fn a_backlog_covers_all_tenants(h: Harness) {
     let waiting = [DeliveryStatus::Pending, DeliveryStatus::Failed, DeliveryStatus::Held];
     for state in waiting {
         assert_eq!(call!(h.backlog(state)), Backlog::default());
@@ -75,7 +75,7 @@ impl Harness {
     }
 }
 
-pub(super) async fn attempts_of_a_span(h: Harness) {
+pub(super) async fn attempt_summaries_cover_a_time_range(h: Harness) {
     let (tenant, other) = (h.tenant().await, h.tenant().await);
     let (to, elsewhere) = (h.endpoint(tenant).await, h.endpoint(tenant).await);
     let mut made = Vec::new();

@@ -67,7 +67,7 @@ fn ids<R: Resource>(rows: &[R]) -> Vec<Uuid> {
     rows.iter().map(Resource::id).collect()
 }
 
-pub(super) async fn every_row_once(h: Harness) {
+pub(super) async fn every_record_is_returned_once(h: Harness) {
     async fn check<R: Sample>(h: &Harness, tenant: TenantId) {
         assert_eq!(Walk::<R>::new(h, tenant, 1).rest().await, [], "an empty list has one empty page");
         let mut rows = Vec::new();
@@ -88,7 +88,7 @@ pub(super) async fn every_row_once(h: Harness) {
     every_resource!(check(&h, tenant));
 }
 
-pub(super) async fn a_filtered_walk(h: Harness) {
+pub(super) async fn a_filtered_list_returns_every_match_once(h: Harness) {
     let tenant = h.tenant().await;
     let mut sent = Vec::new();
     for at in 0..20 {
@@ -110,7 +110,7 @@ pub(super) async fn a_filtered_walk(h: Harness) {
     }
 }
 
-pub(super) async fn rows_that_come_and_go_between_pages(h: Harness) {
+pub(super) async fn records_may_be_created_and_deleted_between_pages(h: Harness) {
     let tenant = h.tenant().await;
     let mut rows = Vec::new();
     for at in 0..12 {
@@ -129,7 +129,7 @@ pub(super) async fn rows_that_come_and_go_between_pages(h: Harness) {
     assert_eq!(seen, rows, "a new row and the end of an old one disturb nothing");
 }
 
-pub(super) async fn a_changed_row_is_seen_again(h: Harness) {
+pub(super) async fn a_record_that_changes_between_pages_is_returned_again(h: Harness) {
     let tenant = h.tenant().await;
     let mut rows = Vec::new();
     for at in 0..5 {
@@ -152,7 +152,7 @@ pub(super) async fn a_changed_row_is_seen_again(h: Harness) {
     assert_eq!(later[1].deleted_at, Some(later[1].updated_at));
 }
 
-pub(super) async fn a_cursor_is_good_for_its_own_list_only(h: Harness) {
+pub(super) async fn a_cursor_is_valid_for_its_own_list_only(h: Harness) {
     let (tenant, other) = (h.tenant().await, h.tenant().await);
     for tenant in [tenant, other] {
         for _ in 0..3 {

@@ -28,7 +28,7 @@ impl Harness {
     }
 }
 
-pub(super) async fn settings_come_back(h: Harness) {
+pub(super) async fn settings_are_stored(h: Harness) {
     let first = h.settings(h.tenant().await).await.unwrap();
     assert_eq!(first.created_at, h.store.env().now());
     assert_eq!((&*first.name, first.unique_contact_email), ("Harbour Plumbing", true));
@@ -70,7 +70,7 @@ pub(super) async fn settings_come_back(h: Harness) {
     assert_eq!(h.settings(TenantId(Uuid::nil())).await, None);
 }
 
-pub(super) async fn a_tick_is_always_later(h: Harness) {
+pub(super) async fn each_advance_of_the_clock_is_later(h: Harness) {
     let start = h.store.env().now();
     let tenant = h.tenant().await;
     let mut want = start;
@@ -95,7 +95,7 @@ pub(super) async fn a_tick_is_always_later(h: Harness) {
     assert_eq!(both.await.unwrap(), [want.next(), want.next().next()], "twice in one job");
 }
 
-pub(super) async fn ticks_of_tenants_are_their_own(h: Harness) {
+pub(super) async fn each_tenant_has_its_own_clock(h: Harness) {
     let (hasty, calm) = (h.tenant().await, h.tenant().await);
     let start = h.store.env().now();
     for _ in 0..5 {
@@ -104,7 +104,7 @@ pub(super) async fn ticks_of_tenants_are_their_own(h: Harness) {
     assert_eq!(h.advance_clock(calm).await, start.next());
 }
 
-pub(super) async fn settings_leave_the_clock_alone(h: Harness) {
+pub(super) async fn an_update_of_settings_keeps_the_clock(h: Harness) {
     let tenant = h.tenant().await;
     let last = h.advance_clock(tenant).await;
     h.number(tenant, NumberKind::Job).await;
@@ -121,7 +121,7 @@ pub(super) async fn an_unknown_tenant_has_no_clock(h: Harness) {
     assert_eq!(clock, Ok(None));
 }
 
-pub(super) async fn holding_moves_no_clock(h: Harness) {
+pub(super) async fn locking_does_not_advance_the_clock(h: Harness) {
     let tenant = h.tenant().await;
     let nobody = TenantId(Uuid::nil());
     let last = h.advance_clock(tenant).await;
@@ -190,7 +190,7 @@ pub(super) async fn numbers_have_no_gaps(h: Harness) {
     assert_eq!(job.job_number, "JOB-10000", "grows past four digits");
 }
 
-pub(super) async fn a_count_goes_on_behind_a_number(h: Harness) {
+pub(super) async fn numbers_continue_after_a_raised_number(h: Harness) {
     let (tenant, other) = (h.tenant().await, h.tenant().await);
     let raise = async |to: u64| {
         let raised =

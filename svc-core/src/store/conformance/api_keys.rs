@@ -11,6 +11,7 @@ use crate::accounts::keys::{self, ApiKey, Credential, KeyCreate, KeyHash, NewKey
 use crate::accounts::limits::{CappedCollection, RateLimits};
 use crate::accounts::tenants::{self, DeveloperAccess};
 use crate::error::{Error, StoreError};
+use crate::store::KeyUse;
 use crate::values::{Secret, TenantId, Timestamp};
 
 const HOUR: Duration = Duration::from_secs(60 * 60);
@@ -23,14 +24,14 @@ impl Harness {
     }
 
     async fn key(&self, id: Uuid) -> Option<ApiKey> {
-        self.read(move |tx| Box::pin(async move { Ok(tx.key(id).await?) })).await.unwrap()
+        self.read(move |tx| Box::pin(async move { Ok(tx.api_key(id).await?) })).await.unwrap()
     }
 
-    async fn insert_key(&self, key: &ApiKey, hash: [u8; 32]) -> Result<(), Error> {
+    async fn insert_api_key(&self, key: &ApiKey, hash: [u8; 32]) -> Result<(), Error> {
         let key = key.clone();
         self.write(move |tx| {
             let key = key.clone();
-            Box::pin(async move { Ok(tx.insert_key(&key, &hash).await?) })
+            Box::pin(async move { Ok(tx.insert_api_key(&key, &hash).await?) })
         })
         .await
     }
@@ -48,10 +49,12 @@ impl Harness {
         self.write(move |tx| Box::pin(keys::revoke(tx, id))).await.unwrap()
     }
 
-    async fn touch(&self, used: Vec<(Uuid, Timestamp)>) {
+    async fn record_uses(&self, uses: &[(Uuid, Timestamp)]) {
+        let uses: Vec<KeyUse> =
+            uses.iter().map(|(key_id, used_at)| KeyUse { key_id: *key_id, used_at: *used_at }).collect();
         self.write(move |tx| {
-            let used = used.clone();
-            Box::pin(async move { Ok(tx.touch_keys(&used).await?) })
+            let uses = uses.clone();
+            Box::pin(async move { Ok(tx.record_key_uses(&uses).await?) })
         })
         .await
         .unwrap();
@@ -64,7 +67,7 @@ impl Harness {
     }
 }
 
-pub(super) async fn a_key_comes_back(h: Harness) {
+pub(super) async fn a_key_is_stored(h: Harness) {
     let tenant = h.tenant().await;
     for (write, expires_in, signed) in [(true, None, true), (false, Some(HOUR), false)] {
         let new = h.new_key(tenant, write, expires_in, signed).await;
@@ -84,7 +87,7 @@ pub(super) async fn a_key_comes_back(h: Harness) {
         last_used_at: None,
         signing_secret: None,
     };
-    h.insert_key(&bare, [0; 32]).await.unwrap();
+    h.insert_api_key(&bare, [0; 32]).await.unwrap();
     assert_eq!(h.key(bare.id).await, Some(bare.clone()));
     let full = ApiKey {
         id: h.store.env().id(now),
@@ -97,7 +100,7 @@ pub(super) async fn a_key_comes_back(h: Harness) {
         signing_secret: Some(Secret::new("svcsig_c2VjcmV0+/==")),
         ..bare.clone()
     };
-    h.insert_key(&full, [255; 32]).await.unwrap();
+    h.insert_api_key(&full, [255; 32]).await.unwrap();
     assert_eq!(h.key(full.id).await, Some(full.clone()));
 
     // An update stores expiry and revocation, and takes them back.
@@ -105,14 +108,14 @@ pub(super) async fn a_key_comes_back(h: Harness) {
     let stored = changed.clone();
     let write = h.write(move |tx| {
         let key = stored.clone();
-        Box::pin(async move { Ok(tx.update_key(&key).await?) })
+        Box::pin(async move { Ok(tx.update_api_key(&key).await?) })
     });
     write.await.unwrap();
     assert_eq!(h.key(changed.id).await, Some(changed));
     assert_eq!(h.key(bare.id).await, Some(bare), "another key is left alone");
 }
 
-pub(super) async fn keys_of_a_tenant(h: Harness) {
+pub(super) async fn keys_of_a_tenant_are_listed(h: Harness) {
     let (tenant, other) = (h.tenant().await, h.tenant().await);
     let mut want = Vec::new();
     for _ in 0..5 {
@@ -120,7 +123,7 @@ pub(super) async fn keys_of_a_tenant(h: Harness) {
         h.new_key(other, true, None, false).await;
     }
     want[1] = h.revoke(want[1].id).await;
-    let list = async |tenant| h.read(move |tx| Box::pin(async move { Ok(tx.keys(tenant).await?) })).await.unwrap();
+    let list = async |tenant| h.read(move |tx| Box::pin(async move { Ok(tx.api_keys(tenant).await?) })).await.unwrap();
     assert_eq!(list(tenant).await, want, "oldest first, revoked ones too");
     assert_eq!(list(other).await.len(), 5);
     assert_eq!(list(TenantId(Uuid::nil())).await, []);
@@ -146,21 +149,21 @@ pub(super) async fn a_key_is_found_by_its_hash(h: Harness) {
     }
 }
 
-pub(super) async fn a_hash_is_taken_once(h: Harness) {
+pub(super) async fn a_hash_is_unique(h: Harness) {
     let tenant = h.tenant().await;
     let NewKey { key, text } = h.new_key(tenant, true, None, false).await;
     let hash = crate::crypto::sha256(text.reveal().as_bytes());
     let now = h.advance_clock(tenant).await;
     let twin = ApiKey { id: h.store.env().id(now), created_at: now, ..key.clone() };
-    let same_hash = h.insert_key(&twin, hash).await;
+    let same_hash = h.insert_api_key(&twin, hash).await;
     assert!(matches!(same_hash, Err(Error::Store(StoreError::Conflict { .. }))), "{same_hash:?}");
-    let same_id = h.insert_key(&key, [7; 32]).await;
+    let same_id = h.insert_api_key(&key, [7; 32]).await;
     assert!(matches!(same_id, Err(Error::Store(StoreError::Conflict { .. }))), "{same_id:?}");
     assert_eq!(h.credential(hash).await.map(|found| found.key_id), Some(key.id));
     assert!(h.credential([7; 32]).await.is_none());
 }
 
-pub(super) async fn a_revoked_or_expired_key_says_so(h: Harness) {
+pub(super) async fn a_credential_shows_revocation_and_expiry(h: Harness) {
     let tenant = h.tenant().await;
     let revoked = h.new_key(tenant, true, None, false).await;
     let expiring = h.new_key(tenant, true, Some(HOUR), false).await;
@@ -175,7 +178,7 @@ pub(super) async fn a_revoked_or_expired_key_says_so(h: Harness) {
     assert_eq!(h.authenticate(&expiring).await.unwrap_err(), Error::KeyExpired);
 }
 
-pub(super) async fn a_suspended_tenant_shows(h: Harness) {
+pub(super) async fn a_credential_shows_a_suspended_tenant(h: Harness) {
     let (tenant, other) = (h.tenant().await, h.tenant().await);
     let key = h.new_key(tenant, true, None, false).await;
     let bystander = h.new_key(other, true, None, false).await;
@@ -192,7 +195,7 @@ pub(super) async fn a_suspended_tenant_shows(h: Harness) {
     }
 }
 
-pub(super) async fn limits_of_a_tenant_come_with_its_keys(h: Harness) {
+pub(super) async fn a_credential_has_the_limits_of_its_tenant(h: Harness) {
     let (tenant, other) = (h.tenant().await, h.tenant().await);
     let [key, bystander] = [h.new_key(tenant, true, None, true).await, h.new_key(other, true, None, true).await];
     assert_eq!(h.authenticate(&key).await.unwrap().limits, RateLimits::default());
@@ -209,27 +212,27 @@ pub(super) async fn limits_of_a_tenant_come_with_its_keys(h: Harness) {
     }
 }
 
-pub(super) async fn last_use_moves_only_forward(h: Harness) {
+pub(super) async fn last_use_never_goes_back(h: Harness) {
     let tenant = h.tenant().await;
     let ids = [h.new_key(tenant, true, None, false).await.key.id, h.new_key(tenant, true, None, false).await.key.id];
     let now = h.store.env().now();
     let earlier = Timestamp::from_micros(now.as_micros() - 1);
     let used = async || [h.key(ids[0]).await.unwrap().last_used_at, h.key(ids[1]).await.unwrap().last_used_at];
     assert_eq!(used().await, [None, None]);
-    h.touch(vec![(ids[0], now), (Uuid::nil(), now)]).await;
+    h.record_uses(&[(ids[0], now), (Uuid::nil(), now)]).await;
     assert_eq!(used().await, [Some(now), None], "an unknown key is passed over");
-    h.touch(vec![(ids[0], earlier), (ids[1], earlier)]).await;
+    h.record_uses(&[(ids[0], earlier), (ids[1], earlier)]).await;
     assert_eq!(used().await, [Some(now), Some(earlier)]);
-    h.touch(vec![(ids[1], now), (ids[0], now.next())]).await;
+    h.record_uses(&[(ids[1], now), (ids[0], now.next())]).await;
     assert_eq!(used().await, [Some(now.next()), Some(now)]);
-    h.touch(Vec::new()).await;
+    h.record_uses(&Vec::new()).await;
     assert_eq!(used().await, [Some(now.next()), Some(now)]);
     // Revoking with a record that was read before keeps the last use.
     h.revoke(ids[0]).await;
     assert_eq!(used().await, [Some(now.next()), Some(now)]);
 }
 
-pub(super) async fn a_signature_is_good_once(h: Harness) {
+pub(super) async fn a_signature_is_accepted_once(h: Harness) {
     let tenant = h.tenant().await;
     let key = h.new_key(tenant, true, None, true).await.key.id;
     let other = h.new_key(tenant, true, None, true).await.key.id;

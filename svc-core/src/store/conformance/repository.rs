@@ -16,7 +16,7 @@ use crate::resources::quotes::Quote;
 use crate::values::{Decimal, Email, TenantId, Timestamp};
 use crate::webhooks::subscriptions::WebhookSubscription;
 
-pub(super) async fn every_field_comes_back(h: Harness) {
+pub(super) async fn every_field_is_stored(h: Harness) {
     async fn check<R: Sample>(h: &Harness, tenant: TenantId, links: Links) {
         let bare = h.insert(tenant, R::bare).await;
         let full = h.insert(tenant, move |new| R::full(new, links)).await;
@@ -47,7 +47,7 @@ pub(super) async fn an_update_replaces_every_field(h: Harness) {
     every_resource!(check(&h, tenant, links));
 }
 
-pub(super) async fn another_tenants_row_is_not_there(h: Harness) {
+pub(super) async fn a_record_of_another_tenant_is_not_found(h: Harness) {
     async fn check<R: Sample>(h: &Harness, owner: TenantId, links: Links, other: TenantId) {
         let row = h.insert(owner, move |new| R::full(new, links)).await;
         assert_eq!(h.row::<R>(other, row.id()).await, None);
@@ -72,7 +72,7 @@ async fn full_email(h: &Harness, tenant: TenantId) -> Email {
     h.all::<Contact>(tenant).await.into_iter().find_map(|contact| contact.email).unwrap()
 }
 
-pub(super) async fn another_tenants_row_cannot_be_changed(h: Harness) {
+pub(super) async fn a_record_of_another_tenant_cannot_be_updated(h: Harness) {
     async fn by_store<R: Sample>(h: &Harness, owner: TenantId, other: TenantId) {
         let row = h.insert(owner, R::bare).await;
         let mut changed = row.clone();
@@ -110,7 +110,7 @@ pub(super) async fn another_tenants_row_cannot_be_changed(h: Harness) {
     assert_eq!(h.row(owner, id).await, Some(invoice));
 }
 
-pub(super) async fn a_deleted_row_can_still_be_read(h: Harness) {
+pub(super) async fn a_deleted_record_can_be_read(h: Harness) {
     let tenant = h.tenant().await;
     let contact = h.contact(tenant, "ada@example.com").await;
     h.delete::<Contact>(tenant, contact.id).await.unwrap();
@@ -131,7 +131,7 @@ pub(super) async fn a_deleted_row_can_still_be_read(h: Harness) {
     assert_eq!(stored.deleted_at, Some(stored.updated_at));
 }
 
-pub(super) async fn an_id_is_taken_once(h: Harness) {
+pub(super) async fn an_id_is_unique(h: Harness) {
     async fn check<R: Sample>(h: &Harness, tenant: TenantId, links: Links) {
         let first = h.insert(tenant, R::bare).await;
         let id = first.id();
@@ -149,7 +149,7 @@ pub(super) async fn an_id_is_taken_once(h: Harness) {
     every_resource!(check(&h, tenant, links));
 }
 
-pub(super) async fn an_update_needs_its_row(h: Harness) {
+pub(super) async fn an_update_of_a_missing_record_fails(h: Harness) {
     async fn check<R: Sample>(h: &Harness, tenant: TenantId) {
         let lost = h.write(move |tx| {
             Box::pin(async move {
@@ -165,7 +165,7 @@ pub(super) async fn an_update_needs_its_row(h: Harness) {
     every_resource!(check(&h, tenant));
 }
 
-pub(super) async fn references_stay_within_the_tenant(h: Harness) {
+pub(super) async fn a_reference_to_another_tenant_is_refused(h: Harness) {
     let (tenant, other) = (h.tenant().await, h.tenant().await);
     let foreign = h.contact(other, "ada@example.com").await.id;
     let deleted = h.contact(tenant, "bob@example.com").await.id;

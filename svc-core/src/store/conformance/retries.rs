@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use futures_util::future::BoxFuture;
 
 use crate::error::{Error, StoreError};
-use crate::store::{Access, Layer, Store, UnitOfWork};
+use crate::store::{Access, Store, StoreWrapper, UnitOfWork};
 
 /// A store over another that runs each write twice: the first time it fails at its very end, after everything was done, as when a disk is full
 /// or another transaction was met. So nothing may be left of it, and a job must be as good the second time. What a job
@@ -29,12 +29,12 @@ pub type Detach = fn(BoxFuture<'static, Result<(), Error>>) -> BoxFuture<'static
 const INJECTED: &str = "injected";
 
 #[async_trait]
-impl Layer for FailsFirst {
+impl StoreWrapper for FailsFirst {
     fn inner(&self) -> &dyn Store {
         &*self.store
     }
 
-    async fn around(&self, access: Access, name: &'static str, job: UnitOfWork) -> Result<(), Error> {
+    async fn run_wrapped(&self, access: Access, name: &'static str, job: UnitOfWork) -> Result<(), Error> {
         if access == Access::Read {
             return self.store.run(access, name, job).await;
         }

@@ -30,7 +30,7 @@ impl Harness {
     }
 
     async fn matches(&self, tenant: TenantId, kind: EventKind) -> Vec<MatchedSubscription> {
-        let read = self.read(move |tx| Box::pin(async move { Ok(tx.matches(tenant, kind).await?) }));
+        let read = self.read(move |tx| Box::pin(async move { Ok(tx.matching_subscriptions(tenant, kind).await?) }));
         let mut matches = read.await.unwrap();
         matches.sort_by_key(|matched| matched.subscription_id);
         matches
@@ -50,7 +50,7 @@ fn json_of<T: serde::Serialize>(record: &T) -> String {
     serde_json::to_string(record).unwrap()
 }
 
-pub(super) async fn events_hold_the_record_as_it_was(h: Harness) {
+pub(super) async fn an_event_holds_the_record_at_its_time(h: Harness) {
     let tenant = h.tenant().await;
     let mut want: Vec<(EventKind, String)> = Vec::new();
     let body = json!({ "email": "Ada@example.com", "first_name": "Zoë 🔧 \"x\" \\ </script>" });
@@ -80,7 +80,7 @@ pub(super) async fn events_hold_the_record_as_it_was(h: Harness) {
     assert_eq!(events[2].created_at, accepted.updated_at);
 }
 
-pub(super) async fn events_come_in_order_and_in_pieces(h: Harness) {
+pub(super) async fn events_are_returned_in_order_and_in_pages(h: Harness) {
     let tenant = h.tenant().await;
     for at in 0..4 {
         h.contact(tenant, &format!("c{at}@example.com")).await;
@@ -92,7 +92,7 @@ pub(super) async fn events_come_in_order_and_in_pieces(h: Harness) {
     let ids: Vec<Uuid> = all.iter().map(|event| event.id).collect();
     assert!(all.is_sorted_by(|a, b| a.created_at < b.created_at) && all.iter().all(|event| event.tenant_id == tenant));
     let read = async |after: Timestamp, limit: u32| {
-        let read = h.read(move |tx| Box::pin(async move { Ok(tx.events(tenant, after, limit).await?) }));
+        let read = h.read(move |tx| Box::pin(async move { Ok(tx.events_after(tenant, after, limit).await?) }));
         read.await.unwrap().iter().map(|event| event.id).collect::<Vec<Uuid>>()
     };
     for (position, event) in all.iter().enumerate() {
@@ -112,7 +112,7 @@ pub(super) async fn events_come_in_order_and_in_pieces(h: Harness) {
     assert_eq!(read(all[0].created_at, 1).await, ids[1..2]);
 }
 
-pub(super) async fn events_are_the_tenants_own(h: Harness) {
+pub(super) async fn events_of_another_tenant_are_not_returned(h: Harness) {
     let (tenant, other) = (h.tenant().await, h.tenant().await);
     h.subscription(tenant, |_| {}).await;
     h.contact(tenant, "ada@example.com").await;
@@ -178,7 +178,7 @@ pub(super) async fn each_matching_subscription_gets_one_delivery(h: Harness) {
     assert_eq!(to(&event).await, [everything, named, paused]);
 }
 
-pub(super) async fn matches_are_live_and_enabled_or_paused(h: Harness) {
+pub(super) async fn matching_subscriptions_are_enabled_or_paused(h: Harness) {
     let tenant = h.tenant().await;
     let named = h.subscription(tenant, |row| row.events = EventSet::Kinds(vec![EventKind::InvoicePaid])).await;
     let paused = h.subscription(tenant, pause).await;
@@ -203,7 +203,7 @@ pub(super) async fn matches_are_live_and_enabled_or_paused(h: Harness) {
     assert_eq!(h.matches(tenant, EventKind::StayCreated).await, [sent(named)]);
 }
 
-pub(super) async fn deliveries_come_back(h: Harness) {
+pub(super) async fn a_created_delivery_is_stored(h: Harness) {
     let tenant = h.tenant().await;
     let subscription = h.subscription(tenant, |row| row.enabled = false).await;
     for (position, kind) in EventKind::ALL.iter().copied().enumerate() {
@@ -250,7 +250,7 @@ pub(super) async fn deliveries_come_back(h: Harness) {
     assert_eq!((paid.amount_paid, h.row(tenant, paid.id).await), (paid.total, Some(paid)));
 }
 
-pub(super) async fn an_event_for_one_goes_to_no_other(h: Harness) {
+pub(super) async fn an_event_for_one_subscription_goes_to_no_other(h: Harness) {
     let tenant = h.tenant().await;
     let (one, other) = (h.subscription(tenant, |_| {}).await, h.subscription(tenant, |_| {}).await);
     let delivery = h.write(move |tx| Box::pin(subscriptions::send_test(tx, tenant, one, None))).await.unwrap();

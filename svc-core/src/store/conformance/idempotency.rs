@@ -33,7 +33,9 @@ impl Harness {
     }
 
     async fn prune(&self, recorded_before: Timestamp, now: Timestamp, limit: u32) -> u64 {
-        self.write(move |tx| Box::pin(async move { Ok(tx.prune(recorded_before, now, limit).await?) })).await.unwrap()
+        self.write(move |tx| Box::pin(async move { Ok(tx.delete_request_records(recorded_before, now, limit).await?) }))
+            .await
+            .unwrap()
     }
 }
 
@@ -45,7 +47,7 @@ fn answer(created_at: Timestamp) -> StoredResponse {
     StoredResponse { fingerprint: [7; 32], status: 201, location: None, etag: None, body: Vec::new(), created_at }
 }
 
-pub(super) async fn an_answer_comes_back(h: Harness) {
+pub(super) async fn a_response_is_stored(h: Harness) {
     let tenant = h.tenant().await;
     let now = h.store.env().now();
     let full = StoredResponse {
@@ -77,7 +79,7 @@ pub(super) async fn keys_are_compared_exactly(h: Harness) {
     }
 }
 
-pub(super) async fn answers_are_the_tenants_own(h: Harness) {
+pub(super) async fn responses_of_another_tenant_are_not_returned(h: Harness) {
     let (tenant, other) = (h.tenant().await, h.tenant().await);
     let mine = answer(h.store.env().now());
     h.store_response(tenant, "k", &mine).await;
@@ -88,7 +90,7 @@ pub(super) async fn answers_are_the_tenants_own(h: Harness) {
     assert_eq!(h.stored_response(other, "k", beginning()).await, Some(theirs));
 }
 
-pub(super) async fn a_newer_answer_takes_the_place(h: Harness) {
+pub(super) async fn a_newer_response_replaces_the_stored_one(h: Harness) {
     let tenant = h.tenant().await;
     let first = StoredResponse { etag: Some("e".to_owned()), body: vec![1], ..answer(h.store.env().now()) };
     let second = StoredResponse { fingerprint: [8; 32], status: 200, ..answer(first.created_at.next()) };
@@ -97,7 +99,7 @@ pub(super) async fn a_newer_answer_takes_the_place(h: Harness) {
     assert_eq!(h.stored_response(tenant, "k", beginning()).await, Some(second));
 }
 
-pub(super) async fn an_old_answer_is_not_seen(h: Harness) {
+pub(super) async fn an_expired_response_is_not_returned(h: Harness) {
     let tenant = h.tenant().await;
     let recorded = answer(h.store.env().now());
     h.store_response(tenant, "k", &recorded).await;
@@ -108,7 +110,7 @@ pub(super) async fn an_old_answer_is_not_seen(h: Harness) {
 }
 
 /// Requests that come at once under one key: one does the work, the others see its answer or are told to wait.
-pub(super) async fn a_key_is_claimed_by_one(h: Harness) {
+pub(super) async fn a_key_is_claimed_by_one_transaction(h: Harness) {
     let (tenant, other) = (h.tenant().await, h.tenant().await);
     let claims = h.write(move |tx| {
         Box::pin(async move {
@@ -140,7 +142,7 @@ pub(super) async fn a_key_is_claimed_by_one(h: Harness) {
     assert_eq!(after.await, Ok(true), "a claim ends with its transaction");
 }
 
-pub(super) async fn pruning_goes_in_steps(h: Harness) {
+pub(super) async fn expired_records_are_deleted_in_steps(h: Harness) {
     let (tenant, other) = (h.tenant().await, h.tenant().await);
     let input = KeyCreate { name: None, write: true, expires_in: None, signed: true };
     let key: Uuid = h.write(move |tx| Box::pin(keys::create(tx, tenant, input.clone()))).await.unwrap().key.id;

@@ -1,0 +1,39 @@
+//! API keys.
+
+use async_trait::async_trait;
+use uuid::Uuid;
+
+use crate::accounts::keys::{ApiKey, Credential};
+use crate::error::StoreError;
+use crate::values::{TenantId, Timestamp};
+
+/// A use of an API key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct KeyUse {
+    /// The key that authenticated a request.
+    pub key_id: Uuid,
+    /// When that was.
+    pub used_at: Timestamp,
+}
+
+/// API keys.
+#[async_trait]
+pub trait ApiKeyRepository: Send {
+    /// Returns what is needed to authenticate the bearer of the key with this SHA-256 digest.
+    async fn credential(&mut self, key_hash: &[u8; 32]) -> Result<Option<Credential>, StoreError>;
+
+    /// Returns one key.
+    async fn api_key(&mut self, id: Uuid) -> Result<Option<ApiKey>, StoreError>;
+
+    /// Returns the keys of a tenant, oldest first.
+    async fn api_keys(&mut self, tenant: TenantId) -> Result<Vec<ApiKey>, StoreError>;
+
+    /// Adds a key with the SHA-256 digest of its text.
+    async fn insert_api_key(&mut self, key: &ApiKey, key_hash: &[u8; 32]) -> Result<(), StoreError>;
+
+    /// Stores the expiry and the revocation of a key.
+    async fn update_api_key(&mut self, key: &ApiKey) -> Result<(), StoreError>;
+
+    /// Stores when keys were last used. An earlier time than the stored one is ignored.
+    async fn record_key_uses(&mut self, uses: &[KeyUse]) -> Result<(), StoreError>;
+}

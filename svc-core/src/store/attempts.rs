@@ -1,0 +1,27 @@
+//! Attempts of deliveries.
+
+use async_trait::async_trait;
+use uuid::Uuid;
+
+use crate::error::StoreError;
+use crate::values::{TenantId, Timestamp};
+use crate::webhooks::deliveries::{AttemptLog, AttemptSummary};
+
+/// The logs of delivery attempts.
+#[async_trait]
+pub trait AttemptRepository: Send {
+    /// Adds an attempt to the log of a delivery.
+    async fn insert_attempt(&mut self, tenant: TenantId, delivery: Uuid, log: &AttemptLog) -> Result<(), StoreError>;
+
+    /// Returns the log of a delivery, first attempt first.
+    async fn attempts(&mut self, tenant: TenantId, delivery: Uuid) -> Result<Vec<AttemptLog>, StoreError>;
+
+    /// Returns the attempts of an endpoint's deliveries of events at or after `since` and before `until`, in any order.
+    async fn attempt_summaries(
+        &mut self,
+        tenant: TenantId,
+        subscription: Uuid,
+        since: Timestamp,
+        until: Timestamp,
+    ) -> Result<Vec<AttemptSummary>, StoreError>;
+}

@@ -1,0 +1,18 @@
+//! The audit log.
+
+use async_trait::async_trait;
+
+use crate::accounts::audit::Entry;
+use crate::error::StoreError;
+use crate::values::{TenantId, Timestamp};
+
+/// The audit log. Its entries are never changed or deleted.
+#[async_trait]
+pub trait AuditRepository: Send {
+    /// Adds an entry.
+    async fn insert_audit_entry(&mut self, entry: &Entry) -> Result<(), StoreError>;
+
+    /// Returns at most `limit` entries of a tenant at or after `since`, newest first.
+    async fn audit_entries(&mut self, tenant: TenantId, since: Timestamp, limit: u32)
+    -> Result<Vec<Entry>, StoreError>;
+}

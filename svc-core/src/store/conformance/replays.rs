@@ -1,0 +1,127 @@
+//! Bulk replays.
+
+use std::time::Duration;
+
+use futures_util::FutureExt as _;
+use uuid::Uuid;
+
+use super::Harness;
+use super::deliveries::call;
+use crate::values::{TenantId, Timestamp};
+use crate::webhooks::deliveries::DeliveryStatus;
+use crate::webhooks::replays::Replay;
+
+/// A replay of nothing that is asked for at `now`.
+fn bare(tenant_id: TenantId, subscription_id: Uuid, id: Uuid, now: Timestamp) -> Replay {
+    let since = Timestamp::from_micros(0);
+    Replay {
+        id,
+        tenant_id,
+        subscription_id,
+        since,
+        until: now,
+        statuses: vec![DeliveryStatus::Failed],
+        missed: false,
+        position: since,
+        stepped_at: now,
+        replayed: 0,
+        created_at: now,
+        finished_at: None,
+    }
+}
+
+impl Harness {
+    async fn add_replay(&self, replay: &Replay) {
+        let replay = replay.clone();
+        let write = self.write(move |tx| {
+            let replay = replay.clone();
+            Box::pin(async move { Ok(tx.insert_replay(&replay).await?) })
+        });
+        write.await.unwrap();
+    }
+}
+
+pub(super) async fn replays_are_stored(h: Harness) {
+    let (tenant, other) = (h.tenant().await, h.tenant().await);
+    let far = Timestamp::parse("9999-12-31T23:59:59.999999Z").unwrap();
+    let mut rows = Vec::new();
+    assert_eq!(call!(h.unfinished_replay(tenant)), None);
+    assert_eq!(call!(h.tenants_with_unfinished_replays(9)), []);
+    for (tenant, statuses, missed) in [
+        (tenant, vec![DeliveryStatus::Held], true),
+        (other, DeliveryStatus::ALL.to_vec(), false),
+        (tenant, vec![DeliveryStatus::Failed, DeliveryStatus::Held], false),
+    ] {
+        let (subscription_id, now) = (h.endpoint(tenant).await, h.advance_clock(tenant).await);
+        let id = h.store.env().id(now);
+        let row = Replay { statuses, missed, until: far, position: now, ..bare(tenant, subscription_id, id, now) };
+        h.add_replay(&row).await;
+        assert_eq!(call!(h.replay(tenant, id)).as_ref(), Some(&row));
+        rows.push(row);
+    }
+    let first = rows[0].id;
+    assert_eq!(call!(h.replay(other, first)), None, "another tenant's");
+    assert_eq!(call!(h.replay(tenant, Uuid::nil())), None);
+    assert!(h.store.delivery_wakeup().notified().now_or_never().is_some());
+    // The one that waited longest first, whosever it is.
+    rows.sort_by_key(|row| (row.stepped_at, row.id));
+    let latest = rows[rows.len() - 1].stepped_at;
+    for wait in 1..=3 {
+        let names: Vec<TenantId> = rows.iter().map(|row| row.tenant_id).collect();
+        assert_eq!(call!(h.tenants_with_unfinished_replays(9)), names);
+        assert_eq!(call!(h.tenants_with_unfinished_replays(2)), names[..2]);
+        let mut row = rows.remove(0);
+        let whose = row.tenant_id;
+        assert_eq!(call!(h.unfinished_replay(whose)).as_ref(), Some(&row));
+        row.stepped_at = latest.checked_add(Duration::from_secs(wait)).unwrap();
+        rows.push(row.clone());
+        let write = h.write(move |tx| {
+            let row = row.clone();
+            Box::pin(async move { Ok(tx.update_replay(&row).await?) })
+        });
+        write.await.unwrap();
+    }
+    for position in 0..rows.len() {
+        let row = &mut rows[position];
+        let whose = row.tenant_id;
+        assert_eq!(call!(h.unfinished_replay(whose)).as_ref(), Some(&*row));
+        row.position = far;
+        row.replayed = 1_000_000;
+        row.finished_at = Some(far);
+        let changed = row.clone();
+        let write = h.write(move |tx| {
+            let row = changed.clone();
+            Box::pin(async move { Ok(tx.update_replay(&row).await?) })
+        });
+        write.await.unwrap();
+        for row in &rows {
+            let (tenant, id) = (row.tenant_id, row.id);
+            assert_eq!(call!(h.replay(tenant, id)).as_ref(), Some(row), "and no other is touched");
+        }
+    }
+    assert_eq!(call!(h.unfinished_replay(tenant)), None);
+    assert_eq!(call!(h.tenants_with_unfinished_replays(9)), []);
+}
+
+pub(super) async fn replays_of_a_tenant_are_listed(h: Harness) {
+    let (tenant, other) = (h.tenant().await, h.tenant().await);
+    assert_eq!(call!(h.replays(tenant, 9)), []);
+    let endpoint = h.endpoint(tenant).await;
+    let mut want = Vec::new();
+    for count in 0..4 {
+        let elsewhere = h.endpoint(other).await;
+        let now = h.advance_clock(other).await;
+        h.add_replay(&bare(other, elsewhere, h.store.env().id(now), now)).await;
+        let now = h.advance_clock(tenant).await;
+        let mut replay = bare(tenant, endpoint, h.store.env().id(now), now);
+        // Finished or not, they are listed.
+        replay.finished_at = (count % 2 == 0).then_some(now);
+        h.add_replay(&replay).await;
+        want.insert(0, replay);
+    }
+    for limit in [1, 3, 4, 9] {
+        let limited = &want[..want.len().min(limit as usize)];
+        assert_eq!(call!(h.replays(tenant, limit)), limited, "the newest first");
+    }
+    assert_eq!(call!(h.replays(other, 9)).len(), 4);
+}

@@ -1,0 +1,128 @@
+//! When endpoints are due, and what wakes the sender.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
+use std::time::Duration;
+
+use futures_util::FutureExt as _;
+use serde_json::json;
+use uuid::Uuid;
+
+use super::Harness;
+use super::deliveries::{call, held, plus};
+use crate::error::Error;
+use crate::resources::contacts::Contact;
+use crate::store::Endpoint;
+use crate::values::EventKind;
+use crate::values::{TenantId, Timestamp};
+
+pub(super) async fn endpoints_are_returned_in_order_of_due_time(h: Harness) {
+    let (tenant, other) = (h.tenant().await, h.tenant().await);
+    let start = h.advance_clock(tenant).await;
+    assert_eq!(call!(h.next_endpoint_due()), None);
+    assert_eq!(call!(h.due_endpoints(plus(start, 99), 100)), []);
+    let mut want = Vec::new();
+    for (position, seconds) in [30, 10, 40, 20].into_iter().enumerate() {
+        let tenant = if position % 2 == 0 { tenant } else { other };
+        let (to, at) = (h.endpoint(tenant).await, plus(start, seconds));
+        call!(h.schedule_endpoint(tenant, to, Some(at)));
+        want.push((at, tenant, to));
+    }
+    want.sort();
+    let endpoint =
+        |(_, tenant, to): &(Timestamp, TenantId, Uuid)| Endpoint { tenant_id: *tenant, subscription_id: *to };
+    let names: Vec<Endpoint> = want.iter().map(endpoint).collect();
+    for (count, (at, ..)) in want.iter().copied().enumerate() {
+        assert_eq!(call!(h.due_endpoints(at, 100)), names[..=count], "at its very time");
+        let before = at.minus(Duration::from_micros(1));
+        assert_eq!(call!(h.due_endpoints(before, 100)), names[..count]);
+    }
+    assert_eq!(call!(h.due_endpoints(plus(start, 99), 2)), names[..2]);
+    assert_eq!(call!(h.next_endpoint_due()), Some(want[0].0));
+
+    // Set anew, it goes behind; taken away, it is gone, once and again.
+    let (last, (_, tenant, to)) = (plus(start, 50), want[0]);
+    call!(h.schedule_endpoint(tenant, to, Some(last)));
+    assert_eq!(call!(h.due_endpoints(last, 100)), [&names[1..], &names[..1]].concat());
+    assert_eq!(call!(h.next_endpoint_due()), Some(want[1].0));
+    for _ in 0..2 {
+        call!(h.schedule_endpoint(tenant, to, None));
+        assert_eq!(call!(h.due_endpoints(last, 100)), names[1..]);
+    }
+}
+
+pub(super) async fn schedule_endpoint_by_never_delays(h: Harness) {
+    let tenant = h.tenant().await;
+    let to = h.endpoint(tenant).await;
+    let start = h.advance_clock(tenant).await;
+    for (seconds, want) in [(20, 20), (30, 20), (20, 20), (10, 10), (15, 10)] {
+        call!(h.schedule_endpoint_by(tenant, to, plus(start, seconds)));
+        assert_eq!(call!(h.next_endpoint_due()), Some(plus(start, want)));
+    }
+    call!(h.schedule_endpoint(tenant, to, None));
+    // A new delivery does the same, unless nothing is due.
+    let elsewhere = h.endpoint(tenant).await;
+    h.added(tenant, elsewhere, held).await;
+    assert_eq!(call!(h.next_endpoint_due()), None);
+    for (seconds, want) in [(90, 90), (99, 90), (80, 80)] {
+        let at = plus(start, seconds);
+        h.added(tenant, to, |delivery| delivery.next_attempt_at = Some(at)).await;
+        assert_eq!(call!(h.next_endpoint_due()), Some(plus(start, want)));
+    }
+    assert_eq!(
+        call!(h.due_endpoints(plus(start, 99), 9)),
+        [Endpoint { tenant_id: tenant, subscription_id: to }],
+        "an endpoint is scheduled once"
+    );
+}
+
+/// Remembers that it was woken.
+#[derive(Default)]
+struct Bell(AtomicBool);
+
+impl Wake for Bell {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
+pub(super) async fn a_commit_wakes_the_sender(h: Harness) {
+    let tenant = h.tenant().await;
+    let to = h.endpoint(tenant).await;
+    let released = || h.store.delivery_wakeup().notified().now_or_never().is_some();
+    assert!(!released(), "nothing yet");
+
+    let event = h.event_of(tenant, EventKind::JobCreated).await;
+    let delivery = event.delivery_to(h.store.env().id(event.created_at), to, false);
+    let doomed = delivery.clone();
+    let failed = h.write(move |tx| {
+        let doomed = doomed.clone();
+        Box::pin(async move {
+            tx.insert_delivery(&doomed).await?;
+            Err::<(), _>(Error::NotFound)
+        })
+    });
+    assert_eq!(failed.await, Err(Error::NotFound));
+    assert!(!released(), "a rollback has nothing to send");
+    assert_eq!((h.stored(&delivery).await, call!(h.next_endpoint_due())), (None, None));
+
+    h.try_add(&delivery).await.unwrap();
+    assert!(released() && !released(), "once");
+    h.endpoint(tenant).await;
+    call!(h.schedule_endpoint(tenant, to, None));
+    let idle = h.advance_clock(tenant).await;
+    assert!(!released(), "nothing to send in these");
+    call!(h.schedule_endpoint_by(tenant, to, idle));
+    assert!(released());
+
+    // Whoever waits is woken, by a change of a record as well.
+    let bell = Arc::new(Bell::default());
+    let waker = Waker::from(Arc::clone(&bell));
+    let mut waiting = Box::pin(h.store.delivery_wakeup().notified());
+    assert_eq!(waiting.poll_unpin(&mut Context::from_waker(&waker)), Poll::Pending);
+    assert!(!bell.0.load(Ordering::SeqCst));
+    h.create::<Contact>(tenant, json!({ "email": "ada@example.com" })).await.unwrap();
+    assert!(bell.0.load(Ordering::SeqCst));
+    assert_eq!(waiting.poll_unpin(&mut Context::from_waker(&waker)), Poll::Ready(()));
+}

@@ -1,0 +1,104 @@
+//! Deliveries.
+
+use async_trait::async_trait;
+use uuid::Uuid;
+
+use crate::error::StoreError;
+use crate::values::{EventKind, TenantId, Timestamp};
+use crate::webhooks::deliveries::{Backlog, Delivery, DeliveryStatus};
+use crate::webhooks::events::Event;
+
+/// A delivery that is due, and the event that it delivers.
+#[derive(Clone, Debug)]
+pub struct DueDelivery {
+    /// The delivery.
+    pub delivery: Delivery,
+    /// The event.
+    pub event: Event,
+}
+
+/// Deliveries of events to endpoints.
+#[async_trait]
+pub trait DeliveryRepository: Send {
+    /// Adds a delivery. A pending one schedules its endpoint by the time that it is due.
+    ///
+    /// The id must have been made for the time of the event ([`Env::id`](crate::env::Env::id)), as stores find deliveries
+    /// of an event by that.
+    async fn insert_delivery(&mut self, delivery: &Delivery) -> Result<(), StoreError>;
+
+    /// Returns one delivery.
+    async fn delivery(&mut self, tenant: TenantId, id: Uuid) -> Result<Option<Delivery>, StoreError>;
+
+    /// Returns those deliveries of a tenant that have one of these ids, in any order.
+    async fn deliveries(&mut self, tenant: TenantId, ids: &[Uuid]) -> Result<Vec<Delivery>, StoreError>;
+
+    /// Stores the progress of a delivery, if `lease` is still the stored lease. Changes nothing otherwise, and does not
+    /// say so: a caller that has to know locks the tenant and reads the delivery first.
+    async fn update_delivery(&mut self, delivery: &Delivery, lease: Option<Uuid>) -> Result<(), StoreError>;
+
+    /// Returns the deliveries of a tenant that match a filter, newest first unless the filter says otherwise.
+    async fn list_deliveries(&mut self, tenant: TenantId, filter: &DeliveryFilter)
+    -> Result<Vec<Delivery>, StoreError>;
+
+    /// Returns at most `limit` pending deliveries of an endpoint that are due at `now`, longest due first.
+    async fn due_deliveries(
+        &mut self,
+        tenant: TenantId,
+        subscription: Uuid,
+        now: Timestamp,
+        limit: u32,
+    ) -> Result<Vec<DueDelivery>, StoreError>;
+
+    /// Returns when the next pending delivery of an endpoint is due.
+    async fn next_delivery_due(
+        &mut self,
+        tenant: TenantId,
+        subscription: Uuid,
+    ) -> Result<Option<Timestamp>, StoreError>;
+
+    /// Changes the pending deliveries of an endpoint to held, also those of which an attempt is in flight.
+    async fn hold_deliveries(&mut self, tenant: TenantId, subscription: Uuid) -> Result<(), StoreError>;
+
+    /// Returns how many deliveries of an endpoint have a status. Reads all of them.
+    async fn count_deliveries(
+        &mut self,
+        tenant: TenantId,
+        subscription: Uuid,
+        status: DeliveryStatus,
+    ) -> Result<u64, StoreError>;
+
+    /// Returns how many deliveries of all tenants have a status, and how old the oldest is.
+    ///
+    /// It counts up to [`BACKLOG_COUNTED`](crate::webhooks::deliveries::BACKLOG_COUNTED), so it costs the same however
+    /// many there are; of failed and held deliveries it counts the oldest. Succeeded deliveries are no backlog: for them
+    /// the count is 0.
+    async fn backlog(&mut self, status: DeliveryStatus) -> Result<Backlog, StoreError>;
+}
+
+/// A filter of deliveries. Every condition that is set must hold.
+#[derive(Clone, Debug, Default)]
+pub struct DeliveryFilter {
+    /// Deliveries to this subscription.
+    pub subscription_id: Option<Uuid>,
+    /// Deliveries of this event.
+    pub event_id: Option<Uuid>,
+    /// Deliveries with this status.
+    pub status: Option<DeliveryStatus>,
+    /// Deliveries of events of this kind.
+    pub kind: Option<EventKind>,
+    /// Deliveries of events at or after this time.
+    pub since: Option<Timestamp>,
+    /// Deliveries of events before this time.
+    pub until: Option<Timestamp>,
+    /// Whether the oldest come first instead of the newest.
+    pub oldest_first: bool,
+    /// The most deliveries that are returned. 0 means no limit.
+    pub limit: u32,
+}
+
+impl DeliveryFilter {
+    /// Returns the filter that matches all deliveries of an event.
+    pub fn of_event(event: Uuid) -> Self {
+        Self { event_id: Some(event), ..Self::default() }
+    }
+}

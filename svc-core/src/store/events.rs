@@ -1,0 +1,38 @@
+//! Events.
+
+use async_trait::async_trait;
+use uuid::Uuid;
+
+use crate::error::StoreError;
+use crate::values::{TenantId, Timestamp};
+use crate::webhooks::events::Event;
+
+/// An event and the actor that caused it.
+#[derive(Clone, Debug)]
+pub struct EventWithActor {
+    /// The event.
+    pub event: Event,
+    /// The text of the actor that caused it. `None` for events from before actors were stored.
+    pub actor: Option<String>,
+}
+
+/// Events.
+#[async_trait]
+pub trait EventRepository: Send {
+    /// Adds an event, with the actor of the transaction ([`Tx::actor`](super::Tx::actor)).
+    async fn insert_event(&mut self, event: &Event) -> Result<(), StoreError>;
+
+    /// Returns one event.
+    async fn event(&mut self, tenant: TenantId, id: Uuid) -> Result<Option<Event>, StoreError>;
+
+    /// Returns at most `limit` events of a tenant that are later than `after`, oldest first.
+    async fn events_after(&mut self, tenant: TenantId, after: Timestamp, limit: u32) -> Result<Vec<Event>, StoreError>;
+
+    /// Returns at most `limit` events of a tenant at or after `since` with their actors, newest first.
+    async fn events_with_actor(
+        &mut self,
+        tenant: TenantId,
+        since: Timestamp,
+        limit: u32,
+    ) -> Result<Vec<EventWithActor>, StoreError>;
+}

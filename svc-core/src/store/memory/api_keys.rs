@@ -1,0 +1,66 @@
+//! API keys.
+
+use async_trait::async_trait;
+use uuid::Uuid;
+
+use super::{MemoryTx, conflict};
+use crate::accounts::keys::{ApiKey, Credential, Scope};
+use crate::error::StoreError;
+use crate::store::{ApiKeyRepository, KeyUse};
+use crate::values::TenantId;
+
+#[async_trait]
+impl ApiKeyRepository for MemoryTx<'_> {
+    async fn credential(&mut self, key_hash: &[u8; 32]) -> Result<Option<Credential>, StoreError> {
+        let found = self.state.api_keys.values().find(|(_, hash)| hash == key_hash).map(|(key, _)| key);
+        Ok(found.and_then(|key| {
+            let tenant = self.state.tenants.get(&key.tenant_id)?;
+            Some(Credential {
+                key_id: key.id,
+                tenant_id: key.tenant_id,
+                writes: key.scopes.contains(&Scope::Write),
+                expires_at: key.expires_at,
+                revoked: key.revoked_at.is_some(),
+                signing_secret: key.signing_secret.clone(),
+                developer_access: tenant.developer_access,
+                limits: tenant.limits,
+            })
+        }))
+    }
+
+    async fn api_key(&mut self, id: Uuid) -> Result<Option<ApiKey>, StoreError> {
+        Ok(self.state.api_keys.get(&id).map(|(key, _)| key.clone()))
+    }
+
+    async fn api_keys(&mut self, tenant: TenantId) -> Result<Vec<ApiKey>, StoreError> {
+        let keys = self.state.api_keys.values().map(|(key, _)| key);
+        let mut keys: Vec<ApiKey> = keys.filter(|key| key.tenant_id == tenant).cloned().collect();
+        keys.sort_by_key(|key| key.created_at);
+        Ok(keys)
+    }
+
+    async fn insert_api_key(&mut self, key: &ApiKey, key_hash: &[u8; 32]) -> Result<(), StoreError> {
+        let keys = &mut self.state_mut()?.api_keys;
+        if keys.values().any(|(known, hash)| known.id == key.id || hash == key_hash) {
+            return Err(conflict("key"));
+        }
+        keys.put(key.id, (key.clone(), *key_hash));
+        Ok(())
+    }
+
+    async fn update_api_key(&mut self, key: &ApiKey) -> Result<(), StoreError> {
+        self.state_mut()?.api_keys.change(&key.id, |(stored, _)| {
+            stored.expires_at = key.expires_at;
+            stored.revoked_at = key.revoked_at;
+        });
+        Ok(())
+    }
+
+    async fn record_key_uses(&mut self, uses: &[KeyUse]) -> Result<(), StoreError> {
+        for KeyUse { key_id, used_at } in uses {
+            let keys = &mut self.state_mut()?.api_keys;
+            keys.change(key_id, |(key, _)| key.last_used_at = key.last_used_at.max(Some(*used_at)));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,26 @@
+//! The audit log.
+
+use async_trait::async_trait;
+
+use super::{MemoryTx, insert, of_tenant};
+use crate::accounts::audit::Entry;
+use crate::error::StoreError;
+use crate::store::AuditRepository;
+use crate::values::{TenantId, Timestamp};
+
+#[async_trait]
+impl AuditRepository for MemoryTx<'_> {
+    async fn insert_audit_entry(&mut self, entry: &Entry) -> Result<(), StoreError> {
+        insert(&mut self.state_mut()?.audit_log, (entry.tenant_id, entry.id), entry)
+    }
+
+    async fn audit_entries(
+        &mut self,
+        tenant: TenantId,
+        since: Timestamp,
+        limit: u32,
+    ) -> Result<Vec<Entry>, StoreError> {
+        let entries = of_tenant(&self.state.audit_log, tenant).rev().filter(|entry| entry.at >= since);
+        Ok(entries.take(limit as usize).cloned().collect())
+    }
+}

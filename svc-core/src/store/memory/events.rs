@@ -1,0 +1,45 @@
+//! Events.
+
+use async_trait::async_trait;
+use uuid::Uuid;
+
+use super::{MemoryTx, insert, of_tenant};
+use crate::env::first_id_at;
+use crate::error::StoreError;
+use crate::store::{EventRepository, EventWithActor};
+use crate::values::{TenantId, Timestamp};
+use crate::webhooks::events::Event;
+
+#[async_trait]
+impl EventRepository for MemoryTx<'_> {
+    async fn insert_event(&mut self, event: &Event) -> Result<(), StoreError> {
+        let (key, actor) = ((event.tenant_id, event.id), self.actor.to_string());
+        let state = self.state_mut()?;
+        insert(&mut state.events, key, event)?;
+        insert(&mut state.event_actors, key, &actor)
+    }
+
+    async fn event(&mut self, tenant: TenantId, id: Uuid) -> Result<Option<Event>, StoreError> {
+        Ok(self.state.events.get(&(tenant, id)).cloned())
+    }
+
+    async fn events_after(&mut self, tenant: TenantId, after: Timestamp, limit: u32) -> Result<Vec<Event>, StoreError> {
+        let from = self.state.events.range((tenant, first_id_at(after))..=(tenant, Uuid::max()));
+        let events = from.map(|(_, event)| event).filter(|event| event.created_at > after);
+        Ok(events.take(limit as usize).cloned().collect())
+    }
+
+    async fn events_with_actor(
+        &mut self,
+        tenant: TenantId,
+        since: Timestamp,
+        limit: u32,
+    ) -> Result<Vec<EventWithActor>, StoreError> {
+        let events = of_tenant(&self.state.events, tenant).rev().filter(|event| event.created_at >= since);
+        let with_actor = |event: &Event| EventWithActor {
+            event: event.clone(),
+            actor: self.state.event_actors.get(&(tenant, event.id)).cloned(),
+        };
+        Ok(events.take(limit as usize).map(with_actor).collect())
+    }
+}

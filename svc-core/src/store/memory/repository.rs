@@ -1,0 +1,71 @@
+//! The generic repository of each resource.
+
+use async_trait::async_trait;
+use uuid::Uuid;
+
+use super::{Key, MemoryTx, Table, insert, of_tenant};
+use crate::error::StoreError;
+use crate::resources::bookings::Booking;
+use crate::resources::contacts::Contact;
+use crate::resources::crud::{Filter, Resource};
+use crate::resources::invoices::Invoice;
+use crate::resources::jobs::Job;
+use crate::resources::pages::{ListQuery, Order};
+use crate::resources::quotes::Quote;
+use crate::store::Repository;
+use crate::values::TenantId;
+use crate::webhooks::subscriptions::WebhookSubscription;
+
+/// Implements [`Repository`] over one table each; a generic implementation could not name the table.
+macro_rules! repositories {
+    ($($record:ty => $table:ident,)+) => {$(
+        #[async_trait]
+        impl Repository<$record> for MemoryTx<'_> {
+            async fn get(&mut self, tenant: TenantId, id: Uuid) -> Result<Option<$record>, StoreError> {
+                Ok(self.state.$table.get(&(tenant, id)).cloned())
+            }
+            async fn list(
+                &mut self,
+                tenant: TenantId,
+                listing: &ListQuery<<$record as Resource>::Filter>,
+            ) -> Result<Vec<$record>, StoreError> {
+                Ok(select(&self.state.$table, tenant, listing))
+            }
+            async fn insert(&mut self, tenant: TenantId, record: &$record) -> Result<(), StoreError> {
+                insert(&mut self.state_mut()?.$table, (tenant, record.id()), record)
+            }
+            async fn update(&mut self, tenant: TenantId, record: &$record) -> Result<(), StoreError> {
+                update(&mut self.state_mut()?.$table, tenant, record)
+            }
+        }
+    )+};
+}
+
+repositories! {
+    Contact => contacts,
+    Invoice => invoices,
+    Booking => bookings,
+    Quote => quotes,
+    Job => jobs,
+    WebhookSubscription => subscriptions,
+}
+
+fn select<R: Resource>(table: &Table<Key, R>, tenant: TenantId, listing: &ListQuery<R::Filter>) -> Vec<R> {
+    let mut rows: Vec<&R> = of_tenant(table, tenant).filter(|row| listing.filter.matches(row)).collect();
+    match listing.order {
+        Order::NewestFirst { before } => {
+            rows.retain(|row| before.is_none_or(|before| row.created_at() < before));
+            rows.sort_by_key(|row| std::cmp::Reverse(row.created_at()));
+        }
+        Order::OldestChangeFirst { from } => {
+            rows.retain(|row| row.updated_at() >= from);
+            rows.sort_by_key(|row| row.updated_at());
+        }
+    }
+    rows.into_iter().take(listing.limit as usize).cloned().collect()
+}
+
+fn update<R: Resource>(table: &mut Table<Key, R>, tenant: TenantId, record: &R) -> Result<(), StoreError> {
+    let found = table.change(&(tenant, record.id()), |stored| *stored = record.clone());
+    if found { Ok(()) } else { Err(StoreError::Internal("an update found no row".to_owned())) }
+}

@@ -1,0 +1,35 @@
+//! Which webhook subscriptions want an event.
+
+use async_trait::async_trait;
+
+use super::{MemoryTx, of_tenant};
+use crate::error::StoreError;
+use crate::store::SubscriptionMatching;
+use crate::values::{EventKind, TenantId};
+use crate::webhooks::deliveries::MatchedSubscription;
+use crate::webhooks::subscriptions::WebhookSubscription;
+
+#[async_trait]
+impl SubscriptionMatching for MemoryTx<'_> {
+    async fn matching_subscriptions(
+        &mut self,
+        tenant: TenantId,
+        kind: EventKind,
+    ) -> Result<Vec<MatchedSubscription>, StoreError> {
+        let subscriptions = of_tenant(&self.state.subscriptions, tenant);
+        Ok(subscriptions.filter_map(|subscription| subscription.match_event(kind)).collect())
+    }
+
+    async fn update_delivery_outcome(
+        &mut self,
+        tenant: TenantId,
+        subscription: &WebhookSubscription,
+    ) -> Result<(), StoreError> {
+        self.state_mut()?.subscriptions.change(&(tenant, subscription.id), |stored| {
+            stored.last_delivery_at = subscription.last_delivery_at;
+            stored.last_delivery_status = subscription.last_delivery_status;
+            stored.consecutive_failures = subscription.consecutive_failures;
+        });
+        Ok(())
+    }
+}

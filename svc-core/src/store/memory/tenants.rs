@@ -1,0 +1,61 @@
+//! Tenants, their clocks and the numbers of their documents.
+
+use async_trait::async_trait;
+
+use super::{MemoryTx, conflict};
+use crate::accounts::tenants::{NumberKind, Tenant};
+use crate::error::StoreError;
+use crate::store::TenantRepository;
+use crate::values::{TenantId, Timestamp};
+
+#[async_trait]
+impl TenantRepository for MemoryTx<'_> {
+    async fn tenant(&mut self, id: TenantId) -> Result<Option<Tenant>, StoreError> {
+        Ok(self.state.tenants.get(&id).cloned())
+    }
+
+    async fn tenants(&mut self) -> Result<Vec<Tenant>, StoreError> {
+        let mut tenants: Vec<Tenant> = self.state.tenants.values().cloned().collect();
+        tenants.sort_by_key(|tenant| (tenant.created_at, tenant.id));
+        Ok(tenants)
+    }
+
+    async fn insert_tenant(&mut self, tenant: &Tenant) -> Result<(), StoreError> {
+        let state = self.state_mut()?;
+        if !state.tenants.add(tenant.id, tenant.clone()) {
+            return Err(conflict("id"));
+        }
+        state.clocks.put(tenant.id, tenant.created_at);
+        Ok(())
+    }
+
+    async fn update_tenant(&mut self, tenant: &Tenant) -> Result<(), StoreError> {
+        self.state_mut()?.tenants.change(&tenant.id, |stored| *stored = tenant.clone());
+        Ok(())
+    }
+
+    async fn advance_clock(&mut self, tenant: TenantId) -> Result<Option<Timestamp>, StoreError> {
+        let wall = self.env.now();
+        let clocks = &mut self.state_mut()?.clocks;
+        clocks.change(&tenant, |clock| *clock = wall.max(clock.next()));
+        Ok(clocks.get(&tenant).copied())
+    }
+
+    async fn lock_tenant(&mut self, tenant: TenantId) -> Result<bool, StoreError> {
+        Ok(self.state.tenants.contains_key(&tenant))
+    }
+
+    async fn next_number(&mut self, tenant: TenantId, kind: NumberKind) -> Result<u64, StoreError> {
+        let numbers = &mut self.state_mut()?.numbers;
+        let number = numbers.get(&(tenant, kind)).copied().unwrap_or_default() + 1;
+        numbers.put((tenant, kind), number);
+        Ok(number)
+    }
+
+    async fn raise_number(&mut self, tenant: TenantId, kind: NumberKind, number: u64) -> Result<(), StoreError> {
+        let numbers = &mut self.state_mut()?.numbers;
+        let last = numbers.get(&(tenant, kind)).copied().unwrap_or_default();
+        numbers.put((tenant, kind), last.max(number));
+        Ok(())
+    }
+}

@@ -1,0 +1,66 @@
+//! Stores that wrap other stores.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use super::{Access, Observer, RequestCounts, Store, UnitOfWork};
+use crate::env::Env;
+use crate::error::Error;
+use crate::webhooks::deliveries::DeliveryWakeup;
+
+/// A [`Store`] that wraps another one: it changes how units of work are run and forwards everything else.
+///
+/// ```
+/// use async_trait::async_trait;
+/// use svc_core::error::{Error, StoreError};
+/// use svc_core::store::{Access, Store, StoreWrapper, UnitOfWork, memory::MemoryStore};
+///
+/// /// Refuses all writes.
+/// struct ReadOnly(MemoryStore);
+///
+/// #[async_trait]
+/// impl StoreWrapper for ReadOnly {
+///     fn inner(&self) -> &dyn Store {
+///         &self.0
+///     }
+///
+///     async fn run_wrapped(&self, access: Access, name: &'static str, work: UnitOfWork) -> Result<(), Error> {
+///         match access {
+///             Access::Read => self.0.run(access, name, work).await,
+///             Access::Write => Err(StoreError::Unavailable("the store is read-only".to_owned()).into()),
+///         }
+///     }
+/// }
+/// ```
+#[async_trait]
+pub trait StoreWrapper: Send + Sync + 'static {
+    /// Returns the wrapped store.
+    fn inner(&self) -> &dyn Store;
+
+    /// Runs a unit of work, as [`Store::run`] does.
+    async fn run_wrapped(&self, access: Access, name: &'static str, work: UnitOfWork) -> Result<(), Error>;
+}
+
+#[async_trait]
+impl<W: StoreWrapper> Store for W {
+    async fn run(&self, access: Access, name: &'static str, work: UnitOfWork) -> Result<(), Error> {
+        self.run_wrapped(access, name, work).await
+    }
+
+    fn env(&self) -> &Env {
+        self.inner().env()
+    }
+
+    fn delivery_wakeup(&self) -> &DeliveryWakeup {
+        self.inner().delivery_wakeup()
+    }
+
+    fn request_counts(&self) -> Option<&dyn RequestCounts> {
+        self.inner().request_counts()
+    }
+
+    fn observe(&self, observer: Arc<dyn Observer>) {
+        self.inner().observe(observer);
+    }
+}

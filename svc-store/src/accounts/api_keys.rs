@@ -1,0 +1,77 @@
+//! The table of API keys.
+
+use std::sync::LazyLock;
+
+use async_trait::async_trait;
+use svc_core::accounts::keys::{ApiKey, Credential};
+use svc_core::error::StoreError;
+use svc_core::store::{ApiKeyRepository, KeyUse};
+use svc_core::values::{TenantId, Timestamp};
+use uuid::Uuid;
+
+use crate::column::Column as _;
+use crate::record::{record, select};
+use crate::sql::{Cells, SqlTx};
+
+record!(ApiKey, "api_keys", key: [id], {
+    given: [key_hash: [u8; 32]],
+    inserted: [id, tenant_id, name, scopes as can_write, prefix, signing_secret, created_at, last_used_at],
+    updated: [expires_at, revoked_at],
+});
+
+const CREDENTIAL: &str = "SELECT k.id, k.tenant_id, k.can_write, k.expires_at, k.revoked_at, k.signing_secret, \
+     t.developer_access, t.limits FROM api_keys k JOIN tenants t ON t.id = k.tenant_id WHERE k.key_hash = $1";
+static LIST: LazyLock<String> = LazyLock::new(|| select::<ApiKey>("WHERE tenant_id = $1 ORDER BY created_at"));
+const RECORD_USE: &str = "UPDATE api_keys SET last_used_at = $1 \
+     WHERE id = $2 AND (last_used_at IS NULL OR last_used_at < $1)";
+
+#[cfg(test)]
+pub(crate) fn statements() -> Vec<&'static str> {
+    vec![CREDENTIAL, &LIST, RECORD_USE]
+}
+
+fn read_credential(cells: &mut Cells<'_>) -> Result<Credential, StoreError> {
+    Ok(Credential {
+        key_id: cells.take("api_keys", "id")?,
+        tenant_id: cells.take("api_keys", "tenant_id")?,
+        writes: cells.take("api_keys", "can_write")?,
+        expires_at: cells.take("api_keys", "expires_at")?,
+        revoked: cells.take::<Option<Timestamp>>("api_keys", "revoked_at")?.is_some(),
+        signing_secret: cells.take("api_keys", "signing_secret")?,
+        developer_access: cells.take("tenants", "developer_access")?,
+        limits: cells.take("tenants", "limits")?,
+    })
+}
+
+#[async_trait]
+impl ApiKeyRepository for SqlTx<'_> {
+    async fn credential(&mut self, key_hash: &[u8; 32]) -> Result<Option<Credential>, StoreError> {
+        self.fetch_one(CREDENTIAL, &[key_hash.param()], read_credential).await
+    }
+
+    async fn api_key(&mut self, id: Uuid) -> Result<Option<ApiKey>, StoreError> {
+        self.get_record(&[id.param()]).await
+    }
+
+    async fn api_keys(&mut self, tenant: TenantId) -> Result<Vec<ApiKey>, StoreError> {
+        self.fetch(&LIST, &[tenant.param()], crate::record::Record::read).await
+    }
+
+    async fn insert_api_key(&mut self, key: &ApiKey, key_hash: &[u8; 32]) -> Result<(), StoreError> {
+        self.insert_record(&[key_hash.param()], key).await
+    }
+
+    async fn update_api_key(&mut self, key: &ApiKey) -> Result<(), StoreError> {
+        self.update_record(key, &[key.id.param()]).await
+    }
+
+    async fn record_key_uses(&mut self, uses: &[KeyUse]) -> Result<(), StoreError> {
+        // Always in the same order, so that two nodes never deadlock.
+        let mut uses = uses.to_vec();
+        uses.sort_unstable();
+        for KeyUse { key_id, used_at } in uses {
+            self.pipeline(RECORD_USE, &[used_at.param(), key_id.param()]).await?;
+        }
+        Ok(())
+    }
+}

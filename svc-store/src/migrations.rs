@@ -1,0 +1,229 @@
+//! Migrations of the schema, and the one runner that applies them to both databases.
+//!
+//! Each database has a list of migrations, which are applied in its order and never edited afterwards. The table
+//! `schema_migrations` has a row for each one that was applied, with the SHA-256 digest of its text. The runner refuses a
+//! database that has a migration with another digest, or one that the program does not know: the program and the
+//! schema do not fit together, and changing anything could destroy data.
+//!
+//! All missing migrations are applied in one transaction, which excludes other processes that migrate at the same time.
+
+use async_trait::async_trait;
+use svc_core::crypto::sha256;
+use svc_core::error::StoreError;
+
+/// A migration.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Migration {
+    /// Its name, which starts with its number.
+    pub(crate) name: &'static str,
+    /// Its statements.
+    pub(crate) sql: &'static str,
+}
+
+impl Migration {
+    /// Returns the SHA-256 digest of its text.
+    pub(crate) fn checksum(&self) -> [u8; 32] {
+        sha256(self.sql.as_bytes())
+    }
+}
+
+/// Lists the migrations of a folder, as `include_str!` needs a literal for each.
+macro_rules! migrations {
+    ($folder:literal: $($name:literal,)+) => {
+        &[$($crate::migrations::Migration {
+            name: $name,
+            sql: include_str!(concat!("../migrations/", $folder, "/", $name, ".sql")),
+        },)+]
+    };
+}
+
+/// The migrations of SQLite.
+pub(crate) const SQLITE: &[Migration] = migrations! { "sqlite":
+    "0001_init",
+    "0002_test_events_and_replay_turns",
+    "0003_retention",
+    "0004_audit",
+    "0005_rate_limits",
+    "0006_fewer_pages_per_write",
+    "0007_backlog",
+    "0008_event_actors",
+    "0009_endpoint_schedule_and_delivery_status",
+};
+
+/// The migrations of PostgreSQL.
+pub(crate) const POSTGRES: &[Migration] = migrations! { "postgres":
+    "0001_init",
+    "0002_rate_limits",
+    "0003_deliveries_by_time",
+    "0004_backlog",
+    "0005_event_actors",
+    "0006_endpoint_schedule_and_delivery_status",
+};
+
+/// A row of `schema_migrations`.
+#[derive(Clone, Debug)]
+pub(crate) struct AppliedMigration {
+    pub(crate) name: String,
+    /// `None` when it was applied by a version that did not store checksums.
+    pub(crate) checksum: Option<Vec<u8>>,
+}
+
+/// A database, as the runner sees it.
+#[async_trait]
+pub(crate) trait MigrationTarget: Send {
+    /// Returns the applied migrations without locking anything. `None` when there is no table of migrations, or it has no
+    /// checksums yet.
+    async fn peek(&mut self) -> Result<Option<Vec<AppliedMigration>>, StoreError>;
+
+    /// Begins a transaction that excludes other processes that migrate, and creates or completes the table of migrations.
+    async fn begin(&mut self) -> Result<(), StoreError>;
+
+    /// Returns the applied migrations within the transaction.
+    async fn applied(&mut self) -> Result<Vec<AppliedMigration>, StoreError>;
+
+    /// Runs the statements of a migration.
+    async fn apply(&mut self, migration: &Migration) -> Result<(), StoreError>;
+
+    /// Adds the row of a migration that was applied, or sets the checksum of the row.
+    async fn record(&mut self, migration: &Migration) -> Result<(), StoreError>;
+
+    /// Commits. `is_changed` says whether a migration was applied.
+    async fn commit(&mut self, is_changed: bool) -> Result<(), StoreError>;
+
+    /// Rolls back.
+    async fn roll_back(&mut self);
+}
+
+/// Applies the missing migrations, and returns their names.
+pub(crate) async fn run(target: &mut dyn MigrationTarget, migrations: &[Migration]) -> Result<Vec<String>, StoreError> {
+    if let Some(applied) = target.peek().await?
+        && Plan::of(migrations, &applied)?.is_empty()
+    {
+        return Ok(Vec::new());
+    }
+    target.begin().await?;
+    match apply(target, migrations).await {
+        Ok(names) => {
+            target.commit(!names.is_empty()).await?;
+            Ok(names)
+        }
+        Err(error) => {
+            target.roll_back().await;
+            Err(error)
+        }
+    }
+}
+
+async fn apply(target: &mut dyn MigrationTarget, migrations: &[Migration]) -> Result<Vec<String>, StoreError> {
+    // Another process may have applied them since `peek`.
+    let applied = target.applied().await?;
+    let plan = Plan::of(migrations, &applied)?;
+    for migration in plan.without_checksum {
+        target.record(migration).await?;
+    }
+    let mut names = Vec::new();
+    for migration in plan.missing {
+        target.apply(migration).await?;
+        target.record(migration).await?;
+        names.push(migration.name.to_owned());
+    }
+    Ok(names)
+}
+
+/// What is to be done.
+#[derive(Debug)]
+struct Plan<'a> {
+    /// Migrations to apply, in order.
+    missing: &'a [Migration],
+    /// Applied migrations whose checksum is not stored yet.
+    without_checksum: Vec<&'a Migration>,
+}
+
+impl<'a> Plan<'a> {
+    fn of(migrations: &'a [Migration], applied: &[AppliedMigration]) -> Result<Self, StoreError> {
+        let mut without_checksum = Vec::new();
+        for AppliedMigration { name, checksum } in applied {
+            let Some(migration) = migrations.iter().find(|migration| migration.name == name) else {
+                return Err(StoreError::SchemaMismatch(format!(
+                    "the database has the migration {name}, which this program does not have: it was migrated by a newer \
+                     version. Use that version, or restore a backup from before the upgrade"
+                )));
+            };
+            match checksum {
+                None => without_checksum.push(migration),
+                Some(stored) if *stored == migration.checksum() => {}
+                Some(stored) => {
+                    return Err(StoreError::SchemaMismatch(format!(
+                        "the migration {name} of this program (SHA-256 {}) is not the one that was applied to the \
+                         database (SHA-256 {}). Use the version of the program that migrated the database",
+                        hex::encode(migration.checksum()),
+                        hex::encode(stored),
+                    )));
+                }
+            }
+        }
+        let missing = migrations.get(applied.len()..).unwrap_or_default();
+        if let Some(gap) = missing.iter().rev().find(|migration| applied.iter().any(|row| row.name == migration.name)) {
+            return Err(StoreError::SchemaMismatch(format!(
+                "the database has the migration {}, but not all migrations before it. Restore a backup of the table \
+                 schema_migrations",
+                gap.name
+            )));
+        }
+        Ok(Self { missing, without_checksum })
+    }
+
+    fn is_empty(&self) -> bool {
+        self.missing.is_empty() && self.without_checksum.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn applied(migrations: &[Migration]) -> Vec<AppliedMigration> {
+        let row = |migration: &Migration| AppliedMigration {
+            name: migration.name.to_owned(),
+            checksum: Some(migration.checksum().to_vec()),
+        };
+        migrations.iter().map(row).collect()
+    }
+
+    fn refusal(rows: &[AppliedMigration]) -> String {
+        Plan::of(SQLITE, rows).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn migrations_are_listed_in_order() {
+        for migrations in [SQLITE, POSTGRES] {
+            for (number, migration) in (1..).zip(migrations) {
+                assert!(migration.name.starts_with(&format!("{number:04}_")), "{}", migration.name);
+            }
+        }
+    }
+
+    #[test]
+    fn missing_migrations_and_checksums_are_planned() {
+        assert_eq!(Plan::of(SQLITE, &[]).unwrap().missing.len(), SQLITE.len());
+        let mut rows = applied(&SQLITE[..3]);
+        rows[1].checksum = None;
+        let plan = Plan::of(SQLITE, &rows).unwrap();
+        assert_eq!(plan.missing[0].name, SQLITE[3].name);
+        assert_eq!(plan.without_checksum.iter().map(|migration| migration.name).collect::<Vec<_>>(), [SQLITE[1].name]);
+        assert!(Plan::of(SQLITE, &applied(SQLITE)).unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_schema_that_does_not_fit_is_refused() {
+        let mut changed = applied(SQLITE);
+        changed[2].checksum = Some(vec![0; 32]);
+        assert!(refusal(&changed).contains("the migration 0003_retention of this program"), "{}", refusal(&changed));
+        let mut newer = applied(SQLITE);
+        newer.push(AppliedMigration { name: "9999_later".to_owned(), checksum: Some(vec![0; 32]) });
+        assert!(refusal(&newer).contains("9999_later, which this program does not have"), "{}", refusal(&newer));
+        let mut gap = applied(SQLITE);
+        gap.remove(2);
+        assert!(refusal(&gap).contains("but not all migrations before it"), "{}", refusal(&gap));
+    }
+}

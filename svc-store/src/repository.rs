@@ -1,0 +1,120 @@
+//! The repository of every resource: one generic implementation over the tables that [`record!`](crate::record) declares.
+
+use std::fmt::Write as _;
+
+use async_trait::async_trait;
+use svc_core::env;
+use svc_core::error::StoreError;
+use svc_core::resources::crud::Resource;
+use svc_core::resources::pages::{ListQuery, Order};
+use svc_core::store::Repository;
+use svc_core::values::TenantId;
+use uuid::Uuid;
+
+use crate::column::Column as _;
+use crate::dialect::Dialect;
+use crate::record::{Record, is_soft_deleted};
+use crate::sql::{Param, SqlTx};
+
+/// A resource whose records are rows of a table with the columns `tenant_id` and `id`.
+#[async_trait]
+pub(crate) trait ResourceTable: Resource + Record {
+    /// Adds the conditions of a filter to a query.
+    fn restrict(filter: &Self::Filter, query: &mut Query);
+
+    /// Updates tables that depend on the row, after it was inserted or updated.
+    async fn after_write(&self, _tx: &mut SqlTx<'_>, _tenant: TenantId) -> Result<(), StoreError> {
+        Ok(())
+    }
+}
+
+/// A list statement under construction.
+pub(crate) struct Query {
+    conditions: String,
+    params: Vec<Param<'static>>,
+    include_deleted: bool,
+}
+
+impl Query {
+    /// Adds the condition `expression = value`.
+    pub(crate) fn equals(&mut self, expression: &str, value: Param<'static>) {
+        self.compare(expression, "=", value);
+    }
+
+    /// Includes deleted rows.
+    pub(crate) fn include_deleted(&mut self) {
+        self.include_deleted = true;
+    }
+
+    fn compare(&mut self, expression: &str, operator: &str, value: Param<'static>) {
+        self.params.push(value);
+        let _ = write!(self.conditions, " AND {expression} {operator} ${}", self.params.len());
+    }
+}
+
+/// Returns the text and the parameters of a list.
+///
+/// Deleted rows have index ranges of their own, so a list with both merges two ordered ranges and still costs O(limit).
+pub(crate) fn list_statement<R: ResourceTable>(
+    dialect: Dialect,
+    tenant: TenantId,
+    listing: &ListQuery<R::Filter>,
+) -> (String, Vec<Param<'static>>) {
+    let mut query = Query { conditions: String::new(), params: vec![Param::Uuid(tenant.0)], include_deleted: false };
+    R::restrict(&listing.filter, &mut query);
+    let order = match listing.order {
+        Order::NewestFirst { before } => {
+            if let Some(before) = before {
+                query.compare("id", "<", Param::Uuid(env::first_id_at(before)));
+            }
+            "id DESC"
+        }
+        Order::OldestChangeFirst { from } => {
+            query.compare("updated_at", ">=", Param::Time(from));
+            "updated_at"
+        }
+    };
+    let Query { conditions, mut params, include_deleted } = query;
+    params.push(Param::Int(i64::from(listing.limit)));
+    let (select, limit) = (&R::statements().select, params.len());
+    let branch = |live: &str| format!("{select} WHERE tenant_id = $1{live}{conditions}");
+    let live = if is_soft_deleted::<R>() { branch(" AND live = TRUE") } else { branch("") };
+    let sql = if is_soft_deleted::<R>() && include_deleted {
+        dialect.merge([live, branch(" AND live = FALSE")], order, limit)
+    } else {
+        format!("{live} ORDER BY {order} LIMIT ${limit}")
+    };
+    (sql, params)
+}
+
+/// The value of the column `live`, if the table has it.
+fn live<R: ResourceTable>(record: &R) -> Option<Param<'static>> {
+    is_soft_deleted::<R>().then(|| Param::Bool(record.deleted_at().is_none()))
+}
+
+#[async_trait]
+impl<R: ResourceTable> Repository<R> for SqlTx<'_> {
+    async fn get(&mut self, tenant: TenantId, id: Uuid) -> Result<Option<R>, StoreError> {
+        self.get_record(&[tenant.param(), id.param()]).await
+    }
+
+    async fn list(&mut self, tenant: TenantId, listing: &ListQuery<R::Filter>) -> Result<Vec<R>, StoreError> {
+        let (sql, params) = list_statement::<R>(self.dialect, tenant, listing);
+        self.fetch(&sql, &params, R::read).await
+    }
+
+    async fn insert(&mut self, tenant: TenantId, record: &R) -> Result<(), StoreError> {
+        let mut given = vec![tenant.param()];
+        given.extend(live(record));
+        self.insert_record(&given, record).await?;
+        record.after_write(self, tenant).await
+    }
+
+    async fn update(&mut self, tenant: TenantId, record: &R) -> Result<(), StoreError> {
+        let mut params = record.updated_params();
+        params.extend(live(record));
+        params.extend([tenant.param(), Param::Uuid(record.id())]);
+        self.sql.pipeline(&R::statements().update, &params, Some(R::TABLE)).await?;
+        record.after_write(self, tenant).await
+    }
+}

@@ -1,0 +1,104 @@
+//! The schema of a file. Several processes may open it at once, and each may be killed at any time.
+
+use async_trait::async_trait;
+use rusqlite::OptionalExtension as _;
+use svc_core::error::StoreError;
+use svc_core::values::Timestamp;
+
+use super::connection::{Connection, store_error};
+use crate::migrations::{AppliedMigration, Migration, MigrationTarget};
+
+const CREATE_TABLE: &str = "CREATE TABLE IF NOT EXISTS schema_migrations \
+     (name TEXT NOT NULL PRIMARY KEY, applied_at INTEGER NOT NULL, checksum BLOB) STRICT";
+const HAS_CHECKSUMS: &str =
+    "SELECT EXISTS (SELECT 1 FROM pragma_table_info('schema_migrations') WHERE name = 'checksum')";
+const ADD_CHECKSUMS: &str = "ALTER TABLE schema_migrations ADD COLUMN checksum BLOB";
+const APPLIED: &str = "SELECT name, checksum FROM schema_migrations ORDER BY name";
+const RECORD: &str = "INSERT INTO schema_migrations (name, applied_at, checksum) VALUES (?1, ?2, ?3) \
+     ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum";
+const ORPHAN: &str = "SELECT \"table\" FROM pragma_foreign_key_check";
+
+/// A connection that migrates.
+pub(super) struct Target<'c> {
+    pub(super) connection: &'c mut Connection,
+    pub(super) now: Timestamp,
+}
+
+impl Target<'_> {
+    fn raw(&self) -> &rusqlite::Connection {
+        self.connection.raw()
+    }
+
+    fn execute(&self, sql: &str) -> Result<(), StoreError> {
+        self.raw().execute_batch(sql).map_err(store_error)
+    }
+
+    fn has_checksums(&self) -> Result<bool, StoreError> {
+        self.raw().query_row(HAS_CHECKSUMS, [], |row| row.get(0)).map_err(store_error)
+    }
+
+    fn read_applied(&self) -> Result<Vec<AppliedMigration>, StoreError> {
+        let mut select = self.raw().prepare(APPLIED).map_err(store_error)?;
+        let rows = select.query_map([], |row| Ok(AppliedMigration { name: row.get(0)?, checksum: row.get(1)? }));
+        rows.and_then(Iterator::collect).map_err(store_error)
+    }
+
+    fn begin_transaction(&self) -> Result<(), StoreError> {
+        // A table that is created anew is missing for a moment. The references are checked before the commit.
+        self.execute("PRAGMA foreign_keys = OFF; BEGIN IMMEDIATE")?;
+        self.execute(CREATE_TABLE)?;
+        if self.has_checksums()? { Ok(()) } else { self.execute(ADD_CHECKSUMS) }
+    }
+
+    fn check_references(&self) -> Result<(), StoreError> {
+        let orphan = self.raw().query_row(ORPHAN, [], |row| row.get::<_, String>(0)).optional();
+        match orphan.map_err(store_error)? {
+            None => Ok(()),
+            Some(table) => Err(StoreError::Internal(format!(
+                "after the migrations, rows of {table} refer to missing rows; nothing was changed"
+            ))),
+        }
+    }
+
+    fn end(&self) {
+        if self.connection.in_transaction() {
+            let _ = self.execute("ROLLBACK");
+        }
+        let _ = self.execute("PRAGMA foreign_keys = ON");
+    }
+}
+
+#[async_trait]
+impl MigrationTarget for Target<'_> {
+    async fn peek(&mut self) -> Result<Option<Vec<AppliedMigration>>, StoreError> {
+        if self.has_checksums()? { self.read_applied().map(Some) } else { Ok(None) }
+    }
+
+    async fn begin(&mut self) -> Result<(), StoreError> {
+        self.begin_transaction().inspect_err(|_| self.end())
+    }
+
+    async fn applied(&mut self) -> Result<Vec<AppliedMigration>, StoreError> {
+        self.read_applied()
+    }
+
+    async fn apply(&mut self, migration: &Migration) -> Result<(), StoreError> {
+        self.execute(migration.sql)
+    }
+
+    async fn record(&mut self, migration: &Migration) -> Result<(), StoreError> {
+        let (at, checksum) = (self.now.as_micros(), migration.checksum());
+        self.raw().execute(RECORD, (migration.name, at, checksum.as_slice())).map(drop).map_err(store_error)
+    }
+
+    async fn commit(&mut self, is_changed: bool) -> Result<(), StoreError> {
+        let checked = if is_changed { self.check_references() } else { Ok(()) };
+        let committed = checked.and_then(|()| self.execute("COMMIT"));
+        self.end();
+        committed
+    }
+
+    async fn roll_back(&mut self) {
+        self.end();
+    }
+}

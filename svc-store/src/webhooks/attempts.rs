@@ -1,0 +1,66 @@
+//! The table of delivery attempts.
+
+use std::sync::LazyLock;
+
+use async_trait::async_trait;
+use svc_core::env;
+use svc_core::error::StoreError;
+use svc_core::store::AttemptRepository;
+use svc_core::values::{TenantId, Timestamp};
+use svc_core::webhooks::deliveries::{AttemptLog, AttemptSummary};
+use uuid::Uuid;
+
+use crate::column::Column as _;
+use crate::record::{Record, record, select};
+use crate::sql::{Cells, SqlTx};
+
+record!(AttemptLog, "delivery_attempts", key: [tenant_id, delivery_id, attempt], {
+    given: [tenant_id: TenantId, delivery_id: Uuid],
+    inserted: [
+        attempt, started_at, duration_ms, status, error, response_body, response_truncated, remote_addr,
+    ],
+    updated: [],
+});
+
+static LIST: LazyLock<String> =
+    LazyLock::new(|| select::<AttemptLog>("WHERE tenant_id = $1 AND delivery_id = $2 ORDER BY attempt"));
+/// It leaves out the response bodies, which are large.
+const SUMMARIES: &str = "SELECT a.status, a.error IS NOT NULL, a.duration_ms FROM deliveries d \
+     JOIN delivery_attempts a ON a.tenant_id = d.tenant_id AND a.delivery_id = d.id \
+     WHERE d.tenant_id = $1 AND d.subscription_id = $2 AND d.id >= $3 AND d.id < $4";
+
+#[cfg(test)]
+pub(crate) fn statements() -> Vec<&'static str> {
+    vec![&LIST, SUMMARIES]
+}
+
+fn read_summary(cells: &mut Cells<'_>) -> Result<AttemptSummary, StoreError> {
+    Ok(AttemptSummary {
+        status: cells.take("delivery_attempts", "status")?,
+        failed: cells.take("delivery_attempts", "error")?,
+        duration_ms: cells.take("delivery_attempts", "duration_ms")?,
+    })
+}
+
+#[async_trait]
+impl AttemptRepository for SqlTx<'_> {
+    async fn insert_attempt(&mut self, tenant: TenantId, delivery: Uuid, log: &AttemptLog) -> Result<(), StoreError> {
+        self.insert_record(&[tenant.param(), delivery.param()], log).await
+    }
+
+    async fn attempts(&mut self, tenant: TenantId, delivery: Uuid) -> Result<Vec<AttemptLog>, StoreError> {
+        self.fetch(&LIST, &[tenant.param(), delivery.param()], AttemptLog::read).await
+    }
+
+    async fn attempt_summaries(
+        &mut self,
+        tenant: TenantId,
+        subscription: Uuid,
+        since: Timestamp,
+        until: Timestamp,
+    ) -> Result<Vec<AttemptSummary>, StoreError> {
+        let (first, end) = (env::first_id_at(since), env::first_id_at(until));
+        let params = [tenant.param(), subscription.param(), first.param(), end.param()];
+        self.fetch(SUMMARIES, &params, read_summary).await
+    }
+}

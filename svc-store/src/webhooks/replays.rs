@@ -1,0 +1,57 @@
+//! The table of bulk replays.
+
+use std::sync::LazyLock;
+
+use async_trait::async_trait;
+use svc_core::error::StoreError;
+use svc_core::store::ReplayRepository;
+use svc_core::values::TenantId;
+use svc_core::webhooks::replays::Replay;
+use uuid::Uuid;
+
+use crate::column::Column as _;
+use crate::record::{Record, record, select};
+use crate::sql::SqlTx;
+
+record!(Replay, "replays", key: [tenant_id, id], {
+    inserted: [id, tenant_id, subscription_id, since, until, statuses, missed, created_at],
+    updated: [position, stepped_at, replayed, finished_at],
+});
+
+static LIST: LazyLock<String> = LazyLock::new(|| select::<Replay>("WHERE tenant_id = $1 ORDER BY id DESC LIMIT $2"));
+static UNFINISHED: LazyLock<String> =
+    LazyLock::new(|| select::<Replay>("WHERE tenant_id = $1 AND finished_at IS NULL ORDER BY stepped_at, id LIMIT 1"));
+const TENANTS: &str = "SELECT tenant_id FROM replays WHERE finished_at IS NULL ORDER BY stepped_at, id LIMIT $1";
+
+#[cfg(test)]
+pub(crate) fn statements() -> Vec<&'static str> {
+    vec![&LIST, &UNFINISHED, TENANTS]
+}
+
+#[async_trait]
+impl ReplayRepository for SqlTx<'_> {
+    async fn insert_replay(&mut self, replay: &Replay) -> Result<(), StoreError> {
+        self.delivery_wakeup.mark();
+        self.insert_record(&[], replay).await
+    }
+
+    async fn replay(&mut self, tenant: TenantId, id: Uuid) -> Result<Option<Replay>, StoreError> {
+        self.get_record(&[tenant.param(), id.param()]).await
+    }
+
+    async fn replays(&mut self, tenant: TenantId, limit: u32) -> Result<Vec<Replay>, StoreError> {
+        self.fetch(&LIST, &[tenant.param(), limit.param()], Replay::read).await
+    }
+
+    async fn unfinished_replay(&mut self, tenant: TenantId) -> Result<Option<Replay>, StoreError> {
+        self.fetch_one(&UNFINISHED, &[tenant.param()], Replay::read).await
+    }
+
+    async fn tenants_with_unfinished_replays(&mut self, limit: u32) -> Result<Vec<TenantId>, StoreError> {
+        self.fetch(TENANTS, &[limit.param()], |cells| cells.take("replays", "tenant_id")).await
+    }
+
+    async fn update_replay(&mut self, replay: &Replay) -> Result<(), StoreError> {
+        self.update_record(replay, &[replay.tenant_id.param(), replay.id.param()]).await
+    }
+}
