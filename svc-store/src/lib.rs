@@ -1,12 +1,15 @@
 //! svc-core's [`Store`] on a database: the only crate that knows a driver.
 //!
-//! - `sql` is the binding layer: parameters, cells and statements, the same for every database.
-//! - `table` is the form that serves the rows of every resource; `contacts`, `invoices` and the others name
-//!   their columns and filters; `tenants`, `keys` and `outbox` hold the rest of the SQL.
-//! - `sqlite` is what is particular to SQLite: its threads, its types, its errors.
-//! - `postgres` is what is particular to PostgreSQL: its connections, its types, its errors, its notifications.
-//! - `maintenance` is work on a whole database: copying, checking, backing up.
-//! - `dialect` is what differs between the two in SQL.
+//! - `sql` is the binding layer, and `column` says how values are stored: the same for every database.
+//! - `record` has the macro by which each table names its columns once, and the statements that follow from that.
+//! - `accounts`, `resources` and `webhooks` have a file per table, with its columns and the rest of its SQL. Their names are
+//!   those of svc-core's modules and of its repository traits.
+//! - `repository` implements the generic repository of every resource.
+//! - `sqlite` is specific to SQLite: its threads, types and errors.
+//! - `postgres` is specific to PostgreSQL: its connections, types, errors and notifications.
+//! - `dialect` has the differences between the two in SQL.
+//! - `migrations` are the versions of the schema, and the runner that applies them.
+//! - `maintenance` works on whole databases: copying, checking, backing up, measuring.
 //!
 //! ```
 //! # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
@@ -21,7 +24,7 @@
 //! # }).unwrap();
 //! ```
 //!
-//! SQL is written once, with `$1`, `$2`, … in the order of their first use, which every database takes.
+//! SQL is written once, with `$1`, `$2`, … numbered in the order of their first use, which both databases accept.
 
 mod accounts;
 mod bounded_queue;
@@ -56,39 +59,40 @@ use self::postgres::{OpenFailure, PostgresStore};
 pub use self::sqlite::SqliteStore;
 pub use self::vault::SecretKey;
 
-/// Why a database cannot be opened.
+/// The error when a database cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// The URL names no database that is supported.
+    /// The URL is not that of a supported database.
     #[error(
-        "{0} is no database URL that is supported; use sqlite://PATH, such as sqlite://svc.db, or \
+        "{0} is not a supported database URL; use sqlite://PATH, such as sqlite://svc.db, or \
          postgres://USER:PASSWORD@HOST:PORT/DATABASE"
     )]
     InvalidUrl(String),
-    /// The database is away, or is not one of ours.
+    /// The database is not available, is not one of this service, or has a schema of another version.
     #[error("cannot open the database {url}: {source}")]
     Unavailable {
-        /// Which one, without its password.
+        /// The URL, without its password.
         url: String,
-        /// What it said.
+        /// The cause.
         source: StoreError,
     },
 }
 
-/// How a store works. The defaults are sound for a node of two to eight cores.
+/// Options of a store. The defaults suit a node with two to eight cores.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// PostgreSQL: connections for reading, 4 by default. Each serves many requests at once.
+    /// PostgreSQL: the number of connections for reading, 4 by default. Each serves many requests at once.
     pub read_connections: usize,
-    /// PostgreSQL: connections for writing, 12 by default: as many tenants can write at the same time. Together with
-    /// those for reading and one for notifications, times the nodes, they must stay below its `max_connections`.
+    /// PostgreSQL: the number of connections for writing, 12 by default: as many tenants can write at the same time. A node
+    /// uses two more connections, for notifications and for request counts. The sum over all nodes must stay below
+    /// PostgreSQL's `max_connections`.
     pub write_connections: usize,
-    /// PostgreSQL: how long a request waits for a connection before it fails, 10 s by default.
-    pub patience: Duration,
-    /// PostgreSQL: whether this process may end right after a write, as a command does. The senders of the nodes are then
-    /// told by the commit itself and not after it; that costs commits that come at the same time a wait for each other.
+    /// PostgreSQL: how long a transaction waits for a connection before it fails, 10 s by default.
+    pub acquire_timeout: Duration,
+    /// PostgreSQL: whether this process may end right after a write, as a command does. The senders of other nodes are then
+    /// notified by the commit itself instead of after it, for which concurrent commits wait for each other.
     pub is_short_lived: bool,
-    /// Seals secrets at rest, in place of the key from the environment.
+    /// The key that encrypts secrets at rest, in place of the key from the environment.
     pub secret_key: Option<SecretKey>,
 }
 
@@ -97,26 +101,26 @@ impl Default for Options {
         Self {
             read_connections: 4,
             write_connections: 12,
-            patience: Duration::from_secs(10),
+            acquire_timeout: Duration::from_secs(10),
             is_short_lived: false,
             secret_key: None,
         }
     }
 }
 
-/// Opens the database that `url` names, and brings its schema up to date.
+/// Opens the database that `url` names, and migrates its schema to the version of this program.
 ///
-/// `sqlite://PATH` is made when missing. Secrets are sealed with the key in the environment variable `SVC_SECRET_KEY`
-/// (64 hex digits), or else with the one in `PATH.key` beside the database, which is made when missing and belongs
-/// into every backup.
+/// The file of `sqlite://PATH` is created when it is missing. Secrets are encrypted with the key in the environment
+/// variable `SVC_SECRET_KEY` (64 hex digits), or else with the one in `PATH.key` beside the database. That file is created
+/// with the database, and belongs in every backup.
 ///
 /// `postgres://USER:PASSWORD@HOST:PORT/DATABASE` needs PostgreSQL 13 or newer, a direct connection or a pooler that
-/// keeps sessions, and `SVC_SECRET_KEY`, the same for every node. `sslmode` is `disable`, `prefer` (the default),
-/// `require`, `verify-ca` or `verify-full`; `sslrootcert=PATH` names the authorities. Must be called within a Tokio
-/// runtime, which runs the store's tasks.
+/// keeps sessions, and `SVC_SECRET_KEY` with the same value on every node. `sslmode` is `disable`, `prefer` (the default),
+/// `require`, `verify-ca` or `verify-full`; `sslrootcert=PATH` names a file with the trusted authorities. Call it within a Tokio
+/// runtime, which runs the tasks of the store.
 ///
 /// # Errors
-/// [`OpenError`].
+/// [`OpenError`] when the URL is invalid, or the database cannot be opened or migrated.
 ///
 /// ```
 /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
@@ -131,14 +135,14 @@ pub async fn open(url: &str, env: Env) -> Result<Arc<dyn Store>, OpenError> {
     open_with(url, env, Options::default()).await
 }
 
-/// [`open`], with other settings than the defaults.
+/// Opens a database as [`open`] does, with options.
 ///
 /// # Errors
-/// [`OpenError`].
+/// [`OpenError`] when the URL is invalid, or the database cannot be opened or migrated.
 pub async fn open_with(url: &str, env: Env, options: Options) -> Result<Arc<dyn Store>, OpenError> {
-    let Options { read_connections, write_connections, patience, is_short_lived, secret_key } = options;
+    let Options { read_connections, write_connections, acquire_timeout, is_short_lived, secret_key } = options;
     if is_postgres(url) {
-        let settings = postgres::Settings { read_connections, write_connections, patience, is_short_lived };
+        let settings = postgres::Settings { read_connections, write_connections, acquire_timeout, is_short_lived };
         let store = PostgresStore::open(url, env, secret_key, &settings).await;
         return Ok(Arc::new(store.map_err(|error| not_opened(url, error))?));
     }
@@ -147,10 +151,10 @@ pub async fn open_with(url: &str, env: Env, options: Options) -> Result<Arc<dyn 
     Ok(Arc::new(store))
 }
 
-/// Brings the schema up to date and returns the names of the migrations that were applied now.
+/// Migrates the schema to the version of this program, and returns the names of the migrations that were applied.
 ///
 /// # Errors
-/// [`OpenError`].
+/// [`OpenError`] when the URL is invalid, or the database cannot be opened or migrated.
 pub async fn migrate(url: &str) -> Result<Vec<String>, OpenError> {
     if is_postgres(url) {
         return postgres::migrate(url).await.map_err(|error| not_opened(url, error));
@@ -174,7 +178,7 @@ fn unavailable(url: &str, source: StoreError) -> OpenError {
     OpenError::Unavailable { url: url.to_owned(), source }
 }
 
-/// The file of `sqlite://PATH`: relative as written, absolute with a third slash.
+/// Returns the file of `sqlite://PATH`: relative as written, absolute with a third slash.
 fn sqlite_path(url: &str) -> Result<PathBuf, OpenError> {
     let path = url.strip_prefix("sqlite://").or_else(|| url.strip_prefix("sqlite:"));
     match path {

@@ -1,8 +1,8 @@
-//! PostgreSQL: jobs on pipelined connections, several nodes on one database.
+//! PostgreSQL: transactions on pipelined connections, for several nodes on one database.
 //!
-//! Each task owns a connection, takes jobs from a queue, and connects again by itself when the connection is lost.
-//! Read tasks run all waiting jobs at once in one snapshot; write tasks run one job each, one transaction per job. A
-//! commit that brought something to send is told to the other nodes by `NOTIFY`.
+//! Each task owns a connection, takes units of work from a queue, and connects again when the connection is lost. A read
+//! task runs all waiting units of work concurrently in one snapshot; a write task runs one at a time, each in a transaction
+//! of its own. A commit that adds due deliveries notifies the other nodes by `NOTIFY`.
 
 mod connection;
 mod counts;
@@ -19,7 +19,7 @@ mod tls;
 mod values;
 mod writer;
 
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -27,6 +27,7 @@ use svc_core::env::Env;
 use svc_core::error::{Error, StoreError};
 use svc_core::resources::pages::CursorKey;
 use svc_core::store::{Access, Observer, RequestCounts, Store, UnitOfWork};
+use svc_core::sync::lock;
 use svc_core::webhooks::deliveries::DeliveryWakeup;
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
@@ -39,20 +40,20 @@ pub(crate) use self::target::without_password;
 use self::target::{Role, Target};
 use crate::vault::{self, SecretKey, Vault};
 
-/// Between two tries to connect, at first and at most.
+/// The pause between two attempts to connect: the first, and the longest.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
-/// How often it is looked for jobs that have waited too long.
+/// How often the queues are searched for units of work that have waited too long.
 const LATE_INTERVAL: Duration = Duration::from_millis(250);
 
-/// A store on a PostgreSQL database. Dropping it ends its tasks once the waiting jobs are done.
+/// A store on a PostgreSQL database. Dropping it ends its tasks once the waiting units of work are done.
 pub(crate) struct PostgresStore {
     shared: Arc<Shared>,
     counts: Counts,
     helpers: Vec<AbortHandle>,
 }
 
-/// What the tasks share.
+/// What the tasks have in common.
 struct Shared {
     env: Env,
     cursor_key: CursorKey,
@@ -61,25 +62,25 @@ struct Shared {
     target: Target,
     reads: Queue,
     writes: Queue,
-    /// Whether notifications go with commits, as nobody may be here to ring after them.
+    /// Whether notifications are sent with commits, as the process may end right after them.
     is_short_lived: bool,
-    /// Rung when there is something to send.
+    /// Signals the task that sends notifications.
     notifications: Arc<Notify>,
-    /// Why the last try to connect failed, for those who wait in vain.
-    away: Mutex<Option<String>>,
+    /// Why the last attempt to connect failed. `None` while the database is available.
+    connect_error: Mutex<Option<String>>,
     observer: OnceLock<Arc<dyn Observer>>,
 }
 
-/// How the store works.
+/// Options of the store.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
     pub(crate) read_connections: usize,
     pub(crate) write_connections: usize,
-    pub(crate) patience: Duration,
+    pub(crate) acquire_timeout: Duration,
     pub(crate) is_short_lived: bool,
 }
 
-/// Why a database cannot be used: its URL, or what it said.
+/// The error when a database cannot be opened: its URL is invalid, or it failed.
 pub(crate) enum OpenFailure {
     Url(String),
     Store(StoreError),
@@ -121,7 +122,7 @@ impl PostgresStore {
             writes: Queue::new(),
             is_short_lived: settings.is_short_lived,
             notifications: Arc::default(),
-            away: Mutex::default(),
+            connect_error: Mutex::default(),
             observer: OnceLock::new(),
         });
         for _ in 0..settings.read_connections.max(1) {
@@ -132,13 +133,13 @@ impl PostgresStore {
             tokio::spawn(writer::run(Arc::clone(&shared), first.take()));
         }
         let notifications = tokio::spawn(notifications::run(Arc::clone(&shared)));
-        let clock = tokio::spawn(refuse_late(Arc::clone(&shared), settings.patience));
+        let clock = tokio::spawn(refuse_late(Arc::clone(&shared), settings.acquire_timeout));
         let counts = Counts::start(Arc::clone(&shared));
         Ok(Self { shared, counts, helpers: vec![notifications.abort_handle(), clock.abort_handle()] })
     }
 }
 
-/// Brings the schema of a database up to date; returns the names of the migrations applied now.
+/// Migrates the schema of a database, and returns the names of the migrations that were applied.
 pub(crate) async fn migrate(url: &str) -> Result<Vec<String>, OpenFailure> {
     let target = Target::parse(url).map_err(OpenFailure::Url)?;
     let connection = Connection::open(&target, Role::Write).await?;
@@ -188,25 +189,25 @@ impl Shared {
         }
     }
 
-    fn tell_group(&self, access: Access, jobs: usize) {
+    fn report_group(&self, access: Access, jobs: usize) {
         if let Some(observer) = self.observer.get() {
             observer.group(access, jobs);
         }
     }
 
-    fn tell_retry(&self, job: &'static str) {
+    fn report_retry(&self, job: &'static str) {
         if let Some(observer) = self.observer.get() {
             observer.retry(job);
         }
     }
 
-    /// Runs a job once more whose connection was lost.
-    fn again(&self, access: Access, job: Waiting, error: StoreError) {
-        self.tell_retry(job.name());
-        self.queue(access).again(job, error);
+    /// Queues a unit of work again whose connection was lost.
+    fn requeue(&self, access: Access, job: Waiting, error: StoreError) {
+        self.report_retry(job.name());
+        self.queue(access).requeue(job, error);
     }
 
-    /// Waits until there is a job, then for a connection; `None` once the store is closed and nothing waits.
+    /// Waits until there is a unit of work, then for a connection. `None` once the store is closed and nothing waits.
     async fn connection(&self, access: Access) -> Option<Connection> {
         let queue = self.queue(access);
         let role = match access {
@@ -214,18 +215,18 @@ impl Shared {
             Access::Write => Role::Write,
         };
         let mut pause = SHORTEST_PAUSE;
-        // A job that another task has taken meanwhile needs no second connection.
+        // A unit of work that another task has taken meanwhile needs no second connection.
         while queue.filled().await {
             match Connection::open(&self.target, role).await {
                 Ok(connection) => {
-                    if self.set_away(None) {
-                        tracing::info!("the database is back");
+                    if self.set_connect_error(None) {
+                        tracing::info!("the database is available again");
                     }
                     return Some(connection);
                 }
                 Err(error) => {
-                    if !self.set_away(Some(error.to_string())) {
-                        tracing::warn!(%error, "the database is away");
+                    if !self.set_connect_error(Some(error.to_string())) {
+                        tracing::warn!(%error, "the database is not available");
                     }
                     if queue.is_closed() {
                         refuse(queue.take(usize::MAX), &error);
@@ -238,13 +239,12 @@ impl Shared {
         None
     }
 
-    /// Notes whether the database is away, and returns whether it was.
-    fn set_away(&self, error: Option<String>) -> bool {
-        let mut away = self.away.lock().unwrap_or_else(PoisonError::into_inner);
-        std::mem::replace(&mut *away, error).is_some()
+    /// Stores whether the database is available, and returns whether it was unavailable before.
+    fn set_connect_error(&self, error: Option<String>) -> bool {
+        std::mem::replace(&mut *lock(&self.connect_error), error).is_some()
     }
 
-    /// Between half of it and all, so that many that failed together don't try again together.
+    /// Returns a random pause between half of `pause` and all of it, so that tasks that failed together do not retry together.
     fn jittered(&self, pause: Duration) -> Duration {
         let [random] = self.env.bytes();
         pause / 2 + pause / 2 * u32::from(random) / 255
@@ -257,16 +257,16 @@ fn refuse(jobs: Vec<Waiting>, error: &StoreError) {
     }
 }
 
-/// Refuses jobs that have waited too long for a connection: the database is away, or has too much to do.
-async fn refuse_late(shared: Arc<Shared>, patience: Duration) {
+/// Refuses units of work that have waited too long for a connection: the database is not available, or is overloaded.
+async fn refuse_late(shared: Arc<Shared>, acquire_timeout: Duration) {
     loop {
-        tokio::time::sleep(LATE_INTERVAL.min(patience)).await;
+        tokio::time::sleep(LATE_INTERVAL.min(acquire_timeout)).await;
         for queue in [&shared.reads, &shared.writes] {
-            let late = queue.take_late(patience);
+            let late = queue.take_late(acquire_timeout);
             if !late.is_empty() {
-                let away = shared.away.lock().unwrap_or_else(PoisonError::into_inner).clone();
-                let reason = away.unwrap_or_else(|| "all connections are busy".to_owned());
-                refuse(late, &StoreError::Unavailable(format!("no connection within {patience:?}: {reason}")));
+                let error = lock(&shared.connect_error).clone();
+                let reason = error.unwrap_or_else(|| "all connections are busy".to_owned());
+                refuse(late, &StoreError::Unavailable(format!("no connection within {acquire_timeout:?}: {reason}")));
             }
         }
     }

@@ -1,9 +1,9 @@
 //! SQLite: one writer thread with group commit, two reader threads.
 //!
-//! A job runs on the thread that owns the connection, so its awaits are always ready and it costs one hop.
-//! Waiting readers share one short read transaction; waiting writers become savepoints of one durable
-//! commit and are answered after it. More than two readers are slower on two cores, and a snapshot held
-//! longer would keep the log from being checkpointed.
+//! A unit of work runs on the thread that owns the connection, so its awaits are always ready and it costs one hop between
+//! threads. Waiting reads share one short read transaction. Waiting writes become savepoints of one transaction, and
+//! complete after its one durable commit. More than two reader threads are slower on two cores, and a longer snapshot would
+//! keep the write-ahead log from being checkpointed.
 
 mod connection;
 mod connection_pool;
@@ -34,7 +34,7 @@ use crate::vault::{self, SecretKey, Vault};
 
 const READERS: usize = 2;
 
-/// A store on a SQLite file. Dropping it ends its threads once the waiting jobs are done.
+/// A store on a SQLite file. Dropping it ends its threads once the waiting units of work are done.
 pub struct SqliteStore {
     env: Env,
     delivery_wakeup: Arc<DeliveryWakeup>,
@@ -44,7 +44,7 @@ pub struct SqliteStore {
     threads: Vec<JoinHandle<()>>,
 }
 
-/// What the threads share.
+/// What the threads have in common.
 #[derive(Clone)]
 struct Context {
     env: Env,
@@ -55,14 +55,14 @@ struct Context {
 }
 
 impl Context {
-    fn tell_group(&self, access: Access, jobs: usize) {
+    fn report_group(&self, access: Access, jobs: usize) {
         if let Some(observer) = self.observer.get() {
             observer.group(access, jobs);
         }
     }
 }
 
-/// A job that waits for a thread.
+/// A unit of work that waits for a thread.
 struct Waiting {
     name: &'static str,
     job: UnitOfWork,
@@ -76,10 +76,10 @@ fn refuse(group: Vec<Waiting>, error: &StoreError) {
 }
 
 impl SqliteStore {
-    /// Opens the file, makes it when missing, and brings its schema up to date.
+    /// Opens the file, creates it when it is missing, and migrates its schema.
     ///
     /// # Errors
-    /// [`StoreError`] when the file cannot be opened or is no database of this service.
+    /// [`StoreError`] when the file cannot be opened, is not a database of this service, or has a schema of a newer version.
     pub fn open(path: &Path, env: Env) -> Result<Self, StoreError> {
         Self::open_with(path, env, None, connection::BUSY_TIMEOUT)
     }
@@ -135,7 +135,7 @@ impl SqliteStore {
     }
 }
 
-/// Brings the schema of a file up to date; returns the names of the migrations applied now.
+/// Migrates the schema of a file, and returns the names of the migrations that were applied.
 pub(crate) fn migrate(path: &Path) -> Result<Vec<String>, StoreError> {
     Connection::open(path)?.migrate(Env::system().now())
 }
@@ -171,7 +171,7 @@ impl Drop for SqliteStore {
     fn drop(&mut self) {
         self.reads.close();
         self.writes.close();
-        // A job may have held the last handle: the thread that dropped it must not wait for those that wait for it.
+        // A unit of work may have held the last handle of the store. Its thread must not join itself.
         let current = std::thread::current().id();
         if self.threads.iter().all(|thread| thread.thread().id() != current) {
             for thread in self.threads.drain(..) {

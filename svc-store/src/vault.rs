@@ -140,7 +140,7 @@ fn read(path: &Path) -> io::Result<[u8; KEY_LENGTH]> {
 
 /// Appears whole or not at all, and never in place of another: several processes may start at once.
 fn make(path: &Path, key: &[u8; KEY_LENGTH], env: &Env) -> io::Result<()> {
-    let unfinished = path.with_extension(format!("key.{}", hex::encode(&env.bytes::<8>())));
+    let unfinished = path.with_extension(format!("key.{}", hex::encode(env.bytes::<8>())));
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&unfinished)?;
     writeln!(file, "{}", hex::encode(key))?;
     file.sync_all()?;

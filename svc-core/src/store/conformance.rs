@@ -1,6 +1,6 @@
-//! The suite that every store must pass: one table of cases, with no way to opt out of any.
+//! The test suite that every store must pass: one table of cases, without exceptions for any store.
 //!
-//! A store's crate enables the feature `conformance` for its tests and hands over how to make an empty store:
+//! The crate of a store enables the feature `conformance` for its tests, and passes a function that creates an empty store:
 //!
 //! ```
 //! # use std::sync::Arc;
@@ -10,8 +10,8 @@
 //! # ).unwrap();
 //! ```
 //!
-//! Every case gets a store of its own, a clock that stands still until the case moves it, and randomness
-//! that repeats itself. Cases look at a store only through [`Store`], so they know nothing of its SQL.
+//! Each case gets a store of its own, a clock that stands still until the case advances it, and repeatable randomness.
+//! Cases use a store through [`Store`] only, so they do not depend on its SQL.
 
 #![expect(clippy::unwrap_used, reason = "a failed case is a panic, as in a test")]
 
@@ -55,10 +55,10 @@ use crate::resources::pages::{ListQuery, Order};
 use crate::values::{TenantId, Timestamp};
 use crate::webhooks::events::Event;
 
-/// One promise of the seam.
+/// A test case: one promise of the interface.
 #[derive(Clone, Copy)]
 pub struct Case {
-    /// `room::promise`.
+    /// The name, `module::promise`.
     pub name: &'static str,
     /// Panics when the store breaks the promise.
     pub run: fn(Harness) -> BoxFuture<'static, ()>,
@@ -71,11 +71,11 @@ impl fmt::Debug for Case {
 }
 
 macro_rules! cases {
-    ($($room:ident { $($promise:ident,)+ })+) => {
-        /// All promises.
+    ($($module:ident { $($promise:ident,)+ })+) => {
+        /// All cases.
         pub const CASES: &[Case] = &[$($(Case {
-            name: concat!(stringify!($room), "::", stringify!($promise)),
-            run: |harness| Box::pin($room::$promise(harness)),
+            name: concat!(stringify!($module), "::", stringify!($promise)),
+            run: |harness| Box::pin($module::$promise(harness)),
         },)+)+];
     };
 }
@@ -238,7 +238,7 @@ where
     assert!(failed.is_empty(), "{} of {} cases failed: {}", failed.len(), CASES.len(), failed.join(", "));
 }
 
-/// What a case works with: an empty store, and the clock that the store goes by.
+/// What a case gets: an empty store, and the clock that the store uses.
 pub struct Harness {
     store: Arc<dyn Store>,
     clock: ManualClock,
@@ -251,7 +251,7 @@ impl fmt::Debug for Harness {
 }
 
 impl Harness {
-    /// Makes an empty store whose clock stands in March 2026.
+    /// Creates an empty store, whose clock is set to a time in March 2026.
     pub async fn new<F, M>(make: F) -> Self
     where
         F: Fn(Env) -> M,
@@ -286,7 +286,7 @@ impl Harness {
         self.write(move |tx| Box::pin(crud::advance_clock(tx, tenant))).await.unwrap()
     }
 
-    /// Creates by the rules.
+    /// Creates a record as the API does.
     async fn create<R: Create>(&self, tenant: TenantId, body: impl ToString) -> Result<R, Error> {
         let body = body.to_string();
         self.write(move |tx| {
@@ -300,7 +300,7 @@ impl Harness {
         self.create(tenant, serde_json::json!({ "email": email })).await.unwrap()
     }
 
-    /// Changes by the rules.
+    /// Updates a record as the API does.
     async fn update<R: Update>(&self, tenant: TenantId, id: Uuid, body: impl ToString) -> Result<R, Error> {
         let body = body.to_string();
         self.write(move |tx| {
@@ -310,12 +310,12 @@ impl Harness {
         .await
     }
 
-    /// Deletes by the rules.
+    /// Deletes a record as the API does.
     async fn delete<R: Delete>(&self, tenant: TenantId, id: Uuid) -> Result<(), Error> {
         self.write(move |tx| Box::pin(crud::delete::<R>(tx, tenant, id))).await
     }
 
-    /// Adds a row without asking any rule.
+    /// Inserts a record without applying any rule.
     async fn insert<R: Resource>(&self, tenant: TenantId, make: impl Fn(NewRecord) -> R + Send + Sync + 'static) -> R {
         let make = Arc::new(make);
         self.write(move |tx| {
@@ -331,7 +331,7 @@ impl Harness {
         .unwrap()
     }
 
-    /// Replaces a row without asking any rule, at the next tick.
+    /// Replaces a record without applying any rule, and sets its `updated_at` to a new time.
     async fn replace<R: Sample>(&self, tenant: TenantId, row: &R) -> R {
         let row = row.clone();
         self.write(move |tx| {
@@ -346,7 +346,7 @@ impl Harness {
         .unwrap()
     }
 
-    /// The row as stored, deleted or not.
+    /// Returns the record as stored, deleted or not.
     async fn row<R: Resource>(&self, tenant: TenantId, id: Uuid) -> Option<R> {
         self.read(move |tx| Box::pin(async move { Ok(R::repository(tx).get(tenant, id).await?) })).await.unwrap()
     }
@@ -360,7 +360,7 @@ impl Harness {
         .unwrap()
     }
 
-    /// Everything that a list shows by default, newest first.
+    /// Returns everything that a list returns by default, newest first.
     async fn all<R: Resource>(&self, tenant: TenantId) -> Vec<R> {
         let order = Order::NewestFirst { before: None };
         self.list(tenant, ListQuery { limit: 1_000, order, filter: R::Filter::none() }).await
@@ -399,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn so_it_does_when_every_write_fails_first() {
+    fn the_memory_store_passes_when_every_write_fails_first() {
         let make = |env| async { fails_first(Arc::new(MemoryStore::new(env)), |runs| runs) };
         run_all(make).now_or_never().unwrap();
     }

@@ -1,10 +1,11 @@
 //! One connection: the client, the statements that are prepared on it, and the task that drives it.
 
 use std::collections::HashMap;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use svc_core::error::StoreError;
+use svc_core::sync::lock;
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 use tokio_postgres::{Client, Error, Statement};
@@ -40,13 +41,13 @@ impl Connection {
 
     /// The statement, if it is prepared already.
     pub(super) fn prepared(&self, sql: &str) -> Option<Statement> {
-        self.statements.lock().unwrap_or_else(PoisonError::into_inner).get(sql).cloned()
+        lock(&self.statements).get(sql).cloned()
     }
 
     /// Prepares a statement for as long as the connection lasts. There are some hundred texts at most.
     pub(super) async fn prepare(&self, sql: &str) -> Result<Statement, Error> {
         let statement = self.client.prepare(sql).await?;
-        let mut statements = self.statements.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut statements = lock(&self.statements);
         statements.insert(sql.to_owned(), statement.clone());
         Ok(statement)
     }

@@ -1,11 +1,12 @@
 //! The jobs that wait for a connection.
 
 use std::pin::pin;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use svc_core::error::{Error, StoreError};
 use svc_core::store::UnitOfWork;
+use svc_core::sync::lock;
 use tokio::sync::{Notify, oneshot};
 
 use crate::bounded_queue::BoundedQueue;
@@ -57,7 +58,7 @@ impl Queue {
     }
 
     fn lock(&self) -> MutexGuard<'_, BoundedQueue<Waiting>> {
-        self.line.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.line)
     }
 
     pub(super) fn push(&self, job: Waiting) -> Result<(), StoreError> {
@@ -67,8 +68,8 @@ impl Queue {
         Ok(())
     }
 
-    /// Puts a job back in front whose connection was lost, so that it runs once more; the second time it fails.
-    pub(super) fn again(&self, mut job: Waiting, error: StoreError) {
+    /// Puts a unit of work back in front whose connection was lost, so that it runs once more. The second time it fails.
+    pub(super) fn requeue(&self, mut job: Waiting, error: StoreError) {
         if job.retried {
             return job.answer(Err(error.into()));
         }
@@ -99,9 +100,9 @@ impl Queue {
         self.lock().take(most)
     }
 
-    /// Takes what has waited for longer than `patience`, oldest first.
-    pub(super) fn take_late(&self, patience: Duration) -> Vec<Waiting> {
-        self.lock().take_while(|job| job.since.elapsed() > patience)
+    /// Takes what has waited for longer than `acquire_timeout`, oldest first.
+    pub(super) fn take_late(&self, acquire_timeout: Duration) -> Vec<Waiting> {
+        self.lock().take_while(|job| job.since.elapsed() > acquire_timeout)
     }
 
     pub(super) fn is_closed(&self) -> bool {

@@ -48,7 +48,7 @@ async fn serve(connection: &Connection, shared: &Shared) -> bool {
         if group.is_empty() {
             continue;
         }
-        shared.tell_group(Access::Read, group.len());
+        shared.report_group(Access::Read, group.len());
         posts.send(connection, BEGIN_READ).await;
         let alone = group.len() == 1;
         let jobs = join_all(group.into_iter().map(|waiting| together(connection, shared, waiting)));
@@ -63,7 +63,7 @@ async fn serve(connection: &Connection, shared: &Shared) -> bool {
         for (waiting, failure) in left.into_iter().flatten() {
             if failure.is_loss() || !usable || connection.is_closed() {
                 usable = false;
-                shared.again(Access::Read, waiting, failure.error);
+                shared.requeue(Access::Read, waiting, failure.error);
             } else if alone {
                 waiting.answer(Err(failure.error.into()));
             } else {
@@ -95,7 +95,7 @@ async fn singly(connection: &Connection, shared: &Shared, waiting: Waiting) -> b
     match read(connection, shared, &waiting, &mut session).await {
         Ok(result) => waiting.answer(result),
         Err(failure) if failure.is_loss() => {
-            shared.again(Access::Read, waiting, failure.error);
+            shared.requeue(Access::Read, waiting, failure.error);
             return false;
         }
         Err(failure) => waiting.answer(Err(failure.error.into())),

@@ -68,13 +68,13 @@ async fn new_job(tx: &mut dyn Tx, tenant: TenantId) -> Result<Job, Error> {
 }
 
 #[tokio::test]
-async fn keeps_every_promise_of_the_seam() {
+async fn the_store_passes_the_conformance_suite() {
     let Some(server) = server() else { return };
     conformance::run_all(|env| async { open_with(&server.database(), env, options()).await.unwrap() }).await;
 }
 
 #[tokio::test]
-async fn keeps_them_when_every_write_fails_first() {
+async fn the_store_passes_the_conformance_suite_when_every_write_fails_first() {
     let Some(server) = server() else { return };
     let open = |env| async {
         let store = open_with(&server.database(), env, options()).await.unwrap();

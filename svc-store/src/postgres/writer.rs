@@ -74,7 +74,7 @@ async fn perform(connection: &Connection, shared: &Shared, waiting: Waiting) {
         let result = match run {
             Ok(Run::Done(result)) => result,
             Ok(Run::Again(_)) if runs < RUNS => {
-                shared.tell_retry(waiting.name());
+                shared.report_retry(waiting.name());
                 tokio::time::sleep(shared.jittered(PAUSE * runs)).await;
                 runs += 1;
                 continue;
@@ -82,7 +82,7 @@ async fn perform(connection: &Connection, shared: &Shared, waiting: Waiting) {
             Ok(Run::Again(reason)) => Err(reason.into()),
             Ok(Run::Elsewhere(reason)) => {
                 connection.kill();
-                return shared.again(Access::Write, waiting, reason);
+                return shared.requeue(Access::Write, waiting, reason);
             }
             Err(_) => {
                 connection.kill();
@@ -116,7 +116,7 @@ async fn attempt(connection: &Connection, shared: &Shared, waiting: &Waiting, co
     committing.store(true, Ordering::Release);
     match session.commit().await {
         Ok(Ok(())) => {
-            shared.tell_group(Access::Write, 1);
+            shared.report_group(Access::Write, 1);
             if sends {
                 shared.delivery_wakeup.notify();
                 if !shared.is_short_lived {

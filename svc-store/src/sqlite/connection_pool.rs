@@ -2,10 +2,11 @@
 //! closed.
 
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use svc_core::error::StoreError;
+use svc_core::sync::lock;
 
 use super::connection::Connection;
 
@@ -56,8 +57,4 @@ impl ConnectionPool {
         writer.close_and_keep_log()?;
         self.open()
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

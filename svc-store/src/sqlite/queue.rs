@@ -3,6 +3,7 @@
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use svc_core::error::StoreError;
+use svc_core::sync::lock;
 
 use super::Waiting;
 use crate::bounded_queue::BoundedQueue;
@@ -18,7 +19,7 @@ impl Queue {
     }
 
     fn lock(&self) -> MutexGuard<'_, BoundedQueue<Waiting>> {
-        self.line.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.line)
     }
 
     pub(super) fn push(&self, job: Waiting) -> Result<(), StoreError> {

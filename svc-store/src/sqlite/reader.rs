@@ -23,7 +23,7 @@ pub(super) fn run(pool: &ConnectionPool, number: usize, queue: &Queue, context: 
 
 fn begin_and_serve(connection: &mut Connection, group: &mut Vec<Waiting>, context: &Context) -> Result<(), StoreError> {
     connection.batch("BEGIN")?;
-    context.tell_group(Access::Read, group.len());
+    context.report_group(Access::Read, group.len());
     for Waiting { name, job, answer } in group.drain(..) {
         // Whoever stopped waiting needs no answer.
         if !answer.is_closed() {

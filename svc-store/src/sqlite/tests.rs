@@ -53,7 +53,7 @@ fn env() -> Env {
 }
 
 #[tokio::test]
-async fn keeps_them_when_every_write_fails_first() {
+async fn the_store_passes_the_conformance_suite_when_every_write_fails_first() {
     conformance::run_all(|env| async {
         let folder = tempfile::tempdir().unwrap();
         let store = SqliteStore::open(&folder.path().join("svc.db"), env).unwrap();
@@ -63,7 +63,7 @@ async fn keeps_them_when_every_write_fails_first() {
 }
 
 #[tokio::test]
-async fn keeps_every_promise_of_the_seam() {
+async fn the_store_passes_the_conformance_suite() {
     conformance::run_all(|env| async {
         let folder = tempfile::tempdir().unwrap();
         let store = SqliteStore::open(&folder.path().join("svc.db"), env).unwrap();

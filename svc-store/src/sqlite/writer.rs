@@ -42,7 +42,7 @@ pub(super) fn run(connection: Connection, pool: &ConnectionPool, queue: &Queue, 
                 continue;
             }
         };
-        context.tell_group(Access::Write, done.len());
+        context.report_group(Access::Write, done.len());
         for (answer, result) in done {
             let _ = answer.send(result);
         }

@@ -1,4 +1,4 @@
-//! Deliveries and their attempts (decisions §7).
+//! Deliveries and their attempts.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use crate::webhooks::deliveries::{AttemptLog, Delivery, DeliveryStatus};
 use crate::webhooks::events::Event;
 use crate::webhooks::subscriptions::WebhookSubscription;
 
-/// One call of the seam, as a transaction of its own. Its arguments are copied.
+/// One call of the interface, in a transaction of its own. Its arguments are copied.
 macro_rules! call {
     ($h:ident.$method:ident($($argument:expr),*)) => {
         $h.write(move |tx| Box::pin(async move { Ok(tx.$method($($argument),*).await?) })).await.unwrap()

@@ -1,4 +1,4 @@
-//! Emails of contacts: unique among the live contacts of a tenant, without regard to case (decisions §4).
+//! Emails of contacts: unique among the live contacts of a tenant, without regard to case.
 
 use futures_util::future::join_all;
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! Events and deliveries: written with the change that caused them (decisions §7).
+//! Events and deliveries: written with the change that caused them.
 
 use serde_json::{json, value::to_raw_value};
 use uuid::Uuid;

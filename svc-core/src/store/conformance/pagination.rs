@@ -1,4 +1,4 @@
-//! Walks over all pages, as a client takes them (decisions §3): a row that exists all the while comes exactly once.
+//! Walks over all pages, as a client takes them: a row that exists all the while comes exactly once.
 
 use serde_json::json;
 use uuid::Uuid;

@@ -111,7 +111,7 @@ async fn a_lock_that_is_held_too_long_is_not_waited_for() {
 async fn whoever_waits_too_long_for_a_connection_is_told_so() {
     let Some(server) = server() else { return };
     let url = server.database();
-    let settings = Options { write_connections: 1, patience: Duration::from_millis(200), ..options() };
+    let settings = Options { write_connections: 1, acquire_timeout: Duration::from_millis(200), ..options() };
     let store = open_with(&url, Env::system(), settings).await.unwrap();
     let tenant = new_tenant(&*store).await;
     let other = beside(&url).await;
@@ -131,7 +131,7 @@ const WORKERS: usize = 6;
 /// Writers and readers go on all the while; what was acknowledged is there afterwards.
 async fn survives(stop: fn(&svc_postgres_server::Server)) {
     let Some(server) = svc_postgres_server::another() else { return };
-    let settings = Options { patience: Duration::from_millis(300), ..options() };
+    let settings = Options { acquire_timeout: Duration::from_millis(300), ..options() };
     let store = open_with(&server.database(), Env::system(), settings).await.unwrap();
     let tenant = new_tenant(&*store).await;
     let [done, written, missed] = [(); 3].map(|()| Arc::new(AtomicUsize::new(0)));
