@@ -196,7 +196,7 @@ async fn signature_headers_of_other_keys_are_ignored() {
     server.expect(201, create("a@example.com").header("x-svc-signature", "sha256=00")).await;
 }
 
-/// Runs the snippet of the README, with the time of the test's clock.
+/// Runs the snippet of docs/contract.md, with the time of the test's clock.
 #[tokio::test]
 async fn the_snippet_of_the_readme_makes_valid_signatures() {
     const DRIVER: &str = "
@@ -206,7 +206,7 @@ time.time = lambda: float(now)
 body = sys.stdin.buffer.read()
 json.dump(sign(secret, 'POST', path, body), sys.stdout)
 ";
-    let readme = include_str!("../../README.md");
+    let readme = include_str!("../../docs/contract.md");
     let mut blocks = readme.split("\n```").filter_map(|block| block.strip_prefix("python\n"));
     let (snippet, more) = (blocks.next().unwrap(), blocks.next());
     assert!(more.is_none() && snippet.contains("def sign("));
@@ -226,7 +226,7 @@ json.dump(sign(secret, 'POST', path, body), sys.stdout)
             // Written to the terminal directly, because the test harness hides the output of passing tests.
             let _ = writeln!(
                 std::io::stderr(),
-                "\nSKIPPED: the snippet of README.md, since python3 does not start: {error}"
+                "\nSKIPPED: the snippet of docs/contract.md, since python3 does not start: {error}"
             );
             return;
         }

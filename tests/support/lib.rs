@@ -11,3 +11,8 @@ pub mod tenant;
 
 /// The result of a step; any error ends the run.
 pub type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
+
+/// Compiles and runs the code of `docs/embedding.md`.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/embedding.md")]
+pub struct EmbeddingPage;
