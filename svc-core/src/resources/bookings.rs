@@ -36,10 +36,10 @@ pub enum BookingStatus {
 pub struct Booking {
     /// The unique identifier of the booking, a UUID of version 7 that the service assigns.
     pub id: Uuid,
-    /// The contact the appointment is for. Set at creation, and kept when the contact is deleted. Null only for
-    /// bookings that were not created through the API.
+    /// The contact the appointment is for. Set at creation, and kept when the contact is deleted. It can be null only
+    /// if the booking was not created through the API.
     pub contact_id: Option<Uuid>,
-    /// The service that is booked. Set at creation. Null only for bookings that were not created through the API.
+    /// The service that is booked. Set at creation. It can be null only if the booking was not created through the API.
     pub service_name: Option<Text<255>>,
     /// When the appointment starts.
     pub start_time: Timestamp,

@@ -49,8 +49,8 @@ pub struct Quote {
     /// The number of the quote, such as `QUO-0001`. Assigned by the service at creation: the numbers of an account
     /// count up without gaps and are never reused.
     pub quote_number: String,
-    /// The contact the offer is for. Set at creation, and kept when the contact is deleted. Null only for quotes that
-    /// were not created through the API.
+    /// The contact the offer is for. Set at creation, and kept when the contact is deleted. It can be null only if the
+    /// quote was not created through the API.
     pub contact_id: Option<Uuid>,
     /// The status of the offer. It changes with an update, and when the customer accepts or declines the quote.
     pub status: QuoteStatus,
