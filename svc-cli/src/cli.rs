@@ -107,7 +107,7 @@ pub enum Command {
         #[command(subcommand)]
         command: InvoiceCommand,
     },
-    /// Show a quote, or record that the client accepted or declined it.
+    /// Show a quote, or record that the customer accepted or declined it.
     ///
     /// Quotes are created and changed through the API.
     #[command(

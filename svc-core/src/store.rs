@@ -136,11 +136,11 @@ pub trait Store: Send + Sync + 'static {
     /// Returns the clock, ids and randomness that units of work get.
     fn env(&self) -> &Env;
 
-    /// Returns the signal that a commit gives when it adds deliveries or replays that are due.
+    /// Returns the wakeup that a commit signals when it adds deliveries or replays that are due.
     fn delivery_wakeup(&self) -> &DeliveryWakeup;
 
-    /// Returns the counter of requests that all processes on this database share. `None` when only one process can use
-    /// the database; it then counts in memory.
+    /// Returns the request counts that all processes on this database share, or `None` if only one process can serve the
+    /// database and counts in memory.
     fn request_counts(&self) -> Option<&dyn RequestCounts> {
         None
     }
@@ -213,7 +213,7 @@ impl dyn Store {
     }
 }
 
-/// A transaction: every operation that the rules need from a database.
+/// A transaction: all database operations that the rules of the product need.
 pub trait Tx:
     Repository<Contact>
     + Repository<Invoice>

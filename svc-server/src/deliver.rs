@@ -1,8 +1,8 @@
 //! The webhook sender of this process: drives svc-core's [delivery engine](svc_core::webhooks::engine) over HTTP.
 //!
 //! One loop polls for due work in a read transaction, runs one batch per tenant, each in a write transaction of its own,
-//! and makes the claimed attempts side by side. While the batch of a tenant commits, the further outcomes of that tenant
-//! are collected for its next batch. So a busy sender batches by itself, and no tenant waits for another.
+//! and makes the claimed attempts concurrently. While the batch of a tenant commits, further outcomes of that tenant are
+//! collected for its next batch. So batches grow with the load, and no tenant waits for another.
 //!
 //! The loop polls again when a commit of this process has made a delivery due, when an attempt or a batch ends, when the
 //! next endpoint becomes due, and at least once a second, which finds what other processes have committed.
@@ -30,7 +30,7 @@ pub use self::client::HttpWebhookClient;
 use crate::metrics::Metrics;
 use crate::telemetry;
 
-/// The longest time between two polls. Commits of other processes are found within it.
+/// The longest time between two polls, and so the longest delay until a commit of another process is found.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// The highest number of outcomes in one batch.
 const MAX_BATCH_OUTCOMES: usize = 256;

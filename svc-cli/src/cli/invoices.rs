@@ -130,14 +130,14 @@ pub struct InvoiceChanges {
 /// `svc quote …`
 #[derive(Clone, Debug, Subcommand)]
 pub enum QuoteCommand {
-    /// Record that the client accepted a sent quote that has not expired.
+    /// Record that the customer accepted a sent quote that has not expired.
     #[command(after_help = "Example:\n  svc quote accept 0195a3c8-0000-7000-8000-000000000007")]
     Accept {
         /// Id of the quote.
         #[arg(value_parser = parse_uuid)]
         id: Uuid,
     },
-    /// Record that the client declined a sent quote.
+    /// Record that the customer declined a sent quote.
     #[command(after_help = "Example:\n  svc quote decline 0195a3c8-0000-7000-8000-000000000007")]
     Decline {
         /// Id of the quote.

@@ -29,7 +29,7 @@ pub struct InvoiceImport {
     pub invoice_number: Option<Text<255>>,
     /// The contact who is to pay: the `id` of a contact of the account that is not deleted.
     pub contact_id: Patch<Option<Uuid>>,
-    /// Where the invoice stands. Without it, a new invoice is a draft.
+    /// The status of the invoice. Without it, a new invoice is a draft.
     pub status: Option<InvoiceStatus>,
     /// The day of issue. Without it, a new invoice has today in the account's time zone.
     pub issue_date: Patch<Option<Date>>,

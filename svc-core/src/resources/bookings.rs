@@ -36,18 +36,18 @@ pub enum BookingStatus {
 pub struct Booking {
     /// The unique identifier of the booking, a UUID of version 7 that the service assigns.
     pub id: Uuid,
-    /// The contact the appointment is for. Set at creation; it stays when the contact is deleted. A booking that is
-    /// created through the API always has one.
+    /// The contact the appointment is for. Set at creation, and kept when the contact is deleted. It can be null only
+    /// if the booking was not created through the API.
     pub contact_id: Option<Uuid>,
-    /// The service that is booked. Set at creation. A booking that is created through the API always has one.
+    /// The service that is booked. Set at creation. It can be null only if the booking was not created through the API.
     pub service_name: Option<Text<255>>,
     /// When the appointment starts.
     pub start_time: Timestamp,
     /// When the appointment ends. Always after `start_time`.
     pub end_time: Timestamp,
-    /// Where the appointment stands. Changed by updates only, never by the service itself.
+    /// The status of the appointment. Only updates change it; the service never changes it by itself.
     pub status: BookingStatus,
-    /// Free text about the appointment, exactly as it was sent; it may have several lines. Null if there is none.
+    /// Free text about the appointment, exactly as it was sent. It may have several lines. Null if there is none.
     pub notes: Option<Note<4096>>,
     /// When the booking was created. Unique among the account's bookings.
     pub created_at: Timestamp,
@@ -61,11 +61,11 @@ pub struct Booking {
 pub struct BookingCreate {
     /// The contact the appointment is for: the `id` of a contact of the account that is not deleted.
     pub contact_id: Uuid,
-    /// The service that is booked. One line.
+    /// The service that is booked. Must be a single line.
     pub service_name: Text<255>,
     /// When the appointment starts, in RFC 3339 with an offset.
     pub start_time: Timestamp,
-    /// When the appointment ends, in RFC 3339 with an offset. It must be after `start_time`. Without it, or with null,
+    /// When the appointment ends, in RFC 3339 with an offset. It must be after `start_time`. If it is left out or null,
     /// the appointment lasts 60 minutes.
     pub end_time: Option<Timestamp>,
     /// Free text about the appointment. It may have several lines and is kept exactly as sent.
@@ -77,12 +77,13 @@ pub struct BookingCreate {
 #[input(record = Booking, patch)]
 #[apply(to = Booking)]
 pub struct BookingUpdate {
-    /// Where the appointment stands. The status may change from any value to any other. A change to `cancelled` fires
+    /// The new status of the appointment. Any status may follow any other. A change to `cancelled` fires
     /// `booking.cancelled`.
     pub status: Patch<BookingStatus>,
     /// Free text about the appointment. It may have several lines and is kept exactly as sent. Null clears it.
     pub notes: Patch<Option<Note<4096>>>,
-    /// When the appointment starts, in RFC 3339 with an offset. `end_time` does not move with it.
+    /// When the appointment starts, in RFC 3339 with an offset. `end_time` does not move with it, and must still be
+    /// after it.
     pub start_time: Patch<Timestamp>,
     /// When the appointment ends, in RFC 3339 with an offset. It must be after `start_time` once the change is applied.
     pub end_time: Patch<Timestamp>,

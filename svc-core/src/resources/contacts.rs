@@ -18,14 +18,15 @@ use crate::values::{Email, Patch, TenantId, Text, Timestamp};
 pub struct Contact {
     /// The unique identifier of the contact, a UUID of version 7 that the service assigns.
     pub id: Uuid,
-    /// The email address, written as it was sent. Unless an operator allows it, no two contacts of an account have the
-    /// same address, compared without regard to case. Null if an update cleared it, or on import.
+    /// The email address, as it was sent. No two contacts of an account have the same address, ignoring case, unless
+    /// the operator allows it for the account. Null if an update cleared it, or if the contact was imported without
+    /// one.
     pub email: Option<Email>,
     /// The given name. Null if it is not known.
     pub first_name: Option<Text<300>>,
     /// The family name. Null if it is not known.
     pub last_name: Option<Text<300>>,
-    /// The telephone number, written as it was sent. Null if it is not known.
+    /// The telephone number, as it was sent. Null if it is not known.
     pub phone: Option<Text<50>>,
     /// The name of the company that the contact is or works for. Null if there is none.
     pub company_name: Option<Text<500>>,
@@ -50,19 +51,19 @@ pub struct Contact {
 #[derive(Clone, Debug, Default, PartialEq, Input, Apply)]
 #[apply(to = Contact)]
 pub struct ContactDetails {
-    /// The given name. One line. Null if there is none.
+    /// The given name. Must be a single line. Null if there is none.
     pub first_name: Patch<Option<Text<300>>>,
-    /// The family name. One line. Null if there is none.
+    /// The family name. Must be a single line. Null if there is none.
     pub last_name: Patch<Option<Text<300>>>,
-    /// The telephone number, in any notation; it is kept as sent. Null if there is none.
+    /// The telephone number, in any notation. It is stored as sent. Must be a single line. Null if there is none.
     pub phone: Patch<Option<Text<50>>>,
-    /// The name of the company that the contact is or works for. One line. Null if there is none.
+    /// The name of the company that the contact is or works for. Must be a single line. Null if there is none.
     pub company_name: Patch<Option<Text<500>>>,
-    /// The town or city of the address. One line. Null if there is none.
+    /// The town or city of the address. Must be a single line. Null if there is none.
     pub city: Patch<Option<Text<100>>>,
-    /// The state or province of the address. One line. Null if there is none.
+    /// The state or province of the address. Must be a single line. Null if there is none.
     pub state: Patch<Option<Text<100>>>,
-    /// The postal code of the address. One line. Null if there is none.
+    /// The postal code of the address. Must be a single line. Null if there is none.
     pub postcode: Patch<Option<Text<20>>>,
 }
 
@@ -71,8 +72,8 @@ pub struct ContactDetails {
 #[input(record = Contact)]
 #[apply(to = Contact)]
 pub struct ContactCreate {
-    /// The email address. Another contact that is not deleted must not have it, unless an operator allows that; it is
-    /// compared without regard to case.
+    /// The email address. It must differ from those of all other contacts of the account, ignoring case and deleted
+    /// contacts, unless the operator allows several contacts with one address.
     pub email: Email,
     /// The fields that an update has as well.
     #[input(flatten)]
@@ -86,8 +87,8 @@ pub struct ContactCreate {
 #[input(record = Contact, patch)]
 #[apply(to = Contact)]
 pub struct ContactUpdate {
-    /// The email address. Another contact that is not deleted must not have it, unless an operator allows that; it is
-    /// compared without regard to case. Null clears it.
+    /// The email address. It must differ from those of all other contacts of the account, ignoring case and deleted
+    /// contacts, unless the operator allows several contacts with one address. Null clears it.
     pub email: Patch<Option<Email>>,
     /// The fields that a create has as well.
     #[input(flatten)]
@@ -98,9 +99,10 @@ pub struct ContactUpdate {
 /// The filters of the list of contacts.
 #[derive(Clone, Debug, PartialEq, Serialize, Input)]
 pub struct ContactFilter {
-    /// Returns only contacts with this email address, compared without regard to case.
+    /// Returns only contacts with this email address, ignoring case.
     pub email: Option<Email>,
-    /// Whether to return deleted contacts as well. They have the field `deleted_at`. Use it to keep a copy in sync.
+    /// Whether to return deleted contacts as well, which have the field `deleted_at`. Set it to true to learn about
+    /// deletions when you keep a copy in sync.
     #[input(default = false)]
     pub include_deleted: Option<bool>,
 }

@@ -25,7 +25,7 @@ pub use self::overdue::{OVERDUE_STEP, OverduePosition, overdue};
 /// The status of an invoice. The operations of this module change it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, TextEnum)]
 pub enum InvoiceStatus {
-    /// The invoice was not sent yet.
+    /// The invoice has not been sent yet.
     Draft,
     /// The invoice was sent to the customer.
     Sent,
@@ -47,14 +47,14 @@ pub enum InvoiceStatus {
 pub struct Invoice {
     /// The unique identifier of the invoice, a UUID of version 7 that the service assigns.
     pub id: Uuid,
-    /// The number of the invoice, such as `INV-0001`. The service counts it up per account at creation and never reuses
-    /// it; an imported invoice may have another form of number.
+    /// The number of the invoice, such as `INV-0001`. Assigned by the service at creation by counting up within the
+    /// account, and never reused. An imported invoice may have a number of another form.
     pub invoice_number: String,
-    /// The contact who is to pay. It stays when the contact is deleted. Null if none was given.
+    /// The contact who is to pay. It is kept when the contact is deleted. Null if none was given.
     pub contact_id: Option<Uuid>,
-    /// Where the invoice stands. Treat a value that you do not know as one that was added later.
+    /// The status of the invoice. New values may be added, so accept those that you do not know.
     ///
-    /// - `draft`: The invoice was not sent yet.
+    /// - `draft`: The invoice has not been sent yet.
     /// - `sent`: The invoice was sent to the customer.
     /// - `viewed`: The customer has seen the invoice.
     /// - `partial`: The invoice was paid in part.
@@ -65,20 +65,20 @@ pub struct Invoice {
     pub status: InvoiceStatus,
     /// The day on which the invoice was issued, in the account's time zone. Null if none was given.
     pub issue_date: Option<Date>,
-    /// The last day on which the invoice can be paid before it is overdue, in the account's time zone. Null if it has
-    /// none.
+    /// The day by which the invoice is to be paid, in the account's time zone; after it, the invoice can become
+    /// `overdue`. Null if it has none.
     pub due_date: Option<Date>,
     /// The amount to pay in `currency`, an exact decimal number with no more decimals than the currency has.
     pub total: Amount,
     /// The currency of `total`: a three-letter code of ISO 4217 in upper case.
     pub currency: Currency,
-    /// When the invoice was paid in full. It stays after a refund. Null until then.
+    /// When the invoice was paid in full. Null until then, and kept after a refund.
     pub paid_at: Option<Timestamp>,
     /// When the invoice was created. Unique among the account's invoices.
     pub created_at: Timestamp,
     /// When the invoice last changed. Equal to `created_at` until then, and unique among the account's invoices.
     pub updated_at: Timestamp,
-    /// What was paid so far, less refunds, in `currency`. Responses of the API do not contain it.
+    /// The amount paid so far, less refunds, in `currency`. Responses of the API do not contain it.
     #[serde(skip)]
     pub amount_paid: Amount,
 }

@@ -16,13 +16,13 @@ use crate::values::{Amount, Decimal, Email, JOB_SCALE, Patch, Text, TextEnum, Ti
 /// The status of a job. It may change from any value to any other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, TextEnum)]
 pub enum JobStatus {
-    /// The work is offered, and not agreed yet.
+    /// The work has been offered but not agreed yet.
     Quoted,
     /// The work is planned.
     Scheduled,
     /// The work has started.
     InProgress,
-    /// The work is interrupted.
+    /// The work has been interrupted.
     OnHold,
     /// The work is done.
     Completed,
@@ -38,21 +38,21 @@ pub enum JobStatus {
 pub struct Job {
     /// The unique identifier of the job, a UUID of version 7 that the service assigns.
     pub id: Uuid,
-    /// The number of the job, such as `JOB-0001`. The service counts it up per account at creation, without gaps, and
-    /// never reuses it.
+    /// The number of the job, such as `JOB-0001`. Assigned by the service at creation: the numbers of an account count
+    /// up without gaps and are never reused.
     pub job_number: String,
-    /// What is to be done, in one line.
+    /// What is to be done, as a single line.
     pub title: Text<255>,
-    /// Where the work stands. Changed by updates only, never by the service itself.
+    /// The status of the work. Only updates change it; the service never changes it by itself.
     pub status: JobStatus,
     /// The kind of work, in the account's own words. Null if none was given.
     pub job_type: Option<Text<100>>,
     /// How urgent the work is, in the account's own words. Null if it was not given.
     pub priority: Option<Text<100>>,
-    /// The contact the work is for. Set at creation; it stays when the contact is deleted. Null if none was given.
+    /// The contact the work is for. Set at creation, and kept when the contact is deleted. Null if none was given.
     pub contact_id: Option<Uuid>,
     /// The first and last name of the contact, or its company name if it has neither. Copied when the job is created;
-    /// a later change of the contact does not change it. Null without a contact, or if the contact has no name.
+    /// later changes of the contact do not affect it. Null without a contact, or if the contact has no name.
     pub customer_name: Option<String>,
     /// The email address of the contact, copied when the job is created. Null without a contact, or if the contact has
     /// none.
@@ -76,14 +76,13 @@ pub struct Job {
     pub actual_start: Option<Timestamp>,
     /// When the status first became `completed`. The service sets it, once. Null until then.
     pub actual_end: Option<Timestamp>,
-    /// The estimated price, an exact number with at most two decimals. Jobs have no currency. Null if there is no
-    /// estimate.
+    /// The estimated price, an exact number with at most two decimals and no currency. Null if there is no estimate.
     pub estimated_total: Option<Amount>,
-    /// The final price, an exact number with at most two decimals. Jobs have no currency. Null until an update sets it.
+    /// The final price, an exact number with at most two decimals and no currency. Null until an update sets it.
     pub actual_total: Option<Amount>,
-    /// The quote that the job came from. Reserved: it is always null today.
+    /// Reserved for the quote that the job came from. Always null today.
     pub quote_id: Option<Uuid>,
-    /// The invoice for the job. Reserved: it is always null today.
+    /// Reserved for the invoice for the job. Always null today.
     pub invoice_id: Option<Uuid>,
     /// When the job was created. Unique among the account's jobs.
     pub created_at: Timestamp,
@@ -95,26 +94,26 @@ pub struct Job {
 #[derive(Clone, Debug, PartialEq, Input)]
 #[input(record = Job)]
 pub struct JobCreate {
-    /// What is to be done, in one line.
+    /// What is to be done. Must be a single line.
     pub title: Text<255>,
-    /// Where the work stands. A job that is created as `scheduled` or `completed` fires the event of that name after
-    /// `job.created`.
+    /// The initial status of the work. A job that is created as `scheduled` or `completed` fires the event of that name
+    /// after `job.created`.
     #[input(default = "quoted")]
     pub status: Patch<JobStatus>,
     /// The contact the work is for: the `id` of a contact of the account that is not deleted. Its name, email address
     /// and telephone number are copied to the job.
     pub contact_id: Option<Uuid>,
-    /// The kind of work, in your own words. One line.
+    /// The kind of work, in your own words. Must be a single line.
     pub job_type: Option<Text<100>>,
-    /// How urgent the work is, in your own words. One line.
+    /// How urgent the work is, in your own words. Must be a single line.
     pub priority: Option<Text<100>>,
-    /// The street address of the site. One line. It cannot be changed later.
+    /// The street address of the site. Must be a single line. It cannot be changed later.
     pub site_address: Option<Text<500>>,
-    /// The suburb of the site. One line. It cannot be changed later.
+    /// The suburb of the site. Must be a single line. It cannot be changed later.
     pub site_suburb: Option<Text<100>>,
-    /// The state or province of the site. One line. It cannot be changed later.
+    /// The state or province of the site. Must be a single line. It cannot be changed later.
     pub site_state: Option<Text<100>>,
-    /// The postal code of the site. One line. It cannot be changed later.
+    /// The postal code of the site. Must be a single line. It cannot be changed later.
     pub site_postcode: Option<Text<20>>,
     /// When the work is planned to start, in RFC 3339 with an offset.
     pub scheduled_start: Option<Timestamp>,
@@ -130,16 +129,16 @@ pub struct JobCreate {
 #[input(record = Job, patch)]
 #[apply(to = Job)]
 pub struct JobUpdate {
-    /// What is to be done, in one line.
+    /// What is to be done. Must be a single line.
     pub title: Patch<Text<255>>,
-    /// Where the work stands. The status may change from any value to any other. A change to `scheduled` or `completed`
-    /// fires the event of that name. The first change to `in_progress` sets `actual_start`, and the first to
-    /// `completed` sets `actual_end`.
+    /// The new status of the work. Any status may follow any other. A change to `scheduled` or `completed` fires the
+    /// event of that name. The first change to `in_progress` sets `actual_start`, and the first to `completed` sets
+    /// `actual_end`.
     #[apply(skip)]
     pub status: Patch<JobStatus>,
-    /// The kind of work, in your own words. One line. Null clears it.
+    /// The kind of work, in your own words. Must be a single line. Null clears it.
     pub job_type: Patch<Option<Text<100>>>,
-    /// How urgent the work is, in your own words. One line. Null clears it.
+    /// How urgent the work is, in your own words. Must be a single line. Null clears it.
     pub priority: Patch<Option<Text<100>>>,
     /// When the work is planned to start, in RFC 3339 with an offset. Null clears it.
     pub scheduled_start: Patch<Option<Timestamp>>,

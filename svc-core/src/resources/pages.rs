@@ -117,13 +117,14 @@ impl schemars::JsonSchema for Since {
 /// The query parameters that every list has.
 #[derive(Clone, Debug, PartialEq, Input)]
 pub struct ListParams {
-    /// How many records a page has at most: 1 to 200.
+    /// The maximum number of records on the page, from 1 to 200.
     pub limit: Option<Limit>,
-    /// The `next_cursor` of the previous page. It belongs to the list, the filters and the account that it was returned
-    /// for, and never expires; only `limit` may differ. Without it, the list starts at its beginning.
+    /// The `next_cursor` of the previous page. Send it with the same filters; only `limit` may change. A cursor is
+    /// valid for the list and the account that it was returned for, and never expires. Without it, the list starts at
+    /// its beginning.
     pub cursor: Option<SentCursor>,
-    /// Returns only records whose `updated_at` is at or after this time, in RFC 3339 with an offset. The oldest change
-    /// comes first. Without it, the record that was created last comes first.
+    /// Returns only records whose `updated_at` is at or after this time, in RFC 3339 with an offset, and sorts them by
+    /// `updated_at`, the oldest change first. Without it, records are sorted by `created_at`, the newest first.
     pub updated_since: Option<Since>,
 }
 

@@ -24,17 +24,17 @@ const MAX_LINE_ITEMS: usize = 500;
 /// what the customer does, have rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, TextEnum)]
 pub enum QuoteStatus {
-    /// The quote was not sent yet. Every quote starts with this status.
+    /// The quote has not been sent yet. Every quote starts with this status.
     Draft,
     /// The quote was sent to the customer.
     Sent,
     /// The customer has seen the quote.
     Viewed,
-    /// The customer accepts the offer.
+    /// The customer has accepted the offer.
     Accepted,
-    /// The customer declines the offer.
+    /// The customer has declined the offer.
     Declined,
-    /// The offer no longer holds. The service never sets this status by itself.
+    /// The offer is no longer valid. The service never sets this status by itself.
     Expired,
     /// The offer has become a job or an invoice. The service never sets this status by itself.
     Converted,
@@ -46,17 +46,17 @@ pub enum QuoteStatus {
 pub struct Quote {
     /// The unique identifier of the quote, a UUID of version 7 that the service assigns.
     pub id: Uuid,
-    /// The number of the quote, such as `QUO-0001`. The service counts it up per account at creation, without gaps, and
-    /// never reuses it.
+    /// The number of the quote, such as `QUO-0001`. Assigned by the service at creation: the numbers of an account
+    /// count up without gaps and are never reused.
     pub quote_number: String,
-    /// The contact the offer is for. Set at creation; it stays when the contact is deleted. A quote that is created
-    /// through the API always has one.
+    /// The contact the offer is for. Set at creation, and kept when the contact is deleted. It can be null only if the
+    /// quote was not created through the API.
     pub contact_id: Option<Uuid>,
-    /// Where the offer stands. Changed by updates, and when the customer accepts or declines the quote.
+    /// The status of the offer. It changes with an update, and when the customer accepts or declines the quote.
     pub status: QuoteStatus,
     /// The day on which the quote was created, in the account's time zone.
     pub issue_date: Option<Date>,
-    /// The last day on which the offer holds, in the account's time zone.
+    /// The last day on which the offer is valid, in the account's time zone.
     pub valid_until: Option<Date>,
     /// The price in `currency`, an exact decimal number with no more decimals than the currency has.
     pub total: Amount,
@@ -76,15 +76,16 @@ pub struct QuoteCreate {
     pub contact_id: Uuid,
     /// The price in `currency`, with no more decimals than the currency has: 2 for AUD, 0 for JPY.
     pub total: Decimal,
-    /// The currency of `total`: the upper-case code of an active currency of ISO 4217. Without it, or with null, the
-    /// account's own applies: AUD, unless an operator has set another.
+    /// The currency of `total`: the upper-case code of an active currency of ISO 4217. If it is left out or null, the
+    /// account's own currency is used: AUD, unless the operator has set another.
     #[input(default = "AUD")]
     pub currency: Option<Currency>,
-    /// The last day on which the offer holds: a date, or a date-time of which the calendar date counts as it is written
-    /// in its own offset. Without it, or with null, it is 30 days from today in the account's time zone.
+    /// The last day on which the offer is valid, as a date or a date-time. Of a date-time only the calendar date is
+    /// used, as it is written, without conversion to another time zone. If the field is left out or null, the offer is
+    /// valid until 30 days from today in the account's time zone.
     pub valid_until: Option<DateOrTime>,
-    /// The lines of the offer, for clients that have them. They are checked to be objects and then dropped: nothing is
-    /// stored, and responses do not contain them.
+    /// The lines of the offer. The service checks that each is an object and then drops them: they are not stored, and
+    /// responses do not contain them.
     pub line_items: Patch<LineItems>,
 }
 
@@ -93,14 +94,14 @@ pub struct QuoteCreate {
 #[input(record = Quote, patch)]
 #[apply(to = Quote)]
 pub struct QuoteUpdate {
-    /// Where the offer stands. The status may change from any value to any other. A change to `accepted` or `declined`
-    /// fires the event of that name.
+    /// The new status of the offer. Any status may follow any other. A change to `accepted` or `declined` fires the
+    /// event of that name.
     pub status: Patch<QuoteStatus>,
     /// The price in the currency of the quote, with no more decimals than that currency has.
     #[apply(skip)]
     pub total: Patch<Decimal>,
-    /// The last day on which the offer holds: a date, or a date-time of which the calendar date counts as it is written
-    /// in its own offset. It cannot be cleared.
+    /// The last day on which the offer is valid, as a date or a date-time. Of a date-time only the calendar date is
+    /// used, as it is written, without conversion to another time zone. It cannot be cleared.
     #[apply(skip)]
     pub valid_until: Patch<DateOrTime>,
 }

@@ -1,4 +1,4 @@
-//! API keys.
+//! The repository of API keys.
 
 use async_trait::async_trait;
 use uuid::Uuid;
@@ -12,11 +12,11 @@ use crate::values::{TenantId, Timestamp};
 pub struct KeyUse {
     /// The key that authenticated a request.
     pub key_id: Uuid,
-    /// When that was.
+    /// When it authenticated the request.
     pub used_at: Timestamp,
 }
 
-/// API keys.
+/// The stored API keys.
 #[async_trait]
 pub trait ApiKeyRepository: Send {
     /// Returns what is needed to authenticate the bearer of the key with this SHA-256 digest.

@@ -1,4 +1,4 @@
-//! Attempts of deliveries.
+//! The repository of attempt logs.
 
 use async_trait::async_trait;
 use uuid::Uuid;

@@ -1,4 +1,4 @@
-//! Deliveries.
+//! The repository of deliveries.
 
 use async_trait::async_trait;
 use uuid::Uuid;
@@ -22,8 +22,8 @@ pub struct DueDelivery {
 pub trait DeliveryRepository: Send {
     /// Adds a delivery. A pending one schedules its endpoint by the time that it is due.
     ///
-    /// The id must have been made for the time of the event ([`Env::id`](crate::env::Env::id)), as stores find deliveries
-    /// of an event by that.
+    /// The id must contain the time of the event ([`Env::id`](crate::env::Env::id)), because stores use it to find the
+    /// deliveries of an event.
     async fn insert_delivery(&mut self, delivery: &Delivery) -> Result<(), StoreError>;
 
     /// Returns one delivery.
@@ -32,8 +32,8 @@ pub trait DeliveryRepository: Send {
     /// Returns those deliveries of a tenant that have one of these ids, in any order.
     async fn deliveries(&mut self, tenant: TenantId, ids: &[Uuid]) -> Result<Vec<Delivery>, StoreError>;
 
-    /// Stores the progress of a delivery, if `lease` is still the stored lease. Changes nothing otherwise, and does not
-    /// say so: a caller that has to know locks the tenant and reads the delivery first.
+    /// Stores the progress of a delivery if its stored lease is still `lease`. Otherwise it changes nothing and returns
+    /// `Ok`: a caller that has to know locks the tenant and reads the delivery first.
     async fn update_delivery(&mut self, delivery: &Delivery, lease: Option<Uuid>) -> Result<(), StoreError>;
 
     /// Returns the deliveries of a tenant that match a filter, newest first unless the filter says otherwise.
@@ -56,10 +56,10 @@ pub trait DeliveryRepository: Send {
         subscription: Uuid,
     ) -> Result<Option<Timestamp>, StoreError>;
 
-    /// Changes the pending deliveries of an endpoint to held, also those of which an attempt is in flight.
+    /// Changes the pending deliveries of an endpoint to held, including those that have an attempt in flight.
     async fn hold_deliveries(&mut self, tenant: TenantId, subscription: Uuid) -> Result<(), StoreError>;
 
-    /// Returns how many deliveries of an endpoint have a status. Reads all of them.
+    /// Returns how many deliveries of an endpoint have a status. It reads all of them, so it is slow for a long backlog.
     async fn count_deliveries(
         &mut self,
         tenant: TenantId,
@@ -69,9 +69,9 @@ pub trait DeliveryRepository: Send {
 
     /// Returns how many deliveries of all tenants have a status, and how old the oldest is.
     ///
-    /// It counts up to [`BACKLOG_COUNTED`](crate::webhooks::deliveries::BACKLOG_COUNTED), so it costs the same however
-    /// many there are; of failed and held deliveries it counts the oldest. Succeeded deliveries are no backlog: for them
-    /// the count is 0.
+    /// It counts up to [`BACKLOG_COUNTED`](crate::webhooks::deliveries::BACKLOG_COUNTED), so its cost is
+    /// bounded; of failed and held deliveries it counts the oldest. Succeeded deliveries are not a backlog: for them the
+    /// count is 0.
     async fn backlog(&mut self, status: DeliveryStatus) -> Result<Backlog, StoreError>;
 }
 
@@ -92,7 +92,7 @@ pub struct DeliveryFilter {
     pub until: Option<Timestamp>,
     /// Whether the oldest come first instead of the newest.
     pub oldest_first: bool,
-    /// The most deliveries that are returned. 0 means no limit.
+    /// The maximum number of deliveries to return. 0 means no limit.
     pub limit: u32,
 }
 

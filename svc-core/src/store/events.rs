@@ -1,4 +1,4 @@
-//! Events.
+//! The repository of events.
 
 use async_trait::async_trait;
 use uuid::Uuid;
@@ -12,11 +12,11 @@ use crate::webhooks::events::Event;
 pub struct EventWithActor {
     /// The event.
     pub event: Event,
-    /// The text of the actor that caused it. `None` for events from before actors were stored.
+    /// The actor as text. `None` for events that were stored before actors were.
     pub actor: Option<String>,
 }
 
-/// Events.
+/// The stored events.
 #[async_trait]
 pub trait EventRepository: Send {
     /// Adds an event, with the actor of the transaction ([`Tx::actor`](super::Tx::actor)).

@@ -9,7 +9,7 @@ use crate::values::{TenantId, Timestamp};
 /// Idempotency keys and the responses that are stored under them.
 #[async_trait]
 pub trait IdempotencyRepository: Send {
-    /// Claims an idempotency key until the transaction ends. `false` while another transaction has claimed it.
+    /// Claims an idempotency key until the transaction ends. Returns `false` if another transaction holds the claim.
     ///
     /// A store that runs one write transaction after the other always returns `true`.
     async fn claim_idempotency(&mut self, tenant: TenantId, key: &str) -> Result<bool, StoreError>;

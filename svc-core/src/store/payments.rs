@@ -1,4 +1,4 @@
-//! Payments.
+//! The repository of payments.
 
 use async_trait::async_trait;
 

@@ -1,4 +1,4 @@
-//! Bulk replays.
+//! The repository of bulk replays.
 
 use async_trait::async_trait;
 use uuid::Uuid;

@@ -11,7 +11,7 @@ use crate::values::TenantId;
 /// The records of one resource. Every method sees only records of the tenant that it is given.
 #[async_trait]
 pub trait Repository<R: Resource>: Send {
-    /// Returns the record with this id, also when it is deleted.
+    /// Returns the record with this id, even if it is deleted.
     async fn get(&mut self, tenant: TenantId, id: Uuid) -> Result<Option<R>, StoreError>;
 
     /// Returns the records of a list in its order, at most as many as its limit.

@@ -10,7 +10,8 @@ use crate::webhooks::retention::{EventRange, ExpiredKind};
 /// Deletes what is older than its retention period, in steps of bounded cost.
 #[async_trait]
 pub trait RetentionRepository: Send {
-    /// Returns the last of the tenant's next `limit` events after the event `after` that are older than `before`.
+    /// Returns the id of the last of at most `limit` events that follow the event `after` and are older than `before`, or
+    /// `None` if there is no such event.
     async fn last_expired_event(
         &mut self,
         tenant: TenantId,
@@ -19,8 +20,8 @@ pub trait RetentionRepository: Send {
         limit: u32,
     ) -> Result<Option<Uuid>, StoreError>;
 
-    /// Deletes at most `limit` rows of one kind that belong to these events, and returns how many. It costs no more than
-    /// the events have deliveries.
+    /// Deletes at most `limit` rows of one kind that belong to these events, and returns how many. Its cost is
+    /// bounded by the number of deliveries of the events.
     ///
     /// Pending and held deliveries stay with their attempts, and so does every event that has a delivery.
     async fn delete_expired(

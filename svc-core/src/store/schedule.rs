@@ -1,4 +1,4 @@
-//! When endpoints are due.
+//! The schedule of endpoints.
 
 use async_trait::async_trait;
 use uuid::Uuid;
@@ -15,7 +15,7 @@ pub struct Endpoint {
     pub subscription_id: Uuid,
 }
 
-/// The schedule of endpoints: each endpoint with pending deliveries has a time from which on it is due.
+/// The schedule of endpoints: each endpoint with pending deliveries has a time from which it is due.
 ///
 /// Senders poll the schedule rather than the deliveries, so an endpoint with a large backlog delays no other.
 #[async_trait]
@@ -23,10 +23,10 @@ pub trait EndpointSchedule: Send {
     /// Returns at most `limit` endpoints that are due at `now`, longest due first.
     async fn due_endpoints(&mut self, now: Timestamp, limit: u32) -> Result<Vec<Endpoint>, StoreError>;
 
-    /// Returns when the first endpoint is due.
+    /// Returns the earliest time at which an endpoint is due, past or future. `None` if nothing is scheduled.
     async fn next_endpoint_due(&mut self) -> Result<Option<Timestamp>, StoreError>;
 
-    /// Sets when an endpoint is due. `None` removes it from the schedule, as it has nothing to send.
+    /// Sets when an endpoint is due. `None` removes it from the schedule, for an endpoint without pending deliveries.
     async fn schedule_endpoint(
         &mut self,
         tenant: TenantId,

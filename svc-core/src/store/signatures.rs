@@ -1,4 +1,4 @@
-//! Request signatures that were used.
+//! The repository of used request signatures.
 
 use async_trait::async_trait;
 use uuid::Uuid;
@@ -6,10 +6,10 @@ use uuid::Uuid;
 use crate::error::StoreError;
 use crate::values::Timestamp;
 
-/// Request signatures that were used, each of which is accepted once.
+/// The request signatures that were accepted. Each is accepted only once.
 #[async_trait]
 pub trait UsedSignatureRepository: Send {
-    /// Marks a request signature of a key as used until `expires_at`. `false` when it was used before.
+    /// Marks a request signature of a key as used until `expires_at`. Returns `false` if it was used before.
     async fn claim_signature(
         &mut self,
         key_id: Uuid,

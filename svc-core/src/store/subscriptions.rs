@@ -1,4 +1,4 @@
-//! Which webhook subscriptions want an event.
+//! Matching of events with webhook subscriptions.
 
 use async_trait::async_trait;
 
@@ -7,20 +7,19 @@ use crate::values::{EventKind, TenantId};
 use crate::webhooks::deliveries::MatchedSubscription;
 use crate::webhooks::subscriptions::WebhookSubscription;
 
-/// What webhook subscriptions have besides their [`Repository`](super::Repository): which of them want an event, and the
-/// outcome of their latest deliveries.
+/// Operations on webhook subscriptions besides those of [`Repository`](super::Repository).
 #[async_trait]
 pub trait SubscriptionMatching: Send {
-    /// Returns the subscriptions of a tenant that want events of this kind: those that are not deleted, and are enabled or
-    /// paused automatically.
+    /// Returns the subscriptions of a tenant that match events of this kind and are enabled or paused by the service. Those
+    /// that are deleted, or disabled by their owner, do not match.
     async fn matching_subscriptions(
         &mut self,
         tenant: TenantId,
         kind: EventKind,
     ) -> Result<Vec<MatchedSubscription>, StoreError>;
 
-    /// Stores `last_delivery_at`, `last_delivery_status` and `consecutive_failures` of a subscription, and nothing else of
-    /// it.
+    /// Stores `last_delivery_at`, `last_delivery_status` and `consecutive_failures` of a subscription, and no other
+    /// field.
     async fn update_delivery_outcome(
         &mut self,
         tenant: TenantId,

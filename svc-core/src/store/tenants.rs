@@ -21,7 +21,7 @@ pub trait TenantRepository: Send {
     /// Replaces the settings of a tenant.
     async fn update_tenant(&mut self, tenant: &Tenant) -> Result<(), StoreError>;
 
-    /// Advances the clock of a tenant to `max(wall clock, last + 1 µs)` and returns it. `None` when there is no such
+    /// Advances the clock of a tenant to `max(wall clock, last + 1 µs)` and returns it, or `None` if there is no such
     /// tenant.
     ///
     /// It locks the row of the tenant until the transaction ends, so writes of one tenant happen one after the other and
@@ -29,12 +29,12 @@ pub trait TenantRepository: Send {
     async fn advance_clock(&mut self, tenant: TenantId) -> Result<Option<Timestamp>, StoreError>;
 
     /// Locks the row of a tenant as [`advance_clock`](TenantRepository::advance_clock) does, without advancing its clock.
-    /// `false` when there is no such tenant.
+    /// Returns `false` if there is no such tenant.
     async fn lock_tenant(&mut self, tenant: TenantId) -> Result<bool, StoreError>;
 
     /// Returns the next number of a kind: 1, 2, 3, … without gaps.
     async fn next_number(&mut self, tenant: TenantId, kind: NumberKind) -> Result<u64, StoreError>;
 
-    /// Makes the numbers of a kind continue after `number`, which is at least 1. Does nothing when they are past it.
+    /// Makes the numbers of a kind continue after `number`, which is at least 1. Does nothing if they are already past it.
     async fn raise_number(&mut self, tenant: TenantId, kind: NumberKind, number: u64) -> Result<(), StoreError>;
 }

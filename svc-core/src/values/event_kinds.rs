@@ -29,7 +29,7 @@ pub enum EventKind {
     /// An invoice was refunded, in full or in part.
     #[text = "invoice.refunded"]
     InvoiceRefunded,
-    /// An invoice changed. Fired after the more particular kind, if there is one.
+    /// An invoice changed. If the change also fires a more specific kind, that one comes first.
     #[text = "invoice.updated"]
     InvoiceUpdated,
     /// An invoice was sent again, without a change.
@@ -44,7 +44,7 @@ pub enum EventKind {
     /// The status of a quote became `declined`.
     #[text = "quote.declined"]
     QuoteDeclined,
-    /// A quote changed. Fired after the more particular kind, if there is one.
+    /// A quote changed. If the change also fires a more specific kind, that one comes first.
     #[text = "quote.updated"]
     QuoteUpdated,
     /// A booking was created.
@@ -53,7 +53,7 @@ pub enum EventKind {
     /// The status of a booking became `cancelled`.
     #[text = "booking.cancelled"]
     BookingCancelled,
-    /// A booking changed. Fired after the more particular kind, if there is one.
+    /// A booking changed. If the change also fires a more specific kind, that one comes first.
     #[text = "booking.updated"]
     BookingUpdated,
     /// A job was created.
@@ -65,7 +65,7 @@ pub enum EventKind {
     /// The status of a job became `completed`, or the job was created with it.
     #[text = "job.completed"]
     JobCompleted,
-    /// A job changed. Fired after the more particular kind, if there is one.
+    /// A job changed. If the change also fires a more specific kind, that one comes first.
     #[text = "job.updated"]
     JobUpdated,
     /// A contact was created.
@@ -123,7 +123,7 @@ const EVERYTHING: &str = "*";
 /// The event kinds of a subscription: all of them (`["*"]`), or 1 to 64 kinds without repeats.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EventSet {
-    /// Every kind, also those that are added later: `["*"]`.
+    /// Every kind, including those that are added later: `["*"]`.
     All,
     /// These kinds, in the order they were given.
     Kinds(Vec<EventKind>),
@@ -208,7 +208,7 @@ impl JsonSchema for EventSet {
         let meanings = kinds.get("description").and_then(Value::as_str).unwrap_or_default();
         let description = format!(
             "The kinds of events that a subscription receives: 1 to 64 of them, or the single element `*` for all kinds, \
-             also those that are added later.\n\n{meanings}"
+             including those that are added later.\n\n{meanings}"
         );
         let names: Vec<&str> =
             std::iter::once(EVERYTHING).chain(EventKind::ALL.iter().map(|kind| kind.as_str())).collect();

@@ -25,7 +25,7 @@ use crate::webhooks::{addresses, signatures};
 /// Why the service disabled a subscription by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, TextEnum)]
 pub enum DisabledReason {
-    /// Ten attempts in a row failed.
+    /// Ten delivery attempts in a row failed.
     AutoPaused,
 }
 
@@ -37,27 +37,29 @@ pub struct WebhookSubscription {
     pub id: Uuid,
     /// The URL of the endpoint. Each delivery is a POST to it.
     pub url: WebhookUrl,
-    /// The kinds of events that are delivered to the endpoint. The single element `*` stands for all kinds, also those
-    /// that are added later.
+    /// The kinds of events that are delivered to the endpoint. The single element `*` stands for all kinds, including
+    /// those that are added later.
     pub events: EventSet,
     /// Whether deliveries are sent. It is true at creation, changes with a PATCH, and becomes false when the service
-    /// pauses the subscription; `disabled_reason` then says why.
+    /// pauses the subscription after ten failed attempts in a row.
     pub enabled: bool,
-    /// What the subscription is for, in the words of its owner. Null if nothing was given.
+    /// A description of the subscription, for your own use. Null if none was given.
     pub description: Option<Text<500>>,
     /// When the subscription was created.
     pub created_at: Timestamp,
     /// When the last delivery attempt ended. Null before the first attempt.
     pub last_delivery_at: Option<Timestamp>,
-    /// What the last delivery attempt came to: the HTTP status of the response, 0 for a network failure or a timeout,
-    /// or -1 for an address that deliveries may not be sent to. Null before the first attempt.
+    /// The result of the last delivery attempt: the HTTP status of the response, 0 for a network failure or a timeout,
+    /// or -1 if nothing was sent because the URL is not `https` or its host is not public. Null before the first
+    /// attempt.
     pub last_delivery_status: Option<i32>,
-    /// Why the service paused the subscription. Null while it is enabled, and while it is disabled by a PATCH.
+    /// The reason why the service paused the subscription. Null while the subscription is enabled, and while it is
+    /// disabled by a PATCH.
     pub disabled_reason: Option<DisabledReason>,
     /// When the service paused the subscription. Null while it is not paused.
     pub paused_at: Option<Timestamp>,
-    /// How many delivery attempts failed in a row. A success sets it to 0, and so does a PATCH with `enabled` true. At
-    /// 10 the service pauses the subscription.
+    /// The number of delivery attempts that have failed in a row. A success sets it to 0, and so does a PATCH with
+    /// `enabled` true. At 10 the service pauses the subscription.
     pub consecutive_failures: u32,
     /// The secret that signs the deliveries. The response to the create is the only one that has it.
     #[serde(skip)]
@@ -85,7 +87,7 @@ pub struct WebhookSubscriptionWithSecret {
     #[serde(flatten)]
     pub subscription: WebhookSubscription,
     /// The signing secret: `whsec_` and the base64 of 32 random bytes. Store it now, as it is returned only once. The
-    /// key of the signature in `X-SVC-Signature` is the whole text, `whsec_` included.
+    /// HMAC key of `X-SVC-Signature` is the whole text, including `whsec_`.
     pub secret: String,
 }
 
@@ -96,16 +98,16 @@ impl From<WebhookSubscription> for WebhookSubscriptionWithSecret {
     }
 }
 
-/// A new webhook subscription. It is enabled at once.
+/// A new webhook subscription. It is enabled from the start.
 #[derive(Clone, Debug, PartialEq, Input)]
 #[input(record = WebhookSubscription)]
 pub struct WebhookCreate {
-    /// The URL of the endpoint: `https`, with a public host, and without user name and password.
+    /// The URL of the endpoint. It must use `https` and a public host, and have no user name or password.
     pub url: WebhookUrl,
-    /// The kinds of events to deliver, or `["*"]` for all of them, also those that are added later. A kind that is
-    /// named twice is kept once.
+    /// The kinds of events to deliver, or `["*"]` for all of them, including those that are added later. Repeated kinds
+    /// are stored once.
     pub events: EventSet,
-    /// What the subscription is for, for your own use. One line. Null or blank if there is nothing to say.
+    /// A description of the subscription, for your own use. Must be a single line. Blank text is stored as null.
     pub description: Option<Text<500>>,
 }
 
@@ -113,16 +115,16 @@ pub struct WebhookCreate {
 #[derive(Clone, Debug, PartialEq, Input)]
 #[input(record = WebhookSubscription, patch)]
 pub struct WebhookUpdate {
-    /// The URL of the endpoint: `https`, with a public host, and without user name and password. It also applies to
-    /// deliveries that are pending.
+    /// The URL of the endpoint. It must use `https` and a public host, and have no user name or password. Pending
+    /// deliveries are sent to the new URL as well.
     pub url: Patch<WebhookUrl>,
-    /// The kinds of events to deliver from now on, or `["*"]` for all of them, also those that are added later.
+    /// The kinds of events to deliver from now on, or `["*"]` for all of them, including those that are added later.
     pub events: Patch<EventSet>,
     /// Whether deliveries are sent. `true` enables the subscription, ends a pause and sets `consecutive_failures` to 0.
-    /// `false` disables it: pending deliveries become held, and further events get no delivery. It
-    /// changes nothing while the subscription is paused.
+    /// `false` disables it: no deliveries are created for further events, and pending deliveries become held, so that
+    /// they are sent only if the operator replays them. `false` changes nothing while the subscription is paused.
     pub enabled: Patch<bool>,
-    /// What the subscription is for, for your own use. One line. Null clears it.
+    /// A description of the subscription, for your own use. Must be a single line. Null clears it.
     pub description: Patch<Option<Text<500>>>,
 }
 

@@ -45,10 +45,14 @@ const TAGS: [(&str, &str); 7] = [
     (
         "webhooks",
         "A webhook subscription is an endpoint of yours that receives events, such as `contact.created`.\n\n\
-         The service delivers an event as a POST with the JSON body `{event, data, delivered_at, tenant_id}`. `data` is \
-         the record as a GET returned it when the event happened, and the header `X-SVC-Event` has the kind of event. \
-         The header `X-SVC-Signature` is `sha256=` and the hex HMAC-SHA256 of the raw body, keyed with the secret that \
-         the create returned: verify it before you trust a delivery.",
+         The service delivers an event as a POST with the JSON body `{event, data, delivered_at, tenant_id}`. `event` is \
+         the kind of event, and `data` is the record as a GET would have returned it right after the change. The header \
+         `X-SVC-Signature` is `sha256=` and the hex HMAC-SHA256 of the raw body, keyed with the secret that the create \
+         returned: verify it before you trust a delivery. Deliveries are also signed as Standard Webhooks defines it.\n\n\
+         A delivery succeeds with a 2xx response within 10 seconds. By default a failed attempt is retried five times \
+         over about six hours. After ten failed attempts in a row the service pauses the subscription: further events \
+         become held deliveries, which the operator can replay once you have enabled the subscription again. A delivery \
+         can arrive more than once, always with the same `X-SVC-Delivery`, and deliveries can arrive in any order.",
     ),
 ];
 
@@ -159,9 +163,9 @@ pub fn document(operations: &[Operation], mount: &str, version: Version) -> Valu
                 "type": "http",
                 "scheme": "bearer",
                 "bearerFormat": "svc_live_…",
-                "description": "An API key, such as `svc_live_…`, as a bearer token. You create keys in the dashboard \
-                                under Settings, API keys. A key has the scope `read`, or `read` and `write`; POST, \
-                                PATCH and DELETE need `write`.",
+                "description": "An API key, such as `svc_live_…`, as a bearer token. Keys are created in the dashboard \
+                                under Settings, API keys, or by the operator of the service. A key has the scope \
+                                `read`, or `read` and `write`; POST, PATCH and DELETE need `write`.",
             } },
             "parameters": components::parameters(),
             "headers": components::headers(),

@@ -25,7 +25,7 @@ pub enum Problem {
     MethodNotAllowed(String),
     /// The request has no `Authorization: Bearer` header.
     MissingCredentials,
-    /// The key signs its writes, and a signature header is missing.
+    /// The key requires signed writes, and a signature header is missing.
     SignatureRequired,
     /// The request signature was refused.
     SignatureInvalid(SignatureProblem),
@@ -152,13 +152,13 @@ pub struct ErrorBody<'a> {
     /// | 401 | `invalid_key` | The API key is malformed or unknown, or the header is repeated. |
     /// | 401 | `key_revoked` | The API key was revoked. |
     /// | 401 | `key_expired` | The API key has expired. |
-    /// | 401 | `signature_required` | The API key signs its writes, and a signature header is missing. |
+    /// | 401 | `signature_required` | The API key requires signed writes, and a signature header is missing. |
     /// | 401 | `signature_invalid` | The request signature is wrong, stale, reused or malformed. |
-    /// | 403 | `insufficient_scope` | The API key has no `write` scope. |
+    /// | 403 | `insufficient_scope` | The API key lacks the `write` scope. |
     /// | 403 | `access_not_approved` | Developer access of the account is pending or suspended. |
     /// | 404 | `not_found` | The account has no record with this id. |
     /// | 404 | `route_not_found` | No operation has this path. |
-    /// | 405 | `method_not_allowed` | The path has other methods, which `Allow` lists. |
+    /// | 405 | `method_not_allowed` | The path does not have this method; `Allow` lists those that it has. |
     /// | 408 | `body_incomplete` | The body did not arrive in full, or not in time. |
     /// | 409 | `email_taken` | Another contact that is not deleted has the email address. |
     /// | 409 | `idempotency_in_progress` | The first request with this `Idempotency-Key` is still running. |
@@ -168,7 +168,7 @@ pub struct ErrorBody<'a> {
     /// | 414 | `uri_too_long` | The request target is longer than 8 KiB. |
     /// | 415 | `unsupported_media_type` | The body is not `application/json`, or has a `Content-Encoding`. |
     /// | 429 | `rate_limited` | A rate limit is used up. |
-    /// | 431 | `headers_too_large` | The headers are larger than 16 KiB in all. |
+    /// | 431 | `headers_too_large` | All headers together are larger than 16 KiB. |
     /// | 500 | `internal_error` | The service failed. |
     /// | 503 | `unavailable` | The service is not available right now. |
     #[schemars(extend("enum" = CODES))]
@@ -178,7 +178,7 @@ pub struct ErrorBody<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "String")]
     pub field: Option<&'a str>,
-    /// All failing fields, on 400 when a field failed. At most 100 are listed.
+    /// All failing fields, at most 100, on 400 when a field failed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(min = 1))]
     pub errors: Vec<FieldError<'a>>,
@@ -208,7 +208,8 @@ pub struct FieldError<'a> {
     /// | `unknown_field` | The request has no such field or query parameter. |
     /// | `read_only_field` | The service sets the field, or this request cannot change it. |
     /// | `duplicate_key` | The field or query parameter was sent more than once. |
-    /// | `invalid_cursor`, `reference_not_found` | As for the whole request. |
+    /// | `invalid_cursor` | The cursor was not returned by this list with these filters. |
+    /// | `reference_not_found` | The field is not the id of a contact of this account, or the contact is deleted. |
     #[schemars(extend("enum" = field_codes()))]
     pub code: &'a str,
     /// A sentence for people that names the field and says what it must be.

@@ -54,7 +54,7 @@ impl Version {
     }
 }
 
-/// The number of writes to a collection, per key, method and route, that a window of 60 seconds takes.
+/// The number of writes to a collection that are allowed in a window of 60 seconds, per key, method and route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DefaultWriteLimit {
     /// The collection.
@@ -191,7 +191,7 @@ pub fn operations() -> Vec<Operation> {
         update::<Booking>(
             "updateBooking",
             BOOKING,
-            "A change of `start_time` alone leaves `end_time` as it is; `end_time` must still be the later one.",
+            "A change of `start_time` alone does not move `end_time`; `end_time` must still be after it.",
         ),
         list::<Quote>("listQuotes", QUOTE, "Use `status` to select quotes of one status."),
         create::<Quote, Quote>(
@@ -226,9 +226,9 @@ pub fn operations() -> Vec<Operation> {
             ..create::<WebhookSubscription, WebhookSubscriptionWithSecret>(
                 "createWebhook",
                 WEBHOOK,
-                "Creates a webhook subscription, which is enabled. The response contains the signing `secret`. Store it, \
-                 as no other request returns it. The host of `url` must be public, and so must be the addresses that it \
-                 resolves to.",
+                "Creates a webhook subscription, which is enabled from the start. The response contains the signing \
+                 `secret`. Store it, as no other request returns it. The host of `url` and all addresses that it \
+                 resolves to must be public.",
             )
         },
         get::<WebhookSubscription>("getWebhook", WEBHOOK),
@@ -237,14 +237,13 @@ pub fn operations() -> Vec<Operation> {
             ..update::<WebhookSubscription>(
                 "updateWebhook",
                 WEBHOOK,
-                "To end an automatic pause, set `enabled` to true. A new `url` also applies to deliveries that are \
-                 pending.",
+                "To end an automatic pause, set `enabled` to true. Pending deliveries are sent to a new `url` as well.",
             )
         },
         delete::<WebhookSubscription>(
             "deleteWebhook",
             WEBHOOK,
-            "Deletes a webhook subscription. Its pending deliveries are not sent any more.",
+            "Deletes a webhook subscription. Its pending deliveries are not sent, and no further events are delivered.",
         ),
     ]
 }
@@ -284,7 +283,7 @@ fn ping() -> Operation {
         collection: "ping",
         summary: "Check the API key".to_owned(),
         description:
-            "Returns the account that the API key belongs to and the time of the server. Use it to check a key \
+            "Returns the account that the API key belongs to and the time of the server. Use it to test a key \
                       and the connection. Query parameters are ignored."
                 .to_owned(),
         success: "The API key is valid.".to_owned(),
@@ -312,9 +311,9 @@ fn list<R: Resource>(id: &'static str, noun: Noun, specific: &str) -> Operation 
         description: format!(
             "Returns a page of {many}, the newest first. {specific}\n\n\
              To get the next page, repeat the request with the `next_cursor` of the response as `cursor`. With \
-             `updated_since` the list has only the {many} that changed at or after that time, the oldest change first, \
-             so that you can keep a copy in sync. A record that exists while you go through all pages is returned \
-             exactly once; one that changes while you do so with `updated_since` is returned again."
+             `updated_since` the list contains only the {many} that changed at or after that time, the oldest change first, \
+             so that you can keep a copy in sync. A record that exists while you read all pages is returned \
+             exactly once; with `updated_since`, a record that changes in the meantime is returned again."
         ),
         success: format!("A page of {many}."),
         scope: Scope::Read,
@@ -392,7 +391,7 @@ fn update<R: Update>(id: &'static str, noun: Noun, specific: &str) -> Operation 
         description: format!(
             "Changes the fields that you send and leaves the others as they are (JSON Merge Patch, RFC 7396). Null clears \
              a field that can be null. {specific}\n\n\
-             A request that changes nothing succeeds, but keeps `updated_at` and sends no event. If you send the `ETag` \
+             A request that changes nothing succeeds, keeps `updated_at` and fires no event. If you send the `ETag` \
              of the {bare} as `If-Match`, the change is made only if the {bare} has not changed since."
         ),
         success: format!("The {bare} after the change."),
@@ -419,7 +418,7 @@ fn delete<R: Delete>(id: &'static str, noun: Noun, specific: &str) -> Operation 
         summary: format!("Delete {one}"),
         description: format!(
             "{specific}\n\n\
-             Later requests for the {bare} get 404, a second DELETE included. If you send the `ETag` of the {bare} as \
+             Later requests for the {bare} get 404, including a second DELETE. If you send the `ETag` of the {bare} as \
              `If-Match`, it is deleted only if it has not changed since."
         ),
         success: format!("The {bare} was deleted. The response has no body."),

@@ -33,9 +33,9 @@ const EXAMPLES: &str = "Examples:
 Exit codes: 0 stopped by SIGTERM or SIGINT, 1 failed, 2 invalid usage, 5 database unreachable.
 The environment variable SVC_LOG filters the log by level and module, as in SVC_LOG=warn. The default is info.";
 
-/// Serves the business operations API.
+/// Serve the business operations API and send its webhook deliveries.
 #[derive(Debug, Parser)]
-#[command(name = "svc-server", version, about, after_help = EXAMPLES)]
+#[command(name = "svc-server", version, after_help = EXAMPLES)]
 pub struct Config {
     /// The address and port to listen on. Port 0 selects a free port.
     #[arg(long, env = "SVC_LISTEN", value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
@@ -51,7 +51,7 @@ pub struct Config {
     #[arg(long, env = "SVC_DATABASE_READ_CONNECTIONS", value_name = "N", default_value_t = Options::default().read_connections, value_parser = connections)]
     pub database_read_connections: usize,
 
-    /// The number of PostgreSQL connections for writing, which is the number of tenants that can write at the same time.
+    /// The number of PostgreSQL connections for writing, and so the number of tenants that can write at the same time.
     /// The connections for reading and writing and two more, times the number of nodes, must stay below max_connections of
     /// the database server. SQLite ignores it.
     #[arg(long, env = "SVC_DATABASE_WRITE_CONNECTIONS", value_name = "N", default_value_t = Options::default().write_connections, value_parser = connections)]
@@ -80,7 +80,7 @@ pub struct Config {
     #[arg(long, env = "SVC_RATE_LIMIT", value_name = "N", default_value = "60", value_parser = clap::value_parser!(u32).range(1..))]
     pub rate_limit: u32,
 
-    /// The number of writes per minute that are allowed for each API key, per method and route of a resource, as in
+    /// The number of writes per minute that are allowed for each API key, per method and route of a resource, such as
     /// quotes=20. Can be repeated or separated by commas. `svc tenant set` sets other limits for the keys of one tenant.
     #[arg(long, env = "SVC_WRITE_RATE_LIMIT", value_name = "RESOURCE=N", value_delimiter = ',', value_parser = write_rate_limit)]
     pub write_rate_limit: Vec<(CappedCollection, NonZeroU32)>,
@@ -98,7 +98,7 @@ pub struct Config {
     #[arg(long, env = "SVC_WEBHOOK_CONCURRENCY", value_name = "N", default_value = "2048", value_parser = clap::value_parser!(u32).range(1..))]
     pub webhook_concurrency: u32,
 
-    /// How long the response to a request with an Idempotency-Key is stored for repetitions of that request.
+    /// How long the response to a request with an Idempotency-Key is stored. A retry with the same key gets it again.
     #[arg(long, env = "SVC_IDEMPOTENCY_TTL", value_name = "DURATION", default_value = "24h", value_parser = duration)]
     pub idempotency_ttl: Duration,
 
@@ -107,7 +107,7 @@ pub struct Config {
     #[arg(long, env = "SVC_RETENTION", value_name = "DURATION", default_value = "30d", value_parser = duration)]
     pub retention: Duration,
 
-    /// How long running requests and webhook delivery attempts may take to end after SIGTERM or SIGINT.
+    /// How long requests and webhook delivery attempts in progress may take to finish after SIGTERM or SIGINT.
     #[arg(long, env = "SVC_SHUTDOWN_GRACE", value_name = "DURATION", default_value = "20s", value_parser = duration)]
     pub shutdown_grace: Duration,
 
@@ -128,7 +128,7 @@ pub struct Config {
     #[arg(long, env = "SVC_TRUSTED_PROXY", value_name = "NETWORK", value_delimiter = ',', value_parser = network)]
     pub trusted_proxy: Vec<IpNet>,
 
-    /// An origin that browsers may call the API from (CORS), such as <https://app.example.com>. Can be repeated or separated
+    /// An origin that browsers may call the API from (CORS), such as `https://app.example.com`. Can be repeated or separated
     /// by commas.
     #[arg(long, env = "SVC_CORS_ORIGIN", value_name = "ORIGIN", value_delimiter = ',')]
     pub cors_origin: Vec<HeaderValue>,

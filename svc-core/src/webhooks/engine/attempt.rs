@@ -1,4 +1,4 @@
-//! One attempt at a delivery: the request to send, and what came of it.
+//! One attempt at a delivery: the request to send, and its outcome.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ pub struct Attempt {
     pub event: Event,
     /// The URL of the subscription.
     pub url: WebhookUrl,
-    /// The keys that sign the request, the newest first.
+    /// The secrets that sign the request, the newest first.
     pub secrets: Vec<Secret>,
 }
 
@@ -25,14 +25,14 @@ pub struct Attempt {
 pub struct Outcome {
     /// The delivery as the attempt had it, with its lease.
     pub delivery: Delivery,
-    /// What is logged of the attempt: status, duration, error and response.
+    /// The log of the attempt: its status, duration, error and response.
     pub log: AttemptLog,
-    /// The delay that the endpoint asked for by `Retry-After`, on 429 and 503 only.
+    /// The delay that the endpoint asked for with `Retry-After`, on 429 and 503 only.
     pub retry_after: Option<Duration>,
 }
 
 impl Attempt {
-    /// Returns the body of the request: a JSON object of `event`, `data`, `delivered_at` (which is `now`) and `tenant_id`.
+    /// Returns the body of the request: a JSON object with `event`, `data`, `delivered_at` (which is `now`) and `tenant_id`.
     pub fn body(&self, now: Timestamp) -> Vec<u8> {
         format!(
             r#"{{"event":"{}","data":{},"delivered_at":"{now}","tenant_id":"{}"}}"#,

@@ -18,7 +18,8 @@ pub struct Batch {
     pub(super) selections: Vec<Selection>,
     /// Whether to take one step of a bulk replay.
     pub(super) advance_replay: bool,
-    /// Until when leases that seem to have ended are extended, after a clock jump.
+    /// The end of the grace period after a clock jump, until which leases that seem to have ended are extended. `None`
+    /// outside of such a period.
     pub(super) clock_jump_grace_until: Option<Timestamp>,
 }
 
@@ -63,7 +64,8 @@ pub(super) struct Selection {
 /// What is done with an endpoint.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Action {
-    /// Claim at most `limit` due deliveries, while `in_flight` attempts of this process are under way.
+    /// Claim at most `limit` due deliveries. `in_flight` attempts of this process to the endpoint are under way
+    /// already.
     Claim { limit: usize, in_flight: usize },
     /// Schedule the endpoint this much later.
     Defer(Duration),

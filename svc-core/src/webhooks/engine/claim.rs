@@ -1,4 +1,4 @@
-//! Claiming attempts: gives due deliveries a lease, and schedules their endpoints anew.
+//! Claiming attempts: gives due deliveries a lease, and reschedules their endpoints.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::store::{DueDelivery, Repository, Tx};
 use crate::values::{TenantId, Timestamp};
 use crate::webhooks::subscriptions::WebhookSubscription;
 
-/// How long an endpoint is deferred of which a row cannot be read.
+/// How long an endpoint is deferred when one of its rows cannot be read.
 const CORRUPT_ROW_DELAY: Duration = Duration::from_secs(60);
 
 /// Carries out the selections of a batch and returns the attempts that were claimed.
@@ -31,7 +31,7 @@ pub(super) async fn claim_attempts(tx: &mut dyn Tx, policy: &Policy, batch: &Bat
             }
         };
         match claimed {
-            // A damaged row blocks no other endpoint. Its own is tried again from time to time.
+            // A damaged row must not block other endpoints. Its own endpoint is tried again later.
             Err(Error::Store(StoreError::Corrupt { .. })) => {
                 tx.schedule_endpoint(batch.tenant_id, subscription, now.checked_add(CORRUPT_ROW_DELAY)).await?;
             }
@@ -58,7 +58,7 @@ async fn claim_endpoint(
         tx.hold_deliveries(tenant, id).await?;
         return Ok(tx.schedule_endpoint(tenant, id, None).await?);
     };
-    // After a failure one attempt at a time, also if another process saw the failure.
+    // After a failure, make one attempt at a time, even if another process saw the failure.
     let limit =
         if subscription.consecutive_failures > 0 { limit.min(1_usize.saturating_sub(in_flight)) } else { limit };
     if limit == 0 {
@@ -69,7 +69,8 @@ async fn claim_endpoint(
     let due = tx.due_deliveries(tenant, id, now, u32::try_from(limit).unwrap_or(u32::MAX)).await?;
     for DueDelivery { mut delivery, event } in due {
         let previous_lease = delivery.lease;
-        // The comparison extends each lease only once, so that repeated clock jumps cannot defer a delivery for ever.
+        // The id of a lease contains the time when it ends, which differs from `next_attempt_at` once the lease has been
+        // extended. So each lease is extended only once, and repeated clock jumps cannot defer a delivery forever.
         if batch.clock_jump_grace_until.is_some() && previous_lease.map(time_of_id) == delivery.next_attempt_at {
             delivery.next_attempt_at = batch.clock_jump_grace_until;
             tx.update_delivery(&delivery, previous_lease).await?;

@@ -1,4 +1,4 @@
-//! The attempts of this process that are in flight, and the windows of their endpoints.
+//! The attempts of this process that are in flight, and the concurrency windows of their endpoints.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use super::policy::Policy;
 use crate::store::Endpoint;
 use crate::values::{TenantId, Timestamp};
 
-/// The window of an endpoint without a history.
+/// The window of an endpoint before its first outcome.
 const INITIAL_WINDOW: usize = 4;
 /// The largest window of an endpoint.
 const MAX_WINDOW: usize = 64;
@@ -24,8 +24,8 @@ const MAX_POLL_GAP: Duration = Duration::from_secs(5);
 /// The attempts in flight from this process, counted per endpoint, per tenant and in total, and the concurrency window of
 /// each endpoint.
 ///
-/// [`plan`](Self::plan) reserves capacity for what a batch may claim. The driver gives back what is left of it by
-/// [`batch_finished`](Self::batch_finished), and the capacity of each attempt by
+/// [`plan`](Self::plan) reserves capacity for what a batch may claim. The driver releases what the batch did not claim with
+/// [`batch_finished`](Self::batch_finished), and the capacity of each attempt with
 /// [`attempt_finished`](Self::attempt_finished).
 #[derive(Debug, Default)]
 pub struct InFlight {
@@ -40,11 +40,11 @@ pub struct InFlight {
 #[derive(Clone, Copy, Debug)]
 struct EndpointWindow {
     in_flight: usize,
-    /// How many attempts may be in flight.
+    /// The highest number of attempts that may be in flight.
     size: usize,
 }
 
-/// How many more attempts may be claimed.
+/// The number of further attempts that may be claimed: for an endpoint, for its tenant, and in total.
 pub(super) struct Capacity {
     pub(super) endpoint: usize,
     pub(super) tenant: usize,
@@ -94,25 +94,26 @@ impl InFlight {
     }
 
     /// Returns the number of attempts in flight to an endpoint.
-    pub(super) fn to_endpoint(&self, subscription: Uuid) -> usize {
+    pub(super) fn in_flight_to(&self, subscription: Uuid) -> usize {
         self.endpoints.get(&subscription).map_or(0, |window| window.in_flight)
     }
 
     /// Returns how many more attempts may be claimed: for an endpoint, for its tenant, and in total.
     pub(super) fn capacity(&self, policy: &Policy, subscription: Uuid, tenant: TenantId) -> Capacity {
         let window = match self.endpoints.get(&subscription).map_or(INITIAL_WINDOW, |window| window.size) {
-            // The second half of the total is not for many endpoints that may all be slow.
+            // The second half of the total is for endpoints that have proved to be fast, so that slow ones cannot take it.
             window if window <= INITIAL_WINDOW && self.total >= policy.concurrency / 2 => 1,
             window => window,
         };
         let of_tenant = self.tenants.get(&tenant).copied().unwrap_or_default();
         Capacity {
-            endpoint: window.saturating_sub(self.to_endpoint(subscription)),
+            endpoint: window.saturating_sub(self.in_flight_to(subscription)),
             tenant: (policy.concurrency / 2).max(1).saturating_sub(of_tenant),
             total: policy.concurrency.saturating_sub(self.total),
         }
     }
 
+    /// Counts attempts as in flight.
     pub(super) fn reserve(&mut self, tenant: TenantId, subscription: Uuid, count: usize) {
         let window = self.endpoints.entry(subscription);
         window.or_insert(EndpointWindow { in_flight: 0, size: INITIAL_WINDOW }).in_flight += count;
@@ -120,6 +121,7 @@ impl InFlight {
         self.total += count;
     }
 
+    /// Stops counting attempts as in flight.
     fn free(&mut self, tenant: TenantId, subscription: Uuid, count: usize) {
         self.total = self.total.saturating_sub(count);
         if let Some(in_flight) = self.tenants.get_mut(&tenant) {

@@ -15,10 +15,10 @@ use crate::values::{TenantId, Timestamp};
 const ENDPOINTS_PER_POLL: u32 = 256;
 /// The highest number of tenants with unfinished bulk replays that one poll reads.
 const REPLAYS_PER_POLL: u32 = 16;
-/// How long an endpoint is deferred whose window is full. An outcome schedules it earlier. If none comes, because the
-/// process that made the attempts has crashed, this is how long its other deliveries wait.
+/// How long an endpoint is deferred when its window is full. An outcome reschedules it earlier. If none comes, because the
+/// process that made the attempts has crashed, its other deliveries wait this long.
 pub(super) const FULL_WINDOW_DELAY: Duration = Duration::from_secs(2);
-/// How long an endpoint is deferred whose tenant has used its share of the concurrency.
+/// How long an endpoint is deferred when its tenant has used its share of the concurrency.
 const TENANT_SHARE_DELAY: Duration = Duration::from_millis(100);
 
 /// The work that is due, as one poll read it.
@@ -26,7 +26,7 @@ const TENANT_SHARE_DELAY: Duration = Duration::from_millis(100);
 pub struct DueWork {
     /// The time of the poll.
     pub now: Timestamp,
-    /// The endpoints that are due, the longest due first: tenant and subscription.
+    /// The endpoints that are due, the longest due first.
     pub endpoints: Vec<Endpoint>,
     /// The tenants with unfinished bulk replays.
     pub replaying_tenants: Vec<TenantId>,
@@ -84,7 +84,7 @@ impl InFlight {
             if !seen.insert(subscription) {
                 continue;
             }
-            let (in_flight, capacity) = (self.to_endpoint(subscription), self.capacity(policy, subscription, tenant));
+            let (in_flight, capacity) = (self.in_flight_to(subscription), self.capacity(policy, subscription, tenant));
             if capacity.total == 0 {
                 // Nothing can be claimed before an attempt ends, so the schedule stays as it is.
                 break;

@@ -9,7 +9,7 @@ use crate::webhooks::deliveries::RetrySchedule;
 pub struct Policy {
     /// The longest time that one attempt may take, from resolving the host name to the end of the response.
     pub timeout: Duration,
-    /// The delays before retries.
+    /// The delays between a failed attempt and its retry.
     pub retry: RetrySchedule,
     /// The highest number of attempts in flight in this process. One tenant can use half of them.
     pub concurrency: usize,

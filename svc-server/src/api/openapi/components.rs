@@ -28,7 +28,11 @@ struct FailureResponse {
 }
 
 const FAILURES: [FailureResponse; 15] = [
-    failure(304, "NotModified", "The record still has an ETag that `If-None-Match` names. The response has no body."),
+    failure(
+        304,
+        "NotModified",
+        "The record has not changed: its ETag is one of those in `If-None-Match`. The response has no body.",
+    ),
     failure(
         400,
         "BadRequest",
@@ -37,8 +41,8 @@ const FAILURES: [FailureResponse; 15] = [
     failure(
         401,
         "Unauthorized",
-        "The API key or the request signature is missing or not valid. `code` tells which, and whether the key was \
-         revoked or has expired.",
+        "The API key or the request signature is missing or not valid. `code` says which of them, and whether the key \
+         was revoked or has expired.",
     ),
     failure(403, "Forbidden", "The API key lacks the `write` scope, or the account has no approved developer access."),
     failure(
@@ -60,10 +64,10 @@ const FAILURES: [FailureResponse; 15] = [
     failure(
         412,
         "PreconditionFailed",
-        "The record has none of the ETags that `If-Match` names. Nothing was changed; get the record again.",
+        "The record has changed: its ETag is none of those in `If-Match`. Nothing was written; get the record again.",
     ),
     failure(413, "ContentTooLarge", "The request body is larger than 1 MiB."),
-    failure(414, "UriTooLong", "The request target, that is the path with its query, is longer than 8 KiB."),
+    failure(414, "UriTooLong", "The path with its query is longer than 8 KiB."),
     failure(
         415,
         "UnsupportedMediaType",
@@ -74,11 +78,11 @@ const FAILURES: [FailureResponse; 15] = [
         "TooManyRequests",
         "A rate limit is used up. Nothing was changed; try again after the time in `Retry-After`.",
     ),
-    failure(431, "HeadersTooLarge", "The request headers are larger than 16 KiB in all."),
+    failure(431, "HeadersTooLarge", "All request headers together are larger than 16 KiB."),
     failure(
         500,
         "InternalError",
-        "Something failed in the service. Try again, and report the `X-Request-Id` if it keeps failing.",
+        "The service failed. Retry the request, and report its `X-Request-Id` if it keeps failing.",
     ),
     failure(
         503,
@@ -129,43 +133,45 @@ pub(super) fn parameters() -> Value {
             "name": "id",
             "in": "path",
             "required": true,
-            "description": "The id of the record, as other requests return it.",
+            "description": "The unique identifier of the record.",
             "schema": { "type": "string", "format": "uuid" },
         },
         "RequestId": request_header(
             "X-Request-Id",
-            "A name of your own for the request, which the response repeats. The server generates a UUID when the header is \
-             missing or has another form.",
+            "An identifier of your choice for the request, which the response returns and the server's log contains. If the \
+             header is missing or has another form, the server generates a UUID.",
             json!({ "type": "string", "pattern": "^[A-Za-z0-9._-]{1,128}$" }),
         ),
         "IdempotencyKey": request_header(
             "Idempotency-Key",
-            "A key that makes it safe to retry the request: 1 to 255 printable ASCII characters, the same for all tries of \
-             one request and new for each new request. The response is stored for 24 hours.",
+            "A key that makes it safe to retry the request: 1 to 255 printable ASCII characters, such as a UUID. Use a new \
+             key for each new request, and the same key when you retry it. The response is stored for 24 hours.",
             text(255),
         ),
         "IfMatch": request_header(
             "If-Match",
-            "A list of ETags, or `*`. The change is made only if the record has one of them; otherwise the response is 412.",
+            "A list of ETags, or `*` for any. The change is made only if the ETag of the record is in the list; otherwise the \
+             response is 412.",
             text(8192),
         ),
         "IfNoneMatch": request_header(
             "If-None-Match",
-            "A list of ETags, or `*`. The response is 304 without a body if the record has one of them.",
+            "A list of ETags, or `*` for any. The response is 304 without a body if the ETag of the record is in the list.",
             text(8192),
         ),
         "SignatureTimestamp": request_header(
             "X-SVC-Timestamp",
-            "The time of signing in Unix seconds, at most 300 seconds from the time of the server. Required when the API key \
-             signs its writes, and ignored otherwise.",
+            "When the request was signed, in Unix seconds. It may differ from the time of the server by at most 300 seconds. \
+             Required if the API key was created with signed writes; ignored otherwise.",
             json!({ "type": "string", "pattern": "^[0-9]+$" }),
         ),
         "Signature": request_header(
             "X-SVC-Signature",
-            "The signature of the request: `sha256=` and the hex HMAC-SHA256, keyed with the signing secret of the API \
-             key, of four lines: the timestamp, the method, the path with its query, and the hex SHA-256 of the body. \
-             There is a line feed between the lines and none at the end. A signature is accepted once. Required when the \
-             API key signs its writes, and ignored otherwise.",
+            "The signature of the request: `sha256=` and the lower-case hex HMAC-SHA256 of the signed text. The HMAC key is the \
+             whole signing secret of the API key, including `svcsig_`. The signed text has four lines, with a line feed \
+             between them and none at the end: the value of `X-SVC-Timestamp`, the method, the path with its query, and \
+             the lower-case hex SHA-256 of the body. A signature is accepted only once, so sign each retry again. \
+             Required if the API key was created with signed writes; ignored otherwise.",
             json!({ "type": "string", "pattern": "^sha256=[0-9a-f]{64}$" }),
         ),
     })
@@ -181,20 +187,20 @@ pub(super) fn headers() -> Value {
     let text = || json!({ "type": "string" });
     let mut headers = json!({
         "X-Request-Id": response_header(
-            "The name of this request in the server's log: the one that was sent, or a UUID.",
+            "The identifier of the request, which the server's log contains: the one that you sent, or a UUID.",
             json!({ "type": "string", "pattern": "^[A-Za-z0-9._-]{1,128}$" }),
             json!("0195a3c8-8a00-7000-8000-000000000001"),
         ),
-        "X-RateLimit-Limit": response_header("The number of requests that the window of 60 seconds takes. Of two limits that apply, this is the tighter one.", count(), json!(60)),
+        "X-RateLimit-Limit": response_header("The number of requests that are allowed in the current window of 60 seconds. A write counts in two windows, that of all requests and that of its operation; the headers describe the one that has fewer requests left.", count(), json!(60)),
         "X-RateLimit-Remaining": response_header("The number of requests that are left in the window.", count(), json!(59)),
         "X-RateLimit-Reset": response_header(
-            "The time when the window ends, in Unix seconds, rounded up.",
+            "When the window ends, in Unix seconds, rounded up.",
             count(),
             json!(1_773_500_967),
         ),
         "RateLimit-Policy": response_header(
             "The limit as a structured field of draft-ietf-httpapi-ratelimit-headers: `q` requests per `w` seconds. The name \
-             is `default` for the limit of all requests and `write` for that of writes.",
+             is `default` for the limit of all requests and `write` for the limit of a write operation.",
             text(),
             json!("\"default\";q=60;w=60"),
         ),
@@ -204,10 +210,10 @@ pub(super) fn headers() -> Value {
             text(),
             json!("\"default\";r=59;t=60"),
         ),
-        "Retry-After": response_header("The number of whole seconds to wait before the next try.", json!({ "type": "integer", "minimum": 1 }), json!(12)),
-        "ETag": response_header("The version of the record, as a strong ETag. It changes whenever the record does.", text(), json!("\"9b2cf535f27731c974343645a3985328\"")),
+        "Retry-After": response_header("The number of seconds to wait before you retry the request.", json!({ "type": "integer", "minimum": 1 }), json!(12)),
+        "ETag": response_header("The version of the record, as a strong ETag. It changes whenever the record changes.", text(), json!("\"9b2cf535f27731c974343645a3985328\"")),
         "Location": response_header(
-            "The path of the created record, to use in later requests.",
+            "The path of the created record.",
             json!({ "type": "string", "format": "uri-reference" }),
             json!("/api/v1/contacts/0195a3c8-8a00-7000-8000-00000000c001"),
         ),
@@ -217,7 +223,7 @@ pub(super) fn headers() -> Value {
             json!("true"),
         ),
         "WWW-Authenticate": response_header(
-            "The authentication scheme that the API uses.",
+            "The authentication scheme of the API.",
             json!({ "type": "string", "const": "Bearer" }),
             json!("Bearer"),
         ),
