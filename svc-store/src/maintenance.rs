@@ -8,13 +8,13 @@ mod check;
 mod connection;
 mod copy;
 mod digest;
-mod mark;
+mod copy_position;
 mod open;
 mod stats;
 mod tables;
 #[cfg(test)]
 mod tests;
-mod walk;
+mod table_reader;
 
 use svc_core::error::StoreError;
 

@@ -5,16 +5,16 @@
 //! of its own. A commit that adds due deliveries notifies the other nodes by `NOTIFY`.
 
 mod connection;
-mod counts;
+mod request_counts;
 mod failure;
-mod job;
+mod unit_of_work;
 mod maintenance_connection;
 mod migrate;
 mod notifications;
 mod queue;
 mod reader;
-mod session;
-mod target;
+mod transaction;
+mod connect_options;
 mod tls;
 mod values;
 mod writer;
@@ -33,24 +33,24 @@ use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 
 use self::connection::Connection;
-use self::counts::Counts;
-pub(crate) use self::maintenance_connection::PostgresLink;
-use self::queue::{Queue, Waiting};
-pub(crate) use self::target::without_password;
-use self::target::{Role, Target};
+use self::request_counts::PostgresRequestCounts;
+pub(crate) use self::maintenance_connection::PostgresMaintenance;
+use self::queue::{Queue, QueuedWork};
+pub(crate) use self::connect_options::without_password;
+use self::connect_options::{Role, ConnectOptions};
 use crate::vault::{self, SecretKey, Vault};
 
 /// The pause between two attempts to connect: the first, and the longest.
-const SHORTEST_PAUSE: Duration = Duration::from_millis(50);
-const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+const MIN_PAUSE: Duration = Duration::from_millis(50);
+const MAX_PAUSE: Duration = Duration::from_secs(1);
 /// How often the queues are searched for units of work that have waited too long.
-const LATE_INTERVAL: Duration = Duration::from_millis(250);
+const EXPIRY_CHECK_INTERVAL: Duration = Duration::from_millis(250);
 
 /// A store on a PostgreSQL database. Dropping it ends its tasks once the waiting units of work are done.
 pub(crate) struct PostgresStore {
     shared: Arc<Shared>,
-    counts: Counts,
-    helpers: Vec<AbortHandle>,
+    counts: PostgresRequestCounts,
+    background_tasks: Vec<AbortHandle>,
 }
 
 /// What the tasks have in common.
@@ -59,7 +59,7 @@ struct Shared {
     cursor_key: CursorKey,
     delivery_wakeup: Arc<DeliveryWakeup>,
     vault: Vault,
-    target: Target,
+    connect_options: ConnectOptions,
     reads: Queue,
     writes: Queue,
     /// Whether notifications are sent with commits, as the process may end right after them.
@@ -99,12 +99,12 @@ impl PostgresStore {
         key: Option<SecretKey>,
         settings: &Settings,
     ) -> Result<Self, OpenFailure> {
-        let target = Target::parse(url).map_err(OpenFailure::Url)?;
+        let connect_options = ConnectOptions::parse(url).map_err(OpenFailure::Url)?;
         let key = match key {
             Some(key) => key,
             None => SecretKey::from_environment().map_err(|reason| StoreError::Unavailable(reason.to_string()))?,
         };
-        let first = Connection::open(&target, Role::Write).await?;
+        let first = Connection::open(&connect_options, Role::Write).await?;
         migrate::run(&first.client).await?;
         let cursor_key = CursorKey::new(migrate::setting(&first.client, "cursor_key", env.bytes()).await?);
         let vault = Vault::new(key, env.clone());
@@ -117,7 +117,7 @@ impl PostgresStore {
             cursor_key,
             delivery_wakeup: Arc::default(),
             vault,
-            target,
+            connect_options,
             reads: Queue::new(),
             writes: Queue::new(),
             is_short_lived: settings.is_short_lived,
@@ -133,23 +133,23 @@ impl PostgresStore {
             tokio::spawn(writer::run(Arc::clone(&shared), first.take()));
         }
         let notifications = tokio::spawn(notifications::run(Arc::clone(&shared)));
-        let clock = tokio::spawn(refuse_late(Arc::clone(&shared), settings.acquire_timeout));
-        let counts = Counts::start(Arc::clone(&shared));
-        Ok(Self { shared, counts, helpers: vec![notifications.abort_handle(), clock.abort_handle()] })
+        let clock = tokio::spawn(fail_expired(Arc::clone(&shared), settings.acquire_timeout));
+        let counts = PostgresRequestCounts::start(Arc::clone(&shared));
+        Ok(Self { shared, counts, background_tasks: vec![notifications.abort_handle(), clock.abort_handle()] })
     }
 }
 
 /// Migrates the schema of a database, and returns the names of the migrations that were applied.
 pub(crate) async fn migrate(url: &str) -> Result<Vec<String>, OpenFailure> {
-    let target = Target::parse(url).map_err(OpenFailure::Url)?;
-    let connection = Connection::open(&target, Role::Write).await?;
+    let connect_options = ConnectOptions::parse(url).map_err(OpenFailure::Url)?;
+    let connection = Connection::open(&connect_options, Role::Write).await?;
     Ok(migrate::run(&connection.client).await?)
 }
 
 #[async_trait]
 impl Store for PostgresStore {
     async fn run(&self, access: Access, name: &'static str, job: UnitOfWork) -> Result<(), Error> {
-        let (waiting, answered) = Waiting::new(name, job);
+        let (waiting, answered) = QueuedWork::new(name, job);
         self.shared.queue(access).push(waiting)?;
         let lost = |_| StoreError::Unavailable("the store is shutting down".to_owned());
         answered.await.map_err(lost)?
@@ -177,7 +177,7 @@ impl Drop for PostgresStore {
     fn drop(&mut self) {
         self.shared.reads.close();
         self.shared.writes.close();
-        self.helpers.iter().for_each(AbortHandle::abort);
+        self.background_tasks.iter().for_each(AbortHandle::abort);
     }
 }
 
@@ -202,7 +202,7 @@ impl Shared {
     }
 
     /// Queues a unit of work again whose connection was lost.
-    fn requeue(&self, access: Access, job: Waiting, error: StoreError) {
+    fn requeue(&self, access: Access, job: QueuedWork, error: StoreError) {
         self.report_retry(job.name());
         self.queue(access).requeue(job, error);
     }
@@ -214,10 +214,10 @@ impl Shared {
             Access::Read => Role::Read,
             Access::Write => Role::Write,
         };
-        let mut pause = SHORTEST_PAUSE;
+        let mut pause = MIN_PAUSE;
         // A unit of work that another task has taken meanwhile needs no second connection.
         while queue.filled().await {
-            match Connection::open(&self.target, role).await {
+            match Connection::open(&self.connect_options, role).await {
                 Ok(connection) => {
                     if self.set_connect_error(None) {
                         tracing::info!("the database is available again");
@@ -229,12 +229,12 @@ impl Shared {
                         tracing::warn!(%error, "the database is not available");
                     }
                     if queue.is_closed() {
-                        refuse(queue.take(usize::MAX), &error);
+                        fail_all(queue.take(usize::MAX), &error);
                     }
                 }
             }
             tokio::time::sleep(self.jittered(pause)).await;
-            pause = (pause * 2).min(LONGEST_PAUSE);
+            pause = (pause * 2).min(MAX_PAUSE);
         }
         None
     }
@@ -251,22 +251,22 @@ impl Shared {
     }
 }
 
-fn refuse(jobs: Vec<Waiting>, error: &StoreError) {
+fn fail_all(jobs: Vec<QueuedWork>, error: &StoreError) {
     for job in jobs {
         job.answer(Err(error.clone().into()));
     }
 }
 
 /// Refuses units of work that have waited too long for a connection: the database is not available, or is overloaded.
-async fn refuse_late(shared: Arc<Shared>, acquire_timeout: Duration) {
+async fn fail_expired(shared: Arc<Shared>, acquire_timeout: Duration) {
     loop {
-        tokio::time::sleep(LATE_INTERVAL.min(acquire_timeout)).await;
+        tokio::time::sleep(EXPIRY_CHECK_INTERVAL.min(acquire_timeout)).await;
         for queue in [&shared.reads, &shared.writes] {
-            let late = queue.take_late(acquire_timeout);
+            let late = queue.take_expired(acquire_timeout);
             if !late.is_empty() {
                 let error = lock(&shared.connect_error).clone();
                 let reason = error.unwrap_or_else(|| "all connections are busy".to_owned());
-                refuse(late, &StoreError::Unavailable(format!("no connection within {acquire_timeout:?}: {reason}")));
+                fail_all(late, &StoreError::Unavailable(format!("no connection within {acquire_timeout:?}: {reason}")));
             }
         }
     }

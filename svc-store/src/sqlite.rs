@@ -1,7 +1,7 @@
 //! SQLite: one writer thread with group commit, two reader threads.
 //!
 //! A unit of work runs on the thread that owns the connection, so its awaits are always ready and it costs one hop between
-//! threads. Waiting reads share one short read transaction. Waiting writes become savepoints of one transaction, and
+//! threads. QueuedWork reads share one short read transaction. QueuedWork writes become savepoints of one transaction, and
 //! complete after its one durable commit. More than two reader threads are slower on two cores, and a longer snapshot would
 //! keep the write-ahead log from being checkpointed.
 
@@ -28,7 +28,7 @@ use tokio::sync::oneshot;
 
 pub(crate) use self::connection::Connection;
 use self::connection_pool::ConnectionPool;
-pub(crate) use self::maintenance_connection::SqliteLink;
+pub(crate) use self::maintenance_connection::SqliteMaintenance;
 use self::queue::Queue;
 use crate::vault::{self, SecretKey, Vault};
 
@@ -63,13 +63,13 @@ impl Context {
 }
 
 /// A unit of work that waits for a thread.
-struct Waiting {
+struct QueuedWork {
     name: &'static str,
     job: UnitOfWork,
     answer: oneshot::Sender<Result<(), Error>>,
 }
 
-fn refuse(group: Vec<Waiting>, error: &StoreError) {
+fn fail_all(group: Vec<QueuedWork>, error: &StoreError) {
     for waiting in group {
         let _ = waiting.answer.send(Err(error.clone().into()));
     }
@@ -90,7 +90,7 @@ impl SqliteStore {
 
     fn open_with(path: &Path, env: Env, key: Option<SecretKey>, busy_timeout: Duration) -> Result<Self, StoreError> {
         let mut first = Connection::open(path)?;
-        first.wait_when_busy(busy_timeout)?;
+        first.set_busy_timeout(busy_timeout)?;
         first.migrate(env.now())?;
         let cursor_key = CursorKey::new(first.setting("cursor_key", env.bytes())?);
         let delivery_wakeup = Arc::new(DeliveryWakeup::default());
@@ -123,7 +123,7 @@ impl SqliteStore {
             store.spawn(format!("sqlite-read-{number}"), move || reader::run(&pool, number, &queue, &context))?;
         }
         let queue = Arc::clone(&store.writes);
-        first.keep_log()?;
+        first.disable_autocheckpoint()?;
         store.spawn("sqlite-write".to_owned(), move || writer::run(first, &pool, &queue, &context))?;
         Ok(store)
     }
@@ -148,7 +148,7 @@ impl Store for SqliteStore {
             Access::Read => &self.reads,
             Access::Write => &self.writes,
         };
-        queue.push(Waiting { name, job, answer })?;
+        queue.push(QueuedWork { name, job, answer })?;
         let lost = |_| StoreError::Unavailable("the store is shutting down".to_owned());
         answered.await.map_err(lost)?
     }

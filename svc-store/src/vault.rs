@@ -34,7 +34,7 @@ impl SecretKey {
     }
 
     /// The one in `SVC_SECRET_KEY`, if it is set.
-    pub(crate) fn given() -> io::Result<Option<Self>> {
+    pub(crate) fn optional_from_environment() -> io::Result<Option<Self>> {
         Ok(environment()?.map(Self))
     }
 
@@ -94,7 +94,7 @@ impl Vault {
 pub(crate) fn key_for(database: &Path, env: &Env, is_new: bool) -> io::Result<SecretKey> {
     match environment()? {
         Some(key) => Ok(SecretKey(key)),
-        None => key_beside(database, env, is_new).map(SecretKey),
+        None => key_from_file(database, env, is_new).map(SecretKey),
     }
 }
 
@@ -110,25 +110,25 @@ fn environment() -> io::Result<Option<[u8; KEY_LENGTH]>> {
 }
 
 /// Where the key of a SQLite file lies: beside it.
-pub(crate) fn beside(database: &Path) -> PathBuf {
+pub(crate) fn key_file(database: &Path) -> PathBuf {
     let mut name = database.as_os_str().to_owned();
     name.push(".key");
     PathBuf::from(name)
 }
 
 /// Puts a key beside a SQLite file that has none; `false` when it has another.
-pub(crate) fn put_beside(database: &Path, key: &SecretKey, env: &Env) -> io::Result<bool> {
-    let path = beside(database);
+pub(crate) fn write_key_file(database: &Path, key: &SecretKey, env: &Env) -> io::Result<bool> {
+    let path = key_file(database);
     if !path.exists() {
-        make(&path, &key.0, env)?;
+        create_key_file(&path, &key.0, env)?;
     }
     read(&path).map(|known| known == key.0)
 }
 
-fn key_beside(database: &Path, env: &Env, is_new: bool) -> io::Result<[u8; KEY_LENGTH]> {
-    let path = beside(database);
+fn key_from_file(database: &Path, env: &Env, is_new: bool) -> io::Result<[u8; KEY_LENGTH]> {
+    let path = key_file(database);
     if is_new && !path.exists() {
-        make(&path, &env.bytes(), env)?;
+        create_key_file(&path, &env.bytes(), env)?;
     }
     read(&path)
 }
@@ -139,7 +139,7 @@ fn read(path: &Path) -> io::Result<[u8; KEY_LENGTH]> {
 }
 
 /// Appears whole or not at all, and never in place of another: several processes may start at once.
-fn make(path: &Path, key: &[u8; KEY_LENGTH], env: &Env) -> io::Result<()> {
+fn create_key_file(path: &Path, key: &[u8; KEY_LENGTH], env: &Env) -> io::Result<()> {
     let unfinished = path.with_extension(format!("key.{}", hex::encode(env.bytes::<8>())));
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&unfinished)?;
     writeln!(file, "{}", hex::encode(key))?;
@@ -192,7 +192,7 @@ mod tests {
         let database = folder.path().join("svc.db");
         let keys: Vec<_> = std::thread::scope(|scope| {
             let threads: Vec<_> =
-                (0..8).map(|_| scope.spawn(|| key_beside(&database, &Env::system(), true).unwrap())).collect();
+                (0..8).map(|_| scope.spawn(|| key_from_file(&database, &Env::system(), true).unwrap())).collect();
             threads.into_iter().map(|thread| thread.join().unwrap()).collect()
         });
         assert!(keys.iter().all(|key| *key == keys[0]));
@@ -200,9 +200,9 @@ mod tests {
         assert_eq!(mode & 0o777, 0o600);
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing unfinished is left");
         fs::write(folder.path().join("svc.db.key"), "short").unwrap();
-        assert!(key_beside(&database, &Env::system(), true).is_err());
+        assert!(key_from_file(&database, &Env::system(), true).is_err());
         fs::remove_file(folder.path().join("svc.db.key")).unwrap();
-        assert!(key_beside(&database, &Env::system(), false).is_err(), "a lost key is not replaced");
+        assert!(key_from_file(&database, &Env::system(), false).is_err(), "a lost key is not replaced");
         assert!(!folder.path().join("svc.db.key").exists());
     }
 }

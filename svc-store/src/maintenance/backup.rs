@@ -34,9 +34,9 @@ pub async fn backup(url: &str, file: &Path) -> Result<Backup, MaintenanceError> 
     }
     let path = sqlite_path(url)?;
     let connection = Connection::open_read_only(&path).map_err(|reason| unavailable(url, reason))?;
-    let key = match SecretKey::given().map_err(|reason| failed(&path, &reason))? {
+    let key = match SecretKey::optional_from_environment().map_err(|reason| failed(&path, &reason))? {
         Some(_) => None,
-        None => Some((vault::beside(&path), vault::beside(file))),
+        None => Some((vault::key_file(&path), vault::key_file(file))),
     };
     // What is not finished goes away again.
     let mut unfinished = Unfinished::default();

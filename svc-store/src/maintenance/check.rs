@@ -13,7 +13,7 @@ use uuid::Uuid;
 use self::rows::Consistency;
 use super::connection::Transaction;
 use super::tables::{TABLES, TableInfo};
-use super::walk::Cell;
+use super::table_reader::Cell;
 use super::{MaintenanceError, open};
 use crate::column::Kind;
 use crate::dialect::Dialect;

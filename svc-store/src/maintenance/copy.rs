@@ -1,7 +1,7 @@
 //! Copies everything from one database to another, of whatever kinds.
 //!
 //! The source is read in one consistent snapshot, table by table in batches. Each batch is one transaction of the
-//! target, together with the mark of how far the copy has come, so a copy that was killed can be resumed. Secrets are
+//! target, together with the position of how far the copy has come, so a copy that was killed can be resumed. Secrets are
 //! copied sealed, so both databases have the same key. At the end both are read once more and compared.
 
 use svc_core::env::Env;
@@ -11,10 +11,10 @@ use svc_core::store::Access;
 use super::MaintenanceError;
 use super::connection::{MaintenanceConnection, Transaction};
 use super::digest::{Digest, digest};
-use super::mark::{Mark, put_setting, setting};
+use super::copy_position::{CopyPosition, put_setting, setting};
 use super::open::{self, OpenDatabase};
 use super::tables::{TABLES, TableInfo};
-use super::walk::{Walk, params};
+use super::table_reader::{TableReader, params};
 use crate::sql::{Row, Sql};
 use crate::vault::CHECK_SETTING;
 
@@ -109,14 +109,14 @@ pub(super) async fn between(
     if identity_of(&mut *target.connection).await?.as_deref() == Some(identity.as_slice()) {
         return Err(MaintenanceError::Refused("Source and target are the same database.".to_owned()));
     }
-    let mut mark = match began(&mut target, &identity, resume).await? {
-        Some(mark) => mark,
+    let mut position = match began(&mut target, &identity, resume).await? {
+        Some(position) => position,
         None => begin(&mut source, &mut target, &identity, env).await?,
     };
     let mut snapshot = source.connection.begin(Access::Read).await?;
     let mut copied = 0;
-    while let Some(table) = TABLES.get(mark.table) {
-        copied += copy_table(&mut *snapshot, &mut *target.connection, table, &mut mark, on_progress).await?;
+    while let Some(table) = TABLES.get(position.table) {
+        copied += copy_table(&mut *snapshot, &mut *target.connection, table, &mut position, on_progress).await?;
     }
     let mut there = target.connection.begin(Access::Read).await?;
     let mut tables = Vec::new();
@@ -144,19 +144,19 @@ async fn identity(connection: &mut dyn MaintenanceConnection, env: &Env) -> Resu
     Ok(new)
 }
 
-/// The mark of the copy that began this target; `None` when it is empty.
-async fn began(target: &mut OpenDatabase, identity: &[u8; 32], resume: bool) -> Result<Option<Mark>, MaintenanceError> {
+/// The position of the copy that began this target; `None` when it is empty.
+async fn began(target: &mut OpenDatabase, identity: &[u8; 32], resume: bool) -> Result<Option<CopyPosition>, MaintenanceError> {
     let refused = |reason: &str| Err(MaintenanceError::Refused(reason.to_owned()));
     let mut tx = target.connection.begin(Access::Read).await?;
-    match Mark::read(&mut *tx).await? {
-        Some(mark) if mark.source != Mark::new(identity).source => {
+    match CopyPosition::read(&mut *tx).await? {
+        Some(position) if position.source != CopyPosition::new(identity).source => {
             refused("The target was begun by a copy of another database; name an empty one.")
         }
         Some(_) if !resume => refused(
             "The target was begun by an earlier copy of this database; --resume goes on where that ended, or name an \
              empty one.",
         ),
-        Some(mark) => Ok(Some(mark)),
+        Some(position) => Ok(Some(position)),
         None if count(&mut *tx, "tenants").await? > 0 => refused("The target has tenants already; name an empty one."),
         None => Ok(None),
     }
@@ -169,43 +169,43 @@ async fn begin(
     target: &mut OpenDatabase,
     identity: &[u8; 32],
     env: &Env,
-) -> Result<Mark, MaintenanceError> {
+) -> Result<CopyPosition, MaintenanceError> {
     let cursor_key = setting(&mut *source.connection.begin(Access::Read).await?, CURSOR_KEY).await?;
-    let mark = Mark::new(identity);
+    let position = CopyPosition::new(identity);
     let mut tx = target.connection.begin(Access::Write).await?;
     put_setting(&mut *tx, CURSOR_KEY, &cursor_key.unwrap_or_else(|| env.bytes::<32>().to_vec())).await?;
     put_setting(&mut *tx, CHECK_SETTING, &source.check).await?;
-    mark.write(&mut *tx).await?;
+    position.write(&mut *tx).await?;
     tx.commit().await?;
-    Ok(mark)
+    Ok(position)
 }
 
-/// Copies what is left of a table, and moves the mark on to the next.
+/// Copies what is left of a table, and moves the position on to the next.
 async fn copy_table(
     snapshot: &mut dyn Transaction,
     target: &mut dyn MaintenanceConnection,
     table: &'static TableInfo,
-    mark: &mut Mark,
+    position: &mut CopyPosition,
     on_progress: &mut (dyn FnMut(Progress) + Send),
 ) -> Result<u64, MaintenanceError> {
     let insert = insert(table);
     let total = count(snapshot, table.name).await?;
     let before = count(&mut *target.begin(Access::Read).await?, table.name).await?;
-    let mut walk = Walk::new(table, mark.after.take());
+    let mut reader = TableReader::new(table, position.after.take());
     let mut copied = 0;
     loop {
         on_progress(Progress { phase: Phase::Copy, table: table.name, done: before + copied, total });
-        let rows = walk.batch(snapshot).await?;
+        let rows = reader.batch(snapshot).await?;
         let mut tx = target.begin(Access::Write).await?;
         for row in &rows {
             tx.pipeline(&insert, &params(table, row)?, None).await?;
         }
         if rows.is_empty() {
-            *mark = Mark { table: mark.table + 1, after: None, ..mark.clone() };
+            *position = CopyPosition { table: position.table + 1, after: None, ..position.clone() };
         } else {
-            mark.after = walk.position().cloned();
+            position.after = reader.position().cloned();
         }
-        mark.write(&mut *tx).await?;
+        position.write(&mut *tx).await?;
         tx.commit().await?;
         if rows.is_empty() {
             return Ok(copied);

@@ -6,7 +6,7 @@ use svc_core::crypto::sha256;
 use svc_core::error::StoreError;
 
 use super::tables::TableInfo;
-use super::walk::{Cell, Cells, Walk};
+use super::table_reader::{Cell, Cells, TableReader};
 use crate::sql::Sql;
 
 /// Rows and checksum of a table. Two tables with the same rows have the same, on whatever database.
@@ -60,10 +60,10 @@ pub(crate) async fn digest(
     table: &'static TableInfo,
     on_progress: &mut (dyn FnMut(u64) + Send),
 ) -> Result<Digest, StoreError> {
-    let mut walk = Walk::new(table, None);
+    let mut reader = TableReader::new(table, None);
     let mut digest = Digest::default();
     loop {
-        let rows = walk.batch(sql).await?;
+        let rows = reader.batch(sql).await?;
         if rows.is_empty() {
             return Ok(digest);
         }

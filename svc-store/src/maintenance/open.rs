@@ -8,9 +8,9 @@ use svc_core::store::Access;
 
 use super::MaintenanceError;
 use super::connection::MaintenanceConnection;
-use super::mark::setting;
-use crate::postgres::PostgresLink;
-use crate::sqlite::SqliteLink;
+use super::copy_position::setting;
+use crate::postgres::PostgresMaintenance;
+use crate::sqlite::SqliteMaintenance;
 use crate::vault::{self, CHECK_SETTING, SecretKey, VARIABLE, Vault};
 use crate::{OpenError, is_postgres, not_opened, sqlite_path, unavailable};
 
@@ -66,7 +66,7 @@ pub(crate) async fn target(url: &str, env: &Env, source: &OpenDatabase) -> Resul
         );
         MaintenanceError::Refused(sentence)
     };
-    let given = SecretKey::given().map_err(|reason| closed(url, reason.to_string()))?;
+    let given = SecretKey::optional_from_environment().map_err(|reason| closed(url, reason.to_string()))?;
     if is_postgres(url) && given.is_none() {
         return Err(refused("The target has no key for its secrets"));
     }
@@ -79,9 +79,9 @@ pub(crate) async fn target(url: &str, env: &Env, source: &OpenDatabase) -> Resul
     if given.is_none() {
         // It will be opened with the key in the file beside it.
         let path = sqlite_path(url)?;
-        let ours = vault::put_beside(&path, &source.key, env).map_err(|reason| closed(url, reason.to_string()))?;
+        let ours = vault::write_key_file(&path, &source.key, env).map_err(|reason| closed(url, reason.to_string()))?;
         if !ours {
-            return Err(refused(&format!("{} holds another key than the source's", vault::beside(&path).display())));
+            return Err(refused(&format!("{} holds another key than the source's", vault::key_file(&path).display())));
         }
     }
     Ok(OpenDatabase { connection, check: source.check, key: source.key.clone(), key_place: source.key_place.clone() })
@@ -91,17 +91,17 @@ fn place_beside(path: &Path) -> String {
     if std::env::var_os(VARIABLE).is_some() {
         format!("the environment variable {VARIABLE}")
     } else {
-        vault::beside(path).display().to_string()
+        vault::key_file(path).display().to_string()
     }
 }
 
 async fn connect(url: &str, vault: Vault, env: &Env) -> Result<Box<dyn MaintenanceConnection>, OpenError> {
     if is_postgres(url) {
-        return Ok(Box::new(PostgresLink::open(url, vault).await.map_err(|error| not_opened(url, error))?));
+        return Ok(Box::new(PostgresMaintenance::open(url, vault).await.map_err(|error| not_opened(url, error))?));
     }
     let path: PathBuf = sqlite_path(url)?;
-    let connection = SqliteLink::connect(&path, env.now()).map_err(|error| unavailable(url, error))?;
-    Ok(Box::new(SqliteLink::new(connection, vault)))
+    let connection = SqliteMaintenance::connect(&path, env.now()).map_err(|error| unavailable(url, error))?;
+    Ok(Box::new(SqliteMaintenance::new(connection, vault)))
 }
 
 fn closed(url: &str, reason: String) -> OpenError {

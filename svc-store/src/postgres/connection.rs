@@ -10,19 +10,19 @@ use tokio::sync::watch;
 use tokio::task::AbortHandle;
 use tokio_postgres::{Client, Error, Statement};
 
-use super::target::{Role, Target};
+use super::connect_options::{Role, ConnectOptions};
 
 pub(super) struct Connection {
     pub(super) client: Client,
     statements: Mutex<HashMap<String, Statement>>,
     driver: AbortHandle,
     alive: watch::Receiver<()>,
-    killed: AtomicBool,
+    aborted: AtomicBool,
 }
 
 impl Connection {
-    pub(super) async fn open(target: &Target, role: Role) -> Result<Self, StoreError> {
-        let (client, connection) = target.connect(role).await?;
+    pub(super) async fn open(connect_options: &ConnectOptions, role: Role) -> Result<Self, StoreError> {
+        let (client, connection) = connect_options.connect(role).await?;
         let (lives, alive) = watch::channel(());
         let driver = tokio::spawn(async move {
             if let Err(error) = connection.await {
@@ -35,7 +35,7 @@ impl Connection {
             statements: Mutex::default(),
             driver: driver.abort_handle(),
             alive,
-            killed: AtomicBool::new(false),
+            aborted: AtomicBool::new(false),
         })
     }
 
@@ -53,19 +53,19 @@ impl Connection {
     }
 
     /// Ready once the connection has ended.
-    pub(super) async fn ended(&self) {
+    pub(super) async fn closed(&self) {
         let mut alive = self.alive.clone();
         while alive.changed().await.is_ok() {}
     }
 
     pub(super) fn is_closed(&self) -> bool {
         // The end of the task that drives it takes a moment.
-        self.killed.load(Ordering::Acquire) || self.client.is_closed()
+        self.aborted.load(Ordering::Acquire) || self.client.is_closed()
     }
 
     /// Ends it at once, whatever goes on; the server rolls back what was begun.
-    pub(super) fn kill(&self) {
-        self.killed.store(true, Ordering::Release);
+    pub(super) fn abort(&self) {
+        self.aborted.store(true, Ordering::Release);
         self.driver.abort();
     }
 }

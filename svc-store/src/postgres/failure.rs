@@ -11,7 +11,7 @@ use tokio_postgres::error::{DbError, Severity, SqlState};
 #[derive(Clone, Debug)]
 pub(super) struct Failure {
     pub(super) error: StoreError,
-    pub(super) remedy: Recovery,
+    pub(super) recovery: Recovery,
 }
 
 /// What helps against a failure.
@@ -20,9 +20,9 @@ pub(super) enum Recovery {
     /// Nothing: it would fail again.
     None,
     /// Running the job again: it met another transaction.
-    Again,
+    RunAgain,
     /// Running the job on another connection: the server ended this one, and with it the transaction.
-    Elsewhere,
+    Reconnect,
     /// The same, but the connection ended without a word: what was sent last may have been done.
     ConnectionLost,
 }
@@ -30,24 +30,24 @@ pub(super) enum Recovery {
 impl Failure {
     pub(super) fn of(error: &Error) -> Self {
         match error.as_db_error() {
-            Some(error) => Self::told(error),
-            None => Self::untold(error),
+            Some(error) => Self::from_server(error),
+            None => Self::from_driver(error),
         }
     }
 
-    fn told(error: &DbError) -> Self {
+    fn from_server(error: &DbError) -> Self {
         let code = error.code();
         let text = format!("{} ({})", error.message(), code.code());
         let ends_session = matches!(error.parsed_severity(), Some(Severity::Fatal | Severity::Panic));
-        let remedy = if ends_session {
-            Recovery::Elsewhere
+        let recovery = if ends_session {
+            Recovery::Reconnect
         } else if [SqlState::T_R_SERIALIZATION_FAILURE, SqlState::T_R_DEADLOCK_DETECTED].contains(code) {
-            Recovery::Again
+            Recovery::RunAgain
         } else {
             Recovery::None
         };
         let error = match code.code().get(..2) {
-            _ if remedy != Recovery::None => StoreError::Unavailable(text),
+            _ if recovery != Recovery::None => StoreError::Unavailable(text),
             Some("23") => {
                 let constraint = error.constraint().or(error.column()).unwrap_or(error.message());
                 StoreError::Conflict { constraint: constraint.to_owned() }
@@ -57,29 +57,29 @@ impl Failure {
             _ if *code == SqlState::READ_ONLY_SQL_TRANSACTION => StoreError::Unavailable(text),
             _ => StoreError::Internal(text),
         };
-        Self { error, remedy }
+        Self { error, recovery }
     }
 
-    fn untold(error: &Error) -> Self {
+    fn from_driver(error: &Error) -> Self {
         let text = match error.source() {
             Some(source) => format!("{error}: {source}"),
             None => error.to_string(),
         };
         let is_io = error.source().is_some_and(|source| source.is::<io::Error>());
         if error.is_closed() || is_io {
-            Self { error: StoreError::Unavailable(text), remedy: Recovery::ConnectionLost }
+            Self { error: StoreError::Unavailable(text), recovery: Recovery::ConnectionLost }
         } else {
-            Self { error: StoreError::Internal(text), remedy: Recovery::None }
+            Self { error: StoreError::Internal(text), recovery: Recovery::None }
         }
     }
 
-    pub(super) fn fault(error: StoreError) -> Self {
-        Self { error, remedy: Recovery::None }
+    pub(super) fn permanent(error: StoreError) -> Self {
+        Self { error, recovery: Recovery::None }
     }
 
     /// Whether the connection is of no more use.
-    pub(super) fn is_loss(&self) -> bool {
-        matches!(self.remedy, Recovery::Elsewhere | Recovery::ConnectionLost)
+    pub(super) fn is_connection_lost(&self) -> bool {
+        matches!(self.recovery, Recovery::Reconnect | Recovery::ConnectionLost)
     }
 }
 
@@ -87,7 +87,7 @@ impl Failure {
 pub(super) fn cannot_connect(error: &Error) -> StoreError {
     match error.as_db_error() {
         Some(error) => StoreError::Unavailable(format!("{} ({})", error.message(), error.code().code())),
-        None => match Failure::untold(error).error {
+        None => match Failure::from_driver(error).error {
             StoreError::Internal(text) => StoreError::Unavailable(text),
             other => other,
         },

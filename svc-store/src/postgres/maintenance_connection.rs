@@ -8,8 +8,8 @@ use svc_core::store::Access;
 
 use super::connection::Connection;
 use super::failure::{Failure, cannot_connect};
-use super::session::Session;
-use super::target::{Role, Target};
+use super::transaction::PostgresTransaction;
+use super::connect_options::{Role, ConnectOptions};
 use super::{OpenFailure, migrate};
 use crate::dialect::Dialect;
 use crate::maintenance::{MaintenanceConnection, Transaction};
@@ -17,29 +17,29 @@ use crate::sql::{EachRow, Param, Sql};
 use crate::vault::Vault;
 
 /// A statement may read a whole table, and while one database writes the other waits.
-const NO_HURRY: &str =
+const NO_TIMEOUTS: &str =
     "SET statement_timeout = 0; SET idle_in_transaction_session_timeout = 0; SET lock_timeout = '30s'";
 
-pub(crate) struct PostgresLink {
+pub(crate) struct PostgresMaintenance {
     connection: Connection,
     vault: Vault,
     /// Whether a transaction was begun and not committed.
     is_open: AtomicBool,
 }
 
-impl PostgresLink {
+impl PostgresMaintenance {
     /// Connects, and brings the schema up to date.
     pub(crate) async fn open(url: &str, vault: Vault) -> Result<Self, OpenFailure> {
-        let target = Target::parse(url).map_err(OpenFailure::Url)?;
-        let connection = Connection::open(&target, Role::Write).await?;
+        let connect_options = ConnectOptions::parse(url).map_err(OpenFailure::Url)?;
+        let connection = Connection::open(&connect_options, Role::Write).await?;
         migrate::run(&connection.client).await?;
-        connection.client.batch_execute(NO_HURRY).await.map_err(|error| cannot_connect(&error))?;
+        connection.client.batch_execute(NO_TIMEOUTS).await.map_err(|error| cannot_connect(&error))?;
         Ok(Self { connection, vault, is_open: AtomicBool::new(false) })
     }
 }
 
 #[async_trait]
-impl MaintenanceConnection for PostgresLink {
+impl MaintenanceConnection for PostgresMaintenance {
     fn dialect(&self) -> Dialect {
         Dialect::Postgres
     }
@@ -49,13 +49,13 @@ impl MaintenanceConnection for PostgresLink {
         if self.is_open.swap(true, Ordering::Relaxed) {
             self.connection.client.batch_execute("ROLLBACK").await.map_err(|error| Failure::of(&error).error)?;
         }
-        let session = Session::begin(&self.connection, &self.vault, access).await;
+        let session = PostgresTransaction::begin(&self.connection, &self.vault, access).await;
         Ok(Box::new(Open { session, is_open: &self.is_open }))
     }
 }
 
 struct Open<'c> {
-    session: Session<'c>,
+    session: PostgresTransaction<'c>,
     is_open: &'c AtomicBool,
 }
 

@@ -1,4 +1,4 @@
-//! The schema and the settings of a database. Several nodes may start at once, and each may be killed at any time.
+//! The schema and the settings of a database. Several nodes may start at once, and each may be aborted at any time.
 
 use async_trait::async_trait;
 use svc_core::error::StoreError;
@@ -26,7 +26,7 @@ const OLDEST: u32 = 130_000;
 /// Applies the missing migrations, and returns their names.
 pub(super) async fn run(client: &Client) -> Result<Vec<String>, StoreError> {
     check_version(client).await?;
-    migrations::run(&mut Target { client }, migrations::POSTGRES).await
+    migrations::run(&mut Migrator { client }, migrations::POSTGRES).await
 }
 
 async fn check_version(client: &Client) -> Result<(), StoreError> {
@@ -38,11 +38,11 @@ async fn check_version(client: &Client) -> Result<(), StoreError> {
     }
 }
 
-struct Target<'c> {
+struct Migrator<'c> {
     client: &'c Client,
 }
 
-impl Target<'_> {
+impl Migrator<'_> {
     async fn is(&self, sql: &str) -> Result<bool, Error> {
         self.client.query_one(sql, &[]).await?.try_get(0)
     }
@@ -65,7 +65,7 @@ impl Target<'_> {
 }
 
 #[async_trait]
-impl MigrationTarget for Target<'_> {
+impl MigrationTarget for Migrator<'_> {
     /// A user who may not create or lock tables can work with an up-to-date schema.
     async fn peek(&mut self) -> Result<Option<Vec<AppliedMigration>>, StoreError> {
         if self.is(HAS_CHECKSUMS).await.map_err(|error| cannot_connect(&error))? {

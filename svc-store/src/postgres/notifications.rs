@@ -13,9 +13,9 @@ use tokio::time::{sleep, timeout};
 use tokio_postgres::{AsyncMessage, Client};
 
 use super::Shared;
-use super::target::Role;
+use super::connect_options::Role;
 
-pub(super) const NOTIFY: &str = "NOTIFY svc_outgoing";
+pub(super) const NOTIFY: &str = "NOTIFY svc_deliveries_due";
 /// Between two notifications: commits that come faster share one.
 const INTERVAL: Duration = Duration::from_millis(5);
 /// The node that wrote may send first; what it takes is not looked for in vain.
@@ -43,7 +43,7 @@ pub(super) async fn run(shared: Arc<Shared>) {
 
 /// Rings and listens until the connection ends.
 async fn serve(shared: &Shared, first: bool) -> Result<(), StoreError> {
-    let (client, mut connection) = shared.target.connect(Role::Volatile).await?;
+    let (client, mut connection) = shared.connect_options.connect(Role::Volatile).await?;
     let (heard, mut hears) = mpsc::unbounded_channel();
     // What it says itself it hears, too: notifications tell which session they come from.
     let (tell_own, own) = watch::channel(None);
@@ -57,7 +57,7 @@ async fn serve(shared: &Shared, first: bool) -> Result<(), StoreError> {
         }
     });
     tell_own.send_replace(Some(own_session(&client).await?));
-    execute(&client, "LISTEN svc_outgoing").await?;
+    execute(&client, "LISTEN svc_deliveries_due").await?;
     if !first {
         // Something may have been told while nobody listened.
         shared.delivery_wakeup.notify();
@@ -85,15 +85,15 @@ async fn serve(shared: &Shared, first: bool) -> Result<(), StoreError> {
 
 /// By the number that the server gives to sessions.
 async fn own_session(client: &Client) -> Result<i32, StoreError> {
-    let row = bounded(client.query_one("SELECT pg_backend_pid()", &[])).await?;
+    let row = with_timeout(client.query_one("SELECT pg_backend_pid()", &[])).await?;
     row.try_get(0).map_err(|error| super::failure::cannot_connect(&error))
 }
 
 async fn execute(client: &Client, sql: &str) -> Result<(), StoreError> {
-    bounded(client.batch_execute(sql)).await
+    with_timeout(client.batch_execute(sql)).await
 }
 
-async fn bounded<T>(answer: impl Future<Output = Result<T, tokio_postgres::Error>>) -> Result<T, StoreError> {
+async fn with_timeout<T>(answer: impl Future<Output = Result<T, tokio_postgres::Error>>) -> Result<T, StoreError> {
     match timeout(TIMEOUT, answer).await {
         Ok(done) => done.map_err(|error| super::failure::cannot_connect(&error)),
         Err(_) => Err(StoreError::Unavailable(format!("no answer within {TIMEOUT:?}"))),

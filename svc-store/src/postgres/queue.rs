@@ -12,7 +12,7 @@ use tokio::sync::{Notify, oneshot};
 use crate::bounded_queue::BoundedQueue;
 
 /// A job that waits for a connection.
-pub(super) struct Waiting {
+pub(super) struct QueuedWork {
     name: &'static str,
     job: UnitOfWork,
     answer: oneshot::Sender<Result<(), Error>>,
@@ -21,7 +21,7 @@ pub(super) struct Waiting {
     retried: bool,
 }
 
-impl Waiting {
+impl QueuedWork {
     pub(super) fn new(name: &'static str, job: UnitOfWork) -> (Self, oneshot::Receiver<Result<(), Error>>) {
         let (answer, answered) = oneshot::channel();
         (Self { name, job, answer, since: Instant::now(), retried: false }, answered)
@@ -48,7 +48,7 @@ impl Waiting {
 }
 
 pub(super) struct Queue {
-    line: Mutex<BoundedQueue<Waiting>>,
+    line: Mutex<BoundedQueue<QueuedWork>>,
     filled: Notify,
 }
 
@@ -57,11 +57,11 @@ impl Queue {
         Self { line: Mutex::new(BoundedQueue::new()), filled: Notify::new() }
     }
 
-    fn lock(&self) -> MutexGuard<'_, BoundedQueue<Waiting>> {
+    fn lock(&self) -> MutexGuard<'_, BoundedQueue<QueuedWork>> {
         lock(&self.line)
     }
 
-    pub(super) fn push(&self, job: Waiting) -> Result<(), StoreError> {
+    pub(super) fn push(&self, job: QueuedWork) -> Result<(), StoreError> {
         self.lock().push(job)?;
         // The task that was busy last has a connection; those that never were needed have none.
         self.filled.notify_last();
@@ -69,7 +69,7 @@ impl Queue {
     }
 
     /// Puts a unit of work back in front whose connection was lost, so that it runs once more. The second time it fails.
-    pub(super) fn requeue(&self, mut job: Waiting, error: StoreError) {
+    pub(super) fn requeue(&self, mut job: QueuedWork, error: StoreError) {
         if job.retried {
             return job.answer(Err(error.into()));
         }
@@ -96,12 +96,12 @@ impl Queue {
     }
 
     /// Takes up to `most` of what waits now; nothing when another task was faster.
-    pub(super) fn take(&self, most: usize) -> Vec<Waiting> {
+    pub(super) fn take(&self, most: usize) -> Vec<QueuedWork> {
         self.lock().take(most)
     }
 
     /// Takes what has waited for longer than `acquire_timeout`, oldest first.
-    pub(super) fn take_late(&self, acquire_timeout: Duration) -> Vec<Waiting> {
+    pub(super) fn take_expired(&self, acquire_timeout: Duration) -> Vec<QueuedWork> {
         self.lock().take_while(|job| job.since.elapsed() > acquire_timeout)
     }
 

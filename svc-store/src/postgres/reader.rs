@@ -14,54 +14,54 @@ use tokio::time::timeout;
 
 use super::connection::Connection;
 use super::failure::Failure;
-use super::queue::Waiting;
-use super::session::{BEGIN_READ, Posts, Session};
-use super::{Shared, job};
+use super::queue::QueuedWork;
+use super::transaction::{BEGIN_READ, Pipeline, PostgresTransaction};
+use super::{Shared, unit_of_work};
 
 /// Jobs of one read transaction at most, so that a snapshot stays short.
-const GROUP: usize = 64;
+const MAX_GROUP: usize = 64;
 
 pub(super) async fn run(shared: Arc<Shared>) {
     while let Some(connection) = shared.connection(Access::Read).await {
         if !serve(&connection, &shared).await {
             return;
         }
-        connection.kill();
+        connection.abort();
     }
 }
 
 /// Works until the connection is lost; `false` when there will be no more work.
 async fn serve(connection: &Connection, shared: &Shared) -> bool {
-    let mut posts = Posts::default();
+    let mut pipeline = Pipeline::default();
     loop {
         tokio::select! {
             biased;
-            () = connection.ended() => return true,
+            () = connection.closed() => return true,
             filled = shared.reads.filled() => if !filled { return false },
         }
         if connection.is_closed() {
             return true;
         }
-        let mut group = shared.reads.take(GROUP);
+        let mut group = shared.reads.take(MAX_GROUP);
         // Whoever stopped waiting needs no answer.
         group.retain(|waiting| !waiting.is_abandoned());
         if group.is_empty() {
             continue;
         }
         shared.report_group(Access::Read, group.len());
-        posts.send(connection, BEGIN_READ).await;
+        pipeline.send(connection, BEGIN_READ).await;
         let alone = group.len() == 1;
         let jobs = join_all(group.into_iter().map(|waiting| together(connection, shared, waiting)));
         // The jobs have a bound each; the rest is only what the server still owes.
-        let (begun, left) = match timeout(job::LONGEST * 2, join(posts.finish(), jobs)).await {
+        let (begun, left) = match timeout(unit_of_work::MAX_DURATION * 2, join(pipeline.finish(), jobs)).await {
             Ok(both) => both,
             Err(_) => return true,
         };
         // After an error this is a ROLLBACK. Its answer is awaited with the next BEGIN.
-        posts.send(connection, "COMMIT").await;
+        pipeline.send(connection, "COMMIT").await;
         let mut usable = begun.is_ok();
         for (waiting, failure) in left.into_iter().flatten() {
-            if failure.is_loss() || !usable || connection.is_closed() {
+            if failure.is_connection_lost() || !usable || connection.is_closed() {
                 usable = false;
                 shared.requeue(Access::Read, waiting, failure.error);
             } else if alone {
@@ -78,8 +78,8 @@ async fn serve(connection: &Connection, shared: &Shared) -> bool {
 }
 
 /// Runs and answers a job of a group, unless the transaction failed under it: then it is given back.
-async fn together(connection: &Connection, shared: &Shared, waiting: Waiting) -> Option<(Waiting, Failure)> {
-    let mut session = Session::joined(connection, &shared.vault, Access::Read);
+async fn together(connection: &Connection, shared: &Shared, waiting: QueuedWork) -> Option<(QueuedWork, Failure)> {
+    let mut session = PostgresTransaction::joined(connection, &shared.vault, Access::Read);
     match read(connection, shared, &waiting, &mut session).await {
         Ok(result) => {
             waiting.answer(result);
@@ -90,11 +90,11 @@ async fn together(connection: &Connection, shared: &Shared, waiting: Waiting) ->
 }
 
 /// Runs and answers a job in a transaction of its own; `false` when the connection is of no more use.
-async fn singly(connection: &Connection, shared: &Shared, waiting: Waiting) -> bool {
-    let mut session = Session::begin(connection, &shared.vault, Access::Read).await;
+async fn singly(connection: &Connection, shared: &Shared, waiting: QueuedWork) -> bool {
+    let mut session = PostgresTransaction::begin(connection, &shared.vault, Access::Read).await;
     match read(connection, shared, &waiting, &mut session).await {
         Ok(result) => waiting.answer(result),
-        Err(failure) if failure.is_loss() => {
+        Err(failure) if failure.is_connection_lost() => {
             shared.requeue(Access::Read, waiting, failure.error);
             return false;
         }
@@ -106,16 +106,16 @@ async fn singly(connection: &Connection, shared: &Shared, waiting: Waiting) -> b
 async fn read(
     connection: &Connection,
     shared: &Shared,
-    waiting: &Waiting,
-    session: &mut Session<'_>,
+    waiting: &QueuedWork,
+    session: &mut PostgresTransaction<'_>,
 ) -> Result<Result<(), Error>, Failure> {
     let delivery_wakeup = DeliveryWakeup::default();
-    let reading = job::run(waiting.name(), waiting.job(), session, shared, &delivery_wakeup);
-    let result = match timeout(job::LONGEST, reading).await {
+    let reading = unit_of_work::run(waiting.name(), waiting.job(), session, shared, &delivery_wakeup);
+    let result = match timeout(unit_of_work::MAX_DURATION, reading).await {
         Ok(result) => result,
         Err(_) => {
-            connection.kill();
-            return Ok(Err(job::too_long(waiting.name()).into()));
+            connection.abort();
+            return Ok(Err(unit_of_work::too_long(waiting.name()).into()));
         }
     };
     match session.failure() {

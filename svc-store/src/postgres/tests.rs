@@ -1,6 +1,6 @@
 //! What is particular to PostgreSQL. What every store must do is the conformance suite.
 
-mod counts;
+mod request_counts;
 mod faults;
 mod plans;
 mod wire;
@@ -51,7 +51,7 @@ async fn store(url: &str) -> Arc<dyn Store> {
 
 /// A connection beside the store.
 async fn beside(url: &str) -> Connection {
-    Connection::open(&Target::parse(url).unwrap(), Role::Write).await.unwrap()
+    Connection::open(&ConnectOptions::parse(url).unwrap(), Role::Write).await.unwrap()
 }
 
 async fn new_tenant(store: &dyn Store) -> TenantId {
@@ -140,7 +140,7 @@ async fn every_statement_prepares() {
     let url = server.database();
     crate::migrate(&url).await.unwrap();
     let connection = beside(&url).await;
-    let counts = super::counts::STATEMENTS.iter().map(|sql| (*sql).to_owned());
+    let counts = super::request_counts::STATEMENTS.iter().map(|sql| (*sql).to_owned());
     for sql in every_statement(Dialect::Postgres).into_iter().chain(counts) {
         connection.prepare(&sql).await.unwrap_or_else(|error| panic!("{:?}: {sql}", Failure::of(&error)));
     }

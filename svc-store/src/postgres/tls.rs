@@ -12,17 +12,17 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 
 /// Which servers are believed.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Trust<'a> {
+pub(super) enum Verification<'a> {
     /// Whoever answers: nobody listens in, but it may be the wrong one.
-    Anyone,
+    None,
     /// Whoever has a certificate of the authorities in this file.
     Authority(&'a str),
     /// The same, made out for the host of the URL.
-    AuthorityAndName(&'a str),
+    Full(&'a str),
 }
 
 /// Connects with this trust.
-pub(super) fn connector(trust: Trust<'_>) -> Result<MakeRustlsConnect, String> {
+pub(super) fn connector(trust: Verification<'_>) -> Result<MakeRustlsConnect, String> {
     let provider = Arc::new(crypto::ring::default_provider());
     let verifier = verifier(trust, &provider)?;
     let config = ClientConfig::builder_with_provider(provider)
@@ -34,14 +34,14 @@ pub(super) fn connector(trust: Trust<'_>) -> Result<MakeRustlsConnect, String> {
     Ok(MakeRustlsConnect::new(config))
 }
 
-fn verifier(trust: Trust<'_>, provider: &Arc<CryptoProvider>) -> Result<Arc<dyn ServerCertVerifier>, String> {
+fn verifier(trust: Verification<'_>, provider: &Arc<CryptoProvider>) -> Result<Arc<dyn ServerCertVerifier>, String> {
     Ok(match trust {
-        Trust::Anyone => Arc::new(Lenient { authorities: None, provider: Arc::clone(provider) }),
-        Trust::Authority(path) => {
+        Verification::None => Arc::new(PartialVerifier { authorities: None, provider: Arc::clone(provider) }),
+        Verification::Authority(path) => {
             let authorities = Some(authorities(path, provider)?);
-            Arc::new(Lenient { authorities, provider: Arc::clone(provider) })
+            Arc::new(PartialVerifier { authorities, provider: Arc::clone(provider) })
         }
-        Trust::AuthorityAndName(path) => authorities(path, provider)?,
+        Verification::Full(path) => authorities(path, provider)?,
     })
 }
 
@@ -59,12 +59,12 @@ fn authorities(path: &str, provider: &Arc<CryptoProvider>) -> Result<Arc<WebPkiS
 /// Does not ask for which host a certificate was made out, and without authorities nobody at all; but no server owns a
 /// certificate whose key it lacks.
 #[derive(Debug)]
-struct Lenient {
+struct PartialVerifier {
     authorities: Option<Arc<WebPkiServerVerifier>>,
     provider: Arc<CryptoProvider>,
 }
 
-impl ServerCertVerifier for Lenient {
+impl ServerCertVerifier for PartialVerifier {
     fn verify_server_cert(
         &self,
         end_entity: &CertificateDer<'_>,

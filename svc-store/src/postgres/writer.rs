@@ -16,9 +16,9 @@ use svc_core::webhooks::deliveries::DeliveryWakeup;
 
 use super::connection::Connection;
 use super::failure::{Failure, Recovery};
-use super::queue::Waiting;
-use super::session::Session;
-use super::{Shared, job};
+use super::queue::QueuedWork;
+use super::transaction::PostgresTransaction;
+use super::{Shared, unit_of_work};
 
 /// How often a job runs at most that always meets another transaction.
 const RUNS: u32 = 6;
@@ -45,7 +45,7 @@ async fn serve(connection: &Connection, shared: &Shared) -> bool {
     loop {
         tokio::select! {
             biased;
-            () = connection.ended() => return true,
+            () = connection.closed() => return true,
             filled = shared.writes.filled() => if !filled { return false },
         }
         if connection.is_closed() {
@@ -61,32 +61,32 @@ async fn serve(connection: &Connection, shared: &Shared) -> bool {
 enum Run {
     Done(Result<(), Error>),
     /// It met another transaction and was undone.
-    Again(StoreError),
+    RunAgain(StoreError),
     /// The connection is lost, and nothing was done.
-    Elsewhere(StoreError),
+    Reconnect(StoreError),
 }
 
-async fn perform(connection: &Connection, shared: &Shared, waiting: Waiting) {
+async fn perform(connection: &Connection, shared: &Shared, waiting: QueuedWork) {
     let mut runs = 1;
     loop {
         let committing = AtomicBool::new(false);
-        let run = tokio::time::timeout(job::LONGEST, attempt(connection, shared, &waiting, &committing)).await;
+        let run = tokio::time::timeout(unit_of_work::MAX_DURATION, attempt(connection, shared, &waiting, &committing)).await;
         let result = match run {
             Ok(Run::Done(result)) => result,
-            Ok(Run::Again(_)) if runs < RUNS => {
+            Ok(Run::RunAgain(_)) if runs < RUNS => {
                 shared.report_retry(waiting.name());
                 tokio::time::sleep(shared.jittered(PAUSE * runs)).await;
                 runs += 1;
                 continue;
             }
-            Ok(Run::Again(reason)) => Err(reason.into()),
-            Ok(Run::Elsewhere(reason)) => {
-                connection.kill();
+            Ok(Run::RunAgain(reason)) => Err(reason.into()),
+            Ok(Run::Reconnect(reason)) => {
+                connection.abort();
                 return shared.requeue(Access::Write, waiting, reason);
             }
             Err(_) => {
-                connection.kill();
-                let reason = job::too_long(waiting.name());
+                connection.abort();
+                let reason = unit_of_work::too_long(waiting.name());
                 Err(if committing.into_inner() { unknown(&reason) } else { reason }.into())
             }
         };
@@ -94,17 +94,17 @@ async fn perform(connection: &Connection, shared: &Shared, waiting: Waiting) {
     }
 }
 
-async fn attempt(connection: &Connection, shared: &Shared, waiting: &Waiting, committing: &AtomicBool) -> Run {
-    let mut session = Session::begin(connection, &shared.vault, Access::Write).await;
+async fn attempt(connection: &Connection, shared: &Shared, waiting: &QueuedWork, committing: &AtomicBool) -> Run {
+    let mut session = PostgresTransaction::begin(connection, &shared.vault, Access::Write).await;
     // Jobs run side by side, so each has a flag of its own.
     let delivery_wakeup = DeliveryWakeup::default();
-    let result = job::run(waiting.name(), waiting.job(), &mut session, shared, &delivery_wakeup).await;
+    let result = unit_of_work::run(waiting.name(), waiting.job(), &mut session, shared, &delivery_wakeup).await;
     if let Some(failure) = session.failure().cloned() {
         return undo(&mut session, connection, &failure, result).await;
     }
     if result.is_err() {
         if session.roll_back().await.is_err() {
-            connection.kill();
+            connection.abort();
         }
         return Run::Done(result);
     }
@@ -127,17 +127,17 @@ async fn attempt(connection: &Connection, shared: &Shared, waiting: &Waiting, co
         }
         // The COMMIT was answered as a ROLLBACK.
         Ok(Err(failure)) => after(&failure, Ok(())),
-        Err(failure) if failure.is_loss() => {
-            connection.kill();
+        Err(failure) if failure.is_connection_lost() => {
+            connection.abort();
             Run::Done(Err(unknown(&failure.error).into()))
         }
         Err(failure) => after(&failure, Ok(())),
     }
 }
 
-async fn undo(session: &mut Session<'_>, connection: &Connection, failure: &Failure, result: Result<(), Error>) -> Run {
-    if !failure.is_loss() && session.roll_back().await.is_err() {
-        connection.kill();
+async fn undo(session: &mut PostgresTransaction<'_>, connection: &Connection, failure: &Failure, result: Result<(), Error>) -> Run {
+    if !failure.is_connection_lost() && session.roll_back().await.is_err() {
+        connection.abort();
     }
     after(failure, result)
 }
@@ -145,10 +145,10 @@ async fn undo(session: &mut Session<'_>, connection: &Connection, failure: &Fail
 /// What is to be done about a failure that left nothing behind.
 fn after(failure: &Failure, result: Result<(), Error>) -> Run {
     let reason = failure.error.clone();
-    match failure.remedy {
-        Recovery::None => Run::Done(Err(job::first_cause(result, &reason))),
-        Recovery::Again => Run::Again(reason),
-        Recovery::Elsewhere | Recovery::ConnectionLost => Run::Elsewhere(reason),
+    match failure.recovery {
+        Recovery::None => Run::Done(Err(unit_of_work::first_cause(result, &reason))),
+        Recovery::RunAgain => Run::RunAgain(reason),
+        Recovery::Reconnect | Recovery::ConnectionLost => Run::Reconnect(reason),
     }
 }
 

@@ -18,7 +18,7 @@ use svc_core::store::UnitOfWork;
 use svc_core::values::Timestamp;
 
 use super::Context;
-use super::migrate::Target;
+use super::migrate::Migrator;
 use crate::dialect::Dialect;
 use crate::migrations;
 use crate::sql::{EachRow, Param, Row, Sql, SqlTx, Value};
@@ -28,7 +28,7 @@ use crate::vault::Vault;
 pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Between two tries to switch a new file to its write-ahead log.
-const SWITCH_PAUSE: Duration = Duration::from_millis(5);
+const WAL_RETRY_PAUSE: Duration = Duration::from_millis(5);
 
 /// Bytes of the log that are written anew at once.
 const CHUNK: usize = 1024 * 1024;
@@ -60,8 +60,8 @@ impl Connection {
         loop {
             match self.0.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0)) {
                 Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) && waited < BUSY_TIMEOUT => {
-                    std::thread::sleep(SWITCH_PAUSE);
-                    waited += SWITCH_PAUSE;
+                    std::thread::sleep(WAL_RETRY_PAUSE);
+                    waited += WAL_RETRY_PAUSE;
                 }
                 mode => return mode.map_err(store_error),
             }
@@ -94,14 +94,14 @@ impl Connection {
         Ok(Self(connection))
     }
 
-    pub(super) fn wait_when_busy(&self, timeout: Duration) -> Result<(), StoreError> {
+    pub(super) fn set_busy_timeout(&self, timeout: Duration) -> Result<(), StoreError> {
         self.0.busy_timeout(timeout).map_err(store_error)
     }
 
     /// Applies the missing migrations, and returns their names.
     pub(crate) fn migrate(&mut self, now: Timestamp) -> Result<Vec<String>, StoreError> {
-        let mut target = Target { connection: self, now };
-        let applied = migrations::run(&mut target, migrations::SQLITE).now_or_never();
+        let mut migrator = Migrator { connection: self, now };
+        let applied = migrations::run(&mut migrator, migrations::SQLITE).now_or_never();
         applied.unwrap_or_else(|| Err(StoreError::Internal("a migration waits for something".to_owned())))
     }
 
@@ -130,42 +130,42 @@ impl Connection {
         Ok(())
     }
 
-    pub(super) fn commit(&self) -> Result<(), Failed> {
-        self.durably("COMMIT")
+    pub(super) fn commit(&self) -> Result<(), DurabilityError> {
+        self.execute_durable("COMMIT")
     }
 
     /// A transaction of nothing but one page as it was. It takes the place in the log behind the last commit.
-    pub(super) fn probe(&self) -> Result<(), Failed> {
-        self.durably("PRAGMA user_version = 0")
+    pub(super) fn write_empty_transaction(&self) -> Result<(), DurabilityError> {
+        self.execute_durable("PRAGMA user_version = 0")
     }
 
-    fn durably(&self, sql: &str) -> Result<(), Failed> {
+    fn execute_durable(&self, sql: &str) -> Result<(), DurabilityError> {
         let done = self.0.prepare_cached(sql).and_then(|mut statement| statement.raw_execute());
-        done.map(drop).map_err(Failed::from)
+        done.map(drop).map_err(DurabilityError::from)
     }
 
     /// From now on checkpoints are made by [`Self::checkpoint`] alone.
-    pub(super) fn keep_log(&self) -> Result<(), StoreError> {
+    pub(super) fn disable_autocheckpoint(&self) -> Result<(), StoreError> {
         self.0.pragma_update(None, "wal_autocheckpoint", 0).map_err(store_error)
     }
 
     /// How many pages are in the write-ahead log.
-    pub(super) fn log_length(&self) -> Result<i64, StoreError> {
+    pub(super) fn wal_pages(&self) -> Result<i64, StoreError> {
         let mut noop = self.0.prepare_cached("PRAGMA wal_checkpoint(NOOP)").map_err(store_error)?;
         noop.query_row([], |row| row.get(1)).map_err(store_error)
     }
 
     /// Brings what is in the log into the main file, as far as no reader needs the file as it is.
-    pub(super) fn checkpoint(&self) -> Result<(), Failed> {
+    pub(super) fn checkpoint(&self) -> Result<(), DurabilityError> {
         let passive = self.0.prepare_cached("PRAGMA wal_checkpoint(PASSIVE)");
-        passive.and_then(|mut passive| passive.query_row([], |_| Ok(()))).map_err(Failed::from)
+        passive.and_then(|mut passive| passive.query_row([], |_| Ok(()))).map_err(DurabilityError::from)
     }
 
     /// Makes sure that the log is on the disk as it can be read, for which it is written anew, byte by byte, while
     /// nobody else can write.
-    pub(super) fn settle_log(&self, path: &Path) -> Result<(), StoreError> {
+    pub(super) fn rewrite_log(&self, path: &Path) -> Result<(), StoreError> {
         self.batch("BEGIN IMMEDIATE")?;
-        let written = write_anew(&log_of(path));
+        let written = rewrite(&wal_path(path));
         self.batch("ROLLBACK")?;
         written.map_err(|error| StoreError::Unavailable(format!("the log cannot be written anew: {error}")))
     }
@@ -182,7 +182,7 @@ impl Connection {
     /// Runs a job to its end. Nothing that it awaits may wait, and a panic is its failure only.
     pub(super) fn run(&mut self, name: &'static str, job: &UnitOfWork, context: &Context) -> Result<(), Error> {
         let Context { env, cursor_key, delivery_wakeup, vault, .. } = context;
-        let sql = &mut self.session(vault);
+        let sql = &mut self.executor(vault);
         let mut tx = SqlTx { sql, env, cursor_key, delivery_wakeup, dialect: Dialect::Sqlite, actor: Actor::System };
         let fault = |what| Err(StoreError::Internal(format!("{name} {what}")).into());
         match catch_unwind(AssertUnwindSafe(|| job(&mut tx).now_or_never())) {
@@ -193,8 +193,8 @@ impl Connection {
     }
 
     /// The connection for the binding layer.
-    pub(super) fn session<'a>(&'a mut self, vault: &'a Vault) -> Session<'a> {
-        Session { connection: &mut self.0, vault }
+    pub(super) fn executor<'a>(&'a mut self, vault: &'a Vault) -> Executor<'a> {
+        Executor { connection: &mut self.0, vault }
     }
 
     pub(crate) fn raw(&self) -> &rusqlite::Connection {
@@ -203,13 +203,13 @@ impl Connection {
 }
 
 /// A connection while a job has it.
-pub(super) struct Session<'a> {
+pub(super) struct Executor<'a> {
     connection: &'a mut rusqlite::Connection,
     vault: &'a Vault,
 }
 
 #[async_trait]
-impl Sql for Session<'_> {
+impl Sql for Executor<'_> {
     async fn execute(&mut self, sql: &str, params: &[Param<'_>]) -> Result<u64, StoreError> {
         let mut statement = self.connection.prepare_cached(sql).map_err(store_error)?;
         bind(&mut statement, params, self.vault)?;
@@ -221,7 +221,7 @@ impl Sql for Session<'_> {
         bind(&mut statement, params, self.vault)?;
         let mut rows = statement.raw_query();
         while let Some(row) = rows.next().map_err(store_error)? {
-            each(&Lent { row, vault: self.vault })?;
+            each(&BorrowedRow { row, vault: self.vault })?;
         }
         Ok(())
     }
@@ -254,12 +254,12 @@ fn bind(statement: &mut rusqlite::Statement<'_>, params: &[Param<'_>], vault: &V
 }
 
 /// A row while SQLite lends it out.
-struct Lent<'r> {
+struct BorrowedRow<'r> {
     row: &'r rusqlite::Row<'r>,
     vault: &'r Vault,
 }
 
-impl Row for Lent<'_> {
+impl Row for BorrowedRow<'_> {
     fn value(&self, index: usize) -> Result<Value<'_>, StoreError> {
         let odd = |what: &str| StoreError::Internal(format!("cell {index} holds {what}"));
         Ok(match self.row.get_ref(index).map_err(store_error)? {
@@ -281,13 +281,13 @@ impl Row for Lent<'_> {
     }
 }
 
-fn log_of(path: &Path) -> PathBuf {
+fn wal_path(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push("-wal");
     name.into()
 }
 
-fn write_anew(file: &Path) -> io::Result<()> {
+fn rewrite(file: &Path) -> io::Result<()> {
     let file = match OpenOptions::new().read(true).write(true).open(file) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         opened => opened?,
@@ -304,26 +304,26 @@ fn write_anew(file: &Path) -> io::Result<()> {
 }
 
 /// Why something durable failed.
-pub(super) struct Failed {
+pub(super) struct DurabilityError {
     code: Option<i32>,
     pub(super) error: StoreError,
 }
 
-impl From<rusqlite::Error> for Failed {
+impl From<rusqlite::Error> for DurabilityError {
     fn from(error: rusqlite::Error) -> Self {
         let code = error.sqlite_error().map(|failure| failure.extended_code);
         Self { code, error: store_error(error) }
     }
 }
 
-impl Failed {
+impl DurabilityError {
     /// Whether all was written, but perhaps did not reach the disk.
-    pub(super) fn is_fsync(&self) -> bool {
+    pub(super) fn is_failed_fsync(&self) -> bool {
         self.code == Some(ffi::SQLITE_IOERR_FSYNC)
     }
 
     /// Whether a commit was cut short, so that nobody will ever take it for one.
-    pub(super) fn is_cut_short(&self) -> bool {
+    pub(super) fn is_incomplete_write(&self) -> bool {
         matches!(self.code, Some(ffi::SQLITE_FULL | ffi::SQLITE_IOERR_WRITE))
     }
 }

@@ -39,14 +39,14 @@ impl ConnectionPool {
     /// A connection to write with.
     pub(super) fn open(&self) -> Result<Connection, StoreError> {
         let connection = Connection::open(&self.path)?;
-        connection.wait_when_busy(self.busy_timeout)?;
-        connection.keep_log()?;
+        connection.set_busy_timeout(self.busy_timeout)?;
+        connection.disable_autocheckpoint()?;
         Ok(connection)
     }
 
-    /// See [`Connection::settle_log`].
-    pub(super) fn settle(&self, writer: &Connection) -> Result<(), StoreError> {
-        writer.settle_log(&self.path)
+    /// See [`Connection::rewrite_log`].
+    pub(super) fn rewrite_log(&self, writer: &Connection) -> Result<(), StoreError> {
+        writer.rewrite_log(&self.path)
     }
 
     /// Closes all connections, with what they believe of the log, and opens the writer's again.

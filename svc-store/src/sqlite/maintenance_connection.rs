@@ -6,18 +6,18 @@ use async_trait::async_trait;
 use svc_core::error::StoreError;
 use svc_core::store::Access;
 
-use super::connection::{Connection, Session};
+use super::connection::{Connection, Executor};
 use crate::dialect::Dialect;
 use crate::maintenance::{MaintenanceConnection, Transaction};
 use crate::sql::{EachRow, Param, Sql};
 use crate::vault::Vault;
 
-pub(crate) struct SqliteLink {
+pub(crate) struct SqliteMaintenance {
     connection: Connection,
     vault: Vault,
 }
 
-impl SqliteLink {
+impl SqliteMaintenance {
     pub(crate) fn new(connection: Connection, vault: Vault) -> Self {
         Self { connection, vault }
     }
@@ -31,7 +31,7 @@ impl SqliteLink {
 }
 
 #[async_trait]
-impl MaintenanceConnection for SqliteLink {
+impl MaintenanceConnection for SqliteMaintenance {
     fn dialect(&self) -> Dialect {
         Dialect::Sqlite
     }
@@ -52,19 +52,19 @@ struct Open<'a> {
 }
 
 impl Open<'_> {
-    fn session(&mut self) -> Session<'_> {
-        self.connection.session(self.vault)
+    fn executor(&mut self) -> Executor<'_> {
+        self.connection.executor(self.vault)
     }
 }
 
 #[async_trait]
 impl Sql for Open<'_> {
     async fn execute(&mut self, sql: &str, params: &[Param<'_>]) -> Result<u64, StoreError> {
-        self.session().execute(sql, params).await
+        self.executor().execute(sql, params).await
     }
 
     async fn query(&mut self, sql: &str, params: &[Param<'_>], each: EachRow<'_>) -> Result<(), StoreError> {
-        self.session().query(sql, params, each).await
+        self.executor().query(sql, params, each).await
     }
 }
 

@@ -19,12 +19,12 @@ const RECORD: &str = "INSERT INTO schema_migrations (name, applied_at, checksum)
 const ORPHAN: &str = "SELECT \"table\" FROM pragma_foreign_key_check";
 
 /// A connection that migrates.
-pub(super) struct Target<'c> {
+pub(super) struct Migrator<'c> {
     pub(super) connection: &'c mut Connection,
     pub(super) now: Timestamp,
 }
 
-impl Target<'_> {
+impl Migrator<'_> {
     fn raw(&self) -> &rusqlite::Connection {
         self.connection.raw()
     }
@@ -69,7 +69,7 @@ impl Target<'_> {
 }
 
 #[async_trait]
-impl MigrationTarget for Target<'_> {
+impl MigrationTarget for Migrator<'_> {
     async fn peek(&mut self) -> Result<Option<Vec<AppliedMigration>>, StoreError> {
         if self.has_checksums()? { self.read_applied().map(Some) } else { Ok(None) }
     }

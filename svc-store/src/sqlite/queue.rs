@@ -5,11 +5,11 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use svc_core::error::StoreError;
 use svc_core::sync::lock;
 
-use super::Waiting;
+use super::QueuedWork;
 use crate::bounded_queue::BoundedQueue;
 
 pub(super) struct Queue {
-    line: Mutex<BoundedQueue<Waiting>>,
+    line: Mutex<BoundedQueue<QueuedWork>>,
     filled: Condvar,
 }
 
@@ -18,18 +18,18 @@ impl Queue {
         Self { line: Mutex::new(BoundedQueue::new()), filled: Condvar::new() }
     }
 
-    fn lock(&self) -> MutexGuard<'_, BoundedQueue<Waiting>> {
+    fn lock(&self) -> MutexGuard<'_, BoundedQueue<QueuedWork>> {
         lock(&self.line)
     }
 
-    pub(super) fn push(&self, job: Waiting) -> Result<(), StoreError> {
+    pub(super) fn push(&self, job: QueuedWork) -> Result<(), StoreError> {
         self.lock().push(job)?;
         self.filled.notify_one();
         Ok(())
     }
 
     /// Waits for jobs and takes up to `most`; `None` once the queue is closed and empty.
-    pub(super) fn wait(&self, most: usize) -> Option<Vec<Waiting>> {
+    pub(super) fn wait(&self, most: usize) -> Option<Vec<QueuedWork>> {
         let mut line = self.lock();
         while line.is_empty() {
             if !line.is_open() {
@@ -41,7 +41,7 @@ impl Queue {
     }
 
     /// Takes up to `most` of what waits now.
-    pub(super) fn poll(&self, most: usize) -> Vec<Waiting> {
+    pub(super) fn poll(&self, most: usize) -> Vec<QueuedWork> {
         self.lock().take(most)
     }
 

@@ -7,24 +7,24 @@ use svc_core::store::Access;
 use super::connection::Connection;
 use super::connection_pool::ConnectionPool;
 use super::queue::Queue;
-use super::{Context, Waiting, refuse};
+use super::{Context, QueuedWork, fail_all};
 
 /// Jobs of one read transaction at most, so that a snapshot stays short.
-const GROUP: usize = 64;
+const MAX_GROUP: usize = 64;
 
 pub(super) fn run(pool: &ConnectionPool, number: usize, queue: &Queue, context: &Context) {
-    while let Some(mut group) = queue.wait(GROUP) {
+    while let Some(mut group) = queue.wait(MAX_GROUP) {
         let begun = pool.read(number, |connection| begin_and_serve(connection, &mut group, context));
         if let Err(error) = begun.and_then(|begun| begun) {
-            refuse(group, &error);
+            fail_all(group, &error);
         }
     }
 }
 
-fn begin_and_serve(connection: &mut Connection, group: &mut Vec<Waiting>, context: &Context) -> Result<(), StoreError> {
+fn begin_and_serve(connection: &mut Connection, group: &mut Vec<QueuedWork>, context: &Context) -> Result<(), StoreError> {
     connection.batch("BEGIN")?;
     context.report_group(Access::Read, group.len());
-    for Waiting { name, job, answer } in group.drain(..) {
+    for QueuedWork { name, job, answer } in group.drain(..) {
         // Whoever stopped waiting needs no answer.
         if !answer.is_closed() {
             let result = connection.run(name, &job, context);

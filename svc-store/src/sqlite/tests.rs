@@ -401,7 +401,7 @@ async fn a_full_database_refuses_and_loses_nothing() {
                 Ok(tx.insert_tenant(&named(tx.env(), &name)).await?)
             })
         });
-        queue.push(Waiting { name: "fill", job, answer }).unwrap();
+        queue.push(QueuedWork { name: "fill", job, answer }).unwrap();
         answers.push(answered);
     }
     queue.close();

@@ -17,28 +17,28 @@ use svc_core::error::{Error, StoreError};
 use svc_core::store::Access;
 use tokio::sync::oneshot;
 
-use super::connection::{Connection, Failed};
+use super::connection::{Connection, DurabilityError};
 use super::connection_pool::ConnectionPool;
 use super::queue::Queue;
-use super::{Context, Waiting, refuse};
+use super::{Context, QueuedWork, fail_all};
 
 /// Jobs of one commit at most: bounds how long the first of them waits.
-const GROUP: usize = 256;
+const MAX_GROUP: usize = 256;
 /// Pages in the log from which on checkpoints are made: 16 MB. What was written often meanwhile is copied once; a longer
 /// log would make the commits that wait for the copy wait longer.
-const LOG: i64 = 4000;
+const CHECKPOINT_PAGES: i64 = 4000;
 
 /// What a job came to, until its commit decides whether that is so.
-type Done = (oneshot::Sender<Result<(), Error>>, Result<(), Error>);
+type Completed = (oneshot::Sender<Result<(), Error>>, Result<(), Error>);
 
 pub(super) fn run(connection: Connection, pool: &ConnectionPool, queue: &Queue, context: &Context) {
     let mut writer =
-        Writer { connection: Some(connection), pool, is_sound: true, is_settled: false, checkpoint_at: LOG };
-    while let Some(group) = queue.wait(GROUP) {
+        Writer { connection: Some(connection), pool, last_commit_is_durable: true, log_is_durable: false, checkpoint_at: CHECKPOINT_PAGES };
+    while let Some(group) = queue.wait(MAX_GROUP) {
         let done = match writer.ready() {
             Ok(ready) => commit(ready, group, queue, context),
             Err(error) => {
-                refuse(group, &error);
+                fail_all(group, &error);
                 continue;
             }
         };
@@ -46,7 +46,7 @@ pub(super) fn run(connection: Connection, pool: &ConnectionPool, queue: &Queue, 
         for (answer, result) in done {
             let _ = answer.send(result);
         }
-        writer.keep_log_short();
+        writer.checkpoint_if_due();
     }
 }
 
@@ -55,47 +55,47 @@ struct Writer<'a> {
     connection: Option<Connection>,
     pool: &'a ConnectionPool,
     /// Whether the last commit has reached the disk.
-    is_sound: bool,
+    last_commit_is_durable: bool,
     /// Whether the log that was found at the opening has.
-    is_settled: bool,
+    log_is_durable: bool,
     /// The length of the log at which it is tried to shorten it.
     checkpoint_at: i64,
 }
 
 impl Writer<'_> {
     /// A connection on which a transaction may begin.
-    fn ready(&mut self) -> Result<Ready<'_>, StoreError> {
+    fn ready(&mut self) -> Result<GroupTransaction<'_>, StoreError> {
         let connection = match &mut self.connection {
             Some(connection) => connection,
             none => none.insert(self.pool.open()?),
         };
-        let mut ready = Ready { connection, is_sound: &mut self.is_sound };
-        if !*ready.is_sound {
-            ready.probe().map_err(|failed| failed.error)?;
+        let mut ready = GroupTransaction { connection, last_commit_is_durable: &mut self.last_commit_is_durable };
+        if !*ready.last_commit_is_durable {
+            ready.write_empty_transaction().map_err(|failed| failed.error)?;
         }
-        if !self.is_settled {
-            self.pool.settle(ready.connection)?;
-            self.is_settled = true;
+        if !self.log_is_durable {
+            self.pool.rewrite_log(ready.connection)?;
+            self.log_is_durable = true;
         }
         Ok(ready)
     }
 
-    fn keep_log_short(&mut self) {
-        let Some(connection) = self.connection.as_ref().filter(|_| self.is_sound) else { return };
-        let Ok(length) = connection.log_length() else { return };
+    fn checkpoint_if_due(&mut self) {
+        let Some(connection) = self.connection.as_ref().filter(|_| self.last_commit_is_durable) else { return };
+        let Ok(length) = connection.wal_pages() else { return };
         if length < self.checkpoint_at {
-            if length < LOG {
-                self.checkpoint_at = LOG;
+            if length < CHECKPOINT_PAGES {
+                self.checkpoint_at = CHECKPOINT_PAGES;
             }
             return;
         }
         let Err(failed) = connection.checkpoint() else { return };
         tracing::error!(error = %failed.error, pages = length, "a checkpoint failed; the log grows");
-        self.checkpoint_at = length + LOG;
-        if failed.is_fsync()
+        self.checkpoint_at = length + CHECKPOINT_PAGES;
+        if failed.is_failed_fsync()
             && let Some(connection) = self.connection.take()
         {
-            self.is_settled = false;
+            self.log_is_durable = false;
             match self.pool.reopen(connection) {
                 Ok(connection) => self.connection = Some(connection),
                 Err(reason) => tracing::error!(error = %reason, "the file cannot be opened again"),
@@ -105,21 +105,21 @@ impl Writer<'_> {
 }
 
 /// The connection of the writer while a group has it.
-struct Ready<'a> {
+struct GroupTransaction<'a> {
     connection: &'a mut Connection,
-    is_sound: &'a mut bool,
+    last_commit_is_durable: &'a mut bool,
 }
 
-impl Ready<'_> {
+impl GroupTransaction<'_> {
     fn begin(&self) -> Result<(), StoreError> {
         if self.connection.in_transaction() { Ok(()) } else { self.connection.batch("BEGIN IMMEDIATE") }
     }
 
-    fn run(&mut self, waiting: &Waiting, context: &Context) -> Result<(), Error> {
+    fn run(&mut self, waiting: &QueuedWork, context: &Context) -> Result<(), Error> {
         self.begin()?;
-        self.connection.batch("SAVEPOINT job")?;
+        self.connection.batch("SAVEPOINT unit")?;
         let result = self.connection.run(waiting.name, &waiting.job, context);
-        let ended = self.connection.batch(if result.is_ok() { "RELEASE job" } else { "ROLLBACK TO job; RELEASE job" });
+        let ended = self.connection.batch(if result.is_ok() { "RELEASE unit" } else { "ROLLBACK TO unit; RELEASE unit" });
         if let Err(error) = ended {
             // Otherwise what is left of it would be committed with the others.
             let _ = self.connection.batch("ROLLBACK");
@@ -128,27 +128,27 @@ impl Ready<'_> {
         result
     }
 
-    fn probe(&mut self) -> Result<(), Failed> {
-        self.connection.probe()?;
-        *self.is_sound = true;
+    fn write_empty_transaction(&mut self) -> Result<(), DurabilityError> {
+        self.connection.write_empty_transaction()?;
+        *self.last_commit_is_durable = true;
         Ok(())
     }
 
     fn commit(&mut self) -> Result<(), StoreError> {
         let Err(failed) = self.connection.commit() else { return Ok(()) };
         let _ = self.connection.batch("ROLLBACK");
-        *self.is_sound = false;
-        let is_undone = match self.probe() {
+        *self.last_commit_is_durable = false;
+        let is_undone = match self.write_empty_transaction() {
             Ok(()) => true,
-            Err(probe) => failed.is_cut_short() || probe.is_fsync(),
+            Err(write_empty_transaction) => failed.is_incomplete_write() || write_empty_transaction.is_failed_fsync(),
         };
         Err(if is_undone { failed.error } else { StoreError::OutcomeUnknown(failed.error.to_string()) })
     }
 }
 
 /// Runs a group, and those that come in the meantime.
-fn commit(mut ready: Ready<'_>, first: Vec<Waiting>, queue: &Queue, context: &Context) -> Vec<Done> {
-    let mut done: Vec<Done> = Vec::with_capacity(first.len());
+fn commit(mut ready: GroupTransaction<'_>, first: Vec<QueuedWork>, queue: &Queue, context: &Context) -> Vec<Completed> {
+    let mut done: Vec<Completed> = Vec::with_capacity(first.len());
     let mut group = first;
     let mut delivery_wakeup = false;
     while !group.is_empty() {
@@ -163,17 +163,17 @@ fn commit(mut ready: Ready<'_>, first: Vec<Waiting>, queue: &Queue, context: &Co
             done.push((waiting.answer, result));
             // A full disk or a failed write can make SQLite undo the whole transaction at once.
             if !ready.connection.in_transaction() {
-                lose(&mut done, &StoreError::Unavailable("the transaction was rolled back".to_owned()));
+                fail_completed(&mut done, &StoreError::Unavailable("the transaction was rolled back".to_owned()));
             }
         }
         // Those that came in the meantime join this commit.
-        group = queue.poll(GROUP.saturating_sub(done.len()));
+        group = queue.poll(MAX_GROUP.saturating_sub(done.len()));
     }
     if ready.connection.in_transaction()
         && let Err(reason) = ready.commit()
     {
         tracing::error!(error = %reason, jobs = done.len(), "a commit failed");
-        lose(&mut done, &reason);
+        fail_completed(&mut done, &reason);
     }
     if delivery_wakeup {
         context.delivery_wakeup.notify();
@@ -182,7 +182,7 @@ fn commit(mut ready: Ready<'_>, first: Vec<Waiting>, queue: &Queue, context: &Co
 }
 
 /// What seemed done is not, for this reason.
-fn lose(done: &mut [Done], error: &StoreError) {
+fn fail_completed(done: &mut [Completed], error: &StoreError) {
     for (_, result) in done.iter_mut().filter(|(_, result)| result.is_ok()) {
         *result = Err(error.clone().into());
     }

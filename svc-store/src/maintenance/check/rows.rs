@@ -14,7 +14,7 @@ use uuid::Uuid;
 use super::{Finding, MAX_FINDINGS, display, displayed_columns};
 use crate::accounts::tenants::LastNumber;
 use crate::maintenance::tables::TableInfo;
-use crate::maintenance::walk::{Cell, Walk, key_kinds};
+use crate::maintenance::table_reader::{Cell, TableReader, key_kinds};
 use crate::record::Record as _;
 use crate::sql::{Cells, Row, Sql};
 use crate::webhooks::subscriptions::SubscriptionKind;
@@ -37,7 +37,7 @@ impl Consistency {
     fn number(&mut self, tenant: TenantId, kind: NumberKind, number: &str) {
         let digits = number.strip_prefix(kind.as_str()).and_then(|rest| rest.strip_prefix('-'));
         let Some(given) = digits.and_then(|digits| digits.parse::<u64>().ok()) else { return };
-        // The service never writes INV-00007, so it is no number of the counter.
+        // The service never writes INV-00007, so such a number was not given by the counter.
         if number != format!("{kind}-{given:04}") {
             return;
         }
@@ -71,7 +71,7 @@ impl Consistency {
 type Read = fn(&mut Cells<'_>, &mut Consistency) -> Result<(), StoreError>;
 
 /// Returns the reader of a table whose rows must be consistent with other rows. `None` for the others.
-fn reader(table: &TableInfo) -> Option<Read> {
+fn consistency_reader(table: &TableInfo) -> Option<Read> {
     Some(match table.name {
         LastNumber::TABLE => |cells, rows| {
             let LastNumber { tenant_id, kind, last } = LastNumber::read(cells)?;
@@ -79,23 +79,23 @@ fn reader(table: &TableInfo) -> Option<Read> {
             Ok(())
         },
         Invoice::TABLE => |cells, rows| {
-            let (invoice, (tenant,)) = (Invoice::read(cells)?, Invoice::read_given(cells)?);
+            let (invoice, (tenant,)) = (Invoice::read(cells)?, Invoice::read_extra(cells)?);
             rows.number(tenant, NumberKind::Invoice, &invoice.invoice_number);
             Ok(())
         },
         Quote::TABLE => |cells, rows| {
-            let (quote, (tenant,)) = (Quote::read(cells)?, Quote::read_given(cells)?);
+            let (quote, (tenant,)) = (Quote::read(cells)?, Quote::read_extra(cells)?);
             rows.number(tenant, NumberKind::Quote, &quote.quote_number);
             Ok(())
         },
         Job::TABLE => |cells, rows| {
-            let (job, (tenant,)) = (Job::read(cells)?, Job::read_given(cells)?);
+            let (job, (tenant,)) = (Job::read(cells)?, Job::read_extra(cells)?);
             rows.number(tenant, NumberKind::Job, &job.job_number);
             Ok(())
         },
         WebhookSubscription::TABLE => |cells, rows| {
             let subscription = WebhookSubscription::read(cells)?;
-            let (tenant, _) = WebhookSubscription::read_given(cells)?;
+            let (tenant, _) = WebhookSubscription::read_extra(cells)?;
             if subscription.event_handling() != EventHandling::Ignore {
                 let paused = subscription.event_handling() == EventHandling::Hold;
                 let kinds = subscription.events.names().into_iter();
@@ -119,11 +119,11 @@ pub(super) async fn read_all(
     consistency: &mut Consistency,
     findings: &mut Vec<Finding>,
 ) -> Result<u64, StoreError> {
-    let (columns, reader) = (table.read_order(), reader(table));
+    let (columns, read_consistent) = (table.read_order(), consistency_reader(table));
     let (first_displayed, first_key) = (columns.len(), columns.len() + displayed_columns(table).len());
     let selected: Vec<&str> =
         columns.iter().copied().chain(displayed_columns(table)).chain(table.key.iter().copied()).collect();
-    let mut walk = Walk::selecting(table, &selected.join(", "), None);
+    let mut reader = TableReader::selecting(table, &selected.join(", "), None);
     let (mut rows, mut unreadable) = (0, 0);
     loop {
         let before = rows;
@@ -132,7 +132,7 @@ pub(super) async fn read_all(
             rows += 1;
             last = key(row, first_key, table);
             let mut cells = Cells::new(row);
-            let read = match reader {
+            let read = match read_consistent {
                 Some(read) => read(&mut cells, consistency),
                 None => (table.read)(&mut cells),
             };
@@ -145,9 +145,9 @@ pub(super) async fn read_all(
             }
             Ok(())
         };
-        walk.query(sql, &mut each).await?;
+        reader.query(sql, &mut each).await?;
         match last {
-            Some(key) => walk.continue_after(key),
+            Some(key) => reader.continue_after(key),
             None if rows == before => return Ok(rows),
             None => {
                 let problem = "a key is invalid; the rows after it were not read".to_owned();

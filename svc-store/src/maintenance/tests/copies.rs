@@ -6,7 +6,7 @@ use futures_util::FutureExt as _;
 
 use super::*;
 use crate::maintenance::copy::between;
-use crate::maintenance::mark::{Mark, setting};
+use crate::maintenance::copy_position::{CopyPosition, setting};
 use crate::maintenance::tables::TABLES;
 use crate::{CopyReport, Phase, Progress, copy};
 
@@ -125,8 +125,8 @@ async fn a_copy_that_was_killed_is_resumed() {
         let killed = copy(&from, &to, true, &mut kill);
         assert!(AssertUnwindSafe(killed).catch_unwind().await.is_err(), "{killed_at}");
         let mut end = open::existing(&to, &Env::system()).await.unwrap();
-        let mark = Mark::read(&mut *end.connection.begin(Access::Read).await.unwrap()).await.unwrap().unwrap();
-        assert!(mark.table < TABLES.len());
+        let position = CopyPosition::read(&mut *end.connection.begin(Access::Read).await.unwrap()).await.unwrap().unwrap();
+        assert!(position.table < TABLES.len());
         sum += killed_at;
     }
     refused(copied(&from, &to, false).await, "--resume");

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::*;
 use crate::column::Kind;
 use crate::maintenance::tables::TABLES;
-use crate::maintenance::walk::Walk;
+use crate::maintenance::table_reader::TableReader;
 use crate::sql::{Row, Value};
 
 /// The database's own.
@@ -77,7 +77,7 @@ async fn no_table_and_no_column_of_sqlite_is_forgotten() {
         assert!(position(&reference[0]) > position(&reference[1]), "{reference:?}");
     }
     // A batch costs what it holds.
-    for sql in TABLES.iter().flat_map(|table| Walk::new(table, None).statements().map(str::to_owned)) {
+    for sql in TABLES.iter().flat_map(|table| TableReader::new(table, None).statements().map(str::to_owned)) {
         let plan: Vec<String> =
             rows(&mut *tx, &format!("EXPLAIN QUERY PLAN {sql}")).await.into_iter().map(|row| row[3].clone()).collect();
         assert!(!plan.concat().contains("TEMP B-TREE"), "{sql}: {plan:?}");
@@ -106,7 +106,7 @@ async fn no_table_and_no_column_of_postgres_is_forgotten() {
         Kind::Time => name == "timestamp with time zone",
         Kind::Date => name == "date",
     });
-    for sql in TABLES.iter().flat_map(|table| Walk::new(table, None).statements().map(str::to_owned)) {
+    for sql in TABLES.iter().flat_map(|table| TableReader::new(table, None).statements().map(str::to_owned)) {
         let count = sql.matches('$').count();
         let asked = format!("PREPARE asked AS {sql}");
         tx.execute(&asked, &[]).await.unwrap();

@@ -122,8 +122,8 @@ async fn few_answers_are_waited_for() {
 }
 
 async fn is_encrypted(url: &str) -> Result<bool, StoreError> {
-    let target = Target::parse(url).map_err(StoreError::Internal)?;
-    let connection = Connection::open(&target, Role::Write).await?;
+    let connect_options = ConnectOptions::parse(url).map_err(StoreError::Internal)?;
+    let connection = Connection::open(&connect_options, Role::Write).await?;
     let sql = "SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()";
     Ok(connection.client.query_one(sql, &[]).await.unwrap().get(0))
 }

@@ -1,4 +1,4 @@
-//! Counts requests for all nodes together: rate-limit windows in an unlogged table, on a connection of its own.
+//! PostgresRequestCounts requests for all nodes together: rate-limit windows in an unlogged table, on a connection of its own.
 //!
 //! All counts that wait are added by one statement, so a request costs a share of a round trip, and no write to the
 //! log of the database. A crash of the server empties the table, and windows begin anew. While the connection is away
@@ -20,22 +20,22 @@ use uuid::Uuid;
 use super::Shared;
 use super::connection::Connection;
 use super::failure::Failure;
-use super::target::Role;
+use super::connect_options::Role;
 use super::values::{Argument, Received};
 use crate::sql::Cells;
 
 /// Requests that one statement counts at most.
-const GROUP: usize = 512;
+const MAX_GROUP: usize = 512;
 /// Requests that may wait to be counted.
-const CAPACITY: usize = 16_384;
+const QUEUE_CAPACITY: usize = 16_384;
 /// How long a statement may take.
 const TIMEOUT: Duration = Duration::from_secs(1);
 /// Between two tries to connect.
-const PAUSE: Duration = Duration::from_secs(1);
+const RECONNECT_INTERVAL: Duration = Duration::from_secs(1);
 /// How often windows are dropped that have ended.
-const SWEEP: Duration = Duration::from_secs(60);
+const CLEANUP_INTERVAL: Duration = Duration::from_secs(60);
 
-/// The rows come in order, so that nodes never wait for each other crosswise. A window has ended that began before
+/// The rows come in request, so that nodes never wait for each other crosswise. A window has ended that began before
 /// `$5`, or after `$6`: the clock of a node was wrong.
 const ADD: &str = "INSERT INTO request_windows AS w (subject, bucket, started, used) \
      SELECT * FROM unnest($1::uuid[], $2::text[], $3::timestamptz[], $4::integer[]) \
@@ -43,76 +43,76 @@ const ADD: &str = "INSERT INTO request_windows AS w (subject, bucket, started, u
      started = CASE WHEN w.started <= $5 OR w.started > $6 THEN excluded.started ELSE w.started END, \
      used = greatest(CASE WHEN w.started <= $5 OR w.started > $6 THEN 0 ELSE w.used END + excluded.used, 0) \
      RETURNING w.subject, w.bucket, w.started, w.used";
-const DROP_ENDED: &str = "DELETE FROM request_windows WHERE started < $1";
+const DELETE_ENDED: &str = "DELETE FROM request_windows WHERE started < $1";
 
 const TABLE: &str = "request_windows";
 
 #[cfg(test)]
-pub(super) const STATEMENTS: &[&str] = &[ADD, DROP_ENDED];
+pub(super) const STATEMENTS: &[&str] = &[ADD, DELETE_ENDED];
 
 /// Changes that wait to be added, and who wants to know.
-struct Order {
+struct CountRequest {
     changes: Vec<CountChange>,
     window: Duration,
-    answer: oneshot::Sender<Result<Vec<RequestWindow>, StoreError>>,
+    result: oneshot::Sender<Result<Vec<RequestWindow>, StoreError>>,
 }
 
 /// Hands counts to the task that adds them.
-pub(super) struct Counts(mpsc::Sender<Order>);
+pub(super) struct PostgresRequestCounts(mpsc::Sender<CountRequest>);
 
-impl Counts {
+impl PostgresRequestCounts {
     /// Starts the task; it ends with this handle.
     pub(super) fn start(shared: Arc<Shared>) -> Self {
-        let (sender, orders) = mpsc::channel(CAPACITY);
-        tokio::spawn(run(shared, orders));
+        let (sender, requests) = mpsc::channel(QUEUE_CAPACITY);
+        tokio::spawn(run(shared, requests));
         Self(sender)
     }
 }
 
 #[async_trait]
-impl RequestCounts for Counts {
+impl RequestCounts for PostgresRequestCounts {
     async fn add(&self, changes: &[CountChange], window: Duration) -> Result<Vec<RequestWindow>, StoreError> {
-        let (answer, answered) = oneshot::channel();
-        let order = Order { changes: changes.to_vec(), window, answer };
+        let (result, received) = oneshot::channel();
+        let request = CountRequest { changes: changes.to_vec(), window, result };
         self.0
-            .try_send(order)
+            .try_send(request)
             .map_err(|error| StoreError::Unavailable(format!("requests are not counted: {error}")))?;
-        answered.await.map_err(|_| StoreError::Unavailable("the store is shutting down".to_owned()))?
+        received.await.map_err(|_| StoreError::Unavailable("the store is shutting down".to_owned()))?
     }
 }
 
-async fn run(shared: Arc<Shared>, mut orders: mpsc::Receiver<Order>) {
+async fn run(shared: Arc<Shared>, mut requests: mpsc::Receiver<CountRequest>) {
     let mut group = Vec::new();
     let mut connection: Option<Connection> = None;
-    let mut tried = None::<Instant>;
-    let mut swept = Instant::now();
-    while orders.recv_many(&mut group, GROUP).await > 0 {
-        if connection.as_ref().is_none_or(Connection::is_closed) && tried.is_none_or(|tried| tried.elapsed() >= PAUSE) {
-            tried = Some(Instant::now());
-            connection = Connection::open(&shared.target, Role::Volatile).await.ok();
+    let mut last_connect = None::<Instant>;
+    let mut cleaned_up_at = Instant::now();
+    while requests.recv_many(&mut group, MAX_GROUP).await > 0 {
+        if connection.as_ref().is_none_or(Connection::is_closed) && last_connect.is_none_or(|last_connect| last_connect.elapsed() >= RECONNECT_INTERVAL) {
+            last_connect = Some(Instant::now());
+            connection = Connection::open(&shared.connect_options, Role::Volatile).await.ok();
         }
         let added = match &connection {
-            Some(connection) => bounded(add(connection, &shared, &group)).await,
+            Some(connection) => with_timeout(add(connection, &shared, &group)).await,
             None => Err(StoreError::Unavailable("the database is away".to_owned())),
         };
-        // What it still owes would come before the next answer.
+        // What it still owes would come before the next result.
         connection = connection.filter(|_| added.is_ok());
         match added {
             Ok(windows) => {
-                for (order, windows) in group.drain(..).zip(windows) {
-                    let _ = order.answer.send(Ok(windows));
+                for (request, windows) in group.drain(..).zip(windows) {
+                    let _ = request.result.send(Ok(windows));
                 }
             }
             Err(error) => {
-                for order in group.drain(..) {
-                    let _ = order.answer.send(Err(error.clone()));
+                for request in group.drain(..) {
+                    let _ = request.result.send(Err(error.clone()));
                 }
             }
         }
-        if let Some(open) = connection.as_ref().filter(|_| swept.elapsed() >= SWEEP) {
-            swept = Instant::now();
-            let ended = Argument::Time(shared.env.now().minus(SWEEP * 2));
-            if let Err(error) = bounded(query(open, DROP_ENDED, [ended])).await {
+        if let Some(open) = connection.as_ref().filter(|_| cleaned_up_at.elapsed() >= CLEANUP_INTERVAL) {
+            cleaned_up_at = Instant::now();
+            let ended = Argument::Time(shared.env.now().minus(CLEANUP_INTERVAL * 2));
+            if let Err(error) = with_timeout(query(open, DELETE_ENDED, [ended])).await {
                 tracing::debug!(%error, "windows that have ended were not dropped");
                 connection = None;
             }
@@ -120,22 +120,22 @@ async fn run(shared: Arc<Shared>, mut orders: mpsc::Receiver<Order>) {
     }
 }
 
-async fn bounded<T>(query: impl Future<Output = Result<T, StoreError>>) -> Result<T, StoreError> {
-    let late = |_| StoreError::Unavailable(format!("no answer within {TIMEOUT:?}"));
+async fn with_timeout<T>(query: impl Future<Output = Result<T, StoreError>>) -> Result<T, StoreError> {
+    let late = |_| StoreError::Unavailable(format!("no result within {TIMEOUT:?}"));
     timeout(TIMEOUT, query).await.map_err(late)?
 }
 
 /// A window of someone: its subject and its bucket.
-type Name = (Uuid, &'static str);
+type WindowKey = (Uuid, &'static str);
 
-/// Adds all that is wanted, summed up. Each order gets the windows as they stood after it.
-async fn add(connection: &Connection, shared: &Shared, group: &[Order]) -> Result<Vec<Vec<RequestWindow>>, StoreError> {
-    let mut sums: BTreeMap<Name, (Timestamp, i32)> = BTreeMap::new();
-    for change in group.iter().flat_map(|order| &order.changes) {
+/// Adds all that is wanted, summed up. Each request gets the windows as they stood after it.
+async fn add(connection: &Connection, shared: &Shared, group: &[CountRequest]) -> Result<Vec<Vec<RequestWindow>>, StoreError> {
+    let mut sums: BTreeMap<WindowKey, (Timestamp, i32)> = BTreeMap::new();
+    for change in group.iter().flat_map(|request| &request.changes) {
         let sum = sums.entry((change.subject, change.bucket)).or_insert((change.at, 0));
         sum.1 = sum.1.saturating_add(change.by);
     }
-    let length = group.iter().map(|order| order.window).max().unwrap_or_default();
+    let length = group.iter().map(|request| request.window).max().unwrap_or_default();
     let now = shared.env.now();
     let arguments = [
         Argument::Array(sums.keys().map(|(subject, _)| Argument::Uuid(*subject)).collect()),
@@ -145,7 +145,7 @@ async fn add(connection: &Connection, shared: &Shared, group: &[Order]) -> Resul
         Argument::Time(now.minus(length)),
         Argument::Time(now.checked_add(length).unwrap_or(now)),
     ];
-    let mut windows: BTreeMap<Name, RequestWindow> = BTreeMap::new();
+    let mut windows: BTreeMap<WindowKey, RequestWindow> = BTreeMap::new();
     for row in query(connection, ADD, arguments).await? {
         let row = Received { row: &row, vault: &shared.vault };
         let mut cells = Cells::new(&row);
@@ -155,7 +155,7 @@ async fn add(connection: &Connection, shared: &Shared, group: &[Order]) -> Resul
         let used: i32 = cells.take(TABLE, "used")?;
         let mut of_subject = sums.range((subject, "")..).take_while(|((other, _), _)| *other == subject);
         if let Some((name, (_, by))) = of_subject.find(|((_, name), _)| *name == bucket) {
-            // As it stood before the first of these orders.
+            // As it stood before the first of these requests.
             windows.insert(*name, RequestWindow { started, used: u32::try_from(used - by).unwrap_or(0) });
         }
     }
@@ -166,7 +166,7 @@ async fn add(connection: &Connection, shared: &Shared, group: &[Order]) -> Resul
     };
     let missing = || StoreError::Internal("a request was not counted".to_owned());
     let each =
-        group.iter().map(|order| order.changes.iter().map(&mut after).collect::<Option<_>>().ok_or_else(missing));
+        group.iter().map(|request| request.changes.iter().map(&mut after).collect::<Option<_>>().ok_or_else(missing));
     each.collect()
 }
 

@@ -5,7 +5,7 @@ use serde_json::{Value as Json, json};
 use svc_core::error::StoreError;
 
 use super::tables::{TABLES, TableInfo};
-use super::walk::{Cell, Cells, key_kinds};
+use super::table_reader::{Cell, Cells, key_kinds};
 use crate::column::Kind;
 use crate::sql::{Param, Row, Sql, Value};
 
@@ -18,7 +18,7 @@ const PUT: &str = "INSERT INTO settings (name, value) VALUES ($1, $2) \
 
 /// How far a copy has come.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Mark {
+pub(crate) struct CopyPosition {
     /// The identity of the database that is copied.
     pub(crate) source: String,
     /// The table that is being copied, as its place in [`TABLES`]; their number once all are.
@@ -27,7 +27,7 @@ pub(crate) struct Mark {
     pub(crate) after: Option<Cells>,
 }
 
-impl Mark {
+impl CopyPosition {
     /// A copy that has not begun.
     pub(crate) fn new(source: &[u8; 32]) -> Self {
         Self { source: hex::encode(source), table: 0, after: None }
@@ -40,7 +40,7 @@ impl Mark {
             Some(bytes) => Self::decode(&bytes).map(Some).ok_or_else(|| StoreError::Corrupt {
                 table: "settings",
                 column: "value",
-                reason: "the mark of a copy cannot be read".to_owned(),
+                reason: "the position of a copy cannot be read".to_owned(),
             }),
         }
     }
@@ -126,10 +126,10 @@ mod tests {
             (position("delivery_attempts"), Some(attempt)),
             (TABLES.len(), None),
         ] {
-            let mark = Mark { source: "ab".repeat(32), table, after };
-            assert_eq!(Mark::decode(&mark.encode()), Some(mark));
+            let position = CopyPosition { source: "ab".repeat(32), table, after };
+            assert_eq!(CopyPosition::decode(&position.encode()), Some(position));
         }
-        assert_eq!(Mark::decode(b"{}"), None);
-        assert_eq!(Mark::decode(br#"{"source": "a", "table": "numbers", "after": ["00"]}"#), None);
+        assert_eq!(CopyPosition::decode(b"{}"), None);
+        assert_eq!(CopyPosition::decode(br#"{"source": "a", "table": "numbers", "after": ["00"]}"#), None);
     }
 }

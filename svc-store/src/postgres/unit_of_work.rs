@@ -10,18 +10,18 @@ use svc_core::store::UnitOfWork;
 use svc_core::webhooks::deliveries::DeliveryWakeup;
 
 use super::Shared;
-use super::session::Session;
+use super::transaction::PostgresTransaction;
 use crate::dialect::Dialect;
 use crate::sql::SqlTx;
 
 /// No job is longer, whatever it waits for. The server's own bounds are per statement.
-pub(super) const LONGEST: Duration = Duration::from_secs(30);
+pub(super) const MAX_DURATION: Duration = Duration::from_secs(30);
 
 /// Runs a job to its end; a panic is its failure only.
 pub(super) async fn run(
     name: &'static str,
     job: &UnitOfWork,
-    session: &mut Session<'_>,
+    session: &mut PostgresTransaction<'_>,
     shared: &Shared,
     delivery_wakeup: &DeliveryWakeup,
 ) -> Result<(), Error> {
@@ -35,7 +35,7 @@ pub(super) async fn run(
 }
 
 pub(super) fn too_long(name: &str) -> StoreError {
-    StoreError::Unavailable(format!("{name} took longer than {LONGEST:?}"))
+    StoreError::Unavailable(format!("{name} took longer than {MAX_DURATION:?}"))
 }
 
 /// The job's own error, unless it only passes on what the database said: then the first of that.

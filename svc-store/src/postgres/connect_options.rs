@@ -9,7 +9,7 @@ use tokio_postgres::{Client, Connection, Socket};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::failure::cannot_connect;
-use super::tls::{self, Trust};
+use super::tls::{self, Verification};
 
 /// How long it may take until a connection is there.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -39,17 +39,17 @@ pub(super) enum Role {
 
 /// A server, a database there, and who asks.
 #[derive(Clone)]
-pub(super) struct Target {
+pub(super) struct ConnectOptions {
     config: Config,
     tls: MakeRustlsConnect,
     /// Whether to go on without TLS where it fails (`sslmode=prefer`).
-    plain_too: bool,
+    allows_plaintext: bool,
 }
 
-impl Target {
+impl ConnectOptions {
     /// Reads a URL as libpq does. The error never holds its password.
     pub(super) fn parse(url: &str) -> Result<Self, String> {
-        let (rest, ssl) = Ssl::split_off(url)?;
+        let (rest, ssl) = TlsOptions::split_off(url)?;
         let mut config: Config = rest.parse().map_err(|error: tokio_postgres::Error| {
             // What it says of a part that it cannot read quotes that part.
             let source = std::error::Error::source(&error).map(ToString::to_string).unwrap_or_default();
@@ -59,9 +59,9 @@ impl Target {
         // A Unix socket has no TLS, whatever the mode.
         config.ssl_mode(match ssl.mode {
             _ if is_local => SslMode::Disable,
-            Mode::Disable => SslMode::Disable,
-            Mode::Prefer => SslMode::Prefer,
-            Mode::Require | Mode::VerifyCa | Mode::VerifyFull => SslMode::Require,
+            TlsMode::Disable => SslMode::Disable,
+            TlsMode::Prefer => SslMode::Prefer,
+            TlsMode::Require | TlsMode::VerifyCa | TlsMode::VerifyFull => SslMode::Require,
         });
         if config.get_application_name().is_none() {
             config.application_name("svc");
@@ -73,8 +73,8 @@ impl Target {
         if config.get_tcp_user_timeout().is_none() {
             config.tcp_user_timeout(KEEPALIVE * 2);
         }
-        let trust = ssl.trust()?;
-        Ok(Self { config, tls: tls::connector(trust)?, plain_too: ssl.mode == Mode::Prefer && !is_local })
+        let trust = ssl.verification()?;
+        Ok(Self { config, tls: tls::connector(trust)?, allows_plaintext: ssl.mode == TlsMode::Prefer && !is_local })
     }
 
     pub(super) async fn connect(
@@ -92,7 +92,7 @@ impl Target {
             let connected = config.connect(self.tls.clone()).await;
             match connected {
                 // A server may offer TLS that does not work, or refuse whoever comes with it.
-                Err(error) if self.plain_too && !is_unreachable(&error) => {
+                Err(error) if self.allows_plaintext && !is_unreachable(&error) => {
                     config.ssl_mode(SslMode::Disable).connect(self.tls.clone()).await.map_err(|_| error)
                 }
                 connected => connected,
@@ -110,7 +110,7 @@ fn is_unreachable(error: &tokio_postgres::Error) -> bool {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Mode {
+enum TlsMode {
     Disable,
     Prefer,
     Require,
@@ -119,26 +119,26 @@ enum Mode {
 }
 
 /// `sslmode` and `sslrootcert`, of which the driver knows half.
-struct Ssl {
-    mode: Mode,
+struct TlsOptions {
+    mode: TlsMode,
     root: Option<String>,
 }
 
-impl Ssl {
+impl TlsOptions {
     /// Takes both parameters out of a URL.
     fn split_off(url: &str) -> Result<(String, Self), String> {
-        let mut ssl = Self { mode: Mode::Prefer, root: None };
+        let mut ssl = Self { mode: TlsMode::Prefer, root: None };
         let Some((front, query)) = url.split_once('?') else { return Ok((url.to_owned(), ssl)) };
         let mut rest = Vec::new();
         for pair in query.split('&') {
             match pair.split_once('=') {
                 Some(("sslmode", mode)) => {
                     ssl.mode = match mode {
-                        "disable" => Mode::Disable,
-                        "prefer" => Mode::Prefer,
-                        "require" => Mode::Require,
-                        "verify-ca" => Mode::VerifyCa,
-                        "verify-full" => Mode::VerifyFull,
+                        "disable" => TlsMode::Disable,
+                        "prefer" => TlsMode::Prefer,
+                        "require" => TlsMode::Require,
+                        "verify-ca" => TlsMode::VerifyCa,
+                        "verify-full" => TlsMode::VerifyFull,
                         _ => return Err("sslmode is disable, prefer, require, verify-ca or verify-full".to_owned()),
                     };
                 }
@@ -152,14 +152,14 @@ impl Ssl {
         Ok((format!("{front}{question}{}", rest.join("&")), ssl))
     }
 
-    fn trust(&self) -> Result<Trust<'_>, String> {
+    fn verification(&self) -> Result<Verification<'_>, String> {
         match (self.mode, self.root.as_deref()) {
-            (Mode::Disable | Mode::Prefer | Mode::Require, None) => Ok(Trust::Anyone),
-            (Mode::Disable | Mode::Prefer, Some(_)) => Ok(Trust::Anyone),
+            (TlsMode::Disable | TlsMode::Prefer | TlsMode::Require, None) => Ok(Verification::None),
+            (TlsMode::Disable | TlsMode::Prefer, Some(_)) => Ok(Verification::None),
             // As libpq has it: whoever names an authority wants it asked.
-            (Mode::Require | Mode::VerifyCa, Some(path)) => Ok(Trust::Authority(path)),
-            (Mode::VerifyFull, Some(path)) => Ok(Trust::AuthorityAndName(path)),
-            (Mode::VerifyCa | Mode::VerifyFull, None) => {
+            (TlsMode::Require | TlsMode::VerifyCa, Some(path)) => Ok(Verification::Authority(path)),
+            (TlsMode::VerifyFull, Some(path)) => Ok(Verification::Full(path)),
+            (TlsMode::VerifyCa | TlsMode::VerifyFull, None) => {
                 Err("sslmode=verify-ca and verify-full need sslrootcert=PATH".to_owned())
             }
         }
@@ -221,19 +221,19 @@ mod tests {
             assert_eq!(without_password(url), shown);
         }
         for bad in ["postgres://svc:s3cret@db:s3cret/x", "postgres://svc:s3cret@db/x?s3cret=1"] {
-            let reason = Target::parse(bad).map(drop).unwrap_err();
+            let reason = ConnectOptions::parse(bad).map(drop).unwrap_err();
             assert!(!reason.contains("s3cret"), "{reason}");
         }
     }
 
     #[test]
     fn modes_of_tls() {
-        let trust = |url: &str| Ssl::split_off(url).and_then(|(rest, ssl)| Ok((rest, format!("{:?}", ssl.trust()?))));
+        let trust = |url: &str| TlsOptions::split_off(url).and_then(|(rest, ssl)| Ok((rest, format!("{:?}", ssl.verification()?))));
         for (url, rest, want) in [
-            ("postgres://db/x", "postgres://db/x", "Anyone"),
-            ("postgres://db/x?sslmode=require&a=b", "postgres://db/x?a=b", "Anyone"),
+            ("postgres://db/x", "postgres://db/x", "None"),
+            ("postgres://db/x?sslmode=require&a=b", "postgres://db/x?a=b", "None"),
             ("postgres://db/x?sslmode=require&sslrootcert=/a%20b", "postgres://db/x", "Authority(\"/a b\")"),
-            ("postgres://db/x?sslrootcert=/ca&sslmode=verify-full", "postgres://db/x", "AuthorityAndName(\"/ca\")"),
+            ("postgres://db/x?sslrootcert=/ca&sslmode=verify-full", "postgres://db/x", "Full(\"/ca\")"),
         ] {
             assert_eq!(trust(url), Ok((rest.to_owned(), want.to_owned())));
         }
@@ -244,10 +244,10 @@ mod tests {
 
     #[test]
     fn the_url_wins() {
-        let target = Target::parse("postgres://db/x?application_name=mine&connect_timeout=2").unwrap();
-        assert_eq!(target.config.get_application_name(), Some("mine"));
-        assert_eq!(target.config.get_connect_timeout(), Some(&Duration::from_secs(2)));
-        let target = Target::parse("postgres://db/x").unwrap();
-        assert_eq!(target.config.get_application_name(), Some("svc"));
+        let connect_options = ConnectOptions::parse("postgres://db/x?application_name=mine&connect_timeout=2").unwrap();
+        assert_eq!(connect_options.config.get_application_name(), Some("mine"));
+        assert_eq!(connect_options.config.get_connect_timeout(), Some(&Duration::from_secs(2)));
+        let connect_options = ConnectOptions::parse("postgres://db/x").unwrap();
+        assert_eq!(connect_options.config.get_application_name(), Some("svc"));
     }
 }

@@ -25,13 +25,13 @@ use crate::sql::{EachRow, Param, Sql, check_changed};
 use crate::vault::Vault;
 
 /// Statements that may be under way unread: bounds the memory of a job that only writes.
-const MOST_POSTED: usize = 256;
+const MAX_PIPELINED: usize = 256;
 
 const BEGIN_WRITE: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE";
 pub(super) const BEGIN_READ: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
 
 /// A statement that was sent: how many rows it changed, and the table where that must be one.
-struct Posted<'c> {
+struct PipelinedStatement<'c> {
     changed: BoxFuture<'c, Result<u64, Error>>,
     done: Option<Result<u64, Error>>,
     table: Option<&'static str>,
@@ -39,9 +39,9 @@ struct Posted<'c> {
 
 /// Statements that were sent and not waited for, in the order of their answers.
 #[derive(Default)]
-pub(super) struct Posts<'c>(VecDeque<Posted<'c>>);
+pub(super) struct Pipeline<'c>(VecDeque<PipelinedStatement<'c>>);
 
-impl<'c> Posts<'c> {
+impl<'c> Pipeline<'c> {
     /// Sends a statement without parameters.
     pub(super) async fn send(&mut self, connection: &'c Connection, sql: &'static str) {
         self.add(Box::pin(async move { connection.client.batch_execute(sql).await.map(|()| 0) }), None).await;
@@ -49,19 +49,19 @@ impl<'c> Posts<'c> {
 
     async fn add(&mut self, mut changed: BoxFuture<'c, Result<u64, Error>>, table: Option<&'static str>) {
         let done = poll_once(&mut changed).await;
-        self.0.push_back(Posted { changed, done, table });
+        self.0.push_back(PipelinedStatement { changed, done, table });
     }
 
     /// Waits for the answers to all but the last `rest` statements.
     async fn settle(&mut self, rest: usize) -> Result<(), Failure> {
         while self.0.len() > rest {
-            let Some(Posted { changed, done, table }) = self.0.pop_front() else { break };
+            let Some(PipelinedStatement { changed, done, table }) = self.0.pop_front() else { break };
             let changed = match done {
                 Some(done) => done,
                 None => changed.await,
             };
             let changed = changed.map_err(|error| Failure::of(&error))?;
-            check_changed(changed, table).map_err(Failure::fault)?;
+            check_changed(changed, table).map_err(Failure::permanent)?;
         }
         Ok(())
     }
@@ -89,15 +89,15 @@ async fn poll_once<F: Future + Unpin>(future: &mut F) -> Option<F::Output> {
 }
 
 /// A connection while a job has it.
-pub(super) struct Session<'c> {
+pub(super) struct PostgresTransaction<'c> {
     connection: &'c Connection,
     vault: &'c Vault,
     access: Access,
-    posts: Posts<'c>,
+    pipeline: Pipeline<'c>,
     failure: Option<Failure>,
 }
 
-impl<'c> Session<'c> {
+impl<'c> PostgresTransaction<'c> {
     /// Begins a transaction of its own; that travels with the first statement.
     pub(super) async fn begin(connection: &'c Connection, vault: &'c Vault, access: Access) -> Self {
         let mut session = Self::joined(connection, vault, access);
@@ -105,13 +105,13 @@ impl<'c> Session<'c> {
             Access::Read => BEGIN_READ,
             Access::Write => BEGIN_WRITE,
         };
-        session.posts.send(connection, begin).await;
+        session.pipeline.send(connection, begin).await;
         session
     }
 
     /// Works in a transaction that somebody else begins and ends.
     pub(super) fn joined(connection: &'c Connection, vault: &'c Vault, access: Access) -> Self {
-        Self { connection, vault, access, posts: Posts::default(), failure: None }
+        Self { connection, vault, access, pipeline: Pipeline::default(), failure: None }
     }
 
     /// Why the transaction cannot be committed any more.
@@ -121,7 +121,7 @@ impl<'c> Session<'c> {
 
     /// Tells the senders of all nodes, with the commit.
     pub(super) async fn notify(&mut self) {
-        self.posts.send(self.connection, notifications::NOTIFY).await;
+        self.pipeline.send(self.connection, notifications::NOTIFY).await;
     }
 
     /// Commits. `Ok` means that the server said so, and that every statement before had succeeded: after a failed
@@ -130,8 +130,8 @@ impl<'c> Session<'c> {
     /// The inner result is that of the statements before, which tells for sure that nothing was done.
     pub(super) async fn commit(&mut self) -> Result<Result<(), Failure>, Failure> {
         // What is right for the server may be wrong for us: an update that found no row.
-        if self.posts.0.iter().any(|pipelined| pipelined.table.is_some())
-            && let Err(failure) = self.posts.settle(0).await
+        if self.pipeline.0.iter().any(|pipelined| pipelined.table.is_some())
+            && let Err(failure) = self.pipeline.settle(0).await
         {
             let _ = self.roll_back().await;
             return Ok(Err(failure));
@@ -139,14 +139,14 @@ impl<'c> Session<'c> {
         let connection = self.connection;
         let mut commit: BoxFuture<'_, _> = Box::pin(connection.client.batch_execute("COMMIT"));
         let sent = poll_once(&mut commit).await;
-        let before = self.posts.finish().await;
+        let before = self.pipeline.finish().await;
         let committed = match sent {
             Some(done) => done,
             None => commit.await,
         };
         match before {
             // Without an answer to a statement there is none to the commit behind it either.
-            Err(failure) if failure.remedy == Recovery::ConnectionLost => Err(failure),
+            Err(failure) if failure.recovery == Recovery::ConnectionLost => Err(failure),
             Err(failure) => Ok(Err(failure)),
             Ok(()) => match committed {
                 Ok(()) => Ok(Ok(())),
@@ -158,9 +158,9 @@ impl<'c> Session<'c> {
     /// Undoes everything and leaves the connection as it was.
     pub(super) async fn roll_back(&mut self) -> Result<(), Failure> {
         let connection = self.connection;
-        self.posts.send(connection, "ROLLBACK").await;
-        match self.posts.finish().await {
-            Err(failure) if failure.is_loss() => Err(failure),
+        self.pipeline.send(connection, "ROLLBACK").await;
+        match self.pipeline.finish().await {
+            Err(failure) if failure.is_connection_lost() => Err(failure),
             _ => Ok(()),
         }
     }
@@ -179,7 +179,7 @@ impl<'c> Session<'c> {
     async fn wait<T>(&mut self, answer: impl Future<Output = Result<T, Error>>) -> Result<T, StoreError> {
         let mut answer = pin!(answer);
         let sent = poll_once(&mut answer).await;
-        if let Err(failure) = self.posts.settle(0).await {
+        if let Err(failure) = self.pipeline.settle(0).await {
             return Err(self.fail(failure));
         }
         let answer = match sent {
@@ -208,7 +208,7 @@ impl<'c> Session<'c> {
 }
 
 #[async_trait]
-impl Sql for Session<'_> {
+impl Sql for PostgresTransaction<'_> {
     async fn execute(&mut self, sql: &str, params: &[Param<'_>]) -> Result<u64, StoreError> {
         self.writable()?;
         let arguments = arguments(params, self.vault)?;
@@ -228,8 +228,8 @@ impl Sql for Session<'_> {
         let statement = self.statement(sql).await?;
         let connection = self.connection;
         let changed = Box::pin(async move { connection.client.execute_raw(&statement, arguments).await });
-        self.posts.add(changed, table).await;
-        self.posts.settle(MOST_POSTED).await.map_err(|failure| self.fail(failure))
+        self.pipeline.add(changed, table).await;
+        self.pipeline.settle(MAX_PIPELINED).await.map_err(|failure| self.fail(failure))
     }
 
     async fn query(&mut self, sql: &str, params: &[Param<'_>], each: EachRow<'_>) -> Result<(), StoreError> {
