@@ -7,14 +7,14 @@ mod backup;
 mod check;
 mod connection;
 mod copy;
-mod digest;
 mod copy_position;
+mod digest;
 mod open;
 mod stats;
+mod table_reader;
 mod tables;
 #[cfg(test)]
 mod tests;
-mod table_reader;
 
 use svc_core::error::StoreError;
 

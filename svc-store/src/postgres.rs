@@ -1,21 +1,32 @@
-//! PostgreSQL: transactions on pipelined connections, for several nodes on one database.
+//! The PostgreSQL store: pipelined transactions, for several nodes on one database.
 //!
-//! Each task owns a connection, takes units of work from a queue, and connects again when the connection is lost. A read
-//! task runs all waiting units of work concurrently in one snapshot; a write task runs one at a time, each in a transaction
-//! of its own. A commit that adds due deliveries notifies the other nodes by `NOTIFY`.
+//! # Tasks
+//!
+//! Each read or write task owns one connection. It takes units of work from a queue, and reconnects when the connection is
+//! lost. A read task runs all queued reads concurrently in one snapshot. A write task runs one unit of work at a time, each
+//! in its own transaction. Units of work that wait for a connection longer than the acquire timeout fail.
+//!
+//! # Retries
+//!
+//! A unit of work runs again after a serialization failure or a deadlock, and once more when its connection was lost before
+//! the commit was sent. When the connection is lost during the commit, the caller gets [`StoreError::OutcomeUnknown`].
+//!
+//! # Notifications
+//!
+//! A commit that adds due deliveries wakes the webhook senders of the other nodes with `NOTIFY`.
 
+mod connect_options;
 mod connection;
-mod request_counts;
 mod failure;
-mod unit_of_work;
 mod maintenance_connection;
 mod migrate;
 mod notifications;
 mod queue;
 mod reader;
-mod transaction;
-mod connect_options;
+mod request_counts;
 mod tls;
+mod transaction;
+mod unit_of_work;
 mod values;
 mod writer;
 
@@ -32,28 +43,29 @@ use svc_core::webhooks::deliveries::DeliveryWakeup;
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 
+pub(crate) use self::connect_options::without_password;
+use self::connect_options::{ConnectOptions, Role};
 use self::connection::Connection;
-use self::request_counts::PostgresRequestCounts;
 pub(crate) use self::maintenance_connection::PostgresMaintenance;
 use self::queue::{Queue, QueuedWork};
-pub(crate) use self::connect_options::without_password;
-use self::connect_options::{Role, ConnectOptions};
+use self::request_counts::PostgresRequestCounts;
 use crate::vault::{self, SecretKey, Vault};
 
-/// The pause between two attempts to connect: the first, and the longest.
+/// The first pause between two attempts to connect. It doubles up to [`MAX_PAUSE`].
 const MIN_PAUSE: Duration = Duration::from_millis(50);
+/// The longest pause between two attempts to connect.
 const MAX_PAUSE: Duration = Duration::from_secs(1);
-/// How often the queues are searched for units of work that have waited too long.
+/// How often the queues are checked for units of work that have waited too long.
 const EXPIRY_CHECK_INTERVAL: Duration = Duration::from_millis(250);
 
-/// A store on a PostgreSQL database. Dropping it ends its tasks once the waiting units of work are done.
+/// A store on a PostgreSQL database. When it is dropped, its tasks finish the queued units of work and end.
 pub(crate) struct PostgresStore {
     shared: Arc<Shared>,
     counts: PostgresRequestCounts,
     background_tasks: Vec<AbortHandle>,
 }
 
-/// What the tasks have in common.
+/// The state that all tasks of a store share.
 struct Shared {
     env: Env,
     cursor_key: CursorKey,
@@ -62,16 +74,16 @@ struct Shared {
     connect_options: ConnectOptions,
     reads: Queue,
     writes: Queue,
-    /// Whether notifications are sent with commits, as the process may end right after them.
+    /// Whether notifications are sent in the transaction, because the process may exit right after the commit.
     is_short_lived: bool,
-    /// Signals the task that sends notifications.
+    /// Tells the notification task to notify the other nodes.
     notifications: Arc<Notify>,
-    /// Why the last attempt to connect failed. `None` while the database is available.
+    /// The error of the last attempt to connect. `None` while the database is available.
     connect_error: Mutex<Option<String>>,
     observer: OnceLock<Arc<dyn Observer>>,
 }
 
-/// Options of the store.
+/// The fields of [`Options`](crate::Options) that concern PostgreSQL.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
     pub(crate) read_connections: usize,
@@ -80,9 +92,11 @@ pub(crate) struct Settings {
     pub(crate) is_short_lived: bool,
 }
 
-/// The error when a database cannot be opened: its URL is invalid, or it failed.
+/// The error when a database cannot be opened.
 pub(crate) enum OpenFailure {
+    /// The URL is invalid, for this reason.
     Url(String),
+    /// The database failed.
     Store(StoreError),
 }
 
@@ -109,7 +123,10 @@ impl PostgresStore {
         let cursor_key = CursorKey::new(migrate::setting(&first.client, "cursor_key", env.bytes()).await?);
         let vault = Vault::new(key, env.clone());
         if migrate::setting(&first.client, vault::CHECK_SETTING, vault.check()).await? != vault.check() {
-            let reason = format!("its secrets were sealed with another key; set {} to the right one", vault::VARIABLE);
+            let reason = format!(
+                "its secrets are encrypted with another key. Set {} to the key that the database was created with",
+                vault::VARIABLE
+            );
             return Err(StoreError::Unavailable(reason).into());
         }
         let shared = Arc::new(Shared {
@@ -148,11 +165,11 @@ pub(crate) async fn migrate(url: &str) -> Result<Vec<String>, OpenFailure> {
 
 #[async_trait]
 impl Store for PostgresStore {
-    async fn run(&self, access: Access, name: &'static str, job: UnitOfWork) -> Result<(), Error> {
-        let (waiting, answered) = QueuedWork::new(name, job);
-        self.shared.queue(access).push(waiting)?;
-        let lost = |_| StoreError::Unavailable("the store is shutting down".to_owned());
-        answered.await.map_err(lost)?
+    async fn run(&self, access: Access, name: &'static str, work: UnitOfWork) -> Result<(), Error> {
+        let (queued, result) = QueuedWork::new(name, work);
+        self.shared.queue(access).push(queued)?;
+        let shut_down = |_| StoreError::Unavailable("the store is shutting down".to_owned());
+        result.await.map_err(shut_down)?
     }
 
     fn env(&self) -> &Env {
@@ -167,7 +184,7 @@ impl Store for PostgresStore {
         Some(&self.counts)
     }
 
-    /// The first observer stays.
+    /// Registers the first observer; later ones are ignored.
     fn observe(&self, observer: Arc<dyn Observer>) {
         let _ = self.shared.observer.set(observer);
     }
@@ -189,25 +206,25 @@ impl Shared {
         }
     }
 
-    fn report_group(&self, access: Access, jobs: usize) {
+    fn report_group(&self, access: Access, units: usize) {
         if let Some(observer) = self.observer.get() {
-            observer.group(access, jobs);
+            observer.group(access, units);
         }
     }
 
-    fn report_retry(&self, job: &'static str) {
+    fn report_retry(&self, name: &'static str) {
         if let Some(observer) = self.observer.get() {
-            observer.retry(job);
+            observer.retry(name);
         }
     }
 
-    /// Queues a unit of work again whose connection was lost.
-    fn requeue(&self, access: Access, job: QueuedWork, error: StoreError) {
-        self.report_retry(job.name());
-        self.queue(access).requeue(job, error);
+    /// Queues a unit of work again after its connection was lost.
+    fn requeue(&self, access: Access, work: QueuedWork, error: StoreError) {
+        self.report_retry(work.name());
+        self.queue(access).requeue(work, error);
     }
 
-    /// Waits until there is a unit of work, then for a connection. `None` once the store is closed and nothing waits.
+    /// Waits for a queued unit of work, and then connects. Returns `None` once the store is closed and the queue is empty.
     async fn connection(&self, access: Access) -> Option<Connection> {
         let queue = self.queue(access);
         let role = match access {
@@ -215,8 +232,8 @@ impl Shared {
             Access::Write => Role::Write,
         };
         let mut pause = MIN_PAUSE;
-        // A unit of work that another task has taken meanwhile needs no second connection.
-        while queue.filled().await {
+        // If another task has taken the unit of work in the meantime, no connection is needed.
+        while queue.wait_until_filled().await {
             match Connection::open(&self.connect_options, role).await {
                 Ok(connection) => {
                     if self.set_connect_error(None) {
@@ -239,34 +256,38 @@ impl Shared {
         None
     }
 
-    /// Stores whether the database is available, and returns whether it was unavailable before.
+    /// Records the result of an attempt to connect, and returns whether the one before it had failed.
     fn set_connect_error(&self, error: Option<String>) -> bool {
         std::mem::replace(&mut *lock(&self.connect_error), error).is_some()
     }
 
-    /// Returns a random pause between half of `pause` and all of it, so that tasks that failed together do not retry together.
+    /// Returns a random duration between half of `pause` and `pause`, so that tasks that failed together do not retry
+    /// together.
     fn jittered(&self, pause: Duration) -> Duration {
         let [random] = self.env.bytes();
         pause / 2 + pause / 2 * u32::from(random) / 255
     }
 }
 
-fn fail_all(jobs: Vec<QueuedWork>, error: &StoreError) {
-    for job in jobs {
-        job.answer(Err(error.clone().into()));
+fn fail_all(units: Vec<QueuedWork>, error: &StoreError) {
+    for work in units {
+        work.complete(Err(error.clone().into()));
     }
 }
 
-/// Refuses units of work that have waited too long for a connection: the database is not available, or is overloaded.
+/// Fails the units of work that have waited for a connection longer than `acquire_timeout`.
 async fn fail_expired(shared: Arc<Shared>, acquire_timeout: Duration) {
     loop {
         tokio::time::sleep(EXPIRY_CHECK_INTERVAL.min(acquire_timeout)).await;
         for queue in [&shared.reads, &shared.writes] {
-            let late = queue.take_expired(acquire_timeout);
-            if !late.is_empty() {
+            let expired = queue.take_expired(acquire_timeout);
+            if !expired.is_empty() {
                 let error = lock(&shared.connect_error).clone();
                 let reason = error.unwrap_or_else(|| "all connections are busy".to_owned());
-                fail_all(late, &StoreError::Unavailable(format!("no connection within {acquire_timeout:?}: {reason}")));
+                fail_all(
+                    expired,
+                    &StoreError::Unavailable(format!("no connection within {acquire_timeout:?}: {reason}")),
+                );
             }
         }
     }

@@ -12,8 +12,8 @@ use uuid::Uuid;
 
 use self::rows::Consistency;
 use super::connection::Transaction;
-use super::tables::{TABLES, TableInfo};
 use super::table_reader::Cell;
+use super::tables::{TABLES, TableInfo};
 use super::{MaintenanceError, open};
 use crate::column::Kind;
 use crate::dialect::Dialect;

@@ -10,11 +10,11 @@ use svc_core::store::Access;
 
 use super::MaintenanceError;
 use super::connection::{MaintenanceConnection, Transaction};
-use super::digest::{Digest, digest};
 use super::copy_position::{CopyPosition, put_setting, setting};
+use super::digest::{Digest, digest};
 use super::open::{self, OpenDatabase};
-use super::tables::{TABLES, TableInfo};
 use super::table_reader::{TableReader, params};
+use super::tables::{TABLES, TableInfo};
 use crate::sql::{Row, Sql};
 use crate::vault::CHECK_SETTING;
 
@@ -145,7 +145,11 @@ async fn identity(connection: &mut dyn MaintenanceConnection, env: &Env) -> Resu
 }
 
 /// The position of the copy that began this target; `None` when it is empty.
-async fn began(target: &mut OpenDatabase, identity: &[u8; 32], resume: bool) -> Result<Option<CopyPosition>, MaintenanceError> {
+async fn began(
+    target: &mut OpenDatabase,
+    identity: &[u8; 32],
+    resume: bool,
+) -> Result<Option<CopyPosition>, MaintenanceError> {
     let refused = |reason: &str| Err(MaintenanceError::Refused(reason.to_owned()));
     let mut tx = target.connection.begin(Access::Read).await?;
     match CopyPosition::read(&mut *tx).await? {

@@ -4,8 +4,8 @@ use serde_json::{Value as Json, json};
 
 use svc_core::error::StoreError;
 
-use super::tables::{TABLES, TableInfo};
 use super::table_reader::{Cell, Cells, key_kinds};
+use super::tables::{TABLES, TableInfo};
 use crate::column::Kind;
 use crate::sql::{Param, Row, Sql, Value};
 

@@ -5,8 +5,8 @@ use std::fmt;
 use svc_core::crypto::sha256;
 use svc_core::error::StoreError;
 
-use super::tables::TableInfo;
 use super::table_reader::{Cell, Cells, TableReader};
+use super::tables::TableInfo;
 use crate::sql::Sql;
 
 /// Rows and checksum of a table. Two tables with the same rows have the same, on whatever database.

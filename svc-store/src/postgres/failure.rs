@@ -1,4 +1,4 @@
-//! What a failed statement means: for the one who asked, and for what can be done about it.
+//! Classifies the errors of the driver: which error the caller gets, and how the store recovers.
 
 use std::error::Error as _;
 use std::io;
@@ -7,23 +7,24 @@ use svc_core::error::StoreError;
 use tokio_postgres::Error;
 use tokio_postgres::error::{DbError, Severity, SqlState};
 
-/// Why a transaction cannot be committed any more.
+/// The failure of a transaction, which can no longer be committed.
 #[derive(Clone, Debug)]
 pub(super) struct Failure {
     pub(super) error: StoreError,
     pub(super) recovery: Recovery,
 }
 
-/// What helps against a failure.
+/// How the store recovers from a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Recovery {
-    /// Nothing: it would fail again.
+    /// It does not: the unit of work would fail again.
     None,
-    /// Running the job again: it met another transaction.
+    /// It runs the unit of work again, because the failure is a serialization failure or a deadlock.
     RunAgain,
-    /// Running the job on another connection: the server ended this one, and with it the transaction.
+    /// It runs the unit of work on another connection, because the server ended this one and rolled back.
     Reconnect,
-    /// The same, but the connection ended without a word: what was sent last may have been done.
+    /// It does the same as for `Reconnect`, but the connection ended without an error of the server. The last statements
+    /// that were sent may have been executed.
     ConnectionLost,
 }
 
@@ -52,8 +53,9 @@ impl Failure {
                 let constraint = error.constraint().or(error.column()).unwrap_or(error.message());
                 StoreError::Conflict { constraint: constraint.to_owned() }
             }
-            // Connections, resources, operators, the system; and 25006, a standby that cannot be written to.
+            // The classes for connections, authorization, resources, operator intervention and system errors.
             Some("08" | "28" | "3D" | "53" | "54" | "55" | "57" | "58") => StoreError::Unavailable(text),
+            // Code 25006: the server is a standby, which cannot be written to.
             _ if *code == SqlState::READ_ONLY_SQL_TRANSACTION => StoreError::Unavailable(text),
             _ => StoreError::Internal(text),
         };
@@ -77,13 +79,13 @@ impl Failure {
         Self { error, recovery: Recovery::None }
     }
 
-    /// Whether the connection is of no more use.
+    /// Returns whether the connection can no longer be used.
     pub(super) fn is_connection_lost(&self) -> bool {
         matches!(self.recovery, Recovery::Reconnect | Recovery::ConnectionLost)
     }
 }
 
-/// Why a connection could not be opened.
+/// Returns the error for a connection that could not be opened.
 pub(super) fn cannot_connect(error: &Error) -> StoreError {
     match error.as_db_error() {
         Some(error) => StoreError::Unavailable(format!("{} ({})", error.message(), error.code().code())),

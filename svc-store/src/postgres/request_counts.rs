@@ -18,25 +18,25 @@ use tokio::time::timeout;
 use uuid::Uuid;
 
 use super::Shared;
+use super::connect_options::Role;
 use super::connection::Connection;
 use super::failure::Failure;
-use super::connect_options::Role;
 use super::values::{Argument, Received};
 use crate::sql::Cells;
 
-/// Requests that one statement counts at most.
-const MAX_GROUP: usize = 512;
-/// Requests that may wait to be counted.
+/// The most calls that one statement serves.
+const MAX_BATCH: usize = 512;
+/// The most calls that can wait.
 const QUEUE_CAPACITY: usize = 16_384;
-/// How long a statement may take.
+/// The longest that a statement may take.
 const TIMEOUT: Duration = Duration::from_secs(1);
-/// Between two tries to connect.
+/// The shortest time between two attempts to connect.
 const RECONNECT_INTERVAL: Duration = Duration::from_secs(1);
-/// How often windows are dropped that have ended.
+/// How often ended windows are deleted.
 const CLEANUP_INTERVAL: Duration = Duration::from_secs(60);
 
-/// The rows come in request, so that nodes never wait for each other crosswise. A window has ended that began before
-/// `$5`, or after `$6`: the clock of a node was wrong.
+/// Adds counts to windows, and starts windows. The rows are sorted, so that nodes do not deadlock. A window has ended if it
+/// started at or before `$5`. It is also replaced if it started after `$6`, as the clock of a node was wrong then.
 const ADD: &str = "INSERT INTO request_windows AS w (subject, bucket, started, used) \
      SELECT * FROM unnest($1::uuid[], $2::text[], $3::timestamptz[], $4::integer[]) \
      ON CONFLICT (subject, bucket) DO UPDATE SET \
@@ -50,21 +50,21 @@ const TABLE: &str = "request_windows";
 #[cfg(test)]
 pub(super) const STATEMENTS: &[&str] = &[ADD, DELETE_ENDED];
 
-/// Changes that wait to be added, and who wants to know.
-struct CountRequest {
+/// A call of [`RequestCounts::add`] that waits for its result.
+struct QueuedCall {
     changes: Vec<CountChange>,
     window: Duration,
-    result: oneshot::Sender<Result<Vec<RequestWindow>, StoreError>>,
+    result_sender: oneshot::Sender<Result<Vec<RequestWindow>, StoreError>>,
 }
 
-/// Hands counts to the task that adds them.
-pub(super) struct PostgresRequestCounts(mpsc::Sender<CountRequest>);
+/// Sends calls to the task that counts.
+pub(super) struct PostgresRequestCounts(mpsc::Sender<QueuedCall>);
 
 impl PostgresRequestCounts {
-    /// Starts the task; it ends with this handle.
+    /// Starts the task. It ends when this handle is dropped.
     pub(super) fn start(shared: Arc<Shared>) -> Self {
-        let (sender, requests) = mpsc::channel(QUEUE_CAPACITY);
-        tokio::spawn(run(shared, requests));
+        let (sender, calls) = mpsc::channel(QUEUE_CAPACITY);
+        tokio::spawn(run(shared, calls));
         Self(sender)
     }
 }
@@ -72,40 +72,39 @@ impl PostgresRequestCounts {
 #[async_trait]
 impl RequestCounts for PostgresRequestCounts {
     async fn add(&self, changes: &[CountChange], window: Duration) -> Result<Vec<RequestWindow>, StoreError> {
-        let (result, received) = oneshot::channel();
-        let request = CountRequest { changes: changes.to_vec(), window, result };
-        self.0
-            .try_send(request)
-            .map_err(|error| StoreError::Unavailable(format!("requests are not counted: {error}")))?;
-        received.await.map_err(|_| StoreError::Unavailable("the store is shutting down".to_owned()))?
+        let (result_sender, result) = oneshot::channel();
+        let call = QueuedCall { changes: changes.to_vec(), window, result_sender };
+        self.0.try_send(call).map_err(|error| StoreError::Unavailable(format!("requests are not counted: {error}")))?;
+        result.await.map_err(|_| StoreError::Unavailable("the store is shutting down".to_owned()))?
     }
 }
 
-async fn run(shared: Arc<Shared>, mut requests: mpsc::Receiver<CountRequest>) {
-    let mut group = Vec::new();
+async fn run(shared: Arc<Shared>, mut calls: mpsc::Receiver<QueuedCall>) {
+    let mut batch = Vec::new();
     let mut connection: Option<Connection> = None;
-    let mut last_connect = None::<Instant>;
+    let mut last_attempt = None::<Instant>;
     let mut cleaned_up_at = Instant::now();
-    while requests.recv_many(&mut group, MAX_GROUP).await > 0 {
-        if connection.as_ref().is_none_or(Connection::is_closed) && last_connect.is_none_or(|last_connect| last_connect.elapsed() >= RECONNECT_INTERVAL) {
-            last_connect = Some(Instant::now());
+    while calls.recv_many(&mut batch, MAX_BATCH).await > 0 {
+        let may_connect = last_attempt.is_none_or(|at| at.elapsed() >= RECONNECT_INTERVAL);
+        if connection.as_ref().is_none_or(Connection::is_closed) && may_connect {
+            last_attempt = Some(Instant::now());
             connection = Connection::open(&shared.connect_options, Role::Volatile).await.ok();
         }
         let added = match &connection {
-            Some(connection) => with_timeout(add(connection, &shared, &group)).await,
-            None => Err(StoreError::Unavailable("the database is away".to_owned())),
+            Some(connection) => with_timeout(add(connection, &shared, &batch)).await,
+            None => Err(StoreError::Unavailable("there is no connection for request counts".to_owned())),
         };
-        // What it still owes would come before the next result.
+        // After an error the connection is closed, as its responses may still arrive later.
         connection = connection.filter(|_| added.is_ok());
         match added {
             Ok(windows) => {
-                for (request, windows) in group.drain(..).zip(windows) {
-                    let _ = request.result.send(Ok(windows));
+                for (call, windows) in batch.drain(..).zip(windows) {
+                    let _ = call.result_sender.send(Ok(windows));
                 }
             }
             Err(error) => {
-                for request in group.drain(..) {
-                    let _ = request.result.send(Err(error.clone()));
+                for call in batch.drain(..) {
+                    let _ = call.result_sender.send(Err(error.clone()));
                 }
             }
         }
@@ -113,7 +112,7 @@ async fn run(shared: Arc<Shared>, mut requests: mpsc::Receiver<CountRequest>) {
             cleaned_up_at = Instant::now();
             let ended = Argument::Time(shared.env.now().minus(CLEANUP_INTERVAL * 2));
             if let Err(error) = with_timeout(query(open, DELETE_ENDED, [ended])).await {
-                tracing::debug!(%error, "windows that have ended were not dropped");
+                tracing::debug!(%error, "ended rate-limit windows were not deleted");
                 connection = None;
             }
         }
@@ -121,21 +120,25 @@ async fn run(shared: Arc<Shared>, mut requests: mpsc::Receiver<CountRequest>) {
 }
 
 async fn with_timeout<T>(query: impl Future<Output = Result<T, StoreError>>) -> Result<T, StoreError> {
-    let late = |_| StoreError::Unavailable(format!("no result within {TIMEOUT:?}"));
-    timeout(TIMEOUT, query).await.map_err(late)?
+    let timed_out = |_| StoreError::Unavailable(format!("no response within {TIMEOUT:?}"));
+    timeout(TIMEOUT, query).await.map_err(timed_out)?
 }
 
-/// A window of someone: its subject and its bucket.
+/// The subject and the bucket of a window.
 type WindowKey = (Uuid, &'static str);
 
-/// Adds all that is wanted, summed up. Each request gets the windows as they stood after it.
-async fn add(connection: &Connection, shared: &Shared, group: &[CountRequest]) -> Result<Vec<Vec<RequestWindow>>, StoreError> {
+/// Adds the sum of all changes. Returns for each call the windows as they were after its own changes.
+async fn add(
+    connection: &Connection,
+    shared: &Shared,
+    batch: &[QueuedCall],
+) -> Result<Vec<Vec<RequestWindow>>, StoreError> {
     let mut sums: BTreeMap<WindowKey, (Timestamp, i32)> = BTreeMap::new();
-    for change in group.iter().flat_map(|request| &request.changes) {
+    for change in batch.iter().flat_map(|call| &call.changes) {
         let sum = sums.entry((change.subject, change.bucket)).or_insert((change.at, 0));
         sum.1 = sum.1.saturating_add(change.by);
     }
-    let length = group.iter().map(|request| request.window).max().unwrap_or_default();
+    let length = batch.iter().map(|call| call.window).max().unwrap_or_default();
     let now = shared.env.now();
     let arguments = [
         Argument::Array(sums.keys().map(|(subject, _)| Argument::Uuid(*subject)).collect()),
@@ -155,7 +158,7 @@ async fn add(connection: &Connection, shared: &Shared, group: &[CountRequest]) -
         let used: i32 = cells.take(TABLE, "used")?;
         let mut of_subject = sums.range((subject, "")..).take_while(|((other, _), _)| *other == subject);
         if let Some((name, (_, by))) = of_subject.find(|((_, name), _)| *name == bucket) {
-            // As it stood before the first of these requests.
+            // The window as it was before the first of these calls.
             windows.insert(*name, RequestWindow { started, used: u32::try_from(used - by).unwrap_or(0) });
         }
     }
@@ -165,8 +168,7 @@ async fn add(connection: &Connection, shared: &Shared, group: &[CountRequest]) -
         Some(*window)
     };
     let missing = || StoreError::Internal("a request was not counted".to_owned());
-    let each =
-        group.iter().map(|request| request.changes.iter().map(&mut after).collect::<Option<_>>().ok_or_else(missing));
+    let each = batch.iter().map(|call| call.changes.iter().map(&mut after).collect::<Option<_>>().ok_or_else(missing));
     each.collect()
 }
 

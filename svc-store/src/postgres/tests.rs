@@ -1,8 +1,8 @@
 //! What is particular to PostgreSQL. What every store must do is the conformance suite.
 
-mod request_counts;
 mod faults;
 mod plans;
+mod request_counts;
 mod wire;
 
 use std::time::Instant;

@@ -1,4 +1,4 @@
-//! TLS to the server, as strict as the URL asks.
+//! TLS connections, with the verification that the URL asks for.
 
 use std::sync::Arc;
 
@@ -10,18 +10,18 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme, crypto};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-/// Which servers are believed.
+/// How the certificate of the server is verified.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Verification<'a> {
-    /// Whoever answers: nobody listens in, but it may be the wrong one.
+    /// It is not verified. The connection is encrypted, but the server may be an impostor.
     None,
-    /// Whoever has a certificate of the authorities in this file.
+    /// It must be issued by a certificate authority in this file.
     Authority(&'a str),
-    /// The same, made out for the host of the URL.
+    /// It must be issued by a certificate authority in this file, for the host in the URL.
     Full(&'a str),
 }
 
-/// Connects with this trust.
+/// Returns a TLS connector that verifies the server in this way.
 pub(super) fn connector(trust: Verification<'_>) -> Result<MakeRustlsConnect, String> {
     let provider = Arc::new(crypto::ring::default_provider());
     let verifier = verifier(trust, &provider)?;
@@ -56,8 +56,8 @@ fn authorities(path: &str, provider: &Arc<CryptoProvider>) -> Result<Arc<WebPkiS
         .map_err(|error| unreadable(&error))
 }
 
-/// Does not ask for which host a certificate was made out, and without authorities nobody at all; but no server owns a
-/// certificate whose key it lacks.
+/// Verifies a certificate without checking the host name, or, without `authorities`, accepts any certificate. It always
+/// verifies that the server has the key of its certificate.
 #[derive(Debug)]
 struct PartialVerifier {
     authorities: Option<Arc<WebPkiServerVerifier>>,
@@ -74,7 +74,7 @@ impl ServerCertVerifier for PartialVerifier {
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
         let Some(authorities) = &self.authorities else { return Ok(ServerCertVerified::assertion()) };
-        // The name is the last thing that is looked at, so everything else was right.
+        // The name is checked last, so everything else is valid.
         match authorities.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now) {
             Err(Error::InvalidCertificate(
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },

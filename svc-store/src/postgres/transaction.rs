@@ -1,9 +1,11 @@
-//! A transaction on a connection, as the binding layer sees it.
+//! A transaction on a connection, which implements [`Sql`] for the binding layer.
 //!
-//! The driver sends a statement when its future is first polled, and answers come in the order in which statements
-//! were sent. So a statement whose result nobody needs is *posted*: its future is polled once and kept in a queue,
-//! which is worked off before the answer of the next statement that somebody waits for, and at the commit. Only
-//! those waits cost a round trip.
+//! # Pipelining
+//!
+//! The driver sends a statement when its future is first polled, and responses arrive in the order in which the statements
+//! were sent. A statement whose result is not needed at once is *pipelined*: its future is polled once and kept in a queue.
+//! The queue is emptied before the response of the next statement that is waited for, and at the commit. Only those waits
+//! cost a round trip.
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -24,20 +26,23 @@ use super::values::{Received, arguments};
 use crate::sql::{EachRow, Param, Sql, check_changed};
 use crate::vault::Vault;
 
-/// Statements that may be under way unread: bounds the memory of a job that only writes.
+/// The most pipelined statements whose responses were not read yet. It limits the memory of a transaction that only writes.
 const MAX_PIPELINED: usize = 256;
 
 const BEGIN_WRITE: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE";
 pub(super) const BEGIN_READ: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
 
-/// A statement that was sent: how many rows it changed, and the table where that must be one.
+/// A statement that was sent.
 struct PipelinedStatement<'c> {
+    /// The number of rows that it changes.
     changed: BoxFuture<'c, Result<u64, Error>>,
-    done: Option<Result<u64, Error>>,
+    /// The output of `changed`, if it was ready when the statement was sent.
+    ready: Option<Result<u64, Error>>,
+    /// The table of which the statement must change exactly one row, if any.
     table: Option<&'static str>,
 }
 
-/// Statements that were sent and not waited for, in the order of their answers.
+/// The pipelined statements of a connection, in the order of their responses.
 #[derive(Default)]
 pub(super) struct Pipeline<'c>(VecDeque<PipelinedStatement<'c>>);
 
@@ -48,16 +53,16 @@ impl<'c> Pipeline<'c> {
     }
 
     async fn add(&mut self, mut changed: BoxFuture<'c, Result<u64, Error>>, table: Option<&'static str>) {
-        let done = poll_once(&mut changed).await;
-        self.0.push_back(PipelinedStatement { changed, done, table });
+        let ready = poll_once(&mut changed).await;
+        self.0.push_back(PipelinedStatement { changed, ready, table });
     }
 
-    /// Waits for the answers to all but the last `rest` statements.
-    async fn settle(&mut self, rest: usize) -> Result<(), Failure> {
-        while self.0.len() > rest {
-            let Some(PipelinedStatement { changed, done, table }) = self.0.pop_front() else { break };
-            let changed = match done {
-                Some(done) => done,
+    /// Waits for the responses to all but the last `remaining` statements.
+    async fn wait(&mut self, remaining: usize) -> Result<(), Failure> {
+        while self.0.len() > remaining {
+            let Some(PipelinedStatement { changed, ready, table }) = self.0.pop_front() else { break };
+            let changed = match ready {
+                Some(ready) => ready,
                 None => changed.await,
             };
             let changed = changed.map_err(|error| Failure::of(&error))?;
@@ -66,17 +71,17 @@ impl<'c> Pipeline<'c> {
         Ok(())
     }
 
-    /// Waits for all answers; the first failure counts, as those behind it only tell that there was one.
+    /// Waits for all responses and returns the first failure. Later failures only follow from it.
     pub(super) async fn finish(&mut self) -> Result<(), Failure> {
         let mut first = Ok(());
         while !self.0.is_empty() {
-            first = first.and(self.settle(0).await);
+            first = first.and(self.wait(0).await);
         }
         first
     }
 }
 
-/// Polls a future once: the driver has sent its statement then.
+/// Polls a future once, by which the driver sends its statement.
 async fn poll_once<F: Future + Unpin>(future: &mut F) -> Option<F::Output> {
     let mut future = std::pin::Pin::new(future);
     poll_fn(|context| {
@@ -88,7 +93,7 @@ async fn poll_once<F: Future + Unpin>(future: &mut F) -> Option<F::Output> {
     .await
 }
 
-/// A connection while a job has it.
+/// A transaction on a connection, for one unit of work.
 pub(super) struct PostgresTransaction<'c> {
     connection: &'c Connection,
     vault: &'c Vault,
@@ -98,54 +103,57 @@ pub(super) struct PostgresTransaction<'c> {
 }
 
 impl<'c> PostgresTransaction<'c> {
-    /// Begins a transaction of its own; that travels with the first statement.
+    /// Begins a transaction. `BEGIN` is pipelined with the first statement.
     pub(super) async fn begin(connection: &'c Connection, vault: &'c Vault, access: Access) -> Self {
-        let mut session = Self::joined(connection, vault, access);
+        let mut transaction = Self::join(connection, vault, access);
         let begin = match access {
             Access::Read => BEGIN_READ,
             Access::Write => BEGIN_WRITE,
         };
-        session.pipeline.send(connection, begin).await;
-        session
+        transaction.pipeline.send(connection, begin).await;
+        transaction
     }
 
-    /// Works in a transaction that somebody else begins and ends.
-    pub(super) fn joined(connection: &'c Connection, vault: &'c Vault, access: Access) -> Self {
+    /// Joins a transaction that the caller begins and ends.
+    pub(super) fn join(connection: &'c Connection, vault: &'c Vault, access: Access) -> Self {
         Self { connection, vault, access, pipeline: Pipeline::default(), failure: None }
     }
 
-    /// Why the transaction cannot be committed any more.
+    /// Returns the first failure, after which the transaction cannot be committed.
     pub(super) fn failure(&self) -> Option<&Failure> {
         self.failure.as_ref()
     }
 
-    /// Tells the senders of all nodes, with the commit.
+    /// Notifies the webhook senders of all nodes when the transaction is committed.
     pub(super) async fn notify(&mut self) {
         self.pipeline.send(self.connection, notifications::NOTIFY).await;
     }
 
-    /// Commits. `Ok` means that the server said so, and that every statement before had succeeded: after a failed
-    /// one the server answers COMMIT with success, too, though it rolls back.
+    /// Commits the transaction.
     ///
-    /// The inner result is that of the statements before, which tells for sure that nothing was done.
+    /// `Ok(Ok(()))` means that every statement succeeded and that the server confirmed the commit. Both are checked, as the
+    /// server also reports success for a `COMMIT` after a failed statement, although it rolls back.
+    ///
+    /// `Ok(Err(_))` means that an earlier statement failed, so the transaction was rolled back. `Err(_)` means that the
+    /// commit itself failed.
     pub(super) async fn commit(&mut self) -> Result<Result<(), Failure>, Failure> {
-        // What is right for the server may be wrong for us: an update that found no row.
+        // The server would commit an update that found no row, so the row counts are checked before COMMIT is sent.
         if self.pipeline.0.iter().any(|pipelined| pipelined.table.is_some())
-            && let Err(failure) = self.pipeline.settle(0).await
+            && let Err(failure) = self.pipeline.wait(0).await
         {
             let _ = self.roll_back().await;
             return Ok(Err(failure));
         }
         let connection = self.connection;
         let mut commit: BoxFuture<'_, _> = Box::pin(connection.client.batch_execute("COMMIT"));
-        let sent = poll_once(&mut commit).await;
-        let before = self.pipeline.finish().await;
-        let committed = match sent {
-            Some(done) => done,
+        let ready = poll_once(&mut commit).await;
+        let statements = self.pipeline.finish().await;
+        let committed = match ready {
+            Some(committed) => committed,
             None => commit.await,
         };
-        match before {
-            // Without an answer to a statement there is none to the commit behind it either.
+        match statements {
+            // If the response to a statement is lost, so is the response to the commit after it.
             Err(failure) if failure.recovery == Recovery::ConnectionLost => Err(failure),
             Err(failure) => Ok(Err(failure)),
             Ok(()) => match committed {
@@ -155,7 +163,7 @@ impl<'c> PostgresTransaction<'c> {
         }
     }
 
-    /// Undoes everything and leaves the connection as it was.
+    /// Rolls the transaction back. The connection can be used again afterwards.
     pub(super) async fn roll_back(&mut self) -> Result<(), Failure> {
         let connection = self.connection;
         self.pipeline.send(connection, "ROLLBACK").await;
@@ -165,28 +173,28 @@ impl<'c> PostgresTransaction<'c> {
         }
     }
 
-    /// Notes the first failure; those after it only tell that there was one.
+    /// Records the first failure. Later failures only follow from it.
     fn fail(&mut self, failure: Failure) -> StoreError {
         self.failure.get_or_insert(failure).error.clone()
     }
 
-    /// Nothing is sent any more after a failure.
+    /// Fails after a failure, so that no further statement is sent.
     fn check(&self) -> Result<(), StoreError> {
         self.failure.as_ref().map_or(Ok(()), |failure| Err(failure.error.clone()))
     }
 
-    /// Waits for an answer, behind those of the statements that were sent before.
-    async fn wait<T>(&mut self, answer: impl Future<Output = Result<T, Error>>) -> Result<T, StoreError> {
-        let mut answer = pin!(answer);
-        let sent = poll_once(&mut answer).await;
-        if let Err(failure) = self.pipeline.settle(0).await {
+    /// Sends a request and waits for its response, after those of the pipelined statements.
+    async fn wait<T>(&mut self, request: impl Future<Output = Result<T, Error>>) -> Result<T, StoreError> {
+        let mut request = pin!(request);
+        let ready = poll_once(&mut request).await;
+        if let Err(failure) = self.pipeline.wait(0).await {
             return Err(self.fail(failure));
         }
-        let answer = match sent {
-            Some(done) => done,
-            None => answer.await,
+        let response = match ready {
+            Some(response) => response,
+            None => request.await,
         };
-        answer.map_err(|error| self.fail(Failure::of(&error)))
+        response.map_err(|error| self.fail(Failure::of(&error)))
     }
 
     async fn statement(&mut self, sql: &str) -> Result<Statement, StoreError> {
@@ -198,11 +206,11 @@ impl<'c> PostgresTransaction<'c> {
         }
     }
 
-    /// Only queries are for read jobs. The server refuses those that write.
-    fn writable(&self) -> Result<(), StoreError> {
+    /// Fails in a read transaction, which may only run queries. The server refuses queries that write.
+    fn require_write_access(&self) -> Result<(), StoreError> {
         match self.access {
             Access::Write => Ok(()),
-            Access::Read => Err(StoreError::Internal("a read job tried to write".to_owned())),
+            Access::Read => Err(StoreError::Internal("a read transaction tried to write".to_owned())),
         }
     }
 }
@@ -210,7 +218,7 @@ impl<'c> PostgresTransaction<'c> {
 #[async_trait]
 impl Sql for PostgresTransaction<'_> {
     async fn execute(&mut self, sql: &str, params: &[Param<'_>]) -> Result<u64, StoreError> {
-        self.writable()?;
+        self.require_write_access()?;
         let arguments = arguments(params, self.vault)?;
         let statement = self.statement(sql).await?;
         let connection = self.connection;
@@ -223,13 +231,13 @@ impl Sql for PostgresTransaction<'_> {
         params: &[Param<'_>],
         table: Option<&'static str>,
     ) -> Result<(), StoreError> {
-        self.writable()?;
+        self.require_write_access()?;
         let arguments = arguments(params, self.vault)?;
         let statement = self.statement(sql).await?;
         let connection = self.connection;
         let changed = Box::pin(async move { connection.client.execute_raw(&statement, arguments).await });
         self.pipeline.add(changed, table).await;
-        self.pipeline.settle(MAX_PIPELINED).await.map_err(|failure| self.fail(failure))
+        self.pipeline.wait(MAX_PIPELINED).await.map_err(|failure| self.fail(failure))
     }
 
     async fn query(&mut self, sql: &str, params: &[Param<'_>], each: EachRow<'_>) -> Result<(), StoreError> {
@@ -238,7 +246,7 @@ impl Sql for PostgresTransaction<'_> {
         let connection = self.connection;
         let mut rows = pin!(self.wait(connection.client.query_raw(&statement, arguments)).await?);
         let mut read = Ok(());
-        // To the end, whatever a row holds: the server may still have something to say.
+        // All rows are read even if one is invalid, as the server may report an error after them.
         while let Some(row) = rows.try_next().await.map_err(|error| self.fail(Failure::of(&error)))? {
             if read.is_ok() {
                 read = each(&Received { row: &row, vault: self.vault });

@@ -21,7 +21,11 @@ pub(super) fn run(pool: &ConnectionPool, number: usize, queue: &Queue, context: 
     }
 }
 
-fn begin_and_serve(connection: &mut Connection, group: &mut Vec<QueuedWork>, context: &Context) -> Result<(), StoreError> {
+fn begin_and_serve(
+    connection: &mut Connection,
+    group: &mut Vec<QueuedWork>,
+    context: &Context,
+) -> Result<(), StoreError> {
     connection.batch("BEGIN")?;
     context.report_group(Access::Read, group.len());
     for QueuedWork { name, job, answer } in group.drain(..) {

@@ -32,8 +32,13 @@ const CHECKPOINT_PAGES: i64 = 4000;
 type Completed = (oneshot::Sender<Result<(), Error>>, Result<(), Error>);
 
 pub(super) fn run(connection: Connection, pool: &ConnectionPool, queue: &Queue, context: &Context) {
-    let mut writer =
-        Writer { connection: Some(connection), pool, last_commit_is_durable: true, log_is_durable: false, checkpoint_at: CHECKPOINT_PAGES };
+    let mut writer = Writer {
+        connection: Some(connection),
+        pool,
+        last_commit_is_durable: true,
+        log_is_durable: false,
+        checkpoint_at: CHECKPOINT_PAGES,
+    };
     while let Some(group) = queue.wait(MAX_GROUP) {
         let done = match writer.ready() {
             Ok(ready) => commit(ready, group, queue, context),
@@ -119,7 +124,8 @@ impl GroupTransaction<'_> {
         self.begin()?;
         self.connection.batch("SAVEPOINT unit")?;
         let result = self.connection.run(waiting.name, &waiting.job, context);
-        let ended = self.connection.batch(if result.is_ok() { "RELEASE unit" } else { "ROLLBACK TO unit; RELEASE unit" });
+        let ended =
+            self.connection.batch(if result.is_ok() { "RELEASE unit" } else { "ROLLBACK TO unit; RELEASE unit" });
         if let Err(error) = ended {
             // Otherwise what is left of it would be committed with the others.
             let _ = self.connection.batch("ROLLBACK");

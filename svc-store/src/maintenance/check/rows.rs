@@ -13,8 +13,8 @@ use uuid::Uuid;
 
 use super::{Finding, MAX_FINDINGS, display, displayed_columns};
 use crate::accounts::tenants::LastNumber;
-use crate::maintenance::tables::TableInfo;
 use crate::maintenance::table_reader::{Cell, TableReader, key_kinds};
+use crate::maintenance::tables::TableInfo;
 use crate::record::Record as _;
 use crate::sql::{Cells, Row, Sql};
 use crate::webhooks::subscriptions::SubscriptionKind;

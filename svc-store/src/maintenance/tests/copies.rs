@@ -125,7 +125,8 @@ async fn a_copy_that_was_killed_is_resumed() {
         let killed = copy(&from, &to, true, &mut kill);
         assert!(AssertUnwindSafe(killed).catch_unwind().await.is_err(), "{killed_at}");
         let mut end = open::existing(&to, &Env::system()).await.unwrap();
-        let position = CopyPosition::read(&mut *end.connection.begin(Access::Read).await.unwrap()).await.unwrap().unwrap();
+        let position =
+            CopyPosition::read(&mut *end.connection.begin(Access::Read).await.unwrap()).await.unwrap().unwrap();
         assert!(position.table < TABLES.len());
         sum += killed_at;
     }

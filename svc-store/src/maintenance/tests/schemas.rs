@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::*;
 use crate::column::Kind;
-use crate::maintenance::tables::TABLES;
 use crate::maintenance::table_reader::TableReader;
+use crate::maintenance::tables::TABLES;
 use crate::sql::{Row, Value};
 
 /// The database's own.
