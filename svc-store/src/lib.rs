@@ -180,7 +180,7 @@ pub async fn open_with(url: &str, env: Env, options: Options) -> Result<Arc<dyn 
         return Ok(Arc::new(store.map_err(|error| not_opened(url, error))?));
     }
     let path = sqlite_path(url)?;
-    let store = SqliteStore::open_sealed(&path, env, secret_key).map_err(|source| unavailable(url, source))?;
+    let store = SqliteStore::open_with_key(&path, env, secret_key).map_err(|source| unavailable(url, source))?;
     Ok(Arc::new(store))
 }
 

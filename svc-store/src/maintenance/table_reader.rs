@@ -1,4 +1,4 @@
-//! Reads a whole table in batches in the order of its key, in constant memory.
+//! Reads whole tables in batches, in the order of their keys and in constant memory.
 
 use svc_core::error::StoreError;
 use svc_core::values::{Date, Timestamp};

@@ -1,4 +1,4 @@
-//! All tables with data of tenants, in an order in which every row comes after the rows that it refers to.
+//! The list of all tables with data of tenants, in an order in which every row comes after the rows that it refers to.
 
 use svc_core::accounts::audit::Entry;
 use svc_core::accounts::idempotency::StoredResponse;
@@ -74,8 +74,8 @@ fn read_row<R: Record>(cells: &mut Cells<'_>) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// All tables except `settings` and `schema_migrations`, which each database has of its own, and `request_windows`, whose
-/// rows are worth a minute. A test compares them with both schemas.
+/// All tables except `settings` and `schema_migrations`, which describe the database itself, and `request_windows`, whose
+/// rows are only needed for a minute. A test compares the list with both schemas.
 pub(crate) const TABLES: &[TableInfo] = &[
     TableInfo::of::<Tenant>(),
     TableInfo::of::<LastNumber>(),

@@ -1,4 +1,6 @@
-//! The schema and the settings of a database. Several nodes may start at once, and each may be aborted at any time.
+//! Migrates the schema, and reads the settings of a database.
+//!
+//! Several nodes may start at the same time, and each may be killed at any time.
 
 use async_trait::async_trait;
 use svc_core::error::StoreError;

@@ -1,8 +1,8 @@
-//! PostgresRequestCounts requests for all nodes together: rate-limit windows in an unlogged table, on a connection of its own.
+//! Counts requests for rate limits across all nodes, in an unlogged table and on a connection of its own.
 //!
-//! All counts that wait are added by one statement, so a request costs a share of a round trip, and no write to the
-//! log of the database. A crash of the server empties the table, and windows begin anew. While the connection is away
-//! every node is told so at once, and counts by itself.
+//! One statement adds all queued counts, so a request costs a share of a round trip and no write to PostgreSQL's
+//! write-ahead log. When the server crashes, the table is empty afterwards and all windows start again. While there is no
+//! connection, each call fails at once, and the node counts its requests in memory.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

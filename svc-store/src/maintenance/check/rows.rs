@@ -50,21 +50,32 @@ impl Consistency {
         for (of, highest) in &self.highest {
             let counter = self.counters.get(of).copied().unwrap_or_default();
             if counter < *highest {
-                let problem = format!("the counter is at {counter}, but {}-{highest:04} is in use", of.1);
+                let problem = format!(
+                    "the last number given is {counter}, but {}-{highest:04} is in use, so a number may be given twice",
+                    of.1
+                );
                 findings.push(Finding { table: "numbers", id: Some(format!("{} {}", of.0, of.1)), problem });
             }
         }
-        let differ = |one: &BTreeSet<_>, other: &BTreeSet<_>, what: &str| -> Vec<Finding> {
+        let differ = |one: &BTreeSet<_>, other: &BTreeSet<_>, problem: &str| -> Vec<Finding> {
             let differ = one.difference(other).take(MAX_FINDINGS).map(
                 |(_, kind, subscription, _): &(TenantId, String, Uuid, bool)| {
                     let id = Some(format!("{kind} {subscription}"));
-                    Finding { table: "subscription_kinds", id, problem: what.to_owned() }
+                    Finding { table: "subscription_kinds", id, problem: problem.to_owned() }
                 },
             );
             differ.collect()
         };
-        findings.extend(differ(&self.wanted, &self.kinds, "the subscription wants this kind, but is not found by it"));
-        findings.extend(differ(&self.kinds, &self.wanted, "the subscription does not want this kind in this way"));
+        findings.extend(differ(
+            &self.wanted,
+            &self.kinds,
+            "the subscription includes this kind of event, but has no row for it with the right value of paused",
+        ));
+        findings.extend(differ(
+            &self.kinds,
+            &self.wanted,
+            "the subscription does not include this kind of event, or the row has the wrong value of paused",
+        ));
     }
 }
 
@@ -150,7 +161,7 @@ pub(super) async fn read_all(
             Some(key) => reader.continue_after(key),
             None if rows == before => return Ok(rows),
             None => {
-                let problem = "a key is invalid; the rows after it were not read".to_owned();
+                let problem = "the key of a row is invalid; the rows after it were not checked".to_owned();
                 findings.push(Finding { table: table.name, id: None, problem });
                 return Ok(rows);
             }
