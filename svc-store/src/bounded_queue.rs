@@ -1,60 +1,63 @@
-//! The jobs that wait for a database, the same for each: how many may, and what is said to those who may not.
+//! A bounded queue of units of work, which both databases use.
 
 use std::collections::VecDeque;
 
 use svc_core::error::StoreError;
 
-/// Jobs that may wait. Far more than there are connections; beyond it the service is overloaded.
+/// The most units of work that can wait. It is far more than there are connections: beyond it the service is overloaded.
 const CAPACITY: usize = 16_384;
 
-/// Jobs in the order in which they came, until the store is closed. Whoever keeps it says how it is waited for.
+/// A first-in, first-out queue that refuses units of work when it is full or closed. It has no lock and never waits: its
+/// owner adds both.
 pub(crate) struct BoundedQueue<T> {
-    waiting: VecDeque<T>,
-    open: bool,
+    units: VecDeque<T>,
+    is_open: bool,
 }
 
 impl<T> BoundedQueue<T> {
     pub(crate) fn new() -> Self {
-        Self { waiting: VecDeque::new(), open: true }
+        Self { units: VecDeque::new(), is_open: true }
     }
 
-    pub(crate) fn push(&mut self, job: T) -> Result<(), StoreError> {
-        if !self.open {
+    /// Adds a unit of work at the end.
+    pub(crate) fn push(&mut self, work: T) -> Result<(), StoreError> {
+        if !self.is_open {
             return Err(StoreError::Unavailable("the store is shutting down".to_owned()));
         }
-        if self.waiting.len() >= CAPACITY {
-            return Err(StoreError::Unavailable(format!("{CAPACITY} jobs are waiting already")));
+        if self.units.len() >= CAPACITY {
+            return Err(StoreError::Unavailable(format!("the queue is full: {CAPACITY} transactions are waiting")));
         }
-        self.waiting.push_back(job);
+        self.units.push_back(work);
         Ok(())
     }
 
-    /// Puts a job back that has had its turn.
-    pub(crate) fn push_front(&mut self, job: T) {
-        self.waiting.push_front(job);
+    /// Puts a unit of work that has to run again back at the front.
+    pub(crate) fn push_front(&mut self, work: T) {
+        self.units.push_front(work);
     }
 
-    /// Takes up to `most` of what waits.
-    pub(crate) fn take(&mut self, most: usize) -> Vec<T> {
-        let count = self.waiting.len().min(most);
-        self.waiting.drain(..count).collect()
+    /// Removes and returns up to `max` units of work from the front.
+    pub(crate) fn take(&mut self, max: usize) -> Vec<T> {
+        let count = self.units.len().min(max);
+        self.units.drain(..count).collect()
     }
 
-    /// Takes from the front as long as `wanted`.
-    pub(crate) fn take_while(&mut self, wanted: impl Fn(&T) -> bool) -> Vec<T> {
-        let count = self.waiting.iter().take_while(|job| wanted(job)).count();
+    /// Removes and returns units of work from the front while `predicate` is true.
+    pub(crate) fn take_while(&mut self, predicate: impl Fn(&T) -> bool) -> Vec<T> {
+        let count = self.units.iter().take_while(|work| predicate(work)).count();
         self.take(count)
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.waiting.is_empty()
+        self.units.is_empty()
     }
 
     pub(crate) fn is_open(&self) -> bool {
-        self.open
+        self.is_open
     }
 
+    /// Closes the queue. The units of work in it can still be taken.
     pub(crate) fn close(&mut self) {
-        self.open = false;
+        self.is_open = false;
     }
 }

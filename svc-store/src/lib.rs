@@ -1,15 +1,10 @@
-//! svc-core's [`Store`] on a database: the only crate that knows a driver.
+//! Stores svc's data in SQLite or PostgreSQL.
 //!
-//! - `sql` is the binding layer, and `column` says how values are stored: the same for every database.
-//! - `record` has the macro by which each table names its columns once, and the statements that follow from that.
-//! - `accounts`, `resources` and `webhooks` have a file per table, with its columns and the rest of its SQL. Their names are
-//!   those of svc-core's modules and of its repository traits.
-//! - `repository` implements the generic repository of every resource.
-//! - `sqlite` is specific to SQLite: its threads, types and errors.
-//! - `postgres` is specific to PostgreSQL: its connections, types, errors and notifications.
-//! - `dialect` has the differences between the two in SQL.
-//! - `migrations` are the versions of the schema, and the runner that applies them.
-//! - `maintenance` works on whole databases: copying, checking, backing up, measuring.
+//! This crate implements [`Store`], svc-core's interface to a database, and is the only crate that depends on a database
+//! driver. [`open`] returns a store for a database URL. [`copy`], [`check`], [`backup`] and [`stats`] work on whole
+//! databases, and are what the commands of `svc db` call.
+//!
+//! # Examples
 //!
 //! ```
 //! # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
@@ -24,7 +19,23 @@
 //! # }).unwrap();
 //! ```
 //!
-//! SQL is written once, with `$1`, `$2`, … numbered in the order of their first use, which both databases accept.
+//! # Modules
+//!
+//! SQL is written once, with the parameters `$1`, `$2`, … numbered in the order of their first use, which both databases
+//! accept.
+//!
+//! - `sql` is the binding layer: parameters, rows and cells. `column` defines how each Rust type is stored. Both are the
+//!   same for every database.
+//! - `record` has the macro by which each table names its columns once, and the statements that follow from that.
+//! - `accounts`, `resources` and `webhooks` have a file per table, with its columns and the rest of its SQL. Their names are
+//!   those of svc-core's modules and of its repository traits.
+//! - `repository` implements the generic repository of every resource.
+//! - `sqlite` has the threads, types and errors of SQLite.
+//! - `postgres` has the connections, types, errors and notifications of PostgreSQL.
+//! - `dialect` has the differences between the two in SQL.
+//! - `migrations` has the versions of the schema, and the runner that applies them.
+//! - `vault` encrypts secrets before they are stored.
+//! - `maintenance` works on whole databases: it copies, checks, backs up and measures them.
 
 mod accounts;
 mod bounded_queue;
@@ -60,15 +71,19 @@ pub use self::sqlite::SqliteStore;
 pub use self::vault::SecretKey;
 
 /// The error when a database cannot be opened.
+///
+/// Its text contains the URL without its password.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// The URL is not that of a supported database.
+    /// The URL is malformed, or names a kind of database that is not supported. The text is the scheme of the URL, and
+    /// the reason if there is one. It never contains the rest of the URL, which may include a password.
     #[error(
         "{0} is not a supported database URL; use sqlite://PATH, such as sqlite://svc.db, or \
          postgres://USER:PASSWORD@HOST:PORT/DATABASE"
     )]
     InvalidUrl(String),
-    /// The database is not available, is not one of this service, or has a schema of another version.
+    /// The database cannot be reached or read, its secrets are encrypted with another key, or its schema does not fit
+    /// this version of the program.
     #[error("cannot open the database {url}: {source}")]
     Unavailable {
         /// The URL, without its password.
@@ -78,21 +93,31 @@ pub enum OpenError {
     },
 }
 
-/// Options of a store. The defaults suit a node with two to eight cores.
+/// Options of a store, for [`open_with`].
+///
+/// The defaults suit a server with two to eight cores. SQLite uses `secret_key` only.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// PostgreSQL: the number of connections for reading, 4 by default. Each serves many requests at once.
+    /// The number of PostgreSQL connections for reading. The default is 4, and the minimum is 1. A connection runs the
+    /// reads of up to 64 requests at once.
     pub read_connections: usize,
-    /// PostgreSQL: the number of connections for writing, 12 by default: as many tenants can write at the same time. A node
-    /// uses two more connections, for notifications and for request counts. The sum over all nodes must stay below
-    /// PostgreSQL's `max_connections`.
+    /// The number of PostgreSQL connections for writing. The default is 12, and the minimum is 1. Each connection runs one
+    /// transaction at a time, so this is the number of tenants that can write at the same time.
+    ///
+    /// A store opens two more connections, for notifications and for the request counts of rate limits. The sum over all
+    /// nodes must stay below PostgreSQL's `max_connections`.
     pub write_connections: usize,
-    /// PostgreSQL: how long a transaction waits for a connection before it fails, 10 s by default.
+    /// How long a transaction waits for a PostgreSQL connection before it fails with
+    /// [`StoreError::Unavailable`]. The default is 10 s.
     pub acquire_timeout: Duration,
-    /// PostgreSQL: whether this process may end right after a write, as a command does. The senders of other nodes are then
-    /// notified by the commit itself instead of after it, for which concurrent commits wait for each other.
+    /// Whether this process may exit right after a write, as a command-line tool does. The default is `false`.
+    ///
+    /// A commit that adds due deliveries wakes the webhook senders of the other PostgreSQL nodes. A long-running process
+    /// notifies them after the commit. A short-lived process notifies them in the transaction itself, which makes
+    /// concurrent commits wait for each other.
     pub is_short_lived: bool,
-    /// The key that encrypts secrets at rest, in place of the key from the environment.
+    /// The key that encrypts secrets at rest. With `None`, the default, it is read from the environment or from the key
+    /// file, as described at [`open`].
     pub secret_key: Option<SecretKey>,
 }
 
@@ -108,20 +133,28 @@ impl Default for Options {
     }
 }
 
-/// Opens the database that `url` names, and migrates its schema to the version of this program.
+/// Opens the database at `url`, and migrates its schema to the version of this program.
 ///
-/// The file of `sqlite://PATH` is created when it is missing. Secrets are encrypted with the key in the environment
-/// variable `SVC_SECRET_KEY` (64 hex digits), or else with the one in `PATH.key` beside the database. That file is created
-/// with the database, and belongs in every backup.
+/// # SQLite
+/// The URL is `sqlite://PATH`, or `sqlite:///PATH` for an absolute path. The file is created if it does not exist.
 ///
-/// `postgres://USER:PASSWORD@HOST:PORT/DATABASE` needs PostgreSQL 13 or newer, a direct connection or a pooler that
-/// keeps sessions, and `SVC_SECRET_KEY` with the same value on every node. `sslmode` is `disable`, `prefer` (the default),
-/// `require`, `verify-ca` or `verify-full`; `sslrootcert=PATH` names a file with the trusted authorities. Call it within a Tokio
-/// runtime, which runs the tasks of the store.
+/// Secrets are encrypted with the key in the environment variable `SVC_SECRET_KEY` (64 hex digits). If it is not set, the
+/// key is in the file `PATH.key` beside the database. That file is created together with the database. Include it in every
+/// backup.
+///
+/// # PostgreSQL
+/// The URL is `postgres://USER:PASSWORD@HOST:PORT/DATABASE`. The server must be PostgreSQL 13 or newer. Connect to it
+/// directly, or through a pooler in session mode. `SVC_SECRET_KEY` must be set to the same value on every node. Call this
+/// function within a Tokio runtime, which runs the tasks of the store.
+///
+/// The parameter `sslmode` is `disable`, `prefer` (the default), `require`, `verify-ca` or `verify-full`, and
+/// `sslrootcert=PATH` is a file with the trusted certificate authorities.
 ///
 /// # Errors
-/// [`OpenError`] when the URL is invalid, or the database cannot be opened or migrated.
+/// [`OpenError::InvalidUrl`] when the URL is invalid, and [`OpenError::Unavailable`] when the database cannot be opened or
+/// migrated.
 ///
+/// # Examples
 /// ```
 /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
 /// let dir = tempfile::tempdir()?;
@@ -135,10 +168,10 @@ pub async fn open(url: &str, env: Env) -> Result<Arc<dyn Store>, OpenError> {
     open_with(url, env, Options::default()).await
 }
 
-/// Opens a database as [`open`] does, with options.
+/// Opens a database as [`open`] does, with the given options.
 ///
 /// # Errors
-/// [`OpenError`] when the URL is invalid, or the database cannot be opened or migrated.
+/// Returns the errors of [`open`].
 pub async fn open_with(url: &str, env: Env, options: Options) -> Result<Arc<dyn Store>, OpenError> {
     let Options { read_connections, write_connections, acquire_timeout, is_short_lived, secret_key } = options;
     if is_postgres(url) {
@@ -147,14 +180,18 @@ pub async fn open_with(url: &str, env: Env, options: Options) -> Result<Arc<dyn 
         return Ok(Arc::new(store.map_err(|error| not_opened(url, error))?));
     }
     let path = sqlite_path(url)?;
-    let store = SqliteStore::open_sealed(&path, env, secret_key).map_err(|source| unavailable(url, source))?;
+    let store = SqliteStore::open_with_key(&path, env, secret_key).map_err(|source| unavailable(url, source))?;
     Ok(Arc::new(store))
 }
 
-/// Migrates the schema to the version of this program, and returns the names of the migrations that were applied.
+/// Migrates the schema of the database at `url` to the version of this program, and returns the names of the migrations
+/// that were applied. The list is empty when the schema was up to date.
+///
+/// [`open`] migrates the schema as well. All migrations are applied in one transaction, and several processes may call
+/// this function at the same time.
 ///
 /// # Errors
-/// [`OpenError`] when the URL is invalid, or the database cannot be opened or migrated.
+/// Returns the errors of [`open`].
 pub async fn migrate(url: &str) -> Result<Vec<String>, OpenError> {
     if is_postgres(url) {
         return postgres::migrate(url).await.map_err(|error| not_opened(url, error));
@@ -178,15 +215,15 @@ fn unavailable(url: &str, source: StoreError) -> OpenError {
     OpenError::Unavailable { url: url.to_owned(), source }
 }
 
-/// Returns the file of `sqlite://PATH`: relative as written, absolute with a third slash.
+/// Returns the path in `sqlite://PATH`. It is absolute when it starts with a third slash.
 fn sqlite_path(url: &str) -> Result<PathBuf, OpenError> {
     let path = url.strip_prefix("sqlite://").or_else(|| url.strip_prefix("sqlite:"));
     match path {
         Some(path) if !path.is_empty() && !path.contains(['?', '#']) => Ok(PathBuf::from(path)),
-        // The rest may hold a password.
+        // Only the scheme is shown, as the rest may contain a password.
         _ => Err(OpenError::InvalidUrl(match url.split_once("://") {
             Some((scheme, _)) => format!("{scheme}://…"),
-            None => "This".to_owned(),
+            None => "The given value".to_owned(),
         })),
     }
 }

@@ -1,20 +1,20 @@
-//! Work on a whole database: copying it, checking it, backing it up, measuring it.
+//! Maintenance of whole databases: copying, checking, backing up and measuring them.
 //!
-//! It goes by way of one connection of its own (`connection`) and the binding layer, over one list of all tables (`tables`),
-//! which a test compares with both schemas, so that no table and no column can be forgotten.
+//! It uses a connection of its own (`connection`) and the binding layer. `tables` lists all tables and columns. A test
+//! compares that list with both schemas, so that none is missing.
 
 mod backup;
 mod check;
 mod connection;
 mod copy;
+mod copy_position;
 mod digest;
-mod mark;
 mod open;
 mod stats;
+mod table_reader;
 mod tables;
 #[cfg(test)]
 mod tests;
-mod walk;
 
 use svc_core::error::StoreError;
 
@@ -28,22 +28,22 @@ pub use self::stats::{DbStats, stats};
 pub(crate) use self::tables::TABLES;
 use crate::OpenError;
 
-/// Why work on a whole database failed.
+/// The error of a maintenance operation.
 #[derive(Debug, thiserror::Error)]
 pub enum MaintenanceError {
     /// A database cannot be opened.
     #[error(transparent)]
     Open(#[from] OpenError),
-    /// A database failed, or holds what it must not.
+    /// A database failed, or contains an invalid value.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// It must not be done as things are; the sentence says what to do.
+    /// The operation is refused in the current situation, such as when a target is not empty. The text says what to do.
     #[error("{0}")]
     Refused(String),
-    /// It cannot be done with this kind of database; the sentence says what can.
+    /// The operation is not available for this kind of database. The text names the alternative.
     #[error("{0}")]
     Unsupported(String),
-    /// A file cannot be read or written.
+    /// A file cannot be read or written. The text has its path and the error of the operating system.
     #[error("{0}")]
     File(String),
 }

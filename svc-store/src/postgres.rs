@@ -1,21 +1,32 @@
-//! PostgreSQL: transactions on pipelined connections, for several nodes on one database.
+//! The PostgreSQL store: pipelined transactions, for several nodes on one database.
 //!
-//! Each task owns a connection, takes units of work from a queue, and connects again when the connection is lost. A read
-//! task runs all waiting units of work concurrently in one snapshot; a write task runs one at a time, each in a transaction
-//! of its own. A commit that adds due deliveries notifies the other nodes by `NOTIFY`.
+//! # Tasks
+//!
+//! Each read or write task owns one connection. It takes units of work from a queue, and reconnects when the connection is
+//! lost. A read task runs all queued reads concurrently in one snapshot. A write task runs one unit of work at a time, each
+//! in its own transaction. Units of work that wait for a connection longer than the acquire timeout fail.
+//!
+//! # Retries
+//!
+//! A unit of work runs again after a serialization failure or a deadlock, and once more when its connection was lost before
+//! the commit was sent. When the connection is lost during the commit, the caller gets [`StoreError::OutcomeUnknown`].
+//!
+//! # Notifications
+//!
+//! A commit that adds due deliveries wakes the webhook senders of the other nodes with `NOTIFY`.
 
+mod connect_options;
 mod connection;
-mod counts;
 mod failure;
-mod job;
 mod maintenance_connection;
 mod migrate;
 mod notifications;
 mod queue;
 mod reader;
-mod session;
-mod target;
+mod request_counts;
 mod tls;
+mod transaction;
+mod unit_of_work;
 mod values;
 mod writer;
 
@@ -32,46 +43,47 @@ use svc_core::webhooks::deliveries::DeliveryWakeup;
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 
+pub(crate) use self::connect_options::without_password;
+use self::connect_options::{ConnectOptions, Role};
 use self::connection::Connection;
-use self::counts::Counts;
-pub(crate) use self::maintenance_connection::PostgresLink;
-use self::queue::{Queue, Waiting};
-pub(crate) use self::target::without_password;
-use self::target::{Role, Target};
+pub(crate) use self::maintenance_connection::PostgresMaintenance;
+use self::queue::{Queue, QueuedWork};
+use self::request_counts::PostgresRequestCounts;
 use crate::vault::{self, SecretKey, Vault};
 
-/// The pause between two attempts to connect: the first, and the longest.
-const SHORTEST_PAUSE: Duration = Duration::from_millis(50);
-const LONGEST_PAUSE: Duration = Duration::from_secs(1);
-/// How often the queues are searched for units of work that have waited too long.
-const LATE_INTERVAL: Duration = Duration::from_millis(250);
+/// The first pause between two attempts to connect. It doubles up to [`MAX_PAUSE`].
+const MIN_PAUSE: Duration = Duration::from_millis(50);
+/// The longest pause between two attempts to connect.
+const MAX_PAUSE: Duration = Duration::from_secs(1);
+/// How often the queues are checked for units of work that have waited too long.
+const EXPIRY_CHECK_INTERVAL: Duration = Duration::from_millis(250);
 
-/// A store on a PostgreSQL database. Dropping it ends its tasks once the waiting units of work are done.
+/// A store on a PostgreSQL database. When it is dropped, its tasks finish the queued units of work and end.
 pub(crate) struct PostgresStore {
     shared: Arc<Shared>,
-    counts: Counts,
-    helpers: Vec<AbortHandle>,
+    counts: PostgresRequestCounts,
+    background_tasks: Vec<AbortHandle>,
 }
 
-/// What the tasks have in common.
+/// The state that all tasks of a store share.
 struct Shared {
     env: Env,
     cursor_key: CursorKey,
     delivery_wakeup: Arc<DeliveryWakeup>,
     vault: Vault,
-    target: Target,
+    connect_options: ConnectOptions,
     reads: Queue,
     writes: Queue,
-    /// Whether notifications are sent with commits, as the process may end right after them.
+    /// Whether notifications are sent in the transaction, because the process may exit right after the commit.
     is_short_lived: bool,
-    /// Signals the task that sends notifications.
+    /// Tells the notification task to notify the other nodes.
     notifications: Arc<Notify>,
-    /// Why the last attempt to connect failed. `None` while the database is available.
+    /// The error of the last attempt to connect. `None` while the database is available.
     connect_error: Mutex<Option<String>>,
     observer: OnceLock<Arc<dyn Observer>>,
 }
 
-/// Options of the store.
+/// The fields of [`Options`](crate::Options) that concern PostgreSQL.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
     pub(crate) read_connections: usize,
@@ -80,9 +92,11 @@ pub(crate) struct Settings {
     pub(crate) is_short_lived: bool,
 }
 
-/// The error when a database cannot be opened: its URL is invalid, or it failed.
+/// The error when a database cannot be opened.
 pub(crate) enum OpenFailure {
+    /// The URL is invalid, for this reason.
     Url(String),
+    /// The database failed.
     Store(StoreError),
 }
 
@@ -99,17 +113,20 @@ impl PostgresStore {
         key: Option<SecretKey>,
         settings: &Settings,
     ) -> Result<Self, OpenFailure> {
-        let target = Target::parse(url).map_err(OpenFailure::Url)?;
+        let connect_options = ConnectOptions::parse(url).map_err(OpenFailure::Url)?;
         let key = match key {
             Some(key) => key,
             None => SecretKey::from_environment().map_err(|reason| StoreError::Unavailable(reason.to_string()))?,
         };
-        let first = Connection::open(&target, Role::Write).await?;
+        let first = Connection::open(&connect_options, Role::Write).await?;
         migrate::run(&first.client).await?;
         let cursor_key = CursorKey::new(migrate::setting(&first.client, "cursor_key", env.bytes()).await?);
         let vault = Vault::new(key, env.clone());
         if migrate::setting(&first.client, vault::CHECK_SETTING, vault.check()).await? != vault.check() {
-            let reason = format!("its secrets were sealed with another key; set {} to the right one", vault::VARIABLE);
+            let reason = format!(
+                "its secrets are encrypted with another key. Set {} to the key that the database was created with",
+                vault::VARIABLE
+            );
             return Err(StoreError::Unavailable(reason).into());
         }
         let shared = Arc::new(Shared {
@@ -117,7 +134,7 @@ impl PostgresStore {
             cursor_key,
             delivery_wakeup: Arc::default(),
             vault,
-            target,
+            connect_options,
             reads: Queue::new(),
             writes: Queue::new(),
             is_short_lived: settings.is_short_lived,
@@ -133,26 +150,26 @@ impl PostgresStore {
             tokio::spawn(writer::run(Arc::clone(&shared), first.take()));
         }
         let notifications = tokio::spawn(notifications::run(Arc::clone(&shared)));
-        let clock = tokio::spawn(refuse_late(Arc::clone(&shared), settings.acquire_timeout));
-        let counts = Counts::start(Arc::clone(&shared));
-        Ok(Self { shared, counts, helpers: vec![notifications.abort_handle(), clock.abort_handle()] })
+        let clock = tokio::spawn(fail_expired(Arc::clone(&shared), settings.acquire_timeout));
+        let counts = PostgresRequestCounts::start(Arc::clone(&shared));
+        Ok(Self { shared, counts, background_tasks: vec![notifications.abort_handle(), clock.abort_handle()] })
     }
 }
 
 /// Migrates the schema of a database, and returns the names of the migrations that were applied.
 pub(crate) async fn migrate(url: &str) -> Result<Vec<String>, OpenFailure> {
-    let target = Target::parse(url).map_err(OpenFailure::Url)?;
-    let connection = Connection::open(&target, Role::Write).await?;
+    let connect_options = ConnectOptions::parse(url).map_err(OpenFailure::Url)?;
+    let connection = Connection::open(&connect_options, Role::Write).await?;
     Ok(migrate::run(&connection.client).await?)
 }
 
 #[async_trait]
 impl Store for PostgresStore {
-    async fn run(&self, access: Access, name: &'static str, job: UnitOfWork) -> Result<(), Error> {
-        let (waiting, answered) = Waiting::new(name, job);
-        self.shared.queue(access).push(waiting)?;
-        let lost = |_| StoreError::Unavailable("the store is shutting down".to_owned());
-        answered.await.map_err(lost)?
+    async fn run(&self, access: Access, name: &'static str, work: UnitOfWork) -> Result<(), Error> {
+        let (queued, result) = QueuedWork::new(name, work);
+        self.shared.queue(access).push(queued)?;
+        let shut_down = |_| StoreError::Unavailable("the store is shutting down".to_owned());
+        result.await.map_err(shut_down)?
     }
 
     fn env(&self) -> &Env {
@@ -167,7 +184,7 @@ impl Store for PostgresStore {
         Some(&self.counts)
     }
 
-    /// The first observer stays.
+    /// Registers the first observer; later ones are ignored.
     fn observe(&self, observer: Arc<dyn Observer>) {
         let _ = self.shared.observer.set(observer);
     }
@@ -177,7 +194,7 @@ impl Drop for PostgresStore {
     fn drop(&mut self) {
         self.shared.reads.close();
         self.shared.writes.close();
-        self.helpers.iter().for_each(AbortHandle::abort);
+        self.background_tasks.iter().for_each(AbortHandle::abort);
     }
 }
 
@@ -189,35 +206,35 @@ impl Shared {
         }
     }
 
-    fn report_group(&self, access: Access, jobs: usize) {
+    fn report_group(&self, access: Access, units: usize) {
         if let Some(observer) = self.observer.get() {
-            observer.group(access, jobs);
+            observer.group(access, units);
         }
     }
 
-    fn report_retry(&self, job: &'static str) {
+    fn report_retry(&self, name: &'static str) {
         if let Some(observer) = self.observer.get() {
-            observer.retry(job);
+            observer.retry(name);
         }
     }
 
-    /// Queues a unit of work again whose connection was lost.
-    fn requeue(&self, access: Access, job: Waiting, error: StoreError) {
-        self.report_retry(job.name());
-        self.queue(access).requeue(job, error);
+    /// Queues a unit of work again after its connection was lost.
+    fn requeue(&self, access: Access, work: QueuedWork, error: StoreError) {
+        self.report_retry(work.name());
+        self.queue(access).requeue(work, error);
     }
 
-    /// Waits until there is a unit of work, then for a connection. `None` once the store is closed and nothing waits.
+    /// Waits for a queued unit of work, and then connects. Returns `None` once the store is closed and the queue is empty.
     async fn connection(&self, access: Access) -> Option<Connection> {
         let queue = self.queue(access);
         let role = match access {
             Access::Read => Role::Read,
             Access::Write => Role::Write,
         };
-        let mut pause = SHORTEST_PAUSE;
-        // A unit of work that another task has taken meanwhile needs no second connection.
-        while queue.filled().await {
-            match Connection::open(&self.target, role).await {
+        let mut pause = MIN_PAUSE;
+        // If another task has taken the unit of work in the meantime, no connection is needed.
+        while queue.wait_until_filled().await {
+            match Connection::open(&self.connect_options, role).await {
                 Ok(connection) => {
                     if self.set_connect_error(None) {
                         tracing::info!("the database is available again");
@@ -229,44 +246,48 @@ impl Shared {
                         tracing::warn!(%error, "the database is not available");
                     }
                     if queue.is_closed() {
-                        refuse(queue.take(usize::MAX), &error);
+                        fail_all(queue.take(usize::MAX), &error);
                     }
                 }
             }
             tokio::time::sleep(self.jittered(pause)).await;
-            pause = (pause * 2).min(LONGEST_PAUSE);
+            pause = (pause * 2).min(MAX_PAUSE);
         }
         None
     }
 
-    /// Stores whether the database is available, and returns whether it was unavailable before.
+    /// Records the result of an attempt to connect, and returns whether the one before it had failed.
     fn set_connect_error(&self, error: Option<String>) -> bool {
         std::mem::replace(&mut *lock(&self.connect_error), error).is_some()
     }
 
-    /// Returns a random pause between half of `pause` and all of it, so that tasks that failed together do not retry together.
+    /// Returns a random duration between half of `pause` and `pause`, so that tasks that failed together do not retry
+    /// together.
     fn jittered(&self, pause: Duration) -> Duration {
         let [random] = self.env.bytes();
         pause / 2 + pause / 2 * u32::from(random) / 255
     }
 }
 
-fn refuse(jobs: Vec<Waiting>, error: &StoreError) {
-    for job in jobs {
-        job.answer(Err(error.clone().into()));
+fn fail_all(units: Vec<QueuedWork>, error: &StoreError) {
+    for work in units {
+        work.complete(Err(error.clone().into()));
     }
 }
 
-/// Refuses units of work that have waited too long for a connection: the database is not available, or is overloaded.
-async fn refuse_late(shared: Arc<Shared>, acquire_timeout: Duration) {
+/// Fails the units of work that have waited for a connection longer than `acquire_timeout`.
+async fn fail_expired(shared: Arc<Shared>, acquire_timeout: Duration) {
     loop {
-        tokio::time::sleep(LATE_INTERVAL.min(acquire_timeout)).await;
+        tokio::time::sleep(EXPIRY_CHECK_INTERVAL.min(acquire_timeout)).await;
         for queue in [&shared.reads, &shared.writes] {
-            let late = queue.take_late(acquire_timeout);
-            if !late.is_empty() {
+            let expired = queue.take_expired(acquire_timeout);
+            if !expired.is_empty() {
                 let error = lock(&shared.connect_error).clone();
                 let reason = error.unwrap_or_else(|| "all connections are busy".to_owned());
-                refuse(late, &StoreError::Unavailable(format!("no connection within {acquire_timeout:?}: {reason}")));
+                fail_all(
+                    expired,
+                    &StoreError::Unavailable(format!("no connection within {acquire_timeout:?}: {reason}")),
+                );
             }
         }
     }

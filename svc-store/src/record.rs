@@ -15,15 +15,15 @@ pub(crate) trait Record: Sized {
     const TABLE: &'static str;
     /// The columns that identify a row. An index of both databases begins with them.
     const KEY: &'static [&'static str];
-    /// All columns: the first [`GIVEN`](Record::GIVEN) are no fields of the record, the others are its fields.
+    /// All columns: the first [`EXTRA`](Record::EXTRA) are no fields of the record, the others are its fields.
     const COLUMNS: &'static [ColumnInfo];
     /// How many columns are no fields of the record.
-    const GIVEN: usize;
+    const EXTRA: usize;
     /// The columns that [`Statements::update`] sets.
     const UPDATED: &'static [&'static str];
 
     /// The types of the columns that are no fields of the record.
-    type Given;
+    type Extra;
 
     /// Returns the statements of the table.
     fn statements() -> &'static Statements;
@@ -34,7 +34,7 @@ pub(crate) trait Record: Sized {
     /// Reads the fields.
     fn read(cells: &mut Cells<'_>) -> Result<Self, StoreError>;
     /// Reads the columns that are no fields of the record.
-    fn read_given(cells: &mut Cells<'_>) -> Result<Self::Given, StoreError>;
+    fn read_extra(cells: &mut Cells<'_>) -> Result<Self::Extra, StoreError>;
 }
 
 /// The statements that each table has.
@@ -43,7 +43,7 @@ pub(crate) struct Statements {
     pub(crate) get: String,
     /// Selects the fields of all rows; conditions are appended.
     pub(crate) select: String,
-    /// Inserts a row: the given columns, then the fields.
+    /// Inserts a row: the extra columns, then the fields.
     pub(crate) insert: String,
     /// Sets the updated columns of the row with a key: the updated values, then the key.
     pub(crate) update: String,
@@ -97,14 +97,14 @@ fn key_equals<R: Record>(first: usize) -> String {
 
 /// Returns the columns that are fields of the record as a list, each with `prefix`, such as `d.`.
 pub(crate) fn fields<R: Record>(prefix: &str) -> String {
-    let names: Vec<String> = R::COLUMNS[R::GIVEN..].iter().map(|(name, _)| format!("{prefix}{name}")).collect();
+    let names: Vec<String> = R::COLUMNS[R::EXTRA..].iter().map(|(name, _)| format!("{prefix}{name}")).collect();
     names.join(", ")
 }
 
-/// Returns a statement that selects the fields, then the given columns, of rows.
+/// Returns a statement that selects the fields, then the extra columns, of rows.
 pub(crate) fn select_all<R: Record>(conditions: &str) -> String {
-    let given = R::COLUMNS[..R::GIVEN].iter().map(|(name, _)| format!(", {name}")).collect::<String>();
-    format!("SELECT {}{given} FROM {} {conditions}", fields::<R>(""), R::TABLE)
+    let extra = R::COLUMNS[..R::EXTRA].iter().map(|(name, _)| format!(", {name}")).collect::<String>();
+    format!("SELECT {}{extra} FROM {} {conditions}", fields::<R>(""), R::TABLE)
 }
 
 /// Returns a statement that selects the fields of rows.
@@ -126,13 +126,13 @@ pub(crate) const fn kind_of<R, T: Column>(_field: fn(&R) -> &T) -> Kind {
 
 /// Implements [`Record`] for a struct, from one list of its fields, each of which is a column.
 ///
-/// `key` names the columns that identify a row, `given` the columns that are no fields, with their types. `inserted` are
+/// `key` names the columns that identify a row, `extra` the columns that are no fields, with their types. `inserted` are
 /// the fields that never change after the insert, or by statements of their own; `updated` are those that the table's
 /// `UPDATE` sets. A field with another name than its column is written `field as column`. `after_load` completes a record
 /// that was read.
 macro_rules! record {
     ($record:ty, $table:literal, key: [$($key:ident),+], {
-        $(given: [$($given:ident: $given_type:ty),+ $(,)?],)?
+        $(extra: [$($extra:ident: $extra_type:ty),+ $(,)?],)?
         inserted: [$($fixed:ident $(as $fixed_column:ident)?),* $(,)?],
         updated: [$($changing:ident $(as $changing_column:ident)?),* $(,)?],
         $(after_load: $after_load:expr,)?
@@ -141,7 +141,7 @@ macro_rules! record {
             const TABLE: &'static str = $table;
             const KEY: &'static [&'static str] = &[$(stringify!($key)),+];
             const COLUMNS: &'static [$crate::record::ColumnInfo] = &[
-                $($((stringify!($given), <$given_type as $crate::column::Column>::KIND),)+)?
+                $($((stringify!($extra), <$extra_type as $crate::column::Column>::KIND),)+)?
                 $((
                     $crate::record::column_name!($fixed $(as $fixed_column)?),
                     $crate::record::kind_of::<Self, _>(|record| &record.$fixed),
@@ -151,11 +151,11 @@ macro_rules! record {
                     $crate::record::kind_of::<Self, _>(|record| &record.$changing),
                 ),)*
             ];
-            const GIVEN: usize = <[&str]>::len(&[$($(stringify!($given)),+)?]);
+            const EXTRA: usize = <[&str]>::len(&[$($(stringify!($extra)),+)?]);
             const UPDATED: &'static [&'static str] =
                 &[$($crate::record::column_name!($changing $(as $changing_column)?)),*];
 
-            type Given = ($($($given_type,)+)?);
+            type Extra = ($($($extra_type,)+)?);
 
             fn statements() -> &'static $crate::record::Statements {
                 static STATEMENTS: std::sync::LazyLock<$crate::record::Statements> =
@@ -181,10 +181,10 @@ macro_rules! record {
                 Ok(record)
             }
 
-            fn read_given(cells: &mut $crate::sql::Cells<'_>) -> Result<Self::Given, svc_core::error::StoreError> {
-                // A table may have no given column.
+            fn read_extra(cells: &mut $crate::sql::Cells<'_>) -> Result<Self::Extra, svc_core::error::StoreError> {
+                // A table may have no extra column.
                 let _ = &*cells;
-                Ok(($($(cells.take::<$given_type>($table, stringify!($given))?,)+)?))
+                Ok(($($(cells.take::<$extra_type>($table, stringify!($extra))?,)+)?))
             }
         }
     };

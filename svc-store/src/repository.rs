@@ -104,9 +104,9 @@ impl<R: ResourceTable> Repository<R> for SqlTx<'_> {
     }
 
     async fn insert(&mut self, tenant: TenantId, record: &R) -> Result<(), StoreError> {
-        let mut given = vec![tenant.param()];
-        given.extend(live(record));
-        self.insert_record(&given, record).await?;
+        let mut extra = vec![tenant.param()];
+        extra.extend(live(record));
+        self.insert_record(&extra, record).await?;
         record.after_write(self, tenant).await
     }
 

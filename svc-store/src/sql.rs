@@ -164,9 +164,9 @@ impl SqlTx<'_> {
         self.fetch_one(&R::statements().get, key, R::read).await
     }
 
-    /// Adds a record. `given` are the values of the columns that are no fields of it.
-    pub(crate) async fn insert_record<R: Record>(&mut self, given: &[Param<'_>], record: &R) -> Result<(), StoreError> {
-        self.pipeline(&R::statements().insert, &insert_params(given, record)).await
+    /// Adds a record. `extra` are the values of the columns that are no fields of it.
+    pub(crate) async fn insert_record<R: Record>(&mut self, extra: &[Param<'_>], record: &R) -> Result<(), StoreError> {
+        self.pipeline(&R::statements().insert, &insert_params(extra, record)).await
     }
 
     /// Stores the updated columns of the record with a key, if there is one.
@@ -178,8 +178,8 @@ impl SqlTx<'_> {
 }
 
 /// The parameters of [`Statements::insert`](crate::record::Statements::insert).
-pub(crate) fn insert_params<'a, R: Record>(given: &[Param<'a>], record: &'a R) -> Vec<Param<'a>> {
-    let mut params = given.to_vec();
+pub(crate) fn insert_params<'a, R: Record>(extra: &[Param<'a>], record: &'a R) -> Vec<Param<'a>> {
+    let mut params = extra.to_vec();
     params.extend(record.params());
     params
 }

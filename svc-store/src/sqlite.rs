@@ -1,9 +1,14 @@
-//! SQLite: one writer thread with group commit, two reader threads.
+//! The SQLite store: one writer thread with group commit, and two reader threads.
 //!
-//! A unit of work runs on the thread that owns the connection, so its awaits are always ready and it costs one hop between
-//! threads. Waiting reads share one short read transaction. Waiting writes become savepoints of one transaction, and
-//! complete after its one durable commit. More than two reader threads are slower on two cores, and a longer snapshot would
-//! keep the write-ahead log from being checkpointed.
+//! # Threads
+//!
+//! A unit of work runs on the thread that owns the connection. So its futures are always ready when they are polled, and it
+//! costs one handover between threads. More than two reader threads are slower on two cores.
+//!
+//! # Transactions
+//!
+//! Queued reads share one read transaction, which is short, as a long snapshot would keep the write-ahead log from being
+//! checkpointed. Queued writes become savepoints of one transaction, and complete after its durable commit.
 
 mod connection;
 mod connection_pool;
@@ -28,13 +33,16 @@ use tokio::sync::oneshot;
 
 pub(crate) use self::connection::Connection;
 use self::connection_pool::ConnectionPool;
-pub(crate) use self::maintenance_connection::SqliteLink;
+pub(crate) use self::maintenance_connection::SqliteMaintenance;
 use self::queue::Queue;
 use crate::vault::{self, SecretKey, Vault};
 
 const READERS: usize = 2;
 
-/// A store on a SQLite file. Dropping it ends its threads once the waiting units of work are done.
+/// A store on a SQLite file.
+///
+/// [`open`](crate::open) is the usual way to open one. When the store is dropped, its threads finish the queued units of work
+/// and end.
 pub struct SqliteStore {
     env: Env,
     delivery_wakeup: Arc<DeliveryWakeup>,
@@ -44,7 +52,7 @@ pub struct SqliteStore {
     threads: Vec<JoinHandle<()>>,
 }
 
-/// What the threads have in common.
+/// The state that the threads share.
 #[derive(Clone)]
 struct Context {
     env: Env,
@@ -55,42 +63,45 @@ struct Context {
 }
 
 impl Context {
-    fn report_group(&self, access: Access, jobs: usize) {
+    fn report_group(&self, access: Access, units: usize) {
         if let Some(observer) = self.observer.get() {
-            observer.group(access, jobs);
+            observer.group(access, units);
         }
     }
 }
 
-/// A unit of work that waits for a thread.
-struct Waiting {
+/// A unit of work in the queue.
+struct QueuedWork {
     name: &'static str,
-    job: UnitOfWork,
-    answer: oneshot::Sender<Result<(), Error>>,
+    work: UnitOfWork,
+    result_sender: oneshot::Sender<Result<(), Error>>,
 }
 
-fn refuse(group: Vec<Waiting>, error: &StoreError) {
-    for waiting in group {
-        let _ = waiting.answer.send(Err(error.clone().into()));
+fn fail_all(group: Vec<QueuedWork>, error: &StoreError) {
+    for queued in group {
+        let _ = queued.result_sender.send(Err(error.clone().into()));
     }
 }
 
 impl SqliteStore {
-    /// Opens the file, creates it when it is missing, and migrates its schema.
+    /// Opens a file, and migrates its schema. The file is created if it does not exist, and so is the key file beside it,
+    /// unless the environment variable `SVC_SECRET_KEY` is set.
     ///
     /// # Errors
-    /// [`StoreError`] when the file cannot be opened, is not a database of this service, or has a schema of a newer version.
+    /// [`StoreError::Unavailable`] when the file cannot be opened, is not a SQLite database, or its secrets are encrypted
+    /// with another key. [`StoreError::SchemaMismatch`] when its schema does not fit this version of the program.
     pub fn open(path: &Path, env: Env) -> Result<Self, StoreError> {
         Self::open_with(path, env, None, connection::BUSY_TIMEOUT)
     }
 
-    pub(crate) fn open_sealed(path: &Path, env: Env, key: Option<SecretKey>) -> Result<Self, StoreError> {
+    /// Opens a file as [`open`](Self::open) does, with this key if there is one.
+    pub(crate) fn open_with_key(path: &Path, env: Env, key: Option<SecretKey>) -> Result<Self, StoreError> {
         Self::open_with(path, env, key, connection::BUSY_TIMEOUT)
     }
 
     fn open_with(path: &Path, env: Env, key: Option<SecretKey>, busy_timeout: Duration) -> Result<Self, StoreError> {
         let mut first = Connection::open(path)?;
-        first.wait_when_busy(busy_timeout)?;
+        first.set_busy_timeout(busy_timeout)?;
         first.migrate(env.now())?;
         let cursor_key = CursorKey::new(first.setting("cursor_key", env.bytes())?);
         let delivery_wakeup = Arc::new(DeliveryWakeup::default());
@@ -102,8 +113,10 @@ impl SqliteStore {
         let vault = Arc::new(Vault::new(key, env.clone()));
         if first.setting(vault::CHECK_SETTING, vault.check())? != vault.check() {
             let reason = format!(
-                "its secrets were sealed with another key; set {}, or bring its .key file back",
-                vault::VARIABLE
+                "its secrets are encrypted with another key. Set {} to the key that the database was created with, or \
+                 restore its key file {}",
+                vault::VARIABLE,
+                vault::key_file(path).display()
             );
             return Err(StoreError::Unavailable(reason));
         }
@@ -123,7 +136,7 @@ impl SqliteStore {
             store.spawn(format!("sqlite-read-{number}"), move || reader::run(&pool, number, &queue, &context))?;
         }
         let queue = Arc::clone(&store.writes);
-        first.keep_log()?;
+        first.disable_autocheckpoint()?;
         store.spawn("sqlite-write".to_owned(), move || writer::run(first, &pool, &queue, &context))?;
         Ok(store)
     }
@@ -142,15 +155,15 @@ pub(crate) fn migrate(path: &Path) -> Result<Vec<String>, StoreError> {
 
 #[async_trait]
 impl Store for SqliteStore {
-    async fn run(&self, access: Access, name: &'static str, job: UnitOfWork) -> Result<(), Error> {
-        let (answer, answered) = oneshot::channel();
+    async fn run(&self, access: Access, name: &'static str, work: UnitOfWork) -> Result<(), Error> {
+        let (result_sender, result) = oneshot::channel();
         let queue = match access {
             Access::Read => &self.reads,
             Access::Write => &self.writes,
         };
-        queue.push(Waiting { name, job, answer })?;
-        let lost = |_| StoreError::Unavailable("the store is shutting down".to_owned());
-        answered.await.map_err(lost)?
+        queue.push(QueuedWork { name, work, result_sender })?;
+        let shut_down = |_| StoreError::Unavailable("the store is shutting down".to_owned());
+        result.await.map_err(shut_down)?
     }
 
     fn env(&self) -> &Env {
@@ -161,7 +174,7 @@ impl Store for SqliteStore {
         &self.delivery_wakeup
     }
 
-    /// The first observer stays.
+    /// Registers the first observer; later ones are ignored.
     fn observe(&self, observer: Arc<dyn Observer>) {
         let _ = self.observer.set(observer);
     }
@@ -171,7 +184,7 @@ impl Drop for SqliteStore {
     fn drop(&mut self) {
         self.reads.close();
         self.writes.close();
-        // A unit of work may have held the last handle of the store. Its thread must not join itself.
+        // If a unit of work held the last handle of the store, this is one of its threads, which must not join itself.
         let current = std::thread::current().id();
         if self.threads.iter().all(|thread| thread.thread().id() != current) {
             for thread in self.threads.drain(..) {

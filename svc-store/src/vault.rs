@@ -1,7 +1,8 @@
-//! Secrets at rest: sealed with XChaCha20-Poly1305 before they reach the database, opened as they are read.
+//! Encryption of secrets at rest, with XChaCha20-Poly1305.
 //!
-//! The key comes from `SVC_SECRET_KEY`, or lies in a file beside a SQLite database, made with it and readable by
-//! its owner only. A copy of the database alone opens no secret.
+//! Secrets are encrypted before they are stored, and decrypted when they are read. The key comes from `SVC_SECRET_KEY`, or
+//! from a key file beside a SQLite database, which is created with the database and can only be read by its owner. So a copy
+//! of the database alone reveals no secret.
 
 use std::fmt;
 use std::fs::{self, OpenOptions};
@@ -14,37 +15,39 @@ use chacha20poly1305::{XChaCha20Poly1305, XNonce};
 use svc_core::crypto::hmac_sha256;
 use svc_core::env::Env;
 
-/// The environment variable with the key: 32 bytes in hex.
+/// The environment variable with the key: 32 bytes as 64 hex digits.
 pub(crate) const VARIABLE: &str = "SVC_SECRET_KEY";
 
 const KEY_LENGTH: usize = 32;
 const NONCE_LENGTH: usize = 24;
 
-/// The setting that tells whether a key is the right one.
+/// The setting of a database by which a wrong key is detected.
 pub(crate) const CHECK_SETTING: &str = "secret_key_check";
 
-/// With which secrets are sealed at rest. Whoever has it and a copy of the database can read them.
+/// The key that encrypts secrets at rest. Everyone who has it and a copy of the database can read the secrets.
+///
+/// Its `Debug` output does not contain the key.
 #[derive(Clone)]
 pub struct SecretKey([u8; KEY_LENGTH]);
 
 impl SecretKey {
-    /// From its 32 bytes.
+    /// Creates a key from its 32 bytes, which must be random.
     pub fn new(bytes: [u8; KEY_LENGTH]) -> Self {
         Self(bytes)
     }
 
-    /// The one in `SVC_SECRET_KEY`, if it is set.
-    pub(crate) fn given() -> io::Result<Option<Self>> {
+    /// Returns the key in `SVC_SECRET_KEY`, if it is set.
+    pub(crate) fn optional_from_environment() -> io::Result<Option<Self>> {
         Ok(environment()?.map(Self))
     }
 
-    /// The one in `SVC_SECRET_KEY`, which must be there.
+    /// Returns the key in `SVC_SECRET_KEY`, which must be set.
     pub(crate) fn from_environment() -> io::Result<Self> {
         match environment()? {
             Some(key) => Ok(Self(key)),
             None => Err(invalid(format!(
-                "{VARIABLE} is not set: a server has no file beside the database where the key could lie. Make one \
-                 with `openssl rand -hex 32`, keep a copy, and give it to every node"
+                "{VARIABLE} is not set, and a PostgreSQL database has no key file. Create a key with \
+                 `openssl rand -hex 32`, keep a copy of it, and set {VARIABLE} to it on every node"
             ))),
         }
     }
@@ -56,7 +59,7 @@ impl fmt::Debug for SecretKey {
     }
 }
 
-/// Seals and opens secrets.
+/// Encrypts and decrypts secrets.
 pub(crate) struct Vault {
     cipher: XChaCha20Poly1305,
     env: Env,
@@ -65,36 +68,38 @@ pub(crate) struct Vault {
 
 impl Vault {
     pub(crate) fn new(SecretKey(key): SecretKey, env: Env) -> Self {
-        // Tells whether a key is the one that a database was made with, and nothing else about it.
+        // The check reveals nothing about the key except whether it is the one that a database was created with.
         let check = hmac_sha256(&key, &[b"svc secret key check"]);
         Self { cipher: XChaCha20Poly1305::new(&key.into()), env, check }
     }
 
+    /// Returns the value of [`CHECK_SETTING`] in databases that use this key.
     pub(crate) fn check(&self) -> [u8; 32] {
         self.check
     }
 
-    /// Nonce and ciphertext; `None` for a text that is too long for the cipher, which no secret is.
+    /// Encrypts a secret, and returns the nonce and the ciphertext. Returns `None` when the secret is too long for the
+    /// cipher, which no secret is in practice.
     pub(crate) fn seal(&self, secret: &[u8]) -> Option<Vec<u8>> {
         let nonce: [u8; NONCE_LENGTH] = self.env.bytes();
         let sealed = self.cipher.encrypt(&XNonce::from(nonce), secret).ok()?;
         Some([nonce.as_slice(), &sealed].concat())
     }
 
-    /// The secret, unless the bytes were not sealed with this key or were changed since.
+    /// Decrypts a secret. Returns `None` when it was encrypted with another key, or changed afterwards.
     pub(crate) fn open(&self, sealed: &[u8]) -> Option<Vec<u8>> {
         let (nonce, sealed) = sealed.split_first_chunk::<NONCE_LENGTH>()?;
         self.cipher.decrypt(&XNonce::from(*nonce), sealed).ok()
     }
 }
 
-/// The key of a SQLite file: the environment's, or that of the file beside it.
+/// Returns the key of a SQLite database: that in the environment, or that in the key file.
 ///
-/// A key is made only with a database that has none yet: a new one beside old secrets would open nothing.
+/// A key file is only created for a new database, as a new key could not decrypt existing secrets.
 pub(crate) fn key_for(database: &Path, env: &Env, is_new: bool) -> io::Result<SecretKey> {
     match environment()? {
         Some(key) => Ok(SecretKey(key)),
-        None => key_beside(database, env, is_new).map(SecretKey),
+        None => key_from_file(database, env, is_new).map(SecretKey),
     }
 }
 
@@ -102,51 +107,56 @@ fn environment() -> io::Result<Option<[u8; KEY_LENGTH]>> {
     match std::env::var(VARIABLE) {
         Ok(text) => match parse(&text) {
             Some(key) => Ok(Some(key)),
-            None => Err(invalid(format!("{VARIABLE} must be 64 hex digits (32 bytes)"))),
+            None => Err(invalid(format!(
+                "{VARIABLE} must be 64 hex digits (32 bytes), but has {} characters or contains others than hex digits",
+                text.chars().count()
+            ))),
         },
         Err(std::env::VarError::NotPresent) => Ok(None),
         Err(error) => Err(invalid(format!("{VARIABLE}: {error}"))),
     }
 }
 
-/// Where the key of a SQLite file lies: beside it.
-pub(crate) fn beside(database: &Path) -> PathBuf {
+/// Returns the path of the key file of a SQLite database.
+pub(crate) fn key_file(database: &Path) -> PathBuf {
     let mut name = database.as_os_str().to_owned();
     name.push(".key");
     PathBuf::from(name)
 }
 
-/// Puts a key beside a SQLite file that has none; `false` when it has another.
-pub(crate) fn put_beside(database: &Path, key: &SecretKey, env: &Env) -> io::Result<bool> {
-    let path = beside(database);
+/// Creates the key file of a SQLite database if it does not exist. Returns `false` when there is one with another key.
+pub(crate) fn write_key_file(database: &Path, key: &SecretKey, env: &Env) -> io::Result<bool> {
+    let path = key_file(database);
     if !path.exists() {
-        make(&path, &key.0, env)?;
+        create_key_file(&path, &key.0, env)?;
     }
     read(&path).map(|known| known == key.0)
 }
 
-fn key_beside(database: &Path, env: &Env, is_new: bool) -> io::Result<[u8; KEY_LENGTH]> {
-    let path = beside(database);
+fn key_from_file(database: &Path, env: &Env, is_new: bool) -> io::Result<[u8; KEY_LENGTH]> {
+    let path = key_file(database);
     if is_new && !path.exists() {
-        make(&path, &env.bytes(), env)?;
+        create_key_file(&path, &env.bytes(), env)?;
     }
     read(&path)
 }
 
 fn read(path: &Path) -> io::Result<[u8; KEY_LENGTH]> {
     let text = fs::read_to_string(path).map_err(|error| invalid(format!("{}: {error}", path.display())))?;
-    parse(text.trim()).ok_or_else(|| invalid(format!("{} does not hold 64 hex digits", path.display())))
+    parse(text.trim()).ok_or_else(|| {
+        invalid(format!("the key file {} does not contain 64 hex digits; restore it from a backup", path.display()))
+    })
 }
 
-/// Appears whole or not at all, and never in place of another: several processes may start at once.
-fn make(path: &Path, key: &[u8; KEY_LENGTH], env: &Env) -> io::Result<()> {
+/// Creates a key file atomically. It never replaces an existing file, as several processes may start at the same time.
+fn create_key_file(path: &Path, key: &[u8; KEY_LENGTH], env: &Env) -> io::Result<()> {
     let unfinished = path.with_extension(format!("key.{}", hex::encode(env.bytes::<8>())));
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&unfinished)?;
     writeln!(file, "{}", hex::encode(key))?;
     file.sync_all()?;
     let linked = fs::hard_link(&unfinished, path);
     fs::remove_file(&unfinished)?;
-    // The name of the file must outlast a power cut as surely as the secrets do.
+    // The directory is synced as well, so that the file name survives a power failure.
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     fs::File::open(folder)?.sync_all()?;
     match linked {
@@ -171,7 +181,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_same_key_opens_and_nothing_can_be_changed() {
+    fn a_secret_is_decrypted_only_with_its_key_and_unchanged() {
         let vault = Vault::new(SecretKey([1; 32]), Env::system());
         let sealed = vault.seal(b"whsec_abc").unwrap();
         assert_eq!(vault.open(&sealed).as_deref(), Some(b"whsec_abc".as_slice()));
@@ -187,22 +197,22 @@ mod tests {
     }
 
     #[test]
-    fn the_key_is_made_once_and_for_its_owner() {
+    fn a_key_file_is_created_once_and_private_to_its_owner() {
         let folder = tempfile::tempdir().unwrap();
         let database = folder.path().join("svc.db");
         let keys: Vec<_> = std::thread::scope(|scope| {
             let threads: Vec<_> =
-                (0..8).map(|_| scope.spawn(|| key_beside(&database, &Env::system(), true).unwrap())).collect();
+                (0..8).map(|_| scope.spawn(|| key_from_file(&database, &Env::system(), true).unwrap())).collect();
             threads.into_iter().map(|thread| thread.join().unwrap()).collect()
         });
         assert!(keys.iter().all(|key| *key == keys[0]));
         let mode = fs::metadata(folder.path().join("svc.db.key")).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing unfinished is left");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "no temporary file is left");
         fs::write(folder.path().join("svc.db.key"), "short").unwrap();
-        assert!(key_beside(&database, &Env::system(), true).is_err());
+        assert!(key_from_file(&database, &Env::system(), true).is_err());
         fs::remove_file(folder.path().join("svc.db.key")).unwrap();
-        assert!(key_beside(&database, &Env::system(), false).is_err(), "a lost key is not replaced");
+        assert!(key_from_file(&database, &Env::system(), false).is_err(), "a lost key is not replaced");
         assert!(!folder.path().join("svc.db.key").exists());
     }
 }

@@ -14,7 +14,7 @@ use crate::record::{record, select};
 use crate::sql::{Cells, SqlTx};
 
 record!(ApiKey, "api_keys", key: [id], {
-    given: [key_hash: [u8; 32]],
+    extra: [key_hash: [u8; 32]],
     inserted: [id, tenant_id, name, scopes as can_write, prefix, signing_secret, created_at, last_used_at],
     updated: [expires_at, revoked_at],
 });

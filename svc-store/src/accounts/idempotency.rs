@@ -14,7 +14,7 @@ use crate::record::{Record, record, upsert};
 use crate::sql::{Param, SqlTx, insert_params};
 
 record!(StoredResponse, "idempotency", key: [tenant_id, key], {
-    given: [tenant_id: TenantId, key: String],
+    extra: [tenant_id: TenantId, key: String],
     inserted: [],
     updated: [fingerprint, status, location, etag, body, created_at],
 });

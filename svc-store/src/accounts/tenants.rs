@@ -13,7 +13,7 @@ use crate::record::{Record, record, select};
 use crate::sql::{SqlTx, insert_params};
 
 record!(Tenant, "tenants", key: [id], {
-    given: [clock: Timestamp],
+    extra: [clock: Timestamp],
     inserted: [id, created_at],
     updated: [name, developer_access, time_zone, currency, unique_contact_email, limits],
 });

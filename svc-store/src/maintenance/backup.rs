@@ -1,4 +1,4 @@
-//! Backs a SQLite file up while it is in use.
+//! Backups of SQLite databases, which may be in use.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
@@ -12,33 +12,37 @@ use crate::sqlite::Connection;
 use crate::vault::{self, SecretKey};
 use crate::{is_postgres, sqlite_path, unavailable};
 
-/// What was made.
+/// The result of a backup.
 #[derive(Clone, Debug)]
 pub struct Backup {
-    /// How large the file is.
+    /// The size of the backup, in bytes.
     pub bytes: u64,
-    /// Where the key of its secrets was copied to; `None` when it comes from the environment.
+    /// The path to which the key file was copied. `None` when the key comes from the environment.
     pub key: Option<PathBuf>,
 }
 
-/// Copies a SQLite database as it is at one moment to a new file, and the file with its key to another beside that.
-/// Neither is ever made in place of another, and both can be read by their owner only. Its schema stays as it is.
+/// Backs up the SQLite database at `url` to the new file `file`, and its key file to `file.key`.
+///
+/// The backup is a consistent snapshot, even while a server writes to the database. Existing files are never overwritten,
+/// and only their owner can read the new ones. The schema is not migrated.
 ///
 /// # Errors
-/// [`MaintenanceError::Unsupported`] for PostgreSQL, [`MaintenanceError::Refused`] when there is such a file already.
+/// [`MaintenanceError::Unsupported`] for PostgreSQL, [`MaintenanceError::Refused`] when a file exists already,
+/// [`MaintenanceError::File`] when a file cannot be written, and [`MaintenanceError::Open`] when the database cannot be
+/// opened. No file is left behind after an error.
 pub async fn backup(url: &str, file: &Path) -> Result<Backup, MaintenanceError> {
     if is_postgres(url) {
-        let reason = "PostgreSQL is backed up by its own program: `pg_dump --format=custom --file=FILE URL`. Keep \
-             SVC_SECRET_KEY as well; without it a backup opens no secret.";
+        let reason = "This command backs up SQLite databases only. Back up PostgreSQL with `pg_dump --format=custom \
+             --file=FILE URL`, and keep a copy of SVC_SECRET_KEY: without it the secrets in the backup cannot be decrypted.";
         return Err(MaintenanceError::Unsupported(reason.to_owned()));
     }
     let path = sqlite_path(url)?;
     let connection = Connection::open_read_only(&path).map_err(|reason| unavailable(url, reason))?;
-    let key = match SecretKey::given().map_err(|reason| failed(&path, &reason))? {
+    let key = match SecretKey::optional_from_environment().map_err(|reason| failed(&path, &reason))? {
         Some(_) => None,
-        None => Some((vault::beside(&path), vault::beside(file))),
+        None => Some((vault::key_file(&path), vault::key_file(file))),
     };
-    // What is not finished goes away again.
+    // Unfinished files are removed after an error.
     let mut unfinished = Unfinished::default();
     if let Some((from, to)) = &key {
         let content = fs::read(from).map_err(|reason| failed(from, &reason))?;
@@ -46,7 +50,7 @@ pub async fn backup(url: &str, file: &Path) -> Result<Backup, MaintenanceError> 
         made.write_all(&content).and_then(|()| made.sync_all()).map_err(|reason| failed(to, &reason))?;
     }
     let made = unfinished.make(file)?;
-    // An empty file is filled; its rights stay.
+    // SQLite writes to an existing file if it is empty, and keeps its permissions.
     connection.copy_into(file).map_err(|reason| not_filled(file, reason))?;
     made.sync_all().and_then(|()| sync_folder(file)).map_err(|reason| failed(file, &reason))?;
     let bytes = made.metadata().map_err(|reason| failed(file, &reason))?.len();
@@ -54,7 +58,7 @@ pub async fn backup(url: &str, file: &Path) -> Result<Backup, MaintenanceError> 
     Ok(Backup { bytes, key: key.map(|(_, to)| to) })
 }
 
-/// The name of a file must outlast a power cut as surely as what is in it.
+/// Syncs the directory of a file, so that the file name survives a power failure.
 fn sync_folder(file: &Path) -> io::Result<()> {
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     File::open(folder)?.sync_all()
@@ -64,7 +68,8 @@ fn failed(path: &Path, error: &io::Error) -> MaintenanceError {
     MaintenanceError::File(format!("{}: {error}", path.display()))
 }
 
-/// It is the file that is wrong, most often its disk that is full; the database was opened and read before.
+/// Returns the error of writing the backup. Its cause is the backup file, most often a full disk, as the database was opened
+/// and read before.
 fn not_filled(file: &Path, reason: StoreError) -> MaintenanceError {
     let reason = match reason {
         StoreError::Unavailable(reason) => reason,
@@ -73,7 +78,7 @@ fn not_filled(file: &Path, reason: StoreError) -> MaintenanceError {
     MaintenanceError::File(format!("{}: {reason}", file.display()))
 }
 
-/// Files that were made, to be removed unless all goes well.
+/// The files that were created, which are removed unless the backup succeeds.
 #[derive(Default)]
 struct Unfinished(Vec<PathBuf>);
 
@@ -82,7 +87,7 @@ impl Unfinished {
         let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
         let made = made.map_err(|error| match error.kind() {
             io::ErrorKind::AlreadyExists => MaintenanceError::Refused(format!(
-                "{} exists already, and nothing is overwritten; name another file.",
+                "{} exists already, and existing files are not overwritten. Choose another file name.",
                 path.display()
             )),
             _ => failed(path, &error),

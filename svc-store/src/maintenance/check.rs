@@ -1,4 +1,5 @@
-//! Checks that the data of a database is valid and consistent, in one snapshot, also while a server is running.
+//! Checks that the data of a database is valid and consistent. It reads one snapshot, and can run while servers use the
+//! database.
 
 mod references;
 mod rows;
@@ -12,8 +13,8 @@ use uuid::Uuid;
 
 use self::rows::Consistency;
 use super::connection::Transaction;
+use super::table_reader::Cell;
 use super::tables::{TABLES, TableInfo};
-use super::walk::Cell;
 use super::{MaintenanceError, open};
 use crate::column::Kind;
 use crate::dialect::Dialect;
@@ -22,31 +23,34 @@ use crate::sql::{Row, Sql, Value};
 /// The most findings of one kind that are reported.
 const MAX_FINDINGS: usize = 100;
 
-/// Something that is wrong with the data.
+/// A problem that [`check`] found in a database.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Finding {
-    /// The table.
+    /// The name of the table with the problem. It is `sqlite_schema` for damage to a SQLite file as a whole.
     pub table: &'static str,
-    /// The row, if it is about one.
+    /// The id of the row, or its key if it has no id. `None` when the problem does not concern a single row.
     pub id: Option<String>,
-    /// A sentence that says what is wrong.
+    /// What is wrong, and what follows from it.
     pub problem: String,
 }
 
 /// The result of a check.
 #[derive(Clone, Debug)]
 pub struct CheckReport {
-    /// The number of rows that were read, of all tables.
+    /// The number of rows that were read in all tables. It is 0 when a SQLite file is so damaged that its rows were not
+    /// read.
     pub rows: u64,
-    /// What is wrong: at most a hundred findings of each kind.
+    /// The problems that were found, at most 100 of each kind. It is empty when the database is sound.
     pub findings: Vec<Finding>,
 }
 
-/// Checks a database: its file, its references, that every row can be read and every secret be decrypted, and that data
-/// that is stored twice agrees.
+/// Checks the database at `url`, and reports all problems that it finds.
+///
+/// It checks the integrity of a SQLite file, the references between rows, that every row can be read and every secret can be
+/// decrypted, and that data that is stored twice is equal. It changes nothing except that it migrates the schema.
 ///
 /// # Errors
-/// When it cannot be opened or read at all.
+/// [`MaintenanceError::Open`] when the database cannot be opened, and [`MaintenanceError::Store`] when it cannot be read.
 pub async fn check(url: &str) -> Result<CheckReport, MaintenanceError> {
     let env = Env::system();
     let mut database = open::existing(url, &env).await?;
@@ -83,22 +87,24 @@ pub(super) async fn check_database(database: &mut open::OpenDatabase) -> Result<
     Ok(CheckReport { rows, findings })
 }
 
+const LIVE_PROBLEM: &str = "the column live does not agree with deleted_at: it must be false if the row is deleted";
+
 /// Conditions on a row `c` that must be false: table, condition, problem.
 const RULES: &[(&str, &str, &str)] = &[
     (
         "deliveries",
         "(c.status = 'pending') <> (c.next_attempt_at IS NOT NULL)",
-        "a pending delivery must have a time at which it is due, and no other delivery may have one",
+        "next_attempt_at does not agree with the status: a pending delivery must have it, and no other delivery may have it",
     ),
     (
         "subscriptions",
         "EXISTS (SELECT 1 FROM deliveries d WHERE d.tenant_id = c.tenant_id AND d.subscription_id = c.id \
          AND d.status = 'pending') \
          AND NOT EXISTS (SELECT 1 FROM endpoint_schedule t WHERE t.tenant_id = c.tenant_id AND t.subscription_id = c.id)",
-        "the subscription has pending deliveries but is not scheduled, so they are not sent",
+        "the subscription has pending deliveries but no row in endpoint_schedule, so they are never sent",
     ),
-    ("contacts", "c.live <> (c.deleted_at IS NULL)", "the column live does not agree with deleted_at"),
-    ("subscriptions", "c.live <> (c.deleted_at IS NULL)", "the column live does not agree with deleted_at"),
+    ("contacts", "c.live <> (c.deleted_at IS NULL)", LIVE_PROBLEM),
+    ("subscriptions", "c.live <> (c.deleted_at IS NULL)", LIVE_PROBLEM),
 ];
 
 #[expect(clippy::expect_used, reason = "the names are fixed; a test finds those that are wrong")]
@@ -106,7 +112,8 @@ fn table_named(name: &str) -> &'static TableInfo {
     TABLES.iter().find(|table| table.name == name).expect("a table of the list")
 }
 
-/// Returns SQLite's own findings about its file, and about rows that violate a constraint, which it does not name.
+/// Returns the findings of SQLite's integrity check: those about the file, and those about rows that violate a constraint.
+/// SQLite does not say which rows these are.
 async fn integrity(tx: &mut dyn Transaction) -> (Vec<Finding>, Vec<Finding>) {
     let mut messages = BTreeSet::new();
     let mut each = |row: &dyn Row| {
@@ -124,7 +131,7 @@ async fn integrity(tx: &mut dyn Transaction) -> (Vec<Finding>, Vec<Finding>) {
     findings.partition(|finding| !is_of_rows(finding))
 }
 
-/// Returns the columns that identify a row for people: its id, or else its key within the tenant.
+/// Returns the columns that identify a row in a finding: its id, or else its key within the tenant.
 fn displayed_columns(table: &TableInfo) -> Vec<&'static str> {
     if table.position("id").is_some() {
         return vec!["id"];

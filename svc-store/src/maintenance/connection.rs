@@ -1,4 +1,4 @@
-//! One connection for work on a whole database, beside the store's own.
+//! The interface to a connection for maintenance, which both databases implement.
 
 use async_trait::async_trait;
 use svc_core::error::StoreError;
@@ -7,17 +7,19 @@ use svc_core::store::Access;
 use crate::dialect::Dialect;
 use crate::sql::Sql;
 
-/// A connection whose transactions may be as long as they need. After a failure it is of no more use.
+/// A connection whose transactions have no timeouts. It must not be used after a failure.
 #[async_trait]
 pub(crate) trait MaintenanceConnection: Send {
+    /// Returns the SQL dialect of the database.
     fn dialect(&self) -> Dialect;
 
-    /// Begins a transaction; one that reads sees one state of the database throughout.
+    /// Begins a transaction. With [`Access::Read`] all its queries see the same snapshot.
     async fn begin(&mut self, access: Access) -> Result<Box<dyn Transaction + '_>, StoreError>;
 }
 
-/// A transaction, undone unless it is committed.
+/// A transaction. It is rolled back when it is dropped without a commit.
 #[async_trait]
 pub(crate) trait Transaction: Sql {
+    /// Commits the transaction.
     async fn commit(self: Box<Self>) -> Result<(), StoreError>;
 }

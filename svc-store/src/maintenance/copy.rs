@@ -1,8 +1,8 @@
-//! Copies everything from one database to another, of whatever kinds.
+//! Copies all data from one database to another. Each may be SQLite or PostgreSQL.
 //!
-//! The source is read in one consistent snapshot, table by table in batches. Each batch is one transaction of the
-//! target, together with the mark of how far the copy has come, so a copy that was killed can be resumed. Secrets are
-//! copied sealed, so both databases have the same key. At the end both are read once more and compared.
+//! The source is read in one consistent snapshot, table by table in batches. Each batch is one transaction of the target,
+//! which also stores the position of the copy, so a copy that was interrupted can be resumed. Secrets are copied in encrypted
+//! form, so both databases have the same key. At the end both databases are read again and compared.
 
 use svc_core::env::Env;
 use svc_core::error::StoreError;
@@ -10,82 +10,84 @@ use svc_core::store::Access;
 
 use super::MaintenanceError;
 use super::connection::{MaintenanceConnection, Transaction};
+use super::copy_position::{CopyPosition, put_setting, setting};
 use super::digest::{Digest, digest};
-use super::mark::{Mark, put_setting, setting};
 use super::open::{self, OpenDatabase};
+use super::table_reader::{TableReader, params};
 use super::tables::{TABLES, TableInfo};
-use super::walk::{Walk, params};
 use crate::sql::{Row, Sql};
 use crate::vault::CHECK_SETTING;
 
-/// Names a database, so that a copy is resumed from where it began. Made when one is first copied.
+/// The setting that identifies a database, so that a copy is only resumed from the same source. It is created when the
+/// database is first copied.
 const IDENTITY: &str = "database_id";
 const CURSOR_KEY: &str = "cursor_key";
 
-/// What a copy does to a table.
+/// A phase of a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
-    /// Its rows are copied.
+    /// The rows of a table are copied.
     Copy,
-    /// Both sides are read and compared.
+    /// A table is read in both databases and compared.
     Compare,
 }
 
 /// How far a copy has come.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress {
-    /// What is done.
+    /// What the copy is doing.
     pub phase: Phase,
-    /// To which table.
+    /// The name of the table that is being copied or compared.
     pub table: &'static str,
-    /// Rows of it that are done.
+    /// The number of rows of the table that are done.
     pub done: u64,
-    /// Rows that it has; while comparing, those of both sides.
+    /// The number of rows of the table: in the source while copying, and in both databases together while comparing.
     pub total: u64,
 }
 
-/// A table on both sides, after the copy.
+/// A table in both databases, after the copy.
 #[derive(Clone, Copy, Debug)]
 pub struct Comparison {
-    /// Its name.
+    /// The name of the table.
     pub table: &'static str,
-    /// What the source holds.
+    /// The digest of the table in the source.
     pub source: Digest,
-    /// What the target holds.
+    /// The digest of the table in the target.
     pub target: Digest,
 }
 
 impl Comparison {
-    /// Whether both hold the same rows.
+    /// Returns whether the table has the same rows in both databases.
     pub fn is_equal(&self) -> bool {
         self.source == self.target
     }
 }
 
-/// What came of a copy.
+/// The result of a copy.
 #[derive(Clone, Debug)]
 pub struct CopyReport {
-    /// Rows that were copied now; those that an earlier run had copied are not among them.
+    /// The number of rows that this run copied. Rows that an earlier, interrupted run had copied are not included.
     pub copied: u64,
-    /// Every table on both sides.
+    /// The comparison of every table.
     pub tables: Vec<Comparison>,
 }
 
 impl CopyReport {
-    /// Whether both databases hold the same.
+    /// Returns whether all tables have the same rows in both databases.
     pub fn is_equal(&self) -> bool {
         self.tables.iter().all(Comparison::is_equal)
     }
 }
 
-/// Copies all tenants and everything of theirs from the database at `from` to the one at `to`, and compares both.
+/// Copies all tenants and their data from the database at `from` to the database at `to`, and compares both.
 ///
-/// `to` must hold no tenant, unless `resume` is set and it was begun by a copy from the same database. `on_progress` is called
-/// batch by batch. Servers on either should be stopped: what they change meanwhile is not copied, or is in the way.
+/// `to` must not contain tenants, unless `resume` is set and an earlier copy from the same source was interrupted.
+/// `on_progress` is called for each batch of rows. Stop the servers of both databases first: changes to the source during the
+/// copy are not copied, and changes to the target can make the copy fail.
 ///
 /// # Errors
-/// [`MaintenanceError::Refused`] when `to` holds something else or has another key for its secrets, or when the two
-/// are one. A copy that failed can be resumed.
+/// [`MaintenanceError::Refused`] when `to` contains other data, has another key for its secrets, or is the same database as
+/// `from`. [`MaintenanceError::Open`] when a database cannot be opened. A copy that failed with another error can be resumed.
 pub async fn copy(
     from: &str,
     to: &str,
@@ -94,11 +96,11 @@ pub async fn copy(
 ) -> Result<CopyReport, MaintenanceError> {
     let env = Env::system();
     let source = open::existing(from, &env).await?;
-    let target = open::target(to, &env, &source).await?;
-    between(source, target, resume, &env, on_progress).await
+    let target = open::copy_target(to, &env, &source).await?;
+    copy_between(source, target, resume, &env, on_progress).await
 }
 
-pub(super) async fn between(
+pub(super) async fn copy_between(
     mut source: OpenDatabase,
     mut target: OpenDatabase,
     resume: bool,
@@ -107,16 +109,18 @@ pub(super) async fn between(
 ) -> Result<CopyReport, MaintenanceError> {
     let identity = identity(&mut *source.connection, env).await?;
     if identity_of(&mut *target.connection).await?.as_deref() == Some(identity.as_slice()) {
-        return Err(MaintenanceError::Refused("Source and target are the same database.".to_owned()));
+        return Err(MaintenanceError::Refused(
+            "The source and the target are the same database. Choose another target.".to_owned(),
+        ));
     }
-    let mut mark = match began(&mut target, &identity, resume).await? {
-        Some(mark) => mark,
-        None => begin(&mut source, &mut target, &identity, env).await?,
+    let mut position = match stored_position(&mut target, &identity, resume).await? {
+        Some(position) => position,
+        None => initialize(&mut source, &mut target, &identity, env).await?,
     };
     let mut snapshot = source.connection.begin(Access::Read).await?;
     let mut copied = 0;
-    while let Some(table) = TABLES.get(mark.table) {
-        copied += copy_table(&mut *snapshot, &mut *target.connection, table, &mut mark, on_progress).await?;
+    while let Some(table) = TABLES.get(position.table) {
+        copied += copy_table(&mut *snapshot, &mut *target.connection, table, &mut position, on_progress).await?;
     }
     let mut there = target.connection.begin(Access::Read).await?;
     let mut tables = Vec::new();
@@ -144,68 +148,74 @@ async fn identity(connection: &mut dyn MaintenanceConnection, env: &Env) -> Resu
     Ok(new)
 }
 
-/// The mark of the copy that began this target; `None` when it is empty.
-async fn began(target: &mut OpenDatabase, identity: &[u8; 32], resume: bool) -> Result<Option<Mark>, MaintenanceError> {
+/// Returns the position of the earlier copy into this target. `None` when the target is empty.
+async fn stored_position(
+    target: &mut OpenDatabase,
+    identity: &[u8; 32],
+    resume: bool,
+) -> Result<Option<CopyPosition>, MaintenanceError> {
     let refused = |reason: &str| Err(MaintenanceError::Refused(reason.to_owned()));
     let mut tx = target.connection.begin(Access::Read).await?;
-    match Mark::read(&mut *tx).await? {
-        Some(mark) if mark.source != Mark::new(identity).source => {
-            refused("The target was begun by a copy of another database; name an empty one.")
+    match CopyPosition::read(&mut *tx).await? {
+        Some(position) if position.source != CopyPosition::new(identity).source => {
+            refused("The target contains a copy of another database. Choose an empty target.")
         }
         Some(_) if !resume => refused(
-            "The target was begun by an earlier copy of this database; --resume goes on where that ended, or name an \
-             empty one.",
+            "The target contains an earlier copy of this database. Continue that copy with --resume, or choose an empty \
+             target.",
         ),
-        Some(mark) => Ok(Some(mark)),
-        None if count(&mut *tx, "tenants").await? > 0 => refused("The target has tenants already; name an empty one."),
+        Some(position) => Ok(Some(position)),
+        None if count(&mut *tx, "tenants").await? > 0 => {
+            refused("The target contains tenants already. Choose an empty target.")
+        }
         None => Ok(None),
     }
 }
 
-/// Gives the target what the two have in common: the key of cursors, so that those of clients stay good, and the
-/// check of the key of secrets.
-async fn begin(
+/// Copies the settings that both databases must share: the cursor key, so that the cursors of clients remain valid, and the
+/// check value of the secret key.
+async fn initialize(
     source: &mut OpenDatabase,
     target: &mut OpenDatabase,
     identity: &[u8; 32],
     env: &Env,
-) -> Result<Mark, MaintenanceError> {
+) -> Result<CopyPosition, MaintenanceError> {
     let cursor_key = setting(&mut *source.connection.begin(Access::Read).await?, CURSOR_KEY).await?;
-    let mark = Mark::new(identity);
+    let position = CopyPosition::new(identity);
     let mut tx = target.connection.begin(Access::Write).await?;
     put_setting(&mut *tx, CURSOR_KEY, &cursor_key.unwrap_or_else(|| env.bytes::<32>().to_vec())).await?;
     put_setting(&mut *tx, CHECK_SETTING, &source.check).await?;
-    mark.write(&mut *tx).await?;
+    position.write(&mut *tx).await?;
     tx.commit().await?;
-    Ok(mark)
+    Ok(position)
 }
 
-/// Copies what is left of a table, and moves the mark on to the next.
+/// Copies the remaining rows of a table, and advances the position to the next table.
 async fn copy_table(
     snapshot: &mut dyn Transaction,
     target: &mut dyn MaintenanceConnection,
     table: &'static TableInfo,
-    mark: &mut Mark,
+    position: &mut CopyPosition,
     on_progress: &mut (dyn FnMut(Progress) + Send),
 ) -> Result<u64, MaintenanceError> {
     let insert = insert(table);
     let total = count(snapshot, table.name).await?;
-    let before = count(&mut *target.begin(Access::Read).await?, table.name).await?;
-    let mut walk = Walk::new(table, mark.after.take());
+    let already_copied = count(&mut *target.begin(Access::Read).await?, table.name).await?;
+    let mut reader = TableReader::new(table, position.after.take());
     let mut copied = 0;
     loop {
-        on_progress(Progress { phase: Phase::Copy, table: table.name, done: before + copied, total });
-        let rows = walk.batch(snapshot).await?;
+        on_progress(Progress { phase: Phase::Copy, table: table.name, done: already_copied + copied, total });
+        let rows = reader.batch(snapshot).await?;
         let mut tx = target.begin(Access::Write).await?;
         for row in &rows {
             tx.pipeline(&insert, &params(table, row)?, None).await?;
         }
         if rows.is_empty() {
-            *mark = Mark { table: mark.table + 1, after: None, ..mark.clone() };
+            *position = CopyPosition { table: position.table + 1, after: None, ..position.clone() };
         } else {
-            mark.after = walk.position().cloned();
+            position.after = reader.position().cloned();
         }
-        mark.write(&mut *tx).await?;
+        position.write(&mut *tx).await?;
         tx.commit().await?;
         if rows.is_empty() {
             return Ok(copied);
@@ -226,13 +236,13 @@ async fn compare(
     on_progress: &mut (dyn FnMut(Progress) + Send),
 ) -> Result<Comparison, StoreError> {
     let total = count(source, table.name).await? + count(target, table.name).await?;
-    let mut tell = |done| on_progress(Progress { phase: Phase::Compare, table: table.name, done, total });
-    let here = digest(source, table, &mut tell).await?;
-    let there = digest(target, table, &mut |done| tell(here.rows + done)).await?;
-    Ok(Comparison { table: table.name, source: here, target: there })
+    let mut report = |done| on_progress(Progress { phase: Phase::Compare, table: table.name, done, total });
+    let source = digest(source, table, &mut report).await?;
+    let target = digest(target, table, &mut |done| report(source.rows + done)).await?;
+    Ok(Comparison { table: table.name, source, target })
 }
 
-/// How many rows a table has.
+/// Returns the number of rows of a table.
 pub(super) async fn count(sql: &mut dyn Sql, table: &'static str) -> Result<u64, StoreError> {
     let mut rows = 0;
     let mut each = |row: &dyn Row| {

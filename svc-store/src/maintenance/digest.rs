@@ -1,24 +1,24 @@
-//! What a table holds, in a few bytes: how many rows, and a sum over them that does not depend on their order.
+//! Digests of tables: the number of rows, and a checksum that does not depend on their order.
 
 use std::fmt;
 
 use svc_core::crypto::sha256;
 use svc_core::error::StoreError;
 
+use super::table_reader::{Cell, Cells, TableReader};
 use super::tables::TableInfo;
-use super::walk::{Cell, Cells, Walk};
 use crate::sql::Sql;
 
-/// Rows and checksum of a table. Two tables with the same rows have the same, on whatever database.
+/// The number of rows and the checksum of a table. Tables with the same rows have the same digest, on all databases.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Digest {
-    /// How many rows.
+    /// The number of rows.
     pub rows: u64,
     sum: u128,
 }
 
 impl Digest {
-    /// The sum of the rows' hashes, in hex.
+    /// Returns the checksum as 32 hex digits: the sum of the hashes of all rows.
     pub fn checksum(&self) -> String {
         format!("{:032x}", self.sum)
     }
@@ -41,29 +41,29 @@ impl fmt::Display for Digest {
     }
 }
 
-/// So that no two rows have the same bytes: the sort of each cell, and how long it is.
+/// Encodes a cell as its type, its length and its bytes, so that different rows have different encodings.
 fn encode(cell: &Cell, out: &mut Vec<u8>) {
-    let (sort, bytes): (u8, &[u8]) = match cell {
+    let (kind, bytes): (u8, &[u8]) = match cell {
         Cell::Null => (0, &[]),
         Cell::Int(value) => (1, &value.to_be_bytes()),
         Cell::Text(text) => (2, text.as_bytes()),
         Cell::Bytes(bytes) => (3, bytes),
     };
-    out.push(sort);
+    out.push(kind);
     out.extend((bytes.len() as u64).to_be_bytes());
     out.extend(bytes);
 }
 
-/// Reads a whole table. `on_progress` is called with the rows so far, batch by batch.
+/// Computes the digest of a table. After each batch, `on_progress` is called with the number of rows read so far.
 pub(crate) async fn digest(
     sql: &mut dyn Sql,
     table: &'static TableInfo,
     on_progress: &mut (dyn FnMut(u64) + Send),
 ) -> Result<Digest, StoreError> {
-    let mut walk = Walk::new(table, None);
+    let mut reader = TableReader::new(table, None);
     let mut digest = Digest::default();
     loop {
-        let rows = walk.batch(sql).await?;
+        let rows = reader.batch(sql).await?;
         if rows.is_empty() {
             return Ok(digest);
         }

@@ -1,4 +1,4 @@
-//! Opens databases for work on the whole of them, and sees to the keys of their secrets.
+//! Opens databases for maintenance, with the keys of their secrets.
 
 use std::path::{Path, PathBuf};
 
@@ -8,42 +8,46 @@ use svc_core::store::Access;
 
 use super::MaintenanceError;
 use super::connection::MaintenanceConnection;
-use super::mark::setting;
-use crate::postgres::PostgresLink;
-use crate::sqlite::SqliteLink;
+use super::copy_position::setting;
+use crate::postgres::PostgresMaintenance;
+use crate::sqlite::SqliteMaintenance;
 use crate::vault::{self, CHECK_SETTING, SecretKey, VARIABLE, Vault};
 use crate::{OpenError, is_postgres, not_opened, sqlite_path, unavailable};
 
-/// A database, open.
+/// An open database.
 pub(crate) struct OpenDatabase {
     pub(crate) connection: Box<dyn MaintenanceConnection>,
-    /// The check of the key that its secrets are sealed with.
+    /// The check value of `key`.
     pub(crate) check: [u8; 32],
+    /// The key that its secrets are encrypted with.
     key: SecretKey,
-    /// What to tell people where that key is.
-    key_place: String,
+    /// Where the key is, for error messages.
+    key_location: String,
 }
 
-/// Opens a database that must be there, with the key that its secrets are sealed with.
+/// Opens a database that must exist, with the key that its secrets are encrypted with.
 pub(crate) async fn existing(url: &str, env: &Env) -> Result<OpenDatabase, MaintenanceError> {
-    let (key, key_place) = if is_postgres(url) {
-        let key = SecretKey::from_environment().map_err(|error| closed(url, error.to_string()))?;
+    let (key, key_location) = if is_postgres(url) {
+        let key = SecretKey::from_environment().map_err(|error| unavailable_at(url, error.to_string()))?;
         (key, format!("the environment variable {VARIABLE}"))
     } else {
         let path = sqlite_path(url)?;
         if !path.exists() {
-            return Err(closed(url, "there is no such file".to_owned()).into());
+            return Err(unavailable_at(url, "there is no such file".to_owned()).into());
         }
-        (vault::key_for(&path, env, false).map_err(|error| closed(url, error.to_string()))?, place_beside(&path))
+        (
+            vault::key_for(&path, env, false).map_err(|error| unavailable_at(url, error.to_string()))?,
+            key_location_of(&path),
+        )
     };
-    with_key(url, key, key_place, env).await
+    with_key(url, key, key_location, env).await
 }
 
-/// Opens a database with this key, which must be the right one.
+/// Opens a database with this key, which must be the one that its secrets are encrypted with.
 pub(crate) async fn with_key(
     url: &str,
     key: SecretKey,
-    key_place: String,
+    key_location: String,
     env: &Env,
 ) -> Result<OpenDatabase, MaintenanceError> {
     let vault = Vault::new(key.clone(), env.clone());
@@ -51,60 +55,74 @@ pub(crate) async fn with_key(
     let mut connection = connect(url, vault, env).await?;
     let known = setting(&mut *connection.begin(Access::Read).await?, CHECK_SETTING).await?;
     if known.is_some_and(|known| known != check) {
-        return Err(closed(url, format!("its secrets were sealed with another key than that in {key_place}")).into());
+        return Err(unavailable_at(
+            url,
+            format!("its secrets are encrypted with another key than that in {key_location}"),
+        )
+        .into());
     }
-    Ok(OpenDatabase { connection, check, key, key_place })
+    Ok(OpenDatabase { connection, check, key, key_location })
 }
 
-/// Opens the target of a copy, which may be new: it must have, or gets, the key of the source.
-pub(crate) async fn target(url: &str, env: &Env, source: &OpenDatabase) -> Result<OpenDatabase, MaintenanceError> {
+/// Opens the target of a copy, which is created if it does not exist. An existing target must have the key of the source, and
+/// a new one gets it.
+pub(crate) async fn copy_target(url: &str, env: &Env, source: &OpenDatabase) -> Result<OpenDatabase, MaintenanceError> {
     let refused = |reason: &str| {
         let sentence = format!(
-            "{reason}: secrets are copied sealed, so both databases need the same key. Set {VARIABLE} to the source's key, \
-             which is the content of {}.",
-            source.key_place
+            "{reason}. Secrets are copied in encrypted form, so both databases need the same key. Set {VARIABLE} to the \
+             source's key, which is the content of {}.",
+            source.key_location
         );
         MaintenanceError::Refused(sentence)
     };
-    let given = SecretKey::given().map_err(|reason| closed(url, reason.to_string()))?;
+    let given = SecretKey::optional_from_environment().map_err(|reason| unavailable_at(url, reason.to_string()))?;
     if is_postgres(url) && given.is_none() {
-        return Err(refused("The target has no key for its secrets"));
+        return Err(refused(&format!("{VARIABLE} is not set, so the PostgreSQL target has no key")));
     }
     let vault = Vault::new(source.key.clone(), env.clone());
     let mut connection = connect(url, vault, env).await?;
     let known = setting(&mut *connection.begin(Access::Read).await?, CHECK_SETTING).await?;
     if known.is_some_and(|known| known != source.check) {
-        return Err(refused("The target's secrets are sealed with another key"));
+        return Err(refused("The secrets of the target are encrypted with another key than the source's"));
     }
     if given.is_none() {
-        // It will be opened with the key in the file beside it.
+        // The target will be opened with the key in its key file.
         let path = sqlite_path(url)?;
-        let ours = vault::put_beside(&path, &source.key, env).map_err(|reason| closed(url, reason.to_string()))?;
-        if !ours {
-            return Err(refused(&format!("{} holds another key than the source's", vault::beside(&path).display())));
+        let has_key =
+            vault::write_key_file(&path, &source.key, env).map_err(|reason| unavailable_at(url, reason.to_string()))?;
+        if !has_key {
+            return Err(refused(&format!(
+                "{} contains another key than the source's",
+                vault::key_file(&path).display()
+            )));
         }
     }
-    Ok(OpenDatabase { connection, check: source.check, key: source.key.clone(), key_place: source.key_place.clone() })
+    Ok(OpenDatabase {
+        connection,
+        check: source.check,
+        key: source.key.clone(),
+        key_location: source.key_location.clone(),
+    })
 }
 
-fn place_beside(path: &Path) -> String {
+fn key_location_of(path: &Path) -> String {
     if std::env::var_os(VARIABLE).is_some() {
         format!("the environment variable {VARIABLE}")
     } else {
-        vault::beside(path).display().to_string()
+        vault::key_file(path).display().to_string()
     }
 }
 
 async fn connect(url: &str, vault: Vault, env: &Env) -> Result<Box<dyn MaintenanceConnection>, OpenError> {
     if is_postgres(url) {
-        return Ok(Box::new(PostgresLink::open(url, vault).await.map_err(|error| not_opened(url, error))?));
+        return Ok(Box::new(PostgresMaintenance::open(url, vault).await.map_err(|error| not_opened(url, error))?));
     }
     let path: PathBuf = sqlite_path(url)?;
-    let connection = SqliteLink::connect(&path, env.now()).map_err(|error| unavailable(url, error))?;
-    Ok(Box::new(SqliteLink::new(connection, vault)))
+    let connection = SqliteMaintenance::connect(&path, env.now()).map_err(|error| unavailable(url, error))?;
+    Ok(Box::new(SqliteMaintenance::new(connection, vault)))
 }
 
-fn closed(url: &str, reason: String) -> OpenError {
+fn unavailable_at(url: &str, reason: String) -> OpenError {
     let url = if is_postgres(url) { crate::postgres::without_password(url) } else { url.to_owned() };
     OpenError::Unavailable { url, source: StoreError::Unavailable(reason) }
 }

@@ -1,4 +1,4 @@
-//! Measures how much a database holds.
+//! The size and the contents of a database, in numbers.
 
 use svc_core::env::Env;
 use svc_core::error::StoreError;
@@ -12,27 +12,27 @@ use crate::column::Column;
 use crate::dialect::Dialect;
 use crate::sql::{Cells, Row, Sql};
 
-/// How much a database holds.
+/// The size and the contents of a database, in numbers.
 #[derive(Clone, Debug)]
 pub struct DbStats {
-    /// `SQLite` or `PostgreSQL`.
+    /// The kind of database: `SQLite` or `PostgreSQL`.
     pub kind: &'static str,
     /// The name of the newest migration that was applied.
     pub schema: String,
     /// The size on the disk, in bytes.
     pub bytes: u64,
-    /// The number of rows of each table.
+    /// The name and the number of rows of each table.
     pub tables: Vec<(&'static str, u64)>,
-    /// The number of deliveries with each status.
+    /// Each status that deliveries have, and the number of deliveries with it.
     pub deliveries: Vec<(String, u64)>,
-    /// When the oldest pending delivery was created.
+    /// When the oldest pending delivery was created. `None` when there is no pending delivery.
     pub oldest_pending: Option<Timestamp>,
 }
 
-/// Measures a database. It reads whole indexes in one snapshot, also while a server is running.
+/// Measures the database at `url`. It counts all rows in one snapshot, and can run while servers use the database.
 ///
 /// # Errors
-/// When it cannot be opened or read.
+/// [`MaintenanceError::Open`] when the database cannot be opened, and [`MaintenanceError::Store`] when it cannot be read.
 pub async fn stats(url: &str) -> Result<DbStats, MaintenanceError> {
     let mut database = open::existing(url, &Env::system()).await?;
     Ok(stats_of(&mut database).await?)
@@ -81,5 +81,5 @@ async fn one<T: Column + Send>(
         Ok(())
     };
     sql.query(statement, &[], &mut each).await?;
-    found.ok_or_else(|| StoreError::Internal(format!("no row from {statement}")))
+    found.ok_or_else(|| StoreError::Internal(format!("the statement returned no row: {statement}")))
 }

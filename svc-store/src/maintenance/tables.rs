@@ -1,4 +1,4 @@
-//! All tables with data of tenants, in an order in which every row comes after the rows that it refers to.
+//! The list of all tables with data of tenants, in an order in which every row comes after the rows that it refers to.
 
 use svc_core::accounts::audit::Entry;
 use svc_core::accounts::idempotency::StoredResponse;
@@ -32,7 +32,7 @@ pub(crate) struct TableInfo {
     /// The columns that identify a row. An index of both databases begins with them.
     pub(crate) key: &'static [&'static str],
     /// How many of the columns are no fields of the record.
-    given: usize,
+    extra: usize,
     /// Reads a row that was selected by [`read_order`](TableInfo::read_order), as the service reads it.
     pub(crate) read: fn(&mut Cells<'_>) -> Result<(), StoreError>,
     #[cfg(test)]
@@ -45,7 +45,7 @@ impl TableInfo {
             name: R::TABLE,
             columns: R::COLUMNS,
             key: R::KEY,
-            given: R::GIVEN,
+            extra: R::EXTRA,
             read: read_row::<R>,
             #[cfg(test)]
             statements: R::statements,
@@ -63,19 +63,19 @@ impl TableInfo {
 
     /// Returns all columns in the order in which a record is read: its fields, then the other columns.
     pub(crate) fn read_order(&self) -> Vec<&'static str> {
-        let (given, fields) = self.columns.split_at(self.given);
-        fields.iter().chain(given).map(|(name, _)| *name).collect()
+        let (extra, fields) = self.columns.split_at(self.extra);
+        fields.iter().chain(extra).map(|(name, _)| *name).collect()
     }
 }
 
 fn read_row<R: Record>(cells: &mut Cells<'_>) -> Result<(), StoreError> {
     R::read(cells)?;
-    R::read_given(cells)?;
+    R::read_extra(cells)?;
     Ok(())
 }
 
-/// All tables except `settings` and `schema_migrations`, which each database has of its own, and `request_windows`, whose
-/// rows are worth a minute. A test compares them with both schemas.
+/// All tables except `settings` and `schema_migrations`, which describe the database itself, and `request_windows`, whose
+/// rows are only needed for a minute. A test compares the list with both schemas.
 pub(crate) const TABLES: &[TableInfo] = &[
     TableInfo::of::<Tenant>(),
     TableInfo::of::<LastNumber>(),

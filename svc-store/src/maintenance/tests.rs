@@ -1,4 +1,4 @@
-//! Work on whole databases. What concerns PostgreSQL runs where it is installed.
+//! Tests of maintenance. Those with PostgreSQL run only where it is installed.
 
 mod backups;
 mod checks;
@@ -18,7 +18,7 @@ use super::open::{self, OpenDatabase};
 use crate::sql::Sql;
 use crate::{MaintenanceError, Options, open_with};
 
-/// A folder with databases, all sealed with one key, which lies beside each.
+/// A folder with SQLite databases.
 struct Folder(tempfile::TempDir);
 
 impl Folder {
@@ -34,7 +34,7 @@ impl Folder {
         format!("sqlite://{}", self.path(name).display())
     }
 
-    /// A database with something in every table.
+    /// Creates a database with rows in every table.
     async fn filled(&self, name: &str) -> String {
         let url = self.url(name);
         data::fill(&*store(&url).await).await;
@@ -46,16 +46,16 @@ async fn store(url: &str) -> Arc<dyn Store> {
     crate::open(url, Env::system()).await.unwrap()
 }
 
-/// Changes a database behind the back of the service.
+/// Changes a database directly.
 async fn tamper(url: &str, statement: &str) {
-    let mut end = open::existing(url, &Env::system()).await.unwrap();
-    let mut tx = end.connection.begin(Access::Write).await.unwrap();
+    let mut database = open::existing(url, &Env::system()).await.unwrap();
+    let mut tx = database.connection.begin(Access::Write).await.unwrap();
     let sql: &mut dyn Sql = &mut *tx;
     sql.execute(statement, &[]).await.unwrap_or_else(|error| panic!("{error}: {statement}"));
     tx.commit().await.unwrap();
 }
 
-/// A database on a server, with the key of a file; the environment of a test cannot be set.
+/// Opens a PostgreSQL database with the key of a SQLite file, as a test cannot set environment variables.
 async fn on_server(url: &str, like: &str) -> OpenDatabase {
     let path = like.strip_prefix("sqlite://").unwrap();
     let key = crate::vault::key_for(path.as_ref(), &Env::system(), false).unwrap();

@@ -1,4 +1,4 @@
-//! One connection: the client, the statements that are prepared on it, and the task that drives it.
+//! A connection: its client, its prepared statements, and the task that drives it.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -10,41 +10,42 @@ use tokio::sync::watch;
 use tokio::task::AbortHandle;
 use tokio_postgres::{Client, Error, Statement};
 
-use super::target::{Role, Target};
+use super::connect_options::{ConnectOptions, Role};
 
 pub(super) struct Connection {
     pub(super) client: Client,
     statements: Mutex<HashMap<String, Statement>>,
     driver: AbortHandle,
-    alive: watch::Receiver<()>,
-    killed: AtomicBool,
+    /// Closed when the driver ends.
+    driver_alive: watch::Receiver<()>,
+    is_aborted: AtomicBool,
 }
 
 impl Connection {
-    pub(super) async fn open(target: &Target, role: Role) -> Result<Self, StoreError> {
-        let (client, connection) = target.connect(role).await?;
-        let (lives, alive) = watch::channel(());
+    pub(super) async fn open(connect_options: &ConnectOptions, role: Role) -> Result<Self, StoreError> {
+        let (client, connection) = connect_options.connect(role).await?;
+        let (alive_sender, driver_alive) = watch::channel(());
         let driver = tokio::spawn(async move {
             if let Err(error) = connection.await {
                 tracing::debug!(%error, "a connection ended");
             }
-            drop(lives);
+            drop(alive_sender);
         });
         Ok(Self {
             client,
             statements: Mutex::default(),
             driver: driver.abort_handle(),
-            alive,
-            killed: AtomicBool::new(false),
+            driver_alive,
+            is_aborted: AtomicBool::new(false),
         })
     }
 
-    /// The statement, if it is prepared already.
+    /// Returns a statement if it is already prepared.
     pub(super) fn prepared(&self, sql: &str) -> Option<Statement> {
         lock(&self.statements).get(sql).cloned()
     }
 
-    /// Prepares a statement for as long as the connection lasts. There are some hundred texts at most.
+    /// Prepares a statement. It stays prepared until the connection ends, as there are only a few hundred statements.
     pub(super) async fn prepare(&self, sql: &str) -> Result<Statement, Error> {
         let statement = self.client.prepare(sql).await?;
         let mut statements = lock(&self.statements);
@@ -52,20 +53,20 @@ impl Connection {
         Ok(statement)
     }
 
-    /// Ready once the connection has ended.
-    pub(super) async fn ended(&self) {
-        let mut alive = self.alive.clone();
-        while alive.changed().await.is_ok() {}
+    /// Waits until the connection has ended.
+    pub(super) async fn closed(&self) {
+        let mut driver_alive = self.driver_alive.clone();
+        while driver_alive.changed().await.is_ok() {}
     }
 
     pub(super) fn is_closed(&self) -> bool {
-        // The end of the task that drives it takes a moment.
-        self.killed.load(Ordering::Acquire) || self.client.is_closed()
+        // The driver ends a moment after it was aborted.
+        self.is_aborted.load(Ordering::Acquire) || self.client.is_closed()
     }
 
-    /// Ends it at once, whatever goes on; the server rolls back what was begun.
-    pub(super) fn kill(&self) {
-        self.killed.store(true, Ordering::Release);
+    /// Closes the connection at once. The server rolls back an open transaction.
+    pub(super) fn abort(&self) {
+        self.is_aborted.store(true, Ordering::Release);
         self.driver.abort();
     }
 }

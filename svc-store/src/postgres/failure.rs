@@ -1,4 +1,4 @@
-//! What a failed statement means: for the one who asked, and for what can be done about it.
+//! Classifies the errors of the driver: which error the caller gets, and how the store recovers.
 
 use std::error::Error as _;
 use std::io;
@@ -7,87 +7,89 @@ use svc_core::error::StoreError;
 use tokio_postgres::Error;
 use tokio_postgres::error::{DbError, Severity, SqlState};
 
-/// Why a transaction cannot be committed any more.
+/// The failure of a transaction, which can no longer be committed.
 #[derive(Clone, Debug)]
 pub(super) struct Failure {
     pub(super) error: StoreError,
-    pub(super) remedy: Recovery,
+    pub(super) recovery: Recovery,
 }
 
-/// What helps against a failure.
+/// How the store recovers from a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Recovery {
-    /// Nothing: it would fail again.
+    /// It does not: the unit of work would fail again.
     None,
-    /// Running the job again: it met another transaction.
-    Again,
-    /// Running the job on another connection: the server ended this one, and with it the transaction.
-    Elsewhere,
-    /// The same, but the connection ended without a word: what was sent last may have been done.
+    /// It runs the unit of work again, because the failure is a serialization failure or a deadlock.
+    RunAgain,
+    /// It runs the unit of work on another connection, because the server ended this one and rolled back.
+    Reconnect,
+    /// It does the same as for `Reconnect`, but the connection ended without an error of the server. The last statements
+    /// that were sent may have been executed.
     ConnectionLost,
 }
 
 impl Failure {
     pub(super) fn of(error: &Error) -> Self {
         match error.as_db_error() {
-            Some(error) => Self::told(error),
-            None => Self::untold(error),
+            Some(error) => Self::from_server(error),
+            None => Self::from_driver(error),
         }
     }
 
-    fn told(error: &DbError) -> Self {
+    fn from_server(error: &DbError) -> Self {
         let code = error.code();
         let text = format!("{} ({})", error.message(), code.code());
         let ends_session = matches!(error.parsed_severity(), Some(Severity::Fatal | Severity::Panic));
-        let remedy = if ends_session {
-            Recovery::Elsewhere
+        let recovery = if ends_session {
+            Recovery::Reconnect
         } else if [SqlState::T_R_SERIALIZATION_FAILURE, SqlState::T_R_DEADLOCK_DETECTED].contains(code) {
-            Recovery::Again
+            Recovery::RunAgain
         } else {
             Recovery::None
         };
         let error = match code.code().get(..2) {
-            _ if remedy != Recovery::None => StoreError::Unavailable(text),
+            _ if recovery != Recovery::None => StoreError::Unavailable(text),
             Some("23") => {
                 let constraint = error.constraint().or(error.column()).unwrap_or(error.message());
                 StoreError::Conflict { constraint: constraint.to_owned() }
             }
-            // Connections, resources, operators, the system; and 25006, a standby that cannot be written to.
+            // The classes for connections, authorization, resources, operator intervention and system errors.
             Some("08" | "28" | "3D" | "53" | "54" | "55" | "57" | "58") => StoreError::Unavailable(text),
+            // Code 25006: the server is a standby, which cannot be written to.
             _ if *code == SqlState::READ_ONLY_SQL_TRANSACTION => StoreError::Unavailable(text),
             _ => StoreError::Internal(text),
         };
-        Self { error, remedy }
+        Self { error, recovery }
     }
 
-    fn untold(error: &Error) -> Self {
+    fn from_driver(error: &Error) -> Self {
         let text = match error.source() {
             Some(source) => format!("{error}: {source}"),
             None => error.to_string(),
         };
         let is_io = error.source().is_some_and(|source| source.is::<io::Error>());
         if error.is_closed() || is_io {
-            Self { error: StoreError::Unavailable(text), remedy: Recovery::ConnectionLost }
+            Self { error: StoreError::Unavailable(text), recovery: Recovery::ConnectionLost }
         } else {
-            Self { error: StoreError::Internal(text), remedy: Recovery::None }
+            Self { error: StoreError::Internal(text), recovery: Recovery::None }
         }
     }
 
-    pub(super) fn fault(error: StoreError) -> Self {
-        Self { error, remedy: Recovery::None }
+    pub(super) fn permanent(error: StoreError) -> Self {
+        Self { error, recovery: Recovery::None }
     }
 
-    /// Whether the connection is of no more use.
-    pub(super) fn is_loss(&self) -> bool {
-        matches!(self.remedy, Recovery::Elsewhere | Recovery::ConnectionLost)
+    /// Returns whether the connection can no longer be used.
+    pub(super) fn is_connection_lost(&self) -> bool {
+        matches!(self.recovery, Recovery::Reconnect | Recovery::ConnectionLost)
     }
 }
 
-/// Why a connection could not be opened.
+/// Returns the error for a connection that could not be opened.
 pub(super) fn cannot_connect(error: &Error) -> StoreError {
     match error.as_db_error() {
         Some(error) => StoreError::Unavailable(format!("{} ({})", error.message(), error.code().code())),
-        None => match Failure::untold(error).error {
+        None => match Failure::from_driver(error).error {
             StoreError::Internal(text) => StoreError::Unavailable(text),
             other => other,
         },

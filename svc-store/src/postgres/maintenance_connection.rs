@@ -1,4 +1,4 @@
-//! A connection for work on a whole database, with all the time that it needs.
+//! A PostgreSQL connection for maintenance, without timeouts for statements.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -6,63 +6,63 @@ use async_trait::async_trait;
 use svc_core::error::StoreError;
 use svc_core::store::Access;
 
+use super::connect_options::{ConnectOptions, Role};
 use super::connection::Connection;
 use super::failure::{Failure, cannot_connect};
-use super::session::Session;
-use super::target::{Role, Target};
+use super::transaction::PostgresTransaction;
 use super::{OpenFailure, migrate};
 use crate::dialect::Dialect;
 use crate::maintenance::{MaintenanceConnection, Transaction};
 use crate::sql::{EachRow, Param, Sql};
 use crate::vault::Vault;
 
-/// A statement may read a whole table, and while one database writes the other waits.
-const NO_HURRY: &str =
+/// A statement may read a whole table, and the transaction on one database is idle while the other database writes.
+const NO_TIMEOUTS: &str =
     "SET statement_timeout = 0; SET idle_in_transaction_session_timeout = 0; SET lock_timeout = '30s'";
 
-pub(crate) struct PostgresLink {
+pub(crate) struct PostgresMaintenance {
     connection: Connection,
     vault: Vault,
     /// Whether a transaction was begun and not committed.
-    is_open: AtomicBool,
+    has_open_transaction: AtomicBool,
 }
 
-impl PostgresLink {
-    /// Connects, and brings the schema up to date.
+impl PostgresMaintenance {
+    /// Connects, and migrates the schema.
     pub(crate) async fn open(url: &str, vault: Vault) -> Result<Self, OpenFailure> {
-        let target = Target::parse(url).map_err(OpenFailure::Url)?;
-        let connection = Connection::open(&target, Role::Write).await?;
+        let connect_options = ConnectOptions::parse(url).map_err(OpenFailure::Url)?;
+        let connection = Connection::open(&connect_options, Role::Write).await?;
         migrate::run(&connection.client).await?;
-        connection.client.batch_execute(NO_HURRY).await.map_err(|error| cannot_connect(&error))?;
-        Ok(Self { connection, vault, is_open: AtomicBool::new(false) })
+        connection.client.batch_execute(NO_TIMEOUTS).await.map_err(|error| cannot_connect(&error))?;
+        Ok(Self { connection, vault, has_open_transaction: AtomicBool::new(false) })
     }
 }
 
 #[async_trait]
-impl MaintenanceConnection for PostgresLink {
+impl MaintenanceConnection for PostgresMaintenance {
     fn dialect(&self) -> Dialect {
         Dialect::Postgres
     }
 
     async fn begin(&mut self, access: Access) -> Result<Box<dyn Transaction + '_>, StoreError> {
-        // A transaction that was dropped could not wait for its end.
-        if self.is_open.swap(true, Ordering::Relaxed) {
+        // A transaction that was dropped was not rolled back, as `drop` cannot wait.
+        if self.has_open_transaction.swap(true, Ordering::Relaxed) {
             self.connection.client.batch_execute("ROLLBACK").await.map_err(|error| Failure::of(&error).error)?;
         }
-        let session = Session::begin(&self.connection, &self.vault, access).await;
-        Ok(Box::new(Open { session, is_open: &self.is_open }))
+        let transaction = PostgresTransaction::begin(&self.connection, &self.vault, access).await;
+        Ok(Box::new(OpenTransaction { transaction, is_open: &self.has_open_transaction }))
     }
 }
 
-struct Open<'c> {
-    session: Session<'c>,
+struct OpenTransaction<'c> {
+    transaction: PostgresTransaction<'c>,
     is_open: &'c AtomicBool,
 }
 
 #[async_trait]
-impl Sql for Open<'_> {
+impl Sql for OpenTransaction<'_> {
     async fn execute(&mut self, sql: &str, params: &[Param<'_>]) -> Result<u64, StoreError> {
-        self.session.execute(sql, params).await
+        self.transaction.execute(sql, params).await
     }
 
     async fn pipeline(
@@ -71,19 +71,19 @@ impl Sql for Open<'_> {
         params: &[Param<'_>],
         table: Option<&'static str>,
     ) -> Result<(), StoreError> {
-        self.session.pipeline(sql, params, table).await
+        self.transaction.pipeline(sql, params, table).await
     }
 
     async fn query(&mut self, sql: &str, params: &[Param<'_>], each: EachRow<'_>) -> Result<(), StoreError> {
-        self.session.query(sql, params, each).await
+        self.transaction.query(sql, params, each).await
     }
 }
 
 #[async_trait]
-impl Transaction for Open<'_> {
+impl Transaction for OpenTransaction<'_> {
     async fn commit(mut self: Box<Self>) -> Result<(), StoreError> {
-        match self.session.commit().await {
-            Ok(done) => done.map_err(|failure| failure.error)?,
+        match self.transaction.commit().await {
+            Ok(statements) => statements.map_err(|failure| failure.error)?,
             Err(failure) => return Err(failure.error),
         }
         self.is_open.store(false, Ordering::Relaxed);

@@ -1,4 +1,6 @@
-//! The schema and the settings of a database. Several nodes may start at once, and each may be killed at any time.
+//! Migrates the schema, and reads the settings of a database.
+//!
+//! Several nodes may start at the same time, and each may be killed at any time.
 
 use async_trait::async_trait;
 use svc_core::error::StoreError;
@@ -12,7 +14,7 @@ const CREATE_TABLE: &str = "CREATE TABLE IF NOT EXISTS schema_migrations \
      (name text COLLATE \"C\" NOT NULL PRIMARY KEY, applied_at timestamptz NOT NULL DEFAULT now(), checksum bytea)";
 const HAS_CHECKSUMS: &str = "SELECT EXISTS (SELECT 1 FROM pg_attribute \
      WHERE attrelid = to_regclass('schema_migrations') AND attname = 'checksum' AND NOT attisdropped)";
-/// A migration may take long, and so may waiting for that of another node.
+/// A migration may take long, and so may waiting for another node to finish its migration.
 const BEGIN: &str = "BEGIN; SET LOCAL lock_timeout = 0; SET LOCAL statement_timeout = 0; \
      LOCK TABLE schema_migrations IN SHARE ROW EXCLUSIVE MODE; \
      ALTER TABLE schema_migrations ADD COLUMN IF NOT EXISTS checksum bytea";
@@ -20,30 +22,32 @@ const APPLIED: &str = "SELECT name, checksum FROM schema_migrations ORDER BY nam
 const RECORD: &str = "INSERT INTO schema_migrations (name, checksum) VALUES ($1, $2) \
      ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum";
 
-/// The oldest server that has everything the store uses.
-const OLDEST: u32 = 130_000;
+/// The oldest supported version of the server, as in `server_version_num`.
+const MIN_VERSION: u32 = 130_000;
 
 /// Applies the missing migrations, and returns their names.
 pub(super) async fn run(client: &Client) -> Result<Vec<String>, StoreError> {
     check_version(client).await?;
-    migrations::run(&mut Target { client }, migrations::POSTGRES).await
+    migrations::run(&mut Migrator { client }, migrations::POSTGRES).await
 }
 
 async fn check_version(client: &Client) -> Result<(), StoreError> {
     let row = client.query_one("SELECT current_setting('server_version_num')", &[]).await;
     let version: String = row.and_then(|row| row.try_get(0)).map_err(|error| cannot_connect(&error))?;
     match version.parse() {
-        Ok(OLDEST..=u32::MAX) => Ok(()),
-        _ => Err(StoreError::Unavailable(format!("PostgreSQL 13 or newer is needed, this is {version}"))),
+        Ok(MIN_VERSION..=u32::MAX) => Ok(()),
+        _ => Err(StoreError::Unavailable(format!(
+            "PostgreSQL 13 or newer is needed, but the server_version_num is {version}. Upgrade the server"
+        ))),
     }
 }
 
-struct Target<'c> {
+struct Migrator<'c> {
     client: &'c Client,
 }
 
-impl Target<'_> {
-    async fn is(&self, sql: &str) -> Result<bool, Error> {
+impl Migrator<'_> {
+    async fn query_bool(&self, sql: &str) -> Result<bool, Error> {
         self.client.query_one(sql, &[]).await?.try_get(0)
     }
 
@@ -51,24 +55,26 @@ impl Target<'_> {
         self.client.batch_execute(sql).await.map_err(|error| cannot_connect(&error))
     }
 
-    /// Creates the table of migrations. Two nodes that create it at once collide in the catalogue, `IF NOT EXISTS` or not,
-    /// with one of three errors. So it only counts whether the table is there afterwards.
+    /// Creates the table of migrations if it does not exist.
+    ///
+    /// When two nodes create it at the same time, one of them fails with one of three errors, in spite of `IF NOT EXISTS`.
+    /// So errors are ignored if the table exists afterwards.
     async fn create_table(&self) -> Result<(), Error> {
-        if self.is(HAS_TABLE).await? {
+        if self.query_bool(HAS_TABLE).await? {
             return Ok(());
         }
         match self.client.batch_execute(CREATE_TABLE).await {
-            Err(_) if self.is(HAS_TABLE).await? => Ok(()),
+            Err(_) if self.query_bool(HAS_TABLE).await? => Ok(()),
             created => created,
         }
     }
 }
 
 #[async_trait]
-impl MigrationTarget for Target<'_> {
-    /// A user who may not create or lock tables can work with an up-to-date schema.
+impl MigrationTarget for Migrator<'_> {
+    // It takes no lock, so a role that may not create or lock tables can use a database whose schema is up to date.
     async fn peek(&mut self) -> Result<Option<Vec<AppliedMigration>>, StoreError> {
-        if self.is(HAS_CHECKSUMS).await.map_err(|error| cannot_connect(&error))? {
+        if self.query_bool(HAS_CHECKSUMS).await.map_err(|error| cannot_connect(&error))? {
             self.applied().await.map(Some)
         } else {
             Ok(None)
@@ -102,7 +108,7 @@ impl MigrationTarget for Target<'_> {
     }
 
     async fn roll_back(&mut self) {
-        // If it fails, the server rolls back with the end of the connection.
+        // If it fails, the server rolls back when the connection ends.
         let _ = self.execute("ROLLBACK").await;
     }
 }

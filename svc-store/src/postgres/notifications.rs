@@ -1,6 +1,7 @@
-//! Tells the senders of other nodes that a commit brought something to send, and hears when they tell.
+//! Notifications between nodes: a commit that adds due deliveries wakes the webhook senders of the other nodes.
 //!
-//! This only saves time: a sender looks by itself every second. So nothing here is repeated or waited for.
+//! The notifications only save time, as each sender polls the database every second anyway. So they are never retried, and
+//! no transaction waits for them.
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -13,89 +14,91 @@ use tokio::time::{sleep, timeout};
 use tokio_postgres::{AsyncMessage, Client};
 
 use super::Shared;
-use super::target::Role;
+use super::connect_options::Role;
 
-pub(super) const NOTIFY: &str = "NOTIFY svc_outgoing";
-/// Between two notifications: commits that come faster share one.
+pub(super) const NOTIFY: &str = "NOTIFY svc_deliveries_due";
+const LISTEN: &str = "LISTEN svc_deliveries_due";
+/// The shortest time between two notifications. Commits within it share one notification.
 const INTERVAL: Duration = Duration::from_millis(5);
-/// The node that wrote may send first; what it takes is not looked for in vain.
-const COURTESY: Duration = Duration::from_millis(10);
+/// How long a node waits after a notification before it polls. The node that wrote the deliveries polls first, so the others
+/// do not compete for the same deliveries.
+const WRITER_HEAD_START: Duration = Duration::from_millis(10);
 const TIMEOUT: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_secs(1);
 
 pub(super) async fn run(shared: Arc<Shared>) {
-    let (mut told, mut first) = (false, true);
+    let (mut is_logged, mut is_first) = (false, true);
     loop {
-        let reason = match serve(&shared, std::mem::take(&mut first)).await {
+        let error = match serve(&shared, std::mem::take(&mut is_first)).await {
             Ok(()) => "the connection ended".to_owned(),
-            Err(reason) => reason.to_string(),
+            Err(error) => error.to_string(),
         };
-        if !told {
+        if !is_logged {
             tracing::warn!(
-                reason,
-                "no notifications between nodes until the database is back; senders look every second"
+                error,
+                "no notifications between nodes until the database is available; senders poll every second"
             );
         }
-        told = true;
+        is_logged = true;
         sleep(shared.jittered(PAUSE)).await;
     }
 }
 
-/// Rings and listens until the connection ends.
-async fn serve(shared: &Shared, first: bool) -> Result<(), StoreError> {
-    let (client, mut connection) = shared.target.connect(Role::Volatile).await?;
-    let (heard, mut hears) = mpsc::unbounded_channel();
-    // What it says itself it hears, too: notifications tell which session they come from.
-    let (tell_own, own) = watch::channel(None);
+/// Sends and receives notifications until the connection ends.
+async fn serve(shared: &Shared, is_first: bool) -> Result<(), StoreError> {
+    let (client, mut connection) = shared.connect_options.connect(Role::Volatile).await?;
+    let (received_sender, mut received) = mpsc::unbounded_channel();
+    // A session receives its own notifications as well. They are recognized by its process id.
+    let (own_process_id_sender, own_process_id) = watch::channel(None);
     tokio::spawn(async move {
         while let Some(Ok(message)) = poll_fn(|context| connection.poll_message(context)).await {
             if let AsyncMessage::Notification(notification) = message
-                && Some(notification.process_id()) != *own.borrow()
+                && Some(notification.process_id()) != *own_process_id.borrow()
             {
-                let _ = heard.send(());
+                let _ = received_sender.send(());
             }
         }
     });
-    tell_own.send_replace(Some(own_session(&client).await?));
-    execute(&client, "LISTEN svc_outgoing").await?;
-    if !first {
-        // Something may have been told while nobody listened.
+    own_process_id_sender.send_replace(Some(process_id(&client).await?));
+    execute(&client, LISTEN).await?;
+    if !is_first {
+        // Notifications may have been missed while there was no connection.
         shared.delivery_wakeup.notify();
     }
-    let ringing = Box::pin(async {
+    let send = Box::pin(async {
         loop {
             shared.notifications.notified().await;
             execute(&client, NOTIFY).await?;
             sleep(INTERVAL).await;
         }
     });
-    let hearing = Box::pin(async {
-        while hears.recv().await.is_some() {
-            sleep(COURTESY).await;
-            // Those that came meanwhile are answered by the same look.
-            while hears.try_recv().is_ok() {}
+    let receive = Box::pin(async {
+        while received.recv().await.is_some() {
+            sleep(WRITER_HEAD_START).await;
+            // One poll serves all notifications that have arrived by now.
+            while received.try_recv().is_ok() {}
             shared.delivery_wakeup.notify();
         }
         Ok(())
     });
-    match select(ringing, hearing).await {
+    match select(send, receive).await {
         Either::Left((ended, _)) | Either::Right((ended, _)) => ended,
     }
 }
 
-/// By the number that the server gives to sessions.
-async fn own_session(client: &Client) -> Result<i32, StoreError> {
-    let row = bounded(client.query_one("SELECT pg_backend_pid()", &[])).await?;
+/// Returns the id of the server process of this session.
+async fn process_id(client: &Client) -> Result<i32, StoreError> {
+    let row = with_timeout(client.query_one("SELECT pg_backend_pid()", &[])).await?;
     row.try_get(0).map_err(|error| super::failure::cannot_connect(&error))
 }
 
 async fn execute(client: &Client, sql: &str) -> Result<(), StoreError> {
-    bounded(client.batch_execute(sql)).await
+    with_timeout(client.batch_execute(sql)).await
 }
 
-async fn bounded<T>(answer: impl Future<Output = Result<T, tokio_postgres::Error>>) -> Result<T, StoreError> {
-    match timeout(TIMEOUT, answer).await {
-        Ok(done) => done.map_err(|error| super::failure::cannot_connect(&error)),
-        Err(_) => Err(StoreError::Unavailable(format!("no answer within {TIMEOUT:?}"))),
+async fn with_timeout<T>(request: impl Future<Output = Result<T, tokio_postgres::Error>>) -> Result<T, StoreError> {
+    match timeout(TIMEOUT, request).await {
+        Ok(response) => response.map_err(|error| super::failure::cannot_connect(&error)),
+        Err(_) => Err(StoreError::Unavailable(format!("no response within {TIMEOUT:?}"))),
     }
 }

@@ -1,4 +1,4 @@
-//! The jobs that wait for a connection.
+//! The queue of units of work that wait for a connection.
 
 use std::pin::pin;
 use std::sync::{Mutex, MutexGuard};
@@ -11,98 +11,100 @@ use tokio::sync::{Notify, oneshot};
 
 use crate::bounded_queue::BoundedQueue;
 
-/// A job that waits for a connection.
-pub(super) struct Waiting {
+/// A unit of work in the queue.
+pub(super) struct QueuedWork {
     name: &'static str,
-    job: UnitOfWork,
-    answer: oneshot::Sender<Result<(), Error>>,
-    since: Instant,
-    /// Whether a connection was lost under it already.
-    retried: bool,
+    work: UnitOfWork,
+    result_sender: oneshot::Sender<Result<(), Error>>,
+    queued_at: Instant,
+    /// Whether it runs again because its connection was lost.
+    is_retry: bool,
 }
 
-impl Waiting {
-    pub(super) fn new(name: &'static str, job: UnitOfWork) -> (Self, oneshot::Receiver<Result<(), Error>>) {
-        let (answer, answered) = oneshot::channel();
-        (Self { name, job, answer, since: Instant::now(), retried: false }, answered)
+impl QueuedWork {
+    pub(super) fn new(name: &'static str, work: UnitOfWork) -> (Self, oneshot::Receiver<Result<(), Error>>) {
+        let (result_sender, result) = oneshot::channel();
+        (Self { name, work, result_sender, queued_at: Instant::now(), is_retry: false }, result)
     }
 
     pub(super) fn name(&self) -> &'static str {
         self.name
     }
 
-    pub(super) fn job(&self) -> &UnitOfWork {
-        &self.job
+    pub(super) fn work(&self) -> &UnitOfWork {
+        &self.work
     }
 
-    /// Whether nobody waits for the answer any more.
+    /// Returns whether the caller has stopped waiting for the result.
     pub(super) fn is_abandoned(&self) -> bool {
-        self.answer.is_closed()
+        self.result_sender.is_closed()
     }
 
-    pub(super) fn answer(self, result: Result<(), Error>) {
-        // Jobs hold handles of the store, which should go before those who wait go on.
-        drop(self.job);
-        let _ = self.answer.send(result);
+    /// Sends the result to the caller.
+    pub(super) fn complete(self, result: Result<(), Error>) {
+        // The closure may hold a handle of the store, which must be dropped before the caller continues.
+        drop(self.work);
+        let _ = self.result_sender.send(result);
     }
 }
 
 pub(super) struct Queue {
-    line: Mutex<BoundedQueue<Waiting>>,
+    units: Mutex<BoundedQueue<QueuedWork>>,
     filled: Notify,
 }
 
 impl Queue {
     pub(super) fn new() -> Self {
-        Self { line: Mutex::new(BoundedQueue::new()), filled: Notify::new() }
+        Self { units: Mutex::new(BoundedQueue::new()), filled: Notify::new() }
     }
 
-    fn lock(&self) -> MutexGuard<'_, BoundedQueue<Waiting>> {
-        lock(&self.line)
+    fn lock(&self) -> MutexGuard<'_, BoundedQueue<QueuedWork>> {
+        lock(&self.units)
     }
 
-    pub(super) fn push(&self, job: Waiting) -> Result<(), StoreError> {
-        self.lock().push(job)?;
-        // The task that was busy last has a connection; those that never were needed have none.
+    pub(super) fn push(&self, work: QueuedWork) -> Result<(), StoreError> {
+        self.lock().push(work)?;
+        // Wake the task that was busy most recently, as it has a connection. Tasks that were never needed have none.
         self.filled.notify_last();
         Ok(())
     }
 
-    /// Puts a unit of work back in front whose connection was lost, so that it runs once more. The second time it fails.
-    pub(super) fn requeue(&self, mut job: Waiting, error: StoreError) {
-        if job.retried {
-            return job.answer(Err(error.into()));
+    /// Puts a unit of work whose connection was lost back at the front, so that it runs once more. If this was its second
+    /// run, it fails with `error`.
+    pub(super) fn requeue(&self, mut work: QueuedWork, error: StoreError) {
+        if work.is_retry {
+            return work.complete(Err(error.into()));
         }
-        job.retried = true;
-        job.since = Instant::now();
-        self.lock().push_front(job);
+        work.is_retry = true;
+        work.queued_at = Instant::now();
+        self.lock().push_front(work);
         self.filled.notify_last();
     }
 
-    /// Waits until there is a job; `false` once the queue is closed and empty.
-    pub(super) async fn filled(&self) -> bool {
+    /// Waits until the queue has a unit of work. Returns `false` once the queue is closed and empty.
+    pub(super) async fn wait_until_filled(&self) -> bool {
         loop {
             let mut filled = pin!(self.filled.notified());
             filled.as_mut().enable();
-            let (has_jobs, is_open) = {
-                let line = self.lock();
-                (!line.is_empty(), line.is_open())
+            let (is_filled, is_open) = {
+                let units = self.lock();
+                (!units.is_empty(), units.is_open())
             };
-            if has_jobs || !is_open {
-                return has_jobs;
+            if is_filled || !is_open {
+                return is_filled;
             }
             filled.await;
         }
     }
 
-    /// Takes up to `most` of what waits now; nothing when another task was faster.
-    pub(super) fn take(&self, most: usize) -> Vec<Waiting> {
-        self.lock().take(most)
+    /// Takes up to `max` units of work without waiting. Returns none when another task was faster.
+    pub(super) fn take(&self, max: usize) -> Vec<QueuedWork> {
+        self.lock().take(max)
     }
 
-    /// Takes what has waited for longer than `acquire_timeout`, oldest first.
-    pub(super) fn take_late(&self, acquire_timeout: Duration) -> Vec<Waiting> {
-        self.lock().take_while(|job| job.since.elapsed() > acquire_timeout)
+    /// Takes the units of work that have waited longer than `acquire_timeout`, oldest first.
+    pub(super) fn take_expired(&self, acquire_timeout: Duration) -> Vec<QueuedWork> {
+        self.lock().take_while(|work| work.queued_at.elapsed() > acquire_timeout)
     }
 
     pub(super) fn is_closed(&self) -> bool {

@@ -1,8 +1,11 @@
-//! A read task: all waiting jobs run at once on one connection, in one REPEATABLE READ transaction. The jobs are taken
-//! before it begins, so each sees every write that was acknowledged before it was asked for.
+//! A read task: it runs all queued reads concurrently on one connection, in one `REPEATABLE READ` transaction.
 //!
-//! BEGIN travels with the first statements, the statements of all jobs travel together, and nobody waits for COMMIT;
-//! so a GET takes one round trip for the look-up of its key and one for its row, whatever else is read meanwhile.
+//! The reads are taken from the queue before the transaction begins, so each one sees every write that was acknowledged
+//! before the read was requested.
+//!
+//! `BEGIN` is pipelined with the first statements, the statements of all reads are pipelined together, and nothing waits for
+//! `COMMIT`. So `GET /contacts/{id}` takes two round trips, one to look up the API key and one to read the row, however
+//! many other reads run at the same time.
 
 use std::sync::Arc;
 
@@ -14,112 +17,111 @@ use tokio::time::timeout;
 
 use super::connection::Connection;
 use super::failure::Failure;
-use super::queue::Waiting;
-use super::session::{BEGIN_READ, Posts, Session};
-use super::{Shared, job};
+use super::queue::QueuedWork;
+use super::transaction::{BEGIN_READ, Pipeline, PostgresTransaction};
+use super::{Shared, unit_of_work};
 
-/// Jobs of one read transaction at most, so that a snapshot stays short.
-const GROUP: usize = 64;
+/// The most reads in one transaction, so that snapshots stay short.
+const MAX_GROUP: usize = 64;
 
 pub(super) async fn run(shared: Arc<Shared>) {
     while let Some(connection) = shared.connection(Access::Read).await {
         if !serve(&connection, &shared).await {
             return;
         }
-        connection.kill();
+        connection.abort();
     }
 }
 
-/// Works until the connection is lost; `false` when there will be no more work.
+/// Serves reads until the connection is lost. Returns `false` when the store is closed and the queue is empty.
 async fn serve(connection: &Connection, shared: &Shared) -> bool {
-    let mut posts = Posts::default();
+    let mut pipeline = Pipeline::default();
     loop {
         tokio::select! {
             biased;
-            () = connection.ended() => return true,
-            filled = shared.reads.filled() => if !filled { return false },
+            () = connection.closed() => return true,
+            filled = shared.reads.wait_until_filled() => if !filled { return false },
         }
         if connection.is_closed() {
             return true;
         }
-        let mut group = shared.reads.take(GROUP);
-        // Whoever stopped waiting needs no answer.
-        group.retain(|waiting| !waiting.is_abandoned());
+        let mut group = shared.reads.take(MAX_GROUP);
+        group.retain(|work| !work.is_abandoned());
         if group.is_empty() {
             continue;
         }
         shared.report_group(Access::Read, group.len());
-        posts.send(connection, BEGIN_READ).await;
+        pipeline.send(connection, BEGIN_READ).await;
         let alone = group.len() == 1;
-        let jobs = join_all(group.into_iter().map(|waiting| together(connection, shared, waiting)));
-        // The jobs have a bound each; the rest is only what the server still owes.
-        let (begun, left) = match timeout(job::LONGEST * 2, join(posts.finish(), jobs)).await {
+        let reads = join_all(group.into_iter().map(|work| run_in_group(connection, shared, work)));
+        // Each read has a timeout of its own. The rest of the time is for responses that the server still has to send.
+        let (begun, failed) = match timeout(unit_of_work::MAX_DURATION * 2, join(pipeline.finish(), reads)).await {
             Ok(both) => both,
             Err(_) => return true,
         };
-        // After an error this is a ROLLBACK. Its answer is awaited with the next BEGIN.
-        posts.send(connection, "COMMIT").await;
-        let mut usable = begun.is_ok();
-        for (waiting, failure) in left.into_iter().flatten() {
-            if failure.is_loss() || !usable || connection.is_closed() {
-                usable = false;
-                shared.requeue(Access::Read, waiting, failure.error);
+        // After an error, COMMIT rolls back. Its response is received together with that of the next BEGIN.
+        pipeline.send(connection, "COMMIT").await;
+        let mut is_usable = begun.is_ok();
+        for (work, failure) in failed.into_iter().flatten() {
+            if failure.is_connection_lost() || !is_usable || connection.is_closed() {
+                is_usable = false;
+                shared.requeue(Access::Read, work, failure.error);
             } else if alone {
-                waiting.answer(Err(failure.error.into()));
+                work.complete(Err(failure.error.into()));
             } else {
-                // Who spoilt the transaction for the others cannot be told; on its own each gets its own answer.
-                usable = singly(connection, shared, waiting).await;
+                // Any of the reads may have made the shared transaction fail, so each runs again in its own transaction.
+                is_usable = run_alone(connection, shared, work).await;
             }
         }
-        if !usable {
+        if !is_usable {
             return true;
         }
     }
 }
 
-/// Runs and answers a job of a group, unless the transaction failed under it: then it is given back.
-async fn together(connection: &Connection, shared: &Shared, waiting: Waiting) -> Option<(Waiting, Failure)> {
-    let mut session = Session::joined(connection, &shared.vault, Access::Read);
-    match read(connection, shared, &waiting, &mut session).await {
+/// Runs a read in the shared transaction and completes it. If the transaction failed, it returns the read instead.
+async fn run_in_group(connection: &Connection, shared: &Shared, work: QueuedWork) -> Option<(QueuedWork, Failure)> {
+    let mut transaction = PostgresTransaction::join(connection, &shared.vault, Access::Read);
+    match read(connection, shared, &work, &mut transaction).await {
         Ok(result) => {
-            waiting.answer(result);
+            work.complete(result);
             None
         }
-        Err(failure) => Some((waiting, failure)),
+        Err(failure) => Some((work, failure)),
     }
 }
 
-/// Runs and answers a job in a transaction of its own; `false` when the connection is of no more use.
-async fn singly(connection: &Connection, shared: &Shared, waiting: Waiting) -> bool {
-    let mut session = Session::begin(connection, &shared.vault, Access::Read).await;
-    match read(connection, shared, &waiting, &mut session).await {
-        Ok(result) => waiting.answer(result),
-        Err(failure) if failure.is_loss() => {
-            shared.requeue(Access::Read, waiting, failure.error);
+/// Runs a read in its own transaction and completes it. Returns whether the connection can still be used.
+async fn run_alone(connection: &Connection, shared: &Shared, work: QueuedWork) -> bool {
+    let mut transaction = PostgresTransaction::begin(connection, &shared.vault, Access::Read).await;
+    match read(connection, shared, &work, &mut transaction).await {
+        Ok(result) => work.complete(result),
+        Err(failure) if failure.is_connection_lost() => {
+            shared.requeue(Access::Read, work, failure.error);
             return false;
         }
-        Err(failure) => waiting.answer(Err(failure.error.into())),
+        Err(failure) => work.complete(Err(failure.error.into())),
     }
-    session.roll_back().await.is_ok()
+    transaction.roll_back().await.is_ok()
 }
 
 async fn read(
     connection: &Connection,
     shared: &Shared,
-    waiting: &Waiting,
-    session: &mut Session<'_>,
+    work: &QueuedWork,
+    transaction: &mut PostgresTransaction<'_>,
 ) -> Result<Result<(), Error>, Failure> {
     let delivery_wakeup = DeliveryWakeup::default();
-    let reading = job::run(waiting.name(), waiting.job(), session, shared, &delivery_wakeup);
-    let result = match timeout(job::LONGEST, reading).await {
+    let reading = unit_of_work::run(work.name(), work.work(), transaction, shared, &delivery_wakeup);
+    let result = match timeout(unit_of_work::MAX_DURATION, reading).await {
         Ok(result) => result,
         Err(_) => {
-            connection.kill();
-            return Ok(Err(job::too_long(waiting.name()).into()));
+            connection.abort();
+            return Ok(Err(unit_of_work::too_long(work.name()).into()));
         }
     };
-    match session.failure() {
-        // What the job made of a failure of the transaction does not count.
+    match transaction.failure() {
+        // The failure of the transaction takes precedence over the result of the unit of work.
         Some(failure) => Err(failure.clone()),
         None => Ok(result),
     }

@@ -1,8 +1,8 @@
-//! What is particular to PostgreSQL. What every store must do is the conformance suite.
+//! Tests that only concern PostgreSQL, and the conformance suite.
 
-mod counts;
 mod faults;
 mod plans;
+mod request_counts;
 mod wire;
 
 use std::time::Instant;
@@ -30,7 +30,7 @@ use crate::{OpenError, Options, open_with};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Few connections, as every test has stores of its own.
+/// Options with few connections, as every test opens stores of its own.
 fn options() -> Options {
     Options {
         read_connections: 2,
@@ -49,9 +49,9 @@ async fn store(url: &str) -> Arc<dyn Store> {
     open_with(url, Env::system(), options()).await.unwrap()
 }
 
-/// A connection beside the store.
-async fn beside(url: &str) -> Connection {
-    Connection::open(&Target::parse(url).unwrap(), Role::Write).await.unwrap()
+/// Opens a connection that is independent of the store.
+async fn direct_connection(url: &str) -> Connection {
+    Connection::open(&ConnectOptions::parse(url).unwrap(), Role::Write).await.unwrap()
 }
 
 async fn new_tenant(store: &dyn Store) -> TenantId {
@@ -115,7 +115,7 @@ async fn a_changed_or_unknown_migration_is_refused() {
     ] {
         let url = server.database();
         crate::migrate(&url).await.unwrap();
-        beside(&url).await.client.batch_execute(change).await.unwrap();
+        direct_connection(&url).await.client.batch_execute(change).await.unwrap();
         let refused = open_with(&url, env(), options()).await.map(drop).unwrap_err();
         assert!(refused.to_string().contains(expected), "{refused}");
     }
@@ -126,7 +126,7 @@ async fn checksums_of_applied_migrations_are_stored_once() {
     let Some(server) = server() else { return };
     let url = server.database();
     crate::migrate(&url).await.unwrap();
-    let connection = beside(&url).await;
+    let connection = direct_connection(&url).await;
     connection.client.batch_execute("ALTER TABLE schema_migrations DROP COLUMN checksum").await.unwrap();
     assert_eq!(crate::migrate(&url).await.unwrap(), Vec::<String>::new());
     let sql = "SELECT count(*) FROM schema_migrations WHERE length(checksum) = 32";
@@ -139,20 +139,20 @@ async fn every_statement_prepares() {
     let Some(server) = server() else { return };
     let url = server.database();
     crate::migrate(&url).await.unwrap();
-    let connection = beside(&url).await;
-    let counts = super::counts::STATEMENTS.iter().map(|sql| (*sql).to_owned());
+    let connection = direct_connection(&url).await;
+    let counts = super::request_counts::STATEMENTS.iter().map(|sql| (*sql).to_owned());
     for sql in every_statement(Dialect::Postgres).into_iter().chain(counts) {
         connection.prepare(&sql).await.unwrap_or_else(|error| panic!("{:?}: {sql}", Failure::of(&error)));
     }
 }
 
 #[tokio::test]
-async fn writers_wait_for_their_own_tenant_only() {
+async fn writes_wait_only_for_writes_of_the_same_tenant() {
     let Some(server) = server() else { return };
     let url = server.database();
     let store = store(&url).await;
     let (busy, free) = (new_tenant(&*store).await, new_tenant(&*store).await);
-    let other = beside(&url).await;
+    let other = direct_connection(&url).await;
     let hold = format!("BEGIN; SELECT 1 FROM tenants WHERE id = '{busy}' FOR NO KEY UPDATE");
     other.client.batch_execute(&hold).await.unwrap();
     let mut waits = Box::pin(store.write("waits", move |tx| Box::pin(new_job(tx, busy))));
@@ -162,13 +162,13 @@ async fn writers_wait_for_their_own_tenant_only() {
         timeout(SECOND, runs).await.unwrap().unwrap();
     }
     let read = store.read("reads", move |tx| Box::pin(async move { Ok(tx.tenant(busy).await?) }));
-    assert!(timeout(SECOND, read).await.unwrap().unwrap().is_some(), "readers wait for nobody");
+    assert!(timeout(SECOND, read).await.unwrap().unwrap().is_some(), "reads do not wait");
     other.client.batch_execute("COMMIT").await.unwrap();
     assert_eq!(waits.await.unwrap().job_number, "JOB-0001");
 }
 
 #[tokio::test]
-async fn a_job_that_panics_fails_alone() {
+async fn a_unit_of_work_that_panics_fails_alone() {
     let Some(server) = server() else { return };
     let store = store(&server.database()).await;
     let tenant = new_tenant(&*store).await;
@@ -190,11 +190,11 @@ async fn a_job_that_panics_fails_alone() {
     let reads = join_all(reads).await;
     assert_eq!(reads.iter().filter(|read| **read == Ok(true)).count(), 7, "{reads:?}");
     let number = store.write("test", move |tx| Box::pin(async move { Ok(new_job(tx, tenant).await?.job_number) }));
-    assert_eq!(number.await.unwrap(), "JOB-0001", "nothing was left behind");
+    assert_eq!(number.await.unwrap(), "JOB-0001", "the failed transaction was rolled back");
 }
 
 #[tokio::test]
-async fn readers_beside_a_failure_get_their_own_answers() {
+async fn a_failed_read_does_not_affect_reads_of_its_group() {
     let Some(server) = server() else { return };
     let store = store(&server.database()).await;
     let tenant = new_tenant(&*store).await;
@@ -221,7 +221,7 @@ async fn readers_beside_a_failure_get_their_own_answers() {
 }
 
 #[tokio::test]
-async fn a_job_runs_to_its_end_though_nobody_waits_for_it() {
+async fn a_unit_of_work_completes_when_its_caller_is_dropped() {
     let Some(server) = server() else { return };
     let store = store(&server.database()).await;
     let tenant = new_tenant(&*store).await;
@@ -239,7 +239,7 @@ async fn a_job_runs_to_its_end_though_nobody_waits_for_it() {
 }
 
 #[tokio::test]
-async fn the_other_node_is_woken_by_a_commit() {
+async fn a_commit_wakes_the_sender_of_another_node() {
     let Some(server) = server() else { return };
     let url = server.database();
     let (here, there) = (store(&url).await, store(&url).await);
@@ -249,7 +249,7 @@ async fn the_other_node_is_woken_by_a_commit() {
         Box::pin(async move { crud::create::<WebhookSubscription>(tx, tenant, input?).await })
     });
     hook.await.unwrap();
-    // Both must have begun to listen.
+    // Wait until both nodes listen.
     for _ in 0..2 {
         let woken = there.delivery_wakeup().notified();
         let start = Instant::now();
@@ -268,10 +268,10 @@ async fn the_other_node_is_woken_by_a_commit() {
     let start = Instant::now();
     while there.delivery_wakeup().notified().now_or_never().is_some() {}
     here.write("test", move |tx| Box::pin(new_job(tx, tenant))).await.unwrap();
-    assert!(here.delivery_wakeup().notified().now_or_never().is_some(), "the own sender at once");
+    assert!(here.delivery_wakeup().notified().now_or_never().is_some(), "the sender of the same node is woken at once");
     timeout(SECOND, there.delivery_wakeup().notified()).await.unwrap();
-    assert!(start.elapsed() >= Duration::from_millis(10), "the node that wrote goes first");
-    // Nobody is woken by his own word, nor by a commit without anything to send.
+    assert!(start.elapsed() >= Duration::from_millis(10), "the node that wrote has a head start");
+    // A node is not woken by its own notifications, nor by a commit without due deliveries.
     tokio::time::sleep(Duration::from_millis(100)).await;
     while here.delivery_wakeup().notified().now_or_never().is_some() {}
     advance_clock(&*here, tenant).await.unwrap();
@@ -279,7 +279,7 @@ async fn the_other_node_is_woken_by_a_commit() {
 }
 
 #[tokio::test]
-async fn another_key_opens_nothing_and_no_secret_lies_open() {
+async fn secrets_are_encrypted_and_another_key_is_refused() {
     let Some(server) = server() else { return };
     let url = server.database();
     let store = store(&url).await;
@@ -294,7 +294,7 @@ async fn another_key_opens_nothing_and_no_secret_lies_open() {
     let secret = key.key.signing_secret.clone().unwrap();
     let back = store.read("test", move |tx| Box::pin(async move { Ok(tx.api_key(key.key.id).await?) })).await.unwrap();
     assert_eq!(back.unwrap().signing_secret.as_ref(), Some(&secret));
-    let row = beside(&url).await.client.query_one("SELECT signing_secret FROM api_keys", &[]).await.unwrap();
+    let row = direct_connection(&url).await.client.query_one("SELECT signing_secret FROM api_keys", &[]).await.unwrap();
     let sealed: Vec<u8> = row.get(0);
     assert!(!sealed.windows(6).any(|bytes| bytes == b"svcsig"));
 
@@ -310,7 +310,7 @@ async fn another_key_opens_nothing_and_no_secret_lies_open() {
 }
 
 #[tokio::test]
-async fn a_url_that_leads_nowhere_shows_no_password() {
+async fn errors_of_connecting_do_not_contain_the_password() {
     for url in [
         "postgres://svc:s3cret@127.0.0.1:1/svc",
         "postgres://svc:s3cret@127.0.0.1:1/svc?sslmode=require",
@@ -323,19 +323,19 @@ async fn a_url_that_leads_nowhere_shows_no_password() {
 }
 
 #[tokio::test]
-async fn a_damaged_cell_is_named_and_stops_nobody_else() {
+async fn an_invalid_value_is_reported_with_its_column() {
     let Some(server) = server() else { return };
     let url = server.database();
     let store = store(&url).await;
     let tenant = new_tenant(&*store).await;
-    beside(&url).await.client.execute("UPDATE tenants SET time_zone = 'Nowhere'", &[]).await.unwrap();
+    direct_connection(&url).await.client.execute("UPDATE tenants SET time_zone = 'Nowhere'", &[]).await.unwrap();
     let read = store.read("test", move |tx| Box::pin(async move { Ok(tx.tenant(tenant).await?) })).await;
     assert!(matches!(read, Err(Error::Store(StoreError::Corrupt { table: "tenants", .. }))), "{read:?}");
     new_tenant(&*store).await;
 }
 
 #[tokio::test]
-async fn an_event_is_kept_byte_by_byte() {
+async fn the_data_of_an_event_is_stored_byte_by_byte() {
     let Some(server) = server() else { return };
     let url = server.database();
     let store = store(&url).await;

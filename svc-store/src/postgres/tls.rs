@@ -1,4 +1,4 @@
-//! TLS to the server, as strict as the URL asks.
+//! TLS connections, with the verification that the URL asks for.
 
 use std::sync::Arc;
 
@@ -10,19 +10,19 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme, crypto};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-/// Which servers are believed.
+/// How the certificate of the server is verified.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Trust<'a> {
-    /// Whoever answers: nobody listens in, but it may be the wrong one.
-    Anyone,
-    /// Whoever has a certificate of the authorities in this file.
+pub(super) enum Verification<'a> {
+    /// It is not verified. The connection is encrypted, but the server may be an impostor.
+    None,
+    /// It must be issued by a certificate authority in this file.
     Authority(&'a str),
-    /// The same, made out for the host of the URL.
-    AuthorityAndName(&'a str),
+    /// It must be issued by a certificate authority in this file, for the host in the URL.
+    Full(&'a str),
 }
 
-/// Connects with this trust.
-pub(super) fn connector(trust: Trust<'_>) -> Result<MakeRustlsConnect, String> {
+/// Returns a TLS connector that verifies the server in this way.
+pub(super) fn connector(trust: Verification<'_>) -> Result<MakeRustlsConnect, String> {
     let provider = Arc::new(crypto::ring::default_provider());
     let verifier = verifier(trust, &provider)?;
     let config = ClientConfig::builder_with_provider(provider)
@@ -34,14 +34,14 @@ pub(super) fn connector(trust: Trust<'_>) -> Result<MakeRustlsConnect, String> {
     Ok(MakeRustlsConnect::new(config))
 }
 
-fn verifier(trust: Trust<'_>, provider: &Arc<CryptoProvider>) -> Result<Arc<dyn ServerCertVerifier>, String> {
+fn verifier(trust: Verification<'_>, provider: &Arc<CryptoProvider>) -> Result<Arc<dyn ServerCertVerifier>, String> {
     Ok(match trust {
-        Trust::Anyone => Arc::new(Lenient { authorities: None, provider: Arc::clone(provider) }),
-        Trust::Authority(path) => {
+        Verification::None => Arc::new(PartialVerifier { authorities: None, provider: Arc::clone(provider) }),
+        Verification::Authority(path) => {
             let authorities = Some(authorities(path, provider)?);
-            Arc::new(Lenient { authorities, provider: Arc::clone(provider) })
+            Arc::new(PartialVerifier { authorities, provider: Arc::clone(provider) })
         }
-        Trust::AuthorityAndName(path) => authorities(path, provider)?,
+        Verification::Full(path) => authorities(path, provider)?,
     })
 }
 
@@ -56,15 +56,15 @@ fn authorities(path: &str, provider: &Arc<CryptoProvider>) -> Result<Arc<WebPkiS
         .map_err(|error| unreadable(&error))
 }
 
-/// Does not ask for which host a certificate was made out, and without authorities nobody at all; but no server owns a
-/// certificate whose key it lacks.
+/// Verifies a certificate without checking the host name, or, without `authorities`, accepts any certificate. It always
+/// verifies that the server has the key of its certificate.
 #[derive(Debug)]
-struct Lenient {
+struct PartialVerifier {
     authorities: Option<Arc<WebPkiServerVerifier>>,
     provider: Arc<CryptoProvider>,
 }
 
-impl ServerCertVerifier for Lenient {
+impl ServerCertVerifier for PartialVerifier {
     fn verify_server_cert(
         &self,
         end_entity: &CertificateDer<'_>,
@@ -74,7 +74,7 @@ impl ServerCertVerifier for Lenient {
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
         let Some(authorities) = &self.authorities else { return Ok(ServerCertVerified::assertion()) };
-        // The name is the last thing that is looked at, so everything else was right.
+        // The name is checked last, so everything else is valid.
         match authorities.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now) {
             Err(Error::InvalidCertificate(
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },

@@ -1,5 +1,7 @@
-//! Parameters and cells in PostgreSQL's binary forms. The type that the server names decides, so one parameter fits
-//! `timestamptz` and `bigint`, text fits `text`, `json` and `bytea`.
+//! Converts parameters and cells to and from PostgreSQL's binary format.
+//!
+//! The type that the server reports for a parameter selects the format. So a time can be bound to `timestamptz` and
+//! `bigint`, and text to `text`, `json` and `bytea`.
 
 use std::error::Error as StdError;
 
@@ -12,13 +14,13 @@ use uuid::Uuid;
 use crate::sql::{Param, Row, Value};
 use crate::vault::Vault;
 
-/// From 1970, where the service's times begin, to 2000, where PostgreSQL's do.
+/// The time from 1970, the epoch of this service, to 2000, the epoch of PostgreSQL.
 const EPOCH_MICROS: i64 = 946_684_800_000_000;
 const EPOCH_DAYS: i64 = 10_957;
 
-type Fault = Box<dyn StdError + Sync + Send>;
+type ConversionError = Box<dyn StdError + Sync + Send>;
 
-/// A parameter that outlives the call it came with: statements are sent without waiting for them.
+/// An owned parameter. Pipelined statements outlive the call that binds their parameters.
 #[derive(Debug)]
 pub(super) enum Argument {
     Null,
@@ -32,7 +34,7 @@ pub(super) enum Argument {
     Array(Vec<Argument>),
 }
 
-/// Copies parameters and seals the secrets among them.
+/// Copies parameters, and encrypts the secrets among them.
 pub(super) fn arguments(params: &[Param<'_>], vault: &Vault) -> Result<Vec<Argument>, StoreError> {
     params
         .iter()
@@ -48,7 +50,9 @@ pub(super) fn arguments(params: &[Param<'_>], vault: &Vault) -> Result<Vec<Argum
                 Param::Date(date) => Argument::Date(*date),
                 Param::Secret(secret) => {
                     let sealed = vault.seal(secret);
-                    Argument::Bytes(sealed.ok_or_else(|| StoreError::Internal("a secret cannot be sealed".to_owned()))?)
+                    Argument::Bytes(
+                        sealed.ok_or_else(|| StoreError::Internal("a secret cannot be encrypted".to_owned()))?,
+                    )
                 }
             })
         })
@@ -56,7 +60,7 @@ pub(super) fn arguments(params: &[Param<'_>], vault: &Vault) -> Result<Vec<Argum
 }
 
 impl ToSql for Argument {
-    fn to_sql(&self, ty: &Type, out: &mut BytesMut) -> Result<IsNull, Fault> {
+    fn to_sql(&self, ty: &Type, out: &mut BytesMut) -> Result<IsNull, ConversionError> {
         match (self, ty) {
             (Self::Null, _) => return Ok(IsNull::Yes),
             (Self::Bool(value), &Type::BOOL) => out.put_u8(u8::from(*value)),
@@ -71,7 +75,7 @@ impl ToSql for Argument {
             (Self::Time(at), &Type::TIMESTAMPTZ) => out.put_i64(at.as_micros() - EPOCH_MICROS),
             (Self::Date(date), &Type::DATE) => out.put_i32(i32::try_from(date.days() - EPOCH_DAYS)?),
             (Self::Array(items), _) => return items.to_sql(ty, out),
-            // Without the value, which may be a secret.
+            // The error does not contain the value, as it may be a secret.
             _ => return Err(format!("a parameter does not fit the type {ty}").into()),
         }
         Ok(IsNull::No)
@@ -84,11 +88,11 @@ impl ToSql for Argument {
     to_sql_checked!();
 }
 
-/// A cell of a row, by the type of its column.
+/// A cell, converted according to the type of its column.
 struct Cell<'a>(Value<'a>);
 
 impl<'a> FromSql<'a> for Cell<'a> {
-    fn from_sql(ty: &Type, raw: &'a [u8]) -> Result<Self, Fault> {
+    fn from_sql(ty: &Type, raw: &'a [u8]) -> Result<Self, ConversionError> {
         Ok(Self(match *ty {
             Type::TEXT | Type::VARCHAR | Type::JSON => Value::Text(std::str::from_utf8(raw)?),
             Type::UUID | Type::BYTEA => Value::Bytes(raw),
@@ -97,14 +101,14 @@ impl<'a> FromSql<'a> for Cell<'a> {
             Type::INT4 => Value::Int(i32::from_be_bytes(raw.try_into()?).into()),
             Type::TIMESTAMPTZ => {
                 let micros = i64::from_be_bytes(raw.try_into()?).checked_add(EPOCH_MICROS);
-                Value::Int(micros.ok_or("a time beyond the calendar")?)
+                Value::Int(micros.ok_or("a timestamp is out of range")?)
             }
             Type::DATE => Value::Int(i64::from(i32::from_be_bytes(raw.try_into()?)) + EPOCH_DAYS),
-            _ => return Err(format!("a column of type {ty}").into()),
+            _ => return Err(format!("a column has the unsupported type {ty}").into()),
         }))
     }
 
-    fn from_sql_null(_: &Type) -> Result<Self, Fault> {
+    fn from_sql_null(_: &Type) -> Result<Self, ConversionError> {
         Ok(Self(Value::Null))
     }
 
@@ -113,7 +117,7 @@ impl<'a> FromSql<'a> for Cell<'a> {
     }
 }
 
-/// A row as it was received.
+/// A row that was received, with the vault that decrypts its secrets.
 pub(super) struct Received<'r> {
     pub(super) row: &'r tokio_postgres::Row,
     pub(super) vault: &'r Vault,

@@ -1,10 +1,17 @@
-//! A write task: one job is one transaction, READ COMMITTED. Jobs of one tenant wait for each other at its row, where
-//! `advance_clock` and `hold` take it; jobs of different tenants run side by side.
+//! A write task: each unit of work is one `READ COMMITTED` transaction.
 //!
-//! What a job costs is round trips: the answers that it waits for. BEGIN travels with its first statement, what is
-//! inserted is posted, and COMMIT travels behind it. So `POST /contacts` takes four, whatever the number of
-//! subscriptions: the tick, the look for its email, the look for subscriptions, the commit. An Idempotency-Key takes
-//! three more: the claim, the hold, the look for an answer. (The key itself is looked up in a read job before: one.)
+//! # Locking
+//!
+//! Writes of one tenant wait for each other at the tenant's row, which `advance_clock` and `lock_tenant` lock. Writes of
+//! different tenants run concurrently.
+//!
+//! # Round trips
+//!
+//! The cost of a write is its round trips: the responses that it waits for. `BEGIN` is pipelined with the first statement,
+//! inserts are pipelined, and so is `COMMIT`. So `POST /contacts` takes four round trips, whatever the number of
+//! subscriptions: advancing the clock, checking the email, finding the matching subscriptions, and the commit. An
+//! `Idempotency-Key` takes three more: claiming the key, locking the tenant, and looking for a stored response. The API
+//! key is looked up before, in a read of one round trip.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,13 +23,13 @@ use svc_core::webhooks::deliveries::DeliveryWakeup;
 
 use super::connection::Connection;
 use super::failure::{Failure, Recovery};
-use super::queue::Waiting;
-use super::session::Session;
-use super::{Shared, job};
+use super::queue::QueuedWork;
+use super::transaction::PostgresTransaction;
+use super::{Shared, unit_of_work};
 
-/// How often a job runs at most that always meets another transaction.
-const RUNS: u32 = 6;
-/// Before a job runs again, times the runs so far.
+/// The most runs of a unit of work that fails with serialization failures or deadlocks.
+const MAX_RUNS: u32 = 6;
+/// The pause before the second run. It grows by this much with each further run.
 const PAUSE: Duration = Duration::from_millis(10);
 
 pub(super) async fn run(shared: Arc<Shared>, mut connection: Option<Connection>) {
@@ -40,118 +47,129 @@ pub(super) async fn run(shared: Arc<Shared>, mut connection: Option<Connection>)
     }
 }
 
-/// Works until the connection is lost; `false` when there will be no more work.
+/// Runs units of work until the connection is lost. Returns `false` when the store is closed and the queue is empty.
 async fn serve(connection: &Connection, shared: &Shared) -> bool {
     loop {
         tokio::select! {
             biased;
-            () = connection.ended() => return true,
-            filled = shared.writes.filled() => if !filled { return false },
+            () = connection.closed() => return true,
+            filled = shared.writes.wait_until_filled() => if !filled { return false },
         }
         if connection.is_closed() {
             return true;
         }
-        for waiting in shared.writes.take(1) {
-            perform(connection, shared, waiting).await;
+        for work in shared.writes.take(1) {
+            run_with_retries(connection, shared, work).await;
         }
     }
 }
 
-/// What a run came to.
-enum Run {
-    Done(Result<(), Error>),
-    /// It met another transaction and was undone.
-    Again(StoreError),
-    /// The connection is lost, and nothing was done.
-    Elsewhere(StoreError),
+/// The outcome of one run of a unit of work.
+enum RunOutcome {
+    /// The transaction was committed, or rolled back for good.
+    Completed(Result<(), Error>),
+    /// The transaction was rolled back after a serialization failure or a deadlock.
+    RunAgain(StoreError),
+    /// The connection was lost, and the transaction was rolled back.
+    Reconnect(StoreError),
 }
 
-async fn perform(connection: &Connection, shared: &Shared, waiting: Waiting) {
+async fn run_with_retries(connection: &Connection, shared: &Shared, work: QueuedWork) {
     let mut runs = 1;
     loop {
-        let committing = AtomicBool::new(false);
-        let run = tokio::time::timeout(job::LONGEST, attempt(connection, shared, &waiting, &committing)).await;
-        let result = match run {
-            Ok(Run::Done(result)) => result,
-            Ok(Run::Again(_)) if runs < RUNS => {
-                shared.report_retry(waiting.name());
+        let is_committing = AtomicBool::new(false);
+        let run = run_once(connection, shared, &work, &is_committing);
+        let result = match tokio::time::timeout(unit_of_work::MAX_DURATION, run).await {
+            Ok(RunOutcome::Completed(result)) => result,
+            Ok(RunOutcome::RunAgain(_)) if runs < MAX_RUNS => {
+                shared.report_retry(work.name());
                 tokio::time::sleep(shared.jittered(PAUSE * runs)).await;
                 runs += 1;
                 continue;
             }
-            Ok(Run::Again(reason)) => Err(reason.into()),
-            Ok(Run::Elsewhere(reason)) => {
-                connection.kill();
-                return shared.requeue(Access::Write, waiting, reason);
+            Ok(RunOutcome::RunAgain(error)) => Err(error.into()),
+            Ok(RunOutcome::Reconnect(error)) => {
+                connection.abort();
+                return shared.requeue(Access::Write, work, error);
             }
             Err(_) => {
-                connection.kill();
-                let reason = job::too_long(waiting.name());
-                Err(if committing.into_inner() { unknown(&reason) } else { reason }.into())
+                connection.abort();
+                let error = unit_of_work::too_long(work.name());
+                Err(if is_committing.into_inner() { outcome_unknown(&error) } else { error }.into())
             }
         };
-        return waiting.answer(result);
+        return work.complete(result);
     }
 }
 
-async fn attempt(connection: &Connection, shared: &Shared, waiting: &Waiting, committing: &AtomicBool) -> Run {
-    let mut session = Session::begin(connection, &shared.vault, Access::Write).await;
-    // Jobs run side by side, so each has a flag of its own.
+async fn run_once(
+    connection: &Connection,
+    shared: &Shared,
+    work: &QueuedWork,
+    is_committing: &AtomicBool,
+) -> RunOutcome {
+    let mut transaction = PostgresTransaction::begin(connection, &shared.vault, Access::Write).await;
+    // Units of work run concurrently, so each has its own wakeup.
     let delivery_wakeup = DeliveryWakeup::default();
-    let result = job::run(waiting.name(), waiting.job(), &mut session, shared, &delivery_wakeup).await;
-    if let Some(failure) = session.failure().cloned() {
-        return undo(&mut session, connection, &failure, result).await;
+    let result = unit_of_work::run(work.name(), work.work(), &mut transaction, shared, &delivery_wakeup).await;
+    if let Some(failure) = transaction.failure().cloned() {
+        return roll_back_failed(&mut transaction, connection, &failure, result).await;
     }
     if result.is_err() {
-        if session.roll_back().await.is_err() {
-            connection.kill();
+        if transaction.roll_back().await.is_err() {
+            connection.abort();
         }
-        return Run::Done(result);
+        return RunOutcome::Completed(result);
     }
-    let sends = delivery_wakeup.take_mark();
-    if sends && shared.is_short_lived {
-        // Nobody may be here to ring after the commit.
-        session.notify().await;
+    let has_due_deliveries = delivery_wakeup.take_mark();
+    if has_due_deliveries && shared.is_short_lived {
+        // The process may exit before the notification task runs.
+        transaction.notify().await;
     }
-    committing.store(true, Ordering::Release);
-    match session.commit().await {
+    is_committing.store(true, Ordering::Release);
+    match transaction.commit().await {
         Ok(Ok(())) => {
             shared.report_group(Access::Write, 1);
-            if sends {
+            if has_due_deliveries {
                 shared.delivery_wakeup.notify();
                 if !shared.is_short_lived {
                     shared.notifications.notify_one();
                 }
             }
-            Run::Done(Ok(()))
+            RunOutcome::Completed(Ok(()))
         }
-        // The COMMIT was answered as a ROLLBACK.
-        Ok(Err(failure)) => after(&failure, Ok(())),
-        Err(failure) if failure.is_loss() => {
-            connection.kill();
-            Run::Done(Err(unknown(&failure.error).into()))
+        // The server rolled back instead of committing.
+        Ok(Err(failure)) => outcome_of(&failure, Ok(())),
+        Err(failure) if failure.is_connection_lost() => {
+            connection.abort();
+            RunOutcome::Completed(Err(outcome_unknown(&failure.error).into()))
         }
-        Err(failure) => after(&failure, Ok(())),
+        Err(failure) => outcome_of(&failure, Ok(())),
     }
 }
 
-async fn undo(session: &mut Session<'_>, connection: &Connection, failure: &Failure, result: Result<(), Error>) -> Run {
-    if !failure.is_loss() && session.roll_back().await.is_err() {
-        connection.kill();
+async fn roll_back_failed(
+    transaction: &mut PostgresTransaction<'_>,
+    connection: &Connection,
+    failure: &Failure,
+    result: Result<(), Error>,
+) -> RunOutcome {
+    if !failure.is_connection_lost() && transaction.roll_back().await.is_err() {
+        connection.abort();
     }
-    after(failure, result)
+    outcome_of(failure, result)
 }
 
-/// What is to be done about a failure that left nothing behind.
-fn after(failure: &Failure, result: Result<(), Error>) -> Run {
-    let reason = failure.error.clone();
-    match failure.remedy {
-        Recovery::None => Run::Done(Err(job::first_cause(result, &reason))),
-        Recovery::Again => Run::Again(reason),
-        Recovery::Elsewhere | Recovery::ConnectionLost => Run::Elsewhere(reason),
+/// Returns the outcome of a transaction that was rolled back because of a failure.
+fn outcome_of(failure: &Failure, result: Result<(), Error>) -> RunOutcome {
+    let error = failure.error.clone();
+    match failure.recovery {
+        Recovery::None => RunOutcome::Completed(Err(unit_of_work::first_cause(result, &error))),
+        Recovery::RunAgain => RunOutcome::RunAgain(error),
+        Recovery::Reconnect | Recovery::ConnectionLost => RunOutcome::Reconnect(error),
     }
 }
 
-fn unknown(error: &StoreError) -> StoreError {
+fn outcome_unknown(error: &StoreError) -> StoreError {
     StoreError::OutcomeUnknown(error.to_string())
 }

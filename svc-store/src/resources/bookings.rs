@@ -8,7 +8,7 @@ use crate::record::record;
 use crate::repository::{Query, ResourceTable};
 
 record!(Booking, "bookings", key: [tenant_id, id], {
-    given: [tenant_id: TenantId],
+    extra: [tenant_id: TenantId],
     inserted: [id, created_at],
     updated: [contact_id, service_name, start_time, end_time, status, notes, updated_at],
 });

@@ -8,7 +8,7 @@ use crate::repository::{Query, ResourceTable};
 use crate::sql::Param;
 
 record!(Contact, "contacts", key: [tenant_id, id], {
-    given: [tenant_id: TenantId, live: bool],
+    extra: [tenant_id: TenantId, live: bool],
     inserted: [id, created_at],
     updated: [
         email, first_name, last_name, phone, company_name, city, state, postcode, updated_at, deleted_at,

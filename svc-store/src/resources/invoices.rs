@@ -8,7 +8,7 @@ use crate::repository::{Query, ResourceTable};
 use crate::sql::Param;
 
 record!(Invoice, "invoices", key: [tenant_id, id], {
-    given: [tenant_id: TenantId],
+    extra: [tenant_id: TenantId],
     inserted: [id, created_at],
     updated: [
         invoice_number, contact_id, status, issue_date, due_date, total, currency, paid_at, updated_at, amount_paid,

@@ -8,7 +8,7 @@ use crate::repository::{Query, ResourceTable};
 use crate::sql::Param;
 
 record!(Job, "jobs", key: [tenant_id, id], {
-    given: [tenant_id: TenantId],
+    extra: [tenant_id: TenantId],
     inserted: [id, created_at],
     updated: [
         job_number, title, status, job_type, priority, contact_id, customer_name, customer_email, customer_phone,

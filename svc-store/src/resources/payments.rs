@@ -11,7 +11,7 @@ use crate::record::record;
 use crate::sql::SqlTx;
 
 record!(Payment, "payments", key: [tenant_id, id], {
-    given: [tenant_id: TenantId],
+    extra: [tenant_id: TenantId],
     inserted: [id, invoice_id, amount, currency, paid_at],
     updated: [],
     after_load: set_scale,

@@ -7,7 +7,7 @@ use crate::record::record;
 use crate::repository::{Query, ResourceTable};
 
 record!(Quote, "quotes", key: [tenant_id, id], {
-    given: [tenant_id: TenantId],
+    extra: [tenant_id: TenantId],
     inserted: [id, created_at],
     updated: [quote_number, contact_id, status, issue_date, valid_until, total, currency, updated_at],
     after_load: set_scale,

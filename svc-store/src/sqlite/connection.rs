@@ -1,4 +1,4 @@
-//! One connection to a SQLite file.
+//! A connection to a SQLite file.
 
 use std::fs::OpenOptions;
 use std::io;
@@ -18,25 +18,26 @@ use svc_core::store::UnitOfWork;
 use svc_core::values::Timestamp;
 
 use super::Context;
-use super::migrate::Target;
+use super::migrate::Migrator;
 use crate::dialect::Dialect;
 use crate::migrations;
 use crate::sql::{EachRow, Param, Row, Sql, SqlTx, Value};
 use crate::vault::Vault;
 
-/// How long to wait for another process, such as the CLI beside the server, to end its write.
+/// How long to wait for the write of another process, such as the CLI while the server is running.
 pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Between two tries to switch a new file to its write-ahead log.
-const SWITCH_PAUSE: Duration = Duration::from_millis(5);
+/// The pause between two attempts to switch a new file to write-ahead logging.
+const WAL_RETRY_PAUSE: Duration = Duration::from_millis(5);
 
-/// Bytes of the log that are written anew at once.
+/// How many bytes of the write-ahead log are rewritten at once.
 const CHUNK: usize = 1024 * 1024;
 
-/// Statements that stay prepared, per connection: all there are.
+/// How many prepared statements a connection keeps. There are fewer statements than that.
 const PREPARED_STATEMENTS: usize = 256;
 
-/// A commit is on the disk before it is acknowledged: with `synchronous=NORMAL` a power cut may undo it.
+/// The settings of each connection. With `synchronous = FULL` a commit is on the disk before it is acknowledged. With
+/// `NORMAL` a power failure could undo it.
 const SETTINGS: &str = "PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA cache_size = -16000; \
      PRAGMA temp_store = MEMORY; PRAGMA trusted_schema = OFF;";
 
@@ -49,26 +50,29 @@ impl Connection {
         let connection = Self::configured(path, flags)?;
         let mode = connection.switch_to_wal()?;
         if mode != "wal" {
-            return Err(StoreError::Unavailable(format!("the file system allows no write-ahead log (mode {mode})")));
+            return Err(StoreError::Unavailable(format!(
+                "the file system does not support a write-ahead log (journal mode {mode}). Use a local disk"
+            )));
         }
         Ok(connection)
     }
 
-    /// SQLite may refuse the switch at once, whatever the busy timeout, while another process makes it.
+    /// Switches the file to write-ahead logging. While another process does the same, SQLite may refuse at once, whatever
+    /// the busy timeout, so it is tried again.
     fn switch_to_wal(&self) -> Result<String, StoreError> {
         let mut waited = Duration::ZERO;
         loop {
             match self.0.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0)) {
                 Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) && waited < BUSY_TIMEOUT => {
-                    std::thread::sleep(SWITCH_PAUSE);
-                    waited += SWITCH_PAUSE;
+                    std::thread::sleep(WAL_RETRY_PAUSE);
+                    waited += WAL_RETRY_PAUSE;
                 }
                 mode => return mode.map_err(store_error),
             }
         }
     }
 
-    /// For readers: SQLite itself refuses their writes.
+    /// Opens a connection on which SQLite refuses writes.
     pub(crate) fn open_read_only(path: &Path) -> Result<Self, StoreError> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Self::configured(path, flags)?;
@@ -76,11 +80,12 @@ impl Connection {
         Ok(connection)
     }
 
-    /// Writes the database, as it is at one moment, to a file that is empty or missing.
+    /// Writes a snapshot of the database to a file that is empty or does not exist.
     pub(crate) fn copy_into(&self, file: &Path) -> Result<(), StoreError> {
-        // What it writes is another database, but it counts as writing.
+        // `VACUUM INTO` writes to another file only, but counts as a write.
         self.batch("PRAGMA query_only = OFF")?;
-        let name = file.to_str().ok_or_else(|| StoreError::Internal("the name of the file is no text".to_owned()))?;
+        let not_utf8 = || StoreError::Internal(format!("the file name {} is not valid UTF-8", file.display()));
+        let name = file.to_str().ok_or_else(not_utf8)?;
         self.0.execute("VACUUM INTO ?1", [name]).map(drop).map_err(store_error)
     }
 
@@ -89,20 +94,23 @@ impl Connection {
         connection.busy_timeout(BUSY_TIMEOUT).map_err(store_error)?;
         connection.set_prepared_statement_cache_capacity(PREPARED_STATEMENTS);
         connection.execute_batch(SETTINGS).map_err(store_error)?;
-        // A plan holds for all values: otherwise SQLite, which is built to look at them, plans anew for each.
+        // With the query planner stability guarantee, a plan is used for all values of its parameters. Otherwise this build
+        // of SQLite would plan a statement again when the values change.
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map_err(store_error)?;
         Ok(Self(connection))
     }
 
-    pub(super) fn wait_when_busy(&self, timeout: Duration) -> Result<(), StoreError> {
+    pub(super) fn set_busy_timeout(&self, timeout: Duration) -> Result<(), StoreError> {
         self.0.busy_timeout(timeout).map_err(store_error)
     }
 
     /// Applies the missing migrations, and returns their names.
     pub(crate) fn migrate(&mut self, now: Timestamp) -> Result<Vec<String>, StoreError> {
-        let mut target = Target { connection: self, now };
-        let applied = migrations::run(&mut target, migrations::SQLITE).now_or_never();
-        applied.unwrap_or_else(|| Err(StoreError::Internal("a migration waits for something".to_owned())))
+        let mut migrator = Migrator { connection: self, now };
+        let applied = migrations::run(&mut migrator, migrations::SQLITE).now_or_never();
+        applied.unwrap_or_else(|| {
+            Err(StoreError::Internal("a migration waits for something other than its connection".to_owned()))
+        })
     }
 
     pub(crate) fn has_setting(&self, name: &str) -> Result<bool, StoreError> {
@@ -110,7 +118,7 @@ impl Connection {
         self.0.query_row(select, [name], |row| row.get(0)).map_err(store_error)
     }
 
-    /// A value that is made once per database.
+    /// Returns a value that is stored once per database, and stores `fresh` if there is none.
     pub(crate) fn setting(&self, name: &str, fresh: [u8; 32]) -> Result<[u8; 32], StoreError> {
         let insert = "INSERT INTO settings (name, value) VALUES (?1, ?2) ON CONFLICT DO NOTHING";
         self.0.execute(insert, (name, fresh.as_slice())).map_err(store_error)?;
@@ -118,9 +126,10 @@ impl Connection {
         self.0.query_row(select, [name], |row| row.get(0)).map_err(store_error)
     }
 
+    /// Runs statements that are separated by `;`.
     pub(super) fn batch(&self, sql: &str) -> Result<(), StoreError> {
         let mut rest = sql;
-        // Prepared once each: transactions begin and end thousands of times a second.
+        // The statements are cached, as transactions begin and end thousands of times a second.
         while !rest.is_empty() {
             let (statement, tail) = rest.split_once(';').unwrap_or((rest, ""));
             let mut prepared = self.0.prepare_cached(statement.trim()).map_err(store_error)?;
@@ -130,47 +139,50 @@ impl Connection {
         Ok(())
     }
 
-    pub(super) fn commit(&self) -> Result<(), Failed> {
-        self.durably("COMMIT")
+    pub(super) fn commit(&self) -> Result<(), DurabilityError> {
+        self.execute_durable("COMMIT")
     }
 
-    /// A transaction of nothing but one page as it was. It takes the place in the log behind the last commit.
-    pub(super) fn probe(&self) -> Result<(), Failed> {
-        self.durably("PRAGMA user_version = 0")
+    /// Commits a transaction that changes nothing but writes one page. In the write-ahead log it comes directly after the
+    /// last commit.
+    pub(super) fn write_empty_transaction(&self) -> Result<(), DurabilityError> {
+        self.execute_durable("PRAGMA user_version = 0")
     }
 
-    fn durably(&self, sql: &str) -> Result<(), Failed> {
+    fn execute_durable(&self, sql: &str) -> Result<(), DurabilityError> {
         let done = self.0.prepare_cached(sql).and_then(|mut statement| statement.raw_execute());
-        done.map(drop).map_err(Failed::from)
+        done.map(drop).map_err(DurabilityError::from)
     }
 
-    /// From now on checkpoints are made by [`Self::checkpoint`] alone.
-    pub(super) fn keep_log(&self) -> Result<(), StoreError> {
+    /// Turns automatic checkpoints off, so that only [`Self::checkpoint`] makes them.
+    pub(super) fn disable_autocheckpoint(&self) -> Result<(), StoreError> {
         self.0.pragma_update(None, "wal_autocheckpoint", 0).map_err(store_error)
     }
 
-    /// How many pages are in the write-ahead log.
-    pub(super) fn log_length(&self) -> Result<i64, StoreError> {
+    /// Returns the number of pages in the write-ahead log.
+    pub(super) fn wal_pages(&self) -> Result<i64, StoreError> {
         let mut noop = self.0.prepare_cached("PRAGMA wal_checkpoint(NOOP)").map_err(store_error)?;
         noop.query_row([], |row| row.get(1)).map_err(store_error)
     }
 
-    /// Brings what is in the log into the main file, as far as no reader needs the file as it is.
-    pub(super) fn checkpoint(&self) -> Result<(), Failed> {
+    /// Copies the write-ahead log to the database file, up to the oldest snapshot that a reader uses.
+    pub(super) fn checkpoint(&self) -> Result<(), DurabilityError> {
         let passive = self.0.prepare_cached("PRAGMA wal_checkpoint(PASSIVE)");
-        passive.and_then(|mut passive| passive.query_row([], |_| Ok(()))).map_err(Failed::from)
+        passive.and_then(|mut passive| passive.query_row([], |_| Ok(()))).map_err(DurabilityError::from)
     }
 
-    /// Makes sure that the log is on the disk as it can be read, for which it is written anew, byte by byte, while
-    /// nobody else can write.
-    pub(super) fn settle_log(&self, path: &Path) -> Result<(), StoreError> {
+    /// Rewrites the write-ahead log byte by byte and syncs it, so that everything that can be read from it is on the disk.
+    /// No other connection can write in the meantime.
+    pub(super) fn rewrite_log(&self, path: &Path) -> Result<(), StoreError> {
         self.batch("BEGIN IMMEDIATE")?;
-        let written = write_anew(&log_of(path));
+        let rewritten = rewrite(&wal_path(path));
         self.batch("ROLLBACK")?;
-        written.map_err(|error| StoreError::Unavailable(format!("the log cannot be written anew: {error}")))
+        rewritten.map_err(|error| {
+            StoreError::Unavailable(format!("cannot rewrite the write-ahead log {}: {error}", wal_path(path).display()))
+        })
     }
 
-    /// Closes it and leaves the log as it is, also if nobody else has the file open.
+    /// Closes the connection without a checkpoint, even if it is the last one.
     pub(super) fn close_and_keep_log(self) -> Result<(), StoreError> {
         self.0.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).map(drop).map_err(store_error)
     }
@@ -179,22 +191,22 @@ impl Connection {
         !self.0.is_autocommit()
     }
 
-    /// Runs a job to its end. Nothing that it awaits may wait, and a panic is its failure only.
-    pub(super) fn run(&mut self, name: &'static str, job: &UnitOfWork, context: &Context) -> Result<(), Error> {
+    /// Runs a unit of work. It fails if it panics, or if it awaits anything but its transaction.
+    pub(super) fn run(&mut self, name: &'static str, work: &UnitOfWork, context: &Context) -> Result<(), Error> {
         let Context { env, cursor_key, delivery_wakeup, vault, .. } = context;
-        let sql = &mut self.session(vault);
+        let sql = &mut self.executor(vault);
         let mut tx = SqlTx { sql, env, cursor_key, delivery_wakeup, dialect: Dialect::Sqlite, actor: Actor::System };
         let fault = |what| Err(StoreError::Internal(format!("{name} {what}")).into());
-        match catch_unwind(AssertUnwindSafe(|| job(&mut tx).now_or_never())) {
+        match catch_unwind(AssertUnwindSafe(|| work(&mut tx).now_or_never())) {
             Ok(Some(result)) => result,
             Ok(None) => fault("waits for something other than its store"),
             Err(_) => fault("panicked"),
         }
     }
 
-    /// The connection for the binding layer.
-    pub(super) fn session<'a>(&'a mut self, vault: &'a Vault) -> Session<'a> {
-        Session { connection: &mut self.0, vault }
+    /// Returns an executor of statements, for the binding layer.
+    pub(super) fn executor<'a>(&'a mut self, vault: &'a Vault) -> Executor<'a> {
+        Executor { connection: &mut self.0, vault }
     }
 
     pub(crate) fn raw(&self) -> &rusqlite::Connection {
@@ -202,14 +214,14 @@ impl Connection {
     }
 }
 
-/// A connection while a job has it.
-pub(super) struct Session<'a> {
+/// Runs statements on a connection, and encrypts and decrypts secrets.
+pub(super) struct Executor<'a> {
     connection: &'a mut rusqlite::Connection,
     vault: &'a Vault,
 }
 
 #[async_trait]
-impl Sql for Session<'_> {
+impl Sql for Executor<'_> {
     async fn execute(&mut self, sql: &str, params: &[Param<'_>]) -> Result<u64, StoreError> {
         let mut statement = self.connection.prepare_cached(sql).map_err(store_error)?;
         bind(&mut statement, params, self.vault)?;
@@ -221,7 +233,7 @@ impl Sql for Session<'_> {
         bind(&mut statement, params, self.vault)?;
         let mut rows = statement.raw_query();
         while let Some(row) = rows.next().map_err(store_error)? {
-            each(&Lent { row, vault: self.vault })?;
+            each(&BorrowedRow { row, vault: self.vault })?;
         }
         Ok(())
     }
@@ -243,8 +255,9 @@ fn bind(statement: &mut rusqlite::Statement<'_>, params: &[Param<'_>], vault: &V
             Param::Bytes(bytes) => ValueRef::Blob(bytes),
             Param::Uuid(id) => ValueRef::Blob(id.as_bytes()),
             Param::Secret(secret) => {
-                sealed =
-                    vault.seal(secret).ok_or_else(|| StoreError::Internal("a secret cannot be sealed".to_owned()))?;
+                sealed = vault
+                    .seal(secret)
+                    .ok_or_else(|| StoreError::Internal("a secret cannot be encrypted".to_owned()))?;
                 ValueRef::Blob(&sealed)
             }
         };
@@ -253,23 +266,23 @@ fn bind(statement: &mut rusqlite::Statement<'_>, params: &[Param<'_>], vault: &V
     Ok(())
 }
 
-/// A row while SQLite lends it out.
-struct Lent<'r> {
+/// A row that is borrowed from SQLite.
+struct BorrowedRow<'r> {
     row: &'r rusqlite::Row<'r>,
     vault: &'r Vault,
 }
 
-impl Row for Lent<'_> {
+impl Row for BorrowedRow<'_> {
     fn value(&self, index: usize) -> Result<Value<'_>, StoreError> {
-        let odd = |what: &str| StoreError::Internal(format!("cell {index} holds {what}"));
+        let invalid = |what: &str| StoreError::Internal(format!("cell {index} holds {what}"));
         Ok(match self.row.get_ref(index).map_err(store_error)? {
             ValueRef::Null => Value::Null,
             ValueRef::Integer(value) => Value::Int(value),
             ValueRef::Text(bytes) => {
-                Value::Text(std::str::from_utf8(bytes).map_err(|_| odd("text that is not UTF-8"))?)
+                Value::Text(std::str::from_utf8(bytes).map_err(|_| invalid("text that is not UTF-8"))?)
             }
             ValueRef::Blob(bytes) => Value::Bytes(bytes),
-            ValueRef::Real(_) => return Err(odd("a floating-point number")),
+            ValueRef::Real(_) => return Err(invalid("a floating-point number")),
         })
     }
 
@@ -281,13 +294,13 @@ impl Row for Lent<'_> {
     }
 }
 
-fn log_of(path: &Path) -> PathBuf {
+fn wal_path(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push("-wal");
     name.into()
 }
 
-fn write_anew(file: &Path) -> io::Result<()> {
+fn rewrite(file: &Path) -> io::Result<()> {
     let file = match OpenOptions::new().read(true).write(true).open(file) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         opened => opened?,
@@ -303,27 +316,27 @@ fn write_anew(file: &Path) -> io::Result<()> {
     }
 }
 
-/// Why something durable failed.
-pub(super) struct Failed {
+/// The error of a commit or a checkpoint.
+pub(super) struct DurabilityError {
     code: Option<i32>,
     pub(super) error: StoreError,
 }
 
-impl From<rusqlite::Error> for Failed {
+impl From<rusqlite::Error> for DurabilityError {
     fn from(error: rusqlite::Error) -> Self {
         let code = error.sqlite_error().map(|failure| failure.extended_code);
         Self { code, error: store_error(error) }
     }
 }
 
-impl Failed {
-    /// Whether all was written, but perhaps did not reach the disk.
-    pub(super) fn is_fsync(&self) -> bool {
+impl DurabilityError {
+    /// Returns whether everything was written, but may not be on the disk.
+    pub(super) fn is_failed_fsync(&self) -> bool {
         self.code == Some(ffi::SQLITE_IOERR_FSYNC)
     }
 
-    /// Whether a commit was cut short, so that nobody will ever take it for one.
-    pub(super) fn is_cut_short(&self) -> bool {
+    /// Returns whether a commit was written only in part, so that it will never be read as a commit.
+    pub(super) fn is_incomplete_write(&self) -> bool {
         matches!(self.code, Some(ffi::SQLITE_FULL | ffi::SQLITE_IOERR_WRITE))
     }
 }

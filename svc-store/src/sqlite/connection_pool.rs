@@ -1,5 +1,6 @@
-//! The connections of a store to its file. A reader has its own for as long as the writer does not need all of them
-//! closed.
+//! The connections of a store to its file: one per reader thread, and the writer's.
+//!
+//! The writer can close all connections at once, to make SQLite read the write-ahead log again.
 
 use std::path::PathBuf;
 use std::sync::Mutex;
@@ -13,7 +14,8 @@ use super::connection::Connection;
 pub(super) struct ConnectionPool {
     path: PathBuf,
     busy_timeout: Duration,
-    /// Passed before a reader takes its connection: whoever holds it gets all of them soon.
+    /// A reader locks it for a moment before it locks its connection. So a writer that holds it soon gets the connections
+    /// of all readers.
     gate: Mutex<()>,
     readers: Vec<Mutex<Option<Connection>>>,
 }
@@ -25,7 +27,7 @@ impl ConnectionPool {
         Ok(Self { path, busy_timeout, gate: Mutex::new(()), readers })
     }
 
-    /// Lends a reader its connection.
+    /// Calls `work` with the connection of a reader.
     pub(super) fn read<T>(&self, reader: usize, work: impl FnOnce(&mut Connection) -> T) -> Result<T, StoreError> {
         drop(lock(&self.gate));
         let mut connection = lock(&self.readers[reader]);
@@ -36,20 +38,20 @@ impl ConnectionPool {
         Ok(work(connection))
     }
 
-    /// A connection to write with.
+    /// Opens a connection for the writer.
     pub(super) fn open(&self) -> Result<Connection, StoreError> {
         let connection = Connection::open(&self.path)?;
-        connection.wait_when_busy(self.busy_timeout)?;
-        connection.keep_log()?;
+        connection.set_busy_timeout(self.busy_timeout)?;
+        connection.disable_autocheckpoint()?;
         Ok(connection)
     }
 
-    /// See [`Connection::settle_log`].
-    pub(super) fn settle(&self, writer: &Connection) -> Result<(), StoreError> {
-        writer.settle_log(&self.path)
+    /// See [`Connection::rewrite_log`].
+    pub(super) fn rewrite_log(&self, writer: &Connection) -> Result<(), StoreError> {
+        writer.rewrite_log(&self.path)
     }
 
-    /// Closes all connections, with what they believe of the log, and opens the writer's again.
+    /// Closes all connections, so that SQLite forgets what it knows of the write-ahead log, and opens the writer's again.
     pub(super) fn reopen(&self, writer: Connection) -> Result<Connection, StoreError> {
         let _gate = lock(&self.gate);
         let mut readers: Vec<_> = self.readers.iter().map(lock).collect();

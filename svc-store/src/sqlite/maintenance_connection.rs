@@ -1,4 +1,4 @@
-//! A connection for work on a whole file, beside the store's threads or without them.
+//! A SQLite connection for maintenance. It is independent of the threads of a store.
 
 use std::path::Path;
 
@@ -6,23 +6,23 @@ use async_trait::async_trait;
 use svc_core::error::StoreError;
 use svc_core::store::Access;
 
-use super::connection::{Connection, Session};
+use super::connection::{Connection, Executor};
 use crate::dialect::Dialect;
 use crate::maintenance::{MaintenanceConnection, Transaction};
 use crate::sql::{EachRow, Param, Sql};
 use crate::vault::Vault;
 
-pub(crate) struct SqliteLink {
+pub(crate) struct SqliteMaintenance {
     connection: Connection,
     vault: Vault,
 }
 
-impl SqliteLink {
+impl SqliteMaintenance {
     pub(crate) fn new(connection: Connection, vault: Vault) -> Self {
         Self { connection, vault }
     }
 
-    /// A connection to a file that must be there, with its schema up to date.
+    /// Opens a file, and migrates its schema.
     pub(crate) fn connect(path: &Path, now: svc_core::values::Timestamp) -> Result<Connection, StoreError> {
         let mut connection = Connection::open(path)?;
         connection.migrate(now)?;
@@ -31,7 +31,7 @@ impl SqliteLink {
 }
 
 #[async_trait]
-impl MaintenanceConnection for SqliteLink {
+impl MaintenanceConnection for SqliteMaintenance {
     fn dialect(&self) -> Dialect {
         Dialect::Sqlite
     }
@@ -41,45 +41,45 @@ impl MaintenanceConnection for SqliteLink {
             Access::Read => "BEGIN",
             Access::Write => "BEGIN IMMEDIATE",
         })?;
-        Ok(Box::new(Open { connection: &mut self.connection, vault: &self.vault, ended: false }))
+        Ok(Box::new(OpenTransaction { connection: &mut self.connection, vault: &self.vault, is_committed: false }))
     }
 }
 
-struct Open<'a> {
+struct OpenTransaction<'a> {
     connection: &'a mut Connection,
     vault: &'a Vault,
-    ended: bool,
+    is_committed: bool,
 }
 
-impl Open<'_> {
-    fn session(&mut self) -> Session<'_> {
-        self.connection.session(self.vault)
+impl OpenTransaction<'_> {
+    fn executor(&mut self) -> Executor<'_> {
+        self.connection.executor(self.vault)
     }
 }
 
 #[async_trait]
-impl Sql for Open<'_> {
+impl Sql for OpenTransaction<'_> {
     async fn execute(&mut self, sql: &str, params: &[Param<'_>]) -> Result<u64, StoreError> {
-        self.session().execute(sql, params).await
+        self.executor().execute(sql, params).await
     }
 
     async fn query(&mut self, sql: &str, params: &[Param<'_>], each: EachRow<'_>) -> Result<(), StoreError> {
-        self.session().query(sql, params, each).await
+        self.executor().query(sql, params, each).await
     }
 }
 
 #[async_trait]
-impl Transaction for Open<'_> {
+impl Transaction for OpenTransaction<'_> {
     async fn commit(mut self: Box<Self>) -> Result<(), StoreError> {
         self.connection.batch("COMMIT")?;
-        self.ended = true;
+        self.is_committed = true;
         Ok(())
     }
 }
 
-impl Drop for Open<'_> {
+impl Drop for OpenTransaction<'_> {
     fn drop(&mut self) {
-        if !self.ended && self.connection.in_transaction() {
+        if !self.is_committed && self.connection.in_transaction() {
             let _ = self.connection.batch("ROLLBACK");
         }
     }

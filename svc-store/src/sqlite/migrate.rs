@@ -1,4 +1,6 @@
-//! The schema of a file. Several processes may open it at once, and each may be killed at any time.
+//! Migrates the schema of a file.
+//!
+//! Several processes may open the file at the same time, and each may be killed at any time.
 
 use async_trait::async_trait;
 use rusqlite::OptionalExtension as _;
@@ -19,12 +21,12 @@ const RECORD: &str = "INSERT INTO schema_migrations (name, applied_at, checksum)
 const ORPHAN: &str = "SELECT \"table\" FROM pragma_foreign_key_check";
 
 /// A connection that migrates.
-pub(super) struct Target<'c> {
+pub(super) struct Migrator<'c> {
     pub(super) connection: &'c mut Connection,
     pub(super) now: Timestamp,
 }
 
-impl Target<'_> {
+impl Migrator<'_> {
     fn raw(&self) -> &rusqlite::Connection {
         self.connection.raw()
     }
@@ -44,7 +46,7 @@ impl Target<'_> {
     }
 
     fn begin_transaction(&self) -> Result<(), StoreError> {
-        // A table that is created anew is missing for a moment. The references are checked before the commit.
+        // Foreign keys are off because a migration may drop and recreate a table. They are checked before the commit.
         self.execute("PRAGMA foreign_keys = OFF; BEGIN IMMEDIATE")?;
         self.execute(CREATE_TABLE)?;
         if self.has_checksums()? { Ok(()) } else { self.execute(ADD_CHECKSUMS) }
@@ -55,7 +57,8 @@ impl Target<'_> {
         match orphan.map_err(store_error)? {
             None => Ok(()),
             Some(table) => Err(StoreError::Internal(format!(
-                "after the migrations, rows of {table} refer to missing rows; nothing was changed"
+                "after the migrations, rows of {table} refer to missing rows. The migrations were rolled back. Restore a \
+                 backup"
             ))),
         }
     }
@@ -69,7 +72,7 @@ impl Target<'_> {
 }
 
 #[async_trait]
-impl MigrationTarget for Target<'_> {
+impl MigrationTarget for Migrator<'_> {
     async fn peek(&mut self) -> Result<Option<Vec<AppliedMigration>>, StoreError> {
         if self.has_checksums()? { self.read_applied().map(Some) } else { Ok(None) }
     }

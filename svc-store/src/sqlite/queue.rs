@@ -1,48 +1,48 @@
-//! The jobs that wait for a thread. A thread takes many at once, which is what makes groups.
+//! The queue of units of work that wait for a thread. A thread takes many of them at once, as one group.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use svc_core::error::StoreError;
 use svc_core::sync::lock;
 
-use super::Waiting;
+use super::QueuedWork;
 use crate::bounded_queue::BoundedQueue;
 
 pub(super) struct Queue {
-    line: Mutex<BoundedQueue<Waiting>>,
+    units: Mutex<BoundedQueue<QueuedWork>>,
     filled: Condvar,
 }
 
 impl Queue {
     pub(super) fn new() -> Self {
-        Self { line: Mutex::new(BoundedQueue::new()), filled: Condvar::new() }
+        Self { units: Mutex::new(BoundedQueue::new()), filled: Condvar::new() }
     }
 
-    fn lock(&self) -> MutexGuard<'_, BoundedQueue<Waiting>> {
-        lock(&self.line)
+    fn lock(&self) -> MutexGuard<'_, BoundedQueue<QueuedWork>> {
+        lock(&self.units)
     }
 
-    pub(super) fn push(&self, job: Waiting) -> Result<(), StoreError> {
-        self.lock().push(job)?;
+    pub(super) fn push(&self, work: QueuedWork) -> Result<(), StoreError> {
+        self.lock().push(work)?;
         self.filled.notify_one();
         Ok(())
     }
 
-    /// Waits for jobs and takes up to `most`; `None` once the queue is closed and empty.
-    pub(super) fn wait(&self, most: usize) -> Option<Vec<Waiting>> {
-        let mut line = self.lock();
-        while line.is_empty() {
-            if !line.is_open() {
+    /// Waits for units of work, and takes up to `max`. Returns `None` once the queue is closed and empty.
+    pub(super) fn wait(&self, max: usize) -> Option<Vec<QueuedWork>> {
+        let mut units = self.lock();
+        while units.is_empty() {
+            if !units.is_open() {
                 return None;
             }
-            line = self.filled.wait(line).unwrap_or_else(PoisonError::into_inner);
+            units = self.filled.wait(units).unwrap_or_else(PoisonError::into_inner);
         }
-        Some(line.take(most))
+        Some(units.take(max))
     }
 
-    /// Takes up to `most` of what waits now.
-    pub(super) fn poll(&self, most: usize) -> Vec<Waiting> {
-        self.lock().take(most)
+    /// Takes up to `max` units of work without waiting.
+    pub(super) fn try_take(&self, max: usize) -> Vec<QueuedWork> {
+        self.lock().take(max)
     }
 
     pub(super) fn close(&self) {

@@ -1,5 +1,7 @@
-//! A reader thread: all waiting jobs share one short read transaction. The jobs are taken before the
-//! transaction begins, so each sees every write that was acknowledged before it was asked for.
+//! A reader thread: all queued reads share one short read transaction.
+//!
+//! The reads are taken from the queue before the transaction begins, so each one sees every write that was acknowledged
+//! before the read was requested.
 
 use svc_core::error::StoreError;
 use svc_core::store::Access;
@@ -7,34 +9,38 @@ use svc_core::store::Access;
 use super::connection::Connection;
 use super::connection_pool::ConnectionPool;
 use super::queue::Queue;
-use super::{Context, Waiting, refuse};
+use super::{Context, QueuedWork, fail_all};
 
-/// Jobs of one read transaction at most, so that a snapshot stays short.
-const GROUP: usize = 64;
+/// The most reads in one transaction, so that snapshots stay short.
+const MAX_GROUP: usize = 64;
 
 pub(super) fn run(pool: &ConnectionPool, number: usize, queue: &Queue, context: &Context) {
-    while let Some(mut group) = queue.wait(GROUP) {
+    while let Some(mut group) = queue.wait(MAX_GROUP) {
         let begun = pool.read(number, |connection| begin_and_serve(connection, &mut group, context));
         if let Err(error) = begun.and_then(|begun| begun) {
-            refuse(group, &error);
+            fail_all(group, &error);
         }
     }
 }
 
-fn begin_and_serve(connection: &mut Connection, group: &mut Vec<Waiting>, context: &Context) -> Result<(), StoreError> {
+fn begin_and_serve(
+    connection: &mut Connection,
+    group: &mut Vec<QueuedWork>,
+    context: &Context,
+) -> Result<(), StoreError> {
     connection.batch("BEGIN")?;
     context.report_group(Access::Read, group.len());
-    for Waiting { name, job, answer } in group.drain(..) {
-        // Whoever stopped waiting needs no answer.
-        if !answer.is_closed() {
-            let result = connection.run(name, &job, context);
-            // Jobs hold handles of the store, which should go before those who wait go on.
-            drop(job);
-            let _ = answer.send(result);
+    for QueuedWork { name, work, result_sender } in group.drain(..) {
+        // A read is skipped when its caller has stopped waiting.
+        if !result_sender.is_closed() {
+            let result = connection.run(name, &work, context);
+            // The closure may hold a handle of the store, which must be dropped before the caller continues.
+            drop(work);
+            let _ = result_sender.send(result);
         }
     }
     if let Err(error) = connection.batch("COMMIT") {
-        tracing::warn!(%error, "a read transaction did not end");
+        tracing::warn!(%error, "cannot end a read transaction");
         let _ = connection.batch("ROLLBACK");
     }
     Ok(())

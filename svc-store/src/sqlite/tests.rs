@@ -1,4 +1,4 @@
-//! What is particular to SQLite. What every store must do is the conformance suite.
+//! Tests that only concern SQLite, and the conformance suite.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -67,7 +67,7 @@ async fn the_store_passes_the_conformance_suite() {
     conformance::run_all(|env| async {
         let folder = tempfile::tempdir().unwrap();
         let store = SqliteStore::open(&folder.path().join("svc.db"), env).unwrap();
-        // The open file outlives its name.
+        // The file stays usable while it is open, although its name is gone.
         Arc::new(store) as Arc<dyn Store>
     })
     .await;
@@ -105,9 +105,9 @@ fn migrations_run_once_also_when_many_start_together() {
     assert_eq!(applied.iter().sum::<usize>(), SQLITE.len(), "{applied:?}");
 }
 
-/// A table that is made anew keeps its rows, and what refers to them.
+/// A migration that recreates a table keeps its rows and the rows that refer to them.
 #[test]
-fn rows_of_an_older_schema_are_all_there_afterwards() {
+fn migrations_keep_all_rows_of_an_older_schema() {
     const TABLES: [&str; 5] = ["tenants", "subscriptions", "events", "deliveries", "delivery_attempts"];
     let scratch = Scratch::new();
     let mut connection = with_old_schema(&scratch, 4);
@@ -123,7 +123,7 @@ fn rows_of_an_older_schema_are_all_there_afterwards() {
     connection.raw().execute_batch(rows).unwrap();
     let content = |connection: &Connection| {
         TABLES.map(|table| {
-            // What came with a later schema is not compared.
+            // Columns that a later migration added are not compared.
             let columns = match table {
                 "tenants" => "id, name, clock",
                 "events" => "tenant_id, id, kind, data, created_at, only_for",
@@ -216,17 +216,17 @@ fn every_statement_prepares_and_counts_its_parameters_upwards() {
     }
 }
 
-/// A step of retention costs what it looks at, and so does the check that nothing refers to what goes.
+/// A retention step costs as much as the rows it reads, and so does checking the references to the rows it deletes.
 #[test]
-fn a_step_of_retention_walks_no_table() {
+fn a_retention_step_scans_no_table() {
     let scratch = Scratch::new();
     let connection = scratch.connection();
     for sql in crate::webhooks::retention::STATEMENTS {
         let mut explain = connection.raw().prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
         let plan: Vec<String> = explain.raw_query().mapped(|row| row.get(3)).collect::<Result<_, _>>().unwrap();
         let text = plan.join("; ");
-        let walks = text.replace("SCAN CONSTANT ROW", "").contains("SCAN ");
-        assert!(!walks && !text.contains("TEMP B-TREE"), "{sql}: {text}");
+        let scans = text.replace("SCAN CONSTANT ROW", "").contains("SCAN ");
+        assert!(!scans && !text.contains("TEMP B-TREE"), "{sql}: {text}");
         if sql.contains("deliveries d") {
             assert!(
                 text.contains("d USING INDEX sqlite_autoindex_deliveries_1 (tenant_id=? AND id>? AND id<?)"),
@@ -236,10 +236,10 @@ fn a_step_of_retention_walks_no_table() {
     }
 }
 
-/// A page costs O(limit) when the plan walks one index in the order asked for: no scan, no sorting. The plan
-/// depends on the schema alone, as this store never runs ANALYZE.
+/// A page costs O(limit) when the plan reads one index in the requested order, without a scan or a sort. The plan depends
+/// only on the schema, as this store never runs ANALYZE.
 #[test]
-fn every_list_walks_an_index_in_order() {
+fn every_list_reads_an_index_in_order() {
     let scratch = Scratch::new();
     let connection = scratch.connection();
     for (name, sql, _) in every_list(Dialect::Sqlite) {
@@ -247,11 +247,11 @@ fn every_list_walks_an_index_in_order() {
         let plan: Vec<String> = explain.raw_query().mapped(|row| row.get(3)).collect::<Result<_, _>>().unwrap();
         let text = plan.join("; ");
         assert!(!text.contains("SCAN"), "{name}: {text}");
-        // Contacts that share an address are few; an index of their changes would cost every write.
-        let few = text.contains("contacts_by_email");
-        assert!(few || !text.contains("TEMP B-TREE"), "{name}: {text}");
+        // Few contacts share an email, so sorting them is cheap. An index of their changes would make every write more expensive.
+        let is_small = text.contains("contacts_by_email");
+        assert!(is_small || !text.contains("TEMP B-TREE"), "{name}: {text}");
         assert!(plan.iter().any(|step| step.contains("tenant_id=?")), "{name}: {text}");
-        // Every condition but the position narrows the index down, so that no row is read in vain.
+        // Every condition except the position is part of the index search, so that no row is read unnecessarily.
         let equalities = |text: &str| text.matches("=?").count();
         for step in plan.iter().filter(|step| step.contains("SEARCH")) {
             let wanted = sql.split(" UNION ALL ").next().map_or(0, |arm| arm.matches(" = ").count());
@@ -261,19 +261,19 @@ fn every_list_walks_an_index_in_order() {
     }
 }
 
-/// What is asked of one endpoint costs nothing for the deliveries to others, however many the tenant has.
+/// Queries about one endpoint do not read the deliveries of other endpoints.
 #[test]
 fn deliveries_of_an_endpoint_are_found_by_its_index() {
     let scratch = Scratch::new();
     let connection = scratch.connection();
-    let mut seen = 0;
+    let mut checked = 0;
     let lists = deliveries::lists_of_an_endpoint();
     let statements = deliveries::statements().into_iter().chain(attempts::statements());
     for sql in statements.chain(lists.iter().map(String::as_str)) {
         if !sql.contains("subscription_id = $2") || !sql.contains(" deliveries") {
             continue;
         }
-        seen += 1;
+        checked += 1;
         let mut explain = connection.raw().prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
         let plan: Vec<String> = explain.raw_query().mapped(|row| row.get(3)).collect::<Result<_, _>>().unwrap();
         let text = plan.join("; ");
@@ -281,10 +281,10 @@ fn deliveries_of_an_endpoint_are_found_by_its_index() {
         assert!(!text.contains("SCAN") && !text.contains("TEMP B-TREE"), "{sql}: {text}");
         assert!(plan[0].contains("INDEX deliveries_"), "the endpoint comes first: {sql}: {text}");
     }
-    assert!(seen >= 8, "{seen}");
+    assert!(checked >= 8, "{checked}");
 }
 
-/// Counting reads no more than it counts.
+/// Counting a backlog reads only the deliveries that it counts.
 #[test]
 fn backlogs_are_counted_by_partial_indexes() {
     let scratch = Scratch::new();
@@ -298,11 +298,11 @@ fn backlogs_are_counted_by_partial_indexes() {
 }
 
 #[tokio::test]
-async fn waiting_writers_share_commits_and_each_gets_its_own_answer() {
+async fn queued_writes_share_a_commit_and_each_has_its_own_result() {
     let scratch = Scratch::new();
     let store = scratch.store();
     let tenant = new_tenant(&*store).await;
-    let jobs = (0..100_usize).map(|n| {
+    let writes = (0..100_usize).map(|n| {
         let store = &store;
         async move {
             store
@@ -315,9 +315,9 @@ async fn waiting_writers_share_commits_and_each_gets_its_own_answer() {
                 .await
         }
     });
-    let results = join_all(jobs).await;
+    let results = join_all(writes).await;
     let times: HashSet<Timestamp> = results.iter().filter_map(|result| result.as_ref().ok()).copied().collect();
-    assert_eq!(times.len(), 66, "a job that fails undoes only itself");
+    assert_eq!(times.len(), 66, "a unit of work that fails rolls back only itself");
     assert_eq!(results.iter().filter(|result| result.is_err()).count(), 34);
     let last =
         store.write("test", move |tx| Box::pin(async move { Ok(tx.advance_clock(tenant).await?) })).await.unwrap();
@@ -330,7 +330,7 @@ async fn new_tenant(store: &dyn Store) -> TenantId {
 }
 
 #[tokio::test]
-async fn a_job_that_panics_or_waits_fails_alone() {
+async fn a_unit_of_work_that_panics_or_waits_fails_alone() {
     let scratch = Scratch::new();
     let store = scratch.store();
     let panics = store.write::<(), _>("panics", |_| Box::pin(async { panic!("a fault") }));
@@ -341,7 +341,7 @@ async fn a_job_that_panics_or_waits_fails_alone() {
 }
 
 #[tokio::test]
-async fn a_job_runs_to_its_end_though_nobody_waits_for_it() {
+async fn a_unit_of_work_completes_when_its_caller_is_dropped() {
     let scratch = Scratch::new();
     let store = scratch.store();
     let runs = Arc::new(AtomicUsize::new(0));
@@ -350,7 +350,7 @@ async fn a_job_runs_to_its_end_though_nobody_waits_for_it() {
         counted.fetch_add(1, Ordering::SeqCst);
         Box::pin(async { Ok(()) })
     });
-    // Polled once, so that the job is handed over, and then dropped.
+    // Poll the future once, so that the unit of work is queued, and then drop it.
     let mut abandoned = Box::pin(abandoned);
     let _ = (&mut abandoned).now_or_never();
     drop(abandoned);
@@ -359,7 +359,7 @@ async fn a_job_runs_to_its_end_though_nobody_waits_for_it() {
 }
 
 #[tokio::test]
-async fn a_locked_database_is_unavailable_for_writes_and_open_for_reads() {
+async fn a_locked_database_can_be_read_but_not_written() {
     let scratch = Scratch::new();
     let store = SqliteStore::open_with(&scratch.path, env(), None, std::time::Duration::ZERO).unwrap();
     let store: &dyn Store = &store;
@@ -376,7 +376,7 @@ async fn a_locked_database_is_unavailable_for_writes_and_open_for_reads() {
 }
 
 #[tokio::test]
-async fn a_full_database_refuses_and_loses_nothing() {
+async fn a_full_database_refuses_writes_and_loses_none() {
     let scratch = Scratch::new();
     let store = scratch.store();
     let tenant = new_tenant(&*store).await;
@@ -392,22 +392,22 @@ async fn a_full_database_refuses_and_loses_nothing() {
         vault,
         observer: Arc::default(),
     };
-    let (queue, mut answers) = (Queue::new(), Vec::new());
+    let (queue, mut results) = (Queue::new(), Vec::new());
     for n in 0..64 {
-        let (answer, answered) = oneshot::channel();
-        let job: UnitOfWork = Box::new(move |tx: &mut dyn Tx| {
+        let (result_sender, result) = oneshot::channel();
+        let work: UnitOfWork = Box::new(move |tx: &mut dyn Tx| {
             Box::pin(async move {
                 let name = format!("{n}{}", "x".repeat(2000));
                 Ok(tx.insert_tenant(&named(tx.env(), &name)).await?)
             })
         });
-        queue.push(Waiting { name: "fill", job, answer }).unwrap();
-        answers.push(answered);
+        queue.push(QueuedWork { name: "fill", work, result_sender }).unwrap();
+        results.push(result);
     }
     queue.close();
     let pool = ConnectionPool::new(scratch.path.clone(), connection::BUSY_TIMEOUT, 0).unwrap();
     writer::run(full, &pool, &queue, &context);
-    let results = join_all(answers).await;
+    let results = join_all(results).await;
     let acknowledged = results.iter().filter(|result| matches!(result, Ok(Ok(())))).count();
     assert!(acknowledged < 64, "the database never filled up");
     let store = scratch.store();
@@ -431,7 +431,7 @@ fn named(env: &Env, name: &str) -> tenants::Tenant {
 }
 
 #[tokio::test]
-async fn what_is_no_database_of_ours_is_refused() {
+async fn a_file_that_is_not_a_database_is_refused() {
     let scratch = Scratch::new();
     std::fs::write(&scratch.path, vec![7; 4096]).unwrap();
     assert!(matches!(SqliteStore::open(&scratch.path, env()), Err(StoreError::Unavailable(_))));
@@ -439,7 +439,7 @@ async fn what_is_no_database_of_ours_is_refused() {
 }
 
 #[tokio::test]
-async fn a_damaged_cell_is_named_and_stops_nobody_else() {
+async fn an_invalid_value_is_reported_with_its_column() {
     let scratch = Scratch::new();
     let store = scratch.store();
     let tenant = new_tenant(&*store).await;
@@ -450,7 +450,7 @@ async fn a_damaged_cell_is_named_and_stops_nobody_else() {
 }
 
 #[tokio::test]
-async fn no_secret_lies_in_the_file_and_another_key_opens_none() {
+async fn secrets_are_encrypted_and_another_key_is_refused() {
     let scratch = Scratch::new();
     let store = scratch.store();
     let tenant = new_tenant(&*store).await;
@@ -496,7 +496,7 @@ async fn no_secret_lies_in_the_file_and_another_key_opens_none() {
 }
 
 #[tokio::test]
-async fn a_damaged_delivery_stops_its_own_endpoint_only() {
+async fn an_invalid_delivery_stops_only_its_own_endpoint() {
     let scratch = Scratch::new();
     let store = scratch.store();
     let tenant = new_tenant(&*store).await;
@@ -514,18 +514,18 @@ async fn a_damaged_delivery_stops_its_own_endpoint_only() {
     let hooks = fill.await.unwrap();
     let damage = "UPDATE deliveries SET kind = 'no.such' WHERE subscription_id = ?1";
     scratch.connection().raw().execute(damage, [hooks[0].as_bytes()]).unwrap();
-    let begun = store.write("test", |tx| {
+    let run = store.write("test", |tx| {
         Box::pin(async move {
-            let (look, policy) = (engine::poll(tx).await?, engine::Policy::default());
-            let mut begun = Vec::new();
-            for round in engine::InFlight::default().plan(&policy, &look, Default::default()) {
-                begun.extend(engine::run_batch(tx, &policy, &round).await?.attempts);
+            let (due_work, policy) = (engine::poll(tx).await?, engine::Policy::default());
+            let mut attempts = Vec::new();
+            for batch in engine::InFlight::default().plan(&policy, &due_work, Default::default()) {
+                attempts.extend(engine::run_batch(tx, &policy, &batch).await?.attempts);
             }
-            Ok((begun, engine::poll(tx).await?.endpoints))
+            Ok((attempts, engine::poll(tx).await?.endpoints))
         })
     });
-    let (begun, next) = begun.await.unwrap();
-    let to: Vec<_> = begun.iter().map(|attempt| attempt.delivery.subscription_id).collect();
+    let (attempts, next) = run.await.unwrap();
+    let to: Vec<_> = attempts.iter().map(|attempt| attempt.delivery.subscription_id).collect();
     assert_eq!(to, hooks[1..]);
-    assert_eq!(next, [], "it is not looked at all the time");
+    assert_eq!(next, [], "the endpoint with the invalid delivery is not due at once");
 }

@@ -1,189 +1,206 @@
-//! The writer thread: group commit. Every waiting job becomes a savepoint of one transaction, and all are
-//! answered after its one durable commit. A job that fails undoes its own savepoint only.
+//! The writer thread, which commits in groups.
 //!
-//! **When the disk fails.** Pages that a failing fsync should have written stay readable, but no later fsync writes
-//! them unless they are written anew.
+//! Each queued unit of work becomes a savepoint of one transaction, and all of them complete after its durable commit. A unit
+//! of work that fails rolls back its own savepoint only.
 //!
-//! - A commit whose fsync fails is undone, but lies whole in the log, behind the last commit: whoever opened the file
-//!   after a kill would take it for one. So an empty transaction is written in its place before its jobs are refused,
-//!   and nothing else is begun until one has reached the disk.
-//! - A checkpoint that readers cut short counts what it wrote as written, and leaves the fsync to the next one, which
-//!   does not write it anew. So when that fsync fails, all connections are closed and opened again, which makes
-//!   SQLite read the log from its beginning, and the next checkpoint writes all of it.
-//! - What was read from the log at an opening may never have reached the disk, and later commits would hang on it. So
-//!   before the first of them the log is written anew.
+//! # Disk failures
+//!
+//! When fsync fails, the pages that it should have written can still be read from the cache of the operating system, but no
+//! later fsync writes them unless they are written again. This has three consequences:
+//!
+//! - A commit whose fsync failed is rolled back, but it is complete in the write-ahead log, after the last commit. A process
+//!   that opens the file after a crash would take it for a commit. So an empty transaction is written in its place before
+//!   its units of work fail, and no other transaction begins until an empty transaction is on the disk.
+//! - A checkpoint that readers stopped early counts its pages as written, and leaves the fsync to the next checkpoint, which
+//!   does not write those pages again. So when that fsync fails, all connections are closed and opened again. SQLite then
+//!   reads the log from its beginning, and the next checkpoint writes all of it.
+//! - What is read from the log when the file is opened may not be on the disk, and later commits would depend on it. So the
+//!   log is rewritten before the first commit.
 
 use svc_core::error::{Error, StoreError};
 use svc_core::store::Access;
 use tokio::sync::oneshot;
 
-use super::connection::{Connection, Failed};
+use super::connection::{Connection, DurabilityError};
 use super::connection_pool::ConnectionPool;
 use super::queue::Queue;
-use super::{Context, Waiting, refuse};
+use super::{Context, QueuedWork, fail_all};
 
-/// Jobs of one commit at most: bounds how long the first of them waits.
-const GROUP: usize = 256;
-/// Pages in the log from which on checkpoints are made: 16 MB. What was written often meanwhile is copied once; a longer
-/// log would make the commits that wait for the copy wait longer.
-const LOG: i64 = 4000;
+/// The most units of work in one commit. It limits how long the first of them waits.
+const MAX_GROUP: usize = 256;
+/// The number of pages in the write-ahead log at which a checkpoint is made: 16 MB. A page that was written several times is
+/// copied once, so checkpoints should be rare. Commits wait for a checkpoint, so it should not be long.
+const CHECKPOINT_PAGES: i64 = 4000;
 
-/// What a job came to, until its commit decides whether that is so.
-type Done = (oneshot::Sender<Result<(), Error>>, Result<(), Error>);
+/// The result of a unit of work, which is final after the commit.
+type Completed = (oneshot::Sender<Result<(), Error>>, Result<(), Error>);
 
 pub(super) fn run(connection: Connection, pool: &ConnectionPool, queue: &Queue, context: &Context) {
-    let mut writer =
-        Writer { connection: Some(connection), pool, is_sound: true, is_settled: false, checkpoint_at: LOG };
-    while let Some(group) = queue.wait(GROUP) {
-        let done = match writer.ready() {
-            Ok(ready) => commit(ready, group, queue, context),
+    let mut writer = Writer {
+        connection: Some(connection),
+        pool,
+        last_commit_is_durable: true,
+        log_is_durable: false,
+        checkpoint_at: CHECKPOINT_PAGES,
+    };
+    while let Some(group) = queue.wait(MAX_GROUP) {
+        let completed = match writer.prepare() {
+            Ok(transaction) => commit(transaction, group, queue, context),
             Err(error) => {
-                refuse(group, &error);
+                fail_all(group, &error);
                 continue;
             }
         };
-        context.report_group(Access::Write, done.len());
-        for (answer, result) in done {
-            let _ = answer.send(result);
+        context.report_group(Access::Write, completed.len());
+        for (result_sender, result) in completed {
+            let _ = result_sender.send(result);
         }
-        writer.keep_log_short();
+        writer.checkpoint_if_due();
     }
 }
 
 struct Writer<'a> {
-    /// `None` when it could not be opened again.
+    /// `None` when it could not be opened again after a disk failure.
     connection: Option<Connection>,
     pool: &'a ConnectionPool,
-    /// Whether the last commit has reached the disk.
-    is_sound: bool,
-    /// Whether the log that was found at the opening has.
-    is_settled: bool,
-    /// The length of the log at which it is tried to shorten it.
+    /// Whether the last commit is on the disk.
+    last_commit_is_durable: bool,
+    /// Whether the write-ahead log that was found when the file was opened is on the disk.
+    log_is_durable: bool,
+    /// The number of pages in the log at which the next checkpoint is tried.
     checkpoint_at: i64,
 }
 
 impl Writer<'_> {
-    /// A connection on which a transaction may begin.
-    fn ready(&mut self) -> Result<Ready<'_>, StoreError> {
+    /// Makes sure that a transaction may begin: there is a connection, and the last commit and the log are on the disk.
+    fn prepare(&mut self) -> Result<GroupTransaction<'_>, StoreError> {
         let connection = match &mut self.connection {
             Some(connection) => connection,
             none => none.insert(self.pool.open()?),
         };
-        let mut ready = Ready { connection, is_sound: &mut self.is_sound };
-        if !*ready.is_sound {
-            ready.probe().map_err(|failed| failed.error)?;
+        let mut transaction = GroupTransaction { connection, last_commit_is_durable: &mut self.last_commit_is_durable };
+        if !*transaction.last_commit_is_durable {
+            transaction.write_empty_transaction().map_err(|failure| failure.error)?;
         }
-        if !self.is_settled {
-            self.pool.settle(ready.connection)?;
-            self.is_settled = true;
+        if !self.log_is_durable {
+            self.pool.rewrite_log(transaction.connection)?;
+            self.log_is_durable = true;
         }
-        Ok(ready)
+        Ok(transaction)
     }
 
-    fn keep_log_short(&mut self) {
-        let Some(connection) = self.connection.as_ref().filter(|_| self.is_sound) else { return };
-        let Ok(length) = connection.log_length() else { return };
+    fn checkpoint_if_due(&mut self) {
+        let Some(connection) = self.connection.as_ref().filter(|_| self.last_commit_is_durable) else { return };
+        let Ok(length) = connection.wal_pages() else { return };
         if length < self.checkpoint_at {
-            if length < LOG {
-                self.checkpoint_at = LOG;
+            if length < CHECKPOINT_PAGES {
+                self.checkpoint_at = CHECKPOINT_PAGES;
             }
             return;
         }
-        let Err(failed) = connection.checkpoint() else { return };
-        tracing::error!(error = %failed.error, pages = length, "a checkpoint failed; the log grows");
-        self.checkpoint_at = length + LOG;
-        if failed.is_fsync()
+        let Err(failure) = connection.checkpoint() else { return };
+        tracing::error!(error = %failure.error, pages = length, "a checkpoint failed; the write-ahead log grows");
+        self.checkpoint_at = length + CHECKPOINT_PAGES;
+        if failure.is_failed_fsync()
             && let Some(connection) = self.connection.take()
         {
-            self.is_settled = false;
+            self.log_is_durable = false;
             match self.pool.reopen(connection) {
                 Ok(connection) => self.connection = Some(connection),
-                Err(reason) => tracing::error!(error = %reason, "the file cannot be opened again"),
+                Err(error) => {
+                    tracing::error!(%error, "cannot reopen the database file; writes fail until it can be opened")
+                }
             }
         }
     }
 }
 
-/// The connection of the writer while a group has it.
-struct Ready<'a> {
+/// The transaction of a group, on the connection of the writer.
+struct GroupTransaction<'a> {
     connection: &'a mut Connection,
-    is_sound: &'a mut bool,
+    last_commit_is_durable: &'a mut bool,
 }
 
-impl Ready<'_> {
+impl GroupTransaction<'_> {
     fn begin(&self) -> Result<(), StoreError> {
         if self.connection.in_transaction() { Ok(()) } else { self.connection.batch("BEGIN IMMEDIATE") }
     }
 
-    fn run(&mut self, waiting: &Waiting, context: &Context) -> Result<(), Error> {
+    fn run(&mut self, queued: &QueuedWork, context: &Context) -> Result<(), Error> {
         self.begin()?;
-        self.connection.batch("SAVEPOINT job")?;
-        let result = self.connection.run(waiting.name, &waiting.job, context);
-        let ended = self.connection.batch(if result.is_ok() { "RELEASE job" } else { "ROLLBACK TO job; RELEASE job" });
+        self.connection.batch("SAVEPOINT unit")?;
+        let result = self.connection.run(queued.name, &queued.work, context);
+        let ended =
+            self.connection.batch(if result.is_ok() { "RELEASE unit" } else { "ROLLBACK TO unit; RELEASE unit" });
         if let Err(error) = ended {
-            // Otherwise what is left of it would be committed with the others.
+            // Otherwise the changes of the failed savepoint would be committed with the rest of the group.
             let _ = self.connection.batch("ROLLBACK");
             return Err(error.into());
         }
         result
     }
 
-    fn probe(&mut self) -> Result<(), Failed> {
-        self.connection.probe()?;
-        *self.is_sound = true;
+    fn write_empty_transaction(&mut self) -> Result<(), DurabilityError> {
+        self.connection.write_empty_transaction()?;
+        *self.last_commit_is_durable = true;
         Ok(())
     }
 
     fn commit(&mut self) -> Result<(), StoreError> {
-        let Err(failed) = self.connection.commit() else { return Ok(()) };
+        let Err(failure) = self.connection.commit() else { return Ok(()) };
         let _ = self.connection.batch("ROLLBACK");
-        *self.is_sound = false;
-        let is_undone = match self.probe() {
+        *self.last_commit_is_durable = false;
+        let is_rolled_back = match self.write_empty_transaction() {
             Ok(()) => true,
-            Err(probe) => failed.is_cut_short() || probe.is_fsync(),
+            Err(second_failure) => failure.is_incomplete_write() || second_failure.is_failed_fsync(),
         };
-        Err(if is_undone { failed.error } else { StoreError::OutcomeUnknown(failed.error.to_string()) })
+        Err(if is_rolled_back { failure.error } else { StoreError::OutcomeUnknown(failure.error.to_string()) })
     }
 }
 
-/// Runs a group, and those that come in the meantime.
-fn commit(mut ready: Ready<'_>, first: Vec<Waiting>, queue: &Queue, context: &Context) -> Vec<Done> {
-    let mut done: Vec<Done> = Vec::with_capacity(first.len());
+/// Runs and commits a group, and the units of work that are queued in the meantime.
+fn commit(
+    mut transaction: GroupTransaction<'_>,
+    first: Vec<QueuedWork>,
+    queue: &Queue,
+    context: &Context,
+) -> Vec<Completed> {
+    let mut completed: Vec<Completed> = Vec::with_capacity(first.len());
     let mut group = first;
-    let mut delivery_wakeup = false;
+    let mut has_due_deliveries = false;
     while !group.is_empty() {
-        // The lock is waited for once per group: one wait after the other would add up.
-        if let Err(reason) = ready.begin() {
-            done.extend(group.into_iter().map(|waiting| (waiting.answer, Err(reason.clone().into()))));
+        // If the lock cannot be taken, the whole group fails, as one timeout for each unit of work would add up.
+        if let Err(error) = transaction.begin() {
+            completed.extend(group.into_iter().map(|queued| (queued.result_sender, Err(error.clone().into()))));
             break;
         }
-        for waiting in group {
-            let result = ready.run(&waiting, context);
-            delivery_wakeup |= context.delivery_wakeup.take_mark() && result.is_ok();
-            done.push((waiting.answer, result));
-            // A full disk or a failed write can make SQLite undo the whole transaction at once.
-            if !ready.connection.in_transaction() {
-                lose(&mut done, &StoreError::Unavailable("the transaction was rolled back".to_owned()));
+        for queued in group {
+            let result = transaction.run(&queued, context);
+            has_due_deliveries |= context.delivery_wakeup.take_mark() && result.is_ok();
+            completed.push((queued.result_sender, result));
+            // SQLite rolls back the whole transaction after some errors, such as a full disk or a failed write.
+            if !transaction.connection.in_transaction() {
+                fail_completed(&mut completed, &StoreError::Unavailable("the transaction was rolled back".to_owned()));
             }
         }
-        // Those that came in the meantime join this commit.
-        group = queue.poll(GROUP.saturating_sub(done.len()));
+        // Units of work that were queued in the meantime join this commit.
+        group = queue.try_take(MAX_GROUP.saturating_sub(completed.len()));
     }
-    if ready.connection.in_transaction()
-        && let Err(reason) = ready.commit()
+    if transaction.connection.in_transaction()
+        && let Err(error) = transaction.commit()
     {
-        tracing::error!(error = %reason, jobs = done.len(), "a commit failed");
-        lose(&mut done, &reason);
+        tracing::error!(%error, units = completed.len(), "a commit failed");
+        fail_completed(&mut completed, &error);
     }
-    if delivery_wakeup {
+    if has_due_deliveries {
         context.delivery_wakeup.notify();
     }
-    done
+    completed
 }
 
-/// What seemed done is not, for this reason.
-fn lose(done: &mut [Done], error: &StoreError) {
-    for (_, result) in done.iter_mut().filter(|(_, result)| result.is_ok()) {
+/// Replaces the result of each unit of work that had succeeded, because the transaction was not committed.
+fn fail_completed(completed: &mut [Completed], error: &StoreError) {
+    for (_, result) in completed.iter_mut().filter(|(_, result)| result.is_ok()) {
         *result = Err(error.clone().into());
     }
 }

@@ -15,7 +15,7 @@ use crate::record::{Record, record, select};
 use crate::sql::{Cells, SqlTx};
 
 record!(AttemptLog, "delivery_attempts", key: [tenant_id, delivery_id, attempt], {
-    given: [tenant_id: TenantId, delivery_id: Uuid],
+    extra: [tenant_id: TenantId, delivery_id: Uuid],
     inserted: [
         attempt, started_at, duration_ms, status, error, response_body, response_truncated, remote_addr,
     ],

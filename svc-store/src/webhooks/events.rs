@@ -15,7 +15,7 @@ use crate::record::{Record, record, select, select_all};
 use crate::sql::{Cells, Param, SqlTx};
 
 record!(Event, "events", key: [tenant_id, id], {
-    given: [actor: Option<String>],
+    extra: [actor: Option<String>],
     inserted: [id, tenant_id, kind, data, created_at, only_for],
     updated: [],
 });
@@ -32,7 +32,7 @@ pub(crate) fn statements() -> Vec<&'static str> {
 
 fn read_with_actor(cells: &mut Cells<'_>) -> Result<EventWithActor, StoreError> {
     let event = Event::read(cells)?;
-    let (actor,) = Event::read_given(cells)?;
+    let (actor,) = Event::read_extra(cells)?;
     Ok(EventWithActor { event, actor })
 }
 

@@ -15,7 +15,7 @@ use crate::repository::{Query, ResourceTable};
 use crate::sql::{Cells, SqlTx};
 
 record!(WebhookSubscription, "subscriptions", key: [tenant_id, id], {
-    given: [tenant_id: TenantId, live: bool],
+    extra: [tenant_id: TenantId, live: bool],
     inserted: [id, created_at],
     updated: [
         url, events, enabled, description, last_delivery_at, last_delivery_status, disabled_reason, paused_at,

@@ -41,10 +41,11 @@ pub(super) async fn orphans(sql: &mut dyn Sql, findings: &mut Vec<Finding>) -> R
 }
 
 fn problem(column: &str, parent: &str) -> String {
-    format!("its {column} is that of no row in {parent}")
+    format!("{column} refers to a row that does not exist in {parent}")
 }
 
-/// Adds what SQLite finds by the foreign keys of the schema and was not found yet. It does not say which rows.
+/// Adds a finding for each pair of tables with a violated foreign key that has no finding yet. SQLite does not say which rows
+/// violate it.
 pub(super) async fn by_foreign_keys(sql: &mut dyn Sql, findings: &mut Vec<Finding>) -> Result<(), StoreError> {
     let mut found = Vec::new();
     let mut each = |row: &dyn Row| {
@@ -58,7 +59,7 @@ pub(super) async fn by_foreign_keys(sql: &mut dyn Sql, findings: &mut Vec<Findin
         let Some(table) = super::TABLES.iter().find(|known| known.name == table) else { continue };
         let ending = format!("in {parent}");
         if !findings.iter().any(|known| known.table == table.name && known.problem.ends_with(&ending)) {
-            let problem = format!("rows refer to missing rows {ending}");
+            let problem = format!("rows refer to rows that do not exist {ending}");
             findings.push(Finding { table: table.name, id: None, problem });
         }
     }

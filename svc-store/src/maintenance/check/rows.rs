@@ -13,8 +13,8 @@ use uuid::Uuid;
 
 use super::{Finding, MAX_FINDINGS, display, displayed_columns};
 use crate::accounts::tenants::LastNumber;
+use crate::maintenance::table_reader::{Cell, TableReader, key_kinds};
 use crate::maintenance::tables::TableInfo;
-use crate::maintenance::walk::{Cell, Walk, key_kinds};
 use crate::record::Record as _;
 use crate::sql::{Cells, Row, Sql};
 use crate::webhooks::subscriptions::SubscriptionKind;
@@ -37,7 +37,7 @@ impl Consistency {
     fn number(&mut self, tenant: TenantId, kind: NumberKind, number: &str) {
         let digits = number.strip_prefix(kind.as_str()).and_then(|rest| rest.strip_prefix('-'));
         let Some(given) = digits.and_then(|digits| digits.parse::<u64>().ok()) else { return };
-        // The service never writes INV-00007, so it is no number of the counter.
+        // The service never writes INV-00007, so such a number was not given by the counter.
         if number != format!("{kind}-{given:04}") {
             return;
         }
@@ -50,28 +50,39 @@ impl Consistency {
         for (of, highest) in &self.highest {
             let counter = self.counters.get(of).copied().unwrap_or_default();
             if counter < *highest {
-                let problem = format!("the counter is at {counter}, but {}-{highest:04} is in use", of.1);
+                let problem = format!(
+                    "the last number given is {counter}, but {}-{highest:04} is in use, so a number may be given twice",
+                    of.1
+                );
                 findings.push(Finding { table: "numbers", id: Some(format!("{} {}", of.0, of.1)), problem });
             }
         }
-        let differ = |one: &BTreeSet<_>, other: &BTreeSet<_>, what: &str| -> Vec<Finding> {
+        let differ = |one: &BTreeSet<_>, other: &BTreeSet<_>, problem: &str| -> Vec<Finding> {
             let differ = one.difference(other).take(MAX_FINDINGS).map(
                 |(_, kind, subscription, _): &(TenantId, String, Uuid, bool)| {
                     let id = Some(format!("{kind} {subscription}"));
-                    Finding { table: "subscription_kinds", id, problem: what.to_owned() }
+                    Finding { table: "subscription_kinds", id, problem: problem.to_owned() }
                 },
             );
             differ.collect()
         };
-        findings.extend(differ(&self.wanted, &self.kinds, "the subscription wants this kind, but is not found by it"));
-        findings.extend(differ(&self.kinds, &self.wanted, "the subscription does not want this kind in this way"));
+        findings.extend(differ(
+            &self.wanted,
+            &self.kinds,
+            "the subscription includes this kind of event, but has no row for it with the right value of paused",
+        ));
+        findings.extend(differ(
+            &self.kinds,
+            &self.wanted,
+            "the subscription does not include this kind of event, or the row has the wrong value of paused",
+        ));
     }
 }
 
 type Read = fn(&mut Cells<'_>, &mut Consistency) -> Result<(), StoreError>;
 
 /// Returns the reader of a table whose rows must be consistent with other rows. `None` for the others.
-fn reader(table: &TableInfo) -> Option<Read> {
+fn consistency_reader(table: &TableInfo) -> Option<Read> {
     Some(match table.name {
         LastNumber::TABLE => |cells, rows| {
             let LastNumber { tenant_id, kind, last } = LastNumber::read(cells)?;
@@ -79,23 +90,23 @@ fn reader(table: &TableInfo) -> Option<Read> {
             Ok(())
         },
         Invoice::TABLE => |cells, rows| {
-            let (invoice, (tenant,)) = (Invoice::read(cells)?, Invoice::read_given(cells)?);
+            let (invoice, (tenant,)) = (Invoice::read(cells)?, Invoice::read_extra(cells)?);
             rows.number(tenant, NumberKind::Invoice, &invoice.invoice_number);
             Ok(())
         },
         Quote::TABLE => |cells, rows| {
-            let (quote, (tenant,)) = (Quote::read(cells)?, Quote::read_given(cells)?);
+            let (quote, (tenant,)) = (Quote::read(cells)?, Quote::read_extra(cells)?);
             rows.number(tenant, NumberKind::Quote, &quote.quote_number);
             Ok(())
         },
         Job::TABLE => |cells, rows| {
-            let (job, (tenant,)) = (Job::read(cells)?, Job::read_given(cells)?);
+            let (job, (tenant,)) = (Job::read(cells)?, Job::read_extra(cells)?);
             rows.number(tenant, NumberKind::Job, &job.job_number);
             Ok(())
         },
         WebhookSubscription::TABLE => |cells, rows| {
             let subscription = WebhookSubscription::read(cells)?;
-            let (tenant, _) = WebhookSubscription::read_given(cells)?;
+            let (tenant, _) = WebhookSubscription::read_extra(cells)?;
             if subscription.event_handling() != EventHandling::Ignore {
                 let paused = subscription.event_handling() == EventHandling::Hold;
                 let kinds = subscription.events.names().into_iter();
@@ -119,11 +130,11 @@ pub(super) async fn read_all(
     consistency: &mut Consistency,
     findings: &mut Vec<Finding>,
 ) -> Result<u64, StoreError> {
-    let (columns, reader) = (table.read_order(), reader(table));
+    let (columns, read_consistent) = (table.read_order(), consistency_reader(table));
     let (first_displayed, first_key) = (columns.len(), columns.len() + displayed_columns(table).len());
     let selected: Vec<&str> =
         columns.iter().copied().chain(displayed_columns(table)).chain(table.key.iter().copied()).collect();
-    let mut walk = Walk::selecting(table, &selected.join(", "), None);
+    let mut reader = TableReader::selecting(table, &selected.join(", "), None);
     let (mut rows, mut unreadable) = (0, 0);
     loop {
         let before = rows;
@@ -132,7 +143,7 @@ pub(super) async fn read_all(
             rows += 1;
             last = key(row, first_key, table);
             let mut cells = Cells::new(row);
-            let read = match reader {
+            let read = match read_consistent {
                 Some(read) => read(&mut cells, consistency),
                 None => (table.read)(&mut cells),
             };
@@ -145,12 +156,12 @@ pub(super) async fn read_all(
             }
             Ok(())
         };
-        walk.query(sql, &mut each).await?;
+        reader.query(sql, &mut each).await?;
         match last {
-            Some(key) => walk.continue_after(key),
+            Some(key) => reader.continue_after(key),
             None if rows == before => return Ok(rows),
             None => {
-                let problem = "a key is invalid; the rows after it were not read".to_owned();
+                let problem = "the key of a row is invalid; the rows after it were not checked".to_owned();
                 findings.push(Finding { table: table.name, id: None, problem });
                 return Ok(rows);
             }

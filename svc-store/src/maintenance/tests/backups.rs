@@ -1,4 +1,4 @@
-//! Backups are made beside a writer, opened, and compared.
+//! Tests of backups, also while a store writes.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -15,8 +15,8 @@ use crate::maintenance::tables::TABLES;
 use crate::{Digest, backup, check};
 
 async fn digests(url: &str) -> Vec<Digest> {
-    let mut end = open::existing(url, &Env::system()).await.unwrap();
-    let mut tx = end.connection.begin(Access::Read).await.unwrap();
+    let mut database = open::existing(url, &Env::system()).await.unwrap();
+    let mut tx = database.connection.begin(Access::Read).await.unwrap();
     let mut digests = Vec::new();
     for table in TABLES {
         digests.push(digest(&mut *tx, table, &mut |_| {}).await.unwrap());
@@ -25,7 +25,7 @@ async fn digests(url: &str) -> Vec<Digest> {
 }
 
 #[tokio::test]
-async fn a_backup_holds_the_same() {
+async fn a_backup_has_the_same_rows() {
     let folder = Folder::new();
     let url = folder.filled("svc.db").await;
     let file = folder.path("backup.db");
@@ -35,7 +35,7 @@ async fn a_backup_holds_the_same() {
         assert_eq!(std::fs::metadata(folder.path(name)).unwrap().permissions().mode() & 0o777, 0o600, "{name}");
     }
     assert_eq!(digests(&folder.url("backup.db")).await, digests(&url).await);
-    // What the planner is to believe came along.
+    // The statistics of the planner are copied, too.
     let statistics = |name: &str| -> i64 {
         let connection = rusqlite::Connection::open(folder.path(name)).unwrap();
         connection.query_row("SELECT count(*) FROM sqlite_stat1", [], |row| row.get(0)).unwrap()
@@ -44,7 +44,7 @@ async fn a_backup_holds_the_same() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_backup_is_that_of_one_moment() {
+async fn a_backup_is_a_consistent_snapshot() {
     let folder = Folder::new();
     let url = folder.filled("svc.db").await;
     let store = store(&url).await;
@@ -65,12 +65,12 @@ async fn a_backup_is_that_of_one_moment() {
     for number in 0..5 {
         let url = folder.url(&format!("{number}.db"));
         assert_eq!(check(&url).await.unwrap().findings, []);
-        let mut end = open::existing(&url, &Env::system()).await.unwrap();
-        let mut tx = end.connection.begin(Access::Read).await.unwrap();
+        let mut database = open::existing(&url, &Env::system()).await.unwrap();
+        let mut tx = database.connection.begin(Access::Read).await.unwrap();
         let contacts = count(&mut *tx, "contacts").await.unwrap();
         assert!(contacts > before, "{contacts}");
         before = contacts;
-        // A contact and its event are of one transaction.
+        // A contact and its event are written in one transaction.
         let events = count(&mut *tx, "events WHERE kind = 'contact.created' AND only_for IS NULL").await.unwrap();
         assert_eq!(events, contacts);
     }
@@ -92,7 +92,7 @@ async fn write(store: Arc<dyn Store>, tenant: TenantId, stop: Arc<AtomicBool>, w
 }
 
 #[tokio::test]
-async fn nothing_is_overwritten_and_nothing_half_is_left() {
+async fn existing_files_are_kept_and_unfinished_files_removed() {
     let folder = Folder::new();
     let url = folder.filled("svc.db").await;
     let refused = |made: Result<crate::Backup, MaintenanceError>, name: &str| match made {

@@ -1,34 +1,38 @@
-//! A database is damaged in each way that the check looks for.
+//! Each kind of damage that the check looks for is found.
 
 use super::*;
 use crate::maintenance::check::check_database;
 use crate::{Finding, check};
 
-/// A damage: the statement, the table that is told, and a part of what is said of it.
+/// Kinds of damage: the statement that causes it, the table of the finding, and a part of its problem.
 const DAMAGES: &[(&str, &str, &str)] = &[
-    ("DELETE FROM events WHERE kind = 'contact.deleted'", "deliveries", "its event_id is that of no row in events"),
-    ("DELETE FROM deliveries WHERE attempts > 0", "delivery_attempts", "no row in deliveries"),
-    ("DELETE FROM contacts WHERE email = 'Ada@example.com'", "invoices", "its contact_id"),
-    ("DELETE FROM contacts WHERE email = 'Ada@example.com'", "jobs", "its contact_id"),
-    ("DELETE FROM invoices WHERE currency = 'JPY'", "payments", "its invoice_id"),
-    ("DELETE FROM subscriptions WHERE description = 'alles'", "deliveries", "its subscription_id"),
-    ("DELETE FROM subscriptions WHERE description = 'alles'", "endpoint_schedule", "its subscription_id"),
-    ("DELETE FROM subscriptions WHERE description = 'alles'", "subscription_kinds", "its subscription_id"),
-    ("DELETE FROM subscriptions WHERE description = 'alles'", "events", "its only_for"),
-    ("DELETE FROM api_keys WHERE name IS NOT NULL", "used_signatures", "its key_id"),
-    ("DELETE FROM tenants WHERE name = 'Harbour Plumbing'", "contacts", "its tenant_id"),
-    ("UPDATE numbers SET last = 1 WHERE kind = 'INV'", "numbers", "the counter is at 1, but INV-0002 is in use"),
-    ("DELETE FROM numbers WHERE kind = 'QUO'", "numbers", "the counter is at 0, but QUO-0001"),
-    ("DELETE FROM endpoint_schedule", "subscriptions", "but is not scheduled"),
-    ("UPDATE deliveries SET next_attempt_at = NULL", "deliveries", "a pending delivery must have"),
-    ("UPDATE deliveries SET status = 'held' WHERE status = 'pending'", "deliveries", "no other delivery"),
+    (
+        "DELETE FROM events WHERE kind = 'contact.deleted'",
+        "deliveries",
+        "event_id refers to a row that does not exist in events",
+    ),
+    ("DELETE FROM deliveries WHERE attempts > 0", "delivery_attempts", "does not exist in deliveries"),
+    ("DELETE FROM contacts WHERE email = 'Ada@example.com'", "invoices", "contact_id refers to"),
+    ("DELETE FROM contacts WHERE email = 'Ada@example.com'", "jobs", "contact_id refers to"),
+    ("DELETE FROM invoices WHERE currency = 'JPY'", "payments", "invoice_id refers to"),
+    ("DELETE FROM subscriptions WHERE description = 'alles'", "deliveries", "subscription_id refers to"),
+    ("DELETE FROM subscriptions WHERE description = 'alles'", "endpoint_schedule", "subscription_id refers to"),
+    ("DELETE FROM subscriptions WHERE description = 'alles'", "subscription_kinds", "subscription_id refers to"),
+    ("DELETE FROM subscriptions WHERE description = 'alles'", "events", "only_for refers to"),
+    ("DELETE FROM api_keys WHERE name IS NOT NULL", "used_signatures", "key_id refers to"),
+    ("DELETE FROM tenants WHERE name = 'Harbour Plumbing'", "contacts", "tenant_id refers to"),
+    ("UPDATE numbers SET last = 1 WHERE kind = 'INV'", "numbers", "the last number given is 1, but INV-0002 is in use"),
+    ("DELETE FROM numbers WHERE kind = 'QUO'", "numbers", "the last number given is 0, but QUO-0001"),
+    ("DELETE FROM endpoint_schedule", "subscriptions", "but no row in endpoint_schedule"),
+    ("UPDATE deliveries SET next_attempt_at = NULL", "deliveries", "a pending delivery must have it"),
+    ("UPDATE deliveries SET status = 'held' WHERE status = 'pending'", "deliveries", "no other delivery may have it"),
     ("UPDATE contacts SET deleted_at = NULL", "contacts", "does not agree with deleted_at"),
-    ("DELETE FROM subscription_kinds WHERE kind = '*'", "subscription_kinds", "is not found by it"),
-    ("UPDATE subscription_kinds SET paused = NOT paused", "subscription_kinds", "does not want this kind in this way"),
-    ("UPDATE subscription_kinds SET kind = 'job.created' WHERE kind = '*'", "subscription_kinds", "is not found by it"),
+    ("DELETE FROM subscription_kinds WHERE kind = '*'", "subscription_kinds", "has no row for it"),
+    ("UPDATE subscription_kinds SET paused = NOT paused", "subscription_kinds", "does not include this kind of event"),
+    ("UPDATE subscription_kinds SET kind = 'job.created' WHERE kind = '*'", "subscription_kinds", "has no row for it"),
 ];
 
-/// Damages that only this database lets happen, or that are said differently in it.
+/// Damage that only SQLite permits, or that it reports in other words.
 const OF_SQLITE: &[(&str, &str, &str)] = &[
     ("UPDATE subscriptions SET secret = zeroblob(60)", "subscriptions", "subscriptions.secret holds"),
     ("UPDATE subscriptions SET previous_secret = zeroblob(60)", "subscriptions", "subscriptions.previous_secret"),
@@ -63,7 +67,7 @@ fn assert_found(findings: &[Finding], damage: &(&str, &str, &str)) {
 }
 
 #[tokio::test]
-async fn each_damage_of_a_file_is_told() {
+async fn each_damage_to_a_file_is_found() {
     let folder = Folder::new();
     let url = folder.filled("svc.db").await;
     let sound = check(&url).await.unwrap();
@@ -84,15 +88,17 @@ async fn each_damage_of_a_file_is_told() {
 }
 
 #[tokio::test]
-async fn each_damage_of_a_server_is_told() {
+async fn each_damage_to_a_server_database_is_found() {
     let Some(server) = server() else { return };
     let folder = Folder::new();
     let (from, url) = (folder.filled("svc.db").await, server.database());
     let env = Env::system();
     let source = open::existing(&from, &env).await.unwrap();
-    crate::maintenance::copy::between(source, on_server(&url, &from).await, false, &env, &mut |_| {}).await.unwrap();
-    let mut end = on_server(&url, &from).await;
-    assert_eq!(check_database(&mut end).await.unwrap().findings, []);
+    crate::maintenance::copy::copy_between(source, on_server(&url, &from).await, false, &env, &mut |_| {})
+        .await
+        .unwrap();
+    let mut database = on_server(&url, &from).await;
+    assert_eq!(check_database(&mut database).await.unwrap().findings, []);
     let mut lax = String::from("SET session_replication_role = replica;");
     for table in ["deliveries", "contacts", "subscriptions"] {
         lax.push_str(&format!(
@@ -104,24 +110,24 @@ async fn each_damage_of_a_server_is_told() {
     tokio::spawn(connection);
     client.batch_execute(&lax).await.unwrap();
     for (at, damage) in DAMAGES.iter().chain(OF_POSTGRES).enumerate() {
-        // A database is copied while nobody is connected to it; here each damage is undone instead.
+        // Copying a database needs that nobody is connected to it, so each damage is reverted instead.
         client.batch_execute(&format!("CREATE SCHEMA kept_{at}")).await.unwrap();
         for table in crate::maintenance::tables::TABLES {
             let keep = format!("CREATE TABLE kept_{at}.{0} AS TABLE {0}", table.name);
             client.batch_execute(&keep).await.unwrap();
         }
         client.batch_execute(damage.0).await.unwrap();
-        assert_found(&check_database(&mut end).await.unwrap().findings, damage);
+        assert_found(&check_database(&mut database).await.unwrap().findings, damage);
         for table in crate::maintenance::tables::TABLES {
             let restore = format!("DELETE FROM {0}; INSERT INTO {0} SELECT * FROM kept_{at}.{0}", table.name);
             client.batch_execute(&restore).await.unwrap();
         }
     }
-    assert_eq!(check_database(&mut end).await.unwrap().findings, []);
+    assert_eq!(check_database(&mut database).await.unwrap().findings, []);
 }
 
 #[tokio::test]
-async fn a_file_that_is_broken_is_told() {
+async fn a_corrupt_file_is_found() {
     let folder = Folder::new();
     let url = folder.filled("svc.db").await;
     let connection = rusqlite::Connection::open(folder.path("svc.db")).unwrap();

@@ -1,12 +1,12 @@
-//! Copies in every direction, broken off and resumed, and refused where they must be.
+//! Tests of copies between databases: complete, interrupted and refused.
 
 use std::panic::AssertUnwindSafe;
 
 use futures_util::FutureExt as _;
 
 use super::*;
-use crate::maintenance::copy::between;
-use crate::maintenance::mark::{Mark, setting};
+use crate::maintenance::copy::copy_between;
+use crate::maintenance::copy_position::{CopyPosition, setting};
 use crate::maintenance::tables::TABLES;
 use crate::{CopyReport, Phase, Progress, copy};
 
@@ -15,10 +15,10 @@ async fn copied(from: &str, to: &str, resume: bool) -> Result<CopyReport, Mainte
 }
 
 #[track_caller]
-fn whole(report: &CopyReport) {
+fn assert_equal(report: &CopyReport) {
     for table in &report.tables {
         assert!(table.is_equal(), "{table:?}");
-        assert!(table.source.rows > 0, "{} is empty, so nothing is shown", table.table);
+        assert!(table.source.rows > 0, "{} is empty, so the test shows nothing", table.table);
     }
     assert_eq!(report.tables.len(), TABLES.len());
 }
@@ -37,20 +37,21 @@ async fn a_file_is_copied_to_a_file() {
     let (from, to) = (folder.filled("from.db").await, folder.url("to.db"));
     let mut on_progress = Vec::new();
     let report = copy(&from, &to, false, &mut |progress| on_progress.push(progress)).await.unwrap();
-    whole(&report);
+    assert_equal(&report);
     assert_eq!(report.copied, report.tables.iter().map(|table| table.source.rows).sum::<u64>());
     assert!(on_progress.iter().all(|progress| progress.done <= progress.total), "{on_progress:?}");
     assert!(TABLES.iter().all(|table| on_progress.iter().any(|p| p.table == table.name && p.done == p.total)));
-    // The key came along, and so did what cursors are sealed with and the clocks.
+    // The secret key and the cursor key are copied, too.
     let key = |name: &str| std::fs::read_to_string(folder.path(name)).unwrap();
     assert_eq!(key("from.db.key"), key("to.db.key"));
     let mut settings = Vec::new();
     for url in [&from, &to] {
-        let mut end = open::existing(url, &Env::system()).await.unwrap();
-        settings.push(setting(&mut *end.connection.begin(Access::Read).await.unwrap(), "cursor_key").await.unwrap());
+        let mut database = open::existing(url, &Env::system()).await.unwrap();
+        settings
+            .push(setting(&mut *database.connection.begin(Access::Read).await.unwrap(), "cursor_key").await.unwrap());
     }
     assert!(settings[0].is_some() && settings[0] == settings[1]);
-    // The copy is a database like any other: secrets open, and it can itself be copied.
+    // The copy is an ordinary database: its secrets can be decrypted, and it can be copied.
     let store = store(&to).await;
     let opened = store.read("test", |tx| {
         Box::pin(async move {
@@ -62,7 +63,7 @@ async fn a_file_is_copied_to_a_file() {
         })
     });
     assert_eq!(opened.await, Ok(4));
-    whole(&copied(&to, &folder.url("third.db"), false).await.unwrap());
+    assert_equal(&copied(&to, &folder.url("third.db"), false).await.unwrap());
 }
 
 #[tokio::test]
@@ -72,17 +73,17 @@ async fn a_file_is_copied_to_postgres_and_back() {
     let (from, middle, to) = (folder.filled("from.db").await, server.database(), folder.url("to.db"));
     let env = Env::system();
     let source = open::existing(&from, &env).await.unwrap();
-    let there = between(source, on_server(&middle, &from).await, false, &env, &mut |_| {}).await.unwrap();
+    let there = copy_between(source, on_server(&middle, &from).await, false, &env, &mut |_| {}).await.unwrap();
     let source = on_server(&middle, &from).await;
-    let target = open::target(&to, &env, &source).await.unwrap();
-    let back = between(source, target, false, &env, &mut |_| {}).await.unwrap();
+    let target = open::copy_target(&to, &env, &source).await.unwrap();
+    let back = copy_between(source, target, false, &env, &mut |_| {}).await.unwrap();
     for (there, back) in there.tables.iter().zip(&back.tables) {
         assert_eq!((there.source, there.target), (back.source, back.target), "{}", there.table);
     }
-    whole(&there);
-    whole(&back);
+    assert_equal(&there);
+    assert_equal(&back);
     let ends = (on_server(&middle, &from).await, on_server(&server.database(), &from).await);
-    whole(&between(ends.0, ends.1, false, &env, &mut |_| {}).await.unwrap());
+    assert_equal(&copy_between(ends.0, ends.1, false, &env, &mut |_| {}).await.unwrap());
     let key = crate::vault::key_for(&folder.path("from.db"), &env, false).unwrap();
     let store = open_with(&middle, env, Options { secret_key: Some(key), ..Options::default() }).await.unwrap();
     let tenants = store.read("test", |tx| Box::pin(async move { Ok(tx.tenants().await?.len()) })).await;
@@ -97,9 +98,9 @@ async fn a_server_needs_the_key_of_the_source() {
     refused(copied(&from, &server.database(), false).await, "Set SVC_SECRET_KEY to the source's key");
 }
 
-/// A copy that ends anywhere goes on where it ended.
+/// A copy can be interrupted anywhere and then resumed.
 #[tokio::test]
-async fn a_copy_that_was_killed_is_resumed() {
+async fn an_interrupted_copy_is_resumed() {
     let folder = Folder::new();
     let from = folder.filled("from.db").await;
     // Tables of several batches.
@@ -124,23 +125,24 @@ async fn a_copy_that_was_killed_is_resumed() {
         };
         let killed = copy(&from, &to, true, &mut kill);
         assert!(AssertUnwindSafe(killed).catch_unwind().await.is_err(), "{killed_at}");
-        let mut end = open::existing(&to, &Env::system()).await.unwrap();
-        let mark = Mark::read(&mut *end.connection.begin(Access::Read).await.unwrap()).await.unwrap().unwrap();
-        assert!(mark.table < TABLES.len());
+        let mut database = open::existing(&to, &Env::system()).await.unwrap();
+        let position =
+            CopyPosition::read(&mut *database.connection.begin(Access::Read).await.unwrap()).await.unwrap().unwrap();
+        assert!(position.table < TABLES.len());
         sum += killed_at;
     }
     refused(copied(&from, &to, false).await, "--resume");
     let resumed = copied(&from, &to, true).await.unwrap();
-    whole(&resumed);
+    assert_equal(&resumed);
     assert!(resumed.copied < whole_report.copied, "{sum} {steps}");
-    // Nothing is left to do, and it says so.
+    // There is nothing left to copy.
     let again = copied(&from, &to, true).await.unwrap();
     assert_eq!(again.copied, 0);
-    whole(&again);
+    assert_equal(&again);
 }
 
 #[tokio::test]
-async fn a_changed_cell_is_seen() {
+async fn a_changed_cell_is_detected() {
     let folder = Folder::new();
     let from = folder.filled("from.db").await;
     for (at, change) in [
@@ -165,7 +167,7 @@ async fn a_changed_cell_is_seen() {
 }
 
 #[tokio::test]
-async fn what_is_there_already_is_left_alone() {
+async fn existing_data_in_the_target_is_kept() {
     let folder = Folder::new();
     let (from, other, to) = (folder.filled("from.db").await, folder.filled("other.db").await, folder.url("to.db"));
     refused(copied(&from, &from, false).await, "the same database");
@@ -177,16 +179,16 @@ async fn what_is_there_already_is_left_alone() {
     copied(&from, &to, false).await.unwrap();
     refused(copied(&from, &to, false).await, "--resume");
     std::fs::write(folder.path("other.db.key"), &key).unwrap();
-    let mut end = open::existing(&to, &Env::system()).await.unwrap();
-    let mut tx = end.connection.begin(Access::Write).await.unwrap();
+    let mut database = open::existing(&to, &Env::system()).await.unwrap();
+    let mut tx = database.connection.begin(Access::Write).await.unwrap();
     tx.execute("DELETE FROM settings WHERE name = 'copy'", &[]).await.unwrap();
     tx.commit().await.unwrap();
-    refused(copied(&from, &to, false).await, "has tenants already");
-    refused(copied(&from, &to, true).await, "has tenants already");
+    refused(copied(&from, &to, false).await, "contains tenants already");
+    refused(copied(&from, &to, true).await, "contains tenants already");
 
-    // A stray key file belongs to something else.
+    // An unknown key file is kept.
     std::fs::write(folder.path("new.db.key"), "0".repeat(64)).unwrap();
-    refused(copied(&from, &folder.url("new.db"), false).await, "new.db.key holds another key");
+    refused(copied(&from, &folder.url("new.db"), false).await, "new.db.key contains another key");
 
     let begun = folder.url("begun.db");
     let mut kill = |_| panic!("killed");
@@ -198,7 +200,7 @@ async fn what_is_there_already_is_left_alone() {
 }
 
 #[tokio::test]
-async fn a_source_must_be_there() {
+async fn the_source_must_exist() {
     let folder = Folder::new();
     let missing = copied(&folder.url("missing.db"), &folder.url("to.db"), false).await;
     assert!(matches!(missing, Err(MaintenanceError::Open(_))), "{missing:?}");

@@ -1,4 +1,4 @@
-//! Something in every table, with values at the ends of what there can be.
+//! Test data: rows in every table, with extreme values.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -134,7 +134,7 @@ async fn fill_deliveries(tx: &mut dyn Tx, tenant: TenantId) -> Result<(), Error>
     Ok(())
 }
 
-/// The subscription that takes everything.
+/// Returns the subscription to all events.
 async fn webhook(tx: &mut dyn Tx, tenant: TenantId) -> Result<Uuid, Error> {
     let pending = DeliveryFilter { status: Some(DeliveryStatus::Pending), limit: 1, ..DeliveryFilter::default() };
     Ok(tx.list_deliveries(tenant, &pending).await?[0].subscription_id)

@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::*;
 use crate::column::Kind;
+use crate::maintenance::table_reader::TableReader;
 use crate::maintenance::tables::TABLES;
-use crate::maintenance::walk::Walk;
 use crate::sql::{Row, Value};
 
-/// The database's own.
-const LEFT_OUT: [&str; 3] = ["settings", "schema_migrations", "request_windows"];
+/// Tables that describe the database itself, or are not copied.
+const EXCLUDED: [&str; 3] = ["settings", "schema_migrations", "request_windows"];
 
 async fn rows(sql: &mut dyn Sql, statement: &str) -> Vec<Vec<String>> {
     let mut rows = Vec::new();
@@ -32,7 +32,7 @@ type Columns = BTreeMap<String, BTreeMap<String, String>>;
 
 fn by_table(rows: Vec<Vec<String>>) -> Columns {
     let mut tables = Columns::new();
-    for row in rows.into_iter().filter(|row| !LEFT_OUT.contains(&row[0].as_str())) {
+    for row in rows.into_iter().filter(|row| !EXCLUDED.contains(&row[0].as_str())) {
         tables.entry(row[0].clone()).or_default().insert(row[1].clone(), row[2].clone());
     }
     tables
@@ -56,12 +56,12 @@ fn check(schema: &Columns, fits: impl Fn(Kind, &str, &str) -> bool) {
 }
 
 #[tokio::test]
-async fn no_table_and_no_column_of_sqlite_is_forgotten() {
+async fn every_table_and_column_of_sqlite_is_listed() {
     let folder = Folder::new();
     let url = folder.url("svc.db");
     drop(store(&url).await);
-    let mut end = open::existing(&url, &Env::system()).await.unwrap();
-    let mut tx = end.connection.begin(Access::Read).await.unwrap();
+    let mut database = open::existing(&url, &Env::system()).await.unwrap();
+    let mut tx = database.connection.begin(Access::Read).await.unwrap();
     let columns = "SELECT t.name, c.name, c.type FROM sqlite_schema t, pragma_table_info(t.name) c \
          WHERE t.type = 'table' AND t.name NOT LIKE 'sqlite%'";
     check(&by_table(rows(&mut *tx, columns).await), |kind, _, name| match kind {
@@ -76,8 +76,8 @@ async fn no_table_and_no_column_of_sqlite_is_forgotten() {
     for reference in references {
         assert!(position(&reference[0]) > position(&reference[1]), "{reference:?}");
     }
-    // A batch costs what it holds.
-    for sql in TABLES.iter().flat_map(|table| Walk::new(table, None).statements().map(str::to_owned)) {
+    // A batch is read from an index, without sorting.
+    for sql in TABLES.iter().flat_map(|table| TableReader::new(table, None).statements().map(str::to_owned)) {
         let plan: Vec<String> =
             rows(&mut *tx, &format!("EXPLAIN QUERY PLAN {sql}")).await.into_iter().map(|row| row[3].clone()).collect();
         assert!(!plan.concat().contains("TEMP B-TREE"), "{sql}: {plan:?}");
@@ -86,12 +86,12 @@ async fn no_table_and_no_column_of_sqlite_is_forgotten() {
 }
 
 #[tokio::test]
-async fn no_table_and_no_column_of_postgres_is_forgotten() {
+async fn every_table_and_column_of_postgres_is_listed() {
     let Some(server) = server() else { return };
     let folder = Folder::new();
     drop(store(&folder.url("svc.db")).await);
-    let mut end = on_server(&server.database(), &folder.url("svc.db")).await;
-    let mut tx = end.connection.begin(Access::Write).await.unwrap();
+    let mut database = on_server(&server.database(), &folder.url("svc.db")).await;
+    let mut tx = database.connection.begin(Access::Write).await.unwrap();
     let columns = "SELECT table_name::text, column_name::text, data_type::text FROM information_schema.columns \
          WHERE table_schema = 'public'";
     check(&by_table(rows(&mut *tx, columns).await), |kind, column, name| match kind {
@@ -106,7 +106,7 @@ async fn no_table_and_no_column_of_postgres_is_forgotten() {
         Kind::Time => name == "timestamp with time zone",
         Kind::Date => name == "date",
     });
-    for sql in TABLES.iter().flat_map(|table| Walk::new(table, None).statements().map(str::to_owned)) {
+    for sql in TABLES.iter().flat_map(|table| TableReader::new(table, None).statements().map(str::to_owned)) {
         let count = sql.matches('$').count();
         let asked = format!("PREPARE asked AS {sql}");
         tx.execute(&asked, &[]).await.unwrap();

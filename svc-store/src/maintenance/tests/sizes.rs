@@ -1,12 +1,12 @@
-//! What is counted is what is there.
+//! Tests of the statistics of a database.
 
 use super::*;
-use crate::maintenance::copy::between;
+use crate::maintenance::copy::copy_between;
 use crate::maintenance::stats::stats_of;
 use crate::stats;
 
 #[tokio::test]
-async fn both_databases_tell_the_same() {
+async fn both_databases_have_the_same_statistics() {
     let folder = Folder::new();
     let from = folder.filled("svc.db").await;
     let file = stats(&from).await.unwrap();
@@ -17,7 +17,7 @@ async fn both_databases_tell_the_same() {
     let Some(server) = server() else { return };
     let (url, env) = (server.database(), Env::system());
     let source = open::existing(&from, &env).await.unwrap();
-    between(source, on_server(&url, &from).await, false, &env, &mut |_| {}).await.unwrap();
+    copy_between(source, on_server(&url, &from).await, false, &env, &mut |_| {}).await.unwrap();
     let there = stats_of(&mut on_server(&url, &from).await).await.unwrap();
     assert_eq!((&there.tables, &there.deliveries), (&file.tables, &file.deliveries));
     assert_eq!((there.kind, there.oldest_pending), ("PostgreSQL", file.oldest_pending));

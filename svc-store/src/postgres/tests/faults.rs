@@ -1,4 +1,4 @@
-//! Collisions, lost connections, a server that goes and comes back.
+//! Conflicts between transactions, lost connections, and restarts of the server.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -6,14 +6,14 @@ use tokio::sync::Barrier;
 
 use super::*;
 
-/// Each takes what the other has.
+/// Each transaction locks a tenant that the other one waits for.
 #[tokio::test]
-async fn a_job_that_meets_another_runs_again() {
+async fn a_deadlocked_transaction_runs_again() {
     let Some(server) = server() else { return };
     let store = store(&server.database()).await;
     let tenants = [new_tenant(&*store).await, new_tenant(&*store).await];
     let (runs, both) = (Arc::new(AtomicUsize::new(0)), Arc::new(Barrier::new(2)));
-    let jobs = [tenants, [tenants[1], tenants[0]]].map(|[first, second]| {
+    let writes = [tenants, [tenants[1], tenants[0]]].map(|[first, second]| {
         let (runs, both) = (Arc::clone(&runs), Arc::clone(&both));
         store.write("collides", move |tx| {
             let (runs, both) = (Arc::clone(&runs), Arc::clone(&both));
@@ -28,45 +28,48 @@ async fn a_job_that_meets_another_runs_again() {
             })
         })
     });
-    assert_eq!(join_all(jobs).await, [Ok(1), Ok(1)], "what was undone is given back");
-    // More often when it comes back before the other, on a busy machine, has noticed that it may go on.
+    assert_eq!(join_all(writes).await, [Ok(1), Ok(1)], "the number of a rolled-back transaction is used again");
+    // On a busy machine it may run again before the other transaction has continued, so there can be more runs.
     assert!(runs.load(Ordering::SeqCst) >= 3);
 }
 
-/// Ends the server's side of the connection that waits for a lock, as soon as there is one.
-async fn terminate_who_waits(beside: &Connection) {
+/// Terminates the session that waits for a lock, as soon as there is one.
+async fn terminate_waiting_session(connection: &Connection) {
     let sql = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() \
          AND pid <> pg_backend_pid() AND wait_event_type = 'Lock'";
-    let terminated = async { while beside.client.execute(sql, &[]).await.unwrap() == 0 {} };
+    let terminated = async { while connection.client.execute(sql, &[]).await.unwrap() == 0 {} };
     timeout(20 * SECOND, terminated).await.unwrap();
 }
 
 #[tokio::test]
-async fn a_job_whose_connection_is_lost_runs_once_more() {
+async fn a_transaction_runs_once_more_when_its_connection_is_lost() {
     let Some(server) = server() else { return };
     let url = server.database();
     let store = store(&url).await;
     let tenant = new_tenant(&*store).await;
-    // Two, as a transaction sees the same activity to its end.
-    let (other, operator) = (beside(&url).await, beside(&url).await);
+    // There are two connections, as a transaction sees the same snapshot of pg_stat_activity until it ends.
+    let (other, operator) = (direct_connection(&url).await, direct_connection(&url).await);
     other.client.batch_execute(&format!("BEGIN; SELECT FROM tenants WHERE id = '{tenant}' FOR UPDATE")).await.unwrap();
-    let job = |name| {
+    let write = |name| {
         let store = Arc::clone(&store);
         tokio::spawn(async move { store.write(name, move |tx| Box::pin(new_job(tx, tenant))).await })
     };
-    let lost_twice = job("lost twice");
-    terminate_who_waits(&operator).await;
-    terminate_who_waits(&operator).await;
+    let lost_twice = write("lost twice");
+    terminate_waiting_session(&operator).await;
+    terminate_waiting_session(&operator).await;
     let refused = lost_twice.await.unwrap();
-    assert!(matches!(refused, Err(Error::Store(StoreError::Unavailable(_)))), "twice is enough: {refused:?}");
-    let lost_once = job("lost once");
-    terminate_who_waits(&operator).await;
+    assert!(
+        matches!(refused, Err(Error::Store(StoreError::Unavailable(_)))),
+        "it does not run a third time: {refused:?}"
+    );
+    let lost_once = write("lost once");
+    terminate_waiting_session(&operator).await;
     other.client.batch_execute("COMMIT").await.unwrap();
     assert_eq!(lost_once.await.unwrap().unwrap().job_number, "JOB-0001");
 }
 
 #[tokio::test]
-async fn a_connection_that_is_lost_at_the_commit_leaves_the_outcome_open() {
+async fn the_outcome_is_unknown_when_the_connection_is_lost_at_the_commit() {
     let Some(server) = server() else { return };
     let url = server.database();
     let store = store(&url).await;
@@ -75,7 +78,7 @@ async fn a_connection_that_is_lost_at_the_commit_leaves_the_outcome_open() {
          'BEGIN PERFORM pg_terminate_backend(pg_backend_pid()); RETURN NULL; END'; \
          CREATE CONSTRAINT TRIGGER die AFTER INSERT ON jobs DEFERRABLE INITIALLY DEFERRED \
          FOR EACH ROW EXECUTE FUNCTION die()";
-    beside(&url).await.client.batch_execute(trap).await.unwrap();
+    direct_connection(&url).await.client.batch_execute(trap).await.unwrap();
     let runs = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&runs);
     let open = store.write("open", move |tx| {
@@ -86,35 +89,35 @@ async fn a_connection_that_is_lost_at_the_commit_leaves_the_outcome_open() {
         Err(Error::Store(StoreError::OutcomeUnknown(_))) => {}
         other => panic!("{other:?}"),
     }
-    assert_eq!(runs.load(Ordering::SeqCst), 1, "it may have been done");
+    assert_eq!(runs.load(Ordering::SeqCst), 1, "it may have been committed, so it does not run again");
     assert!(advance_clock(&*store, tenant).await.is_ok());
 }
 
 #[tokio::test]
-async fn a_lock_that_is_held_too_long_is_not_waited_for() {
+async fn waiting_for_a_lock_has_a_timeout() {
     let Some(server) = server() else { return };
     let url = server.database();
     let short = format!("{url}&options=-c%20lock_timeout%3D100ms");
     let store = store(&short).await;
     let tenant = new_tenant(&*store).await;
-    let other = beside(&url).await;
+    let other = direct_connection(&url).await;
     other.client.batch_execute(&format!("BEGIN; SELECT FROM tenants WHERE id = '{tenant}' FOR UPDATE")).await.unwrap();
     let refused = timeout(SECOND, advance_clock(&*store, tenant)).await.unwrap();
     assert!(matches!(refused, Err(Error::Store(StoreError::Unavailable(_)))), "{refused:?}");
     drop(other);
     assert!(advance_clock(&*store, tenant).await.is_ok());
-    let setting = beside(&url).await.client.query_one("SHOW statement_timeout", &[]).await.unwrap();
+    let setting = direct_connection(&url).await.client.query_one("SHOW statement_timeout", &[]).await.unwrap();
     assert_eq!(setting.get::<_, &str>(0), "10s");
 }
 
 #[tokio::test]
-async fn whoever_waits_too_long_for_a_connection_is_told_so() {
+async fn waiting_for_a_connection_has_a_timeout() {
     let Some(server) = server() else { return };
     let url = server.database();
     let settings = Options { write_connections: 1, acquire_timeout: Duration::from_millis(200), ..options() };
     let store = open_with(&url, Env::system(), settings).await.unwrap();
     let tenant = new_tenant(&*store).await;
-    let other = beside(&url).await;
+    let other = direct_connection(&url).await;
     other.client.batch_execute(&format!("BEGIN; SELECT FROM tenants WHERE id = '{tenant}' FOR UPDATE")).await.unwrap();
     let mut first = Box::pin(advance_clock(&*store, tenant));
     assert!(timeout(Duration::from_millis(50), &mut first).await.is_err());
@@ -125,11 +128,11 @@ async fn whoever_waits_too_long_for_a_connection_is_told_so() {
     assert!(first.await.is_ok());
 }
 
-/// Who writes and reads while the server is stopped and started.
+/// The number of tasks that write and read while the server is restarted.
 const WORKERS: usize = 6;
 
-/// Writers and readers go on all the while; what was acknowledged is there afterwards.
-async fn survives(stop: fn(&svc_postgres_server::Server)) {
+/// Tasks write and read throughout, and every acknowledged write is stored afterwards.
+async fn survive(stop: fn(&svc_postgres_server::Server)) {
     let Some(server) = svc_postgres_server::another() else { return };
     let settings = Options { acquire_timeout: Duration::from_millis(300), ..options() };
     let store = open_with(&server.database(), Env::system(), settings).await.unwrap();
@@ -164,19 +167,19 @@ async fn survives(stop: fn(&svc_postgres_server::Server)) {
             std::thread::yield_now();
         }
         stop(&server);
-        // It is away until some writes have failed for that.
-        let (known, away) = (missed.load(Ordering::SeqCst), Instant::now());
-        while missed.load(Ordering::SeqCst) < known + 2 * WORKERS {
-            assert!(away.elapsed() < 30 * SECOND, "nobody misses the server");
+        // The server stays stopped until some writes have failed.
+        let (before, stopped_at) = (missed.load(Ordering::SeqCst), Instant::now());
+        while missed.load(Ordering::SeqCst) < before + 2 * WORKERS {
+            assert!(stopped_at.elapsed() < 30 * SECOND, "no write fails");
             std::thread::yield_now();
         }
         server.start();
         server
     });
     let server = server.await.unwrap();
-    let back = Instant::now();
+    let started_at = Instant::now();
     while advance_clock(&*store, tenant).await.is_err() {
-        assert!(back.elapsed() < 5 * SECOND, "it never came back");
+        assert!(started_at.elapsed() < 5 * SECOND, "the store does not reconnect");
     }
     done.store(1, Ordering::SeqCst);
     for worker in workers {
@@ -190,11 +193,11 @@ async fn survives(stop: fn(&svc_postgres_server::Server)) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_server_that_is_restarted_is_found_again() {
-    survives(svc_postgres_server::Server::stop).await;
+async fn the_store_reconnects_after_a_restart() {
+    survive(svc_postgres_server::Server::stop).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_server_that_crashed_is_found_again() {
-    survives(svc_postgres_server::Server::crash).await;
+async fn the_store_reconnects_after_a_crash() {
+    survive(svc_postgres_server::Server::crash).await;
 }

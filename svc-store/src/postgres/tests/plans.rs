@@ -1,11 +1,11 @@
-//! What PostgreSQL makes of the lists.
+//! The query plans of PostgreSQL.
 
 use super::*;
 use crate::sql::Param;
 use crate::statements::every_list;
 use crate::webhooks::{attempts, deliveries};
 
-/// Rows of 3 tenants, of which the lists ask for the first. Without the checks of references, for speed.
+/// Rows of 3 tenants. The lists select rows of the first. Foreign keys are not checked, for speed.
 const ROWS: &str = "
 SET session_replication_role = replica;
 CREATE FUNCTION tenant(n bigint) RETURNS uuid IMMUTABLE LANGUAGE sql AS
@@ -47,13 +47,13 @@ fn literal(param: &Param<'_>) -> String {
     }
 }
 
-/// A page costs O(limit) when the plan walks one index in the order asked for: no scan, no sorting.
+/// A page costs O(limit) when the plan reads one index in the requested order, without a scan or a sort.
 #[tokio::test]
-async fn every_list_walks_an_index_in_order() {
+async fn every_list_reads_an_index_in_order() {
     let Some(server) = server() else { return };
     let url = server.database();
     crate::migrate(&url).await.unwrap();
-    let connection = beside(&url).await;
+    let connection = direct_connection(&url).await;
     connection.client.batch_execute("SET statement_timeout = 0").await.unwrap();
     connection.client.batch_execute(ROWS).await.unwrap();
     let mut wrong = Vec::new();
@@ -61,51 +61,51 @@ async fn every_list_walks_an_index_in_order() {
         let values: Vec<String> = params.iter().map(literal).collect();
         connection.client.batch_execute(&format!("PREPARE list_{at} AS {sql}")).await.unwrap();
         let plan = explained(&connection, &format!("EXECUTE list_{at} ({})", values.join(", "))).await;
-        // A number belongs to one row at most, which needs no order.
+        // At most one row has a number, so it needs no order.
         let one_row = plan.contains("_number_key");
-        // Two lists in one: a page of each is sorted.
+        // A union of two lists sorts a page of each.
         let sorts = plan.contains("Sort") && !(sql.contains("UNION ALL") && plan.matches("Limit").count() == 3);
-        let walks = !sorts && !["Seq Scan", "Bitmap"].iter().any(|step| plan.contains(step));
-        // Every condition but the position narrows the index down, so that no row is read in vain.
-        if !(one_row || walks && !plan.contains("Filter:")) {
+        let reads_index = !sorts && !["Seq Scan", "Bitmap"].iter().any(|step| plan.contains(step));
+        // Every condition except the position is part of the index search, so that no row is read unnecessarily.
+        if !(one_row || reads_index && !plan.contains("Filter:")) {
             wrong.push(format!("{name}: {sql}\n{plan}"));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
 }
 
-/// What is asked of one endpoint costs nothing for the deliveries to others, however many the tenant has.
+/// Queries about one endpoint do not read the deliveries of other endpoints.
 #[tokio::test]
 async fn deliveries_of_an_endpoint_are_found_by_its_index() {
     let Some(server) = server() else { return };
     let url = server.database();
     crate::migrate(&url).await.unwrap();
-    let connection = beside(&url).await;
-    let mut seen = 0;
+    let connection = direct_connection(&url).await;
+    let mut checked = 0;
     let lists = deliveries::lists_of_an_endpoint();
     let statements = deliveries::statements().into_iter().chain(attempts::statements());
     for sql in statements.chain(lists.iter().map(String::as_str)) {
         if !sql.contains("subscription_id = $2") || !sql.contains(" deliveries") {
             continue;
         }
-        seen += 1;
-        connection.client.batch_execute(&format!("PREPARE asked_{seen} AS {sql}")).await.unwrap();
+        checked += 1;
+        connection.client.batch_execute(&format!("PREPARE query_{checked} AS {sql}")).await.unwrap();
         let count = connection.prepare(sql).await.unwrap().params().len();
         let nulls = vec!["NULL"; count].join(", ");
-        let plan = explained(&connection, &format!("EXECUTE asked_{seen} ({nulls})")).await;
+        let plan = explained(&connection, &format!("EXECUTE query_{checked} ({nulls})")).await;
         assert!(plan.contains("deliveries_") && plan.contains("(subscription_id = $2)"), "{sql}: {plan}");
         assert!(!plan.contains("Seq Scan") && !plan.contains("Sort"), "{sql}: {plan}");
     }
-    assert!(seen >= 8, "{seen}");
+    assert!(checked >= 8, "{checked}");
 }
 
-/// Counting reads no more than it counts.
+/// Counting a backlog reads only the deliveries that it counts.
 #[tokio::test]
 async fn backlogs_are_counted_by_partial_indexes() {
     let Some(server) = server() else { return };
     let url = server.database();
     crate::migrate(&url).await.unwrap();
-    let connection = beside(&url).await;
+    let connection = direct_connection(&url).await;
     for (at, (sql, index)) in deliveries::BACKLOGS.iter().enumerate() {
         connection.client.batch_execute(&format!("PREPARE backlog_{at} AS {sql}")).await.unwrap();
         let plan = explained(&connection, &format!("EXECUTE backlog_{at} (10000)")).await;
@@ -113,13 +113,13 @@ async fn backlogs_are_counted_by_partial_indexes() {
     }
 }
 
-/// A step of retention costs what it looks at, and so does the check that nothing refers to what goes.
+/// A retention step costs as much as the rows it reads, and so does checking the references to the rows it deletes.
 #[tokio::test]
-async fn a_step_of_retention_walks_no_table() {
+async fn a_retention_step_scans_no_table() {
     let Some(server) = server() else { return };
     let url = server.database();
     crate::migrate(&url).await.unwrap();
-    let connection = beside(&url).await;
+    let connection = direct_connection(&url).await;
     for (at, sql) in crate::webhooks::retention::STATEMENTS.iter().enumerate() {
         connection.client.batch_execute(&format!("PREPARE step_{at} AS {sql}")).await.unwrap();
         let count = connection.prepare(sql).await.unwrap().params().len();

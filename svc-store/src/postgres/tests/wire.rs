@@ -1,4 +1,4 @@
-//! What goes over the wire: how often it is waited for, and who can read it.
+//! The traffic with the server: the number of round trips, and its encryption.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -7,33 +7,33 @@ use tokio::net::{TcpListener, TcpStream};
 
 use super::*;
 
-/// How long the line waits for the rest of an answer: longer than a server takes that need not reach its disk.
-const LULL: Duration = Duration::from_millis(40);
+/// How long the proxy collects responses. It is longer than the server needs for a response without a write to the disk.
+const DELAY: Duration = Duration::from_millis(40);
 
-/// A slow line to a server: answers that come in quick succession arrive together. Counts those arrivals, which are
-/// the round trips.
-async fn slow_line(port: u16, trips: Arc<AtomicUsize>) -> u16 {
+/// Starts a slow proxy to a server. Responses in quick succession arrive together, so the number of arrivals, which it
+/// counts, is the number of round trips.
+async fn slow_proxy(port: u16, trips: Arc<AtomicUsize>) -> u16 {
     let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
-    let near = listener.local_addr().unwrap().port();
+    let proxy_port = listener.local_addr().unwrap().port();
     tokio::spawn(async move {
         while let Ok((client, _)) = listener.accept().await {
             let server = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
             let trips = Arc::clone(&trips);
             tokio::spawn(async move {
                 tokio::select! {
-                    () = carry(&client, &server, Duration::ZERO, None) => {}
-                    () = carry(&server, &client, LULL, Some(&trips)) => {}
+                    () = forward(&client, &server, Duration::ZERO, None) => {}
+                    () = forward(&server, &client, DELAY, Some(&trips)) => {}
                 }
             });
         }
     });
-    near
+    proxy_port
 }
 
-async fn carry(from: &TcpStream, to: &TcpStream, lull: Duration, trips: Option<&AtomicUsize>) {
+async fn forward(from: &TcpStream, to: &TcpStream, delay: Duration, trips: Option<&AtomicUsize>) {
     let mut bytes = vec![0; 1 << 20];
     while from.readable().await.is_ok() {
-        tokio::time::sleep(lull).await;
+        tokio::time::sleep(delay).await;
         let count = match from.try_read(&mut bytes) {
             Ok(0) => return,
             Ok(count) => count,
@@ -50,14 +50,14 @@ async fn carry(from: &TcpStream, to: &TcpStream, lull: Duration, trips: Option<&
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn few_answers_are_waited_for() {
+async fn writes_and_reads_take_few_round_trips() {
     let Some(server) = server() else { return };
     let trips = Arc::new(AtomicUsize::new(0));
     let url = server.database();
     let (front, rest) = url.split_once("127.0.0.1:").unwrap();
     let (port, database) = rest.split_once('/').unwrap();
-    let port = slow_line(port.parse().unwrap(), Arc::clone(&trips)).await;
-    // Answers must not wait for a disk here.
+    let port = slow_proxy(port.parse().unwrap(), Arc::clone(&trips)).await;
+    // Responses must not wait for the disk here.
     let url = format!("{front}127.0.0.1:{port}/{database}&options=-c%20synchronous_commit%3Doff");
     let options = Options { read_connections: 1, write_connections: 1, ..options() };
     let store = open_with(&url, Env::system(), options).await.unwrap();
@@ -77,7 +77,7 @@ async fn few_answers_are_waited_for() {
         });
         create.await.unwrap().id
     };
-    let under_a_key = async |at: usize| {
+    let with_idempotency_key = async |at: usize| {
         let key = format!("k{at}");
         let body = format!(r#"{{"email": "k{at}@example.com"}}"#);
         let create = store.write("test", move |tx| {
@@ -88,9 +88,9 @@ async fn few_answers_are_waited_for() {
                 assert_eq!(tx.stored_response(tenant, &key, Timestamp::from_micros(0)).await?, None);
                 crud::create::<Contact>(tx, tenant, input?).await?;
                 let (fingerprint, body) = ([0; 32], vec![0; 300]);
-                let answer =
+                let response =
                     StoredResponse { fingerprint, status: 201, location: None, etag: None, body, created_at: now };
-                Ok(tx.store_response(tenant, &key, &answer).await?)
+                Ok(tx.store_response(tenant, &key, &response).await?)
             })
         });
         create.await.unwrap();
@@ -100,21 +100,21 @@ async fn few_answers_are_waited_for() {
         get.await.unwrap();
     };
     let mut counts = [0; 3];
-    // The first time, statements are prepared.
+    // Statements are prepared in the first iteration, so the counts of the last one are checked.
     for at in 0..3 {
         let count = || trips.swap(0, Ordering::SeqCst);
-        // What is told to other nodes is nobody's round trip.
-        let quiet = async || {
-            tokio::time::sleep(4 * LULL).await;
+        // Notifications of other nodes are not counted.
+        let wait_for_notifications = async || {
+            tokio::time::sleep(4 * DELAY).await;
             count();
         };
-        quiet().await;
+        wait_for_notifications().await;
         let id = plain(at).await;
         counts[0] = count();
-        quiet().await;
-        under_a_key(at).await;
+        wait_for_notifications().await;
+        with_idempotency_key(at).await;
         counts[1] = count();
-        quiet().await;
+        wait_for_notifications().await;
         get(id).await;
         counts[2] = count();
     }
@@ -122,14 +122,14 @@ async fn few_answers_are_waited_for() {
 }
 
 async fn is_encrypted(url: &str) -> Result<bool, StoreError> {
-    let target = Target::parse(url).map_err(StoreError::Internal)?;
-    let connection = Connection::open(&target, Role::Write).await?;
+    let connect_options = ConnectOptions::parse(url).map_err(StoreError::Internal)?;
+    let connection = Connection::open(&connect_options, Role::Write).await?;
     let sql = "SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()";
     Ok(connection.client.query_one(sql, &[]).await.unwrap().get(0))
 }
 
 #[tokio::test]
-async fn tls_is_as_strict_as_the_url() {
+async fn tls_verification_follows_the_url() {
     let Some(server) = server() else { return };
     let Some(authority) = server.authority() else { return };
     let url = server.database();
@@ -137,9 +137,9 @@ async fn tls_is_as_strict_as_the_url() {
     let named = url.replace("127.0.0.1", "localhost");
     let root = |path: &std::path::Path| format!("sslrootcert={}", path.display());
     let folder = tempfile::tempdir().unwrap();
-    let stranger = folder.path().join("stranger.crt");
-    std::fs::write(&stranger, STRANGER).unwrap();
-    let (ours, theirs) = (root(&authority), root(&stranger));
+    let other_authority = folder.path().join("other.crt");
+    std::fs::write(&other_authority, OTHER_AUTHORITY).unwrap();
+    let (ours, theirs) = (root(&authority), root(&other_authority));
     for (url, mode, want) in [
         (url, "sslmode=disable".to_owned(), Ok(false)),
         (url, "sslmode=prefer".to_owned(), Ok(true)),
@@ -156,11 +156,11 @@ async fn tls_is_as_strict_as_the_url() {
         assert_eq!(encrypted.clone().map_err(drop), want, "{mode}: {encrypted:?}");
     }
     let (user, rest) = server.database_on_socket().split_once('?').map(|(a, b)| (a.to_owned(), b.to_owned())).unwrap();
-    assert_eq!(is_encrypted(&format!("{user}?{rest}&sslmode=require")).await, Ok(false), "a socket needs none");
+    assert_eq!(is_encrypted(&format!("{user}?{rest}&sslmode=require")).await, Ok(false), "Unix sockets never use TLS");
 }
 
-/// An authority that certified nobody here.
-const STRANGER: &str = "-----BEGIN CERTIFICATE-----
+/// A certificate authority that issued no certificate of the server.
+const OTHER_AUTHORITY: &str = "-----BEGIN CERTIFICATE-----
 MIIBfTCCASOgAwIBAgIUfkcSnXX3YgUOOgA80Z9z4FQy9fIwCgYIKoZIzj0EAwIw
 EzERMA8GA1UEAwwIc3RyYW5nZXIwIBcNMjYxMTIwMTExODMzWhgPMjEyNjEwMjcx
 MTE4MzNaMBMxETAPBgNVBAMMCHN0cmFuZ2VyMFkwEwYHKoZIzj0CAQYIKoZIzj0D

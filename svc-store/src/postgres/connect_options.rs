@@ -1,4 +1,4 @@
-//! Where a `postgres://` URL leads, and how to get there.
+//! The connection options in a `postgres://` URL.
 
 use std::time::Duration;
 
@@ -9,23 +9,23 @@ use tokio_postgres::{Client, Connection, Socket};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::failure::cannot_connect;
-use super::tls::{self, Trust};
+use super::tls::{self, Verification};
 
-/// How long it may take until a connection is there.
+/// The longest that connecting may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// When a peer that fell silent is asked, and how long it may owe an answer.
+/// After how long without traffic a TCP keepalive probe is sent, and how long to wait for its response.
 const KEEPALIVE: Duration = Duration::from_secs(10);
 
-/// Bounds on the server's side; `options` in the URL come later and win.
-const BOUNDS: &str = "-c statement_timeout=10s -c lock_timeout=5s -c idle_in_transaction_session_timeout=15s";
-/// Every list has an index in its order, so a page is best read by walking it, however many rows there are and
-/// whatever the server believes of them: plans depend on the schema, as on SQLite. The costs of what is switched off
-/// look high, so the compiler for long queries must stay off as well.
-const PLANS: &str = "-c plan_cache_mode=force_generic_plan -c enable_seqscan=off -c enable_bitmapscan=off \
+/// Timeouts of the server. They come before the `options` in the URL, which therefore override them.
+const TIMEOUTS: &str = "-c statement_timeout=10s -c lock_timeout=5s -c idle_in_transaction_session_timeout=15s";
+/// Settings of the planner. Every list has an index in its order, so a page is best read from that index, whatever the
+/// number of rows and the statistics of the server. With these settings plans depend on the schema only, as on SQLite. JIT
+/// compilation is off, as disabled plan types make the estimated costs look high.
+const PLANNER_SETTINGS: &str = "-c plan_cache_mode=force_generic_plan -c enable_seqscan=off -c enable_bitmapscan=off \
      -c max_parallel_workers_per_gather=0 -c jit=off";
-/// Should a read transaction not begin, nothing is written all the same.
+/// Prevents writes even if the `BEGIN` of a read transaction fails.
 const READ_SETTINGS: &str = "-c default_transaction_read_only=on";
-/// Nothing that such a connection does is to last.
+/// These connections write nothing that must be durable.
 const VOLATILE_SETTINGS: &str = "-c synchronous_commit=off";
 
 /// What a connection is for.
@@ -33,35 +33,35 @@ const VOLATILE_SETTINGS: &str = "-c synchronous_commit=off";
 pub(super) enum Role {
     Read,
     Write,
-    /// What may be lost: notifications, counts of requests.
+    /// Notifications and request counts, which may be lost.
     Volatile,
 }
 
-/// A server, a database there, and who asks.
+/// The options of a connection: the server, the database, the credentials and TLS.
 #[derive(Clone)]
-pub(super) struct Target {
+pub(super) struct ConnectOptions {
     config: Config,
     tls: MakeRustlsConnect,
-    /// Whether to go on without TLS where it fails (`sslmode=prefer`).
-    plain_too: bool,
+    /// Whether to connect without TLS when TLS fails (`sslmode=prefer`).
+    allows_plaintext: bool,
 }
 
-impl Target {
-    /// Reads a URL as libpq does. The error never holds its password.
+impl ConnectOptions {
+    /// Parses a URL as libpq does. The error never contains the password.
     pub(super) fn parse(url: &str) -> Result<Self, String> {
-        let (rest, ssl) = Ssl::split_off(url)?;
+        let (rest, ssl) = TlsOptions::split_off(url)?;
         let mut config: Config = rest.parse().map_err(|error: tokio_postgres::Error| {
-            // What it says of a part that it cannot read quotes that part.
+            // The driver quotes the part that it cannot parse, which may contain the password.
             let source = std::error::Error::source(&error).map(ToString::to_string).unwrap_or_default();
             format!("{error} {}", source.split(['`', '\'']).next().unwrap_or_default()).trim().to_owned()
         })?;
         let is_local = config.get_hosts().iter().all(|host| matches!(host, Host::Unix(_)));
-        // A Unix socket has no TLS, whatever the mode.
+        // Connections over a Unix socket never use TLS.
         config.ssl_mode(match ssl.mode {
             _ if is_local => SslMode::Disable,
-            Mode::Disable => SslMode::Disable,
-            Mode::Prefer => SslMode::Prefer,
-            Mode::Require | Mode::VerifyCa | Mode::VerifyFull => SslMode::Require,
+            TlsMode::Disable => SslMode::Disable,
+            TlsMode::Prefer => SslMode::Prefer,
+            TlsMode::Require | TlsMode::VerifyCa | TlsMode::VerifyFull => SslMode::Require,
         });
         if config.get_application_name().is_none() {
             config.application_name("svc");
@@ -73,8 +73,12 @@ impl Target {
         if config.get_tcp_user_timeout().is_none() {
             config.tcp_user_timeout(KEEPALIVE * 2);
         }
-        let trust = ssl.trust()?;
-        Ok(Self { config, tls: tls::connector(trust)?, plain_too: ssl.mode == Mode::Prefer && !is_local })
+        let verification = ssl.verification()?;
+        Ok(Self {
+            config,
+            tls: tls::connector(verification)?,
+            allows_plaintext: ssl.mode == TlsMode::Prefer && !is_local,
+        })
     }
 
     pub(super) async fn connect(
@@ -82,17 +86,20 @@ impl Target {
         role: Role,
     ) -> Result<(Client, Connection<Socket, impl TlsStream + Unpin + Send + use<>>), StoreError> {
         let mut config = self.config.clone();
-        let particular = match role {
+        let role_settings = match role {
             Role::Read => READ_SETTINGS,
             Role::Write => "",
             Role::Volatile => VOLATILE_SETTINGS,
         };
-        config.options(format!("{BOUNDS} {PLANS} {particular} {}", self.config.get_options().unwrap_or_default()));
+        config.options(format!(
+            "{TIMEOUTS} {PLANNER_SETTINGS} {role_settings} {}",
+            self.config.get_options().unwrap_or_default()
+        ));
         let connecting = async {
             let connected = config.connect(self.tls.clone()).await;
             match connected {
-                // A server may offer TLS that does not work, or refuse whoever comes with it.
-                Err(error) if self.plain_too && !is_unreachable(&error) => {
+                // The server may offer TLS that does not work, or refuse clients that use TLS.
+                Err(error) if self.allows_plaintext && !is_unreachable(&error) => {
                     config.ssl_mode(SslMode::Disable).connect(self.tls.clone()).await.map_err(|_| error)
                 }
                 connected => connected,
@@ -110,7 +117,7 @@ fn is_unreachable(error: &tokio_postgres::Error) -> bool {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Mode {
+enum TlsMode {
     Disable,
     Prefer,
     Require,
@@ -118,28 +125,30 @@ enum Mode {
     VerifyFull,
 }
 
-/// `sslmode` and `sslrootcert`, of which the driver knows half.
-struct Ssl {
-    mode: Mode,
+/// The parameters `sslmode` and `sslrootcert`, which the driver supports only in part.
+struct TlsOptions {
+    mode: TlsMode,
     root: Option<String>,
 }
 
-impl Ssl {
-    /// Takes both parameters out of a URL.
+impl TlsOptions {
+    /// Returns a URL without the two parameters, and their values.
     fn split_off(url: &str) -> Result<(String, Self), String> {
-        let mut ssl = Self { mode: Mode::Prefer, root: None };
+        let mut ssl = Self { mode: TlsMode::Prefer, root: None };
         let Some((front, query)) = url.split_once('?') else { return Ok((url.to_owned(), ssl)) };
         let mut rest = Vec::new();
         for pair in query.split('&') {
             match pair.split_once('=') {
                 Some(("sslmode", mode)) => {
                     ssl.mode = match mode {
-                        "disable" => Mode::Disable,
-                        "prefer" => Mode::Prefer,
-                        "require" => Mode::Require,
-                        "verify-ca" => Mode::VerifyCa,
-                        "verify-full" => Mode::VerifyFull,
-                        _ => return Err("sslmode is disable, prefer, require, verify-ca or verify-full".to_owned()),
+                        "disable" => TlsMode::Disable,
+                        "prefer" => TlsMode::Prefer,
+                        "require" => TlsMode::Require,
+                        "verify-ca" => TlsMode::VerifyCa,
+                        "verify-full" => TlsMode::VerifyFull,
+                        _ => {
+                            return Err("sslmode must be disable, prefer, require, verify-ca or verify-full".to_owned());
+                        }
                     };
                 }
                 Some(("sslrootcert", path)) => {
@@ -152,14 +161,14 @@ impl Ssl {
         Ok((format!("{front}{question}{}", rest.join("&")), ssl))
     }
 
-    fn trust(&self) -> Result<Trust<'_>, String> {
+    fn verification(&self) -> Result<Verification<'_>, String> {
         match (self.mode, self.root.as_deref()) {
-            (Mode::Disable | Mode::Prefer | Mode::Require, None) => Ok(Trust::Anyone),
-            (Mode::Disable | Mode::Prefer, Some(_)) => Ok(Trust::Anyone),
-            // As libpq has it: whoever names an authority wants it asked.
-            (Mode::Require | Mode::VerifyCa, Some(path)) => Ok(Trust::Authority(path)),
-            (Mode::VerifyFull, Some(path)) => Ok(Trust::AuthorityAndName(path)),
-            (Mode::VerifyCa | Mode::VerifyFull, None) => {
+            (TlsMode::Disable | TlsMode::Prefer | TlsMode::Require, None) => Ok(Verification::None),
+            (TlsMode::Disable | TlsMode::Prefer, Some(_)) => Ok(Verification::None),
+            // libpq also verifies the certificate with sslmode=require if there is a root certificate.
+            (TlsMode::Require | TlsMode::VerifyCa, Some(path)) => Ok(Verification::Authority(path)),
+            (TlsMode::VerifyFull, Some(path)) => Ok(Verification::Full(path)),
+            (TlsMode::VerifyCa | TlsMode::VerifyFull, None) => {
                 Err("sslmode=verify-ca and verify-full need sslrootcert=PATH".to_owned())
             }
         }
@@ -181,14 +190,14 @@ fn percent_decoded(text: &str) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
-/// A URL for error texts: without its password, in whichever of the two places it stands.
+/// Returns a URL for error messages: `***` replaces its password, both before the host and in the query.
 pub(crate) fn without_password(url: &str) -> String {
     let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
     let (front, query) = match rest.split_once('?') {
         Some((front, query)) => (front, Some(query)),
         None => (rest, None),
     };
-    // The last @ before the path: a password that nobody encoded may hold others.
+    // Split at the last @ before the query, as a password that is not percent-encoded may contain others.
     let front = match front.rsplit_once('@') {
         Some((user, host)) => match user.split_once(':') {
             Some((name, _)) => format!("{name}:***@{host}"),
@@ -211,7 +220,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_password_is_shown() {
+    fn passwords_are_not_shown() {
         for (url, shown) in [
             ("postgres://svc:s3cret@db/svc", "postgres://svc:***@db/svc"),
             ("postgres://svc:s3c:r@et@db:5432/svc?sslmode=require", "postgres://svc:***@db:5432/svc?sslmode=require"),
@@ -221,33 +230,35 @@ mod tests {
             assert_eq!(without_password(url), shown);
         }
         for bad in ["postgres://svc:s3cret@db:s3cret/x", "postgres://svc:s3cret@db/x?s3cret=1"] {
-            let reason = Target::parse(bad).map(drop).unwrap_err();
+            let reason = ConnectOptions::parse(bad).map(drop).unwrap_err();
             assert!(!reason.contains("s3cret"), "{reason}");
         }
     }
 
     #[test]
-    fn modes_of_tls() {
-        let trust = |url: &str| Ssl::split_off(url).and_then(|(rest, ssl)| Ok((rest, format!("{:?}", ssl.trust()?))));
+    fn sslmode_and_sslrootcert_select_the_verification() {
+        let verification = |url: &str| {
+            TlsOptions::split_off(url).and_then(|(rest, ssl)| Ok((rest, format!("{:?}", ssl.verification()?))))
+        };
         for (url, rest, want) in [
-            ("postgres://db/x", "postgres://db/x", "Anyone"),
-            ("postgres://db/x?sslmode=require&a=b", "postgres://db/x?a=b", "Anyone"),
+            ("postgres://db/x", "postgres://db/x", "None"),
+            ("postgres://db/x?sslmode=require&a=b", "postgres://db/x?a=b", "None"),
             ("postgres://db/x?sslmode=require&sslrootcert=/a%20b", "postgres://db/x", "Authority(\"/a b\")"),
-            ("postgres://db/x?sslrootcert=/ca&sslmode=verify-full", "postgres://db/x", "AuthorityAndName(\"/ca\")"),
+            ("postgres://db/x?sslrootcert=/ca&sslmode=verify-full", "postgres://db/x", "Full(\"/ca\")"),
         ] {
-            assert_eq!(trust(url), Ok((rest.to_owned(), want.to_owned())));
+            assert_eq!(verification(url), Ok((rest.to_owned(), want.to_owned())));
         }
         for bad in ["sslmode=allow", "sslmode=verify-ca", "sslmode=verify-full", "sslrootcert=%f"] {
-            assert!(trust(&format!("postgres://db/x?{bad}")).is_err(), "{bad}");
+            assert!(verification(&format!("postgres://db/x?{bad}")).is_err(), "{bad}");
         }
     }
 
     #[test]
-    fn the_url_wins() {
-        let target = Target::parse("postgres://db/x?application_name=mine&connect_timeout=2").unwrap();
-        assert_eq!(target.config.get_application_name(), Some("mine"));
-        assert_eq!(target.config.get_connect_timeout(), Some(&Duration::from_secs(2)));
-        let target = Target::parse("postgres://db/x").unwrap();
-        assert_eq!(target.config.get_application_name(), Some("svc"));
+    fn the_url_overrides_the_defaults() {
+        let connect_options = ConnectOptions::parse("postgres://db/x?application_name=mine&connect_timeout=2").unwrap();
+        assert_eq!(connect_options.config.get_application_name(), Some("mine"));
+        assert_eq!(connect_options.config.get_connect_timeout(), Some(&Duration::from_secs(2)));
+        let connect_options = ConnectOptions::parse("postgres://db/x").unwrap();
+        assert_eq!(connect_options.config.get_application_name(), Some("svc"));
     }
 }

@@ -1,4 +1,4 @@
-//! Runs one job over a session, and bounds what it may do to the task that runs it.
+//! Runs a unit of work in a transaction, and keeps its panics from ending the task that runs it.
 
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
@@ -10,35 +10,36 @@ use svc_core::store::UnitOfWork;
 use svc_core::webhooks::deliveries::DeliveryWakeup;
 
 use super::Shared;
-use super::session::Session;
+use super::transaction::PostgresTransaction;
 use crate::dialect::Dialect;
 use crate::sql::SqlTx;
 
-/// No job is longer, whatever it waits for. The server's own bounds are per statement.
-pub(super) const LONGEST: Duration = Duration::from_secs(30);
+/// The longest that a unit of work may take. The timeouts of the server apply to single statements only.
+pub(super) const MAX_DURATION: Duration = Duration::from_secs(30);
 
-/// Runs a job to its end; a panic is its failure only.
+/// Runs a unit of work. A panic becomes an error.
 pub(super) async fn run(
     name: &'static str,
-    job: &UnitOfWork,
-    session: &mut Session<'_>,
+    work: &UnitOfWork,
+    transaction: &mut PostgresTransaction<'_>,
     shared: &Shared,
     delivery_wakeup: &DeliveryWakeup,
 ) -> Result<(), Error> {
     let Shared { env, cursor_key, .. } = shared;
     let mut tx =
-        SqlTx { sql: session, env, cursor_key, delivery_wakeup, dialect: Dialect::Postgres, actor: Actor::System };
-    match AssertUnwindSafe(async { job(&mut tx).await }).catch_unwind().await {
+        SqlTx { sql: transaction, env, cursor_key, delivery_wakeup, dialect: Dialect::Postgres, actor: Actor::System };
+    match AssertUnwindSafe(async { work(&mut tx).await }).catch_unwind().await {
         Ok(result) => result,
         Err(_) => Err(StoreError::Internal(format!("{name} panicked")).into()),
     }
 }
 
 pub(super) fn too_long(name: &str) -> StoreError {
-    StoreError::Unavailable(format!("{name} took longer than {LONGEST:?}"))
+    StoreError::Unavailable(format!("{name} took longer than {MAX_DURATION:?}"))
 }
 
-/// The job's own error, unless it only passes on what the database said: then the first of that.
+/// Returns the error of the unit of work, unless it only passes on an error of the database. Then it returns `failure`, the
+/// first error of the transaction.
 pub(super) fn first_cause(result: Result<(), Error>, failure: &StoreError) -> Error {
     match result {
         Err(Error::Store(_)) | Ok(()) => failure.clone().into(),

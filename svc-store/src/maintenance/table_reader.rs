@@ -1,4 +1,4 @@
-//! Reads a whole table in batches in the order of its key, in constant memory.
+//! Reads whole tables in batches, in the order of their keys and in constant memory.
 
 use svc_core::error::StoreError;
 use svc_core::values::{Date, Timestamp};
@@ -54,7 +54,7 @@ impl Cell {
 pub(crate) type Cells = Vec<Cell>;
 
 /// A reader of a whole table.
-pub(crate) struct Walk {
+pub(crate) struct TableReader {
     table: &'static TableInfo,
     first: String,
     next: String,
@@ -62,7 +62,7 @@ pub(crate) struct Walk {
     after: Option<Cells>,
 }
 
-impl Walk {
+impl TableReader {
     /// Starts after a key, or at the first row.
     pub(crate) fn new(table: &'static TableInfo, after: Option<Cells>) -> Self {
         Self::selecting(table, &table.column_names(), after)
@@ -100,7 +100,7 @@ impl Walk {
         Ok(rows)
     }
 
-    /// Calls `each` with each of the next rows. A caller that selects other columns calls [`Walk::continue_after`] with the last key.
+    /// Calls `each` with each of the next rows. A caller that selects other columns calls [`TableReader::continue_after`] with the last key.
     pub(crate) async fn query(&mut self, sql: &mut dyn Sql, each: EachRow<'_>) -> Result<(), StoreError> {
         let limit = Param::Int(BATCH as i64);
         match &self.after {

@@ -1,4 +1,4 @@
-//! Requests that several nodes count together.
+//! Request counts that several nodes share.
 
 use svc_core::store::CountChange;
 use uuid::Uuid;
@@ -12,7 +12,7 @@ fn change(subject: u128, bucket: &'static str, seconds: i64, by: i32) -> CountCh
     CountChange { subject: Uuid::from_u128(subject), bucket, at, by }
 }
 
-/// Two stores on one database, and the clock that both have.
+/// Opens two stores on one database, and returns them with the clock that they share.
 async fn nodes(server: &svc_postgres_server::Server) -> ([Arc<dyn Store>; 2], ManualClock) {
     let (url, clock) = (server.database(), ManualClock::at(change(0, "", 0, 0).at));
     let open = |seed| open_with(&url, Env::new(clock.clone(), SeededEntropy::new(seed)), options());
@@ -29,8 +29,8 @@ async fn each_request_of_all_nodes_counts_once() {
     let Some(server) = server() else { return };
     let (nodes, _) = nodes(server).await;
     let one = [change(1, "general", 0, 1), change(1, "quotes.create", 0, 1)];
-    // At once, so that many are added by one statement, and each is told of its own place.
-    let mut places: Vec<u32> = join_all((0..200).map(|n| add(&*nodes[n % 2], &one)))
+    // The calls run concurrently, so that one statement adds many of them, and each gets its own count.
+    let mut counts: Vec<u32> = join_all((0..200).map(|n| add(&*nodes[n % 2], &one)))
         .await
         .into_iter()
         .map(|used| {
@@ -38,11 +38,11 @@ async fn each_request_of_all_nodes_counts_once() {
             used[0]
         })
         .collect();
-    places.sort_unstable();
-    assert_eq!(places, (1..=200).collect::<Vec<_>>());
+    counts.sort_unstable();
+    assert_eq!(counts, (1..=200).collect::<Vec<_>>());
     assert_eq!(add(&*nodes[0], &[change(2, "general", 0, 1)]).await, [1], "another key");
     assert_eq!(add(&*nodes[0], &[change(1, "general", 0, -3), change(1, "jobs.create", 0, 1)]).await, [197, 1]);
-    assert_eq!(add(&*nodes[1], &[change(1, "general", 0, -1000)]).await, [0], "never below nothing");
+    assert_eq!(add(&*nodes[1], &[change(1, "general", 0, -1000)]).await, [0], "never below zero");
 }
 
 #[tokio::test]
@@ -60,7 +60,7 @@ async fn a_window_ends_after_its_length_and_when_it_lies_in_the_future() {
 }
 
 #[tokio::test]
-async fn while_the_server_is_away_everyone_is_told_at_once() {
+async fn calls_fail_at_once_while_the_server_is_stopped() {
     let Some(server) = svc_postgres_server::another() else { return };
     let store = store(&server.database()).await;
     let one = [change(1, "general", 0, 1)];
@@ -72,10 +72,10 @@ async fn while_the_server_is_away_everyone_is_told_at_once() {
         assert!(matches!(refused, Err(StoreError::Unavailable(_))), "{refused:?}");
     }
     server.start();
-    let back = async {
+    let reconnect = async {
         while counts.add(&one, MINUTE).await.is_err() {
             tokio::task::yield_now().await;
         }
     };
-    timeout(10 * SECOND, back).await.unwrap();
+    timeout(10 * SECOND, reconnect).await.unwrap();
 }

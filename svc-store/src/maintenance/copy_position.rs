@@ -4,8 +4,8 @@ use serde_json::{Value as Json, json};
 
 use svc_core::error::StoreError;
 
+use super::table_reader::{Cell, Cells, key_kinds};
 use super::tables::{TABLES, TableInfo};
-use super::walk::{Cell, Cells, key_kinds};
 use crate::column::Kind;
 use crate::sql::{Param, Row, Sql, Value};
 
@@ -17,30 +17,32 @@ const PUT: &str = "INSERT INTO settings (name, value) VALUES ($1, $2) \
      ON CONFLICT (name) DO UPDATE SET value = excluded.value";
 
 /// How far a copy has come.
+///
+/// It is stored in the `settings` of the target as JSON.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Mark {
-    /// The identity of the database that is copied.
+pub(crate) struct CopyPosition {
+    /// The identity of the source, in hex.
     pub(crate) source: String,
-    /// The table that is being copied, as its place in [`TABLES`]; their number once all are.
+    /// The index in [`TABLES`] of the table that is being copied, or their number once all tables are copied.
     pub(crate) table: usize,
-    /// The key of the last row of it that was copied.
+    /// The key of the last row of that table that was copied. `None` before the first row.
     pub(crate) after: Option<Cells>,
 }
 
-impl Mark {
-    /// A copy that has not begun.
+impl CopyPosition {
+    /// Returns the position of a copy that is about to start.
     pub(crate) fn new(source: &[u8; 32]) -> Self {
         Self { source: hex::encode(source), table: 0, after: None }
     }
 
-    /// That of the copy into this database, if there was ever one.
+    /// Reads the position of the copy into this database, if there was one.
     pub(crate) async fn read(sql: &mut dyn Sql) -> Result<Option<Self>, StoreError> {
         match setting(sql, COPY).await? {
             None => Ok(None),
             Some(bytes) => Self::decode(&bytes).map(Some).ok_or_else(|| StoreError::Corrupt {
                 table: "settings",
                 column: "value",
-                reason: "the mark of a copy cannot be read".to_owned(),
+                reason: "the position of a copy is not valid JSON of this version".to_owned(),
             }),
         }
     }
@@ -51,7 +53,7 @@ impl Mark {
 
     fn encode(&self) -> Vec<u8> {
         let table = TABLES.get(self.table).map(|table| table.name);
-        let after = self.after.as_ref().map(|key| key.iter().map(word).collect::<Vec<_>>());
+        let after = self.after.as_ref().map(|key| key.iter().map(to_text).collect::<Vec<_>>());
         json!({ "source": self.source, "table": table, "after": after }).to_string().into_bytes()
     }
 
@@ -64,14 +66,14 @@ impl Mark {
         let table = TABLES.iter().position(|table| table.name == name)?;
         let after = match json.get("after")?.as_array() {
             None => None,
-            Some(words) => Some(read_key(&TABLES[table], words)?),
+            Some(texts) => Some(parse_key(&TABLES[table], texts)?),
         };
         Some(Self { source, table, after })
     }
 }
 
-/// A cell of a key as text: bytes in hex, numbers in digits.
-fn word(cell: &Cell) -> String {
+/// Returns a cell of a key as text: bytes in hex, numbers as decimal digits.
+fn to_text(cell: &Cell) -> String {
     match cell {
         Cell::Null => String::new(),
         Cell::Int(value) => value.to_string(),
@@ -80,19 +82,19 @@ fn word(cell: &Cell) -> String {
     }
 }
 
-fn read_key(table: &TableInfo, words: &[Json]) -> Option<Cells> {
-    let cells = words.iter().zip(key_kinds(table)).map(|(word, kind)| {
-        let word = word.as_str()?;
+fn parse_key(table: &TableInfo, texts: &[Json]) -> Option<Cells> {
+    let cells = texts.iter().zip(key_kinds(table)).map(|(text, kind)| {
+        let text = text.as_str()?;
         Some(match kind {
-            Kind::Uuid | Kind::Bytes => Cell::Bytes(hex::decode(word).ok()?),
-            Kind::Text => Cell::Text(word.to_owned()),
-            Kind::Int | Kind::Bool | Kind::Time | Kind::Date => Cell::Int(word.parse().ok()?),
+            Kind::Uuid | Kind::Bytes => Cell::Bytes(hex::decode(text).ok()?),
+            Kind::Text => Cell::Text(text.to_owned()),
+            Kind::Int | Kind::Bool | Kind::Time | Kind::Date => Cell::Int(text.parse().ok()?),
         })
     });
     cells.collect::<Option<Cells>>().filter(|cells| cells.len() == table.key.len())
 }
 
-/// A value of the database's own.
+/// Returns a setting of the database.
 pub(crate) async fn setting(sql: &mut dyn Sql, name: &'static str) -> Result<Option<Vec<u8>>, StoreError> {
     let mut found = None;
     let mut each = |row: &dyn Row| {
@@ -105,7 +107,7 @@ pub(crate) async fn setting(sql: &mut dyn Sql, name: &'static str) -> Result<Opt
     Ok(found)
 }
 
-/// Stores a value of the database's own, in place of another.
+/// Stores a setting of the database, and replaces its value if it exists.
 pub(crate) async fn put_setting(sql: &mut dyn Sql, name: &'static str, value: &[u8]) -> Result<(), StoreError> {
     sql.pipeline(PUT, &[name.into(), Param::Bytes(value)], None).await
 }
@@ -126,10 +128,10 @@ mod tests {
             (position("delivery_attempts"), Some(attempt)),
             (TABLES.len(), None),
         ] {
-            let mark = Mark { source: "ab".repeat(32), table, after };
-            assert_eq!(Mark::decode(&mark.encode()), Some(mark));
+            let position = CopyPosition { source: "ab".repeat(32), table, after };
+            assert_eq!(CopyPosition::decode(&position.encode()), Some(position));
         }
-        assert_eq!(Mark::decode(b"{}"), None);
-        assert_eq!(Mark::decode(br#"{"source": "a", "table": "numbers", "after": ["00"]}"#), None);
+        assert_eq!(CopyPosition::decode(b"{}"), None);
+        assert_eq!(CopyPosition::decode(br#"{"source": "a", "table": "numbers", "after": ["00"]}"#), None);
     }
 }

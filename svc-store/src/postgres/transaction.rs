@@ -1,0 +1,257 @@
+//! A transaction on a connection, which implements [`Sql`] for the binding layer.
+//!
+//! # Pipelining
+//!
+//! The driver sends a statement when its future is first polled, and responses arrive in the order in which the statements
+//! were sent. A statement whose result is not needed at once is *pipelined*: its future is polled once and kept in a queue.
+//! The queue is emptied before the response of the next statement that is waited for, and at the commit. Only those waits
+//! cost a round trip.
+
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::pin::pin;
+use std::task::Poll;
+
+use async_trait::async_trait;
+use futures_util::TryStreamExt as _;
+use futures_util::future::BoxFuture;
+use svc_core::error::StoreError;
+use svc_core::store::Access;
+use tokio_postgres::{Error, Statement};
+
+use super::connection::Connection;
+use super::failure::{Failure, Recovery};
+use super::notifications;
+use super::values::{Received, arguments};
+use crate::sql::{EachRow, Param, Sql, check_changed};
+use crate::vault::Vault;
+
+/// The most pipelined statements whose responses were not read yet. It limits the memory of a transaction that only writes.
+const MAX_PIPELINED: usize = 256;
+
+const BEGIN_WRITE: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE";
+pub(super) const BEGIN_READ: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
+
+/// A statement that was sent.
+struct PipelinedStatement<'c> {
+    /// The number of rows that it changes.
+    changed: BoxFuture<'c, Result<u64, Error>>,
+    /// The output of `changed`, if it was ready when the statement was sent.
+    ready: Option<Result<u64, Error>>,
+    /// The table of which the statement must change exactly one row, if any.
+    table: Option<&'static str>,
+}
+
+/// The pipelined statements of a connection, in the order of their responses.
+#[derive(Default)]
+pub(super) struct Pipeline<'c>(VecDeque<PipelinedStatement<'c>>);
+
+impl<'c> Pipeline<'c> {
+    /// Sends a statement without parameters.
+    pub(super) async fn send(&mut self, connection: &'c Connection, sql: &'static str) {
+        self.add(Box::pin(async move { connection.client.batch_execute(sql).await.map(|()| 0) }), None).await;
+    }
+
+    async fn add(&mut self, mut changed: BoxFuture<'c, Result<u64, Error>>, table: Option<&'static str>) {
+        let ready = poll_once(&mut changed).await;
+        self.0.push_back(PipelinedStatement { changed, ready, table });
+    }
+
+    /// Waits for the responses to all but the last `remaining` statements.
+    async fn wait(&mut self, remaining: usize) -> Result<(), Failure> {
+        while self.0.len() > remaining {
+            let Some(PipelinedStatement { changed, ready, table }) = self.0.pop_front() else { break };
+            let changed = match ready {
+                Some(ready) => ready,
+                None => changed.await,
+            };
+            let changed = changed.map_err(|error| Failure::of(&error))?;
+            check_changed(changed, table).map_err(Failure::permanent)?;
+        }
+        Ok(())
+    }
+
+    /// Waits for all responses and returns the first failure. Later failures only follow from it.
+    pub(super) async fn finish(&mut self) -> Result<(), Failure> {
+        let mut first = Ok(());
+        while !self.0.is_empty() {
+            first = first.and(self.wait(0).await);
+        }
+        first
+    }
+}
+
+/// Polls a future once, by which the driver sends its statement.
+async fn poll_once<F: Future + Unpin>(future: &mut F) -> Option<F::Output> {
+    let mut future = std::pin::Pin::new(future);
+    poll_fn(|context| {
+        Poll::Ready(match future.as_mut().poll(context) {
+            Poll::Ready(output) => Some(output),
+            Poll::Pending => None,
+        })
+    })
+    .await
+}
+
+/// A transaction on a connection, for one unit of work.
+pub(super) struct PostgresTransaction<'c> {
+    connection: &'c Connection,
+    vault: &'c Vault,
+    access: Access,
+    pipeline: Pipeline<'c>,
+    failure: Option<Failure>,
+}
+
+impl<'c> PostgresTransaction<'c> {
+    /// Begins a transaction. `BEGIN` is pipelined with the first statement.
+    pub(super) async fn begin(connection: &'c Connection, vault: &'c Vault, access: Access) -> Self {
+        let mut transaction = Self::join(connection, vault, access);
+        let begin = match access {
+            Access::Read => BEGIN_READ,
+            Access::Write => BEGIN_WRITE,
+        };
+        transaction.pipeline.send(connection, begin).await;
+        transaction
+    }
+
+    /// Joins a transaction that the caller begins and ends.
+    pub(super) fn join(connection: &'c Connection, vault: &'c Vault, access: Access) -> Self {
+        Self { connection, vault, access, pipeline: Pipeline::default(), failure: None }
+    }
+
+    /// Returns the first failure, after which the transaction cannot be committed.
+    pub(super) fn failure(&self) -> Option<&Failure> {
+        self.failure.as_ref()
+    }
+
+    /// Notifies the webhook senders of all nodes when the transaction is committed.
+    pub(super) async fn notify(&mut self) {
+        self.pipeline.send(self.connection, notifications::NOTIFY).await;
+    }
+
+    /// Commits the transaction.
+    ///
+    /// `Ok(Ok(()))` means that every statement succeeded and that the server confirmed the commit. Both are checked, as the
+    /// server also reports success for a `COMMIT` after a failed statement, although it rolls back.
+    ///
+    /// `Ok(Err(_))` means that an earlier statement failed, so the transaction was rolled back. `Err(_)` means that the
+    /// commit itself failed.
+    pub(super) async fn commit(&mut self) -> Result<Result<(), Failure>, Failure> {
+        // The server would commit an update that found no row, so the row counts are checked before COMMIT is sent.
+        if self.pipeline.0.iter().any(|pipelined| pipelined.table.is_some())
+            && let Err(failure) = self.pipeline.wait(0).await
+        {
+            let _ = self.roll_back().await;
+            return Ok(Err(failure));
+        }
+        let connection = self.connection;
+        let mut commit: BoxFuture<'_, _> = Box::pin(connection.client.batch_execute("COMMIT"));
+        let ready = poll_once(&mut commit).await;
+        let statements = self.pipeline.finish().await;
+        let committed = match ready {
+            Some(committed) => committed,
+            None => commit.await,
+        };
+        match statements {
+            // If the response to a statement is lost, so is the response to the commit after it.
+            Err(failure) if failure.recovery == Recovery::ConnectionLost => Err(failure),
+            Err(failure) => Ok(Err(failure)),
+            Ok(()) => match committed {
+                Ok(()) => Ok(Ok(())),
+                Err(error) => Err(Failure::of(&error)),
+            },
+        }
+    }
+
+    /// Rolls the transaction back. The connection can be used again afterwards.
+    pub(super) async fn roll_back(&mut self) -> Result<(), Failure> {
+        let connection = self.connection;
+        self.pipeline.send(connection, "ROLLBACK").await;
+        match self.pipeline.finish().await {
+            Err(failure) if failure.is_connection_lost() => Err(failure),
+            _ => Ok(()),
+        }
+    }
+
+    /// Records the first failure. Later failures only follow from it.
+    fn fail(&mut self, failure: Failure) -> StoreError {
+        self.failure.get_or_insert(failure).error.clone()
+    }
+
+    /// Fails after a failure, so that no further statement is sent.
+    fn check(&self) -> Result<(), StoreError> {
+        self.failure.as_ref().map_or(Ok(()), |failure| Err(failure.error.clone()))
+    }
+
+    /// Sends a request and waits for its response, after those of the pipelined statements.
+    async fn wait<T>(&mut self, request: impl Future<Output = Result<T, Error>>) -> Result<T, StoreError> {
+        let mut request = pin!(request);
+        let ready = poll_once(&mut request).await;
+        if let Err(failure) = self.pipeline.wait(0).await {
+            return Err(self.fail(failure));
+        }
+        let response = match ready {
+            Some(response) => response,
+            None => request.await,
+        };
+        response.map_err(|error| self.fail(Failure::of(&error)))
+    }
+
+    async fn statement(&mut self, sql: &str) -> Result<Statement, StoreError> {
+        self.check()?;
+        let connection = self.connection;
+        match connection.prepared(sql) {
+            Some(statement) => Ok(statement),
+            None => self.wait(connection.prepare(sql)).await,
+        }
+    }
+
+    /// Fails in a read transaction, which may only run queries. The server refuses queries that write.
+    fn require_write_access(&self) -> Result<(), StoreError> {
+        match self.access {
+            Access::Write => Ok(()),
+            Access::Read => Err(StoreError::Internal("a read transaction tried to write".to_owned())),
+        }
+    }
+}
+
+#[async_trait]
+impl Sql for PostgresTransaction<'_> {
+    async fn execute(&mut self, sql: &str, params: &[Param<'_>]) -> Result<u64, StoreError> {
+        self.require_write_access()?;
+        let arguments = arguments(params, self.vault)?;
+        let statement = self.statement(sql).await?;
+        let connection = self.connection;
+        self.wait(connection.client.execute_raw(&statement, arguments)).await
+    }
+
+    async fn pipeline(
+        &mut self,
+        sql: &str,
+        params: &[Param<'_>],
+        table: Option<&'static str>,
+    ) -> Result<(), StoreError> {
+        self.require_write_access()?;
+        let arguments = arguments(params, self.vault)?;
+        let statement = self.statement(sql).await?;
+        let connection = self.connection;
+        let changed = Box::pin(async move { connection.client.execute_raw(&statement, arguments).await });
+        self.pipeline.add(changed, table).await;
+        self.pipeline.wait(MAX_PIPELINED).await.map_err(|failure| self.fail(failure))
+    }
+
+    async fn query(&mut self, sql: &str, params: &[Param<'_>], each: EachRow<'_>) -> Result<(), StoreError> {
+        let arguments = arguments(params, self.vault)?;
+        let statement = self.statement(sql).await?;
+        let connection = self.connection;
+        let mut rows = pin!(self.wait(connection.client.query_raw(&statement, arguments)).await?);
+        let mut read = Ok(());
+        // All rows are read even if one is invalid, as the server may report an error after them.
+        while let Some(row) = rows.try_next().await.map_err(|error| self.fail(Failure::of(&error)))? {
+            if read.is_ok() {
+                read = each(&Received { row: &row, vault: self.vault });
+            }
+        }
+        read
+    }
+}
