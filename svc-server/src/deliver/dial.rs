@@ -1,7 +1,8 @@
 //! Connections to webhook endpoints.
 //!
 //! The [`Dialer`] resolves the host name, checks every address against the policy for webhook hosts, and connects only to
-//! checked addresses. An address that is written in the URL is checked the same way.
+//! checked addresses. An address that is written in the URL is checked the same way. Of several addresses, the first that
+//! responds is connected to (see [`happy_eyeballs`]).
 //!
 //! # DNS rebinding
 //!
@@ -31,9 +32,10 @@ use tokio_rustls::client::TlsStream;
 use tokio_rustls::rustls::pki_types::ServerName;
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
+use super::happy_eyeballs;
 use crate::deliver::resolver::Resolver;
 
-/// The timeout of a TCP connection.
+/// The timeout of a TCP connection, over all addresses of the host.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The timeout of a TLS handshake.
@@ -109,7 +111,8 @@ impl Dialer {
     }
 
     async fn dial(self, uri: Uri, addresses: Vec<SocketAddr>) -> Result<TokioIo<Stream>, DialError> {
-        let connecting = tokio::time::timeout(CONNECT_TIMEOUT, TcpStream::connect(addresses.as_slice()));
+        let connecting =
+            tokio::time::timeout(CONNECT_TIMEOUT, happy_eyeballs::connect_first(&addresses, TcpStream::connect));
         let tcp = match connecting.await {
             Err(_) => return Err(failed(FailureClass::Timeout, "no connection within 5 s")),
             Ok(Err(error)) => return Err(failed(FailureClass::Connect, error)),

@@ -17,7 +17,7 @@ use svc_server::deliver::resolver::{Resolver, SystemResolver};
 use svc_server::deliver::{HttpWebhookClient, WebhookClient as _};
 use uuid::Uuid;
 
-use crate::receivers::{After, FAILS, OK, Receiver, canary, listen, raw_receiver};
+use crate::receivers::{After, BlackHole, FAILS, OK, Receiver, canary, listen, raw_receiver};
 
 /// The timeout of an attempt: long for a response over loopback, short for a test.
 const TIMEOUT: Duration = Duration::from_millis(400);
@@ -230,6 +230,23 @@ async fn only_a_checked_address_is_connected_to() {
     assert_eq!(class(&log), "connect", "{log:?}");
     assert_eq!(hits.load(Ordering::SeqCst), 0);
     assert_eq!(*resolver.lookups.lock().unwrap(), 1);
+}
+
+#[tokio::test]
+async fn an_address_that_does_not_respond_does_not_fail_the_attempt() {
+    let receiver = Receiver::with_responses(&[OK]).await;
+    let port = receiver.address.port();
+    let silent: IpAddr = "127.0.0.2".parse().unwrap();
+    let _black_hole = BlackHole::open(SocketAddr::new(silent, port)).await;
+    let results = vec![vec![silent, receiver.address.ip()]];
+    let mut env = Env::system();
+    env.webhook_hosts = HostPolicy::AllowPrivate;
+    let resolver = Arc::new(ChangingResolver { results, lookups: Mutex::new(0) });
+    let client = HttpWebhookClient::new(env, Duration::from_secs(10), resolver);
+    let log = client.attempt(attempt(&format!("http://two.example.com:{port}/"))).await.log;
+    assert_eq!((log.status, log.error.as_deref()), (200, None), "{log:?}");
+    assert_eq!(log.remote_addr, Some(receiver.address.to_string()), "the address that was connected to");
+    assert!(log.duration_ms < 4_000, "the silent address has not used up the 5 s: {log:?}");
 }
 
 #[tokio::test]

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use http::HeaderMap;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::{Mutex, mpsc};
 
 /// A request as it arrived.
@@ -109,6 +109,25 @@ pub(crate) enum After {
     Endless,
     /// Sends a chunk of one byte every 50 ms.
     Drip,
+}
+
+/// An address that does not respond to attempts to connect, as behind a firewall: a listener whose backlog is full.
+pub(crate) struct BlackHole {
+    _listener: TcpListener,
+    _waiting: TcpStream,
+}
+
+impl BlackHole {
+    pub(crate) async fn open(address: SocketAddr) -> Self {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.bind(address).unwrap();
+        // A backlog of 0 takes one connection. The system drops what others send to open theirs.
+        let listener = socket.listen(0).unwrap();
+        let waiting = TcpStream::connect(address).await.unwrap();
+        let another = tokio::time::timeout(Duration::from_millis(100), TcpStream::connect(address)).await;
+        assert!(another.is_err(), "the backlog is not full");
+        Self { _listener: listener, _waiting: waiting }
+    }
 }
 
 /// Listens on a port that must never be connected to, and counts the connections.
