@@ -1,9 +1,9 @@
 //! Connecting to the first address of a host that responds, as Happy Eyeballs does (RFC 8305).
 //!
-//! The families alternate, beginning with that of the first address. The connection attempts start one after the other: the
-//! next one as soon as the one before it fails, or after a delay while it is silent. They then go on side by side. The first
-//! connection wins, and the other attempts are dropped. So an address that does not respond costs a delay, and not the
-//! whole time that there is to connect.
+//! The families alternate, beginning with that of the first address. The connection attempts start one after the other:
+//! the next one as soon as the one before it fails, or after a delay while it is silent. They then go on side by side.
+//! The first connection wins, and the other attempts are dropped. So an address that does not respond costs a delay,
+//! and not the whole time that there is to connect.
 
 use std::io;
 use std::net::SocketAddr;

@@ -42,6 +42,33 @@ impl Receiver {
         Self { address, received: Mutex::new(received) }
     }
 
+    /// Starts a receiver that responds on each connection with the next of these lists, and with the last one from then
+    /// on. It closes a connection right after the last response of its list, without saying so. An empty response is
+    /// none.
+    pub(crate) async fn with_connections(connections: &[&'static [&'static str]]) -> Self {
+        let (sender, received) = mpsc::unbounded_channel();
+        let (connections, next) = (connections.to_vec(), AtomicUsize::new(0));
+        let address = listen(move |mut stream| {
+            let (sender, number) = (sender.clone(), next.fetch_add(1, Ordering::SeqCst));
+            let responses = connections[number.min(connections.len() - 1)];
+            async move {
+                for response in responses {
+                    let Some(request) = read_request(&mut stream).await else { return };
+                    let _ = sender.send(request);
+                    let _ = stream.write_all(response.as_bytes()).await;
+                }
+            }
+        })
+        .await;
+        Self { address, received: Mutex::new(received) }
+    }
+
+    /// Returns the requests that have arrived and were not taken yet.
+    pub(crate) async fn arrived(&self) -> Vec<Received> {
+        let mut received = self.received.lock().await;
+        std::iter::from_fn(|| received.try_recv().ok()).collect()
+    }
+
     /// Waits for the next request.
     pub(crate) async fn next(&self) -> Received {
         self.received.lock().await.recv().await.unwrap()
