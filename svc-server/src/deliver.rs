@@ -9,6 +9,7 @@
 
 mod client;
 pub(crate) mod dial;
+mod happy_eyeballs;
 pub mod resolver;
 
 use std::collections::{BTreeMap, HashSet};

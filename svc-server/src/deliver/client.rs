@@ -4,6 +4,7 @@
 //! 64 KiB of the response and logs the first 16 KiB. It follows no redirects, uses no proxy, and decompresses nothing.
 
 use std::error::Error as StdError;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -13,7 +14,7 @@ use http::header::{CONTENT_TYPE, RETRY_AFTER, USER_AGENT};
 use http::{HeaderMap, Request, Response, StatusCode, Uri};
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
-use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::{Client, Error as ClientError};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use svc_core::env::Env;
 use svc_core::values::Timestamp;
@@ -48,6 +49,8 @@ struct Inner {
     timeout: Duration,
     dialer: Dialer,
     client: Client<Dialer, Full<Bytes>>,
+    /// Sends each request on a new connection, which it does not keep.
+    unpooled_client: Client<Dialer, Full<Bytes>>,
 }
 
 /// The part of a response that is logged.
@@ -71,14 +74,16 @@ impl HttpWebhookClient {
     /// Creates a client with a timeout per attempt. `env.webhook_hosts` says which hosts it may connect to.
     pub fn new(env: Env, timeout: Duration, resolver: Arc<dyn Resolver>) -> Self {
         let dialer = Dialer::new(resolver, env.webhook_hosts);
-        let client = Client::builder(TokioExecutor::new())
+        let mut builder = Client::builder(TokioExecutor::new());
+        builder
             .pool_idle_timeout(IDLE_TIMEOUT)
             .pool_timer(TokioTimer::new())
             .http1_max_buf_size(MAX_BODY_READ)
-            // If a kept connection turns out to be closed before the request was sent, the request is sent on a new one.
-            .retry_canceled_requests(true)
-            .build(dialer.clone());
-        Self { inner: Arc::new(Inner { env, timeout, dialer, client }) }
+            // If a kept connection turns out to be closed before any of the request was written, another one is used.
+            .retry_canceled_requests(true);
+        let client = builder.build(dialer.clone());
+        let unpooled_client = builder.pool_max_idle_per_host(0).build(dialer.clone());
+        Self { inner: Arc::new(Inner { env, timeout, dialer, client, unpooled_client }) }
     }
 }
 
@@ -111,7 +116,7 @@ impl Inner {
             error: None,
             response_body: None,
             response_truncated: false,
-            remote_addr: dialled.map(|Dialled(address)| address.to_string()),
+            remote_addr: dialled.map(|peer| peer.to_string()),
         };
         let mut retry_after = None;
         match response {
@@ -136,7 +141,7 @@ impl Inner {
         Outcome { delivery: attempt.delivery, log, retry_after }
     }
 
-    async fn send(&self, attempt: &Attempt, dialled: &mut Option<Dialled>) -> Result<LoggedResponse, Failure> {
+    async fn send(&self, attempt: &Attempt, dialled: &mut Option<SocketAddr>) -> Result<LoggedResponse, Failure> {
         let uri: Uri =
             attempt.url.url().as_str().parse().map_err(|error| Failure::new(FailureClass::Connect, error))?;
         // The addresses are checked at each attempt, also if a connection to the host is open.
@@ -150,12 +155,22 @@ impl Inner {
         }
         let request = request.body(Full::from(body)).map_err(|error| Failure::new(FailureClass::Connect, error))?;
         let response = CHECKED_ADDRESSES
-            .scope(checked_addresses, self.client.request(request))
+            .scope(checked_addresses, self.request(request))
             .await
             .map_err(|error| Failure::from_client(&error))?;
-        *dialled = response.extensions().get().copied();
+        *dialled = response.extensions().get().map(|Dialled { peer, .. }| *peer);
         let retry_after = retry_after(response.status(), response.headers(), self.env.now());
         read_response(response, retry_after).await
+    }
+
+    /// Sends a request on a kept connection if there is one. If that ends before any byte of a response, the request is
+    /// sent once more, on a new connection: many receivers close a connection after a response without saying so, and a
+    /// request that crosses with that is no failure of theirs. Receivers recognise one that they did handle by its id.
+    async fn request(&self, request: Request<Full<Bytes>>) -> Result<Response<Incoming>, ClientError> {
+        match self.client.request(request.clone()).await {
+            Err(error) if Dialled::has_lost_request(&error) => self.unpooled_client.request(request).await,
+            response => response,
+        }
     }
 }
 

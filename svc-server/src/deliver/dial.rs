@@ -1,7 +1,8 @@
 //! Connections to webhook endpoints.
 //!
 //! The [`Dialer`] resolves the host name, checks every address against the policy for webhook hosts, and connects only to
-//! checked addresses. An address that is written in the URL is checked the same way.
+//! checked addresses. An address that is written in the URL is checked the same way. Of several addresses, the first that
+//! responds is connected to (see [`happy_eyeballs`]).
 //!
 //! # DNS rebinding
 //!
@@ -14,11 +15,13 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use http::Uri;
+use http::{Extensions, Uri};
+use hyper_util::client::legacy::Error as ClientError;
 use hyper_util::client::legacy::connect::{Connected, Connection};
 use hyper_util::rt::TokioIo;
 use svc_core::values::HostPolicy;
@@ -31,9 +34,10 @@ use tokio_rustls::client::TlsStream;
 use tokio_rustls::rustls::pki_types::ServerName;
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
+use super::happy_eyeballs;
 use crate::deliver::resolver::Resolver;
 
-/// The timeout of a TCP connection.
+/// The timeout of a TCP connection, over all addresses of the host.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The timeout of a TLS handshake.
@@ -109,7 +113,8 @@ impl Dialer {
     }
 
     async fn dial(self, uri: Uri, addresses: Vec<SocketAddr>) -> Result<TokioIo<Stream>, DialError> {
-        let connecting = tokio::time::timeout(CONNECT_TIMEOUT, TcpStream::connect(addresses.as_slice()));
+        let connecting =
+            tokio::time::timeout(CONNECT_TIMEOUT, happy_eyeballs::connect_first(&addresses, TcpStream::connect));
         let tcp = match connecting.await {
             Err(_) => return Err(failed(FailureClass::Timeout, "no connection within 5 s")),
             Ok(Err(error)) => return Err(failed(FailureClass::Connect, error)),
@@ -118,7 +123,7 @@ impl Dialer {
         let _ = tcp.set_nodelay(true);
         let peer = tcp.peer_addr().map_err(|error| failed(FailureClass::Connect, error))?;
         if uri.scheme_str() != Some("https") {
-            return Ok(TokioIo::new(Stream { peer, io: Io::Plain(tcp) }));
+            return Ok(TokioIo::new(Stream::new(peer, Io::Plain(tcp))));
         }
         let host = uri.host().unwrap_or_default().trim_matches(['[', ']']).to_owned();
         let name = ServerName::try_from(host).map_err(|error| failed(FailureClass::Tls, error))?;
@@ -127,7 +132,7 @@ impl Dialer {
             Err(_) => return Err(failed(FailureClass::Timeout, "no TLS session within 10 s")),
             Ok(connected) => connected.map_err(|error| failed(FailureClass::Tls, error))?,
         };
-        Ok(TokioIo::new(Stream { peer, io: Io::Tls(Box::new(tls)) }))
+        Ok(TokioIo::new(Stream::new(peer, Io::Tls(Box::new(tls)))))
     }
 }
 
@@ -153,13 +158,59 @@ impl tower_service::Service<Uri> for Dialer {
     }
 }
 
-/// The address of the connection, as an extension of the response.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Dialled(pub(crate) SocketAddr);
+/// The connection that was used, as an extension of the response and of an error of the HTTP client.
+#[derive(Clone, Debug)]
+pub(crate) struct Dialled {
+    pub(crate) peer: SocketAddr,
+    traffic: Arc<Traffic>,
+}
+
+impl Dialled {
+    /// Returns whether an error means that a kept connection ended before any byte of a response to the request
+    /// arrived.
+    ///
+    /// The receiver closes a connection when it likes, and a request may be on its way then. On a new connection, from
+    /// which nothing was received, the end is a failure of the receiver.
+    pub(crate) fn has_lost_request(error: &ClientError) -> bool {
+        let mut extensions = Extensions::new();
+        if let Some(connected) = error.connect_info() {
+            connected.get_extras(&mut extensions);
+        }
+        extensions.get().is_some_and(|Self { traffic, .. }| traffic.is_request_lost())
+    }
+}
+
+/// What has gone over a connection. The tasks that share it get the end of a request through a channel of the HTTP
+/// client, which orders their accesses.
+#[derive(Debug, Default)]
+struct Traffic {
+    /// Whether anything was received.
+    received: AtomicBool,
+    /// Whether nothing was received since a request was begun.
+    awaiting_response: AtomicBool,
+}
+
+impl Traffic {
+    fn request_begun(&self) {
+        self.awaiting_response.store(true, Ordering::Relaxed);
+    }
+
+    fn received(&self) {
+        self.received.store(true, Ordering::Relaxed);
+        self.awaiting_response.store(false, Ordering::Relaxed);
+    }
+
+    /// Returns whether a request would be lost if the connection ended now, although an earlier one had a response.
+    fn is_request_lost(&self) -> bool {
+        self.received.load(Ordering::Relaxed) && self.awaiting_response.load(Ordering::Relaxed)
+    }
+}
 
 /// A connection with the address of its peer.
 pub(crate) struct Stream {
-    peer: SocketAddr,
+    dialled: Dialled,
+    /// Whether a part of a request was written, and the rest is still to be: a flush ends a request.
+    writing: bool,
     io: Io,
 }
 
@@ -168,31 +219,49 @@ enum Io {
     Tls(Box<TlsStream<TcpStream>>),
 }
 
+impl Stream {
+    fn new(peer: SocketAddr, io: Io) -> Self {
+        Self { dialled: Dialled { peer, traffic: Arc::default() }, writing: false, io }
+    }
+}
+
 impl Connection for Stream {
     fn connected(&self) -> Connected {
-        Connected::new().extra(Dialled(self.peer))
+        Connected::new().extra(self.dialled.clone())
     }
 }
 
 impl AsyncRead for Stream {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        match &mut self.get_mut().io {
+        let stream = self.get_mut();
+        let before = buf.filled().len();
+        let read = match &mut stream.io {
             Io::Plain(io) => Pin::new(io).poll_read(cx, buf),
             Io::Tls(io) => Pin::new(io).poll_read(cx, buf),
+        };
+        if buf.filled().len() > before {
+            stream.dialled.traffic.received();
         }
+        read
     }
 }
 
 impl AsyncWrite for Stream {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
-        match &mut self.get_mut().io {
+        let stream = self.get_mut();
+        if !std::mem::replace(&mut stream.writing, true) {
+            stream.dialled.traffic.request_begun();
+        }
+        match &mut stream.io {
             Io::Plain(io) => Pin::new(io).poll_write(cx, buf),
             Io::Tls(io) => Pin::new(io).poll_write(cx, buf),
         }
     }
 
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match &mut self.get_mut().io {
+        let stream = self.get_mut();
+        stream.writing = false;
+        match &mut stream.io {
             Io::Plain(io) => Pin::new(io).poll_flush(cx),
             Io::Tls(io) => Pin::new(io).poll_flush(cx),
         }
@@ -203,5 +272,42 @@ impl AsyncWrite for Stream {
             Io::Plain(io) => Pin::new(io).poll_shutdown(cx),
             Io::Tls(io) => Pin::new(io).poll_shutdown(cx),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_request_is_lost_until_a_byte_of_its_response_arrives_on_a_kept_connection() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let mut stream = Stream::new(address, Io::Plain(TcpStream::connect(address).await.unwrap()));
+        let mut peer = listener.accept().await.unwrap().0;
+        let traffic = Arc::clone(&stream.dialled.traffic);
+
+        stream.write_all(b"first request").await.unwrap();
+        stream.flush().await.unwrap();
+        assert!(!traffic.is_request_lost(), "the connection is new");
+        peer.write_all(b"response").await.unwrap();
+        stream.read_exact(&mut [0; 8]).await.unwrap();
+        assert!(!traffic.is_request_lost(), "there is no request");
+
+        stream.write_all(b"second ").await.unwrap();
+        assert!(traffic.is_request_lost());
+        peer.write_all(b"r").await.unwrap();
+        stream.read_exact(&mut [0; 1]).await.unwrap();
+        stream.write_all(b"request").await.unwrap();
+        assert!(!traffic.is_request_lost(), "its response began before all of it was written");
+        stream.flush().await.unwrap();
+
+        stream.write_all(b"third request").await.unwrap();
+        drop(peer);
+        assert_eq!(stream.read(&mut [0; 8]).await.unwrap_or(0), 0);
+        assert!(traffic.is_request_lost(), "the end of the connection is no response");
     }
 }

@@ -17,7 +17,7 @@ use svc_server::deliver::resolver::{Resolver, SystemResolver};
 use svc_server::deliver::{HttpWebhookClient, WebhookClient as _};
 use uuid::Uuid;
 
-use crate::receivers::{After, FAILS, OK, Receiver, canary, listen, raw_receiver};
+use crate::receivers::{After, BlackHole, FAILS, OK, Receiver, canary, listen, raw_receiver};
 
 /// The timeout of an attempt: long for a response over loopback, short for a test.
 const TIMEOUT: Duration = Duration::from_millis(400);
@@ -233,6 +233,23 @@ async fn only_a_checked_address_is_connected_to() {
 }
 
 #[tokio::test]
+async fn an_address_that_does_not_respond_does_not_fail_the_attempt() {
+    let receiver = Receiver::with_responses(&[OK]).await;
+    let port = receiver.address.port();
+    let silent: IpAddr = "127.0.0.2".parse().unwrap();
+    let _black_hole = BlackHole::open(SocketAddr::new(silent, port)).await;
+    let results = vec![vec![silent, receiver.address.ip()]];
+    let mut env = Env::system();
+    env.webhook_hosts = HostPolicy::AllowPrivate;
+    let resolver = Arc::new(ChangingResolver { results, lookups: Mutex::new(0) });
+    let client = HttpWebhookClient::new(env, Duration::from_secs(10), resolver);
+    let log = client.attempt(attempt(&format!("http://two.example.com:{port}/"))).await.log;
+    assert_eq!((log.status, log.error.as_deref()), (200, None), "{log:?}");
+    assert_eq!(log.remote_addr, Some(receiver.address.to_string()), "the address that was connected to");
+    assert!(log.duration_ms < 4_000, "the silent address has not used up the 5 s: {log:?}");
+}
+
+#[tokio::test]
 async fn addresses_are_checked_again_for_a_kept_connection() {
     let receiver = Receiver::with_responses(&[OK]).await;
     let results = vec![vec![receiver.address.ip()], vec![]];
@@ -261,4 +278,90 @@ async fn a_connection_is_kept_alive_for_later_attempts() {
         assert!(client.attempt(attempt(&format!("http://{address}/"))).await.log.succeeded());
     }
     assert_eq!(connections.load(Ordering::SeqCst), 1);
+}
+
+/// Sends this many deliveries one after the other through one client, and returns the logs of their attempts.
+async fn send_in_turn(receiver: &Receiver, count: usize) -> Vec<AttemptLog> {
+    let client = client(HostPolicy::AllowPrivate, Arc::new(SystemResolver::default()));
+    let mut logs = Vec::new();
+    for _ in 0..count {
+        logs.push(client.attempt(attempt(&receiver.url("/hook"))).await.log);
+    }
+    logs
+}
+
+#[tokio::test]
+async fn a_request_lost_on_a_kept_connection_is_sent_again_on_a_new_one() {
+    let receiver = Receiver::with_connections(&[&[OK, ""], &[OK]]).await;
+    let logs = send_in_turn(&receiver, 2).await;
+    assert!(logs.iter().all(AttemptLog::succeeded), "{logs:?}");
+    let [_, lost, repeated] = receiver.arrived().await.try_into().unwrap();
+    assert_eq!(lost.headers, repeated.headers, "the same attempt, with the same number and signatures");
+    assert_eq!((lost.path, lost.body), (repeated.path, repeated.body));
+}
+
+#[tokio::test]
+async fn a_lost_request_is_sent_again_on_no_other_kept_connection() {
+    let receiver = Receiver::with_connections(&[&[OK, ""], &[OK, ""], &[OK, ""], &[OK]]).await;
+    let client = client(HostPolicy::AllowPrivate, Arc::new(SystemResolver::default()));
+    let url = receiver.url("/hook");
+    let at_once = futures_util::future::join_all((0..3).map(|_| client.attempt(attempt(&url)))).await;
+    assert!(at_once.iter().all(|outcome| outcome.log.succeeded()), "{at_once:?}");
+    assert_eq!(receiver.arrived().await.len(), 3, "one on each of three connections");
+    let log = client.attempt(attempt(&url)).await.log;
+    assert!(log.succeeded(), "{log:?}");
+    assert_eq!(receiver.arrived().await.len(), 2);
+}
+
+#[tokio::test]
+async fn a_lost_request_is_sent_again_only_once() {
+    let receiver = Receiver::with_connections(&[&[OK, ""], &[""]]).await;
+    let log = send_in_turn(&receiver, 2).await.remove(1);
+    assert_eq!((log.status, class(&log)), (0, "reset"), "{log:?}");
+    assert_eq!(receiver.arrived().await.len(), 3);
+}
+
+#[tokio::test]
+async fn a_request_that_fails_on_a_new_connection_or_after_a_byte_of_its_response_is_not_sent_again() {
+    let fresh = Receiver::with_connections(&[&[""]]).await;
+    let begun = Receiver::with_connections(&[&[OK, "H"], &[OK]]).await;
+    let half = Receiver::with_connections(&[&[OK, "HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhalf"], &[OK]]).await;
+    for (receiver, attempts, reason) in [
+        (fresh, 1, "a new connection was closed"),
+        (begun, 2, "the response had begun"),
+        (half, 2, "the response broke off"),
+    ] {
+        let logs = send_in_turn(&receiver, attempts).await;
+        assert_eq!(class(logs.last().unwrap()), "reset", "{reason}: {logs:?}");
+        assert_eq!(receiver.arrived().await.len(), attempts, "{reason}");
+    }
+}
+
+#[tokio::test]
+async fn a_request_that_is_sent_again_has_the_deadline_of_its_attempt() {
+    const SILENT: &str = "HTTP/1.1 100 Continue\r\n\r\n";
+    let receiver = Receiver::with_connections(&[&[OK, ""], &[SILENT, ""]]).await;
+    let log = send_in_turn(&receiver, 2).await.remove(1);
+    assert_eq!((class(&log), receiver.arrived().await.len()), ("timeout", 3), "{log:?}");
+    assert!(u128::from(log.duration_ms) < 2 * TIMEOUT.as_millis(), "{log:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_receiver_that_closes_after_each_response_gets_every_delivery_at_the_first_attempt() {
+    let receiver = Receiver::with_connections(&[&[OK]]).await;
+    let client = Arc::new(client(HostPolicy::AllowPrivate, Arc::new(SystemResolver::default())));
+    let mut senders = tokio::task::JoinSet::new();
+    for _ in 0..8 {
+        let (client, url) = (Arc::clone(&client), receiver.url("/hook"));
+        senders.spawn(async move {
+            let mut logs = Vec::new();
+            for _ in 0..100 {
+                logs.push(client.attempt(attempt(&url)).await.log);
+            }
+            logs
+        });
+    }
+    let logs = senders.join_all().await.concat();
+    let failed: Vec<_> = logs.iter().filter(|log| !log.succeeded()).collect();
+    assert!(failed.is_empty(), "{} of {}: {:?}", failed.len(), logs.len(), failed[0]);
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use http::HeaderMap;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::{Mutex, mpsc};
 
 /// A request as it arrived.
@@ -40,6 +40,33 @@ impl Receiver {
         })
         .await;
         Self { address, received: Mutex::new(received) }
+    }
+
+    /// Starts a receiver that responds on each connection with the next of these lists, and with the last one from then
+    /// on. It closes a connection right after the last response of its list, without saying so. An empty response is
+    /// none.
+    pub(crate) async fn with_connections(connections: &[&'static [&'static str]]) -> Self {
+        let (sender, received) = mpsc::unbounded_channel();
+        let (connections, next) = (connections.to_vec(), AtomicUsize::new(0));
+        let address = listen(move |mut stream| {
+            let (sender, number) = (sender.clone(), next.fetch_add(1, Ordering::SeqCst));
+            let responses = connections[number.min(connections.len() - 1)];
+            async move {
+                for response in responses {
+                    let Some(request) = read_request(&mut stream).await else { return };
+                    let _ = sender.send(request);
+                    let _ = stream.write_all(response.as_bytes()).await;
+                }
+            }
+        })
+        .await;
+        Self { address, received: Mutex::new(received) }
+    }
+
+    /// Returns the requests that have arrived and were not taken yet.
+    pub(crate) async fn arrived(&self) -> Vec<Received> {
+        let mut received = self.received.lock().await;
+        std::iter::from_fn(|| received.try_recv().ok()).collect()
     }
 
     /// Waits for the next request.
@@ -109,6 +136,25 @@ pub(crate) enum After {
     Endless,
     /// Sends a chunk of one byte every 50 ms.
     Drip,
+}
+
+/// An address that does not respond to attempts to connect, as behind a firewall: a listener whose backlog is full.
+pub(crate) struct BlackHole {
+    _listener: TcpListener,
+    _waiting: TcpStream,
+}
+
+impl BlackHole {
+    pub(crate) async fn open(address: SocketAddr) -> Self {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.bind(address).unwrap();
+        // A backlog of 0 takes one connection. The system drops what others send to open theirs.
+        let listener = socket.listen(0).unwrap();
+        let waiting = TcpStream::connect(address).await.unwrap();
+        let another = tokio::time::timeout(Duration::from_millis(100), TcpStream::connect(address)).await;
+        assert!(another.is_err(), "the backlog is not full");
+        Self { _listener: listener, _waiting: waiting }
+    }
 }
 
 /// Listens on a port that must never be connected to, and counts the connections.
