@@ -20,11 +20,17 @@ pub struct DueDelivery {
 /// Deliveries of events to endpoints.
 #[async_trait]
 pub trait DeliveryRepository: Send {
-    /// Adds a delivery. A pending one schedules its endpoint by the time that it is due.
+    /// Adds deliveries, in a few statements however many they are. A pending one schedules its endpoint by the time that it
+    /// is due.
     ///
-    /// The id must have been made for the time of the event ([`Env::id`](crate::env::Env::id)), as stores find deliveries
-    /// of an event by that.
-    async fn insert_delivery(&mut self, delivery: &Delivery) -> Result<(), StoreError>;
+    /// Their ids must have been made for the times of their events ([`Env::id`](crate::env::Env::id)), as stores find
+    /// deliveries of an event by that.
+    async fn insert_deliveries(&mut self, deliveries: &[Delivery]) -> Result<(), StoreError>;
+
+    /// Adds one delivery, as [`insert_deliveries`](DeliveryRepository::insert_deliveries) does.
+    async fn insert_delivery(&mut self, delivery: &Delivery) -> Result<(), StoreError> {
+        self.insert_deliveries(std::slice::from_ref(delivery)).await
+    }
 
     /// Returns one delivery.
     async fn delivery(&mut self, tenant: TenantId, id: Uuid) -> Result<Option<Delivery>, StoreError>;
