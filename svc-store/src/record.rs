@@ -114,9 +114,39 @@ pub(crate) fn select<R: Record>(conditions: &str) -> String {
 
 /// Returns a statement that inserts a row, or sets the updated columns of the row that has its key already.
 pub(crate) fn upsert<R: Record>() -> String {
+    format!("{}{}", R::statements().insert, on_conflict_update::<R>())
+}
+
+/// Returns the end of an insert that sets the updated columns of the rows whose keys are there already.
+pub(crate) fn on_conflict_update<R: Record>() -> String {
     let updated: Vec<String> = R::UPDATED.iter().map(|name| format!("{name} = excluded.{name}")).collect();
-    let (insert, key) = (&R::statements().insert, R::KEY.join(", "));
-    format!("{insert} ON CONFLICT ({key}) DO UPDATE SET {}", updated.join(", "))
+    format!(" ON CONFLICT ({}) DO UPDATE SET {}", R::KEY.join(", "), updated.join(", "))
+}
+
+/// A statement for several rows at once: one text for each of a few numbers of rows, so that a connection keeps few
+/// statements prepared, however many rows there are.
+pub(crate) struct BulkInsert([(usize, String); 3]);
+
+impl BulkInsert {
+    /// Returns the statement that inserts rows as [`Statements::insert`] does, followed by `rest`.
+    pub(crate) fn of<R: Record>(rest: &str) -> Self {
+        let (insert, columns) = (&R::statements().insert, R::COLUMNS.len());
+        let row = |row: usize| {
+            let places: Vec<String> = (1..=columns).map(|n| format!("${}", row * columns + n)).collect();
+            format!(", ({})", places.join(", "))
+        };
+        Self([64, 8, 1].map(|rows| (rows, format!("{insert}{}{rest}", (1..rows).map(row).collect::<String>()))))
+    }
+
+    /// Returns the statements by their numbers of rows, the largest first. The last one is for one row.
+    pub(crate) fn by_rows(&self) -> &[(usize, String)] {
+        &self.0
+    }
+
+    #[cfg(test)]
+    pub(crate) fn all(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|(_, sql)| sql.as_str())
+    }
 }
 
 /// Returns what the column of a field holds.

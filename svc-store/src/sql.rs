@@ -14,7 +14,7 @@ use uuid::Uuid;
 
 use crate::column::Column;
 use crate::dialect::Dialect;
-use crate::record::Record;
+use crate::record::{BulkInsert, Record};
 
 /// A parameter of a statement.
 #[derive(Clone, Debug)]
@@ -167,6 +167,24 @@ impl SqlTx<'_> {
     /// Adds a record. `extra` are the values of the columns that are no fields of it.
     pub(crate) async fn insert_record<R: Record>(&mut self, extra: &[Param<'_>], record: &R) -> Result<(), StoreError> {
         self.pipeline(&R::statements().insert, &insert_params(extra, record)).await
+    }
+
+    /// Adds records, whose columns are all fields of them.
+    pub(crate) async fn insert_records<R: Record>(
+        &mut self,
+        insert: &BulkInsert,
+        records: &[R],
+    ) -> Result<(), StoreError> {
+        let mut left = records;
+        for (rows, sql) in insert.by_rows() {
+            let chunks = left.chunks_exact(*rows);
+            left = chunks.remainder();
+            for chunk in chunks {
+                let params: Vec<Param<'_>> = chunk.iter().flat_map(R::params).collect();
+                self.pipeline(sql, &params).await?;
+            }
+        }
+        Ok(())
     }
 
     /// Stores the updated columns of the record with a key, if there is one.

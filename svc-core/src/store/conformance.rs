@@ -154,6 +154,7 @@ cases! {
         events_are_returned_in_order_and_in_pages,
         events_of_another_tenant_are_not_returned,
         each_matching_subscription_gets_one_delivery,
+        many_deliveries_are_written_at_once,
         matching_subscriptions_are_enabled_or_paused,
         a_created_delivery_is_stored,
         an_event_for_one_subscription_goes_to_no_other,

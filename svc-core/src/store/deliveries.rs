@@ -20,11 +20,17 @@ pub struct DueDelivery {
 /// Deliveries of events to endpoints.
 #[async_trait]
 pub trait DeliveryRepository: Send {
-    /// Adds a delivery. A pending one schedules its endpoint by the time that it is due.
+    /// Adds deliveries, in a few statements however many they are. A pending one schedules its endpoint by the time that it
+    /// is due.
     ///
-    /// The id must contain the time of the event ([`Env::id`](crate::env::Env::id)), because stores use it to find the
-    /// deliveries of an event.
-    async fn insert_delivery(&mut self, delivery: &Delivery) -> Result<(), StoreError>;
+    /// The id of each must contain the time of its event ([`Env::id`](crate::env::Env::id)), because stores use it to find
+    /// the deliveries of an event.
+    async fn insert_deliveries(&mut self, deliveries: &[Delivery]) -> Result<(), StoreError>;
+
+    /// Adds one delivery, as [`insert_deliveries`](DeliveryRepository::insert_deliveries) does.
+    async fn insert_delivery(&mut self, delivery: &Delivery) -> Result<(), StoreError> {
+        self.insert_deliveries(std::slice::from_ref(delivery)).await
+    }
 
     /// Returns one delivery.
     async fn delivery(&mut self, tenant: TenantId, id: Uuid) -> Result<Option<Delivery>, StoreError>;

@@ -7,6 +7,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
+use crate::env::Env;
 use crate::error::{Error, FieldCode, Issue, StoreError};
 use crate::input::json::{self, Json};
 use crate::store::Tx;
@@ -126,10 +127,9 @@ async fn write(
 ) -> Result<(Event, Vec<Delivery>), Error> {
     let event = Event { id: tx.env().id(created_at), tenant_id: tenant, kind, data, created_at, only_for: None };
     tx.insert_event(&event).await?;
-    let mut deliveries = Vec::new();
-    for matched in tx.matching_subscriptions(tenant, kind).await? {
-        deliveries.push(insert_delivery(tx, &event, matched).await?);
-    }
+    let matching = tx.matching_subscriptions(tenant, kind).await?;
+    let deliveries: Vec<Delivery> = matching.into_iter().map(|to| new_delivery(tx.env(), &event, to)).collect();
+    tx.insert_deliveries(&deliveries).await?;
     Ok((event, deliveries))
 }
 
@@ -146,16 +146,16 @@ pub(crate) async fn emit_to(
     let event =
         Event { id: tx.env().id(now), tenant_id: tenant, kind, data: to_json(data)?, created_at: now, only_for };
     tx.insert_event(&event).await?;
-    insert_delivery(tx, &event, to).await
-}
-
-async fn insert_delivery(tx: &mut dyn Tx, event: &Event, to: MatchedSubscription) -> Result<Delivery, Error> {
-    let id = tx.env().id(event.created_at);
-    let mut delivery = event.delivery_to(id, to.subscription_id, to.paused);
-    // The tenant's clock may be ahead of the wall clock, which decides what is due.
-    delivery.next_attempt_at = delivery.next_attempt_at.min(Some(tx.env().now()));
+    let delivery = new_delivery(tx.env(), &event, to);
     tx.insert_delivery(&delivery).await?;
     Ok(delivery)
+}
+
+fn new_delivery(env: &Env, event: &Event, to: MatchedSubscription) -> Delivery {
+    let mut delivery = event.delivery_to(env.id(event.created_at), to.subscription_id, to.paused);
+    // The tenant's clock may be ahead of the wall clock, which decides what is due.
+    delivery.next_attempt_at = delivery.next_attempt_at.min(Some(env.now()));
+    delivery
 }
 
 fn to_json(data: &impl Serialize) -> Result<Box<RawValue>, StoreError> {

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures_util::FutureExt as _;
 use futures_util::future::join_all;
+use svc_core::accounts::audit::Actor;
 use svc_core::accounts::idempotency::StoredResponse;
 use svc_core::accounts::keys as keys_of;
 use svc_core::accounts::tenants::{self, TenantCreate};
@@ -13,14 +14,15 @@ use svc_core::env::{ManualClock, SeededEntropy};
 use svc_core::input::Input;
 use svc_core::resources::contacts::Contact;
 use svc_core::resources::crud;
-use svc_core::store::{Tx, conformance};
-use svc_core::values::{TenantId, Timestamp};
-use svc_core::webhooks::engine;
+use svc_core::store::{DeliveryFilter, DeliveryRepository as _, Tx, conformance};
+use svc_core::values::{EventKind, TenantId, Timestamp};
 use svc_core::webhooks::subscriptions::WebhookSubscription;
+use svc_core::webhooks::{engine, events};
 
 use super::*;
 use crate::dialect::Dialect;
 use crate::migrations::{Migration, SQLITE};
+use crate::sql::{EachRow, Param, Sql, SqlTx};
 use crate::statements::{every_list, every_statement};
 use crate::webhooks::{attempts, deliveries};
 
@@ -295,6 +297,56 @@ fn backlogs_are_counted_by_partial_indexes() {
         let text = plan.join("; ");
         assert!(text.contains(index) && !text.contains("TEMP B-TREE"), "{sql}: {text}");
     }
+}
+
+/// Counts the statements that run on a connection.
+struct Counting<'a> {
+    sql: &'a mut dyn Sql,
+    statements: &'a AtomicUsize,
+}
+
+#[async_trait]
+impl Sql for Counting<'_> {
+    async fn execute(&mut self, sql: &str, params: &[Param<'_>]) -> Result<u64, StoreError> {
+        self.statements.fetch_add(1, Ordering::SeqCst);
+        self.sql.execute(sql, params).await
+    }
+
+    async fn query(&mut self, sql: &str, params: &[Param<'_>], each: EachRow<'_>) -> Result<(), StoreError> {
+        self.statements.fetch_add(1, Ordering::SeqCst);
+        self.sql.query(sql, params, each).await
+    }
+}
+
+/// The statements are the same on both databases.
+#[test]
+fn the_statements_of_a_write_do_not_grow_with_its_deliveries() {
+    const SUBSCRIPTIONS: usize = 1000;
+    let scratch = Scratch::new();
+    let mut connection = scratch.connection();
+    let (env, vault) = (env(), Vault::new(SecretKey::new([0; 32]), env()));
+    let (cursor_key, delivery_wakeup) = (CursorKey::new([0; 32]), DeliveryWakeup::default());
+    let statements = AtomicUsize::new(0);
+    let sql = &mut Counting { sql: &mut connection.session(&vault), statements: &statements };
+    let (dialect, actor) = (Dialect::Sqlite, Actor::System);
+    let mut tx = SqlTx { sql, env: &env, cursor_key: &cursor_key, delivery_wakeup: &delivery_wakeup, dialect, actor };
+    let write = async {
+        let tenant = tenants::create(&mut tx, TenantCreate::named("Test")).await?.id;
+        for _ in 0..SUBSCRIPTIONS {
+            let body = br#"{"url": "https://example.com/", "events": ["*"]}"#;
+            crud::create::<WebhookSubscription>(&mut tx, tenant, Input::from_body(body)?).await?;
+        }
+        let now = crud::advance_clock(&mut tx, tenant).await?;
+        statements.store(0, Ordering::SeqCst);
+        let stay = serde_json::json!({ "id": 1 });
+        events::emit(&mut tx, tenant, now, &[EventKind::StayCreated], &stay).await?;
+        let counted = statements.load(Ordering::SeqCst);
+        let written = tx.list_deliveries(tenant, &DeliveryFilter::default()).await?.len();
+        Ok::<_, Error>((counted, written))
+    };
+    let (counted, written) = write.now_or_never().unwrap().unwrap();
+    assert_eq!(written, SUBSCRIPTIONS);
+    assert!(counted <= 50, "{counted} statements");
 }
 
 #[tokio::test]

@@ -6,14 +6,14 @@ use std::sync::LazyLock;
 use async_trait::async_trait;
 use svc_core::env;
 use svc_core::error::StoreError;
-use svc_core::store::{DeliveryFilter, DeliveryRepository, DueDelivery, EndpointSchedule as _};
+use svc_core::store::{DeliveryFilter, DeliveryRepository, DueDelivery, Endpoint};
 use svc_core::values::{TenantId, Timestamp};
 use svc_core::webhooks::deliveries::{BACKLOG_COUNTED, Backlog, Delivery, DeliveryStatus};
 use svc_core::webhooks::events::Event;
 use uuid::Uuid;
 
 use crate::column::Column as _;
-use crate::record::{Record, fields, record, select};
+use crate::record::{BulkInsert, Record, fields, record, select};
 use crate::sql::{Cells, Param, SqlTx};
 
 const TABLE: &str = "deliveries";
@@ -23,6 +23,7 @@ record!(Delivery, "deliveries", key: [tenant_id, id], {
     updated: [status, attempts, failures, last_status, next_attempt_at, lease],
 });
 
+static INSERT: LazyLock<BulkInsert> = LazyLock::new(|| BulkInsert::of::<Delivery>(""));
 /// `IS NOT DISTINCT FROM` is true for two nulls, which are a delivery without a lease.
 static UPDATE: LazyLock<String> = LazyLock::new(|| {
     let lease = Delivery::UPDATED.len() + Delivery::KEY.len() + 1;
@@ -56,7 +57,9 @@ const HELD: &str = "SELECT count(*), min(created_at) FROM \
 
 #[cfg(test)]
 pub(crate) fn statements() -> Vec<&'static str> {
-    vec![&UPDATE, &DUE, &BY_IDS, NEXT_DUE, HOLD, COUNT, PENDING, FAILED, HELD]
+    let mut all: Vec<&str> = vec![&UPDATE, &DUE, &BY_IDS, NEXT_DUE, HOLD, COUNT, PENDING, FAILED, HELD];
+    all.extend(INSERT.all());
+    all
 }
 
 /// The statements of [`DeliveryRepository::backlog`], and the indexes that serve them.
@@ -110,12 +113,14 @@ fn list_statement(tenant: TenantId, filter: &DeliveryFilter) -> (String, Vec<Par
 
 #[async_trait]
 impl DeliveryRepository for SqlTx<'_> {
-    async fn insert_delivery(&mut self, delivery: &Delivery) -> Result<(), StoreError> {
-        self.insert_record(&[], delivery).await?;
-        match delivery.next_attempt_at {
-            Some(due_at) => self.schedule_endpoint_by(delivery.tenant_id, delivery.subscription_id, due_at).await,
-            None => Ok(()),
-        }
+    async fn insert_deliveries(&mut self, deliveries: &[Delivery]) -> Result<(), StoreError> {
+        self.insert_records(&INSERT, deliveries).await?;
+        let due = deliveries.iter().filter_map(|delivery| {
+            let due_at = delivery.next_attempt_at?;
+            let endpoint = Endpoint { tenant_id: delivery.tenant_id, subscription_id: delivery.subscription_id };
+            Some((endpoint, due_at))
+        });
+        self.schedule_endpoints_by(due).await
     }
 
     async fn delivery(&mut self, tenant: TenantId, id: Uuid) -> Result<Option<Delivery>, StoreError> {

@@ -1,5 +1,6 @@
 //! The table of when endpoints are due.
 
+use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use async_trait::async_trait;
@@ -9,7 +10,7 @@ use svc_core::values::{TenantId, Timestamp};
 use uuid::Uuid;
 
 use crate::column::Column as _;
-use crate::record::{record, upsert};
+use crate::record::{BulkInsert, on_conflict_update, record, upsert};
 use crate::sql::{Cells, SqlTx, insert_params};
 
 const TABLE: &str = "endpoint_schedule";
@@ -27,8 +28,10 @@ record!(ScheduledEndpoint, "endpoint_schedule", key: [tenant_id, subscription_id
 });
 
 static SET: LazyLock<String> = LazyLock::new(upsert::<ScheduledEndpoint>);
-static BRING_FORWARD: LazyLock<String> =
-    LazyLock::new(|| format!("{} WHERE excluded.due_at < {TABLE}.due_at", upsert::<ScheduledEndpoint>()));
+static BRING_FORWARD: LazyLock<BulkInsert> = LazyLock::new(|| {
+    let update = on_conflict_update::<ScheduledEndpoint>();
+    BulkInsert::of::<ScheduledEndpoint>(&format!("{update} WHERE excluded.due_at < {TABLE}.due_at"))
+});
 const DELETE: &str = "DELETE FROM endpoint_schedule WHERE tenant_id = $1 AND subscription_id = $2";
 const DUE: &str =
     "SELECT tenant_id, subscription_id FROM endpoint_schedule WHERE due_at <= $1 ORDER BY due_at LIMIT $2";
@@ -36,7 +39,34 @@ const NEXT_DUE: &str = "SELECT due_at FROM endpoint_schedule ORDER BY due_at LIM
 
 #[cfg(test)]
 pub(crate) fn statements() -> Vec<&'static str> {
-    vec![&SET, &BRING_FORWARD, DELETE, DUE, NEXT_DUE]
+    let mut all: Vec<&str> = vec![&SET, DELETE, DUE, NEXT_DUE];
+    all.extend(BRING_FORWARD.all());
+    all
+}
+
+impl SqlTx<'_> {
+    /// Makes endpoints due at these times unless they are due earlier, and wakes the sender after the commit.
+    pub(super) async fn schedule_endpoints_by(
+        &mut self,
+        due: impl Iterator<Item = (Endpoint, Timestamp)>,
+    ) -> Result<(), StoreError> {
+        // PostgreSQL refuses a statement that inserts and then updates the same row.
+        let mut earliest = BTreeMap::new();
+        for (endpoint, due_at) in due {
+            earliest.entry(endpoint).and_modify(|at: &mut Timestamp| *at = due_at.min(*at)).or_insert(due_at);
+        }
+        let scheduled = |(Endpoint { tenant_id, subscription_id }, due_at)| ScheduledEndpoint {
+            tenant_id,
+            subscription_id,
+            due_at,
+        };
+        let scheduled: Vec<ScheduledEndpoint> = earliest.into_iter().map(scheduled).collect();
+        if !scheduled.is_empty() {
+            self.insert_records(&BRING_FORWARD, &scheduled).await?;
+            self.delivery_wakeup.mark();
+        }
+        Ok(())
+    }
 }
 
 #[async_trait]
@@ -72,9 +102,7 @@ impl EndpointSchedule for SqlTx<'_> {
         subscription: Uuid,
         due_at: Timestamp,
     ) -> Result<(), StoreError> {
-        let scheduled = ScheduledEndpoint { tenant_id: tenant, subscription_id: subscription, due_at };
-        self.pipeline(&BRING_FORWARD, &insert_params(&[], &scheduled)).await?;
-        self.delivery_wakeup.mark();
-        Ok(())
+        let endpoint = Endpoint { tenant_id: tenant, subscription_id: subscription };
+        self.schedule_endpoints_by(std::iter::once((endpoint, due_at))).await
     }
 }

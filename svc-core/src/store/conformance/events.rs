@@ -1,11 +1,14 @@
 //! Events and deliveries: written with the change that caused them.
 
+use std::time::Duration;
+
 use serde_json::{json, value::to_raw_value};
 use uuid::Uuid;
 
 use super::Harness;
 use super::deliveries::call;
 use super::samples::Sample;
+use crate::error::{Error, StoreError};
 use crate::resources::bookings::Booking;
 use crate::resources::contacts::Contact;
 use crate::resources::invoices::{self, InvoiceCreate};
@@ -176,6 +179,58 @@ pub(super) async fn each_matching_subscription_gets_one_delivery(h: Harness) {
     assert_eq!(to(&events[0]).await, [everything, named, paused, late]);
     assert_eq!(to(&events[1]).await, [everything, paused, late]);
     assert_eq!(to(&event).await, [everything, named, paused]);
+}
+
+pub(super) async fn many_deliveries_are_written_at_once(h: Harness) {
+    let (tenant, start) = (h.tenant().await, h.store.env().now());
+    let mut subscriptions = Vec::new();
+    for number in 0..150 {
+        subscriptions.push(h.subscription(tenant, if number % 50 == 7 { pause } else { |_| {} }).await);
+    }
+    let (early, late) = (subscriptions[3], subscriptions[4]);
+    let hour_before = start.minus(Duration::from_secs(3600));
+    call!(h.schedule_endpoint(tenant, early, Some(hour_before)));
+    call!(h.schedule_endpoint(tenant, late, start.checked_add(Duration::from_secs(3600))));
+    let event = h.event_of(tenant, EventKind::JobCreated).await;
+    let delivery = |(number, subscription): (usize, &Uuid)| {
+        event.delivery_to(h.store.env().id(event.created_at), *subscription, number % 50 == 7)
+    };
+    let mut deliveries: Vec<Delivery> = subscriptions.iter().enumerate().map(delivery).collect();
+    // A second delivery to an endpoint, which is due before the first one.
+    let sooner = Some(start.minus(Duration::from_secs(60)));
+    deliveries.push(Delivery { next_attempt_at: sooner, ..delivery((0, &subscriptions[0])) });
+    let written = deliveries.clone();
+    let write = h.write(move |tx| {
+        let written = written.clone();
+        Box::pin(async move { Ok(tx.insert_deliveries(&written).await?) })
+    });
+    write.await.unwrap();
+
+    let mut stored = h.deliveries(tenant, event.id).await;
+    stored.sort_by_key(|delivery| delivery.id);
+    deliveries.sort_by_key(|delivery| delivery.id);
+    assert_eq!(stored, deliveries);
+    let endpoints = async |now: Timestamp| {
+        let mut due = call!(h.due_endpoints(now, 1000));
+        due.sort();
+        due.into_iter().map(|endpoint| endpoint.subscription_id).collect::<Vec<Uuid>>()
+    };
+    let pending = subscriptions.iter().enumerate().filter(|(number, _)| number % 50 != 7).map(|(_, id)| *id);
+    assert_eq!(endpoints(event.created_at).await, pending.collect::<Vec<Uuid>>(), "also the one that was due later");
+    assert_eq!(endpoints(sooner.unwrap()).await, [subscriptions[0], early]);
+    assert_eq!(endpoints(hour_before).await, [early], "it is not delayed");
+
+    // All of them, or none.
+    let next = h.event_of(tenant, EventKind::JobCreated).await;
+    let mut refused: Vec<Delivery> =
+        subscriptions.iter().map(|to| next.delivery_to(h.store.env().id(next.created_at), *to, false)).collect();
+    refused.push(refused[0].clone());
+    let write = h.write(move |tx| {
+        let refused = refused.clone();
+        Box::pin(async move { Ok(tx.insert_deliveries(&refused).await?) })
+    });
+    assert!(matches!(write.await, Err(Error::Store(StoreError::Conflict { .. }))));
+    assert_eq!(h.deliveries(tenant, next.id).await, []);
 }
 
 pub(super) async fn matching_subscriptions_are_enabled_or_paused(h: Harness) {

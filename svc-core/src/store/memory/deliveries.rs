@@ -41,14 +41,16 @@ impl State {
 
 #[async_trait]
 impl DeliveryRepository for MemoryTx<'_> {
-    async fn insert_delivery(&mut self, delivery: &Delivery) -> Result<(), StoreError> {
-        let state = self.state_mut()?;
-        insert(&mut state.deliveries, (delivery.tenant_id, delivery.id), delivery)?;
-        state.put_delivery(delivery);
-        match delivery.next_attempt_at {
-            Some(due_at) => self.schedule_endpoint_by(delivery.tenant_id, delivery.subscription_id, due_at).await,
-            None => Ok(()),
+    async fn insert_deliveries(&mut self, deliveries: &[Delivery]) -> Result<(), StoreError> {
+        for delivery in deliveries {
+            let state = self.state_mut()?;
+            insert(&mut state.deliveries, (delivery.tenant_id, delivery.id), delivery)?;
+            state.put_delivery(delivery);
+            if let Some(due_at) = delivery.next_attempt_at {
+                self.schedule_endpoint_by(delivery.tenant_id, delivery.subscription_id, due_at).await?;
+            }
         }
+        Ok(())
     }
 
     async fn delivery(&mut self, tenant: TenantId, id: Uuid) -> Result<Option<Delivery>, StoreError> {
