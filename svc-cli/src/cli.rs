@@ -205,8 +205,9 @@ pub enum Command {
     /// Receive webhook deliveries on this machine, verify them and print them.
     ///
     /// Listens on 127.0.0.1 until Ctrl-C. The first line on stdout is the address. Each POST request is then printed
-    /// with the result of its signature check and its body. The response is 204 when the signature is valid and 401
-    /// when it is not. The webhook's URL must point to this address, which a server accepts only with
+    /// with the result of its verification and its body. The response is 204 when the signature is valid and the
+    /// delivery was sent at most five minutes ago, and otherwise 401. `webhook-signature` is verified if it is there,
+    /// and X-SVC-Signature if it is not. The webhook's URL must point to this address, which a server accepts only with
     /// --allow-private-webhooks. The command opens no database.
     #[command(after_help = "Examples:\n  svc listen --secret whsec_NonLnCtITl6j9pp/nDn8yGuBAPIGksVBSCiosftiZ5o=\n  \
                       svc listen --secret whsec_NonLnCtITl6j9pp/nDn8yGuBAPIGksVBSCiosftiZ5o= --fail 500\n  \

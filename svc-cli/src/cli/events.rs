@@ -147,6 +147,9 @@ pub struct Listen {
         value_name = "whsec_…"
     )]
     pub secrets: Vec<Secret>,
+    /// Accept deliveries that were sent more than five minutes ago, such as recorded ones.
+    #[arg(long)]
+    pub any_age: bool,
     /// Respond to every request with this status, from 300 to 599.
     #[arg(long, value_parser = values::failing_status, conflicts_with = "forward_to", value_name = "STATUS")]
     pub fail: Option<StatusCode>,
