@@ -236,6 +236,14 @@ pub enum Command {
     },
 }
 
+/// The tenant of a record that is named by its id.
+#[derive(Args, Clone, Copy, Debug)]
+pub struct Owner {
+    /// Id of the tenant that owns it. Needed only if several tenants have one with the same id.
+    #[arg(long, value_parser = values::tenant_id, value_name = "ID")]
+    pub tenant: Option<TenantId>,
+}
+
 /// `svc tenant …`
 #[derive(Clone, Debug, Subcommand)]
 pub enum TenantCommand {
@@ -325,4 +333,23 @@ pub struct TenantChanges {
     /// quotes=default for the server's limit. The option can be repeated.
     #[arg(long, value_parser = values::write_limit, value_delimiter = ',', value_name = "RESOURCE=N|default")]
     pub write_rate_limit: Vec<(CappedCollection, Limit)>,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn every_command_that_takes_an_id_takes_its_tenant() {
+        let cli = Cli::command();
+        let groups = cli.get_subcommands().filter(|group| group.get_name() != "tenant");
+        let takes = |command: &clap::Command, id: &str| command.get_arguments().any(|argument| argument.get_id() == id);
+        let with_id: Vec<_> = groups.flat_map(clap::Command::get_subcommands).filter(|it| takes(it, "id")).collect();
+        assert_eq!(with_id.len(), 19);
+        for command in with_id {
+            assert!(takes(command, "tenant"), "{}", command.get_name());
+        }
+    }
 }
