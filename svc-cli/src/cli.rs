@@ -205,8 +205,9 @@ pub enum Command {
     /// Receive webhook deliveries on this machine, verify them and print them.
     ///
     /// Listens on 127.0.0.1 until Ctrl-C. The first line on stdout is the address. Each POST request is then printed
-    /// with the result of its signature check and its body. The response is 204 when the signature is valid and 401
-    /// when it is not. The webhook's URL must point to this address, which a server accepts only with
+    /// with the result of its verification and its body. The response is 204 when the signature is valid and the
+    /// delivery was sent at most five minutes ago, and otherwise 401. `webhook-signature` is verified if it is there,
+    /// and X-SVC-Signature if it is not. The webhook's URL must point to this address, which a server accepts only with
     /// --allow-private-webhooks. The command opens no database.
     #[command(after_help = "Examples:\n  svc listen --secret whsec_NonLnCtITl6j9pp/nDn8yGuBAPIGksVBSCiosftiZ5o=\n  \
                       svc listen --secret whsec_NonLnCtITl6j9pp/nDn8yGuBAPIGksVBSCiosftiZ5o= --fail 500\n  \
@@ -233,6 +234,14 @@ pub enum Command {
         #[arg(long, value_name = "DIR")]
         directory: Option<PathBuf>,
     },
+}
+
+/// The tenant of a record that is named by its id.
+#[derive(Args, Clone, Copy, Debug)]
+pub struct Owner {
+    /// Id of the tenant that owns it. Needed only if several tenants have one with the same id.
+    #[arg(long, value_parser = values::tenant_id, value_name = "ID")]
+    pub tenant: Option<TenantId>,
 }
 
 /// `svc tenant …`
@@ -324,4 +333,23 @@ pub struct TenantChanges {
     /// quotes=default for the server's limit. The option can be repeated.
     #[arg(long, value_parser = values::write_limit, value_delimiter = ',', value_name = "RESOURCE=N|default")]
     pub write_rate_limit: Vec<(CappedCollection, Limit)>,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn every_command_that_takes_an_id_takes_its_tenant() {
+        let cli = Cli::command();
+        let groups = cli.get_subcommands().filter(|group| group.get_name() != "tenant");
+        let takes = |command: &clap::Command, id: &str| command.get_arguments().any(|argument| argument.get_id() == id);
+        let with_id: Vec<_> = groups.flat_map(clap::Command::get_subcommands).filter(|it| takes(it, "id")).collect();
+        assert_eq!(with_id.len(), 19);
+        for command in with_id {
+            assert!(takes(command, "tenant"), "{}", command.get_name());
+        }
+    }
 }

@@ -14,10 +14,10 @@ fn question(command: &Command) -> Option<String> {
         Command::Tenant { command: TenantCommand::Suspend { id } } => {
             format!("Suspend tenant {id}? Its keys are rejected from the next request on.")
         }
-        Command::Key { command: KeyCommand::Revoke { id } } => {
+        Command::Key { command: KeyCommand::Revoke { id, .. } } => {
             format!("Revoke key {id}? It is rejected from the next request on, and this cannot be undone.")
         }
-        Command::Invoice { command: InvoiceCommand::Void { id } } => {
+        Command::Invoice { command: InvoiceCommand::Void { id, .. } } => {
             format!("Void invoice {id}? It is cancelled for good, and webhooks are notified.")
         }
         Command::Invoice { command: InvoiceCommand::Refund { id, .. } } => {

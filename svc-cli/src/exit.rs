@@ -18,7 +18,8 @@ pub enum Exit {
     Usage = 2,
     /// Nothing has the given id.
     NotFound = 3,
-    /// The operation conflicts with existing data, or the current status does not allow it.
+    /// The operation conflicts with existing data, the current status does not allow it, or several tenants have a
+    /// record with the given id.
     Refused = 4,
     /// The database cannot be reached.
     Unreachable = 5,
@@ -38,7 +39,7 @@ Exit codes:
   1  The command failed for a reason that no other code names
   2  Usage error: the command line or one of its values is not valid
   3  Not found: nothing has the given id
-  4  Refused: the operation conflicts with existing data, or the current status does not allow it
+  4  Refused: existing data or the current status does not allow it, or several tenants have the id
   5  The database cannot be reached";
 
 impl From<Exit> for ExitCode {

@@ -35,7 +35,7 @@ pub enum VerifyError {
     UpperCaseHex,
     /// The signature is not that of this body with any of the secrets.
     Mismatch,
-    /// A maximum age is set, and the body is not a JSON object with a string `delivered_at`.
+    /// The age is limited, and the body is not a JSON object with a string `delivered_at`.
     MissingDeliveredAt,
     /// `delivered_at` is not an RFC 3339 time in UTC with `Z`.
     InvalidDeliveredAt,
@@ -124,11 +124,11 @@ impl fmt::Display for VerifyError {
             }
             Self::MissingDeliveredAt => {
                 "the body has no string `delivered_at`, which the maximum age requires; \
-                 pass the whole body of an SVC delivery, or set no maximum age"
+                 pass the whole body of an SVC delivery, or verify without a maximum age"
             }
             Self::InvalidDeliveredAt => {
                 "`delivered_at` is not an RFC 3339 time in UTC; \
-                 pass the whole body of an SVC delivery, or set no maximum age"
+                 pass the whole body of an SVC delivery, or verify without a maximum age"
             }
             Self::Stale { age } => {
                 return write!(

@@ -7,31 +7,38 @@
 //! # Examples
 //!
 //! Create a [`Verifier`] once, and call [`Verifier::verify`] with the value of the header `X-SVC-Signature` and the raw
-//! body of each request:
+//! body of each request. It checks the signature, and that the delivery was sent at most five minutes ago:
 //!
 //! ```
+//! use std::time::{Duration, UNIX_EPOCH};
 //! use svc_webhook_verify::{Verifier, VerifyError};
 //!
 //! # fn main() -> Result<(), VerifyError> {
 //! let verifier = Verifier::new("whsec_NonLnCtITl6j9pp/nDn8yGuBAPIGksVBSCiosftiZ5o=")?;
 //!
-//! let signature = "sha256=9e2a27e2fc4f6aa3023adb2cc17d2e02081bc9d4562135dbc60c9aa4e219461c";
-//! let body = b"{\"event\":\"\xff\xfe\x00\x80\"}";
+//! let signature = "sha256=c86bf134cb52f674d94452086e16d121cfbeeab00ef366d08fad42a9307c8395";
+//! let body = br#"{"delivered_at":"2026-03-14T09:26:53.000000Z"}"#;
 //!
-//! assert_eq!(verifier.verify(signature, body), Ok(()));
-//! assert_eq!(verifier.verify(signature, b"{}"), Err(VerifyError::Mismatch));
+//! // The same as `verify`, at a given time.
+//! let now = UNIX_EPOCH + Duration::from_secs(1_773_480_415);
+//! assert_eq!(verifier.verify_at(signature, body, now), Ok(()));
+//! assert_eq!(verifier.verify_at(signature, b"{}", now), Err(VerifyError::Mismatch));
+//!
+//! let refused = verifier.verify_at(signature, body, now + Duration::from_secs(3600));
+//! assert_eq!(refused, Err(VerifyError::Stale { age: Duration::from_secs(3602) }));
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! In production, also set a maximum age with [`Verifier::max_age`], as the handlers below do.
-//!
-//! The function [`verify`] checks a single signature without a `Verifier`, but does not limit the age of the delivery.
+//! With the feature `http`, `Verifier::verify_headers` takes the headers of the request instead of one value, as the
+//! handlers below do. The function [`verify`] checks a single signature and nothing else: it does not limit the age of
+//! the delivery.
 //!
 //! ## With axum 0.8
 //!
-//! ```no_run
-//! use std::{sync::Arc, time::Duration};
+#![cfg_attr(feature = "http", doc = "```no_run")]
+#![cfg_attr(not(feature = "http"), doc = "```ignore")]
+//! use std::sync::Arc;
 //!
 //! use axum::{
 //!     Router,
@@ -43,7 +50,7 @@
 //! use svc_webhook_verify::{Verifier, VerifyError};
 //!
 //! fn router(secret: &str) -> Result<Router, VerifyError> {
-//!     let verifier = Verifier::new(secret)?.max_age(Duration::from_secs(300));
+//!     let verifier = Verifier::new(secret)?;
 //!     Ok(Router::new().route("/webhooks", post(receive)).with_state(Arc::new(verifier)))
 //! }
 //!
@@ -52,10 +59,8 @@
 //!     headers: HeaderMap,
 //!     body: Bytes,
 //! ) -> Result<StatusCode, (StatusCode, String)> {
-//!     let header = headers.get("x-svc-signature");
-//!     let signature = header.and_then(|value| value.to_str().ok()).unwrap_or_default();
 //!     verifier
-//!         .verify(signature, &body)
+//!         .verify_headers(&headers, &body)
 //!         .map_err(|error| (StatusCode::UNAUTHORIZED, error.to_string()))?;
 //!     // Put the event in a queue here.
 //!     Ok(StatusCode::NO_CONTENT)
@@ -67,7 +72,8 @@
 //!
 //! The handler is called as `service_fn(|request| receive(&verifier, request))`:
 //!
-//! ```no_run
+#![cfg_attr(feature = "http", doc = "```no_run")]
+#![cfg_attr(not(feature = "http"), doc = "```ignore")]
 //! use http_body_util::{BodyExt, Limited};
 //! use hyper::{Request, Response, StatusCode, body::Incoming};
 //! use svc_webhook_verify::Verifier;
@@ -77,11 +83,9 @@
 //!     request: Request<Incoming>,
 //! ) -> Result<Response<String>, hyper::http::Error> {
 //!     let (head, body) = request.into_parts();
-//!     let header = head.headers.get("x-svc-signature");
-//!     let signature = header.and_then(|value| value.to_str().ok()).unwrap_or_default();
 //!     let (status, text) = match Limited::new(body, 2 << 20).collect().await {
 //!         Err(error) => (StatusCode::BAD_REQUEST, error.to_string()),
-//!         Ok(body) => match verifier.verify(signature, &body.to_bytes()) {
+//!         Ok(body) => match verifier.verify_headers(&head.headers, &body.to_bytes()) {
 //!             Err(error) => (StatusCode::UNAUTHORIZED, error.to_string()),
 //!             // Put the event in a queue here.
 //!             Ok(()) => (StatusCode::NO_CONTENT, String::new()),
@@ -104,11 +108,15 @@
 //! Verify the bytes as they were received, before anything parses them. JSON that was parsed and written again differs
 //! in white space, number formats or escapes, and its signature does not match.
 //!
-//! # Limit the age
+//! # The age is limited
 //!
-//! A signature alone does not stop someone who recorded a delivery from sending it again. Set [`Verifier::max_age`];
-//! five minutes is a good choice. The age is the time since `delivered_at` in the body, which is signed. Each attempt
-//! has its own `delivered_at` and signature, so a retry is never too old.
+//! A signature alone does not stop someone who recorded a delivery from sending it again. A [`Verifier`] therefore
+//! refuses deliveries that were sent more than five minutes ago ([`Verifier::DEFAULT_MAX_AGE`]). The age is the time
+//! since `delivered_at` in the body, or since `webhook-timestamp`; both are signed. Each attempt has its own time and
+//! signature, so a retry is never too old.
+//!
+//! [`Verifier::max_age`] sets another limit. [`Verifier::without_max_age`] removes it, for deliveries that you
+//! recorded yourself or that waited in a queue before they are verified.
 //!
 //! # Read the event kind from the body
 //!
@@ -140,9 +148,10 @@
 //!
 //! # Features
 //!
+//! - `http` adds `Verifier::verify_headers`, which takes a `HeaderMap` of the crate `http`, as axum and hyper have it.
 //! - `serde` adds `Event` and `Verifier::verify_event`, which verifies a delivery and deserializes its body.
 //!
-//! Everything else works without it, including the limit of the age: a small scanner finds `delivered_at` in the body
+//! Everything else works without them, including the limit of the age: a small scanner finds `delivered_at` in the body
 //! after the signature was verified.
 //!
 //! [RFC 2104]: https://www.rfc-editor.org/rfc/rfc2104
@@ -177,8 +186,8 @@ const SIGNATURE_PREFIX: &str = "sha256=";
 ///
 /// # The age is not checked
 ///
-/// This function accepts a recorded delivery that is sent again later. Use a [`Verifier`] with [`Verifier::max_age`] to
-/// refuse it.
+/// This function checks the signature and nothing else, so its result depends on its arguments alone. It accepts a
+/// recorded delivery that is sent again later. A [`Verifier`] refuses it.
 ///
 /// # Errors
 ///
@@ -203,7 +212,7 @@ pub fn verify(secret: &str, signature_header: &str, body: &[u8]) -> Result<(), V
     if is_signature(key, body, &signature) { Ok(()) } else { Err(VerifyError::Mismatch) }
 }
 
-/// Verifies deliveries with one or more secrets, and optionally limits their age.
+/// Verifies deliveries with one or more secrets, and limits their age to five minutes unless told otherwise.
 ///
 /// Create a verifier once and share it, for example in an `Arc`. It stores the secrets as HMAC keys. Its `Debug` output
 /// contains neither secrets nor keys.
@@ -217,8 +226,7 @@ pub fn verify(secret: &str, signature_header: &str, body: &[u8]) -> Result<(), V
 /// # fn main() -> Result<(), VerifyError> {
 /// let verifier = Verifier::new("whsec_NonLnCtITl6j9pp/nDn8yGuBAPIGksVBSCiosftiZ5o=")?
 ///     // The other secret, while the secret is being rotated.
-///     .with_secret("whsec_FXE7hanIybXwTvLAFfk4bZJjPTSZFkGlkzTgRNJBC+4=")?
-///     .max_age(Duration::from_secs(300));
+///     .with_secret("whsec_FXE7hanIybXwTvLAFfk4bZJjPTSZFkGlkzTgRNJBC+4=")?;
 ///
 /// let body = br#"{"delivered_at":"2026-03-14T09:26:53.000000Z"}"#;
 /// let signature = "sha256=313e500740551accda06d2a3c2aba66e4c3bf4292c0d0cc98ced2f4c2da2d54e";
@@ -238,13 +246,23 @@ pub struct Verifier {
 }
 
 impl Verifier {
+    /// The age up to which a verifier accepts deliveries by default: five minutes, as the libraries of Standard
+    /// Webhooks do.
+    pub const DEFAULT_MAX_AGE: Duration = Duration::from_secs(300);
+
     /// Creates a verifier for signatures made with `secret`, the subscription's whole secret including `whsec_`.
+    ///
+    /// It accepts deliveries that were sent at most [`DEFAULT_MAX_AGE`](Self::DEFAULT_MAX_AGE) ago.
     ///
     /// # Errors
     ///
     /// [`VerifyError::EmptySecret`] or [`VerifyError::SecretWhitespace`] if the secret is not valid.
     pub fn new(secret: &str) -> Result<Self, VerifyError> {
-        Ok(Self { keys: vec![Keys::new(secret)?], max_age: None, future_tolerance: Duration::from_secs(60) })
+        Ok(Self {
+            keys: vec![Keys::new(secret)?],
+            max_age: Some(Self::DEFAULT_MAX_AGE),
+            future_tolerance: Duration::from_secs(60),
+        })
     }
 
     /// Also accepts signatures made with `secret`.
@@ -259,26 +277,36 @@ impl Verifier {
         Ok(self)
     }
 
-    /// Refuses deliveries that were sent more than `max_age` ago. Five minutes is a good choice.
-    ///
-    /// Without a maximum age, neither the clock nor `delivered_at` is read, and a recorded delivery that is sent again
-    /// is accepted.
+    /// Refuses deliveries that were sent more than `max_age` ago, instead of more than
+    /// [`DEFAULT_MAX_AGE`](Self::DEFAULT_MAX_AGE) ago.
     #[must_use]
     pub fn max_age(mut self, max_age: Duration) -> Self {
         self.max_age = Some(max_age);
         self
     }
 
+    /// Accepts deliveries of any age: neither the clock nor `delivered_at` is read.
+    ///
+    /// # Recorded deliveries are accepted
+    ///
+    /// Someone who recorded a delivery can then send it again at any time. Use this only where the time of arrival says
+    /// nothing, for example to verify deliveries that you stored, and recognise duplicates in another way.
+    #[must_use]
+    pub fn without_max_age(mut self) -> Self {
+        self.max_age = None;
+        self
+    }
+
     /// Sets how far the sender's clock may be ahead. The default is 60 seconds.
     ///
-    /// The tolerance has an effect only together with [`max_age`](Self::max_age).
+    /// The tolerance has no effect [without a maximum age](Self::without_max_age).
     #[must_use]
     pub fn future_tolerance(mut self, tolerance: Duration) -> Self {
         self.future_tolerance = tolerance;
         self
     }
 
-    /// Verifies `X-SVC-Signature`, and the age of the delivery by the system clock if a maximum age is set.
+    /// Verifies `X-SVC-Signature`, and the age of the delivery by the system clock.
     ///
     /// `signature_header` is the value of `X-SVC-Signature`, or `""` if the header is missing. `body` is the raw body.
     ///
@@ -293,15 +321,16 @@ impl Verifier {
         self.verify_at(signature_header, body, system_time())
     }
 
-    /// Verifies `X-SVC-Signature`, and the age of the delivery at the time `now` if a maximum age is set.
+    /// Verifies `X-SVC-Signature`, and the age of the delivery at the time `now`.
     ///
     /// # Errors
     ///
     /// - [`VerifyError::EmptyHeader`], [`VerifyError::MissingPrefix`], [`VerifyError::WrongLength`],
     ///   [`VerifyError::NotHex`] or [`VerifyError::UpperCaseHex`] if the header is not valid.
     /// - [`VerifyError::Mismatch`] if the signature is not that of this body with any of the secrets.
-    /// - With a maximum age, after the signature was verified: [`VerifyError::MissingDeliveredAt`],
-    ///   [`VerifyError::InvalidDeliveredAt`], [`VerifyError::Stale`] or [`VerifyError::FromFuture`].
+    /// - After the signature was verified, unless there is [no maximum age](Self::without_max_age):
+    ///   [`VerifyError::MissingDeliveredAt`], [`VerifyError::InvalidDeliveredAt`], [`VerifyError::Stale`] or
+    ///   [`VerifyError::FromFuture`].
     ///
     /// # Examples
     ///
@@ -313,11 +342,11 @@ impl Verifier {
     /// let verifier = Verifier::new("whsec_NonLnCtITl6j9pp/nDn8yGuBAPIGksVBSCiosftiZ5o=")?;
     /// let signature = "sha256=a6b61cd6258c4ba2cd4ad5123acce1386872971facc0bc21894c6347157382bf";
     /// let now = UNIX_EPOCH + Duration::from_secs(1_773_480_413);
-    /// assert_eq!(verifier.verify_at(signature, b"", now), Ok(()));
-    ///
-    /// let strict = verifier.max_age(Duration::from_secs(300));
-    /// let refused = strict.verify_at(signature, b"", now);
+    /// let refused = verifier.verify_at(signature, b"", now);
     /// assert_eq!(refused, Err(VerifyError::MissingDeliveredAt));
+    ///
+    /// let of_any_age = verifier.without_max_age();
+    /// assert_eq!(of_any_age.verify_at(signature, b"", now), Ok(()));
     /// # Ok(())
     /// # }
     /// ```
@@ -374,11 +403,10 @@ impl Verifier {
     /// # fn main() -> Result<(), VerifyError> {
     /// let body =
     /// br#"{"event":"invoice.paid","data":{"invoice_number":"INV-0042"},"delivered_at":"2026-03-14T09:26:53.000000Z","tenant_id":"019a0000-0000-7000-8000-000000000001"}"#;
-    /// let signature = "sha256=e8a13be0eff90080a8012c48bc4b54ec89ef297b8a81f6f559b7f9e31919b798"; let now = UNIX_EPOCH
-    /// + Duration::from_secs(1_773_480_414);
+    /// let signature = "sha256=e8a13be0eff90080a8012c48bc4b54ec89ef297b8a81f6f559b7f9e31919b798";
+    /// let now = UNIX_EPOCH + Duration::from_secs(1_773_480_414);
     ///
-    /// let verifier = Verifier::new("whsec_NonLnCtITl6j9pp/nDn8yGuBAPIGksVBSCiosftiZ5o=")?
-    ///     .max_age(Duration::from_secs(300));
+    /// let verifier = Verifier::new("whsec_NonLnCtITl6j9pp/nDn8yGuBAPIGksVBSCiosftiZ5o=")?;
     /// let event: Event<Invoice<'_>> = verifier.verify_event_at(signature, body, now)?;
     /// assert_eq!(event.event, "invoice.paid");
     /// assert_eq!(event.data.invoice_number, "INV-0042");
@@ -397,7 +425,7 @@ impl Verifier {
         serde_json::from_slice(body).map_err(|error| VerifyError::MalformedBody { reason: error.to_string() })
     }
 
-    /// Verifies the headers of [Standard Webhooks], and the age by the system clock if a maximum age is set.
+    /// Verifies the headers of [Standard Webhooks], and the age by the system clock.
     ///
     /// # Errors
     ///
@@ -413,7 +441,7 @@ impl Verifier {
         self.verify_standard_at(headers, body, system_time())
     }
 
-    /// Verifies the headers of [Standard Webhooks], and the age at the time `now` if a maximum age is set.
+    /// Verifies the headers of [Standard Webhooks], and the age at the time `now`.
     ///
     /// This signature covers `webhook-id` and `webhook-timestamp` as well as the body. The age is the time since
     /// `webhook-timestamp`. While a secret is being rotated, `webhook-signature` contains a signature for each of the
@@ -436,8 +464,7 @@ impl Verifier {
     /// use svc_webhook_verify::{StandardHeaders, Verifier, VerifyError};
     ///
     /// # fn main() -> Result<(), VerifyError> {
-    /// let verifier = Verifier::new("whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD")?
-    ///     .max_age(Duration::from_secs(300));
+    /// let verifier = Verifier::new("whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD")?;
     /// let headers = StandardHeaders {
     ///     id: "msg_27UH4WbU6Z5A5EzD8u03UvzRbpk",
     ///     timestamp: "1649367553",
@@ -474,6 +501,73 @@ impl Verifier {
             return Err(VerifyError::Mismatch);
         }
         self.check_age(sent, now)
+    }
+
+    /// Verifies the signature and the age of a request by its headers, by the system clock.
+    ///
+    /// # Errors
+    ///
+    /// The same as [`verify_headers_at`](Self::verify_headers_at).
+    ///
+    /// # Panics
+    ///
+    /// On targets without a clock, such as `wasm32-unknown-unknown`. Use
+    /// [`verify_headers_at`](Self::verify_headers_at) there.
+    #[cfg(feature = "http")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "http")))]
+    pub fn verify_headers(&self, headers: &http::HeaderMap, body: &[u8]) -> Result<(), VerifyError> {
+        self.verify_headers_at(headers, body, system_time())
+    }
+
+    /// Verifies the signature and the age of a request by its headers, at the time `now`.
+    ///
+    /// The headers of Standard Webhooks are verified if `webhook-signature` is there, since they cover more than the
+    /// body and stay valid while a secret is being rotated. Otherwise, `X-SVC-Signature` is verified. One valid
+    /// signature is enough, so a proxy may remove the headers of either scheme.
+    ///
+    /// # Errors
+    ///
+    /// - With `webhook-signature`, the same as [`verify_standard_at`](Self::verify_standard_at).
+    /// - Otherwise, the same as [`verify_at`](Self::verify_at). [`VerifyError::EmptyHeader`] if neither header is there.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::{Duration, UNIX_EPOCH};
+    /// use http::{HeaderMap, HeaderValue};
+    /// use svc_webhook_verify::{Verifier, VerifyError};
+    ///
+    /// # fn main() -> Result<(), VerifyError> {
+    /// let verifier = Verifier::new("whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD")?;
+    /// let mut headers = HeaderMap::new();
+    /// for (name, value) in [
+    ///     ("webhook-id", "msg_27UH4WbU6Z5A5EzD8u03UvzRbpk"),
+    ///     ("webhook-timestamp", "1649367553"),
+    ///     ("webhook-signature", "v1,tZ1I4/hDygAJgO5TYxiSd6Sd0kDW6hPenDe+bTa3Kkw="),
+    /// ] {
+    ///     headers.insert(name, HeaderValue::from_static(value));
+    /// }
+    /// let body = br#"{"email":"test@example.com","username":"test_user"}"#;
+    /// let now = UNIX_EPOCH + Duration::from_secs(1_649_367_555);
+    /// verifier.verify_headers_at(&headers, body, now)
+    /// # }
+    /// ```
+    #[cfg(feature = "http")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "http")))]
+    pub fn verify_headers_at(
+        &self,
+        headers: &http::HeaderMap,
+        body: &[u8],
+        now: SystemTime,
+    ) -> Result<(), VerifyError> {
+        let value = |name| headers.get(name).map(http::HeaderValue::as_bytes);
+        let text = |name| value(name).and_then(|bytes| std::str::from_utf8(bytes).ok()).unwrap_or_default();
+        if headers.contains_key("webhook-signature") {
+            let [id, timestamp, signature] = ["webhook-id", "webhook-timestamp", "webhook-signature"].map(text);
+            self.verify_standard_at(StandardHeaders { id, timestamp, signature }, body, now)
+        } else {
+            self.verify_at(text("x-svc-signature"), body, now)
+        }
     }
 
     fn check_age(&self, sent: SystemTime, now: SystemTime) -> Result<(), VerifyError> {
@@ -533,7 +627,7 @@ pub struct Event<T = serde_json::Value> {
 }
 
 /// Compiles the Rust code of the README.
-#[cfg(doctest)]
+#[cfg(all(doctest, feature = "http"))]
 #[doc = include_str!("../README.md")]
 struct Readme;
 

@@ -26,7 +26,7 @@ fn rfc_4231_case_2_verifies() {
 
 #[test]
 fn signatures_of_each_secret_are_accepted() {
-    let verifier = Verifier::new(SECRET).unwrap().with_secret(OLD).unwrap();
+    let verifier = Verifier::new(SECRET).unwrap().with_secret(OLD).unwrap().without_max_age();
     for secret in [SECRET, OLD] {
         assert_eq!(verifier.verify(&sign(secret, b"x"), b"x"), Ok(()));
     }
@@ -38,10 +38,40 @@ fn signatures_of_each_secret_are_accepted() {
 
 #[test]
 fn the_age_is_checked_by_the_system_clock() {
-    let verifier = Verifier::new(SECRET).unwrap().max_age(Duration::from_secs(300));
+    let verifier = Verifier::new(SECRET).unwrap();
     let body = br#"{"delivered_at":"2001-01-01T00:00:00Z"}"#;
     let refused = verifier.verify(&sign(SECRET, body), body);
     assert!(matches!(refused, Err(VerifyError::Stale { .. })), "{refused:?}");
+    assert_eq!(verifier.without_max_age().verify(&sign(SECRET, body), body), Ok(()));
+}
+
+#[cfg(feature = "http")]
+#[test]
+fn standard_headers_come_before_the_other_one() {
+    let (at, body) = (unix(1_649_367_555), br#"{"email":"test@example.com","username":"test_user"}"#);
+    let secret = "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD";
+    let verifier = Verifier::new(secret).unwrap();
+    let mut headers = http::HeaderMap::new();
+    let missing = verifier.verify_headers_at(&headers, body, at);
+    assert_eq!(missing, Err(VerifyError::EmptyHeader));
+
+    headers.insert("x-svc-signature", sign(secret, body).parse().unwrap());
+    let without_time = verifier.verify_headers_at(&headers, body, at);
+    assert_eq!(without_time, Err(VerifyError::MissingDeliveredAt));
+
+    headers.insert("webhook-signature", "v1,tZ1I4/hDygAJgO5TYxiSd6Sd0kDW6hPenDe+bTa3Kkw=".parse().unwrap());
+    let without_id = verifier.verify_headers_at(&headers, body, at);
+    assert_eq!(without_id, Err(VerifyError::InvalidId));
+
+    headers.insert("webhook-id", "msg_27UH4WbU6Z5A5EzD8u03UvzRbpk".parse().unwrap());
+    headers.insert("webhook-timestamp", "1649367553".parse().unwrap());
+    assert_eq!(verifier.verify_headers_at(&headers, body, at), Ok(()));
+
+    // During a rotation, X-SVC-Signature is made with the other secret.
+    headers.insert("x-svc-signature", sign(OLD, body).parse().unwrap());
+    assert_eq!(verifier.verify_headers_at(&headers, body, at), Ok(()));
+    headers.insert("webhook-signature", http::HeaderValue::from_bytes(b"v1,\xff").unwrap());
+    assert_eq!(verifier.verify_headers_at(&headers, body, at), Err(VerifyError::EmptyHeader));
 }
 
 #[test]
@@ -58,7 +88,7 @@ fn the_future_tolerance_can_be_set() {
 #[test]
 fn a_secret_that_is_not_base64_fails_only_for_standard_headers() {
     for secret in ["whsec_", "whsec_?", "whsec_abc"] {
-        let verifier = Verifier::new(secret).unwrap();
+        let verifier = Verifier::new(secret).unwrap().without_max_age();
         assert_eq!(verifier.verify(&sign(secret, b""), b""), Ok(()));
         let headers =
             StandardHeaders { id: "a", timestamp: "1", signature: "v1,AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=" };
@@ -111,7 +141,7 @@ fn only_canonical_padded_base64_is_accepted() {
 #[test]
 fn debug_shows_no_secret() {
     let verifier = Verifier::new(SECRET).unwrap();
-    assert_eq!(format!("{verifier:?}"), "Verifier { secrets: 1, max_age: None, future_tolerance: 60s, .. }");
+    assert_eq!(format!("{verifier:?}"), "Verifier { secrets: 1, max_age: Some(300s), future_tolerance: 60s, .. }");
 }
 
 #[test]
@@ -194,7 +224,7 @@ fn messages_say_what_to_do() {
 #[cfg(feature = "serde")]
 #[test]
 fn events_are_deserialized_or_refused() {
-    let verifier = Verifier::new(SECRET).unwrap();
+    let verifier = Verifier::new(SECRET).unwrap().without_max_age();
     let body = br#"{"event":"contact.deleted","data":{"id":"c"},"delivered_at":"t","tenant_id":"u","new":1}"#;
     let event: Event = verifier.verify_event(&sign(SECRET, body), body).unwrap();
     assert_eq!(event.event, "contact.deleted");

@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests and their helpers may panic")]
 
 use std::collections::BTreeSet;
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -40,16 +40,28 @@ impl Vector {
     }
 
     fn run(&self) -> Result<(), VerifyError> {
-        let body = self.body();
         if let Some(text) = &self.delivered_at {
-            assert!(String::from_utf8_lossy(&body).contains(text.as_str()));
+            assert!(String::from_utf8_lossy(&self.body()).contains(text.as_str()));
         }
-        let mut verifier = Verifier::new(&self.secret)?;
-        let now = UNIX_EPOCH + Duration::from_secs(self.now.unwrap_or_default());
-        if let Some(seconds) = self.max_age_seconds {
-            assert!(self.now.is_some(), "{}: max_age_seconds needs now", self.name);
-            verifier = verifier.max_age(Duration::from_secs(seconds));
-        }
+        self.verify(&self.verifier()?)
+    }
+
+    /// Creates a verifier with the age of the vector.
+    fn verifier(&self) -> Result<Verifier, VerifyError> {
+        let verifier = Verifier::new(&self.secret)?;
+        Ok(match self.max_age_seconds {
+            Some(seconds) => verifier.max_age(Duration::from_secs(seconds)),
+            None => verifier.without_max_age(),
+        })
+    }
+
+    fn now(&self) -> SystemTime {
+        UNIX_EPOCH + Duration::from_secs(self.now.unwrap_or_default())
+    }
+
+    fn verify(&self, verifier: &Verifier) -> Result<(), VerifyError> {
+        assert_eq!(self.now.is_some(), self.max_age_seconds.is_some(), "{}: max_age_seconds needs now", self.name);
+        let (body, now) = (self.body(), self.now());
         match &self.signature {
             Some(signature) => verifier.verify_at(signature, &body, now),
             None => {
@@ -76,6 +88,41 @@ fn every_vector_has_the_expected_result() {
         let error = result.as_ref().err().map(VerifyError::code);
         assert_eq!(error, vector.error.as_deref(), "{}", vector.name);
         assert_eq!(result.is_ok(), vector.valid, "{}", vector.name);
+    }
+}
+
+#[test]
+fn five_minutes_are_the_default_age_of_both_schemes() {
+    let mut checked = [0, 0];
+    for vector in vectors().iter().filter(|vector| vector.max_age_seconds == Some(300)) {
+        let code = vector.verify(&Verifier::new(&vector.secret).unwrap()).err().map(|error| error.code());
+        assert_eq!(code, vector.error.as_deref(), "{}", vector.name);
+        checked[usize::from(vector.webhook_signature.is_some())] += 1;
+    }
+    assert_eq!(checked, [12, 3]);
+}
+
+#[cfg(feature = "http")]
+#[test]
+fn headers_have_the_result_of_their_scheme() {
+    use http::{HeaderMap, HeaderValue};
+
+    for vector in vectors() {
+        let mut headers = HeaderMap::new();
+        for (name, value) in [
+            ("x-svc-signature", &vector.signature),
+            ("webhook-id", &vector.webhook_id),
+            ("webhook-timestamp", &vector.webhook_timestamp),
+            ("webhook-signature", &vector.webhook_signature),
+        ] {
+            if let Some(value) = value {
+                headers.insert(name, HeaderValue::from_bytes(value.as_bytes()).unwrap());
+            }
+        }
+        let result =
+            vector.verifier().and_then(|verifier| verifier.verify_headers_at(&headers, &vector.body(), vector.now()));
+        let error = result.err();
+        assert_eq!(error.as_ref().map(VerifyError::code), vector.error.as_deref(), "{}", vector.name);
     }
 }
 

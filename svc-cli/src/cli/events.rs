@@ -9,6 +9,7 @@ use svc_core::values::{Secret, TenantId, parse_uuid};
 use svc_core::webhooks::deliveries::DeliveryStatus;
 use uuid::Uuid;
 
+use super::Owner;
 use crate::values::{self, Since};
 
 /// `svc delivery …`
@@ -52,6 +53,9 @@ pub enum DeliveryCommand {
         /// Id of the delivery, which each attempt sends in the X-SVC-Delivery header.
         #[arg(value_parser = parse_uuid)]
         id: Uuid,
+        /// The tenant that owns the delivery.
+        #[command(flatten)]
+        owner: Owner,
     },
     /// Replay one delivery, or many deliveries of one webhook.
     ///
@@ -70,6 +74,9 @@ pub enum DeliveryCommand {
         /// Id of the delivery to replay.
         #[arg(value_parser = parse_uuid, required_unless_present = "subscription", conflicts_with = "subscription")]
         id: Option<Uuid>,
+        /// The tenant that owns the delivery.
+        #[command(flatten)]
+        owner: Owner,
         /// Replay deliveries of the webhook subscription with this id, instead of one delivery.
         #[arg(long, value_parser = parse_uuid, value_name = "ID", requires = "since")]
         subscription: Option<Uuid>,
@@ -147,6 +154,9 @@ pub struct Listen {
         value_name = "whsec_…"
     )]
     pub secrets: Vec<Secret>,
+    /// Accept deliveries that were sent more than five minutes ago, such as recorded ones.
+    #[arg(long)]
+    pub any_age: bool,
     /// Respond to every request with this status, from 300 to 599.
     #[arg(long, value_parser = values::failing_status, conflicts_with = "forward_to", value_name = "STATUS")]
     pub fail: Option<StatusCode>,

@@ -4,6 +4,7 @@ use clap::{Args, Subcommand};
 use svc_core::values::{Currency, Date, Decimal, TenantId, parse_uuid};
 use uuid::Uuid;
 
+use super::Owner;
 use crate::values;
 
 /// `svc invoice …`
@@ -37,6 +38,9 @@ pub enum InvoiceCommand {
         /// Id of the invoice.
         #[arg(value_parser = parse_uuid)]
         id: Uuid,
+        /// The tenant that owns the invoice.
+        #[command(flatten)]
+        owner: Owner,
     },
     /// Record that the customer viewed a sent invoice.
     #[command(after_help = "Example:\n  svc invoice view 0195a3c8-0000-7000-8000-000000000003")]
@@ -44,6 +48,9 @@ pub enum InvoiceCommand {
         /// Id of the invoice.
         #[arg(value_parser = parse_uuid)]
         id: Uuid,
+        /// The tenant that owns the invoice.
+        #[command(flatten)]
+        owner: Owner,
     },
     /// Record a payment of the outstanding amount or of a part of it.
     #[command(after_help = "Examples:\n  svc invoice pay 0195a3c8-0000-7000-8000-000000000003\n  \
@@ -52,6 +59,9 @@ pub enum InvoiceCommand {
         /// Id of the invoice.
         #[arg(value_parser = parse_uuid)]
         id: Uuid,
+        /// The tenant that owns the invoice.
+        #[command(flatten)]
+        owner: Owner,
         /// Amount paid, in the invoice's currency. The default is the outstanding amount.
         #[arg(long, value_parser = Decimal::parse, allow_negative_numbers = true)]
         amount: Option<Decimal>,
@@ -62,6 +72,9 @@ pub enum InvoiceCommand {
         /// Id of the invoice.
         #[arg(value_parser = parse_uuid)]
         id: Uuid,
+        /// The tenant that owns the invoice.
+        #[command(flatten)]
+        owner: Owner,
     },
     /// Send an invoice again, without changing it.
     #[command(after_help = "Example:\n  svc invoice resend 0195a3c8-0000-7000-8000-000000000003")]
@@ -69,6 +82,9 @@ pub enum InvoiceCommand {
         /// Id of the invoice.
         #[arg(value_parser = parse_uuid)]
         id: Uuid,
+        /// The tenant that owns the invoice.
+        #[command(flatten)]
+        owner: Owner,
     },
     /// Record a refund of the amount paid or of a part of it.
     ///
@@ -79,6 +95,9 @@ pub enum InvoiceCommand {
         /// Id of the invoice.
         #[arg(value_parser = parse_uuid)]
         id: Uuid,
+        /// The tenant that owns the invoice.
+        #[command(flatten)]
+        owner: Owner,
         /// Amount refunded, in the invoice's currency. The default is the amount paid.
         #[arg(long, value_parser = Decimal::parse, allow_negative_numbers = true)]
         amount: Option<Decimal>,
@@ -92,6 +111,9 @@ pub enum InvoiceCommand {
         /// Id of the invoice.
         #[arg(value_parser = parse_uuid)]
         id: Uuid,
+        /// The tenant that owns the invoice.
+        #[command(flatten)]
+        owner: Owner,
         /// The fields to change.
         #[command(flatten)]
         changes: InvoiceChanges,
@@ -136,6 +158,9 @@ pub enum QuoteCommand {
         /// Id of the quote.
         #[arg(value_parser = parse_uuid)]
         id: Uuid,
+        /// The tenant that owns the quote.
+        #[command(flatten)]
+        owner: Owner,
     },
     /// Record that the customer declined a sent quote.
     #[command(after_help = "Example:\n  svc quote decline 0195a3c8-0000-7000-8000-000000000007")]
@@ -143,6 +168,9 @@ pub enum QuoteCommand {
         /// Id of the quote.
         #[arg(value_parser = parse_uuid)]
         id: Uuid,
+        /// The tenant that owns the quote.
+        #[command(flatten)]
+        owner: Owner,
     },
     /// Show a quote.
     #[command(after_help = "Example:\n  svc quote show 0195a3c8-0000-7000-8000-000000000007")]
@@ -150,5 +178,8 @@ pub enum QuoteCommand {
         /// Id of the quote.
         #[arg(value_parser = parse_uuid)]
         id: Uuid,
+        /// The tenant that owns the quote.
+        #[command(flatten)]
+        owner: Owner,
     },
 }

@@ -6,6 +6,7 @@ use clap::Subcommand;
 use svc_core::values::{TenantId, parse_uuid};
 use uuid::Uuid;
 
+use super::Owner;
 use crate::values::{self, Scopes};
 
 /// `svc key …`
@@ -49,6 +50,9 @@ pub enum KeyCommand {
         /// Id of the key.
         #[arg(value_parser = parse_uuid)]
         id: Uuid,
+        /// The tenant that owns the key.
+        #[command(flatten)]
+        owner: Owner,
     },
     /// Revoke a key, so that requests with it are rejected from now on.
     ///
@@ -58,6 +62,9 @@ pub enum KeyCommand {
         /// Id of the key.
         #[arg(value_parser = parse_uuid)]
         id: Uuid,
+        /// The tenant that owns the key.
+        #[command(flatten)]
+        owner: Owner,
     },
     /// Replace a key with a new one that has the same name and scopes.
     ///
@@ -69,6 +76,9 @@ pub enum KeyCommand {
         /// Id of the key.
         #[arg(value_parser = parse_uuid)]
         id: Uuid,
+        /// The tenant that owns the key.
+        #[command(flatten)]
+        owner: Owner,
         /// How long the old key remains valid; 0s invalidates it immediately.
         #[arg(long, value_parser = values::duration, allow_hyphen_values = true, default_value = "24h", value_name = "DURATION")]
         overlap: Duration,

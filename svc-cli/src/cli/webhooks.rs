@@ -7,6 +7,7 @@ use svc_core::values::EventKind;
 use svc_core::values::{TenantId, parse_uuid};
 use uuid::Uuid;
 
+use super::Owner;
 use crate::values::{self, Since};
 
 /// `svc webhook …`
@@ -25,6 +26,9 @@ pub enum WebhookCommand {
         /// Id of the webhook.
         #[arg(value_parser = parse_uuid)]
         id: Uuid,
+        /// The tenant that owns the webhook.
+        #[command(flatten)]
+        owner: Owner,
     },
     /// Show delivery statistics for each webhook of a tenant.
     ///
@@ -49,6 +53,9 @@ pub enum WebhookCommand {
         /// Id of the webhook.
         #[arg(value_parser = parse_uuid)]
         id: Uuid,
+        /// The tenant that owns the webhook.
+        #[command(flatten)]
+        owner: Owner,
     },
     /// Send a test event to a webhook and show the result of the first attempt.
     ///
@@ -60,6 +67,9 @@ pub enum WebhookCommand {
         /// Id of the webhook, which must be enabled.
         #[arg(value_parser = parse_uuid)]
         id: Uuid,
+        /// The tenant that owns the webhook.
+        #[command(flatten)]
+        owner: Owner,
         /// Kind of the event. The default is the first kind that the webhook subscribes to, or contact.created for all
         /// kinds.
         #[arg(long, value_parser = values::event_kinds(), value_name = "KIND")]
@@ -78,6 +88,9 @@ pub enum WebhookCommand {
         /// Id of the webhook.
         #[arg(value_parser = parse_uuid)]
         id: Uuid,
+        /// The tenant that owns the webhook.
+        #[command(flatten)]
+        owner: Owner,
         /// How long the old secret is used as well; 0s retires it immediately.
         #[arg(long, value_parser = values::duration, allow_hyphen_values = true, default_value = "24h", value_name = "DURATION")]
         overlap: Duration,

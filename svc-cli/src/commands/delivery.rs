@@ -15,8 +15,9 @@ use svc_core::webhooks::replays::{self, ReplayCreate};
 use svc_core::webhooks::subscriptions::WebhookSubscription;
 use uuid::Uuid;
 
-use super::{lookup, tenant, webhook};
-use crate::cli::DeliveryCommand;
+use super::lookup::{self, LookupError};
+use super::{tenant, webhook};
+use crate::cli::{DeliveryCommand, Owner};
 use crate::document::{Document, pretty};
 use crate::exit::{Exit, Failure, OrNotFound as _};
 use crate::output::{Outcome, Table, fields, or_dash, plain};
@@ -98,23 +99,23 @@ pub(super) async fn run(store: &dyn Store, command: DeliveryCommand, json: bool)
             };
             list(store, tenant, filter).await
         }
-        DeliveryCommand::Show { id } => {
-            let delivery = lookup::delivery(store, id).await.or_not_found("delivery", id, HINT)?;
+        DeliveryCommand::Show { id, owner } => {
+            let delivery = lookup::delivery(store, id, owner).await.or_not_found("delivery", id, HINT)?;
             report(&read(store, delivery.tenant_id, id).await.or_not_found("delivery", id, HINT)?, "")
         }
-        DeliveryCommand::Replay { id: Some(id), .. } => {
-            let delivery = replay(store, id).await.or_not_found("delivery", id, HINT)?;
+        DeliveryCommand::Replay { id: Some(id), owner, .. } => {
+            let delivery = replay(store, id, owner).await.or_not_found("delivery", id, HINT)?;
             let text = format!("Replayed delivery {id}. Its next attempt is due now.\n\n{}", details(&delivery));
             Outcome::new(&view(&delivery), text)
         }
-        DeliveryCommand::Replay { id: None, subscription, since, until, status, missed, wait } => {
+        DeliveryCommand::Replay { id: None, owner, subscription, since, until, status, missed, wait } => {
             let now = store.env().now();
             // clap requires both options when there is no id.
             let subscription = subscription.unwrap_or_default();
             let since = since.map_or(now, |since| since.from(now));
             let until = until.map(|until| until.from(now));
             let input = ReplayCreate { subscription, since, until, statuses: status, missed };
-            bulk::replay(store, input, wait).await
+            bulk::replay(store, owner, input, wait).await
         }
         DeliveryCommand::Replays { tenant, limit } => bulk::list(store, tenant, limit).await,
     }
@@ -207,9 +208,9 @@ pub(super) async fn read(store: &dyn Store, tenant: TenantId, id: Uuid) -> Resul
         .await
 }
 
-async fn replay(store: &dyn Store, id: Uuid) -> Result<Delivery, Error> {
-    let tenant = lookup::delivery(store, id).await?.tenant_id;
-    store.write("delivery.replay", move |tx| Box::pin(replays::replay_delivery(tx, tenant, id))).await
+async fn replay(store: &dyn Store, id: Uuid, owner: Owner) -> Result<Delivery, LookupError> {
+    let tenant = lookup::delivery(store, id, owner).await?.tenant_id;
+    Ok(store.write("delivery.replay", move |tx| Box::pin(replays::replay_delivery(tx, tenant, id))).await?)
 }
 
 fn view(delivery: &Delivery) -> View {

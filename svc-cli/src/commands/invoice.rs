@@ -11,7 +11,7 @@ use svc_core::values::{Patch, TenantId};
 use uuid::Uuid;
 
 use super::{lookup, tenant};
-use crate::cli::{InvoiceChanges, InvoiceCommand};
+use crate::cli::{InvoiceChanges, InvoiceCommand, Owner};
 use crate::exit::{Exit, Failure, OrNotFound as _};
 use crate::output::{Outcome, or_dash};
 
@@ -21,36 +21,41 @@ pub(super) async fn run(store: &dyn Store, command: InvoiceCommand) -> Result<Ou
             let input = InvoiceCreate { contact_id: Some(contact), total, currency, issue_date: None, due_date: due };
             create(store, tenant, contact, input).await
         }
-        InvoiceCommand::Send { id } => {
-            let send = change(store, id, "invoice.send", move |tx, tenant| Box::pin(invoices::send(tx, tenant, id)));
+        InvoiceCommand::Send { id, owner } => {
+            let send =
+                change(store, id, owner, "invoice.send", move |tx, tenant| Box::pin(invoices::send(tx, tenant, id)));
             report_status(&send.await?)
         }
-        InvoiceCommand::View { id } => {
-            let view = change(store, id, "invoice.view", move |tx, tenant| Box::pin(invoices::view(tx, tenant, id)));
+        InvoiceCommand::View { id, owner } => {
+            let view =
+                change(store, id, owner, "invoice.view", move |tx, tenant| Box::pin(invoices::view(tx, tenant, id)));
             report_status(&view.await?)
         }
-        InvoiceCommand::Pay { id, amount } => {
-            let pay =
-                change(store, id, "invoice.pay", move |tx, tenant| Box::pin(invoices::pay(tx, tenant, id, amount)));
+        InvoiceCommand::Pay { id, owner, amount } => {
+            let pay = change(store, id, owner, "invoice.pay", move |tx, tenant| {
+                Box::pin(invoices::pay(tx, tenant, id, amount))
+            });
             report_payment(&pay.await?)
         }
-        InvoiceCommand::Void { id } => {
-            let void = change(store, id, "invoice.void", move |tx, tenant| Box::pin(invoices::void(tx, tenant, id)));
+        InvoiceCommand::Void { id, owner } => {
+            let void =
+                change(store, id, owner, "invoice.void", move |tx, tenant| Box::pin(invoices::void(tx, tenant, id)));
             report_status(&void.await?)
         }
-        InvoiceCommand::Resend { id } => {
-            let resend =
-                change(store, id, "invoice.resend", move |tx, tenant| Box::pin(invoices::resend(tx, tenant, id)));
+        InvoiceCommand::Resend { id, owner } => {
+            let resend = change(store, id, owner, "invoice.resend", move |tx, tenant| {
+                Box::pin(invoices::resend(tx, tenant, id))
+            });
             let invoice = resend.await?;
             Outcome::new(&invoice, format!("Invoice {} was sent again.", invoice.invoice_number))
         }
-        InvoiceCommand::Refund { id, amount } => {
-            let refund = change(store, id, "invoice.refund", move |tx, tenant| {
+        InvoiceCommand::Refund { id, owner, amount } => {
+            let refund = change(store, id, owner, "invoice.refund", move |tx, tenant| {
                 Box::pin(invoices::refund(tx, tenant, id, amount))
             });
             report_refund(&refund.await?)
         }
-        InvoiceCommand::Update { id, changes } => update(store, id, changes).await,
+        InvoiceCommand::Update { id, owner, changes } => update(store, id, owner, changes).await,
         InvoiceCommand::Overdue { tenant } => overdue::run(store, tenant).await,
     }
 }
@@ -77,7 +82,7 @@ fn no_contact(id: Uuid) -> Failure {
     )
 }
 
-async fn update(store: &dyn Store, id: Uuid, changes: InvoiceChanges) -> Result<Outcome, Failure> {
+async fn update(store: &dyn Store, id: Uuid, owner: Owner, changes: InvoiceChanges) -> Result<Outcome, Failure> {
     fn patch<T>(value: Option<T>) -> Patch<T> {
         value.map_or(Patch::Keep, Patch::Set)
     }
@@ -89,7 +94,7 @@ async fn update(store: &dyn Store, id: Uuid, changes: InvoiceChanges) -> Result<
         issue_date: Patch::Keep,
         due_date: patch(due.map(Some)),
     };
-    let found = lookup::find::<Invoice>(store, id).await.or_not_found("invoice", id, HINT)?;
+    let found = lookup::find::<Invoice>(store, id, owner).await.or_not_found("invoice", id, HINT)?;
     let (tenant, before) = (found.tenant_id, found.record);
     let updated = store
         .write("invoice.update", move |tx| {
@@ -115,16 +120,13 @@ const HINT: &str = "`svc export invoices --tenant ID` exports the invoices of a 
 
 type Change<'t> = Pin<Box<dyn Future<Output = Result<Invoice, Error>> + Send + 't>>;
 
-/// Changes the invoice with this id, of any tenant, in one transaction.
-async fn change<F>(store: &dyn Store, id: Uuid, name: &'static str, work: F) -> Result<Invoice, Failure>
+/// Changes the invoice with this id in one transaction.
+async fn change<F>(store: &dyn Store, id: Uuid, owner: Owner, name: &'static str, work: F) -> Result<Invoice, Failure>
 where
     F: for<'t> Fn(&'t mut dyn Tx, TenantId) -> Change<'t> + Send + Sync + 'static,
 {
-    let changed = match lookup::find::<Invoice>(store, id).await {
-        Ok(found) => store.write(name, move |tx| work(tx, found.tenant_id)).await,
-        Err(error) => Err(error),
-    };
-    changed.or_not_found("invoice", id, HINT)
+    let tenant = lookup::find::<Invoice>(store, id, owner).await.or_not_found("invoice", id, HINT)?.tenant_id;
+    store.write(name, move |tx| work(tx, tenant)).await.or_not_found("invoice", id, HINT)
 }
 
 fn report_status(invoice: &Invoice) -> Result<Outcome, Failure> {

@@ -10,7 +10,7 @@ use svc_core::store::Store;
 use svc_core::values::{Secret, TenantId, Timestamp};
 use uuid::Uuid;
 
-use super::tenant;
+use super::{lookup, tenant};
 use crate::cli::KeyCommand;
 use crate::exit::{Failure, OrNotFound as _};
 use crate::output::{Outcome, Table, fields, or_dash};
@@ -33,18 +33,21 @@ pub(super) async fn run(store: &dyn Store, command: KeyCommand) -> Result<Outcom
             create(store, tenant, KeyCreate { name, write: scopes.write, expires_in: expires, signed }).await
         }
         KeyCommand::List { tenant } => list(store, tenant).await,
-        KeyCommand::Show { id } => {
-            let found = store.read("key.show", move |tx| Box::pin(keys::get(tx, id))).await;
-            let key = found.or_not_found("key", id, HINT)?;
+        KeyCommand::Show { id, owner } => {
+            let key = lookup::key(store, id, owner).await.or_not_found("key", id, HINT)?;
             Outcome::new(&view(&key), details(&key, store.env().now()))
         }
-        KeyCommand::Revoke { id } => {
+        KeyCommand::Revoke { id, owner } => {
+            lookup::key(store, id, owner).await.or_not_found("key", id, HINT)?;
             let revoked = store.write("key.revoke", move |tx| Box::pin(keys::revoke(tx, id))).await;
             let key = revoked.or_not_found("key", id, HINT)?;
             let text = format!("Revoked key {id} ({}…). It is rejected from now on.", key.prefix);
             Outcome::new(&view(&key), text)
         }
-        KeyCommand::Rotate { id, overlap } => rotate(store, id, overlap).await,
+        KeyCommand::Rotate { id, owner, overlap } => {
+            lookup::key(store, id, owner).await.or_not_found("key", id, HINT)?;
+            rotate(store, id, overlap).await
+        }
     }
 }
 

@@ -36,7 +36,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// How the receiver responds to requests.
 enum Policy {
-    /// With 204 if the signature is valid, otherwise with 401.
+    /// With 204 if the delivery is verified, otherwise with 401.
     Verify,
     /// With this status, always.
     Fail(StatusCode),
@@ -56,6 +56,7 @@ struct Receiver {
 /// Receives deliveries until Ctrl-C, or until stdout is closed.
 pub(super) async fn run(options: Listen, json: bool) -> Result<Outcome, Failure> {
     let verifier = verifier(&options.secrets)?;
+    let verifier = if options.any_age { verifier.without_max_age() } else { verifier };
     let policy = match (options.fail, options.forward_to) {
         (Some(status), _) => Policy::Fail(status),
         (None, Some(url)) => Policy::Forward(url),

@@ -9,7 +9,7 @@ use svc_core::values::TenantId;
 use uuid::Uuid;
 
 use super::lookup;
-use crate::cli::QuoteCommand;
+use crate::cli::{Owner, QuoteCommand};
 use crate::exit::{Failure, OrNotFound as _};
 use crate::output::{Outcome, fields, or_dash};
 use crate::times::moment;
@@ -19,20 +19,21 @@ const HINT: &str = "`svc export quotes --tenant ID` exports the quotes of a tena
 
 pub(super) async fn run(store: &dyn Store, command: QuoteCommand) -> Result<Outcome, Failure> {
     match command {
-        QuoteCommand::Accept { id } => {
-            let accept = decide(store, id, "quote.accept", move |tx, tenant| Box::pin(quotes::accept(tx, tenant, id)));
+        QuoteCommand::Accept { id, owner } => {
+            let accept =
+                decide(store, id, owner, "quote.accept", move |tx, tenant| Box::pin(quotes::accept(tx, tenant, id)));
             let quote = accept.await?;
             let Quote { quote_number, currency, total, .. } = &quote;
             Outcome::new(&quote, format!("Quote {quote_number} is accepted: {currency} {total}."))
         }
-        QuoteCommand::Decline { id } => {
+        QuoteCommand::Decline { id, owner } => {
             let decline =
-                decide(store, id, "quote.decline", move |tx, tenant| Box::pin(quotes::decline(tx, tenant, id)));
+                decide(store, id, owner, "quote.decline", move |tx, tenant| Box::pin(quotes::decline(tx, tenant, id)));
             let quote = decline.await?;
             Outcome::new(&quote, format!("Quote {} is declined.", quote.quote_number))
         }
-        QuoteCommand::Show { id } => {
-            let found = lookup::find::<Quote>(store, id).await.or_not_found("quote", id, HINT)?;
+        QuoteCommand::Show { id, owner } => {
+            let found = lookup::find::<Quote>(store, id, owner).await.or_not_found("quote", id, HINT)?;
             Outcome::new(&found.record, details(found.tenant_id, &found.record))
         }
     }
@@ -40,12 +41,12 @@ pub(super) async fn run(store: &dyn Store, command: QuoteCommand) -> Result<Outc
 
 type Decision<'t> = Pin<Box<dyn Future<Output = Result<Quote, Error>> + Send + 't>>;
 
-/// Records the client's decision about the quote with this id, of any tenant.
-async fn decide<F>(store: &dyn Store, id: Uuid, name: &'static str, work: F) -> Result<Quote, Failure>
+/// Records the client's decision about the quote with this id.
+async fn decide<F>(store: &dyn Store, id: Uuid, owner: Owner, name: &'static str, work: F) -> Result<Quote, Failure>
 where
     F: for<'t> Fn(&'t mut dyn Tx, TenantId) -> Decision<'t> + Send + Sync + 'static,
 {
-    let tenant = lookup::find::<Quote>(store, id).await.or_not_found("quote", id, HINT)?.tenant_id;
+    let tenant = lookup::find::<Quote>(store, id, owner).await.or_not_found("quote", id, HINT)?.tenant_id;
     store.write(name, move |tx| work(tx, tenant)).await.or_not_found("quote", id, HINT)
 }
 

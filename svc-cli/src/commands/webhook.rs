@@ -16,8 +16,9 @@ use svc_core::webhooks::statistics::backlog;
 use svc_core::webhooks::subscriptions::{self, WebhookSubscription, WebhookSubscriptionWithSecret, WebhookUpdate};
 use uuid::Uuid;
 
-use super::{lookup, tenant};
-use crate::cli::WebhookCommand;
+use super::lookup::{self, LookupError};
+use super::tenant;
+use crate::cli::{Owner, WebhookCommand};
 use crate::exit::{Failure, OrNotFound as _};
 use crate::output::{Outcome, Table, fields, or_dash};
 use crate::times::{moment, moment_or_dash};
@@ -36,14 +37,14 @@ struct EnabledView<'a> {
 pub(super) async fn run(store: &dyn Store, command: WebhookCommand) -> Result<Outcome, Failure> {
     match command {
         WebhookCommand::List { tenant } => list(store, tenant).await,
-        WebhookCommand::Show { id } => {
+        WebhookCommand::Show { id, owner } => {
             let subscription: WebhookSubscription =
-                lookup::find(store, id).await.or_not_found("webhook", id, HINT)?.record;
+                lookup::find(store, id, owner).await.or_not_found("webhook", id, HINT)?.record;
             Outcome::new(&subscription, details(&subscription))
         }
-        WebhookCommand::Enable { id } => {
+        WebhookCommand::Enable { id, owner } => {
             let Enabled { subscription, held_deliveries } =
-                enable(store, id).await.or_not_found("webhook", id, HINT)?;
+                enable(store, id, owner).await.or_not_found("webhook", id, HINT)?;
             let text = format!("Enabled webhook {id}. Events are delivered to {}.", subscription.url.as_str());
             let outcome = Outcome::new(&EnabledView { subscription: &subscription, held_deliveries }, text)?;
             Ok(outcome.with_note(held_note(&subscription, held_deliveries)))
@@ -52,9 +53,9 @@ pub(super) async fn run(store: &dyn Store, command: WebhookCommand) -> Result<Ou
             let since = since.from(store.env().now());
             statistics::run(store, tenant, since).await
         }
-        WebhookCommand::Test { id, event, timeout } => send_test::run(store, id, event, timeout).await,
-        WebhookCommand::RotateSecret { id, overlap } => {
-            let rotated = rotate_secret(store, id, overlap).await.or_not_found("webhook", id, HINT)?;
+        WebhookCommand::Test { id, owner, event, timeout } => send_test::run(store, id, owner, event, timeout).await,
+        WebhookCommand::RotateSecret { id, owner, overlap } => {
+            let rotated = rotate_secret(store, id, owner, overlap).await.or_not_found("webhook", id, HINT)?;
             let old_secret = match rotated.previous_until {
                 Some(until) => format!("The old secret is also used until {}.", moment(until)),
                 None => "The old secret is no longer used.".to_owned(),
@@ -110,8 +111,8 @@ struct Enabled {
 }
 
 /// Enables a subscription and counts its held deliveries.
-async fn enable(store: &dyn Store, id: Uuid) -> Result<Enabled, Error> {
-    let tenant = lookup::find::<WebhookSubscription>(store, id).await?.tenant_id;
+async fn enable(store: &dyn Store, id: Uuid, owner: Owner) -> Result<Enabled, LookupError> {
+    let tenant = lookup::find::<WebhookSubscription>(store, id, owner).await?.tenant_id;
     let subscription = store
         .write("webhook.enable", move |tx| {
             let (url, events, description) = (Patch::Keep, Patch::Keep, Patch::Keep);
@@ -123,11 +124,16 @@ async fn enable(store: &dyn Store, id: Uuid) -> Result<Enabled, Error> {
     Ok(Enabled { subscription, held_deliveries: backlog.held })
 }
 
-async fn rotate_secret(store: &dyn Store, id: Uuid, overlap: Duration) -> Result<WebhookSubscription, Error> {
-    let tenant = lookup::find::<WebhookSubscription>(store, id).await?.tenant_id;
+async fn rotate_secret(
+    store: &dyn Store,
+    id: Uuid,
+    owner: Owner,
+    overlap: Duration,
+) -> Result<WebhookSubscription, LookupError> {
+    let tenant = lookup::find::<WebhookSubscription>(store, id, owner).await?.tenant_id;
     let rotate =
         store.write("webhook.rotate", move |tx| Box::pin(subscriptions::rotate_secret(tx, tenant, id, overlap)));
-    rotate.await
+    Ok(rotate.await?)
 }
 
 /// Returns a note that says how to send held deliveries, which are not sent automatically.

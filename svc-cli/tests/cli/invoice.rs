@@ -119,3 +119,27 @@ fn overdue_marks_unpaid_invoices_past_their_due_date() {
         .run(&["invoice", "overdue"])
         .assert("invoice_overdue");
 }
+
+#[test]
+fn an_id_that_several_tenants_have_is_refused_without_the_tenant() {
+    let mut session = Session::new();
+    let tenants = [session.tenant(), session.tenant(), session.tenant()];
+    let id = "0195a3c8-0000-7000-8000-000000000003";
+    session.file("invoices.csv", format!("id,invoice_number,total,status\n{id},A-1,100,sent\n"));
+    for tenant in &tenants[..2] {
+        session.json(&["import", "invoices", "--tenant", tenant, "invoices.csv"]);
+    }
+    session
+        .run(&["invoice", "pay", id])
+        .run(&["invoice", "update", id, "--total", "90"])
+        .run(&["invoice", "pay", id, "--tenant", &tenants[2]])
+        .run(&["invoice", "pay", id, "--tenant", UNKNOWN_ID])
+        .run(&["invoice", "pay", id, "--tenant", &tenants[1], "--amount", "40"])
+        .run(&["invoice", "update", id, "--tenant", &tenants[0], "--total", "90"]);
+    let status = |tenant: &str| {
+        let exported = session.output(&["export", "invoices", "--tenant", tenant]);
+        serde_json::from_slice::<serde_json::Value>(&exported.stdout).unwrap()["status"].clone()
+    };
+    assert_eq!((status(&tenants[0]), status(&tenants[1])), ("sent".into(), "partial".into()));
+    session.assert("invoice_of_several_tenants");
+}

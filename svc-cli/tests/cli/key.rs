@@ -81,3 +81,17 @@ fn an_expired_key_has_the_status_expired() {
     assert!(text(&session.output(&["key", "show", &id]).stdout).contains("expired"));
     assert_eq!(session.output(&["key", "rotate", &id]).status.code(), Some(4));
 }
+
+#[test]
+fn a_key_is_revoked_only_for_the_tenant_that_is_named() {
+    let session = Session::new();
+    let (tenant, other) = (session.tenant(), session.tenant());
+    let id = session.id(&["key", "create", "--tenant", &tenant, "--scopes", "read"]);
+    for command in ["show", "revoke", "rotate"] {
+        let refused = session.output(&["key", command, &id, "--tenant", &other]);
+        assert_eq!(refused.status.code(), Some(3), "{command}");
+    }
+    assert_eq!(session.json(&["key", "list", "--tenant", &tenant]).as_array().unwrap().len(), 1);
+    let revoked = session.json(&["key", "revoke", &id, "--tenant", &tenant]);
+    assert!(revoked["revoked_at"].is_string());
+}

@@ -137,6 +137,29 @@ fn output_for_programs() {
 }
 
 #[test]
+fn deliveries_of_more_than_five_minutes_ago_are_refused_by_default() {
+    let session = Session::new();
+    let recorded = r#"{"event":"contact.created","data":{},"delivered_at":"2001-01-01T00:00:00.000000Z"}"#;
+    let standard = |listening: &Listening, id: &str| {
+        let at = Env::system().now().as_micros() / 1_000_000;
+        let signature =
+            signatures::standard_webhook_signature(&Secret::new(SECRET), "a", &at.to_string(), recorded.as_bytes());
+        let headers = format!("webhook-id: {id}\r\nwebhook-timestamp: {at}\r\nwebhook-signature: {signature}");
+        listening.send(&format!("POST / HTTP/1.1\r\n{headers}"), recorded.as_bytes())
+    };
+    let listening = Listening::start(&session, &["--secret", SECRET, "--json"]);
+    assert!(listening.deliver(recorded, SECRET).starts_with("HTTP/1.1 401 "));
+    assert!(standard(&listening, "a").starts_with("HTTP/1.1 204 "), "the age is that of the signature");
+    assert!(standard(&listening, "b").starts_with("HTTP/1.1 401 "));
+    let printed = listening.end_json();
+    assert!(printed[0]["error"].as_str().unwrap().contains("more than the maximum age"), "{}", printed[0]);
+    assert!(printed[2]["error"].as_str().unwrap().contains("does not match"), "{}", printed[2]);
+
+    let listening = Listening::start(&session, &["--secret", SECRET, "--any-age"]);
+    assert!(listening.deliver(recorded, SECRET).starts_with("HTTP/1.1 204 "));
+}
+
+#[test]
 fn the_secret_can_come_from_the_environment() {
     let session = Session::new();
     let mut program = session.program(&["listen", "--port", "0"]);

@@ -12,7 +12,9 @@ use svc_core::webhooks::replays::{self, Replay, ReplayCreate};
 use svc_core::webhooks::subscriptions::WebhookSubscription;
 use tokio::time::sleep;
 
-use crate::commands::{lookup, tenant, webhook};
+use crate::cli::Owner;
+use crate::commands::lookup::{self, LookupError};
+use crate::commands::{tenant, webhook};
 use crate::exit::{Exit, Failure, OrNotFound as _};
 use crate::output::{Outcome, Table};
 use crate::times::{moment, moment_or_dash};
@@ -35,9 +37,14 @@ impl<'a> View<'a> {
 }
 
 /// Creates a replay and, if `wait` is set, waits until it is finished.
-pub(super) async fn replay(store: &dyn Store, input: ReplayCreate, wait: bool) -> Result<Outcome, Failure> {
+pub(super) async fn replay(
+    store: &dyn Store,
+    owner: Owner,
+    input: ReplayCreate,
+    wait: bool,
+) -> Result<Outcome, Failure> {
     let id = input.subscription;
-    let replay = create(store, input).await.or_not_found("webhook", id, webhook::HINT)?;
+    let replay = create(store, owner, input).await.or_not_found("webhook", id, webhook::HINT)?;
     if !wait {
         let text = format!(
             "The server replays the deliveries of webhook {id} for events between {} and {}. \
@@ -69,9 +76,9 @@ pub(super) async fn replay(store: &dyn Store, input: ReplayCreate, wait: bool) -
     Ok(Outcome::new(&View::of(&replay), text)?.with_failure(failure))
 }
 
-async fn create(store: &dyn Store, input: ReplayCreate) -> Result<Replay, Error> {
-    let tenant = lookup::find::<WebhookSubscription>(store, input.subscription).await?.tenant_id;
-    store.write("delivery.replay", move |tx| Box::pin(replays::create(tx, tenant, input.clone()))).await
+async fn create(store: &dyn Store, owner: Owner, input: ReplayCreate) -> Result<Replay, LookupError> {
+    let tenant = lookup::find::<WebhookSubscription>(store, input.subscription, owner).await?.tenant_id;
+    Ok(store.write("delivery.replay", move |tx| Box::pin(replays::create(tx, tenant, input.clone()))).await?)
 }
 
 /// Polls the replay until it is finished. Shows a progress bar if stderr is a terminal.

@@ -8,7 +8,7 @@ use std::io::{self, BufRead};
 
 use csv_core::ReadRecordResult;
 
-use super::rows::MAX_ROW;
+use super::source::MAX_ROW;
 
 /// The maximum number of cells in a row.
 const MAX_CELLS: usize = 256;

@@ -2,7 +2,7 @@
 
 use std::io::{self, BufRead};
 
-use super::rows::MAX_ROW;
+use super::source::MAX_ROW;
 
 /// A line with its number, counted from 1.
 pub(super) struct Line {

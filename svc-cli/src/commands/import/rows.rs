@@ -17,8 +17,6 @@ use super::source::{Input, Source};
 use crate::cli::Format;
 use crate::exit::{Exit, Failure};
 
-/// The maximum length of a row in bytes, which is also the limit of the API.
-pub(super) const MAX_ROW: usize = 1 << 20;
 /// The number of rows in one transaction: enough to amortize the commit, few enough not to delay a running server.
 const GROUP_ROWS: usize = 500;
 /// The number of bytes of the file after which a group is complete, however few rows it has.

@@ -10,6 +10,8 @@ use crate::cli::Format;
 use crate::exit::{Exit, Failure};
 use crate::output::plain;
 
+/// The maximum length of a row in bytes, which is also the limit of the API.
+pub(super) const MAX_ROW: usize = 1 << 20;
 /// The size of the read buffer, in bytes.
 const BUFFER: usize = 128 * 1024;
 /// The maximum white space before the first row, in bytes, that is searched to detect the format.

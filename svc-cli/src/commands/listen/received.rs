@@ -1,6 +1,6 @@
 //! The printed form of a received delivery.
 
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 
 use hyper::StatusCode;
 use hyper::header::HeaderMap;
@@ -12,9 +12,6 @@ use crate::document::{Document, pretty};
 use crate::output::{fields, or_dash, plain, verdict};
 use crate::times::{full, span};
 
-/// The age from which a receiver should refuse a delivery, in milliseconds.
-const STALE_MS: i64 = 5 * 60 * 1000;
-
 /// A received delivery and the response to it.
 #[derive(Debug, Serialize)]
 pub(super) struct Received {
@@ -25,7 +22,7 @@ pub(super) struct Received {
     /// The time since the attempt, in milliseconds. Negative if the sender's clock is ahead.
     age_ms: Option<i64>,
     pub(super) verified: bool,
-    /// Why the signature is not valid.
+    /// Why the delivery is not verified.
     error: Option<String>,
     #[serde(rename = "answered")]
     response_status: Option<u16>,
@@ -37,7 +34,8 @@ pub(super) struct Received {
 impl Received {
     /// Verifies a request. The event kind and the age are read from the body, which is signed.
     pub(super) fn new(verifier: &Verifier, headers: &HeaderMap, body: &[u8], now: Timestamp) -> Self {
-        let verified = verifier.verify(text(headers, "x-svc-signature").unwrap_or_default(), body);
+        let at = UNIX_EPOCH + Duration::from_micros(now.as_micros().unsigned_abs());
+        let verified = verifier.verify_headers_at(headers, body, at);
         let body = Document::parse(body);
         let delivered_at = body.text("delivered_at").and_then(|text| Timestamp::parse(text).ok());
         let received = Self::unread(headers, "", now);
@@ -118,14 +116,10 @@ fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     headers.get(name).and_then(|value| value.to_str().ok())
 }
 
-/// Formats the age of a delivery, with a remark if it is negative or too old.
+/// Formats the age of a delivery, with a remark if it is negative.
 fn age(millis: i64) -> String {
     let age = span(Duration::from_millis(millis.unsigned_abs()));
-    match millis {
-        ..0 => format!("{age} ahead of this clock"),
-        STALE_MS.. => format!("{age}; receivers should refuse deliveries older than 5 minutes"),
-        _ => age,
-    }
+    if millis < 0 { format!("{age} ahead of this clock") } else { age }
 }
 
 #[cfg(test)]
@@ -137,6 +131,5 @@ mod tests {
         assert_eq!(age(0), "0 seconds");
         assert_eq!(age(1_250), "1 second 250 ms");
         assert_eq!(age(-2_000), "2 seconds ahead of this clock");
-        assert_eq!(age(STALE_MS), "5 minutes; receivers should refuse deliveries older than 5 minutes");
     }
 }

@@ -11,8 +11,9 @@ use tokio::time::{Instant, sleep};
 use uuid::Uuid;
 
 use super::HINT;
+use crate::cli::Owner;
 use crate::commands::delivery::{self, Record};
-use crate::commands::lookup::{self, Owned};
+use crate::commands::lookup::{self, LookupError, Owned};
 use crate::exit::{Exit, Failure, OrNotFound as _};
 use crate::output::{Outcome, plain};
 use crate::times::span;
@@ -23,10 +24,11 @@ const POLL_INTERVAL: Duration = Duration::from_millis(100);
 pub(super) async fn run(
     store: &dyn Store,
     id: Uuid,
+    owner: Owner,
     kind: Option<EventKind>,
     timeout: Duration,
 ) -> Result<Outcome, Failure> {
-    let SentTest { subscription, delivery } = send(store, id, kind).await.or_not_found("webhook", id, HINT)?;
+    let SentTest { subscription, delivery } = send(store, id, owner, kind).await.or_not_found("webhook", id, HINT)?;
     let record = first_attempt(store, &delivery, timeout).await?;
     let introduction =
         format!("Sent a {} test event to webhook {id} at {}.\n\n", delivery.kind, subscription.url.as_str());
@@ -40,8 +42,8 @@ struct SentTest {
     delivery: Delivery,
 }
 
-async fn send(store: &dyn Store, id: Uuid, kind: Option<EventKind>) -> Result<SentTest, Error> {
-    let Owned { tenant_id, record: subscription } = lookup::find(store, id).await?;
+async fn send(store: &dyn Store, id: Uuid, owner: Owner, kind: Option<EventKind>) -> Result<SentTest, LookupError> {
+    let Owned { tenant_id, record: subscription } = lookup::find(store, id, owner).await?;
     let send = store.write("webhook.test", move |tx| Box::pin(subscriptions::send_test(tx, tenant_id, id, kind)));
     Ok(SentTest { subscription, delivery: send.await? })
 }
