@@ -119,8 +119,8 @@ pub struct WebhookUpdate {
     /// The kinds of events to deliver from now on, or `["*"]` for all of them, also those that are added later.
     pub events: Patch<EventSet>,
     /// Whether deliveries are sent. `true` enables the subscription, ends a pause and sets `consecutive_failures` to 0.
-    /// `false` disables it: pending deliveries become held, and further events get no delivery. It
-    /// changes nothing while the subscription is paused.
+    /// `false` disables it, and ends a pause as well: pending deliveries become held, and further events get no
+    /// delivery.
     pub enabled: Patch<bool>,
     /// What the subscription is for, for your own use. One line. Null clears it.
     pub description: Patch<Option<Text<500>>>,
@@ -242,12 +242,14 @@ impl Update for WebhookSubscription {
         change.url.apply(&mut self.url);
         change.events.apply(&mut self.events);
         change.description.apply(&mut self.description);
-        if change.enabled == Patch::Set(true) {
+        if let Patch::Set(enabled) = change.enabled {
+            self.enabled = enabled;
             self.disabled_reason = None;
             self.paused_at = None;
-            self.consecutive_failures = 0;
+            if enabled {
+                self.consecutive_failures = 0;
+            }
         }
-        change.enabled.apply(&mut self.enabled);
         Ok(())
     }
 
