@@ -153,6 +153,7 @@ cases! {
         an_event_holds_the_record_at_its_time,
         events_are_returned_in_order_and_in_pages,
         events_of_another_tenant_are_not_returned,
+        live_subscriptions_are_counted,
         each_matching_subscription_gets_one_delivery,
         matching_subscriptions_are_enabled_or_paused,
         a_created_delivery_is_stored,

@@ -12,6 +12,7 @@ use serde::Serialize;
 use serde_json::json;
 use uuid::Uuid;
 
+use crate::accounts::tenants;
 use crate::error::Error;
 use crate::input::{Input, Record};
 use crate::resources::crud::{self, Create, Delete, NewRecord, NoFilter, Resource, Update, advance_clock};
@@ -209,6 +210,7 @@ impl Create for WebhookSubscription {
 
     async fn build(tx: &mut dyn Tx, new: NewRecord, input: WebhookCreate) -> Result<Self, Error> {
         check_url(tx, &input.url)?;
+        check_count(tx, new.tenant_id).await?;
         Ok(Self {
             id: new.id,
             url: input.url,
@@ -290,6 +292,17 @@ impl Delete for WebhookSubscription {
 
 fn check_url(tx: &mut dyn Tx, url: &WebhookUrl) -> Result<(), Error> {
     addresses::check_url(url, tx.env().webhook_hosts).map_err(|issue| issue.on("url"))
+}
+
+/// Checks that a tenant may have one more subscription. The tenant is locked, so the count is exact.
+async fn check_count(tx: &mut dyn Tx, tenant: TenantId) -> Result<(), Error> {
+    let own = tenants::get(tx, tenant).await?.max_webhooks;
+    let limit = own.unwrap_or(tx.env().max_webhooks);
+    if tx.count_live_subscriptions(tenant).await? < u64::from(limit) {
+        Ok(())
+    } else {
+        Err(Error::LimitReached { limit })
+    }
 }
 
 /// Replaces the signing secret. For the length of `overlap` the previous secret signs as well, in `webhook-signature`.

@@ -348,7 +348,9 @@ impl RequestContext<'_> {
         });
         let result = changed.await.map_err(Problem::from);
         // A conflict rolled the transaction back, so its response is stored in another one.
-        if let (Some(claim), Err(problem @ Problem::Core(Error::EmailTaken { .. }))) = (claim, &result) {
+        if let (Some(claim), Err(problem @ Problem::Core(Error::EmailTaken { .. } | Error::LimitReached { .. }))) =
+            (claim, &result)
+        {
             let response = ApiResponse { status: problem.status(), body: problem.body(), ..ApiResponse::no_content() };
             let stored = self.state.store.write("idempotency.record", move |tx| {
                 let (claim, response) = (Arc::clone(&claim), response.clone());

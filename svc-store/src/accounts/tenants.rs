@@ -15,7 +15,7 @@ use crate::sql::{SqlTx, insert_params};
 record!(Tenant, "tenants", key: [id], {
     given: [clock: Timestamp],
     inserted: [id, created_at],
-    updated: [name, developer_access, time_zone, currency, unique_contact_email, limits],
+    updated: [name, developer_access, time_zone, currency, unique_contact_email, limits, max_webhooks],
 });
 
 /// The last number of a kind that a tenant gave to a document.

@@ -1,0 +1,2 @@
+-- How many live webhook subscriptions a tenant may have; NULL for the limit of the server.
+ALTER TABLE tenants ADD COLUMN max_webhooks INTEGER CHECK (max_webhooks BETWEEN 1 AND 1000);
