@@ -15,7 +15,7 @@ use crate::sql::{Cells, SqlTx};
 
 record!(ApiKey, "api_keys", key: [id], {
     given: [key_hash: [u8; 32]],
-    inserted: [id, tenant_id, name, scopes as can_write, prefix, signing_secret, created_at, last_used_at],
+    inserted: [id, tenant_id, name, scopes as can_write, prefix, signing_secret, created_at, lifetime, last_used_at],
     updated: [expires_at, revoked_at],
 });
 
