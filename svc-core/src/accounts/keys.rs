@@ -292,7 +292,23 @@ async fn audit_change(
 ///
 /// Returns [`Error::InvalidKey`] when the key is unknown, [`Error::KeyRevoked`] or [`Error::KeyExpired`].
 pub async fn authenticate(tx: &mut dyn Tx, hash: KeyHash) -> Result<Caller, Error> {
-    let found = tx.credential(&hash.0).await?.ok_or(Error::InvalidKey)?;
+    let found = tx.credential(&hash.0).await?;
+    caller(tx, found)
+}
+
+/// Locks a tenant and returns the client that one of its keys belongs to, as [`authenticate`] does. The key keeps working
+/// until the transaction ends, unless it expires.
+///
+/// # Errors
+///
+/// Returns [`Error::InvalidKey`] when the key is unknown, [`Error::KeyRevoked`] or [`Error::KeyExpired`].
+pub async fn lock_and_authenticate(tx: &mut dyn Tx, tenant: TenantId, hash: KeyHash) -> Result<Caller, Error> {
+    let found = tx.lock_credential(tenant, &hash.0).await?;
+    caller(tx, found)
+}
+
+fn caller(tx: &dyn Tx, found: Option<Credential>) -> Result<Caller, Error> {
+    let found = found.ok_or(Error::InvalidKey)?;
     if found.revoked {
         return Err(Error::KeyRevoked);
     }

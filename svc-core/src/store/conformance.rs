@@ -187,6 +187,7 @@ cases! {
         a_key_is_stored,
         keys_of_a_tenant_are_listed,
         a_key_is_found_by_its_hash,
+        a_locked_credential_does_not_change,
         a_hash_is_unique,
         a_credential_shows_revocation_and_expiry,
         a_credential_shows_a_suspended_tenant,

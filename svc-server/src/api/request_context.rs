@@ -2,7 +2,7 @@
 //!
 //! [`RequestContext::read`] and [`RequestContext::write`] have the order of the checks. A read is one transaction, which
 //! looks the API key up and runs the operation. A write is two: the first looks the API key up, and the second, once the
-//! body has been read, makes the change and stores the response for its idempotency key.
+//! body has been read, looks it up again, makes the change and stores the response for its idempotency key.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -97,7 +97,8 @@ impl RequestContext<'_> {
 
     /// Handles a POST, PATCH or DELETE request.
     pub(super) async fn write<B: Incoming>(&self, body: B, access: &mut AccessRecord) -> Result<Outcome, Problem> {
-        let caller = self.authenticate(access).await?;
+        let key_hash = self.bearer(access).await?;
+        let caller = self.authenticate(key_hash, access).await?;
         self.count(&caller, access).await?;
         caller.require(self.operation().scope)?;
         let signature = self.signature_headers(&caller)?;
@@ -121,6 +122,8 @@ impl RequestContext<'_> {
             operation,
             tenant: caller.tenant_id,
             key_id: caller.key_id,
+            key_hash,
+            scope: self.operation().scope,
             claim,
             stored_since,
             condition: self.condition()?,
@@ -141,8 +144,7 @@ impl RequestContext<'_> {
     }
 
     /// Looks up the API key of a write.
-    async fn authenticate(&self, access: &mut AccessRecord) -> Result<Caller, Problem> {
-        let hash = self.bearer(access).await?;
+    async fn authenticate(&self, hash: KeyHash, access: &mut AccessRecord) -> Result<Caller, Problem> {
         let caller = self.state.store.read("authenticate", move |tx| Box::pin(keys::authenticate(tx, hash))).await;
         match caller {
             Ok(caller) => {
@@ -340,7 +342,7 @@ impl RequestContext<'_> {
 
     /// Makes the change in a transaction.
     async fn run(&self, change: Change) -> Result<ApiResponse, Problem> {
-        let (tenant, claim) = (change.tenant, change.claim.clone());
+        let (tenant, claim, stored_since) = (change.tenant, change.claim.clone(), change.stored_since);
         let change = Arc::new(change);
         let changed = self.state.store.write(self.operation().id, move |tx| {
             let change = Arc::clone(&change);
@@ -355,6 +357,12 @@ impl RequestContext<'_> {
             let stored = self.state.store.write("idempotency.record", move |tx| {
                 let (claim, response) = (Arc::clone(&claim), response.clone());
                 Box::pin(async move {
+                    // Another node may have run a request with the same key meanwhile, whose response is then kept.
+                    if !tx.claim_idempotency(tenant, &claim.key).await?
+                        || tx.stored_response(tenant, &claim.key, stored_since).await?.is_some()
+                    {
+                        return Ok(());
+                    }
                     let stored = response.to_stored(claim.fingerprint, tx.env().now());
                     Ok(tx.store_response(tenant, &claim.key, &stored).await?)
                 })

@@ -9,7 +9,9 @@ use svc_core::store::{ApiKeyRepository, KeyUse};
 use svc_core::values::{TenantId, Timestamp};
 use uuid::Uuid;
 
+use crate::accounts::tenants::EXISTS;
 use crate::column::Column as _;
+use crate::dialect::Dialect;
 use crate::record::{record, select};
 use crate::sql::{Cells, SqlTx};
 
@@ -47,6 +49,18 @@ fn read_credential(cells: &mut Cells<'_>) -> Result<Credential, StoreError> {
 impl ApiKeyRepository for SqlTx<'_> {
     async fn credential(&mut self, key_hash: &[u8; 32]) -> Result<Option<Credential>, StoreError> {
         self.fetch_one(CREDENTIAL, &[key_hash.param()], read_credential).await
+    }
+
+    async fn lock_credential(
+        &mut self,
+        tenant: TenantId,
+        key_hash: &[u8; 32],
+    ) -> Result<Option<Credential>, StoreError> {
+        // The lock is sent without waiting for it, and the statement behind it sees what was committed before the lock.
+        if self.dialect == Dialect::Postgres {
+            self.pipeline(&self.dialect.lock_row(EXISTS), &[tenant.param()]).await?;
+        }
+        self.credential(key_hash).await
     }
 
     async fn api_key(&mut self, id: Uuid) -> Result<Option<ApiKey>, StoreError> {

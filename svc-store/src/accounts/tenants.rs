@@ -34,7 +34,7 @@ static LIST: LazyLock<String> = LazyLock::new(|| select::<Tenant>("ORDER BY crea
 /// Locks the row of the tenant until the transaction ends.
 const ADVANCE_CLOCK: &str =
     "UPDATE tenants SET clock = CASE WHEN clock < $1 THEN $1 ELSE clock + 1 END WHERE id = $2 RETURNING clock";
-const EXISTS: &str = "SELECT 1 FROM tenants WHERE id = $1";
+pub(crate) const EXISTS: &str = "SELECT 1 FROM tenants WHERE id = $1";
 static NEXT_NUMBER: LazyLock<String> = LazyLock::new(|| {
     let insert = &LastNumber::statements().insert;
     format!("{insert} ON CONFLICT (tenant_id, kind) DO UPDATE SET last = numbers.last + 1 RETURNING last")

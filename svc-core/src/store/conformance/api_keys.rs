@@ -151,6 +151,40 @@ pub(super) async fn a_key_is_found_by_its_hash(h: Harness) {
     }
 }
 
+/// Writers and a revocation at the same time: after the revocation, no writer sees a key that works.
+pub(super) async fn a_locked_credential_does_not_change(h: Harness) {
+    let tenant = h.tenant().await;
+    let NewKey { key, text } = h.new_key(tenant, true, None, false).await;
+    let hash = crate::crypto::sha256(text.reveal().as_bytes());
+    // The name of the tenant says whether the key was revoked, as only transactions that lock the tenant change it.
+    let write = || {
+        h.write(move |tx| {
+            Box::pin(async move {
+                let found = tx.lock_credential(tenant, &hash).await?.ok_or(Error::InvalidKey)?;
+                assert_eq!((found.key_id, found.tenant_id), (key.id, tenant));
+                Ok((found.revoked, tenants::get(tx, tenant).await?.name == "Revoked"))
+            })
+        })
+    };
+    let revoke = h.write(move |tx| {
+        Box::pin(async move {
+            keys::revoke(tx, key.id).await?;
+            tenants::update(tx, tenant.0, |tenant| tenant.name = "Revoked".to_owned()).await.map(|_| (true, true))
+        })
+    });
+    let before = join_all((0..16).map(|_| write())).await;
+    assert!(before.iter().all(|seen| *seen == Ok((false, false))), "{before:?}");
+    let mut concurrent: Vec<futures_util::future::BoxFuture<'_, Result<(bool, bool), Error>>> = vec![Box::pin(revoke)];
+    concurrent.extend((0..32).map(|_| Box::pin(write()) as _));
+    for seen in join_all(concurrent).await {
+        let (revoked, renamed) = seen.unwrap();
+        assert_eq!(revoked, renamed, "the credential is as old as the lock");
+    }
+    assert_eq!(write().await, Ok((true, true)));
+    let unknown = h.write(move |tx| Box::pin(async move { Ok(tx.lock_credential(tenant, &[0; 32]).await?.is_some()) }));
+    assert_eq!(unknown.await, Ok(false));
+}
+
 pub(super) async fn a_hash_is_unique(h: Harness) {
     let tenant = h.tenant().await;
     let NewKey { key, text } = h.new_key(tenant, true, None, false).await;
