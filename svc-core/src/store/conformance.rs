@@ -194,6 +194,7 @@ cases! {
         a_credential_has_the_limits_of_its_tenant,
         last_use_never_goes_back,
         a_signature_is_accepted_once,
+        a_signature_that_may_be_deleted_is_not_accepted,
     }
     idempotency {
         a_response_is_stored,

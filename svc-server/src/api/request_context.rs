@@ -14,6 +14,7 @@ use http::request::Parts;
 use http::{HeaderName, Method};
 use svc_core::accounts::idempotency;
 use svc_core::accounts::keys::{self, Caller, KeyHash, Scope};
+use svc_core::accounts::signing::VerifiedSignature;
 use svc_core::error::{Error, StoreError};
 use svc_core::store::Tx;
 use svc_core::values::{TenantId, Timestamp, WebhookUrl};
@@ -31,8 +32,8 @@ use crate::api::router::RoutedOperation;
 use crate::api::routes::Operation;
 use crate::api::state::State;
 
-/// How long a used signature is remembered: twice the tolerance of its timestamp, which may lie in the future, and a
-/// second.
+/// How long a used signature is remembered after its timestamp: for the tolerance of the timestamp, and as long again for
+/// a clock that runs ahead and is set back, or those of several nodes.
 const SIGNATURE_MEMORY: Duration = Duration::from_secs(601);
 
 /// The size of a body, in bytes, over which it is parsed on a thread of its own. The most expensive body of this size
@@ -260,12 +261,11 @@ impl RequestContext<'_> {
         caller: &Caller,
         body: &[u8],
     ) -> Result<(), Problem> {
-        let mac = signature.verify(caller, self.parts, &self.state.settings.mount, body, self.now())?;
+        let VerifiedSignature { mac, signed_at } = signature.verify(caller, self.parts, &self.state.settings.mount, body, self.now())?;
         let key_id = caller.key_id;
         let claimed = self.state.store.write("signature.claim", move |tx| {
             Box::pin(async move {
-                let now = tx.env().now();
-                let until = now.checked_add(SIGNATURE_MEMORY).unwrap_or(now);
+                let until = signed_at.checked_add(SIGNATURE_MEMORY).unwrap_or(signed_at);
                 Ok(tx.claim_signature(key_id, &mac, until).await?)
             })
         });

@@ -5,3 +5,7 @@ ALTER TABLE tenants ADD COLUMN max_webhooks integer CHECK (max_webhooks BETWEEN 
 -- key to the end of the overlap, and its replacement gets the lifetime.
 ALTER TABLE api_keys ADD COLUMN lifetime bigint;
 UPDATE api_keys SET lifetime = (extract(epoch FROM expires_at - created_at) * 1000000)::bigint;
+
+-- The latest expiry among the key's used signatures that were deleted; NULL while none was. A signature that expires no
+-- later than this may have been used.
+ALTER TABLE api_keys ADD COLUMN signatures_deleted_until timestamptz;

@@ -5,3 +5,7 @@ ALTER TABLE tenants ADD COLUMN max_webhooks INTEGER CHECK (max_webhooks BETWEEN 
 -- key to the end of the overlap, and its replacement gets the lifetime.
 ALTER TABLE api_keys ADD COLUMN lifetime INTEGER;
 UPDATE api_keys SET lifetime = expires_at - created_at;
+
+-- The latest expiry among the key's used signatures that were deleted; NULL while none was. A signature that expires no
+-- later than this may have been used.
+ALTER TABLE api_keys ADD COLUMN signatures_deleted_until INTEGER;

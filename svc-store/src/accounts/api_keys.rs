@@ -13,10 +13,10 @@ use crate::accounts::tenants::EXISTS;
 use crate::column::Column as _;
 use crate::dialect::Dialect;
 use crate::record::{record, select};
-use crate::sql::{Cells, SqlTx};
+use crate::sql::{Cells, Param, SqlTx};
 
 record!(ApiKey, "api_keys", key: [id], {
-    given: [key_hash: [u8; 32]],
+    given: [key_hash: [u8; 32], signatures_deleted_until: Option<Timestamp>],
     inserted: [id, tenant_id, name, scopes as can_write, prefix, signing_secret, created_at, lifetime, last_used_at],
     updated: [expires_at, revoked_at],
 });
@@ -72,7 +72,7 @@ impl ApiKeyRepository for SqlTx<'_> {
     }
 
     async fn insert_api_key(&mut self, key: &ApiKey, key_hash: &[u8; 32]) -> Result<(), StoreError> {
-        self.insert_record(&[key_hash.param()], key).await
+        self.insert_record(&[key_hash.param(), Param::Null], key).await
     }
 
     async fn update_api_key(&mut self, key: &ApiKey) -> Result<(), StoreError> {

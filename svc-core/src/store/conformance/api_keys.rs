@@ -268,6 +268,32 @@ pub(super) async fn last_use_never_goes_back(h: Harness) {
     assert_eq!(used().await, [Some(now.next()), Some(now)]);
 }
 
+/// A clock that runs ahead lets signatures expire early. They are not accepted again when it is set back.
+pub(super) async fn a_signature_that_may_be_deleted_is_not_accepted(h: Harness) {
+    let tenant = h.tenant().await;
+    let key = h.new_key(tenant, true, None, true).await.key.id;
+    let other = h.new_key(tenant, true, None, true).await.key.id;
+    let start = h.store.env().now();
+    let at = |second: u64| start.checked_add(Duration::from_secs(second)).unwrap();
+    for second in 1..=4_u8 {
+        assert!(h.claim(key, [second; 32], at(second.into())).await);
+    }
+    assert_eq!(h.prune(at(0), at(4), 2).await, 2);
+    assert!(!h.claim(key, [2; 32], at(2)).await, "it was used and deleted");
+    assert!(!h.claim(key, [9; 32], at(1)).await, "it could have been");
+    assert!(h.claim(key, [8; 32], at(3)).await, "every used one that expires later is stored");
+    assert!(!h.claim(key, [3; 32], at(3)).await);
+    assert!(h.claim(other, [1; 32], at(1)).await, "another key");
+    // Deleting an earlier one later does not take it back.
+    assert_eq!(h.prune(at(0), at(4), 10).await, 5);
+    assert_eq!(h.prune(at(0), at(4), 10).await, 0);
+    for second in 1..=3_u8 {
+        assert!(!h.claim(key, [second; 32], at(second.into())).await, "{second}");
+    }
+    assert!(!h.claim(key, [4; 32], at(4)).await);
+    assert!(h.claim(key, [5; 32], at(5)).await);
+}
+
 pub(super) async fn a_signature_is_accepted_once(h: Harness) {
     let tenant = h.tenant().await;
     let key = h.new_key(tenant, true, None, true).await.key.id;
