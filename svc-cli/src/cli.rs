@@ -333,6 +333,10 @@ pub struct TenantChanges {
     /// quotes=default for the server's limit. The option can be repeated.
     #[arg(long, value_parser = values::write_limit, value_delimiter = ',', value_name = "RESOURCE=N|default")]
     pub write_rate_limit: Vec<(CappedCollection, Limit)>,
+    /// The number of webhook subscriptions that the tenant can have, from 1 to 1000, or `default` for the server's limit.
+    /// Those that it has stay, even if they are more.
+    #[arg(long, value_parser = values::max_webhooks, allow_hyphen_values = true, value_name = "N|default")]
+    pub max_webhooks: Option<values::MaxWebhooks>,
 }
 
 #[cfg(test)]

@@ -110,6 +110,7 @@ impl From<Error> for Failure {
             | Error::InsufficientScope
             | Error::AccessNotApproved
             | Error::EmailTaken { .. }
+            | Error::LimitReached { .. }
             | Error::IdempotencyInProgress
             | Error::PreconditionFailed
             | Error::NotAllowed(_)

@@ -10,7 +10,7 @@ use std::time::Duration;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Arg, Command};
 use hyper::{StatusCode, Uri};
-use svc_core::accounts::limits::{CappedCollection, parse_limit, parse_write_limit};
+use svc_core::accounts::limits::{CappedCollection, parse_limit, parse_max_webhooks, parse_write_limit};
 use svc_core::error::Issue;
 use svc_core::values::EventKind;
 use svc_core::values::{Secret, TenantId, Text, Timestamp, parse_uuid};
@@ -108,6 +108,22 @@ pub fn limit(text: &str) -> Result<Limit, Issue> {
         return Ok(None);
     }
     parse_limit(text).map(Some).map_err(|issue| Issue { message: format!("{issue}, or default").into(), ..issue })
+}
+
+/// A limit of webhook subscriptions, or `None` for the server's.
+pub type MaxWebhooks = Option<u32>;
+
+/// Parses a number of webhook subscriptions, or `default`.
+///
+/// # Errors
+/// The text is neither a whole number from 1 to 1000 nor `default`.
+pub fn max_webhooks(text: &str) -> Result<MaxWebhooks, Issue> {
+    if text == "default" {
+        return Ok(None);
+    }
+    parse_max_webhooks(text)
+        .map(Some)
+        .map_err(|issue| Issue { message: format!("{issue}, or default").into(), ..issue })
 }
 
 /// Parses the write limit of a resource, such as `quotes=20` or `quotes=default`.

@@ -26,19 +26,30 @@ pub trait Entropy: Send + Sync {
     fn fill(&self, bytes: &mut [u8]);
 }
 
-/// The environment of the rules: a clock, a source of randomness, and the policy for webhook hosts. Cheap to clone.
+/// The number of live webhook subscriptions that a tenant may have unless an operator sets another one.
+pub const DEFAULT_MAX_WEBHOOKS: u32 = 100;
+
+/// The environment of the rules: a clock, a source of randomness, and the operator's policy for webhooks. Cheap to clone.
 #[derive(Clone)]
 pub struct Env {
     clock: Arc<dyn Clock>,
     entropy: Arc<dyn Entropy>,
     /// Which hosts may receive webhooks.
     pub webhook_hosts: HostPolicy,
+    /// How many live webhook subscriptions a tenant may have that has no limit of its own.
+    pub max_webhooks: u32,
 }
 
 impl Env {
-    /// Returns an environment with this clock and this source of randomness. Only public hosts may receive webhooks.
+    /// Returns an environment with this clock and this source of randomness. Only public hosts may receive webhooks, and
+    /// a tenant may have [`DEFAULT_MAX_WEBHOOKS`] subscriptions.
     pub fn new(clock: impl Clock + 'static, entropy: impl Entropy + 'static) -> Self {
-        Self { clock: Arc::new(clock), entropy: Arc::new(entropy), webhook_hosts: HostPolicy::Public }
+        Self {
+            clock: Arc::new(clock),
+            entropy: Arc::new(entropy),
+            webhook_hosts: HostPolicy::Public,
+            max_webhooks: DEFAULT_MAX_WEBHOOKS,
+        }
     }
 
     /// Returns an environment with the machine's clock and randomness.
@@ -96,7 +107,10 @@ pub fn time_of_id(id: Uuid) -> Timestamp {
 
 impl fmt::Debug for Env {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Env").field("webhook_hosts", &self.webhook_hosts).finish_non_exhaustive()
+        f.debug_struct("Env")
+            .field("webhook_hosts", &self.webhook_hosts)
+            .field("max_webhooks", &self.max_webhooks)
+            .finish_non_exhaustive()
     }
 }
 

@@ -177,6 +177,12 @@ pub enum Error {
         /// The id of the contact that has the address.
         existing_id: Uuid,
     },
+    /// The tenant has as many live webhook subscriptions as it may have.
+    #[error("This account can have at most {limit} webhook subscriptions; delete one that you no longer need.")]
+    LimitReached {
+        /// The number of subscriptions that the tenant may have.
+        limit: u32,
+    },
     /// The first request with this idempotency key is still running.
     #[error("A request with this idempotency key is still running; try again in a moment.")]
     IdempotencyInProgress,
@@ -223,6 +229,7 @@ impl Error {
             Self::AccessNotApproved => "access_not_approved",
             Self::NotFound => "not_found",
             Self::EmailTaken { .. } => "email_taken",
+            Self::LimitReached { .. } => "limit_reached",
             Self::IdempotencyInProgress => "idempotency_in_progress",
             Self::PreconditionFailed => "precondition_failed",
             Self::NotAllowed(_) => "not_allowed",

@@ -97,6 +97,7 @@ async fn serve(config: Config) -> Result<(), RunError> {
     if config.allow_private_webhooks || config.demo {
         env.webhook_hosts = HostPolicy::AllowPrivate;
     }
+    env.max_webhooks = config.max_webhooks;
     let demo_folder = if config.demo && config.database_url.is_none() { Some(tempfile::tempdir()?) } else { None };
     let url = match (&config.database_url, &demo_folder) {
         (Some(url), _) => url.clone(),

@@ -1,6 +1,7 @@
 //! How values are stored in columns, the same for every database.
 
 use std::borrow::Cow;
+use std::time::Duration;
 
 use serde_json::value::RawValue;
 use svc_core::accounts::keys::Scope;
@@ -171,6 +172,18 @@ impl Column for u64 {
     }
     fn read(value: Value<'_>) -> Option<Self> {
         i64::read(value)?.try_into().ok()
+    }
+}
+
+/// Microseconds, as in timestamps.
+impl Column for Duration {
+    const KIND: Kind = Kind::Int;
+
+    fn param(&self) -> Param<'_> {
+        Param::Int(i64::try_from(self.as_micros()).unwrap_or(i64::MAX))
+    }
+    fn read(value: Value<'_>) -> Option<Self> {
+        u64::read(value).map(Self::from_micros)
     }
 }
 

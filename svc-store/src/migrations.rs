@@ -48,6 +48,7 @@ pub(crate) const SQLITE: &[Migration] = migrations! { "sqlite":
     "0007_backlog",
     "0008_event_actors",
     "0009_endpoint_schedule_and_delivery_status",
+    "0010_accounts",
 };
 
 /// The migrations of PostgreSQL.
@@ -58,6 +59,7 @@ pub(crate) const POSTGRES: &[Migration] = migrations! { "postgres":
     "0004_backlog",
     "0005_event_actors",
     "0006_endpoint_schedule_and_delivery_status",
+    "0007_accounts",
 };
 
 /// A row of `schema_migrations`.

@@ -1,9 +1,12 @@
 //! API keys (docs/contract.md, "API keys"): which requests authenticate, and when a key stops working.
 
+use std::time::Duration;
+
 use http::Method;
 use serde_json::json;
 use svc_core::accounts::keys::{self, KEY_PREFIX};
 use svc_core::accounts::tenants::{self, DeveloperAccess};
+use uuid::Uuid;
 
 use crate::harness::{Call, TestServer, change, id_name, operations, sample};
 
@@ -165,4 +168,60 @@ async fn both_keys_work_during_the_overlap_of_a_rotation() {
     server.clock.advance(overlap);
     refused(&server, "key_expired", Call::get("/ping")).await;
     server.expect(200, with_new()).await;
+}
+
+/// Stops the tenant's access in one way.
+async fn stop_access(server: &TestServer, way: &str, key: Uuid) {
+    let (tenant, way) = (server.seed.tenant.0, way.to_owned());
+    let stop = server.store.write("test", move |tx| {
+        let way = way.clone();
+        Box::pin(async move {
+            match way.as_str() {
+                "revoked" => keys::revoke(tx, key).await.map(drop),
+                "expired" => keys::rotate(tx, key, Duration::ZERO).await.map(drop),
+                _ => tenants::update(tx, tenant, |tenant| tenant.developer_access = DeveloperAccess::Suspended)
+                    .await
+                    .map(drop),
+            }
+        })
+    });
+    stop.await.unwrap();
+}
+
+/// The key works when the headers arrive, and no longer when the body does.
+#[tokio::test]
+async fn a_key_that_stops_working_while_the_body_arrives_changes_nothing() {
+    for (way, code) in
+        [("revoked", "key_revoked"), ("expired", "key_expired"), ("suspended", "access_not_approved")]
+    {
+        let create = Call::post("/contacts", json!({ "email": "a@example.com" }));
+        for (path, call) in [
+            ("", create.clone()),
+            ("", create.header("idempotency-key", "k")),
+            ("contact_id", Call::patch("", change("contacts"))),
+            ("contact_id", Call::patch("", change("contacts")).header("if-match", "*")),
+            ("contact_id", Call::delete("")),
+        ] {
+            let server = TestServer::new();
+            let mut call = call;
+            if !path.is_empty() {
+                call.target = format!("/api/v1/contacts/{}", server.id(path));
+            }
+            // The body of a DELETE is read if the key signs.
+            let key = server.key("signed").clone();
+            let response = server.send_slowly(call.signed(&key), stop_access(&server, way, key.id)).await;
+            let status = if code == "access_not_approved" { 403 } else { 401 };
+            assert_eq!((response.status, response.code().as_str()), (status, code), "{}", response.text());
+            assert_eq!(server.new_events().await, [""; 0], "{way}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_stored_response_is_not_returned_to_a_key_that_stopped_working() {
+    let server = TestServer::new();
+    let call = Call::post("/contacts", json!({ "email": "a@example.com" })).header("idempotency-key", "k");
+    server.expect(201, call.clone()).await;
+    let response = server.send_slowly(call, stop_access(&server, "revoked", server.key("write").id)).await;
+    assert_eq!((response.status, response.code().as_str()), (401, "key_revoked"));
 }

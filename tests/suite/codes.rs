@@ -83,6 +83,12 @@ async fn every_code_is_produced_with_its_exact_body() {
     let other = keyed("second@example.com");
     note(&other, &server.expect(400, other.clone()).await);
 
+    let webhook = Call::post("/webhooks", json!({ "url": "https://hooks.example.com/more", "events": ["*"] }));
+    for _ in 1..svc_core::env::DEFAULT_MAX_WEBHOOKS {
+        server.expect(201, webhook.clone()).await;
+    }
+    note(&webhook, &server.expect(409, webhook.clone()).await);
+
     let (server, gate) = Gate::server_with(svc_server::Settings { rate_limit: 2, limit_rates: true, ..settings() });
     gate.hold("createContact");
     let first = keyed("first@example.com");

@@ -18,7 +18,7 @@ pub(crate) static DOCUMENT: LazyLock<Value> =
 static CONTRACT: LazyLock<HashMap<String, DeclaredOperation>> = LazyLock::new(compile);
 
 /// The codes of docs/contract.md, "Errors".
-pub(crate) const CODES: [&str; 26] = [
+pub(crate) const CODES: [&str; 27] = [
     "invalid_json",
     "validation_failed",
     "unknown_parameter",
@@ -38,6 +38,7 @@ pub(crate) const CODES: [&str; 26] = [
     "route_not_found",
     "method_not_allowed",
     "email_taken",
+    "limit_reached",
     "idempotency_in_progress",
     "precondition_failed",
     "body_too_large",

@@ -1,14 +1,17 @@
 //! The set-up of a test: a service over a database of its own, with a manual clock and seeded randomness, so that
 //! ids, times and bodies are exact.
 
+use std::convert::Infallible;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::future::{BoxFuture, FutureExt as _};
+use futures_util::stream;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request};
-use http_body_util::{BodyExt as _, Full};
+use http_body_util::{BodyExt as _, Full, StreamBody};
+use hyper::body::Frame;
 use serde_json::Value;
 use svc_core::accounts::signing::SignedRequest;
 use svc_core::env::{Env, ManualClock, SeededEntropy};
@@ -99,12 +102,19 @@ impl TestServer {
     pub(crate) async fn send_to(&self, api: &Api, call: Call) -> TestResponse {
         let (method, path) = (call.method.clone(), call.target.clone());
         let peer = call.peer;
-        let response = guarded(api.call(call.into_request(self), peer)).await;
-        let (parts, body) = response.into_parts();
-        let body = body.collect().await.unwrap().to_bytes();
-        let response = TestResponse { status: parts.status.as_u16(), headers: parts.headers, body };
-        conform::check(&method, &path, &response);
-        response
+        read(&method, &path, guarded(api.call(call.into_request(self), peer)).await).await
+    }
+
+    /// Sends a request whose body arrives only after `meanwhile` has completed, and its headers before that.
+    pub(crate) async fn send_slowly(&self, call: Call, meanwhile: impl Future<Output = ()> + Send) -> TestResponse {
+        let (method, path, peer) = (call.method.clone(), call.target.clone(), call.peer);
+        let (parts, body) = call.into_request(self).into_parts();
+        let body = stream::once(async move {
+            meanwhile.await;
+            Ok::<_, Infallible>(Frame::data(body.collect().await.unwrap().to_bytes()))
+        });
+        let request = Request::from_parts(parts, StreamBody::new(body));
+        read(&method, &path, guarded(self.api.call(request, peer)).await).await
     }
 
     /// Sends a request whose response must have this status.
@@ -131,6 +141,15 @@ impl TestServer {
         assert_eq!(all[..seeded].iter().map(|event| event.kind.as_str()).collect::<Vec<_>>(), SEEDED_EVENTS);
         all[seeded..].iter().map(|event| event.kind.as_str()).collect()
     }
+}
+
+/// Reads a response and checks it against the OpenAPI document.
+async fn read(method: &Method, path: &str, response: http::Response<Full<Bytes>>) -> TestResponse {
+    let (parts, body) = response.into_parts();
+    let body = body.collect().await.unwrap().to_bytes();
+    let response = TestResponse { status: parts.status.as_u16(), headers: parts.headers, body };
+    conform::check(method, path, &response);
+    response
 }
 
 /// The kinds of the events that the seed writes.

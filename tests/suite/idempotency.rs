@@ -229,6 +229,28 @@ async fn a_repeat_during_the_first_request_gets_409() {
     assert_eq!(jobs["data"].as_array().unwrap().len(), 2);
 }
 
+/// Between the refusal and its storage, another node makes the record under the same key.
+#[tokio::test]
+async fn a_conflict_does_not_replace_the_response_of_another_node() {
+    let (server, gate) = Gate::server();
+    let other_node = svc_server::Api::new(server.second_store(), settings());
+    let call = || Call::post("/contacts", json!({ "email": "existing@example.com" })).header("idempotency-key", "k");
+    gate.hold("idempotency.record");
+    let (refused, made) = tokio::join!(server.send(call()), async {
+        gate.arrival().await;
+        server.expect(204, Call::delete(&format!("/contacts/{}", server.id("contact_id")))).await;
+        let made = server.send_to(&other_node, call()).await;
+        gate.open();
+        gate.release();
+        made
+    });
+    assert_eq!((refused.status, refused.code().as_str(), made.status), (409, "email_taken", 201));
+    for api in [&server.api, &other_node] {
+        let again = server.send_to(api, call()).await;
+        assert_eq!((again.status, &again.body, replayed(&again)), (201, &made.body, true));
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn concurrent_repeats_create_one_record() {
     let server = Arc::new(TestServer::new());

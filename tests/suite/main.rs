@@ -34,6 +34,7 @@ mod readonly;
 mod seed;
 mod signing;
 mod strict;
+mod subscriptions;
 mod surface;
 mod tls;
 mod walks;

@@ -167,6 +167,31 @@ async fn a_signature_with_a_future_timestamp_is_accepted_once() {
     assert!(stale.text().contains("300 seconds"), "{}", stale.text());
 }
 
+/// While the clock runs ahead, used signatures expire and are deleted. When it is set back, they are valid again by their
+/// timestamps.
+#[tokio::test]
+async fn a_signature_is_not_accepted_again_after_the_clock_was_set_back() {
+    let server = TestServer::new();
+    let start = server.store.env().now();
+    let later = |seconds| start.checked_add(std::time::Duration::from_secs(seconds)).unwrap();
+    let at = start.as_seconds();
+    let used = create("a@example.com").sign_at(signer(&server), at);
+    server.expect(201, used.clone()).await;
+    server.clock.set(later(700));
+    server.api.run_housekeeping().await.unwrap();
+    server.clock.set(later(10));
+    // Also by another node, and by one that is started afterwards.
+    let other_node = svc_server::Api::new(server.second_store(), crate::harness::settings());
+    for api in [&server.api, &other_node] {
+        let response = server.send_to(api, used.clone()).await;
+        assert_eq!((response.status, response.code().as_str()), (401, "signature_invalid"));
+    }
+    // One that was not used, but is as old, could be such a one.
+    invalid(&server, create("b@example.com").sign_at(signer(&server), at - 1)).await;
+    server.expect(201, create("b@example.com").sign_at(signer(&server), at + 1)).await;
+    assert_eq!(server.new_events().await, ["contact.created"; 2]);
+}
+
 /// A repeat with an Idempotency-Key needs a new signature, like every request.
 #[tokio::test]
 async fn a_repeat_needs_a_new_signature() {

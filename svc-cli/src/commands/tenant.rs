@@ -101,6 +101,9 @@ fn apply(changes: &TenantChanges, tenant: &mut Tenant) {
     if let Some(limit) = changes.rate_limit {
         tenant.limits.rate_limit = limit;
     }
+    if let Some(limit) = changes.max_webhooks {
+        tenant.max_webhooks = limit;
+    }
     for (collection, limit) in changes.write_rate_limit.iter().copied() {
         tenant.limits.write_rate_limits.set(collection, limit);
     }
@@ -120,6 +123,7 @@ fn view(tenant: &Tenant) -> Value {
         "created_at": tenant.created_at,
         "unique_contact_email": tenant.unique_contact_email,
         "limits": tenant.limits,
+        "max_webhooks": tenant.max_webhooks,
     })
 }
 
@@ -133,6 +137,7 @@ fn details(tenant: &Tenant) -> String {
         ("unique contact email", tenant.unique_contact_email.to_string()),
         ("rate limit", limit(tenant.limits.rate_limit)),
         ("write rate limits", write_limits(&tenant.limits.write_rate_limits)),
+        ("max webhooks", tenant.max_webhooks.map_or_else(|| "default".to_owned(), |limit| limit.to_string())),
         ("created at", moment(tenant.created_at)),
     ])
 }

@@ -16,6 +16,8 @@ fn output_for_people() {
         .run(&["tenant", "set", &sydney, "--currency", "NZD", "--unique-contact-email", "false"])
         .run(&["tenant", "set", &sydney, "--rate-limit", "600", "--write-rate-limit", "quotes=5,contacts=300"])
         .run(&["tenant", "set", &sydney, "--rate-limit", "default", "--write-rate-limit", "quotes=default"])
+        .run(&["tenant", "set", &sydney, "--max-webhooks", "500"])
+        .run(&["tenant", "set", &sydney, "--max-webhooks", "default"])
         .run(&["tenant", "list"])
         .assert("tenant");
 }
@@ -57,6 +59,8 @@ fn invalid_commands_are_refused() {
         .run(&["tenant", "set", UNKNOWN_ID, "--unique-contact-email", "maybe"])
         .run(&["tenant", "set", UNKNOWN_ID, "--rate-limit", "0"])
         .run(&["tenant", "set", UNKNOWN_ID, "--rate-limit", "-1"])
+        .run(&["tenant", "set", UNKNOWN_ID, "--max-webhooks", "0"])
+        .run(&["tenant", "set", UNKNOWN_ID, "--max-webhooks", "1001"])
         .run(&["tenant", "set", UNKNOWN_ID, "--write-rate-limit", "invoices=5"])
         .run(&["tenant", "set", UNKNOWN_ID, "--write-rate-limit", "quotes=0"])
         .run(&["tenant", "set", UNKNOWN_ID, "--write-rate-limit", "quotes"]);

@@ -53,6 +53,10 @@ pub struct ApiKey {
     pub prefix: String,
     /// When the key was created.
     pub created_at: Timestamp,
+    /// How long the key was made to work. `None` if it was made without an expiry. A rotation passes it on, and does not
+    /// change it on the old key.
+    #[serde(skip)]
+    pub lifetime: Option<Duration>,
     /// When the key stops working; it is refused from this time on. Null if it does not expire. A rotation sets it on
     /// the old key to the end of the overlap.
     pub expires_at: Option<Timestamp>,
@@ -195,6 +199,7 @@ pub async fn create(tx: &mut dyn Tx, tenant: TenantId, input: KeyCreate) -> Resu
     tenants::get(tx, tenant).await?;
     let now = advance_clock(tx, tenant).await?;
     let text = new_text(tx.env());
+    let expires_at = input.expires_in.and_then(|after| now.checked_add(after));
     let scopes = if input.write { vec![Scope::Read, Scope::Write] } else { vec![Scope::Read] };
     let key = ApiKey {
         id: tx.env().id(now),
@@ -203,7 +208,8 @@ pub async fn create(tx: &mut dyn Tx, tenant: TenantId, input: KeyCreate) -> Resu
         scopes,
         prefix: text[..VISIBLE_LENGTH].to_owned(),
         created_at: now,
-        expires_at: input.expires_in.and_then(|after| now.checked_add(after)),
+        lifetime: expires_at.map(|at| at.since(now)),
+        expires_at,
         revoked_at: None,
         last_used_at: None,
         signing_secret: input.signed.then(|| crate::accounts::signing::new_request_secret(tx.env())),
@@ -257,7 +263,6 @@ pub async fn rotate(tx: &mut dyn Tx, id: Uuid, overlap: Duration) -> Result<NewK
         return Err(Error::NotAllowed("The key is revoked or expired; create a new one instead.".to_owned()));
     }
     let before = old.clone();
-    let lifetime = old.expires_at.map(|at| at.since(old.created_at));
     let ends = now.checked_add(overlap).unwrap_or(now);
     old.expires_at = Some(old.expires_at.map_or(ends, |at| at.min(ends)));
     tx.update_api_key(&old).await?;
@@ -265,7 +270,7 @@ pub async fn rotate(tx: &mut dyn Tx, id: Uuid, overlap: Duration) -> Result<NewK
     let input = KeyCreate {
         name: old.name,
         write: old.scopes.contains(&Scope::Write),
-        expires_in: lifetime,
+        expires_in: old.lifetime,
         signed: old.signing_secret.is_some(),
     };
     create(tx, old.tenant_id, input).await
@@ -287,7 +292,23 @@ async fn audit_change(
 ///
 /// Returns [`Error::InvalidKey`] when the key is unknown, [`Error::KeyRevoked`] or [`Error::KeyExpired`].
 pub async fn authenticate(tx: &mut dyn Tx, hash: KeyHash) -> Result<Caller, Error> {
-    let found = tx.credential(&hash.0).await?.ok_or(Error::InvalidKey)?;
+    let found = tx.credential(&hash.0).await?;
+    caller(tx, found)
+}
+
+/// Locks a tenant and returns the client that one of its keys belongs to, as [`authenticate`] does. The key keeps working
+/// until the transaction ends, unless it expires.
+///
+/// # Errors
+///
+/// Returns [`Error::InvalidKey`] when the key is unknown, [`Error::KeyRevoked`] or [`Error::KeyExpired`].
+pub async fn lock_and_authenticate(tx: &mut dyn Tx, tenant: TenantId, hash: KeyHash) -> Result<Caller, Error> {
+    let found = tx.lock_credential(tenant, &hash.0).await?;
+    caller(tx, found)
+}
+
+fn caller(tx: &dyn Tx, found: Option<Credential>) -> Result<Caller, Error> {
+    let found = found.ok_or(Error::InvalidKey)?;
     if found.revoked {
         return Err(Error::KeyRevoked);
     }

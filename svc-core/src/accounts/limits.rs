@@ -1,7 +1,8 @@
-//! The rate limits that an operator sets for one tenant in place of the server's (`docs/contract.md`, "Rate limits").
+//! The limits that an operator sets for one tenant in place of the server's (`docs/contract.md`, "Rate limits" and
+//! "Webhook subscriptions").
 //!
-//! All are requests per key in a window of 60 seconds. Authentication reads them with the key, so a change applies from
-//! the next request on.
+//! Rate limits are requests per key in a window of 60 seconds. Authentication reads them with the key, so a change applies
+//! from the next request on.
 
 use std::num::NonZeroU32;
 
@@ -120,6 +121,20 @@ pub fn parse_limit(text: &str) -> Result<NonZeroU32, Issue> {
     limit.ok_or_else(|| Issue::new(FieldCode::OutOfRange, format!("must be a whole number from 1 to {}", u32::MAX)))
 }
 
+/// The highest number of webhook subscriptions that an operator can allow a tenant. Each event of the tenant is matched
+/// with all of them in one transaction.
+pub const MAX_WEBHOOKS: u32 = 1000;
+
+/// Parses a number of webhook subscriptions: a whole number from 1 to [`MAX_WEBHOOKS`].
+///
+/// # Errors
+///
+/// Returns `out_of_range` for any other text.
+pub fn parse_max_webhooks(text: &str) -> Result<u32, Issue> {
+    let limit = parse_limit(text).ok().map(u32::from).filter(|limit| *limit <= MAX_WEBHOOKS);
+    limit.ok_or_else(|| Issue::new(FieldCode::OutOfRange, format!("must be a whole number from 1 to {MAX_WEBHOOKS}")))
+}
+
 /// Parses the limit of a collection, as in `quotes=20`. `limit` parses the text after the equals sign.
 ///
 /// # Errors
@@ -159,6 +174,16 @@ mod tests {
         }
         for bad in ["", "0", "-1", "+1", "1.5", " 1", "4294967296", "default"] {
             assert!(parse_limit(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn at_most_1000_webhooks_can_be_allowed() {
+        for (text, limit) in [("1", 1), ("0100", 100), ("1000", 1000)] {
+            assert_eq!(parse_max_webhooks(text), Ok(limit));
+        }
+        for bad in ["", "0", "1001", "-1", "default"] {
+            assert!(parse_max_webhooks(bad).is_err(), "{bad}");
         }
     }
 

@@ -31,6 +31,15 @@ pub struct SignedRequest<'a> {
     pub body: &'a [u8],
 }
 
+/// A signature that is valid for its request, and may have been used before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct VerifiedSignature {
+    /// The MAC, by which a second use is recognized.
+    pub mac: [u8; 32],
+    /// When the request was signed, by its timestamp.
+    pub signed_at: Timestamp,
+}
+
 /// The reason why a request signature is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SignatureError {
@@ -60,13 +69,17 @@ impl SignedRequest<'_> {
         format!("sha256={}", hex::encode(self.mac(secret)))
     }
 
-    /// Checks a signature in constant time, and then the age of its timestamp. Returns the MAC, by which the caller
-    /// recognizes a second use.
+    /// Checks a signature in constant time, and then the age of its timestamp. The caller has to refuse a second use.
     ///
     /// # Errors
     ///
     /// Returns the first [`SignatureError`] in the order of the enum.
-    pub fn verify(&self, secret: &Secret, signature: &str, now: Timestamp) -> Result<[u8; 32], SignatureError> {
+    pub fn verify(
+        &self,
+        secret: &Secret,
+        signature: &str,
+        now: Timestamp,
+    ) -> Result<VerifiedSignature, SignatureError> {
         let signed_at: i64 = Some(self.timestamp)
             .filter(|text| text.bytes().all(|b| b.is_ascii_digit()))
             .and_then(|text| text.parse().ok())
@@ -79,7 +92,8 @@ impl SignedRequest<'_> {
         if now.as_seconds().abs_diff(signed_at) > REQUEST_TOLERANCE_SECONDS.unsigned_abs() {
             return Err(SignatureError::TimestampOutOfRange);
         }
-        Ok(mac)
+        // The timestamp is close to the current time, so this does not overflow.
+        Ok(VerifiedSignature { mac, signed_at: Timestamp::from_micros(signed_at.saturating_mul(1_000_000)) })
     }
 }
 

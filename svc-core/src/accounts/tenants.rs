@@ -50,6 +50,8 @@ pub struct Tenant {
     pub unique_contact_email: bool,
     /// The rate limits that the keys of the tenant have in place of the server's.
     pub limits: RateLimits,
+    /// How many live webhook subscriptions the tenant may have, in place of the server's limit.
+    pub max_webhooks: Option<u32>,
     /// When the tenant was created.
     pub created_at: Timestamp,
 }
@@ -79,7 +81,7 @@ impl TenantCreate {
     }
 }
 
-/// Creates a tenant, with the rate limits of the server and unique email addresses of contacts.
+/// Creates a tenant, with the limits of the server and unique email addresses of contacts.
 ///
 /// # Errors
 ///
@@ -94,6 +96,7 @@ pub async fn create(tx: &mut dyn Tx, input: TenantCreate) -> Result<Tenant, Erro
         currency: input.currency,
         unique_contact_email: true,
         limits: RateLimits::default(),
+        max_webhooks: None,
         created_at,
     };
     tx.insert_tenant(&tenant).await?;

@@ -22,6 +22,15 @@ pub trait ApiKeyRepository: Send {
     /// Returns what is needed to authenticate the bearer of the key with this SHA-256 digest.
     async fn credential(&mut self, key_hash: &[u8; 32]) -> Result<Option<Credential>, StoreError>;
 
+    /// Locks the row of a tenant as [`lock_tenant`](super::TenantRepository::lock_tenant) does, and then returns what
+    /// [`credential`](ApiKeyRepository::credential) does for a key of that tenant. Until the transaction ends, no other one
+    /// revokes the key or changes the tenant.
+    async fn lock_credential(
+        &mut self,
+        tenant: TenantId,
+        key_hash: &[u8; 32],
+    ) -> Result<Option<Credential>, StoreError>;
+
     /// Returns one key.
     async fn api_key(&mut self, id: Uuid) -> Result<Option<ApiKey>, StoreError>;
 

@@ -153,6 +153,7 @@ cases! {
         an_event_holds_the_record_at_its_time,
         events_are_returned_in_order_and_in_pages,
         events_of_another_tenant_are_not_returned,
+        live_subscriptions_are_counted,
         each_matching_subscription_gets_one_delivery,
         many_deliveries_are_written_at_once,
         matching_subscriptions_are_enabled_or_paused,
@@ -187,12 +188,14 @@ cases! {
         a_key_is_stored,
         keys_of_a_tenant_are_listed,
         a_key_is_found_by_its_hash,
+        a_locked_credential_does_not_change,
         a_hash_is_unique,
         a_credential_shows_revocation_and_expiry,
         a_credential_shows_a_suspended_tenant,
         a_credential_has_the_limits_of_its_tenant,
         last_use_never_goes_back,
         a_signature_is_accepted_once,
+        a_signature_that_may_be_deleted_is_not_accepted,
     }
     idempotency {
         a_response_is_stored,

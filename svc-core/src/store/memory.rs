@@ -127,6 +127,7 @@ state! {
     numbers: (TenantId, NumberKind) => u64,
     api_keys: Uuid => (ApiKey, [u8; 32]),
     used_signatures: (Uuid, [u8; 32]) => Timestamp,
+    signatures_deleted_until: Uuid => Timestamp,
     responses: (TenantId, String) => StoredResponse,
     events: Key => Event,
     event_actors: Key => String,

@@ -1,4 +1,4 @@
-//! Matching of events with webhook subscriptions.
+//! Matching of events with webhook subscriptions, and their number.
 
 use async_trait::async_trait;
 
@@ -17,6 +17,9 @@ pub trait SubscriptionMatching: Send {
         tenant: TenantId,
         kind: EventKind,
     ) -> Result<Vec<MatchedSubscription>, StoreError>;
+
+    /// Returns how many subscriptions of a tenant are not deleted.
+    async fn count_live_subscriptions(&mut self, tenant: TenantId) -> Result<u64, StoreError>;
 
     /// Stores `last_delivery_at`, `last_delivery_status` and `consecutive_failures` of a subscription, and no other
     /// field.

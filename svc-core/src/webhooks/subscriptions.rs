@@ -12,6 +12,7 @@ use serde::Serialize;
 use serde_json::json;
 use uuid::Uuid;
 
+use crate::accounts::tenants;
 use crate::error::Error;
 use crate::input::{Input, Record};
 use crate::resources::crud::{self, Create, Delete, NewRecord, NoFilter, Resource, Update, advance_clock};
@@ -121,8 +122,8 @@ pub struct WebhookUpdate {
     /// The kinds of events to deliver from now on, or `["*"]` for all of them, including those that are added later.
     pub events: Patch<EventSet>,
     /// Whether deliveries are sent. `true` enables the subscription, ends a pause and sets `consecutive_failures` to 0.
-    /// `false` disables it: no deliveries are created for further events, and pending deliveries become held, so that
-    /// they are sent only if the operator replays them. `false` changes nothing while the subscription is paused.
+    /// `false` disables it and ends a pause as well: no deliveries are created for further events, and pending
+    /// deliveries become held, so that they are sent only if the operator replays them.
     pub enabled: Patch<bool>,
     /// A description of the subscription, for your own use. Must be a single line. Null clears it.
     pub description: Patch<Option<Text<500>>>,
@@ -211,6 +212,7 @@ impl Create for WebhookSubscription {
 
     async fn build(tx: &mut dyn Tx, new: NewRecord, input: WebhookCreate) -> Result<Self, Error> {
         check_url(tx, &input.url)?;
+        check_count(tx, new.tenant_id).await?;
         Ok(Self {
             id: new.id,
             url: input.url,
@@ -244,12 +246,14 @@ impl Update for WebhookSubscription {
         change.url.apply(&mut self.url);
         change.events.apply(&mut self.events);
         change.description.apply(&mut self.description);
-        if change.enabled == Patch::Set(true) {
+        if let Patch::Set(enabled) = change.enabled {
+            self.enabled = enabled;
             self.disabled_reason = None;
             self.paused_at = None;
-            self.consecutive_failures = 0;
+            if enabled {
+                self.consecutive_failures = 0;
+            }
         }
-        change.enabled.apply(&mut self.enabled);
         Ok(())
     }
 
@@ -290,6 +294,17 @@ impl Delete for WebhookSubscription {
 
 fn check_url(tx: &mut dyn Tx, url: &WebhookUrl) -> Result<(), Error> {
     addresses::check_url(url, tx.env().webhook_hosts).map_err(|issue| issue.on("url"))
+}
+
+/// Checks that a tenant may have one more subscription. The tenant is locked, so the count is exact.
+async fn check_count(tx: &mut dyn Tx, tenant: TenantId) -> Result<(), Error> {
+    let own = tenants::get(tx, tenant).await?.max_webhooks;
+    let limit = own.unwrap_or(tx.env().max_webhooks);
+    if tx.count_live_subscriptions(tenant).await? < u64::from(limit) {
+        Ok(())
+    } else {
+        Err(Error::LimitReached { limit })
+    }
 }
 
 /// Replaces the signing secret. For the length of `overlap` the previous secret signs as well, in `webhook-signature`.

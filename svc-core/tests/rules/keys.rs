@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 use svc_core::accounts::keys::{self, ApiKey, Caller, KEY_PREFIX, KeyCreate, KeyHash, NewKey, Scope};
 use svc_core::accounts::tenants::{self, DeveloperAccess};
+use svc_core::env::Clock as _;
 use svc_core::error::Error;
 use svc_core::values::{TenantId, Timestamp};
 use uuid::Uuid;
@@ -159,6 +160,23 @@ fn rotation_keeps_the_lifetime_and_does_not_extend_the_old_key() {
     assert_eq!(fixture.stored(old.key.id).unwrap().expires_at, old.key.expires_at);
     assert_eq!(new.key.expires_at, new.key.created_at.checked_add(2 * HOUR));
     assert_eq!(fixture.assert_valid_until(&old, old.key.expires_at.unwrap()), Error::KeyExpired);
+}
+
+#[test]
+fn every_replacement_has_the_lifetime_of_the_first_key() {
+    let fixture = Fixture::new();
+    for lifetime in [Some(48 * HOUR), None] {
+        let old = fixture.key(KeyCreate { expires_in: lifetime, ..PLAIN });
+        let assert_lifetime = |key: &ApiKey| {
+            assert_eq!(key.expires_at, lifetime.and_then(|lifetime| key.created_at.checked_add(lifetime)));
+        };
+        // The first rotation moves the expiry of the old key to the end of the overlap.
+        let first = fixture.rotate(old.key.id, HOUR).unwrap();
+        let second = fixture.rotate(old.key.id, HOUR).unwrap();
+        let third = fixture.rotate(second.key.id, HOUR).unwrap();
+        [first, second, third].iter().for_each(|new| assert_lifetime(&new.key));
+        assert_eq!(fixture.stored(old.key.id).unwrap().expires_at, fixture.clock.now().checked_add(HOUR));
+    }
 }
 
 #[test]

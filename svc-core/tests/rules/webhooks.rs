@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 use svc_core::accounts::tenants::TenantCreate;
 use svc_core::error::Error;
+use svc_core::resources::contacts::Contact;
 use svc_core::values::EventKind;
 use svc_core::values::HostPolicy;
 use svc_core::webhooks::deliveries::{Delivery, DeliveryStatus};
@@ -61,24 +62,27 @@ fn urls_must_have_public_hosts() {
     assert_eq!((moved.url.as_str(), moved.secret), ("https://1.1.1.1/hook", kept.secret));
 }
 
+/// Returns a subscription as it is after the service has paused it.
+fn paused(subscription: &WebhookSubscription) -> WebhookSubscription {
+    WebhookSubscription {
+        enabled: false,
+        disabled_reason: Some(DisabledReason::AutoPaused),
+        paused_at: Some(subscription.created_at),
+        consecutive_failures: 10,
+        last_delivery_status: Some(503),
+        ..subscription.clone()
+    }
+}
+
 #[test]
 fn enabling_a_paused_subscription_resets_its_failures() {
     let fixture = Fixture::new();
     let fresh: WebhookSubscription = fixture.create(to("https://example.com")).unwrap();
-    let paused = WebhookSubscription {
-        enabled: false,
-        disabled_reason: Some(DisabledReason::AutoPaused),
-        paused_at: Some(fresh.created_at),
-        consecutive_failures: 10,
-        last_delivery_status: Some(503),
-        ..fresh.clone()
-    };
+    let paused = paused(&fresh);
     fixture.replace(paused.clone());
     let described: WebhookSubscription = fixture.update(fresh.id, json!({ "description": "x" })).unwrap();
     assert_eq!((described.enabled, described.disabled_reason), (false, Some(DisabledReason::AutoPaused)));
     assert_eq!(described.consecutive_failures, 10);
-    let still: WebhookSubscription = fixture.update(fresh.id, json!({ "enabled": false })).unwrap();
-    assert_eq!(still, described, "a disabled subscription stays as it is");
 
     let resumed: WebhookSubscription =
         fixture.update(fresh.id, json!({ "enabled": true, "description": null })).unwrap();
@@ -91,6 +95,30 @@ fn enabling_a_paused_subscription_resets_its_failures() {
     let reset: WebhookSubscription = fixture.update(failing.id, json!({ "enabled": true })).unwrap();
     assert_eq!(reset.consecutive_failures, 0, "enabling resets failures before a pause too");
     assert_eq!(fixture.new_kinds(), "");
+}
+
+#[test]
+fn disabling_a_paused_subscription_ends_the_pause_and_holds_no_more_events() {
+    let fixture = Fixture::new();
+    let (tenant, fresh) = (fixture.tenant, fixture.create::<WebhookSubscription>(to("https://example.com")).unwrap());
+    let paused = paused(&fresh);
+    fixture.replace(paused.clone());
+    let held_after = |email: &str| {
+        fixture.create::<Contact>(json!({ "email": email })).unwrap();
+        let count = fixture.write(move |tx| {
+            Box::pin(async move { Ok(tx.count_deliveries(tenant, fresh.id, DeliveryStatus::Held).await?) })
+        });
+        count.unwrap()
+    };
+    assert_eq!(held_after("ada@example.com"), 1, "a paused subscription holds its events");
+
+    let off: WebhookSubscription = fixture.update(fresh.id, json!({ "enabled": false })).unwrap();
+    let want =
+        WebhookSubscription { disabled_reason: None, paused_at: None, updated_at: off.updated_at, ..paused.clone() };
+    assert_eq!(off, want);
+    assert!(off.updated_at > paused.updated_at);
+    assert_eq!(held_after("grace@example.com"), 1, "a disabled one gets no further deliveries");
+    assert_eq!(fixture.update(fresh.id, json!({ "enabled": false })), Ok(off), "a second time changes nothing");
 }
 
 #[test]

@@ -404,10 +404,11 @@ impl Model {
         (endpoint.enabled, endpoint.paused, endpoint.failures_in_row) = (true, false, 0);
     }
 
-    /// Disables an endpoint as its owner does.
+    /// Disables an endpoint as its owner does, which ends a pause.
     pub(crate) fn disable(&mut self, id: Uuid) {
         let endpoint = self.endpoints.get_mut(&id).unwrap();
         endpoint.always_healthy = false;
+        endpoint.paused = false;
         if std::mem::take(&mut endpoint.enabled) {
             self.hold(id);
         }

@@ -4,7 +4,7 @@ use http::header::AUTHORIZATION;
 use http::request::Parts;
 use http::{HeaderMap, HeaderName};
 use svc_core::accounts::keys::{Caller, KeyHash};
-use svc_core::accounts::signing::SignedRequest;
+use svc_core::accounts::signing::{SignedRequest, VerifiedSignature};
 use svc_core::error::Error;
 use svc_core::values::Timestamp;
 
@@ -49,7 +49,7 @@ impl<'a> SignatureHeaders<'a> {
         Ok(Self { timestamp: single(headers, TIMESTAMP)?, signature: single(headers, SIGNATURE)? })
     }
 
-    /// Verifies the signature of a request with the signing secret of its key. Returns the MAC, which may be used once.
+    /// Verifies the signature of a request with the signing secret of its key. It may be used once.
     ///
     /// # Errors
     ///
@@ -61,7 +61,7 @@ impl<'a> SignatureHeaders<'a> {
         mount: &str,
         body: &[u8],
         now: Timestamp,
-    ) -> Result<[u8; 32], Problem> {
+    ) -> Result<VerifiedSignature, Problem> {
         let secret = caller.signing_secret.as_ref().ok_or(Problem::SignatureRequired)?;
         let target = parts.uri.path_and_query().map_or("/", |target| target.as_str());
         let signed = SignedRequest {
@@ -70,8 +70,8 @@ impl<'a> SignatureHeaders<'a> {
             path_and_query: &format!("{mount}{target}"),
             body,
         };
-        let mac = signed.verify(secret, self.signature, now);
-        mac.map_err(|error| Problem::SignatureInvalid(SignatureProblem::Rejected(error)))
+        let verified = signed.verify(secret, self.signature, now);
+        verified.map_err(|error| Problem::SignatureInvalid(SignatureProblem::Rejected(error)))
     }
 }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use svc_core::accounts::audit::Actor;
+use svc_core::accounts::keys::{self, KeyHash, Scope};
 use svc_core::error::Error;
 use svc_core::store::Tx;
 use svc_core::values::{TenantId, Timestamp};
@@ -18,6 +19,8 @@ pub(super) struct Change {
     pub(super) tenant: TenantId,
     /// The id of the API key, which is the actor of the transaction.
     pub(super) key_id: Uuid,
+    pub(super) key_hash: KeyHash,
+    pub(super) scope: Scope,
     pub(super) claim: Option<Arc<IdempotencyClaim>>,
     /// Responses that were stored before this time have expired.
     pub(super) stored_since: Timestamp,
@@ -45,7 +48,8 @@ impl Change {
     /// # Errors
     ///
     /// Returns the error of the operation, or [`Error::IdempotencyInProgress`], [`Error::IdempotencyKeyReused`] or
-    /// [`Error::PreconditionFailed`]. The transaction is rolled back then.
+    /// [`Error::PreconditionFailed`], and those of [`keys::authenticate`] and [`Caller::require`](keys::Caller::require).
+    /// The transaction is rolled back then.
     pub(super) async fn run(&self, tx: &mut dyn Tx) -> Result<ApiResponse, Error> {
         let tenant = self.tenant;
         tx.act_as(Actor::Key(self.key_id));
@@ -55,10 +59,9 @@ impl Change {
         {
             return Err(Error::IdempotencyInProgress);
         }
-        // Locked, so that the stored response and the current ETag do not change between reading them and the change.
-        if (self.claim.is_some() || self.condition.is_some()) && !tx.lock_tenant(tenant).await? {
-            return Err(Error::NotFound);
-        }
+        // The key may have been revoked, or the account suspended, since it was looked up: the body has arrived meanwhile.
+        // The tenant is locked, so neither happens before the change, and the stored response and the current ETag stay.
+        keys::lock_and_authenticate(tx, tenant, self.key_hash).await?.require(self.scope)?;
         if let Some(claim) = &self.claim
             && let Some(stored) = tx.stored_response(tenant, &claim.key, self.stored_since).await?
         {

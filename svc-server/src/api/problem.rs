@@ -77,7 +77,7 @@ impl SignatureProblem {
             Self::Rejected(SignatureError::TimestampOutOfRange) => {
                 "X-SVC-Timestamp is more than 300 seconds off; set the clock and sign again."
             }
-            Self::Reused => "This signature was used before; sign each request again with the current time.",
+            Self::Reused => "This signature was used before, or may have been; sign each request again with the current time.",
         }
     }
 }
@@ -89,7 +89,7 @@ impl<E: Into<Error>> From<E> for Problem {
 }
 
 /// All values of `code`, ordered by status (`docs/contract.md`, "Errors").
-pub const CODES: [&str; 30] = [
+pub const CODES: [&str; 31] = [
     "invalid_json",
     "validation_failed",
     "unknown_parameter",
@@ -110,6 +110,7 @@ pub const CODES: [&str; 30] = [
     "method_not_allowed",
     "body_incomplete",
     "email_taken",
+    "limit_reached",
     "idempotency_in_progress",
     "not_allowed",
     "precondition_failed",
@@ -161,6 +162,7 @@ pub struct ErrorBody<'a> {
     /// | 405 | `method_not_allowed` | The path does not have this method; `Allow` lists those that it has. |
     /// | 408 | `body_incomplete` | The body did not arrive in full, or not in time. |
     /// | 409 | `email_taken` | Another contact that is not deleted has the email address. |
+    /// | 409 | `limit_reached` | The account has as many webhook subscriptions as it can have. |
     /// | 409 | `idempotency_in_progress` | The first request with this `Idempotency-Key` is still running. |
     /// | 409 | `not_allowed` | The state of the record does not allow this step. No operation returns it today. |
     /// | 412 | `precondition_failed` | The record has none of the ETags in `If-Match`. |
@@ -253,7 +255,10 @@ impl Problem {
                 Error::InvalidKey | Error::KeyRevoked | Error::KeyExpired => StatusCode::UNAUTHORIZED,
                 Error::InsufficientScope | Error::AccessNotApproved => StatusCode::FORBIDDEN,
                 Error::NotFound => StatusCode::NOT_FOUND,
-                Error::EmailTaken { .. } | Error::IdempotencyInProgress | Error::NotAllowed(_) => StatusCode::CONFLICT,
+                Error::EmailTaken { .. }
+                | Error::LimitReached { .. }
+                | Error::IdempotencyInProgress
+                | Error::NotAllowed(_) => StatusCode::CONFLICT,
                 Error::PreconditionFailed => StatusCode::PRECONDITION_FAILED,
                 Error::Store(error) if error.is_transient() => StatusCode::SERVICE_UNAVAILABLE,
                 Error::Store(_) => StatusCode::INTERNAL_SERVER_ERROR,

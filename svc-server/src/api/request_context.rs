@@ -2,7 +2,7 @@
 //!
 //! [`RequestContext::read`] and [`RequestContext::write`] have the order of the checks. A read is one transaction, which
 //! looks the API key up and runs the operation. A write is two: the first looks the API key up, and the second, once the
-//! body has been read, makes the change and stores the response for its idempotency key.
+//! body has been read, looks it up again, makes the change and stores the response for its idempotency key.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -14,6 +14,7 @@ use http::request::Parts;
 use http::{HeaderName, Method};
 use svc_core::accounts::idempotency;
 use svc_core::accounts::keys::{self, Caller, KeyHash, Scope};
+use svc_core::accounts::signing::VerifiedSignature;
 use svc_core::error::{Error, StoreError};
 use svc_core::store::Tx;
 use svc_core::values::{TenantId, Timestamp, WebhookUrl};
@@ -31,8 +32,8 @@ use crate::api::router::RoutedOperation;
 use crate::api::routes::Operation;
 use crate::api::state::State;
 
-/// How long a used signature is remembered: twice the tolerance of its timestamp, which may lie in the future, and a
-/// second.
+/// How long a used signature is remembered after its timestamp: for the tolerance of the timestamp, and as long again for
+/// a clock that runs ahead and is set back, or those of several nodes.
 const SIGNATURE_MEMORY: Duration = Duration::from_secs(601);
 
 /// The size of a body, in bytes, over which it is parsed on a thread of its own. The most expensive body of this size
@@ -97,7 +98,8 @@ impl RequestContext<'_> {
 
     /// Handles a POST, PATCH or DELETE request.
     pub(super) async fn write<B: Incoming>(&self, body: B, access: &mut AccessRecord) -> Result<Outcome, Problem> {
-        let caller = self.authenticate(access).await?;
+        let key_hash = self.bearer(access).await?;
+        let caller = self.authenticate(key_hash, access).await?;
         self.count(&caller, access).await?;
         caller.require(self.operation().scope)?;
         let signature = self.signature_headers(&caller)?;
@@ -121,6 +123,8 @@ impl RequestContext<'_> {
             operation,
             tenant: caller.tenant_id,
             key_id: caller.key_id,
+            key_hash,
+            scope: self.operation().scope,
             claim,
             stored_since,
             condition: self.condition()?,
@@ -141,8 +145,7 @@ impl RequestContext<'_> {
     }
 
     /// Looks up the API key of a write.
-    async fn authenticate(&self, access: &mut AccessRecord) -> Result<Caller, Problem> {
-        let hash = self.bearer(access).await?;
+    async fn authenticate(&self, hash: KeyHash, access: &mut AccessRecord) -> Result<Caller, Problem> {
         let caller = self.state.store.read("authenticate", move |tx| Box::pin(keys::authenticate(tx, hash))).await;
         match caller {
             Ok(caller) => {
@@ -258,12 +261,11 @@ impl RequestContext<'_> {
         caller: &Caller,
         body: &[u8],
     ) -> Result<(), Problem> {
-        let mac = signature.verify(caller, self.parts, &self.state.settings.mount, body, self.now())?;
+        let VerifiedSignature { mac, signed_at } = signature.verify(caller, self.parts, &self.state.settings.mount, body, self.now())?;
         let key_id = caller.key_id;
         let claimed = self.state.store.write("signature.claim", move |tx| {
             Box::pin(async move {
-                let now = tx.env().now();
-                let until = now.checked_add(SIGNATURE_MEMORY).unwrap_or(now);
+                let until = signed_at.checked_add(SIGNATURE_MEMORY).unwrap_or(signed_at);
                 Ok(tx.claim_signature(key_id, &mac, until).await?)
             })
         });
@@ -340,7 +342,7 @@ impl RequestContext<'_> {
 
     /// Makes the change in a transaction.
     async fn run(&self, change: Change) -> Result<ApiResponse, Problem> {
-        let (tenant, claim) = (change.tenant, change.claim.clone());
+        let (tenant, claim, stored_since) = (change.tenant, change.claim.clone(), change.stored_since);
         let change = Arc::new(change);
         let changed = self.state.store.write(self.operation().id, move |tx| {
             let change = Arc::clone(&change);
@@ -348,11 +350,19 @@ impl RequestContext<'_> {
         });
         let result = changed.await.map_err(Problem::from);
         // A conflict rolled the transaction back, so its response is stored in another one.
-        if let (Some(claim), Err(problem @ Problem::Core(Error::EmailTaken { .. }))) = (claim, &result) {
+        if let (Some(claim), Err(problem @ Problem::Core(Error::EmailTaken { .. } | Error::LimitReached { .. }))) =
+            (claim, &result)
+        {
             let response = ApiResponse { status: problem.status(), body: problem.body(), ..ApiResponse::no_content() };
             let stored = self.state.store.write("idempotency.record", move |tx| {
                 let (claim, response) = (Arc::clone(&claim), response.clone());
                 Box::pin(async move {
+                    // Another node may have run a request with the same key meanwhile, whose response is then kept.
+                    if !tx.claim_idempotency(tenant, &claim.key).await?
+                        || tx.stored_response(tenant, &claim.key, stored_since).await?.is_some()
+                    {
+                        return Ok(());
+                    }
                     let stored = response.to_stored(claim.fingerprint, tx.env().now());
                     Ok(tx.store_response(tenant, &claim.key, &stored).await?)
                 })

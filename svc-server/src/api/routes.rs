@@ -228,7 +228,8 @@ pub fn operations() -> Vec<Operation> {
                 WEBHOOK,
                 "Creates a webhook subscription, which is enabled from the start. The response contains the signing \
                  `secret`. Store it, as no other request returns it. The host of `url` and all addresses that it \
-                 resolves to must be public.",
+                 resolves to must be public. If the account has as many subscriptions as it can have, 100 by default, \
+                 the request fails with 409 `limit_reached`.",
             )
         },
         get::<WebhookSubscription>("getWebhook", WEBHOOK),

@@ -9,7 +9,8 @@ use clap::Parser;
 use clap::builder::BoolishValueParser;
 use http::HeaderValue;
 use ipnet::IpNet;
-use svc_core::accounts::limits::{CappedCollection, parse_limit, parse_write_limit};
+use svc_core::accounts::limits::{CappedCollection, parse_limit, parse_max_webhooks, parse_write_limit};
+use svc_core::env::DEFAULT_MAX_WEBHOOKS;
 use svc_core::error::Issue;
 use svc_core::webhooks::deliveries::RetrySchedule;
 use svc_core::webhooks::engine::Policy;
@@ -84,6 +85,11 @@ pub struct Config {
     /// quotes=20. Can be repeated or separated by commas. `svc tenant set` sets other limits for the keys of one tenant.
     #[arg(long, env = "SVC_WRITE_RATE_LIMIT", value_name = "RESOURCE=N", value_delimiter = ',', value_parser = write_rate_limit)]
     pub write_rate_limit: Vec<(CappedCollection, NonZeroU32)>,
+
+    /// The number of webhook subscriptions that each tenant can have, from 1 to 1000. `svc tenant set` sets another limit
+    /// for one tenant.
+    #[arg(long, env = "SVC_MAX_WEBHOOKS", value_name = "N", default_value_t = DEFAULT_MAX_WEBHOOKS, value_parser = parse_max_webhooks)]
+    pub max_webhooks: u32,
 
     /// The timeout of one webhook delivery attempt, from resolving the host name to the end of the response, such as 10s.
     /// At most 1h.
@@ -236,6 +242,17 @@ mod tests {
         }
         for bad in ["0", "-1", "many", "1001"] {
             assert!(connections(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_tenant_can_be_allowed_1000_webhooks_at_most() {
+        let limit = |flags: &[&str]| {
+            Config::try_parse_from([&["svc-server"], flags].concat()).ok().map(|config| config.max_webhooks)
+        };
+        assert_eq!((limit(&[]), limit(&["--max-webhooks", "1000"])), (Some(100), Some(1000)));
+        for bad in ["0", "1001", "-1", "many"] {
+            assert_eq!(limit(&["--max-webhooks", bad]), None, "{bad}");
         }
     }
 

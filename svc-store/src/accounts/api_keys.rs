@@ -9,13 +9,15 @@ use svc_core::store::{ApiKeyRepository, KeyUse};
 use svc_core::values::{TenantId, Timestamp};
 use uuid::Uuid;
 
+use crate::accounts::tenants::EXISTS;
 use crate::column::Column as _;
+use crate::dialect::Dialect;
 use crate::record::{record, select};
-use crate::sql::{Cells, SqlTx};
+use crate::sql::{Cells, Param, SqlTx};
 
 record!(ApiKey, "api_keys", key: [id], {
-    extra: [key_hash: [u8; 32]],
-    inserted: [id, tenant_id, name, scopes as can_write, prefix, signing_secret, created_at, last_used_at],
+    extra: [key_hash: [u8; 32], signatures_deleted_until: Option<Timestamp>],
+    inserted: [id, tenant_id, name, scopes as can_write, prefix, signing_secret, created_at, lifetime, last_used_at],
     updated: [expires_at, revoked_at],
 });
 
@@ -49,6 +51,18 @@ impl ApiKeyRepository for SqlTx<'_> {
         self.fetch_one(CREDENTIAL, &[key_hash.param()], read_credential).await
     }
 
+    async fn lock_credential(
+        &mut self,
+        tenant: TenantId,
+        key_hash: &[u8; 32],
+    ) -> Result<Option<Credential>, StoreError> {
+        // The lock is sent without waiting for it, and the statement behind it sees what was committed before the lock.
+        if self.dialect == Dialect::Postgres {
+            self.pipeline(&self.dialect.lock_row(EXISTS), &[tenant.param()]).await?;
+        }
+        self.credential(key_hash).await
+    }
+
     async fn api_key(&mut self, id: Uuid) -> Result<Option<ApiKey>, StoreError> {
         self.get_record(&[id.param()]).await
     }
@@ -58,7 +72,7 @@ impl ApiKeyRepository for SqlTx<'_> {
     }
 
     async fn insert_api_key(&mut self, key: &ApiKey, key_hash: &[u8; 32]) -> Result<(), StoreError> {
-        self.insert_record(&[key_hash.param()], key).await
+        self.insert_record(&[key_hash.param(), Param::Null], key).await
     }
 
     async fn update_api_key(&mut self, key: &ApiKey) -> Result<(), StoreError> {

@@ -15,7 +15,7 @@ use crate::sql::{SqlTx, insert_params};
 record!(Tenant, "tenants", key: [id], {
     extra: [clock: Timestamp],
     inserted: [id, created_at],
-    updated: [name, developer_access, time_zone, currency, unique_contact_email, limits],
+    updated: [name, developer_access, time_zone, currency, unique_contact_email, limits, max_webhooks],
 });
 
 /// The last number of a kind that a tenant gave to a document.
@@ -34,7 +34,7 @@ static LIST: LazyLock<String> = LazyLock::new(|| select::<Tenant>("ORDER BY crea
 /// Locks the row of the tenant until the transaction ends.
 const ADVANCE_CLOCK: &str =
     "UPDATE tenants SET clock = CASE WHEN clock < $1 THEN $1 ELSE clock + 1 END WHERE id = $2 RETURNING clock";
-const EXISTS: &str = "SELECT 1 FROM tenants WHERE id = $1";
+pub(crate) const EXISTS: &str = "SELECT 1 FROM tenants WHERE id = $1";
 static NEXT_NUMBER: LazyLock<String> = LazyLock::new(|| {
     let insert = &LastNumber::statements().insert;
     format!("{insert} ON CONFLICT (tenant_id, kind) DO UPDATE SET last = numbers.last + 1 RETURNING last")

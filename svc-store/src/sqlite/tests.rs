@@ -478,6 +478,7 @@ fn named(env: &Env, name: &str) -> tenants::Tenant {
         currency: svc_core::values::Currency::AUD,
         unique_contact_email: true,
         limits: svc_core::accounts::limits::RateLimits::default(),
+        max_webhooks: None,
         created_at: now,
     }
 }

@@ -8,7 +8,7 @@ use svc_core::values::{TenantId, Timestamp};
 use svc_core::webhooks::retention::{EventRange, ExpiredKind};
 use uuid::Uuid;
 
-use crate::accounts::{idempotency, signatures};
+use crate::accounts::idempotency;
 use crate::column::Column as _;
 use crate::sql::SqlTx;
 
@@ -152,7 +152,7 @@ impl RetentionRepository for SqlTx<'_> {
         limit: u32,
     ) -> Result<u64, StoreError> {
         let responses = self.execute(idempotency::DELETE_EXPIRED, &[stored_before.param(), limit.param()]).await?;
-        let signatures = self.execute(signatures::DELETE_EXPIRED, &[now.param(), limit.param()]).await?;
+        let signatures = self.delete_expired_signatures(now, limit).await?;
         Ok(responses + signatures)
     }
 

@@ -39,12 +39,13 @@ record!(SubscriptionKind, "subscription_kinds", key: [tenant_id, kind, subscript
 const DELETE_KINDS: &str = "DELETE FROM subscription_kinds WHERE tenant_id = $1 AND subscription_id = $2";
 const MATCHING: &str = "SELECT subscription_id, paused FROM subscription_kinds \
      WHERE tenant_id = $1 AND kind IN ($2, '*') ORDER BY subscription_id";
+const COUNT_LIVE: &str = "SELECT count(*) FROM subscriptions WHERE tenant_id = $1 AND live = TRUE";
 const UPDATE_OUTCOME: &str = "UPDATE subscriptions SET last_delivery_at = $1, last_delivery_status = $2, \
      consecutive_failures = $3 WHERE tenant_id = $4 AND id = $5";
 
 #[cfg(test)]
 pub(crate) fn statements() -> Vec<&'static str> {
-    vec![DELETE_KINDS, MATCHING, UPDATE_OUTCOME]
+    vec![DELETE_KINDS, MATCHING, COUNT_LIVE, UPDATE_OUTCOME]
 }
 
 #[async_trait]
@@ -80,6 +81,10 @@ impl SubscriptionMatching for SqlTx<'_> {
             })
         };
         self.fetch(MATCHING, &[tenant.param(), kind.param()], read).await
+    }
+
+    async fn count_live_subscriptions(&mut self, tenant: TenantId) -> Result<u64, StoreError> {
+        self.count(COUNT_LIVE, &[tenant.param()], "subscriptions").await
     }
 
     async fn update_delivery_outcome(

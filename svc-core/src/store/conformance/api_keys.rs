@@ -82,6 +82,7 @@ pub(super) async fn a_key_is_stored(h: Harness) {
         scopes: vec![Scope::Read],
         prefix: "svc_live_000000".to_owned(),
         created_at: now,
+        lifetime: None,
         expires_at: None,
         revoked_at: None,
         last_used_at: None,
@@ -94,6 +95,7 @@ pub(super) async fn a_key_is_stored(h: Harness) {
         name: Some("漢".repeat(300)),
         scopes: vec![Scope::Read, Scope::Write],
         created_at: now.next(),
+        lifetime: Some(HOUR + Duration::from_micros(1)),
         expires_at: Some(now.next()),
         revoked_at: Some(now),
         last_used_at: Some(now),
@@ -147,6 +149,40 @@ pub(super) async fn a_key_is_found_by_its_hash(h: Harness) {
     for unknown in [[0; 32], [255; 32]] {
         assert!(h.credential(unknown).await.is_none());
     }
+}
+
+/// Writers and a revocation at the same time: after the revocation, no writer sees a key that works.
+pub(super) async fn a_locked_credential_does_not_change(h: Harness) {
+    let tenant = h.tenant().await;
+    let NewKey { key, text } = h.new_key(tenant, true, None, false).await;
+    let hash = crate::crypto::sha256(text.reveal().as_bytes());
+    // The name of the tenant says whether the key was revoked, as only transactions that lock the tenant change it.
+    let write = || {
+        h.write(move |tx| {
+            Box::pin(async move {
+                let found = tx.lock_credential(tenant, &hash).await?.ok_or(Error::InvalidKey)?;
+                assert_eq!((found.key_id, found.tenant_id), (key.id, tenant));
+                Ok((found.revoked, tenants::get(tx, tenant).await?.name == "Revoked"))
+            })
+        })
+    };
+    let revoke = h.write(move |tx| {
+        Box::pin(async move {
+            keys::revoke(tx, key.id).await?;
+            tenants::update(tx, tenant.0, |tenant| tenant.name = "Revoked".to_owned()).await.map(|_| (true, true))
+        })
+    });
+    let before = join_all((0..16).map(|_| write())).await;
+    assert!(before.iter().all(|seen| *seen == Ok((false, false))), "{before:?}");
+    let mut concurrent: Vec<futures_util::future::BoxFuture<'_, Result<(bool, bool), Error>>> = vec![Box::pin(revoke)];
+    concurrent.extend((0..32).map(|_| Box::pin(write()) as _));
+    for seen in join_all(concurrent).await {
+        let (revoked, renamed) = seen.unwrap();
+        assert_eq!(revoked, renamed, "the credential is as old as the lock");
+    }
+    assert_eq!(write().await, Ok((true, true)));
+    let unknown = h.write(move |tx| Box::pin(async move { Ok(tx.lock_credential(tenant, &[0; 32]).await?.is_some()) }));
+    assert_eq!(unknown.await, Ok(false));
 }
 
 pub(super) async fn a_hash_is_unique(h: Harness) {
@@ -230,6 +266,32 @@ pub(super) async fn last_use_never_goes_back(h: Harness) {
     // Revoking with a record that was read before keeps the last use.
     h.revoke(ids[0]).await;
     assert_eq!(used().await, [Some(now.next()), Some(now)]);
+}
+
+/// A clock that runs ahead lets signatures expire early. They are not accepted again when it is set back.
+pub(super) async fn a_signature_that_may_be_deleted_is_not_accepted(h: Harness) {
+    let tenant = h.tenant().await;
+    let key = h.new_key(tenant, true, None, true).await.key.id;
+    let other = h.new_key(tenant, true, None, true).await.key.id;
+    let start = h.store.env().now();
+    let at = |second: u64| start.checked_add(Duration::from_secs(second)).unwrap();
+    for second in 1..=4_u8 {
+        assert!(h.claim(key, [second; 32], at(second.into())).await);
+    }
+    assert_eq!(h.prune(at(0), at(4), 2).await, 2);
+    assert!(!h.claim(key, [2; 32], at(2)).await, "it was used and deleted");
+    assert!(!h.claim(key, [9; 32], at(1)).await, "it could have been");
+    assert!(h.claim(key, [8; 32], at(3)).await, "every used one that expires later is stored");
+    assert!(!h.claim(key, [3; 32], at(3)).await);
+    assert!(h.claim(other, [1; 32], at(1)).await, "another key");
+    // Deleting an earlier one later does not take it back.
+    assert_eq!(h.prune(at(0), at(4), 10).await, 5);
+    assert_eq!(h.prune(at(0), at(4), 10).await, 0);
+    for second in 1..=3_u8 {
+        assert!(!h.claim(key, [second; 32], at(second.into())).await, "{second}");
+    }
+    assert!(!h.claim(key, [4; 32], at(4)).await);
+    assert!(h.claim(key, [5; 32], at(5)).await);
 }
 
 pub(super) async fn a_signature_is_accepted_once(h: Harness) {

@@ -135,6 +135,20 @@ fn pause(row: &mut WebhookSubscription) {
     row.consecutive_failures = 10;
 }
 
+pub(super) async fn live_subscriptions_are_counted(h: Harness) {
+    let (tenant, other) = (h.tenant().await, h.tenant().await);
+    let count =
+        async |tenant| h.read(move |tx| Box::pin(async move { Ok(tx.count_live_subscriptions(tenant).await?) })).await;
+    assert_eq!(count(tenant).await, Ok(0));
+    h.subscription(tenant, |_| {}).await;
+    h.subscription(tenant, |row| row.enabled = false).await;
+    h.subscription(tenant, pause).await;
+    h.subscription(tenant, |row| row.deleted_at = Some(row.created_at)).await;
+    h.subscription(other, |_| {}).await;
+    assert_eq!(count(tenant).await, Ok(3), "every one that is not deleted");
+    assert_eq!(count(other).await, Ok(1));
+}
+
 pub(super) async fn each_matching_subscription_gets_one_delivery(h: Harness) {
     let (tenant, other) = (h.tenant().await, h.tenant().await);
     let everything = h.subscription(tenant, |_| {}).await;

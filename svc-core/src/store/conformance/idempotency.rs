@@ -32,7 +32,7 @@ impl Harness {
         .unwrap();
     }
 
-    async fn prune(&self, recorded_before: Timestamp, now: Timestamp, limit: u32) -> u64 {
+    pub(super) async fn prune(&self, recorded_before: Timestamp, now: Timestamp, limit: u32) -> u64 {
         self.write(move |tx| Box::pin(async move { Ok(tx.delete_request_records(recorded_before, now, limit).await?) }))
             .await
             .unwrap()

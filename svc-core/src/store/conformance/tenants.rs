@@ -59,6 +59,7 @@ pub(super) async fn settings_are_stored(h: Harness) {
                     tenant.currency = Currency::parse("EUR").unwrap_or(Currency::AUD);
                     tenant.unique_contact_email = !tenant.unique_contact_email;
                     tenant.limits.rate_limit = NonZeroU32::new(600);
+                    tenant.max_webhooks = if tenant.max_webhooks.is_none() { Some(1000) } else { None };
                 }))
             })
             .await

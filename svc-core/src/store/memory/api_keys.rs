@@ -28,6 +28,14 @@ impl ApiKeyRepository for MemoryTx<'_> {
         }))
     }
 
+    async fn lock_credential(
+        &mut self,
+        _tenant: TenantId,
+        key_hash: &[u8; 32],
+    ) -> Result<Option<Credential>, StoreError> {
+        self.credential(key_hash).await
+    }
+
     async fn api_key(&mut self, id: Uuid) -> Result<Option<ApiKey>, StoreError> {
         Ok(self.state.api_keys.get(&id).map(|(key, _)| key.clone()))
     }

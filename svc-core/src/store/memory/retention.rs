@@ -136,9 +136,13 @@ impl RetentionRepository for MemoryTx<'_> {
         let responses = state.responses.iter().filter(|(_, response)| response.created_at < stored_before);
         let responses: Vec<_> = responses.map(|(key, _)| key.clone()).take(limit as usize).collect();
         let signatures = state.used_signatures.iter().filter(|(_, expires_at)| **expires_at < now);
-        let signatures: Vec<_> = signatures.map(|(key, _)| *key).take(limit as usize).collect();
+        let signatures: Vec<_> = signatures.map(|(key, until)| (*key, *until)).take(limit as usize).collect();
         responses.iter().for_each(|key| state.responses.take(key));
-        signatures.iter().for_each(|key| state.used_signatures.take(key));
+        for (key, expires_at) in &signatures {
+            state.used_signatures.take(key);
+            let until = state.signatures_deleted_until.get(&key.0).map_or(*expires_at, |until| *until.max(expires_at));
+            state.signatures_deleted_until.put(key.0, until);
+        }
         Ok((responses.len() + signatures.len()) as u64)
     }
 

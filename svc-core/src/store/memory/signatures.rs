@@ -16,6 +16,9 @@ impl UsedSignatureRepository for MemoryTx<'_> {
         mac: &[u8; 32],
         expires_at: Timestamp,
     ) -> Result<bool, StoreError> {
-        Ok(self.state_mut()?.used_signatures.add((key_id, *mac), expires_at))
+        let state = self.state_mut()?;
+        let is_new = state.used_signatures.add((key_id, *mac), expires_at);
+        let deleted_until = state.signatures_deleted_until.get(&key_id);
+        Ok(is_new && deleted_until.is_none_or(|until| *until < expires_at))
     }
 }

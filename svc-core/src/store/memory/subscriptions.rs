@@ -20,6 +20,11 @@ impl SubscriptionMatching for MemoryTx<'_> {
         Ok(subscriptions.filter_map(|subscription| subscription.match_event(kind)).collect())
     }
 
+    async fn count_live_subscriptions(&mut self, tenant: TenantId) -> Result<u64, StoreError> {
+        let live = of_tenant(&self.state.subscriptions, tenant).filter(|row| row.deleted_at.is_none());
+        Ok(live.count() as u64)
+    }
+
     async fn update_delivery_outcome(
         &mut self,
         tenant: TenantId,

@@ -284,6 +284,7 @@ pub(super) fn samples() -> Vec<Problem> {
         Error::AccessNotApproved,
         Error::NotFound,
         Error::EmailTaken { existing_id },
+        Error::LimitReached { limit: 100 },
         Error::IdempotencyInProgress,
         Error::PreconditionFailed,
         Error::Store(StoreError::Internal(String::new())),
