@@ -105,7 +105,7 @@ pub(super) async fn a_key_is_stored(h: Harness) {
     h.insert_api_key(&full, [255; 32]).await.unwrap();
     assert_eq!(h.key(full.id).await, Some(full.clone()));
 
-    // An update stores expiry and revocation, and takes them back.
+    // An update can set and clear the expiry and the revocation.
     let changed = ApiKey { expires_at: None, revoked_at: None, ..full };
     let stored = changed.clone();
     let write = h.write(move |tx| {
@@ -114,7 +114,7 @@ pub(super) async fn a_key_is_stored(h: Harness) {
     });
     write.await.unwrap();
     assert_eq!(h.key(changed.id).await, Some(changed));
-    assert_eq!(h.key(bare.id).await, Some(bare), "another key is left alone");
+    assert_eq!(h.key(bare.id).await, Some(bare), "another key is unchanged");
 }
 
 pub(super) async fn keys_of_a_tenant_are_listed(h: Harness) {
@@ -126,7 +126,7 @@ pub(super) async fn keys_of_a_tenant_are_listed(h: Harness) {
     }
     want[1] = h.revoke(want[1].id).await;
     let list = async |tenant| h.read(move |tx| Box::pin(async move { Ok(tx.api_keys(tenant).await?) })).await.unwrap();
-    assert_eq!(list(tenant).await, want, "oldest first, revoked ones too");
+    assert_eq!(list(tenant).await, want, "oldest first, including revoked keys");
     assert_eq!(list(other).await.len(), 5);
     assert_eq!(list(TenantId(Uuid::nil())).await, []);
 }
@@ -256,7 +256,7 @@ pub(super) async fn last_use_never_goes_back(h: Harness) {
     let used = async || [h.key(ids[0]).await.unwrap().last_used_at, h.key(ids[1]).await.unwrap().last_used_at];
     assert_eq!(used().await, [None, None]);
     h.record_uses(&[(ids[0], now), (Uuid::nil(), now)]).await;
-    assert_eq!(used().await, [Some(now), None], "an unknown key is passed over");
+    assert_eq!(used().await, [Some(now), None], "an unknown key is ignored");
     h.record_uses(&[(ids[0], earlier), (ids[1], earlier)]).await;
     assert_eq!(used().await, [Some(now), Some(earlier)]);
     h.record_uses(&[(ids[1], now), (ids[0], now.next())]).await;
@@ -278,15 +278,15 @@ pub(super) async fn a_signature_that_may_be_deleted_is_not_accepted(h: Harness) 
     for second in 1..=4_u8 {
         assert!(h.claim(key, [second; 32], at(second.into())).await);
     }
-    assert_eq!(h.prune(at(0), at(4), 2).await, 2);
+    assert_eq!(h.delete_request_records(at(0), at(4), 2).await, 2);
     assert!(!h.claim(key, [2; 32], at(2)).await, "it was used and deleted");
     assert!(!h.claim(key, [9; 32], at(1)).await, "it could have been");
     assert!(h.claim(key, [8; 32], at(3)).await, "every used one that expires later is stored");
     assert!(!h.claim(key, [3; 32], at(3)).await);
     assert!(h.claim(other, [1; 32], at(1)).await, "another key");
     // Deleting an earlier one later does not take it back.
-    assert_eq!(h.prune(at(0), at(4), 10).await, 5);
-    assert_eq!(h.prune(at(0), at(4), 10).await, 0);
+    assert_eq!(h.delete_request_records(at(0), at(4), 10).await, 5);
+    assert_eq!(h.delete_request_records(at(0), at(4), 10).await, 0);
     for second in 1..=3_u8 {
         assert!(!h.claim(key, [second; 32], at(second.into())).await, "{second}");
     }
@@ -305,14 +305,14 @@ pub(super) async fn a_signature_is_accepted_once(h: Harness) {
     assert!(h.claim(key, [2; 32], end).await, "another signature");
     assert!(h.claim(other, [1; 32], end).await, "another key");
     let claims = join_all((0..32).map(|_| h.claim(key, [3; 32], end))).await;
-    assert_eq!(claims.iter().filter(|claimed| **claimed).count(), 1, "one of many at once");
+    assert_eq!(claims.iter().filter(|claimed| **claimed).count(), 1, "one of the concurrent claims succeeds");
     // A claim is part of its transaction.
-    let undone = h.write(move |tx| {
+    let failed = h.write(move |tx| {
         Box::pin(async move {
             let claimed = tx.claim_signature(key, &[4; 32], end).await?;
             Err::<(), _>(Error::NotAllowed(claimed.to_string()))
         })
     });
-    assert_eq!(undone.await, Err(Error::NotAllowed("true".to_owned())));
+    assert_eq!(failed.await, Err(Error::NotAllowed("true".to_owned())));
     assert!(h.claim(key, [4; 32], end).await);
 }

@@ -1,4 +1,4 @@
-//! Every change of tenants, keys and subscriptions is noted with who made it.
+//! The audit log: every change of tenants, keys and subscriptions is recorded with its actor.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ use crate::webhooks::events;
 use crate::webhooks::subscriptions::{self, WebhookSubscription};
 
 impl Harness {
-    /// The log of a tenant, oldest first.
+    /// Returns the audit log of a tenant, oldest entry first.
     async fn log(&self, tenant: TenantId) -> Vec<Entry> {
         let beginning = Timestamp::from_micros(0);
         let log = self.read(move |tx| Box::pin(async move { Ok(tx.audit_entries(tenant, beginning, 1_000).await?) }));
@@ -28,8 +28,8 @@ impl Harness {
         log
     }
 
-    /// Lets the clock go on between two changes, so that their order is known.
-    fn moment(&self) {
+    /// Advances the clock, so that the order of two changes is known.
+    fn tick(&self) {
         self.clock.advance(Duration::from_millis(1));
     }
 }
@@ -41,51 +41,51 @@ fn values(entry: &Entry) -> (Value, Value) {
     (read(&entry.before), read(&entry.after))
 }
 
-fn done(entry: &Entry) -> (String, Uuid) {
+fn action(entry: &Entry) -> (String, Uuid) {
     (format!("{} {}", entry.object_kind, entry.action), entry.object_id)
 }
 
 pub(super) async fn every_change_is_recorded(h: Harness) {
     let tenant = h.tenant().await;
-    h.moment();
+    h.tick();
     for _ in 0..2 {
         let suspend = h.write(move |tx| {
             Box::pin(tenants::update(tx, tenant.0, |tenant| tenant.developer_access = DeveloperAccess::Suspended))
         });
         suspend.await.unwrap();
     }
-    h.moment();
+    h.tick();
     let input = KeyCreate { name: None, write: true, expires_in: None, signed: true };
     let created = input.clone();
     let key = h.write(move |tx| Box::pin(keys::create(tx, tenant, created.clone()))).await.unwrap();
-    h.moment();
+    h.tick();
     let revoked = h.write(move |tx| Box::pin(keys::create(tx, tenant, input.clone()))).await.unwrap().key.id;
-    h.moment();
+    h.tick();
     for _ in 0..2 {
         h.write(move |tx| Box::pin(keys::revoke(tx, revoked))).await.unwrap();
     }
-    h.moment();
+    h.tick();
     let id = key.key.id;
     let rotated = h.write(move |tx| Box::pin(keys::rotate(tx, id, Duration::ZERO))).await.unwrap();
-    h.moment();
+    h.tick();
     let body = json!({ "url": "https://example.com", "events": ["*"] });
     let webhook = h.create::<WebhookSubscription>(tenant, body).await.unwrap();
-    h.moment();
+    h.tick();
     let hook = webhook.id;
     for _ in 0..2 {
         h.update::<WebhookSubscription>(tenant, hook, json!({ "description": "x" })).await.unwrap();
     }
-    h.moment();
+    h.tick();
     let new =
         h.write(move |tx| Box::pin(subscriptions::rotate_secret(tx, tenant, hook, Duration::ZERO))).await.unwrap();
-    h.moment();
+    h.tick();
     h.delete::<WebhookSubscription>(tenant, hook).await.unwrap();
     h.contact(tenant, "ada@example.com").await;
 
     let log = h.log(tenant).await;
-    let mut seen: Vec<(String, Uuid)> = log.iter().map(done).collect();
-    // Both are of one moment.
-    seen[5..7].sort();
+    let mut actions: Vec<(String, Uuid)> = log.iter().map(action).collect();
+    // These two entries have the same time.
+    actions[5..7].sort();
     let want = [
         ("tenant create", tenant.0),
         ("tenant update", tenant.0),
@@ -99,7 +99,7 @@ pub(super) async fn every_change_is_recorded(h: Harness) {
         ("webhook rotate", hook),
         ("webhook delete", hook),
     ];
-    assert_eq!(seen, want.map(|(what, id)| (what.to_owned(), id)));
+    assert_eq!(actions, want.map(|(what, id)| (what.to_owned(), id)));
     assert!(log.iter().all(|entry| entry.tenant_id == tenant && entry.actor == "system"));
     assert!(log.windows(2).all(|pair| pair[0].at <= pair[1].at && pair[0].id < pair[1].id));
     let (before, after) = values(&log[1]);
@@ -115,7 +115,7 @@ pub(super) async fn every_change_is_recorded(h: Harness) {
 pub(super) async fn the_actor_of_the_transaction_is_recorded(h: Harness) {
     let tenant = h.tenant().await;
     let key = Uuid::from_u128(7);
-    h.moment();
+    h.tick();
     let by_key = h.write(move |tx| {
         Box::pin(async move {
             tx.act_as(Actor::Key(key));
@@ -123,23 +123,23 @@ pub(super) async fn the_actor_of_the_transaction_is_recorded(h: Harness) {
         })
     });
     by_key.await.unwrap();
-    h.moment();
+    h.tick();
     let store = acting(std::sync::Arc::clone(&h.store), Actor::Cli("ada".to_owned()));
     let by_cli =
         store.write("test", move |tx| Box::pin(tenants::update(tx, tenant.0, |tenant| tenant.name = "b".to_owned())));
     by_cli.await.unwrap();
-    h.moment();
+    h.tick();
     let by_none = h.write(move |tx| Box::pin(tenants::update(tx, tenant.0, |tenant| tenant.name = "c".to_owned())));
     by_none.await.unwrap();
     let actors: Vec<String> = h.log(tenant).await.into_iter().map(|entry| entry.actor).collect();
     assert_eq!(actors, ["system".to_owned(), format!("key:{key}"), "cli:ada".to_owned(), "system".to_owned()]);
 }
 
-/// Events tell of the changes of records, and keep who caused them.
+/// Changes of records are listed from their events, which have an actor.
 pub(super) async fn events_have_an_actor(h: Harness) {
     let (tenant, other) = (h.tenant().await, h.tenant().await);
     let key = Uuid::from_u128(7);
-    h.moment();
+    h.tick();
     let start = h.store.env().now();
     let by_key = h.write(move |tx| {
         Box::pin(async move {
@@ -149,16 +149,16 @@ pub(super) async fn events_have_an_actor(h: Harness) {
         })
     });
     let contact = by_key.await.unwrap().id;
-    h.moment();
+    h.tick();
     let by_none = h.write(move |tx| Box::pin(tenants::update(tx, tenant.0, |tenant| tenant.name = "b".to_owned())));
     by_none.await.unwrap();
-    h.moment();
+    h.tick();
     let store = acting(std::sync::Arc::clone(&h.store), Actor::Cli("ada".to_owned()));
     store.write("test", move |tx| Box::pin(crud::delete::<Contact>(tx, tenant, contact))).await.unwrap();
     let hook = h.subscription(tenant, |_| {}).await;
-    h.moment();
+    h.tick();
     h.write(move |tx| Box::pin(subscriptions::send_test(tx, tenant, hook, None))).await.unwrap();
-    h.moment();
+    h.tick();
     let stay = json!({ "id": 7 });
     h.write(move |tx| {
         let stay = stay.clone();
@@ -170,8 +170,8 @@ pub(super) async fn events_have_an_actor(h: Harness) {
     let listed = |tenant, limit| h.read(move |tx| Box::pin(audit::list(tx, tenant, start, limit)));
     let log = listed(tenant, 100).await.unwrap();
     let event = h.events(tenant).await.pop().unwrap().id;
-    let seen: Vec<(String, Uuid, &str)> =
-        log.iter().map(|entry| (done(entry).0, entry.object_id, entry.actor.as_str())).collect();
+    let actions: Vec<(String, Uuid, &str)> =
+        log.iter().map(|entry| (action(entry).0, entry.object_id, entry.actor.as_str())).collect();
     let by = format!("key:{key}");
     let want = [
         ("stay created", event, "system"),
@@ -180,12 +180,12 @@ pub(super) async fn events_have_an_actor(h: Harness) {
         ("tenant update", tenant.0, "system"),
         ("contact created", contact, by.as_str()),
     ];
-    assert_eq!(seen, want.map(|(what, id, actor)| (what.to_owned(), id, actor)));
+    assert_eq!(actions, want.map(|(what, id, actor)| (what.to_owned(), id, actor)));
     assert_eq!(values(&log[4]).1["email"], "ada@example.com");
     assert!(log.windows(2).all(|pair| pair[0].at > pair[1].at));
     let newest = listed(tenant, 2).await.unwrap();
     assert_eq!(newest.iter().map(|entry| entry.id).collect::<Vec<_>>(), [log[0].id, log[1].id]);
-    assert_eq!(listed(other, 100).await.unwrap().len(), 0, "another tenant's");
+    assert_eq!(listed(other, 100).await.unwrap().len(), 0, "another tenant has no entries");
 }
 
 pub(super) async fn a_failed_change_is_not_recorded(h: Harness) {
@@ -204,11 +204,11 @@ pub(super) async fn a_failed_change_is_not_recorded(h: Harness) {
     };
     assert_eq!(since(now, 10).await, Ok(1), "at or after");
     assert_eq!(since(now.next(), 10).await, Ok(0));
-    h.moment();
+    h.tick();
     let renamed = h.write(move |tx| Box::pin(tenants::update(tx, tenant.0, |tenant| tenant.name = "y".to_owned())));
     renamed.await.unwrap();
     assert_eq!(since(now, 1).await, Ok(1));
     let newest =
         h.read(move |tx| Box::pin(async move { Ok(tx.audit_entries(tenant, now, 1).await?.remove(0).action) }));
-    assert_eq!(newest.await.as_deref(), Ok("update"), "the newest first");
+    assert_eq!(newest.await.as_deref(), Ok("update"), "the newest entry comes first");
 }

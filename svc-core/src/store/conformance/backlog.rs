@@ -1,4 +1,4 @@
-//! What statistics are made of: counts of deliveries, and the attempts of a span of time.
+//! The data of statistics: counts of deliveries, and the attempts within a time range.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ pub(super) async fn deliveries_are_counted_by_status(h: Harness) {
                 delivery.status = state;
                 delivery.next_attempt_at = delivery.next_attempt_at.filter(|_| state == DeliveryStatus::Pending);
             };
-            h.added(tenant, endpoint, change).await;
+            h.insert_delivery(tenant, endpoint, change).await;
         }
     }
     for (count, state) in DeliveryStatus::ALL.iter().copied().enumerate() {
@@ -43,7 +43,7 @@ pub(super) async fn a_backlog_covers_all_tenants(h: Harness) {
                 delivery.status = state;
                 delivery.next_attempt_at = delivery.next_attempt_at.filter(|_| state == DeliveryStatus::Pending);
             };
-            let at = h.added(tenant, to, change).await.created_at;
+            let at = h.insert_delivery(tenant, to, change).await.created_at;
             oldest.entry(state).and_modify(|first: &mut Timestamp| *first = at.min(*first)).or_insert(at);
         }
     }
@@ -55,10 +55,10 @@ pub(super) async fn a_backlog_covers_all_tenants(h: Harness) {
 }
 
 impl Harness {
-    async fn attempted(&self, tenant: TenantId, delivery: Uuid, summary: AttemptSummary, attempt: u32) {
+    async fn insert_attempt(&self, tenant: TenantId, delivery: Uuid, summary: AttemptSummary, attempt: u32) {
         let log = AttemptLog {
             attempt,
-            // When it was made makes no difference.
+            // The time of the attempt makes no difference.
             started_at: Timestamp::from_micros(0),
             duration_ms: summary.duration_ms,
             status: summary.status,
@@ -80,14 +80,14 @@ pub(super) async fn attempt_summaries_cover_a_time_range(h: Harness) {
     let (to, elsewhere) = (h.endpoint(tenant).await, h.endpoint(tenant).await);
     let mut made = Vec::new();
     for count in 0..5 {
-        let delivery = h.added(tenant, to, |_| {}).await;
-        let bystander = h.added(tenant, elsewhere, |_| {}).await;
-        h.attempted(tenant, bystander.id, AttemptSummary { status: 1, failed: false, duration_ms: 1 }, 1).await;
+        let delivery = h.insert_delivery(tenant, to, |_| {}).await;
+        let bystander = h.insert_delivery(tenant, elsewhere, |_| {}).await;
+        h.insert_attempt(tenant, bystander.id, AttemptSummary { status: 1, failed: false, duration_ms: 1 }, 1).await;
         let mut summaries = Vec::new();
         for attempt in 0..count {
             let status = [200, 500, 0, -1][attempt as usize];
             let summary = AttemptSummary { status, failed: attempt % 2 == 1, duration_ms: count * 10 + attempt };
-            h.attempted(tenant, delivery.id, summary, attempt + 1).await;
+            h.insert_attempt(tenant, delivery.id, summary, attempt + 1).await;
             summaries.push(summary);
         }
         made.push((delivery.created_at, summaries));
@@ -96,8 +96,8 @@ pub(super) async fn attempt_summaries_cover_a_time_range(h: Harness) {
     let starts: Vec<Timestamp> = made.iter().map(|(at, _)| *at).chain([end]).collect();
     for (first, since) in starts.iter().copied().enumerate() {
         for (last, until) in starts.iter().copied().enumerate() {
-            let span = made.get(first..last).unwrap_or_default();
-            let mut want: Vec<AttemptSummary> = span.iter().flat_map(|(_, summaries)| summaries).copied().collect();
+            let range = made.get(first..last).unwrap_or_default();
+            let mut want: Vec<AttemptSummary> = range.iter().flat_map(|(_, summaries)| summaries).copied().collect();
             let mut got = call!(h.attempt_summaries(tenant, to, since, until));
             want.sort_by_key(|summary| summary.duration_ms);
             got.sort_by_key(|summary| summary.duration_ms);

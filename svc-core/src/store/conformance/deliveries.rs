@@ -16,7 +16,7 @@ use crate::webhooks::deliveries::{AttemptLog, Delivery, DeliveryStatus};
 use crate::webhooks::events::Event;
 use crate::webhooks::subscriptions::WebhookSubscription;
 
-/// One call of the interface, in a transaction of its own. Its arguments are copied.
+/// Calls a method of the interface in its own transaction. The arguments are copied.
 macro_rules! call {
     ($h:ident.$method:ident($($argument:expr),*)) => {
         $h.write(move |tx| Box::pin(async move { Ok(tx.$method($($argument),*).await?) })).await.unwrap()
@@ -44,7 +44,7 @@ impl Harness {
         event
     }
 
-    pub(super) async fn try_add(&self, delivery: &Delivery) -> Result<(), Error> {
+    pub(super) async fn try_insert_delivery(&self, delivery: &Delivery) -> Result<(), Error> {
         let delivery = delivery.clone();
         let write = self.write(move |tx| {
             let delivery = delivery.clone();
@@ -53,12 +53,17 @@ impl Harness {
         write.await
     }
 
-    /// Adds a pending delivery of a new event, changed as wanted.
-    pub(super) async fn added(&self, tenant: TenantId, to: Uuid, change: impl FnOnce(&mut Delivery)) -> Delivery {
+    /// Inserts a pending delivery of a new event, after applying `change` to it.
+    pub(super) async fn insert_delivery(
+        &self,
+        tenant: TenantId,
+        to: Uuid,
+        change: impl FnOnce(&mut Delivery),
+    ) -> Delivery {
         let event = self.event_of(tenant, EventKind::JobCreated).await;
         let mut delivery = event.delivery_to(self.store.env().id(event.created_at), to, false);
         change(&mut delivery);
-        self.try_add(&delivery).await.unwrap();
+        self.try_insert_delivery(&delivery).await.unwrap();
         delivery
     }
 
@@ -67,16 +72,16 @@ impl Harness {
         call!(self.delivery(tenant, id))
     }
 
-    /// Whether it was stored.
-    async fn put(&self, delivery: &Delivery, lease: Option<Uuid>) -> bool {
-        let (before, wanted) = (self.stored(delivery).await, delivery.clone());
+    /// Updates a delivery, and returns whether it was stored.
+    async fn update_delivery(&self, delivery: &Delivery, lease: Option<Uuid>) -> bool {
+        let (before, updated) = (self.stored(delivery).await, delivery.clone());
         let write = self.write(move |tx| {
-            let delivery = wanted.clone();
+            let delivery = updated.clone();
             Box::pin(async move { Ok(tx.update_delivery(&delivery, lease).await?) })
         });
         write.await.unwrap();
         let after = self.stored(delivery).await;
-        assert!(after == before || after.as_ref() == Some(delivery), "all of it or nothing: {after:?}");
+        assert!(after == before || after.as_ref() == Some(delivery), "the update is all or nothing: {after:?}");
         after.as_ref() == Some(delivery)
     }
 
@@ -103,7 +108,7 @@ pub(super) fn plus(at: Timestamp, seconds: u64) -> Timestamp {
     at.checked_add(Duration::from_secs(seconds)).unwrap()
 }
 
-pub(super) fn held(delivery: &mut Delivery) {
+pub(super) fn hold(delivery: &mut Delivery) {
     delivery.status = DeliveryStatus::Held;
     delivery.next_attempt_at = None;
 }
@@ -113,14 +118,14 @@ pub(super) async fn every_field_of_a_delivery_is_stored(h: Harness) {
     let to = h.endpoint(tenant).await;
     let far = Timestamp::parse("9999-12-31T23:59:59.999999Z").unwrap();
     let mut id = None;
-    for (position, state) in DeliveryStatus::ALL.iter().copied().cycle().take(8).enumerate() {
+    for (position, status) in DeliveryStatus::ALL.iter().copied().cycle().take(8).enumerate() {
         let delivery = h
-            .added(tenant, to, |delivery| {
-                delivery.status = state;
+            .insert_delivery(tenant, to, |delivery| {
+                delivery.status = status;
                 delivery.attempts = [0, 7, 1_000_000][position % 3];
                 delivery.failures = delivery.attempts / 7;
                 delivery.last_status = [None, Some(-1), Some(0), Some(599)][position / 2];
-                delivery.next_attempt_at = (state == DeliveryStatus::Pending).then_some(far);
+                delivery.next_attempt_at = (status == DeliveryStatus::Pending).then_some(far);
                 delivery.lease = [None, Some(Uuid::nil()), Some(Uuid::max())][position % 3];
             })
             .await;
@@ -130,12 +135,12 @@ pub(super) async fn every_field_of_a_delivery_is_stored(h: Harness) {
         changed.status = DeliveryStatus::Pending;
         changed.failures = changed.attempts;
         changed.last_status = Some(302);
-        assert!(h.put(&changed, delivery.lease).await);
+        assert!(h.update_delivery(&changed, delivery.lease).await);
         assert_eq!(h.stored(&delivery).await, Some(changed));
         id = Some(delivery);
     }
-    let taken = h.try_add(&id.unwrap()).await;
-    assert!(matches!(taken, Err(Error::Store(StoreError::Conflict { .. }))), "an id is taken once: {taken:?}");
+    let taken = h.try_insert_delivery(&id.unwrap()).await;
+    assert!(matches!(taken, Err(Error::Store(StoreError::Conflict { .. }))), "an id is unique: {taken:?}");
     assert_eq!(call!(h.delivery(tenant, Uuid::nil())), None);
 }
 
@@ -152,22 +157,22 @@ pub(super) async fn a_list_supports_every_filter(h: Harness) {
             let mut delivery = event.delivery_to(h.store.env().id(event.created_at), to, false);
             delivery.status = DeliveryStatus::ALL[all.len() % 3];
             delivery.next_attempt_at = delivery.next_attempt_at.filter(|_| delivery.status == DeliveryStatus::Pending);
-            h.try_add(&delivery).await.unwrap();
+            h.try_insert_delivery(&delivery).await.unwrap();
             all.push(delivery);
         }
-        h.added(other, theirs, |_| {}).await;
+        h.insert_delivery(other, theirs, |_| {}).await;
     }
     all.sort_by_key(|delivery| std::cmp::Reverse(delivery.id));
     let middle = all[9].clone();
     for bits in 0..64 {
-        let given = |bit: u32| bits & (1 << bit) != 0;
+        let has = |bit: u32| bits & (1 << bit) != 0;
         let filter = DeliveryFilter {
-            subscription_id: given(0).then_some(middle.subscription_id),
-            event_id: given(1).then_some(middle.event_id),
-            status: given(2).then_some(middle.status),
-            kind: given(3).then_some(middle.kind),
-            since: given(4).then_some(middle.created_at),
-            until: given(5).then_some(all[3].created_at),
+            subscription_id: has(0).then_some(middle.subscription_id),
+            event_id: has(1).then_some(middle.event_id),
+            status: has(2).then_some(middle.status),
+            kind: has(3).then_some(middle.kind),
+            since: has(4).then_some(middle.created_at),
+            until: has(5).then_some(all[3].created_at),
             oldest_first: false,
             limit: 0,
         };
@@ -180,7 +185,7 @@ pub(super) async fn a_list_supports_every_filter(h: Harness) {
                 && filter.since.is_none_or(|since| delivery.created_at >= since)
                 && filter.until.is_none_or(|until| delivery.created_at < until)
         });
-        assert!(want.contains(&middle), "the sample fits its own filter");
+        assert!(want.contains(&middle), "the filter selects the sample");
         assert_eq!(h.listed(tenant, &filter).await, want, "{filter:?}");
         let first = DeliveryFilter { limit: 1, ..filter };
         assert_eq!(h.listed(tenant, &first).await, want[..1], "{first:?}");
@@ -197,34 +202,34 @@ pub(super) async fn a_list_supports_every_filter(h: Harness) {
 pub(super) async fn an_update_requires_the_lease(h: Harness) {
     let tenant = h.tenant().await;
     let to = h.endpoint(tenant).await;
-    let free = h.added(tenant, to, |_| {}).await;
-    let bystander = h.added(tenant, to, |_| {}).await;
-    let (mine, theirs) = (Uuid::from_u128(1), Uuid::from_u128(2));
+    let free = h.insert_delivery(tenant, to, |_| {}).await;
+    let bystander = h.insert_delivery(tenant, to, |_| {}).await;
+    let (own_lease, other_lease) = (Uuid::from_u128(1), Uuid::from_u128(2));
     let mut leased = free.clone();
-    leased.claim(mine, plus(free.created_at, 30));
+    leased.claim(own_lease, plus(free.created_at, 30));
 
-    assert!(!h.put(&leased, Some(mine)).await, "a token where nobody holds it");
+    assert!(!h.update_delivery(&leased, Some(own_lease)).await, "the delivery has no lease");
     assert_eq!(h.stored(&free).await.as_ref(), Some(&free));
-    assert!(h.put(&leased, None).await);
+    assert!(h.update_delivery(&leased, None).await);
     assert_eq!(h.stored(&free).await.as_ref(), Some(&leased));
 
     let mut done = leased.clone();
     done.status = DeliveryStatus::Succeeded;
     (done.lease, done.next_attempt_at) = (None, None);
-    for wrong in [None, Some(theirs), Some(Uuid::nil())] {
-        assert!(!h.put(&done, wrong).await, "{wrong:?}");
+    for wrong in [None, Some(other_lease), Some(Uuid::nil())] {
+        assert!(!h.update_delivery(&done, wrong).await, "{wrong:?}");
         assert_eq!(h.stored(&free).await.as_ref(), Some(&leased));
     }
-    // Another takes it over once the lease has ended: the first holder is out.
+    // Another holder takes over an expired lease. The first holder can no longer update the delivery.
     let mut taken = leased.clone();
-    taken.claim(theirs, plus(free.created_at, 60));
-    assert!(h.put(&taken, Some(mine)).await);
-    assert!(!h.put(&done, Some(mine)).await);
-    assert!(h.put(&done, Some(theirs)).await);
+    taken.claim(other_lease, plus(free.created_at, 60));
+    assert!(h.update_delivery(&taken, Some(own_lease)).await);
+    assert!(!h.update_delivery(&done, Some(own_lease)).await);
+    assert!(h.update_delivery(&done, Some(other_lease)).await);
     assert_eq!(h.stored(&free).await.as_ref(), Some(&done));
 
     let unknown = Delivery { id: Uuid::from_u128(9), ..free };
-    assert!(!h.put(&unknown, None).await);
+    assert!(!h.update_delivery(&unknown, None).await);
     assert_eq!(h.stored(&unknown).await, None);
     assert_eq!(h.stored(&bystander).await.as_ref(), Some(&bystander));
 }
@@ -237,21 +242,21 @@ pub(super) async fn due_deliveries_are_returned_in_order(h: Harness) {
     let mut due = Vec::new();
     for seconds in [40, 10, 30, 20] {
         let at = plus(start, seconds);
-        due.push((at, h.added(tenant, to, |delivery| delivery.next_attempt_at = Some(at)).await.id));
+        due.push((at, h.insert_delivery(tenant, to, |delivery| delivery.next_attempt_at = Some(at)).await.id));
     }
-    // A lease does not hide it: its end is when it is due.
+    // A leased delivery is due when its lease ends.
     let at = plus(start, 15);
-    due.push((at, h.added(tenant, to, |delivery| delivery.claim(Uuid::from_u128(3), at)).await.id));
+    due.push((at, h.insert_delivery(tenant, to, |delivery| delivery.claim(Uuid::from_u128(3), at)).await.id));
     due.sort();
     for state in [DeliveryStatus::Succeeded, DeliveryStatus::Failed, DeliveryStatus::Held] {
-        h.added(tenant, to, |delivery| (delivery.status, delivery.next_attempt_at) = (state, None)).await;
+        h.insert_delivery(tenant, to, |delivery| (delivery.status, delivery.next_attempt_at) = (state, None)).await;
     }
     let first = plus(start, 1);
-    h.added(tenant, elsewhere, |delivery| delivery.next_attempt_at = Some(first)).await;
+    h.insert_delivery(tenant, elsewhere, |delivery| delivery.next_attempt_at = Some(first)).await;
 
     let ids: Vec<Uuid> = due.iter().map(|(_, id)| *id).collect();
     for (count, (at, _)) in due.iter().enumerate() {
-        assert_eq!(h.due(tenant, to, *at, 100).await, ids[..=count], "at its very time");
+        assert_eq!(h.due(tenant, to, *at, 100).await, ids[..=count], "it is due at its time");
         assert_eq!(h.due(tenant, to, at.minus(Duration::from_micros(1)), 100).await, ids[..count]);
     }
     assert_eq!(h.due(tenant, to, plus(start, 99), 2).await, ids[..2]);
@@ -263,25 +268,25 @@ pub(super) async fn due_deliveries_are_returned_in_order(h: Harness) {
 pub(super) async fn only_pending_deliveries_of_the_endpoint_are_held(h: Harness) {
     let (tenant, other) = (h.tenant().await, h.tenant().await);
     let (to, elsewhere) = (h.endpoint(tenant).await, h.endpoint(tenant).await);
-    let pending = h.added(tenant, to, |delivery| delivery.failures = 0).await;
+    let pending = h.insert_delivery(tenant, to, |delivery| delivery.failures = 0).await;
     let at = plus(pending.created_at, 30);
-    let leased = h.added(tenant, to, |delivery| delivery.claim(Uuid::from_u128(3), at)).await;
-    let mut untouched = vec![h.added(tenant, elsewhere, |_| {}).await];
+    let leased = h.insert_delivery(tenant, to, |delivery| delivery.claim(Uuid::from_u128(3), at)).await;
+    let mut untouched = vec![h.insert_delivery(tenant, elsewhere, |_| {}).await];
     for state in [DeliveryStatus::Succeeded, DeliveryStatus::Failed, DeliveryStatus::Held] {
         let change = |delivery: &mut Delivery| {
             (delivery.status, delivery.next_attempt_at, delivery.attempts) = (state, None, 3);
         };
-        untouched.push(h.added(tenant, to, change).await);
+        untouched.push(h.insert_delivery(tenant, to, change).await);
     }
     let theirs = h.endpoint(other).await;
-    untouched.push(h.added(other, theirs, |_| {}).await);
+    untouched.push(h.insert_delivery(other, theirs, |_| {}).await);
 
     call!(h.hold_deliveries(other, to));
-    assert_eq!(h.stored(&pending).await.as_ref(), Some(&pending), "another tenant holds nothing here");
+    assert_eq!(h.stored(&pending).await.as_ref(), Some(&pending), "another tenant holds none of these deliveries");
     call!(h.hold_deliveries(tenant, to));
-    for mut was in [pending, leased] {
-        held(&mut was);
-        assert_eq!(h.stored(&was).await.as_ref(), Some(&was), "attempts and lease stay");
+    for mut before in [pending, leased] {
+        hold(&mut before);
+        assert_eq!(h.stored(&before).await.as_ref(), Some(&before), "attempts and lease are kept");
     }
     for same in untouched {
         assert_eq!(h.stored(&same).await.as_ref(), Some(&same));
@@ -292,7 +297,7 @@ pub(super) async fn only_pending_deliveries_of_the_endpoint_are_held(h: Harness)
 pub(super) async fn attempts_are_stored(h: Harness) {
     let tenant = h.tenant().await;
     let to = h.endpoint(tenant).await;
-    let delivery = h.added(tenant, to, |_| {}).await;
+    let delivery = h.insert_delivery(tenant, to, |_| {}).await;
     let id = delivery.id;
     assert_eq!(call!(h.attempts(tenant, id)), []);
     let bare = |attempt| AttemptLog {
@@ -316,7 +321,7 @@ pub(super) async fn attempts_are_stored(h: Harness) {
         ..bare(1_000_000)
     };
     let empty = AttemptLog { status: 0, error: Some(String::new()), response_body: Some(String::new()), ..bare(2) };
-    // A crash leaves a gap, and a late writer may come last.
+    // A crash leaves a gap in the numbers, and attempts may be stored out of order.
     for log in [&full, &bare(1), &empty] {
         let log = log.clone();
         let write = h.write(move |tx| {
@@ -326,7 +331,7 @@ pub(super) async fn attempts_are_stored(h: Harness) {
         write.await.unwrap();
     }
     assert_eq!(call!(h.attempts(tenant, id)), [bare(1), empty, full]);
-    let bystander = h.added(tenant, to, |_| {}).await.id;
+    let bystander = h.insert_delivery(tenant, to, |_| {}).await.id;
     assert_eq!(call!(h.attempts(tenant, bystander)), []);
 }
 
@@ -338,7 +343,7 @@ pub(super) async fn an_outcome_updates_three_columns(h: Harness) {
         h.insert(tenant, move |new| WebhookSubscription::full(new, links)).await,
     ];
     let bystander = h.insert(tenant, WebhookSubscription::bare).await;
-    let note = async |tenant: TenantId, row: &WebhookSubscription| {
+    let update_outcome = async |tenant: TenantId, row: &WebhookSubscription| {
         let row = row.clone();
         let write = h.write(move |tx| {
             let row = row.clone();
@@ -356,7 +361,7 @@ pub(super) async fn an_outcome_updates_three_columns(h: Harness) {
                 changed.last_delivery_at = at;
                 changed.last_delivery_status = status;
                 changed.consecutive_failures = failures;
-                note(tenant, &changed).await;
+                update_outcome(tenant, &changed).await;
             }
             let want = WebhookSubscription {
                 last_delivery_at: at,
@@ -365,7 +370,7 @@ pub(super) async fn an_outcome_updates_three_columns(h: Harness) {
                 ..row.clone()
             };
             assert_eq!(h.row(tenant, id).await.as_ref(), Some(&want));
-            note(other, &WebhookSubscription { consecutive_failures: 5, ..want.clone() }).await;
+            update_outcome(other, &WebhookSubscription { consecutive_failures: 5, ..want.clone() }).await;
             assert_eq!(h.row(tenant, id).await, Some(want), "another tenant's");
         }
     }
@@ -375,7 +380,7 @@ pub(super) async fn an_outcome_updates_three_columns(h: Harness) {
 pub(super) async fn deliveries_of_another_tenant_are_not_returned(h: Harness) {
     let (tenant, other) = (h.tenant().await, h.tenant().await);
     let to = h.endpoint(tenant).await;
-    let delivery = h.added(tenant, to, |_| {}).await;
+    let delivery = h.insert_delivery(tenant, to, |_| {}).await;
     let (id, event, now) = (delivery.id, delivery.event_id, plus(delivery.created_at, 99));
     let log = AttemptLog {
         attempt: 1,
@@ -403,9 +408,9 @@ pub(super) async fn deliveries_of_another_tenant_are_not_returned(h: Harness) {
     assert_eq!(call!(h.next_delivery_due(other, to)), None);
     assert_eq!(call!(h.attempts(other, id)), []);
     assert_eq!(call!(h.attempts(tenant, id)).len(), 1);
-    let mut stolen = Delivery { tenant_id: other, ..delivery.clone() };
-    held(&mut stolen);
-    assert!(!h.put(&stolen, None).await);
+    let mut foreign = Delivery { tenant_id: other, ..delivery.clone() };
+    hold(&mut foreign);
+    assert!(!h.update_delivery(&foreign, None).await);
     call!(h.hold_deliveries(other, to));
     call!(h.schedule_endpoint(other, to, None));
     assert_eq!(h.stored(&delivery).await, Some(delivery));

@@ -27,20 +27,24 @@ pub(super) async fn one_of_concurrent_creates_succeeds(h: Harness) {
     let tenant = h.tenant().await;
     let spellings = ["ada@example.com", "Ada@example.com", "ADA@EXAMPLE.COM", "ada@Example.Com"];
     let creates = (0..32).map(|at| h.try_contact(tenant, spellings[at % spellings.len()]));
-    let (won, lost): (Vec<_>, Vec<_>) = join_all(creates).await.into_iter().partition(Result::is_ok);
-    let won: Vec<Contact> = won.into_iter().map(Result::unwrap).collect();
-    assert_eq!((won.len(), lost.len()), (1, 31));
-    for refused in lost {
-        assert_eq!(refused, Err(Error::EmailTaken { existing_id: won[0].id }));
+    let (created, refused): (Vec<_>, Vec<_>) = join_all(creates).await.into_iter().partition(Result::is_ok);
+    let created: Vec<Contact> = created.into_iter().map(Result::unwrap).collect();
+    assert_eq!((created.len(), refused.len()), (1, 31));
+    for result in refused {
+        assert_eq!(result, Err(Error::EmailTaken { existing_id: created[0].id }));
     }
-    assert_eq!(h.all::<Contact>(tenant).await, won);
+    assert_eq!(h.all::<Contact>(tenant).await, created);
     assert_eq!(h.events(tenant).await.len(), 1);
 }
 
 pub(super) async fn emails_are_compared_without_case(h: Harness) {
     let tenant = h.tenant().await;
     let ada = h.contact(tenant, "Ada.O'Brien+x@Example.com").await;
-    assert_eq!(ada.email.as_ref().map(|email| email.as_str()), Some("Ada.O'Brien+x@Example.com"), "kept as given");
+    assert_eq!(
+        ada.email.as_ref().map(|email| email.as_str()),
+        Some("Ada.O'Brien+x@Example.com"),
+        "the email is stored as sent"
+    );
     let taken = Err(Error::EmailTaken { existing_id: ada.id });
     assert_eq!(h.try_contact(tenant, "ada.o'brien+X@eXAMPLE.COM").await, taken);
     // `_` is a wildcard of SQL and `[` is next to `{` in ASCII; neither is a letter.
@@ -68,7 +72,7 @@ pub(super) async fn an_update_is_checked_too(h: Harness) {
     assert_eq!(refused, Err(Error::EmailTaken { existing_id: ada.id }));
     assert_eq!(h.row(tenant, bob.id).await, Some(bob.clone()));
     let respelled: Contact = h.update(tenant, ada.id, json!({ "email": "Ada@example.com" })).await.unwrap();
-    assert_eq!(respelled.email.unwrap().as_str(), "Ada@example.com", "its own email in other letters");
+    assert_eq!(respelled.email.unwrap().as_str(), "Ada@example.com", "a contact may change the case of its own email");
     let cleared: Contact = h.update(tenant, ada.id, json!({ "email": null })).await.unwrap();
     assert_eq!(cleared.email, None);
     assert!(h.update::<Contact>(tenant, bob.id, json!({ "email": "ada@example.com" })).await.is_ok());
@@ -85,7 +89,7 @@ pub(super) async fn uniqueness_can_be_turned_off(h: Harness) {
     h.set_unique(tenant, true).await;
     let refused = h.try_contact(tenant, "ada@example.com").await;
     assert!(matches!(refused, Err(Error::EmailTaken { .. })), "{refused:?}");
-    // What has the email already can still be changed and deleted.
+    // Contacts that share an email already can still be changed and deleted.
     for contact in h.all::<Contact>(tenant).await {
         assert!(h.update::<Contact>(tenant, contact.id, json!({ "city": "Perth" })).await.is_ok());
         assert_eq!(h.delete::<Contact>(tenant, contact.id).await, Ok(()));

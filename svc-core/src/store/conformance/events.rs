@@ -1,4 +1,4 @@
-//! Events and deliveries: written with the change that caused them.
+//! Events and deliveries, which are written in the transaction of the change that caused them.
 
 use std::time::Duration;
 
@@ -101,17 +101,17 @@ pub(super) async fn events_are_returned_in_order_and_in_pages(h: Harness) {
     for (position, event) in all.iter().enumerate() {
         assert_eq!(read(event.created_at, 100).await, ids[position + 1..], "strictly after");
     }
-    let mut walked: Vec<Uuid> = Vec::new();
+    let mut read_ids: Vec<Uuid> = Vec::new();
     let mut after = Timestamp::from_micros(0);
     loop {
-        let piece = read(after, 5).await;
-        walked.extend(&piece);
-        let Some(last) = piece.last() else { break };
-        assert!(walked.len() <= ids.len(), "a walk without end");
+        let page = read(after, 5).await;
+        read_ids.extend(&page);
+        let Some(last) = page.last() else { break };
+        assert!(read_ids.len() <= ids.len(), "the pages never end");
         after = all.iter().find(|event| event.id == *last).unwrap().created_at;
-        assert!(piece.len() <= 5);
+        assert!(page.len() <= 5);
     }
-    assert_eq!(walked, ids);
+    assert_eq!(read_ids, ids);
     assert_eq!(read(all[0].created_at, 1).await, ids[1..2]);
 }
 
@@ -167,7 +167,7 @@ pub(super) async fn each_matching_subscription_gets_one_delivery(h: Harness) {
     let event = h.events(tenant).await.remove(0);
     let deliveries = h.deliveries(tenant, event.id).await;
     let got: Vec<_> = deliveries.iter().map(|d| (d.subscription_id, d.status, d.next_attempt_at)).collect();
-    // The tenant's clock is ahead of this one, by which the sender goes.
+    // The sender uses the clock of the node, which is behind the clock of the tenant here.
     let due = Some(h.store.env().now());
     assert_eq!(
         got,
@@ -180,7 +180,7 @@ pub(super) async fn each_matching_subscription_gets_one_delivery(h: Harness) {
     let same = |d: &Delivery| (d.tenant_id, d.event_id, d.created_at) == (tenant, event.id, event.created_at);
     assert!(deliveries.iter().all(same));
 
-    // One delivery per event, also when one change causes two events, and only from now on.
+    // A subscription gets one delivery per event, also when one change causes two events, and none for earlier events.
     let before = h.events(tenant).await.len();
     let late = h.subscription(tenant, |_| {}).await;
     h.create::<Job>(tenant, json!({ "title": "x", "status": "scheduled" })).await.unwrap();
@@ -258,7 +258,7 @@ pub(super) async fn matching_subscriptions_are_enabled_or_paused(h: Harness) {
     for kind in EventKind::ALL.iter().filter(|kind| **kind != EventKind::InvoicePaid) {
         assert_eq!(h.matches(tenant, *kind).await, [held(paused)], "{kind}");
     }
-    // Settings that change, change what matches.
+    // Changed settings of a subscription take effect.
     let body = json!({ "events": ["stay.created", "payment.succeeded"] });
     h.update::<WebhookSubscription>(tenant, named, body).await.unwrap();
     h.update::<WebhookSubscription>(tenant, paused, json!({ "enabled": true })).await.unwrap();
@@ -305,7 +305,7 @@ pub(super) async fn a_created_delivery_is_stored(h: Harness) {
         write.await.unwrap();
         assert!(h.deliveries(tenant, event.id).await.contains(&delivery), "{delivery:?}");
     }
-    // The one write that nothing reads yet: it must at least not fail.
+    // Payments are written but never read, so this only tests that the write succeeds.
     let total = Decimal::parse("10").unwrap();
     let input = InvoiceCreate { contact_id: None, total, currency: None, issue_date: None, due_date: None };
     let paid = h.write(move |tx| {
@@ -327,7 +327,7 @@ pub(super) async fn an_event_for_one_subscription_goes_to_no_other(h: Harness) {
     assert_eq!((event.id, event.only_for), (delivery.event_id, Some(one)));
     h.contact(tenant, "ada@example.com").await;
 
-    // Not by a replay of what was missed either, which a subscription that was there later asks for.
+    // A replay of missed events does not deliver it to another subscription either.
     let late = h.subscription(tenant, |_| {}).await;
     for subscription in [one, other, late] {
         let since = Timestamp::from_micros(0);
@@ -341,7 +341,7 @@ pub(super) async fn an_event_for_one_subscription_goes_to_no_other(h: Harness) {
             })
         });
         let replay = replay.await.unwrap().unwrap();
-        assert_eq!(replay.replayed, u64::from(subscription == late), "the contact, for whom it is new");
+        assert_eq!(replay.replayed, u64::from(subscription == late), "only the later subscription missed the contact");
     }
     assert_eq!(h.deliveries(tenant, event.id).await, [delivery]);
     let contact = h.events(tenant).await.pop().unwrap();

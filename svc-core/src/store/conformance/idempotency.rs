@@ -1,4 +1,4 @@
-//! Answers kept under an Idempotency-Key, and the pruning of what has had its day.
+//! Responses that are stored under an Idempotency-Key, and the deletion of expired ones.
 
 use std::time::Duration;
 
@@ -22,18 +22,18 @@ impl Harness {
         .unwrap()
     }
 
-    async fn store_response(&self, tenant: TenantId, key: &str, recorded: &StoredResponse) {
-        let (key, recorded) = (key.to_owned(), recorded.clone());
+    async fn store_response(&self, tenant: TenantId, key: &str, stored: &StoredResponse) {
+        let (key, stored) = (key.to_owned(), stored.clone());
         self.write(move |tx| {
-            let (key, recorded) = (key.clone(), recorded.clone());
-            Box::pin(async move { Ok(tx.store_response(tenant, &key, &recorded).await?) })
+            let (key, stored) = (key.clone(), stored.clone());
+            Box::pin(async move { Ok(tx.store_response(tenant, &key, &stored).await?) })
         })
         .await
         .unwrap();
     }
 
-    pub(super) async fn prune(&self, recorded_before: Timestamp, now: Timestamp, limit: u32) -> u64 {
-        self.write(move |tx| Box::pin(async move { Ok(tx.delete_request_records(recorded_before, now, limit).await?) }))
+    pub(super) async fn delete_request_records(&self, stored_before: Timestamp, now: Timestamp, limit: u32) -> u64 {
+        self.write(move |tx| Box::pin(async move { Ok(tx.delete_request_records(stored_before, now, limit).await?) }))
             .await
             .unwrap()
     }
@@ -43,7 +43,7 @@ fn beginning() -> Timestamp {
     Timestamp::from_micros(0)
 }
 
-fn answer(created_at: Timestamp) -> StoredResponse {
+fn response(created_at: Timestamp) -> StoredResponse {
     StoredResponse { fingerprint: [7; 32], status: 201, location: None, etag: None, body: Vec::new(), created_at }
 }
 
@@ -58,10 +58,10 @@ pub(super) async fn a_response_is_stored(h: Harness) {
         body: (0..=255).cycle().take(70_000).collect(),
         created_at: now,
     };
-    for (key, recorded) in [("full", full), ("bare", answer(now))] {
+    for (key, stored) in [("full", full), ("bare", response(now))] {
         assert_eq!(h.stored_response(tenant, key, beginning()).await, None);
-        h.store_response(tenant, key, &recorded).await;
-        assert_eq!(h.stored_response(tenant, key, beginning()).await, Some(recorded));
+        h.store_response(tenant, key, &stored).await;
+        assert_eq!(h.stored_response(tenant, key, beginning()).await, Some(stored));
     }
 }
 
@@ -70,18 +70,18 @@ pub(super) async fn keys_are_compared_exactly(h: Harness) {
     let longest = "k".repeat(255);
     let keys = ["k", "K", "k ", " k", "k%", "k_", "'", "007", "7", &longest, &longest[..254]];
     for (at, key) in keys.iter().enumerate() {
-        let recorded = StoredResponse { status: at as u16, ..answer(h.store.env().now()) };
-        h.store_response(tenant, key, &recorded).await;
+        let stored = StoredResponse { status: at as u16, ..response(h.store.env().now()) };
+        h.store_response(tenant, key, &stored).await;
     }
     for (at, key) in keys.iter().enumerate() {
-        let status = h.stored_response(tenant, key, beginning()).await.map(|recorded| recorded.status);
+        let status = h.stored_response(tenant, key, beginning()).await.map(|stored| stored.status);
         assert_eq!(status, Some(at as u16), "{key:?}");
     }
 }
 
 pub(super) async fn responses_of_another_tenant_are_not_returned(h: Harness) {
     let (tenant, other) = (h.tenant().await, h.tenant().await);
-    let mine = answer(h.store.env().now());
+    let mine = response(h.store.env().now());
     h.store_response(tenant, "k", &mine).await;
     assert_eq!(h.stored_response(other, "k", beginning()).await, None);
     let theirs = StoredResponse { status: 200, ..mine.clone() };
@@ -92,8 +92,8 @@ pub(super) async fn responses_of_another_tenant_are_not_returned(h: Harness) {
 
 pub(super) async fn a_newer_response_replaces_the_stored_one(h: Harness) {
     let tenant = h.tenant().await;
-    let first = StoredResponse { etag: Some("e".to_owned()), body: vec![1], ..answer(h.store.env().now()) };
-    let second = StoredResponse { fingerprint: [8; 32], status: 200, ..answer(first.created_at.next()) };
+    let first = StoredResponse { etag: Some("e".to_owned()), body: vec![1], ..response(h.store.env().now()) };
+    let second = StoredResponse { fingerprint: [8; 32], status: 200, ..response(first.created_at.next()) };
     h.store_response(tenant, "k", &first).await;
     h.store_response(tenant, "k", &second).await;
     assert_eq!(h.stored_response(tenant, "k", beginning()).await, Some(second));
@@ -101,15 +101,15 @@ pub(super) async fn a_newer_response_replaces_the_stored_one(h: Harness) {
 
 pub(super) async fn an_expired_response_is_not_returned(h: Harness) {
     let tenant = h.tenant().await;
-    let recorded = answer(h.store.env().now());
-    h.store_response(tenant, "k", &recorded).await;
-    let at = recorded.created_at;
-    assert_eq!(h.stored_response(tenant, "k", Timestamp::from_micros(at.as_micros() - 1)).await, Some(recorded));
+    let stored = response(h.store.env().now());
+    h.store_response(tenant, "k", &stored).await;
+    let at = stored.created_at;
+    assert_eq!(h.stored_response(tenant, "k", Timestamp::from_micros(at.as_micros() - 1)).await, Some(stored));
     assert_eq!(h.stored_response(tenant, "k", at).await, None, "strictly after");
     assert_eq!(h.stored_response(tenant, "k", at.next()).await, None);
 }
 
-/// Requests that come at once under one key: one does the work, the others see its answer or are told to wait.
+/// Of concurrent requests with one key, one does the work. The others get its response, or the error that it is in progress.
 pub(super) async fn a_key_is_claimed_by_one_transaction(h: Harness) {
     let (tenant, other) = (h.tenant().await, h.tenant().await);
     let claims = h.write(move |tx| {
@@ -118,8 +118,8 @@ pub(super) async fn a_key_is_claimed_by_one_transaction(h: Harness) {
             Ok([first, again, tx.claim_idempotency(other, "k").await?, tx.claim_idempotency(tenant, "K").await?])
         })
     });
-    assert_eq!(claims.await, Ok([true; 4]), "it is the transaction that claims");
-    let jobs = (0..32).map(|_| {
+    assert_eq!(claims.await, Ok([true; 4]), "a transaction can claim a key twice");
+    let requests = (0..32).map(|_| {
         h.write(move |tx| {
             Box::pin(async move {
                 if !tx.claim_idempotency(tenant, "k").await? {
@@ -130,12 +130,12 @@ pub(super) async fn a_key_is_claimed_by_one_transaction(h: Harness) {
                     return Ok(false);
                 }
                 let now = tx.env().now();
-                tx.store_response(tenant, "k", &answer(now)).await?;
+                tx.store_response(tenant, "k", &response(now)).await?;
                 Ok(true)
             })
         })
     });
-    let done = join_all(jobs).await;
+    let done = join_all(requests).await;
     assert_eq!(done.iter().filter(|done| **done == Ok(true)).count(), 1, "{done:?}");
     assert!(done.iter().all(|done| matches!(done, Ok(_) | Err(Error::IdempotencyInProgress))), "{done:?}");
     let after = h.write(move |tx| Box::pin(async move { Ok(tx.claim_idempotency(tenant, "k").await?) }));
@@ -150,24 +150,23 @@ pub(super) async fn expired_records_are_deleted_in_steps(h: Harness) {
     let at = |second: u64| start.checked_add(Duration::from_secs(second)).unwrap();
     for second in 0..5_u8 {
         let owner = if second % 2 == 0 { tenant } else { other };
-        h.store_response(owner, &format!("k{second}"), &answer(at(second.into()))).await;
+        h.store_response(owner, &format!("k{second}"), &response(at(second.into()))).await;
         assert!(h.claim(key, [second; 32], at(second.into())).await);
     }
-    assert_eq!(h.prune(at(0), at(0), 100).await, 0, "strictly before");
-    assert_eq!(h.prune(at(4), at(0), 1).await, 1, "at most so many of each");
-    assert_eq!(h.prune(at(4), at(3), 2).await, 4, "two answers and two signatures");
-    assert_eq!(h.prune(at(4), at(3), 2).await, 2, "the rest of both");
-    assert_eq!(h.prune(at(4), at(3), 2).await, 0);
-    let mut left = Vec::new();
+    assert_eq!(h.delete_request_records(at(0), at(0), 100).await, 0, "strictly before");
+    assert_eq!(h.delete_request_records(at(4), at(0), 1).await, 1, "the limit applies to each kind");
+    assert_eq!(h.delete_request_records(at(4), at(3), 2).await, 4, "two responses and two signatures");
+    assert_eq!(h.delete_request_records(at(4), at(3), 2).await, 2, "the rest of both");
+    assert_eq!(h.delete_request_records(at(4), at(3), 2).await, 0);
+    let mut remaining = Vec::new();
     for second in 0..5 {
         let owner = if second % 2 == 0 { tenant } else { other };
-        left.extend(
-            h.stored_response(owner, &format!("k{second}"), beginning()).await.map(|recorded| recorded.created_at),
-        );
+        remaining
+            .extend(h.stored_response(owner, &format!("k{second}"), beginning()).await.map(|stored| stored.created_at));
     }
-    assert_eq!(left, [at(4)]);
+    assert_eq!(remaining, [at(4)]);
     for second in 0..5_u8 {
-        let forgotten = h.claim(key, [second; 32], at(9)).await;
-        assert_eq!(forgotten, second < 3, "signature {second}");
+        let is_deleted = h.claim(key, [second; 32], at(9)).await;
+        assert_eq!(is_deleted, second < 3, "signature {second}");
     }
 }

@@ -1,4 +1,4 @@
-//! Lists: order, position, limit and filters, each against a plain rendering of what they promise.
+//! Lists: order, position, limit and filters, compared with a simple reference implementation.
 
 use serde_json::json;
 use uuid::Uuid;
@@ -27,7 +27,7 @@ pub(super) async fn the_newest_record_comes_first(h: Harness) {
             rows.push(h.insert(tenant, R::bare).await);
             h.insert(other, R::bare).await;
         }
-        // A change moves nothing in this order.
+        // A change does not affect this order.
         let changed = h.replace(tenant, &rows[2]).await;
         rows[2] = changed;
         rows.reverse();
@@ -72,7 +72,7 @@ pub(super) async fn the_oldest_change_comes_first(h: Harness) {
             assert_eq!(list(Timestamp::from_micros(i64::MIN)).await, page(0), "{} limit {limit}", R::COLLECTION);
             for (position, row) in rows.iter().enumerate() {
                 let at = row.updated_at();
-                assert_eq!(list(at).await, page(position), "at the instant itself");
+                assert_eq!(list(at).await, page(position), "at the same time");
                 assert_eq!(list(at.next()).await, page(position + 1), "a microsecond later");
             }
             assert_eq!(list(Timestamp::from_micros(i64::MAX)).await, []);
@@ -82,7 +82,7 @@ pub(super) async fn the_oldest_change_comes_first(h: Harness) {
     every_resource!(check(&h, tenant, other));
 }
 
-/// Compares both orders at every position and several limits with the rows that `wanted` lets through.
+/// Compares the list with the rows that match `wanted`, in both orders, at every position and with several limits.
 async fn compare<R: Sample>(
     h: &Harness,
     tenant: TenantId,
@@ -117,7 +117,7 @@ async fn compare<R: Sample>(
 pub(super) async fn contacts_are_filtered_by_email_and_deletion(h: Harness) {
     let (tenant, other) = (h.tenant().await, h.tenant().await);
     let mut rows = Vec::new();
-    // Two contacts may have one email as long as one of them is deleted, or the tenant allows it.
+    // Two contacts may have the same email if one of them is deleted.
     for (email, deleted) in [
         (Some("ada@example.com"), true),
         (Some("bob@example.com"), false),
@@ -226,7 +226,7 @@ pub(super) async fn jobs_are_filtered_by_status_and_number(h: Harness) {
     }
 }
 
-/// Wildcards of SQL, case and blanks.
+/// Filters do not treat SQL wildcards, case or blanks specially.
 pub(super) async fn filters_compare_exactly(h: Harness) {
     let tenant = h.tenant().await;
     let order = Order::NewestFirst { before: None };

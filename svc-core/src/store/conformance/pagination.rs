@@ -1,4 +1,4 @@
-//! Walks over all pages, as a client takes them: a row that exists all the while comes exactly once.
+//! Pagination as clients use it: a record that exists throughout is returned exactly once.
 
 use serde_json::json;
 use uuid::Uuid;
@@ -15,8 +15,8 @@ use crate::resources::quotes::{Quote, QuoteFilter, QuoteStatus};
 use crate::values::{TenantId, Timestamp};
 use crate::webhooks::subscriptions::WebhookSubscription;
 
-/// A walk in progress: which list, and where on it.
-struct Walk<'h, R: Resource> {
+/// An iteration over the pages of a list.
+struct Pages<'h, R: Resource> {
     h: &'h Harness,
     tenant: TenantId,
     limit: u32,
@@ -25,13 +25,13 @@ struct Walk<'h, R: Resource> {
     cursor: Option<Uuid>,
 }
 
-impl<'h, R: Resource> Walk<'h, R> {
+impl<'h, R: Resource> Pages<'h, R> {
     fn new(h: &'h Harness, tenant: TenantId, limit: u32) -> Self {
         Self { h, tenant, limit, since: None, filter: R::Filter::none(), cursor: None }
     }
 
-    /// The page at the cursor, without moving on.
-    async fn look(&self) -> Result<Page<R>, Error> {
+    /// Returns the page at the cursor, without moving on.
+    async fn peek(&self) -> Result<Page<R>, Error> {
         let sent = |cursor: Uuid| SentCursor::from_json(Json::String(cursor.to_string())).unwrap();
         let (limit, cursor, since) = (Limit::new(self.limit), self.cursor.map(sent), self.since.map(Since));
         let (tenant, filter) = (self.tenant, self.filter.clone());
@@ -45,19 +45,19 @@ impl<'h, R: Resource> Walk<'h, R> {
     }
 
     async fn next(&mut self) -> Vec<R> {
-        let page = self.look().await.unwrap();
+        let page = self.peek().await.unwrap();
         assert!(page.data.len() <= self.limit as usize);
-        assert!(page.next_cursor.is_none() || page.data.len() == self.limit as usize, "a short page is the last");
-        assert!(!page.data.is_empty() || self.cursor.is_none(), "a cursor promises a row");
+        assert!(page.next_cursor.is_none() || page.data.len() == self.limit as usize, "only the last page is short");
+        assert!(!page.data.is_empty() || self.cursor.is_none(), "a cursor leads to at least one record");
         self.cursor = page.next_cursor;
         page.data
     }
 
-    async fn rest(&mut self) -> Vec<R> {
+    async fn collect(&mut self) -> Vec<R> {
         let mut rows = self.next().await;
         while self.cursor.is_some() {
             rows.extend(self.next().await);
-            assert!(rows.len() < 1_000, "a walk without end");
+            assert!(rows.len() < 1_000, "the pages never end");
         }
         rows
     }
@@ -69,20 +69,20 @@ fn ids<R: Resource>(rows: &[R]) -> Vec<Uuid> {
 
 pub(super) async fn every_record_is_returned_once(h: Harness) {
     async fn check<R: Sample>(h: &Harness, tenant: TenantId) {
-        assert_eq!(Walk::<R>::new(h, tenant, 1).rest().await, [], "an empty list has one empty page");
+        assert_eq!(Pages::<R>::new(h, tenant, 1).collect().await, [], "an empty list has one empty page");
         let mut rows = Vec::new();
         for _ in 0..12 {
             rows.push(h.insert(tenant, R::bare).await);
         }
         for limit in [1, 5, 6, 11, 12, 13, 200] {
-            let mut changes = Walk::<R> { since: Some(rows[0].updated_at()), ..Walk::new(h, tenant, limit) };
-            assert_eq!(changes.rest().await, rows, "{} by change, {limit} a page", R::COLLECTION);
-            let mut newest = Walk::<R>::new(h, tenant, limit).rest().await;
+            let mut changes = Pages::<R> { since: Some(rows[0].updated_at()), ..Pages::new(h, tenant, limit) };
+            assert_eq!(changes.collect().await, rows, "{} by change, {limit} a page", R::COLLECTION);
+            let mut newest = Pages::<R>::new(h, tenant, limit).collect().await;
             newest.reverse();
             assert_eq!(newest, rows, "{}, {limit} a page", R::COLLECTION);
         }
     }
-    // Standing still and jumping back, the wall clock offers ties; there must be none.
+    // The clock stands still and then goes back, but no two records may have the same time.
     let tenant = h.tenant().await;
     h.clock.set(Timestamp::from_micros(0));
     every_resource!(check(&h, tenant));
@@ -100,13 +100,13 @@ pub(super) async fn a_filtered_list_returns_every_match_once(h: Harness) {
     }
     let filter = QuoteFilter { status: Some(QuoteStatus::Sent) };
     for limit in [1, 3, 7] {
-        let mut walk = Walk::<Quote> { filter: filter.clone(), ..Walk::new(&h, tenant, limit) };
-        let mut newest = walk.rest().await;
+        let mut pages = Pages::<Quote> { filter: filter.clone(), ..Pages::new(&h, tenant, limit) };
+        let mut newest = pages.collect().await;
         newest.reverse();
         assert_eq!(newest, sent, "{limit} a page");
         let since = Some(sent[2].updated_at());
-        let mut walk = Walk::<Quote> { filter: filter.clone(), since, ..Walk::new(&h, tenant, limit) };
-        assert_eq!(walk.rest().await, sent[2..], "{limit} a page");
+        let mut pages = Pages::<Quote> { filter: filter.clone(), since, ..Pages::new(&h, tenant, limit) };
+        assert_eq!(pages.collect().await, sent[2..], "{limit} a page");
     }
 }
 
@@ -117,16 +117,16 @@ pub(super) async fn records_may_be_created_and_deleted_between_pages(h: Harness)
         rows.push(h.contact(tenant, &format!("c{at}@example.com")).await.id);
     }
     rows.reverse();
-    let mut walk = Walk::<Contact>::new(&h, tenant, 5);
-    let mut seen = ids(&walk.next().await);
+    let mut pages = Pages::<Contact>::new(&h, tenant, 5);
+    let mut seen = ids(&pages.next().await);
     h.contact(tenant, "late@example.com").await;
     h.delete::<Contact>(tenant, rows[4]).await.unwrap();
     h.delete::<Contact>(tenant, rows[6]).await.unwrap();
     h.update::<Contact>(tenant, rows[8], json!({ "city": "Perth" })).await.unwrap();
-    walk.limit = 3;
-    seen.extend(ids(&walk.rest().await));
+    pages.limit = 3;
+    seen.extend(ids(&pages.collect().await));
     rows.remove(6);
-    assert_eq!(seen, rows, "a new row and the end of an old one disturb nothing");
+    assert_eq!(seen, rows, "creating and deleting other records has no effect");
 }
 
 pub(super) async fn a_record_that_changes_between_pages_is_returned_again(h: Harness) {
@@ -136,18 +136,18 @@ pub(super) async fn a_record_that_changes_between_pages_is_returned_again(h: Har
         rows.push(h.contact(tenant, &format!("c{at}@example.com")).await);
     }
     let since = Some(rows[0].updated_at);
-    let mut walk = Walk::<Contact> { since, ..Walk::new(&h, tenant, 2) };
-    assert_eq!(walk.next().await, rows[..2]);
+    let mut pages = Pages::<Contact> { since, ..Pages::new(&h, tenant, 2) };
+    assert_eq!(pages.next().await, rows[..2]);
     let changed: Contact = h.update(tenant, rows[0].id, json!({ "city": "Perth" })).await.unwrap();
     let unseen: Contact = h.update(tenant, rows[3].id, json!({ "city": "Hobart" })).await.unwrap();
     let created = h.contact(tenant, "late@example.com").await;
     h.delete::<Contact>(tenant, rows[4].id).await.unwrap();
-    let rest = walk.rest().await;
+    let rest = pages.collect().await;
     assert_eq!(rest, [rows[2].clone(), changed, unseen, created.clone()]);
-    // A client may also go on from the last change that it saw, without a cursor.
+    // A client can also continue from the last change that it saw, without a cursor.
     let since = Some(created.updated_at);
     let filter = ContactFilter { email: None, include_deleted: Some(true) };
-    let later = Walk::<Contact> { since, filter, ..Walk::new(&h, tenant, 50) }.rest().await;
+    let later = Pages::<Contact> { since, filter, ..Pages::new(&h, tenant, 50) }.collect().await;
     assert_eq!(ids(&later), [created.id, rows[4].id]);
     assert_eq!(later[1].deleted_at, Some(later[1].updated_at));
 }
@@ -160,18 +160,18 @@ pub(super) async fn a_cursor_is_valid_for_its_own_list_only(h: Harness) {
             h.insert(tenant, WebhookSubscription::bare).await;
         }
     }
-    let mut walk = Walk::<Quote>::new(&h, tenant, 1);
-    let second = walk.next().await.len();
-    assert_eq!((second, walk.look().await.unwrap().data.len()), (1, 1));
-    let cursor = walk.cursor;
-    let refused = |walk: Result<Page<Quote>, Error>| assert_eq!(walk, Err(Error::InvalidCursor));
-    refused(Walk { cursor, ..Walk::new(&h, other, 1) }.look().await);
+    let mut pages = Pages::<Quote>::new(&h, tenant, 1);
+    let second = pages.next().await.len();
+    assert_eq!((second, pages.peek().await.unwrap().data.len()), (1, 1));
+    let cursor = pages.cursor;
+    let refused = |page: Result<Page<Quote>, Error>| assert_eq!(page, Err(Error::InvalidCursor));
+    refused(Pages { cursor, ..Pages::new(&h, other, 1) }.peek().await);
     let filter = QuoteFilter { status: Some(QuoteStatus::Draft) };
-    refused(Walk { cursor, filter, ..Walk::new(&h, tenant, 1) }.look().await);
-    refused(Walk { cursor, since: Some(Timestamp::from_micros(0)), ..Walk::new(&h, tenant, 1) }.look().await);
-    refused(Walk { cursor: Some(Uuid::nil()), ..Walk::new(&h, tenant, 1) }.look().await);
-    let subscriptions = Walk::<WebhookSubscription> { cursor, filter: NoFilter {}, ..Walk::new(&h, tenant, 1) };
-    assert_eq!(subscriptions.look().await, Err(Error::InvalidCursor));
+    refused(Pages { cursor, filter, ..Pages::new(&h, tenant, 1) }.peek().await);
+    refused(Pages { cursor, since: Some(Timestamp::from_micros(0)), ..Pages::new(&h, tenant, 1) }.peek().await);
+    refused(Pages { cursor: Some(Uuid::nil()), ..Pages::new(&h, tenant, 1) }.peek().await);
+    let subscriptions = Pages::<WebhookSubscription> { cursor, filter: NoFilter {}, ..Pages::new(&h, tenant, 1) };
+    assert_eq!(subscriptions.peek().await, Err(Error::InvalidCursor));
     // The key is the same in every transaction, also in one that writes.
     let open = |cursor| ListParams { limit: None, cursor, updated_since: None };
     let sent = SentCursor::from_json(Json::String(cursor.unwrap().to_string())).unwrap();

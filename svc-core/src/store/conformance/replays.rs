@@ -11,7 +11,7 @@ use crate::values::{TenantId, Timestamp};
 use crate::webhooks::deliveries::DeliveryStatus;
 use crate::webhooks::replays::Replay;
 
-/// A replay of nothing that is asked for at `now`.
+/// Returns a replay of failed deliveries that was requested at `now`.
 fn bare(tenant_id: TenantId, subscription_id: Uuid, id: Uuid, now: Timestamp) -> Replay {
     let since = Timestamp::from_micros(0);
     Replay {
@@ -60,10 +60,10 @@ pub(super) async fn replays_are_stored(h: Harness) {
         rows.push(row);
     }
     let first = rows[0].id;
-    assert_eq!(call!(h.replay(other, first)), None, "another tenant's");
+    assert_eq!(call!(h.replay(other, first)), None, "another tenant cannot read it");
     assert_eq!(call!(h.replay(tenant, Uuid::nil())), None);
     assert!(h.store.delivery_wakeup().notified().now_or_never().is_some());
-    // The one that waited longest first, whosever it is.
+    // The replay that has waited longest comes first, whatever its tenant.
     rows.sort_by_key(|row| (row.stepped_at, row.id));
     let latest = rows[rows.len() - 1].stepped_at;
     for wait in 1..=3 {
@@ -71,8 +71,8 @@ pub(super) async fn replays_are_stored(h: Harness) {
         assert_eq!(call!(h.tenants_with_unfinished_replays(9)), names);
         assert_eq!(call!(h.tenants_with_unfinished_replays(2)), names[..2]);
         let mut row = rows.remove(0);
-        let whose = row.tenant_id;
-        assert_eq!(call!(h.unfinished_replay(whose)).as_ref(), Some(&row));
+        let owner = row.tenant_id;
+        assert_eq!(call!(h.unfinished_replay(owner)).as_ref(), Some(&row));
         row.stepped_at = latest.checked_add(Duration::from_secs(wait)).unwrap();
         rows.push(row.clone());
         let write = h.write(move |tx| {
@@ -83,8 +83,8 @@ pub(super) async fn replays_are_stored(h: Harness) {
     }
     for position in 0..rows.len() {
         let row = &mut rows[position];
-        let whose = row.tenant_id;
-        assert_eq!(call!(h.unfinished_replay(whose)).as_ref(), Some(&*row));
+        let owner = row.tenant_id;
+        assert_eq!(call!(h.unfinished_replay(owner)).as_ref(), Some(&*row));
         row.position = far;
         row.replayed = 1_000_000;
         row.finished_at = Some(far);
@@ -96,7 +96,7 @@ pub(super) async fn replays_are_stored(h: Harness) {
         write.await.unwrap();
         for row in &rows {
             let (tenant, id) = (row.tenant_id, row.id);
-            assert_eq!(call!(h.replay(tenant, id)).as_ref(), Some(row), "and no other is touched");
+            assert_eq!(call!(h.replay(tenant, id)).as_ref(), Some(row), "no other replay is changed");
         }
     }
     assert_eq!(call!(h.unfinished_replay(tenant)), None);
@@ -114,14 +114,14 @@ pub(super) async fn replays_of_a_tenant_are_listed(h: Harness) {
         h.add_replay(&bare(other, elsewhere, h.store.env().id(now), now)).await;
         let now = h.advance_clock(tenant).await;
         let mut replay = bare(tenant, endpoint, h.store.env().id(now), now);
-        // Finished or not, they are listed.
+        // Finished and unfinished replays are listed.
         replay.finished_at = (count % 2 == 0).then_some(now);
         h.add_replay(&replay).await;
         want.insert(0, replay);
     }
     for limit in [1, 3, 4, 9] {
         let limited = &want[..want.len().min(limit as usize)];
-        assert_eq!(call!(h.replays(tenant, limit)), limited, "the newest first");
+        assert_eq!(call!(h.replays(tenant, limit)), limited, "the newest replay comes first");
     }
     assert_eq!(call!(h.replays(other, 9)).len(), 4);
 }

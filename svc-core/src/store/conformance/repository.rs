@@ -1,4 +1,4 @@
-//! Rows: what goes in comes out, and only for its own tenant.
+//! The generic repository: records are stored unchanged, and only their own tenant can access them.
 
 use serde_json::json;
 use uuid::Uuid;
@@ -58,7 +58,7 @@ pub(super) async fn a_record_of_another_tenant_is_not_found(h: Harness) {
         let got = h.read(move |tx| Box::pin(crud::get::<R>(tx, other, id))).await;
         assert_eq!(got, Err(Error::NotFound));
         let got = h.read(move |tx| Box::pin(crud::get::<R>(tx, owner, Uuid::nil()))).await;
-        assert_eq!(got, Err(Error::NotFound), "an id that nobody has");
+        assert_eq!(got, Err(Error::NotFound), "an id of no record");
     }
     let (owner, other) = (h.tenant().await, h.tenant().await);
     let links = Links::of(&h, owner).await;
@@ -73,29 +73,29 @@ async fn full_email(h: &Harness, tenant: TenantId) -> Email {
 }
 
 pub(super) async fn a_record_of_another_tenant_cannot_be_updated(h: Harness) {
-    async fn by_store<R: Sample>(h: &Harness, owner: TenantId, other: TenantId) {
+    async fn check_repository<R: Sample>(h: &Harness, owner: TenantId, other: TenantId) {
         let row = h.insert(owner, R::bare).await;
         let mut changed = row.clone();
         changed.set_updated_at(h.advance_clock(other).await);
-        let wrote = h.write(move |tx| {
+        let written = h.write(move |tx| {
             let changed = changed.clone();
             Box::pin(async move { Ok(R::repository(tx).update(other, &changed).await?) })
         });
-        assert!(wrote.await.is_err(), "{}", R::COLLECTION);
+        assert!(written.await.is_err(), "{}", R::COLLECTION);
         assert_eq!(h.row(owner, row.id()).await, Some(row));
     }
-    async fn by_rules<R: Sample + Update>(h: &Harness, owner: TenantId, other: TenantId, body: &str) {
+    async fn check_rules<R: Sample + Update>(h: &Harness, owner: TenantId, other: TenantId, body: &str) {
         let row = h.insert(owner, R::bare).await;
         assert_eq!(h.update::<R>(other, row.id(), body).await, Err(Error::NotFound));
         assert_eq!(h.row(owner, row.id()).await, Some(row));
     }
     let (owner, other) = (h.tenant().await, h.tenant().await);
-    every_resource!(by_store(&h, owner, other));
-    by_rules::<Contact>(&h, owner, other, r#"{"city": "Perth"}"#).await;
-    by_rules::<Booking>(&h, owner, other, r#"{"notes": "x"}"#).await;
-    by_rules::<Quote>(&h, owner, other, r#"{"status": "sent"}"#).await;
-    by_rules::<Job>(&h, owner, other, r#"{"status": "on_hold"}"#).await;
-    by_rules::<WebhookSubscription>(&h, owner, other, r#"{"enabled": true}"#).await;
+    every_resource!(check_repository(&h, owner, other));
+    check_rules::<Contact>(&h, owner, other, r#"{"city": "Perth"}"#).await;
+    check_rules::<Booking>(&h, owner, other, r#"{"notes": "x"}"#).await;
+    check_rules::<Quote>(&h, owner, other, r#"{"status": "sent"}"#).await;
+    check_rules::<Job>(&h, owner, other, r#"{"status": "on_hold"}"#).await;
+    check_rules::<WebhookSubscription>(&h, owner, other, r#"{"enabled": true}"#).await;
 
     let contact = h.insert(owner, Contact::bare).await;
     assert_eq!(h.delete::<Contact>(other, contact.id).await, Err(Error::NotFound));
@@ -151,14 +151,14 @@ pub(super) async fn an_id_is_unique(h: Harness) {
 
 pub(super) async fn an_update_of_a_missing_record_fails(h: Harness) {
     async fn check<R: Sample>(h: &Harness, tenant: TenantId) {
-        let lost = h.write(move |tx| {
+        let updated = h.write(move |tx| {
             Box::pin(async move {
                 let now = crud::advance_clock(tx, tenant).await?;
                 let row = R::bare(NewRecord { tenant_id: tenant, id: tx.env().id(now), now });
                 Ok(R::repository(tx).update(tenant, &row).await?)
             })
         });
-        assert!(matches!(lost.await, Err(Error::Store(_))), "{}", R::COLLECTION);
+        assert!(matches!(updated.await, Err(Error::Store(_))), "{}", R::COLLECTION);
         assert_eq!(h.all::<R>(tenant).await, []);
     }
     let tenant = h.tenant().await;

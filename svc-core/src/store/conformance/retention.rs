@@ -1,4 +1,4 @@
-//! What has had its day goes, and nothing else.
+//! Deletion of expired data, and of nothing else.
 
 use std::time::Duration;
 
@@ -17,13 +17,13 @@ use crate::webhooks::subscriptions::WebhookSubscription;
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
 impl Harness {
-    async fn subscribed(&self) -> (TenantId, Uuid) {
+    async fn tenant_with_subscription(&self) -> (TenantId, Uuid) {
         let tenant = self.tenant().await;
         let body = json!({ "url": "https://example.com", "events": ["contact.created"] });
         (tenant, self.create::<WebhookSubscription>(tenant, body).await.unwrap().id)
     }
 
-    /// A contact, whose event has a delivery in this state after so many attempts.
+    /// Creates a contact. The delivery of its event gets this status and this number of attempts.
     async fn delivered(&self, tenant: TenantId, email: &str, state: DeliveryStatus, attempts: u32) -> Delivery {
         self.contact(tenant, email).await;
         self.write(move |tx| {
@@ -54,7 +54,7 @@ impl Harness {
         .unwrap()
     }
 
-    async fn left(&self, tenant: TenantId) -> (Vec<Uuid>, Vec<Uuid>) {
+    async fn remaining(&self, tenant: TenantId) -> (Vec<Uuid>, Vec<Uuid>) {
         let events = self.events(tenant).await.into_iter().map(|event| event.id).collect();
         let deliveries = self.read(move |tx| {
             let all = DeliveryFilter { oldest_first: true, ..DeliveryFilter::default() };
@@ -63,36 +63,36 @@ impl Harness {
         (events, deliveries.await.unwrap().into_iter().map(|delivery| delivery.id).collect())
     }
 
-    async fn sweep(&self, before: Timestamp, dry: bool) -> DeletedCounts {
+    async fn sweep(&self, before: Timestamp, dry_run: bool) -> DeletedCounts {
         let mut positions = Positions::new();
-        retention::sweep(&*self.store, &mut positions, before, dry, || async {}).await.unwrap()
+        retention::sweep(&*self.store, &mut positions, before, dry_run, || async {}).await.unwrap()
     }
 
-    async fn drop_some(&self, tenant: TenantId, remains: ExpiredKind, limit: u32) -> Result<u64, Error> {
+    async fn delete_expired(&self, tenant: TenantId, kind: ExpiredKind, limit: u32) -> Result<u64, Error> {
         let range = EventRange { after: Uuid::nil(), until: Uuid::max() };
-        self.write(move |tx| Box::pin(async move { Ok(tx.delete_expired(tenant, remains, range, limit).await?) })).await
+        self.write(move |tx| Box::pin(async move { Ok(tx.delete_expired(tenant, kind, range, limit).await?) })).await
     }
 }
 
 pub(super) async fn finished_and_expired_deliveries_are_deleted(h: Harness) {
-    let (tenant, _) = h.subscribed().await;
+    let (tenant, _) = h.tenant_with_subscription().await;
     h.delivered(tenant, "a@example.com", DeliveryStatus::Succeeded, 1).await;
     h.delivered(tenant, "b@example.com", DeliveryStatus::Failed, 6).await;
     let held = h.delivered(tenant, "c@example.com", DeliveryStatus::Held, 2).await;
     let pending = h.delivered(tenant, "d@example.com", DeliveryStatus::Pending, 3).await;
-    // An event that nobody wanted.
+    // An event without deliveries.
     h.create::<crate::resources::jobs::Job>(tenant, json!({ "title": "x" })).await.unwrap();
     h.clock.advance(DAY * 30);
     let now = h.store.env().now();
-    let young = h.delivered(tenant, "e@example.com", DeliveryStatus::Succeeded, 1).await;
+    let recent = h.delivered(tenant, "e@example.com", DeliveryStatus::Succeeded, 1).await;
     let want = DeletedCounts { attempts: 7, deliveries: 2, events: 3, replays: 0 };
     assert_eq!(h.sweep(now, true).await, want, "counted");
     assert_eq!(h.sweep(now, true).await, want, "counting changes nothing");
     assert_eq!(h.sweep(now, false).await, want);
     assert_eq!(h.sweep(now, false).await, DeletedCounts::default());
-    let left = h.left(tenant).await;
-    assert_eq!(left.0, [held.event_id, pending.event_id, young.event_id]);
-    assert_eq!(left.1, [held.id, pending.id, young.id]);
+    let remaining = h.remaining(tenant).await;
+    assert_eq!(remaining.0, [held.event_id, pending.event_id, recent.event_id]);
+    assert_eq!(remaining.1, [held.id, pending.id, recent.id]);
     let logs = h.read(move |tx| {
         Box::pin(async move {
             let (held, pending) = (tx.attempts(tenant, held.id).await?, tx.attempts(tenant, pending.id).await?);
@@ -103,25 +103,25 @@ pub(super) async fn finished_and_expired_deliveries_are_deleted(h: Harness) {
 }
 
 pub(super) async fn a_step_has_a_limit(h: Harness) {
-    let (tenant, _) = h.subscribed().await;
+    let (tenant, _) = h.tenant_with_subscription().await;
     for (at, email) in ["a@example.com", "b@example.com", "c@example.com"].into_iter().enumerate() {
         h.delivered(tenant, email, DeliveryStatus::Succeeded, 2 + u32::try_from(at).unwrap()).await;
     }
-    for (remains, limit, want) in [
+    for (kind, limit, want) in [
         (ExpiredKind::Attempts, 4, [4, 4, 1, 0]),
         (ExpiredKind::Event, 4, [0, 0, 0, 0]),
         (ExpiredKind::Deliveries, 2, [2, 1, 0, 0]),
         (ExpiredKind::Event, 1, [1, 1, 1, 0]),
     ] {
         for want in want {
-            assert_eq!(h.drop_some(tenant, remains, limit).await, Ok(want), "{remains:?}");
+            assert_eq!(h.delete_expired(tenant, kind, limit).await, Ok(want), "{kind:?}");
         }
     }
-    assert_eq!(h.left(tenant).await, (Vec::new(), Vec::new()));
+    assert_eq!(h.remaining(tenant).await, (Vec::new(), Vec::new()));
 }
 
 pub(super) async fn many_rows_take_many_small_steps(h: Harness) {
-    let (tenant, _) = h.subscribed().await;
+    let (tenant, _) = h.tenant_with_subscription().await;
     for number in 0..130 {
         h.delivered(tenant, &format!("c{number}@example.com"), DeliveryStatus::Failed, 6).await;
     }
@@ -135,11 +135,11 @@ pub(super) async fn many_rows_take_many_small_steps(h: Harness) {
     }
     assert!(rows.iter().all(|rows| *rows <= u64::from(retention::STEP)) && rows.len() >= 3, "{rows:?}");
     assert_eq!(rows.iter().sum::<u64>(), 130 * 8);
-    assert_eq!(h.left(tenant).await, (Vec::new(), Vec::new()));
+    assert_eq!(h.remaining(tenant).await, (Vec::new(), Vec::new()));
 }
 
 pub(super) async fn a_range_has_two_bounds(h: Harness) {
-    let (tenant, _) = h.subscribed().await;
+    let (tenant, _) = h.tenant_with_subscription().await;
     let mut events = Vec::new();
     for email in ["a@example.com", "b@example.com", "c@example.com", "d@example.com"] {
         events.push(h.delivered(tenant, email, DeliveryStatus::Failed, 1).await.event_id);
@@ -150,34 +150,34 @@ pub(super) async fn a_range_has_two_bounds(h: Harness) {
     };
     assert_eq!(expired(Uuid::nil(), times[3], 10).await, Ok(Some(events[2])), "strictly before");
     assert_eq!(expired(Uuid::nil(), times[3], 2).await, Ok(Some(events[1])));
-    assert_eq!(expired(events[1], times[3], 2).await, Ok(Some(events[2])), "strictly behind");
+    assert_eq!(expired(events[1], times[3], 2).await, Ok(Some(events[2])), "strictly after");
     assert_eq!(expired(events[2], times[3], 2).await, Ok(None));
     let range = EventRange { after: events[0], until: events[2] };
-    let dropped = h.write(move |tx| {
+    let deleted = h.write(move |tx| {
         Box::pin(async move {
-            let mut dropped = Vec::new();
-            for remains in [ExpiredKind::Attempts, ExpiredKind::Deliveries, ExpiredKind::Event] {
-                let counted = tx.count_expired(tenant, remains, range).await?;
-                dropped.push((counted, tx.delete_expired(tenant, remains, range, 100).await?));
+            let mut deleted = Vec::new();
+            for kind in [ExpiredKind::Attempts, ExpiredKind::Deliveries, ExpiredKind::Event] {
+                let counted = tx.count_expired(tenant, kind, range).await?;
+                deleted.push((counted, tx.delete_expired(tenant, kind, range, 100).await?));
             }
-            Ok(dropped)
+            Ok(deleted)
         })
     });
-    assert_eq!(dropped.await, Ok(vec![(2, 2); 3]));
-    assert_eq!(h.left(tenant).await.0, [events[0], events[3]]);
+    assert_eq!(deleted.await, Ok(vec![(2, 2); 3]));
+    assert_eq!(h.remaining(tenant).await.0, [events[0], events[3]]);
 }
 
 pub(super) async fn a_step_deletes_rows_of_one_tenant(h: Harness) {
-    let ((tenant, _), (other, _)) = (h.subscribed().await, h.subscribed().await);
+    let ((tenant, _), (other, _)) = (h.tenant_with_subscription().await, h.tenant_with_subscription().await);
     for tenant in [tenant, other] {
         h.delivered(tenant, "a@example.com", DeliveryStatus::Succeeded, 1).await;
     }
-    let before = h.left(other).await;
+    let before = h.remaining(other).await;
     h.clock.advance(DAY);
     let now = h.store.env().now();
     let step = h.write(move |tx| Box::pin(retention::step(tx, tenant, Uuid::nil(), now))).await.unwrap();
     assert_eq!(step.dropped, DeletedCounts { attempts: 1, deliveries: 1, events: 1, replays: 0 });
-    assert_eq!((h.left(tenant).await, h.left(other).await), ((Vec::new(), Vec::new()), before));
+    assert_eq!((h.remaining(tenant).await, h.remaining(other).await), ((Vec::new(), Vec::new()), before));
     let mut positions = Positions::new();
     let swept = retention::sweep(&*h.store, &mut positions, now, false, || async {}).await.unwrap();
     assert_eq!(swept.rows(), 3);
@@ -185,7 +185,7 @@ pub(super) async fn a_step_deletes_rows_of_one_tenant(h: Harness) {
 }
 
 pub(super) async fn finished_replays_are_deleted(h: Harness) {
-    let (tenant, subscription) = h.subscribed().await;
+    let (tenant, subscription) = h.tenant_with_subscription().await;
     let since = Timestamp::from_micros(0);
     let replay = move || ReplayCreate { subscription, since, until: None, statuses: Vec::new(), missed: true };
     let mut ids = Vec::new();
@@ -203,8 +203,8 @@ pub(super) async fn finished_replays_are_deleted(h: Harness) {
     let one = h.write(move |tx| Box::pin(async move { Ok(tx.delete_finished_replays(tenant, now, 1).await?) })).await;
     assert_eq!(one, Ok(1));
     assert_eq!(h.sweep(now, false).await.replays, 1);
-    let left = h.read(move |tx| Box::pin(async move { Ok(tx.replays(tenant, 10).await?) })).await.unwrap();
-    assert_eq!(left.iter().map(|replay| replay.id).collect::<Vec<_>>(), [ids[2]], "the unfinished one");
+    let remaining = h.read(move |tx| Box::pin(async move { Ok(tx.replays(tenant, 10).await?) })).await.unwrap();
+    assert_eq!(remaining.iter().map(|replay| replay.id).collect::<Vec<_>>(), [ids[2]], "the unfinished one");
 }
 
 pub(super) async fn expired_request_records_are_counted(h: Harness) {
@@ -213,7 +213,7 @@ pub(super) async fn expired_request_records_are_counted(h: Harness) {
     let counted = h.write(move |tx| {
         Box::pin(async move {
             for (key, at) in [("a", now), ("b", now.next())] {
-                let recorded = crate::accounts::idempotency::StoredResponse {
+                let response = crate::accounts::idempotency::StoredResponse {
                     fingerprint: [0; 32],
                     status: 201,
                     location: None,
@@ -221,7 +221,7 @@ pub(super) async fn expired_request_records_are_counted(h: Harness) {
                     body: Vec::new(),
                     created_at: at,
                 };
-                tx.store_response(tenant, key, &recorded).await?;
+                tx.store_response(tenant, key, &response).await?;
                 tx.claim_signature(tenant.0, &[key.as_bytes()[0]; 32], at).await?;
             }
             let counts = [tx.count_request_records(now, now).await?, tx.count_request_records(now.next(), now).await?];

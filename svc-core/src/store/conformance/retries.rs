@@ -8,12 +8,14 @@ use futures_util::future::BoxFuture;
 use crate::error::{Error, StoreError};
 use crate::store::{Access, Store, StoreWrapper, UnitOfWork};
 
-/// A store over another that runs each write twice: the first time it fails at its very end, after everything was done, as when a disk is full
-/// or another transaction was met. So nothing may be left of it, and a job must be as good the second time. What a job
-/// itself refuses is refused the first time. A job that nobody waits for any more runs to its end, so both runs are
-/// detached together.
+/// Wraps a store so that each write runs twice. The first run fails at its end, after all of its changes, as when the disk is
+/// full or the transaction conflicts with another one.
 ///
-/// The conformance suite passes on it over any store that passes by itself.
+/// The changes of the first run must be rolled back, and the unit of work must succeed when it runs again. An error of the
+/// unit of work itself is returned from the first run. Both runs are detached together, as a unit of work completes even if
+/// its caller stops waiting.
+///
+/// A store that passes the conformance suite also passes it when it is wrapped.
 pub fn fails_first(store: Arc<dyn Store>, detach: Detach) -> Arc<dyn Store> {
     Arc::new(FailsFirst { store, detach })
 }
@@ -23,7 +25,7 @@ struct FailsFirst {
     detach: Detach,
 }
 
-/// Lets a future run to its end, also when nobody waits for it any more.
+/// A function that runs a future to its end, even if the returned future is dropped.
 pub type Detach = fn(BoxFuture<'static, Result<(), Error>>) -> BoxFuture<'static, Result<(), Error>>;
 
 const INJECTED: &str = "injected";
@@ -34,28 +36,28 @@ impl StoreWrapper for FailsFirst {
         &*self.store
     }
 
-    async fn run_wrapped(&self, access: Access, name: &'static str, job: UnitOfWork) -> Result<(), Error> {
+    async fn run_wrapped(&self, access: Access, name: &'static str, work: UnitOfWork) -> Result<(), Error> {
         if access == Access::Read {
-            return self.store.run(access, name, job).await;
+            return self.store.run(access, name, work).await;
         }
-        (self.detach)(Box::pin(twice(Arc::clone(&self.store), name, job))).await
+        (self.detach)(Box::pin(run_twice(Arc::clone(&self.store), name, work))).await
     }
 }
 
-async fn twice(store: Arc<dyn Store>, name: &'static str, job: UnitOfWork) -> Result<(), Error> {
-    let job = Arc::new(job);
-    let doomed = Arc::clone(&job);
+async fn run_twice(store: Arc<dyn Store>, name: &'static str, work: UnitOfWork) -> Result<(), Error> {
+    let work = Arc::new(work);
+    let first_work = Arc::clone(&work);
     let first: UnitOfWork = Box::new(move |tx| {
-        let work = doomed(tx);
+        let run = first_work(tx);
         Box::pin(async move {
-            work.await?;
+            run.await?;
             Err(StoreError::Unavailable(INJECTED.to_owned()).into())
         })
     });
     match store.run(Access::Write, name, first).await {
         Err(Error::Store(StoreError::Unavailable(error))) if error == INJECTED => {
-            store.run(Access::Write, name, Box::new(move |tx| job(tx))).await
+            store.run(Access::Write, name, Box::new(move |tx| work(tx))).await
         }
-        refused => refused,
+        result => result,
     }
 }

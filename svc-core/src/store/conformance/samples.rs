@@ -1,4 +1,4 @@
-//! Rows of every resource: as empty as they may be, and as full.
+//! Sample records of every resource: with as few and with as many values as possible.
 
 use std::fmt;
 
@@ -17,7 +17,7 @@ use crate::values::{
 };
 use crate::webhooks::subscriptions::{DisabledReason, WebhookSubscription};
 
-/// Rows that the full samples refer to, so that a store with foreign keys can hold them.
+/// Records that the full samples refer to, for stores with foreign keys.
 #[derive(Clone, Copy)]
 pub(super) struct Links {
     pub(super) contact: Uuid,
@@ -35,20 +35,20 @@ impl Links {
 }
 
 pub(super) trait Sample: Resource + fmt::Debug {
-    /// Null wherever null may be, and the smallest values elsewhere.
+    /// Returns a record with `None` wherever possible, and the smallest values elsewhere.
     fn bare(new: NewRecord) -> Self;
-    /// A value in every field, texts at their longest and beyond ASCII.
+    /// Returns a record with a value in every field. Texts have their maximum length and characters outside ASCII.
     fn full(new: NewRecord, links: Links) -> Self;
     /// Sets `updated_at`.
     fn set_updated_at(&mut self, now: Timestamp);
 }
 
-/// A text of exactly `MAX` characters of one to four bytes each.
+/// Returns a text of exactly `MAX` characters of one to four bytes each.
 fn longest<const MAX: usize>() -> Text<MAX> {
     Text::parse(&"aß漢🔧".chars().cycle().take(MAX).collect::<String>()).unwrap()
 }
 
-/// A number that no other row of the tenant has, since its id is its own.
+/// Returns a document number that no other record of the tenant has, made from its id.
 fn number(prefix: &str, new: NewRecord) -> String {
     format!("{prefix}-{}", new.id.simple())
 }

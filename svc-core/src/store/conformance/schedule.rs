@@ -1,4 +1,4 @@
-//! When endpoints are due, and what wakes the sender.
+//! The schedule of endpoints, and the wakeup of the sender.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,7 +10,7 @@ use serde_json::json;
 use uuid::Uuid;
 
 use super::Harness;
-use super::deliveries::{call, held, plus};
+use super::deliveries::{call, hold, plus};
 use crate::error::Error;
 use crate::resources::contacts::Contact;
 use crate::store::Endpoint;
@@ -34,14 +34,14 @@ pub(super) async fn endpoints_are_returned_in_order_of_due_time(h: Harness) {
         |(_, tenant, to): &(Timestamp, TenantId, Uuid)| Endpoint { tenant_id: *tenant, subscription_id: *to };
     let names: Vec<Endpoint> = want.iter().map(endpoint).collect();
     for (count, (at, ..)) in want.iter().copied().enumerate() {
-        assert_eq!(call!(h.due_endpoints(at, 100)), names[..=count], "at its very time");
+        assert_eq!(call!(h.due_endpoints(at, 100)), names[..=count], "it is due at its time");
         let before = at.minus(Duration::from_micros(1));
         assert_eq!(call!(h.due_endpoints(before, 100)), names[..count]);
     }
     assert_eq!(call!(h.due_endpoints(plus(start, 99), 2)), names[..2]);
     assert_eq!(call!(h.next_endpoint_due()), Some(want[0].0));
 
-    // Set anew, it goes behind; taken away, it is gone, once and again.
+    // An endpoint that is rescheduled later moves back. An endpoint can be removed twice.
     let (last, (_, tenant, to)) = (plus(start, 50), want[0]);
     call!(h.schedule_endpoint(tenant, to, Some(last)));
     assert_eq!(call!(h.due_endpoints(last, 100)), [&names[1..], &names[..1]].concat());
@@ -61,13 +61,13 @@ pub(super) async fn schedule_endpoint_by_never_delays(h: Harness) {
         assert_eq!(call!(h.next_endpoint_due()), Some(plus(start, want)));
     }
     call!(h.schedule_endpoint(tenant, to, None));
-    // A new delivery does the same, unless nothing is due.
+    // Inserting a pending delivery schedules its endpoint in the same way.
     let elsewhere = h.endpoint(tenant).await;
-    h.added(tenant, elsewhere, held).await;
+    h.insert_delivery(tenant, elsewhere, hold).await;
     assert_eq!(call!(h.next_endpoint_due()), None);
     for (seconds, want) in [(90, 90), (99, 90), (80, 80)] {
         let at = plus(start, seconds);
-        h.added(tenant, to, |delivery| delivery.next_attempt_at = Some(at)).await;
+        h.insert_delivery(tenant, to, |delivery| delivery.next_attempt_at = Some(at)).await;
         assert_eq!(call!(h.next_endpoint_due()), Some(plus(start, want)));
     }
     assert_eq!(
@@ -77,11 +77,11 @@ pub(super) async fn schedule_endpoint_by_never_delays(h: Harness) {
     );
 }
 
-/// Remembers that it was woken.
+/// A waker that records that it was called.
 #[derive(Default)]
-struct Bell(AtomicBool);
+struct WakeFlag(AtomicBool);
 
-impl Wake for Bell {
+impl Wake for WakeFlag {
     fn wake(self: Arc<Self>) {
         self.0.store(true, Ordering::SeqCst);
     }
@@ -90,39 +90,39 @@ impl Wake for Bell {
 pub(super) async fn a_commit_wakes_the_sender(h: Harness) {
     let tenant = h.tenant().await;
     let to = h.endpoint(tenant).await;
-    let released = || h.store.delivery_wakeup().notified().now_or_never().is_some();
-    assert!(!released(), "nothing yet");
+    let is_woken = || h.store.delivery_wakeup().notified().now_or_never().is_some();
+    assert!(!is_woken(), "there is no delivery yet");
 
     let event = h.event_of(tenant, EventKind::JobCreated).await;
     let delivery = event.delivery_to(h.store.env().id(event.created_at), to, false);
-    let doomed = delivery.clone();
+    let inserted = delivery.clone();
     let failed = h.write(move |tx| {
-        let doomed = doomed.clone();
+        let inserted = inserted.clone();
         Box::pin(async move {
-            tx.insert_delivery(&doomed).await?;
+            tx.insert_delivery(&inserted).await?;
             Err::<(), _>(Error::NotFound)
         })
     });
     assert_eq!(failed.await, Err(Error::NotFound));
-    assert!(!released(), "a rollback has nothing to send");
+    assert!(!is_woken(), "a rollback wakes nobody");
     assert_eq!((h.stored(&delivery).await, call!(h.next_endpoint_due())), (None, None));
 
-    h.try_add(&delivery).await.unwrap();
-    assert!(released() && !released(), "once");
+    h.try_insert_delivery(&delivery).await.unwrap();
+    assert!(is_woken() && !is_woken(), "a commit wakes once");
     h.endpoint(tenant).await;
     call!(h.schedule_endpoint(tenant, to, None));
-    let idle = h.advance_clock(tenant).await;
-    assert!(!released(), "nothing to send in these");
-    call!(h.schedule_endpoint_by(tenant, to, idle));
-    assert!(released());
+    let now = h.advance_clock(tenant).await;
+    assert!(!is_woken(), "these commits add no due delivery");
+    call!(h.schedule_endpoint_by(tenant, to, now));
+    assert!(is_woken());
 
-    // Whoever waits is woken, by a change of a record as well.
-    let bell = Arc::new(Bell::default());
-    let waker = Waker::from(Arc::clone(&bell));
+    // A waiting task is woken, also by a change of a record.
+    let wake_flag = Arc::new(WakeFlag::default());
+    let waker = Waker::from(Arc::clone(&wake_flag));
     let mut waiting = Box::pin(h.store.delivery_wakeup().notified());
     assert_eq!(waiting.poll_unpin(&mut Context::from_waker(&waker)), Poll::Pending);
-    assert!(!bell.0.load(Ordering::SeqCst));
+    assert!(!wake_flag.0.load(Ordering::SeqCst));
     h.create::<Contact>(tenant, json!({ "email": "ada@example.com" })).await.unwrap();
-    assert!(bell.0.load(Ordering::SeqCst));
+    assert!(wake_flag.0.load(Ordering::SeqCst));
     assert_eq!(waiting.poll_unpin(&mut Context::from_waker(&waker)), Poll::Ready(()));
 }

@@ -1,4 +1,4 @@
-//! Tenants: their settings, their clocks, their numbers.
+//! Tenants: their settings, clocks and document numbers.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -67,7 +67,7 @@ pub(super) async fn settings_are_stored(h: Harness) {
         assert_eq!(h.settings(all[1].id).await.as_ref(), Some(&all[1]));
     }
     let listed = h.read(|tx| Box::pin(async move { Ok(tx.tenants().await?) })).await.unwrap();
-    assert_eq!(listed, all, "oldest first, the others untouched");
+    assert_eq!(listed, all, "oldest first, and the others are unchanged");
     assert_eq!(h.settings(TenantId(Uuid::nil())).await, None);
 }
 
@@ -89,20 +89,20 @@ pub(super) async fn each_advance_of_the_clock_is_later(h: Harness) {
     }
     h.clock.set(want);
     want = want.next();
-    assert_eq!(h.advance_clock(tenant).await, want, "the wall clock shows the last tick");
+    assert_eq!(h.advance_clock(tenant).await, want, "the wall clock shows the last time given");
     let both = h.write(move |tx| {
         Box::pin(async move { Ok([crud::advance_clock(tx, tenant).await?, crud::advance_clock(tx, tenant).await?]) })
     });
-    assert_eq!(both.await.unwrap(), [want.next(), want.next().next()], "twice in one job");
+    assert_eq!(both.await.unwrap(), [want.next(), want.next().next()], "twice in one transaction");
 }
 
 pub(super) async fn each_tenant_has_its_own_clock(h: Harness) {
-    let (hasty, calm) = (h.tenant().await, h.tenant().await);
+    let (first, second) = (h.tenant().await, h.tenant().await);
     let start = h.store.env().now();
     for _ in 0..5 {
-        h.advance_clock(hasty).await;
+        h.advance_clock(first).await;
     }
-    assert_eq!(h.advance_clock(calm).await, start.next());
+    assert_eq!(h.advance_clock(second).await, start.next());
 }
 
 pub(super) async fn an_update_of_settings_keeps_the_clock(h: Harness) {
@@ -117,21 +117,21 @@ pub(super) async fn an_update_of_settings_keeps_the_clock(h: Harness) {
 
 pub(super) async fn an_unknown_tenant_has_no_clock(h: Harness) {
     h.tenant().await;
-    let nobody = TenantId(Uuid::nil());
-    let clock = h.write(move |tx| Box::pin(async move { Ok(tx.advance_clock(nobody).await?) })).await;
+    let unknown = TenantId(Uuid::nil());
+    let clock = h.write(move |tx| Box::pin(async move { Ok(tx.advance_clock(unknown).await?) })).await;
     assert_eq!(clock, Ok(None));
 }
 
 pub(super) async fn locking_does_not_advance_the_clock(h: Harness) {
     let tenant = h.tenant().await;
-    let nobody = TenantId(Uuid::nil());
+    let unknown = TenantId(Uuid::nil());
     let last = h.advance_clock(tenant).await;
-    let held = h.write(move |tx| {
+    let locked = h.write(move |tx| {
         Box::pin(async move {
-            Ok([tx.lock_tenant(tenant).await?, tx.lock_tenant(nobody).await?, tx.lock_tenant(tenant).await?])
+            Ok([tx.lock_tenant(tenant).await?, tx.lock_tenant(unknown).await?, tx.lock_tenant(tenant).await?])
         })
     });
-    assert_eq!(held.await, Ok([true, false, true]));
+    assert_eq!(locked.await, Ok([true, false, true]));
     assert_eq!(h.advance_clock(tenant).await, last.next());
     let both = h.write(move |tx| {
         Box::pin(async move {
@@ -139,7 +139,7 @@ pub(super) async fn locking_does_not_advance_the_clock(h: Harness) {
             crud::advance_clock(tx, tenant).await
         })
     });
-    assert_eq!(both.await, Ok(last.next().next()), "held, and then ticked");
+    assert_eq!(both.await, Ok(last.next().next()), "the clock can be advanced after locking");
 }
 
 pub(super) async fn creation_times_are_unique(h: Harness) {
@@ -176,7 +176,7 @@ pub(super) async fn numbers_have_no_gaps(h: Harness) {
         let quote: Quote = h.create(tenant, json!({ "contact_id": contact, "total": 1 })).await.unwrap();
         assert_eq!(quote.quote_number, want);
     }
-    // In one job, or it would be ten thousand durable commits.
+    // All in one transaction, as ten thousand durable commits would be slow.
     let last = h.write(move |tx| {
         Box::pin(async move {
             let mut last = 0;
@@ -188,7 +188,7 @@ pub(super) async fn numbers_have_no_gaps(h: Harness) {
     });
     assert_eq!(last.await, Ok(9_999));
     let job: Job = h.create(tenant, json!({ "title": "x" })).await.unwrap();
-    assert_eq!(job.job_number, "JOB-10000", "grows past four digits");
+    assert_eq!(job.job_number, "JOB-10000", "numbers grow beyond four digits");
 }
 
 pub(super) async fn numbers_continue_after_a_raised_number(h: Harness) {
@@ -199,7 +199,7 @@ pub(super) async fn numbers_continue_after_a_raised_number(h: Harness) {
         raised.await.unwrap();
     };
     raise(7).await;
-    assert_eq!(h.number(tenant, NumberKind::Job).await, 8, "nothing was counted before");
+    assert_eq!(h.number(tenant, NumberKind::Job).await, 8, "numbers start after the raised number");
     raise(8).await;
     raise(3).await;
     assert_eq!(h.number(tenant, NumberKind::Job).await, 9, "it never goes back");
@@ -214,5 +214,5 @@ pub(super) async fn numbers_continue_after_a_raised_number(h: Harness) {
         })
     });
     assert_eq!(failed.await, Err(Error::NotFound));
-    assert_eq!(h.number(other, NumberKind::Job).await, 2, "a failed job raises nothing");
+    assert_eq!(h.number(other, NumberKind::Job).await, 2, "a failed transaction raises no number");
 }

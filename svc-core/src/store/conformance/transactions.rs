@@ -1,4 +1,4 @@
-//! Jobs: all of one or nothing, one after the other where it matters.
+//! Units of work: atomicity, isolation and locking.
 
 use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, join_all};
@@ -26,7 +26,7 @@ use crate::webhooks::subscriptions::WebhookSubscription;
 
 const PARALLEL: usize = 32;
 
-fn answer(created_at: Timestamp) -> StoredResponse {
+fn response(created_at: Timestamp) -> StoredResponse {
     StoredResponse { fingerprint: [7; 32], status: 201, location: None, etag: None, body: vec![1], created_at }
 }
 
@@ -39,13 +39,13 @@ async fn create_job(tx: &mut dyn Tx, tenant: TenantId) -> Result<Job, Error> {
     crud::create(tx, tenant, JobCreate::from_body(br#"{"title": "x"}"#)?).await
 }
 
-/// Everything that a job can leave behind, in one.
-async fn leave_traces(tx: &mut dyn Tx, tenant: TenantId, contact: Uuid) -> Result<(), Error> {
+/// Makes a change of every kind that a unit of work can make.
+async fn make_changes(tx: &mut dyn Tx, tenant: TenantId, contact: Uuid) -> Result<(), Error> {
     create_contact(tx, tenant, "bob@example.com").await?;
     create_job(tx, tenant).await?;
     crud::delete::<Contact>(tx, tenant, contact).await?;
     let now = crud::advance_clock(tx, tenant).await?;
-    tx.store_response(tenant, "k", &answer(now)).await?;
+    tx.store_response(tenant, "k", &response(now)).await?;
     tenants::create(tx, TenantCreate::named("Another")).await?;
     tenants::update(tx, tenant.0, |tenant| tenant.name = "Changed".to_owned()).await?;
     let input = KeyCreate { name: None, write: true, expires_in: None, signed: false };
@@ -54,18 +54,18 @@ async fn leave_traces(tx: &mut dyn Tx, tenant: TenantId, contact: Uuid) -> Resul
 }
 
 #[derive(Debug, PartialEq)]
-struct Traces {
+struct Snapshot {
     contacts: Vec<Contact>,
     jobs: Vec<Job>,
     events: Vec<Uuid>,
     deliveries: Vec<Delivery>,
-    recorded: Option<StoredResponse>,
+    stored_response: Option<StoredResponse>,
     tenants: Vec<tenants::Tenant>,
     keys: Vec<keys::ApiKey>,
 }
 
 impl Harness {
-    async fn traces(&self, tenant: TenantId) -> Traces {
+    async fn snapshot(&self, tenant: TenantId) -> Snapshot {
         let contacts = self.all(tenant).await;
         let jobs = self.all(tenant).await;
         let events: Vec<Uuid> = self.events(tenant).await.iter().map(|event| event.id).collect();
@@ -77,9 +77,9 @@ impl Harness {
                 for event in &events {
                     deliveries.extend(tx.list_deliveries(tenant, &DeliveryFilter::of_event(*event)).await?);
                 }
-                let recorded = tx.stored_response(tenant, "k", Timestamp::from_micros(0)).await?;
+                let stored_response = tx.stored_response(tenant, "k", Timestamp::from_micros(0)).await?;
                 let (tenants, keys) = (tx.tenants().await?, tx.api_keys(tenant).await?);
-                Ok(Traces { contacts, jobs, events, deliveries, recorded, tenants, keys })
+                Ok(Snapshot { contacts, jobs, events, deliveries, stored_response, tenants, keys })
             })
         })
         .await
@@ -91,40 +91,40 @@ pub(super) async fn a_failed_transaction_changes_nothing(h: Harness) {
     let tenant = h.tenant().await;
     h.create::<WebhookSubscription>(tenant, json!({ "url": "https://example.com", "events": ["*"] })).await.unwrap();
     let contact = h.contact(tenant, "ada@example.com").await.id;
-    let before = h.traces(tenant).await;
+    let before = h.snapshot(tenant).await;
     let failed = h.write(move |tx| {
         Box::pin(async move {
-            leave_traces(tx, tenant, contact).await?;
+            make_changes(tx, tenant, contact).await?;
             Err::<(), _>(Error::NotFound)
         })
     });
     assert_eq!(failed.await, Err(Error::NotFound));
-    assert_eq!(h.traces(tenant).await, before);
+    assert_eq!(h.snapshot(tenant).await, before);
 
-    let done = h.write(move |tx| Box::pin(leave_traces(tx, tenant, contact))).await;
+    let done = h.write(move |tx| Box::pin(make_changes(tx, tenant, contact))).await;
     assert_eq!(done, Ok(()));
-    let after = h.traces(tenant).await;
+    let after = h.snapshot(tenant).await;
     assert_eq!((after.contacts.len(), after.jobs.len(), after.keys.len(), after.tenants.len()), (1, 1, 1, 2));
     assert_eq!((after.events.len(), after.deliveries.len()), (4, 4));
     assert_eq!(after.jobs[0].job_number, "JOB-0001");
-    assert!(after.recorded.is_some());
+    assert!(after.stored_response.is_some());
 }
 
 pub(super) async fn a_failed_transaction_returns_its_own_error(h: Harness) {
     for error in [
         Error::NotAllowed("INV-0001 is paid; it cannot be voided.".to_owned()),
         Error::EmailTaken { existing_id: Uuid::max() },
-        Error::Store(StoreError::Internal("of the job's own making".to_owned())),
+        Error::Store(StoreError::Internal("an error of the unit of work".to_owned())),
     ] {
-        let in_job = error.clone();
-        let wrote = h.write(move |_| {
-            let error = in_job.clone();
+        let in_work = error.clone();
+        let written = h.write(move |_| {
+            let error = in_work.clone();
             Box::pin(async move { Err::<(), _>(error) })
         });
-        assert_eq!(wrote.await, Err(error.clone()));
-        let in_job = error.clone();
+        assert_eq!(written.await, Err(error.clone()));
+        let in_work = error.clone();
         let read = h.read(move |_| {
-            let error = in_job.clone();
+            let error = in_work.clone();
             Box::pin(async move { Err::<(), _>(error) })
         });
         assert_eq!(read.await, Err(error));
@@ -152,15 +152,15 @@ pub(super) async fn a_failed_transaction_uses_no_number(h: Harness) {
     assert_eq!(numbers, [1, 2, 3]);
 }
 
-type Attempt = for<'t> fn(&'t mut dyn Tx, TenantId) -> BoxFuture<'t, Result<(), Error>>;
+type WriteMethod = for<'t> fn(&'t mut dyn Tx, TenantId) -> BoxFuture<'t, Result<(), Error>>;
 
 fn new_row(tx: &dyn Tx, tenant: TenantId) -> NewRecord {
     let now = tx.env().now();
     NewRecord { tenant_id: tenant, id: tx.env().id(now), now }
 }
 
-/// Every method that writes.
-const ATTEMPTS: &[(&str, Attempt)] = &[
+/// Every method that writes, with its name.
+const WRITE_METHODS: &[(&str, WriteMethod)] = &[
     ("insert", |tx, tenant| {
         Box::pin(async move {
             let row = Contact::bare(new_row(tx, tenant));
@@ -186,23 +186,23 @@ const ATTEMPTS: &[(&str, Attempt)] = &[
     ("update_tenant", |tx, tenant| {
         Box::pin(async move { tenants::update(tx, tenant.0, |tenant| tenant.name.clear()).await.map(drop) })
     }),
-    ("tick", |tx, tenant| Box::pin(async move { crud::advance_clock(tx, tenant).await.map(drop) })),
+    ("advance_clock", |tx, tenant| Box::pin(async move { crud::advance_clock(tx, tenant).await.map(drop) })),
     ("next_number", |tx, tenant| Box::pin(async move { Ok(tx.next_number(tenant, NumberKind::Job).await.map(drop)?) })),
-    ("insert_key", |tx, tenant| {
+    ("insert_api_key", |tx, tenant| {
         Box::pin(async move {
             let key = tx.api_keys(tenant).await?.remove(0);
             let key = keys::ApiKey { id: new_row(tx, tenant).id, created_at: key.created_at.next(), ..key };
             Ok(tx.insert_api_key(&key, &[3; 32]).await?)
         })
     }),
-    ("update_key", |tx, tenant| {
+    ("update_api_key", |tx, tenant| {
         Box::pin(async move {
             let mut key = tx.api_keys(tenant).await?.remove(0);
             key.revoked_at = Some(key.created_at);
             Ok(tx.update_api_key(&key).await?)
         })
     }),
-    ("touch_keys", |tx, tenant| {
+    ("record_key_uses", |tx, tenant| {
         Box::pin(async move {
             let key = tx.api_keys(tenant).await?.remove(0);
             Ok(tx.record_key_uses(&[KeyUse { key_id: key.id, used_at: key.created_at }]).await?)
@@ -214,13 +214,13 @@ const ATTEMPTS: &[(&str, Attempt)] = &[
             Ok(tx.claim_signature(key.id, &[1; 32], key.created_at).await.map(drop)?)
         })
     }),
-    ("record", |tx, tenant| {
+    ("store_response", |tx, tenant| {
         Box::pin(async move {
             let now = tx.env().now();
-            Ok(tx.store_response(tenant, "k", &answer(now)).await?)
+            Ok(tx.store_response(tenant, "k", &response(now)).await?)
         })
     }),
-    ("prune", |tx, _| {
+    ("delete_request_records", |tx, _| {
         Box::pin(async move {
             let end = Timestamp::from_micros(i64::MAX);
             Ok(tx.delete_request_records(end, end, 100).await.map(drop)?)
@@ -274,24 +274,24 @@ pub(super) async fn a_read_cannot_write(h: Harness) {
     h.create::<WebhookSubscription>(tenant, json!({ "url": "https://example.com", "events": ["*"] })).await.unwrap();
     h.insert(tenant, Invoice::bare).await;
     let contact = h.contact(tenant, "ada@example.com").await.id;
-    h.write(move |tx| Box::pin(leave_traces(tx, tenant, contact))).await.unwrap();
-    let before = h.traces(tenant).await;
-    for (name, attempt) in ATTEMPTS {
-        let refused = h.read(move |tx| attempt(tx, tenant)).await;
+    h.write(move |tx| Box::pin(make_changes(tx, tenant, contact))).await.unwrap();
+    let before = h.snapshot(tenant).await;
+    for (name, method) in WRITE_METHODS {
+        let refused = h.read(move |tx| method(tx, tenant)).await;
         assert!(matches!(refused, Err(Error::Store(_))), "{name}: {refused:?}");
-        assert_eq!(h.traces(tenant).await, before, "{name}");
+        assert_eq!(h.snapshot(tenant).await, before, "{name}");
     }
-    for (name, attempt) in ATTEMPTS {
-        assert_eq!(h.write(move |tx| attempt(tx, tenant)).await, Ok(()), "{name} is fine in a write job");
+    for (name, method) in WRITE_METHODS {
+        assert_eq!(h.write(move |tx| method(tx, tenant)).await, Ok(()), "{name} succeeds in a write");
     }
     let after_reads = h.write(move |tx| Box::pin(async move { Ok(tx.next_number(tenant, NumberKind::Job).await?) }));
-    assert_eq!(after_reads.await, Ok(3), "one by the job, one by the table, none by reading");
+    assert_eq!(after_reads.await, Ok(3), "two writes used a number, and no read did");
 }
 
 pub(super) async fn a_transaction_sees_its_own_writes(h: Harness) {
     let tenant = h.tenant().await;
     let links = Links::of(&h, tenant).await;
-    let job = h.write(move |tx| {
+    let work = h.write(move |tx| {
         Box::pin(async move {
             let ada = create_contact(tx, tenant, "ada@example.com").await?;
             let taken = create_contact(tx, tenant, "ADA@example.com").await;
@@ -300,17 +300,17 @@ pub(super) async fn a_transaction_sees_its_own_writes(h: Harness) {
             let full = Job::full(NewRecord { tenant_id: tenant, id: tx.env().id(now), now }, links);
             Repository::<Job>::insert(tx, tenant, &full).await?;
             let read_back = Repository::<Job>::get(tx, tenant, full.id).await?;
-            tx.store_response(tenant, "k", &answer(now)).await?;
-            let recorded = tx.stored_response(tenant, "k", Timestamp::from_micros(0)).await?;
+            tx.store_response(tenant, "k", &response(now)).await?;
+            let stored = tx.stored_response(tenant, "k", Timestamp::from_micros(0)).await?;
             let events = tx.events_after(tenant, Timestamp::from_micros(0), 10).await?.len();
             let numbers = [create_job(tx, tenant).await?.job_number, create_job(tx, tenant).await?.job_number];
             let ada = ada.id;
-            Ok((taken, got.id == ada, ada, read_back == Some(full), recorded.is_some(), events, numbers))
+            Ok((taken, got.id == ada, ada, read_back == Some(full), stored.is_some(), events, numbers))
         })
     });
-    let (taken, got, ada, read_back, recorded, events, numbers) = job.await.unwrap();
+    let (taken, got, ada, read_back, stored, events, numbers) = work.await.unwrap();
     assert_eq!(taken, Err(Error::EmailTaken { existing_id: ada }));
-    assert!(got && read_back && recorded);
+    assert!(got && read_back && stored);
     assert_eq!((events, numbers), (1, ["JOB-0001".to_owned(), "JOB-0002".to_owned()]));
 }
 
@@ -350,7 +350,7 @@ pub(super) async fn a_read_sees_whole_transactions(h: Harness) {
         running.push(Box::pin(count()));
     }
     for counted in join_all(running).await {
-        assert_eq!(counted.unwrap() % 2, 0, "half of a transaction was seen");
+        assert_eq!(counted.unwrap() % 2, 0, "a part of a transaction was seen");
     }
     assert_eq!(count().await, Ok(2 * PARALLEL));
 }
@@ -363,7 +363,7 @@ pub(super) async fn a_transaction_completes_when_its_caller_is_dropped(h: Harnes
             create_job(tx, tenant).await
         })
     }));
-    // Polled once and dropped, as when a client hangs up.
+    // Poll the future once and drop it, as when a client disconnects.
     let _ = (&mut abandoned).now_or_never();
     drop(abandoned);
     for _ in 0..1_000 {
@@ -381,7 +381,7 @@ pub(super) async fn concurrent_writers_of_a_tenant_are_serialized(h: Harness) {
     let creates = (0..PARALLEL).map(|_| h.create::<Job>(tenant, json!({ "title": "x" })));
     let mut jobs: Vec<Job> = join_all(creates).await.into_iter().map(Result::unwrap).collect();
     jobs.sort_by_key(|job| job.created_at);
-    assert!(jobs.is_sorted_by(|a, b| a.created_at < b.created_at), "no instant twice");
+    assert!(jobs.is_sorted_by(|a, b| a.created_at < b.created_at), "times are unique");
     let numbers: Vec<String> = jobs.iter().map(|job| job.job_number.clone()).collect();
     let want: Vec<String> = (1..=PARALLEL).map(|number| format!("JOB-{number:04}")).collect();
     assert_eq!(numbers, want, "numbers and times grow together");
@@ -389,7 +389,7 @@ pub(super) async fn concurrent_writers_of_a_tenant_are_serialized(h: Harness) {
     assert_eq!(h.all::<Job>(tenant).await, jobs);
     let events: Vec<String> = h.events(tenant).await.iter().map(|event| event.data.get().to_owned()).collect();
     let want: Vec<String> = jobs.iter().rev().map(|job| serde_json::to_string(job).unwrap()).collect();
-    assert_eq!(events, want, "events in the order of the commits");
+    assert_eq!(events, want, "events are in the order of the commits");
 }
 
 pub(super) async fn concurrent_tenants_do_not_conflict(h: Harness) {
@@ -407,7 +407,7 @@ pub(super) async fn concurrent_tenants_do_not_conflict(h: Harness) {
     }
 }
 
-/// Stores may commit several jobs at once; each is still its own.
+/// A store may commit several units of work at once. They succeed and fail independently.
 pub(super) async fn a_failure_does_not_affect_concurrent_transactions(h: Harness) {
     let tenant = h.tenant().await;
     let fails = |at: usize| at % 3 == 1;
@@ -434,7 +434,7 @@ pub(super) async fn a_failure_does_not_affect_concurrent_transactions(h: Harness
     assert_eq!(h.events(tenant).await.len(), want.len());
 }
 
-/// Reads a row, counts up in it, writes it back: with nobody else in between.
+/// Each unit of work reads a counter, increments it and writes it back. No increment may be lost.
 pub(super) async fn a_locked_tenant_is_changed_by_nobody_else(h: Harness) {
     let tenant = h.tenant().await;
     let contact = h.contact(tenant, "ada@example.com").await.id;
@@ -465,7 +465,7 @@ pub(super) async fn a_locked_tenant_is_changed_by_nobody_else(h: Harness) {
     assert_eq!(name.await, Ok(half));
 }
 
-/// Nothing of a held tenant changes, also not what is read in lists.
+/// Nothing of a locked tenant changes, including the rows of its lists.
 pub(super) async fn lock_tenant_waits_for_a_concurrent_writer(h: Harness) {
     let tenant = h.tenant().await;
     let creates = (0..PARALLEL).map(|at| {
@@ -480,5 +480,5 @@ pub(super) async fn lock_tenant_waits_for_a_concurrent_writer(h: Harness) {
     });
     let mut counts: Vec<usize> = join_all(creates).await.into_iter().map(Result::unwrap).collect();
     counts.sort_unstable();
-    assert_eq!(counts, (0..PARALLEL).collect::<Vec<_>>(), "each saw all before it");
+    assert_eq!(counts, (0..PARALLEL).collect::<Vec<_>>(), "each unit of work saw all before it");
 }

@@ -1,5 +1,4 @@
-//! Values that databases like to change: text that looks like something else, times at the ends of the
-//! calendar, money.
+//! Values that databases may change: text that looks like another type, the first and last times, and amounts.
 
 use super::Harness;
 use super::samples::Sample;
@@ -31,18 +30,18 @@ pub(super) async fn text_is_stored_unchanged(h: Harness) {
         "\u{feff}mark",
         "\u{10ffff}",
     ] {
-        let kept = h
+        let stored = h
             .insert(tenant, move |new| {
                 let (first_name, phone) = (Some(Text::from_stored(text)), Some(Text::from_stored(text)));
                 Contact { first_name, phone, ..Contact::bare(new) }
             })
             .await;
-        assert_eq!(h.row(tenant, kept.id).await, Some(kept), "{text}");
+        assert_eq!(h.row(tenant, stored.id).await, Some(stored), "{text}");
     }
     for note in [" \tas sent\r\n\n ", "\u{1}\u{7f}\u{85}", "{\"a\": 1}"] {
-        let kept =
+        let stored =
             h.insert(tenant, move |new| Booking { notes: Some(Note::from_stored(note)), ..Booking::bare(new) }).await;
-        assert_eq!(h.row(tenant, kept.id).await, Some(kept), "{note:?}");
+        assert_eq!(h.row(tenant, stored.id).await, Some(stored), "{note:?}");
     }
 }
 
@@ -55,14 +54,14 @@ pub(super) async fn the_first_and_the_last_time_are_stored(h: Harness) {
         ("2000-02-29T23:59:59.999999Z", "9999-12-31T23:59:59.999999Z"),
     ] {
         let (start_time, end_time) = (Timestamp::parse(start).unwrap(), Timestamp::parse(end).unwrap());
-        let kept = h.insert(tenant, move |new| Booking { start_time, end_time, ..Booking::bare(new) }).await;
-        let back: Booking = h.row(tenant, kept.id).await.unwrap();
+        let stored = h.insert(tenant, move |new| Booking { start_time, end_time, ..Booking::bare(new) }).await;
+        let back: Booking = h.row(tenant, stored.id).await.unwrap();
         assert_eq!((back.start_time.to_string(), back.end_time.to_string()), (start.to_owned(), end.to_owned()));
     }
     for date in ["0000-01-01", "0000-02-29", "1969-12-31", "1970-01-01", "2024-02-29", "9999-12-31"] {
         let day = Some(Date::parse(date).unwrap());
-        let kept = h.insert(tenant, move |new| Quote { issue_date: day, ..Quote::bare(new) }).await;
-        let back: Quote = h.row(tenant, kept.id).await.unwrap();
+        let stored = h.insert(tenant, move |new| Quote { issue_date: day, ..Quote::bare(new) }).await;
+        let back: Quote = h.row(tenant, stored.id).await.unwrap();
         assert_eq!(back.issue_date.map(|date| date.to_string()).as_deref(), Some(date));
         assert_eq!(back.valid_until, None);
     }
@@ -103,34 +102,34 @@ pub(super) async fn amounts_are_exact(h: Harness) {
 pub(super) async fn every_enum_value_is_stored(h: Harness) {
     let tenant = h.tenant().await;
     for status in BookingStatus::ALL.iter().copied() {
-        let kept = h.insert(tenant, move |new| Booking { status, ..Booking::bare(new) }).await;
-        assert_eq!(h.row(tenant, kept.id).await, Some(kept));
+        let stored = h.insert(tenant, move |new| Booking { status, ..Booking::bare(new) }).await;
+        assert_eq!(h.row(tenant, stored.id).await, Some(stored));
     }
     for status in QuoteStatus::ALL.iter().copied() {
-        let kept = h.insert(tenant, move |new| Quote { status, ..Quote::bare(new) }).await;
-        assert_eq!(h.row(tenant, kept.id).await, Some(kept));
+        let stored = h.insert(tenant, move |new| Quote { status, ..Quote::bare(new) }).await;
+        assert_eq!(h.row(tenant, stored.id).await, Some(stored));
     }
     for status in JobStatus::ALL.iter().copied() {
-        let kept = h.insert(tenant, move |new| Job { status, ..Job::bare(new) }).await;
-        assert_eq!(h.row(tenant, kept.id).await, Some(kept));
+        let stored = h.insert(tenant, move |new| Job { status, ..Job::bare(new) }).await;
+        assert_eq!(h.row(tenant, stored.id).await, Some(stored));
     }
     for status in InvoiceStatus::ALL.iter().copied() {
-        let kept = h.insert(tenant, move |new| Invoice { status, ..Invoice::bare(new) }).await;
-        assert_eq!(h.row(tenant, kept.id).await, Some(kept));
+        let stored = h.insert(tenant, move |new| Invoice { status, ..Invoice::bare(new) }).await;
+        assert_eq!(h.row(tenant, stored.id).await, Some(stored));
     }
     for reason in DisabledReason::ALL.iter().copied() {
         let disabled_reason = Some(reason);
-        let kept = h
+        let stored = h
             .insert(tenant, move |new| WebhookSubscription { disabled_reason, ..WebhookSubscription::bare(new) })
             .await;
-        assert_eq!(h.row(tenant, kept.id).await, Some(kept));
+        assert_eq!(h.row(tenant, stored.id).await, Some(stored));
     }
     for status in [-1, 0, 100, 204, 599] {
         let last_delivery_status = Some(status);
-        let kept = h
+        let stored = h
             .insert(tenant, move |new| WebhookSubscription { last_delivery_status, ..WebhookSubscription::bare(new) })
             .await;
-        assert_eq!(h.row(tenant, kept.id).await, Some(kept));
+        assert_eq!(h.row(tenant, stored.id).await, Some(stored));
     }
 }
 
@@ -140,7 +139,7 @@ pub(super) async fn the_order_of_an_event_set_is_stored(h: Harness) {
     backwards.reverse();
     let sets = EventKind::ALL.iter().map(|kind| EventSet::Kinds(vec![*kind]));
     for events in sets.chain([EventSet::All, EventSet::Kinds(backwards)]) {
-        let kept = {
+        let stored = {
             let events = events.clone();
             h.insert(tenant, move |new| WebhookSubscription {
                 events: events.clone(),
@@ -148,7 +147,7 @@ pub(super) async fn the_order_of_an_event_set_is_stored(h: Harness) {
             })
             .await
         };
-        let back: WebhookSubscription = h.row(tenant, kept.id).await.unwrap();
+        let back: WebhookSubscription = h.row(tenant, stored.id).await.unwrap();
         assert_eq!(back.events, events);
     }
 }
