@@ -18,6 +18,7 @@ fuzz_target!(|text: &str| {
     let host = client_uri.host().expect("the URL must have a host");
     assert_eq!(Some(host), target.url().host_str());
     assert_eq!(client_uri.port_u16(), target.url().port());
+    assert_ne!(client_uri.port_u16(), Some(0));
     assert!(!client_uri.authority().expect("the URL must have an authority").as_str().contains('@'));
     if addresses::check_url(&target, HostPolicy::Public).is_err() {
         return;

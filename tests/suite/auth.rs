@@ -191,9 +191,7 @@ async fn stop_access(server: &TestServer, way: &str, key: Uuid) {
 /// The key works when the headers arrive, and no longer when the body does.
 #[tokio::test]
 async fn a_key_that_stops_working_while_the_body_arrives_changes_nothing() {
-    for (way, code) in
-        [("revoked", "key_revoked"), ("expired", "key_expired"), ("suspended", "access_not_approved")]
-    {
+    for (way, code) in [("revoked", "key_revoked"), ("expired", "key_expired"), ("suspended", "access_not_approved")] {
         let create = Call::post("/contacts", json!({ "email": "a@example.com" }));
         for (path, call) in [
             ("", create.clone()),

@@ -92,7 +92,7 @@ mod tests {
 2026-03-14 15:09:26.535 UTC [1] LOG:  statement: COMMIT
 2026-03-14 15:09:26.535 UTC [2] LOG:  execute s7: INSERT INTO x VALUES ($1, $2, $3)
 2026-03-14 15:09:26.535 UTC [2] DETAIL:  parameters: $1 = 'it''s, $2 = ''', $2 = NULL, $3 = ''
-2026-03-14 15:09:26.535 UTC [3] LOG:  statement: NOTIFY svc_outgoing, 'x'
+2026-03-14 15:09:26.535 UTC [3] LOG:  statement: NOTIFY svc_deliveries_due, 'x'
 2026-03-14 15:09:26.535 UTC [2] LOG:  statement: COMMIT
 ";
         let values = vec![Some("it's, $2 = '".to_owned()), None, Some(String::new())];

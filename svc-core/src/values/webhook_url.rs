@@ -49,7 +49,7 @@ impl WebhookUrl {
     ///
     /// # Errors
     /// `too_short`, `too_long` over 2048 characters, and `invalid_format` if it is no `http` or `https` URL or has a
-    /// user name or password.
+    /// user name, a password or port 0.
     pub fn parse(text: &str) -> Result<Self, Issue> {
         let text = text.trim();
         if text.is_empty() {
@@ -70,6 +70,9 @@ impl WebhookUrl {
         let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
         if !url.domain().unwrap_or_default().bytes().all(fits) {
             return Err(invalid("must name a host"));
+        }
+        if url.port() == Some(0) {
+            return Err(invalid("must not have port 0, to which nothing can be sent"));
         }
         let authority = text.split_once("://").map_or("", |(_, rest)| rest);
         let authority = authority.split(['/', '?', '#', '\\']).next().unwrap_or_default();
@@ -136,6 +139,19 @@ mod tests {
     #[test]
     fn a_url_is_trimmed_and_otherwise_kept_as_sent() {
         assert_eq!(WebhookUrl::parse(" https://EXAMPLE.com").unwrap().as_str(), "https://EXAMPLE.com");
+    }
+
+    #[test]
+    fn port_0_is_refused() {
+        for bad in ["https://example.com:0/", "http://127.0.0.1:000", "https://[2606:4700::1]:0/hook"] {
+            let issue = WebhookUrl::parse(bad).unwrap_err();
+            assert_eq!(issue, invalid("must not have port 0, to which nothing can be sent"), "{bad}");
+        }
+        for good in
+            ["https://example.com:443/", "https://example.com/:0", "http://127.0.0.1:1", "https://example.com:/"]
+        {
+            assert!(WebhookUrl::parse(good).is_ok(), "{good}");
+        }
     }
 
     /// Found by fuzzing.

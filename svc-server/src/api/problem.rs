@@ -77,7 +77,9 @@ impl SignatureProblem {
             Self::Rejected(SignatureError::TimestampOutOfRange) => {
                 "X-SVC-Timestamp is more than 300 seconds off; set the clock and sign again."
             }
-            Self::Reused => "This signature was used before, or may have been; sign each request again with the current time.",
+            Self::Reused => {
+                "This signature was used before, or may have been; sign each request again with the current time."
+            }
         }
     }
 }

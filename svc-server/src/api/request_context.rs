@@ -261,7 +261,8 @@ impl RequestContext<'_> {
         caller: &Caller,
         body: &[u8],
     ) -> Result<(), Problem> {
-        let VerifiedSignature { mac, signed_at } = signature.verify(caller, self.parts, &self.state.settings.mount, body, self.now())?;
+        let VerifiedSignature { mac, signed_at } =
+            signature.verify(caller, self.parts, &self.state.settings.mount, body, self.now())?;
         let key_id = caller.key_id;
         let claimed = self.state.store.write("signature.claim", move |tx| {
             Box::pin(async move {

@@ -327,7 +327,7 @@ fn the_statements_of_a_write_do_not_grow_with_its_deliveries() {
     let (env, vault) = (env(), Vault::new(SecretKey::new([0; 32]), env()));
     let (cursor_key, delivery_wakeup) = (CursorKey::new([0; 32]), DeliveryWakeup::default());
     let statements = AtomicUsize::new(0);
-    let sql = &mut Counting { sql: &mut connection.session(&vault), statements: &statements };
+    let sql = &mut Counting { sql: &mut connection.executor(&vault), statements: &statements };
     let (dialect, actor) = (Dialect::Sqlite, Actor::System);
     let mut tx = SqlTx { sql, env: &env, cursor_key: &cursor_key, delivery_wakeup: &delivery_wakeup, dialect, actor };
     let write = async {
