@@ -90,6 +90,7 @@ pub(crate) fn add_backlog(file: &Path, pending: u32) -> Result<()> {
 pub(crate) fn add_hanging_endpoints(file: &Path, address: SocketAddr, endpoints: u32, each: u32) -> Result<()> {
     let mut env = Env::system();
     env.webhook_hosts = HostPolicy::AllowPrivate;
+    env.max_webhooks = endpoints;
     let store: Arc<dyn Store> = Arc::new(SqliteStore::open(file, env)?);
     let add = store.write("bench.hanging", move |tx| Box::pin(create_endpoints(tx, address, endpoints, each)));
     Ok(crate::child::runtime()?.block_on(add)?)

@@ -24,7 +24,9 @@ const WRITES: u32 = 101;
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let runtime = tokio::runtime::Builder::new_current_thread().build()?;
     let folder = tempfile::tempdir()?;
-    let store = SqliteStore::open(&folder.path().join("svc.db"), Env::system())?;
+    let mut env = Env::system();
+    env.max_webhooks = SUBSCRIPTIONS.into_iter().max().unwrap_or_default();
+    let store = SqliteStore::open(&folder.path().join("svc.db"), env)?;
     let mut alone = Duration::ZERO;
     for subscriptions in SUBSCRIPTIONS {
         let tenant = runtime.block_on(tenant_with(&store, subscriptions))?;

@@ -9,6 +9,7 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use rand::rngs::StdRng;
 use rand::{Rng as _, SeedableRng as _};
+use svc_core::accounts::limits::MAX_WEBHOOKS;
 use svc_core::env::{Env, ManualClock, SeededEntropy};
 use svc_core::error::{Error, StoreError};
 use svc_core::store::memory::MemoryStore;
@@ -104,7 +105,10 @@ pub(crate) struct Simulation {
 impl Simulation {
     pub(crate) fn new(seed: u64, processes: usize, policy: Policy) -> Self {
         let clock = ManualClock::at(Timestamp::from_micros(START));
-        let store: Arc<dyn Store> = Arc::new(MemoryStore::new(Env::new(clock.clone(), SeededEntropy::new(seed))));
+        let mut env = Env::new(clock.clone(), SeededEntropy::new(seed));
+        // Scenarios of fairness give one tenant a thousand endpoints.
+        env.max_webhooks = MAX_WEBHOOKS;
+        let store: Arc<dyn Store> = Arc::new(MemoryStore::new(env));
         Self {
             rng: StdRng::seed_from_u64(seed),
             store,
