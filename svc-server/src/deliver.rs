@@ -57,7 +57,7 @@ pub async fn run(
     stop: impl Future<Output = ()>,
     grace: Duration,
 ) {
-    let (notifier, notifications) = mpsc::unbounded_channel();
+    let (event_sender, event_receiver) = mpsc::unbounded_channel();
     let mut driver = Driver {
         store,
         policy: Arc::new(policy),
@@ -66,8 +66,8 @@ pub async fn run(
         in_flight: InFlight::default(),
         outcomes: BTreeMap::new(),
         running_batches: HashSet::new(),
-        notifier,
-        notifications,
+        event_sender,
+        event_receiver,
     };
     driver.run_until(stop).await;
     if tokio::time::timeout(grace, driver.drain()).await.is_err() {
@@ -87,12 +87,12 @@ struct Driver {
     outcomes: BTreeMap<TenantId, Vec<Outcome>>,
     /// The tenants whose batch is running.
     running_batches: HashSet<TenantId>,
-    notifier: mpsc::UnboundedSender<Notification>,
-    notifications: mpsc::UnboundedReceiver<Notification>,
+    event_sender: mpsc::UnboundedSender<DriverEvent>,
+    event_receiver: mpsc::UnboundedReceiver<DriverEvent>,
 }
 
 /// What the tasks of attempts and batches report to the loop.
-enum Notification {
+enum DriverEvent {
     /// An attempt has ended.
     AttemptFinished(Box<Outcome>),
     /// A batch has ended: with its result or, after a failure, with the outcomes that are still to be recorded.
@@ -109,7 +109,7 @@ impl Driver {
             let poll_now = tokio::select! {
                 biased;
                 () = &mut stop => return,
-                Some(notification) = self.notifications.recv() => self.handle_all(notification),
+                Some(event) = self.event_receiver.recv() => self.handle_all(event),
                 () = store.delivery_wakeup().notified() => true,
                 () = tokio::time::sleep(wait) => true,
             };
@@ -126,31 +126,31 @@ impl Driver {
             if self.in_flight.total() == 0 && self.running_batches.is_empty() {
                 return;
             }
-            if let Some(notification) = self.notifications.recv().await {
-                self.handle_all(notification);
+            if let Some(event) = self.event_receiver.recv().await {
+                self.handle_all(event);
             }
         }
     }
 
-    /// Handles this notification and all others that have arrived. Returns whether to poll now.
-    fn handle_all(&mut self, first: Notification) -> bool {
+    /// Handles this event and all others that have arrived. Returns whether to poll now.
+    fn handle_all(&mut self, first: DriverEvent) -> bool {
         let mut poll_now = self.handle(first);
-        while let Ok(notification) = self.notifications.try_recv() {
-            poll_now |= self.handle(notification);
+        while let Ok(event) = self.event_receiver.try_recv() {
+            poll_now |= self.handle(event);
         }
         poll_now
     }
 
-    fn handle(&mut self, notification: Notification) -> bool {
-        match notification {
-            Notification::AttemptFinished(outcome) => {
+    fn handle(&mut self, event: DriverEvent) -> bool {
+        match event {
+            DriverEvent::AttemptFinished(outcome) => {
                 self.in_flight.attempt_finished(&outcome);
                 self.metrics.attempt(&outcome.log, outcome.log.started_at.since(outcome.delivery.created_at));
                 let tenant = outcome.delivery.tenant_id;
                 self.outcomes.entry(tenant).or_default().push(*outcome);
                 !self.running_batches.contains(&tenant)
             }
-            Notification::BatchFinished(batch, result) => {
+            DriverEvent::BatchFinished(batch, result) => {
                 self.running_batches.remove(&batch.tenant_id);
                 self.in_flight.batch_finished(&batch, result.as_ref().map_or(&[], |result| &result.attempts));
                 self.metrics.in_flight(self.in_flight.total());
@@ -207,7 +207,8 @@ impl Driver {
 
     fn spawn_batch(&mut self, batch: Batch) {
         self.running_batches.insert(batch.tenant_id);
-        let (store, policy, notifier) = (Arc::clone(&self.store), Arc::clone(&self.policy), self.notifier.clone());
+        let (store, policy, event_sender) =
+            (Arc::clone(&self.store), Arc::clone(&self.policy), self.event_sender.clone());
         let batch = Arc::new(batch);
         tokio::spawn(async move {
             let result = match run_batch(&*store, &policy, &batch).await {
@@ -220,20 +221,20 @@ impl Driver {
                 }
             };
             // The receiver is gone only when the driver has ended. The leases then make the deliveries due again.
-            let _ = notifier.send(Notification::BatchFinished(batch, result));
+            let _ = event_sender.send(DriverEvent::BatchFinished(batch, result));
         });
     }
 
     fn spawn_attempts(&self, attempts: Vec<Attempt>) {
         let now = self.store.env().now();
         for attempt in attempts {
-            let (client, notifier) = (Arc::clone(&self.client), self.notifier.clone());
+            let (client, event_sender) = (Arc::clone(&self.client), self.event_sender.clone());
             tokio::spawn(async move {
                 let (delivery, span) = (attempt.delivery.clone(), telemetry::attempt_span(&attempt.delivery));
                 let outcome = tokio::spawn(client.attempt(attempt).instrument(span.clone())).await;
                 let outcome = outcome.unwrap_or_else(|error| client_panicked(delivery, now, &error));
                 telemetry::record_attempt(&span, &outcome.log);
-                let _ = notifier.send(Notification::AttemptFinished(Box::new(outcome)));
+                let _ = event_sender.send(DriverEvent::AttemptFinished(Box::new(outcome)));
             });
         }
     }

@@ -75,7 +75,7 @@ pub trait DeliveryRepository: Send {
 
     /// Returns how many deliveries of all tenants have a status, and how old the oldest is.
     ///
-    /// It counts up to [`BACKLOG_COUNTED`](crate::webhooks::deliveries::BACKLOG_COUNTED), so its cost is
+    /// It counts up to [`MAX_BACKLOG_COUNT`](crate::webhooks::deliveries::MAX_BACKLOG_COUNT), so its cost is
     /// bounded; of failed and held deliveries it counts the oldest. Succeeded deliveries are not a backlog: for them the
     /// count is 0.
     async fn backlog(&mut self, status: DeliveryStatus) -> Result<Backlog, StoreError>;

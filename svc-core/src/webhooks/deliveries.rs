@@ -60,12 +60,12 @@ pub enum FailureClass {
 }
 
 /// The highest number of deliveries that a [`Backlog`] counts.
-pub const BACKLOG_COUNTED: u32 = 10_000;
+pub const MAX_BACKLOG_COUNT: u32 = 10_000;
 
 /// The deliveries of all tenants that have one status.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Backlog {
-    /// The number of deliveries; [`BACKLOG_COUNTED`] means that many or more.
+    /// The number of deliveries; [`MAX_BACKLOG_COUNT`] means that many or more.
     pub deliveries: u64,
     /// When the oldest event among the counted deliveries happened.
     pub oldest: Option<Timestamp>,

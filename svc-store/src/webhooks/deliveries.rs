@@ -8,7 +8,7 @@ use svc_core::env;
 use svc_core::error::StoreError;
 use svc_core::store::{DeliveryFilter, DeliveryRepository, DueDelivery, Endpoint};
 use svc_core::values::{TenantId, Timestamp};
-use svc_core::webhooks::deliveries::{BACKLOG_COUNTED, Backlog, Delivery, DeliveryStatus};
+use svc_core::webhooks::deliveries::{Backlog, Delivery, DeliveryStatus, MAX_BACKLOG_COUNT};
 use svc_core::webhooks::events::Event;
 use uuid::Uuid;
 
@@ -198,6 +198,6 @@ impl DeliveryRepository for SqlTx<'_> {
         let read = |cells: &mut Cells<'_>| {
             Ok(Backlog { deliveries: cells.take(TABLE, "count(*)")?, oldest: cells.take(TABLE, "created_at")? })
         };
-        Ok(self.fetch_one(sql, &[Param::Int(BACKLOG_COUNTED.into())], read).await?.unwrap_or_default())
+        Ok(self.fetch_one(sql, &[Param::Int(MAX_BACKLOG_COUNT.into())], read).await?.unwrap_or_default())
     }
 }

@@ -29,7 +29,7 @@ impl Harness {
     }
 
     /// Advances the clock, so that the order of two changes is known.
-    fn tick(&self) {
+    fn advance(&self) {
         self.clock.advance(Duration::from_millis(1));
     }
 }
@@ -47,38 +47,38 @@ fn action(entry: &Entry) -> (String, Uuid) {
 
 pub(super) async fn every_change_is_recorded(h: Harness) {
     let tenant = h.tenant().await;
-    h.tick();
+    h.advance();
     for _ in 0..2 {
         let suspend = h.write(move |tx| {
             Box::pin(tenants::update(tx, tenant.0, |tenant| tenant.developer_access = DeveloperAccess::Suspended))
         });
         suspend.await.unwrap();
     }
-    h.tick();
+    h.advance();
     let input = KeyCreate { name: None, write: true, expires_in: None, signed: true };
     let created = input.clone();
     let key = h.write(move |tx| Box::pin(keys::create(tx, tenant, created.clone()))).await.unwrap();
-    h.tick();
+    h.advance();
     let revoked = h.write(move |tx| Box::pin(keys::create(tx, tenant, input.clone()))).await.unwrap().key.id;
-    h.tick();
+    h.advance();
     for _ in 0..2 {
         h.write(move |tx| Box::pin(keys::revoke(tx, revoked))).await.unwrap();
     }
-    h.tick();
+    h.advance();
     let id = key.key.id;
     let rotated = h.write(move |tx| Box::pin(keys::rotate(tx, id, Duration::ZERO))).await.unwrap();
-    h.tick();
+    h.advance();
     let body = json!({ "url": "https://example.com", "events": ["*"] });
     let webhook = h.create::<WebhookSubscription>(tenant, body).await.unwrap();
-    h.tick();
+    h.advance();
     let hook = webhook.id;
     for _ in 0..2 {
         h.update::<WebhookSubscription>(tenant, hook, json!({ "description": "x" })).await.unwrap();
     }
-    h.tick();
+    h.advance();
     let new =
         h.write(move |tx| Box::pin(subscriptions::rotate_secret(tx, tenant, hook, Duration::ZERO))).await.unwrap();
-    h.tick();
+    h.advance();
     h.delete::<WebhookSubscription>(tenant, hook).await.unwrap();
     h.contact(tenant, "ada@example.com").await;
 
@@ -115,7 +115,7 @@ pub(super) async fn every_change_is_recorded(h: Harness) {
 pub(super) async fn the_actor_of_the_transaction_is_recorded(h: Harness) {
     let tenant = h.tenant().await;
     let key = Uuid::from_u128(7);
-    h.tick();
+    h.advance();
     let by_key = h.write(move |tx| {
         Box::pin(async move {
             tx.act_as(Actor::Key(key));
@@ -123,12 +123,12 @@ pub(super) async fn the_actor_of_the_transaction_is_recorded(h: Harness) {
         })
     });
     by_key.await.unwrap();
-    h.tick();
+    h.advance();
     let store = acting(std::sync::Arc::clone(&h.store), Actor::Cli("ada".to_owned()));
     let by_cli =
         store.write("test", move |tx| Box::pin(tenants::update(tx, tenant.0, |tenant| tenant.name = "b".to_owned())));
     by_cli.await.unwrap();
-    h.tick();
+    h.advance();
     let by_none = h.write(move |tx| Box::pin(tenants::update(tx, tenant.0, |tenant| tenant.name = "c".to_owned())));
     by_none.await.unwrap();
     let actors: Vec<String> = h.log(tenant).await.into_iter().map(|entry| entry.actor).collect();
@@ -139,7 +139,7 @@ pub(super) async fn the_actor_of_the_transaction_is_recorded(h: Harness) {
 pub(super) async fn events_have_an_actor(h: Harness) {
     let (tenant, other) = (h.tenant().await, h.tenant().await);
     let key = Uuid::from_u128(7);
-    h.tick();
+    h.advance();
     let start = h.store.env().now();
     let by_key = h.write(move |tx| {
         Box::pin(async move {
@@ -149,16 +149,16 @@ pub(super) async fn events_have_an_actor(h: Harness) {
         })
     });
     let contact = by_key.await.unwrap().id;
-    h.tick();
+    h.advance();
     let by_none = h.write(move |tx| Box::pin(tenants::update(tx, tenant.0, |tenant| tenant.name = "b".to_owned())));
     by_none.await.unwrap();
-    h.tick();
+    h.advance();
     let store = acting(std::sync::Arc::clone(&h.store), Actor::Cli("ada".to_owned()));
     store.write("test", move |tx| Box::pin(crud::delete::<Contact>(tx, tenant, contact))).await.unwrap();
     let hook = h.subscription(tenant, |_| {}).await;
-    h.tick();
+    h.advance();
     h.write(move |tx| Box::pin(subscriptions::send_test(tx, tenant, hook, None))).await.unwrap();
-    h.tick();
+    h.advance();
     let stay = json!({ "id": 7 });
     h.write(move |tx| {
         let stay = stay.clone();
@@ -204,7 +204,7 @@ pub(super) async fn a_failed_change_is_not_recorded(h: Harness) {
     };
     assert_eq!(since(now, 10).await, Ok(1), "at or after");
     assert_eq!(since(now.next(), 10).await, Ok(0));
-    h.tick();
+    h.advance();
     let renamed = h.write(move |tx| Box::pin(tenants::update(tx, tenant.0, |tenant| tenant.name = "y".to_owned())));
     renamed.await.unwrap();
     assert_eq!(since(now, 1).await, Ok(1));

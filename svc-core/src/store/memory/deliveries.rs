@@ -7,7 +7,7 @@ use super::{MemoryTx, State, insert, of_tenant};
 use crate::error::StoreError;
 use crate::store::{DeliveryFilter, DeliveryRepository, DueDelivery, Endpoint, EndpointSchedule as _};
 use crate::values::{TenantId, Timestamp};
-use crate::webhooks::deliveries::{BACKLOG_COUNTED, Backlog, Delivery, DeliveryStatus};
+use crate::webhooks::deliveries::{Backlog, Delivery, DeliveryStatus, MAX_BACKLOG_COUNT};
 
 /// Returns the key of a delivery among the pending ones, if it is pending.
 fn pending_key(delivery: &Delivery) -> Option<(Endpoint, Timestamp, Uuid)> {
@@ -143,7 +143,7 @@ impl DeliveryRepository for MemoryTx<'_> {
         let mut times: Vec<Timestamp> =
             self.state.deliveries.values().filter(counts).map(|delivery| delivery.created_at).collect();
         times.sort_unstable();
-        times.truncate(BACKLOG_COUNTED as usize);
+        times.truncate(MAX_BACKLOG_COUNT as usize);
         Ok(Backlog { deliveries: times.len() as u64, oldest: times.first().copied() })
     }
 }
