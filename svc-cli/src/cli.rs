@@ -166,7 +166,8 @@ pub enum Command {
     ///
     /// Fields of contacts: id, email, first_name, last_name, phone, company_name, city, state, postcode, created_at.
     /// Fields of invoices: id, invoice_number, contact_id, status, issue_date, due_date, total, currency, paid_at,
-    /// amount_paid, created_at. `updated_at` is accepted and ignored.
+    /// amount_paid, created_at. `updated_at` is accepted and ignored. In CSV, an apostrophe before =, +, -, @, a tab or a
+    /// line break at the beginning of a text is removed, as `svc export --escape-formulas` writes it.
     #[command(
         after_help = "Examples:\n  svc import contacts --tenant 0195a3c8-0000-7000-8000-000000000001 contacts.csv\n  \
                       svc import contacts --tenant 0195a3c8-0000-7000-8000-000000000001 contacts.csv \\\n    \

@@ -26,13 +26,18 @@ use svc_store::{OpenError, Options};
 use crate::cli::{Cli, Command};
 use crate::confirm;
 use crate::exit::Failure;
-use crate::output::Outcome;
+use crate::output::{self, Outcome};
 use crate::user;
 
 /// Asks for confirmation if needed, opens the database if the command uses it, and runs the command.
 pub(crate) async fn run(cli: Cli) -> Result<Outcome, Failure> {
     confirm::ask(&cli.command, cli.yes)?;
     let url = &cli.database_url;
+    let uses_database = !matches!(cli.command, Command::Listen(_) | Command::Completions { .. } | Command::Man { .. });
+    if let Some(path) = svc_store::exposed_key_file(url).filter(|_| uses_database) {
+        let path = path.display();
+        output::warning(&format!("Other users may read or change the secret key in {path}; run `chmod 600 {path}`."));
+    }
     let open = || open(url);
     match cli.command {
         Command::Tenant { command } => tenant::run(&*open().await?, command).await,

@@ -200,6 +200,14 @@ pub async fn migrate(url: &str) -> Result<Vec<String>, OpenError> {
     sqlite::migrate(&path).map_err(|source| unavailable(url, source))
 }
 
+/// Returns the path of the key file beside a SQLite database if other users of the machine may read or change it.
+///
+/// Returns `None` if the database has no such file, or if `SVC_SECRET_KEY` is used in its place. Programs warn about it:
+/// whoever can read the key and the database can read every secret.
+pub fn exposed_key_file(url: &str) -> Option<PathBuf> {
+    if is_postgres(url) { None } else { vault::exposed_key_file(&sqlite_path(url).ok()?) }
+}
+
 fn is_postgres(url: &str) -> bool {
     url.starts_with("postgres://") || url.starts_with("postgresql://")
 }

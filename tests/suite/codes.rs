@@ -50,6 +50,8 @@ fn simple(server: &TestServer) -> Vec<Call> {
         Call::get(&format!("/contacts?email={}", "x".repeat(8200))),
         create().header("x-long", &"x".repeat(16 * 1024)),
         Call::get("/contacts").without("host"),
+        Call::get("/contacts").header("host", "api.example.com/v1"),
+        Call::get("/contacts").header("transfer-encoding", "gzip, chunked"),
     ]
 }
 

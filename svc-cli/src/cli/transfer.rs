@@ -84,6 +84,12 @@ pub struct Export {
     /// Output format.
     #[arg(long, value_enum, default_value = "ndjson")]
     pub format: Format,
+    /// Put an apostrophe before CSV cells that a spreadsheet would run as formulas. An import removes it again.
+    ///
+    /// These are texts that begin with =, +, -, @, a tab or a line break. Use it for files that people open in a
+    /// spreadsheet, since customers choose the texts.
+    #[arg(long)]
+    pub escape_formulas: bool,
     /// Export only records changed since this time, such as 2026-03-14T15:09:26Z, or this long ago, such as 2h or 7d.
     #[arg(long, value_parser = values::since, allow_hyphen_values = true, value_name = "TIME")]
     pub since: Option<Since>,

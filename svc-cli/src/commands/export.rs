@@ -1,6 +1,6 @@
 //! `svc export`: writes all records of one type to stdout, page by page.
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal as _, Write};
 
 use serde::Serialize;
 use svc_core::accounts::tenants;
@@ -19,6 +19,7 @@ use svc_core::values::{Amount, TenantId, Timestamp};
 use super::tenant;
 use crate::cli::{Export, ExportKind, Format};
 use crate::exit::{Exit, Failure, OrNotFound as _};
+use crate::formulas;
 use crate::output::{self, Outcome};
 
 /// An invoice with the amount paid, which the API does not return.
@@ -30,7 +31,10 @@ struct WithPayment<'i> {
 }
 
 pub(super) async fn run(store: &dyn Store, options: Export, array: bool) -> Result<Outcome, Failure> {
-    let Export { kind, tenant, format, since, amount_paid } = options;
+    let Export { kind, tenant, format, escape_formulas, since, amount_paid } = options;
+    if escape_formulas && format != Format::Csv {
+        return Err(Failure::new(Exit::Usage, "--escape-formulas applies to --format csv only."));
+    }
     if amount_paid && kind != ExportKind::Invoices {
         return Err(Failure::new(Exit::Usage, "--amount-paid applies to invoices only."));
     }
@@ -40,7 +44,11 @@ pub(super) async fn run(store: &dyn Store, options: Export, array: bool) -> Resu
     let sink = match (format, array) {
         (Format::Ndjson, false) => Sink::Lines(Box::new(output::stream())),
         (Format::Ndjson, true) => Sink::Array { out: Box::new(output::stream()), any: false },
-        (Format::Csv, false) => Sink::Csv(Box::new(csv::Writer::from_writer(Box::new(output::stream())))),
+        (Format::Csv, false) => Sink::Csv {
+            out: Box::new(csv::Writer::from_writer(Box::new(output::stream()))),
+            escape_formulas,
+            on_terminal: io::stdout().is_terminal(),
+        },
         (Format::Csv, true) => {
             return Err(Failure::new(Exit::Usage, "--format csv and --json cannot be used together."));
         }
@@ -59,7 +67,7 @@ pub(super) async fn run(store: &dyn Store, options: Export, array: bool) -> Resu
 }
 
 fn to_json<T: Serialize>(record: &T) -> io::Result<Vec<u8>> {
-    Ok(serde_json::to_vec(record)?)
+    Ok(output::plain_json(serde_json::to_string(record)?).into_bytes())
 }
 
 /// The records to export.
@@ -122,7 +130,13 @@ enum Sink {
         any: bool,
     },
     /// CSV with a header row.
-    Csv(Box<csv::Writer<Box<dyn Write>>>),
+    Csv {
+        out: Box<csv::Writer<Box<dyn Write>>>,
+        /// Whether an apostrophe is put before formulas.
+        escape_formulas: bool,
+        /// Whether a person sees the cells, whose control characters are then escaped.
+        on_terminal: bool,
+    },
 }
 
 impl Sink {
@@ -130,7 +144,7 @@ impl Sink {
         match self {
             Self::Lines(_) => Ok(()),
             Self::Array { out, .. } => out.write_all(b"["),
-            Self::Csv(out) => out.write_record(columns).map_err(cause),
+            Self::Csv { out, .. } => out.write_record(columns).map_err(cause),
         }
     }
 
@@ -144,7 +158,10 @@ impl Sink {
                 out.write_all(if std::mem::replace(any, true) { b",\n" } else { b"\n" })?;
                 out.write_all(record)
             }
-            Self::Csv(out) => out.write_record(cells(record)?).map_err(cause),
+            Self::Csv { out, escape_formulas, on_terminal } => {
+                let shown = |cell: String| if *on_terminal { output::plain(&cell) } else { cell };
+                out.write_record(cells(record, *escape_formulas)?.into_iter().map(shown)).map_err(cause)
+            }
         }
     }
 
@@ -155,7 +172,7 @@ impl Sink {
                 out.write_all(if *any { b"\n]\n" } else { b"]\n" })?;
                 out.flush()
             }
-            Self::Csv(out) => out.flush(),
+            Self::Csv { out, .. } => out.flush(),
         }
     }
 }
@@ -170,12 +187,13 @@ fn cause(error: csv::Error) -> io::Error {
 
 /// Returns the values of a record in the order of its fields, which is the order of the columns. Null becomes an empty
 /// cell, and numbers keep their digits.
-fn cells(record: &[u8]) -> io::Result<Vec<String>> {
+fn cells(record: &[u8], escape_formulas: bool) -> io::Result<Vec<String>> {
     let Ok(Json::Object(members)) = json::parse(record) else {
         return Err(io::Error::other("a record is not a JSON object"));
     };
     let cell = |(_, value)| match value {
-        Json::String(text) | Json::Number(text) => text,
+        Json::String(text) => formulas::to_cell(text, escape_formulas),
+        Json::Number(digits) => digits,
         Json::Bool(value) => value.to_string(),
         Json::Null | Json::Array(_) | Json::Object(_) => String::new(),
     };

@@ -105,3 +105,32 @@ fn an_export_can_be_imported_into_another_database() {
         assert_eq!(there.json(&next)["invoice_number"], "INV-0007");
     }
 }
+
+#[test]
+fn formulas_are_escaped_for_spreadsheets_and_come_back() {
+    let here = Session::new();
+    let tenant = here.tenant();
+    let body = r#"{"email": "ada@example.com", "first_name": "=HYPERLINK(\"http://example.com\")", "last_name": "'=1", "phone": "+61 2 5550 0100"}"#;
+    here.create::<Contact>(&tenant, body);
+    let export = |session: &Session, tenant: &str, args: &[&str]| {
+        text(&session.output(&[&["export", "contacts", "--tenant", tenant], args].concat()).stdout)
+    };
+    let csv = export(&here, &tenant, &["--format", "csv", "--escape-formulas"]);
+    assert!(csv.contains(r#",ada@example.com,"'=HYPERLINK(""http://example.com"")",''=1,'+61 2 5550 0100,"#), "{csv}");
+    let unescaped = export(&here, &tenant, &["--format", "csv"]);
+    assert!(
+        unescaped.contains(r#",ada@example.com,"=HYPERLINK(""http://example.com"")",''=1,+61 2 5550 0100,"#),
+        "{unescaped}"
+    );
+    for csv in [csv, unescaped] {
+        let there = Session::new();
+        let fresh = there.tenant();
+        there.file("contacts.csv", csv);
+        there.json(&["import", "contacts", "--tenant", &fresh, "contacts.csv"]);
+        let ndjson = |session, tenant: &str| without_updated_at(&export(session, tenant, &[]));
+        assert_eq!(ndjson(&here, &tenant), ndjson(&there, &fresh));
+    }
+    let refused = here.output(&["export", "contacts", "--tenant", &tenant, "--escape-formulas"]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(text(&refused.stderr).contains("--escape-formulas applies to --format csv only."));
+}

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{ALLOW, RETRY_AFTER, WWW_AUTHENTICATE};
+use http::header::{ALLOW, CONNECTION, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderName, HeaderValue, StatusCode};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -47,7 +47,11 @@ pub enum Problem {
     /// The body did not arrive in full or not in time; holds a sentence that says which.
     BodyIncomplete(&'static str),
     /// The `Host` header is missing or repeated.
-    BadHost,
+    HostCount,
+    /// The `Host` header, or the host of an absolute request target, is not a host with an optional port.
+    HostFormat,
+    /// The `Transfer-Encoding` header is not `chunked` alone.
+    TransferEncoding,
 }
 
 /// The reason why a request signature was refused.
@@ -245,7 +249,9 @@ impl Problem {
             Self::HeadersTooLarge => StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
             Self::UnsupportedMediaType(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::BodyIncomplete(_) => StatusCode::REQUEST_TIMEOUT,
-            Self::BadHost | Self::UnknownParameter(_) => StatusCode::BAD_REQUEST,
+            Self::HostCount | Self::HostFormat | Self::TransferEncoding | Self::UnknownParameter(_) => {
+                StatusCode::BAD_REQUEST
+            }
             Self::MissingCredentials | Self::SignatureRequired | Self::SignatureInvalid(_) => StatusCode::UNAUTHORIZED,
             Self::Core(error) => match error {
                 Error::InvalidJson(_)
@@ -284,7 +290,7 @@ impl Problem {
             Self::HeadersTooLarge => "headers_too_large",
             Self::UnsupportedMediaType(_) => "unsupported_media_type",
             Self::BodyIncomplete(_) => "body_incomplete",
-            Self::BadHost => "validation_failed",
+            Self::HostCount | Self::HostFormat | Self::TransferEncoding => "validation_failed",
         }
     }
 
@@ -328,7 +334,9 @@ impl Problem {
             Self::UriTooLong => "The request target must not be longer than 8 KiB (8192 bytes).",
             Self::HeadersTooLarge => "The headers must not be larger than 16 KiB (16384 bytes) in all.",
             Self::UnsupportedMediaType(text) | Self::BodyIncomplete(text) => text,
-            Self::BadHost => "Send exactly one Host header.",
+            Self::HostCount => "Send exactly one Host header.",
+            Self::HostFormat => "Host must be a host with an optional port, such as api.example.com:8443.",
+            Self::TransferEncoding => "Transfer-Encoding must be chunked alone; send the body without another coding.",
         };
         text.to_owned()
     }
@@ -341,6 +349,8 @@ impl Problem {
                 HeaderValue::from_str(allowed).map(|value| vec![(ALLOW, value)]).unwrap_or_default()
             }
             Self::RateLimited { retry_after } => vec![(RETRY_AFTER, seconds(*retry_after))],
+            // A proxy may see another end of the body.
+            Self::TransferEncoding => vec![(CONNECTION, HeaderValue::from_static("close"))],
             _ => match self.status() {
                 StatusCode::UNAUTHORIZED => vec![(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))],
                 StatusCode::SERVICE_UNAVAILABLE => vec![(RETRY_AFTER, seconds(UNAVAILABLE_RETRY))],
@@ -368,7 +378,11 @@ impl Problem {
                 body.errors = vec![field_error(field, self.code(), &message)];
             }
             Self::Core(Error::InvalidCursor) => body.errors = vec![field_error("cursor", self.code(), &message)],
-            Self::BadHost => body.errors = vec![field_error("Host", "required", &message)],
+            Self::HostCount => body.errors = vec![field_error("Host", "required", &message)],
+            Self::HostFormat => body.errors = vec![field_error("Host", "invalid_format", &message)],
+            Self::TransferEncoding => {
+                body.errors = vec![field_error("Transfer-Encoding", "invalid_format", &message)];
+            }
             Self::Core(Error::EmailTaken { existing_id }) => body.existing_id = Some(*existing_id),
             _ => {}
         }
