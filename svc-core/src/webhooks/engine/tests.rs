@@ -167,7 +167,7 @@ fn the_headers_of_an_attempt_identify_and_sign_the_delivery() {
     };
     let want = [
         ("x-svc-event", "job.created".to_owned()),
-        ("x-svc-signature", signatures::webhook_signature(&new, &body)),
+        ("x-svc-signature", signatures::webhook_signature(&old, &body)),
         ("x-svc-delivery", "019cece5-2687-7e62-a676-64fdffa1d8fa".to_owned()),
         ("x-svc-attempt", "3".to_owned()),
         ("webhook-signature", format!("{} {}", standard(&new), standard(&old))),
