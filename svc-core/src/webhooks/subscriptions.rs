@@ -330,9 +330,10 @@ pub async fn rotate_secret(
     let now = advance_clock(tx, tenant).await?;
     let before: WebhookSubscription = crud::get(tx, tenant, id).await?;
     let mut subscription = before.clone();
-    let previous = before.overlapping_secret(now).unwrap_or(&before.secret);
+    let wall_clock = tx.env().now();
+    let previous = before.overlapping_secret(wall_clock).unwrap_or(&before.secret);
     subscription.previous_secret = Some(previous.clone());
-    subscription.previous_until = Some(now.checked_add(overlap).unwrap_or(now));
+    subscription.previous_until = Some(wall_clock.checked_add(overlap).unwrap_or(wall_clock));
     subscription.secret = signatures::new_webhook_secret(tx.env());
     subscription.set_updated_at(now);
     Repository::<WebhookSubscription>::update(tx, tenant, &subscription).await?;
@@ -348,7 +349,7 @@ pub async fn rotate_secret(
 pub async fn finish_rotation(tx: &mut dyn Tx, tenant: TenantId, id: Uuid) -> Result<WebhookSubscription, Error> {
     let now = advance_clock(tx, tenant).await?;
     let before: WebhookSubscription = crud::get(tx, tenant, id).await?;
-    if before.overlapping_secret(now).is_none() {
+    if before.overlapping_secret(tx.env().now()).is_none() {
         return Ok(before);
     }
     let mut subscription = before.clone();
