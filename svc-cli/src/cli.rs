@@ -154,7 +154,7 @@ pub enum Command {
         #[command(subcommand)]
         command: EventCommand,
     },
-    /// Import contacts or invoices from a CSV or NDJSON file.
+    /// Import contacts or invoices from a CSV or NDJSON file, or all records of an account from an export.
     ///
     /// The CSV columns or JSON members are the fields of the API and are validated like them. `id` and `created_at` are
     /// preserved, so an export of one database can be imported into another. Valid rows are committed in groups of 500.
@@ -168,21 +168,32 @@ pub enum Command {
     /// Fields of invoices: id, invoice_number, contact_id, status, issue_date, due_date, total, currency, paid_at,
     /// amount_paid, created_at. `updated_at` is accepted and ignored. In CSV, an apostrophe before =, +, -, @, a tab or a
     /// line break at the beginning of a text is removed, as `svc export --escape-formulas` writes it.
+    ///
+    /// `svc import all` puts back what `svc export all` wrote: contacts, deleted ones included, invoices, quotes, bookings
+    /// and jobs, with their numbers and all their times. It fires no events. A row is refused if another record of its
+    /// type has changed later, as clients that keep a copy by `updated_since` would miss it: import into a tenant without
+    /// records.
     #[command(
         after_help = "Examples:\n  svc import contacts --tenant 0195a3c8-0000-7000-8000-000000000001 contacts.csv\n  \
                       svc import contacts --tenant 0195a3c8-0000-7000-8000-000000000001 contacts.csv \\\n    \
                       --dry-run --report refused.ndjson\n  \
                       zcat invoices.ndjson.gz | svc import invoices \\\n    \
-                      --tenant 0195a3c8-0000-7000-8000-000000000001 --no-events -"
+                      --tenant 0195a3c8-0000-7000-8000-000000000001 --no-events -\n  \
+                      svc import all --tenant 0195a3c8-0000-7000-8000-000000000001 all.ndjson"
     )]
     Import(Import),
-    /// Export all records of one type to stdout, one JSON object per line.
+    /// Export all records of one type, or of an account, to stdout, one JSON object per line.
     ///
     /// Each record appears once, as GET returns it. Records are ordered newest first, or oldest change first with
     /// --since. The export reads page by page in constant memory and can run while servers use the database.
+    ///
+    /// `svc export all` writes all records of a tenant for `svc import all`, deleted contacts included, each with its type
+    /// in `kind`. A record comes after the contact that it refers to, and once more if it changes during the export. With
+    /// --since, it writes what has changed since an earlier export.
     #[command(
         after_help = "Examples:\n  svc export contacts --tenant 0195a3c8-0000-7000-8000-000000000001 > contacts.ndjson\n  \
-                      svc export jobs --tenant 0195a3c8-0000-7000-8000-000000000001 --since 7d --format csv"
+                      svc export jobs --tenant 0195a3c8-0000-7000-8000-000000000001 --since 7d --format csv\n  \
+                      svc export all --tenant 0195a3c8-0000-7000-8000-000000000001 > all.ndjson"
     )]
     Export(Export),
     /// Show the audit log: who changed what, and when.

@@ -14,6 +14,8 @@ pub enum ImportKind {
     Contacts,
     /// Invoices, with any status.
     Invoices,
+    /// All records of an account, as `svc export all` writes them.
+    All,
 }
 
 /// The types of records that can be exported.
@@ -29,6 +31,8 @@ pub enum ExportKind {
     Bookings,
     /// Jobs.
     Jobs,
+    /// All of these, deleted contacts included, for `svc import all`.
+    All,
 }
 
 /// The file formats of records.
@@ -44,7 +48,7 @@ pub enum Format {
 #[derive(Args, Clone, Debug)]
 pub struct Import {
     /// Type of the records in the file.
-    #[arg(value_enum, value_name = "contacts|invoices")]
+    #[arg(value_enum, value_name = "contacts|invoices|all")]
     pub kind: ImportKind,
     /// File to read, or - for stdin. Its size is not limited.
     #[arg(value_name = "FILE|-")]

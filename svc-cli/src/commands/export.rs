@@ -4,6 +4,9 @@ use std::io::{self, IsTerminal as _, Write};
 
 use serde::Serialize;
 use svc_core::accounts::tenants;
+use svc_core::error::Error;
+use svc_core::imports::RecordKind::{self, Bookings, Contacts, Invoices, Jobs, Quotes};
+use svc_core::imports::Restore;
 use svc_core::input::FieldNames;
 use svc_core::input::json::{self, Json};
 use svc_core::resources::bookings::Booking;
@@ -13,7 +16,7 @@ use svc_core::resources::invoices::Invoice;
 use svc_core::resources::jobs::Job;
 use svc_core::resources::pages::{ListQuery, MAX_LIMIT, Order};
 use svc_core::resources::quotes::Quote;
-use svc_core::store::Store;
+use svc_core::store::{Store, Tx};
 use svc_core::values::{Amount, TenantId, Timestamp};
 
 use super::tenant;
@@ -21,6 +24,14 @@ use crate::cli::{Export, ExportKind, Format};
 use crate::exit::{Exit, Failure, OrNotFound as _};
 use crate::formulas;
 use crate::output::{self, Outcome};
+
+/// A record with its type, as `svc import all` reads it.
+#[derive(Serialize)]
+struct WithKind<T> {
+    kind: RecordKind,
+    #[serde(flatten)]
+    record: T,
+}
 
 /// An invoice with the amount paid, which the API does not return.
 #[derive(Serialize)]
@@ -37,6 +48,9 @@ pub(super) async fn run(store: &dyn Store, options: Export, array: bool) -> Resu
     }
     if amount_paid && kind != ExportKind::Invoices {
         return Err(Failure::new(Exit::Usage, "--amount-paid applies to invoices only."));
+    }
+    if kind == ExportKind::All && format == Format::Csv {
+        return Err(Failure::new(Exit::Usage, "--format csv applies to records of one type only."));
     }
     let found = store.read("tenant.show", move |tx| Box::pin(tenants::get(tx, tenant))).await;
     found.or_not_found("tenant", tenant, tenant::HINT)?;
@@ -56,13 +70,19 @@ pub(super) async fn run(store: &dyn Store, options: Export, array: bool) -> Resu
     match kind {
         ExportKind::Contacts => source.export(sink, &["deleted_at"], to_json::<Contact>).await,
         ExportKind::Invoices if amount_paid => {
-            let with_payment = |invoice: &Invoice| to_json(&WithPayment { invoice, amount_paid: invoice.amount_paid });
-            source.export::<Invoice>(sink, &[], with_payment).await
+            source.export::<Invoice>(sink, &[], |invoice| to_json(&WithPayment::of(invoice))).await
         }
         ExportKind::Invoices => source.export(sink, &["amount_paid"], to_json::<Invoice>).await,
         ExportKind::Quotes => source.export(sink, &[], to_json::<Quote>).await,
         ExportKind::Bookings => source.export(sink, &[], to_json::<Booking>).await,
         ExportKind::Jobs => source.export(sink, &[], to_json::<Job>).await,
+        ExportKind::All => source.export_all(sink).await,
+    }
+}
+
+impl<'i> WithPayment<'i> {
+    fn of(invoice: &'i Invoice) -> Self {
+        Self { invoice, amount_paid: invoice.amount_paid }
     }
 }
 
@@ -101,11 +121,28 @@ impl Source<'_> {
                 Order::OldestChangeFirst { .. } => Order::OldestChangeFirst { from: last.updated_at().next() },
             };
         }
-        match written.and_then(|()| sink.end()) {
-            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-                Err(Failure::new(Exit::Failed, format!("The records could not be written: {error}.")))
-            }
-            _ => Ok(Outcome::nothing()),
+        finish(written.and_then(|()| sink.end()))
+    }
+
+    /// Writes the records of all types. A closed pipe ends the export without an error.
+    async fn export_all(&self, mut sink: Sink) -> Result<Outcome, Failure> {
+        let begun = sink.begin(&[]);
+        let since = self.since.unwrap_or_else(|| Timestamp::from_micros(0));
+        let mut walk = Walk { source: self, sink, since, next_contact: since };
+        let written = async {
+            begun?;
+            let invoice = |invoice: &Invoice| to_json(&WithKind { kind: Invoices, record: WithPayment::of(invoice) });
+            walk.write(invoice).await?;
+            walk.write(|record: &Quote| to_json(&WithKind { kind: Quotes, record })).await?;
+            walk.write(|record: &Booking| to_json(&WithKind { kind: Bookings, record })).await?;
+            walk.write(|record: &Job| to_json(&WithKind { kind: Jobs, record })).await?;
+            walk.sink.end()?;
+            Ok(())
+        };
+        match written.await {
+            Ok(()) => Ok(Outcome::nothing()),
+            Err(Stopped::Read(failure)) => Err(failure),
+            Err(Stopped::Write(error)) => finish(Err(error)),
         }
     }
 
@@ -116,6 +153,79 @@ impl Source<'_> {
             Box::pin(async move { Ok(R::repository(tx).list(tenant, &listing).await?) })
         });
         Ok(page.await?)
+    }
+}
+
+/// An export of all records: first of the contacts, then of the records that refer to them.
+struct Walk<'s> {
+    source: &'s Source<'s>,
+    sink: Sink,
+    /// The time from which on changes are exported.
+    since: Timestamp,
+    /// The time of the first change of a contact that was not written yet.
+    next_contact: Timestamp,
+}
+
+/// Why an export of all records ended early.
+enum Stopped {
+    Read(Failure),
+    Write(io::Error),
+}
+
+impl From<io::Error> for Stopped {
+    fn from(error: io::Error) -> Self {
+        Self::Write(error)
+    }
+}
+
+impl Walk<'_> {
+    /// Writes all records of a type, oldest change first. Each page is read together with the contacts that have changed
+    /// meanwhile, which are written before it, so no record comes before its contact.
+    async fn write<R: Restore>(&mut self, json: impl Fn(&R) -> io::Result<Vec<u8>>) -> Result<(), Stopped> {
+        let mut next = self.since;
+        loop {
+            let (contacts, rows) = self.page::<R>(next).await?;
+            for record in &contacts {
+                self.sink.write(&to_json(&WithKind { kind: Contacts, record })?)?;
+            }
+            rows.iter().try_for_each(|row| self.sink.write(&json(row)?))?;
+            self.next_contact = contacts.last().map_or(self.next_contact, |contact| contact.updated_at.next());
+            next = rows.last().map_or(next, |row| row.updated_at().next());
+            if contacts.len() < MAX_LIMIT as usize && rows.len() < MAX_LIMIT as usize {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Reads the next contacts and, if these are all, the next records.
+    async fn page<R: Restore>(&self, next: Timestamp) -> Result<(Vec<Contact>, Vec<R>), Stopped> {
+        let (tenant, next_contact) = (self.source.tenant, self.next_contact);
+        let page = self.source.store.read("export", move |tx| {
+            Box::pin(async move {
+                let contacts = changed_since::<Contact>(tx, tenant, next_contact).await?;
+                if contacts.len() == MAX_LIMIT as usize {
+                    return Ok((contacts, Vec::new()));
+                }
+                Ok((contacts, changed_since::<R>(tx, tenant, next).await?))
+            })
+        });
+        page.await.map_err(|error| Stopped::Read(error.into()))
+    }
+}
+
+/// Returns the records that have changed at or after a time, deleted ones included.
+async fn changed_since<R: Restore>(tx: &mut dyn Tx, tenant: TenantId, from: Timestamp) -> Result<Vec<R>, Error> {
+    let query = ListQuery { limit: MAX_LIMIT, order: Order::OldestChangeFirst { from }, filter: R::unfiltered() };
+    Ok(R::repository(tx).list(tenant, &query).await?)
+}
+
+/// Returns the outcome of an export. A closed pipe, as in `svc export … | head`, is not a failure.
+fn finish(written: io::Result<()>) -> Result<Outcome, Failure> {
+    match written {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Failure::new(Exit::Failed, format!("The records could not be written: {error}.")))
+        }
+        _ => Ok(Outcome::nothing()),
     }
 }
 
