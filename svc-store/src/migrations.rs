@@ -49,6 +49,7 @@ pub(crate) const SQLITE: &[Migration] = migrations! { "sqlite":
     "0008_event_actors",
     "0009_endpoint_schedule_and_delivery_status",
     "0010_accounts",
+    "0011_contacts_by_email_changed",
 };
 
 /// The migrations of PostgreSQL.

@@ -18,7 +18,7 @@ pub(crate) static DOCUMENT: LazyLock<Value> =
 static CONTRACT: LazyLock<HashMap<String, DeclaredOperation>> = LazyLock::new(compile);
 
 /// The codes of docs/contract.md, "Errors".
-pub(crate) const CODES: [&str; 27] = [
+pub(crate) const CODES: [&str; 28] = [
     "invalid_json",
     "validation_failed",
     "unknown_parameter",
@@ -32,6 +32,7 @@ pub(crate) const CODES: [&str; 27] = [
     "key_expired",
     "signature_required",
     "signature_invalid",
+    "signature_reused",
     "insufficient_scope",
     "access_not_approved",
     "not_found",

@@ -29,6 +29,8 @@ pub enum Problem {
     SignatureRequired,
     /// The request signature was refused.
     SignatureInvalid(SignatureProblem),
+    /// The request signature was accepted before, or may have been.
+    SignatureReused,
     /// The operation has no query parameter of this name.
     UnknownParameter(String),
     /// A rate limit is used up.
@@ -61,8 +63,6 @@ pub enum SignatureProblem {
     MalformedHeader,
     /// The signature does not verify.
     Rejected(SignatureError),
-    /// The signature was accepted before.
-    Reused,
 }
 
 impl SignatureProblem {
@@ -70,7 +70,9 @@ impl SignatureProblem {
     fn message(self) -> &'static str {
         match self {
             Self::MalformedHeader => "Send X-SVC-Timestamp and X-SVC-Signature once each, in ASCII.",
-            Self::Rejected(SignatureError::MalformedTimestamp) => "X-SVC-Timestamp must be the time in Unix seconds.",
+            Self::Rejected(SignatureError::MalformedTimestamp) => {
+                "X-SVC-Timestamp must be the time in Unix seconds, with up to six decimals."
+            }
             Self::Rejected(SignatureError::MalformedSignature) => {
                 "X-SVC-Signature must be sha256= and 64 lower-case hex digits."
             }
@@ -80,9 +82,6 @@ impl SignatureProblem {
             }
             Self::Rejected(SignatureError::TimestampOutOfRange) => {
                 "X-SVC-Timestamp is more than 300 seconds off; set the clock and sign again."
-            }
-            Self::Reused => {
-                "This signature was used before, or may have been; sign each request again with the current time."
             }
         }
     }
@@ -95,7 +94,7 @@ impl<E: Into<Error>> From<E> for Problem {
 }
 
 /// All values of `code`, ordered by status (`docs/contract.md`, "Errors").
-pub const CODES: [&str; 31] = [
+pub const CODES: [&str; 32] = [
     "invalid_json",
     "validation_failed",
     "unknown_parameter",
@@ -109,6 +108,7 @@ pub const CODES: [&str; 31] = [
     "key_expired",
     "signature_required",
     "signature_invalid",
+    "signature_reused",
     "insufficient_scope",
     "access_not_approved",
     "not_found",
@@ -160,7 +160,8 @@ pub struct ErrorBody<'a> {
     /// | 401 | `key_revoked` | The API key was revoked. |
     /// | 401 | `key_expired` | The API key has expired. |
     /// | 401 | `signature_required` | The API key requires signed writes, and a signature header is missing. |
-    /// | 401 | `signature_invalid` | The request signature is wrong, stale, reused or malformed. |
+    /// | 401 | `signature_invalid` | The request signature is wrong, stale or malformed. |
+    /// | 401 | `signature_reused` | The request signature was used before. |
     /// | 403 | `insufficient_scope` | The API key lacks the `write` scope. |
     /// | 403 | `access_not_approved` | Developer access of the account is pending or suspended. |
     /// | 404 | `not_found` | The account has no record with this id. |
@@ -252,7 +253,9 @@ impl Problem {
             Self::HostCount | Self::HostFormat | Self::TransferEncoding | Self::UnknownParameter(_) => {
                 StatusCode::BAD_REQUEST
             }
-            Self::MissingCredentials | Self::SignatureRequired | Self::SignatureInvalid(_) => StatusCode::UNAUTHORIZED,
+            Self::MissingCredentials | Self::SignatureRequired | Self::SignatureInvalid(_) | Self::SignatureReused => {
+                StatusCode::UNAUTHORIZED
+            }
             Self::Core(error) => match error {
                 Error::InvalidJson(_)
                 | Error::Validation(_)
@@ -283,6 +286,7 @@ impl Problem {
             Self::MissingCredentials => "missing_credentials",
             Self::SignatureRequired => "signature_required",
             Self::SignatureInvalid(_) => "signature_invalid",
+            Self::SignatureReused => "signature_reused",
             Self::UnknownParameter(_) => "unknown_parameter",
             Self::RateLimited { .. } => "rate_limited",
             Self::BodyTooLarge => "body_too_large",
@@ -324,6 +328,10 @@ impl Problem {
             Self::MissingCredentials => "Send your API key as: Authorization: Bearer svc_live_…",
             Self::SignatureRequired => "This key signs its writes; send X-SVC-Timestamp and X-SVC-Signature.",
             Self::SignatureInvalid(problem) => problem.message(),
+            Self::SignatureReused => {
+                "This signature was used before, or may have been; sign each request again with the current time, in \
+                 microseconds if you send several within a second."
+            }
             Self::UnknownParameter(name) => {
                 return format!("{name} is not a parameter of this operation; see the API description.");
             }

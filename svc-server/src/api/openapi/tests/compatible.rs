@@ -212,7 +212,7 @@ fn breaking_changes_are_found() {
 }
 
 /// The error codes that were added since the release. The document tells clients to expect new ones.
-const ADDED_CODES: [&str; 1] = ["limit_reached"];
+const ADDED_CODES: [&str; 2] = ["limit_reached", "signature_reused"];
 
 /// What else has changed since the release: descriptions of webhooks were added, and schemas of request headers, and of
 /// texts that can be null, say what the service has always accepted.
