@@ -86,6 +86,20 @@ async fn a_host_header_is_a_host_with_an_optional_port() {
     assert_eq!(connection.response("GET", "/api/v1/ping").await.status, 400);
 }
 
+/// The parser of request targets drops a fragment, so it can neither change what is requested nor be refused.
+#[tokio::test]
+async fn a_fragment_is_not_part_of_the_request() {
+    let server = listening().await;
+    let mut connection = server.connect().await;
+    for (target, status) in
+        [("/api/v1/ping#/../contacts", 200), ("/api/v1/contacts?limit=1#&limit=x", 200), ("/api/v1#/ping", 404)]
+    {
+        connection.write(server.head("GET", target) + "\r\n").await;
+        let requested = target.split('#').next().unwrap();
+        assert_eq!(connection.response("GET", requested).await.status, status, "{target}");
+    }
+}
+
 /// hyper takes any transfer coding before a last `chunked`. The service would read the coded bytes as the body.
 #[tokio::test]
 async fn a_transfer_encoding_other_than_chunked_is_refused() {
