@@ -1,8 +1,9 @@
 //! The path of one request from its route to its operation (`docs/contract.md`, "Order of checks").
 //!
 //! [`RequestContext::read`] and [`RequestContext::write`] have the order of the checks. A read is one transaction, which
-//! looks the API key up and runs the operation; it is repeated if the read has to wait for memory for its response. A write is two: the first looks the API key up, and the second, once the
-//! body has been read, looks it up again, makes the change and stores the response for its idempotency key.
+//! looks the API key up and runs the operation; it is repeated if the read has to wait for memory for its response. A
+//! write is two: the first looks the API key up, and the second, once the body has been read, looks it up again, makes the
+//! change and stores the response for its idempotency key.
 
 use std::net::IpAddr;
 use std::sync::Arc;
