@@ -43,7 +43,8 @@ use crate::values::{self, Limit};
     after_long_help = format!("{FIRST_STEPS}\n\n{}", exit::LONG_HELP)
 )]
 pub struct Cli {
-    /// Database URL: sqlite://PATH, created if it does not exist, or postgres://USER:PASSWORD@HOST:PORT/DATABASE.
+    /// Database URL: sqlite://PATH or postgres://USER:PASSWORD@HOST:PORT/DATABASE. `svc init` and `svc db migrate`
+    /// create a SQLite file that does not exist.
     #[arg(
         long,
         global = true,
@@ -71,6 +72,18 @@ pub struct Cli {
 /// The top-level commands, each of which names one kind of object or one task.
 #[derive(Clone, Debug, Subcommand)]
 pub enum Command {
+    /// Set up a new database with an account and an API key.
+    ///
+    /// Creates the database if it does not exist, a tenant with access to the API, and a key with the scopes read and
+    /// write. Prints lines for your shell that set SVC_DATABASE_URL, SVC_URL, SVC_TENANT and SVC_KEY. The key is printed
+    /// once and cannot be shown again. A database that already has a tenant is refused.
+    #[command(after_help = "Examples:\n  svc init\n  svc init --name 'Harbour Plumbing'\n  \
+                      eval \"$(svc init --database-url sqlite:///var/lib/svc/svc.db)\"")]
+    Init {
+        /// Name of the tenant.
+        #[arg(long, value_parser = values::name, default_value = "My business", value_name = "NAME")]
+        name: String,
+    },
     /// Manage tenants: business accounts, their settings and their access to the API.
     #[command(
         subcommand_required = true,

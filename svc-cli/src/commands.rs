@@ -7,6 +7,7 @@ mod delivery;
 mod event;
 mod export;
 mod import;
+mod init;
 mod invoice;
 mod key;
 mod listen;
@@ -40,6 +41,7 @@ pub(crate) async fn run(cli: Cli) -> Result<Outcome, Failure> {
     }
     let open = || open(url);
     match cli.command {
+        Command::Init { name } => init::run(url, name).await,
         Command::Tenant { command } => tenant::run(&*open().await?, command).await,
         Command::Key { command } => key::run(&*open().await?, command).await,
         Command::Invoice { command } => invoice::run(&*open().await?, command).await,
@@ -59,7 +61,18 @@ pub(crate) async fn run(cli: Cli) -> Result<Outcome, Failure> {
 
 /// Opens a database on which the audit log records changes as made by the current user.
 async fn open(url: &str) -> Result<Arc<dyn Store>, OpenError> {
+    open_or_create(url, false).await
+}
+
+/// Does the same, and creates a SQLite file that is missing with `create_missing`.
+async fn open_or_create(url: &str, create_missing: bool) -> Result<Arc<dyn Store>, OpenError> {
     // A command runs its transactions one after the other, and servers need the connections of PostgreSQL.
-    let options = Options { read_connections: 1, write_connections: 1, is_short_lived: true, ..Options::default() };
+    let options = Options {
+        create_missing,
+        read_connections: 1,
+        write_connections: 1,
+        is_short_lived: true,
+        ..Options::default()
+    };
     Ok(acting(svc_store::open_with(url, Env::system(), options).await?, user::actor()))
 }

@@ -74,7 +74,7 @@ impl RunError {
     pub fn exit_code(&self) -> ExitCode {
         match self {
             Self::Open(svc_store::OpenError::InvalidUrl(_)) => ExitCode::from(2),
-            Self::Open(svc_store::OpenError::Unavailable { .. }) => ExitCode::from(5),
+            Self::Open(_) => ExitCode::from(5),
             _ => ExitCode::FAILURE,
         }
     }

@@ -192,6 +192,7 @@ fn all_records_of_an_account_move_to_another_database() {
     let there = Session::new();
     let mut from = exported.clone();
     for url in ["sqlite://next.db"].into_iter().chain(postgres.as_deref()).chain(["sqlite://last.db"]) {
+        run(&there, url, &["db", "migrate"]);
         let created: Value =
             serde_json::from_str(&run(&there, url, &["tenant", "create", "--name", "X", "--json"])).unwrap();
         let fresh = created["id"].as_str().unwrap();

@@ -2,6 +2,7 @@
 
 mod clocks;
 mod faults;
+mod partitions;
 mod plans;
 mod request_counts;
 mod wire;
