@@ -145,6 +145,14 @@ pub trait Store: Send + Sync + 'static {
         None
     }
 
+    /// Checks that writes are taken, as far as this process can tell without asking the database.
+    ///
+    /// # Errors
+    /// [`StoreError::ClockSkew`], with which all writes fail until the clock of this machine is set.
+    fn check_writable(&self) -> Result<(), StoreError> {
+        Ok(())
+    }
+
     /// Registers an observer, which is called from now on. A store without group commit and retries ignores it.
     fn observe(&self, _observer: Arc<dyn Observer>) {}
 }
