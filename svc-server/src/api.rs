@@ -23,6 +23,7 @@ pub mod openapi;
 pub mod problem;
 mod request_context;
 pub mod response;
+pub(crate) mod response_memory;
 mod router;
 pub mod routes;
 mod settings;

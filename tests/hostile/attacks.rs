@@ -20,6 +20,9 @@ use tokio::time::Instant;
 use crate::AttackOptions;
 use crate::server::{Connection, Target};
 
+/// The list with the largest page, of bookings with the longest notes.
+const LARGEST_LIST: &str = "/bookings?limit=200";
+
 /// An attack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Attack {
@@ -33,6 +36,8 @@ pub(crate) enum Attack {
     SlowBodies,
     /// 1,000 clients that request lists and do not read the responses.
     SlowReaders,
+    /// 60 clients with tiny receive buffers that request the largest lists and do not read the responses.
+    LargeResponses,
     /// 8 connections with 64 pipelined requests each.
     Pipelining,
     /// 8 connections with request heads of 30 KiB and with endless heads.
@@ -65,6 +70,8 @@ pub(crate) enum Attack {
     EmptyFrames,
     /// HTTP/2: 500 connections that request lists with a flow-control window of one byte.
     StuckAnswers,
+    /// HTTP/2: 60 connections that request the largest lists with a flow-control window of one byte.
+    LargeStuckAnswers,
 }
 
 impl Attack {
@@ -75,6 +82,7 @@ impl Attack {
             Self::SlowHeads => "slow-heads",
             Self::SlowBodies => "slow-bodies",
             Self::SlowReaders => "slow-readers",
+            Self::LargeResponses => "large-responses",
             Self::Pipelining => "pipelining",
             Self::Heads => "heads",
             Self::Uris => "uris",
@@ -91,13 +99,21 @@ impl Attack {
             Self::Pings => "pings",
             Self::EmptyFrames => "empty-frames",
             Self::StuckAnswers => "stuck-answers",
+            Self::LargeStuckAnswers => "large-stuck-answers",
         }
+    }
+
+    /// Returns whether the attackers' tenant has a page of the largest records.
+    pub(crate) fn needs_large_records(self) -> bool {
+        matches!(self, Self::LargeResponses | Self::LargeStuckAnswers)
     }
 
     /// Returns whether the attack uses TLS, which HTTP/2 requires here.
     pub(crate) fn needs_tls(self) -> bool {
-        use Attack::{Continuations, EmptyFrames, Handshakes, Pings, Resets, Settings, Streams, StuckAnswers};
-        matches!(self, Handshakes | Resets | Streams | Continuations | Settings | Pings | EmptyFrames | StuckAnswers)
+        use Attack::{Continuations, EmptyFrames, Handshakes, Pings, Resets, Settings, Streams};
+        use Attack::{LargeStuckAnswers, StuckAnswers};
+        matches!(self, Handshakes | Resets | Streams | Continuations | Settings | Pings | EmptyFrames)
+            || matches!(self, StuckAnswers | LargeStuckAnswers)
     }
 }
 
@@ -118,7 +134,8 @@ pub(crate) async fn run(options: &AttackOptions) -> Result<bool> {
         Attack::Idle => crowds::idle(&all).await,
         Attack::SlowHeads => crowds::slow_heads(&all).await,
         Attack::SlowBodies => crowds::slow_bodies(&all).await,
-        Attack::SlowReaders => crowds::slow_readers(&all).await,
+        Attack::SlowReaders => crowds::slow_readers(&all, 1_000, "/contacts?limit=200").await,
+        Attack::LargeResponses => crowds::slow_readers(&all, 60, LARGEST_LIST).await,
         Attack::Handshakes => crowds::handshakes(&all).await,
         Attack::Pipelining => floods::pipelining(&all).await,
         Attack::Heads => floods::heads(&all).await,
@@ -134,7 +151,8 @@ pub(crate) async fn run(options: &AttackOptions) -> Result<bool> {
         Attack::Settings => http2::settings(&all).await,
         Attack::Pings => http2::pings(&all).await,
         Attack::EmptyFrames => http2::empty_frames(&all).await,
-        Attack::StuckAnswers => http2::stuck_answers(&all).await,
+        Attack::StuckAnswers => http2::stuck_answers(&all, 500, "/contacts?limit=200").await,
+        Attack::LargeStuckAnswers => http2::stuck_answers(&all, 60, LARGEST_LIST).await,
     };
     let mut out = std::io::stdout().lock();
     match result {

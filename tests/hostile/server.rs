@@ -11,13 +11,14 @@ use svc_core::accounts::keys::{self, KeyCreate};
 use svc_core::accounts::tenants::{self, TenantCreate};
 use svc_core::error::Error;
 use svc_core::input::Input as _;
+use svc_core::resources::bookings::{Booking, BookingCreate};
 use svc_core::resources::contacts::{Contact, ContactCreate};
 use svc_core::resources::crud;
 use svc_tests::Result;
 use svc_tests::database::Database;
 use svc_tests::node::{Node, Program};
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::TcpStream;
+use tokio::net::TcpSocket;
 use tokio::process::Command;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::pki_types::pem::PemObject as _;
@@ -30,6 +31,8 @@ use crate::attacks::Attack;
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Contacts of each tenant, for lists to return.
 const CONTACTS: usize = 300;
+/// Bookings of the largest size, which fill a page.
+const LARGE_BOOKINGS: usize = 200;
 /// Requests per minute of an honest client, which is below its limit.
 const REQUESTS_PER_KEY: u32 = 50;
 /// The number of the attackers' keys.
@@ -60,7 +63,20 @@ pub(crate) struct Target {
 impl Target {
     /// Opens a connection. `protocol` is the ALPN protocol of a TLS connection.
     pub(crate) async fn connect(&self, protocol: &str) -> Result<Box<dyn Connection>> {
-        let stream = TcpStream::connect(self.address).await?;
+        self.connect_with(protocol, None).await
+    }
+
+    /// Opens a connection with a receive buffer of this size in bytes.
+    pub(crate) async fn connect_with(
+        &self,
+        protocol: &str,
+        receive_buffer: Option<u32>,
+    ) -> Result<Box<dyn Connection>> {
+        let socket = if self.address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+        if let Some(size) = receive_buffer {
+            socket.set_recv_buffer_size(size)?;
+        }
+        let stream = socket.connect(self.address).await?;
         stream.set_nodelay(true)?;
         let Some(certificate) = &self.certificate else { return Ok(Box::new(stream)) };
         let mut roots = RootCertStore::empty();
@@ -111,8 +127,9 @@ impl TestServer {
     pub(crate) async fn start(server: Option<PathBuf>, attack: Attack, requests: u32) -> Result<Self> {
         let database = Database::new(None)?;
         let folder = tempfile::tempdir()?;
-        let (keys, contact) = tenant(&database, requests / REQUESTS_PER_KEY + 1).await?;
-        let (hostile_keys, hostile_contact) = tenant(&database, HOSTILE_KEYS).await?;
+        let (keys, contact) = tenant(&database, requests / REQUESTS_PER_KEY + 1, 0).await?;
+        let bookings = if attack.needs_large_records() { LARGE_BOOKINGS } else { 0 };
+        let (hostile_keys, hostile_contact) = tenant(&database, HOSTILE_KEYS, bookings).await?;
         let (chain, private) = (folder.path().join("chain.pem"), folder.path().join("key.pem"));
         if attack.needs_tls() {
             let made = rcgen::generate_simple_self_signed(["localhost".to_owned()])?;
@@ -173,8 +190,8 @@ fn peak_memory(status: &str) -> Option<u64> {
     Some(kib * 1024)
 }
 
-/// Creates a tenant with keys and contacts. Returns the texts of the keys and the id of one contact.
-async fn tenant(database: &Database, keys: u32) -> Result<(Vec<String>, String)> {
+/// Creates a tenant with keys, contacts and large bookings. Returns the texts of the keys and the id of one contact.
+async fn tenant(database: &Database, keys: u32, bookings: usize) -> Result<(Vec<String>, String)> {
     let store = database.open().await?;
     let made = store.write("hostile.tenant", move |tx| {
         Box::pin(async move {
@@ -190,7 +207,17 @@ async fn tenant(database: &Database, keys: u32) -> Result<(Vec<String>, String)>
                 let input = ContactCreate::from_body(body.as_bytes())?;
                 last = Some(crud::create::<Contact>(tx, tenant, input).await?.id);
             }
-            Ok((texts, last.ok_or(Error::NotFound)?.to_string()))
+            let contact = last.ok_or(Error::NotFound)?;
+            // Control characters take most room in JSON.
+            let (name, notes) = ("\u{10ffff}".repeat(255), "\\u0001".repeat(4096));
+            for _ in 0..bookings {
+                let body = format!(
+                    r#"{{"contact_id":"{contact}","service_name":"{name}","start_time":"2030-01-01T00:00:00Z","notes":"{notes}"}}"#
+                );
+                let input = BookingCreate::from_body(body.as_bytes())?;
+                crud::create::<Booking>(tx, tenant, input).await?;
+            }
+            Ok((texts, contact.to_string()))
         })
     });
     Ok(made.await?)

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use svc_server::program::serve::Server;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
@@ -63,6 +63,24 @@ pub(crate) struct Connection {
 impl Connection {
     pub(crate) async fn to(address: SocketAddr) -> Self {
         Self { stream: TcpStream::connect(address).await.unwrap(), received: Vec::new() }
+    }
+
+    /// Opens a connection whose receive buffer is as small as the system allows.
+    pub(crate) async fn with_tiny_buffer(address: SocketAddr) -> Self {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.set_recv_buffer_size(1).unwrap();
+        Self { stream: socket.connect(address).await.unwrap(), received: Vec::new() }
+    }
+
+    /// Waits until a response begins.
+    pub(crate) async fn begins(&mut self) {
+        guarded(self.stream.readable()).await.unwrap();
+    }
+
+    /// Reads to the end of the stream and returns the number of bytes.
+    pub(crate) async fn read_to_end(&mut self) -> usize {
+        while self.more().await {}
+        self.received.len()
     }
 
     pub(crate) async fn write(&mut self, bytes: impl AsRef<[u8]>) {

@@ -372,6 +372,17 @@ pub(crate) fn sample(server: &TestServer, collection: &str, number: usize) -> Va
 }
 
 /// Returns a body that changes a record of this collection.
+/// Creates bookings of the largest size.
+pub(crate) async fn create_large_bookings(server: &TestServer, count: usize) {
+    let mut booking = sample(server, "bookings", 0);
+    // Control characters take most room in JSON.
+    booking["notes"] = "\u{1}".repeat(4096).into();
+    booking["service_name"] = "\u{10ffff}".repeat(255).into();
+    for _ in 0..count {
+        server.expect(201, Call::post("/bookings", booking.clone())).await;
+    }
+}
+
 pub(crate) fn change(collection: &str) -> Value {
     match collection {
         "contacts" => serde_json::json!({ "city": "Perth" }),

@@ -18,6 +18,11 @@ async fn the_server_survives_many_slow_connections() {
 }
 
 #[tokio::test]
+async fn the_server_survives_large_responses_that_are_not_read() {
+    assert_survives(&["large-responses", "large-stuck-answers"]).await;
+}
+
+#[tokio::test]
 async fn the_server_survives_floods_of_requests() {
     assert_survives(&["pipelining", "heads", "uris", "chunks", "gigabyte-declared", "gigabyte-chunked"]).await;
 }

@@ -19,7 +19,7 @@ use tokio::time::Instant;
 use tokio_rustls::client::TlsStream;
 
 use crate::faults::Gate;
-use crate::harness::{TestResponse, TestServer, guarded, settings};
+use crate::harness::{Call, TestResponse, TestServer, create_large_bookings, guarded, settings};
 use crate::surface;
 use crate::tls::TlsServer;
 
@@ -279,6 +279,21 @@ async fn a_response_that_is_not_read_ends_the_connection() {
         })
         .await;
     }
+}
+
+#[tokio::test]
+async fn responses_that_are_not_read_give_their_memory_to_other_requests() {
+    let settings = Settings { response_memory: 2 * 1024 * 1024, ..settings() };
+    let server = TestServer::with(settings, |store| store);
+    create_large_bookings(&server, 20).await;
+    let mut connection = Http2Connection::with(server, &[(INITIAL_WINDOW_SIZE, 1)], LONG, LONG).await;
+    for stream in [1, 3] {
+        connection.send(&connection.request(stream, "GET", "/api/v1/bookings?limit=20", END_STREAM)).await;
+        assert!(connection.next_of(kind::HEADERS).await.has_status(200));
+    }
+    // Two pages of 0.5 MiB are held, and the third needs 1.25 MiB while it is made.
+    connection.server.inner.expect(200, Call::get("/bookings?limit=20")).await;
+    while connection.next().await.is_some() {}
 }
 
 #[tokio::test]

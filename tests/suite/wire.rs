@@ -10,7 +10,7 @@ use svc_server::Settings;
 
 use crate::client::{Connection, ListeningServer};
 use crate::faults::Gate;
-use crate::harness::{Call, TestServer, guarded, settings};
+use crate::harness::{Call, TestServer, create_large_bookings, guarded, settings};
 
 const MIB: usize = 1024 * 1024;
 const SHORT: Duration = Duration::from_millis(50);
@@ -498,4 +498,37 @@ async fn a_client_that_reads_no_response_is_disconnected() {
     let mut other = server.connect().await;
     other.write(server.head("GET", "/api/v1/ping") + "\r\n").await;
     assert_eq!(other.response("GET", "/api/v1/ping").await.status, 200, "the server still responds");
+}
+
+#[tokio::test]
+async fn clients_that_read_get_the_memory_of_clients_that_do_not() {
+    let settings = Settings { response_memory: 4 * MIB, ..settings() };
+    let server = ListeningServer::new(TestServer::with(settings, |store| store)).await;
+    create_large_bookings(&server.inner, 20).await;
+    let list = "/api/v1/bookings?limit=20";
+    let request = server.head("GET", list) + "\r\n";
+    let mut stalled = Vec::new();
+    // Their pages of 0.5 MiB are twice what the memory can hold.
+    for _ in 0..16 {
+        let mut connection = Connection::with_tiny_buffer(server.address).await;
+        connection.write(&request).await;
+        connection.begins().await;
+        stalled.push(connection);
+    }
+    let mut reading = server.connect().await;
+    reading.write(&request).await;
+    let page = reading.response("GET", list).await;
+    assert_eq!(page.status, 200);
+    assert!(page.body.len() > 500_000, "{}", page.body.len());
+    assert!(stalled[0].read_to_end().await < MIB / 4, "the first client lost its connection");
+    assert_eq!(stalled[15].response("GET", list).await.body, page.body, "the last client did not");
+}
+
+/// The memory that is reserved for a record is 64 KiB, as a page may need more than twice its length while it is made.
+#[tokio::test]
+async fn the_largest_record_has_26_kb() {
+    let server = TestServer::new();
+    create_large_bookings(&server, 1).await;
+    let page = server.expect(200, Call::get("/bookings?limit=1")).await;
+    assert!((25_000..27_000).contains(&page.body.len()), "{}", page.body.len());
 }

@@ -43,6 +43,8 @@ pub struct ParsedRequest {
     pub operation: OperationFn,
     /// A new webhook URL, whose host must be checked before the operation runs.
     pub webhook_url: Option<WebhookUrl>,
+    /// The highest number of records that the operation reads for its response. A write counts none.
+    pub records: u32,
 }
 
 /// Runs an operation for a tenant inside a transaction. The store may call it again to repeat the transaction.
@@ -57,7 +59,11 @@ impl ParsedRequest {
     where
         F: for<'t> Fn(&'t mut dyn Tx, TenantId) -> BoxFuture<'t, Result<ApiResponse, Error>> + Send + Sync + 'static,
     {
-        Self { operation: Arc::new(operation), webhook_url: None }
+        Self { operation: Arc::new(operation), webhook_url: None, records: 0 }
+    }
+
+    fn reading(self, records: u32) -> Self {
+        Self { records, ..self }
     }
 }
 
@@ -129,14 +135,16 @@ pub fn ping(_parts: &RequestParts<'_>) -> Result<ParsedRequest, Problem> {
 /// Fails when a query parameter is unknown or not valid.
 pub fn list<R: Resource>(parts: &RequestParts<'_>) -> Result<ParsedRequest, Problem> {
     let input = Arc::new(parts.list::<R::Filter>()?);
-    Ok(ParsedRequest::new(move |tx, tenant| {
+    let records = input.0.limit.unwrap_or_default().get();
+    let list = ParsedRequest::new(move |tx, tenant| {
         let input = Arc::clone(&input);
         Box::pin(async move {
             let (params, filter) = &*input;
             let page = crud::list::<R>(tx, tenant, params, filter).await?;
             Ok(ApiResponse::json(StatusCode::OK, &page)?)
         })
-    }))
+    });
+    Ok(list.reading(records))
 }
 
 /// Handles `GET /{collection}/{id}`.
@@ -147,12 +155,13 @@ pub fn list<R: Resource>(parts: &RequestParts<'_>) -> Result<ParsedRequest, Prob
 pub fn get<R: Resource>(parts: &RequestParts<'_>) -> Result<ParsedRequest, Problem> {
     let id = parts.id()?;
     parts.no_query()?;
-    Ok(ParsedRequest::new(move |tx, tenant| {
+    let get = ParsedRequest::new(move |tx, tenant| {
         Box::pin(async move {
             let data: R = crud::get(tx, tenant, id).await?;
             Ok(ApiResponse::json(StatusCode::OK, &Data { data })?.with_etag())
         })
-    }))
+    });
+    Ok(get.reading(1))
 }
 
 /// Handles `POST /{collection}`. The response has an `O`, which is the record itself or the record with a secret.

@@ -1,11 +1,12 @@
 //! The OpenAPI 3.1 document, generated from the table of operations and the schemas of the types.
 //!
 //! `openapi/v1.json` is the committed document, and a test fails when it is out of date. The module `components` has the
-//! parameters, headers and responses that operations share.
+//! parameters, headers and responses that operations share, and `webhooks` the requests that subscribers receive.
 
 mod components;
 #[cfg(test)]
 mod tests;
+mod webhooks;
 
 use std::collections::BTreeMap;
 
@@ -121,13 +122,36 @@ impl Schemas {
     /// Returns the schemas that were referred to, by name.
     fn finish(mut self) -> BTreeMap<String, Value> {
         let mut all: BTreeMap<String, Value> = self.output.take_definitions(true).into_iter().collect();
-        all.extend(self.input.take_definitions(true));
+        let mut bodies = self.input.take_definitions(true);
+        for schema in bodies.values_mut() {
+            let fields = schema.get_mut("properties").and_then(Value::as_object_mut);
+            fields.into_iter().flat_map(Map::values_mut).for_each(accept_blank);
+        }
+        all.extend(bodies);
+        all.extend(webhooks::schemas().map(|(name, schema)| (name.to_owned(), schema)));
         for (name, schema) in &mut all {
             if let Some(example) = self.examples.get(name) {
                 schema["examples"] = json!([example]);
             }
         }
         all
+    }
+}
+
+/// Lets a text of a body be blank if it can be null, as the service reads blank text as null.
+fn accept_blank(field: &mut Value) {
+    let is = |kind: &str| field["type"].as_array().is_some_and(|types| types.iter().any(|one| one == kind));
+    if !is("string") || !is("null") {
+        return;
+    }
+    let Some(schema) = field.as_object_mut() else { return };
+    let mut forms = match schema.remove("anyOf") {
+        Some(Value::Array(forms)) => forms,
+        _ => ["format", "pattern"].into_iter().filter_map(|key| Some(json!({ key: schema.remove(key)? }))).collect(),
+    };
+    if !forms.is_empty() {
+        forms.push(json!({ "pattern": "^\\s*$" }));
+        schema.insert("anyOf".to_owned(), forms.into());
     }
 }
 
@@ -142,6 +166,7 @@ pub fn document(operations: &[Operation], mount: &str, version: Version) -> Valu
         let path = paths.entry(operation.path.clone()).or_insert_with(|| json!({}));
         path[operation.method.as_str().to_ascii_lowercase()] = item;
     }
+    let webhooks = webhooks::describe(&mut schemas);
     json!({
         "openapi": "3.1.0",
         "info": {
@@ -158,6 +183,7 @@ pub fn document(operations: &[Operation], mount: &str, version: Version) -> Valu
         "security": [{ "bearer": [] }],
         "tags": TAGS.map(|(name, description)| json!({ "name": name, "description": description })),
         "paths": paths,
+        "webhooks": webhooks,
         "components": {
             "securitySchemes": { "bearer": {
                 "type": "http",

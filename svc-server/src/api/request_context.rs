@@ -23,11 +23,12 @@ use svc_core::webhooks::addresses;
 use crate::api::auth::{self, SignatureHeaders};
 use crate::api::body::{Incoming, ReceivedBody};
 use crate::api::change::{Change, Condition, IdempotencyClaim};
-use crate::api::handlers::{OperationFn, ParsedRequest, RequestParts};
+use crate::api::handlers::{ParsedRequest, RequestParts};
 use crate::api::limits::{RateLimitKey, RateLimitStatus, RateLimited};
 use crate::api::message::{self, Outcome};
 use crate::api::problem::Problem;
 use crate::api::response::ApiResponse;
+use crate::api::response_memory::Reservation;
 use crate::api::router::RoutedOperation;
 use crate::api::routes::Operation;
 use crate::api::state::State;
@@ -74,19 +75,31 @@ enum ReadResult {
     RateLimited(RateLimited),
     /// The key must not run the operation, the request is not valid, or the operation failed. The request counts.
     Failed(Problem),
-    /// The operation ran. The request counts.
-    Completed(ApiResponse),
+    /// The request must wait for memory, so the operation did not run and the request does not count.
+    NoMemory { records: u32 },
+    /// The operation ran, with memory for its response. The request counts.
+    Completed(ApiResponse, Reservation),
 }
 
 impl RequestContext<'_> {
     /// Handles a GET or HEAD request.
     pub(super) async fn read(&self, access: &mut AccessRecord) -> Result<Outcome, Problem> {
         let parsed = (self.operation().parse)(&self.request_parts(&[]));
-        let AuthenticatedRead { caller, result } = self.authenticate_and_run(parsed, access).await?;
-        let result = match result {
-            ReadResult::RateLimited(limited) => return Err(self.rate_limited(limited, access)),
-            ReadResult::Failed(problem) => Err(problem),
-            ReadResult::Completed(response) => Ok(response),
+        let mut reserved = None;
+        let (caller, result) = loop {
+            let has_memory = reserved.is_some();
+            let AuthenticatedRead { caller, result } =
+                self.authenticate_and_run(parsed.clone(), has_memory, access).await?;
+            match result {
+                ReadResult::RateLimited(limited) => return Err(self.rate_limited(limited, access)),
+                ReadResult::Failed(problem) => break (caller, Err(problem)),
+                // A request waits outside of the transaction, and only if its key is valid.
+                ReadResult::NoMemory { records } => reserved = Some(self.state.responses.reserve(records).await?),
+                ReadResult::Completed(response, memory) => {
+                    let body = reserved.unwrap_or(memory).hold(response.body, self.parts.extensions.get());
+                    break (caller, Ok(ApiResponse { body, ..response }));
+                }
+            }
         };
         self.count(&caller, access).await?;
         let outcome = message::check_none_match(result?, &self.parts.headers);
@@ -114,7 +127,7 @@ impl RequestContext<'_> {
         if self.operation().takes_body() {
             message::check_media_type(&self.parts.headers, &body)?;
         }
-        let ParsedRequest { operation, webhook_url } = self.parse(&body).await?;
+        let ParsedRequest { operation, webhook_url, .. } = self.parse(&body).await?;
         let claim = self.idempotency_claim(&caller, &body)?.map(Arc::new);
         if let Some(url) = webhook_url {
             // A stored response is returned whatever the host of the URL resolves to by now.
@@ -164,23 +177,24 @@ impl RequestContext<'_> {
     async fn authenticate_and_run(
         &self,
         parsed: Result<ParsedRequest, Problem>,
+        has_memory: bool,
         access: &mut AccessRecord,
     ) -> Result<AuthenticatedRead, Problem> {
         let hash = self.bearer(access).await?;
         let (state, routed) = (Arc::clone(self.state), Arc::clone(self.routed));
-        let operation = parsed.map(|parsed| parsed.operation);
         let read = self.state.store.read(self.operation().id, move |tx| {
-            let (state, routed, operation) = (Arc::clone(&state), Arc::clone(&routed), operation.clone());
+            let (state, routed, parsed) = (Arc::clone(&state), Arc::clone(&routed), parsed.clone());
             Box::pin(async move {
                 let caller = keys::authenticate(tx, hash).await?;
                 let limit_key = state.limits.key_of_caller(&caller, routed.write_limit);
                 // Checked before the operation runs, to save its work when the request will be refused.
                 let result = match state.limits.check(limit_key, tx.env().now()) {
                     Err(limited) => ReadResult::RateLimited(limited),
-                    Ok(()) => match authorize_and_run(tx, &caller, routed.operation.scope, operation).await {
-                        Err(problem) => ReadResult::Failed(problem),
-                        Ok(response) => ReadResult::Completed(response),
-                    },
+                    Ok(()) => {
+                        let reserve = |records| state.responses.try_reserve(if has_memory { 0 } else { records });
+                        let run = authorize_and_run(tx, &caller, routed.operation.scope, parsed, reserve);
+                        run.await.unwrap_or_else(ReadResult::Failed)
+                    }
                 };
                 Ok(AuthenticatedRead { caller, result })
             })
@@ -399,13 +413,16 @@ impl RequestContext<'_> {
     }
 }
 
-/// Checks that the caller may run an operation, and runs it if it could be parsed.
+/// Checks that the caller may run a read, and runs it if it could be parsed and there is memory for its response.
 async fn authorize_and_run(
     tx: &mut dyn Tx,
     caller: &Caller,
     scope: Scope,
-    operation: Result<OperationFn, Problem>,
-) -> Result<ApiResponse, Problem> {
+    parsed: Result<ParsedRequest, Problem>,
+    reserve: impl FnOnce(u32) -> Option<Reservation>,
+) -> Result<ReadResult, Problem> {
     caller.require(scope)?;
-    Ok(operation?(tx, caller.tenant_id).await?)
+    let ParsedRequest { operation, records, .. } = parsed?;
+    let Some(memory) = reserve(records) else { return Ok(ReadResult::NoMemory { records }) };
+    Ok(ReadResult::Completed(operation(tx, caller.tenant_id).await?, memory))
 }

@@ -10,6 +10,7 @@ use crate::api::housekeeping::{LastUsed, RetentionSweep};
 use crate::api::in_flight_keys::InFlightKeys;
 use crate::api::limits::RateLimiter;
 use crate::api::openapi::Documents;
+use crate::api::response_memory::ResponseMemory;
 use crate::api::router::Router;
 use crate::api::routes;
 use crate::api::settings::Settings;
@@ -22,6 +23,7 @@ pub(super) struct State {
     pub(super) limits: RateLimiter,
     pub(super) in_flight: InFlightKeys,
     pub(super) bodies: BodyMemory,
+    pub(super) responses: Arc<ResponseMemory>,
     /// The permit to parse a large body, of which there is one.
     pub(super) large_body: Arc<Semaphore>,
     pub(super) documents: Documents,
@@ -35,6 +37,7 @@ impl State {
         let documents = Documents::new(&operations, &settings.mount);
         let router = Router::new(operations, &settings.write_rate_limits);
         let limits = RateLimiter::new(settings.rate_limit, settings.limit_rates, Arc::clone(&store));
+        let responses = ResponseMemory::new(settings.response_memory);
         Self {
             store,
             settings,
@@ -42,6 +45,7 @@ impl State {
             limits,
             in_flight: InFlightKeys::default(),
             bodies: BodyMemory::default(),
+            responses,
             large_body: Arc::new(Semaphore::new(1)),
             documents,
             last_used: LastUsed::default(),

@@ -11,6 +11,7 @@
 
 mod http2;
 mod linger;
+mod reader;
 mod tls;
 
 use std::convert::Infallible;
@@ -21,23 +22,23 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use http::header::STRICT_TRANSPORT_SECURITY;
 use http::{HeaderValue, Request, Response};
-use http_body_util::Full;
 use hyper::server::conn::http1;
 use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{Notify, Semaphore, watch};
 use tokio_io_timeout::TimeoutStream;
 
 use self::http2::{CloseReason, OpenRequests};
 use self::linger::Linger;
+use self::reader::CountedBody;
 pub use self::tls::Tls;
 use crate::Api;
 use crate::api::Incoming;
+use crate::api::response_memory::Reader;
 use crate::program::proxy::TrustedProxies;
 
 /// The timeout for the head of a request, and for the next request on a connection that is kept alive.
@@ -48,6 +49,10 @@ const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 const HEAD_BUFFER: usize = 32 * 1024;
 /// The timeout for a client to read more of a response; over HTTP/2, to read the whole of it.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
+/// The number of bytes beyond what a client takes that the system accepts of a response. The rest stays in the process,
+/// which counts it.
+#[cfg(target_os = "linux")]
+const SYSTEM_BUFFER: u32 = 64 * 1024;
 /// The `Strict-Transport-Security` header of responses over TLS: browsers use only https for this host, for one year.
 const HSTS: HeaderValue = HeaderValue::from_static("max-age=31536000");
 /// The pause after a failed accept, such as when no file descriptors are left.
@@ -150,6 +155,7 @@ impl Server {
                 stopping: stopping.subscribe(),
                 head_timeout: self.head_timeout,
                 write_timeout: self.write_timeout,
+                close: Arc::default(),
                 transport_security: tls.is_some().then_some(HSTS),
             };
             tokio::spawn(async move {
@@ -183,6 +189,13 @@ impl Server {
         let permit = Arc::clone(&self.connections).acquire_owned().await.map_err(io::Error::other)?;
         let (stream, peer) = self.listener.accept().await?;
         stream.set_nodelay(true)?;
+        #[cfg(target_os = "linux")]
+        {
+            let socket = socket2::SockRef::from(&stream);
+            socket.set_tcp_notsent_lowat(SYSTEM_BUFFER)?;
+            // What the system has accepted does not outlive its connection for long.
+            socket.set_tcp_user_timeout(Some(self.write_timeout))?;
+        }
         Ok((stream, peer, permit))
     }
 }
@@ -196,6 +209,8 @@ struct Connection {
     stopping: watch::Receiver<()>,
     head_timeout: Duration,
     write_timeout: Duration,
+    /// Notified when the memory is needed that its responses hold.
+    close: Arc<Notify>,
     transport_security: Option<HeaderValue>,
 }
 
@@ -207,11 +222,15 @@ impl Connection {
             .header_read_timeout(self.head_timeout)
             .max_buf_size(HEAD_BUFFER)
             .serve_connection(TokioIo::new(stream), linger.track(self.service()));
-        let result = tokio::select! {
-            result = &mut connection => result,
-            _ = self.stopping.changed() => {
-                std::pin::Pin::new(&mut connection).graceful_shutdown();
-                (&mut connection).await
+        let mut is_stopping = false;
+        let result = loop {
+            tokio::select! {
+                result = &mut connection => break result,
+                _ = self.stopping.changed(), if !is_stopping => {
+                    is_stopping = true;
+                    std::pin::Pin::new(&mut connection).graceful_shutdown();
+                }
+                () = self.close.notified() => return self.closed_for_memory(),
             }
         };
         linger.drop_rest(connection.into_parts().io.into_inner(), &result).await;
@@ -228,6 +247,7 @@ impl Connection {
             tokio::select! {
                 result = connection.as_mut() => return self.ended(result),
                 _ = self.stopping.changed(), if !is_ending => {}
+                () = self.close.notified() => return self.closed_for_memory(),
                 reason = requests.closed(self.head_timeout, self.write_timeout) => match reason {
                     CloseReason::Idle if !is_ending => {}
                     CloseReason::Idle | CloseReason::Stalled => {
@@ -243,21 +263,28 @@ impl Connection {
 
     fn service<B: Incoming + 'static>(
         &self,
-    ) -> impl Service<Request<B>, Response = Response<Full<Bytes>>, Error = Infallible, Future: Send + 'static> + use<B>
+    ) -> impl Service<Request<B>, Response = Response<CountedBody>, Error = Infallible, Future: Send + 'static> + use<B>
     {
         let (api, peer, proxies) = (self.api.clone(), self.peer.ip(), Arc::clone(&self.proxies));
         let transport_security = self.transport_security.clone();
-        service_fn(move |request: Request<B>| {
+        let close = Arc::clone(&self.close);
+        service_fn(move |mut request: Request<B>| {
             let (api, client) = (api.clone(), proxies.client(peer, request.headers()));
+            let reader = Reader::new(&close);
+            request.extensions_mut().insert(Arc::clone(&reader));
             let transport_security = transport_security.clone();
             async move {
                 let mut response = api.call(request, client).await;
                 if let Some(value) = transport_security {
                     response.headers_mut().insert(STRICT_TRANSPORT_SECURITY, value);
                 }
-                Ok(response)
+                Ok(response.map(|body| reader::count(body, reader)))
             }
         })
+    }
+
+    fn closed_for_memory(&self) {
+        tracing::debug!(peer = %self.peer, "closed the connection of a client that does not read its responses, as their memory is needed");
     }
 
     fn ended(&self, result: hyper::Result<()>) {

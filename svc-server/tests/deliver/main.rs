@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test may fail by a panic, in its helpers as well")]
 
 mod attempts;
+mod document;
 mod engine;
 mod libraries;
 mod mocks;

@@ -10,6 +10,9 @@ use super::Attackers;
 
 const CONNECTIONS: usize = 5_000;
 
+/// The size in bytes of the receive buffer of a client that does not read. The system makes it larger if it is too small.
+const TINY_BUFFER: Option<u32> = Some(1);
+
 /// The start of a TLS ClientHello record, which is never completed.
 const CLIENT_HELLO: [u8; 6] = [0x16, 0x03, 0x01, 0x02, 0x00, 0x01];
 
@@ -71,19 +74,19 @@ pub(super) async fn slow_bodies(all: &Attackers) -> Result<()> {
     all.each(500, slow).await
 }
 
-pub(super) async fn slow_readers(all: &Attackers) -> Result<()> {
-    let slow = |all: Attackers, _| async move {
-        let mut connection = all.target.connect("http/1.1").await?;
-        let request = all.target.head("GET", "/contacts?limit=200") + "\r\n";
+pub(super) async fn slow_readers(all: &Attackers, clients: usize, list: &'static str) -> Result<()> {
+    let slow = move |all: Attackers, _| async move {
+        let mut connection = all.target.connect_with("http/1.1", TINY_BUFFER).await?;
         all.record("connections");
         // The server stops reading when its responses are not read.
         loop {
+            let request = all.target.head("GET", list) + "\r\n";
             connection.write_all(request.as_bytes()).await?;
             all.record("requests");
             tokio::time::sleep(Duration::from_millis(200)).await;
         }
     };
-    all.each(1_000, slow).await
+    all.each(clients, slow).await
 }
 
 pub(super) async fn handshakes(all: &Attackers) -> Result<()> {

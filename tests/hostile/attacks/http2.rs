@@ -135,15 +135,14 @@ pub(super) async fn empty_frames(all: &Attackers) -> Result<()> {
     all.each(4, attack).await
 }
 
-pub(super) async fn stuck_answers(all: &Attackers) -> Result<()> {
-    let attack = |all: Attackers, _| async move {
+pub(super) async fn stuck_answers(all: &Attackers, clients: usize, list: &'static str) -> Result<()> {
+    let attack = move |all: Attackers, _| async move {
+        let path = format!("/api/v1{list}");
         // A window of one byte makes the server keep each response in its buffers.
         let (mut reader, mut writer) = open(&all, &[(INITIAL_WINDOW_SIZE, 1)]).await?;
         let started = Instant::now();
         for number in 0..20 {
-            writer
-                .write_all(&request(stream(number), "GET", "/api/v1/contacts?limit=200", all.target.key(), END_STREAM))
-                .await?;
+            writer.write_all(&request(stream(number), "GET", &path, all.target.key(), END_STREAM)).await?;
         }
         all.record_many("requests", 20);
         while let Some(frame) = Frame::read(&mut reader).await? {
@@ -156,7 +155,7 @@ pub(super) async fn stuck_answers(all: &Attackers) -> Result<()> {
         all.record(format!("cut after {} s", started.elapsed().as_secs()));
         Ok(())
     };
-    all.each(500, attack).await
+    all.each(clients, attack).await
 }
 
 async fn pong(writer: &mut (impl AsyncWrite + Unpin), ping: &Frame) -> Result<()> {

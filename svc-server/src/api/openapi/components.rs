@@ -7,6 +7,7 @@ use svc_core::accounts::signing::SignatureError;
 use svc_core::error::{Error, FieldCode, Issue, StoreError};
 use uuid::Uuid;
 
+use super::webhooks;
 use crate::api::problem::{Problem, SignatureProblem};
 
 /// The headers of every response.
@@ -127,8 +128,9 @@ fn request_header(name: &str, description: &str, schema: Value) -> Value {
 
 /// Returns the parameters that several operations have.
 pub(super) fn parameters() -> Value {
-    let text = |longest: u32| json!({ "type": "string", "minLength": 1, "maxLength": longest });
-    json!({
+    // What the service accepts, which is any text for most headers. HTTP removes spaces around a value.
+    let text = || json!({ "type": "string" });
+    let mut parameters = json!({
         "Id": {
             "name": "id",
             "in": "path",
@@ -138,32 +140,33 @@ pub(super) fn parameters() -> Value {
         },
         "RequestId": request_header(
             "X-Request-Id",
-            "An identifier of your choice for the request, which the response returns and the server's log contains. If the \
-             header is missing or has another form, the server generates a UUID.",
-            json!({ "type": "string", "pattern": "^[A-Za-z0-9._-]{1,128}$" }),
+            "An identifier of your choice for the request, which the response returns and the server's log contains: 1 to \
+             128 letters, digits, full stops, underscores and hyphens. If the header is missing or has another form, the \
+             server generates a UUID.",
+            text(),
         ),
         "IdempotencyKey": request_header(
             "Idempotency-Key",
             "A key that makes it safe to retry the request: 1 to 255 printable ASCII characters, such as a UUID. Use a new \
              key for each new request, and the same key when you retry it. The response is stored for 24 hours.",
-            text(255),
+            json!({ "type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]([ -~]*[!-~])?$" }),
         ),
         "IfMatch": request_header(
             "If-Match",
             "A list of ETags, or `*` for any. The change is made only if the ETag of the record is in the list; otherwise the \
              response is 412.",
-            text(8192),
+            text(),
         ),
         "IfNoneMatch": request_header(
             "If-None-Match",
             "A list of ETags, or `*` for any. The response is 304 without a body if the ETag of the record is in the list.",
-            text(8192),
+            text(),
         ),
         "SignatureTimestamp": request_header(
             "X-SVC-Timestamp",
             "When the request was signed, in Unix seconds with up to six decimals. It may differ from the time of the server by at most 300 seconds. \
              Required if the API key was created with signed writes; ignored otherwise.",
-            json!({ "type": "string", "pattern": "^[0-9]+([.][0-9]{1,6})?$" }),
+            text(),
         ),
         "Signature": request_header(
             "X-SVC-Signature",
@@ -173,9 +176,13 @@ pub(super) fn parameters() -> Value {
              the lower-case hex SHA-256 of the body. A signature is accepted only once; a repeat of the same \
              request gets the response that is stored under its `Idempotency-Key`, and is refused without one. \
              Required if the API key was created with signed writes; ignored otherwise.",
-            json!({ "type": "string", "pattern": "^sha256=[0-9a-f]{64}$" }),
+            text(),
         ),
-    })
+    });
+    for (name, parameter) in webhooks::parameters() {
+        parameters[name] = parameter;
+    }
+    parameters
 }
 
 fn response_header(description: &str, schema: Value, example: Value) -> Value {

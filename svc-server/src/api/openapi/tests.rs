@@ -5,7 +5,9 @@ mod compatible;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
+use svc_core::accounts::idempotency;
 use svc_core::error::{Error, FieldCode};
+use svc_core::values::EventKind;
 
 use super::components::samples;
 use super::{document, text};
@@ -251,6 +253,54 @@ fn operations_declare_their_request_headers() {
     }
 }
 
+/// Headers that the service takes in any form are plain texts, and the schema of the one that it checks accepts the same
+/// values. Spaces around a value are not part of it.
+#[test]
+fn schemas_of_request_headers_say_what_is_accepted() {
+    let document = v1();
+    for name in ["RequestId", "IfMatch", "IfNoneMatch", "SignatureTimestamp", "Signature"] {
+        assert_eq!(document["components"]["parameters"][name]["schema"], json!({ "type": "string" }), "{name}");
+    }
+    let key = &document["components"]["parameters"]["IdempotencyKey"]["schema"];
+    for text in ["a", "two words", "!~", &"k".repeat(255), "", &"k".repeat(256), "k\u{e9}", "a\tb", "a\u{7f}"] {
+        let is_accepted = idempotency::check_key(text).is_ok();
+        assert_eq!(errors(&document, key, &json!(text)).is_empty(), is_accepted, "{text:?}");
+    }
+    assert!(!errors(&document, key, &json!(" ")).is_empty(), "a value of spaces arrives empty");
+}
+
+/// Deliveries are compared with them in `tests/deliver/document.rs`.
+#[test]
+fn every_event_kind_is_a_webhook() {
+    let document = v1();
+    let kinds: BTreeSet<&str> = EventKind::ALL.iter().map(|kind| kind.as_str()).collect();
+    let webhooks = document["webhooks"].as_object().unwrap();
+    assert_eq!(webhooks.keys().map(String::as_str).collect::<BTreeSet<_>>(), kinds);
+    assert_eq!(webhooks.len(), 29);
+    for (kind, item) in webhooks {
+        let post = &item["post"];
+        assert!(post["summary"].as_str().is_some_and(|text| text.ends_with('.')), "{kind}");
+        assert_eq!(post["security"], json!([]), "an API key is no part of a delivery");
+        let body = &post["requestBody"]["content"]["application/json"];
+        assert_eq!(body["example"]["event"], **kind);
+        let accepts = |data: Value| {
+            let mut delivery = body["example"].clone();
+            delivery["data"] = data;
+            errors(&document, &body["schema"], &delivery).is_empty()
+        };
+        assert!(accepts(json!({ "id": "0195a3c8-8a00-7000-8000-000000000001", "test": true })), "{kind}");
+        assert!(!accepts(json!({})) && !accepts(json!({ "id": "" })) && !accepts(json!(null)), "{kind}");
+        let mut other = body["example"].clone();
+        other["event"] = "ping".into();
+        assert!(!errors(&document, &body["schema"], &other).is_empty(), "{kind}");
+    }
+    let example = |kind: &str| document["webhooks"][kind]["post"]["requestBody"]["content"]["application/json"].clone();
+    let (created, deleted) = (example("contact.created"), example("contact.deleted"));
+    let mut incomplete = deleted["example"].clone();
+    incomplete["data"] = created["example"]["data"].clone();
+    assert!(!errors(&document, &deleted["schema"], &incomplete).is_empty(), "deleted_at is missing");
+}
+
 /// The fields of `docs/contract.md`, "Resources"; a `?` marks a field that can be null.
 #[test]
 fn records_have_the_fields_of_the_contract() {
@@ -367,7 +417,7 @@ fn schemas_have_the_limits_formats_and_defaults_of_the_contract() {
         ("BookingCreate.notes", "maxLength", json!(4096)),
         ("QuoteCreate.total", "minimum", json!(0)),
         ("QuoteCreate.total", "maximum", json!(1_000_000_000_000_i64)),
-        ("QuoteCreate.currency", "pattern", json!("^[A-Z]{3}$")),
+        ("QuoteCreate.currency", "anyOf", json!([{ "pattern": "^[A-Z]{3}$" }, { "pattern": "^\\s*$" }])),
         ("QuoteCreate.currency", "default", json!("AUD")),
         ("QuoteCreate.line_items", "maxItems", json!(500)),
         ("JobCreate.title", "maxLength", json!(255)),
@@ -391,6 +441,12 @@ fn schemas_have_the_limits_formats_and_defaults_of_the_contract() {
         ("QuoteCreate.valid_until", vec![json!("2026-03-14"), json!("2026-03-14T15:09:26+11:00"), json!(null)], true),
         ("QuoteCreate.valid_until", vec![json!("soon"), json!(1)], false),
         ("ContactCreate.city", vec![json!("")], true),
+        ("ContactUpdate.email", vec![json!(""), json!(" "), json!(null), json!("ada@example.com")], true),
+        ("ContactUpdate.email", vec![json!("ada"), json!(1)], false),
+        ("JobUpdate.scheduled_end", vec![json!(""), json!("2026-03-14T15:09:26+11:00")], true),
+        ("JobUpdate.scheduled_end", vec![json!("soon"), json!("2026-03-14")], false),
+        ("QuoteCreate.currency", vec![json!(""), json!("AUD"), json!(null)], true),
+        ("QuoteCreate.currency", vec![json!("aud"), json!("AUDX")], false),
         ("JobCreate.title", vec![json!("")], false),
     ] {
         for value in values {

@@ -10,10 +10,10 @@ use std::convert::Infallible;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use bytes::{Buf, Bytes};
+use bytes::Buf;
 use http::{Request, Response};
+use http_body_util::BodyExt as _;
 use http_body_util::combinators::MapFrame;
-use http_body_util::{BodyExt as _, Full};
 use hyper::body::{Frame, Incoming};
 use hyper::server::conn::http2::Builder;
 use hyper::service::{Service, service_fn};
@@ -21,6 +21,8 @@ use hyper_util::rt::{TokioExecutor, TokioTimer};
 use svc_core::sync::lock;
 use tokio::sync::Notify;
 use tokio::time::Instant;
+
+use super::reader::{CountedBody, CountedBytes};
 
 /// The highest number of concurrent requests of a connection.
 const MAX_STREAMS: u32 = 100;
@@ -86,7 +88,7 @@ impl OpenRequests {
         service: S,
     ) -> impl Service<Request<Incoming>, Response = Response<TrackedBody>, Error = Infallible, Future: Send + 'static> + use<S>
     where
-        S: Service<Request<Incoming>, Response = Response<Full<Bytes>>, Error = Infallible, Future: Send + 'static>,
+        S: Service<Request<Incoming>, Response = Response<CountedBody>, Error = Infallible, Future: Send + 'static>,
     {
         let open = self.clone();
         service_fn(move |request: Request<Incoming>| {
@@ -176,14 +178,14 @@ impl Drop for TrackedRequest {
     }
 }
 
-type TrackFrame = Box<dyn FnMut(Frame<Bytes>) -> Frame<TrackedBytes> + Send>;
+type TrackFrame = Box<dyn FnMut(Frame<CountedBytes>) -> Frame<TrackedBytes> + Send>;
 
 /// The body of a response, whose request is tracked until its bytes are written.
-pub(super) type TrackedBody = MapFrame<Full<Bytes>, TrackFrame>;
+pub(super) type TrackedBody = MapFrame<CountedBody, TrackFrame>;
 
 /// Bytes of a response, which h2 drops when they are written.
 pub(super) struct TrackedBytes {
-    bytes: Bytes,
+    bytes: CountedBytes,
     _request: Arc<TrackedRequest>,
 }
 

@@ -19,11 +19,13 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::header::{CONNECTION, EXPECT};
 use http::{HeaderValue, Request, Response, StatusCode};
-use http_body_util::{BodyExt as _, Full, Limited};
+use http_body_util::{BodyExt as _, Limited};
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use hyper::service::{Service, service_fn};
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::sync::oneshot;
+
+use super::reader::CountedBody;
 
 /// The highest number of bytes that are dropped.
 const MAX_BYTES: u32 = 4 * 1024 * 1024;
@@ -39,9 +41,9 @@ impl Linger {
     pub(super) fn track<S>(
         &self,
         service: S,
-    ) -> impl Service<Request<Incoming>, Response = Response<Full<Bytes>>, Error = Infallible, Future: Send + 'static> + use<S>
+    ) -> impl Service<Request<Incoming>, Response = Response<CountedBody>, Error = Infallible, Future: Send + 'static> + use<S>
     where
-        S: Service<Request<RequestBody>, Response = Response<Full<Bytes>>, Error = Infallible, Future: Send + 'static>,
+        S: Service<Request<RequestBody>, Response = Response<CountedBody>, Error = Infallible, Future: Send + 'static>,
     {
         let linger = self.clone();
         service_fn(move |request: Request<Incoming>| {

@@ -1,0 +1,213 @@
+//! The webhooks: for each event kind, the request that the endpoints of subscribers receive (`docs/contract.md`, "Events"
+//! and "Webhook deliveries").
+
+use schemars::JsonSchema;
+use serde_json::{Map, Value, json};
+use svc_core::resources::bookings::Booking;
+use svc_core::resources::contacts::Contact;
+use svc_core::resources::invoices::{Invoice, Payment};
+use svc_core::resources::jobs::Job;
+use svc_core::resources::quotes::Quote;
+use svc_core::values::{EventKind, TenantId, Timestamp};
+
+use super::components::{component, content};
+use super::{Schemas, example_of};
+
+/// The headers of a delivery, as components.
+const HEADERS: [&str; 7] = [
+    "DeliveryEvent",
+    "DeliveryId",
+    "DeliveryAttempt",
+    "DeliverySignature",
+    "StandardWebhooksId",
+    "StandardWebhooksTimestamp",
+    "StandardWebhooksSignature",
+];
+
+/// Returns the webhooks by event kind.
+pub(super) fn describe(schemas: &mut Schemas) -> Value {
+    let meanings = EventKind::json_schema(&mut schemas.output).to_value();
+    let meanings = meanings["description"].as_str().unwrap_or_default();
+    let describe = |kind: &EventKind| {
+        let meaning = meanings.lines().find_map(|line| line.strip_prefix(&format!("- `{kind}`: "))).unwrap_or_default();
+        (kind.to_string(), json!({ "post": delivery(*kind, meaning, schemas) }))
+    };
+    EventKind::ALL.iter().map(describe).collect::<Map<String, Value>>().into()
+}
+
+/// Returns the schemas that only webhooks refer to.
+pub(super) fn schemas() -> [(&'static str, Value); 2] {
+    [
+        (
+            "ExternalRecord",
+            json!({
+                "type": "object",
+                "description": "The record of a hotel stay or a cohort. Both are kept elsewhere in the service, and the \
+                                object is passed on as it was given. It may have any fields besides its `id`.",
+                "properties": { "id": {
+                    "description": "The identifier of the stay or cohort: a number, or a string that is not empty.",
+                    "type": ["string", "number"],
+                    "minLength": 1,
+                } },
+                "required": ["id"],
+            }),
+        ),
+        (
+            "WebhookTest",
+            json!({
+                "type": "object",
+                "description": "The `data` of a test, which the operator of the service can send to a subscription with \
+                                any of its event kinds. Nothing happened to any record.",
+                "properties": {
+                    "id": { "type": "string", "format": "uuid", "description": "An identifier that belongs to no record." },
+                    "test": { "const": true, "description": "Always true. No record has this field." },
+                },
+                "required": ["id", "test"],
+            }),
+        ),
+    ]
+}
+
+/// Returns the headers of a delivery.
+pub(super) fn parameters() -> [(&'static str, Value); HEADERS.len()] {
+    let header = |name: &str, description: &str, schema: Value| json!({ "name": name, "in": "header", "required": true, "description": description, "schema": schema });
+    let uuid = || json!({ "type": "string", "format": "uuid" });
+    let [event, id, attempt, signature, standard_id, standard_timestamp, standard_signature] = HEADERS;
+    [
+        (
+            event,
+            header(
+                "X-SVC-Event",
+                "The kind of event. The signatures do not cover this header, so read `event` in the body instead.",
+                json!({ "type": "string" }),
+            ),
+        ),
+        (id, header("X-SVC-Delivery", "The identifier of the delivery, the same on every attempt and replay.", uuid())),
+        (
+            attempt,
+            header(
+                "X-SVC-Attempt",
+                "The number of the attempt, from 1 on. Replays continue to count.",
+                json!({ "type": "integer", "minimum": 1 }),
+            ),
+        ),
+        (
+            signature,
+            header(
+                "X-SVC-Signature",
+                "`sha256=` and the lower-case hex HMAC-SHA256 of the raw body. The HMAC key is the whole signing secret of \
+                 the subscription, including `whsec_`.",
+                json!({ "type": "string", "pattern": "^sha256=[0-9a-f]{64}$" }),
+            ),
+        ),
+        (standard_id, header("webhook-id", "The same identifier as `X-SVC-Delivery`, for Standard Webhooks.", uuid())),
+        (
+            standard_timestamp,
+            header(
+                "webhook-timestamp",
+                "The time of the attempt in Unix seconds, for Standard Webhooks.",
+                json!({ "type": "integer" }),
+            ),
+        ),
+        (
+            standard_signature,
+            header(
+                "webhook-signature",
+                "The signatures of Standard Webhooks, separated by spaces: `v1,` and the base64 HMAC-SHA256 of \
+                 `{webhook-id}.{webhook-timestamp}.{body}`. There are two for a time after the secret was rotated.",
+                json!({ "type": "string", "pattern": "^v1,[0-9A-Za-z+/]{43}=( v1,[0-9A-Za-z+/]{43}=)*$" }),
+            ),
+        ),
+    ]
+}
+
+/// Returns the request with an event of this kind.
+fn delivery(kind: EventKind, meaning: &str, schemas: &mut Schemas) -> Value {
+    let Data { schema, change } = data(kind, schemas);
+    let mut example = example_of(&schema, &schemas.examples).unwrap_or_default();
+    for (field, value) in change.as_object().into_iter().flatten() {
+        example[field] = value.clone();
+    }
+    let schema = match kind {
+        EventKind::ContactDeleted => json!({ "allOf": [schema], "required": ["deleted_at"] }),
+        _ => schema,
+    };
+    let tenant = schemas.output.subschema_for::<TenantId>().to_value();
+    let time = schemas.output.subschema_for::<Timestamp>().to_value();
+    let body = json!({
+        "type": "object",
+        "properties": {
+            "event": { "type": "string", "const": kind },
+            "data": { "anyOf": [schema, component("schemas", "WebhookTest")] },
+            "delivered_at": time,
+            "tenant_id": tenant,
+        },
+        "required": ["event", "data", "delivered_at", "tenant_id"],
+    });
+    let example = json!({
+        "event": kind,
+        "data": example,
+        "delivered_at": "2026-03-14T15:09:27.041302Z",
+        "tenant_id": "0195a3c8-8a00-7000-8000-00000000a001",
+    });
+    json!({
+        "summary": meaning,
+        "description": "`data` is the record as a GET would have returned it right after the change, and the same on every \
+                        attempt. `delivered_at` is the time of the attempt, and `tenant_id` the account. Verify a \
+                        signature before you use the body.",
+        "tags": ["webhooks"],
+        "security": [],
+        "parameters": HEADERS.map(|name| component("parameters", name)),
+        "requestBody": { "required": true, "content": content(body, Some(example)) },
+        "responses": {
+            "2XX": { "description": "The delivery succeeded. The body is not used." },
+            "default": { "description": "The attempt failed, and the delivery is sent again later while retries are left." },
+        },
+    })
+}
+
+/// The `data` of an event.
+struct Data {
+    schema: Value,
+    /// The fields in which the example of the event differs from that of the schema.
+    change: Value,
+}
+
+fn data(kind: EventKind, schemas: &mut Schemas) -> Data {
+    use EventKind as K;
+    fn of<T: JsonSchema>(schemas: &mut Schemas, change: Value) -> Data {
+        Data { schema: schemas.output.subschema_for::<T>().to_value(), change }
+    }
+    let status = |status: &str| json!({ "status": status });
+    let unpaid = |status: &str| json!({ "status": status, "paid_at": null });
+    match kind {
+        K::InvoiceCreated => of::<Invoice>(schemas, unpaid("draft")),
+        K::InvoiceSent | K::InvoiceResent => of::<Invoice>(schemas, unpaid("sent")),
+        K::InvoiceUpdated => of::<Invoice>(schemas, unpaid("viewed")),
+        K::InvoiceVoided => of::<Invoice>(schemas, unpaid("cancelled")),
+        K::InvoicePaid => of::<Invoice>(schemas, status("paid")),
+        K::InvoiceRefunded => of::<Invoice>(schemas, status("cancelled")),
+        K::QuoteCreated => of::<Quote>(schemas, status("draft")),
+        K::QuoteAccepted => of::<Quote>(schemas, status("accepted")),
+        K::QuoteDeclined => of::<Quote>(schemas, status("declined")),
+        K::QuoteUpdated => of::<Quote>(schemas, status("sent")),
+        K::BookingCreated | K::BookingUpdated => of::<Booking>(schemas, status("confirmed")),
+        K::BookingCancelled => of::<Booking>(schemas, status("cancelled")),
+        K::JobCreated => of::<Job>(schemas, status("quoted")),
+        K::JobScheduled | K::JobUpdated => of::<Job>(schemas, status("scheduled")),
+        K::JobCompleted => of::<Job>(
+            schemas,
+            json!({ "status": "completed", "actual_start": "2026-03-14T13:02:11.204977Z", "actual_end": "2026-03-14T15:09:26.535897Z" }),
+        ),
+        K::ContactCreated | K::ContactUpdated => of::<Contact>(schemas, json!({})),
+        K::ContactDeleted => of::<Contact>(schemas, json!({ "deleted_at": "2026-03-14T15:09:26.535897Z" })),
+        K::PaymentSucceeded => of::<Payment>(schemas, json!({})),
+        K::StayCreated
+        | K::StayConfirmed
+        | K::StayCheckedIn
+        | K::StayCheckedOut
+        | K::StayCancelled
+        | K::StayNoShow
+        | K::CohortSessionsGenerated => Data { schema: component("schemas", "ExternalRecord"), change: json!({}) },
+    }
+}
