@@ -43,7 +43,8 @@ use crate::values::{self, Limit};
     after_long_help = format!("{FIRST_STEPS}\n\n{}", exit::LONG_HELP)
 )]
 pub struct Cli {
-    /// Database URL: sqlite://PATH, created if it does not exist, or postgres://USER:PASSWORD@HOST:PORT/DATABASE.
+    /// Database URL: sqlite://PATH or postgres://USER:PASSWORD@HOST:PORT/DATABASE. `svc init` and `svc db migrate`
+    /// create a SQLite file that does not exist.
     #[arg(
         long,
         global = true,
@@ -71,6 +72,18 @@ pub struct Cli {
 /// The top-level commands, each of which names one kind of object or one task.
 #[derive(Clone, Debug, Subcommand)]
 pub enum Command {
+    /// Set up a new database with an account and an API key.
+    ///
+    /// Creates the database if it does not exist, a tenant with access to the API, and a key with the scopes read and
+    /// write. Prints lines for your shell that set SVC_DATABASE_URL, SVC_URL, SVC_TENANT and SVC_KEY. The key is printed
+    /// once and cannot be shown again. A database that already has a tenant is refused.
+    #[command(after_help = "Examples:\n  svc init\n  svc init --name 'Harbour Plumbing'\n  \
+                      eval \"$(svc init --database-url sqlite:///var/lib/svc/svc.db)\"")]
+    Init {
+        /// Name of the tenant.
+        #[arg(long, value_parser = values::name, default_value = "My business", value_name = "NAME")]
+        name: String,
+    },
     /// Manage tenants: business accounts, their settings and their access to the API.
     #[command(
         subcommand_required = true,
@@ -154,7 +167,7 @@ pub enum Command {
         #[command(subcommand)]
         command: EventCommand,
     },
-    /// Import contacts or invoices from a CSV or NDJSON file.
+    /// Import contacts or invoices from a CSV or NDJSON file, or all records of an account from an export.
     ///
     /// The CSV columns or JSON members are the fields of the API and are validated like them. `id` and `created_at` are
     /// preserved, so an export of one database can be imported into another. Valid rows are committed in groups of 500.
@@ -166,22 +179,34 @@ pub enum Command {
     ///
     /// Fields of contacts: id, email, first_name, last_name, phone, company_name, city, state, postcode, created_at.
     /// Fields of invoices: id, invoice_number, contact_id, status, issue_date, due_date, total, currency, paid_at,
-    /// amount_paid, created_at. `updated_at` is accepted and ignored.
+    /// amount_paid, created_at. `updated_at` is accepted and ignored. In CSV, an apostrophe before =, +, -, @, a tab or a
+    /// line break at the beginning of a text is removed, as `svc export --escape-formulas` writes it.
+    ///
+    /// `svc import all` puts back what `svc export all` wrote: contacts, deleted ones included, invoices, quotes, bookings
+    /// and jobs, with their numbers and all their times. It fires no events. A row is refused if another record of its
+    /// type has changed later, as clients that keep a copy by `updated_since` would miss it: import into a tenant without
+    /// records.
     #[command(
         after_help = "Examples:\n  svc import contacts --tenant 0195a3c8-0000-7000-8000-000000000001 contacts.csv\n  \
                       svc import contacts --tenant 0195a3c8-0000-7000-8000-000000000001 contacts.csv \\\n    \
                       --dry-run --report refused.ndjson\n  \
                       zcat invoices.ndjson.gz | svc import invoices \\\n    \
-                      --tenant 0195a3c8-0000-7000-8000-000000000001 --no-events -"
+                      --tenant 0195a3c8-0000-7000-8000-000000000001 --no-events -\n  \
+                      svc import all --tenant 0195a3c8-0000-7000-8000-000000000001 all.ndjson"
     )]
     Import(Import),
-    /// Export all records of one type to stdout, one JSON object per line.
+    /// Export all records of one type, or of an account, to stdout, one JSON object per line.
     ///
     /// Each record appears once, as GET returns it. Records are ordered newest first, or oldest change first with
     /// --since. The export reads page by page in constant memory and can run while servers use the database.
+    ///
+    /// `svc export all` writes all records of a tenant for `svc import all`, deleted contacts included, each with its type
+    /// in `kind`. A record comes after the contact that it refers to, and once more if it changes during the export. With
+    /// --since, it writes what has changed since an earlier export.
     #[command(
         after_help = "Examples:\n  svc export contacts --tenant 0195a3c8-0000-7000-8000-000000000001 > contacts.ndjson\n  \
-                      svc export jobs --tenant 0195a3c8-0000-7000-8000-000000000001 --since 7d --format csv"
+                      svc export jobs --tenant 0195a3c8-0000-7000-8000-000000000001 --since 7d --format csv\n  \
+                      svc export all --tenant 0195a3c8-0000-7000-8000-000000000001 > all.ndjson"
     )]
     Export(Export),
     /// Show the audit log: who changed what, and when.

@@ -7,6 +7,7 @@ mod delivery;
 mod event;
 mod export;
 mod import;
+mod init;
 mod invoice;
 mod key;
 mod listen;
@@ -26,15 +27,21 @@ use svc_store::{OpenError, Options};
 use crate::cli::{Cli, Command};
 use crate::confirm;
 use crate::exit::Failure;
-use crate::output::Outcome;
+use crate::output::{self, Outcome};
 use crate::user;
 
 /// Asks for confirmation if needed, opens the database if the command uses it, and runs the command.
 pub(crate) async fn run(cli: Cli) -> Result<Outcome, Failure> {
     confirm::ask(&cli.command, cli.yes)?;
     let url = &cli.database_url;
+    let uses_database = !matches!(cli.command, Command::Listen(_) | Command::Completions { .. } | Command::Man { .. });
+    if let Some(path) = svc_store::exposed_key_file(url).filter(|_| uses_database) {
+        let path = path.display();
+        output::warning(&format!("Other users may read or change the secret key in {path}; run `chmod 600 {path}`."));
+    }
     let open = || open(url);
     match cli.command {
+        Command::Init { name } => init::run(url, name).await,
         Command::Tenant { command } => tenant::run(&*open().await?, command).await,
         Command::Key { command } => key::run(&*open().await?, command).await,
         Command::Invoice { command } => invoice::run(&*open().await?, command).await,
@@ -54,7 +61,18 @@ pub(crate) async fn run(cli: Cli) -> Result<Outcome, Failure> {
 
 /// Opens a database on which the audit log records changes as made by the current user.
 async fn open(url: &str) -> Result<Arc<dyn Store>, OpenError> {
+    open_or_create(url, false).await
+}
+
+/// Does the same, and creates a SQLite file that is missing with `create_missing`.
+async fn open_or_create(url: &str, create_missing: bool) -> Result<Arc<dyn Store>, OpenError> {
     // A command runs its transactions one after the other, and servers need the connections of PostgreSQL.
-    let options = Options { read_connections: 1, write_connections: 1, is_short_lived: true, ..Options::default() };
+    let options = Options {
+        create_missing,
+        read_connections: 1,
+        write_connections: 1,
+        is_short_lived: true,
+        ..Options::default()
+    };
     Ok(acting(svc_store::open_with(url, Env::system(), options).await?, user::actor()))
 }

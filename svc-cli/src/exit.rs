@@ -16,7 +16,7 @@ pub enum Exit {
     Failed = 1,
     /// The command line or one of its values is not valid.
     Usage = 2,
-    /// Nothing has the given id.
+    /// Nothing has the given id, or there is no database at the given path.
     NotFound = 3,
     /// The operation conflicts with existing data, the current status does not allow it, or several tenants have a
     /// record with the given id.
@@ -38,7 +38,7 @@ Exit codes:
   0  The command succeeded
   1  The command failed for a reason that no other code names
   2  Usage error: the command line or one of its values is not valid
-  3  Not found: nothing has the given id
+  3  Not found: nothing has the given id, or there is no database at the path
   4  Refused: existing data or the current status does not allow it, or several tenants have the id
   5  The database cannot be reached";
 
@@ -128,6 +128,11 @@ impl From<OpenError> for Failure {
     fn from(error: OpenError) -> Self {
         match &error {
             OpenError::InvalidUrl(_) => Self::new(Exit::Usage, error.to_string()),
+            OpenError::NotFound(_) => {
+                let hint = "Check the path, or make a database there with `svc init` or `svc db migrate`.";
+                Self::new(Exit::NotFound, format!("{error}. {hint}"))
+            }
+            OpenError::NoFolder(_) => Self::new(Exit::NotFound, format!("{error}.")),
             OpenError::Unavailable { .. } => {
                 let hint = "Check the URL, that the database exists, and that you have permission to use it.";
                 Self::new(Exit::Unreachable, format!("{error}. {hint}"))

@@ -15,6 +15,7 @@
 //! - `confirm` prompts before commands that cannot be undone.
 //! - `output` writes results to stdout: JSON for programs, tables and sentences for people.
 //! - `times` formats times and durations for people.
+//! - `formulas` keeps spreadsheets from running cells of an export.
 //! - `document` holds JSON from elsewhere and preserves its numbers exactly.
 //! - [`exit`] defines the exit codes and maps errors to them.
 
@@ -23,6 +24,7 @@ mod commands;
 mod confirm;
 mod document;
 pub mod exit;
+mod formulas;
 mod output;
 mod times;
 mod user;

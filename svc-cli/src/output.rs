@@ -1,5 +1,8 @@
 //! The output of commands: one JSON document for programs, or sentences and tables for people.
 //!
+//! Foreign text, such as names and the responses of receivers, could control the terminal, or reorder what is shown by
+//! the control characters of bidirectional text. These characters are escaped here, in texts and in JSON.
+//!
 //! Results are written to stdout, notes and errors to stderr. anstream decides whether to use colour: it honours
 //! `NO_COLOR`, and leaves colour out of pipes and dumb terminals.
 
@@ -39,7 +42,7 @@ impl Outcome {
     pub(crate) fn new(value: &impl Serialize, text: String) -> Result<Self, Failure> {
         let json = serde_json::to_string_pretty(value)
             .map_err(|error| Failure::new(Exit::Failed, format!("The result cannot be written as JSON: {error}")))?;
-        Ok(Self { json, text, note: None, empty: None, failure: None })
+        Ok(Self { json: plain_json(json), text: plain_styled(&text), note: None, empty: None, failure: None })
     }
 
     /// Creates the result of a command that has already printed its output.
@@ -112,10 +115,15 @@ pub(crate) fn error(message: &str) {
     print_message(ERROR, "error", message);
 }
 
+/// Prints a warning to stderr.
+pub(crate) fn warning(message: &str) {
+    print_message(NOTE, "warning", message);
+}
+
 fn print_message(style: Style, word: &str, message: &str) {
     let mut err = anstream::AutoStream::auto(io::stderr().lock());
     // There is nowhere to report that stderr is closed.
-    let _ = writeln!(err, "{style}{word}:{style:#} {message}");
+    let _ = writeln!(err, "{style}{word}:{style:#} {}", plain(message));
 }
 
 /// Colours a text green for a good result or red for a bad one.
@@ -124,15 +132,66 @@ pub(crate) fn verdict(good: bool, text: &str) -> String {
     format!("{style}{text}{style:#}")
 }
 
-/// Escapes control characters other than line feeds and tabs in foreign text, which could otherwise control the
-/// terminal.
+/// Returns whether a character controls the terminal or the direction of text, and shows nothing itself.
+fn is_control(char: char) -> bool {
+    let is_bidirectional =
+        matches!(char, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}' | '\u{61c}');
+    char.is_control() || is_bidirectional
+}
+
+/// Escapes control characters other than line feeds and tabs in foreign text.
 pub(crate) fn plain(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     for char in text.chars() {
         match char {
             '\n' | '\t' => plain.push(char),
-            _ if char.is_control() => plain.extend(char.escape_default()),
+            _ if is_control(char) => plain.extend(char.escape_default()),
             _ => plain.push(char),
+        }
+    }
+    plain
+}
+
+/// Escapes all control characters in foreign text that has one line to itself.
+pub(crate) fn plain_line(text: &str) -> String {
+    on_one_line(&plain(text))
+}
+
+fn on_one_line(text: &str) -> String {
+    text.replace('\n', "\\n").replace('\t', "\\t")
+}
+
+/// Escapes control characters other than line feeds and tabs in a text with styles of this module. Foreign text can
+/// contain the same styles, which do nothing but colour it.
+fn plain_styled(text: &str) -> String {
+    // The longest first, since a style can begin with another one.
+    let styles = [GOOD, ERROR, HEADING].map(|style| style.to_string());
+    let styles = [&styles[..], &[format!("{HEADING:#}")]].concat();
+    let mut styled = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('\u{1b}') {
+        let (before, after) = rest.split_at(at);
+        styled.push_str(&plain(before));
+        let kept = styles.iter().map(String::as_str).find(|style| after.starts_with(style));
+        styled.push_str(kept.unwrap_or("\\u{1b}"));
+        rest = after.get(kept.map_or(1, str::len)..).unwrap_or_default();
+    }
+    styled.push_str(&plain(rest));
+    styled
+}
+
+/// Escapes control characters in JSON. They stand in strings only, except for line feeds, which serde_json writes
+/// between members and escapes in strings.
+pub(crate) fn plain_json(json: String) -> String {
+    if !json.contains(|char| char != '\n' && is_control(char)) {
+        return json;
+    }
+    let mut plain = String::with_capacity(json.len());
+    for char in json.chars() {
+        match char {
+            _ if char == '\n' || !is_control(char) => plain.push(char),
+            // None of them is outside of the Basic Multilingual Plane.
+            _ => plain.push_str(&format!("\\u{:04x}", u32::from(char))),
         }
     }
     plain
@@ -152,7 +211,8 @@ pub(crate) struct Table {
 impl Table {
     /// Creates a table with one row per item and one cell per heading.
     pub(crate) fn new<T, const N: usize>(heading: [&str; N], items: &[T], row: impl Fn(&T) -> [String; N]) -> Self {
-        Self { heading: heading.map(str::to_owned).into(), rows: items.iter().map(|item| row(item).into()).collect() }
+        let cells = |item| row(item).map(|cell| on_one_line(&plain_styled(&cell))).into();
+        Self { heading: heading.map(str::to_owned).into(), rows: items.iter().map(cells).collect() }
     }
 
     /// Formats the table as lines of text.
@@ -187,7 +247,7 @@ pub(crate) fn fields<'a>(fields: impl IntoIterator<Item = (&'a str, String)>) ->
     let width = fields.iter().map(|(name, _)| name.len()).max().unwrap_or(0) + 1;
     let lines = fields.iter().map(|(name, value)| {
         let padding = width - name.len();
-        format!("{HEADING}{name}:{HEADING:#}{:padding$}{value}\n", "")
+        format!("{HEADING}{name}:{HEADING:#}{:padding$}{}\n", "", plain_line(value))
     });
     lines.collect()
 }
@@ -208,6 +268,26 @@ mod tests {
     #[test]
     fn control_characters_of_foreign_text_are_escaped() {
         assert_eq!(plain("a\u{1b}[2Jb\r\n\u{9b}c\té"), "a\\u{1b}[2Jb\\r\n\\u{9b}c\té");
+    }
+
+    #[test]
+    fn no_output_has_control_characters() {
+        let controls =
+            ('\0'..=' ').chain('\u{7f}'..='\u{9f}').chain('\u{202a}'..='\u{202e}').chain('\u{2066}'..='\u{2069}');
+        let controls: Vec<char> = controls.chain(['\u{200e}', '\u{200f}', '\u{61c}']).filter(|it| *it != ' ').collect();
+        assert_eq!(controls.len(), 32 + 33 + 5 + 4 + 3);
+        for control in controls {
+            let name = format!("a{control}b");
+            let shows_it = |text: &str| anstream::adapter::strip_str(text).to_string().contains(control);
+            let table = Table::new(["NAME"], &[&name], |name| [(*name).clone()]).to_text();
+            let lines = table.lines().count() + fields([("name", name.clone())]).lines().count();
+            assert_eq!(lines, 3, "{control:?}");
+            let outcome = Outcome::new(&name, format!("{HEADING}x{HEADING:#} {name}")).unwrap();
+            assert!(outcome.text.starts_with("\u{1b}[1mx\u{1b}[0m "), "{:?}", outcome.text);
+            assert_eq!(shows_it(&outcome.text), control == '\n' || control == '\t', "{control:?}");
+            assert!(!outcome.json.contains(control), "{control:?}");
+            assert_eq!(serde_json::from_str::<String>(&outcome.json).unwrap(), name);
+        }
     }
 
     #[test]

@@ -17,12 +17,19 @@
 //!    time in the day before the tenant was created.
 //!
 //! A row that is recognised and agrees with the record, in the fields that the row has, is [`Imported::Unchanged`].
+//!
+//! # Restoring an account
+//!
+//! [`restore`] puts a record back as an export wrote it, with all its times, deleted contacts included. So all records of
+//! an account move to another database, where lists, incremental sync and numbers go on as before.
 
 mod contacts;
 mod identity;
 mod import;
 mod invoices;
+mod restore;
 
 pub use self::contacts::ContactImport;
 pub use self::import::{Import, ImportOptions, Imported, record_in_audit_log};
 pub use self::invoices::InvoiceImport;
+pub use self::restore::{AccountRecord, RecordKind, Restore, restore};

@@ -81,6 +81,12 @@ impl FromJson for bool {
     }
 }
 
+impl FromJson for String {
+    fn from_json(json: Json) -> Result<Self, Issue> {
+        json.into_string()
+    }
+}
+
 /// The names of the fields of a record or an input.
 ///
 /// They tell a read-only field from an unknown one, and are the header of a table.
@@ -207,6 +213,11 @@ impl Fields {
 
     fn untaken(&self) -> impl Iterator<Item = &str> {
         self.members.iter().filter(|(_, sent)| sent.is_some()).map(|(name, _)| name.as_str())
+    }
+
+    /// Drops the fields that were not taken, so that they do not fail as unknown.
+    pub(crate) fn ignore_untaken(&mut self) {
+        self.members.clear();
     }
 
     fn refuse_untaken(&mut self, read_only: &[&str]) {

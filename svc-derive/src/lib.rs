@@ -6,7 +6,7 @@
 //!
 //! | Derive | Implements | For |
 //! |---|---|---|
-//! | [`Record`] | `FieldNames`, `JsonSchema` | what the API returns |
+//! | [`Record`] | `FieldNames`, `JsonSchema`, and `Input` on demand | what the API returns |
 //! | [`Input`] | `Input`, `FieldNames`, `JsonSchema` | bodies and query parameters |
 //! | [`Apply`] | `Apply<Record>` | inputs whose fields are copied into a record |
 //! | [`Resource`] | `Resource` | records with a collection of their own, such as `/contacts` |
@@ -83,6 +83,11 @@ fn derive(
 ///
 /// The schema is an object with the fields as properties, each with its doc comment as description. All of them are
 /// required, as the API writes null for what is empty. Derive serde's `Serialize` beside it.
+///
+/// # Attributes of the struct
+///
+/// - `#[record(input)]` also implements `Input`, which reads a record back with all its fields, as from an export. Every
+///   field must implement `FromJson`.
 ///
 /// # Attributes of a field
 ///

@@ -9,8 +9,11 @@ use crate::attributes::{named_fields, required_doc_comment, serde_skips};
 pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
     let name = &input.ident;
     let description = required_doc_comment(&input.attrs, name.span(), "a record")?;
+    let is_readable = is_readable(input)?;
     let mut names = Vec::new();
     let mut properties = Vec::new();
+    let mut reads = Vec::new();
+    let mut idents = Vec::new();
     for (ident, field) in named_fields(input, "Record")? {
         let field_name = ident.to_string();
         let (skipped, optional) = serde_skips(&field.attrs)?;
@@ -33,10 +36,26 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
                 )
             });
         }
+        let field_type = &field.ty;
+        reads.push(quote! { let #ident = fields.take::<#field_type>(#field_name); });
+        idents.push(ident);
         names.push(field_name);
     }
+    let input = is_readable.then(|| {
+        quote! {
+            impl ::svc_core::input::Input for #name {
+                fn take(fields: &mut ::svc_core::input::Fields) -> ::std::option::Option<Self> {
+                    // All fields are taken before the first failure returns, so that every failing field is named.
+                    #(#reads)*
+                    ::std::option::Option::Some(Self { #(#idents: #idents?,)* })
+                }
+            }
+        }
+    });
     let schema_name = name.to_string();
     Ok(quote! {
+        #input
+
         impl ::svc_core::input::FieldNames for #name {
             const FIELD_NAMES: &'static [&'static str] = &[#(#names),*];
         }
@@ -53,4 +72,19 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
             }
         }
     })
+}
+
+/// Whether the struct has the attribute `#[record(input)]`.
+fn is_readable(input: &DeriveInput) -> Result<bool> {
+    let mut readable = false;
+    for attribute in input.attrs.iter().filter(|attribute| attribute.path().is_ident("record")) {
+        attribute.parse_nested_meta(|meta| {
+            if !meta.path.is_ident("input") {
+                return Err(meta.error("expected `input`"));
+            }
+            readable = true;
+            Ok(())
+        })?;
+    }
+    Ok(readable)
 }

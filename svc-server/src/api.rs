@@ -127,7 +127,7 @@ impl Api {
             tracing::error!(request_id, operation = access.operation, %error, "the store failed a request");
         }
         let code = result.as_ref().err().map(Problem::code);
-        let mut response = message::render(result);
+        let mut response = message::render(&parts.method, result);
         let headers = response.headers_mut();
         message::add_security_headers(&parts.method, headers);
         if is_client_request {
@@ -197,7 +197,7 @@ impl Api {
     }
 
     fn route<'a>(&'a self, parts: &'a Parts) -> Result<Route<'a>, Problem> {
-        message::check_size_and_host(parts)?;
+        message::check_head(parts)?;
         if self.state.settings.cors.is_preflight(&parts.method, &parts.headers) {
             return Ok(Route::Preflight);
         }

@@ -74,7 +74,7 @@ impl RunError {
     pub fn exit_code(&self) -> ExitCode {
         match self {
             Self::Open(svc_store::OpenError::InvalidUrl(_)) => ExitCode::from(2),
-            Self::Open(svc_store::OpenError::Unavailable { .. }) => ExitCode::from(5),
+            Self::Open(_) => ExitCode::from(5),
             _ => ExitCode::FAILURE,
         }
     }
@@ -107,6 +107,9 @@ async fn serve(config: Config) -> Result<(), RunError> {
     let settings = config.settings();
     let metrics = Arc::clone(&settings.metrics);
     let store = metered(svc_store::open_with(&url, env, config.store_options()).await?, Arc::clone(&metrics));
+    if let Some(path) = svc_store::exposed_key_file(&url) {
+        tracing::warn!(path = %path.display(), "other users may read or change the file of the secret key; set its mode to 600");
+    }
     let client = HttpWebhookClient::new(store.env().clone(), config.webhook_timeout, Arc::clone(&settings.resolver));
     let api = Api::new(Arc::clone(&store), settings);
 

@@ -54,7 +54,7 @@ mod statements;
 mod vault;
 mod webhooks;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -82,6 +82,12 @@ pub enum OpenError {
          postgres://USER:PASSWORD@HOST:PORT/DATABASE"
     )]
     InvalidUrl(String),
+    /// There is no SQLite file at this path, and [`Options::create_missing`] is `false`.
+    #[error("there is no database at {}", .0.display())]
+    NotFound(PathBuf),
+    /// The folder that the SQLite file is to be in does not exist.
+    #[error("the folder {} does not exist; create it, or choose another path for the database", .0.display())]
+    NoFolder(PathBuf),
     /// The database cannot be reached or read, its secrets are encrypted with another key, or its schema does not fit
     /// this version of the program.
     #[error("cannot open the database {url}: {source}")]
@@ -95,9 +101,12 @@ pub enum OpenError {
 
 /// Options of a store, for [`open_with`].
 ///
-/// The defaults suit a server with two to eight cores. SQLite uses `secret_key` only.
+/// The defaults suit a server with two to eight cores. SQLite uses `create_missing` and `secret_key` only.
 #[derive(Clone, Debug)]
 pub struct Options {
+    /// Whether a SQLite file that does not exist is created. The default is `true`. With `false`, opening it fails with
+    /// [`OpenError::NotFound`], so that a mistyped path is noticed.
+    pub create_missing: bool,
     /// The number of PostgreSQL connections for reading. The default is 4, and the minimum is 1. A connection runs the
     /// reads of up to 64 requests at once.
     pub read_connections: usize,
@@ -124,6 +133,7 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         Self {
+            create_missing: true,
             read_connections: 4,
             write_connections: 12,
             acquire_timeout: Duration::from_secs(10),
@@ -136,7 +146,8 @@ impl Default for Options {
 /// Opens the database at `url`, and migrates its schema to the version of this program.
 ///
 /// # SQLite
-/// The URL is `sqlite://PATH`, or `sqlite:///PATH` for an absolute path. The file is created if it does not exist.
+/// The URL is `sqlite://PATH`, or `sqlite:///PATH` for an absolute path. The file is created if it does not exist, but not
+/// its folder.
 ///
 /// Secrets are encrypted with the key in the environment variable `SVC_SECRET_KEY` (64 hex digits). If it is not set, the
 /// key is in the file `PATH.key` beside the database. That file is created together with the database. Include it in every
@@ -151,8 +162,8 @@ impl Default for Options {
 /// `sslrootcert=PATH` is a file with the trusted certificate authorities.
 ///
 /// # Errors
-/// [`OpenError::InvalidUrl`] when the URL is invalid, and [`OpenError::Unavailable`] when the database cannot be opened or
-/// migrated.
+/// [`OpenError::InvalidUrl`] when the URL is invalid, [`OpenError::NoFolder`] when the folder of a SQLite file does not
+/// exist, and [`OpenError::Unavailable`] when the database cannot be opened or migrated.
 ///
 /// # Examples
 /// ```
@@ -171,15 +182,18 @@ pub async fn open(url: &str, env: Env) -> Result<Arc<dyn Store>, OpenError> {
 /// Opens a database as [`open`] does, with the given options.
 ///
 /// # Errors
-/// Returns the errors of [`open`].
+/// Returns the errors of [`open`], and [`OpenError::NotFound`] when the file does not exist and
+/// [`Options::create_missing`] is `false`.
 pub async fn open_with(url: &str, env: Env, options: Options) -> Result<Arc<dyn Store>, OpenError> {
-    let Options { read_connections, write_connections, acquire_timeout, is_short_lived, secret_key } = options;
+    let Options { create_missing, read_connections, write_connections, acquire_timeout, is_short_lived, secret_key } =
+        options;
     if is_postgres(url) {
         let settings = postgres::Settings { read_connections, write_connections, acquire_timeout, is_short_lived };
         let store = PostgresStore::open(url, env, secret_key, &settings).await;
         return Ok(Arc::new(store.map_err(|error| not_opened(url, error))?));
     }
     let path = sqlite_path(url)?;
+    check_path(&path, create_missing)?;
     let store = SqliteStore::open_with_key(&path, env, secret_key).map_err(|source| unavailable(url, source))?;
     Ok(Arc::new(store))
 }
@@ -197,7 +211,30 @@ pub async fn migrate(url: &str) -> Result<Vec<String>, OpenError> {
         return postgres::migrate(url).await.map_err(|error| not_opened(url, error));
     }
     let path = sqlite_path(url)?;
+    check_path(&path, true)?;
     sqlite::migrate(&path).map_err(|source| unavailable(url, source))
+}
+
+/// Returns the path of the key file beside a SQLite database if other users of the machine may read or change it.
+///
+/// Returns `None` if the database has no such file, or if `SVC_SECRET_KEY` is used in its place. Programs warn about it:
+/// whoever can read the key and the database can read every secret.
+pub fn exposed_key_file(url: &str) -> Option<PathBuf> {
+    if is_postgres(url) { None } else { vault::exposed_key_file(&sqlite_path(url).ok()?) }
+}
+
+/// Checks that a SQLite file exists, or with `create_missing` that it can be created.
+fn check_path(path: &Path, create_missing: bool) -> Result<(), OpenError> {
+    if path.exists() {
+        return Ok(());
+    }
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() && !folder.exists() => {
+            Err(OpenError::NoFolder(folder.to_owned()))
+        }
+        _ if create_missing => Ok(()),
+        _ => Err(OpenError::NotFound(path.to_owned())),
+    }
 }
 
 fn is_postgres(url: &str) -> bool {

@@ -49,7 +49,8 @@ pub(crate) const SQLITE: &[Migration] = migrations! { "sqlite":
     "0008_event_actors",
     "0009_endpoint_schedule_and_delivery_status",
     "0010_accounts",
-    "0011_endpoint_backoff",
+    "0011_contacts_by_email_changed",
+    "0012_endpoint_backoff",
 };
 
 /// The migrations of PostgreSQL.

@@ -7,7 +7,7 @@
 use std::fmt;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use chacha20poly1305::aead::{Aead as _, KeyInit as _};
@@ -117,6 +117,14 @@ fn environment() -> io::Result<Option<[u8; KEY_LENGTH]>> {
     }
 }
 
+/// Returns the key file of a SQLite database if it is used and if others than its owner may read or change it.
+pub(crate) fn exposed_key_file(database: &Path) -> Option<PathBuf> {
+    let path = key_file(database);
+    let is_used = std::env::var_os(VARIABLE).is_none();
+    let mode = fs::metadata(&path).ok().filter(|_| is_used)?.permissions().mode();
+    (mode & 0o077 != 0).then_some(path)
+}
+
 /// Returns the path of the key file of a SQLite database.
 pub(crate) fn key_file(database: &Path) -> PathBuf {
     let mut name = database.as_os_str().to_owned();
@@ -176,9 +184,21 @@ fn invalid(reason: String) -> io::Error {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt as _;
-
     use super::*;
+
+    #[test]
+    fn a_key_file_that_others_can_read_is_found() {
+        let folder = tempfile::tempdir().unwrap();
+        let database = folder.path().join("svc.db");
+        assert_eq!(exposed_key_file(&database), None, "there is none yet");
+        key_from_file(&database, &Env::system(), true).unwrap();
+        assert_eq!(exposed_key_file(&database), None);
+        let path = key_file(&database);
+        for (mode, is_exposed) in [(0o640, true), (0o604, true), (0o620, true), (0o400, false), (0o600, false)] {
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+            assert_eq!(exposed_key_file(&database).is_some(), is_exposed, "{mode:o}");
+        }
+    }
 
     #[test]
     fn a_secret_is_decrypted_only_with_its_key_and_unchanged() {

@@ -135,10 +135,10 @@
 //!
 //! # Rotate secrets
 //!
-//! When a secret is rotated, `X-SVC-Signature` is made with the new secret from the next attempt on. Attempts fail
-//! until you deploy the new secret, and are then retried. [`Verifier::with_secret`] adds the new secret beside the old
-//! one, so that both are accepted meanwhile. To rotate without failed attempts, use [`Verifier::verify_standard`]:
-//! during the overlap, `webhook-signature` contains a signature for each of the two secrets.
+//! When a secret is rotated, `X-SVC-Signature` is made with the old secret until the overlap ends, and with the new one
+//! from then on. So deploy the new secret beside the old one before the overlap ends: [`Verifier::with_secret`] adds it,
+//! and both are accepted. Remove the old one afterwards. For [`Verifier::verify_standard`] one of the two is enough:
+//! during the overlap, `webhook-signature` contains a signature for each.
 //!
 //! # Errors
 //!

@@ -99,7 +99,7 @@ async fn signature(cluster: &TestCluster, nodes: &[Node; 2]) -> Result<()> {
     let request = TestRequest { headers: &headers, ..TestRequest::post("/jobs", &key.text, &body) };
     cluster.expect(201, &nodes[0], &request).await?;
     let response = cluster.expect(401, &nodes[1], &request).await?;
-    ensure(response.body["code"] == "signature_invalid", || response.body.to_string())
+    ensure(response.body["code"] == "signature_reused", || response.body.to_string())
 }
 
 async fn later(cluster: &TestCluster, nodes: &[Node; 2]) -> Result<()> {

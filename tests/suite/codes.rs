@@ -20,6 +20,7 @@ fn simple(server: &TestServer) -> Vec<Call> {
     let create = || Call::post("/contacts", email.clone());
     let with_key = |role| Call::get("/ping").key(server.key(role));
     let signed = create().key(server.key("signed"));
+    let used_up = create().without("content-type").sign_at(server.key("signed"), 1_773_500_966);
     vec![
         Call::new(Method::POST, "/contacts").raw("{\"email\":"),
         Call::new(Method::POST, "/contacts").raw("[]"),
@@ -36,6 +37,8 @@ fn simple(server: &TestServer) -> Vec<Call> {
         with_key("expired"),
         create().key(server.key("signed")),
         signed.header("x-svc-timestamp", "1773500966").header("x-svc-signature", "sha256=00"),
+        used_up.clone(),
+        used_up,
         create().key(server.key("read")),
         with_key("pending"),
         with_key("suspended"),
@@ -50,6 +53,8 @@ fn simple(server: &TestServer) -> Vec<Call> {
         Call::get(&format!("/contacts?email={}", "x".repeat(8200))),
         create().header("x-long", &"x".repeat(16 * 1024)),
         Call::get("/contacts").without("host"),
+        Call::get("/contacts").header("host", "api.example.com/v1"),
+        Call::get("/contacts").header("transfer-encoding", "gzip, chunked"),
     ]
 }
 

@@ -2,7 +2,7 @@
 //! [`crate::postgres`] runs them again on PostgreSQL.
 
 use std::path::PathBuf;
-use std::sync::{Arc, LazyLock, mpsc};
+use std::sync::{Arc, LazyLock, OnceLock, mpsc};
 
 use svc_core::env::Env;
 use svc_core::store::Store;
@@ -10,11 +10,15 @@ use svc_postgres_server::Server;
 use svc_store::{Options, SecretKey};
 use tokio::runtime::Runtime;
 
-/// The environment variable that chooses the database: `postgres`, or SQLite for any other value.
+/// The environment variable that chooses the database: `postgres`, `partitions` for PostgreSQL with the tables
+/// partitioned by tenant, or SQLite for any other value.
 pub(crate) const CHOICE: &str = "SVC_TEST_DATABASE";
 
 /// The runtime of the stores' tasks. Tests without an async runtime of their own open stores too.
 pub(crate) static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| Runtime::new().unwrap());
+
+/// The database that every one with partitions is a copy of.
+static PARTITIONED: OnceLock<Database> = OnceLock::new();
 
 /// A database that is removed when its handle is dropped.
 pub(crate) struct Database {
@@ -34,11 +38,39 @@ enum Place {
 impl Database {
     /// Creates an empty database.
     pub(crate) fn new() -> Self {
-        if std::env::var(CHOICE).as_deref() != Ok("postgres") {
-            return Self::in_folder();
+        let quick_server =
+            || svc_postgres_server::quick_server().unwrap_or_else(|| panic!("PostgreSQL is not installed"));
+        match std::env::var(CHOICE).as_deref() {
+            Ok("postgres") => {
+                let server = quick_server();
+                Self { url: server.database(), place: Place::Server { server, original: None } }
+            }
+            Ok("partitions") => PARTITIONED.get_or_init(|| Self::partitioned(quick_server())).copy(),
+            _ => Self::in_folder(),
         }
-        let server = svc_postgres_server::quick_server().unwrap_or_else(|| panic!("PostgreSQL is not installed"));
-        Self { url: server.database(), place: Place::Server { server, original: None } }
+    }
+
+    /// Creates a database with the tables of svc, partitioned by tenant.
+    fn partitioned(server: &'static Server) -> Self {
+        let url = server.database();
+        let partition = {
+            let url = url.clone();
+            async move {
+                svc_store::migrate(&url).await.unwrap();
+                let (client, connection) = tokio_postgres::connect(&url, tokio_postgres::NoTls).await.unwrap();
+                let connection = tokio::spawn(connection);
+                client.batch_execute(svc_postgres_server::PARTITION).await.unwrap();
+                drop(client);
+                connection.await.unwrap().unwrap();
+            }
+        };
+        let (done, finished) = mpsc::channel();
+        RUNTIME.spawn(async move {
+            partition.await;
+            let _ = done.send(());
+        });
+        finished.recv().unwrap();
+        Self { url, place: Place::Server { server, original: None } }
     }
 
     fn in_folder() -> Self {

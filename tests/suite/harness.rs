@@ -262,15 +262,15 @@ impl Call {
 
     /// Signs the call as it is now, at `at` in Unix seconds.
     pub(crate) fn sign_at(self, key: &Key, at: i64) -> Self {
-        let timestamp = at.to_string();
-        let signature = SignedRequest {
-            timestamp: &timestamp,
-            method: self.method.as_str(),
-            path_and_query: &self.target,
-            body: &self.body,
-        }
-        .sign(key.secret.as_ref().unwrap());
-        self.key(key).header("x-svc-timestamp", &timestamp).header("x-svc-signature", &signature)
+        self.sign_as_of(key, &at.to_string())
+    }
+
+    /// Signs the request with this text as its timestamp.
+    pub(crate) fn sign_as_of(self, key: &Key, timestamp: &str) -> Self {
+        let signature =
+            SignedRequest { timestamp, method: self.method.as_str(), path_and_query: &self.target, body: &self.body }
+                .sign(key.secret.as_ref().unwrap());
+        self.key(key).header("x-svc-timestamp", timestamp).header("x-svc-signature", &signature)
     }
 
     fn into_request(mut self, server: &TestServer) -> Request<Full<Bytes>> {

@@ -1,7 +1,13 @@
-//! HTTP/2 frame by frame: the limits of a connection and its timeouts.
+//! HTTP/2: HEAD and early responses as a client library sees them, and frame by frame the limits of a connection and its
+//! timeouts.
 
 use std::time::Duration;
 
+use bytes::Bytes;
+use http::{Method, Request};
+use http_body_util::{BodyExt as _, Full};
+use hyper::client::conn::http2::SendRequest;
+use hyper_util::rt::{TokioExecutor, TokioIo};
 use svc_server::Settings;
 use svc_tests::frames::{
     ACK, END_HEADERS, END_STREAM, ENHANCE_YOUR_CALM, Frame, INITIAL_WINDOW_SIZE, MAX_CONCURRENT_STREAMS, PREFACE,
@@ -13,7 +19,8 @@ use tokio::time::Instant;
 use tokio_rustls::client::TlsStream;
 
 use crate::faults::Gate;
-use crate::harness::{TestServer, guarded, settings};
+use crate::harness::{TestResponse, TestServer, guarded, settings};
+use crate::surface;
 use crate::tls::TlsServer;
 
 const SHORT: Duration = Duration::from_millis(300);
@@ -92,6 +99,64 @@ impl Http2Connection {
         }
         code
     }
+}
+
+/// A server and a connection of hyper's HTTP/2 client to it, which refuses responses that HTTP/2 does not allow.
+struct LibraryClient {
+    server: TlsServer,
+    sender: SendRequest<Full<Bytes>>,
+}
+
+impl LibraryClient {
+    async fn open() -> Self {
+        let (server, certificate) = TlsServer::with(TestServer::new(), |server| server).await;
+        let stream = TokioIo::new(server.connect(&certificate, b"h2").await.unwrap());
+        let (sender, connection) = hyper::client::conn::http2::handshake(TokioExecutor::new(), stream).await.unwrap();
+        tokio::spawn(connection);
+        Self { server, sender }
+    }
+
+    async fn send(&mut self, method: Method, path: &str, body: Bytes) -> TestResponse {
+        let key = &self.server.inner.key("write").text;
+        let request = Request::builder()
+            .method(method)
+            .uri(format!("https://localhost{path}"))
+            .header("authorization", format!("Bearer {key}"))
+            .header("content-type", "application/json")
+            .body(Full::new(body))
+            .unwrap();
+        let shown = format!("{} {path}", request.method());
+        let response = guarded(self.sender.send_request(request)).await;
+        let (parts, body) = response.unwrap_or_else(|error| panic!("{shown}: {error:?}")).into_parts();
+        let body = guarded(body.collect()).await.unwrap_or_else(|error| panic!("{shown}: {error:?}")).to_bytes();
+        TestResponse { status: parts.status.as_u16(), headers: parts.headers, body }
+    }
+}
+
+#[tokio::test]
+async fn a_head_response_has_the_headers_of_get_and_no_body() {
+    let mut client = LibraryClient::open().await;
+    let gets = surface::paths(&client.server.inner).into_iter().filter(|(_, methods)| methods.contains(&Method::GET));
+    let mut paths: Vec<String> = gets.map(|(path, _)| path).collect();
+    paths.extend(["/api/v1/nothing", "/api/v1/contacts?x=1"].map(str::to_owned));
+    for path in paths {
+        let get = client.send(Method::GET, &path, Bytes::new()).await;
+        let head = client.send(Method::HEAD, &path, Bytes::new()).await;
+        assert_eq!((head.status, head.body.len()), (get.status, 0), "{path}");
+        let is_random = path.ends_with("/ping");
+        assert!(is_random || head.comparable().1 == get.comparable().1, "{path}: {head:?} {get:?}");
+        assert_eq!(head.header("content-length"), Some(get.body.len().to_string().as_str()), "{path}");
+    }
+}
+
+#[tokio::test]
+async fn a_response_before_the_body_was_read_arrives() {
+    let mut client = LibraryClient::open().await;
+    for length in [1024 * 1024 + 1, 3 * 1024 * 1024] {
+        let response = client.send(Method::POST, "/api/v1/contacts", vec![b' '; length].into()).await;
+        assert_eq!(response.status, 413, "{length}");
+    }
+    assert_eq!(client.send(Method::GET, PING, Bytes::new()).await.status, 200, "the connection stays open");
 }
 
 #[tokio::test]

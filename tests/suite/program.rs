@@ -118,6 +118,22 @@ async fn a_signal_stops_the_server_with_exit_code_0() {
     }
 }
 
+#[tokio::test]
+async fn a_key_file_that_others_can_read_is_warned_about() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let (folder, url) = database();
+    let stderr = async || {
+        let program = Program::start(command(&["--listen", "127.0.0.1:0", "--database-url", &url])).await;
+        program.stop("TERM").await.2
+    };
+    let warning = "other users may read or change the file of the secret key";
+    assert!(!stderr().await.contains(warning));
+    let key = folder.path().join("svc.db.key");
+    std::fs::set_permissions(key, std::fs::Permissions::from_mode(0o644)).unwrap();
+    assert!(stderr().await.contains(warning));
+}
+
 /// Two servers start at the same time on a database that does not exist yet.
 #[tokio::test]
 async fn two_servers_can_create_and_share_a_database() {

@@ -14,10 +14,18 @@ fn create(email: &str) -> Call {
     Call::post("/contacts", json!({ "email": email }))
 }
 
-async fn invalid(server: &TestServer, call: Call) -> TestResponse {
+async fn refused(server: &TestServer, code: &str, call: Call) -> TestResponse {
     let response = server.expect(401, call).await;
-    assert_eq!(response.code(), "signature_invalid", "{}", response.text());
+    assert_eq!(response.code(), code, "{}", response.text());
     response
+}
+
+async fn invalid(server: &TestServer, call: Call) -> TestResponse {
+    refused(server, "signature_invalid", call).await
+}
+
+async fn reused(server: &TestServer, call: Call) -> TestResponse {
+    refused(server, "signature_reused", call).await
 }
 
 fn now(server: &TestServer) -> i64 {
@@ -120,7 +128,9 @@ async fn a_timestamp_may_be_300_seconds_off_in_either_direction() {
     for offset in [-301, 301, -100_000, 100_000, -at] {
         invalid(&server, create("late@example.com").sign_at(signer(&server), at + offset)).await;
     }
-    for invalid_timestamp in ["", "now", "1e9", "-1", "0x10", "1773500966.5", "99999999999999999999"] {
+    for invalid_timestamp in
+        ["", "now", "1e9", "-1", "0x10", "1773500966.", "1773500966.5000000", "99999999999999999999"]
+    {
         let call = create("invalid_timestamp@example.com").sign_at(signer(&server), at);
         invalid(&server, call.header("x-svc-timestamp", invalid_timestamp)).await;
     }
@@ -132,21 +142,21 @@ async fn a_signature_is_accepted_once() {
     let at = now(&server);
     let first = create("a@example.com").sign_at(signer(&server), at);
     server.expect(201, first.clone()).await;
-    let again = invalid(&server, first.clone()).await;
+    let again = reused(&server, first.clone()).await;
     assert!(again.text().contains("used before"), "{}", again.text());
     // A signature is used up even if its request failed.
     for (status, body) in [(400, json!({ "email": 5 })), (409, json!({ "email": "existing@example.com" }))] {
         let call = Call::post("/contacts", body).sign_at(signer(&server), at);
         server.expect(status, call.clone()).await;
-        invalid(&server, call).await;
+        reused(&server, call).await;
     }
     let text = create("b@example.com").header("content-type", "text/plain").sign_at(signer(&server), at);
     server.expect(415, text.clone()).await;
-    invalid(&server, text.clone().header("content-type", "application/json")).await;
+    reused(&server, text.clone().header("content-type", "application/json")).await;
     // It stays used up as long as its timestamp is valid.
     server.clock.advance(std::time::Duration::from_secs(300));
     server.api.run_housekeeping().await.unwrap();
-    invalid(&server, first).await;
+    reused(&server, first).await;
 }
 
 /// Signatures are remembered as long as a timestamp in the future can be valid.
@@ -159,7 +169,7 @@ async fn a_signature_with_a_future_timestamp_is_accepted_once() {
     for _ in 0..6 {
         server.clock.advance(std::time::Duration::from_secs(100));
         server.api.run_housekeeping().await.unwrap();
-        invalid(&server, call.clone()).await;
+        reused(&server, call.clone()).await;
     }
     server.clock.advance(std::time::Duration::from_secs(2));
     server.api.run_housekeeping().await.unwrap();
@@ -184,23 +194,54 @@ async fn a_signature_is_not_accepted_again_after_the_clock_was_set_back() {
     let other_node = svc_server::Api::new(server.second_store(), crate::harness::settings());
     for api in [&server.api, &other_node] {
         let response = server.send_to(api, used.clone()).await;
-        assert_eq!((response.status, response.code().as_str()), (401, "signature_invalid"));
+        assert_eq!((response.status, response.code().as_str()), (401, "signature_reused"));
     }
     // One that was not used, but is as old, could be such a one.
-    invalid(&server, create("b@example.com").sign_at(signer(&server), at - 1)).await;
+    reused(&server, create("b@example.com").sign_at(signer(&server), at - 1)).await;
     server.expect(201, create("b@example.com").sign_at(signer(&server), at + 1)).await;
     assert_eq!(server.new_events().await, ["contact.created"; 2]);
 }
 
-/// A repeat with an Idempotency-Key needs a new signature, like every request.
+/// Of two requests that are the same within a second, each has its own signature if it has its own decimals.
 #[tokio::test]
-async fn a_repeat_needs_a_new_signature() {
+async fn decimals_make_signatures_within_a_second_differ() {
+    let server = TestServer::new();
+    let job = |decimals: &str| {
+        let job = json!({ "title": "Replace the boiler" });
+        Call::post("/jobs", job).sign_as_of(signer(&server), &format!("{}{decimals}", now(&server)))
+    };
+    for decimals in ["", ".5", ".500001", ".000000"] {
+        server.expect(201, job(decimals)).await;
+        reused(&server, job(decimals)).await;
+    }
+}
+
+/// A request can be sent again as it was, signature included, if its first response is stored under its Idempotency-Key.
+#[tokio::test]
+async fn a_repeated_signature_gets_the_stored_response_of_its_request() {
     let server = TestServer::new();
     let at = now(&server);
-    let keyed = |at| create("a@example.com").header("idempotency-key", "k").sign_at(signer(&server), at);
-    server.expect(201, keyed(at)).await;
-    invalid(&server, keyed(at)).await;
-    assert_eq!(server.expect(201, keyed(at + 1)).await.header("idempotent-replayed"), Some("true"));
+    let keyed = |email: &str, key: &str, at| create(email).header("idempotency-key", key).sign_at(signer(&server), at);
+    let first = server.expect(201, keyed("a@example.com", "k", at)).await;
+    assert_eq!(first.header("idempotent-replayed"), None);
+    for at in [at, at + 1] {
+        let repeat = server.expect(201, keyed("a@example.com", "k", at)).await;
+        assert_eq!((repeat.header("idempotent-replayed"), repeat.text()), (Some("true"), first.text()));
+    }
+    assert_eq!(server.new_events().await, ["contact.created"]);
+    // The same request without its key, under another key, and under one that is not allowed.
+    reused(&server, keyed("a@example.com", "k", at).without("idempotency-key")).await;
+    reused(&server, keyed("a@example.com", "other", at)).await;
+    reused(&server, keyed("a@example.com", "", at)).await;
+    // Another request that was signed, under the same key.
+    server.expect(201, create("b@example.com").sign_at(signer(&server), at)).await;
+    reused(&server, keyed("b@example.com", "k", at)).await;
+    // A conflict is stored; that a request was invalid is not.
+    for _ in 0..2 {
+        assert_eq!(server.expect(409, keyed("existing@example.com", "taken", at)).await.code(), "email_taken");
+    }
+    server.expect(400, keyed("nobody", "invalid", at)).await;
+    reused(&server, keyed("nobody", "invalid", at)).await;
 }
 
 #[tokio::test]

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::harness::{Call, TestServer, change, id_name, operations, sample, settings};
 
 /// Returns every path, with ids that exist, and its methods.
-fn paths(server: &TestServer) -> BTreeMap<String, Vec<Method>> {
+pub(crate) fn paths(server: &TestServer) -> BTreeMap<String, Vec<Method>> {
     let mut paths: BTreeMap<String, Vec<Method>> = BTreeMap::new();
     for operation in operations() {
         let path = match operation.has_id() {
@@ -59,6 +59,7 @@ async fn head_works_wherever_get_does() {
             let get = server.expect(200, Call::absolute(Method::GET, &path)).await;
             let head = server.expect(200, Call::absolute(Method::HEAD, &path)).await;
             assert_eq!(head.comparable().1, get.comparable().1, "{path}");
+            assert!(head.body.is_empty(), "{path}");
         }
     }
     server.expect(200, Call::new(Method::HEAD, "/ping")).await;

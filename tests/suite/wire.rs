@@ -1,5 +1,7 @@
-//! HTTP/1.1 over real sockets: limits of heads and bodies, timeouts, keep-alive, pipelining and graceful shutdown.
+//! HTTP/1.1 over real sockets: limits of heads and bodies, early responses, timeouts, keep-alive, pipelining and graceful
+//! shutdown.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
@@ -55,6 +57,145 @@ async fn exactly_one_host_header_is_required() {
     connection.write(format!("GET /api/v1/ping HTTP/1.0\r\nAuthorization: Bearer {key}\r\n\r\n")).await;
     assert_eq!(connection.response("GET", "/api/v1/ping").await.status, 200);
     assert!(connection.is_closed().await);
+}
+
+#[tokio::test]
+async fn a_host_header_is_a_host_with_an_optional_port() {
+    let server = listening().await;
+    let key = &server.inner.key("write").text;
+    let mut connection = server.connect().await;
+    let valid =
+        ["a", "api.example.com", "api.example.com:8080", "my_host:", "127.0.0.1:80", "[::1]", "[2001:db8::1]:443"];
+    let invalid = [
+        "", " ", "a b", "a, b", "a/b", "a?b", "a#b", "user@a", "http://a", "a:b", "a:80:80", "a:+80", "a:65536", ":80",
+        "[::1", "::1", "[a]", "[]", "a\\b", "a<b>", "a\u{e9}",
+    ];
+    for (hosts, status) in [(&valid[..], 200), (&invalid, 400)] {
+        for host in hosts {
+            let head = format!("GET /api/v1/ping HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {key}\r\n\r\n");
+            connection.write(head).await;
+            let response = connection.response("GET", "/api/v1/ping").await;
+            assert_eq!(response.status, status, "{host:?}: {}", response.text());
+            if status == 400 {
+                assert_eq!(response.json()["errors"][0]["code"], "invalid_format", "{host:?}");
+            }
+        }
+    }
+    // The host of an absolute request target.
+    connection.write(server.head("GET", "http://user@localhost/api/v1/ping") + "\r\n").await;
+    assert_eq!(connection.response("GET", "/api/v1/ping").await.status, 400);
+}
+
+/// hyper takes any transfer coding before a last `chunked`. The service would read the coded bytes as the body.
+#[tokio::test]
+async fn a_transfer_encoding_other_than_chunked_is_refused() {
+    let server = listening().await;
+    let head = server.head("POST", "/api/v1/contacts") + "Content-Type: application/json\r\n";
+    for coding in [
+        "Transfer-Encoding: gzip, chunked",
+        "Transfer-Encoding: gzip\r\nTransfer-Encoding: chunked",
+        "Transfer-Encoding: chunked, chunked",
+        "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked",
+        "Transfer-Encoding: , chunked",
+        "Transfer-Encoding: identity, chunked",
+    ] {
+        let mut connection = server.connect().await;
+        connection.write(format!("{head}{coding}\r\n\r\n2\r\n{{}}\r\n0\r\n\r\n")).await;
+        let response = connection.response("POST", "/api/v1/contacts").await;
+        assert_eq!((response.status, &response.json()["field"]), (400, &json!("Transfer-Encoding")), "{coding}");
+        assert_eq!(response.header("connection"), Some("close"), "{coding}");
+        assert!(connection.is_closed().await, "two parsers could read the rest differently: {coding}");
+    }
+}
+
+/// 180 clients that write a whole request before they read its response, which the server sends when it has read the head
+/// or the first MiB of the body.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_early_response_reaches_clients_that_are_still_sending() {
+    let limits = Settings { rate_limit: 1, limit_rates: true, ..settings() };
+    let limited = ListeningServer::new(TestServer::with(limits, |store| store)).await;
+    let server = listening().await;
+    let path = "/api/v1/contacts";
+    // The limit of the key is used up.
+    let mut connection = limited.connect().await;
+    connection.write(limited.head("GET", "/api/v1/ping") + "\r\n").await;
+    assert_eq!(connection.response("GET", "/api/v1/ping").await.status, 200);
+    let anonymous = format!("POST {path} HTTP/1.1\r\nHost: localhost\r\n");
+    let json = "Content-Type: application/json\r\n";
+    let text = "Content-Type: text/plain\r\n";
+    let cases = [
+        (&server, 401, format!("{anonymous}{json}"), 900_000),
+        (&server, 401, format!("{anonymous}{json}"), 3_000_000),
+        (&server, 413, server.head("POST", path) + json, 1_100_000),
+        (&server, 413, server.head("POST", path) + json, 3_000_000),
+        (&server, 415, server.head("POST", path) + text, 1_000_000),
+        (&limited, 429, limited.head("POST", path) + json, 3_000_000),
+    ];
+    // One case after the other, as the bodies that are read share 32 MiB.
+    for (server, status, head, length) in cases {
+        let body = " ".repeat(length);
+        let requests = [
+            format!("{head}Content-Length: {length}\r\n\r\n{body}"),
+            format!("{head}Transfer-Encoding: chunked\r\n\r\n{length:x}\r\n{body}\r\n0\r\n\r\n"),
+        ]
+        .map(Arc::<str>::from);
+        let mut clients = tokio::task::JoinSet::new();
+        for request in requests.iter().cycle().take(30).cloned() {
+            let address = server.address;
+            clients.spawn(async move {
+                let mut connection = Connection::to(address).await;
+                guarded(connection.write(&*request)).await;
+                assert_eq!(connection.response("POST", path).await.status, status);
+                // The body was within the limit of what the server drops, so the connection stays open.
+                connection.write("GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n").await;
+                assert_eq!(connection.response("GET", "/healthz").await.status, 200);
+            });
+        }
+        assert_eq!(clients.join_all().await.len(), 30);
+    }
+}
+
+/// The server says at once that it will close the connection after a body that it does not want, and drops what is sent
+/// nevertheless, up to a limit.
+#[tokio::test]
+async fn a_connection_ends_after_a_body_that_is_much_too_large() {
+    let server = listening().await;
+    let path = "/api/v1/contacts";
+    let head = server.head("POST", path) + "Content-Type: application/json\r\n";
+    let mut connection = server.connect().await;
+    connection.write(format!("{head}Content-Length: {}\r\n\r\n", 1024 * MIB)).await;
+    for _ in 0..3 {
+        connection.write(" ".repeat(MIB)).await;
+    }
+    let response = connection.response("POST", path).await;
+    assert_eq!((response.status, response.header("connection")), (413, Some("close")));
+    assert!(connection.is_closed().await);
+    // A body without a length is cut off.
+    let mut connection = server.connect().await;
+    connection.write(format!("{head}Transfer-Encoding: chunked\r\n\r\n")).await;
+    let chunk = format!("100000\r\n{}\r\n", " ".repeat(MIB));
+    let endless = async { while connection.try_write(&chunk).await {} };
+    guarded(endless).await;
+}
+
+/// What hyper refuses itself is followed by no reset either.
+#[tokio::test]
+async fn a_client_with_a_malformed_head_may_go_on_sending() {
+    let server = listening().await;
+    for (head, status) in [
+        (format!("GET / HTTP/1.1\r\nX-Long: {}\r\n", "x".repeat(60_000)), 431),
+        (format!("GET /{} HTTP/1.1\r\n", "x".repeat(60_000)), 431),
+        ("POST / HTTP/1.1\r\nContent-Length: x\r\n".to_owned(), 400),
+    ] {
+        let mut connection = server.connect().await;
+        connection.write(format!("{head}\r\n")).await;
+        assert_eq!(connection.raw("GET").await.map(|response| response.status), Some(status));
+        assert!(connection.is_closed().await);
+        // The server has ended its side only: what a client is still sending is no error for it.
+        for _ in 0..3 {
+            connection.write(" ".repeat(MIB)).await;
+        }
+    }
 }
 
 #[tokio::test]
@@ -139,7 +280,9 @@ async fn expect_continue_gets_100() {
     // A body that is refused by its length is not requested.
     let mut connection = server.connect().await;
     connection.write(format!("{head}Content-Length: {}\r\n\r\n", 2 * MIB)).await;
-    assert_eq!(connection.response("POST", path).await.status, 413);
+    let response = connection.response("POST", path).await;
+    assert_eq!((response.status, response.header("connection")), (413, Some("close")));
+    assert!(connection.is_closed().await, "it is not known whether the body follows");
 }
 
 #[tokio::test]
@@ -170,6 +313,7 @@ async fn a_slow_body_gets_408() {
     connection.write(head).await;
     let response = connection.response("POST", path).await;
     assert_eq!((response.status, response.code().as_str()), (408, "body_incomplete"));
+    assert_eq!(response.header("connection"), Some("close"));
     assert!(connection.is_closed().await, "the rest of the body must not be read as a request");
     assert_eq!(server.inner.new_events().await, [""; 0]);
 }

@@ -7,7 +7,7 @@ use clap::{Command, Subcommand as _};
 
 /// The commands, grouped by purpose.
 const GROUPS: [(&str, &[&str]); 5] = [
-    ("Accounts", &["tenant", "key", "audit"]),
+    ("Accounts", &["init", "tenant", "key", "audit"]),
     ("Business", &["invoice", "quote", "import", "export"]),
     ("Webhooks", &["webhook", "delivery", "event", "listen"]),
     ("Database", &["db"]),
@@ -17,8 +17,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
 /// The first commands that a new user runs.
 pub(super) const FIRST_STEPS: &str = "\
 First steps:
-  svc tenant create --name 'Harbour Plumbing' --time-zone Australia/Sydney
-  svc key create --tenant TENANT_ID --scopes read,write
+  svc init --name 'Harbour Plumbing'
   svc import contacts --tenant TENANT_ID contacts.csv
   svc invoice create --tenant TENANT_ID --contact CONTACT_ID --total 99.95
   svc delivery list --tenant TENANT_ID --status failed";

@@ -14,6 +14,8 @@ pub enum ImportKind {
     Contacts,
     /// Invoices, with any status.
     Invoices,
+    /// All records of an account, as `svc export all` writes them.
+    All,
 }
 
 /// The types of records that can be exported.
@@ -29,6 +31,8 @@ pub enum ExportKind {
     Bookings,
     /// Jobs.
     Jobs,
+    /// All of these, deleted contacts included, for `svc import all`.
+    All,
 }
 
 /// The file formats of records.
@@ -44,7 +48,7 @@ pub enum Format {
 #[derive(Args, Clone, Debug)]
 pub struct Import {
     /// Type of the records in the file.
-    #[arg(value_enum, value_name = "contacts|invoices")]
+    #[arg(value_enum, value_name = "contacts|invoices|all")]
     pub kind: ImportKind,
     /// File to read, or - for stdin. Its size is not limited.
     #[arg(value_name = "FILE|-")]
@@ -84,6 +88,12 @@ pub struct Export {
     /// Output format.
     #[arg(long, value_enum, default_value = "ndjson")]
     pub format: Format,
+    /// Put an apostrophe before CSV cells that a spreadsheet would run as formulas. An import removes it again.
+    ///
+    /// These are texts that begin with =, +, -, @, a tab or a line break. Use it for files that people open in a
+    /// spreadsheet, since customers choose the texts.
+    #[arg(long)]
+    pub escape_formulas: bool,
     /// Export only records changed since this time, such as 2026-03-14T15:09:26Z, or this long ago, such as 2h or 7d.
     #[arg(long, value_parser = values::since, allow_hyphen_values = true, value_name = "TIME")]
     pub since: Option<Since>,

@@ -81,9 +81,12 @@ pub enum WebhookCommand {
     /// Replace the signing secret of a webhook.
     ///
     /// The new secret is printed once and cannot be shown again. During the overlap, `webhook-signature` contains a
-    /// signature for each of the two secrets. `X-SVC-Signature` uses the new secret immediately.
+    /// signature for each of the two secrets, and `X-SVC-Signature` still uses the old one, so that receivers keep
+    /// working. Give the receivers the new secret, then run the command again with --finish, or wait for the end of the
+    /// overlap.
     #[command(after_help = "Examples:\n  svc webhook rotate-secret 0195a3c8-0000-7000-8000-000000000005\n  \
-                      svc webhook rotate-secret 0195a3c8-0000-7000-8000-000000000005 --overlap 7d")]
+                      svc webhook rotate-secret 0195a3c8-0000-7000-8000-000000000005 --overlap 7d\n  \
+                      svc webhook rotate-secret 0195a3c8-0000-7000-8000-000000000005 --finish")]
     RotateSecret {
         /// Id of the webhook.
         #[arg(value_parser = parse_uuid)]
@@ -94,5 +97,8 @@ pub enum WebhookCommand {
         /// How long the old secret is used as well; 0s retires it immediately.
         #[arg(long, value_parser = values::duration, allow_hyphen_values = true, default_value = "24h", value_name = "DURATION")]
         overlap: Duration,
+        /// End the overlap now: only the secret of the last rotation is used from now on.
+        #[arg(long, conflicts_with = "overlap")]
+        finish: bool,
     },
 }

@@ -17,7 +17,7 @@ use std::pin::pin;
 
 use serde::Serialize;
 use svc_core::accounts::tenants::{self, Tenant};
-use svc_core::imports::{Import, ImportOptions, Imported};
+use svc_core::imports::{AccountRecord, Import, ImportOptions, Imported};
 use svc_core::resources::contacts::Contact;
 use svc_core::resources::invoices::Invoice;
 use svc_core::store::Store;
@@ -29,7 +29,7 @@ use self::refusals::{Refusal, Refusals};
 use self::rows::Group;
 use self::source::Source;
 use super::tenant;
-use crate::cli::{Import as Options, ImportKind};
+use crate::cli::{Format, Import as Options, ImportKind};
 use crate::exit::{Exit, Failure, OrNotFound as _};
 use crate::output::Outcome;
 
@@ -51,8 +51,19 @@ struct Summary {
 }
 
 pub(super) async fn run(store: &dyn Store, options: Options) -> Result<Outcome, Failure> {
-    if options.update && options.kind == ImportKind::Invoices {
-        let reason = "--update applies to contacts only; change an invoice with `svc invoice update`.";
+    let reason = match options.kind {
+        ImportKind::Invoices if options.update => {
+            "--update applies to contacts only; change an invoice with `svc invoice update`."
+        }
+        ImportKind::All if options.update => "--update applies to contacts only.",
+        ImportKind::All if options.dry_run => {
+            "--dry-run applies to contacts and invoices only: a dry run does not see the contacts that other records refer \
+             to."
+        }
+        ImportKind::All if options.format == Some(Format::Csv) => "--format csv applies to contacts and invoices only.",
+        _ => "",
+    };
+    if !reason.is_empty() {
         return Err(Failure::new(Exit::Usage, reason));
     }
     let id = options.tenant;
@@ -61,6 +72,11 @@ pub(super) async fn run(store: &dyn Store, options: Options) -> Result<Outcome, 
     match options.kind {
         ImportKind::Contacts => import::<Contact>(store, tenant, options).await,
         ImportKind::Invoices => import::<Invoice>(store, tenant, options).await,
+        ImportKind::All => {
+            // These rows never fire events, so the import is recorded in the audit log.
+            let options = Options { no_events: true, format: Some(Format::Ndjson), ..options };
+            import::<AccountRecord>(store, tenant, options).await
+        }
     }
 }
 

@@ -54,11 +54,18 @@ pub(super) async fn run(store: &dyn Store, command: WebhookCommand) -> Result<Ou
             statistics::run(store, tenant, since).await
         }
         WebhookCommand::Test { id, owner, event, timeout } => send_test::run(store, id, owner, event, timeout).await,
-        WebhookCommand::RotateSecret { id, owner, overlap } => {
+        WebhookCommand::RotateSecret { id, owner, finish: true, .. } => {
+            let subscription = finish_rotation(store, id, owner).await.or_not_found("webhook", id, HINT)?;
+            Outcome::new(&subscription, format!("Only the newest secret of webhook {id} is used from now on."))
+        }
+        WebhookCommand::RotateSecret { id, owner, overlap, finish: false } => {
             let rotated = rotate_secret(store, id, owner, overlap).await.or_not_found("webhook", id, HINT)?;
             let old_secret = match rotated.previous_until {
-                Some(until) => format!("The old secret is also used until {}.", moment(until)),
-                None => "The old secret is no longer used.".to_owned(),
+                Some(until) if until > store.env().now() => format!(
+                    "The old secret still makes X-SVC-Signature until {}, or until you end the overlap with --finish.",
+                    moment(until)
+                ),
+                _ => "The old secret is no longer used.".to_owned(),
             };
             let secret = ("secret", rotated.secret.reveal().to_owned());
             let text = format!(
@@ -134,6 +141,13 @@ async fn rotate_secret(
     let rotate =
         store.write("webhook.rotate", move |tx| Box::pin(subscriptions::rotate_secret(tx, tenant, id, overlap)));
     Ok(rotate.await?)
+}
+
+async fn finish_rotation(store: &dyn Store, id: Uuid, owner: Owner) -> Result<WebhookSubscription, LookupError> {
+    let tenant = lookup::find::<WebhookSubscription>(store, id, owner).await?.tenant_id;
+    let finish =
+        store.write("webhook.finish_rotation", move |tx| Box::pin(subscriptions::finish_rotation(tx, tenant, id)));
+    Ok(finish.await?)
 }
 
 /// Returns a note that says how to send held deliveries, which are not sent automatically.

@@ -105,3 +105,166 @@ fn an_export_can_be_imported_into_another_database() {
         assert_eq!(there.json(&next)["invoice_number"], "INV-0007");
     }
 }
+
+#[test]
+fn formulas_are_escaped_for_spreadsheets_and_come_back() {
+    let here = Session::new();
+    let tenant = here.tenant();
+    let body = r#"{"email": "ada@example.com", "first_name": "=HYPERLINK(\"http://example.com\")", "last_name": "'=1", "phone": "+61 2 5550 0100"}"#;
+    here.create::<Contact>(&tenant, body);
+    let export = |session: &Session, tenant: &str, args: &[&str]| {
+        text(&session.output(&[&["export", "contacts", "--tenant", tenant], args].concat()).stdout)
+    };
+    let csv = export(&here, &tenant, &["--format", "csv", "--escape-formulas"]);
+    assert!(csv.contains(r#",ada@example.com,"'=HYPERLINK(""http://example.com"")",''=1,'+61 2 5550 0100,"#), "{csv}");
+    let unescaped = export(&here, &tenant, &["--format", "csv"]);
+    assert!(
+        unescaped.contains(r#",ada@example.com,"=HYPERLINK(""http://example.com"")",''=1,+61 2 5550 0100,"#),
+        "{unescaped}"
+    );
+    for csv in [csv, unescaped] {
+        let there = Session::new();
+        let fresh = there.tenant();
+        there.file("contacts.csv", csv);
+        there.json(&["import", "contacts", "--tenant", &fresh, "contacts.csv"]);
+        let ndjson = |session, tenant: &str| without_updated_at(&export(session, tenant, &[]));
+        assert_eq!(ndjson(&here, &tenant), ndjson(&there, &fresh));
+    }
+    let refused = here.output(&["export", "contacts", "--tenant", &tenant, "--escape-formulas"]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(text(&refused.stderr).contains("--escape-formulas applies to --format csv only."));
+}
+
+/// Creates an account with records of every type, some of them of a contact that is deleted.
+fn with_all_records(session: &Session) -> String {
+    let tenant = session.tenant();
+    let id = svc_core::values::TenantId(svc_core::values::parse_uuid(&tenant).unwrap());
+    let body = |text: &str, contact: &str| -> &'static str { text.replace("CONTACT", contact).leak() };
+    let ada = session.contact(&tenant);
+    let gone = session.create::<Contact>(&tenant, r#"{"email": "gone@example.com", "last_name": "=1"}"#).id;
+    for contact in [&ada, &gone.to_string()] {
+        session.create::<Quote>(&tenant, body(r#"{"contact_id": "CONTACT", "total": 99.95}"#, contact));
+        session.create::<Quote>(&tenant, body(r#"{"contact_id": "CONTACT", "total": 7, "currency": "JPY"}"#, contact));
+        let booking = r#"{"contact_id": "CONTACT", "service_name": "Tune-up", "start_time": "2099-03-20T09:00:00Z",
+            "notes": " a, \"b\"\n\u202ec "}"#;
+        session.create::<Booking>(&tenant, body(booking, contact));
+        let job =
+            r#"{"title": "New tap", "contact_id": "CONTACT", "status": "completed", "estimated_total": 1234567890.5}"#;
+        session.create::<Job>(&tenant, body(job, contact));
+        let create = ["invoice", "create", "--tenant", &tenant, "--contact", contact, "--total", "100"];
+        let invoices: Vec<String> = (0..3).map(|_| session.id(&create)).collect();
+        session.json(&["invoice", "pay", &invoices[1], "--amount", "30.5"]);
+        session.json(&["invoice", "pay", &invoices[2]]);
+        session.json(&["invoice", "refund", &invoices[2], "--amount", "10"]);
+    }
+    session.write(move |tx| Box::pin(svc_core::resources::crud::delete::<Contact>(tx, id, gone)));
+    session.create::<Contact>(&tenant, r#"{"email": "gone@example.com"}"#);
+    // More records than one page has.
+    let many: String = (0..450).map(|n| format!("p{n}@example.com,\"Many, {n}\"\n")).collect();
+    session.file("many.csv", format!("email,first_name\n{many}"));
+    session.json(&["import", "contacts", "--tenant", &tenant, "many.csv"]);
+    tenant
+}
+
+#[test]
+fn all_records_of_an_account_move_to_another_database() {
+    let here = Session::new();
+    let tenant = with_all_records(&here);
+    let server = svc_postgres_server::server();
+    let postgres = server.as_ref().map(|server| server.database());
+    let key = "01".repeat(32);
+    let run = |session: &Session, url: &str, args: &[&str]| {
+        let mut program = session.program(args);
+        let output = program.args(["--database-url", url]).env("SVC_SECRET_KEY", &key).output().unwrap();
+        assert_eq!((output.status.code(), text(&output.stderr).as_str()), (Some(0), ""), "{args:?}");
+        text(&output.stdout)
+    };
+    let exported = text(&here.output(&["export", "all", "--tenant", &tenant]).stdout);
+    let count = |kind: &str| exported.matches(&format!("{{\"kind\":\"{kind}\",")).count();
+    assert_eq!(["contacts", "invoices", "quotes", "bookings", "jobs"].map(count), [453, 6, 4, 2, 2]);
+    assert_eq!(exported.lines().count(), 467);
+    assert!(exported.lines().any(|line| line.contains("\"deleted_at\":") && line.contains("gone@example.com")));
+
+    let ada: Value = serde_json::from_str(exported.lines().next().unwrap()).unwrap();
+    let contact = ada["id"].as_str().unwrap();
+
+    // From this database to the next, and from there to the one after it.
+    let there = Session::new();
+    let mut from = exported.clone();
+    for url in ["sqlite://next.db"].into_iter().chain(postgres.as_deref()).chain(["sqlite://last.db"]) {
+        run(&there, url, &["db", "migrate"]);
+        let created: Value =
+            serde_json::from_str(&run(&there, url, &["tenant", "create", "--name", "X", "--json"])).unwrap();
+        let fresh = created["id"].as_str().unwrap();
+        there.file("all.ndjson", &from);
+        for field in ["added", "there_already"] {
+            let imported = run(&there, url, &["import", "all", "--tenant", fresh, "all.ndjson", "--json"]);
+            let summary: Value = serde_json::from_str(&imported).unwrap();
+            assert_eq!((&summary["rows"], &summary[field]), (&467.into(), &467.into()), "{url}: {summary}");
+        }
+        from = run(&there, url, &["export", "all", "--tenant", fresh]);
+        assert_eq!(from, exported, "{url}");
+        assert_eq!(run(&there, url, &["delivery", "list", "--tenant", fresh, "--json"]).trim(), "[]");
+        let create = ["invoice", "create", "--tenant", fresh, "--contact", contact, "--total", "1", "--json"];
+        let next = run(&there, url, &create);
+        assert!(next.contains("\"INV-0007\""), "{next}");
+        run(&there, url, &["db", "check"]);
+    }
+}
+
+#[test]
+fn changes_of_an_account_follow_its_records() {
+    let here = Session::new();
+    let tenant = with_all_records(&here);
+    let export = |session: &Session, tenant: &str, args: &[&str]| {
+        text(&session.output(&[&["export", "all", "--tenant", tenant], args].concat()).stdout)
+    };
+    let there = Session::new();
+    let fresh = there.tenant();
+    let import = |rows: String| {
+        there.file("all", rows);
+        let summary = there.json(&["import", "all", "--tenant", &fresh, "all"]);
+        ["added", "updated", "refused"].map(|field| summary[field].as_u64().unwrap())
+    };
+    let first = export(&here, &tenant, &[]);
+    assert_eq!(import(first.clone()), [467, 0, 0]);
+    let last: Value = serde_json::from_str(first.lines().last().unwrap()).unwrap();
+    let since = last["updated_at"].as_str().unwrap();
+    let zoe = here.create::<Contact>(&tenant, r#"{"email": "zoe@example.com"}"#).id.to_string();
+    here.id(&["invoice", "create", "--tenant", &tenant, "--contact", &zoe, "--total", "1"]);
+    let paid = first.lines().find(|line| line.contains("\"kind\":\"invoices\"")).unwrap();
+    let paid: Value = serde_json::from_str(paid).unwrap();
+    here.json(&["invoice", "pay", paid["id"].as_str().unwrap()]);
+    let [added, updated, _] = import(export(&here, &tenant, &["--since", since]));
+    assert_eq!(updated, 1);
+    assert!(added >= 2, "{added}");
+    assert_eq!(import(export(&here, &tenant, &[])), [0, 0, 0]);
+    let sorted = |text: String| {
+        let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+        lines.sort();
+        lines
+    };
+    assert_eq!(sorted(export(&here, &tenant, &[])), sorted(export(&there, &fresh, &[])));
+}
+
+#[test]
+fn an_account_with_later_changes_takes_no_earlier_records() {
+    let mut session = Session::new();
+    let tenant = session.tenant();
+    let contact = session.contact(&tenant);
+    let other = session.tenant();
+    session.create::<Contact>(&other, r#"{"email": "zoe@example.com"}"#);
+    let export = session.output(&["export", "all", "--tenant", &tenant]);
+    session.file("all.ndjson", &export.stdout);
+    session.file("unknown.ndjson", "{\"kind\":\"people\",\"id\":1}\n{\"kind\":\"jobs\",\"id\":1}\n");
+    session
+        .run(&["import", "all", "--tenant", &other, "all.ndjson"])
+        .run(&["import", "all", "--tenant", &other, "unknown.ndjson"])
+        .run(&["import", "all", "--tenant", &other, "all.ndjson", "--dry-run"])
+        .run(&["import", "all", "--tenant", &other, "all.ndjson", "--update"])
+        .run(&["import", "all", "--tenant", &other, "all.ndjson", "--format", "csv"])
+        .run(&["export", "all", "--tenant", &tenant, "--format", "csv"])
+        .run(&["export", "all", "--tenant", &tenant])
+        .assert("import_all");
+    assert_eq!(contact.len(), 36);
+}

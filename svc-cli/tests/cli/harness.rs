@@ -25,7 +25,7 @@ pub(crate) const UNKNOWN_ID: &str = "0195a3c8-0000-7000-8000-ffffffffffff";
 
 /// Replacements for text that differs between runs. Each replacement has the length of the original, so that columns
 /// stay aligned. Dates that tests use are in 2099 and remain unchanged.
-const FILTERS: [(&str, &str); 15] = [
+const FILTERS: [(&str, &str); 16] = [
     (r"\b20[0-8]\d-\d\d-\d\d \d\d:\d\d:\d\dZ", "2026-03-14 15:09:26Z"),
     (r"\(\d+ years ago\)", "(6 years ago)"),
     (r"\b20[0-8]\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", "2026-03-14T15:09:26.535897Z"),
@@ -35,6 +35,7 @@ const FILTERS: [(&str, &str); 15] = [
     (r"svcsig_[0-9A-Za-z+/]{43}=", "svcsig_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx="),
     (r"whsec_[0-9A-Za-z+/]{43}=", "whsec_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx="),
     (r"\b127\.0\.0\.1:\d+", "127.0.0.1:9000"),
+    (r"sqlite:///[^\s']*/\.tmp\w+/", "sqlite:///home/ada/"),
     (r"(?m)^age:( +)\d[0-9a-z ]*", "age:${1}3 ms"),
     (r#""age_ms":\d+"#, r#""age_ms":3"#),
     (r"\b[0-9a-f]{32}\b", "0123456789abcdef0123456789abcdef"),
@@ -54,8 +55,23 @@ pub(crate) struct Session {
 }
 
 impl Session {
+    /// Creates a session with an empty database.
     pub(crate) fn new() -> Self {
+        let session = Self::without_database();
+        session.json(&["db", "migrate"]);
+        session
+    }
+
+    pub(crate) fn without_database() -> Self {
         Self { folder: tempfile::tempdir().unwrap(), transcript: String::new(), ids: Vec::new() }
+    }
+
+    /// Returns the names of the files in the session's directory, in their order.
+    pub(crate) fn files(&self) -> Vec<String> {
+        let entries = std::fs::read_dir(self.folder.path()).unwrap();
+        let mut names: Vec<String> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
     }
 
     /// Returns the program with the session's directory as its working directory, so that it uses the session's

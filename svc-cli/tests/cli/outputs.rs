@@ -5,6 +5,8 @@ use std::path::Path;
 use clap::{Command, CommandFactory as _};
 use svc_cli::cli::Cli;
 
+use crate::harness::{Session, text};
+
 /// Returns the commands that have no subcommands, such as `tenant create`.
 fn leaves(command: &Command, path: &str) -> Vec<String> {
     let inner = command.get_subcommands().flat_map(|inner| leaves(inner, &format!("{path} {}", inner.get_name())));
@@ -51,4 +53,60 @@ fn every_command_has_a_snapshot_for_people_and_for_programs() {
         .map(|(leaf, json)| format!("svc {leaf}{}", if json { " --json" } else { "" }))
         .collect();
     assert!(missing.is_empty(), "no snapshot has the output of {missing:?}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_key_file_that_others_can_read_is_warned_about() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let session = Session::new();
+    let list = ["tenant", "list", "--json"];
+    let stderr = |args: &[&str]| text(&session.output(args).stderr);
+    assert_eq!(stderr(&list), "");
+    assert_eq!(stderr(&list), "", "the key file was made for its owner");
+    let path = session.folder().join("svc.db.key");
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o640)).unwrap();
+    let warning = "warning: Other users may read or change the secret key in svc.db.key; run `chmod 600 svc.db.key`.\n";
+    assert_eq!(stderr(&list), warning);
+    assert_eq!(stderr(&["db", "check"]), warning);
+    assert_eq!(stderr(&["completions", "bash"]), "", "the command opens no database");
+    let key = session.read_file("svc.db.key");
+    let mut program = session.program(&list);
+    let output = program.env("SVC_SECRET_KEY", key.trim()).output().unwrap();
+    assert_eq!(text(&output.stderr), "", "the file is not used");
+}
+
+#[test]
+fn names_cannot_control_the_terminal() {
+    let session = Session::new();
+    let name = "Harbour \u{202e}gnibmulP\u{2069}\u{9b}2J";
+    let id = session.write(move |tx| {
+        Box::pin(async move {
+            let tenant = svc_core::accounts::tenants::create(
+                tx,
+                svc_core::accounts::tenants::TenantCreate {
+                    name: name.to_owned(),
+                    time_zone: svc_core::values::TimeZone::parse("UTC").unwrap(),
+                    currency: svc_core::values::Currency::parse("AUD").unwrap(),
+                    developer_access: svc_core::accounts::tenants::DeveloperAccess::Approved,
+                },
+            );
+            Ok(tenant.await?.id.to_string())
+        })
+    });
+    for args in [&["tenant", "list"][..], &["tenant", "show", &id], &["tenant", "approve", &id]] {
+        let shown = text(&session.output(args).stdout);
+        assert!(shown.contains(r"Harbour \u{202e}gnibmulP\u{2069}\u{9b}2J"), "{shown}");
+        let output = session.output(&[args, &["--json"]].concat());
+        assert!(text(&output.stdout).contains(r"Harbour \u202egnibmulP\u2069\u009b2J"));
+        let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(if json.is_array() { &json[0]["name"] } else { &json["name"] }, name);
+    }
+    let contact = "{\"email\": \"ada@example.com\", \"first_name\": \"\u{202e}adA\"}";
+    session.create::<svc_core::resources::contacts::Contact>(&id, contact);
+    for format in [&["--json"][..], &["--format", "ndjson"]] {
+        let shown = text(&session.output(&[&["export", "contacts", "--tenant", &id], format].concat()).stdout);
+        assert!(shown.contains(r#""first_name":"\u202eadA""#), "{shown}");
+    }
 }

@@ -21,13 +21,56 @@ fn a_group_without_a_command_prints_its_help() {
 
 #[test]
 fn the_database_is_created_and_migrated() {
-    let mut session = Session::new();
+    let mut session = Session::without_database();
     session
         .run(&["db", "migrate"])
         .run(&["db", "migrate"])
         .run(&["db", "migrate", "--json"])
         .run(&["db", "migrate", "--database-url", "sqlite://other.db", "--json"])
         .assert("db");
+}
+
+#[test]
+fn a_missing_database_is_created_by_init_and_migrate_alone() {
+    let mut session = Session::without_database();
+    session
+        .run(&["tenant", "list"])
+        .run(&["tenant", "create", "--name", "Harbour Plumbing"])
+        .run(&["db", "check"])
+        .run(&["db", "stats"])
+        .run(&["db", "backup", "copy.db"])
+        .run(&["db", "prune", "--yes"])
+        .run(&["tenant", "list", "--database-url", "sqlite://folder/svc.db"])
+        .run(&["init", "--database-url", "sqlite://folder/svc.db"]);
+    assert_eq!(session.files(), [""; 0]);
+    session.json(&["db", "migrate"]);
+    session.run(&["tenant", "list"]).assert("missing_database");
+    assert_eq!(session.files(), ["svc.db", "svc.db.key"]);
+}
+
+#[test]
+fn init_creates_a_database_with_an_account_and_a_key() {
+    let mut session = Session::without_database();
+    session.run(&["init"]).run(&["tenant", "list"]).run(&["init"]).run(&["init", "--name", ""]).run(&[
+        "init",
+        "--name",
+        "Harbour Plumbing",
+        "--json",
+        "--database-url",
+        "sqlite://other.db",
+    ]);
+    // The shell sets what it prints, also where a path must be quoted.
+    let output = session.output(&["init", "--name", "Ada's", "--database-url", "sqlite://it's here.db"]);
+    assert!(text(&output.stderr).contains("Created the tenant Ada's"), "{output:?}");
+    let script =
+        format!("{}\nprintf '%s\\n' \"$SVC_DATABASE_URL\" $SVC_URL $SVC_TENANT $SVC_KEY", text(&output.stdout));
+    let shell = std::process::Command::new("sh").args(["-c", &script]).output().unwrap();
+    let variables = text(&shell.stdout);
+    let [database_url, url, tenant, key] = variables.lines().collect::<Vec<_>>()[..] else { panic!("{variables}") };
+    assert!(database_url.starts_with("sqlite:///") && database_url.ends_with("/it's here.db"), "{database_url}");
+    assert!(url == "http://127.0.0.1:8080" && tenant.len() == 36 && key.starts_with("svc_live_"), "{variables}");
+    session.run(&["tenant", "show", tenant, "--database-url", database_url]);
+    session.assert("init");
 }
 
 #[test]
@@ -46,6 +89,7 @@ fn an_unreachable_database_and_an_invalid_url_have_different_exit_codes() {
 fn the_environment_names_the_database() {
     let session = Session::new();
     session.tenant();
+    session.json(&["db", "migrate", "--database-url", "sqlite://other.db"]);
     let list = |url| {
         let output = session.program(&["tenant", "list", "--json"]).env("SVC_DATABASE_URL", url).output().unwrap();
         text(&output.stdout)

@@ -73,6 +73,9 @@ fn a_rotated_secret_is_shown_once() {
         .run(&["webhook", "rotate-secret", &id, "--overlap", "soon"])
         .run(&["webhook", "rotate-secret", UNKNOWN_ID])
         .run(&["webhook", "rotate-secret", &id, "--json"])
+        .run(&["webhook", "rotate-secret", &id, "--finish", "--overlap", "1h"])
+        .run(&["webhook", "rotate-secret", &id, "--finish"])
+        .run(&["webhook", "rotate-secret", &id, "--finish", "--json"])
         .assert("webhook_rotate");
     let rotated = session.json(&["webhook", "rotate-secret", &id, "--overlap", "0s"]);
     let secret = rotated["secret"].as_str().unwrap();

@@ -21,7 +21,7 @@ pub fn new_request_secret(env: &Env) -> Secret {
 /// The parts of a request that its signature covers.
 #[derive(Clone, Copy, Debug)]
 pub struct SignedRequest<'a> {
-    /// The time of signing in Unix seconds, as the text that was sent.
+    /// The time of signing in Unix seconds with up to six decimals, as the text that was sent.
     pub timestamp: &'a str,
     /// The method in upper case.
     pub method: &'a str,
@@ -43,8 +43,8 @@ pub struct VerifiedSignature {
 /// The reason why a request signature is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SignatureError {
-    /// The timestamp is not a whole number of Unix seconds.
-    #[error("the timestamp must be the time in Unix seconds")]
+    /// The timestamp is not a number of Unix seconds with up to six decimals.
+    #[error("the timestamp must be the time in Unix seconds, with up to six decimals")]
     MalformedTimestamp,
     /// The signature does not start with `sha256=`.
     #[error("the signature must be sha256= and 64 lower-case hex digits")]
@@ -80,21 +80,33 @@ impl SignedRequest<'_> {
         signature: &str,
         now: Timestamp,
     ) -> Result<VerifiedSignature, SignatureError> {
-        let signed_at: i64 = Some(self.timestamp)
-            .filter(|text| text.bytes().all(|b| b.is_ascii_digit()))
-            .and_then(|text| text.parse().ok())
-            .ok_or(SignatureError::MalformedTimestamp)?;
+        let signed_at = parse_timestamp(self.timestamp).ok_or(SignatureError::MalformedTimestamp)?;
         let digest = signature.strip_prefix("sha256=").ok_or(SignatureError::MalformedSignature)?;
         let mac = self.mac(secret);
         if !bool::from(hex::encode(mac).as_bytes().ct_eq(digest.as_bytes())) {
             return Err(SignatureError::Mismatch);
         }
-        if now.as_seconds().abs_diff(signed_at) > REQUEST_TOLERANCE_SECONDS.unsigned_abs() {
+        if now.as_seconds().abs_diff(signed_at.as_seconds()) > REQUEST_TOLERANCE_SECONDS.unsigned_abs() {
             return Err(SignatureError::TimestampOutOfRange);
         }
-        // The timestamp is close to the current time, so this does not overflow.
-        Ok(VerifiedSignature { mac, signed_at: Timestamp::from_micros(signed_at.saturating_mul(1_000_000)) })
+        Ok(VerifiedSignature { mac, signed_at })
     }
+}
+
+/// Parses Unix seconds with up to six decimals.
+fn parse_timestamp(text: &str) -> Option<Timestamp> {
+    let (seconds, decimals) = match text.split_once('.') {
+        Some((_, "")) => return None,
+        Some(parts) => parts,
+        None => (text, ""),
+    };
+    let is_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    if seconds.is_empty() || !is_digits(seconds) || !is_digits(decimals) || decimals.len() > 6 {
+        return None;
+    }
+    // `MAX` is far in the future, where the timestamp is out of range whatever its last digits are.
+    let micros = format!("{seconds}{decimals:0<6}").parse().unwrap_or(i64::MAX);
+    Some(Timestamp::from_micros(micros))
 }
 
 #[cfg(test)]
@@ -140,10 +152,24 @@ mod tests {
         for seconds in [1_000_000_301, 999_999_699] {
             assert_eq!(at(seconds), Err(SignatureError::TimestampOutOfRange));
         }
-        for timestamp in ["", "1e9", "-1", "+1000000000", "1000000000.0", "99999999999999999999"] {
-            let odd = SignedRequest { timestamp, ..request };
-            let result = odd.verify(&secret, &odd.sign(&secret), Timestamp::from_micros(0));
-            assert_eq!(result, Err(SignatureError::MalformedTimestamp), "{timestamp}");
+        let verify = |timestamp| {
+            let other = SignedRequest { timestamp, ..request };
+            other.verify(&secret, &other.sign(&secret), Timestamp::from_micros(1_000_000_000_000_000))
+        };
+        for timestamp in
+            ["", ".", ".5", "1e9", "-1", "+1000000000", "1000000000.", "1000000000.1234567", "1.-1", "1.1.1"]
+        {
+            assert_eq!(verify(timestamp), Err(SignatureError::MalformedTimestamp), "{timestamp}");
+        }
+        assert_eq!(verify("99999999999999999999.5"), Err(SignatureError::TimestampOutOfRange));
+        for (timestamp, micros) in [
+            ("1000000000", 1_000_000_000_000_000),
+            ("1000000000.5", 1_000_000_000_500_000),
+            ("1000000300.999999", 1_000_000_300_999_999),
+            ("0999999700.000001", 999_999_700_000_001),
+        ] {
+            let signed_at = verify(timestamp).map(|verified| verified.signed_at);
+            assert_eq!(signed_at, Ok(Timestamp::from_micros(micros)), "{timestamp}");
         }
     }
 }

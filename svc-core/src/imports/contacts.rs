@@ -10,7 +10,7 @@ use crate::accounts::tenants::Tenant;
 use crate::error::{Error, FieldCode, Issue};
 use crate::input::{Apply as _, FieldNames as _, Input};
 use crate::resources::contacts::{Contact, ContactFilter, ContactUpdate};
-use crate::resources::crud::{Update, advance_clock};
+use crate::resources::crud::{Resource as _, Update, advance_clock};
 use crate::resources::pages::{ListQuery, Order};
 use crate::store::{Repository, Tx};
 use crate::values::EventKind;
@@ -57,6 +57,7 @@ impl ContactImport {
 
 #[async_trait]
 impl Import for Contact {
+    const KIND: &'static str = Self::COLLECTION;
     type Row = ContactImport;
     const NUMBERS: &'static [&'static str] = &[];
     const REQUIRED: &'static [&'static str] = &[];
@@ -118,7 +119,7 @@ impl Import for Contact {
 }
 
 /// Returns the contact with this email that is not deleted.
-async fn live_with(tx: &mut dyn Tx, tenant: TenantId, email: &Email) -> Result<Option<Contact>, Error> {
+pub(super) async fn live_with(tx: &mut dyn Tx, tenant: TenantId, email: &Email) -> Result<Option<Contact>, Error> {
     let filter = ContactFilter { email: Some(email.clone()), include_deleted: None };
     let query = ListQuery { limit: 1, order: Order::NewestFirst { before: None }, filter };
     Ok(Repository::<Contact>::list(tx, tenant, &query).await?.pop())

@@ -9,7 +9,6 @@ use crate::accounts::tenants::Tenant;
 use crate::crypto::sha256;
 use crate::error::Error;
 use crate::input::{FieldNames, Input};
-use crate::resources::crud::Resource;
 use crate::store::Tx;
 
 /// The choices of an import.
@@ -58,13 +57,16 @@ pub async fn record_in_audit_log<R: Import>(
     if counts.added + counts.updated == 0 {
         return Ok(());
     }
-    let object = Object { kind: R::COLLECTION, id: tenant.id.0 };
+    let object = Object { kind: R::KIND, id: tenant.id.0 };
     audit::record(tx, tenant.id, "import", object, None, Some(&counts)).await
 }
 
-/// A resource whose records can be imported.
+/// What can be imported: the records of a resource, or those of an account.
 #[async_trait]
-pub trait Import: Resource + FieldNames {
+pub trait Import: Send + Sync + 'static {
+    /// What the audit log calls the records.
+    const KIND: &'static str;
+
     /// A row. Its fields have the types of the API, so the same rules check it.
     type Row: Input + FieldNames + Clone;
 

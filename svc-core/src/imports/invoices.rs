@@ -9,7 +9,7 @@ use crate::accounts::tenants::{self, NumberKind, Tenant};
 use crate::error::{Error, FieldCode, Issue};
 use crate::input::Input;
 use crate::resources::contacts;
-use crate::resources::crud::{Filter as _, advance_clock};
+use crate::resources::crud::{Filter as _, Resource as _, advance_clock};
 use crate::resources::invoices::{Invoice, InvoiceFilter, InvoiceStatus, amount_in};
 use crate::resources::pages::{ListQuery, Order};
 use crate::store::{Repository, Tx};
@@ -99,6 +99,7 @@ impl InvoiceImport {
 
 #[async_trait]
 impl Import for Invoice {
+    const KIND: &'static str = Self::COLLECTION;
     type Row = InvoiceImport;
     const NUMBERS: &'static [&'static str] = &["total", "amount_paid"];
     const REQUIRED: &'static [&'static str] = &["total"];
@@ -213,7 +214,7 @@ async fn add(
 }
 
 /// Checks that what was paid agrees with the status. `given` says whether the row has `amount_paid`.
-fn check_payment(invoice: &Invoice, given: bool) -> Result<(), Error> {
+pub(super) fn check_payment(invoice: &Invoice, given: bool) -> Result<(), Error> {
     use InvoiceStatus::{Cancelled, Draft, Overdue, Paid, Partial, Sent, Viewed};
     let (status, paid, total) = (invoice.status, invoice.amount_paid.minor(), invoice.total.minor());
     let refused = |code, field: &str, reason: String| Err(Issue::new(code, reason).on(field));

@@ -33,6 +33,7 @@ pub enum BookingStatus {
 /// A booking: an appointment with a contact.
 #[derive(Clone, Debug, PartialEq, Serialize, Record, Resource)]
 #[resource(collection = "bookings", filter = NoFilter)]
+#[record(input)]
 pub struct Booking {
     /// The unique identifier of the booking, a UUID of version 7 that the service assigns.
     pub id: Uuid,
@@ -91,7 +92,7 @@ pub struct BookingUpdate {
 
 impl Booking {
     /// Checks that the booking ends after it starts.
-    fn check_times(&self) -> Result<(), Error> {
+    pub(crate) fn check_times(&self) -> Result<(), Error> {
         if self.end_time > self.start_time {
             return Ok(());
         }

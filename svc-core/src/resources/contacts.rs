@@ -15,6 +15,7 @@ use crate::values::{Email, Patch, TenantId, Text, Timestamp};
 /// A contact: a person or company that the business deals with.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Record, Resource)]
 #[resource(collection = "contacts", filter = ContactFilter, soft_delete)]
+#[record(input)]
 pub struct Contact {
     /// The unique identifier of the contact, a UUID of version 7 that the service assigns.
     pub id: Uuid,

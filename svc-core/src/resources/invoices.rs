@@ -44,6 +44,7 @@ pub enum InvoiceStatus {
 /// An invoice: a request for payment to a contact. The API cannot change invoices; events report their changes.
 #[derive(Clone, Debug, PartialEq, Serialize, Record, Resource)]
 #[resource(collection = "invoices", filter = InvoiceFilter)]
+#[record(input)]
 pub struct Invoice {
     /// The unique identifier of the invoice, a UUID of version 7 that the service assigns.
     pub id: Uuid,

@@ -35,6 +35,7 @@ pub enum JobStatus {
 /// A job: work on a site.
 #[derive(Clone, Debug, PartialEq, Serialize, Record, Resource)]
 #[resource(collection = "jobs", filter = JobFilter)]
+#[record(input)]
 pub struct Job {
     /// The unique identifier of the job, a UUID of version 7 that the service assigns.
     pub id: Uuid,
@@ -180,7 +181,7 @@ fn amount(field: &str, decimal: Option<Decimal>) -> Result<Option<Amount>, Error
 
 impl Job {
     /// Checks that the planned end is not before the planned start.
-    fn check_schedule(&self) -> Result<(), Error> {
+    pub(crate) fn check_schedule(&self) -> Result<(), Error> {
         match (self.scheduled_start, self.scheduled_end) {
             (Some(start), Some(end)) if end < start => {
                 Err(Issue::new(FieldCode::OutOfRange, "must not be before scheduled_start").on("scheduled_end"))

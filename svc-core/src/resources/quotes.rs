@@ -43,6 +43,7 @@ pub enum QuoteStatus {
 /// A quote: an offer with a price.
 #[derive(Clone, Debug, PartialEq, Serialize, Record, Resource)]
 #[resource(collection = "quotes", filter = QuoteFilter)]
+#[record(input)]
 pub struct Quote {
     /// The unique identifier of the quote, a UUID of version 7 that the service assigns.
     pub id: Uuid,

@@ -147,6 +147,7 @@ cases! {
         a_deleted_contact_frees_its_email,
         an_update_is_checked_too,
         uniqueness_can_be_turned_off,
+        contacts_that_share_an_email_are_listed_by_change,
         another_tenant_may_use_the_same_email,
     }
     events {

@@ -23,6 +23,9 @@ pub const JOB_SCALE: u8 = 2;
 /// The greatest distance from an amount that is taken for noise of floating-point arithmetic: one part in this many.
 const NOISE: i128 = 1_000_000_000;
 
+/// The most decimals that a currency has.
+const MAX_SCALE: u8 = 4;
+
 /// How many digits of a number are kept. The others are far below [`NOISE`], and products stay within `i128`.
 const MAX_DIGITS: usize = 28;
 
@@ -190,6 +193,21 @@ impl Amount {
     /// Returns the number of decimals.
     pub fn scale(self) -> u8 {
         self.scale
+    }
+
+    /// Returns the same amount with `scale` decimals, for one that was read without its currency.
+    ///
+    /// # Errors
+    /// [`MoneyError`] if the amount has more decimals than that.
+    pub fn with_scale(self, scale: u8) -> Result<Self, MoneyError> {
+        Decimal { digits: self.minor.into(), exponent: -i32::from(self.scale) }.to_amount(scale)
+    }
+}
+
+/// Reads a number with as many decimals as any currency has. [`Amount::with_scale`] gives it those of its own.
+impl FromJson for Amount {
+    fn from_json(json: Json) -> Result<Self, Issue> {
+        Ok(Decimal::from_json(json)?.to_amount(MAX_SCALE)?)
     }
 }
 

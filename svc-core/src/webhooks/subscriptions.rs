@@ -68,13 +68,15 @@ pub struct WebhookSubscription {
     /// end of the lease of the one in flight. `None` once such an attempt has succeeded.
     #[serde(skip)]
     pub backoff_until: Option<Timestamp>,
-    /// The secret that signs the deliveries. The response to the create is the only one that has it.
+    /// The secret that signs the deliveries; during the overlap after a rotation, the new one of the two. The response to
+    /// the create is the only one that has it.
     #[serde(skip)]
     pub secret: Secret,
-    /// The secret before the last rotation, which signs as well until `previous_until`.
+    /// The secret before the rotation. It signs until `previous_until`: `X-SVC-Signature` alone, and
+    /// `webhook-signature` beside the new secret.
     #[serde(skip)]
     pub previous_secret: Option<Secret>,
-    /// When the secret before the last rotation stops signing.
+    /// When the overlap of the rotation ends, and with it the use of the previous secret.
     #[serde(skip)]
     pub previous_until: Option<Timestamp>,
     /// When the settings last changed, the service paused the subscription, or its secret was rotated. Delivery
@@ -215,8 +217,12 @@ impl WebhookSubscription {
     /// Returns the secrets that sign a delivery at `now`, the newest first: the current one and, during the overlap after a
     /// rotation, the previous one.
     pub fn signing_secrets(&self, now: Timestamp) -> Vec<Secret> {
-        let previous = self.previous_secret.iter().filter(|_| self.previous_until > Some(now));
-        std::iter::once(&self.secret).chain(previous).cloned().collect()
+        std::iter::once(&self.secret).chain(self.overlapping_secret(now)).cloned().collect()
+    }
+
+    /// Returns the previous secret while it signs as well.
+    fn overlapping_secret(&self, now: Timestamp) -> Option<&Secret> {
+        self.previous_secret.as_ref().filter(|_| self.previous_until > Some(now))
     }
 
     /// Returns the match with events of a kind, or `None` if the subscription gets no delivery of them.
@@ -345,7 +351,11 @@ async fn check_count(tx: &mut dyn Tx, tenant: TenantId) -> Result<(), Error> {
     }
 }
 
-/// Replaces the signing secret. For the length of `overlap` the previous secret signs as well, in `webhook-signature`.
+/// Replaces the signing secret. For the length of `overlap` the previous secret still makes `X-SVC-Signature`, and signs
+/// beside the new one in `webhook-signature`, so that a receiver that knows only the previous secret keeps working.
+///
+/// During the overlap of an earlier rotation, the secret of that rotation is replaced: the previous secret, which receivers
+/// are sure to have, goes on signing for the length of the new overlap.
 ///
 /// # Errors
 /// [`Error::NotFound`].
@@ -358,12 +368,34 @@ pub async fn rotate_secret(
     let now = advance_clock(tx, tenant).await?;
     let before: WebhookSubscription = crud::get(tx, tenant, id).await?;
     let mut subscription = before.clone();
-    let secret = signatures::new_webhook_secret(tx.env());
-    subscription.previous_secret = Some(std::mem::replace(&mut subscription.secret, secret));
-    subscription.previous_until = Some(now.checked_add(overlap).unwrap_or(now));
+    let wall_clock = tx.env().now();
+    let previous = before.overlapping_secret(wall_clock).unwrap_or(&before.secret);
+    subscription.previous_secret = Some(previous.clone());
+    subscription.previous_until = Some(wall_clock.checked_add(overlap).unwrap_or(wall_clock));
+    subscription.secret = signatures::new_webhook_secret(tx.env());
     subscription.set_updated_at(now);
     Repository::<WebhookSubscription>::update(tx, tenant, &subscription).await?;
     crud::audit_change(tx, tenant, "rotate", Some(&before), Some(&subscription)).await?;
+    Ok(subscription)
+}
+
+/// Ends the overlap of a rotation: from the next attempt on, the new secret alone signs. Changes nothing when no overlap
+/// lasts.
+///
+/// # Errors
+/// [`Error::NotFound`].
+pub async fn finish_rotation(tx: &mut dyn Tx, tenant: TenantId, id: Uuid) -> Result<WebhookSubscription, Error> {
+    let now = advance_clock(tx, tenant).await?;
+    let before: WebhookSubscription = crud::get(tx, tenant, id).await?;
+    if before.overlapping_secret(tx.env().now()).is_none() {
+        return Ok(before);
+    }
+    let mut subscription = before.clone();
+    subscription.previous_secret = None;
+    subscription.previous_until = None;
+    subscription.set_updated_at(now);
+    Repository::<WebhookSubscription>::update(tx, tenant, &subscription).await?;
+    crud::audit_change(tx, tenant, "finish_rotation", Some(&before), Some(&subscription)).await?;
     Ok(subscription)
 }
 

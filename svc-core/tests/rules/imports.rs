@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use svc_core::accounts::tenants;
 use svc_core::env::first_id_at;
 use svc_core::error::Error;
-use svc_core::imports::{Import, ImportOptions, Imported};
+use svc_core::imports::{AccountRecord, Import, ImportOptions, Imported};
 use svc_core::input::FromJson as _;
 use svc_core::input::Input as _;
 use svc_core::input::json::Json;
@@ -302,4 +302,76 @@ fn an_id_and_a_number_must_name_the_same_invoice() {
     assert_eq!(row(b, "B"), Ok(Imported::Added));
     assert_eq!(refusal(row(b, "A")), "not_allowed");
     assert_eq!(fixture.get::<Invoice>(b).unwrap().status, InvoiceStatus::Draft);
+}
+
+/// The members of a row of an account.
+fn restored(kind: &str, at: &str, fields: Value) -> Value {
+    let mut row = json!({
+        "kind": kind, "id": first_id_at(time(at)), "created_at": at, "updated_at": at,
+    });
+    row.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+    row
+}
+
+#[test]
+fn records_of_an_account_are_restored_in_the_order_of_their_changes() {
+    let fixture = Fixture::new();
+    let put = |row: Value| fixture.put::<AccountRecord>(row, 0, PLAIN);
+    let contact = first_id_at(time("2020-01-01T00:00:00Z"));
+    let mut ada = restored("contacts", "2020-01-01T00:00:00Z", json!({ "email": "ada@example.com" }));
+    let quote = |at: &str| {
+        let fields = json!({ "quote_number": "QUO-0007", "contact_id": contact, "status": "sent", "total": 5, "currency": "JPY" });
+        restored("quotes", at, fields)
+    };
+    assert_eq!(put(quote("2020-01-02T00:00:00Z")), Err(Error::ReferenceNotFound("contact_id")));
+    assert_eq!(put(ada.clone()), Ok(Imported::Added));
+    assert_eq!(put(ada.clone()), Ok(Imported::Unchanged));
+    assert_eq!(put(quote("2020-01-02T00:00:00Z")), Ok(Imported::Added));
+    // A later version replaces the earlier one, which is then refused.
+    ada["updated_at"] = json!("2020-01-03T00:00:00Z");
+    ada["deleted_at"] = json!("2020-01-03T00:00:00Z");
+    assert_eq!(put(ada.clone()), Ok(Imported::Updated));
+    ada["updated_at"] = json!("2020-01-01T00:00:00Z");
+    assert!(matches!(put(ada.clone()), Err(Error::NotAllowed(_))));
+    // Its email is free, and a deleted contact can be referred to.
+    let zoe = restored("contacts", "2020-01-04T00:00:00Z", json!({ "email": "ADA@example.com" }));
+    assert_eq!(put(zoe), Ok(Imported::Added));
+    let bob = restored("contacts", "2020-01-05T00:00:00Z", json!({ "email": "ada@example.com" }));
+    assert!(matches!(put(bob), Err(Error::EmailTaken { .. })));
+    let booking = json!({ "contact_id": contact, "start_time": "2020-01-02T00:00:00Z", "end_time": "2020-01-02T01:00:00Z", "status": "no_show" });
+    assert_eq!(put(restored("bookings", "2020-01-02T00:00:00Z", booking)), Ok(Imported::Added));
+    assert_eq!(fixture.new_kinds(), "");
+}
+
+#[test]
+fn restored_records_keep_the_rules() {
+    let fixture = Fixture::new();
+    let at = "2020-01-01T00:00:00Z";
+    for (kind, fields, expected) in [
+        ("people", json!({}), "kind invalid_enum"),
+        ("contacts", json!({ "email": "x" }), "email invalid_format"),
+        ("contacts", json!({ "name": "x" }), "name unknown_field"),
+        ("contacts", json!({ "updated_at": "2019-01-01T00:00:00Z" }), "updated_at out_of_range"),
+        ("contacts", json!({ "updated_at": "9999-01-01T00:00:00Z" }), "updated_at out_of_range"),
+        ("contacts", json!({ "created_at": "2019-01-01T00:00:00Z" }), "created_at out_of_range"),
+        (
+            "quotes",
+            json!({ "quote_number": "QUO-0001", "status": "sent", "total": 0.5, "currency": "JPY" }),
+            "total out_of_range",
+        ),
+        (
+            "invoices",
+            json!({ "invoice_number": "INV-0001", "status": "paid", "total": 5, "amount_paid": 6, "currency": "AUD" }),
+            "amount_paid out_of_range",
+        ),
+        ("bookings", json!({ "start_time": at, "end_time": at, "status": "no_show" }), "end_time out_of_range"),
+        (
+            "jobs",
+            json!({ "job_number": "JOB-0001", "title": "x", "status": "quoted", "actual_total": 0.001 }),
+            "actual_total out_of_range",
+        ),
+    ] {
+        let refused = fixture.put::<AccountRecord>(restored(kind, at, fields.clone()), 0, PLAIN);
+        assert_eq!(refusal(refused), expected, "{kind} {fields}");
+    }
 }

@@ -1,9 +1,11 @@
 //! HTTP messages: limits and header checks of requests, and the common headers of responses.
 
+use std::net::Ipv6Addr;
+
 use bytes::Bytes;
 use http::header::{
     CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, HOST, IF_NONE_MATCH,
-    LOCATION, X_CONTENT_TYPE_OPTIONS,
+    LOCATION, TRANSFER_ENCODING, X_CONTENT_TYPE_OPTIONS,
 };
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode, Version};
@@ -45,8 +47,8 @@ pub(super) enum Outcome {
     Preflight(Cors),
 }
 
-/// Checks the size of the request target and of the headers, and that there is one `Host`.
-pub(super) fn check_size_and_host(parts: &Parts) -> Result<(), Problem> {
+/// Checks the size of the request target and of the headers, the host, and that the body is not transfer-coded.
+pub(super) fn check_head(parts: &Parts) -> Result<(), Problem> {
     if parts.uri.path_and_query().map_or(0, |target| target.as_str().len()) > MAX_URI {
         return Err(Problem::UriTooLong);
     }
@@ -57,7 +59,39 @@ pub(super) fn check_size_and_host(parts: &Parts) -> Result<(), Problem> {
     let hosts = parts.headers.get_all(HOST).iter().count();
     // HTTP/1.0 has no Host header, and HTTP/2 has the host in the request target.
     let expected = if parts.version == Version::HTTP_11 { 1..=1 } else { 0..=1 };
-    if expected.contains(&hosts) { Ok(()) } else { Err(Problem::BadHost) }
+    if !expected.contains(&hosts) {
+        return Err(Problem::HostCount);
+    }
+    let host = parts.headers.get(HOST).map(HeaderValue::as_bytes);
+    let authority = parts.uri.authority().map(|authority| authority.as_str().as_bytes());
+    if !host.into_iter().chain(authority).all(is_host_and_port) {
+        return Err(Problem::HostFormat);
+    }
+    // A coding before `chunked` would reach the parser as it is, and two parsers may take a repeated one differently.
+    let mut codings = parts.headers.get_all(TRANSFER_ENCODING).iter();
+    match (codings.next(), codings.next()) {
+        (None, _) => Ok(()),
+        (Some(only), None) if only.as_bytes().eq_ignore_ascii_case(b"chunked") => Ok(()),
+        _ => Err(Problem::TransferEncoding),
+    }
+}
+
+/// Returns whether this is a host, or a host and a port (RFC 9110 §7.2).
+fn is_host_and_port(value: &[u8]) -> bool {
+    let Ok(text) = std::str::from_utf8(value) else { return false };
+    let (host, port) = match text.rsplit_once(':') {
+        // The last colon is one of an IPv6 address.
+        Some((_, rest)) if rest.ends_with(']') => (text, ""),
+        Some((host, port)) => (host, port),
+        None => (text, ""),
+    };
+    let is_host = match host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+        Some(address) => address.parse::<Ipv6Addr>().is_ok(),
+        None => !host.is_empty() && host.bytes().all(|b| b.is_ascii_alphanumeric() || b"-._~%!$&'()*+,;=".contains(&b)),
+    };
+    // The port may be empty (RFC 3986 §3.2.3).
+    let is_port = port.is_empty() || (port.bytes().all(|b| b.is_ascii_digit()) && port.parse::<u16>().is_ok());
+    is_host && is_port
 }
 
 /// Returns the tags of a conditional header, which may be repeated.
@@ -116,8 +150,8 @@ pub(super) fn add_security_headers(method: &Method, headers: &mut HeaderMap) {
     headers.insert(CONTENT_SECURITY_POLICY, NO_ACTIVE_CONTENT);
 }
 
-/// Converts the result of a request to an HTTP response.
-pub(super) fn render(result: Result<Outcome, Problem>) -> Response<Full<Bytes>> {
+/// Converts the result of a request with this method to an HTTP response.
+pub(super) fn render(method: &Method, result: Result<Outcome, Problem>) -> Response<Full<Bytes>> {
     let mut response = Response::new(Full::default());
     *response.headers_mut() = HeaderMap::with_capacity(HEADER_CAPACITY);
     let mut body = Bytes::new();
@@ -159,7 +193,10 @@ pub(super) fn render(result: Result<Outcome, Problem>) -> Response<Full<Bytes>> 
         let headers = response.headers_mut();
         headers.entry(CONTENT_TYPE).or_insert(JSON);
         headers.insert(CONTENT_LENGTH, body.len().into());
-        *response.body_mut() = Full::new(body);
+        // HTTP/1.1 would leave the body of HEAD out by itself, but HTTP/2 sends what it is given.
+        if *method != Method::HEAD {
+            *response.body_mut() = Full::new(body);
+        }
     }
     response
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{ALLOW, RETRY_AFTER, WWW_AUTHENTICATE};
+use http::header::{ALLOW, CONNECTION, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderName, HeaderValue, StatusCode};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -29,6 +29,8 @@ pub enum Problem {
     SignatureRequired,
     /// The request signature was refused.
     SignatureInvalid(SignatureProblem),
+    /// The request signature was accepted before, or may have been.
+    SignatureReused,
     /// The operation has no query parameter of this name.
     UnknownParameter(String),
     /// A rate limit is used up.
@@ -47,7 +49,11 @@ pub enum Problem {
     /// The body did not arrive in full or not in time; holds a sentence that says which.
     BodyIncomplete(&'static str),
     /// The `Host` header is missing or repeated.
-    BadHost,
+    HostCount,
+    /// The `Host` header, or the host of an absolute request target, is not a host with an optional port.
+    HostFormat,
+    /// The `Transfer-Encoding` header is not `chunked` alone.
+    TransferEncoding,
 }
 
 /// The reason why a request signature was refused.
@@ -57,8 +63,6 @@ pub enum SignatureProblem {
     MalformedHeader,
     /// The signature does not verify.
     Rejected(SignatureError),
-    /// The signature was accepted before.
-    Reused,
 }
 
 impl SignatureProblem {
@@ -66,7 +70,9 @@ impl SignatureProblem {
     fn message(self) -> &'static str {
         match self {
             Self::MalformedHeader => "Send X-SVC-Timestamp and X-SVC-Signature once each, in ASCII.",
-            Self::Rejected(SignatureError::MalformedTimestamp) => "X-SVC-Timestamp must be the time in Unix seconds.",
+            Self::Rejected(SignatureError::MalformedTimestamp) => {
+                "X-SVC-Timestamp must be the time in Unix seconds, with up to six decimals."
+            }
             Self::Rejected(SignatureError::MalformedSignature) => {
                 "X-SVC-Signature must be sha256= and 64 lower-case hex digits."
             }
@@ -76,9 +82,6 @@ impl SignatureProblem {
             }
             Self::Rejected(SignatureError::TimestampOutOfRange) => {
                 "X-SVC-Timestamp is more than 300 seconds off; set the clock and sign again."
-            }
-            Self::Reused => {
-                "This signature was used before, or may have been; sign each request again with the current time."
             }
         }
     }
@@ -91,7 +94,7 @@ impl<E: Into<Error>> From<E> for Problem {
 }
 
 /// All values of `code`, ordered by status (`docs/contract.md`, "Errors").
-pub const CODES: [&str; 31] = [
+pub const CODES: [&str; 32] = [
     "invalid_json",
     "validation_failed",
     "unknown_parameter",
@@ -105,6 +108,7 @@ pub const CODES: [&str; 31] = [
     "key_expired",
     "signature_required",
     "signature_invalid",
+    "signature_reused",
     "insufficient_scope",
     "access_not_approved",
     "not_found",
@@ -156,7 +160,8 @@ pub struct ErrorBody<'a> {
     /// | 401 | `key_revoked` | The API key was revoked. |
     /// | 401 | `key_expired` | The API key has expired. |
     /// | 401 | `signature_required` | The API key requires signed writes, and a signature header is missing. |
-    /// | 401 | `signature_invalid` | The request signature is wrong, stale, reused or malformed. |
+    /// | 401 | `signature_invalid` | The request signature is wrong, stale or malformed. |
+    /// | 401 | `signature_reused` | The request signature was used before. |
     /// | 403 | `insufficient_scope` | The API key lacks the `write` scope. |
     /// | 403 | `access_not_approved` | Developer access of the account is pending or suspended. |
     /// | 404 | `not_found` | The account has no record with this id. |
@@ -245,8 +250,12 @@ impl Problem {
             Self::HeadersTooLarge => StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
             Self::UnsupportedMediaType(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::BodyIncomplete(_) => StatusCode::REQUEST_TIMEOUT,
-            Self::BadHost | Self::UnknownParameter(_) => StatusCode::BAD_REQUEST,
-            Self::MissingCredentials | Self::SignatureRequired | Self::SignatureInvalid(_) => StatusCode::UNAUTHORIZED,
+            Self::HostCount | Self::HostFormat | Self::TransferEncoding | Self::UnknownParameter(_) => {
+                StatusCode::BAD_REQUEST
+            }
+            Self::MissingCredentials | Self::SignatureRequired | Self::SignatureInvalid(_) | Self::SignatureReused => {
+                StatusCode::UNAUTHORIZED
+            }
             Self::Core(error) => match error {
                 Error::InvalidJson(_)
                 | Error::Validation(_)
@@ -277,6 +286,7 @@ impl Problem {
             Self::MissingCredentials => "missing_credentials",
             Self::SignatureRequired => "signature_required",
             Self::SignatureInvalid(_) => "signature_invalid",
+            Self::SignatureReused => "signature_reused",
             Self::UnknownParameter(_) => "unknown_parameter",
             Self::RateLimited { .. } => "rate_limited",
             Self::BodyTooLarge => "body_too_large",
@@ -284,7 +294,7 @@ impl Problem {
             Self::HeadersTooLarge => "headers_too_large",
             Self::UnsupportedMediaType(_) => "unsupported_media_type",
             Self::BodyIncomplete(_) => "body_incomplete",
-            Self::BadHost => "validation_failed",
+            Self::HostCount | Self::HostFormat | Self::TransferEncoding => "validation_failed",
         }
     }
 
@@ -318,6 +328,10 @@ impl Problem {
             Self::MissingCredentials => "Send your API key as: Authorization: Bearer svc_live_…",
             Self::SignatureRequired => "This key signs its writes; send X-SVC-Timestamp and X-SVC-Signature.",
             Self::SignatureInvalid(problem) => problem.message(),
+            Self::SignatureReused => {
+                "This signature was used before, or may have been; sign each request again with the current time, in \
+                 microseconds if you send several within a second."
+            }
             Self::UnknownParameter(name) => {
                 return format!("{name} is not a parameter of this operation; see the API description.");
             }
@@ -328,7 +342,9 @@ impl Problem {
             Self::UriTooLong => "The request target must not be longer than 8 KiB (8192 bytes).",
             Self::HeadersTooLarge => "The headers must not be larger than 16 KiB (16384 bytes) in all.",
             Self::UnsupportedMediaType(text) | Self::BodyIncomplete(text) => text,
-            Self::BadHost => "Send exactly one Host header.",
+            Self::HostCount => "Send exactly one Host header.",
+            Self::HostFormat => "Host must be a host with an optional port, such as api.example.com:8443.",
+            Self::TransferEncoding => "Transfer-Encoding must be chunked alone; send the body without another coding.",
         };
         text.to_owned()
     }
@@ -341,6 +357,8 @@ impl Problem {
                 HeaderValue::from_str(allowed).map(|value| vec![(ALLOW, value)]).unwrap_or_default()
             }
             Self::RateLimited { retry_after } => vec![(RETRY_AFTER, seconds(*retry_after))],
+            // A proxy may see another end of the body.
+            Self::TransferEncoding => vec![(CONNECTION, HeaderValue::from_static("close"))],
             _ => match self.status() {
                 StatusCode::UNAUTHORIZED => vec![(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))],
                 StatusCode::SERVICE_UNAVAILABLE => vec![(RETRY_AFTER, seconds(UNAVAILABLE_RETRY))],
@@ -368,7 +386,11 @@ impl Problem {
                 body.errors = vec![field_error(field, self.code(), &message)];
             }
             Self::Core(Error::InvalidCursor) => body.errors = vec![field_error("cursor", self.code(), &message)],
-            Self::BadHost => body.errors = vec![field_error("Host", "required", &message)],
+            Self::HostCount => body.errors = vec![field_error("Host", "required", &message)],
+            Self::HostFormat => body.errors = vec![field_error("Host", "invalid_format", &message)],
+            Self::TransferEncoding => {
+                body.errors = vec![field_error("Transfer-Encoding", "invalid_format", &message)];
+            }
             Self::Core(Error::EmailTaken { existing_id }) => body.existing_id = Some(*existing_id),
             _ => {}
         }

@@ -12,7 +12,7 @@ use bytes::Bytes;
 use http::header::IF_MATCH;
 use http::request::Parts;
 use http::{HeaderName, Method};
-use svc_core::accounts::idempotency;
+use svc_core::accounts::idempotency::{self, StoredResponse};
 use svc_core::accounts::keys::{self, Caller, KeyHash, Scope};
 use svc_core::accounts::signing::VerifiedSignature;
 use svc_core::error::{Error, StoreError};
@@ -26,7 +26,7 @@ use crate::api::change::{Change, Condition, IdempotencyClaim};
 use crate::api::handlers::{OperationFn, ParsedRequest, RequestParts};
 use crate::api::limits::{RateLimitKey, RateLimitStatus, RateLimited};
 use crate::api::message::{self, Outcome};
-use crate::api::problem::{Problem, SignatureProblem};
+use crate::api::problem::Problem;
 use crate::api::response::ApiResponse;
 use crate::api::router::RoutedOperation;
 use crate::api::routes::Operation;
@@ -105,19 +105,23 @@ impl RequestContext<'_> {
         let signature = self.signature_headers(&caller)?;
         let received = self.read_body(body, signature.is_some()).await?;
         let body = received.as_ref().map(|received| received.bytes.clone()).unwrap_or_default();
-        if let Some(signature) = signature {
-            self.verify_signature(&signature, &caller, &body).await?;
+        let stored_since = self.now().minus(self.state.settings.idempotency_ttl);
+        if let Some(signature) = signature
+            && !self.use_signature(&signature, &caller, &body).await?
+        {
+            return self.repeat(&caller, &body, stored_since).await.map(Outcome::Response);
         }
         if self.operation().takes_body() {
             message::check_media_type(&self.parts.headers, &body)?;
         }
         let ParsedRequest { operation, webhook_url } = self.parse(&body).await?;
         let claim = self.idempotency_claim(&caller, &body)?.map(Arc::new);
-        let stored_since = self.now().minus(self.state.settings.idempotency_ttl);
-        if let Some(url) = webhook_url
-            && !self.has_stored_response(caller.tenant_id, claim.as_ref(), stored_since).await?
-        {
-            self.check_webhook_target(&url).await?;
+        if let Some(url) = webhook_url {
+            // A stored response is returned whatever the host of the URL resolves to by now.
+            let key = claim.as_ref().map(|claim| claim.key.as_str());
+            if self.stored_response(caller.tenant_id, key, stored_since).await?.is_none() {
+                self.check_webhook_target(&url).await?;
+            }
         }
         let change = Change {
             operation,
@@ -254,13 +258,14 @@ impl RequestContext<'_> {
         }
     }
 
-    /// Verifies the signature and marks it as used, whatever becomes of the request.
-    async fn verify_signature(
+    /// Verifies the signature and marks it as used, whatever becomes of the request. Returns `false` if it was used before,
+    /// or may have been.
+    async fn use_signature(
         &self,
         signature: &SignatureHeaders<'_>,
         caller: &Caller,
         body: &[u8],
-    ) -> Result<(), Problem> {
+    ) -> Result<bool, Problem> {
         let VerifiedSignature { mac, signed_at } =
             signature.verify(caller, self.parts, &self.state.settings.mount, body, self.now())?;
         let key_id = caller.key_id;
@@ -270,7 +275,17 @@ impl RequestContext<'_> {
                 Ok(tx.claim_signature(key_id, &mac, until).await?)
             })
         });
-        if claimed.await? { Ok(()) } else { Err(Problem::SignatureInvalid(SignatureProblem::Reused)) }
+        Ok(claimed.await?)
+    }
+
+    /// Returns the response to a request whose signature was used before: the stored one, if the same request has left one
+    /// under its idempotency key. So a client can repeat a request as it was, which changes nothing.
+    async fn repeat(&self, caller: &Caller, body: &[u8], stored_since: Timestamp) -> Result<ApiResponse, Problem> {
+        let key = self.idempotency_key().unwrap_or_default();
+        match self.stored_response(caller.tenant_id, key, stored_since).await? {
+            Some(stored) if stored.fingerprint == self.fingerprint(body) => Ok(ApiResponse::from_stored(stored)),
+            _ => Err(Problem::SignatureReused),
+        }
     }
 
     /// Parses a write. Large bodies are parsed one at a time on a thread of their own, so that they do not delay other
@@ -290,8 +305,8 @@ impl RequestContext<'_> {
         parsed.await.map_err(|error| failed(&error))?
     }
 
-    /// Returns the idempotency key of a POST, registered as running.
-    fn idempotency_claim(&self, caller: &Caller, body: &[u8]) -> Result<Option<IdempotencyClaim>, Problem> {
+    /// Returns the idempotency key of a POST.
+    fn idempotency_key(&self) -> Result<Option<&str>, Problem> {
         if self.parts.method != Method::POST {
             return Ok(None);
         }
@@ -300,26 +315,36 @@ impl RequestContext<'_> {
         // A repeated header and one that is not ASCII are refused like a key with a character that is not allowed.
         let key = if values.next().is_none() { value.to_str().unwrap_or("\u{fffd}") } else { "\u{fffd}" };
         idempotency::check_key(key).map_err(|issue| issue.on("Idempotency-Key"))?;
+        Ok(Some(key))
+    }
+
+    /// Returns what tells one request under an idempotency key from another.
+    fn fingerprint(&self, body: &[u8]) -> [u8; 32] {
         let operation = format!("{} {}", self.parts.method, self.operation().path);
+        idempotency::fingerprint(&operation, body)
+    }
+
+    /// Returns the idempotency key of a POST, registered as running.
+    fn idempotency_claim(&self, caller: &Caller, body: &[u8]) -> Result<Option<IdempotencyClaim>, Problem> {
+        let Some(key) = self.idempotency_key()? else { return Ok(None) };
         Ok(Some(IdempotencyClaim {
             key: key.to_owned(),
-            fingerprint: idempotency::fingerprint(&operation, body),
+            fingerprint: self.fingerprint(body),
             _guard: self.state.in_flight.register(caller.tenant_id, key)?,
         }))
     }
 
-    /// Returns whether a response is stored for the idempotency key. It is returned whatever the host of a webhook URL
-    /// resolves to by now.
-    async fn has_stored_response(
+    /// Returns the response that is stored under an idempotency key.
+    async fn stored_response(
         &self,
         tenant: TenantId,
-        claim: Option<&Arc<IdempotencyClaim>>,
+        key: Option<&str>,
         stored_since: Timestamp,
-    ) -> Result<bool, Problem> {
-        let Some(claim) = claim.cloned() else { return Ok(false) };
+    ) -> Result<Option<StoredResponse>, Problem> {
+        let Some(key) = key.map(Arc::<str>::from) else { return Ok(None) };
         let stored = self.state.store.read("idempotency.recorded", move |tx| {
-            let claim = Arc::clone(&claim);
-            Box::pin(async move { Ok(tx.stored_response(tenant, &claim.key, stored_since).await?.is_some()) })
+            let key = Arc::clone(&key);
+            Box::pin(async move { Ok(tx.stored_response(tenant, &key, stored_since).await?) })
         });
         Ok(stored.await?)
     }

@@ -5,11 +5,12 @@
 //!
 //! # Responses without a JSON body
 //!
-//! hyper responds to some invalid input itself, before it is a request: 400 to what is not HTTP, 431 to a head of more than
-//! 32 KiB or 100 headers, and 414 to a request target of more than 32 KiB. A connection is closed if the head of a request
-//! does not arrive within 10 seconds.
+//! hyper responds to some invalid input itself, before it is a request: 400 to what is not HTTP and to a body whose last
+//! transfer coding is not `chunked`, 431 to a head of more than 32 KiB or 100 headers, and 414 to a request target of more
+//! than 32 KiB. A connection is closed if the head of a request does not arrive within 10 seconds.
 
 mod http2;
+mod linger;
 mod tls;
 
 use std::convert::Infallible;
@@ -24,7 +25,6 @@ use bytes::Bytes;
 use http::header::STRICT_TRANSPORT_SECURITY;
 use http::{HeaderValue, Request, Response};
 use http_body_util::Full;
-use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -34,8 +34,10 @@ use tokio::sync::{Semaphore, watch};
 use tokio_io_timeout::TimeoutStream;
 
 use self::http2::{CloseReason, OpenRequests};
+use self::linger::Linger;
 pub use self::tls::Tls;
 use crate::Api;
+use crate::api::Incoming;
 use crate::program::proxy::TrustedProxies;
 
 /// The timeout for the head of a request, and for the next request on a connection that is kept alive.
@@ -199,19 +201,20 @@ struct Connection {
 
 impl Connection {
     async fn http_1<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(mut self, stream: S) {
-        let connection = http1::Builder::new()
+        let linger = Linger::default();
+        let mut connection = http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(self.head_timeout)
             .max_buf_size(HEAD_BUFFER)
-            .serve_connection(TokioIo::new(stream), self.service());
-        tokio::pin!(connection);
+            .serve_connection(TokioIo::new(stream), linger.track(self.service()));
         let result = tokio::select! {
-            result = connection.as_mut() => result,
+            result = &mut connection => result,
             _ = self.stopping.changed() => {
-                connection.as_mut().graceful_shutdown();
-                connection.await
+                std::pin::Pin::new(&mut connection).graceful_shutdown();
+                (&mut connection).await
             }
         };
+        linger.drop_rest(connection.into_parts().io.into_inner(), &result).await;
         self.ended(result);
     }
 
@@ -238,13 +241,13 @@ impl Connection {
         }
     }
 
-    fn service(
+    fn service<B: Incoming + 'static>(
         &self,
-    ) -> impl Service<Request<Incoming>, Response = Response<Full<Bytes>>, Error = Infallible, Future: Send + 'static> + use<>
+    ) -> impl Service<Request<B>, Response = Response<Full<Bytes>>, Error = Infallible, Future: Send + 'static> + use<B>
     {
         let (api, peer, proxies) = (self.api.clone(), self.peer.ip(), Arc::clone(&self.proxies));
         let transport_security = self.transport_security.clone();
-        service_fn(move |request: Request<Incoming>| {
+        service_fn(move |request: Request<B>| {
             let (api, client) = (api.clone(), proxies.client(peer, request.headers()));
             let transport_security = transport_security.clone();
             async move {

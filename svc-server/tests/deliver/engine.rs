@@ -268,8 +268,17 @@ async fn both_secrets_sign_during_the_overlap_of_a_rotation() {
         standardwebhooks::Webhook::new(secret).unwrap().verify(&received.body, &received.headers).unwrap();
     }
     let own = text(&received, "x-svc-signature");
+    svc_webhook_verify::verify(hook.secret.reveal(), own, &received.body).unwrap();
+    svc_webhook_verify::verify(rotated.secret.reveal(), own, &received.body).unwrap_err();
+
+    let finish = fixture.store.write("test", move |tx| Box::pin(subscriptions::finish_rotation(tx, tenant, id)));
+    assert_eq!(finish.await.unwrap().secret, rotated.secret);
+    fixture.contact("bob@example.com").await;
+    let received = within(receiver.next()).await;
+    let own = text(&received, "x-svc-signature");
     svc_webhook_verify::verify(rotated.secret.reveal(), own, &received.body).unwrap();
-    svc_webhook_verify::verify(hook.secret.reveal(), own, &received.body).unwrap_err();
+    let old = standardwebhooks::Webhook::new(hook.secret.reveal()).unwrap();
+    old.verify(&received.body, &received.headers).unwrap_err();
     fixture.stop().await;
 }
 

@@ -10,7 +10,7 @@ use svc_core::error::StoreError;
 use super::MaintenanceError;
 use crate::sqlite::Connection;
 use crate::vault::{self, SecretKey};
-use crate::{is_postgres, sqlite_path, unavailable};
+use crate::{check_path, is_postgres, sqlite_path, unavailable};
 
 /// The result of a backup.
 #[derive(Clone, Debug)]
@@ -37,6 +37,7 @@ pub async fn backup(url: &str, file: &Path) -> Result<Backup, MaintenanceError> 
         return Err(MaintenanceError::Unsupported(reason.to_owned()));
     }
     let path = sqlite_path(url)?;
+    check_path(&path, false)?;
     let connection = Connection::open_read_only(&path).map_err(|reason| unavailable(url, reason))?;
     let key = match SecretKey::optional_from_environment().map_err(|reason| failed(&path, &reason))? {
         Some(_) => None,

@@ -12,7 +12,7 @@ use super::copy_position::setting;
 use crate::postgres::PostgresMaintenance;
 use crate::sqlite::SqliteMaintenance;
 use crate::vault::{self, CHECK_SETTING, SecretKey, VARIABLE, Vault};
-use crate::{OpenError, is_postgres, not_opened, sqlite_path, unavailable};
+use crate::{OpenError, check_path, is_postgres, not_opened, sqlite_path, unavailable};
 
 /// An open database.
 pub(crate) struct OpenDatabase {
@@ -32,9 +32,7 @@ pub(crate) async fn existing(url: &str, env: &Env) -> Result<OpenDatabase, Maint
         (key, format!("the environment variable {VARIABLE}"))
     } else {
         let path = sqlite_path(url)?;
-        if !path.exists() {
-            return Err(unavailable_at(url, "there is no such file".to_owned()).into());
-        }
+        check_path(&path, false)?;
         (
             vault::key_for(&path, env, false).map_err(|error| unavailable_at(url, error.to_string()))?,
             key_location_of(&path),
@@ -118,6 +116,7 @@ async fn connect(url: &str, vault: Vault, env: &Env) -> Result<Box<dyn Maintenan
         return Ok(Box::new(PostgresMaintenance::open(url, vault).await.map_err(|error| not_opened(url, error))?));
     }
     let path: PathBuf = sqlite_path(url)?;
+    check_path(&path, true)?;
     let connection = SqliteMaintenance::connect(&path, env.now()).map_err(|error| unavailable(url, error))?;
     Ok(Box::new(SqliteMaintenance::new(connection, vault)))
 }

@@ -1,6 +1,7 @@
 //! Tests that only concern PostgreSQL, and the conformance suite.
 
 mod faults;
+mod partitions;
 mod plans;
 mod request_counts;
 mod wire;

@@ -23,14 +23,14 @@ macro_rules! finished {
 }
 
 const DELETE_ATTEMPTS: &str = concat!(
-    "DELETE FROM delivery_attempts WHERE (tenant_id, delivery_id, attempt) IN \
-     (SELECT a.tenant_id, a.delivery_id, a.attempt FROM deliveries d \
+    "DELETE FROM delivery_attempts WHERE tenant_id = $1 AND (delivery_id, attempt) IN \
+     (SELECT a.delivery_id, a.attempt FROM deliveries d \
      JOIN delivery_attempts a ON a.tenant_id = d.tenant_id AND a.delivery_id = d.id WHERE ",
     finished!(),
     " LIMIT $4)"
 );
 const DELETE_DELIVERIES: &str = concat!(
-    "DELETE FROM deliveries WHERE (tenant_id, id) IN (SELECT d.tenant_id, d.id FROM deliveries d WHERE ",
+    "DELETE FROM deliveries WHERE tenant_id = $1 AND id IN (SELECT d.id FROM deliveries d WHERE ",
     finished!(),
     " LIMIT $4)"
 );
@@ -47,7 +47,7 @@ macro_rules! unused_events {
 }
 
 const DELETE_EVENTS: &str =
-    concat!("DELETE FROM events WHERE (tenant_id, id) IN (SELECT e.tenant_id, e.id ", unused_events!(""), " LIMIT $4)");
+    concat!("DELETE FROM events WHERE tenant_id = $1 AND id IN (SELECT e.id ", unused_events!(""), " LIMIT $4)");
 
 const COUNT_ATTEMPTS: &str = concat!(
     "SELECT count(*) FROM deliveries d \
@@ -58,8 +58,8 @@ const COUNT_DELIVERIES: &str = concat!("SELECT count(*) FROM deliveries d WHERE 
 const COUNT_EVENTS: &str = concat!("SELECT count(*) ", unused_events!(" AND d.status IN ('pending', 'held')"));
 
 /// A replay that was finished before some time was created before it too, which is a condition on the key.
-const DELETE_REPLAYS: &str = "DELETE FROM replays WHERE (tenant_id, id) IN \
-     (SELECT tenant_id, id FROM replays WHERE tenant_id = $1 AND id < $2 AND finished_at < $3 LIMIT $4)";
+const DELETE_REPLAYS: &str = "DELETE FROM replays WHERE tenant_id = $1 AND id IN \
+     (SELECT id FROM replays WHERE tenant_id = $1 AND id < $2 AND finished_at < $3 LIMIT $4)";
 const COUNT_REPLAYS: &str = "SELECT count(*) FROM replays WHERE tenant_id = $1 AND id < $2 AND finished_at < $3";
 const COUNT_REQUEST_RECORDS: &str = "SELECT (SELECT count(*) FROM idempotency WHERE created_at < $1) \
      + (SELECT count(*) FROM used_signatures WHERE expires_at < $2)";

@@ -49,6 +49,8 @@ const POSTS: &[(&str, &str, &[u16])] = &[
     ("chunks with a control character", "Transfer-Encoding: \x0bchunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n", REFUSED),
     ("no chunks", "Transfer-Encoding: identity\r\n\r\n{}", REFUSED),
     ("compressed", "Transfer-Encoding: gzip\r\n\r\n{}", REFUSED),
+    ("compressed chunks", "Transfer-Encoding: gzip, chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n", REFUSED),
+    ("chunks twice", "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n", REFUSED),
     ("no encoding", "Transfer-Encoding: \r\nContent-Length: 2\r\n\r\n{}", REFUSED),
     ("chunks in capitals", "Transfer-Encoding: CHUNKED\r\n\r\n2\r\n{}\r\n0\r\n\r\n", ACCEPTED),
     ("chunks with an extension", "Transfer-Encoding: chunked\r\n\r\n2;a=b\r\n{}\r\n0\r\n\r\n", ACCEPTED),

@@ -16,6 +16,9 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 const SCRIPT: &str = include_str!("server.sh");
 
+/// The script for operators that partitions the tables of svc by tenant.
+pub const PARTITION: &str = include_str!("../../../ops/postgres-partitions.sql");
+
 /// Returns the server of this process, which the first call starts.
 ///
 /// Returns `None` and prints a notice if PostgreSQL is not installed.

@@ -45,7 +45,9 @@ impl Refusal {
             ImportKind::Contacts => {
                 format!("Contact {id} already exists with a different {fields_text}; use --update to change it.")
             }
-            ImportKind::Invoices => format!("Invoice {id} already exists with a different {fields_text}."),
+            ImportKind::Invoices | ImportKind::All => {
+                format!("Invoice {id} already exists with a different {fields_text}.")
+            }
         };
         let field = fields.first().map(|field| (*field).to_owned());
         Self { error, code: "differs", field, errors: Vec::new(), existing_id: Some(id) }

@@ -16,6 +16,7 @@ use super::refusals::Refusal;
 use super::source::{Input, Source};
 use crate::cli::Format;
 use crate::exit::{Exit, Failure};
+use crate::formulas;
 
 /// The number of rows in one transaction: enough to amortize the commit, few enough not to delay a running server.
 const GROUP_ROWS: usize = 500;
@@ -202,7 +203,7 @@ fn members<R: Import>(columns: &[&'static str], cells: &Cells<'_>) -> Result<Vec
         let json = match text.trim() {
             "" => Json::Null,
             number if R::NUMBERS.contains(name) => Json::Number(number.to_owned()),
-            _ => Json::String(text.to_owned()),
+            _ => Json::String(formulas::from_cell(text).into_owned()),
         };
         Ok(((*name).to_owned(), json))
     };

@@ -9,7 +9,7 @@ use svc_core::values::Timestamp;
 use svc_webhook_verify::Verifier;
 
 use crate::document::{Document, pretty};
-use crate::output::{fields, or_dash, plain, verdict};
+use crate::output::{fields, or_dash, plain, plain_json, plain_line, verdict};
 use crate::times::{full, span};
 
 /// A received delivery and the response to it.
@@ -75,7 +75,8 @@ impl Received {
 
     /// Formats the delivery as one line of JSON for programs.
     pub(super) fn to_json(&self) -> String {
-        serde_json::to_string(self).unwrap_or_else(|error| format!("{{\"error\":{:?}}}", error.to_string()))
+        let json = serde_json::to_string(self);
+        json.map_or_else(|error| format!("{{\"error\":{:?}}}", error.to_string()), plain_json)
     }
 
     /// Formats the delivery as lines for people, followed by an empty line.
@@ -104,7 +105,7 @@ impl Received {
         format!(
             "{}  {}  {}\n{}{body}\n",
             full(self.received_at),
-            or_dash(self.event.as_deref().map(|event| plain(event).replace('\n', "\\n"))),
+            or_dash(self.event.as_deref().map(plain_line)),
             verdict(self.verified, if self.verified { "verified" } else { "not verified" }),
             fields(reason.into_iter().chain(shown).chain([("response", response)]))
         )

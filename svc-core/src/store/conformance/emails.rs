@@ -6,8 +6,9 @@ use serde_json::json;
 use super::Harness;
 use crate::accounts::tenants;
 use crate::error::Error;
-use crate::resources::contacts::Contact;
-use crate::values::TenantId;
+use crate::resources::contacts::{Contact, ContactFilter};
+use crate::resources::pages::{ListQuery, Order};
+use crate::values::{Email, TenantId};
 
 impl Harness {
     async fn try_contact(&self, tenant: TenantId, email: &str) -> Result<Contact, Error> {
@@ -95,6 +96,38 @@ pub(super) async fn uniqueness_can_be_turned_off(h: Harness) {
         assert_eq!(h.delete::<Contact>(tenant, contact.id).await, Ok(()));
     }
     assert!(h.try_contact(tenant, "ada@example.com").await.is_ok());
+}
+
+pub(super) async fn contacts_that_share_an_email_are_listed_by_change(h: Harness) {
+    let (tenant, other) = (h.tenant().await, h.tenant().await);
+    for tenant in [tenant, other] {
+        h.set_unique(tenant, false).await;
+        h.contact(tenant, "bob@example.com").await;
+    }
+    let add = async |email: &str| {
+        h.contact(other, email).await;
+        h.contact(tenant, email).await.id
+    };
+    let (a, b) = (add("ada@example.com").await, add("Ada@example.com").await);
+    let (c, d, e) = (add("ADA@example.com").await, add("ada@Example.com").await, add("ada@example.COM").await);
+    h.update::<Contact>(tenant, b, json!({ "city": "Perth" })).await.unwrap();
+    h.delete::<Contact>(tenant, d).await.unwrap();
+    h.update::<Contact>(tenant, a, json!({ "city": "Perth" })).await.unwrap();
+    h.delete::<Contact>(tenant, c).await.unwrap();
+    for (include_deleted, expected) in [(None, vec![e, b, a]), (Some(true), vec![e, b, d, a, c])] {
+        let filter = ContactFilter { email: Some(Email::parse("ada@example.com").unwrap()), include_deleted };
+        let mut rows = Vec::new();
+        for id in expected {
+            rows.push(h.row::<Contact>(tenant, id).await.unwrap());
+        }
+        for (position, first) in rows.iter().enumerate() {
+            for limit in [1, 2, 200] {
+                let order = Order::OldestChangeFirst { from: first.updated_at };
+                let page = h.list::<Contact>(tenant, ListQuery { limit, order, filter: filter.clone() }).await;
+                assert_eq!(page, rows[position..rows.len().min(position + limit as usize)], "{position} {limit}");
+            }
+        }
+    }
 }
 
 pub(super) async fn another_tenant_may_use_the_same_email(h: Harness) {

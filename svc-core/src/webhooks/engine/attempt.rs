@@ -47,7 +47,8 @@ impl Attempt {
         let (id, timestamp) = (self.delivery.id.to_string(), now.as_seconds().to_string());
         let standard = |secret| signatures::standard_webhook_signature(secret, &id, &timestamp, body);
         let standard: Vec<String> = self.secrets.iter().map(standard).collect();
-        let own = self.secrets.first().map(|newest| signatures::webhook_signature(newest, body));
+        // It has room for one signature, so a receiver must know its secret: the old one until the overlap ends.
+        let own = self.secrets.last().map(|oldest| signatures::webhook_signature(oldest, body));
         [
             ("x-svc-event", self.event.kind.as_str().to_owned()),
             ("x-svc-signature", own.unwrap_or_default()),

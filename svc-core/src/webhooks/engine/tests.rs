@@ -19,7 +19,7 @@ use crate::store::{DeliveryFilter, Repository, Store};
 use crate::values::{EventKind, Secret, TenantId, Timestamp};
 use crate::webhooks::deliveries::{AttemptLog, Delivery, DeliveryStatus, RetrySchedule};
 use crate::webhooks::subscriptions::{WebhookCreate, WebhookSubscription};
-use crate::webhooks::{events, signatures};
+use crate::webhooks::{events, signatures, subscriptions};
 
 fn log(attempt: u32, status: i32) -> AttemptLog {
     AttemptLog {
@@ -293,6 +293,33 @@ fn capacity_goes_to_the_tenant_with_the_fewest_attempts_in_flight() {
     assert!(batches.iter().all(|batch| batch.tenant_id != tenants[0]));
 }
 
+/// A receiver that knows the secret from before the first rotation keeps working through all rotations, until an overlap
+/// ends.
+#[test]
+fn the_secret_that_receivers_have_signs_until_an_overlap_ends() {
+    let store: &dyn Store = &store();
+    let (tenant, WebhookSubscription { id, secret: first, .. }) = fill(store, 1);
+    let rotate = |overlap| {
+        let rotate = store.write("rotate", move |tx| Box::pin(subscriptions::rotate_secret(tx, tenant, id, overlap)));
+        rotate.now_or_never().unwrap().unwrap()
+    };
+    let secrets = |subscription: &WebhookSubscription| subscription.signing_secrets(store.env().now());
+    let hour = Duration::from_secs(3600);
+    let second = rotate(hour);
+    assert_eq!(secrets(&second), [second.secret.clone(), first.clone()]);
+    let third = rotate(hour);
+    assert_eq!(secrets(&third), [third.secret.clone(), first]);
+    let finish = || {
+        let finish = store.write("finish", move |tx| Box::pin(subscriptions::finish_rotation(tx, tenant, id)));
+        finish.now_or_never().unwrap().unwrap()
+    };
+    let finished = finish();
+    assert_eq!(secrets(&finished), std::slice::from_ref(&third.secret));
+    assert_eq!(finish(), finished, "there is nothing left to finish");
+    let fourth = rotate(Duration::ZERO);
+    assert_eq!(secrets(&fourth), std::slice::from_ref(&fourth.secret));
+}
+
 #[test]
 fn the_headers_of_an_attempt_identify_and_sign_the_delivery() {
     let store = store();
@@ -316,7 +343,7 @@ fn the_headers_of_an_attempt_identify_and_sign_the_delivery() {
     };
     let want = [
         ("x-svc-event", "job.created".to_owned()),
-        ("x-svc-signature", signatures::webhook_signature(&new, &body)),
+        ("x-svc-signature", signatures::webhook_signature(&old, &body)),
         ("x-svc-delivery", "019cece5-2687-7e62-a676-64fdffa1d8fa".to_owned()),
         ("x-svc-attempt", "3".to_owned()),
         ("webhook-signature", format!("{} {}", standard(&new), standard(&old))),

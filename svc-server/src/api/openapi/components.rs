@@ -161,16 +161,17 @@ pub(super) fn parameters() -> Value {
         ),
         "SignatureTimestamp": request_header(
             "X-SVC-Timestamp",
-            "When the request was signed, in Unix seconds. It may differ from the time of the server by at most 300 seconds. \
+            "When the request was signed, in Unix seconds with up to six decimals. It may differ from the time of the server by at most 300 seconds. \
              Required if the API key was created with signed writes; ignored otherwise.",
-            json!({ "type": "string", "pattern": "^[0-9]+$" }),
+            json!({ "type": "string", "pattern": "^[0-9]+([.][0-9]{1,6})?$" }),
         ),
         "Signature": request_header(
             "X-SVC-Signature",
             "The signature of the request: `sha256=` and the lower-case hex HMAC-SHA256 of the signed text. The HMAC key is the \
              whole signing secret of the API key, including `svcsig_`. The signed text has four lines, with a line feed \
              between them and none at the end: the value of `X-SVC-Timestamp`, the method, the path with its query, and \
-             the lower-case hex SHA-256 of the body. A signature is accepted only once, so sign each retry again. \
+             the lower-case hex SHA-256 of the body. A signature is accepted only once; a repeat of the same \
+             request gets the response that is stored under its `Idempotency-Key`, and is refused without one. \
              Required if the API key was created with signed writes; ignored otherwise.",
             json!({ "type": "string", "pattern": "^sha256=[0-9a-f]{64}$" }),
         ),
@@ -296,6 +297,7 @@ pub(super) fn samples() -> Vec<Problem> {
         Problem::MissingCredentials,
         Problem::SignatureRequired,
         Problem::SignatureInvalid(SignatureProblem::Rejected(SignatureError::TimestampOutOfRange)),
+        Problem::SignatureReused,
         Problem::BodyIncomplete("The body did not arrive in time; send it again."),
         Problem::BodyTooLarge,
         Problem::UriTooLong,

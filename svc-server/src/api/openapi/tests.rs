@@ -406,7 +406,9 @@ fn every_problem_has_a_code_of_the_enumeration() {
     let others = [
         Problem::RouteNotFound,
         Problem::MethodNotAllowed("GET".to_owned()),
-        Problem::BadHost,
+        Problem::HostCount,
+        Problem::HostFormat,
+        Problem::TransferEncoding,
         Problem::Core(Error::NotAllowed(String::new())),
     ];
     let all: Vec<Problem> = samples().into_iter().chain(others).collect();

@@ -134,7 +134,7 @@ async fn a_retention_step_scans_no_table() {
     }
 }
 
-async fn explained(connection: &Connection, sql: &str) -> String {
+pub(super) async fn explained(connection: &Connection, sql: &str) -> String {
     let rows = connection.client.simple_query(&format!("EXPLAIN {sql}")).await.unwrap();
     let lines = rows.iter().filter_map(|row| match row {
         tokio_postgres::SimpleQueryMessage::Row(row) => row.get(0),

@@ -212,7 +212,10 @@ fn breaking_changes_are_found() {
 }
 
 /// The error codes that were added since the release. The document tells clients to expect new ones.
-const ADDED_CODES: [&str; 1] = ["limit_reached"];
+const ADDED_CODES: [&str; 2] = ["limit_reached", "signature_reused"];
+
+/// The places whose schema takes more than it did.
+const WIDENED: [&str; 1] = ["/components/parameters/SignatureTimestamp/schema/pattern"];
 
 /// Since the release only texts have changed, and error codes were added. Name any other addition here as well.
 #[test]
@@ -224,6 +227,7 @@ fn the_document_differs_from_the_released_one_in_texts_and_named_additions_only(
     let (old, new) = (without_texts(&released), without_texts(&today));
     let mut differences = Vec::new();
     compare(&old, &new, "", &mut differences);
+    differences.retain(|difference| !WIDENED.iter().any(|place| difference.starts_with(&format!("{place}:"))));
     assert!(differences.is_empty(), "only texts may differ:\n{}", differences.join("\n"));
 }
 

@@ -1,0 +1,111 @@
+//! `svc init`.
+
+use serde::Serialize;
+use svc_core::accounts::keys::{self, KeyCreate, NewKey};
+use svc_core::accounts::tenants::{self, Tenant, TenantCreate};
+use svc_core::error::Error;
+use svc_core::store::Store;
+use svc_core::values::TenantId;
+use uuid::Uuid;
+
+use super::open_or_create;
+use crate::exit::Failure;
+use crate::output::Outcome;
+
+/// Where `svc-server` listens by default.
+const SERVER_URL: &str = "http://127.0.0.1:8080";
+
+#[derive(Serialize)]
+struct View<'a> {
+    database_url: &'a str,
+    url: &'a str,
+    tenant_id: TenantId,
+    tenant_name: &'a str,
+    key_id: Uuid,
+    key: &'a str,
+}
+
+pub(super) async fn run(url: &str, name: String) -> Result<Outcome, Failure> {
+    let store = open_or_create(url, true).await?;
+    let (tenant, key) = create(&*store, name).await?;
+    let database_url = absolute(url);
+    let view = View {
+        database_url: &database_url,
+        url: SERVER_URL,
+        tenant_id: tenant.id,
+        tenant_name: &tenant.name,
+        key_id: key.key.id,
+        key: key.text.reveal(),
+    };
+    let lines = [
+        ("SVC_DATABASE_URL", view.database_url.to_owned()),
+        ("SVC_URL", view.url.to_owned()),
+        ("SVC_TENANT", view.tenant_id.to_string()),
+        ("SVC_KEY", view.key.to_owned()),
+    ];
+    let lines = lines.map(|(variable, value)| format!("export {variable}={}", quoted(&value))).join("\n");
+    let note = format!(
+        "Created the tenant {}, and a key that reads and writes. Store the key now. It will not be shown again. Set the \
+         variables above in your shell, start `svc-server`, and try:\n  curl -H \"Authorization: Bearer $SVC_KEY\" \
+         $SVC_URL/api/v1/ping",
+        tenant.name
+    );
+    Ok(Outcome::new(&view, lines)?.with_note(Some(note)))
+}
+
+/// Creates the tenant and its key, unless the database has a tenant.
+async fn create(store: &dyn Store, name: String) -> Result<(Tenant, NewKey), Failure> {
+    let created = store.write("init", move |tx| {
+        let input = TenantCreate::named(&name);
+        Box::pin(async move {
+            if let Some(tenant) = tx.tenants().await?.first() {
+                return Err(Error::NotAllowed(format!(
+                    "the database already has the tenant {} ({}); add another one with `svc tenant create`, or a key with \
+                     `svc key create`",
+                    tenant.id, tenant.name
+                )));
+            }
+            let tenant = tenants::create(tx, input).await?;
+            let key = KeyCreate { name: None, write: true, expires_in: None, signed: false };
+            let key = keys::create(tx, tenant.id, key).await?;
+            Ok((tenant, key))
+        })
+    });
+    Ok(created.await?)
+}
+
+/// Makes the path of a SQLite URL absolute, so that the URL holds in every folder.
+fn absolute(url: &str) -> String {
+    let path = url.strip_prefix("sqlite://").or_else(|| url.strip_prefix("sqlite:"));
+    match path.map(std::path::absolute) {
+        Some(Ok(path)) => format!("sqlite://{}", path.display()),
+        _ => url.to_owned(),
+    }
+}
+
+/// Quotes a value for a POSIX shell if it has characters that the shell interprets.
+fn quoted(value: &str) -> String {
+    let is_plain = |char: char| char.is_ascii_alphanumeric() || "-_./:@".contains(char);
+    if value.chars().all(is_plain) { value.to_owned() } else { format!("'{}'", value.replace('\'', r"'\''")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_quoted_for_the_shell() {
+        assert_eq!(quoted("sqlite:///var/lib/svc.db"), "sqlite:///var/lib/svc.db");
+        assert_eq!(quoted("postgres://a:b$c@d/e?x=1&y"), "'postgres://a:b$c@d/e?x=1&y'");
+        assert_eq!(quoted("it's"), r"'it'\''s'");
+        assert_eq!(quoted(""), "");
+    }
+
+    #[test]
+    fn paths_are_made_absolute() {
+        assert_eq!(absolute("sqlite:///var/lib/svc.db"), "sqlite:///var/lib/svc.db");
+        let here = std::env::current_dir().unwrap().join("svc.db");
+        assert_eq!(absolute("sqlite://svc.db"), format!("sqlite://{}", here.display()));
+        assert_eq!(absolute("postgres://svc@db/svc"), "postgres://svc@db/svc");
+    }
+}
