@@ -146,7 +146,7 @@ pub(crate) fn latency(options: &Options, file: &Path, tenants: &Arc<[Tenant]>) -
 }
 
 /// Starts the server with its sender.
-fn start(file: &Path) -> Result<(Child, SocketAddr)> {
+pub(crate) fn start(file: &Path) -> Result<(Child, SocketAddr)> {
     let mut child = Child::start(&[OsStr::new("serve-svc"), file.as_os_str(), OsStr::new("--sending")])?;
     let address = child.read_line()?.parse()?;
     Ok((child, address))
@@ -247,8 +247,13 @@ fn arrivals(receiver: &Receiver, acknowledged: &[(Tag, Instant)]) -> Result<Vec<
     Ok(acknowledged.iter().filter_map(late).map(|late| micros(late).max(1)).collect())
 }
 
-/// Creates a contact while the sender is idle, repeatedly.
-fn idle_wakeups(child: &Child, address: SocketAddr, receiver: &Receiver, requests: &Requests) -> Result<Sample> {
+/// Creates a contact now and then, and measures each time how long its delivery takes.
+pub(crate) fn idle_wakeups(
+    child: &Child,
+    address: SocketAddr,
+    receiver: &Receiver,
+    requests: &Requests,
+) -> Result<Sample> {
     let (mut stream, mut requests, mut took) = (TcpStream::connect(address)?, requests.fork(), Vec::new());
     stream.set_nodelay(true)?;
     let (cpu, started) = (child.cpu()?, Instant::now());

@@ -18,6 +18,7 @@ mod receiver;
 mod requests;
 mod run;
 mod sample;
+mod scale;
 mod seed;
 mod server;
 mod table;

@@ -34,7 +34,7 @@ pub(crate) struct Options {
     /// Number of measuring rounds of each contender; contenders alternate, and medians are printed.
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) rounds: u32,
-    /// Measures these blocks only, in this order. All but `aged` by default.
+    /// Measures these blocks only, in this order. All but `aged` and `scale` by default.
     #[arg(long, value_delimiter = ',')]
     pub(crate) only: Vec<Subject>,
     /// Number of pending deliveries when the sender of `deliver` starts.
@@ -65,6 +65,8 @@ pub(crate) enum Subject {
     Aged,
     /// POSTs and their deliveries together, at full speed.
     Pipe,
+    /// Figures at the limits of scale; measured only if it is named.
+    Scale,
     /// GET of one contact, on PostgreSQL.
     PgGet,
     /// GET of the newest 50 contacts, on PostgreSQL.

@@ -37,7 +37,7 @@ enum Field {
 const FIELD: &str = "~";
 
 impl Requests {
-    /// Creates requests of a block, over all tenants. [`Subject::Commit`] and [`Subject::Aged`] have no requests;
+    /// Creates requests of a block, over all tenants. [`Subject::Commit`], [`Subject::Aged`] and [`Subject::Scale`] have no requests;
     /// those of [`Subject::Deliver`] and [`Subject::Pipe`] are POSTs.
     pub(crate) fn new(subject: Subject, tenants: &Arc<[Tenant]>) -> Self {
         let status = if matches!(subject, Subject::Post | Subject::Deliver | Subject::Pipe | Subject::PgPost) {
@@ -81,7 +81,13 @@ impl Template {
         let (text, kind, filler) = match subject {
             Subject::Get | Subject::PgGet => (head(&format!("GET /api/v1/contacts/{FIELD}"), ""), Field::Id, id),
             Subject::List | Subject::PgList => (head("GET /api/v1/contacts", ""), Field::Nothing, String::new()),
-            Subject::Post | Subject::Commit | Subject::Deliver | Subject::Aged | Subject::Pipe | Subject::PgPost => {
+            Subject::Post
+            | Subject::Commit
+            | Subject::Deliver
+            | Subject::Aged
+            | Subject::Pipe
+            | Subject::Scale
+            | Subject::PgPost => {
                 let body = body(FIELD);
                 let length = body.len() - FIELD.len() + DIGITS;
                 let more = format!("Content-Type: application/json\r\nContent-Length: {length}\r\n");

@@ -16,7 +16,7 @@ use crate::requests::Requests;
 use crate::sample::Sample;
 use crate::seed::{self, Tenant};
 use crate::table::{self, Ratio, Row};
-use crate::{aged, deliver, load, postgres};
+use crate::{aged, deliver, load, postgres, scale};
 
 /// The default page size of the API.
 const PAGE: u32 = 50;
@@ -26,10 +26,17 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     if options.contacts / options.tenants <= PAGE {
         return Err(format!("a tenant needs more than {PAGE} contacts").into());
     }
-    let default = Subject::value_variants().iter().filter(|subject| **subject != Subject::Aged);
+    let default = Subject::value_variants().iter().filter(|subject| !matches!(subject, Subject::Aged | Subject::Scale));
     let subjects: Vec<Subject> =
         if options.only.is_empty() { default.copied().collect() } else { options.only.clone() };
+    let (scale, subjects): (Vec<_>, Vec<_>) = subjects.into_iter().partition(|subject| *subject == Subject::Scale);
     let (on_postgres, on_sqlite): (Vec<_>, Vec<_>) = subjects.into_iter().partition(|subject| subject.is_postgres());
+    if !scale.is_empty() {
+        scale::run()?;
+    }
+    if on_postgres.is_empty() && on_sqlite.is_empty() {
+        return Ok(());
+    }
     table::print_header(options)?;
     if !on_sqlite.is_empty() {
         run_on_sqlite(options, &on_sqlite)?;
@@ -58,7 +65,7 @@ fn run_on_sqlite(options: &Options, subjects: &[Subject]) -> Result<()> {
                 deliver::latency(options, &copy(&file, folder.path())?, &tenants)?;
             }
             Subject::Pipe => deliver::pipe(options, &copy(&file, folder.path())?, &tenants)?,
-            Subject::PgGet | Subject::PgList | Subject::PgPost => {}
+            Subject::Scale | Subject::PgGet | Subject::PgList | Subject::PgPost => {}
         }
     }
     Ok(())

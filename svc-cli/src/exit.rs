@@ -116,9 +116,12 @@ impl From<Error> for Failure {
             | Error::NotAllowed(_)
             | Error::Store(StoreError::Conflict { .. }) => Exit::Refused,
             Error::Store(StoreError::Unavailable(_) | StoreError::OutcomeUnknown(_)) => Exit::Unreachable,
-            Error::Store(StoreError::SchemaMismatch(_) | StoreError::Corrupt { .. } | StoreError::Internal(_)) => {
-                Exit::Failed
-            }
+            Error::Store(
+                StoreError::ClockSkew(_)
+                | StoreError::SchemaMismatch(_)
+                | StoreError::Corrupt { .. }
+                | StoreError::Internal(_),
+            ) => Exit::Failed,
         };
         Self::new(exit, error.to_string())
     }

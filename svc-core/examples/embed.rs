@@ -27,6 +27,10 @@ impl Clock for Seconds {
     fn now(&self) -> Timestamp {
         Timestamp::from_micros(self.0.fetch_add(1_000_000, Ordering::Relaxed))
     }
+
+    fn is_simulated(&self) -> bool {
+        true
+    }
 }
 
 /// A source of "randomness" that counts, so that every run prints the same ids. Never do this where secrets are made.

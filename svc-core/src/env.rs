@@ -18,6 +18,11 @@ use crate::values::{HostPolicy, Timestamp};
 pub trait Clock: Send + Sync {
     /// Returns the current time. It may jump, also backwards.
     fn now(&self) -> Timestamp;
+
+    /// Returns whether the time is made up, as in a test. A store compares only other clocks with that of its database.
+    fn is_simulated(&self) -> bool {
+        false
+    }
 }
 
 /// A source of random bytes, fit for keys and secrets unless its documentation says otherwise.
@@ -60,6 +65,11 @@ impl Env {
     /// Returns the current time.
     pub fn now(&self) -> Timestamp {
         self.clock.now()
+    }
+
+    /// Returns whether the time is made up, as in a test.
+    pub fn is_clock_simulated(&self) -> bool {
+        self.clock.is_simulated()
     }
 
     /// Returns `N` random bytes.
@@ -162,6 +172,10 @@ impl ManualClock {
 impl Clock for ManualClock {
     fn now(&self) -> Timestamp {
         *lock(&self.0)
+    }
+
+    fn is_simulated(&self) -> bool {
+        true
     }
 }
 

@@ -248,6 +248,9 @@ pub enum StoreError {
     /// The database or its disk failed during the commit, so the change may or may not have been made.
     #[error("the outcome of the commit is unknown: {0}")]
     OutcomeUnknown(String),
+    /// The clock of this process is wrong, so it takes no writes until it is set. Other processes may take them.
+    #[error("no writes are taken: {0}")]
+    ClockSkew(String),
     /// The change violates a constraint of the schema.
     #[error("the change violates {constraint}")]
     Conflict {
@@ -275,6 +278,6 @@ pub enum StoreError {
 impl StoreError {
     /// Returns whether trying again later may help.
     pub fn is_transient(&self) -> bool {
-        matches!(self, Self::Unavailable(_) | Self::OutcomeUnknown(_))
+        matches!(self, Self::Unavailable(_) | Self::OutcomeUnknown(_) | Self::ClockSkew(_))
     }
 }

@@ -93,7 +93,7 @@ use crate::webhooks::subscriptions::WebhookSubscription;
 pub use self::api_keys::{ApiKeyRepository, KeyUse};
 pub use self::attempts::AttemptRepository;
 pub use self::audit::AuditRepository;
-pub use self::deliveries::{DeliveryFilter, DeliveryRepository, DueDelivery};
+pub use self::deliveries::{DeliveryFilter, DeliveryRepository, DueDelivery, WaitingFor};
 pub use self::events::{EventRepository, EventWithActor};
 pub use self::idempotency::IdempotencyRepository;
 pub use self::payments::PaymentRepository;
@@ -101,7 +101,7 @@ pub use self::replays::ReplayRepository;
 pub use self::repository::Repository;
 pub use self::request_counts::{CountChange, RequestCounts, RequestWindow};
 pub use self::retention::RetentionRepository;
-pub use self::schedule::{Endpoint, EndpointSchedule};
+pub use self::schedule::{Endpoint, EndpointSchedule, MAX_EXCEPTED_TENANTS};
 pub use self::signatures::UsedSignatureRepository;
 pub use self::subscriptions::SubscriptionMatching;
 pub use self::tenants::TenantRepository;
@@ -143,6 +143,14 @@ pub trait Store: Send + Sync + 'static {
     /// database and counts in memory.
     fn request_counts(&self) -> Option<&dyn RequestCounts> {
         None
+    }
+
+    /// Checks that writes are taken, as far as this process can tell without asking the database.
+    ///
+    /// # Errors
+    /// [`StoreError::ClockSkew`], with which all writes fail until the clock of this machine is set.
+    fn check_writable(&self) -> Result<(), StoreError> {
+        Ok(())
     }
 
     /// Registers an observer, which is called from now on. A store without group commit and retries ignores it.

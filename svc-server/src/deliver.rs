@@ -19,13 +19,14 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use svc_core::error::Error;
-use svc_core::store::Store;
+use svc_core::store::{Endpoint, Store};
 use svc_core::values::{TenantId, Timestamp};
 use svc_core::webhooks::deliveries::{AttemptLog, Delivery, FailureClass};
 use svc_core::webhooks::engine::{self, Attempt, Batch, BatchResult, InFlight, Outcome, Policy};
 use tokio::sync::mpsc;
 use tokio::task::JoinError;
 use tracing::Instrument as _;
+use uuid::Uuid;
 
 pub use self::client::HttpWebhookClient;
 use crate::metrics::Metrics;
@@ -35,6 +36,8 @@ use crate::telemetry;
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// The highest number of outcomes in one batch.
 const MAX_BATCH_OUTCOMES: usize = 256;
+/// How many endpoints have their waits bounded at a time.
+const ENDPOINTS_PER_STEP: u32 = 256;
 /// The pause after a failed transaction.
 const STORE_RETRY_DELAY: Duration = Duration::from_millis(500);
 
@@ -202,6 +205,9 @@ impl Driver {
         for batch in self.in_flight.plan(&self.policy, &due_work, outcomes) {
             self.spawn_batch(batch);
         }
+        if self.in_flight.must_bound_waits() {
+            tokio::spawn(bound_waits(Arc::clone(&self.store), Arc::clone(&self.policy)));
+        }
         due_work.next_due_at().map_or(POLL_INTERVAL, |due_at| due_at.since(due_work.now).min(POLL_INTERVAL))
     }
 
@@ -238,6 +244,43 @@ impl Driver {
             });
         }
     }
+}
+
+/// Bounds the waits of all endpoints, a few at a time.
+async fn bound_waits(store: Arc<dyn Store>, policy: Arc<Policy>) {
+    let mut after = None;
+    loop {
+        let next = store.read("deliver.scheduled_endpoints", move |tx| {
+            Box::pin(async move { Ok(tx.scheduled_endpoints(after, ENDPOINTS_PER_STEP).await?) })
+        });
+        let result = match next.await {
+            Ok(endpoints) if endpoints.is_empty() => return,
+            Ok(endpoints) => bound_waits_of(&*store, &policy, &endpoints).await.map(|()| endpoints.last().copied()),
+            Err(error) => Err(error),
+        };
+        match result {
+            Ok(last) => after = last,
+            Err(error) => {
+                tracing::error!(%error, "cannot bound the waits of deliveries; trying again");
+                tokio::time::sleep(STORE_RETRY_DELAY).await;
+            }
+        }
+    }
+}
+
+/// Bounds the waits of some endpoints, in one transaction for each tenant.
+async fn bound_waits_of(store: &dyn Store, policy: &Arc<Policy>, endpoints: &[Endpoint]) -> Result<(), Error> {
+    for of_tenant in endpoints.chunk_by(|a, b| a.tenant_id == b.tenant_id) {
+        let tenant = of_tenant[0].tenant_id;
+        let subscriptions: Arc<[Uuid]> = of_tenant.iter().map(|endpoint| endpoint.subscription_id).collect();
+        let policy = Arc::clone(policy);
+        let bound = store.write("deliver.bound_waits", move |tx| {
+            let (policy, subscriptions) = (Arc::clone(&policy), Arc::clone(&subscriptions));
+            Box::pin(async move { engine::bound_waits(tx, &policy, tenant, &subscriptions).await })
+        });
+        bound.await?;
+    }
+    Ok(())
 }
 
 async fn run_batch(store: &dyn Store, policy: &Arc<Policy>, batch: &Arc<Batch>) -> Result<BatchResult, Error> {

@@ -149,7 +149,7 @@ async fn serve(config: Config) -> Result<(), RunError> {
     ));
 
     let shutdown = shutdown_signal()?;
-    announce(&config, &server, &store).await?;
+    announce(&config, &url, &server, &store).await?;
     // Requests, delivery attempts and maintenance all stop at the same moment and have the same grace.
     tokio::spawn(async move {
         shutdown.await;
@@ -190,9 +190,14 @@ async fn listen_for_operators(configured: Option<SocketAddr>) -> Result<Option<S
 }
 
 /// Prints the URL of the server, and for the demo a guide.
-async fn announce(config: &Config, server: &Server, store: &Arc<dyn Store>) -> Result<(), RunError> {
+async fn announce(
+    config: &Config,
+    database_url: &str,
+    server: &Server,
+    store: &Arc<dyn Store>,
+) -> Result<(), RunError> {
     let url = server.url()?;
-    let guide = if config.demo { Some(demo::prepare(&**store, &url).await?) } else { None };
+    let guide = if config.demo { Some(demo::prepare(&**store, &url, database_url).await?) } else { None };
     let mut stdout = io::stdout().lock();
     writeln!(stdout, "listening on {url}")?;
     if let Some(guide) = guide {

@@ -223,6 +223,21 @@ pub fn exposed_key_file(url: &str) -> Option<PathBuf> {
     if is_postgres(url) { None } else { vault::exposed_key_file(&sqlite_path(url).ok()?) }
 }
 
+/// Makes the path in a SQLite URL absolute, so that the URL holds in every folder. Returns any other URL as it is.
+///
+/// # Examples
+/// ```
+/// assert_eq!(svc_store::absolute_url("sqlite:///var/lib/svc.db"), "sqlite:///var/lib/svc.db");
+/// assert!(svc_store::absolute_url("sqlite://svc.db").starts_with("sqlite:///"));
+/// assert_eq!(svc_store::absolute_url("postgres://svc@db/svc"), "postgres://svc@db/svc");
+/// ```
+pub fn absolute_url(url: &str) -> String {
+    match sqlite_path(url).map(std::path::absolute) {
+        Ok(Ok(path)) => format!("sqlite://{}", path.display()),
+        _ => url.to_owned(),
+    }
+}
+
 /// Checks that a SQLite file exists, or with `create_missing` that it can be created.
 fn check_path(path: &Path, create_missing: bool) -> Result<(), OpenError> {
     if path.exists() {

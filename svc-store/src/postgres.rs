@@ -14,7 +14,12 @@
 //! # Notifications
 //!
 //! A commit that adds due deliveries wakes the webhook senders of the other nodes with `NOTIFY`.
+//!
+//! # Clocks
+//!
+//! A process whose clock differs from the database's by more than ten seconds takes no writes (`clock_watch`).
 
+mod clock_watch;
 mod connect_options;
 mod connection;
 mod failure;
@@ -43,6 +48,7 @@ use svc_core::webhooks::deliveries::DeliveryWakeup;
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 
+use self::clock_watch::ClockWatch;
 pub(crate) use self::connect_options::without_password;
 use self::connect_options::{ConnectOptions, Role};
 use self::connection::Connection;
@@ -74,6 +80,7 @@ struct Shared {
     connect_options: ConnectOptions,
     reads: Queue,
     writes: Queue,
+    clock_watch: ClockWatch,
     /// Whether notifications are sent in the transaction, because the process may exit right after the commit.
     is_short_lived: bool,
     /// Tells the notification task to notify the other nodes.
@@ -129,6 +136,8 @@ impl PostgresStore {
             );
             return Err(StoreError::Unavailable(reason).into());
         }
+        let clock_watch = ClockWatch::default();
+        clock_watch.update(&first.client, &env).await?;
         let shared = Arc::new(Shared {
             env,
             cursor_key,
@@ -137,6 +146,7 @@ impl PostgresStore {
             connect_options,
             reads: Queue::new(),
             writes: Queue::new(),
+            clock_watch,
             is_short_lived: settings.is_short_lived,
             notifications: Arc::default(),
             connect_error: Mutex::default(),
@@ -166,6 +176,9 @@ pub(crate) async fn migrate(url: &str) -> Result<Vec<String>, OpenFailure> {
 #[async_trait]
 impl Store for PostgresStore {
     async fn run(&self, access: Access, name: &'static str, work: UnitOfWork) -> Result<(), Error> {
+        if access == Access::Write {
+            self.check_writable()?;
+        }
         let (queued, result) = QueuedWork::new(name, work);
         self.shared.queue(access).push(queued)?;
         let shut_down = |_| StoreError::Unavailable("the store is shutting down".to_owned());
@@ -182,6 +195,10 @@ impl Store for PostgresStore {
 
     fn request_counts(&self) -> Option<&dyn RequestCounts> {
         Some(&self.counts)
+    }
+
+    fn check_writable(&self) -> Result<(), StoreError> {
+        self.shared.clock_watch.check(&self.shared.env)
     }
 
     /// Registers the first observer; later ones are ignored.

@@ -90,6 +90,13 @@ impl StoreWrapper for Gate {
         }
         self.inner.run(access, name, work).await
     }
+
+    fn check_writable_wrapped(&self) -> Result<(), StoreError> {
+        match self.failure.lock().unwrap().clone() {
+            Some((Access::Write, error @ StoreError::ClockSkew(_))) => Err(error),
+            _ => self.inner.check_writable(),
+        }
+    }
 }
 
 const INTERNALS: &str = "disk I/O error: /var/lib/svc/svc.db table contacts column email";
@@ -140,6 +147,23 @@ async fn readyz_reports_the_database_and_healthz_the_process() {
     let response = server.expect(503, probe("/readyz")).await;
     assert_eq!((response.code().as_str(), response.header("retry-after")), ("unavailable", Some("2")));
     assert_eq!(server.expect(200, probe("/healthz")).await.text(), r#"{"status":"ok"}"#);
+}
+
+#[tokio::test]
+async fn a_server_whose_clock_is_wrong_is_not_ready() {
+    let (server, gate) = Gate::server();
+    gate.fail(Access::Write, StoreError::ClockSkew(INTERNALS.to_owned()));
+    for call in [
+        Call::absolute(http::Method::GET, "/readyz").anonymous(),
+        Call::post("/contacts", json!({ "email": "a@example.com" })),
+    ] {
+        let response = server.expect(503, call).await;
+        assert_eq!((response.code().as_str(), response.header("retry-after")), ("unavailable", Some("2")));
+        assert!(response.text().contains("The clock of this server is wrong"), "{}", response.text());
+    }
+    server.expect(200, Call::get("/contacts")).await;
+    gate.heal();
+    server.expect(200, Call::absolute(http::Method::GET, "/readyz").anonymous()).await;
 }
 
 /// A failed write can be retried with its idempotency key, because no response was stored.

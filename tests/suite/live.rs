@@ -191,7 +191,7 @@ async fn changes_of_keys_and_tenants_take_effect_at_the_next_request() {
 #[tokio::test]
 async fn an_automatic_pause_is_in_the_audit_log() {
     for deployment in deployments() {
-        let server = deployment.serve(&[]).await;
+        let server = deployment.serve(&["--webhook-retry", "1ms"]).await;
         let made = deployment.svc(&["tenant", "create", "--name", "Harbour Plumbing"]).await;
         let tenant = id(&made);
         let made = deployment.svc(&["key", "create", "--tenant", tenant, "--scopes", "read,write"]).await;

@@ -252,7 +252,12 @@ async fn the_commands_in_the_demo_guide_work() {
             "GET /api/v1/openapi.json 200",
         ]
     );
+    let exported = |name| guide.lines().find_map(|line| line.strip_prefix("export ")?.strip_prefix(name)).unwrap();
+    assert_eq!(exported("SVC_URL="), format!("http://{}", program.address));
+    assert!(exported("SVC_DATABASE_URL=").starts_with("sqlite:///"), "{guide}");
+    assert!(guide.contains(&format!("(tenant {})", exported("SVC_TENANT="))), "{guide}");
     let key = guide.lines().find_map(|line| line.strip_prefix("API key: ")).unwrap();
+    assert_eq!(exported("SVC_KEY="), key);
     let authorization = format!("Bearer {key}");
     let headers = [("Authorization", authorization.as_str()), ("Content-Type", "application/json")];
     for collection in ["contacts", "invoices", "quotes", "bookings", "jobs"] {
@@ -263,6 +268,25 @@ async fn the_commands_in_the_demo_guide_work() {
     assert_eq!(program.send("POST", "/api/v1/webhooks", &headers, &local).await.status, 201);
     let (status, ..) = program.stop("TERM").await;
     assert_eq!(status.code(), Some(0));
+}
+
+#[tokio::test]
+async fn a_demo_that_is_started_again_has_the_same_tenant_and_a_new_key() {
+    let (_folder, url) = database();
+    let mut guides = Vec::new();
+    for _ in 0..2 {
+        let mut program = Program::start(command(&["--demo", "--listen", "127.0.0.1:0", "--database-url", &url])).await;
+        let guide = program.guide().await;
+        let find = |name: &str| guide.lines().find_map(|line| line.strip_prefix(name)).unwrap().to_owned();
+        let (tenant, key) = (find("export SVC_TENANT="), find("export SVC_KEY="));
+        let authorization = format!("Bearer {key}");
+        let list = program.send("GET", "/api/v1/jobs", &[("Authorization", &authorization)], "").await;
+        guides.push((tenant, key, list.json()));
+        program.stop("TERM").await;
+    }
+    let [(tenant, first, jobs), (same_tenant, second, same_jobs)] = &guides[..] else { panic!("{guides:?}") };
+    assert_eq!((tenant, jobs), (same_tenant, same_jobs));
+    assert_ne!(first, second);
 }
 
 /// Webhooks to private addresses are for development only.
@@ -352,16 +376,14 @@ async fn the_log_is_json_and_contains_no_secret() {
     assert_eq!(logged(requests[6]), json!(["GET", "/api/v1/contacts", "listContacts", 401, "invalid_key"]));
 }
 
-/// Every flag in the usage lines of the READMEs must exist.
+/// Every flag in the usage lines of the documentation must exist.
 #[test]
-fn flags_in_the_readmes_exist() {
+fn flags_in_the_documentation_exist() {
     let command = <svc_server::program::config::Config as clap::CommandFactory>::command();
     let known: Vec<&str> = command.get_opts().filter_map(|flag| flag.get_long()).collect();
-    for (readme, least) in [
-        (include_str!("../../README.md"), 2),
-        (include_str!("../../docs/operations.md"), 4),
-        (include_str!("../../svc-server/README.md"), 3),
-    ] {
+    for (readme, least) in
+        [(include_str!("../../docs/operations.md"), 4), (include_str!("../../svc-server/README.md"), 3)]
+    {
         let lines = readme.lines().filter(|line| line.trim().starts_with("svc-server "));
         let flags = lines.flat_map(|line| line.split(" #").next().unwrap_or_default().split_whitespace());
         let flags: Vec<&str> = flags.filter_map(|word| word.strip_prefix("--")).collect();

@@ -28,7 +28,7 @@ struct View<'a> {
 pub(super) async fn run(url: &str, name: String) -> Result<Outcome, Failure> {
     let store = open_or_create(url, true).await?;
     let (tenant, key) = create(&*store, name).await?;
-    let database_url = absolute(url);
+    let database_url = svc_store::absolute_url(url);
     let view = View {
         database_url: &database_url,
         url: SERVER_URL,
@@ -43,7 +43,10 @@ pub(super) async fn run(url: &str, name: String) -> Result<Outcome, Failure> {
         ("SVC_TENANT", view.tenant_id.to_string()),
         ("SVC_KEY", view.key.to_owned()),
     ];
-    let lines = lines.map(|(variable, value)| format!("export {variable}={}", quoted(&value))).join("\n");
+    // A value can be quoted unless it has a NUL, which no URL that was opened has.
+    let line =
+        |(variable, value): (_, String)| format!("export {variable}={}", shlex::try_quote(&value).unwrap_or_default());
+    let lines = lines.map(line).join("\n");
     let note = format!(
         "Created the tenant {}, and a key that reads and writes. Store the key now. It will not be shown again. Set the \
          variables above in your shell, start `svc-server`, and try:\n  curl -H \"Authorization: Bearer $SVC_KEY\" \
@@ -72,40 +75,4 @@ async fn create(store: &dyn Store, name: String) -> Result<(Tenant, NewKey), Fai
         })
     });
     Ok(created.await?)
-}
-
-/// Makes the path of a SQLite URL absolute, so that the URL holds in every folder.
-fn absolute(url: &str) -> String {
-    let path = url.strip_prefix("sqlite://").or_else(|| url.strip_prefix("sqlite:"));
-    match path.map(std::path::absolute) {
-        Some(Ok(path)) => format!("sqlite://{}", path.display()),
-        _ => url.to_owned(),
-    }
-}
-
-/// Quotes a value for a POSIX shell if it has characters that the shell interprets.
-fn quoted(value: &str) -> String {
-    let is_plain = |char: char| char.is_ascii_alphanumeric() || "-_./:@".contains(char);
-    if value.chars().all(is_plain) { value.to_owned() } else { format!("'{}'", value.replace('\'', r"'\''")) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn values_are_quoted_for_the_shell() {
-        assert_eq!(quoted("sqlite:///var/lib/svc.db"), "sqlite:///var/lib/svc.db");
-        assert_eq!(quoted("postgres://a:b$c@d/e?x=1&y"), "'postgres://a:b$c@d/e?x=1&y'");
-        assert_eq!(quoted("it's"), r"'it'\''s'");
-        assert_eq!(quoted(""), "");
-    }
-
-    #[test]
-    fn paths_are_made_absolute() {
-        assert_eq!(absolute("sqlite:///var/lib/svc.db"), "sqlite:///var/lib/svc.db");
-        let here = std::env::current_dir().unwrap().join("svc.db");
-        assert_eq!(absolute("sqlite://svc.db"), format!("sqlite://{}", here.display()));
-        assert_eq!(absolute("postgres://svc@db/svc"), "postgres://svc@db/svc");
-    }
 }

@@ -168,7 +168,8 @@ cases! {
         due_deliveries_are_returned_in_order,
         only_pending_deliveries_of_the_endpoint_are_held,
         attempts_are_stored,
-        an_outcome_updates_three_columns,
+        an_outcome_updates_four_columns,
+        deliveries_are_brought_forward_by_what_they_wait_for,
         deliveries_of_another_tenant_are_not_returned,
     }
     schedule {

@@ -62,6 +62,16 @@ pub trait DeliveryRepository: Send {
         subscription: Uuid,
     ) -> Result<Option<Timestamp>, StoreError>;
 
+    /// Makes the pending deliveries of an endpoint that wait for this due at `latest`, unless they are due earlier. The
+    /// schedule of the endpoint stays as it is.
+    async fn bring_deliveries_forward(
+        &mut self,
+        tenant: TenantId,
+        subscription: Uuid,
+        waiting: WaitingFor,
+        latest: Timestamp,
+    ) -> Result<(), StoreError>;
+
     /// Changes the pending deliveries of an endpoint to held, including those that have an attempt in flight.
     async fn hold_deliveries(&mut self, tenant: TenantId, subscription: Uuid) -> Result<(), StoreError>;
 
@@ -79,6 +89,35 @@ pub trait DeliveryRepository: Send {
     /// bounded; of failed and held deliveries it counts the oldest. Succeeded deliveries are not a backlog: for them the
     /// count is 0.
     async fn backlog(&mut self, status: DeliveryStatus) -> Result<Backlog, StoreError>;
+}
+
+/// What a pending delivery waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WaitingFor {
+    /// The outcome of an attempt, or the end of its lease.
+    Outcome,
+    /// Its next attempt, after this number of failures.
+    Attempt {
+        /// The number of failures since it was created or last replayed.
+        failures: u32,
+    },
+    /// Its next attempt after a response with 429 or 503, which may have asked for a delay with `Retry-After`.
+    AttemptAfterBackpressure,
+}
+
+impl WaitingFor {
+    /// Returns what a delivery waits for, or `None` if it is not pending.
+    pub fn of(delivery: &Delivery) -> Option<Self> {
+        if delivery.status != DeliveryStatus::Pending {
+            None
+        } else if delivery.lease.is_some() {
+            Some(Self::Outcome)
+        } else if delivery.failures > 0 && matches!(delivery.last_status, Some(429 | 503)) {
+            Some(Self::AttemptAfterBackpressure)
+        } else {
+            Some(Self::Attempt { failures: delivery.failures })
+        }
+    }
 }
 
 /// A filter of deliveries. Every condition that is set must hold.

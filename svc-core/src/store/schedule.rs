@@ -15,13 +15,26 @@ pub struct Endpoint {
     pub subscription_id: Uuid,
 }
 
+/// The highest number of tenants whose endpoints [`due_endpoints`](EndpointSchedule::due_endpoints) can leave out.
+pub const MAX_EXCEPTED_TENANTS: usize = 32;
+
 /// The schedule of endpoints: each endpoint with pending deliveries has a time from which it is due.
 ///
 /// Senders poll the schedule rather than the deliveries, so an endpoint with a large backlog delays no other.
 #[async_trait]
 pub trait EndpointSchedule: Send {
-    /// Returns at most `limit` endpoints that are due at `now`, longest due first.
-    async fn due_endpoints(&mut self, now: Timestamp, limit: u32) -> Result<Vec<Endpoint>, StoreError>;
+    /// Returns at most `limit` endpoints that are due at `now`, longest due first, except for those of some tenants. There
+    /// may be at most [`MAX_EXCEPTED_TENANTS`] of these.
+    async fn due_endpoints(
+        &mut self,
+        now: Timestamp,
+        except: &[TenantId],
+        limit: u32,
+    ) -> Result<Vec<Endpoint>, StoreError>;
+
+    /// Returns at most `limit` endpoints of the schedule, whenever they are due, in the order of their tenants and ids and
+    /// after the endpoint `after`.
+    async fn scheduled_endpoints(&mut self, after: Option<Endpoint>, limit: u32) -> Result<Vec<Endpoint>, StoreError>;
 
     /// Returns the earliest time at which an endpoint is due, past or future. `None` if nothing is scheduled.
     async fn next_endpoint_due(&mut self) -> Result<Option<Timestamp>, StoreError>;

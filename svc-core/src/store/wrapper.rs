@@ -6,7 +6,7 @@ use async_trait::async_trait;
 
 use super::{Access, Observer, RequestCounts, Store, UnitOfWork};
 use crate::env::Env;
-use crate::error::Error;
+use crate::error::{Error, StoreError};
 use crate::webhooks::deliveries::DeliveryWakeup;
 
 /// A [`Store`] that wraps another one: it changes how units of work are run and forwards everything else.
@@ -40,6 +40,14 @@ pub trait StoreWrapper: Send + Sync + 'static {
 
     /// Runs a unit of work, as [`Store::run`] does.
     async fn run_wrapped(&self, access: Access, name: &'static str, work: UnitOfWork) -> Result<(), Error>;
+
+    /// Checks that writes are taken, as [`Store::check_writable`] does.
+    ///
+    /// # Errors
+    /// As there.
+    fn check_writable_wrapped(&self) -> Result<(), StoreError> {
+        self.inner().check_writable()
+    }
 }
 
 #[async_trait]
@@ -58,6 +66,10 @@ impl<W: StoreWrapper> Store for W {
 
     fn request_counts(&self) -> Option<&dyn RequestCounts> {
         self.inner().request_counts()
+    }
+
+    fn check_writable(&self) -> Result<(), StoreError> {
+        self.check_writable_wrapped()
     }
 
     fn observe(&self, observer: Arc<dyn Observer>) {

@@ -23,6 +23,9 @@ use crate::values::{TenantId, TextEnum, Timestamp};
 /// The number of failed attempts in a row after which a subscription is paused.
 pub const PAUSE_AFTER: u32 = 10;
 
+/// How long an endpoint gets no further attempt after the first failure in a row. The delay doubles with each further one.
+const FIRST_BACKOFF: Duration = Duration::from_secs(1);
+
 /// The longest delay that a `Retry-After` header can ask for; a longer one is shortened to this.
 pub const MAX_RETRY_AFTER: Duration = Duration::from_secs(4 * 60 * 60);
 
@@ -33,7 +36,7 @@ pub enum DeliveryStatus {
     Pending,
     /// The endpoint responded with a status of 2xx.
     Succeeded,
-    /// All attempts of the retry schedule failed. A replay sends the delivery again.
+    /// All attempts of the retry schedule failed, or the endpoint responded with 410. A replay sends the delivery again.
     Failed,
     /// The subscription is disabled, paused or deleted. A replay sends the delivery, unless the subscription is
     /// deleted.
@@ -136,6 +139,11 @@ impl AttemptLog {
         self.summary().succeeded()
     }
 
+    /// Returns when the attempt ended.
+    pub fn ended_at(&self) -> Timestamp {
+        self.started_at.checked_add(Duration::from_millis(self.duration_ms.into())).unwrap_or(self.started_at)
+    }
+
     /// Returns the part of the log that statistics need.
     pub fn summary(&self) -> AttemptSummary {
         AttemptSummary { status: self.status, failed: self.error.is_some(), duration_ms: self.duration_ms }
@@ -196,6 +204,25 @@ impl RetrySchedule {
         let delay = *self.0.get(index)?;
         let delay = delay.saturating_add(delay.saturating_mul(u32::from(jitter)) / 2550);
         Some(delay.max(retry_after.unwrap_or_default().min(MAX_RETRY_AFTER)))
+    }
+
+    /// Returns how long an endpoint gets no attempt at all after this number of failures in a row: 1 second after the
+    /// first, and twice as long after each further one, up to the first delay of the schedule. A schedule without retries
+    /// has no such delay. If the endpoint asked for a longer one by `Retry-After`, that applies, up to
+    /// [`MAX_RETRY_AFTER`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// let schedule = svc_core::webhooks::deliveries::RetrySchedule::default();
+    /// let seconds = [1, 2, 3, 6, 7, 9].map(|failures| schedule.backoff(failures, None).as_secs());
+    /// assert_eq!(seconds, [1, 2, 4, 32, 60, 60]);
+    /// ```
+    pub fn backoff(&self, failures: u32, retry_after: Option<Duration>) -> Duration {
+        let longest = self.0.first().copied().unwrap_or_default();
+        let delay = FIRST_BACKOFF.saturating_mul(2_u32.saturating_pow(failures.saturating_sub(1))).min(longest);
+        delay.max(retry_after.unwrap_or_default().min(MAX_RETRY_AFTER))
     }
 }
 

@@ -36,21 +36,36 @@
 //! Three limits apply to each process, and an attempt is claimed only within all of them:
 //!
 //! - The *window* of an endpoint, which adapts to its outcomes like a congestion window: it starts at 4, each success adds
-//!   one up to 64, and a failure sets it to 1. While `consecutive_failures` of a subscription is not 0, every process
-//!   sends it one delivery at a time, whichever process saw the failure. So an endpoint that recovers is not flooded.
+//!   one up to 64, and a failure sets it to 1. During the back-off after a failure there is one attempt at a time of all
+//!   processes (see below). So an endpoint that recovers is not flooded.
 //! - The share of a tenant: half of [`Policy::concurrency`].
 //! - The total: [`Policy::concurrency`]. Once half of it is in use, endpoints that have not grown beyond the first window
 //!   get one attempt at a time, so that a large number of slow endpoints cannot take the rest.
 //!
-//! An endpoint whose window is full is deferred for 2 seconds, one whose tenant has used its share for 100 milliseconds.
-//! An outcome that frees capacity reschedules its endpoint earlier than that.
+//! An endpoint whose window is full is deferred for 2 seconds. An outcome that frees capacity reschedules its endpoint
+//! earlier than that. The endpoints of a tenant that has used its share stay due, which costs no write.
+//!
+//! Capacity that becomes free goes to the tenant with the fewest attempts in flight. A poll finds it, even if many
+//! endpoints of another tenant have been due for longer: it reads the due endpoints in pages, and each page leaves out the
+//! tenants that take up much of the pages before it.
 //!
 //! # Failures
 //!
 //! A failed attempt is retried by the [`RetrySchedule`](super::deliveries::RetrySchedule): increasing delays with up to
-//! 10 % jitter, or longer if the endpoint asked for it with `Retry-After`. The tenth failure in a row pauses the
-//! subscription and holds its deliveries (`docs/contract.md`, "Retries and pauses"). A stored row that cannot be read
+//! 10 % jitter, or longer if the endpoint asked for it with `Retry-After`. A 410 ends the retries. The tenth failure in a
+//! row pauses the subscription and holds its deliveries (`docs/contract.md`, "Retries and pauses"). A stored row that cannot be read
 //! never blocks others: its endpoint is deferred for a minute, and its outcomes are dropped.
+//!
+//! # Back-off
+//!
+//! A failure begins a back-off of the endpoint, `backoff_until` of its subscription. It lasts until an attempt succeeds
+//! that was made during it. When the wait is over, one process claims one delivery and sets `backoff_until` to the end of
+//! its lease; by that time the outcome is recognised among those of other attempts. A failure begins the next wait, twice
+//! as long as the one before, up to the first delay of the retries. Attempts that were in flight when the back-off began
+//! failed of the same cause, so their failures are not counted. Ten failures in a row therefore take minutes.
+//!
+//! A failure that asks for a delay with `Retry-After` is back-pressure. It begins a back-off of that length, but does not
+//! count, unless there was a back-off already.
 //!
 //! # Crashes
 //!
@@ -64,6 +79,10 @@
 //! in flight. A driver polls at least every few seconds, so a gap of more than 5 seconds between two polls means that the
 //! clock has jumped or the process was suspended. During the grace period that follows, as long as one lease, the engine
 //! extends a lease that seems to have ended instead of claiming its delivery again. It extends each lease only once.
+//!
+//! If the clock is set back, everything that waits would wait so much longer. Two polls show it, unless the process was not
+//! running. So after a start and after a step back a driver [bounds the waits](bound_waits) of all endpoints: a delivery is
+//! due no later than after the longest wait of its kind, be it a lease, a retry or an endpoint's back-off.
 
 mod attempt;
 mod batch;
@@ -72,6 +91,7 @@ mod in_flight;
 mod outcomes;
 mod plan;
 mod policy;
+mod waits;
 
 use crate::accounts::audit::Actor;
 use crate::error::{Error, StoreError};
@@ -83,6 +103,7 @@ pub use self::batch::{Batch, BatchResult};
 pub use self::in_flight::InFlight;
 pub use self::plan::{DueWork, poll};
 pub use self::policy::Policy;
+pub use self::waits::bound_waits;
 
 /// Runs a batch in a write transaction: records its outcomes, then advances a bulk replay if the batch says so, then
 /// claims attempts. Outcomes of deliveries that no longer hold the lease of the attempt are dropped.

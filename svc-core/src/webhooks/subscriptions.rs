@@ -19,7 +19,8 @@ use crate::resources::crud::{self, Create, Delete, NewRecord, NoFilter, Resource
 use crate::store::{Repository, Tx};
 use crate::values::EventKind;
 use crate::values::{EventSet, Patch, Secret, TenantId, Text, TextEnum, Timestamp, WebhookUrl};
-use crate::webhooks::deliveries::{AttemptLog, Delivery, MatchedSubscription, PAUSE_AFTER};
+use crate::webhooks::deliveries::{Delivery, MatchedSubscription, PAUSE_AFTER, RetrySchedule};
+use crate::webhooks::engine::Outcome;
 use crate::webhooks::events;
 use crate::webhooks::{addresses, signatures};
 
@@ -59,9 +60,14 @@ pub struct WebhookSubscription {
     pub disabled_reason: Option<DisabledReason>,
     /// When the service paused the subscription. Null while it is not paused.
     pub paused_at: Option<Timestamp>,
-    /// The number of delivery attempts that have failed in a row. A success sets it to 0, and so does a PATCH with
-    /// `enabled` true. At 10 the service pauses the subscription.
+    /// The number of delivery attempts that have failed in a row, one after the other: attempts that were in flight
+    /// when one of them failed are not counted. A success sets it to 0, and so does a PATCH with `enabled` true. At 10
+    /// the service pauses the subscription.
     pub consecutive_failures: u32,
+    /// While the endpoint gets one attempt at a time, after a failure: the time from which the next one can be made, or the
+    /// end of the lease of the one in flight. `None` once such an attempt has succeeded.
+    #[serde(skip)]
+    pub backoff_until: Option<Timestamp>,
     /// The secret that signs the deliveries; during the overlap after a rotation, the new one of the two. The response to
     /// the create is the only one that has it.
     #[serde(skip)]
@@ -161,25 +167,43 @@ impl WebhookSubscription {
         self.enabled && self.deleted_at.is_none()
     }
 
-    /// Records the outcome of an attempt that ended at `ended_at`: the last delivery, and the number of failures in a row.
+    /// Records the outcome of an attempt at `now`: the last delivery, the number of failures in a row, and the back-off.
+    ///
+    /// During the back-off only the attempt that was [made by itself](Self::begin_single_attempt) says anything new. The
+    /// others were in flight when an earlier one failed, so their failures do not count, and their successes do not end the
+    /// back-off. A failure with a `Retry-After` is back-pressure: it begins a back-off, and counts only during one.
     ///
     /// Returns whether the caller must [`pause`](Self::pause) the subscription now, because this is the tenth failure in a
-    /// row. Further failures, of attempts that were in flight at the same time, return false.
+    /// row.
     #[must_use]
-    pub fn record_attempt(&mut self, log: &AttemptLog, ended_at: Timestamp) -> bool {
+    pub fn record_attempt(&mut self, outcome: &Outcome, retry: &RetrySchedule, now: Timestamp) -> bool {
+        let Outcome { delivery, log, retry_after } = outcome;
+        let ended_at = log.ended_at();
         if self.last_delivery_at <= Some(ended_at) {
             self.last_delivery_at = Some(ended_at);
             self.last_delivery_status = Some(log.status);
         }
+        let was_in_backoff = self.backoff_until.is_some();
+        let says_something_new = !was_in_backoff || self.backoff_until == delivery.next_attempt_at;
         if log.succeeded() {
             self.consecutive_failures = 0;
+            self.backoff_until = self.backoff_until.filter(|_| !says_something_new);
             return false;
         }
-        if !self.is_active() || self.consecutive_failures >= PAUSE_AFTER {
+        if !self.is_active() || !says_something_new {
             return false;
         }
-        self.consecutive_failures += 1;
+        let counts = was_in_backoff || retry_after.is_none();
+        self.consecutive_failures += u32::from(counts);
+        let delay = retry.backoff(self.consecutive_failures, *retry_after);
+        self.backoff_until = Some(now.checked_add(delay).unwrap_or(now));
         self.consecutive_failures == PAUSE_AFTER
+    }
+
+    /// Records that the one attempt which the back-off allows has been claimed until `lease_ends`. No process makes another
+    /// one before its outcome is recorded or its lease ends.
+    pub fn begin_single_attempt(&mut self, lease_ends: Timestamp) {
+        self.backoff_until = Some(lease_ends);
     }
 
     /// Pauses the subscription until its owner enables it again.
@@ -231,6 +255,7 @@ impl Create for WebhookSubscription {
             disabled_reason: None,
             paused_at: None,
             consecutive_failures: 0,
+            backoff_until: None,
             secret: signatures::new_webhook_secret(tx.env()),
             previous_secret: None,
             previous_until: None,
@@ -249,7 +274,12 @@ impl Update for WebhookSubscription {
     type Input = WebhookUpdate;
 
     fn apply(&mut self, change: WebhookUpdate, _now: Timestamp) -> Result<(), Error> {
-        change.url.apply(&mut self.url);
+        if let Patch::Set(url) = change.url
+            && url != self.url
+        {
+            self.url = url;
+            self.backoff_until = None;
+        }
         change.events.apply(&mut self.events);
         change.description.apply(&mut self.description);
         if let Patch::Set(enabled) = change.enabled {
@@ -258,6 +288,7 @@ impl Update for WebhookSubscription {
             self.paused_at = None;
             if enabled {
                 self.consecutive_failures = 0;
+                self.backoff_until = None;
             }
         }
         Ok(())
@@ -273,6 +304,13 @@ impl Update for WebhookSubscription {
         }
         if before.enabled && !self.enabled {
             tx.hold_deliveries(tenant, self.id).await?;
+        }
+        // What waited for the end of the back-off is sent now.
+        if self.is_active()
+            && self.backoff_until < before.backoff_until
+            && let Some(due_at) = tx.next_delivery_due(tenant, self.id).await?
+        {
+            tx.schedule_endpoint_by(tenant, self.id, due_at).await?;
         }
         Ok(())
     }

@@ -6,7 +6,7 @@ use svc_core::values::TenantId;
 
 use crate::endpoints::Behaviour;
 use crate::script::policy;
-use crate::simulation::Simulation;
+use crate::simulation::{MAX_ENDPOINTS, Simulation};
 
 const SECOND: u64 = 1_000_000;
 
@@ -59,6 +59,20 @@ fn a_thousand_hanging_endpoints_of_one_tenant_do_not_delay_another_tenant() {
     }
     let delay = longest_delay(&mut simulation, tenant, 120);
     assert!(delay < Duration::from_millis(200), "{delay:?}");
+}
+
+#[test]
+fn thousands_of_due_endpoints_of_one_tenant_do_not_delay_another_tenant() {
+    let (mut simulation, tenant) = healthy_tenant();
+    let other = simulation.tenant();
+    for _ in 0..MAX_ENDPOINTS {
+        simulation.endpoint(other, Behaviour::Slow);
+    }
+    for _ in 0..3 {
+        simulation.emit(other);
+    }
+    let delay = longest_delay(&mut simulation, tenant, 20);
+    assert!(delay < Duration::from_millis(50), "{delay:?}");
 }
 
 #[test]

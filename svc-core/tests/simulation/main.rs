@@ -1,5 +1,5 @@
 //! A simulation of the delivery engine under a virtual clock: thousands of random scenarios of one hour, with crashes,
-//! failing commits, clock jumps, and endpoints that are slow, down or flapping. After every transaction, the store is
+//! failing commits, clock jumps, and endpoints that are slow, down, throttling or flapping. After every transaction, the store is
 //! compared with a [model](model) of what must hold.
 //!
 //! `SVC_SIMULATION_SEEDS` sets the number of scenarios. `SVC_SIMULATION_SEED` runs the scenario of one seed and prints
@@ -10,6 +10,7 @@
 mod endpoints;
 mod fairness;
 mod model;
+mod recovery;
 mod script;
 mod simulation;
 

@@ -19,6 +19,8 @@ use crate::simulation::Process;
 
 /// The delays before retries, in seconds. They repeat the default schedule, so that a change to it is noticed.
 const DELAYS: [u64; 5] = [60, 240, 960, 3_840, 14_400];
+/// The delays of an endpoint after 0 to 10 failures in a row, in seconds.
+const BACKOFFS: [u64; 11] = [1, 1, 2, 4, 8, 16, 32, 60, 60, 60, 60];
 
 #[derive(Clone, Debug)]
 pub(crate) struct Endpoint {
@@ -28,11 +30,14 @@ pub(crate) struct Endpoint {
     pub(crate) enabled: bool,
     pub(crate) paused: bool,
     pub(crate) deleted: bool,
-    /// Whether every attempt has succeeded and its owner has never disabled it.
-    pub(crate) always_healthy: bool,
+    /// Whether it has always taken every delivery and its owner has never disabled it.
+    pub(crate) takes_every_delivery: bool,
     failures_in_row: u32,
+    backoff: Option<Backoff>,
+    /// A second, and the number of attempts that arrived in it.
+    arrivals: (u64, u32),
     /// The end of the last attempt, and its status.
-    last: Option<(Timestamp, i32)>,
+    pub(crate) last: Option<(Timestamp, i32)>,
 }
 
 impl Endpoint {
@@ -40,6 +45,15 @@ impl Endpoint {
     pub(crate) fn is_active(&self) -> bool {
         self.enabled && !self.deleted
     }
+}
+
+/// The time after a failure, in which there is one attempt at a time.
+#[derive(Clone, Copy, Debug)]
+struct Backoff {
+    /// When the next attempt can be made. While one is in flight, the end of its lease.
+    until: Timestamp,
+    /// That attempt: its delivery and its number.
+    single: Option<(Uuid, u32)>,
 }
 
 /// What is expected of one delivery.
@@ -105,8 +119,10 @@ impl Model {
             enabled: true,
             paused: false,
             deleted: false,
-            always_healthy: behaviour.always_succeeds(),
+            takes_every_delivery: behaviour.takes_every_delivery(),
             failures_in_row: 0,
+            backoff: None,
+            arrivals: (0, 0),
             last: None,
         };
         self.endpoints.insert(subscription.id, endpoint);
@@ -165,6 +181,35 @@ impl Model {
         }
     }
 
+    /// Bounds the waits of these endpoints and of their deliveries, each by the longest time that it can take from now on.
+    pub(crate) fn bound_waits(&mut self, endpoints: &BTreeSet<Uuid>, wall: Timestamp) {
+        let after = |seconds: u64| wall.checked_add(Duration::from_secs(seconds)).unwrap();
+        let lease_ends = wall.checked_add(self.lease_length).unwrap();
+        for (id, expected) in &mut self.deliveries {
+            if expected.status != DeliveryStatus::Pending || !endpoints.contains(&expected.endpoint) {
+                continue;
+            }
+            if let Some(lease) = &mut expected.lease {
+                lease.ends = lease.ends.min(lease_ends);
+            } else {
+                let latest = match (expected.failures, expected.last_status) {
+                    (0, _) => wall,
+                    (_, Some(429 | 503)) => after(4 * 3_600 + 1_440),
+                    (failures, _) => after(DELAYS[failures as usize - 1] * 11 / 10),
+                };
+                expected.due = (expected.due.0.min(latest), expected.due.1.min(latest));
+            }
+            self.changed.insert(*id);
+        }
+        for id in endpoints {
+            let endpoint = self.endpoints.get_mut(id).unwrap();
+            let longest = after(BACKOFFS[endpoint.failures_in_row as usize]).max(lease_ends);
+            if let Some(backoff) = endpoint.backoff.as_mut().filter(|backoff| backoff.until > longest) {
+                *backoff = Backoff { until: longest, single: None };
+            }
+        }
+    }
+
     /// Records outcomes in the order in which they are stored.
     pub(crate) fn record(&mut self, outcomes: &[Outcome], wall: Timestamp) {
         for Outcome { delivery, log, retry_after } in outcomes {
@@ -181,23 +226,30 @@ impl Model {
             }
             expected.log.push(log.clone());
             self.changed.insert(delivery.id);
+            let is_new = endpoint.backoff.is_none_or(|backoff| backoff.single == Some((delivery.id, log.attempt)));
             if log.succeeded() {
                 expected.status = DeliveryStatus::Succeeded;
                 endpoint.failures_in_row = 0;
+                endpoint.backoff = endpoint.backoff.filter(|_| !is_new);
                 continue;
             }
             expected.failures += 1;
-            endpoint.failures_in_row += u32::from(endpoint.is_active());
-            let pauses = endpoint.is_active() && endpoint.failures_in_row == 10;
+            let asked = retry_after.unwrap_or_default().min(Duration::from_secs(4 * 3_600));
+            let mut pauses = false;
+            if endpoint.is_active() && is_new {
+                endpoint.failures_in_row += u32::from(endpoint.backoff.is_some() || retry_after.is_none());
+                let wait = Duration::from_secs(BACKOFFS[endpoint.failures_in_row as usize]);
+                endpoint.backoff = Some(Backoff { until: wall.checked_add(wait.max(asked)).unwrap(), single: None });
+                pauses = endpoint.failures_in_row == 10;
+            }
             if pauses {
                 (endpoint.enabled, endpoint.paused) = (false, true);
             }
             let (sends, id) = (endpoint.is_active(), expected.endpoint);
-            match DELAYS.get(expected.failures as usize - 1) {
+            match DELAYS.get(expected.failures as usize - 1).filter(|_| log.status != 410) {
                 None => expected.status = DeliveryStatus::Failed,
                 Some(_) if !sends || expected.status == DeliveryStatus::Held => expected.status = DeliveryStatus::Held,
                 Some(wait) => {
-                    let asked = retry_after.unwrap_or_default().min(Duration::from_secs(4 * 3_600));
                     let wait = Duration::from_secs(*wait);
                     let plus = |wait: Duration| wall.checked_add(wait.max(asked)).unwrap();
                     expected.due = (plus(wait), plus(wait + wait / 10));
@@ -265,7 +317,7 @@ impl Model {
         for Attempt { delivery, event, url, .. } in attempts {
             let id = delivery.id;
             let expected = self.deliveries.get_mut(&id).unwrap();
-            let endpoint = &self.endpoints[&expected.endpoint];
+            let endpoint = self.endpoints.get_mut(&expected.endpoint).unwrap();
             assert!(endpoint.is_active(), "{id} is sent to an endpoint that is not active");
             assert_eq!(expected.status, DeliveryStatus::Pending, "{id} is not pending");
             assert_eq!((event.id, event.created_at), (delivery.event_id, expected.created_at));
@@ -285,6 +337,10 @@ impl Model {
             expected.attempts += 1;
             expected.lost = false;
             let ends = wall.checked_add(self.lease_length).unwrap();
+            if let Some(backoff) = &mut endpoint.backoff {
+                assert!(backoff.until <= wall, "{id} is sent during a back-off: {backoff:?}");
+                *backoff = Backoff { until: ends, single: Some((id, expected.attempts)) };
+            }
             expected.lease = Some(Lease { attempt: expected.attempts, ends, extended: false });
             self.changed.insert(id);
         }
@@ -292,7 +348,11 @@ impl Model {
 
     /// Returns the response of the endpoint to an attempt.
     pub(crate) fn respond(&mut self, delivery: &Delivery, now: u64, rng: &mut StdRng) -> Response {
-        let response = self.endpoints[&delivery.subscription_id].behaviour.respond(now, rng);
+        let endpoint = self.endpoints.get_mut(&delivery.subscription_id).unwrap();
+        let second = now / 1_000_000;
+        let before = if endpoint.arrivals.0 == second { endpoint.arrivals.1 } else { 0 };
+        endpoint.arrivals = (second, before + 1);
+        let response = endpoint.behaviour.respond(now, before + 1, rng);
         if response.succeeded() {
             let expected = self.deliveries.get_mut(&delivery.id).unwrap();
             expected.accepted += 1;
@@ -315,8 +375,8 @@ impl Model {
         let share = (policy.concurrency / 2).max(1);
         assert!(tenants.values().all(|count| *count <= share), "more than a tenant's share: {tenants:?}");
         for id in claimed {
-            let failing = self.endpoints[id].failures_in_row > 0;
-            let window = if failing { 1 } else { process.windows.get(id).copied().unwrap_or(4) };
+            let window =
+                if self.endpoints[id].backoff.is_some() { 1 } else { process.windows.get(id).copied().unwrap_or(4) };
             assert!(endpoints[id] <= window, "{id}: {} in flight through a window of {window}", endpoints[id]);
         }
     }
@@ -396,18 +456,20 @@ impl Model {
             (endpoint.failures_in_row, endpoint.last),
             "{id}"
         );
+        assert_eq!(stored.backoff_until, endpoint.backoff.map(|backoff| backoff.until), "{id}");
+        assert!(!endpoint.paused || !endpoint.takes_every_delivery, "{id} is paused, and takes every delivery");
     }
 
     /// Enables an endpoint as its owner does, which ends a pause.
     pub(crate) fn enable(&mut self, id: Uuid) {
         let endpoint = self.endpoints.get_mut(&id).unwrap();
-        (endpoint.enabled, endpoint.paused, endpoint.failures_in_row) = (true, false, 0);
+        (endpoint.enabled, endpoint.paused, endpoint.failures_in_row, endpoint.backoff) = (true, false, 0, None);
     }
 
     /// Disables an endpoint as its owner does, which ends a pause.
     pub(crate) fn disable(&mut self, id: Uuid) {
         let endpoint = self.endpoints.get_mut(&id).unwrap();
-        endpoint.always_healthy = false;
+        endpoint.takes_every_delivery = false;
         endpoint.paused = false;
         if std::mem::take(&mut endpoint.enabled) {
             self.hold(id);

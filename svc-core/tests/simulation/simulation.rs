@@ -9,7 +9,6 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use rand::rngs::StdRng;
 use rand::{Rng as _, SeedableRng as _};
-use svc_core::accounts::limits::MAX_WEBHOOKS;
 use svc_core::env::{Env, ManualClock, SeededEntropy};
 use svc_core::error::{Error, StoreError};
 use svc_core::store::memory::MemoryStore;
@@ -22,6 +21,8 @@ use uuid::Uuid;
 use crate::model::Model;
 use crate::script::Action;
 
+/// The highest number of endpoints of a tenant, for scenarios of fairness.
+pub(crate) const MAX_ENDPOINTS: u32 = 4_000;
 /// The wall-clock time at which every scenario starts, in microseconds.
 const START: i64 = 1_773_500_966_535_897;
 /// The longest time between two polls of a process, in microseconds.
@@ -106,8 +107,7 @@ impl Simulation {
     pub(crate) fn new(seed: u64, processes: usize, policy: Policy) -> Self {
         let clock = ManualClock::at(Timestamp::from_micros(START));
         let mut env = Env::new(clock.clone(), SeededEntropy::new(seed));
-        // Scenarios of fairness give one tenant a thousand endpoints.
-        env.max_webhooks = MAX_WEBHOOKS;
+        env.max_webhooks = MAX_ENDPOINTS;
         let store: Arc<dyn Store> = Arc::new(MemoryStore::new(env));
         Self {
             rng: StdRng::seed_from_u64(seed),
@@ -275,16 +275,19 @@ impl Simulation {
             outcomes.entry(outcome.delivery.tenant_id).or_default().push(outcome);
         }
         let batches = state.in_flight.plan(&self.policy, &due_work, outcomes);
+        if state.in_flight.must_bound_waits() {
+            self.bound_waits();
+        }
         let idle = batches.is_empty();
         let mut claimed = BTreeSet::new();
         for batch in batches {
             claimed.append(&mut self.run_batch(process, Arc::new(batch)));
         }
         self.model.check_capacity(&self.processes[process], &self.policy, &claimed);
-        // The next poll of this process, and of the others, which see only what is committed.
+        // The next poll of this process, at once after a batch, and of the others, which see only what is committed.
         let next = match due_work.next_due_at() {
+            _ if !idle => 1_000,
             Some(next) => micros(next.since(due_work.now)).max(1_000),
-            None if !idle => 1_000,
             None if self.processes[process].running.is_empty() => return,
             None => POLL_INTERVAL,
         };
@@ -293,6 +296,28 @@ impl Simulation {
             let wait = next + self.rng.random_range(0..POLL_INTERVAL);
             self.wake(other, wait);
         }
+    }
+
+    /// Bounds the waits of all endpoints, as a process does after its start and after the clock was set back.
+    fn bound_waits(&mut self) {
+        let policy = Arc::clone(&self.policy);
+        let bound = self.write(move |tx| {
+            let policy = Arc::clone(&policy);
+            Box::pin(async move {
+                let mut after = None;
+                let mut bounded = BTreeSet::new();
+                while let Some(endpoint) = tx.scheduled_endpoints(after, 1).await?.pop() {
+                    engine::bound_waits(tx, &policy, endpoint.tenant_id, &[endpoint.subscription_id]).await?;
+                    bounded.insert(endpoint.subscription_id);
+                    after = Some(endpoint);
+                }
+                Ok(bounded)
+            })
+        });
+        let wall = self.wall();
+        self.model.bound_waits(&bound.unwrap(), wall);
+        self.wake_all();
+        self.model.check_changed(&*self.store, wall);
     }
 
     /// Returns the endpoints of the claimed attempts.

@@ -51,7 +51,8 @@ const TAGS: [(&str, &str); 7] = [
          `X-SVC-Signature` is `sha256=` and the hex HMAC-SHA256 of the raw body, keyed with the secret that the create \
          returned: verify it before you trust a delivery. Deliveries are also signed as Standard Webhooks defines it.\n\n\
          A delivery succeeds with a 2xx response within 10 seconds. By default a failed attempt is retried five times \
-         over about six hours. After ten failed attempts in a row the service pauses the subscription: further events \
+         over about six hours; a 410 ends the retries. After ten failed attempts in a row, which take minutes since they \
+         are made one at a time, the service pauses the subscription: further events \
          become held deliveries, which the operator can replay once you have enabled the subscription again. A delivery \
          can arrive more than once, always with the same `X-SVC-Delivery`, and deliveries can arrive in any order.",
     ),

@@ -305,6 +305,9 @@ impl Problem {
                 "The service lost its database while it committed this change, which may or may not have been made; \
                  read the record, or repeat the request with the same Idempotency-Key."
             }
+            Self::Core(Error::Store(StoreError::ClockSkew(_))) => {
+                "The clock of this server is wrong, so it takes no writes; try again in a moment."
+            }
             Self::Core(Error::Store(_)) if self.status() == StatusCode::SERVICE_UNAVAILABLE => {
                 "The service is not available right now; try again in a moment."
             }

@@ -30,6 +30,10 @@ use crate::deliver::resolver::Resolver;
 const MAX_BODY_READ: usize = 64 * 1024;
 /// The number of bytes of a response body that are logged.
 const MAX_BODY_LOGGED: usize = 16 * 1024;
+/// How late a timer may fire while this process runs. If one fires later, the process stood still until then.
+const MAX_TIMER_DELAY: Duration = Duration::from_millis(100);
+/// How long an attempt goes on after the process stood still at its deadline, for what has arrived meanwhile.
+const TIME_AFTER_STALL: Duration = Duration::from_secs(1);
 /// How long an idle connection is kept open for the next delivery.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -66,8 +70,6 @@ struct LoggedResponse {
 struct Failure {
     class: FailureClass,
     reason: String,
-    /// The status, if the connection broke after it was received.
-    status: Option<StatusCode>,
 }
 
 impl HttpWebhookClient {
@@ -99,13 +101,12 @@ impl Inner {
         let started_at = self.env.now();
         let started = Instant::now();
         let mut dialled = None;
-        let response = match timeout_at(started + self.timeout, self.send(&attempt, &mut dialled)).await {
-            Ok(response) => response,
-            Err(_) => Err(Failure {
-                class: FailureClass::Timeout,
-                reason: format!("no complete response within {} s", self.timeout.as_secs_f32()),
-                status: None,
-            }),
+        let response = match until(started + self.timeout, self.send(&attempt, &mut dialled)).await {
+            Some(response) => response,
+            None => Err(Failure::new(
+                FailureClass::Timeout,
+                format!("no complete response within {} s", self.timeout.as_secs_f32()),
+            )),
         };
         let duration_ms = u32::try_from(started.elapsed().as_millis()).unwrap_or(u32::MAX);
         let mut log = AttemptLog {
@@ -131,10 +132,7 @@ impl Inner {
                 retry_after = response.retry_after;
             }
             Err(failure) => {
-                log.status = match failure.class {
-                    FailureClass::Blocked => -1,
-                    _ => failure.status.map_or(0, |status| i32::from(status.as_u16())),
-                };
+                log.status = if failure.class == FailureClass::Blocked { -1 } else { 0 };
                 log.error = Some(format!("{}: {}", failure.class, failure.reason));
             }
         }
@@ -174,12 +172,33 @@ impl Inner {
     }
 }
 
+/// Runs a future until a deadline. Returns `None` when the deadline is over first.
+///
+/// If the process stood still until after the deadline, the future goes on for a short time: a response may have arrived
+/// meanwhile, and the task of its connection has to read it first.
+async fn until<T>(mut deadline: Instant, future: impl Future<Output = T>) -> Option<T> {
+    tokio::pin!(future);
+    loop {
+        if let Ok(output) = timeout_at(deadline, &mut future).await {
+            return Some(output);
+        }
+        if deadline.elapsed() < MAX_TIMER_DELAY {
+            return None;
+        }
+        deadline = Instant::now() + TIME_AFTER_STALL;
+    }
+}
+
 async fn read_response(response: Response<Incoming>, retry_after: Option<Duration>) -> Result<LoggedResponse, Failure> {
     let status = response.status();
     let (mut body, mut more) = (Vec::new(), false);
     let mut incoming = response.into_body();
     while let Some(frame) = incoming.frame().await {
-        let frame = frame.map_err(|error| Failure { status: Some(status), ..Failure::from_client(&error) })?;
+        let frame = frame.map_err(|error| {
+            let Failure { class, reason } = Failure::from_client(&error);
+            let received = body.len();
+            Failure::new(class, format!("the response {status} broke off after {received} bytes of its body: {reason}"))
+        })?;
         let Ok(data) = frame.into_data() else { continue };
         let remaining = MAX_BODY_READ - body.len();
         body.extend_from_slice(&data[..data.len().min(remaining)]);
@@ -207,7 +226,7 @@ fn retry_after(status: StatusCode, headers: &HeaderMap, now: Timestamp) -> Optio
 
 impl Failure {
     fn new(class: FailureClass, reason: impl std::fmt::Display) -> Self {
-        Self { class, reason: reason.to_string(), status: None }
+        Self { class, reason: reason.to_string() }
     }
 
     /// Classifies an error of the HTTP client: by the connection if that failed, and otherwise as a reset.

@@ -15,12 +15,12 @@ use svc_core::error::Error;
 use svc_core::input::Input;
 use svc_core::resources::bookings::Booking;
 use svc_core::resources::contacts::Contact;
-use svc_core::resources::crud::{self, Create, Resource, Update};
+use svc_core::resources::crud::{self, Create, Update};
 use svc_core::resources::invoices::{self, Invoice, InvoiceCreate};
 use svc_core::resources::jobs::Job;
 use svc_core::resources::quotes::Quote;
 use svc_core::store::{Store, Tx};
-use svc_core::values::{Currency, TenantId, TimeZone, Timestamp};
+use svc_core::values::{Currency, Date, TenantId, TimeZone, Timestamp};
 use uuid::Uuid;
 
 const TENANT: &str = include_str!("../../demo/tenant.json");
@@ -44,6 +44,7 @@ pub enum DemoError {
 /// The text that `--demo` prints: the tenant, its API key, and requests to try. Its [`Display`](fmt::Display) is that text.
 pub struct Guide {
     url: String,
+    database_url: String,
     tenant: Tenant,
     key: String,
 }
@@ -73,112 +74,116 @@ struct Sample {
     update: Option<Value>,
 }
 
-/// Creates the sample data and an API key, and returns the guide to print.
+/// The sample data.
+struct Samples {
+    tenant: TenantCreate,
+    contacts: Vec<Map<String, Value>>,
+    quotes: Vec<Sample>,
+    bookings: Vec<Sample>,
+    jobs: Vec<Sample>,
+    invoices: Vec<DemoInvoice>,
+    /// The date in the time zone of the tenant.
+    today: Date,
+}
+
+impl Samples {
+    fn read(now: Timestamp) -> Result<Self, DemoError> {
+        let DemoTenant { name, time_zone, currency } = serde_json::from_str(TENANT)?;
+        let tenant = TenantCreate {
+            time_zone: TimeZone::parse(&time_zone).map_err(|issue| issue.on("time_zone"))?,
+            currency: Currency::parse(&currency).map_err(|issue| issue.on("currency"))?,
+            ..TenantCreate::named(&name)
+        };
+        let today = tenant.time_zone.date_at(now);
+        Ok(Self {
+            tenant,
+            contacts: serde_json::from_str(CONTACTS)?,
+            quotes: samples(QUOTES, |row| quote(row, today))?,
+            bookings: samples(BOOKINGS, |row| booking(row, now))?,
+            jobs: samples(JOBS, |row| job(row, now))?,
+            invoices: serde_json::from_str(INVOICES)?,
+            today,
+        })
+    }
+
+    /// Creates the tenant with all its records.
+    async fn create(&self, tx: &mut dyn Tx) -> Result<Tenant, Error> {
+        let tenant = tenants::create(tx, self.tenant.clone()).await?;
+        let contacts = self.create_contacts(tx, tenant.id).await?;
+        create_all::<Quote>(tx, tenant.id, &contacts, &self.quotes).await?;
+        create_all::<Booking>(tx, tenant.id, &contacts, &self.bookings).await?;
+        create_all::<Job>(tx, tenant.id, &contacts, &self.jobs).await?;
+        for sample in &self.invoices {
+            let body = json!({
+                "contact_id": contacts.get(&sample.contact),
+                "total": sample.total,
+                "currency": sample.currency,
+                "issue_date": self.today.plus_days(sample.issue_in_days),
+                "due_date": self.today.plus_days(sample.due_in_days),
+            });
+            let invoice = invoices::create(tx, tenant.id, input::<InvoiceCreate>(&body)?).await?;
+            for step in &sample.steps {
+                apply_step(tx, tenant.id, invoice.id, step).await?;
+            }
+        }
+        Ok(tenant)
+    }
+
+    /// Creates the contacts, and returns their ids by their names in the samples.
+    async fn create_contacts(&self, tx: &mut dyn Tx, tenant: TenantId) -> Result<HashMap<String, Uuid>, Error> {
+        let mut created = HashMap::new();
+        for row in &self.contacts {
+            let mut body = row.clone();
+            let name = take_text(&mut body, "ref").unwrap_or_default();
+            let contact: Contact = crud::create(tx, tenant, input(&body.into())?).await?;
+            created.insert(name, contact.id);
+        }
+        Ok(created)
+    }
+}
+
+/// Creates the sample data unless the database has it, and an API key, all in one transaction. Returns the guide to print.
 ///
 /// # Errors
 /// [`DemoError`] if the data is not accepted, which is a bug, or the store fails.
-pub async fn prepare(store: &dyn Store, url: &str) -> Result<Guide, DemoError> {
-    let DemoTenant { name, time_zone, currency } = serde_json::from_str(TENANT)?;
-    let settings = TenantCreate {
-        time_zone: TimeZone::parse(&time_zone).map_err(|issue| issue.on("time_zone"))?,
-        currency: Currency::parse(&currency).map_err(|issue| issue.on("currency"))?,
-        ..TenantCreate::named(&name)
-    };
-    let (tenant, key) = store
-        .write("demo.tenant", move |tx| {
-            let settings = settings.clone();
-            Box::pin(async move {
-                let tenant = tenants::create(tx, settings).await?;
-                let input = KeyCreate { name: Some("Demo".to_owned()), write: true, expires_in: None, signed: false };
-                let key = keys::create(tx, tenant.id, input).await?;
-                Ok((tenant, key.text.reveal().to_owned()))
-            })
-        })
-        .await?;
-    fill(store, &tenant).await?;
-    Ok(Guide { url: url.to_owned(), tenant, key })
-}
-
-async fn fill(store: &dyn Store, tenant: &Tenant) -> Result<(), DemoError> {
-    let now = store.env().now();
-    let contacts = Arc::new(contacts(store, tenant.id).await?);
-    create_all::<Quote>(store, tenant.id, &contacts, samples(QUOTES, |row| quote(row, tenant, now))?).await?;
-    create_all::<Booking>(store, tenant.id, &contacts, samples(BOOKINGS, |row| booking(row, now))?).await?;
-    create_all::<Job>(store, tenant.id, &contacts, samples(JOBS, |row| job(row, now))?).await?;
-    let invoices: Vec<DemoInvoice> = serde_json::from_str(INVOICES)?;
-    let today = tenant.time_zone.date_at(now);
-    let (tenant, invoices) = (tenant.id, Arc::new(invoices));
-    store
-        .write("demo.invoices", move |tx| {
-            let (invoices, contacts) = (Arc::clone(&invoices), Arc::clone(&contacts));
-            Box::pin(async move {
-                for sample in invoices.iter() {
-                    let body = json!({
-                        "contact_id": contacts.get(&sample.contact),
-                        "total": sample.total,
-                        "currency": sample.currency,
-                        "issue_date": today.plus_days(sample.issue_in_days),
-                        "due_date": today.plus_days(sample.due_in_days),
-                    });
-                    let invoice = invoices::create(tx, tenant, input::<InvoiceCreate>(&body)?).await?;
-                    for step in &sample.steps {
-                        apply_step(tx, tenant, invoice.id, step).await?;
-                    }
-                }
-                Ok(())
-            })
-        })
-        .await?;
-    Ok(())
-}
-
-async fn contacts(store: &dyn Store, tenant: TenantId) -> Result<HashMap<String, Uuid>, DemoError> {
-    let rows: Arc<Vec<Map<String, Value>>> = Arc::new(serde_json::from_str(CONTACTS)?);
-    let created = store.write("demo.contacts", move |tx| {
-        let rows = Arc::clone(&rows);
+pub async fn prepare(store: &dyn Store, url: &str, database_url: &str) -> Result<Guide, DemoError> {
+    let samples = Arc::new(Samples::read(store.env().now())?);
+    let prepared = store.write("demo", move |tx| {
+        let samples = Arc::clone(&samples);
         Box::pin(async move {
-            let mut created = HashMap::new();
-            for row in rows.iter() {
-                let mut body = row.clone();
-                let handle = body.remove("ref").and_then(|handle| handle.as_str().map(str::to_owned));
-                let contact: Contact = crud::create(tx, tenant, input(&body.into())?).await?;
-                created.insert(handle.unwrap_or_default(), contact.id);
-            }
-            Ok(created)
+            let known = tx.tenants().await?.into_iter().find(|tenant| tenant.name == samples.tenant.name);
+            let tenant = match known {
+                Some(tenant) => tenant,
+                None => samples.create(tx).await?,
+            };
+            // The text of an earlier key is not stored, so each start needs its own.
+            let input = KeyCreate { name: Some("Demo".to_owned()), write: true, expires_in: None, signed: false };
+            let key = keys::create(tx, tenant.id, input).await?;
+            Ok((tenant, key.text.reveal().to_owned()))
         })
     });
-    Ok(created.await?)
+    let (tenant, key) = prepared.await?;
+    Ok(Guide { url: url.to_owned(), database_url: svc_store::absolute_url(database_url), tenant, key })
 }
 
 /// Creates the records of one resource, and updates those that are not in their initial status.
-async fn create_all<R>(
-    store: &dyn Store,
+async fn create_all<R: Create + Update>(
+    tx: &mut dyn Tx,
     tenant: TenantId,
-    contacts: &Arc<HashMap<String, Uuid>>,
-    samples: Vec<Sample>,
-) -> Result<(), DemoError>
-where
-    R: Create + Update,
-{
-    let (samples, contacts) = (Arc::new(samples), Arc::clone(contacts));
-    let name = <R as Resource>::COLLECTION;
-    let created = store.write(name, move |tx| {
-        let (samples, contacts) = (Arc::clone(&samples), Arc::clone(&contacts));
-        Box::pin(async move {
-            for sample in samples.iter() {
-                let mut body = sample.create.clone();
-                if let Some(contact) = &sample.contact {
-                    body.insert("contact_id".to_owned(), json!(contacts.get(contact)));
-                }
-                let record: R = crud::create(tx, tenant, input(&body.into())?).await?;
-                if let Some(change) = &sample.update {
-                    crud::update::<R>(tx, tenant, record.id(), input(change)?).await?;
-                }
-            }
-            Ok(())
-        })
-    });
-    Ok(created.await?)
+    contacts: &HashMap<String, Uuid>,
+    samples: &[Sample],
+) -> Result<(), Error> {
+    for sample in samples {
+        let mut body = sample.create.clone();
+        if let Some(contact) = &sample.contact {
+            body.insert("contact_id".to_owned(), json!(contacts.get(contact)));
+        }
+        let record: R = crud::create(tx, tenant, input(&body.into())?).await?;
+        if let Some(change) = &sample.update {
+            crud::update::<R>(tx, tenant, record.id(), input(change)?).await?;
+        }
+    }
+    Ok(())
 }
 
 fn samples(text: &str, read: impl Fn(Map<String, Value>) -> Sample) -> Result<Vec<Sample>, DemoError> {
@@ -212,11 +217,11 @@ fn in_hours(now: Timestamp, hours: i64) -> Timestamp {
     if hours < 0 { now.minus(distance) } else { now.checked_add(distance).unwrap_or(now) }
 }
 
-fn quote(mut row: Map<String, Value>, tenant: &Tenant, now: Timestamp) -> Sample {
+fn quote(mut row: Map<String, Value>, today: Date) -> Sample {
     let contact = take_text(&mut row, "contact");
     let update = status_change(&mut row, "draft");
     if let Some(days) = take_number(&mut row, "valid_in_days") {
-        row.insert("valid_until".to_owned(), json!(tenant.time_zone.date_at(now).plus_days(days)));
+        row.insert("valid_until".to_owned(), json!(today.plus_days(days)));
     }
     Sample { contact, create: row, update }
 }
@@ -255,12 +260,20 @@ async fn apply_step(tx: &mut dyn Tx, tenant: TenantId, id: Uuid, step: &str) -> 
 
 impl fmt::Display for Guide {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { url, tenant, key } = self;
+        let Self { url, database_url, tenant, key } = self;
+        // It can be quoted unless it has a NUL, which no URL that was opened has.
+        let quoted_url = shlex::try_quote(database_url).unwrap_or_default();
         write!(
             f,
             r#"
 {} (tenant {})
 API key: {key}
+
+For your shell:
+export SVC_URL={url}
+export SVC_KEY={key}
+export SVC_TENANT={}
+export SVC_DATABASE_URL={quoted_url}
 
 Try:
   curl -s {url}/api/v1/ping -H 'Authorization: Bearer {key}'
@@ -270,7 +283,7 @@ Try:
   curl -s {url}/api/v1/openapi.json
 
 Stop with Ctrl-C."#,
-            tenant.name, tenant.id
+            tenant.name, tenant.id, tenant.id
         )
     }
 }

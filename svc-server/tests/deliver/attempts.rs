@@ -1,9 +1,10 @@
 //! Single attempts: the timeout, the limits, the classes of failure, and the addresses that are never connected to.
 
+use std::io::{Read as _, Write as _};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, mpsc};
+use std::time::{Duration, Instant};
 
 use futures_util::future::BoxFuture;
 use serde_json::value::RawValue;
@@ -85,7 +86,7 @@ async fn each_failure_is_classified() {
         (refused, 0, "connect"),
         (hangs, 0, "timeout"),
         (after_head, 0, "timeout"),
-        (breaks_off, 200, "reset"),
+        (breaks_off, 0, "reset"),
         (silent, 0, "reset"),
         (huge_head, 0, "reset"),
         (no_http, 0, "reset"),
@@ -106,6 +107,44 @@ async fn each_failure_is_classified() {
     assert_eq!((log.status, class(&log)), (0, "tls"), "{log:?}");
     let log = send("http://no-such-host.invalid/").await.log;
     assert_eq!((log.status, class(&log)), (0, "dns"), "{log:?}");
+}
+
+#[tokio::test]
+async fn the_log_says_that_a_response_broke_off() {
+    let half = b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhalf".to_vec();
+    let log = send_to(raw_receiver(half, After::Close).await).await;
+    let error = log.error.unwrap();
+    assert!(error.starts_with("reset: the response 200 OK broke off after 4 bytes of its body: "), "{error}");
+}
+
+#[tokio::test]
+async fn a_response_that_arrives_while_the_process_stands_still_is_read() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let (request_sender, request) = tokio::sync::oneshot::channel();
+    let (go, stands_still) = mpsc::channel();
+    let (response_sender, response) = mpsc::channel();
+    std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        stream.read_exact(&mut [0; 4]).unwrap();
+        request_sender.send(()).unwrap();
+        stands_still.recv().unwrap();
+        stream.write_all(OK.as_bytes()).unwrap();
+        response_sender.send(()).unwrap();
+        // The rest of the request, so that the connection is not reset.
+        let _ = stream.read_to_end(&mut Vec::new());
+    });
+    let attempt = tokio::spawn(send_to(address));
+    request.await.unwrap();
+    // The only thread of the client stands still until the deadline is long over.
+    go.send(()).unwrap();
+    response.recv().unwrap();
+    let end = Instant::now() + TIMEOUT * 2;
+    while Instant::now() < end {
+        std::thread::park_timeout(end - Instant::now());
+    }
+    let log = attempt.await.unwrap();
+    assert!(log.succeeded(), "{log:?}");
 }
 
 struct TcpPort;

@@ -89,7 +89,8 @@ async fn the_response_decides_the_status_and_the_next_attempt() {
     for (response, status, due) in [
         (ResponseTemplate::new(200).set_body_json(serde_json::json!({ "received": true })), 200, None),
         (ResponseTemplate::new(202), 202, None),
-        (ResponseTemplate::new(410), 410, Some(SCHEDULED)),
+        (ResponseTemplate::new(404), 404, Some(SCHEDULED)),
+        (ResponseTemplate::new(410), 410, None),
         (retry_after(429), 429, Some(118..121)),
         (retry_after(503), 503, Some(118..121)),
         (ResponseTemplate::new(503), 503, Some(SCHEDULED)),
@@ -97,7 +98,11 @@ async fn the_response_decides_the_status_and_the_next_attempt() {
         (moved(308), 308, Some(SCHEDULED)),
     ] {
         let (delivery, wait) = deliver_to(&receiver, response).await;
-        let expected = if due.is_none() { DeliveryStatus::Succeeded } else { DeliveryStatus::Pending };
+        let expected = match due {
+            Some(_) => DeliveryStatus::Pending,
+            None if status == 410 => DeliveryStatus::Failed,
+            None => DeliveryStatus::Succeeded,
+        };
         assert_eq!((delivery.last_status, delivery.status, delivery.attempts), (Some(status), expected, 1));
         match (&due, wait) {
             (None, None) => {}

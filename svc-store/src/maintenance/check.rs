@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use svc_core::env::Env;
 use svc_core::error::StoreError;
 use svc_core::store::Access;
+use svc_core::values::Timestamp;
 use uuid::Uuid;
 
 use self::rows::Consistency;
@@ -47,17 +48,21 @@ pub struct CheckReport {
 /// Checks the database at `url`, and reports all problems that it finds.
 ///
 /// It checks the integrity of a SQLite file, the references between rows, that every row can be read and every secret can be
-/// decrypted, and that data that is stored twice is equal. It changes nothing except that it migrates the schema.
+/// decrypted, that data that is stored twice is equal, and that no account's clock is ahead of this machine's. It changes nothing except that it migrates the schema.
 ///
 /// # Errors
 /// [`MaintenanceError::Open`] when the database cannot be opened, and [`MaintenanceError::Store`] when it cannot be read.
 pub async fn check(url: &str) -> Result<CheckReport, MaintenanceError> {
     let env = Env::system();
     let mut database = open::existing(url, &env).await?;
-    Ok(check_database(&mut database).await?)
+    Ok(check_database(&mut database, env.now()).await?)
 }
 
-pub(super) async fn check_database(database: &mut open::OpenDatabase) -> Result<CheckReport, StoreError> {
+/// Checks an open database, whose clocks are compared with `now`.
+pub(super) async fn check_database(
+    database: &mut open::OpenDatabase,
+    now: Timestamp,
+) -> Result<CheckReport, StoreError> {
     let dialect = database.connection.dialect();
     let mut tx = database.connection.begin(Access::Read).await?;
     let mut findings = Vec::new();
@@ -77,7 +82,7 @@ pub(super) async fn check_database(database: &mut open::OpenDatabase) -> Result<
     for (table, condition, problem) in RULES {
         find(&mut *tx, table_named(table), condition, problem, &mut findings).await?;
     }
-    let mut consistency = Consistency::default();
+    let mut consistency = Consistency::at(now);
     let mut rows = 0;
     for table in TABLES {
         rows += rows::read_all(&mut *tx, table, &mut consistency, &mut findings).await?;

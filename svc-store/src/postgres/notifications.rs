@@ -7,7 +7,6 @@ use std::future::poll_fn;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::future::{Either, select};
 use svc_core::error::StoreError;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{sleep, timeout};
@@ -65,14 +64,14 @@ async fn serve(shared: &Shared, is_first: bool) -> Result<(), StoreError> {
         // Notifications may have been missed while there was no connection.
         shared.delivery_wakeup.notify();
     }
-    let send = Box::pin(async {
+    let send = async {
         loop {
             shared.notifications.notified().await;
             execute(&client, NOTIFY).await?;
             sleep(INTERVAL).await;
         }
-    });
-    let receive = Box::pin(async {
+    };
+    let receive = async {
         while received.recv().await.is_some() {
             sleep(WRITER_HEAD_START).await;
             // One poll serves all notifications that have arrived by now.
@@ -80,9 +79,13 @@ async fn serve(shared: &Shared, is_first: bool) -> Result<(), StoreError> {
             shared.delivery_wakeup.notify();
         }
         Ok(())
-    });
-    match select(send, receive).await {
-        Either::Left((ended, _)) | Either::Right((ended, _)) => ended,
+    };
+    // The connection is open all the time, so it serves the comparison of the clocks as well.
+    let compare_clocks = shared.clock_watch.run(&client, &shared.env);
+    tokio::select! {
+        ended = send => ended,
+        ended = receive => ended,
+        ended = compare_clocks => ended,
     }
 }
 

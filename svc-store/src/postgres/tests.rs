@@ -1,5 +1,6 @@
 //! Tests that only concern PostgreSQL, and the conformance suite.
 
+mod clocks;
 mod faults;
 mod partitions;
 mod plans;

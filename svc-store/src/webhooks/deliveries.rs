@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use async_trait::async_trait;
 use svc_core::env;
 use svc_core::error::StoreError;
-use svc_core::store::{DeliveryFilter, DeliveryRepository, DueDelivery, Endpoint};
+use svc_core::store::{DeliveryFilter, DeliveryRepository, DueDelivery, Endpoint, WaitingFor};
 use svc_core::values::{TenantId, Timestamp};
 use svc_core::webhooks::deliveries::{Backlog, Delivery, DeliveryStatus, MAX_BACKLOG_COUNT};
 use svc_core::webhooks::events::Event;
@@ -45,6 +45,21 @@ const NEXT_DUE: &str = "SELECT next_attempt_at FROM deliveries \
      WHERE tenant_id = $1 AND subscription_id = $2 AND status = 'pending' ORDER BY next_attempt_at LIMIT 1";
 const HOLD: &str = "UPDATE deliveries SET status = 'held', next_attempt_at = NULL \
      WHERE tenant_id = $1 AND subscription_id = $2 AND status = 'pending'";
+/// The conditions are those of [`WaitingFor::of`].
+static BRING_FORWARD: LazyLock<[String; 3]> = LazyLock::new(|| {
+    let backpressure = "failures > 0 AND last_status IN (429, 503)";
+    [
+        "lease IS NOT NULL".to_owned(),
+        format!("lease IS NULL AND failures = $4 AND NOT ({backpressure})"),
+        format!("lease IS NULL AND {backpressure}"),
+    ]
+    .map(|waiting| {
+        format!(
+            "UPDATE deliveries SET next_attempt_at = $1 \
+             WHERE tenant_id = $2 AND subscription_id = $3 AND status = 'pending' AND next_attempt_at > $1 AND {waiting}"
+        )
+    })
+});
 const COUNT: &str = "SELECT count(*) FROM deliveries WHERE tenant_id = $1 AND subscription_id = $2 AND status = $3";
 // These have the status as a literal, so that partial indexes serve them. Pending deliveries are not sorted, as that would
 // read all of them.
@@ -59,6 +74,7 @@ const HELD: &str = "SELECT count(*), min(created_at) FROM \
 pub(crate) fn statements() -> Vec<&'static str> {
     let mut all: Vec<&str> = vec![&UPDATE, &DUE, &BY_IDS, NEXT_DUE, HOLD, COUNT, PENDING, FAILED, HELD];
     all.extend(INSERT.all());
+    all.extend(BRING_FORWARD.iter().map(String::as_str));
     all
 }
 
@@ -173,6 +189,26 @@ impl DeliveryRepository for SqlTx<'_> {
     ) -> Result<Option<Timestamp>, StoreError> {
         let params = [tenant.param(), subscription.param()];
         self.fetch_one(NEXT_DUE, &params, |cells| cells.take(TABLE, "next_attempt_at")).await
+    }
+
+    async fn bring_deliveries_forward(
+        &mut self,
+        tenant: TenantId,
+        subscription: Uuid,
+        waiting: WaitingFor,
+        latest: Timestamp,
+    ) -> Result<(), StoreError> {
+        let [outcome, attempt, after_backpressure] = &*BRING_FORWARD;
+        let mut params = vec![latest.param(), tenant.param(), subscription.param()];
+        let sql = match waiting {
+            WaitingFor::Outcome => outcome,
+            WaitingFor::Attempt { failures } => {
+                params.push(Param::Int(failures.into()));
+                attempt
+            }
+            WaitingFor::AttemptAfterBackpressure => after_backpressure,
+        };
+        self.pipeline(sql, &params).await
     }
 
     async fn hold_deliveries(&mut self, tenant: TenantId, subscription: Uuid) -> Result<(), StoreError> {

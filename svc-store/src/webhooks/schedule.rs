@@ -5,11 +5,11 @@ use std::sync::LazyLock;
 
 use async_trait::async_trait;
 use svc_core::error::StoreError;
-use svc_core::store::{Endpoint, EndpointSchedule};
+use svc_core::store::{Endpoint, EndpointSchedule, MAX_EXCEPTED_TENANTS};
 use svc_core::values::{TenantId, Timestamp};
 use uuid::Uuid;
 
-use crate::column::Column as _;
+use crate::column::Column;
 use crate::record::{BulkInsert, on_conflict_update, record, upsert};
 use crate::sql::{Cells, SqlTx, insert_params};
 
@@ -33,15 +33,35 @@ static BRING_FORWARD: LazyLock<BulkInsert> = LazyLock::new(|| {
     BulkInsert::of::<ScheduledEndpoint>(&format!("{update} WHERE excluded.due_at < {TABLE}.due_at"))
 });
 const DELETE: &str = "DELETE FROM endpoint_schedule WHERE tenant_id = $1 AND subscription_id = $2";
-const DUE: &str =
-    "SELECT tenant_id, subscription_id FROM endpoint_schedule WHERE due_at <= $1 ORDER BY due_at LIMIT $2";
+/// One statement for none, and others for numbers of tenants that are left out, so that a connection keeps few of them.
+static DUE: LazyLock<[(usize, String); 3]> = LazyLock::new(|| {
+    [0, 8, MAX_EXCEPTED_TENANTS].map(|tenants| {
+        let places: Vec<String> = (2..2 + tenants).map(|n| format!("${n}")).collect();
+        let except =
+            if tenants == 0 { String::new() } else { format!("AND tenant_id NOT IN ({}) ", places.join(", ")) };
+        let limit = tenants + 2;
+        let sql = format!(
+            "SELECT tenant_id, subscription_id FROM endpoint_schedule \
+             WHERE due_at <= $1 {except}ORDER BY due_at LIMIT ${limit}"
+        );
+        (tenants, sql)
+    })
+});
+const SCHEDULED: &str = "SELECT tenant_id, subscription_id FROM endpoint_schedule \
+     WHERE (tenant_id, subscription_id) > ($1, $2) ORDER BY tenant_id, subscription_id LIMIT $3";
 const NEXT_DUE: &str = "SELECT due_at FROM endpoint_schedule ORDER BY due_at LIMIT 1";
 
 #[cfg(test)]
 pub(crate) fn statements() -> Vec<&'static str> {
-    let mut all: Vec<&str> = vec![&SET, DELETE, DUE, NEXT_DUE];
+    let mut all: Vec<&str> = vec![&SET, DELETE, SCHEDULED, NEXT_DUE];
+    all.extend(DUE.iter().map(|(_, sql)| sql.as_str()));
     all.extend(BRING_FORWARD.all());
     all
+}
+
+fn read_endpoint(cells: &mut Cells<'_>) -> Result<Endpoint, StoreError> {
+    let (tenant_id, subscription_id) = (cells.take(TABLE, "tenant_id")?, cells.take(TABLE, "subscription_id")?);
+    Ok(Endpoint { tenant_id, subscription_id })
 }
 
 impl SqlTx<'_> {
@@ -71,12 +91,27 @@ impl SqlTx<'_> {
 
 #[async_trait]
 impl EndpointSchedule for SqlTx<'_> {
-    async fn due_endpoints(&mut self, now: Timestamp, limit: u32) -> Result<Vec<Endpoint>, StoreError> {
-        let read = |cells: &mut Cells<'_>| {
-            let (tenant_id, subscription_id) = (cells.take(TABLE, "tenant_id")?, cells.take(TABLE, "subscription_id")?);
-            Ok(Endpoint { tenant_id, subscription_id })
-        };
-        self.fetch(DUE, &[now.param(), limit.param()], read).await
+    async fn due_endpoints(
+        &mut self,
+        now: Timestamp,
+        except: &[TenantId],
+        limit: u32,
+    ) -> Result<Vec<Endpoint>, StoreError> {
+        let fitting = DUE.iter().find(|(tenants, _)| except.len() <= *tenants);
+        let (tenants, sql) = fitting
+            .ok_or_else(|| StoreError::Internal(format!("{} tenants cannot be left out of a poll", except.len())))?;
+        let mut params = vec![now.param()];
+        // The first tenant fills the places that are left.
+        params.extend(except.iter().chain(except.iter().take(1).cycle()).take(*tenants).map(Column::param));
+        params.push(limit.param());
+        self.fetch(sql, &params, read_endpoint).await
+    }
+
+    async fn scheduled_endpoints(&mut self, after: Option<Endpoint>, limit: u32) -> Result<Vec<Endpoint>, StoreError> {
+        // No endpoint has nil ids.
+        let (tenant, subscription) =
+            after.map_or((Uuid::nil(), Uuid::nil()), |endpoint| (endpoint.tenant_id.0, endpoint.subscription_id));
+        self.fetch(SCHEDULED, &[tenant.param(), subscription.param(), limit.param()], read_endpoint).await
     }
 
     async fn next_endpoint_due(&mut self) -> Result<Option<Timestamp>, StoreError> {

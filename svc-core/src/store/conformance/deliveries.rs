@@ -9,7 +9,7 @@ use super::Harness;
 use super::samples::{Links, Sample};
 use crate::error::{Error, StoreError};
 use crate::resources::crud::NewRecord;
-use crate::store::{DeliveryFilter, DueDelivery, Endpoint};
+use crate::store::{DeliveryFilter, DueDelivery, Endpoint, WaitingFor};
 use crate::values::EventKind;
 use crate::values::{TenantId, Timestamp};
 use crate::webhooks::deliveries::{AttemptLog, Delivery, DeliveryStatus};
@@ -335,7 +335,7 @@ pub(super) async fn attempts_are_stored(h: Harness) {
     assert_eq!(call!(h.attempts(tenant, bystander)), []);
 }
 
-pub(super) async fn an_outcome_updates_three_columns(h: Harness) {
+pub(super) async fn an_outcome_updates_four_columns(h: Harness) {
     let (tenant, other) = (h.tenant().await, h.tenant().await);
     let links = Links::of(&h, tenant).await;
     let rows = [
@@ -361,12 +361,14 @@ pub(super) async fn an_outcome_updates_three_columns(h: Harness) {
                 changed.last_delivery_at = at;
                 changed.last_delivery_status = status;
                 changed.consecutive_failures = failures;
+                changed.backoff_until = at;
                 update_outcome(tenant, &changed).await;
             }
             let want = WebhookSubscription {
                 last_delivery_at: at,
                 last_delivery_status: status,
                 consecutive_failures: failures,
+                backoff_until: at,
                 ..row.clone()
             };
             assert_eq!(h.row(tenant, id).await.as_ref(), Some(&want));
@@ -375,6 +377,56 @@ pub(super) async fn an_outcome_updates_three_columns(h: Harness) {
         }
     }
     assert_eq!(h.row(tenant, bystander.id).await, Some(bystander));
+}
+
+pub(super) async fn deliveries_are_brought_forward_by_what_they_wait_for(h: Harness) {
+    let (tenant, other) = (h.tenant().await, h.tenant().await);
+    let (to, elsewhere) = (h.endpoint(tenant).await, h.endpoint(tenant).await);
+    let now = h.advance_clock(tenant).await;
+    let lease = h.store.env().id(now);
+    let waiting = |failures: u32, last_status: Option<i32>, lease: Option<Uuid>, seconds: u64| {
+        move |delivery: &mut Delivery| {
+            (delivery.attempts, delivery.failures) = (9, failures);
+            (delivery.last_status, delivery.lease) = (last_status, lease);
+            delivery.next_attempt_at = Some(plus(now, seconds));
+        }
+    };
+    let kinds = [
+        (WaitingFor::Attempt { failures: 0 }, waiting(0, None, None, 50)),
+        (WaitingFor::Attempt { failures: 0 }, waiting(0, Some(503), None, 50)),
+        (WaitingFor::Attempt { failures: 2 }, waiting(2, Some(500), None, 50)),
+        (WaitingFor::AttemptAfterBackpressure, waiting(2, Some(429), None, 50)),
+        (WaitingFor::AttemptAfterBackpressure, waiting(1, Some(503), None, 50)),
+        (WaitingFor::Outcome, waiting(0, None, Some(lease), 50)),
+        (WaitingFor::Outcome, waiting(1, Some(503), Some(lease), 50)),
+        (WaitingFor::Outcome, waiting(1, Some(500), Some(lease), 20)),
+    ];
+    let mut rows = Vec::new();
+    for (kind, change) in kinds {
+        let delivery = h.insert_delivery(tenant, to, change).await;
+        assert_eq!(WaitingFor::of(&delivery), Some(kind));
+        rows.push(delivery);
+    }
+    let held = h.insert_delivery(tenant, to, hold).await;
+    assert_eq!(WaitingFor::of(&held), None);
+    let bystander = h.insert_delivery(tenant, elsewhere, waiting(0, None, None, 50)).await;
+    let kinds = [0, 1, 2].map(|failures| WaitingFor::Attempt { failures });
+    for (seconds, kind) in
+        (30..).zip(kinds.into_iter().chain([WaitingFor::AttemptAfterBackpressure, WaitingFor::Outcome]))
+    {
+        let latest = plus(now, seconds);
+        call!(h.bring_deliveries_forward(other, to, kind, plus(now, 1)));
+        call!(h.bring_deliveries_forward(tenant, to, kind, latest));
+        for row in &mut rows {
+            if WaitingFor::of(row) == Some(kind) {
+                row.next_attempt_at = row.next_attempt_at.min(Some(latest));
+            }
+            assert_eq!(h.stored(row).await.as_ref(), Some(&*row), "{kind:?}");
+        }
+    }
+    for row in [held, bystander] {
+        assert_eq!(h.stored(&row).await, Some(row));
+    }
 }
 
 pub(super) async fn deliveries_of_another_tenant_are_not_returned(h: Harness) {
@@ -414,5 +466,5 @@ pub(super) async fn deliveries_of_another_tenant_are_not_returned(h: Harness) {
     call!(h.hold_deliveries(other, to));
     call!(h.schedule_endpoint(other, to, None));
     assert_eq!(h.stored(&delivery).await, Some(delivery));
-    assert_eq!(call!(h.due_endpoints(now, 9)), [Endpoint { tenant_id: tenant, subscription_id: to }]);
+    assert_eq!(call!(h.due_endpoints(now, &[], 9)), [Endpoint { tenant_id: tenant, subscription_id: to }]);
 }

@@ -225,7 +225,7 @@ pub(super) async fn many_deliveries_are_written_at_once(h: Harness) {
     deliveries.sort_by_key(|delivery| delivery.id);
     assert_eq!(stored, deliveries);
     let endpoints = async |now: Timestamp| {
-        let mut due = call!(h.due_endpoints(now, 1000));
+        let mut due = call!(h.due_endpoints(now, &[], 1000));
         due.sort();
         due.into_iter().map(|endpoint| endpoint.subscription_id).collect::<Vec<Uuid>>()
     };

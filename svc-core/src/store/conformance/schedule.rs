@@ -13,7 +13,7 @@ use super::Harness;
 use super::deliveries::{call, hold, plus};
 use crate::error::Error;
 use crate::resources::contacts::Contact;
-use crate::store::Endpoint;
+use crate::store::{Endpoint, MAX_EXCEPTED_TENANTS};
 use crate::values::EventKind;
 use crate::values::{TenantId, Timestamp};
 
@@ -21,7 +21,7 @@ pub(super) async fn endpoints_are_returned_in_order_of_due_time(h: Harness) {
     let (tenant, other) = (h.tenant().await, h.tenant().await);
     let start = h.advance_clock(tenant).await;
     assert_eq!(call!(h.next_endpoint_due()), None);
-    assert_eq!(call!(h.due_endpoints(plus(start, 99), 100)), []);
+    assert_eq!(call!(h.due_endpoints(plus(start, 99), &[], 100)), []);
     let mut want = Vec::new();
     for (position, seconds) in [30, 10, 40, 20].into_iter().enumerate() {
         let tenant = if position % 2 == 0 { tenant } else { other };
@@ -34,21 +34,43 @@ pub(super) async fn endpoints_are_returned_in_order_of_due_time(h: Harness) {
         |(_, tenant, to): &(Timestamp, TenantId, Uuid)| Endpoint { tenant_id: *tenant, subscription_id: *to };
     let names: Vec<Endpoint> = want.iter().map(endpoint).collect();
     for (count, (at, ..)) in want.iter().copied().enumerate() {
-        assert_eq!(call!(h.due_endpoints(at, 100)), names[..=count], "it is due at its time");
+        assert_eq!(call!(h.due_endpoints(at, &[], 100)), names[..=count], "it is due at its time");
         let before = at.minus(Duration::from_micros(1));
-        assert_eq!(call!(h.due_endpoints(before, 100)), names[..count]);
+        assert_eq!(call!(h.due_endpoints(before, &[], 100)), names[..count]);
     }
-    assert_eq!(call!(h.due_endpoints(plus(start, 99), 2)), names[..2]);
+    assert_eq!(call!(h.due_endpoints(plus(start, 99), &[], 2)), names[..2]);
     assert_eq!(call!(h.next_endpoint_due()), Some(want[0].0));
+
+    // Without the endpoints of a tenant, and without those of as many tenants as can be left out.
+    for left_out in [vec![tenant], [vec![tenant], vec![TenantId(Uuid::max()); MAX_EXCEPTED_TENANTS - 1]].concat()] {
+        let want: Vec<Endpoint> = names.iter().copied().filter(|endpoint| endpoint.tenant_id == other).collect();
+        let read = h.write(move |tx| {
+            let left_out = left_out.clone();
+            Box::pin(async move { Ok(tx.due_endpoints(plus(start, 99), &left_out, 100).await?) })
+        });
+        assert_eq!(read.await.unwrap(), want);
+    }
+
+    // All of them, a few at a time, whenever they are due.
+    let (mut all, mut after) = (Vec::new(), None);
+    loop {
+        let page = call!(h.scheduled_endpoints(after, 3));
+        let Some(last) = page.last() else { break };
+        after = Some(*last);
+        all.extend(page);
+    }
+    let mut sorted = names.clone();
+    sorted.sort();
+    assert_eq!(all, sorted);
 
     // An endpoint that is rescheduled later moves back. An endpoint can be removed twice.
     let (last, (_, tenant, to)) = (plus(start, 50), want[0]);
     call!(h.schedule_endpoint(tenant, to, Some(last)));
-    assert_eq!(call!(h.due_endpoints(last, 100)), [&names[1..], &names[..1]].concat());
+    assert_eq!(call!(h.due_endpoints(last, &[], 100)), [&names[1..], &names[..1]].concat());
     assert_eq!(call!(h.next_endpoint_due()), Some(want[1].0));
     for _ in 0..2 {
         call!(h.schedule_endpoint(tenant, to, None));
-        assert_eq!(call!(h.due_endpoints(last, 100)), names[1..]);
+        assert_eq!(call!(h.due_endpoints(last, &[], 100)), names[1..]);
     }
 }
 
@@ -71,7 +93,7 @@ pub(super) async fn schedule_endpoint_by_never_delays(h: Harness) {
         assert_eq!(call!(h.next_endpoint_due()), Some(plus(start, want)));
     }
     assert_eq!(
-        call!(h.due_endpoints(plus(start, 99), 9)),
+        call!(h.due_endpoints(plus(start, 99), &[], 9)),
         [Endpoint { tenant_id: tenant, subscription_id: to }],
         "an endpoint is scheduled once"
     );

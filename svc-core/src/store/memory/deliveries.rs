@@ -5,7 +5,7 @@ use uuid::Uuid;
 
 use super::{MemoryTx, State, insert, of_tenant};
 use crate::error::StoreError;
-use crate::store::{DeliveryFilter, DeliveryRepository, DueDelivery, Endpoint, EndpointSchedule as _};
+use crate::store::{DeliveryFilter, DeliveryRepository, DueDelivery, Endpoint, EndpointSchedule as _, WaitingFor};
 use crate::values::{TenantId, Timestamp};
 use crate::webhooks::deliveries::{Backlog, Delivery, DeliveryStatus, MAX_BACKLOG_COUNT};
 
@@ -113,6 +113,25 @@ impl DeliveryRepository for MemoryTx<'_> {
         subscription: Uuid,
     ) -> Result<Option<Timestamp>, StoreError> {
         Ok(self.state.pending(tenant, subscription).next().map(|(due_at, _)| due_at))
+    }
+
+    async fn bring_deliveries_forward(
+        &mut self,
+        tenant: TenantId,
+        subscription: Uuid,
+        waiting: WaitingFor,
+        latest: Timestamp,
+    ) -> Result<(), StoreError> {
+        let state = self.state_mut()?;
+        let later = state
+            .pending(tenant, subscription)
+            .filter(|(due_at, delivery)| *due_at > latest && WaitingFor::of(delivery) == Some(waiting));
+        let later: Vec<Delivery> = later.map(|(_, delivery)| delivery.clone()).collect();
+        for mut delivery in later {
+            delivery.next_attempt_at = Some(latest);
+            state.put_delivery(&delivery);
+        }
+        Ok(())
     }
 
     async fn hold_deliveries(&mut self, tenant: TenantId, subscription: Uuid) -> Result<(), StoreError> {

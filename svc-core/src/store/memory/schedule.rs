@@ -23,9 +23,20 @@ impl State {
 
 #[async_trait]
 impl EndpointSchedule for MemoryTx<'_> {
-    async fn due_endpoints(&mut self, now: Timestamp, limit: u32) -> Result<Vec<Endpoint>, StoreError> {
+    async fn due_endpoints(
+        &mut self,
+        now: Timestamp,
+        except: &[TenantId],
+        limit: u32,
+    ) -> Result<Vec<Endpoint>, StoreError> {
         let due = self.state.endpoints_by_due_at.keys().take_while(|(due_at, _)| *due_at <= now);
+        let due = due.filter(|(_, endpoint)| !except.contains(&endpoint.tenant_id));
         Ok(due.take(limit as usize).map(|(_, endpoint)| *endpoint).collect())
+    }
+
+    async fn scheduled_endpoints(&mut self, after: Option<Endpoint>, limit: u32) -> Result<Vec<Endpoint>, StoreError> {
+        let endpoints = self.state.endpoint_schedule.keys().filter(|endpoint| Some(**endpoint) > after);
+        Ok(endpoints.take(limit as usize).copied().collect())
     }
 
     async fn next_endpoint_due(&mut self) -> Result<Option<Timestamp>, StoreError> {

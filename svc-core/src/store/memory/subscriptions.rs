@@ -34,6 +34,7 @@ impl SubscriptionMatching for MemoryTx<'_> {
             stored.last_delivery_at = subscription.last_delivery_at;
             stored.last_delivery_status = subscription.last_delivery_status;
             stored.consecutive_failures = subscription.consecutive_failures;
+            stored.backoff_until = subscription.backoff_until;
         });
         Ok(())
     }

@@ -51,16 +51,19 @@ async fn claim_endpoint(
     attempts: &mut Vec<Attempt>,
 ) -> Result<(), Error> {
     let (tenant, now) = (batch.tenant_id, tx.env().now());
-    let Some(subscription) =
+    let Some(mut subscription) =
         Repository::<WebhookSubscription>::get(tx, tenant, id).await?.filter(WebhookSubscription::is_active)
     else {
         // The subscription was deleted or disabled since it was scheduled.
         tx.hold_deliveries(tenant, id).await?;
         return Ok(tx.schedule_endpoint(tenant, id, None).await?);
     };
-    // After a failure, make one attempt at a time, even if another process saw the failure.
-    let limit =
-        if subscription.consecutive_failures > 0 { limit.min(1_usize.saturating_sub(in_flight)) } else { limit };
+    // During the back-off after a failure, there is one attempt at a time of all processes.
+    let limit = match subscription.backoff_until {
+        None => limit,
+        Some(until) if until > now => return schedule_next(tx, tenant, id, Some(until)).await,
+        Some(_) => limit.min(1_usize.saturating_sub(in_flight)),
+    };
     if limit == 0 {
         return Ok(tx.schedule_endpoint(tenant, id, now.checked_add(FULL_WINDOW_DELAY)).await?);
     }
@@ -80,18 +83,22 @@ async fn claim_endpoint(
         tx.update_delivery(&delivery, previous_lease).await?;
         let (url, secrets) = (subscription.url.clone(), subscription.signing_secrets(now));
         attempts.push(Attempt { delivery, event, url, secrets });
+        if subscription.backoff_until.is_some() {
+            subscription.begin_single_attempt(lease_ends);
+            tx.update_delivery_outcome(tenant, &subscription).await?;
+        }
     }
-    schedule_next(tx, tenant, id, now).await
+    schedule_next(tx, tenant, id, subscription.backoff_until.max(Some(now))).await
 }
 
-/// Schedules an endpoint for its next due delivery, but not before `now`, so that it queues behind the endpoints that are
-/// due already.
+/// Schedules an endpoint for its next due delivery, but not before a time: now, so that it queues behind the endpoints
+/// that are due already, or the end of its back-off.
 pub(super) async fn schedule_next(
     tx: &mut dyn Tx,
     tenant: TenantId,
     subscription: Uuid,
-    now: Timestamp,
+    not_before: Option<Timestamp>,
 ) -> Result<(), Error> {
     let due = tx.next_delivery_due(tenant, subscription).await?;
-    Ok(tx.schedule_endpoint(tenant, subscription, due.map(|due| due.max(now))).await?)
+    Ok(tx.schedule_endpoint(tenant, subscription, due.and_then(|due| Some(due).max(not_before))).await?)
 }

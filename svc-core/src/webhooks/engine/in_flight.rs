@@ -20,6 +20,8 @@ const MAX_REMEMBERED_WINDOWS: usize = 10_000;
 /// The longest gap between two polls of a driver that runs normally. After a longer one, the clock has jumped or the
 /// process was suspended.
 const MAX_POLL_GAP: Duration = Duration::from_secs(5);
+/// The longest time by which the clock is set back in normal operation.
+const MAX_CLOCK_CORRECTION: Duration = Duration::from_secs(1);
 
 /// The attempts in flight from this process, counted per endpoint, per tenant and in total, and the concurrency window of
 /// each endpoint.
@@ -33,6 +35,7 @@ pub struct InFlight {
     tenants: HashMap<TenantId, usize>,
     total: usize,
     last_poll_at: Option<Timestamp>,
+    waits_bounded: bool,
     clock_jump_grace_until: Option<Timestamp>,
 }
 
@@ -82,11 +85,21 @@ impl InFlight {
         }
     }
 
+    /// Returns whether the driver must [bound the waits](super::bound_waits) of all endpoints now, because the clock was set
+    /// back since they began: after a start, when that is not known, and when two polls show it. Returns it once.
+    pub fn must_bound_waits(&mut self) -> bool {
+        !std::mem::replace(&mut self.waits_bounded, true)
+    }
+
     /// Records the time of a poll. Returns the time until which leases that seem to have ended may belong to attempts that
     /// still run, because the clock has jumped since the last poll.
     pub(super) fn record_poll(&mut self, now: Timestamp, policy: &Policy) -> Option<Timestamp> {
         if self.last_poll_at.is_some_and(|last| now.since(last) > MAX_POLL_GAP) {
             self.clock_jump_grace_until = now.checked_add(policy.lease());
+        }
+        if self.last_poll_at.is_some_and(|last| last.since(now) > MAX_CLOCK_CORRECTION) {
+            self.waits_bounded = false;
+            self.clock_jump_grace_until = self.clock_jump_grace_until.min(now.checked_add(policy.lease()));
         }
         self.last_poll_at = Some(now);
         self.clock_jump_grace_until = self.clock_jump_grace_until.filter(|until| now < *until);
@@ -98,6 +111,11 @@ impl InFlight {
         self.endpoints.get(&subscription).map_or(0, |window| window.in_flight)
     }
 
+    /// Returns the number of attempts in flight to all endpoints of a tenant.
+    pub(super) fn in_flight_of(&self, tenant: TenantId) -> usize {
+        self.tenants.get(&tenant).copied().unwrap_or_default()
+    }
+
     /// Returns how many more attempts may be claimed: for an endpoint, for its tenant, and in total.
     pub(super) fn capacity(&self, policy: &Policy, subscription: Uuid, tenant: TenantId) -> Capacity {
         let window = match self.endpoints.get(&subscription).map_or(INITIAL_WINDOW, |window| window.size) {
@@ -105,10 +123,9 @@ impl InFlight {
             window if window <= INITIAL_WINDOW && self.total >= policy.concurrency / 2 => 1,
             window => window,
         };
-        let of_tenant = self.tenants.get(&tenant).copied().unwrap_or_default();
         Capacity {
             endpoint: window.saturating_sub(self.in_flight_to(subscription)),
-            tenant: (policy.concurrency / 2).max(1).saturating_sub(of_tenant),
+            tenant: (policy.concurrency / 2).max(1).saturating_sub(self.in_flight_of(tenant)),
             total: policy.concurrency.saturating_sub(self.total),
         }
     }

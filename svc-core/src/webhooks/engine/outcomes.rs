@@ -1,7 +1,6 @@
 //! Recording outcomes: stores the result of each attempt, schedules retries, and pauses subscriptions that keep failing.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use uuid::Uuid;
 
@@ -15,6 +14,9 @@ use crate::store::{Repository, Tx};
 use crate::values::TenantId;
 use crate::webhooks::deliveries::{Delivery, DeliveryStatus};
 use crate::webhooks::subscriptions::WebhookSubscription;
+
+/// The HTTP status 410, by which an endpoint says that it will never take the delivery, so there are no retries.
+const GONE: i32 = 410;
 
 /// Records the outcomes of a batch and returns the subscriptions that were paused.
 pub(super) async fn record(tx: &mut dyn Tx, policy: &Policy, batch: &Batch) -> Result<Vec<Uuid>, Error> {
@@ -45,14 +47,14 @@ pub(super) async fn record(tx: &mut dyn Tx, policy: &Policy, batch: &Batch) -> R
             tx.hold_deliveries(tenant, id).await?;
             paused.push(id);
         }
-        let now = tx.env().now();
-        schedule_next(tx, tenant, id, now).await?;
+        let not_before = subscription.backoff_until.max(Some(tx.env().now()));
+        schedule_next(tx, tenant, id, not_before).await?;
     }
     Ok(paused)
 }
 
 /// Treats a row that cannot be read as missing, so that it does not block the outcomes of others.
-fn none_if_corrupt<T>(row: Result<Option<T>, StoreError>) -> Result<Option<T>, StoreError> {
+pub(super) fn none_if_corrupt<T>(row: Result<Option<T>, StoreError>) -> Result<Option<T>, StoreError> {
     match row {
         Err(StoreError::Corrupt { .. }) => Ok(None),
         row => row,
@@ -82,8 +84,8 @@ async fn record_one(
 ) -> Result<(), Error> {
     let Outcome { log, retry_after, .. } = outcome;
     let (tenant, lease) = (delivery.tenant_id, delivery.lease);
-    let ended_at = log.started_at.checked_add(Duration::from_millis(log.duration_ms.into())).unwrap_or(log.started_at);
-    if subscription.record_attempt(log, ended_at) {
+    let now = tx.env().now();
+    if subscription.record_attempt(outcome, &policy.retry, now) {
         let before = subscription.clone();
         subscription.pause(advance_clock(tx, tenant).await?);
         crud::audit_change(tx, tenant, "pause", Some(&before), Some(subscription)).await?;
@@ -92,8 +94,8 @@ async fn record_one(
     let may_retry = subscription.is_active() && delivery.status == DeliveryStatus::Pending;
     delivery.failures += u32::from(!log.succeeded());
     let [jitter] = tx.env().bytes();
-    let delay = policy.retry.delay(delivery.failures, jitter, *retry_after);
-    delivery.record_outcome(log, delay, tx.env().now(), may_retry);
+    let delay = policy.retry.delay(delivery.failures, jitter, *retry_after).filter(|_| log.status != GONE);
+    delivery.record_outcome(log, delay, now, may_retry);
     tx.update_delivery(&delivery, lease).await?;
     Ok(tx.insert_attempt(tenant, delivery.id, log).await?)
 }

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use crate::webhooks::deliveries::RetrySchedule;
+use crate::store::WaitingFor;
+use crate::webhooks::deliveries::{MAX_RETRY_AFTER, RetrySchedule};
 
 /// How deliveries are attempted and retried.
 #[derive(Clone, Debug)]
@@ -27,5 +28,17 @@ impl Policy {
     /// its lease does.
     pub fn lease(&self) -> Duration {
         self.timeout * 2 + Duration::from_secs(10)
+    }
+
+    /// Returns the longest time that a pending delivery waits, by what it waits for.
+    pub(super) fn longest_waits(&self) -> Vec<(WaitingFor, Duration)> {
+        let retries = (1..).map_while(|failures| self.retry.delay(failures, u8::MAX, None));
+        let attempts = std::iter::once(Duration::ZERO).chain(retries);
+        let mut waits: Vec<(WaitingFor, Duration)> =
+            (0..).zip(attempts).map(|(failures, longest)| (WaitingFor::Attempt { failures }, longest)).collect();
+        let longest_retry = waits.iter().map(|(_, longest)| *longest).max().unwrap_or_default();
+        waits.push((WaitingFor::AttemptAfterBackpressure, longest_retry.max(MAX_RETRY_AFTER)));
+        waits.push((WaitingFor::Outcome, self.lease()));
+        waits
     }
 }

@@ -17,7 +17,7 @@ use crate::resources::crud::{self, advance_clock};
 use crate::store::memory::MemoryStore;
 use crate::store::{DeliveryFilter, Repository, Store};
 use crate::values::{EventKind, Secret, TenantId, Timestamp};
-use crate::webhooks::deliveries::{AttemptLog, DeliveryStatus};
+use crate::webhooks::deliveries::{AttemptLog, Delivery, DeliveryStatus, RetrySchedule};
 use crate::webhooks::subscriptions::{WebhookCreate, WebhookSubscription};
 use crate::webhooks::{events, signatures, subscriptions};
 
@@ -35,8 +35,18 @@ fn log(attempt: u32, status: i32) -> AttemptLog {
 }
 
 fn store() -> MemoryStore {
+    store_with_clock().0
+}
+
+fn store_with_clock() -> (MemoryStore, ManualClock) {
+    store_with_clock_and_webhooks(1)
+}
+
+fn store_with_clock_and_webhooks(max_webhooks: u32) -> (MemoryStore, ManualClock) {
     let clock = ManualClock::at(Timestamp::from_micros(1_773_500_966_535_897));
-    MemoryStore::new(Env::new(clock, SeededEntropy::new(1)))
+    let mut env = Env::new(clock.clone(), SeededEntropy::new(1));
+    env.max_webhooks = max_webhooks;
+    (MemoryStore::new(env), clock)
 }
 
 /// Creates a tenant with one endpoint and this many events.
@@ -61,6 +71,9 @@ fn run_step(store: &dyn Store, tenant: TenantId, outcomes: &[Outcome]) -> Vec<At
     let due_work = store.read("poll", |tx| Box::pin(poll(tx))).now_or_never().unwrap().unwrap();
     let outcomes = BTreeMap::from([(tenant, outcomes.to_vec())]);
     let mut batches = InFlight::default().plan(&Policy::default(), &due_work, outcomes);
+    if batches.is_empty() {
+        return Vec::new();
+    }
     let batch = Arc::new(batches.remove(0));
     let result = store.write("batch", move |tx| {
         let batch = Arc::clone(&batch);
@@ -69,50 +82,128 @@ fn run_step(store: &dyn Store, tenant: TenantId, outcomes: &[Outcome]) -> Vec<At
     result.now_or_never().unwrap().unwrap().attempts
 }
 
-#[test]
-fn the_tenth_failure_in_a_row_pauses_the_subscription() {
-    let (_, mut subscription) = fill(&store(), 0);
-    let ended = Timestamp::from_micros(1_773_500_999_000_000);
-    let mut record = |status, ended| {
-        let pauses = subscription.record_attempt(&log(1, status), ended);
+/// A subscription, and an attempt at its delivery.
+struct Recorder {
+    subscription: WebhookSubscription,
+    delivery: Delivery,
+    now: Timestamp,
+}
+
+impl Recorder {
+    fn new() -> Self {
+        let store = store();
+        let (tenant, subscription) = fill(&store, 1);
+        let delivery = run_step(&store, tenant, &[]).remove(0).delivery;
+        Self { subscription, delivery, now: Timestamp::from_micros(1_773_500_999_000_000) }
+    }
+
+    /// Records the outcome of an attempt that was in flight already when the last one failed.
+    fn other(&mut self, status: i32, retry_after: Option<u64>) -> bool {
+        let retry_after = retry_after.map(Duration::from_secs);
+        let outcome = Outcome { delivery: self.delivery.clone(), log: log(1, status), retry_after };
+        let pauses = self.subscription.record_attempt(&outcome, &RetrySchedule::default(), self.now);
         if pauses {
-            subscription.pause(ended);
+            self.subscription.pause(self.now);
         }
-        let recorded = (subscription.last_delivery_at, subscription.last_delivery_status);
-        (pauses, subscription.consecutive_failures, recorded)
-    };
-    for count in 1..=9 {
-        assert_eq!(record(500, ended), (false, count, (Some(ended), Some(500))));
+        pauses
     }
-    assert_eq!(record(204, ended), (false, 0, (Some(ended), Some(204))));
-    for count in 1..=9 {
-        assert_eq!(record(0, ended).1, count);
+
+    /// Records the outcome of an attempt that is made by itself during the back-off.
+    fn single(&mut self, status: i32, retry_after: Option<u64>) -> bool {
+        self.now = self.now.checked_add(Duration::from_secs(100)).unwrap();
+        self.delivery.next_attempt_at = Some(self.now);
+        self.subscription.begin_single_attempt(self.now);
+        let pauses = self.other(status, retry_after);
+        self.delivery.next_attempt_at = None;
+        pauses
     }
-    // An attempt whose outcome is recorded late counts as a failure, but is not the last attempt.
-    assert_eq!(record(-1, ended.minus(Duration::from_secs(5))), (true, 10, (Some(ended), Some(0))));
-    // Failures of attempts that were in flight during the pause do not count.
-    for status in [500, 0, -1] {
-        assert_eq!(record(status, ended.next()), (false, 10, (Some(ended.next()), Some(status))));
+
+    /// Returns the number of failures in a row, and for how many seconds there is no attempt.
+    fn state(&self) -> (u32, Option<u64>) {
+        let backoff = self.subscription.backoff_until.map(|until| until.since(self.now).as_secs());
+        (self.subscription.consecutive_failures, backoff)
     }
-    assert_eq!(record(200, ended).1, 0);
-    assert_eq!(record(500, ended).1, 0);
 }
 
 #[test]
-fn a_subscription_is_paused_once_however_many_attempts_fail_at_once() {
-    let store = store();
-    let (tenant, subscription) = fill(&store, 15);
-    let mut attempts = Vec::new();
-    while attempts.len() < 15 {
-        attempts.extend(run_step(&store, tenant, &[]));
+fn the_tenth_failure_in_a_row_pauses_the_subscription() {
+    let mut endpoint = Recorder::new();
+    for (failures, backoff) in (1..).zip([1, 2, 4, 8, 16, 32, 60, 60, 60]) {
+        assert!(!endpoint.single(500, None));
+        assert_eq!(endpoint.state(), (failures, Some(backoff)));
+        // Attempts that were in flight at the same time do not count.
+        for status in [500, 0, -1] {
+            assert!(!endpoint.other(status, None));
+        }
+        assert_eq!(endpoint.state(), (failures, Some(backoff)));
     }
+    assert!(endpoint.single(-1, None));
+    assert!(!endpoint.other(500, None) && !endpoint.single(500, None));
+    assert_eq!(endpoint.state().0, 10);
+    assert!(!endpoint.other(200, None));
+    assert_eq!(endpoint.state().0, 0);
+}
+
+#[test]
+fn only_a_success_that_was_made_by_itself_ends_the_backoff() {
+    let mut endpoint = Recorder::new();
+    assert!(!endpoint.other(500, None) && !endpoint.single(500, None));
+    assert_eq!(endpoint.state(), (2, Some(2)));
+    endpoint.other(200, None);
+    assert_eq!(endpoint.state(), (0, Some(2)), "what was in flight says that it is not dead, and not that it is well");
+    endpoint.single(200, None);
+    assert_eq!(endpoint.state(), (0, None));
+}
+
+#[test]
+fn backpressure_counts_only_during_the_backoff() {
+    let mut endpoint = Recorder::new();
+    assert!(!endpoint.other(429, Some(0)) && !endpoint.other(429, Some(7)));
+    assert_eq!(endpoint.state(), (0, Some(1)), "at least a second");
+    assert!(!endpoint.single(429, Some(7)));
+    assert_eq!(endpoint.state(), (1, Some(7)));
+    assert!(!endpoint.single(503, Some(100_000)));
+    assert_eq!(endpoint.state(), (2, Some(4 * 60 * 60)));
+    for _ in 3..10 {
+        assert!(!endpoint.single(503, Some(1)));
+    }
+    assert!(endpoint.single(503, Some(1)));
+}
+
+#[test]
+fn the_last_delivery_is_the_one_that_ended_last() {
+    let mut endpoint = Recorder::new();
+    let ended = log(1, 0).ended_at();
+    for (last, status, want) in [(ended, 503, 0), (ended.next(), 503, 503)] {
+        endpoint.subscription.last_delivery_at = Some(last);
+        endpoint.subscription.last_delivery_status = Some(status);
+        endpoint.other(0, None);
+        assert_eq!(endpoint.subscription.last_delivery_status, Some(want));
+        assert_eq!(endpoint.subscription.last_delivery_at, Some(last));
+    }
+}
+
+#[test]
+fn a_subscription_is_paused_once_and_its_deliveries_are_held() {
+    let (store, clock) = store_with_clock();
+    let (tenant, subscription) = fill(&store, 15);
     let outcome = |Attempt { delivery, .. }: &Attempt| Outcome {
         log: log(delivery.attempts, 500),
         delivery: delivery.clone(),
         retry_after: None,
     };
-    let outcomes: Vec<Outcome> = attempts.iter().map(outcome).collect();
-    // The second time, as after an answer that was lost, nothing is left to store.
+    // The first four attempts are in flight at the same time and count as one failure.
+    let mut outcomes: Vec<Outcome> = run_step(&store, tenant, &[]).iter().map(outcome).collect();
+    assert_eq!(outcomes.len(), 4);
+    for _ in 2..=10 {
+        assert!(run_step(&store, tenant, &outcomes).is_empty(), "the endpoint backs off");
+        clock.set(store.env().now().checked_add(Duration::from_secs(60)).unwrap());
+        let attempts = run_step(&store, tenant, &[]);
+        assert_eq!(attempts.len(), 1, "one attempt at a time");
+        assert!(run_step(&store, tenant, &[]).is_empty());
+        outcomes = attempts.iter().map(outcome).collect();
+    }
+    // The second time, as after a response of the store that was lost, nothing is left to store.
     for _ in 0..2 {
         assert!(run_step(&store, tenant, &outcomes).is_empty());
         let read = (&store as &dyn Store).read("look", move |tx| {
@@ -138,10 +229,68 @@ fn a_subscription_is_paused_once_however_many_attempts_fail_at_once() {
         assert!(!stored.enabled && stored.paused_at.is_some());
         assert_eq!(stored.consecutive_failures, 10);
         assert_eq!(deliveries.len(), 15);
+        assert_eq!(deliveries.iter().map(|delivery| delivery.failures).sum::<u32>(), 4 + 9);
         for delivery in deliveries {
-            assert_eq!((delivery.status, delivery.failures, delivery.lease), (DeliveryStatus::Held, 1, None));
+            assert_eq!((delivery.status, delivery.lease), (DeliveryStatus::Held, None));
         }
     }
+}
+
+/// Creates a tenant with this many endpoints that are due.
+fn fill_endpoints(store: &MemoryStore, endpoints: usize) -> TenantId {
+    let fill = (store as &dyn Store).write("fill", move |tx| {
+        Box::pin(async move {
+            let tenant = tenants::create(tx, TenantCreate::named("Harbour Plumbing")).await?.id;
+            for _ in 0..endpoints {
+                let input = WebhookCreate::from_body(br#"{"url": "https://example.com", "events": ["*"]}"#)?;
+                crud::create::<WebhookSubscription>(tx, tenant, input).await?;
+            }
+            let now = advance_clock(tx, tenant).await?;
+            events::emit(tx, tenant, now, &[EventKind::JobCreated], &json!({ "id": 1 })).await?;
+            Ok(tenant)
+        })
+    });
+    fill.now_or_never().unwrap().unwrap()
+}
+
+fn poll_once(store: &MemoryStore) -> DueWork {
+    (store as &dyn Store).read("poll", |tx| Box::pin(poll(tx))).now_or_never().unwrap().unwrap()
+}
+
+#[test]
+fn tenants_with_many_due_endpoints_hide_no_other_tenant() {
+    let (store, clock) = store_with_clock_and_webhooks(300);
+    let mut tenants = Vec::new();
+    for endpoints in [300, 300, 260, 20, 1] {
+        tenants.push(fill_endpoints(&store, endpoints));
+        clock.set(store.env().now().next());
+    }
+    let endpoints = poll_once(&store).endpoints;
+    let found = |tenant: &TenantId| endpoints.iter().filter(|endpoint| endpoint.tenant_id == *tenant).count();
+    assert_eq!(tenants.iter().map(found).collect::<Vec<_>>(), [256, 256, 256, 20, 1]);
+}
+
+#[test]
+fn capacity_goes_to_the_tenant_with_the_fewest_attempts_in_flight() {
+    let (store, clock) = store_with_clock_and_webhooks(300);
+    let mut tenants = Vec::new();
+    for endpoints in [300, 300, 2] {
+        tenants.push(fill_endpoints(&store, endpoints));
+        clock.set(store.env().now().next());
+    }
+    let policy = Policy { concurrency: 9, ..Policy::default() };
+    let mut in_flight = InFlight::default();
+    in_flight.reserve(tenants[0], Uuid::nil(), 4);
+    in_flight.reserve(tenants[1], Uuid::max(), 3);
+    let batches = in_flight.plan(&policy, &poll_once(&store), BTreeMap::new());
+    let selected: Vec<(TenantId, usize)> =
+        batches.iter().map(|batch| (batch.tenant_id, batch.selections.len())).collect();
+    assert_eq!(selected, [(tenants[2], 2)], "one attempt each, as half of the capacity is in use");
+    // A tenant with its share in flight is not touched, although the other one has capacity left.
+    let mut in_flight = InFlight::default();
+    in_flight.reserve(tenants[0], Uuid::nil(), 4);
+    let batches = in_flight.plan(&policy, &poll_once(&store), BTreeMap::new());
+    assert!(batches.iter().all(|batch| batch.tenant_id != tenants[0]));
 }
 
 /// A receiver that knows the secret from before the first rotation keeps working through all rotations, until an overlap

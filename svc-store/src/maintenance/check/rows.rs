@@ -1,13 +1,14 @@
 //! Reads every row with the reader that the service uses, and collects what must be consistent with other rows.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
-use svc_core::accounts::tenants::NumberKind;
+use svc_core::accounts::tenants::{NumberKind, Tenant};
 use svc_core::error::StoreError;
 use svc_core::resources::invoices::Invoice;
 use svc_core::resources::jobs::Job;
 use svc_core::resources::quotes::Quote;
-use svc_core::values::TenantId;
+use svc_core::values::{TenantId, Timestamp};
 use svc_core::webhooks::subscriptions::{EventHandling, WebhookSubscription};
 use uuid::Uuid;
 
@@ -19,9 +20,14 @@ use crate::record::Record as _;
 use crate::sql::{Cells, Row, Sql};
 use crate::webhooks::subscriptions::SubscriptionKind;
 
-/// Facts about rows that must be consistent with facts about other rows.
-#[derive(Default)]
+/// How far the clock of a tenant may be ahead of the time of the check, as the clocks of several machines differ a little.
+const MAX_AHEAD: Duration = Duration::from_secs(10);
+
+/// Facts about rows that must be consistent with each other, or with the time of the check.
 pub(super) struct Consistency {
+    now: Timestamp,
+    /// The tenants whose clock is ahead of the time of the check.
+    ahead: Vec<(TenantId, Timestamp)>,
     /// The highest number in use, by tenant and kind.
     highest: BTreeMap<(TenantId, &'static str), u64>,
     /// The last number that was given, by tenant and kind.
@@ -33,6 +39,24 @@ pub(super) struct Consistency {
 }
 
 impl Consistency {
+    pub(super) fn at(now: Timestamp) -> Self {
+        Self {
+            now,
+            ahead: Vec::new(),
+            highest: BTreeMap::new(),
+            counters: BTreeMap::new(),
+            wanted: BTreeSet::new(),
+            kinds: BTreeSet::new(),
+        }
+    }
+
+    /// Adds the clock of a tenant.
+    fn clock(&mut self, tenant: TenantId, clock: Timestamp) {
+        if clock.since(self.now) > MAX_AHEAD && self.ahead.len() < MAX_FINDINGS {
+            self.ahead.push((tenant, clock));
+        }
+    }
+
     /// Adds a number in use, if it has the form of those that the service gives.
     fn number(&mut self, tenant: TenantId, kind: NumberKind, number: &str) {
         let digits = number.strip_prefix(kind.as_str()).and_then(|rest| rest.strip_prefix('-'));
@@ -47,6 +71,14 @@ impl Consistency {
 
     /// Adds a finding for each inconsistency.
     pub(super) fn compare(&self, findings: &mut Vec<Finding>) {
+        for (tenant, clock) in &self.ahead {
+            let problem = format!(
+                "the clock of the account is at {clock}, ahead of now ({}): a machine with a wrong clock wrote for it, and \
+                 its writes get times from there on until that time has come",
+                self.now
+            );
+            findings.push(Finding { table: Tenant::TABLE, id: Some(tenant.to_string()), problem });
+        }
         for (of, highest) in &self.highest {
             let counter = self.counters.get(of).copied().unwrap_or_default();
             if counter < *highest {
@@ -84,6 +116,11 @@ type Read = fn(&mut Cells<'_>, &mut Consistency) -> Result<(), StoreError>;
 /// Returns the reader of a table whose rows must be consistent with other rows. `None` for the others.
 fn consistency_reader(table: &TableInfo) -> Option<Read> {
     Some(match table.name {
+        Tenant::TABLE => |cells, rows| {
+            let (tenant, (clock,)) = (Tenant::read(cells)?, Tenant::read_extra(cells)?);
+            rows.clock(tenant.id, clock);
+            Ok(())
+        },
         LastNumber::TABLE => |cells, rows| {
             let LastNumber { tenant_id, kind, last } = LastNumber::read(cells)?;
             rows.counters.insert((tenant_id, kind.as_str()), last);

@@ -21,6 +21,7 @@ const DAMAGES: &[(&str, &str, &str)] = &[
     ("DELETE FROM subscriptions WHERE description = 'alles'", "events", "only_for refers to"),
     ("DELETE FROM api_keys WHERE name IS NOT NULL", "used_signatures", "key_id refers to"),
     ("DELETE FROM tenants WHERE name = 'Harbour Plumbing'", "contacts", "tenant_id refers to"),
+    ("UPDATE tenants SET clock = clock + 100000000000000", "tenants", "the clock of the account is at"),
     ("UPDATE numbers SET last = 1 WHERE kind = 'INV'", "numbers", "the last number given is 1, but INV-0002 is in use"),
     ("DELETE FROM numbers WHERE kind = 'QUO'", "numbers", "the last number given is 0, but QUO-0001"),
     ("DELETE FROM endpoint_schedule", "subscriptions", "but no row in endpoint_schedule"),
@@ -98,7 +99,7 @@ async fn each_damage_to_a_server_database_is_found() {
         .await
         .unwrap();
     let mut database = on_server(&url, &from).await;
-    assert_eq!(check_database(&mut database).await.unwrap().findings, []);
+    assert_eq!(check_database(&mut database, env.now()).await.unwrap().findings, []);
     let mut lax = String::from("SET session_replication_role = replica;");
     for table in ["deliveries", "contacts", "subscriptions"] {
         lax.push_str(&format!(
@@ -117,13 +118,13 @@ async fn each_damage_to_a_server_database_is_found() {
             client.batch_execute(&keep).await.unwrap();
         }
         client.batch_execute(damage.0).await.unwrap();
-        assert_found(&check_database(&mut database).await.unwrap().findings, damage);
+        assert_found(&check_database(&mut database, env.now()).await.unwrap().findings, damage);
         for table in crate::maintenance::tables::TABLES {
             let restore = format!("DELETE FROM {0}; INSERT INTO {0} SELECT * FROM kept_{at}.{0}", table.name);
             client.batch_execute(&restore).await.unwrap();
         }
     }
-    assert_eq!(check_database(&mut database).await.unwrap().findings, []);
+    assert_eq!(check_database(&mut database, env.now()).await.unwrap().findings, []);
 }
 
 #[tokio::test]

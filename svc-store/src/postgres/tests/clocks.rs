@@ -1,0 +1,90 @@
+//! Processes whose clock differs from the database's.
+
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use svc_core::env::{Clock, SystemEntropy};
+use tokio::task::yield_now;
+
+use super::*;
+
+/// The clock of the machine, moved by so many seconds.
+#[derive(Clone, Default)]
+struct MovedClock(Arc<AtomicI64>);
+
+impl MovedClock {
+    fn move_to(&self, seconds: i64) {
+        self.0.store(seconds, Ordering::SeqCst);
+    }
+}
+
+impl Clock for MovedClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_micros(Env::system().now().as_micros() + self.0.load(Ordering::SeqCst) * 1_000_000)
+    }
+}
+
+fn moved(seconds: i64) -> (MovedClock, Env) {
+    let clock = MovedClock::default();
+    clock.move_to(seconds);
+    (clock.clone(), Env::new(clock, SystemEntropy))
+}
+
+const YEAR: i64 = 365 * 24 * 60 * 60;
+
+#[tokio::test]
+async fn a_process_with_a_wrong_clock_takes_no_writes() {
+    let Some(server) = server() else { return };
+    let url = server.database();
+    let right = store(&url).await;
+    let tenant = new_tenant(&*right).await;
+    for seconds in [3 * YEAR, 20, -20, -3 * YEAR] {
+        let (clock, env) = moved(seconds);
+        let wrong = open_with(&url, env, options()).await.unwrap();
+        let direction = if seconds > 0 { "ahead of" } else { "behind" };
+        for refused in [advance_clock(&*wrong, tenant).await.map(drop), wrong.check_writable().map_err(Error::from)] {
+            let Err(Error::Store(StoreError::ClockSkew(reason))) = refused else { panic!("{refused:?}") };
+            assert!(reason.contains(&format!(" s {direction} the database's; at most 10 s")), "{reason}");
+        }
+        let read = wrong.read("test", move |tx| Box::pin(tenants::get(tx, tenant))).await;
+        assert_eq!(read.unwrap().id, tenant, "reads go on");
+        let before = Env::system().now();
+        let at = advance_clock(&*right, tenant).await.unwrap();
+        assert!(at.since(before) < 10 * SECOND, "the tenant's clock has not moved: {at}");
+        // The clock is set while the process runs.
+        clock.move_to(5);
+        assert_eq!(wrong.check_writable(), Ok(()));
+        assert!(advance_clock(&*wrong, tenant).await.is_ok());
+        // It jumps between two comparisons.
+        clock.move_to(seconds);
+        assert!(advance_clock(&*wrong, tenant).await.is_err());
+    }
+}
+
+/// While a machine sleeps, time passes that it does not count.
+#[tokio::test]
+async fn a_refused_write_compares_the_clocks_again() {
+    let Some(server) = server() else { return };
+    let url = server.database();
+    let store = PostgresStore::open(&url, Env::system(), options().secret_key, &settings()).await;
+    let Ok(store) = store else { panic!("the store opens") };
+    store.shared.clock_watch.pretend(Env::system().now().minus(Duration::from_secs(3600)));
+    let compared = async {
+        while store.check_writable().is_err() {
+            yield_now().await;
+        }
+    };
+    timeout(30 * SECOND, compared).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_simulated_clock_is_not_compared() {
+    let Some(server) = server() else { return };
+    let store = open_with(&server.database(), env(), options()).await.unwrap();
+    assert_eq!(store.check_writable(), Ok(()));
+    new_tenant(&*store).await;
+}
+
+fn settings() -> Settings {
+    let Options { read_connections, write_connections, acquire_timeout, is_short_lived, .. } = options();
+    Settings { read_connections, write_connections, acquire_timeout, is_short_lived }
+}
