@@ -25,6 +25,10 @@ const ALL_PARTITIONS: &[(&str, &str)] = &[
     ),
     ("SELECT tenant_id FROM replays WHERE finished_at IS NULL", "the sender looks for bulk replays of all tenants"),
     (
+        "FROM endpoint_schedule WHERE (tenant_id, subscription_id) > ($1, $2)",
+        "after the clock was set back the sender bounds the waits of all endpoints",
+    ),
+    (
         "FROM deliveries WHERE status = 'failed' ORDER BY created_at LIMIT $1",
         "metrics count the backlog of all tenants",
     ),
