@@ -271,6 +271,17 @@ fn tenants_with_many_due_endpoints_hide_no_other_tenant() {
 }
 
 #[test]
+fn a_batch_has_a_bounded_number_of_endpoints() {
+    let (store, _) = store_with_clock_and_webhooks(300);
+    let tenant = fill_endpoints(&store, 100);
+    let mut attempts = Vec::new();
+    for want in [64, 100] {
+        attempts.extend(run_step(&store, tenant, &[]));
+        assert_eq!(attempts.len(), want);
+    }
+}
+
+#[test]
 fn capacity_goes_to_the_tenant_with_the_fewest_attempts_in_flight() {
     let (store, clock) = store_with_clock_and_webhooks(300);
     let mut tenants = Vec::new();
