@@ -50,6 +50,7 @@ pub(crate) const SQLITE: &[Migration] = migrations! { "sqlite":
     "0009_endpoint_schedule_and_delivery_status",
     "0010_accounts",
     "0011_contacts_by_email_changed",
+    "0012_records_by_id",
 };
 
 /// The migrations of PostgreSQL.
@@ -61,6 +62,7 @@ pub(crate) const POSTGRES: &[Migration] = migrations! { "postgres":
     "0005_event_actors",
     "0006_endpoint_schedule_and_delivery_status",
     "0007_accounts",
+    "0008_records_by_id",
 };
 
 /// A row of `schema_migrations`.
