@@ -51,6 +51,7 @@ pub(crate) const SQLITE: &[Migration] = migrations! { "sqlite":
     "0010_accounts",
     "0011_contacts_by_email_changed",
     "0012_endpoint_backoff",
+    "0013_records_by_id",
 };
 
 /// The migrations of PostgreSQL.
@@ -63,6 +64,7 @@ pub(crate) const POSTGRES: &[Migration] = migrations! { "postgres":
     "0006_endpoint_schedule_and_delivery_status",
     "0007_accounts",
     "0008_endpoint_backoff",
+    "0009_records_by_id",
 };
 
 /// A row of `schema_migrations`.

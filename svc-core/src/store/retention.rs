@@ -51,6 +51,15 @@ pub trait RetentionRepository: Send {
     /// Returns how many bulk replays of a tenant were finished before `before`.
     async fn count_finished_replays(&mut self, tenant: TenantId, before: Timestamp) -> Result<u64, StoreError>;
 
+    /// Returns the first `limit` tenants after the tenant `after`, in the order of their ids, and of each whether it has an
+    /// event or a bulk replay from before `before`.
+    async fn tenants_by_history(
+        &mut self,
+        after: TenantId,
+        before: Timestamp,
+        limit: u32,
+    ) -> Result<Vec<(TenantId, bool)>, StoreError>;
+
     /// Deletes at most `limit` stored responses from before `stored_before`, and at most `limit` used signatures that
     /// expired before `now`. Returns how many rows were deleted.
     async fn delete_request_records(

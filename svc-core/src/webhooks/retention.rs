@@ -19,8 +19,10 @@ use crate::values::{TenantId, Timestamp};
 pub const STEP: u32 = 500;
 /// The number of events that one step covers.
 const EVENTS: u32 = 100;
-/// The number of tenants that one read transaction checks.
+/// The number of tenants with old events or replays that one read transaction checks.
 const TENANTS: usize = 64;
+/// The number of tenants that one read transaction asks for old events or replays, with one statement.
+const PAGE: u32 = 1_000;
 
 /// A range of events of a tenant, by id. Ids sort like the times of the events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -154,30 +156,57 @@ where
     F: Future<Output = ()>,
 {
     let mut dropped = DeletedCounts::default();
-    let list = store.read("retention.tenants", |tx| Box::pin(async move { Ok(tx.tenants().await?) }));
-    let tenants: Vec<TenantId> = list.await?.into_iter().map(|tenant| tenant.id).collect();
-    positions.retain(|tenant, _| tenants.contains(tenant));
-    for group in tenants.chunks(TENANTS) {
-        let asked: Vec<(TenantId, Uuid)> =
-            group.iter().map(|tenant| (*tenant, positions.get(tenant).copied().unwrap_or_default())).collect();
-        let due = store.read("retention.due", move |tx| {
-            let asked = asked.clone();
-            Box::pin(async move { due(tx, &asked, before).await })
+    let mut after = TenantId(Uuid::nil());
+    loop {
+        let page = store.read("retention.tenants", move |tx| {
+            Box::pin(async move { Ok(tx.tenants_by_history(after, before, PAGE).await?) })
         });
-        for (tenant, from) in due.await? {
-            let mut after = from;
-            loop {
-                let step = if dry {
-                    store.read("retention.count", move |tx| Box::pin(count(tx, tenant, after, before))).await?
-                } else {
-                    store.write("retention.step", move |tx| Box::pin(step(tx, tenant, after, before))).await?
-                };
-                dropped += step.dropped;
-                let Some(next) = step.next else { break };
-                after = next;
-                positions.insert(tenant, after);
-                pause().await;
-            }
+        let page = page.await?;
+        let with_history: Vec<TenantId> =
+            page.iter().filter(|(_, has_history)| *has_history).map(|(tenant, _)| *tenant).collect();
+        for group in with_history.chunks(TENANTS) {
+            dropped += sweep_group(store, group, positions, before, dry, &pause).await?;
+        }
+        match page.last() {
+            Some((last, _)) if page.len() == PAGE as usize => after = *last,
+            _ => return Ok(dropped),
+        }
+    }
+}
+
+/// Sweeps over tenants that have old events or replays. Some of them may have nothing to delete, as the rest stays.
+async fn sweep_group<P, F>(
+    store: &dyn Store,
+    tenants: &[TenantId],
+    positions: &mut Positions,
+    before: Timestamp,
+    dry: bool,
+    pause: &P,
+) -> Result<DeletedCounts, Error>
+where
+    P: Fn() -> F,
+    F: Future<Output = ()>,
+{
+    let mut dropped = DeletedCounts::default();
+    let asked: Vec<(TenantId, Uuid)> =
+        tenants.iter().map(|tenant| (*tenant, positions.get(tenant).copied().unwrap_or_default())).collect();
+    let due = store.read("retention.due", move |tx| {
+        let asked = asked.clone();
+        Box::pin(async move { due(tx, &asked, before).await })
+    });
+    for (tenant, from) in due.await? {
+        let mut after = from;
+        loop {
+            let step = if dry {
+                store.read("retention.count", move |tx| Box::pin(count(tx, tenant, after, before))).await?
+            } else {
+                store.write("retention.step", move |tx| Box::pin(step(tx, tenant, after, before))).await?
+            };
+            dropped += step.dropped;
+            let Some(next) = step.next else { break };
+            after = next;
+            positions.insert(tenant, after);
+            pause().await;
         }
     }
     Ok(dropped)
@@ -194,4 +223,72 @@ async fn due(tx: &mut dyn Tx, asked: &[(TenantId, Uuid)], before: Timestamp) -> 
         }
     }
     Ok(due)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::time::Duration;
+
+    use async_trait::async_trait;
+    use futures_util::FutureExt as _;
+
+    use super::*;
+    use crate::accounts::tenants::{self, TenantCreate};
+    use crate::env::{Env, ManualClock, SeededEntropy};
+    use crate::input::Input as _;
+    use crate::resources::contacts::{Contact, ContactCreate};
+    use crate::resources::crud;
+    use crate::store::memory::MemoryStore;
+    use crate::store::{Access, StoreWrapper, UnitOfWork};
+
+    /// A store that counts its transactions.
+    struct Counted {
+        inner: MemoryStore,
+        transactions: AtomicUsize,
+    }
+
+    #[async_trait]
+    impl StoreWrapper for Counted {
+        fn inner(&self) -> &dyn Store {
+            &self.inner
+        }
+
+        async fn run_wrapped(&self, access: Access, name: &'static str, work: UnitOfWork) -> Result<(), Error> {
+            self.transactions.fetch_add(1, Ordering::Relaxed);
+            self.inner.run(access, name, work).await
+        }
+    }
+
+    /// Most tenants have nothing to delete, and are asked together.
+    #[test]
+    fn a_sweep_of_many_tenants_takes_few_transactions() {
+        let start = Timestamp::from_micros(1_000_000_000_000_000);
+        let clock = ManualClock::at(start);
+        let inner = MemoryStore::new(Env::new(clock.clone(), SeededEntropy::new(1)));
+        let store = Counted { inner, transactions: AtomicUsize::new(0) };
+        let store_dyn: &dyn Store = &store;
+        let made = store_dyn.write("test", |tx| {
+            Box::pin(async move {
+                for number in 0..=2 * PAGE {
+                    let tenant = tenants::create(tx, TenantCreate::named("X")).await?.id;
+                    if number % PAGE == 0 {
+                        let input = ContactCreate::from_body(br#"{"email": "ada@example.com"}"#)?;
+                        crud::create::<Contact>(tx, tenant, input).await?;
+                    }
+                }
+                Ok(())
+            })
+        });
+        made.now_or_never().unwrap().unwrap();
+        clock.advance(Duration::from_secs(60));
+        let (before, mut positions) = (store.inner.env().now(), Positions::new());
+        for (events, most) in [(3, 3 + 3 + 3 * 2), (0, 3)] {
+            store.transactions.store(0, Ordering::Relaxed);
+            let swept = sweep(store_dyn, &mut positions, before, false, || async {}).now_or_never().unwrap();
+            assert_eq!(swept.unwrap(), DeletedCounts { events, ..DeletedCounts::default() });
+            let transactions = store.transactions.load(Ordering::Relaxed);
+            assert!(transactions <= most, "{transactions} for {events} events");
+        }
+    }
 }

@@ -264,6 +264,18 @@ fn every_list_reads_an_index_in_order() {
     }
 }
 
+#[test]
+fn a_record_is_found_by_its_id_alone_by_an_index() {
+    let scratch = Scratch::new();
+    let connection = scratch.connection();
+    for sql in crate::accounts::owners::statements() {
+        let mut explain = connection.raw().prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
+        let plan: Vec<String> = explain.raw_query().mapped(|row| row.get(3)).collect::<Result<_, _>>().unwrap();
+        let text = plan.join("; ");
+        assert!(text.contains("_by_id (id=?)") && !text.contains("SCAN"), "{sql}: {text}");
+    }
+}
+
 /// Queries about one endpoint do not read the deliveries of other endpoints.
 #[test]
 fn deliveries_of_an_endpoint_are_found_by_its_index() {
@@ -465,7 +477,7 @@ async fn a_full_database_refuses_writes_and_loses_none() {
     let acknowledged = results.iter().filter(|result| matches!(result, Ok(Ok(())))).count();
     assert!(acknowledged < 64, "the database never filled up");
     let store = scratch.store();
-    let stored = store.read("test", |tx| Box::pin(async move { Ok(tx.tenants().await?) })).await.unwrap();
+    let stored = store.read("test", |tx| Box::pin(async move { Ok(tx.tenants(None, 1_000).await?) })).await.unwrap();
     assert_eq!(stored.len(), acknowledged + 1);
     assert!(stored.iter().any(|row| row.id == tenant));
 }

@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use crate::accounts::idempotency;
 use crate::column::Column as _;
-use crate::sql::SqlTx;
+use crate::sql::{Cells, SqlTx};
 
 const EXPIRED: &str = "SELECT id FROM events WHERE tenant_id = $1 AND id > $2 AND id < $3 ORDER BY id LIMIT $4";
 
@@ -61,6 +61,11 @@ const COUNT_EVENTS: &str = concat!("SELECT count(*) ", unused_events!(" AND d.st
 const DELETE_REPLAYS: &str = "DELETE FROM replays WHERE tenant_id = $1 AND id IN \
      (SELECT id FROM replays WHERE tenant_id = $1 AND id < $2 AND finished_at < $3 LIMIT $4)";
 const COUNT_REPLAYS: &str = "SELECT count(*) FROM replays WHERE tenant_id = $1 AND id < $2 AND finished_at < $3";
+/// Subqueries with a limit are asked of each tenant of the page alone, with one search of a key each.
+pub(crate) const TENANTS: &str = "SELECT t.id, \
+     (SELECT e.id FROM events e WHERE e.tenant_id = t.id AND e.id < $1 ORDER BY e.id LIMIT 1) IS NOT NULL \
+     OR (SELECT r.id FROM replays r WHERE r.tenant_id = t.id AND r.id < $1 ORDER BY r.id LIMIT 1) IS NOT NULL \
+     FROM tenants t WHERE t.id > $2 ORDER BY t.id LIMIT $3";
 const COUNT_REQUEST_RECORDS: &str = "SELECT (SELECT count(*) FROM idempotency WHERE created_at < $1) \
      + (SELECT count(*) FROM used_signatures WHERE expires_at < $2)";
 
@@ -75,6 +80,7 @@ pub(crate) const STATEMENTS: &[&str] = &[
     COUNT_EVENTS,
     DELETE_REPLAYS,
     COUNT_REPLAYS,
+    TENANTS,
     COUNT_REQUEST_RECORDS,
 ];
 
@@ -143,6 +149,18 @@ impl RetentionRepository for SqlTx<'_> {
     async fn count_finished_replays(&mut self, tenant: TenantId, before: Timestamp) -> Result<u64, StoreError> {
         let end = env::first_id_at(before);
         self.count(COUNT_REPLAYS, &[tenant.param(), end.param(), before.param()], "replays").await
+    }
+
+    async fn tenants_by_history(
+        &mut self,
+        after: TenantId,
+        before: Timestamp,
+        limit: u32,
+    ) -> Result<Vec<(TenantId, bool)>, StoreError> {
+        let end = env::first_id_at(before);
+        let params = [end.param(), after.param(), limit.param()];
+        let read = |cells: &mut Cells<'_>| Ok((cells.take("tenants", "id")?, cells.take("tenants", "has history")?));
+        self.fetch(TENANTS, &params, read).await
     }
 
     async fn delete_request_records(

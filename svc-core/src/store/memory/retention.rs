@@ -126,6 +126,22 @@ impl RetentionRepository for MemoryTx<'_> {
         Ok(of_tenant(&self.state.replays, tenant).filter(|replay| is_finished_before(replay, before)).count() as u64)
     }
 
+    async fn tenants_by_history(
+        &mut self,
+        after: TenantId,
+        before: Timestamp,
+        limit: u32,
+    ) -> Result<Vec<(TenantId, bool)>, StoreError> {
+        let (state, end) = (&self.state, first_id_at(before));
+        let tenants = state.tenants.keys().filter(|tenant| **tenant > after).take(limit as usize);
+        let has_history = |tenant: &TenantId| {
+            let first = of_tenant(&state.events, *tenant).next().map(|event| event.id);
+            let replay = of_tenant(&state.replays, *tenant).next().map(|replay| replay.id);
+            (*tenant, first.into_iter().chain(replay).any(|id| id < end))
+        };
+        Ok(tenants.map(has_history).collect())
+    }
+
     async fn delete_request_records(
         &mut self,
         stored_before: Timestamp,

@@ -1,9 +1,10 @@
 //! The query plans of PostgreSQL.
 
 use super::*;
+use crate::accounts::owners;
 use crate::sql::Param;
 use crate::statements::every_list;
-use crate::webhooks::{attempts, deliveries};
+use crate::webhooks::{attempts, deliveries, retention};
 
 /// Rows of 3 tenants. The lists select rows of the first. Foreign keys are not checked, for speed.
 const ROWS: &str = "
@@ -72,6 +73,24 @@ async fn every_list_reads_an_index_in_order() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+}
+
+/// What is asked of all tenants searches an index for each record or tenant, and scans no table.
+#[tokio::test]
+async fn questions_to_all_tenants_read_indexes() {
+    let Some(server) = server() else { return };
+    let url = server.database();
+    crate::migrate(&url).await.unwrap();
+    let connection = direct_connection(&url).await;
+    let id = "'00000000-0000-7000-8000-000000000001'";
+    let by_history = (retention::TENANTS, format!("{id}, {id}, 1000"), ["events_pkey", "replays_pkey", "tenants_pkey"]);
+    let by_id = owners::statements().into_iter().map(|sql| (sql, id.to_owned(), ["_by_id"; 3]));
+    for (at, (sql, values, indexes)) in by_id.chain([by_history]).enumerate() {
+        connection.client.batch_execute(&format!("PREPARE question_{at} AS {sql}")).await.unwrap();
+        let plan = explained(&connection, &format!("EXECUTE question_{at} ({values})")).await;
+        assert!(!plan.contains("Seq Scan") && !plan.contains("hashed"), "{sql}\n{plan}");
+        assert!(indexes.iter().all(|index| plan.contains(index)), "{sql}\n{plan}");
+    }
 }
 
 /// Queries about one endpoint do not read the deliveries of other endpoints.
