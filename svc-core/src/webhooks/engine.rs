@@ -72,6 +72,7 @@ mod in_flight;
 mod outcomes;
 mod plan;
 mod policy;
+mod responses;
 
 use crate::accounts::audit::Actor;
 use crate::error::{Error, StoreError};

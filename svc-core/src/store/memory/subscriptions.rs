@@ -34,6 +34,8 @@ impl SubscriptionMatching for MemoryTx<'_> {
             stored.last_delivery_at = subscription.last_delivery_at;
             stored.last_delivery_status = subscription.last_delivery_status;
             stored.consecutive_failures = subscription.consecutive_failures;
+            stored.responses_kept = subscription.responses_kept;
+            stored.responses_deleted_until = subscription.responses_deleted_until;
         });
         Ok(())
     }

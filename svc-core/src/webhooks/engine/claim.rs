@@ -12,7 +12,7 @@ use crate::env::time_of_id;
 use crate::error::{Error, StoreError};
 use crate::store::{DueDelivery, Repository, Tx};
 use crate::values::{TenantId, Timestamp};
-use crate::webhooks::subscriptions::WebhookSubscription;
+use crate::webhooks::subscriptions::{self, SETTLE_PAUSE, SETTLE_STEP, WebhookSubscription};
 
 /// How long an endpoint is deferred when one of its rows cannot be read.
 const CORRUPT_ROW_DELAY: Duration = Duration::from_secs(60);
@@ -51,13 +51,12 @@ async fn claim_endpoint(
     attempts: &mut Vec<Attempt>,
 ) -> Result<(), Error> {
     let (tenant, now) = (batch.tenant_id, tx.env().now());
-    let Some(subscription) =
-        Repository::<WebhookSubscription>::get(tx, tenant, id).await?.filter(WebhookSubscription::is_active)
-    else {
-        // The subscription was deleted or disabled since it was scheduled.
-        tx.hold_deliveries(tenant, id).await?;
+    let Some(subscription) = Repository::<WebhookSubscription>::get(tx, tenant, id).await? else {
         return Ok(tx.schedule_endpoint(tenant, id, None).await?);
     };
+    if subscription.stopped_at.is_some() || !subscription.is_active() {
+        return settle_next(tx, tenant, subscription).await;
+    }
     // After a failure, make one attempt at a time, even if another process saw the failure.
     let limit =
         if subscription.consecutive_failures > 0 { limit.min(1_usize.saturating_sub(in_flight)) } else { limit };
@@ -81,17 +80,31 @@ async fn claim_endpoint(
         let (url, secrets) = (subscription.url.clone(), subscription.signing_secrets(now));
         attempts.push(Attempt { delivery, event, url, secrets });
     }
-    schedule_next(tx, tenant, id, now).await
+    schedule_next(tx, tenant, &subscription, now).await
+}
+
+/// Takes the next step of holding or ending what was pending when a subscription stopped sending.
+async fn settle_next(tx: &mut dyn Tx, tenant: TenantId, before: WebhookSubscription) -> Result<(), Error> {
+    let mut subscription = before.clone();
+    subscriptions::settle(tx, tenant, &mut subscription, SETTLE_STEP).await?;
+    if subscription != before {
+        Repository::<WebhookSubscription>::update(tx, tenant, &subscription).await?;
+    }
+    let now = tx.env().now();
+    schedule_next(tx, tenant, &subscription, now).await
 }
 
 /// Schedules an endpoint for its next due delivery, but not before `now`, so that it queues behind the endpoints that are
-/// due already.
+/// due already. One whose deliveries are still to be held or ended is due for the next step of that.
 pub(super) async fn schedule_next(
     tx: &mut dyn Tx,
     tenant: TenantId,
-    subscription: Uuid,
+    subscription: &WebhookSubscription,
     now: Timestamp,
 ) -> Result<(), Error> {
-    let due = tx.next_delivery_due(tenant, subscription).await?;
-    Ok(tx.schedule_endpoint(tenant, subscription, due.map(|due| due.max(now))).await?)
+    let due_at = match subscription.stopped_at {
+        Some(_) => now.checked_add(SETTLE_PAUSE),
+        None => tx.next_delivery_due(tenant, subscription.id).await?.map(|due_at| due_at.max(now)),
+    };
+    Ok(tx.schedule_endpoint(tenant, subscription.id, due_at).await?)
 }
