@@ -92,7 +92,7 @@ use crate::webhooks::deliveries::DeliveryWakeup;
 use crate::webhooks::subscriptions::WebhookSubscription;
 
 pub use self::api_keys::{ApiKeyRepository, KeyUse};
-pub use self::attempts::AttemptRepository;
+pub use self::attempts::{AttemptRepository, DeletedResponses};
 pub use self::audit::AuditRepository;
 pub use self::deliveries::{DeliveryFilter, DeliveryRepository, DueDelivery, WaitingFor};
 pub use self::events::{EventRepository, EventWithActor};

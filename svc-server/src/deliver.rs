@@ -164,7 +164,8 @@ impl Driver {
                             tracing::warn!(
                                 tenant = %batch.tenant_id,
                                 %subscription,
-                                "paused a subscription after ten failed attempts in a row"
+                                "paused a subscription after ten failed attempts in a row; what is held for it is deleted \
+                                 after the retention"
                             );
                         }
                         self.spawn_attempts(attempts);
