@@ -145,7 +145,7 @@ pub fn derive_record(tokens: TokenStream) -> TokenStream {
 /// # Attributes of a field
 ///
 /// - `#[input(default = value)]` documents in the schema what applies when the field is left out. It does not change
-///   how the field is read.
+///   how the field is read. Generated clients send the value, so it is for a value that is the same for every caller.
 /// - `#[input(flatten)]` takes the fields of another input, as if they stood here.
 ///
 /// # Examples

@@ -15,14 +15,28 @@ use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 use svc_core::accounts::keys::Scope;
+use svc_core::values::EventKind;
+use svc_core::webhooks::samples;
 
 use self::components::{common_headers, component, content, response_name};
 use crate::api::problem::{ErrorBody, RateLimitBody};
 use crate::api::response::{ApiResponse, etag};
 use crate::api::routes::{self, Operation, VERSIONS, Version};
 
-/// One example per schema. The document wraps them in `data` or in a page where an operation does.
+/// One example per schema that no event carries. The document wraps them in `data` or in a page where an operation does.
 const EXAMPLES: &str = include_str!("../../openapi/examples.json");
+
+/// The schemas that events carry. Their examples are the samples of these kinds.
+const SAMPLES: [(&str, EventKind); 8] = [
+    ("Contact", EventKind::ContactCreated),
+    ("Invoice", EventKind::InvoicePaid),
+    ("RefundedInvoice", EventKind::InvoiceRefunded),
+    ("Payment", EventKind::PaymentSucceeded),
+    ("Booking", EventKind::BookingCreated),
+    ("Quote", EventKind::QuoteCreated),
+    ("Job", EventKind::JobScheduled),
+    ("ExternalRecord", EventKind::StayCreated),
+];
 
 /// The introduction, in Markdown.
 const INFO: &str = include_str!("openapi/introduction.md");
@@ -47,7 +61,8 @@ const TAGS: [(&str, &str); 7] = [
         "webhooks",
         "A webhook subscription is an endpoint of yours that receives events, such as `contact.created`.\n\n\
          The service delivers an event as a POST with the JSON body `{event, data, delivered_at, tenant_id}`. `event` is \
-         the kind of event, and `data` is the record as a GET would have returned it right after the change. The header \
+         the kind of event, and `data` is the record as a GET would have returned it right after the change, unless its kind says \
+         otherwise below `webhooks`. A test says so in `X-SVC-Test`. The header \
          `X-SVC-Signature` is `sha256=` and the hex HMAC-SHA256 of the raw body, keyed with the secret that the create \
          returned: verify it before you trust a delivery. Deliveries are also signed as Standard Webhooks defines it.\n\n\
          A delivery succeeds with a 2xx response within 10 seconds. By default a failed attempt is retried five times \
@@ -113,10 +128,14 @@ impl Schemas {
             settings.definitions_path = "/components/schemas".into();
             settings.meta_schema = None;
         });
+        let mut examples: Value = serde_json::from_str(EXAMPLES).unwrap_or_default();
+        for (name, kind) in SAMPLES {
+            examples[name] = samples::data(kind);
+        }
         Self {
             input: settings.clone().for_deserialize().into_generator(),
             output: settings.for_serialize().into_generator(),
-            examples: serde_json::from_str(EXAMPLES).unwrap_or_default(),
+            examples,
         }
     }
 

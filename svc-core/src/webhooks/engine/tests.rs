@@ -18,6 +18,7 @@ use crate::store::memory::MemoryStore;
 use crate::store::{DeliveryFilter, Repository, Store};
 use crate::values::{EventKind, Secret, TenantId, Timestamp};
 use crate::webhooks::deliveries::{AttemptLog, Delivery, DeliveryStatus, RetrySchedule};
+use crate::webhooks::events::Event;
 use crate::webhooks::subscriptions::{WebhookCreate, WebhookSubscription};
 use crate::webhooks::{events, signatures, subscriptions};
 
@@ -351,4 +352,7 @@ fn the_headers_of_an_attempt_identify_and_sign_the_delivery() {
         ("webhook-timestamp", "1773500966".to_owned()),
     ];
     assert_eq!(attempt.headers(now, &body), want);
+    let event = Event { only_for: Some(attempt.delivery.subscription_id), ..attempt.event.clone() };
+    let test = Attempt { event, ..attempt };
+    assert_eq!(test.headers(now, &body)[want.len()..], [("x-svc-test", "true".to_owned())]);
 }

@@ -216,12 +216,13 @@ const ADDED_CODES: [&str; 2] = ["limit_reached", "signature_reused"];
 
 /// What else has changed since the release: descriptions of webhooks were added, and schemas of request headers, and of
 /// texts that can be null, say what the service has always accepted.
-const CHANGED: [&str; 26] = [
+const CHANGED: [&str; 28] = [
     "/webhooks",
     "/components/parameters/DeliveryAttempt",
     "/components/parameters/DeliveryEvent",
     "/components/parameters/DeliveryId",
     "/components/parameters/DeliverySignature",
+    "/components/parameters/DeliveryTest",
     "/components/parameters/StandardWebhooksId",
     "/components/parameters/StandardWebhooksSignature",
     "/components/parameters/StandardWebhooksTimestamp",
@@ -237,12 +238,13 @@ const CHANGED: [&str; 26] = [
     "/components/schemas/JobCreate/properties/contact_id",
     "/components/schemas/JobCreate/properties/scheduled_end",
     "/components/schemas/JobCreate/properties/scheduled_start",
+    "/components/schemas/JobCreate/properties/status/default",
     "/components/schemas/JobUpdate/properties/scheduled_end",
     "/components/schemas/JobUpdate/properties/scheduled_start",
     "/components/schemas/Payment",
     "/components/schemas/QuoteCreate/properties/currency",
     "/components/schemas/QuoteCreate/properties/valid_until",
-    "/components/schemas/WebhookTest",
+    "/components/schemas/RefundedInvoice",
 ];
 
 /// Since the release only texts have changed, and error codes were added. Name any other addition here as well.
