@@ -27,8 +27,9 @@ use crate::api::routes::{self, Operation, VERSIONS, Version};
 const EXAMPLES: &str = include_str!("../../openapi/examples.json");
 
 /// The schemas that events carry. Their examples are the samples of these kinds.
-const SAMPLES: [(&str, EventKind); 8] = [
+const SAMPLES: [(&str, EventKind); 9] = [
     ("Contact", EventKind::ContactCreated),
+    ("DeletedContact", EventKind::ContactDeleted),
     ("Invoice", EventKind::InvoicePaid),
     ("RefundedInvoice", EventKind::InvoiceRefunded),
     ("Payment", EventKind::PaymentSucceeded),
@@ -139,6 +140,20 @@ impl Schemas {
         }
     }
 
+    /// Returns the example of the component that a schema refers to. That of a response is made of the example of its
+    /// record.
+    fn example_of(&self, schema: &Value) -> Option<Value> {
+        let name = schema["$ref"].as_str()?.rsplit('/').next()?;
+        if let Some(example) = self.examples.get(name) {
+            return Some(example.clone());
+        }
+        let data = &self.output.definitions().get(name)?["properties"]["data"];
+        match data.get("items") {
+            Some(item) => Some(json!({ "data": [self.example_of(item)?], "next_cursor": null })),
+            None => Some(json!({ "data": self.example_of(data)? })),
+        }
+    }
+
     /// Returns the schemas that were referred to, by name.
     fn finish(mut self) -> BTreeMap<String, Value> {
         let mut all: BTreeMap<String, Value> = self.output.take_definitions(true).into_iter().collect();
@@ -159,19 +174,33 @@ impl Schemas {
 }
 
 /// Lets a text of a body be blank if it can be null, as the service reads blank text as null.
+///
+/// Each alternative has a type of its own, so that generated clients have exact types. For the same reason a time, a date
+/// or an id may be only empty, and not of spaces: any text beside it would make it a plain string.
 fn accept_blank(field: &mut Value) {
-    let is = |kind: &str| field["type"].as_array().is_some_and(|types| types.iter().any(|one| one == kind));
-    if !is("string") || !is("null") {
+    let Some(schema) = field.as_object_mut() else { return };
+    let is_null = |schema: &Value| schema["type"] == "null";
+    if let Some(forms) = schema.get_mut("anyOf").and_then(Value::as_array_mut) {
+        if forms.iter().any(is_null) {
+            forms.push(json!({ "type": "string", "const": "" }));
+        }
         return;
     }
-    let Some(schema) = field.as_object_mut() else { return };
-    let mut forms = match schema.remove("anyOf") {
-        Some(Value::Array(forms)) => forms,
-        _ => ["format", "pattern"].into_iter().filter_map(|key| Some(json!({ key: schema.remove(key)? }))).collect(),
-    };
-    if !forms.is_empty() {
-        forms.push(json!({ "pattern": "^\\s*$" }));
-        schema.insert("anyOf".to_owned(), forms.into());
+    if schema.get("type") != Some(&json!(["string", "null"])) {
+        return;
+    }
+    if let Some(pattern) = schema.get("pattern").and_then(Value::as_str) {
+        let pattern = format!("{pattern}|^\\s*$");
+        schema.insert("pattern".to_owned(), pattern.into());
+    } else if let Some(format) = schema.get("format") {
+        let blank = match format.as_str() {
+            Some("email") => json!({ "type": "string", "pattern": "^\\s*$" }),
+            _ => json!({ "type": "string", "const": "" }),
+        };
+        let description = schema.remove("description");
+        let form = std::mem::take(schema);
+        schema.insert("description".to_owned(), description.unwrap_or_default());
+        schema.insert("anyOf".to_owned(), json!([form, blank]));
     }
 }
 
@@ -255,7 +284,7 @@ fn describe(operation: &Operation, schemas: &mut Schemas) -> Value {
     });
     if let Some(body) = shape.body {
         let schema = body(&mut schemas.input).to_value();
-        let example = example_of(&schema, &schemas.examples);
+        let example = schemas.example_of(&schema);
         item["requestBody"] = json!({ "required": true, "content": content(schema, example) });
     }
     item["responses"] = responses(operation, schemas);
@@ -280,8 +309,10 @@ fn query_parameter(name: &str, mut schema: Value) -> Value {
     {
         schema["type"] = kind.clone();
     }
-    if let Some(values) = schema.get_mut("enum").and_then(Value::as_array_mut) {
-        values.retain(|value| !value.is_null());
+    if let Some([values, null]) = schema["anyOf"].as_array().map(Vec::as_slice)
+        && null["type"] == "null"
+    {
+        schema = values.clone();
     }
     if schema.get("maxLength").is_some() {
         schema["minLength"] = 1.into();
@@ -295,7 +326,7 @@ fn responses(operation: &Operation, schemas: &mut Schemas) -> Value {
     let mut success = json!({ "description": operation.success, "headers": success_headers(operation) });
     if let Some(response) = shape.response {
         let schema = response(&mut schemas.output).to_value();
-        let example = example_of(&schema, &schemas.examples);
+        let example = schemas.example_of(&schema);
         success["content"] = content(schema, example);
     }
     responses.insert(shape.status.as_str().to_owned(), success);
@@ -330,17 +361,4 @@ fn success_headers(operation: &Operation) -> Value {
         add("Idempotent-Replayed");
     }
     headers
-}
-
-/// Returns the example of a schema: that of the component it refers to, wrapped in `data` or in a page where it is.
-fn example_of(schema: &Value, examples: &Value) -> Option<Value> {
-    if let Some(name) = schema["$ref"].as_str().and_then(|path| path.rsplit('/').next()) {
-        return examples.get(name).cloned();
-    }
-    let data = &schema["properties"]["data"];
-    if data["items"].is_object() {
-        let item = example_of(&data["items"], examples)?;
-        return Some(json!({ "data": [item], "next_cursor": null }));
-    }
-    Some(json!({ "data": example_of(data, examples)? }))
 }

@@ -38,21 +38,38 @@ pub(super) fn describe(schemas: &mut Schemas) -> Value {
 }
 
 /// Returns the schemas that only webhooks refer to.
-pub(super) fn schemas() -> [(&'static str, Value); 1] {
-    [(
-        "ExternalRecord",
-        json!({
-            "type": "object",
-            "description": "The record of a hotel stay or a cohort. Both are kept elsewhere in the service, and the \
-                            object is passed on as it was given. It may have any fields besides its `id`.",
-            "properties": { "id": {
-                "description": "The identifier of the stay or cohort: a number, or a string that is not empty.",
-                "type": ["string", "number"],
-                "minLength": 1,
-            } },
-            "required": ["id"],
-        }),
-    )]
+pub(super) fn schemas() -> [(&'static str, Value); 2] {
+    [
+        (
+            "DeletedContact",
+            json!({
+                "description": "A contact that was deleted.",
+                "allOf": [component("schemas", "Contact"), {
+                    "type": "object",
+                    "properties": { "deleted_at": {
+                        "description": "When the contact was deleted.",
+                        "type": "string",
+                        "format": "date-time",
+                    } },
+                    "required": ["deleted_at"],
+                }],
+            }),
+        ),
+        (
+            "ExternalRecord",
+            json!({
+                "type": "object",
+                "description": "The record of a hotel stay or a cohort. Both are kept elsewhere in the service, and the \
+                                object is passed on as it was given. It may have any fields besides its `id`.",
+                "properties": { "id": {
+                    "description": "The identifier of the stay or cohort: a number, or a string that is not empty.",
+                    "type": ["string", "number"],
+                    "minLength": 1,
+                } },
+                "required": ["id"],
+            }),
+        ),
+    ]
 }
 
 /// Returns the headers of a delivery.
@@ -185,11 +202,10 @@ fn data(kind: EventKind, schemas: &mut Schemas) -> Data {
         K::BookingCreated | K::BookingCancelled | K::BookingUpdated => of::<Booking>(schemas, AS_GET),
         K::JobCreated | K::JobScheduled | K::JobCompleted | K::JobUpdated => of::<Job>(schemas, AS_GET),
         K::ContactCreated | K::ContactUpdated => of::<Contact>(schemas, AS_GET),
-        K::ContactDeleted => {
-            let contact =
-                of::<Contact>(schemas, "the contact as it was, with the time of its deletion in `deleted_at`");
-            Data { schema: json!({ "allOf": [contact.schema], "required": ["deleted_at"] }), ..contact }
-        }
+        K::ContactDeleted => Data {
+            schema: component("schemas", "DeletedContact"),
+            description: "the contact as it was, with the time of its deletion in `deleted_at`",
+        },
         K::PaymentSucceeded => of::<Payment>(schemas, "the payment, which no operation returns"),
         K::StayCreated
         | K::StayConfirmed
