@@ -290,9 +290,17 @@ pub enum TenantCommand {
         #[arg(long)]
         pending: bool,
     },
-    /// List all tenants, oldest first.
-    #[command(after_help = "Example:\n  svc tenant list --json")]
-    List,
+    /// List tenants, oldest first.
+    #[command(after_help = "Examples:\n  svc tenant list --json\n  \
+                      svc tenant list --limit 10 --after 0195a3c8-0000-7000-8000-000000000001")]
+    List {
+        /// Maximum number of tenants to list.
+        #[arg(long, default_value = "1000", value_parser = clap::value_parser!(u32).range(1..), value_name = "N")]
+        limit: u32,
+        /// List only tenants that follow the one with this id.
+        #[arg(long, value_parser = values::tenant_id, value_name = "ID")]
+        after: Option<TenantId>,
+    },
     /// Show a tenant.
     #[command(after_help = "Example:\n  svc tenant show 0195a3c8-0000-7000-8000-000000000001")]
     Show {

@@ -58,6 +58,7 @@ mod deliveries;
 mod events;
 mod idempotency;
 pub mod memory;
+mod owners;
 mod payments;
 mod replays;
 mod repository;
@@ -91,11 +92,12 @@ use crate::webhooks::deliveries::DeliveryWakeup;
 use crate::webhooks::subscriptions::WebhookSubscription;
 
 pub use self::api_keys::{ApiKeyRepository, KeyUse};
-pub use self::attempts::AttemptRepository;
+pub use self::attempts::{AttemptRepository, DeletedResponses};
 pub use self::audit::AuditRepository;
 pub use self::deliveries::{DeliveryFilter, DeliveryRepository, DueDelivery, WaitingFor};
 pub use self::events::{EventRepository, EventWithActor};
 pub use self::idempotency::IdempotencyRepository;
+pub use self::owners::{OwnedKind, OwnerRepository};
 pub use self::payments::PaymentRepository;
 pub use self::replays::ReplayRepository;
 pub use self::repository::Repository;
@@ -242,6 +244,7 @@ pub trait Tx:
     + ReplayRepository
     + RetentionRepository
     + AuditRepository
+    + OwnerRepository
     + Send
 {
     /// Returns the clock, ids and randomness of this store.

@@ -36,8 +36,8 @@ use crate::telemetry;
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// The highest number of outcomes in one batch.
 const MAX_BATCH_OUTCOMES: usize = 256;
-/// How many endpoints have their waits bounded at a time.
-const ENDPOINTS_PER_STEP: u32 = 256;
+/// How many endpoints have their waits bounded at a time, so that other transactions wait for a short time only.
+const ENDPOINTS_PER_STEP: u32 = 64;
 /// The pause after a failed transaction.
 const STORE_RETRY_DELAY: Duration = Duration::from_millis(500);
 
@@ -164,7 +164,8 @@ impl Driver {
                             tracing::warn!(
                                 tenant = %batch.tenant_id,
                                 %subscription,
-                                "paused a subscription after ten failed attempts in a row"
+                                "paused a subscription after ten failed attempts in a row; what is held for it is deleted \
+                                 after the retention"
                             );
                         }
                         self.spawn_attempts(attempts);

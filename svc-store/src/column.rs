@@ -323,6 +323,7 @@ enums! {
     svc_core::resources::quotes::QuoteStatus
     svc_core::accounts::tenants::DeveloperAccess
     svc_core::accounts::tenants::NumberKind
+    svc_core::webhooks::deliveries::FailureReason
     svc_core::webhooks::subscriptions::DisabledReason
 }
 

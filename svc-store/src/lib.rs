@@ -13,7 +13,7 @@
 //! # let dir = tempfile::tempdir()?;
 //! # let url = format!("sqlite://{}", dir.path().join("svc.db").display());
 //! let store = svc_store::open(&url, Env::system()).await?;
-//! let tenants = store.read("example", |tx| Box::pin(async move { Ok(tx.tenants().await?) })).await?;
+//! let tenants = store.read("example", |tx| Box::pin(async move { Ok(tx.tenants(None, 1_000).await?) })).await?;
 //! assert!(tenants.is_empty());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! # }).unwrap();

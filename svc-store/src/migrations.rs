@@ -5,7 +5,9 @@
 //! database that has a migration with another digest, or one that the program does not know: the program and the
 //! schema do not fit together, and changing anything could destroy data.
 //!
-//! All missing migrations are applied in one transaction, which excludes other processes that migrate at the same time.
+//! Missing migrations are applied in one transaction, which excludes other processes that migrate at the same time. Only
+//! those that build indexes with `CONCURRENTLY`, which PostgreSQL refuses within a transaction, are applied on their own:
+//! writes go on meanwhile. One that was interrupted is applied again, so its statements first drop what it left.
 
 use async_trait::async_trait;
 use svc_core::crypto::sha256;
@@ -24,6 +26,11 @@ impl Migration {
     /// Returns the SHA-256 digest of its text.
     pub(crate) fn checksum(&self) -> [u8; 32] {
         sha256(self.sql.as_bytes())
+    }
+
+    /// Returns whether it is applied outside of a transaction.
+    pub(crate) fn is_concurrent(&self) -> bool {
+        self.sql.contains(" CONCURRENTLY ")
     }
 }
 
@@ -51,6 +58,8 @@ pub(crate) const SQLITE: &[Migration] = migrations! { "sqlite":
     "0010_accounts",
     "0011_contacts_by_email_changed",
     "0012_endpoint_backoff",
+    "0013_records_by_id",
+    "0014_stopped_subscriptions",
 };
 
 /// The migrations of PostgreSQL.
@@ -63,6 +72,10 @@ pub(crate) const POSTGRES: &[Migration] = migrations! { "postgres":
     "0006_endpoint_schedule_and_delivery_status",
     "0007_accounts",
     "0008_endpoint_backoff",
+    "0009_records_by_id",
+    "0010_stopped_subscriptions",
+    "0011_vacuum_of_queues",
+    "0012_indexes_of_stopped_deliveries",
 };
 
 /// A row of `schema_migrations`.
@@ -92,6 +105,10 @@ pub(crate) trait MigrationTarget: Send {
     /// Adds the row of a migration that was applied, or sets the checksum of the row.
     async fn record(&mut self, migration: &Migration) -> Result<(), StoreError>;
 
+    /// Runs the statements of a migration outside of a transaction, and adds its row, while no other process does so. Returns
+    /// false if another process has done so meanwhile.
+    async fn apply_concurrently(&mut self, migration: &Migration) -> Result<bool, StoreError>;
+
     /// Commits. `is_changed` says whether a migration was applied.
     async fn commit(&mut self, is_changed: bool) -> Result<(), StoreError>;
 
@@ -106,33 +123,48 @@ pub(crate) async fn run(target: &mut dyn MigrationTarget, migrations: &[Migratio
     {
         return Ok(Vec::new());
     }
-    target.begin().await?;
-    match apply(target, migrations).await {
-        Ok(names) => {
-            target.commit(!names.is_empty()).await?;
-            Ok(names)
-        }
-        Err(error) => {
-            target.roll_back().await;
-            Err(error)
+    let mut names = Vec::new();
+    loop {
+        target.begin().await?;
+        let concurrent = match apply(target, migrations, &mut names).await {
+            Ok((is_changed, concurrent)) => {
+                target.commit(is_changed).await?;
+                concurrent
+            }
+            Err(error) => {
+                target.roll_back().await;
+                return Err(error);
+            }
+        };
+        let Some(migration) = concurrent else { return Ok(names) };
+        if target.apply_concurrently(migration).await? {
+            names.push(migration.name.to_owned());
         }
     }
 }
 
-async fn apply(target: &mut dyn MigrationTarget, migrations: &[Migration]) -> Result<Vec<String>, StoreError> {
+/// Applies the missing migrations up to the first concurrent one. Returns whether it applied any, and the concurrent one.
+async fn apply<'m>(
+    target: &mut dyn MigrationTarget,
+    migrations: &'m [Migration],
+    names: &mut Vec<String>,
+) -> Result<(bool, Option<&'m Migration>), StoreError> {
     // Another process may have applied them since `peek`.
     let applied = target.applied().await?;
     let plan = Plan::of(migrations, &applied)?;
     for migration in plan.without_checksum {
         target.record(migration).await?;
     }
-    let mut names = Vec::new();
+    let before = names.len();
     for migration in plan.missing {
+        if migration.is_concurrent() {
+            return Ok((names.len() > before, Some(migration)));
+        }
         target.apply(migration).await?;
         target.record(migration).await?;
         names.push(migration.name.to_owned());
     }
-    Ok(names)
+    Ok((names.len() > before, None))
 }
 
 /// What is to be done.

@@ -16,7 +16,7 @@ use svc_core::resources::contacts::Contact;
 use svc_core::resources::crud;
 use svc_core::store::{DeliveryFilter, Store, Tx};
 use svc_core::values::{HostPolicy, TenantId};
-use svc_core::webhooks::deliveries::{AttemptLog, DeliveryStatus};
+use svc_core::webhooks::deliveries::{AfterFailure, AttemptLog, DeliveryStatus};
 use svc_core::webhooks::subscriptions::WebhookSubscription;
 use svc_store::{Options, SecretKey};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -264,7 +264,7 @@ async fn deliver_all(tx: &mut dyn Tx, tenant: TenantId) -> Result<(), Error> {
         };
         tx.insert_attempt(tenant, delivery.id, &log).await?;
         delivery.attempts = 1;
-        delivery.record_outcome(&log, None, delivery.created_at, true);
+        delivery.record_outcome(&log, None, delivery.created_at, AfterFailure::Retry);
         tx.update_delivery(&delivery, None).await?;
     }
     Ok(())

@@ -70,12 +70,12 @@ pub enum DbCommand {
     /// and the version of the schema.
     #[command(after_help = "Example:\n  svc db stats --json")]
     Stats,
-    /// Delete old finished deliveries with their logs and events.
+    /// Delete old deliveries with their logs and events.
     ///
-    /// The age of a delivery is the age of its event. Events without deliveries, finished replays, expired
-    /// responses stored for Idempotency-Keys and expired request signatures are also deleted. Pending and held
-    /// deliveries stay, with their events. The command deletes in small transactions and can run while servers use the
-    /// database. Servers prune automatically, by their own --retention.
+    /// The age of a delivery is the age of its event. Held deliveries are deleted like those that succeeded or failed. Events
+    /// without deliveries, finished replays, expired responses stored for Idempotency-Keys and expired request
+    /// signatures are also deleted. Pending deliveries stay, with their events. The command deletes in small transactions
+    /// and can run while servers use the database. Servers prune automatically, by their own --retention.
     #[command(after_help = "Examples:\n  svc db prune --retention 90d --dry-run\n  svc db prune --retention 90d")]
     Prune {
         /// How long to keep events, such as 90d.

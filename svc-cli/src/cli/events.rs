@@ -36,6 +36,10 @@ pub enum DeliveryCommand {
         /// or 7d.
         #[arg(long, value_parser = values::since, allow_hyphen_values = true, value_name = "TIME")]
         since: Option<Since>,
+        /// List only deliveries of events before this time, or before this long ago.
+        #[arg(long, value_parser = values::since, allow_hyphen_values = true, value_name = "TIME")]
+        #[arg(conflicts_with = "follow")]
+        until: Option<Since>,
         /// Maximum number of deliveries to list.
         #[arg(long, value_parser = value_parser!(u32).range(1..), default_value = "50", value_name = "N")]
         limit: u32,

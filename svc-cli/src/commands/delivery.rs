@@ -9,7 +9,7 @@ use svc_core::error::{Error, StoreError};
 use svc_core::store::{DeliveryFilter, Repository, Store};
 use svc_core::values::EventKind;
 use svc_core::values::{TenantId, Timestamp};
-use svc_core::webhooks::deliveries::{AttemptLog, Delivery, DeliveryStatus};
+use svc_core::webhooks::deliveries::{self, AttemptLog, Delivery, DeliveryStatus, FailureReason, SearchResult};
 use svc_core::webhooks::events::Event;
 use svc_core::webhooks::replays::{self, ReplayCreate};
 use svc_core::webhooks::subscriptions::WebhookSubscription;
@@ -25,6 +25,9 @@ use crate::times::{moment, moment_or_dash};
 
 /// Says how to find the id of a delivery.
 const HINT: &str = "`svc delivery list --tenant ID` lists the deliveries of a tenant";
+
+/// The highest number of searches of one `svc delivery list`, each of which reads 10,000 deliveries.
+const MAX_SEARCHES: u32 = 50;
 
 /// A delivery in JSON output.
 #[derive(Serialize)]
@@ -52,6 +55,7 @@ pub(super) struct Record {
 struct DetailView<'a> {
     #[serde(flatten)]
     delivery: View,
+    failure_reason: Option<FailureReason>,
     log: Vec<AttemptView<'a>>,
     body: Envelope,
 }
@@ -80,20 +84,21 @@ struct Envelope {
 
 pub(super) async fn run(store: &dyn Store, command: DeliveryCommand, json: bool) -> Result<Outcome, Failure> {
     match command {
-        DeliveryCommand::List { tenant, subscription, status, event, since, limit: _, follow: true } => {
+        DeliveryCommand::List { tenant, subscription, status, event, since, until: _, limit: _, follow: true } => {
             let now = store.env().now();
             let since = Some(since.map_or(now, |since| since.from(now)));
             let filter =
                 DeliveryFilter { subscription_id: subscription, status, kind: event, since, ..Default::default() };
             follow::run(store, tenant, filter, json).await
         }
-        DeliveryCommand::List { tenant, subscription, status, event, since, limit, follow: false } => {
-            let since = since.map(|since| since.from(store.env().now()));
+        DeliveryCommand::List { tenant, subscription, status, event, since, until, limit, follow: false } => {
+            let [since, until] = [since, until].map(|time| time.map(|time| time.from(store.env().now())));
             let filter = DeliveryFilter {
                 subscription_id: subscription,
                 status,
                 kind: event,
                 since,
+                until,
                 limit,
                 ..Default::default()
             };
@@ -122,26 +127,23 @@ pub(super) async fn run(store: &dyn Store, command: DeliveryCommand, json: bool)
 }
 
 async fn list(store: &dyn Store, tenant: TenantId, filter: DeliveryFilter) -> Result<Outcome, Failure> {
-    let (subscription, limit) = (filter.subscription_id, filter.limit);
-    let listed = store
-        .read("delivery.list", move |tx| {
-            // One delivery more than the limit tells whether there are more.
-            let filter = DeliveryFilter { limit: limit.saturating_add(1), ..filter.clone() };
-            Box::pin(async move {
-                tenants::get(tx, tenant).await?;
-                if let Some(id) = filter.subscription_id
-                    && Repository::<WebhookSubscription>::get(tx, tenant, id).await?.is_none()
-                {
-                    return Ok(None);
-                }
-                Ok(Some(tx.list_deliveries(tenant, &filter).await?))
-            })
+    let (subscription_id, limit) = (filter.subscription_id, filter.limit);
+    let known = store.read("delivery.list", move |tx| {
+        Box::pin(async move {
+            tenants::get(tx, tenant).await?;
+            match subscription_id {
+                Some(id) => Ok(Repository::<WebhookSubscription>::get(tx, tenant, id).await?.is_some()),
+                None => Ok(true),
+            }
         })
-        .await;
-    let Some(mut deliveries) = listed.or_not_found("tenant", tenant, tenant::HINT)? else {
-        let message = format!("The tenant has no webhook {}; {}.", or_dash(subscription), webhook::HINT);
+    });
+    if !known.await.or_not_found("tenant", tenant, tenant::HINT)? {
+        let message = format!("The tenant has no webhook {}; {}.", or_dash(subscription_id), webhook::HINT);
         return Err(Failure::new(Exit::NotFound, message));
-    };
+    }
+    // One delivery more than the limit tells whether there are more.
+    let wanted = DeliveryFilter { limit: limit.saturating_add(1), ..filter };
+    let (mut deliveries, not_searched) = find(store, tenant, wanted).await?;
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let more = deliveries.len() > limit;
     deliveries.truncate(limit);
@@ -160,8 +162,43 @@ async fn list(store: &dyn Store, tenant: TenantId, filter: DeliveryFilter) -> Re
         ]
     });
     let views: Vec<View> = deliveries.iter().map(view).collect();
-    let note = more.then(|| "There are more deliveries; raise --limit to see them.".to_owned());
+    let note = match not_searched {
+        _ if more => Some("There are more deliveries; raise --limit to see them.".to_owned()),
+        Some(until) => Some(format!(
+            "Deliveries of events before {until} were not searched. Run the command with --until {until} to go on."
+        )),
+        None => None,
+    };
     Ok(Outcome::list(&views, &table, "No deliveries match.")?.with_note(note))
+}
+
+/// Finds the newest deliveries that match a filter, up to its limit, in short transactions. Stops after
+/// [`MAX_SEARCHES`], and then returns the time before which it did not search as well.
+async fn find(
+    store: &dyn Store,
+    tenant: TenantId,
+    mut filter: DeliveryFilter,
+) -> Result<(Vec<Delivery>, Option<Timestamp>), Error> {
+    let limit = filter.limit;
+    let mut found: Vec<Delivery> = Vec::new();
+    for _ in 0..MAX_SEARCHES {
+        filter.limit = limit.saturating_sub(u32::try_from(found.len()).unwrap_or(u32::MAX));
+        if filter.limit == 0 {
+            break;
+        }
+        let next = filter.clone();
+        let searched = store.read("delivery.list", move |tx| {
+            let filter = next.clone();
+            Box::pin(async move { deliveries::search(tx, tenant, &filter).await })
+        });
+        let SearchResult { deliveries, next_until } = searched.await?;
+        found.extend(deliveries);
+        filter.until = next_until;
+        if next_until.is_none() {
+            break;
+        }
+    }
+    Ok((found, filter.until.filter(|_| filter.limit > 0)))
 }
 
 /// Returns the detailed view of a delivery as the result of a command. For people, `introduction` comes first.
@@ -190,7 +227,8 @@ pub(super) fn report(record: &Record, introduction: &str) -> Result<Outcome, Fai
     }
     text.push_str(&format!("\nBody:\n{}\n", pretty(&body)));
     let log = log.iter().map(attempt_view).collect();
-    Outcome::new(&DetailView { delivery: view(delivery), log, body }, text)
+    let failure_reason = delivery.failure_reason;
+    Outcome::new(&DetailView { delivery: view(delivery), failure_reason, log, body }, text)
 }
 
 /// Reads a delivery with its event and attempts.
@@ -254,12 +292,16 @@ fn attempts(log: &[AttemptLog]) -> Table {
 }
 
 fn details(delivery: &Delivery) -> String {
+    let status = match delivery.failure_reason {
+        Some(reason) => format!("{}: {reason}", delivery.status),
+        None => delivery.status.to_string(),
+    };
     fields([
         ("id", delivery.id.to_string()),
         ("event", delivery.kind.to_string()),
         ("event id", delivery.event_id.to_string()),
         ("webhook", delivery.subscription_id.to_string()),
-        ("status", delivery.status.to_string()),
+        ("status", status),
         ("attempts", delivery.attempts.to_string()),
         ("last status", or_dash(delivery.last_status)),
         ("next attempt at", moment_or_dash(delivery.next_attempt_at)),

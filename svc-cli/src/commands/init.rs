@@ -61,7 +61,7 @@ async fn create(store: &dyn Store, name: String) -> Result<(Tenant, NewKey), Fai
     let created = store.write("init", move |tx| {
         let input = TenantCreate::named(&name);
         Box::pin(async move {
-            if let Some(tenant) = tx.tenants().await?.first() {
+            if let Some(tenant) = tx.tenants(None, 1).await?.first() {
                 return Err(Error::NotAllowed(format!(
                     "the database already has the tenant {} ({}); add another one with `svc tenant create`, or a key with \
                      `svc key create`",

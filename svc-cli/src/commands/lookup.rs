@@ -1,18 +1,21 @@
 //! Finds a record and its tenant by the record's id.
 //!
 //! Ids are unique within a tenant. An import can give records of two tenants the same id, so a command that is given an
-//! id alone looks in every tenant, and refuses an id that several of them have.
+//! id alone refuses an id that several of them have.
 
 use std::fmt::Display;
 use std::pin::Pin;
 
 use svc_core::accounts::keys::{self, ApiKey};
-use svc_core::accounts::tenants::Tenant;
+use svc_core::accounts::tenants::{self, Tenant};
 use svc_core::error::Error;
 use svc_core::resources::crud::Resource;
-use svc_core::store::{Store, Tx};
+use svc_core::resources::invoices::Invoice;
+use svc_core::resources::quotes::Quote;
+use svc_core::store::{OwnedKind, Store, Tx};
 use svc_core::values::TenantId;
 use svc_core::webhooks::deliveries::Delivery;
+use svc_core::webhooks::subscriptions::WebhookSubscription;
 use uuid::Uuid;
 
 use crate::cli::Owner;
@@ -60,13 +63,30 @@ impl<T> OrNotFound<T> for Result<T, LookupError> {
     }
 }
 
+/// A resource whose records are found by their id alone.
+pub(super) trait FoundById: Resource {
+    const KIND: OwnedKind;
+}
+
+impl FoundById for Invoice {
+    const KIND: OwnedKind = OwnedKind::Invoice;
+}
+
+impl FoundById for Quote {
+    const KIND: OwnedKind = OwnedKind::Quote;
+}
+
+impl FoundById for WebhookSubscription {
+    const KIND: OwnedKind = OwnedKind::Subscription;
+}
+
 /// Returns the record with this id, unless it is deleted. A record never changes its tenant, so the tenant is still
 /// right in a later transaction.
 ///
 /// # Errors
 /// No tenant has the record, or several have one.
-pub(super) async fn find<R: Resource>(store: &dyn Store, id: Uuid, owner: Owner) -> Result<Owned<R>, LookupError> {
-    search(store, owner, move |tx, tenant_id| {
+pub(super) async fn find<R: FoundById>(store: &dyn Store, id: Uuid, owner: Owner) -> Result<Owned<R>, LookupError> {
+    search(store, (R::KIND, id), owner, move |tx, tenant_id| {
         Box::pin(async move {
             let record = R::repository(tx).get(tenant_id, id).await?;
             Ok(record.filter(|record| record.deleted_at().is_none()).map(|record| Owned { tenant_id, record }))
@@ -80,7 +100,10 @@ pub(super) async fn find<R: Resource>(store: &dyn Store, id: Uuid, owner: Owner)
 /// # Errors
 /// No tenant has the delivery, or several have one.
 pub(super) async fn delivery(store: &dyn Store, id: Uuid, owner: Owner) -> Result<Delivery, LookupError> {
-    search(store, owner, move |tx, tenant| Box::pin(async move { Ok(tx.delivery(tenant, id).await?) })).await
+    search(store, (OwnedKind::Delivery, id), owner, move |tx, tenant| {
+        Box::pin(async move { Ok(tx.delivery(tenant, id).await?) })
+    })
+    .await
 }
 
 /// Returns the API key with this id. The ids of keys are unique among all tenants, since keys are never imported.
@@ -97,9 +120,13 @@ pub(super) async fn key(store: &dyn Store, id: Uuid, owner: Owner) -> Result<Api
 
 type Lookup<'t, T> = Pin<Box<dyn Future<Output = Result<Option<T>, Error>> + Send + 't>>;
 
-/// Runs a lookup for the tenant that was named, or for one tenant after the other. The store deliberately has no lookup
-/// across tenants.
-async fn search<T, F>(store: &dyn Store, owner: Owner, lookup: F) -> Result<T, LookupError>
+/// Runs a lookup for the tenant that was named, or for those that have a record with the id.
+async fn search<T, F>(
+    store: &dyn Store,
+    (kind, id): (OwnedKind, Uuid),
+    owner: Owner,
+    lookup: F,
+) -> Result<T, LookupError>
 where
     T: Send + 'static,
     F: for<'t> Fn(&'t mut dyn Tx, TenantId) -> Lookup<'t, T> + Copy + Send + Sync + 'static,
@@ -111,9 +138,9 @@ where
     let found = store.read("cli.find", move |tx| {
         Box::pin(async move {
             let mut found = Vec::new();
-            for tenant in tx.tenants().await? {
-                if let Some(record) = lookup(tx, tenant.id).await? {
-                    found.push((tenant, record));
+            for owner in tx.owners(kind, id).await? {
+                if let Some(record) = lookup(tx, owner).await? {
+                    found.push((tenants::get(tx, owner).await?, record));
                 }
             }
             Ok(found)

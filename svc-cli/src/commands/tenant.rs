@@ -21,7 +21,7 @@ pub(super) async fn run(store: &dyn Store, command: TenantCommand) -> Result<Out
             let developer_access = if pending { DeveloperAccess::Pending } else { DeveloperAccess::Approved };
             create(store, TenantCreate { name, time_zone, currency, developer_access }).await
         }
-        TenantCommand::List => list(store).await,
+        TenantCommand::List { limit, after } => list(store, limit, after).await,
         TenantCommand::Show { id } => show(store, id).await,
         TenantCommand::Approve { id } => {
             let tenant = change(store, id, |tenant| tenant.developer_access = DeveloperAccess::Approved).await?;
@@ -48,8 +48,14 @@ async fn create(store: &dyn Store, input: TenantCreate) -> Result<Outcome, Failu
     outcome(&tenant, format!("Created tenant {}.\n\n{}", tenant.name, details(&tenant)))
 }
 
-async fn list(store: &dyn Store) -> Result<Outcome, Failure> {
-    let tenants = store.read("tenant.list", |tx| Box::pin(async move { Ok(tx.tenants().await?) })).await?;
+async fn list(store: &dyn Store, limit: u32, after: Option<TenantId>) -> Result<Outcome, Failure> {
+    let one_more = limit.saturating_add(1);
+    let page = store.read("tenant.list", move |tx| Box::pin(async move { Ok(tx.tenants(after, one_more).await?) }));
+    let mut tenants = page.await?;
+    let has_more = tenants.len() > limit as usize;
+    tenants.truncate(limit as usize);
+    let last = tenants.last().filter(|_| has_more);
+    let note = last.map(|last| format!("There are more tenants; list them with --after {}.", last.id));
     let heading = ["ID", "NAME", "ACCESS", "TIME ZONE", "CURRENCY", "CREATED"];
     let table = Table::new(heading, &tenants, |tenant| {
         [
@@ -62,7 +68,8 @@ async fn list(store: &dyn Store) -> Result<Outcome, Failure> {
         ]
     });
     let views: Vec<Value> = tenants.iter().map(view).collect();
-    Outcome::list(&views, &table, "There are no tenants yet; create one with `svc tenant create`.")
+    let empty = "There are no tenants yet; create one with `svc tenant create`.";
+    Ok(Outcome::list(&views, &table, empty)?.with_note(note))
 }
 
 async fn show(store: &dyn Store, id: TenantId) -> Result<Outcome, Failure> {

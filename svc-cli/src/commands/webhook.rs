@@ -26,12 +26,13 @@ use crate::times::{moment, moment_or_dash};
 /// Says how to find the id of a webhook.
 pub(super) const HINT: &str = "`svc webhook list --tenant ID` lists the webhooks of a tenant";
 
-/// An enabled subscription in JSON output, with the number of its held deliveries.
+/// An enabled subscription in JSON output, with the number of its held deliveries: 10,000 for that many or more, null if they
+/// could not be counted.
 #[derive(Serialize)]
 struct EnabledView<'a> {
     #[serde(flatten)]
     subscription: &'a WebhookSubscription,
-    held_deliveries: u64,
+    held_deliveries: Option<u64>,
 }
 
 pub(super) async fn run(store: &dyn Store, command: WebhookCommand) -> Result<Outcome, Failure> {
@@ -113,8 +114,8 @@ async fn all(tx: &mut dyn Tx, tenant: TenantId) -> Result<Vec<WebhookSubscriptio
 /// A subscription that was enabled.
 struct Enabled {
     subscription: WebhookSubscription,
-    /// The number of deliveries that are held for it.
-    held_deliveries: u64,
+    /// The number of deliveries that are held for it. `None` when they could not be counted.
+    held_deliveries: Option<u64>,
 }
 
 /// Enables a subscription and counts its held deliveries.
@@ -127,8 +128,9 @@ async fn enable(store: &dyn Store, id: Uuid, owner: Owner) -> Result<Enabled, Lo
             Box::pin(crud::update::<WebhookSubscription>(tx, tenant, id, change))
         })
         .await?;
-    let backlog = store.read("webhook.held", move |tx| Box::pin(backlog(tx, tenant, id))).await?;
-    Ok(Enabled { subscription, held_deliveries: backlog.held })
+    // It is enabled, whether or not its deliveries can be counted.
+    let backlog = store.read("webhook.held", move |tx| Box::pin(backlog(tx, tenant, id))).await;
+    Ok(Enabled { subscription, held_deliveries: backlog.ok().map(|backlog| backlog.held) })
 }
 
 async fn rotate_secret(
@@ -151,11 +153,12 @@ async fn finish_rotation(store: &dyn Store, id: Uuid, owner: Owner) -> Result<We
 }
 
 /// Returns a note that says how to send held deliveries, which are not sent automatically.
-fn held_note(subscription: &WebhookSubscription, held: u64) -> Option<String> {
+fn held_note(subscription: &WebhookSubscription, held: Option<u64>) -> Option<String> {
     let (are, them) = match held {
-        0 => return None,
-        1 => ("1 delivery is".to_owned(), "it"),
-        many => (format!("{many} deliveries are"), "them"),
+        Some(0) => return None,
+        Some(1) => ("1 delivery is".to_owned(), "it"),
+        Some(many) => (format!("{} deliveries are", statistics::count(many)), "them"),
+        None => ("The deliveries could not be counted that are".to_owned(), "them"),
     };
     let WebhookSubscription { id, created_at, .. } = subscription;
     Some(format!(

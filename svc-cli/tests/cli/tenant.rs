@@ -9,6 +9,8 @@ fn output_for_people() {
     session
         .run(&["tenant", "create", "--name", "  Zoë & Sons ", "--time-zone", "Australia/Sydney"])
         .run(&["tenant", "list"])
+        .run(&["tenant", "list", "--limit", "1"])
+        .run(&["tenant", "list", "--limit", "2", "--after", &sydney])
         .run(&["tenant", "show", &osaka])
         .run(&["tenant", "approve", &osaka])
         .run(&["tenant", "suspend", &sydney])

@@ -149,7 +149,7 @@ impl Update for Contact {
         self.updated_at = now;
     }
 
-    async fn check(&self, tx: &mut dyn Tx, tenant: TenantId, before: &Self) -> Result<(), Error> {
+    async fn check(&mut self, tx: &mut dyn Tx, tenant: TenantId, before: &Self) -> Result<(), Error> {
         let key = |contact: &Self| contact.email.as_ref().map(Email::key);
         match &self.email {
             Some(email) if key(self) != key(before) => check_email_is_free(tx, tenant, email).await,

@@ -116,11 +116,11 @@ pub trait Update: Resource {
     /// Sets the time of the change.
     fn set_updated_at(&mut self, now: Timestamp);
 
-    /// Checks the rules that need other records, and changes those that depend on this one.
+    /// Checks the rules that need other records, and changes those that depend on this one. It may change the record as well.
     ///
     /// # Errors
     /// The rules that the changed record breaks.
-    async fn check(&self, _tx: &mut dyn Tx, _tenant: TenantId, _before: &Self) -> Result<(), Error> {
+    async fn check(&mut self, _tx: &mut dyn Tx, _tenant: TenantId, _before: &Self) -> Result<(), Error> {
         Ok(())
     }
 
@@ -134,8 +134,8 @@ pub trait Delete: Resource {
     /// Marks the record as deleted.
     fn mark_deleted(&mut self, now: Timestamp);
 
-    /// Ends what depends on the record, such as its pending deliveries.
-    async fn on_delete(&self, _tx: &mut dyn Tx, _tenant: TenantId) -> Result<(), Error> {
+    /// Ends what depends on the record, such as its pending deliveries. It may change the record as well.
+    async fn on_delete(&mut self, _tx: &mut dyn Tx, _tenant: TenantId) -> Result<(), Error> {
         Ok(())
     }
 

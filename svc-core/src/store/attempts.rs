@@ -7,6 +7,15 @@ use crate::error::StoreError;
 use crate::values::{TenantId, Timestamp};
 use crate::webhooks::deliveries::{AttemptLog, AttemptSummary};
 
+/// The result of [`AttemptRepository::delete_responses`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DeletedResponses {
+    /// The number of response bodies that were deleted.
+    pub responses: u32,
+    /// The last delivery whose response bodies were deleted. `None` if there is none left.
+    pub last: Option<Uuid>,
+}
+
 /// The logs of delivery attempts.
 #[async_trait]
 pub trait AttemptRepository: Send {
@@ -15,6 +24,15 @@ pub trait AttemptRepository: Send {
 
     /// Returns the log of a delivery, first attempt first.
     async fn attempts(&mut self, tenant: TenantId, delivery: Uuid) -> Result<Vec<AttemptLog>, StoreError>;
+
+    /// Deletes the response bodies of the attempts of an endpoint's next `limit` deliveries whose ids follow `after`.
+    async fn delete_responses(
+        &mut self,
+        tenant: TenantId,
+        subscription: Uuid,
+        after: Uuid,
+        limit: u32,
+    ) -> Result<DeletedResponses, StoreError>;
 
     /// Returns the attempts of an endpoint's deliveries of events at or after `since` and before `until`, in any order.
     async fn attempt_summaries(

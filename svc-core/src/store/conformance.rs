@@ -117,6 +117,8 @@ cases! {
     }
     tenants {
         settings_are_stored,
+        tenants_of_a_record_are_found_by_its_id,
+        tenants_with_old_events_are_found,
         each_advance_of_the_clock_is_later,
         each_tenant_has_its_own_clock,
         an_update_of_settings_keeps_the_clock,
@@ -167,9 +169,11 @@ cases! {
         an_update_requires_the_lease,
         due_deliveries_are_returned_in_order,
         only_pending_deliveries_of_the_endpoint_are_held,
+        deliveries_are_held_and_failed_in_steps,
         attempts_are_stored,
-        an_outcome_updates_four_columns,
+        an_outcome_updates_six_columns,
         deliveries_are_brought_forward_by_what_they_wait_for,
+        response_bodies_are_deleted_in_the_order_of_events,
         deliveries_of_another_tenant_are_not_returned,
     }
     schedule {
@@ -215,9 +219,10 @@ cases! {
         a_failed_change_is_not_recorded,
     }
     retention {
-        finished_and_expired_deliveries_are_deleted,
+        expired_deliveries_that_are_not_pending_are_deleted,
         a_step_has_a_limit,
         many_rows_take_many_small_steps,
+        deliveries_of_one_event_take_few_steps,
         a_range_has_two_bounds,
         a_step_deletes_rows_of_one_tenant,
         finished_replays_are_deleted,

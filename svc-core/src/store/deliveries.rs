@@ -5,7 +5,7 @@ use uuid::Uuid;
 
 use crate::error::StoreError;
 use crate::values::{EventKind, TenantId, Timestamp};
-use crate::webhooks::deliveries::{Backlog, Delivery, DeliveryStatus};
+use crate::webhooks::deliveries::{Backlog, Delivery, DeliveryStatus, FailureReason};
 use crate::webhooks::events::Event;
 
 /// A delivery that is due, and the event that it delivers.
@@ -72,10 +72,41 @@ pub trait DeliveryRepository: Send {
         latest: Timestamp,
     ) -> Result<(), StoreError>;
 
-    /// Changes the pending deliveries of an endpoint to held, including those that have an attempt in flight.
-    async fn hold_deliveries(&mut self, tenant: TenantId, subscription: Uuid) -> Result<(), StoreError>;
+    /// Changes at most `limit` pending deliveries of an endpoint, of events before `before`, to held, and returns how many.
+    /// Those that have an attempt in flight keep their lease.
+    async fn hold_deliveries(
+        &mut self,
+        tenant: TenantId,
+        subscription: Uuid,
+        before: Timestamp,
+        limit: u32,
+    ) -> Result<u64, StoreError>;
 
-    /// Returns how many deliveries of an endpoint have a status. It reads all of them, so it is slow for a long backlog.
+    /// Changes at most `limit` pending or held deliveries of an endpoint to failed, for this reason, and returns how many.
+    /// Those that have an attempt in flight keep their lease.
+    async fn fail_deliveries(
+        &mut self,
+        tenant: TenantId,
+        subscription: Uuid,
+        reason: FailureReason,
+        limit: u32,
+    ) -> Result<u64, StoreError>;
+
+    /// Returns the time of the event of the delivery that has `n` others before it in the order of a filter, or `None` if
+    /// there are no more than `n`.
+    ///
+    /// Of the filter, only those conditions count that an index serves: all but the kind, and the status unless it is failed or
+    /// held. So the cost is bounded by `n`.
+    async fn nth_listed(
+        &mut self,
+        tenant: TenantId,
+        filter: &DeliveryFilter,
+        n: u32,
+    ) -> Result<Option<Timestamp>, StoreError>;
+
+    /// Returns how many deliveries of an endpoint are pending, failed or held, and 0 for those that succeeded.
+    ///
+    /// It counts up to [`MAX_BACKLOG_COUNT`](crate::webhooks::deliveries::MAX_BACKLOG_COUNT), so its cost is bounded.
     async fn count_deliveries(
         &mut self,
         tenant: TenantId,
@@ -145,5 +176,10 @@ impl DeliveryFilter {
     /// Returns the filter that matches all deliveries of an event.
     pub fn of_event(event: Uuid) -> Self {
         Self { event_id: Some(event), ..Self::default() }
+    }
+
+    /// Returns the status if an index finds the deliveries that have it. Those are few, unlike those that succeed.
+    pub fn indexed_status(&self) -> Option<DeliveryStatus> {
+        self.status.filter(|status| matches!(status, DeliveryStatus::Failed | DeliveryStatus::Held))
     }
 }

@@ -7,6 +7,7 @@ mod audit;
 mod deliveries;
 mod events;
 mod idempotency;
+mod owners;
 mod payments;
 mod replays;
 mod repository;

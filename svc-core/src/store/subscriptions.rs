@@ -21,8 +21,8 @@ pub trait SubscriptionMatching: Send {
     /// Returns how many subscriptions of a tenant are not deleted.
     async fn count_live_subscriptions(&mut self, tenant: TenantId) -> Result<u64, StoreError>;
 
-    /// Stores `last_delivery_at`, `last_delivery_status`, `consecutive_failures` and `backoff_until` of a subscription, and
-    /// no other field.
+    /// Stores what outcomes change of a subscription: `last_delivery_at`, `last_delivery_status`, `consecutive_failures`,
+    /// `backoff_until`, `responses_kept` and `responses_deleted_until`, and no other field.
     async fn update_delivery_outcome(
         &mut self,
         tenant: TenantId,

@@ -12,8 +12,8 @@ pub trait TenantRepository: Send {
     /// Returns one tenant.
     async fn tenant(&mut self, id: TenantId) -> Result<Option<Tenant>, StoreError>;
 
-    /// Returns all tenants, oldest first.
-    async fn tenants(&mut self) -> Result<Vec<Tenant>, StoreError>;
+    /// Returns the first `limit` tenants after the tenant `after`, or of all, oldest first: in the order of their ids.
+    async fn tenants(&mut self, after: Option<TenantId>, limit: u32) -> Result<Vec<Tenant>, StoreError>;
 
     /// Adds a tenant, whose clock starts at its `created_at`.
     async fn insert_tenant(&mut self, tenant: &Tenant) -> Result<(), StoreError>;

@@ -1,7 +1,7 @@
 //! Deliveries: one event on its way to one subscription (`docs/contract.md`, "Webhook deliveries").
 //!
-//! A delivery is `pending` with a due time until an attempt succeeds (`succeeded`), its retries are used up (`failed`), or
-//! its subscription is disabled, paused or deleted (`held`).
+//! A delivery is `pending` with a due time until an attempt succeeds (`succeeded`), its retries are used up or its
+//! subscription is deleted (`failed`), or its subscription is disabled or paused (`held`).
 //!
 //! Before a process makes an attempt, it claims the delivery by a lease: a token, and a due time after the longest
 //! possible end of the attempt. Only the holder of the token can record the outcome. If the outcome is never recorded,
@@ -16,7 +16,8 @@ use futures_util::task::AtomicWaker;
 use uuid::Uuid;
 
 use crate::env::time_of_id;
-use crate::store::Endpoint;
+use crate::error::Error;
+use crate::store::{DeliveryFilter, Endpoint, Tx};
 use crate::values::EventKind;
 use crate::values::{TenantId, TextEnum, Timestamp};
 
@@ -36,11 +37,29 @@ pub enum DeliveryStatus {
     Pending,
     /// The endpoint responded with a status of 2xx.
     Succeeded,
-    /// All attempts of the retry schedule failed, or the endpoint responded with 410. A replay sends the delivery again.
+    /// All attempts of the retry schedule failed, or the endpoint responded with 410, and a replay sends the delivery
+    /// again. Or the subscription was deleted.
     Failed,
-    /// The subscription is disabled, paused or deleted. A replay sends the delivery, unless the subscription is
-    /// deleted.
+    /// The subscription was disabled or paused. A replay sends the delivery.
     Held,
+}
+
+/// Why a delivery failed, if it was not for the outcome of its last attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, TextEnum)]
+pub enum FailureReason {
+    /// The subscription was deleted while the delivery was pending or held.
+    SubscriptionDeleted,
+}
+
+/// What becomes of a delivery whose attempt failed while it has retries left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AfterFailure {
+    /// It is retried.
+    Retry,
+    /// It is held, because the subscription was disabled or paused.
+    Hold,
+    /// It fails for good, for this reason.
+    Fail(FailureReason),
 }
 
 /// Why an attempt failed.
@@ -99,8 +118,36 @@ pub struct Delivery {
     pub next_attempt_at: Option<Timestamp>,
     /// The fencing token of the attempt in progress: an id that was made for the time at which the lease ends.
     pub lease: Option<Uuid>,
+    /// Why the delivery failed, if it was not for the outcome of its last attempt. `None` unless failed.
+    pub failure_reason: Option<FailureReason>,
     /// When the event happened.
     pub created_at: Timestamp,
+}
+
+/// The number of deliveries that one [`search`] reads.
+const SEARCHED: u32 = 10_000;
+
+/// What one [`search`] found.
+#[derive(Clone, Debug)]
+pub struct SearchResult {
+    /// The deliveries that match, newest first.
+    pub deliveries: Vec<Delivery>,
+    /// Where the next search goes on: deliveries of events before this time were not read. `None` if all were.
+    pub next_until: Option<Timestamp>,
+}
+
+/// Returns the newest deliveries of a tenant that match a filter, among the newest 10,000 that an index finds for it. So its
+/// cost is bounded, also if few of many deliveries match.
+///
+/// Run each search in a transaction of its own, so that a long one does not hold one snapshot.
+///
+/// # Errors
+/// [`Error::Store`].
+pub async fn search(tx: &mut dyn Tx, tenant: TenantId, filter: &DeliveryFilter) -> Result<SearchResult, Error> {
+    let last = tx.nth_listed(tenant, filter, SEARCHED).await?;
+    let since = filter.since.max(last);
+    let deliveries = tx.list_deliveries(tenant, &DeliveryFilter { since, ..filter.clone() }).await?;
+    Ok(SearchResult { deliveries, next_until: last })
 }
 
 /// A subscription that receives an event.
@@ -125,9 +172,9 @@ pub struct AttemptLog {
     pub status: i32,
     /// The error of a failed attempt: a [`FailureClass`], a colon, and what happened. `None` if it succeeded.
     pub error: Option<String>,
-    /// The first 16 KiB of the response body.
+    /// The first 16 KiB of the response body. `None` also if it was deleted because the subscription had too many that day.
     pub response_body: Option<String>,
-    /// Whether the response body was longer than that.
+    /// Whether the response body was longer than that, or was deleted.
     pub response_truncated: bool,
     /// The IP address and port that the request was sent to.
     pub remote_addr: Option<String>,
@@ -243,29 +290,36 @@ impl Delivery {
     /// Records the outcome of the attempt that holds the lease, and ends the lease.
     ///
     /// After a failure, the next attempt is due `delay` after `now`; without a `delay` the retries are used up and the
-    /// delivery has failed. If `may_retry` is false, because the subscription no longer sends, a delivery that would be
-    /// retried is held instead.
-    pub fn record_outcome(&mut self, log: &AttemptLog, delay: Option<Duration>, now: Timestamp, may_retry: bool) {
+    /// delivery has failed. `after_failure` says what becomes of a delivery that has retries left.
+    pub fn record_outcome(
+        &mut self,
+        log: &AttemptLog,
+        delay: Option<Duration>,
+        now: Timestamp,
+        after_failure: AfterFailure,
+    ) {
         self.lease = None;
         self.last_status = Some(log.status);
         self.next_attempt_at = None;
-        self.status = if log.succeeded() {
-            DeliveryStatus::Succeeded
-        } else {
-            match delay {
-                None => DeliveryStatus::Failed,
-                Some(_) if !may_retry => DeliveryStatus::Held,
-                Some(delay) => {
-                    self.next_attempt_at = Some(now.checked_add(delay).unwrap_or(now));
-                    DeliveryStatus::Pending
-                }
+        self.failure_reason = None;
+        self.status = match (delay, after_failure) {
+            _ if log.succeeded() => DeliveryStatus::Succeeded,
+            (None, _) => DeliveryStatus::Failed,
+            (Some(delay), AfterFailure::Retry) => {
+                self.next_attempt_at = Some(now.checked_add(delay).unwrap_or(now));
+                DeliveryStatus::Pending
+            }
+            (Some(_), AfterFailure::Hold) => DeliveryStatus::Held,
+            (Some(_), AfterFailure::Fail(reason)) => {
+                self.failure_reason = Some(reason);
+                DeliveryStatus::Failed
             }
         };
     }
 
     /// Returns when the lease of the attempt in progress ends, or `None` if no attempt is in progress at `now`.
     pub fn leased_until(&self, now: Timestamp) -> Option<Timestamp> {
-        // A delivery that was held during its attempt has no due time. The token contains the end of the lease.
+        // A delivery that was held or failed during its attempt has no due time. The token contains the end of the lease.
         let ends = self.next_attempt_at.or(self.lease.map(time_of_id));
         ends.filter(|ends| self.lease.is_some() && *ends > now)
     }
@@ -275,6 +329,7 @@ impl Delivery {
     pub fn restart(&mut self, now: Timestamp) {
         let leased_until = self.leased_until(now);
         self.status = DeliveryStatus::Pending;
+        self.failure_reason = None;
         self.failures = 0;
         self.lease = self.lease.filter(|_| leased_until.is_some());
         self.next_attempt_at = leased_until.or(Some(now));

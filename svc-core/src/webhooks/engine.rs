@@ -91,6 +91,7 @@ mod in_flight;
 mod outcomes;
 mod plan;
 mod policy;
+mod responses;
 mod waits;
 
 use crate::accounts::audit::Actor;

@@ -58,6 +58,7 @@ impl Event {
             last_status: None,
             next_attempt_at: (!paused).then_some(self.created_at),
             lease: None,
+            failure_reason: None,
             created_at: self.created_at,
         }
     }

@@ -88,15 +88,20 @@ pub struct ReplayCreate {
 /// Restarts one delivery: it becomes due now, keeps its id and its count of attempts, and has all its retries ahead.
 ///
 /// # Errors
-/// [`Error::NotFound`]; [`Error::NotAllowed`] when its subscription is deleted, disabled or paused, or while an attempt is
-/// in progress.
+/// [`Error::NotFound`]; [`Error::NotAllowed`] when its subscription is deleted, disabled or paused, while what was pending
+/// then is still being held, or while an attempt is in progress.
 pub async fn replay_delivery(tx: &mut dyn Tx, tenant: TenantId, id: Uuid) -> Result<Delivery, Error> {
     advance_clock(tx, tenant).await?;
     let now = tx.env().now();
     let mut delivery = tx.delivery(tenant, id).await?.ok_or(Error::NotFound)?;
     let subscription = Repository::<WebhookSubscription>::get(tx, tenant, delivery.subscription_id).await?;
-    if !subscription.is_some_and(|subscription| subscription.is_active()) {
+    if !subscription.as_ref().is_some_and(WebhookSubscription::is_active) {
         let reason = "The subscription of this delivery is deleted or disabled; enable it first.";
+        return Err(Error::NotAllowed(reason.to_owned()));
+    }
+    if subscription.is_some_and(|subscription| subscription.stopped_at.is_some()) {
+        let reason = "The deliveries that were pending when the subscription was disabled are still being held; try again \
+                      in a minute.";
         return Err(Error::NotAllowed(reason.to_owned()));
     }
     if delivery.leased_until(now).is_some() {
@@ -157,6 +162,8 @@ pub async fn step(tx: &mut dyn Tx, tenant: TenantId) -> Result<bool, Error> {
     match subscription.filter(WebhookSubscription::is_active) {
         // The subscription no longer sends, so the replay ends here and the other deliveries stay as they are.
         None => replay.finished_at = Some(now),
+        // It goes on when everything that was pending when the subscription stopped is held, as it could not be told apart.
+        Some(subscription) if subscription.stopped_at.is_some() => {}
         Some(subscription) => {
             let more = if replay.missed {
                 step_over_events(tx, &mut replay, &subscription).await

@@ -1,9 +1,13 @@
-//! Retention: deletes finished deliveries with their attempts, and events without deliveries, once they are older than
-//! the retention period (`docs/contract.md`, "Replays and retention").
+//! Retention: deletes deliveries that are not pending with their attempts, and events without deliveries, once they are
+//! older than the retention period (`docs/contract.md`, "Replays and retention").
 //!
-//! Age is that of the event. Pending and held deliveries stay, and so do their events. A sweep walks over the events of
+//! Age is that of the event. Pending deliveries stay, and so do their events. A sweep walks over the events of
 //! every tenant, oldest first, in small steps. Each step is a write transaction of one tenant, so that it delays no other
 //! work.
+//!
+//! Events and deliveries have ids that sort like the times of the events, so one id says how far a sweep came, also
+//! between the deliveries of one event. A step therefore looks at a bounded number of deliveries, and a sweep at each
+//! delivery a few times at most, however many deliveries an event has.
 
 use std::collections::BTreeMap;
 use std::ops::AddAssign;
@@ -11,32 +15,56 @@ use std::ops::AddAssign;
 use serde::Serialize;
 use uuid::Uuid;
 
+use crate::env;
 use crate::error::Error;
 use crate::store::{Store, Tx};
 use crate::values::{TenantId, Timestamp};
 
 /// The highest number of rows that one step deletes.
 pub const STEP: u32 = 500;
-/// The number of events that one step covers.
+/// The highest number of events that one step covers.
 const EVENTS: u32 = 100;
-/// The number of tenants that one read transaction checks.
+/// The highest number of deliveries that one step covers. With an attempt each, they fit into [`STEP`].
+const DELIVERIES: u32 = 200;
+/// The number of tenants with old events or replays that one read transaction checks.
 const TENANTS: usize = 64;
+/// The number of tenants that one read transaction asks for old events or replays, with one statement.
+const PAGE: u32 = 1_000;
 
-/// A range of events of a tenant, by id. Ids sort like the times of the events.
+/// A range of the ids of a tenant's events and deliveries, all of which sort like the times of the events. It may begin
+/// and end between the deliveries of one event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct EventRange {
-    /// The event before the first of the range; the range does not contain it.
-    pub after: Uuid,
-    /// The last event of the range.
-    pub until: Uuid,
+pub struct IdRange {
+    /// The smallest id of the range.
+    pub first: Uuid,
+    /// The smallest id after the range.
+    pub end: Uuid,
+}
+
+impl IdRange {
+    /// Returns whether the range contains an id.
+    pub fn contains(&self, id: Uuid) -> bool {
+        self.first <= id && id < self.end
+    }
+
+    /// Returns the range of the events whose last deliveries are in this range, with all of their deliveries.
+    fn ended_events(self) -> Self {
+        Self { first: first_id_of_event(self.first), end: first_id_of_event(self.end) }
+    }
+}
+
+/// Returns the first id that an event and its deliveries can have, one of which has the id `id`. No two events of a tenant
+/// share a microsecond.
+fn first_id_of_event(id: Uuid) -> Uuid {
+    env::first_id_at(env::time_of_id(id))
 }
 
 /// A kind of rows that belong to an expired event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExpiredKind {
-    /// The logged attempts of its finished deliveries.
+    /// The logged attempts of its deliveries that are not pending.
     Attempts,
-    /// Its finished deliveries.
+    /// Its deliveries that are not pending.
     Deliveries,
     /// The event itself, once it has no deliveries.
     Event,
@@ -47,7 +75,7 @@ pub enum ExpiredKind {
 pub struct DeletedCounts {
     /// Logged attempts.
     pub attempts: u64,
-    /// Deliveries that had succeeded or failed.
+    /// Deliveries that had succeeded or failed, or were held.
     pub deliveries: u64,
     /// Events without deliveries.
     pub events: u64,
@@ -84,60 +112,89 @@ impl AddAssign for DeletedCounts {
 pub struct Step {
     /// The rows that were deleted, or would be.
     pub dropped: DeletedCounts,
-    /// The event after which the next step starts. `None` when all events of the tenant are done.
+    /// The id that the next step starts with. `None` when all events of the tenant are done.
     pub next: Option<Uuid>,
 }
 
 /// The order of deletion: attempts before their deliveries, deliveries before their event.
 const ORDER: [ExpiredKind; 3] = [ExpiredKind::Attempts, ExpiredKind::Deliveries, ExpiredKind::Event];
 
-/// Deletes the expired rows of a tenant's next events after `after` that are older than `before`, in a write transaction.
+impl ExpiredKind {
+    /// Returns the part of a step's range in which rows of this kind are deleted. An event is deleted after its last
+    /// delivery.
+    fn part_of(self, range: IdRange) -> IdRange {
+        match self {
+            Self::Attempts | Self::Deliveries => range,
+            Self::Event => range.ended_events(),
+        }
+    }
+}
+
+/// Deletes the next expired rows of a tenant from the id `from` on, of events older than `before`, in a write transaction.
 /// After the last event, it deletes bulk replays that were finished before `before`.
 ///
 /// # Errors
 /// [`Error::Store`].
-pub async fn step(tx: &mut dyn Tx, tenant: TenantId, after: Uuid, before: Timestamp) -> Result<Step, Error> {
+pub async fn step(tx: &mut dyn Tx, tenant: TenantId, from: Uuid, before: Timestamp) -> Result<Step, Error> {
     // The lock keeps a replay from restarting a finished delivery while it is deleted.
     tx.lock_tenant(tenant).await?;
     let mut dropped = DeletedCounts::default();
-    let Some(until) = tx.last_expired_event(tenant, after, before, EVENTS).await? else {
+    let Some(range) = next_range(tx, tenant, from, before).await? else {
         dropped.replays = tx.delete_finished_replays(tenant, before, STEP).await?;
-        return Ok(Step { dropped, next: (dropped.replays == u64::from(STEP)).then_some(after) });
+        return Ok(Step { dropped, next: (dropped.replays == u64::from(STEP)).then_some(from) });
     };
     let mut left = STEP;
     for kind in ORDER {
-        let rows = tx.delete_expired(tenant, kind, EventRange { after, until }, left).await?;
+        let rows = tx.delete_expired(tenant, kind, kind.part_of(range), left).await?;
         *dropped.of(kind) = rows;
         left = left.saturating_sub(u32::try_from(rows).unwrap_or(u32::MAX));
         if left == 0 {
-            return Ok(Step { dropped, next: Some(after) });
+            return Ok(Step { dropped, next: Some(from) });
         }
     }
-    Ok(Step { dropped, next: Some(until) })
+    Ok(Step { dropped, next: Some(range.end) })
 }
 
-/// Counts the rows that [`step`] would delete of the next events, without its limit of rows, in a read transaction.
+/// Counts the rows that [`step`] would delete in its range, without its limit of rows, in a read transaction.
 ///
 /// # Errors
 /// [`Error::Store`].
-pub async fn count(tx: &mut dyn Tx, tenant: TenantId, after: Uuid, before: Timestamp) -> Result<Step, Error> {
+pub async fn count(tx: &mut dyn Tx, tenant: TenantId, from: Uuid, before: Timestamp) -> Result<Step, Error> {
     let mut dropped = DeletedCounts::default();
-    let Some(until) = tx.last_expired_event(tenant, after, before, EVENTS).await? else {
+    let Some(range) = next_range(tx, tenant, from, before).await? else {
         dropped.replays = tx.count_finished_replays(tenant, before).await?;
         return Ok(Step { dropped, next: None });
     };
     for kind in ORDER {
-        *dropped.of(kind) = tx.count_expired(tenant, kind, EventRange { after, until }).await?;
+        *dropped.of(kind) = tx.count_expired(tenant, kind, kind.part_of(range)).await?;
     }
-    Ok(Step { dropped, next: Some(until) })
+    Ok(Step { dropped, next: Some(range.end) })
 }
 
-/// The position of the sweeps within each tenant, so that a sweep does not read the events again that stay.
+/// Returns the range of the step that starts with the id `from`. `None` when no event is left.
+async fn next_range(
+    tx: &mut dyn Tx,
+    tenant: TenantId,
+    from: Uuid,
+    before: Timestamp,
+) -> Result<Option<IdRange>, Error> {
+    let Some(last) = tx.last_event(tenant, expired_from(from, before), EVENTS).await? else { return Ok(None) };
+    let range = IdRange { first: from, end: env::first_id_at(env::time_of_id(last).next()) };
+    let end = tx.nth_delivery(tenant, range, DELIVERIES).await?.unwrap_or(range.end);
+    Ok(Some(IdRange { end, ..range }))
+}
+
+/// Returns the range of the events before `before` that are not done when all ids before `from` are.
+fn expired_from(from: Uuid, before: Timestamp) -> IdRange {
+    IdRange { first: first_id_of_event(from), end: env::first_id_at(before) }
+}
+
+/// The id within each tenant up to which the sweeps are done, so that a sweep does not read again what stays.
 pub type Positions = BTreeMap<TenantId, Uuid>;
 
 /// Sweeps over all tenants from `positions` on, in steps with a `pause` after each. With `dry` it only counts.
 ///
-/// A delivery that was pending or held when a sweep passed it, and finished later, is deleted by a later sweep that starts
+/// A delivery that was pending when a sweep passed it, and ended later, is deleted by a later sweep that starts
 /// with empty positions.
 ///
 /// # Errors
@@ -154,30 +211,57 @@ where
     F: Future<Output = ()>,
 {
     let mut dropped = DeletedCounts::default();
-    let list = store.read("retention.tenants", |tx| Box::pin(async move { Ok(tx.tenants().await?) }));
-    let tenants: Vec<TenantId> = list.await?.into_iter().map(|tenant| tenant.id).collect();
-    positions.retain(|tenant, _| tenants.contains(tenant));
-    for group in tenants.chunks(TENANTS) {
-        let asked: Vec<(TenantId, Uuid)> =
-            group.iter().map(|tenant| (*tenant, positions.get(tenant).copied().unwrap_or_default())).collect();
-        let due = store.read("retention.due", move |tx| {
-            let asked = asked.clone();
-            Box::pin(async move { due(tx, &asked, before).await })
+    let mut after = TenantId(Uuid::nil());
+    loop {
+        let page = store.read("retention.tenants", move |tx| {
+            Box::pin(async move { Ok(tx.tenants_by_history(after, before, PAGE).await?) })
         });
-        for (tenant, from) in due.await? {
-            let mut after = from;
-            loop {
-                let step = if dry {
-                    store.read("retention.count", move |tx| Box::pin(count(tx, tenant, after, before))).await?
-                } else {
-                    store.write("retention.step", move |tx| Box::pin(step(tx, tenant, after, before))).await?
-                };
-                dropped += step.dropped;
-                let Some(next) = step.next else { break };
-                after = next;
-                positions.insert(tenant, after);
-                pause().await;
-            }
+        let page = page.await?;
+        let with_history: Vec<TenantId> =
+            page.iter().filter(|(_, has_history)| *has_history).map(|(tenant, _)| *tenant).collect();
+        for group in with_history.chunks(TENANTS) {
+            dropped += sweep_group(store, group, positions, before, dry, &pause).await?;
+        }
+        match page.last() {
+            Some((last, _)) if page.len() == PAGE as usize => after = *last,
+            _ => return Ok(dropped),
+        }
+    }
+}
+
+/// Sweeps over tenants that have old events or replays. Some of them may have nothing to delete, as the rest stays.
+async fn sweep_group<P, F>(
+    store: &dyn Store,
+    tenants: &[TenantId],
+    positions: &mut Positions,
+    before: Timestamp,
+    dry: bool,
+    pause: &P,
+) -> Result<DeletedCounts, Error>
+where
+    P: Fn() -> F,
+    F: Future<Output = ()>,
+{
+    let mut dropped = DeletedCounts::default();
+    let asked: Vec<(TenantId, Uuid)> =
+        tenants.iter().map(|tenant| (*tenant, positions.get(tenant).copied().unwrap_or_default())).collect();
+    let due = store.read("retention.due", move |tx| {
+        let asked = asked.clone();
+        Box::pin(async move { due(tx, &asked, before).await })
+    });
+    for (tenant, from) in due.await? {
+        let mut position = from;
+        loop {
+            let step = if dry {
+                store.read("retention.count", move |tx| Box::pin(count(tx, tenant, position, before))).await?
+            } else {
+                store.write("retention.step", move |tx| Box::pin(step(tx, tenant, position, before))).await?
+            };
+            dropped += step.dropped;
+            let Some(next) = step.next else { break };
+            position = next;
+            positions.insert(tenant, position);
+            pause().await;
         }
     }
     Ok(dropped)
@@ -186,12 +270,80 @@ where
 /// Returns the tenants that have something to delete.
 async fn due(tx: &mut dyn Tx, asked: &[(TenantId, Uuid)], before: Timestamp) -> Result<Vec<(TenantId, Uuid)>, Error> {
     let mut due = Vec::new();
-    for (tenant, after) in asked.iter().copied() {
-        if tx.last_expired_event(tenant, after, before, 1).await?.is_some()
+    for (tenant, from) in asked.iter().copied() {
+        if tx.last_event(tenant, expired_from(from, before), 1).await?.is_some()
             || tx.count_finished_replays(tenant, before).await? > 0
         {
-            due.push((tenant, after));
+            due.push((tenant, from));
         }
     }
     Ok(due)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::time::Duration;
+
+    use async_trait::async_trait;
+    use futures_util::FutureExt as _;
+
+    use super::*;
+    use crate::accounts::tenants::{self, TenantCreate};
+    use crate::env::{Env, ManualClock, SeededEntropy};
+    use crate::input::Input as _;
+    use crate::resources::contacts::{Contact, ContactCreate};
+    use crate::resources::crud;
+    use crate::store::memory::MemoryStore;
+    use crate::store::{Access, StoreWrapper, UnitOfWork};
+
+    /// A store that counts its transactions.
+    struct Counted {
+        inner: MemoryStore,
+        transactions: AtomicUsize,
+    }
+
+    #[async_trait]
+    impl StoreWrapper for Counted {
+        fn inner(&self) -> &dyn Store {
+            &self.inner
+        }
+
+        async fn run_wrapped(&self, access: Access, name: &'static str, work: UnitOfWork) -> Result<(), Error> {
+            self.transactions.fetch_add(1, Ordering::Relaxed);
+            self.inner.run(access, name, work).await
+        }
+    }
+
+    /// Most tenants have nothing to delete, and are asked together.
+    #[test]
+    fn a_sweep_of_many_tenants_takes_few_transactions() {
+        let start = Timestamp::from_micros(1_000_000_000_000_000);
+        let clock = ManualClock::at(start);
+        let inner = MemoryStore::new(Env::new(clock.clone(), SeededEntropy::new(1)));
+        let store = Counted { inner, transactions: AtomicUsize::new(0) };
+        let store_dyn: &dyn Store = &store;
+        let made = store_dyn.write("test", |tx| {
+            Box::pin(async move {
+                for number in 0..=2 * PAGE {
+                    let tenant = tenants::create(tx, TenantCreate::named("X")).await?.id;
+                    if number % PAGE == 0 {
+                        let input = ContactCreate::from_body(br#"{"email": "ada@example.com"}"#)?;
+                        crud::create::<Contact>(tx, tenant, input).await?;
+                    }
+                }
+                Ok(())
+            })
+        });
+        made.now_or_never().unwrap().unwrap();
+        clock.advance(Duration::from_secs(60));
+        let (before, mut positions) = (store.inner.env().now(), Positions::new());
+        for (events, most) in [(3, 3 + 3 + 3 * 2), (0, 3)] {
+            store.transactions.store(0, Ordering::Relaxed);
+            let swept = sweep(store_dyn, &mut positions, before, false, || async {}).now_or_never().unwrap();
+            assert_eq!(swept.unwrap(), DeletedCounts { events, ..DeletedCounts::default() });
+            let transactions = store.transactions.load(Ordering::Relaxed);
+            assert!(transactions <= most, "{transactions} for {events} events");
+        }
+    }
 }

@@ -68,7 +68,8 @@ impl Tally {
 /// The unfinished deliveries of a subscription.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Backlog {
-    /// The number of deliveries with an attempt due now or later, or in progress.
+    /// The number of deliveries with an attempt due now or later, or in progress. Both numbers are counted up to
+    /// [`MAX_BACKLOG_COUNT`](crate::webhooks::deliveries::MAX_BACKLOG_COUNT).
     pub pending: u64,
     /// The number of deliveries that are held for a replay.
     pub held: u64,

@@ -3,6 +3,14 @@
 //! A subscription sends deliveries while it is enabled. Its owner can disable it, and the service pauses it after ten
 //! failed attempts in a row. While it is paused, its deliveries are held for a replay; while it is disabled by its owner,
 //! it gets none.
+//!
+//! # Stopping
+//!
+//! A subscription that stops sending, because it is disabled, paused or deleted, may have a million deliveries pending. The
+//! change of the subscription itself is what stops them, at once. Their rows follow in steps ([`settle`]): the first in the
+//! same transaction, the others in batches of the delivery engine. Until the last step,
+//! `stopped_at` says which deliveries are left: those that are pending and of events before it. So a subscription that is
+//! enabled again in between sends what is new once these are held, and nothing that was pending when it stopped.
 
 use std::time::Duration;
 
@@ -18,10 +26,19 @@ use crate::resources::crud::{self, Create, Delete, NewRecord, NoFilter, Resource
 use crate::store::{Repository, Tx};
 use crate::values::EventKind;
 use crate::values::{EventSet, Patch, Secret, TenantId, Text, TextEnum, Timestamp, WebhookUrl};
-use crate::webhooks::deliveries::{Delivery, MatchedSubscription, PAUSE_AFTER, RetrySchedule};
+use crate::webhooks::deliveries::{
+    AfterFailure, Delivery, DeliveryStatus, FailureReason, MatchedSubscription, PAUSE_AFTER, RetrySchedule,
+};
 use crate::webhooks::engine::Outcome;
 use crate::webhooks::events;
 use crate::webhooks::{addresses, samples, signatures};
+
+/// The highest number of deliveries that are held or ended together with the change that stops a subscription.
+pub const SETTLE_AT_ONCE: u32 = 200;
+/// The highest number of deliveries that each later step of [`settle`] holds or ends. It takes about as long as any write.
+pub const SETTLE_STEP: u32 = 25;
+/// The pause between two such steps, in which other writes run.
+pub const SETTLE_PAUSE: Duration = Duration::from_millis(5);
 
 /// Why the service disabled a subscription by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, TextEnum)]
@@ -85,6 +102,17 @@ pub struct WebhookSubscription {
     /// When the subscription was deleted. `None` while it is live.
     #[serde(skip)]
     pub deleted_at: Option<Timestamp>,
+    /// When the subscription last stopped sending, as long as deliveries that were pending then are still to be held or
+    /// ended.
+    #[serde(skip)]
+    pub stopped_at: Option<Timestamp>,
+    /// How many attempts of the day have kept the bodies of their responses.
+    #[serde(skip)]
+    pub responses_kept: u32,
+    /// The delivery up to which those bodies were deleted. Its id also says which day `responses_kept` counts. `None` before
+    /// the first response with a body.
+    #[serde(skip)]
+    pub responses_deleted_until: Option<Uuid>,
 }
 
 /// A new subscription with its signing secret. No later response contains the secret.
@@ -205,12 +233,28 @@ impl WebhookSubscription {
         self.backoff_until = Some(lease_ends);
     }
 
-    /// Pauses the subscription until its owner enables it again.
+    /// Pauses the subscription until its owner enables it again. The caller must [`settle`] its deliveries.
     pub fn pause(&mut self, now: Timestamp) {
         self.enabled = false;
+        self.stopped_at = Some(now);
         self.disabled_reason = Some(DisabledReason::AutoPaused);
         self.paused_at = Some(now);
         self.updated_at = now;
+    }
+
+    /// Returns what becomes of a delivery to this subscription that has a retry left.
+    pub fn after_failure(&self, delivery: &Delivery) -> AfterFailure {
+        if self.deleted_at.is_some() {
+            AfterFailure::Fail(FailureReason::SubscriptionDeleted)
+        } else if !self.enabled
+            // It was held during the attempt, or is to be held, even if the subscription has been enabled again.
+            || delivery.status != DeliveryStatus::Pending
+            || self.stopped_at.is_some_and(|stopped_at| delivery.created_at < stopped_at)
+        {
+            AfterFailure::Hold
+        } else {
+            AfterFailure::Retry
+        }
     }
 
     /// Returns the secrets that sign a delivery at `now`, the newest first: the current one and, during the overlap after a
@@ -260,6 +304,9 @@ impl Create for WebhookSubscription {
             previous_until: None,
             updated_at: new.now,
             deleted_at: None,
+            stopped_at: None,
+            responses_kept: 0,
+            responses_deleted_until: None,
         })
     }
 
@@ -272,7 +319,7 @@ impl Create for WebhookSubscription {
 impl Update for WebhookSubscription {
     type Input = WebhookUpdate;
 
-    fn apply(&mut self, change: WebhookUpdate, _now: Timestamp) -> Result<(), Error> {
+    fn apply(&mut self, change: WebhookUpdate, now: Timestamp) -> Result<(), Error> {
         if let Patch::Set(url) = change.url
             && url != self.url
         {
@@ -282,6 +329,9 @@ impl Update for WebhookSubscription {
         change.events.apply(&mut self.events);
         change.description.apply(&mut self.description);
         if let Patch::Set(enabled) = change.enabled {
+            if self.enabled && !enabled {
+                self.stopped_at = Some(now);
+            }
             self.enabled = enabled;
             self.disabled_reason = None;
             self.paused_at = None;
@@ -297,12 +347,12 @@ impl Update for WebhookSubscription {
         self.updated_at = now;
     }
 
-    async fn check(&self, tx: &mut dyn Tx, tenant: TenantId, before: &Self) -> Result<(), Error> {
+    async fn check(&mut self, tx: &mut dyn Tx, tenant: TenantId, before: &Self) -> Result<(), Error> {
         if self.url != before.url {
             check_url(tx, &self.url)?;
         }
-        if before.enabled && !self.enabled {
-            tx.hold_deliveries(tenant, self.id).await?;
+        if self.stopped_at != before.stopped_at {
+            settle(tx, tenant, self, SETTLE_AT_ONCE).await?;
         }
         // What waited for the end of the back-off is sent now.
         if self.is_active()
@@ -324,15 +374,45 @@ impl Delete for WebhookSubscription {
     fn mark_deleted(&mut self, now: Timestamp) {
         self.updated_at = now;
         self.deleted_at = Some(now);
+        self.stopped_at = Some(now);
     }
 
-    async fn on_delete(&self, tx: &mut dyn Tx, tenant: TenantId) -> Result<(), Error> {
-        Ok(tx.hold_deliveries(tenant, self.id).await?)
+    async fn on_delete(&mut self, tx: &mut dyn Tx, tenant: TenantId) -> Result<(), Error> {
+        settle(tx, tenant, self, SETTLE_AT_ONCE).await
     }
 
     fn deleted_events(&self) -> Vec<EventKind> {
         Vec::new()
     }
+}
+
+/// Holds the next `limit` deliveries that were pending when a subscription stopped sending or, if it is deleted, ends the
+/// next that are pending or held. After the last one it clears `stopped_at`; until then it schedules the endpoint for the next step.
+///
+/// The caller stores the subscription.
+///
+/// # Errors
+/// [`Error::Store`].
+pub async fn settle(
+    tx: &mut dyn Tx,
+    tenant: TenantId,
+    subscription: &mut WebhookSubscription,
+    limit: u32,
+) -> Result<(), Error> {
+    let id = subscription.id;
+    let settled = if subscription.deleted_at.is_some() {
+        tx.fail_deliveries(tenant, id, FailureReason::SubscriptionDeleted, limit).await?
+    } else {
+        let before = subscription.stopped_at.unwrap_or(Timestamp::from_micros(i64::MAX));
+        tx.hold_deliveries(tenant, id, before, limit).await?
+    };
+    if settled < u64::from(limit) {
+        subscription.stopped_at = None;
+    } else {
+        let next = tx.env().now().checked_add(SETTLE_PAUSE);
+        tx.schedule_endpoint(tenant, id, next).await?;
+    }
+    Ok(())
 }
 
 fn check_url(tx: &mut dyn Tx, url: &WebhookUrl) -> Result<(), Error> {

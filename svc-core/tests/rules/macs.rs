@@ -70,7 +70,8 @@ fn signatures_of_requests_match_the_vectors() {
         assert_eq!(result.is_ok(), case["valid"], "{}: {result:?}", case["comment"]);
         if let Ok(verified) = result {
             assert_eq!(request.sign(&secret), format!("sha256={}", hex::encode(verified.mac)));
-            assert_eq!(verified.signed_at.as_seconds().to_string(), request.timestamp.trim_start_matches('0'));
+            let seconds = request.timestamp.split('.').next().unwrap().trim_start_matches('0');
+            assert_eq!(verified.signed_at.as_seconds().to_string(), seconds);
             accepted += 1;
         }
     }

@@ -248,6 +248,7 @@ impl Model {
             let (sends, id) = (endpoint.is_active(), expected.endpoint);
             match DELAYS.get(expected.failures as usize - 1).filter(|_| log.status != 410) {
                 None => expected.status = DeliveryStatus::Failed,
+                Some(_) if endpoint.deleted => expected.status = DeliveryStatus::Failed,
                 Some(_) if !sends || expected.status == DeliveryStatus::Held => expected.status = DeliveryStatus::Held,
                 Some(wait) => {
                     let wait = Duration::from_secs(*wait);
@@ -266,6 +267,18 @@ impl Model {
         for (id, expected) in &mut self.deliveries {
             if expected.endpoint == endpoint && expected.status == DeliveryStatus::Pending {
                 expected.status = DeliveryStatus::Held;
+                self.changed.insert(*id);
+            }
+        }
+    }
+
+    /// Deletes an endpoint, which ends what is pending or held for it.
+    pub(crate) fn delete(&mut self, endpoint: Uuid) {
+        self.endpoints.get_mut(&endpoint).unwrap().deleted = true;
+        for (id, expected) in &mut self.deliveries {
+            let is_unfinished = matches!(expected.status, DeliveryStatus::Pending | DeliveryStatus::Held);
+            if expected.endpoint == endpoint && is_unfinished {
+                expected.status = DeliveryStatus::Failed;
                 self.changed.insert(*id);
             }
         }
@@ -412,10 +425,6 @@ impl Model {
         });
         let (stored, log) = read.now_or_never().unwrap().unwrap();
         let stored = stored.unwrap();
-        // The pending deliveries of a deleted endpoint are held when the endpoint becomes due.
-        if self.endpoints[&expected.endpoint].deleted && stored.status == DeliveryStatus::Held {
-            expected.status = DeliveryStatus::Held;
-        }
         assert_eq!(
             (stored.status, stored.attempts, stored.failures, stored.last_status),
             (expected.status, expected.attempts, expected.failures, expected.last_status),

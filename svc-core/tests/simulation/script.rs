@@ -132,7 +132,7 @@ impl Simulation {
                 let tenant = self.model.endpoints[&id].tenant;
                 let delete = self.write(move |tx| Box::pin(crud::delete::<WebhookSubscription>(tx, tenant, id)));
                 delete.unwrap();
-                self.model.endpoints.get_mut(&id).unwrap().deleted = true;
+                self.model.delete(id);
             }
             Action::ReplayOne if !self.model.deliveries.is_empty() => {
                 let nth = self.rng.random_range(0..self.model.deliveries.len());

@@ -108,8 +108,8 @@ pub struct Config {
     #[arg(long, env = "SVC_IDEMPOTENCY_TTL", value_name = "DURATION", default_value = "24h", value_parser = duration)]
     pub idempotency_ttl: Duration,
 
-    /// How long events are stored, with their finished deliveries and the logs of attempts. Pending and held deliveries are
-    /// kept, and so are their events.
+    /// How long events are stored, with their deliveries and the logs of attempts. That includes deliveries that are held for a
+    /// paused subscription. Pending deliveries are kept, and so are their events.
     #[arg(long, env = "SVC_RETENTION", value_name = "DURATION", default_value = "30d", value_parser = duration)]
     pub retention: Duration,
 

@@ -30,6 +30,9 @@ const QUOTES: &str = include_str!("../../demo/quotes.json");
 const BOOKINGS: &str = include_str!("../../demo/bookings.json");
 const JOBS: &str = include_str!("../../demo/jobs.json");
 
+/// The number of tenants among which the one of the sample data is looked for.
+const MAX_TENANTS: u32 = 1_000;
+
 /// The reason for which the sample data cannot be created.
 #[derive(Debug, thiserror::Error)]
 pub enum DemoError {
@@ -151,7 +154,8 @@ pub async fn prepare(store: &dyn Store, url: &str, database_url: &str) -> Result
     let prepared = store.write("demo", move |tx| {
         let samples = Arc::clone(&samples);
         Box::pin(async move {
-            let known = tx.tenants().await?.into_iter().find(|tenant| tenant.name == samples.tenant.name);
+            let known =
+                tx.tenants(None, MAX_TENANTS).await?.into_iter().find(|tenant| tenant.name == samples.tenant.name);
             let tenant = match known {
                 Some(tenant) => tenant,
                 None => samples.create(tx).await?,

@@ -7,6 +7,7 @@ use svc_core::accounts::tenants::{NumberKind, Tenant};
 use svc_core::error::StoreError;
 use svc_core::store::TenantRepository;
 use svc_core::values::{TenantId, Timestamp};
+use uuid::Uuid;
 
 use crate::column::Column as _;
 use crate::record::{Record, record, select};
@@ -30,7 +31,7 @@ record!(LastNumber, "numbers", key: [tenant_id, kind], {
     updated: [last],
 });
 
-static LIST: LazyLock<String> = LazyLock::new(|| select::<Tenant>("ORDER BY created_at, id"));
+static LIST: LazyLock<String> = LazyLock::new(|| select::<Tenant>("WHERE id > $1 ORDER BY id LIMIT $2"));
 /// Locks the row of the tenant until the transaction ends.
 const ADVANCE_CLOCK: &str =
     "UPDATE tenants SET clock = CASE WHEN clock < $1 THEN $1 ELSE clock + 1 END WHERE id = $2 RETURNING clock";
@@ -61,8 +62,9 @@ impl TenantRepository for SqlTx<'_> {
         self.get_record(&[id.param()]).await
     }
 
-    async fn tenants(&mut self) -> Result<Vec<Tenant>, StoreError> {
-        self.fetch(&LIST, &[], Tenant::read).await
+    async fn tenants(&mut self, after: Option<TenantId>, limit: u32) -> Result<Vec<Tenant>, StoreError> {
+        let after = after.unwrap_or(TenantId(Uuid::nil()));
+        self.fetch(&LIST, &[after.param(), limit.param()], Tenant::read).await
     }
 
     async fn insert_tenant(&mut self, tenant: &Tenant) -> Result<(), StoreError> {

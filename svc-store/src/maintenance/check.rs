@@ -103,10 +103,10 @@ const RULES: &[(&str, &str, &str)] = &[
     ),
     (
         "subscriptions",
-        "EXISTS (SELECT 1 FROM deliveries d WHERE d.tenant_id = c.tenant_id AND d.subscription_id = c.id \
-         AND d.status = 'pending') \
+        "(c.stopped_at IS NOT NULL OR EXISTS (SELECT 1 FROM deliveries d WHERE d.tenant_id = c.tenant_id \
+         AND d.subscription_id = c.id AND d.status = 'pending')) \
          AND NOT EXISTS (SELECT 1 FROM endpoint_schedule t WHERE t.tenant_id = c.tenant_id AND t.subscription_id = c.id)",
-        "the subscription has pending deliveries but no row in endpoint_schedule, so they are never sent",
+        "the subscription has deliveries to send, to hold or to end, but no row in endpoint_schedule, so that never happens",
     ),
     ("contacts", "c.live <> (c.deleted_at IS NULL)", LIVE_PROBLEM),
     ("subscriptions", "c.live <> (c.deleted_at IS NULL)", LIVE_PROBLEM),

@@ -2,8 +2,11 @@
 //!
 //! Several nodes may start at the same time, and each may be killed at any time.
 
+use std::time::Duration;
+
 use async_trait::async_trait;
 use svc_core::error::StoreError;
+use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, Error};
 
 use super::failure::cannot_connect;
@@ -21,6 +24,14 @@ const BEGIN: &str = "BEGIN; SET LOCAL lock_timeout = 0; SET LOCAL statement_time
 const APPLIED: &str = "SELECT name, checksum FROM schema_migrations ORDER BY name";
 const RECORD: &str = "INSERT INTO schema_migrations (name, checksum) VALUES ($1, $2) \
      ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum";
+
+/// The lock of the process that builds indexes concurrently, on this connection. Its number has no meaning.
+const TRY_LOCK: &str = "SELECT pg_try_advisory_lock(7310004116)";
+/// The end of that lock, and of what [`NO_TIMEOUTS`] sets.
+const UNLOCK: &str = "SELECT pg_advisory_unlock(7310004116); RESET statement_timeout; RESET lock_timeout";
+const NO_TIMEOUTS: &str = "SET statement_timeout = 0; SET lock_timeout = 0";
+/// How often that lock is tried.
+const LOCK_INTERVAL: Duration = Duration::from_millis(200);
 
 /// The oldest supported version of the server, as in `server_version_num`.
 const MIN_VERSION: u32 = 130_000;
@@ -53,6 +64,25 @@ impl Migrator<'_> {
 
     async fn execute(&self, sql: &str) -> Result<(), StoreError> {
         self.client.batch_execute(sql).await.map_err(|error| cannot_connect(&error))
+    }
+
+    /// Applies a concurrent migration unless another process has. The caller has the lock.
+    async fn apply_alone(&mut self, migration: &Migration) -> Result<bool, StoreError> {
+        if self.applied().await?.iter().any(|applied| applied.name == migration.name) {
+            return Ok(false);
+        }
+        // Statements that are sent together would be one transaction.
+        for statement in migration.sql.split_inclusive(";\n") {
+            match self.client.batch_execute(statement).await {
+                // PostgreSQL builds no index of a partitioned table concurrently.
+                Err(error) if error.code() == Some(&SqlState::FEATURE_NOT_SUPPORTED) => {
+                    self.execute(&statement.replace(" CONCURRENTLY", "")).await?;
+                }
+                executed => executed.map_err(|error| cannot_connect(&error))?,
+            }
+        }
+        self.record(migration).await?;
+        Ok(true)
     }
 
     /// Creates the table of migrations if it does not exist.
@@ -95,6 +125,17 @@ impl MigrationTarget for Migrator<'_> {
 
     async fn apply(&mut self, migration: &Migration) -> Result<(), StoreError> {
         self.execute(migration.sql).await
+    }
+
+    async fn apply_concurrently(&mut self, migration: &Migration) -> Result<bool, StoreError> {
+        self.execute(NO_TIMEOUTS).await?;
+        // Waiting for the lock in a statement would keep a snapshot, for which the other process would wait.
+        while !self.query_bool(TRY_LOCK).await.map_err(|error| cannot_connect(&error))? {
+            tokio::time::sleep(LOCK_INTERVAL).await;
+        }
+        let applied = self.apply_alone(migration).await;
+        self.execute(UNLOCK).await?;
+        applied
     }
 
     async fn record(&mut self, migration: &Migration) -> Result<(), StoreError> {

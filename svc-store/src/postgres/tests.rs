@@ -102,6 +102,26 @@ async fn migrations_run_once_also_when_many_start_together() {
     assert!(advance_clock(&*stores[7], tenant).await.is_ok());
 }
 
+/// A process that was killed while it built indexes leaves them invalid, and its migration without a row.
+#[tokio::test]
+async fn an_interrupted_concurrent_migration_is_applied_again() {
+    let Some(server) = server() else { return };
+    let url = server.database();
+    crate::migrate(&url).await.unwrap();
+    let connection = direct_connection(&url).await;
+    let concurrent = crate::migrations::POSTGRES.iter().find(|migration| migration.is_concurrent()).unwrap().name;
+    let interrupted = format!(
+        "DELETE FROM schema_migrations WHERE name >= '{concurrent}';
+         UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'deliveries_stopped_of_tenant'::regclass"
+    );
+    connection.client.batch_execute(&interrupted).await.unwrap();
+    assert_eq!(crate::migrate(&url).await.unwrap()[0], concurrent);
+    let invalid = "SELECT count(*) FROM pg_index WHERE NOT indisvalid";
+    let invalid: i64 = connection.client.query_one(invalid, &[]).await.unwrap().get(0);
+    assert_eq!(invalid, 0);
+    assert_eq!(crate::migrate(&url).await.unwrap(), Vec::<String>::new());
+}
+
 #[tokio::test]
 async fn a_changed_or_unknown_migration_is_refused() {
     let Some(server) = server() else { return };

@@ -89,6 +89,10 @@ impl MigrationTarget for Migrator<'_> {
         self.execute(migration.sql)
     }
 
+    async fn apply_concurrently(&mut self, migration: &Migration) -> Result<bool, StoreError> {
+        Err(StoreError::Internal(format!("SQLite builds no index concurrently, as {} does", migration.name)))
+    }
+
     async fn record(&mut self, migration: &Migration) -> Result<(), StoreError> {
         let (at, checksum) = (self.now.as_micros(), migration.checksum());
         self.raw().execute(RECORD, (migration.name, at, checksum.as_slice())).map(drop).map_err(store_error)

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use async_trait::async_trait;
 use svc_core::env;
 use svc_core::error::StoreError;
-use svc_core::store::AttemptRepository;
+use svc_core::store::{AttemptRepository, DeletedResponses};
 use svc_core::values::{TenantId, Timestamp};
 use svc_core::webhooks::deliveries::{AttemptLog, AttemptSummary};
 use uuid::Uuid;
@@ -29,9 +29,15 @@ const SUMMARIES: &str = "SELECT a.status, a.error IS NOT NULL, a.duration_ms FRO
      JOIN delivery_attempts a ON a.tenant_id = d.tenant_id AND a.delivery_id = d.id \
      WHERE d.tenant_id = $1 AND d.subscription_id = $2 AND d.id >= $3 AND d.id < $4";
 
+const NEXT_DELIVERIES: &str = "SELECT id FROM deliveries \
+     WHERE tenant_id = $1 AND subscription_id = $2 AND id > $3 ORDER BY id LIMIT $4";
+const DELETE_RESPONSES: &str = "UPDATE delivery_attempts SET response_body = NULL, response_truncated = TRUE \
+     WHERE tenant_id = $1 AND delivery_id IN (SELECT id FROM deliveries \
+     WHERE tenant_id = $1 AND subscription_id = $2 AND id > $3 AND id <= $4) AND response_body IS NOT NULL";
+
 #[cfg(test)]
 pub(crate) fn statements() -> Vec<&'static str> {
-    vec![&LIST, SUMMARIES]
+    vec![&LIST, SUMMARIES, NEXT_DELIVERIES, DELETE_RESPONSES]
 }
 
 fn read_summary(cells: &mut Cells<'_>) -> Result<AttemptSummary, StoreError> {
@@ -50,6 +56,24 @@ impl AttemptRepository for SqlTx<'_> {
 
     async fn attempts(&mut self, tenant: TenantId, delivery: Uuid) -> Result<Vec<AttemptLog>, StoreError> {
         self.fetch(&LIST, &[tenant.param(), delivery.param()], AttemptLog::read).await
+    }
+
+    async fn delete_responses(
+        &mut self,
+        tenant: TenantId,
+        subscription: Uuid,
+        after: Uuid,
+        limit: u32,
+    ) -> Result<DeletedResponses, StoreError> {
+        let params = [tenant.param(), subscription.param(), after.param(), limit.param()];
+        let next: Vec<Uuid> = self.fetch(NEXT_DELIVERIES, &params, |cells| cells.take("deliveries", "id")).await?;
+        let last = next.last().copied();
+        let mut responses = 0;
+        if let Some(last) = last {
+            let params = [tenant.param(), subscription.param(), after.param(), last.param()];
+            responses = self.execute(DELETE_RESPONSES, &params).await?;
+        }
+        Ok(DeletedResponses { responses: u32::try_from(responses).unwrap_or(u32::MAX), last })
     }
 
     async fn attempt_summaries(

@@ -8,7 +8,7 @@ use svc_core::env;
 use svc_core::error::StoreError;
 use svc_core::store::{DeliveryFilter, DeliveryRepository, DueDelivery, Endpoint, WaitingFor};
 use svc_core::values::{TenantId, Timestamp};
-use svc_core::webhooks::deliveries::{Backlog, Delivery, DeliveryStatus, MAX_BACKLOG_COUNT};
+use svc_core::webhooks::deliveries::{Backlog, Delivery, DeliveryStatus, FailureReason, MAX_BACKLOG_COUNT};
 use svc_core::webhooks::events::Event;
 use uuid::Uuid;
 
@@ -20,7 +20,7 @@ const TABLE: &str = "deliveries";
 
 record!(Delivery, "deliveries", key: [tenant_id, id], {
     inserted: [id, tenant_id, event_id, kind, subscription_id, created_at],
-    updated: [status, attempts, failures, last_status, next_attempt_at, lease],
+    updated: [status, attempts, failures, last_status, next_attempt_at, lease, failure_reason],
 });
 
 static INSERT: LazyLock<BulkInsert> = LazyLock::new(|| BulkInsert::of::<Delivery>(""));
@@ -43,8 +43,6 @@ static BY_IDS: LazyLock<String> =
     LazyLock::new(|| select::<Delivery>("WHERE tenant_id = $1 AND id IN ($2, $3, $4, $5)"));
 const NEXT_DUE: &str = "SELECT next_attempt_at FROM deliveries \
      WHERE tenant_id = $1 AND subscription_id = $2 AND status = 'pending' ORDER BY next_attempt_at LIMIT 1";
-const HOLD: &str = "UPDATE deliveries SET status = 'held', next_attempt_at = NULL \
-     WHERE tenant_id = $1 AND subscription_id = $2 AND status = 'pending'";
 /// The conditions are those of [`WaitingFor::of`].
 static BRING_FORWARD: LazyLock<[String; 3]> = LazyLock::new(|| {
     let backpressure = "failures > 0 AND last_status IN (429, 503)";
@@ -60,7 +58,22 @@ static BRING_FORWARD: LazyLock<[String; 3]> = LazyLock::new(|| {
         )
     })
 });
-const COUNT: &str = "SELECT count(*) FROM deliveries WHERE tenant_id = $1 AND subscription_id = $2 AND status = $3";
+const HOLD: &str = "UPDATE deliveries SET status = 'held', next_attempt_at = NULL WHERE tenant_id = $1 AND id IN \
+     (SELECT id FROM deliveries WHERE tenant_id = $1 AND subscription_id = $2 AND status = 'pending' \
+     AND id < $3 ORDER BY next_attempt_at LIMIT $4)";
+// One statement for each status, which has it as a literal, so that a partial index serves it.
+const FAIL_PENDING: &str = "UPDATE deliveries SET status = 'failed', failure_reason = $1, next_attempt_at = NULL \
+     WHERE tenant_id = $2 AND id IN (SELECT id FROM deliveries \
+     WHERE tenant_id = $2 AND subscription_id = $3 AND status = 'pending' ORDER BY next_attempt_at LIMIT $4)";
+const FAIL_HELD: &str = "UPDATE deliveries SET status = 'failed', failure_reason = $1 \
+     WHERE tenant_id = $2 AND id IN (SELECT id FROM deliveries \
+     WHERE tenant_id = $2 AND subscription_id = $3 AND status = 'held' ORDER BY id LIMIT $4)";
+const COUNT_PENDING: &str = "SELECT count(*) FROM (SELECT 1 FROM deliveries \
+     WHERE tenant_id = $1 AND subscription_id = $2 AND status = 'pending' LIMIT $3) AS counted";
+const COUNT_FAILED: &str = "SELECT count(*) FROM (SELECT 1 FROM deliveries \
+     WHERE tenant_id = $1 AND subscription_id = $2 AND status = 'failed' LIMIT $3) AS counted";
+const COUNT_HELD: &str = "SELECT count(*) FROM (SELECT 1 FROM deliveries \
+     WHERE tenant_id = $1 AND subscription_id = $2 AND status = 'held' LIMIT $3) AS counted";
 // These have the status as a literal, so that partial indexes serve them. Pending deliveries are not sorted, as that would
 // read all of them.
 const PENDING: &str = "SELECT count(*), min(created_at) FROM \
@@ -72,7 +85,21 @@ const HELD: &str = "SELECT count(*), min(created_at) FROM \
 
 #[cfg(test)]
 pub(crate) fn statements() -> Vec<&'static str> {
-    let mut all: Vec<&str> = vec![&UPDATE, &DUE, &BY_IDS, NEXT_DUE, HOLD, COUNT, PENDING, FAILED, HELD];
+    let mut all: Vec<&str> = vec![
+        &UPDATE,
+        &DUE,
+        &BY_IDS,
+        NEXT_DUE,
+        HOLD,
+        FAIL_PENDING,
+        FAIL_HELD,
+        COUNT_PENDING,
+        COUNT_FAILED,
+        COUNT_HELD,
+        PENDING,
+        FAILED,
+        HELD,
+    ];
     all.extend(INSERT.all());
     all.extend(BRING_FORWARD.iter().map(String::as_str));
     all
@@ -83,48 +110,91 @@ pub(crate) fn statements() -> Vec<&'static str> {
 pub(crate) const BACKLOGS: [(&str, &str); 3] =
     [(PENDING, "deliveries_due"), (FAILED, "deliveries_stopped"), (HELD, "deliveries_stopped")];
 
-/// Lists of one endpoint, as [`list_statement`] builds them.
+/// Lists of one endpoint or of one tenant, as [`list_statement`] and [`nth_statement`] build them, and the index that serves
+/// each on both databases.
 #[cfg(test)]
-pub(crate) fn lists_of_an_endpoint() -> Vec<String> {
-    let filter = |status, until| DeliveryFilter {
-        subscription_id: Some(Uuid::nil()),
-        status,
-        since: until,
-        until,
-        oldest_first: until.is_some(),
-        ..DeliveryFilter::default()
+pub(crate) fn lists(subscription_id: Option<Uuid>) -> Vec<(String, &'static str)> {
+    let (stopped, all) = match subscription_id {
+        Some(_) => ("deliveries_stopped_of_subscription", "deliveries_of_subscription"),
+        None => ("deliveries_stopped_of_tenant", ""),
     };
-    [filter(None, None), filter(Some(DeliveryStatus::Held), None), filter(None, Some(Timestamp::from_micros(1)))]
-        .map(|filter| list_statement(TenantId(Uuid::nil()), &filter).0)
-        .to_vec()
+    let tenant = TenantId(Uuid::nil());
+    let mut lists = Vec::new();
+    for status in std::iter::once(None).chain(DeliveryStatus::ALL.iter().copied().map(Some)) {
+        for time in [None, Some(Timestamp::from_micros(1))] {
+            let filter = DeliveryFilter {
+                subscription_id,
+                status,
+                since: time,
+                until: time,
+                oldest_first: time.is_some(),
+                ..DeliveryFilter::default()
+            };
+            let index = if filter.indexed_status().is_some() { stopped } else { all };
+            lists.push((list_statement(tenant, &filter).0, index));
+            lists.push((nth_statement(tenant, &filter, 1).0, index));
+        }
+    }
+    lists
 }
 
 /// Returns the list that a filter selects. Ids sort like the times of their events, so a time range is a range of ids.
 fn list_statement(tenant: TenantId, filter: &DeliveryFilter) -> (String, Vec<Param<'static>>) {
-    let mut sql = select::<Delivery>("WHERE tenant_id = $1");
+    let (mut sql, mut params) = conditions(tenant, filter);
+    // An index that has the status in its condition would not find them in the order of their ids.
+    let status = filter.status.filter(|_| filter.indexed_status().is_none());
+    let others = [
+        ("event_id", filter.event_id.map(Param::Uuid)),
+        ("status", status.map(|status| status.as_str().into())),
+        ("kind", filter.kind.map(|kind| kind.as_str().into())),
+    ];
+    for (column, value) in others {
+        if let Some(value) = value {
+            params.push(value);
+            let _ = write!(sql, " AND {column} = ${}", params.len());
+        }
+    }
+    params.push(Param::Int(if filter.limit == 0 { i64::MAX } else { i64::from(filter.limit) }));
+    let limit = params.len();
+    (format!("{} ORDER BY {} LIMIT ${limit}", select::<Delivery>(&sql), order(filter)), params)
+}
+
+/// Returns the statement of [`DeliveryRepository::nth_listed`].
+fn nth_statement(tenant: TenantId, filter: &DeliveryFilter, n: u32) -> (String, Vec<Param<'static>>) {
+    let (conditions, mut params) = conditions(tenant, filter);
+    params.push(Param::Int(n.into()));
+    let offset = params.len();
+    (format!("SELECT id FROM {TABLE} {conditions} ORDER BY {} LIMIT 1 OFFSET ${offset}", order(filter)), params)
+}
+
+/// Returns those conditions of a filter that an index serves.
+fn conditions(tenant: TenantId, filter: &DeliveryFilter) -> (String, Vec<Param<'static>>) {
+    let mut sql = "WHERE tenant_id = $1".to_owned();
     let mut params = vec![Param::Uuid(tenant.0)];
     // No two events of a tenant share a microsecond.
     let of_event = filter.event_id.map(env::time_of_id);
     let since = filter.since.max(of_event);
     let until = [filter.until, of_event.map(Timestamp::next)].into_iter().flatten().min();
-    let conditions = [
-        ("subscription_id =", filter.subscription_id.map(Param::Uuid)),
-        ("event_id =", filter.event_id.map(Param::Uuid)),
-        ("status =", filter.status.map(|status| status.as_str().into())),
-        ("kind =", filter.kind.map(|kind| kind.as_str().into())),
-        ("id >=", since.map(|since| Param::Uuid(env::first_id_at(since)))),
-        ("id <", until.map(|until| Param::Uuid(env::first_id_at(until)))),
+    let values = [
+        ("subscription_id =", filter.subscription_id),
+        ("id >=", since.map(env::first_id_at)),
+        ("id <", until.map(env::first_id_at)),
     ];
-    for (condition, value) in conditions {
+    for (condition, value) in values {
         if let Some(value) = value {
-            params.push(value);
+            params.push(Param::Uuid(value));
             let _ = write!(sql, " AND {condition} ${}", params.len());
         }
     }
-    params.push(Param::Int(if filter.limit == 0 { i64::MAX } else { i64::from(filter.limit) }));
-    let order = if filter.oldest_first { "id" } else { "id DESC" };
-    let _ = write!(sql, " ORDER BY {order} LIMIT ${}", params.len());
+    if let Some(status) = filter.indexed_status() {
+        // A literal, so that a partial index serves it.
+        let _ = write!(sql, " AND status = '{status}'");
+    }
     (sql, params)
+}
+
+fn order(filter: &DeliveryFilter) -> &'static str {
+    if filter.oldest_first { "id" } else { "id DESC" }
 }
 
 #[async_trait]
@@ -211,8 +281,42 @@ impl DeliveryRepository for SqlTx<'_> {
         self.pipeline(sql, &params).await
     }
 
-    async fn hold_deliveries(&mut self, tenant: TenantId, subscription: Uuid) -> Result<(), StoreError> {
-        self.pipeline(HOLD, &[tenant.param(), subscription.param()]).await
+    async fn hold_deliveries(
+        &mut self,
+        tenant: TenantId,
+        subscription: Uuid,
+        before: Timestamp,
+        limit: u32,
+    ) -> Result<u64, StoreError> {
+        let end: Uuid = env::first_id_at(before);
+        self.execute(HOLD, &[tenant.param(), subscription.param(), end.param(), limit.param()]).await
+    }
+
+    async fn fail_deliveries(
+        &mut self,
+        tenant: TenantId,
+        subscription: Uuid,
+        reason: FailureReason,
+        limit: u32,
+    ) -> Result<u64, StoreError> {
+        let mut failed = 0;
+        for sql in [FAIL_PENDING, FAIL_HELD] {
+            let left = Param::Int(i64::from(limit) - i64::try_from(failed).unwrap_or(i64::MAX));
+            failed += self.execute(sql, &[reason.param(), tenant.param(), subscription.param(), left]).await?;
+        }
+        Ok(failed)
+    }
+
+    async fn nth_listed(
+        &mut self,
+        tenant: TenantId,
+        filter: &DeliveryFilter,
+        n: u32,
+    ) -> Result<Option<Timestamp>, StoreError> {
+        // The time of the event is in the id, so that no row is read besides the index.
+        let (sql, params) = nth_statement(tenant, filter, n);
+        let id: Option<Uuid> = self.fetch_one(&sql, &params, |cells| cells.take(TABLE, "id")).await?;
+        Ok(id.map(env::time_of_id))
     }
 
     async fn count_deliveries(
@@ -221,7 +325,13 @@ impl DeliveryRepository for SqlTx<'_> {
         subscription: Uuid,
         status: DeliveryStatus,
     ) -> Result<u64, StoreError> {
-        self.count(COUNT, &[tenant.param(), subscription.param(), status.param()], TABLE).await
+        let sql = match status {
+            DeliveryStatus::Pending => COUNT_PENDING,
+            DeliveryStatus::Failed => COUNT_FAILED,
+            DeliveryStatus::Held => COUNT_HELD,
+            DeliveryStatus::Succeeded => return Ok(0),
+        };
+        self.count(sql, &[tenant.param(), subscription.param(), MAX_BACKLOG_COUNT.param()], TABLE).await
     }
 
     async fn backlog(&mut self, status: DeliveryStatus) -> Result<Backlog, StoreError> {

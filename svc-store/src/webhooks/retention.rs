@@ -5,20 +5,22 @@ use svc_core::env;
 use svc_core::error::StoreError;
 use svc_core::store::RetentionRepository;
 use svc_core::values::{TenantId, Timestamp};
-use svc_core::webhooks::retention::{EventRange, ExpiredKind};
+use svc_core::webhooks::retention::{ExpiredKind, IdRange};
 use uuid::Uuid;
 
 use crate::accounts::idempotency;
 use crate::column::Column as _;
-use crate::sql::SqlTx;
+use crate::sql::{Cells, SqlTx};
 
-const EXPIRED: &str = "SELECT id FROM events WHERE tenant_id = $1 AND id > $2 AND id < $3 ORDER BY id LIMIT $4";
+const EVENTS: &str = "SELECT id FROM events WHERE tenant_id = $1 AND id >= $2 AND id < $3 ORDER BY id LIMIT $4";
+const NTH_DELIVERY: &str =
+    "SELECT id FROM deliveries WHERE tenant_id = $1 AND id >= $2 AND id < $3 ORDER BY id LIMIT 1 OFFSET $4";
 
-/// The condition that selects the finished deliveries of a range of events. Delivery ids are made for the times of their
+/// The condition that selects the deliveries of a range that are not pending. Delivery ids are made for the times of their
 /// events, so they are a range of the key, and no index by event is needed.
-macro_rules! finished {
+macro_rules! ended {
     () => {
-        "d.tenant_id = $1 AND d.id >= $2 AND d.id < $3 AND d.status IN ('succeeded', 'failed')"
+        "d.tenant_id = $1 AND d.id >= $2 AND d.id < $3 AND d.status IN ('succeeded', 'failed', 'held')"
     };
 }
 
@@ -26,12 +28,12 @@ const DELETE_ATTEMPTS: &str = concat!(
     "DELETE FROM delivery_attempts WHERE tenant_id = $1 AND (delivery_id, attempt) IN \
      (SELECT a.delivery_id, a.attempt FROM deliveries d \
      JOIN delivery_attempts a ON a.tenant_id = d.tenant_id AND a.delivery_id = d.id WHERE ",
-    finished!(),
+    ended!(),
     " LIMIT $4)"
 );
 const DELETE_DELIVERIES: &str = concat!(
     "DELETE FROM deliveries WHERE tenant_id = $1 AND id IN (SELECT d.id FROM deliveries d WHERE ",
-    finished!(),
+    ended!(),
     " LIMIT $4)"
 );
 /// Selects the events of a range without a delivery that keeps them.
@@ -52,21 +54,28 @@ const DELETE_EVENTS: &str =
 const COUNT_ATTEMPTS: &str = concat!(
     "SELECT count(*) FROM deliveries d \
      JOIN delivery_attempts a ON a.tenant_id = d.tenant_id AND a.delivery_id = d.id WHERE ",
-    finished!()
+    ended!()
 );
-const COUNT_DELIVERIES: &str = concat!("SELECT count(*) FROM deliveries d WHERE ", finished!());
-const COUNT_EVENTS: &str = concat!("SELECT count(*) ", unused_events!(" AND d.status IN ('pending', 'held')"));
+const COUNT_DELIVERIES: &str = concat!("SELECT count(*) FROM deliveries d WHERE ", ended!());
+const COUNT_EVENTS: &str =
+    concat!("SELECT count(*) ", unused_events!(" AND d.status NOT IN ('succeeded', 'failed', 'held')"));
 
 /// A replay that was finished before some time was created before it too, which is a condition on the key.
 const DELETE_REPLAYS: &str = "DELETE FROM replays WHERE tenant_id = $1 AND id IN \
      (SELECT id FROM replays WHERE tenant_id = $1 AND id < $2 AND finished_at < $3 LIMIT $4)";
 const COUNT_REPLAYS: &str = "SELECT count(*) FROM replays WHERE tenant_id = $1 AND id < $2 AND finished_at < $3";
+/// Subqueries with a limit are asked of each tenant of the page alone, with one search of a key each.
+pub(crate) const TENANTS: &str = "SELECT t.id, \
+     (SELECT e.id FROM events e WHERE e.tenant_id = t.id AND e.id < $1 ORDER BY e.id LIMIT 1) IS NOT NULL \
+     OR (SELECT r.id FROM replays r WHERE r.tenant_id = t.id AND r.id < $1 ORDER BY r.id LIMIT 1) IS NOT NULL \
+     FROM tenants t WHERE t.id > $2 ORDER BY t.id LIMIT $3";
 const COUNT_REQUEST_RECORDS: &str = "SELECT (SELECT count(*) FROM idempotency WHERE created_at < $1) \
      + (SELECT count(*) FROM used_signatures WHERE expires_at < $2)";
 
 #[cfg(test)]
 pub(crate) const STATEMENTS: &[&str] = &[
-    EXPIRED,
+    EVENTS,
+    NTH_DELIVERY,
     DELETE_ATTEMPTS,
     DELETE_DELIVERIES,
     DELETE_EVENTS,
@@ -75,35 +84,28 @@ pub(crate) const STATEMENTS: &[&str] = &[
     COUNT_EVENTS,
     DELETE_REPLAYS,
     COUNT_REPLAYS,
+    TENANTS,
     COUNT_REQUEST_RECORDS,
 ];
 
-/// Returns the first id of the events in a range and of all their deliveries, and the first id after them. No two events of
-/// a tenant share a microsecond.
-fn ids(range: EventRange) -> [Uuid; 2] {
-    [range.after, range.until].map(|event| env::first_id_at(env::time_of_id(event).next()))
-}
-
 #[async_trait]
 impl RetentionRepository for SqlTx<'_> {
-    async fn last_expired_event(
-        &mut self,
-        tenant: TenantId,
-        after: Uuid,
-        before: Timestamp,
-        limit: u32,
-    ) -> Result<Option<Uuid>, StoreError> {
-        let end: Uuid = env::first_id_at(before);
-        let params = [tenant.param(), after.param(), end.param(), limit.param()];
-        let ids: Vec<Uuid> = self.fetch(EXPIRED, &params, |cells| cells.take("events", "id")).await?;
+    async fn last_event(&mut self, tenant: TenantId, range: IdRange, limit: u32) -> Result<Option<Uuid>, StoreError> {
+        let params = [tenant.param(), range.first.param(), range.end.param(), limit.param()];
+        let ids: Vec<Uuid> = self.fetch(EVENTS, &params, |cells| cells.take("events", "id")).await?;
         Ok(ids.last().copied())
+    }
+
+    async fn nth_delivery(&mut self, tenant: TenantId, range: IdRange, n: u32) -> Result<Option<Uuid>, StoreError> {
+        let params = [tenant.param(), range.first.param(), range.end.param(), n.param()];
+        self.fetch_one(NTH_DELIVERY, &params, |cells| cells.take("deliveries", "id")).await
     }
 
     async fn delete_expired(
         &mut self,
         tenant: TenantId,
         kind: ExpiredKind,
-        range: EventRange,
+        range: IdRange,
         limit: u32,
     ) -> Result<u64, StoreError> {
         let sql = match kind {
@@ -111,23 +113,16 @@ impl RetentionRepository for SqlTx<'_> {
             ExpiredKind::Deliveries => DELETE_DELIVERIES,
             ExpiredKind::Event => DELETE_EVENTS,
         };
-        let [first, end] = ids(range);
-        self.execute(sql, &[tenant.param(), first.param(), end.param(), limit.param()]).await
+        self.execute(sql, &[tenant.param(), range.first.param(), range.end.param(), limit.param()]).await
     }
 
-    async fn count_expired(
-        &mut self,
-        tenant: TenantId,
-        kind: ExpiredKind,
-        range: EventRange,
-    ) -> Result<u64, StoreError> {
+    async fn count_expired(&mut self, tenant: TenantId, kind: ExpiredKind, range: IdRange) -> Result<u64, StoreError> {
         let (sql, table) = match kind {
             ExpiredKind::Attempts => (COUNT_ATTEMPTS, "delivery_attempts"),
             ExpiredKind::Deliveries => (COUNT_DELIVERIES, "deliveries"),
             ExpiredKind::Event => (COUNT_EVENTS, "events"),
         };
-        let [first, end] = ids(range);
-        self.count(sql, &[tenant.param(), first.param(), end.param()], table).await
+        self.count(sql, &[tenant.param(), range.first.param(), range.end.param()], table).await
     }
 
     async fn delete_finished_replays(
@@ -143,6 +138,18 @@ impl RetentionRepository for SqlTx<'_> {
     async fn count_finished_replays(&mut self, tenant: TenantId, before: Timestamp) -> Result<u64, StoreError> {
         let end = env::first_id_at(before);
         self.count(COUNT_REPLAYS, &[tenant.param(), end.param(), before.param()], "replays").await
+    }
+
+    async fn tenants_by_history(
+        &mut self,
+        after: TenantId,
+        before: Timestamp,
+        limit: u32,
+    ) -> Result<Vec<(TenantId, bool)>, StoreError> {
+        let end = env::first_id_at(before);
+        let params = [end.param(), after.param(), limit.param()];
+        let read = |cells: &mut Cells<'_>| Ok((cells.take("tenants", "id")?, cells.take("tenants", "has history")?));
+        self.fetch(TENANTS, &params, read).await
     }
 
     async fn delete_request_records(

@@ -20,6 +20,7 @@ record!(WebhookSubscription, "subscriptions", key: [tenant_id, id], {
     updated: [
         url, events, enabled, description, last_delivery_at, last_delivery_status, disabled_reason, paused_at,
         consecutive_failures, backoff_until, secret, previous_secret, previous_until, updated_at, deleted_at,
+        stopped_at, responses_kept, responses_deleted_until,
     ],
 });
 
@@ -41,7 +42,8 @@ const MATCHING: &str = "SELECT subscription_id, paused FROM subscription_kinds \
      WHERE tenant_id = $1 AND kind IN ($2, '*') ORDER BY subscription_id";
 const COUNT_LIVE: &str = "SELECT count(*) FROM subscriptions WHERE tenant_id = $1 AND live = TRUE";
 const UPDATE_OUTCOME: &str = "UPDATE subscriptions SET last_delivery_at = $1, last_delivery_status = $2, \
-     consecutive_failures = $3, backoff_until = $4 WHERE tenant_id = $5 AND id = $6";
+     consecutive_failures = $3, backoff_until = $4, responses_kept = $5, responses_deleted_until = $6 \
+     WHERE tenant_id = $7 AND id = $8";
 
 #[cfg(test)]
 pub(crate) fn statements() -> Vec<&'static str> {
@@ -97,6 +99,8 @@ impl SubscriptionMatching for SqlTx<'_> {
             subscription.last_delivery_status.param(),
             subscription.consecutive_failures.param(),
             subscription.backoff_until.param(),
+            subscription.responses_kept.param(),
+            subscription.responses_deleted_until.param(),
             tenant.param(),
             subscription.id.param(),
         ];

@@ -8,7 +8,7 @@ use std::time::Duration;
 use svc_core::accounts::tenants;
 use svc_core::store::{DeliveryFilter, Store};
 use svc_core::values::{TenantId, Timestamp};
-use svc_core::webhooks::deliveries::{Delivery, DeliveryStatus};
+use svc_core::webhooks::deliveries::{self, Delivery, DeliveryStatus};
 use uuid::Uuid;
 
 use super::super::tenant;
@@ -19,7 +19,7 @@ use crate::times::moment_at;
 
 /// The interval at which deliveries are polled.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
-/// The maximum number of deliveries that are followed: the newest that match the filter.
+/// The maximum number of deliveries that are followed: the newest that match the filter, among those that one search reads.
 const MAX_FOLLOWED: u32 = 1_000;
 
 /// The progress of a delivery, a change of which is printed.
@@ -50,7 +50,7 @@ pub(super) async fn run(
                 let filter = filter.clone();
                 Box::pin(async move {
                     tenants::get(tx, tenant).await?;
-                    Ok(tx.list_deliveries(tenant, &filter).await?)
+                    Ok(deliveries::search(tx, tenant, &filter).await?.deliveries)
                 })
             })
             .await;

@@ -10,6 +10,9 @@ use crate::commands::tenant;
 use crate::exit::{Failure, OrNotFound as _};
 use crate::output::{Outcome, Table, or_dash, plain};
 
+/// The number of tenants that one transaction reads.
+const PAGE: u32 = 1_000;
+
 /// An invoice that became overdue, with its tenant.
 #[derive(Serialize)]
 struct View {
@@ -23,21 +26,22 @@ struct View {
 /// Marks the overdue invoices of one tenant or of all tenants, in many short transactions. After an interruption, the
 /// next run continues where this one stopped, since it skips invoices that are already overdue.
 pub(super) async fn run(store: &dyn Store, tenant: Option<TenantId>) -> Result<Outcome, Failure> {
-    let tenants: Vec<Tenant> = match tenant {
-        Some(id) => {
-            let found = store.read("tenant.show", move |tx| Box::pin(tenants::get(tx, id))).await;
-            vec![found.or_not_found("tenant", id, tenant::HINT)?]
-        }
-        None => store.read("tenant.list", |tx| Box::pin(async move { Ok(tx.tenants().await?) })).await?,
-    };
     let mut views: Vec<View> = Vec::new();
-    for Tenant { id, name, .. } in tenants {
-        let mut position = Some(OverduePosition::default());
-        while let Some(from) = position {
-            let step = store.write("invoice.overdue", move |tx| Box::pin(invoices::overdue(tx, id, from)));
-            let (changed, next) = step.await?;
-            views.extend(changed.into_iter().map(|invoice| View { tenant_id: id, tenant_name: plain(&name), invoice }));
-            position = next;
+    if let Some(id) = tenant {
+        let found = store.read("tenant.show", move |tx| Box::pin(tenants::get(tx, id))).await;
+        mark(store, &found.or_not_found("tenant", id, tenant::HINT)?, &mut views).await?;
+    } else {
+        let mut after = None;
+        loop {
+            let page = store.read("tenant.list", move |tx| Box::pin(async move { Ok(tx.tenants(after, PAGE).await?) }));
+            let page = page.await?;
+            for tenant in &page {
+                mark(store, tenant, &mut views).await?;
+            }
+            after = match page.last() {
+                Some(last) if page.len() == PAGE as usize => Some(last.id),
+                _ => break,
+            };
         }
     }
     let table = Table::new(["ID", "NUMBER", "DUE", "PAID", "TOTAL", "CURRENCY", "TENANT"], &views, |view| {
@@ -53,4 +57,18 @@ pub(super) async fn run(store: &dyn Store, tenant: Option<TenantId>) -> Result<O
         ]
     });
     Outcome::list(&views, &table, "No invoice became overdue.")
+}
+
+/// Marks the overdue invoices of a tenant, and adds them to the result.
+async fn mark(store: &dyn Store, tenant: &Tenant, views: &mut Vec<View>) -> Result<(), Failure> {
+    let (id, tenant_name) = (tenant.id, plain(&tenant.name));
+    let mut position = Some(OverduePosition::default());
+    while let Some(from) = position {
+        let step = store.write("invoice.overdue", move |tx| Box::pin(invoices::overdue(tx, id, from)));
+        let (changed, next) = step.await?;
+        let view = |invoice| View { tenant_id: id, tenant_name: tenant_name.clone(), invoice };
+        views.extend(changed.into_iter().map(view));
+        position = next;
+    }
+    Ok(())
 }

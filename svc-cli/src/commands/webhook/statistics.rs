@@ -4,6 +4,7 @@ use serde::Serialize;
 use svc_core::error::Error;
 use svc_core::store::Store;
 use svc_core::values::{TenantId, Timestamp, WebhookUrl};
+use svc_core::webhooks::deliveries::MAX_BACKLOG_COUNT;
 use svc_core::webhooks::statistics::{self, Backlog, Tally};
 use svc_core::webhooks::subscriptions::WebhookSubscription;
 use uuid::Uuid;
@@ -26,6 +27,7 @@ struct View<'a> {
     success_rate: Option<f64>,
     p50_ms: Option<u32>,
     p95_ms: Option<u32>,
+    /// The numbers of deliveries; 10,000 means that many or more.
     pending: u64,
     held: u64,
 }
@@ -58,13 +60,18 @@ pub(super) async fn run(store: &dyn Store, tenant: TenantId, since: Timestamp) -
             or_dash(tally.success_rate().map(|rate| format!("{}.{:02} %", rate / 100, rate % 100))),
             or_dash(tally.percentile(50).map(|millis| format!("{millis} ms"))),
             or_dash(tally.percentile(95).map(|millis| format!("{millis} ms"))),
-            backlog.pending.to_string(),
-            backlog.held.to_string(),
+            count(backlog.pending),
+            count(backlog.held),
             subscription.url.as_str().to_owned(),
         ]
     });
     let views: Vec<View<'_>> = rows.iter().map(|row| view(row, since)).collect();
     Outcome::list(&views, &table, "The tenant has no webhooks.")
+}
+
+/// Formats a number of deliveries, which are counted up to a bound.
+pub(super) fn count(deliveries: u64) -> String {
+    if deliveries < MAX_BACKLOG_COUNT.into() { deliveries.to_string() } else { "10,000+".to_owned() }
 }
 
 /// Counts the attempts of a webhook since a time, in one short transaction per page.

@@ -6,13 +6,13 @@ use serde_json::{json, value::to_raw_value};
 use uuid::Uuid;
 
 use super::Harness;
-use super::samples::{Links, Sample};
+use super::samples::{Links, Sample, far};
 use crate::error::{Error, StoreError};
 use crate::resources::crud::NewRecord;
-use crate::store::{DeliveryFilter, DueDelivery, Endpoint, WaitingFor};
+use crate::store::{DeletedResponses, DeliveryFilter, DueDelivery, Endpoint, WaitingFor};
 use crate::values::EventKind;
 use crate::values::{TenantId, Timestamp};
-use crate::webhooks::deliveries::{AttemptLog, Delivery, DeliveryStatus};
+use crate::webhooks::deliveries::{AttemptLog, Delivery, DeliveryStatus, FailureReason};
 use crate::webhooks::events::Event;
 use crate::webhooks::subscriptions::WebhookSubscription;
 
@@ -127,6 +127,7 @@ pub(super) async fn every_field_of_a_delivery_is_stored(h: Harness) {
                 delivery.last_status = [None, Some(-1), Some(0), Some(599)][position / 2];
                 delivery.next_attempt_at = (status == DeliveryStatus::Pending).then_some(far);
                 delivery.lease = [None, Some(Uuid::nil()), Some(Uuid::max())][position % 3];
+                delivery.failure_reason = [None, Some(FailureReason::SubscriptionDeleted)][position / 4];
             })
             .await;
         assert_eq!(h.stored(&delivery).await.as_ref(), Some(&delivery));
@@ -187,8 +188,24 @@ pub(super) async fn a_list_supports_every_filter(h: Harness) {
         });
         assert!(want.contains(&middle), "the filter selects the sample");
         assert_eq!(h.listed(tenant, &filter).await, want, "{filter:?}");
-        let first = DeliveryFilter { limit: 1, ..filter };
+        let first = DeliveryFilter { limit: 1, ..filter.clone() };
         assert_eq!(h.listed(tenant, &first).await, want[..1], "{first:?}");
+        let mut read = all.clone();
+        read.retain(|delivery| {
+            filter.subscription_id.is_none_or(|wanted| wanted == delivery.subscription_id)
+                && filter.event_id.is_none_or(|wanted| wanted == delivery.event_id)
+                && filter.indexed_status().is_none_or(|wanted| wanted == delivery.status)
+                && filter.since.is_none_or(|since| delivery.created_at >= since)
+                && filter.until.is_none_or(|until| delivery.created_at < until)
+        });
+        for n in [0, 1, 5, 24] {
+            let filter = filter.clone();
+            let nth = h.read(move |tx| {
+                let filter = filter.clone();
+                Box::pin(async move { Ok(tx.nth_listed(tenant, &filter, n).await?) })
+            });
+            assert_eq!(nth.await, Ok(read.get(n as usize).map(|delivery| delivery.created_at)), "{n}");
+        }
         want.reverse();
         let oldest_first = DeliveryFilter { oldest_first: true, limit: 0, ..first };
         assert_eq!(h.listed(tenant, &oldest_first).await, want, "{oldest_first:?}");
@@ -281,9 +298,9 @@ pub(super) async fn only_pending_deliveries_of_the_endpoint_are_held(h: Harness)
     let theirs = h.endpoint(other).await;
     untouched.push(h.insert_delivery(other, theirs, |_| {}).await);
 
-    call!(h.hold_deliveries(other, to));
+    call!(h.hold_deliveries(other, to, far(), 100));
     assert_eq!(h.stored(&pending).await.as_ref(), Some(&pending), "another tenant holds none of these deliveries");
-    call!(h.hold_deliveries(tenant, to));
+    assert_eq!(call!(h.hold_deliveries(tenant, to, far(), 100)), 2);
     for mut before in [pending, leased] {
         hold(&mut before);
         assert_eq!(h.stored(&before).await.as_ref(), Some(&before), "attempts and lease are kept");
@@ -291,6 +308,47 @@ pub(super) async fn only_pending_deliveries_of_the_endpoint_are_held(h: Harness)
     for same in untouched {
         assert_eq!(h.stored(&same).await.as_ref(), Some(&same));
     }
+    assert_eq!(call!(h.next_delivery_due(tenant, to)), None);
+}
+
+pub(super) async fn deliveries_are_held_and_failed_in_steps(h: Harness) {
+    let tenant = h.tenant().await;
+    let (to, elsewhere) = (h.endpoint(tenant).await, h.endpoint(tenant).await);
+    let reason = FailureReason::SubscriptionDeleted;
+    let mut all = Vec::new();
+    for position in 0..6 {
+        // Those with an attempt in flight and those that wait for a retry as well.
+        let change = |delivery: &mut Delivery| {
+            let at = plus(delivery.created_at, 60 - position);
+            match position % 3 {
+                0 => {}
+                1 => delivery.claim(Uuid::from_u128(3), at),
+                _ => delivery.next_attempt_at = Some(at),
+            }
+        };
+        all.push(h.insert_delivery(tenant, to, change).await);
+    }
+    let bystander = h.insert_delivery(tenant, elsewhere, |_| {}).await;
+    let count = async |status| call!(h.count_deliveries(tenant, to, status));
+
+    let before = all[4].created_at;
+    assert_eq!(call!(h.hold_deliveries(tenant, to, before, 0)), 0);
+    assert_eq!(call!(h.hold_deliveries(tenant, to, before, 3)), 3);
+    assert_eq!((count(DeliveryStatus::Held).await, count(DeliveryStatus::Pending).await), (3, 3));
+    assert_eq!(call!(h.hold_deliveries(tenant, to, before, 3)), 1, "later ones are left out");
+    for delivery in &all[4..] {
+        assert_eq!(h.stored(delivery).await.as_ref(), Some(delivery));
+    }
+
+    for want in [4, 2, 0] {
+        assert_eq!(call!(h.fail_deliveries(tenant, to, reason, 4)), want);
+    }
+    for delivery in &all {
+        let (status, failure_reason) = (DeliveryStatus::Failed, Some(reason));
+        let want = Delivery { status, failure_reason, next_attempt_at: None, ..delivery.clone() };
+        assert_eq!(h.stored(delivery).await, Some(want), "attempts and lease are kept");
+    }
+    assert_eq!(h.stored(&bystander).await, Some(bystander));
     assert_eq!(call!(h.next_delivery_due(tenant, to)), None);
 }
 
@@ -335,7 +393,54 @@ pub(super) async fn attempts_are_stored(h: Harness) {
     assert_eq!(call!(h.attempts(tenant, bystander)), []);
 }
 
-pub(super) async fn an_outcome_updates_four_columns(h: Harness) {
+pub(super) async fn response_bodies_are_deleted_in_the_order_of_events(h: Harness) {
+    let (tenant, other) = (h.tenant().await, h.tenant().await);
+    let (to, elsewhere) = (h.endpoint(tenant).await, h.endpoint(tenant).await);
+    let mut deliveries = Vec::new();
+    for endpoint in [to, to, elsewhere, to, to] {
+        let id = h.insert_delivery(tenant, endpoint, |_| {}).await.id;
+        for attempt in [1, 2] {
+            let log = AttemptLog {
+                attempt,
+                started_at: Timestamp::from_micros(0),
+                duration_ms: 0,
+                status: 500,
+                error: None,
+                response_body: (attempt == 2).then(|| "body".to_owned()),
+                response_truncated: false,
+                remote_addr: None,
+            };
+            let write = h.write(move |tx| {
+                let log = log.clone();
+                Box::pin(async move { Ok(tx.insert_attempt(tenant, id, &log).await?) })
+            });
+            write.await.unwrap();
+        }
+        deliveries.push(id);
+    }
+    let bodies = async || {
+        let mut kept = Vec::new();
+        for id in deliveries.clone() {
+            let log = call!(h.attempts(tenant, id));
+            assert!(!log[0].response_truncated, "without a body nothing was deleted");
+            assert_eq!(log[1].response_truncated, log[1].response_body.is_none());
+            kept.push(log[1].response_body.is_some());
+        }
+        kept
+    };
+    let deleted = |responses, last: usize| DeletedResponses { responses, last: Some(deliveries[last]) };
+    let none = DeletedResponses { responses: 0, last: None };
+    let (first, third, last) = (deliveries[0], deliveries[3], deliveries[4]);
+    assert_eq!(call!(h.delete_responses(other, to, Uuid::nil(), 9)), none);
+    assert_eq!(call!(h.delete_responses(tenant, to, first, 2)), deleted(2, 3));
+    assert_eq!(bodies().await, [true, false, true, false, true]);
+    assert_eq!(call!(h.delete_responses(tenant, to, first, 2)), deleted(0, 3), "they are deleted once");
+    assert_eq!(call!(h.delete_responses(tenant, to, third, 2)), deleted(1, 4));
+    assert_eq!(call!(h.delete_responses(tenant, to, last, 2)), none);
+    assert_eq!(bodies().await, [true, false, true, false, false]);
+}
+
+pub(super) async fn an_outcome_updates_six_columns(h: Harness) {
     let (tenant, other) = (h.tenant().await, h.tenant().await);
     let links = Links::of(&h, tenant).await;
     let rows = [
@@ -362,6 +467,7 @@ pub(super) async fn an_outcome_updates_four_columns(h: Harness) {
                 changed.last_delivery_status = status;
                 changed.consecutive_failures = failures;
                 changed.backoff_until = at;
+                (changed.responses_kept, changed.responses_deleted_until) = (failures, Some(id));
                 update_outcome(tenant, &changed).await;
             }
             let want = WebhookSubscription {
@@ -369,6 +475,8 @@ pub(super) async fn an_outcome_updates_four_columns(h: Harness) {
                 last_delivery_status: status,
                 consecutive_failures: failures,
                 backoff_until: at,
+                responses_kept: failures,
+                responses_deleted_until: Some(id),
                 ..row.clone()
             };
             assert_eq!(h.row(tenant, id).await.as_ref(), Some(&want));
@@ -463,7 +571,9 @@ pub(super) async fn deliveries_of_another_tenant_are_not_returned(h: Harness) {
     let mut foreign = Delivery { tenant_id: other, ..delivery.clone() };
     hold(&mut foreign);
     assert!(!h.update_delivery(&foreign, None).await);
-    call!(h.hold_deliveries(other, to));
+    let reason = FailureReason::SubscriptionDeleted;
+    assert_eq!(call!(h.hold_deliveries(other, to, far(), 100)), 0);
+    assert_eq!(call!(h.fail_deliveries(other, to, reason, 100)), 0);
     call!(h.schedule_endpoint(other, to, None));
     assert_eq!(h.stored(&delivery).await, Some(delivery));
     assert_eq!(call!(h.due_endpoints(now, &[], 9)), [Endpoint { tenant_id: tenant, subscription_id: to }]);

@@ -6,12 +6,13 @@ use serde_json::json;
 use uuid::Uuid;
 
 use super::Harness;
+use crate::env::first_id_at;
 use crate::error::Error;
 use crate::store::DeliveryFilter;
-use crate::values::{TenantId, Timestamp};
+use crate::values::{EventKind, TenantId, Timestamp};
 use crate::webhooks::deliveries::{AttemptLog, Delivery, DeliveryStatus};
 use crate::webhooks::replays::{self, ReplayCreate};
-use crate::webhooks::retention::{self, DeletedCounts, EventRange, ExpiredKind, Positions};
+use crate::webhooks::retention::{self, DeletedCounts, ExpiredKind, IdRange, Positions};
 use crate::webhooks::subscriptions::WebhookSubscription;
 
 const DAY: Duration = Duration::from_secs(24 * 3600);
@@ -69,37 +70,32 @@ impl Harness {
     }
 
     async fn delete_expired(&self, tenant: TenantId, kind: ExpiredKind, limit: u32) -> Result<u64, Error> {
-        let range = EventRange { after: Uuid::nil(), until: Uuid::max() };
+        let range = IdRange { first: Uuid::nil(), end: Uuid::max() };
         self.write(move |tx| Box::pin(async move { Ok(tx.delete_expired(tenant, kind, range, limit).await?) })).await
     }
 }
 
-pub(super) async fn finished_and_expired_deliveries_are_deleted(h: Harness) {
+pub(super) async fn expired_deliveries_that_are_not_pending_are_deleted(h: Harness) {
     let (tenant, _) = h.tenant_with_subscription().await;
     h.delivered(tenant, "a@example.com", DeliveryStatus::Succeeded, 1).await;
     h.delivered(tenant, "b@example.com", DeliveryStatus::Failed, 6).await;
-    let held = h.delivered(tenant, "c@example.com", DeliveryStatus::Held, 2).await;
+    h.delivered(tenant, "c@example.com", DeliveryStatus::Held, 2).await;
     let pending = h.delivered(tenant, "d@example.com", DeliveryStatus::Pending, 3).await;
     // An event without deliveries.
     h.create::<crate::resources::jobs::Job>(tenant, json!({ "title": "x" })).await.unwrap();
     h.clock.advance(DAY * 30);
     let now = h.store.env().now();
     let recent = h.delivered(tenant, "e@example.com", DeliveryStatus::Succeeded, 1).await;
-    let want = DeletedCounts { attempts: 7, deliveries: 2, events: 3, replays: 0 };
+    let want = DeletedCounts { attempts: 9, deliveries: 3, events: 4, replays: 0 };
     assert_eq!(h.sweep(now, true).await, want, "counted");
     assert_eq!(h.sweep(now, true).await, want, "counting changes nothing");
     assert_eq!(h.sweep(now, false).await, want);
     assert_eq!(h.sweep(now, false).await, DeletedCounts::default());
     let remaining = h.remaining(tenant).await;
-    assert_eq!(remaining.0, [held.event_id, pending.event_id, recent.event_id]);
-    assert_eq!(remaining.1, [held.id, pending.id, recent.id]);
-    let logs = h.read(move |tx| {
-        Box::pin(async move {
-            let (held, pending) = (tx.attempts(tenant, held.id).await?, tx.attempts(tenant, pending.id).await?);
-            Ok([held.len(), pending.len()])
-        })
-    });
-    assert_eq!(logs.await, Ok([2, 3]));
+    assert_eq!(remaining.0, [pending.event_id, recent.event_id]);
+    assert_eq!(remaining.1, [pending.id, recent.id]);
+    let log = h.read(move |tx| Box::pin(async move { Ok(tx.attempts(tenant, pending.id).await?.len()) }));
+    assert_eq!(log.await, Ok(3));
 }
 
 pub(super) async fn a_step_has_a_limit(h: Harness) {
@@ -138,6 +134,60 @@ pub(super) async fn many_rows_take_many_small_steps(h: Harness) {
     assert_eq!(h.remaining(tenant).await, (Vec::new(), Vec::new()));
 }
 
+pub(super) async fn deliveries_of_one_event_take_few_steps(h: Harness) {
+    const DELIVERIES: u32 = 1_010;
+    let (tenant, subscription) = h.tenant_with_subscription().await;
+    h.delivered(tenant, "a@example.com", DeliveryStatus::Failed, 1).await;
+    let event = h.event_of(tenant, EventKind::JobCreated).await;
+    let ended = |delivery: Delivery| Delivery { status: DeliveryStatus::Succeeded, next_attempt_at: None, ..delivery };
+    let delivery = |number| {
+        let delivery = event.delivery_to(h.store.env().id(event.created_at), subscription, false);
+        if number % 100 == 0 { delivery } else { ended(delivery) }
+    };
+    let deliveries: Vec<Delivery> = (0..DELIVERIES).map(delivery).collect();
+    let mut pending: Vec<Delivery> =
+        deliveries.iter().filter(|delivery| delivery.status == DeliveryStatus::Pending).cloned().collect();
+    pending.sort_by_key(|delivery| delivery.id);
+    let write = h.write(move |tx| {
+        let deliveries = deliveries.clone();
+        Box::pin(async move { Ok(tx.insert_deliveries(&deliveries).await?) })
+    });
+    write.await.unwrap();
+    h.delivered(tenant, "b@example.com", DeliveryStatus::Failed, 1).await;
+    h.clock.advance(DAY);
+    let now = h.store.env().now();
+    let want = DeletedCounts { attempts: 2, deliveries: 2 + 999, events: 2, replays: 0 };
+    assert_eq!(h.sweep(now, true).await, want, "counted");
+
+    let steps = async || {
+        let (mut from, mut steps) = (Some(Uuid::nil()), Vec::new());
+        while let Some(position) = from {
+            let step = h.write(move |tx| Box::pin(retention::step(tx, tenant, position, now))).await.unwrap();
+            steps.push(step.dropped.rows());
+            from = step.next;
+        }
+        steps
+    };
+    let rows = steps().await;
+    assert_eq!(rows.iter().sum::<u64>(), want.rows());
+    assert!(rows.len() <= 8, "a step covers 200 deliveries: {rows:?}");
+    assert_eq!(h.remaining(tenant).await, (vec![event.id], pending.iter().map(|delivery| delivery.id).collect()));
+
+    // The event goes with the last of its deliveries.
+    let write = h.write(move |tx| {
+        let pending = pending.clone();
+        Box::pin(async move {
+            for delivery in pending {
+                tx.update_delivery(&ended(delivery), None).await?;
+            }
+            Ok(())
+        })
+    });
+    write.await.unwrap();
+    assert_eq!(steps().await, [12, 0]);
+    assert_eq!(h.remaining(tenant).await, (Vec::new(), Vec::new()));
+}
+
 pub(super) async fn a_range_has_two_bounds(h: Harness) {
     let (tenant, _) = h.tenant_with_subscription().await;
     let mut events = Vec::new();
@@ -145,14 +195,23 @@ pub(super) async fn a_range_has_two_bounds(h: Harness) {
         events.push(h.delivered(tenant, email, DeliveryStatus::Failed, 1).await.event_id);
     }
     let times: Vec<Timestamp> = h.events(tenant).await.iter().map(|event| event.created_at).collect();
-    let expired = |after: Uuid, before: Timestamp, limit: u32| {
-        h.read(move |tx| Box::pin(async move { Ok(tx.last_expired_event(tenant, after, before, limit).await?) }))
+    let last = |first: Uuid, end: Uuid, limit: u32| {
+        let range = IdRange { first, end };
+        h.read(move |tx| Box::pin(async move { Ok(tx.last_event(tenant, range, limit).await?) }))
     };
-    assert_eq!(expired(Uuid::nil(), times[3], 10).await, Ok(Some(events[2])), "strictly before");
-    assert_eq!(expired(Uuid::nil(), times[3], 2).await, Ok(Some(events[1])));
-    assert_eq!(expired(events[1], times[3], 2).await, Ok(Some(events[2])), "strictly after");
-    assert_eq!(expired(events[2], times[3], 2).await, Ok(None));
-    let range = EventRange { after: events[0], until: events[2] };
+    assert_eq!(last(Uuid::nil(), events[3], 10).await, Ok(Some(events[2])), "strictly before the end");
+    assert_eq!(last(Uuid::nil(), events[3], 2).await, Ok(Some(events[1])));
+    assert_eq!(last(events[2], events[3], 2).await, Ok(Some(events[2])), "from the first one on");
+    assert_eq!(last(events[2], events[2], 2).await, Ok(None));
+    let deliveries = h.remaining(tenant).await.1;
+    let nth = |first: Uuid, end: Uuid, n: u32| {
+        let range = IdRange { first, end };
+        h.read(move |tx| Box::pin(async move { Ok(tx.nth_delivery(tenant, range, n).await?) }))
+    };
+    assert_eq!(nth(Uuid::nil(), Uuid::max(), 0).await, Ok(Some(deliveries[0])));
+    assert_eq!(nth(deliveries[1], deliveries[3], 1).await, Ok(Some(deliveries[2])));
+    assert_eq!(nth(deliveries[1], deliveries[3], 2).await, Ok(None), "strictly before the end");
+    let range = IdRange { first: first_id_at(times[1]), end: first_id_at(times[3]) };
     let deleted = h.write(move |tx| {
         Box::pin(async move {
             let mut deleted = Vec::new();

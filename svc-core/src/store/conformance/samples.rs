@@ -53,7 +53,7 @@ fn number(prefix: &str, new: NewRecord) -> String {
     format!("{prefix}-{}", new.id.simple())
 }
 
-fn far() -> Timestamp {
+pub(super) fn far() -> Timestamp {
     Timestamp::parse("9999-12-31T23:59:59.999999Z").unwrap()
 }
 
@@ -279,6 +279,9 @@ impl Sample for WebhookSubscription {
             secret: Secret::new("whsec_"),
             previous_secret: None,
             previous_until: None,
+            stopped_at: None,
+            responses_kept: 0,
+            responses_deleted_until: None,
             updated_at: new.now,
             deleted_at: None,
         }
@@ -300,6 +303,9 @@ impl Sample for WebhookSubscription {
             secret: Secret::new("whsec_c2VjcmV0+/=="),
             previous_secret: Some(Secret::new("whsec_b2xk")),
             previous_until: Some(Timestamp::from_micros(i64::MAX)),
+            stopped_at: Some(far()),
+            responses_kept: u32::MAX,
+            responses_deleted_until: Some(Uuid::max()),
             ..Self::bare(new)
         }
     }

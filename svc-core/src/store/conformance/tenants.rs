@@ -7,14 +7,19 @@ use serde_json::json;
 use uuid::Uuid;
 
 use super::Harness;
+use super::samples::Sample as _;
 use crate::accounts::limits::RateLimits;
 use crate::accounts::tenants::{self, DeveloperAccess, NumberKind, Tenant, TenantCreate};
 use crate::error::Error;
 use crate::resources::contacts::Contact;
 use crate::resources::crud;
+use crate::resources::crud::Resource as _;
+use crate::resources::invoices::Invoice;
 use crate::resources::jobs::Job;
 use crate::resources::quotes::Quote;
+use crate::store::{DeliveryFilter, OwnedKind};
 use crate::values::{Currency, TenantId, TimeZone, Timestamp};
+use crate::webhooks::subscriptions::WebhookSubscription;
 
 const HOUR: Duration = Duration::from_secs(60 * 60);
 
@@ -66,9 +71,74 @@ pub(super) async fn settings_are_stored(h: Harness) {
             .unwrap();
         assert_eq!(h.settings(all[1].id).await.as_ref(), Some(&all[1]));
     }
-    let listed = h.read(|tx| Box::pin(async move { Ok(tx.tenants().await?) })).await.unwrap();
+    let listed = h.read(|tx| Box::pin(async move { Ok(tx.tenants(None, 1_000).await?) })).await.unwrap();
     assert_eq!(listed, all, "oldest first, and the others are unchanged");
+    for (at, after) in all.iter().enumerate() {
+        for limit in [1, 2, 1_000] {
+            let after = Some(after.id);
+            let page = h.read(move |tx| Box::pin(async move { Ok(tx.tenants(after, limit).await?) })).await.unwrap();
+            assert_eq!(page, all[at + 1..all.len().min(at + 1 + limit as usize)], "{at} {limit}");
+        }
+    }
     assert_eq!(h.settings(TenantId(Uuid::nil())).await, None);
+}
+
+pub(super) async fn tenants_of_a_record_are_found_by_its_id(h: Harness) {
+    let (one, other) = (h.tenant().await, h.tenant().await);
+    let input = json!({ "url": "https://example.com", "events": ["*"] });
+    let subscription = h.create::<WebhookSubscription>(one, input).await.unwrap();
+    let contact = h.contact(one, "ada@example.com").await.id;
+    let quote: Quote = h.create(one, json!({ "contact_id": contact, "total": 1 })).await.unwrap();
+    let invoice = h.insert(one, Invoice::bare).await;
+    let event = h.events(one).await[0].id;
+    let filter = DeliveryFilter::of_event(event);
+    let listed = h.read(move |tx| {
+        let filter = filter.clone();
+        Box::pin(async move { Ok(tx.list_deliveries(one, &filter).await?) })
+    });
+    let delivery = listed.await.unwrap()[0].id;
+    let owners =
+        async |kind, id| h.read(move |tx| Box::pin(async move { Ok(tx.owners(kind, id).await?) })).await.unwrap();
+    let records = [
+        (OwnedKind::Invoice, invoice.id),
+        (OwnedKind::Quote, quote.id),
+        (OwnedKind::Subscription, subscription.id),
+        (OwnedKind::Delivery, delivery),
+    ];
+    for (kind, id) in records {
+        assert_eq!(owners(kind, id).await, [one], "{kind:?}");
+        for (other_kind, other_id) in records.iter().filter(|(_, other)| *other != id) {
+            assert_eq!(owners(kind, *other_id).await, [], "{kind:?} {other_kind:?}");
+        }
+    }
+    h.write(move |tx| {
+        let invoice = invoice.clone();
+        Box::pin(async move { Ok(Invoice::repository(tx).insert(other, &invoice).await?) })
+    })
+    .await
+    .unwrap();
+    assert_eq!(owners(OwnedKind::Invoice, records[0].1).await, [one.min(other), one.max(other)]);
+    h.delete::<WebhookSubscription>(one, subscription.id).await.unwrap();
+    assert_eq!(owners(OwnedKind::Subscription, subscription.id).await, [one], "it is deleted");
+}
+
+pub(super) async fn tenants_with_old_events_are_found(h: Harness) {
+    let (old, new, none) = (h.tenant().await, h.tenant().await, h.tenant().await);
+    h.contact(old, "ada@example.com").await;
+    h.clock.advance(HOUR);
+    let before = h.store.env().now();
+    h.contact(new, "ada@example.com").await;
+    let page = async |after, limit| {
+        let page = h.read(move |tx| Box::pin(async move { Ok(tx.tenants_by_history(after, before, limit).await?) }));
+        page.await.unwrap()
+    };
+    let mut all = vec![(old, true), (new, false), (none, false)];
+    all.sort_by_key(|(tenant, _)| *tenant);
+    let start = TenantId(Uuid::nil());
+    assert_eq!(page(start, 10).await, all);
+    assert_eq!(page(start, 2).await, all[..2]);
+    assert_eq!(page(all[1].0, 2).await, all[2..]);
+    assert_eq!(page(all[2].0, 2).await, []);
 }
 
 pub(super) async fn each_advance_of_the_clock_is_later(h: Harness) {

@@ -7,7 +7,7 @@ use super::{MemoryTx, State, insert, of_tenant};
 use crate::error::StoreError;
 use crate::store::{DeliveryFilter, DeliveryRepository, DueDelivery, Endpoint, EndpointSchedule as _, WaitingFor};
 use crate::values::{TenantId, Timestamp};
-use crate::webhooks::deliveries::{Backlog, Delivery, DeliveryStatus, MAX_BACKLOG_COUNT};
+use crate::webhooks::deliveries::{Backlog, Delivery, DeliveryStatus, FailureReason, MAX_BACKLOG_COUNT};
 
 /// Returns the key of a delivery among the pending ones, if it is pending.
 fn pending_key(delivery: &Delivery) -> Option<(Endpoint, Timestamp, Uuid)> {
@@ -134,16 +134,53 @@ impl DeliveryRepository for MemoryTx<'_> {
         Ok(())
     }
 
-    async fn hold_deliveries(&mut self, tenant: TenantId, subscription: Uuid) -> Result<(), StoreError> {
+    async fn hold_deliveries(
+        &mut self,
+        tenant: TenantId,
+        subscription: Uuid,
+        before: Timestamp,
+        limit: u32,
+    ) -> Result<u64, StoreError> {
         let state = self.state_mut()?;
+        let pending = state.pending(tenant, subscription).map(|(_, delivery)| delivery.clone());
         let pending: Vec<Delivery> =
-            state.pending(tenant, subscription).map(|(_, delivery)| delivery.clone()).collect();
-        for mut delivery in pending {
-            delivery.status = DeliveryStatus::Held;
-            delivery.next_attempt_at = None;
-            state.put_delivery(&delivery);
+            pending.filter(|delivery| delivery.created_at < before).take(limit as usize).collect();
+        for delivery in &pending {
+            let held = Delivery { status: DeliveryStatus::Held, next_attempt_at: None, ..delivery.clone() };
+            state.put_delivery(&held);
         }
-        Ok(())
+        Ok(pending.len() as u64)
+    }
+
+    async fn fail_deliveries(
+        &mut self,
+        tenant: TenantId,
+        subscription: Uuid,
+        reason: FailureReason,
+        limit: u32,
+    ) -> Result<u64, StoreError> {
+        let state = self.state_mut()?;
+        let unfinished = of_tenant(&state.deliveries, tenant).filter(|delivery| {
+            delivery.subscription_id == subscription
+                && matches!(delivery.status, DeliveryStatus::Pending | DeliveryStatus::Held)
+        });
+        let unfinished: Vec<Delivery> = unfinished.take(limit as usize).cloned().collect();
+        for delivery in &unfinished {
+            let (status, failure_reason) = (DeliveryStatus::Failed, Some(reason));
+            state.put_delivery(&Delivery { status, failure_reason, next_attempt_at: None, ..delivery.clone() });
+        }
+        Ok(unfinished.len() as u64)
+    }
+
+    async fn nth_listed(
+        &mut self,
+        tenant: TenantId,
+        filter: &DeliveryFilter,
+        n: u32,
+    ) -> Result<Option<Timestamp>, StoreError> {
+        let status = filter.indexed_status();
+        let all = DeliveryFilter { kind: None, status, limit: 0, ..filter.clone() };
+        Ok(self.list_deliveries(tenant, &all).await?.get(n as usize).map(|delivery| delivery.created_at))
     }
 
     async fn count_deliveries(
@@ -152,8 +189,11 @@ impl DeliveryRepository for MemoryTx<'_> {
         subscription: Uuid,
         status: DeliveryStatus,
     ) -> Result<u64, StoreError> {
-        let filter =
-            DeliveryFilter { subscription_id: Some(subscription), status: Some(status), ..DeliveryFilter::default() };
+        if status == DeliveryStatus::Succeeded {
+            return Ok(0);
+        }
+        let (subscription_id, status, limit) = (Some(subscription), Some(status), MAX_BACKLOG_COUNT);
+        let filter = DeliveryFilter { subscription_id, status, limit, ..DeliveryFilter::default() };
         Ok(self.list_deliveries(tenant, &filter).await?.len() as u64)
     }
 

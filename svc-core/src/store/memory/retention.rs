@@ -10,10 +10,10 @@ use crate::store::RetentionRepository;
 use crate::values::{TenantId, Timestamp};
 use crate::webhooks::deliveries::{Delivery, DeliveryStatus};
 use crate::webhooks::replays::Replay;
-use crate::webhooks::retention::{EventRange, ExpiredKind};
+use crate::webhooks::retention::{ExpiredKind, IdRange};
 
-fn is_finished(delivery: &Delivery) -> bool {
-    matches!(delivery.status, DeliveryStatus::Succeeded | DeliveryStatus::Failed)
+fn has_ended(delivery: &Delivery) -> bool {
+    delivery.status != DeliveryStatus::Pending
 }
 
 fn is_finished_before(replay: &Replay, before: Timestamp) -> bool {
@@ -21,13 +21,12 @@ fn is_finished_before(replay: &Replay, before: Timestamp) -> bool {
 }
 
 impl State {
-    fn deliveries_of(&self, tenant: TenantId, range: EventRange) -> impl Iterator<Item = &Delivery> {
-        let within = move |delivery: &&Delivery| delivery.event_id > range.after && delivery.event_id <= range.until;
-        of_tenant(&self.deliveries, tenant).filter(within)
+    fn deliveries_of(&self, tenant: TenantId, range: IdRange) -> impl Iterator<Item = &Delivery> {
+        of_tenant(&self.deliveries, tenant).filter(move |delivery| range.contains(delivery.id))
     }
 
-    fn finished(&self, tenant: TenantId, range: EventRange) -> Vec<Uuid> {
-        self.deliveries_of(tenant, range).filter(|delivery| is_finished(delivery)).map(|delivery| delivery.id).collect()
+    fn ended(&self, tenant: TenantId, range: IdRange) -> Vec<Uuid> {
+        self.deliveries_of(tenant, range).filter(|delivery| has_ended(delivery)).map(|delivery| delivery.id).collect()
     }
 
     /// Returns the keys of the attempts of deliveries.
@@ -38,51 +37,48 @@ impl State {
     }
 
     /// Returns the events without a delivery that keeps them.
-    fn unused_events(&self, tenant: TenantId, range: EventRange, keeps: impl Fn(&Delivery) -> bool) -> Vec<Uuid> {
+    fn unused_events(&self, tenant: TenantId, range: IdRange, keeps: impl Fn(&Delivery) -> bool) -> Vec<Uuid> {
         let kept: Vec<Uuid> = self
             .deliveries_of(tenant, range)
             .filter(|delivery| keeps(delivery))
             .map(|delivery| delivery.event_id)
             .collect();
-        let events = self.events.range((tenant, range.after)..=(tenant, range.until)).map(|((_, id), _)| *id);
-        events.filter(|id| *id > range.after && !kept.contains(id)).collect()
+        let events = self.events.range((tenant, range.first)..(tenant, range.end)).map(|((_, id), _)| *id);
+        events.filter(|id| !kept.contains(id)).collect()
     }
 }
 
 #[async_trait]
 impl RetentionRepository for MemoryTx<'_> {
-    async fn last_expired_event(
-        &mut self,
-        tenant: TenantId,
-        after: Uuid,
-        before: Timestamp,
-        limit: u32,
-    ) -> Result<Option<Uuid>, StoreError> {
-        let end = first_id_at(before);
-        let events = of_tenant(&self.state.events, tenant).map(|event| event.id);
-        Ok(events.filter(|id| *id > after && *id < end).take(limit as usize).last())
+    async fn last_event(&mut self, tenant: TenantId, range: IdRange, limit: u32) -> Result<Option<Uuid>, StoreError> {
+        let events = of_tenant(&self.state.events, tenant).map(|event| event.id).filter(|id| range.contains(*id));
+        Ok(events.take(limit as usize).last())
+    }
+
+    async fn nth_delivery(&mut self, tenant: TenantId, range: IdRange, n: u32) -> Result<Option<Uuid>, StoreError> {
+        Ok(self.state.deliveries_of(tenant, range).nth(n as usize).map(|delivery| delivery.id))
     }
 
     async fn delete_expired(
         &mut self,
         tenant: TenantId,
         kind: ExpiredKind,
-        range: EventRange,
+        range: IdRange,
         limit: u32,
     ) -> Result<u64, StoreError> {
         let (state, limit) = (self.state_mut()?, limit as usize);
-        let finished = state.finished(tenant, range);
+        let ended = state.ended(tenant, range);
         let deleted = match kind {
             ExpiredKind::Attempts => {
-                let mut attempts = state.attempts_of(tenant, &finished);
+                let mut attempts = state.attempts_of(tenant, &ended);
                 attempts.truncate(limit);
                 attempts.iter().for_each(|key| state.attempts.take(key));
                 attempts.len()
             }
             ExpiredKind::Deliveries => {
-                let finished = &finished[..limit.min(finished.len())];
-                finished.iter().for_each(|id| state.deliveries.take(&(tenant, *id)));
-                finished.len()
+                let ended = &ended[..limit.min(ended.len())];
+                ended.iter().for_each(|id| state.deliveries.take(&(tenant, *id)));
+                ended.len()
             }
             ExpiredKind::Event => {
                 let mut events = state.unused_events(tenant, range, |_| true);
@@ -94,17 +90,12 @@ impl RetentionRepository for MemoryTx<'_> {
         Ok(deleted as u64)
     }
 
-    async fn count_expired(
-        &mut self,
-        tenant: TenantId,
-        kind: ExpiredKind,
-        range: EventRange,
-    ) -> Result<u64, StoreError> {
-        let finished = self.state.finished(tenant, range);
+    async fn count_expired(&mut self, tenant: TenantId, kind: ExpiredKind, range: IdRange) -> Result<u64, StoreError> {
+        let ended = self.state.ended(tenant, range);
         let count = match kind {
-            ExpiredKind::Attempts => self.state.attempts_of(tenant, &finished).len(),
-            ExpiredKind::Deliveries => finished.len(),
-            ExpiredKind::Event => self.state.unused_events(tenant, range, |delivery| !is_finished(delivery)).len(),
+            ExpiredKind::Attempts => self.state.attempts_of(tenant, &ended).len(),
+            ExpiredKind::Deliveries => ended.len(),
+            ExpiredKind::Event => self.state.unused_events(tenant, range, |delivery| !has_ended(delivery)).len(),
         };
         Ok(count as u64)
     }
@@ -124,6 +115,22 @@ impl RetentionRepository for MemoryTx<'_> {
 
     async fn count_finished_replays(&mut self, tenant: TenantId, before: Timestamp) -> Result<u64, StoreError> {
         Ok(of_tenant(&self.state.replays, tenant).filter(|replay| is_finished_before(replay, before)).count() as u64)
+    }
+
+    async fn tenants_by_history(
+        &mut self,
+        after: TenantId,
+        before: Timestamp,
+        limit: u32,
+    ) -> Result<Vec<(TenantId, bool)>, StoreError> {
+        let (state, end) = (&self.state, first_id_at(before));
+        let tenants = state.tenants.keys().filter(|tenant| **tenant > after).take(limit as usize);
+        let has_history = |tenant: &TenantId| {
+            let first = of_tenant(&state.events, *tenant).next().map(|event| event.id);
+            let replay = of_tenant(&state.replays, *tenant).next().map(|replay| replay.id);
+            (*tenant, first.into_iter().chain(replay).any(|id| id < end))
+        };
+        Ok(tenants.map(has_history).collect())
     }
 
     async fn delete_request_records(

@@ -35,6 +35,8 @@ impl SubscriptionMatching for MemoryTx<'_> {
             stored.last_delivery_status = subscription.last_delivery_status;
             stored.consecutive_failures = subscription.consecutive_failures;
             stored.backoff_until = subscription.backoff_until;
+            stored.responses_kept = subscription.responses_kept;
+            stored.responses_deleted_until = subscription.responses_deleted_until;
         });
         Ok(())
     }

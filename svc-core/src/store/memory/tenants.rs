@@ -14,10 +14,9 @@ impl TenantRepository for MemoryTx<'_> {
         Ok(self.state.tenants.get(&id).cloned())
     }
 
-    async fn tenants(&mut self) -> Result<Vec<Tenant>, StoreError> {
-        let mut tenants: Vec<Tenant> = self.state.tenants.values().cloned().collect();
-        tenants.sort_by_key(|tenant| (tenant.created_at, tenant.id));
-        Ok(tenants)
+    async fn tenants(&mut self, after: Option<TenantId>, limit: u32) -> Result<Vec<Tenant>, StoreError> {
+        let following = self.state.tenants.values().filter(|tenant| Some(tenant.id) > after);
+        Ok(following.take(limit as usize).cloned().collect())
     }
 
     async fn insert_tenant(&mut self, tenant: &Tenant) -> Result<(), StoreError> {

@@ -83,14 +83,19 @@ fn an_outcome_decides_the_status_and_the_next_attempt() {
     let new = event.delivery_to(Uuid::from_u128(3), Uuid::from_u128(4), false);
     let now = new.created_at.next();
     let (success, failure) = (log(204, None), log(503, Some("status")));
-    for (log, delay, may_retry, status) in [
-        (&success, None, true, DeliveryStatus::Succeeded),
-        (&success, Some(MINUTE), true, DeliveryStatus::Succeeded),
-        (&success, Some(MINUTE), false, DeliveryStatus::Succeeded),
-        (&failure, Some(MINUTE), true, DeliveryStatus::Pending),
-        (&failure, Some(MINUTE), false, DeliveryStatus::Held),
-        (&failure, None, true, DeliveryStatus::Failed),
-        (&failure, None, false, DeliveryStatus::Failed),
+    let deleted = FailureReason::SubscriptionDeleted;
+    let (retry, hold, fail) = (AfterFailure::Retry, AfterFailure::Hold, AfterFailure::Fail(deleted));
+    for (log, delay, after_failure, status, failure_reason) in [
+        (&success, None, retry, DeliveryStatus::Succeeded, None),
+        (&success, Some(MINUTE), retry, DeliveryStatus::Succeeded, None),
+        (&success, Some(MINUTE), hold, DeliveryStatus::Succeeded, None),
+        (&success, Some(MINUTE), fail, DeliveryStatus::Succeeded, None),
+        (&failure, Some(MINUTE), retry, DeliveryStatus::Pending, None),
+        (&failure, Some(MINUTE), hold, DeliveryStatus::Held, None),
+        (&failure, Some(MINUTE), fail, DeliveryStatus::Failed, Some(deleted)),
+        (&failure, None, retry, DeliveryStatus::Failed, None),
+        (&failure, None, hold, DeliveryStatus::Failed, None),
+        (&failure, None, fail, DeliveryStatus::Failed, None),
     ] {
         let mut delivery = new.clone();
         delivery.claim(Uuid::from_u128(7), now);
@@ -98,9 +103,10 @@ fn an_outcome_decides_the_status_and_the_next_attempt() {
             (delivery.attempts, delivery.lease, delivery.next_attempt_at),
             (1, Some(Uuid::from_u128(7)), Some(now))
         );
-        delivery.record_outcome(log, delay, now, may_retry);
-        let due = now.checked_add(MINUTE).filter(|_| status == DeliveryStatus::Pending);
-        let want = Delivery { status, attempts: 1, last_status: Some(log.status), next_attempt_at: due, ..new.clone() };
+        delivery.record_outcome(log, delay, now, after_failure);
+        let (attempts, last_status) = (1, Some(log.status));
+        let next_attempt_at = now.checked_add(MINUTE).filter(|_| status == DeliveryStatus::Pending);
+        let want = Delivery { status, attempts, last_status, next_attempt_at, failure_reason, ..new.clone() };
         assert_eq!(delivery, want);
     }
 }

@@ -11,8 +11,8 @@ use super::policy::Policy;
 use crate::env::time_of_id;
 use crate::error::{Error, StoreError};
 use crate::store::{DueDelivery, Repository, Tx};
-use crate::values::{TenantId, Timestamp};
-use crate::webhooks::subscriptions::WebhookSubscription;
+use crate::values::TenantId;
+use crate::webhooks::subscriptions::{self, SETTLE_PAUSE, SETTLE_STEP, WebhookSubscription};
 
 /// How long an endpoint is deferred when one of its rows cannot be read.
 const CORRUPT_ROW_DELAY: Duration = Duration::from_secs(60);
@@ -51,17 +51,16 @@ async fn claim_endpoint(
     attempts: &mut Vec<Attempt>,
 ) -> Result<(), Error> {
     let (tenant, now) = (batch.tenant_id, tx.env().now());
-    let Some(mut subscription) =
-        Repository::<WebhookSubscription>::get(tx, tenant, id).await?.filter(WebhookSubscription::is_active)
-    else {
-        // The subscription was deleted or disabled since it was scheduled.
-        tx.hold_deliveries(tenant, id).await?;
+    let Some(mut subscription) = Repository::<WebhookSubscription>::get(tx, tenant, id).await? else {
         return Ok(tx.schedule_endpoint(tenant, id, None).await?);
     };
+    if subscription.stopped_at.is_some() || !subscription.is_active() {
+        return settle_next(tx, tenant, subscription).await;
+    }
     // During the back-off after a failure, there is one attempt at a time of all processes.
     let limit = match subscription.backoff_until {
         None => limit,
-        Some(until) if until > now => return schedule_next(tx, tenant, id, Some(until)).await,
+        Some(until) if until > now => return schedule_next(tx, tenant, &subscription).await,
         Some(_) => limit.min(1_usize.saturating_sub(in_flight)),
     };
     if limit == 0 {
@@ -88,17 +87,34 @@ async fn claim_endpoint(
             tx.update_delivery_outcome(tenant, &subscription).await?;
         }
     }
-    schedule_next(tx, tenant, id, subscription.backoff_until.max(Some(now))).await
+    schedule_next(tx, tenant, &subscription).await
 }
 
-/// Schedules an endpoint for its next due delivery, but not before a time: now, so that it queues behind the endpoints
-/// that are due already, or the end of its back-off.
+/// Takes the next step of holding or ending what was pending when a subscription stopped sending.
+async fn settle_next(tx: &mut dyn Tx, tenant: TenantId, before: WebhookSubscription) -> Result<(), Error> {
+    let mut subscription = before.clone();
+    subscriptions::settle(tx, tenant, &mut subscription, SETTLE_STEP).await?;
+    if subscription != before {
+        Repository::<WebhookSubscription>::update(tx, tenant, &subscription).await?;
+    }
+    schedule_next(tx, tenant, &subscription).await
+}
+
+/// Schedules an endpoint for its next due delivery, but not before now, so that it queues behind the endpoints that are
+/// due already, and not before the end of its back-off. One whose deliveries are still to be held or ended is due for the
+/// next step of that.
 pub(super) async fn schedule_next(
     tx: &mut dyn Tx,
     tenant: TenantId,
-    subscription: Uuid,
-    not_before: Option<Timestamp>,
+    subscription: &WebhookSubscription,
 ) -> Result<(), Error> {
-    let due = tx.next_delivery_due(tenant, subscription).await?;
-    Ok(tx.schedule_endpoint(tenant, subscription, due.and_then(|due| Some(due).max(not_before))).await?)
+    let now = tx.env().now();
+    let due_at = match subscription.stopped_at {
+        Some(_) => now.checked_add(SETTLE_PAUSE),
+        None => {
+            let not_before = subscription.backoff_until.max(Some(now));
+            tx.next_delivery_due(tenant, subscription.id).await?.and_then(|due_at| Some(due_at).max(not_before))
+        }
+    };
+    Ok(tx.schedule_endpoint(tenant, subscription.id, due_at).await?)
 }

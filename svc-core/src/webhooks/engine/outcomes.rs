@@ -8,12 +8,13 @@ use super::attempt::Outcome;
 use super::batch::Batch;
 use super::claim::schedule_next;
 use super::policy::Policy;
+use super::responses;
 use crate::error::{Error, StoreError};
 use crate::resources::crud::{self, advance_clock};
 use crate::store::{Repository, Tx};
 use crate::values::TenantId;
-use crate::webhooks::deliveries::{Delivery, DeliveryStatus};
-use crate::webhooks::subscriptions::WebhookSubscription;
+use crate::webhooks::deliveries::Delivery;
+use crate::webhooks::subscriptions::{self, SETTLE_AT_ONCE, WebhookSubscription};
 
 /// The HTTP status 410, by which an endpoint says that it will never take the delivery, so there are no retries.
 const GONE: i32 = 410;
@@ -43,12 +44,11 @@ pub(super) async fn record(tx: &mut dyn Tx, policy: &Policy, batch: &Batch) -> R
         if subscription.paused_at == was_paused {
             tx.update_delivery_outcome(tenant, &subscription).await?;
         } else {
+            subscriptions::settle(tx, tenant, &mut subscription, SETTLE_AT_ONCE).await?;
             Repository::<WebhookSubscription>::update(tx, tenant, &subscription).await?;
-            tx.hold_deliveries(tenant, id).await?;
             paused.push(id);
         }
-        let not_before = subscription.backoff_until.max(Some(tx.env().now()));
-        schedule_next(tx, tenant, id, not_before).await?;
+        schedule_next(tx, tenant, &subscription).await?;
     }
     Ok(paused)
 }
@@ -90,12 +90,12 @@ async fn record_one(
         subscription.pause(advance_clock(tx, tenant).await?);
         crud::audit_change(tx, tenant, "pause", Some(&before), Some(subscription)).await?;
     }
-    // A delivery that was held during the attempt stays held, even if its subscription has been enabled again.
-    let may_retry = subscription.is_active() && delivery.status == DeliveryStatus::Pending;
+    let after_failure = subscription.after_failure(&delivery);
     delivery.failures += u32::from(!log.succeeded());
     let [jitter] = tx.env().bytes();
     let delay = policy.retry.delay(delivery.failures, jitter, *retry_after).filter(|_| log.status != GONE);
-    delivery.record_outcome(log, delay, now, may_retry);
+    delivery.record_outcome(log, delay, now, after_failure);
     tx.update_delivery(&delivery, lease).await?;
-    Ok(tx.insert_attempt(tenant, delivery.id, log).await?)
+    let log = responses::bounded(tx, tenant, subscription, &delivery, log).await?;
+    Ok(tx.insert_attempt(tenant, delivery.id, &log).await?)
 }

@@ -15,6 +15,8 @@ use crate::values::{TenantId, Timestamp};
 const ENDPOINTS_PER_PAGE: u32 = 256;
 /// The number of endpoints in a full page above which a tenant may hide others, so that the next page leaves it out.
 const CROWDING: usize = 32;
+/// The highest number of endpoints in a batch, so that its transaction holds up others for a short time only.
+const ENDPOINTS_PER_BATCH: usize = 64;
 /// The highest number of tenants with unfinished bulk replays that one poll reads.
 const REPLAYS_PER_POLL: u32 = 16;
 /// How long an endpoint is deferred when its window is full. An outcome reschedules it earlier. If none comes, because the
@@ -126,6 +128,10 @@ impl InFlight {
             if capacity.total == 0 {
                 // Nothing can be claimed before an attempt ends, so the schedule stays as it is.
                 break;
+            }
+            if batches.get(&tenant).is_some_and(|batch| batch.selections.len() == ENDPOINTS_PER_BATCH) {
+                // They stay due, and are next when the batch has ended.
+                continue;
             }
             if capacity.tenant == 0 {
                 // Nothing of the tenant can be claimed before one of its attempts ends. Its endpoints hide no others in a

@@ -49,5 +49,5 @@ async fn bound_endpoint(tx: &mut dyn Tx, policy: &Policy, tenant: TenantId, id: 
         subscription.backoff_until = latest;
         tx.update_delivery_outcome(tenant, &subscription).await?;
     }
-    schedule_next(tx, tenant, id, subscription.backoff_until.max(Some(now))).await
+    schedule_next(tx, tenant, &subscription).await
 }

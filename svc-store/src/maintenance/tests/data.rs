@@ -16,7 +16,7 @@ use svc_core::resources::jobs::Job;
 use svc_core::resources::quotes::Quote;
 use svc_core::store::{DeliveryFilter, KeyUse, Store, Tx};
 use svc_core::values::{TenantId, Timestamp};
-use svc_core::webhooks::deliveries::{AttemptLog, DeliveryStatus};
+use svc_core::webhooks::deliveries::{AfterFailure, AttemptLog, DeliveryStatus};
 use svc_core::webhooks::replays::{self, ReplayCreate};
 use svc_core::webhooks::subscriptions::{self, WebhookSubscription};
 use uuid::Uuid;
@@ -79,6 +79,7 @@ async fn fill_webhooks(tx: &mut dyn Tx, tenant: TenantId) -> Result<(), Error> {
     let paused = r#"{"url": "https://example.com/3", "events": ["job.updated"]}"#.to_owned();
     let mut paused: WebhookSubscription = create(tx, tenant, paused).await?;
     paused.pause(crud::advance_clock(tx, tenant).await?);
+    subscriptions::settle(tx, tenant, &mut paused, 1).await?;
     Ok(WebhookSubscription::repository(tx).update(tenant, &paused).await?)
 }
 
@@ -124,7 +125,7 @@ async fn fill_deliveries(tx: &mut dyn Tx, tenant: TenantId) -> Result<(), Error>
         };
         tx.insert_attempt(tenant, delivery.id, &log).await?;
         delivery.attempts = 1;
-        delivery.record_outcome(&log, None, delivery.created_at, true);
+        delivery.record_outcome(&log, None, delivery.created_at, AfterFailure::Retry);
         tx.update_delivery(&delivery, None).await?;
     }
     let (subscription, since) = (webhook(tx, tenant).await?, Timestamp::from_micros(0));

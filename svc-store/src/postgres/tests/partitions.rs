@@ -14,7 +14,12 @@ const ALL_PARTITIONS: &[(&str, &str)] = &[
         "FROM api_keys k JOIN tenants t ON t.id = k.tenant_id WHERE k.key_hash = $1",
         "a request has only its key, which names the tenant",
     ),
-    ("FROM tenants ORDER BY created_at, id", "an operator lists all tenants"),
+    ("FROM tenants WHERE id > $1 ORDER BY id LIMIT $2", "an operator lists all tenants"),
+    ("FROM tenants t WHERE t.id > $2 ORDER BY t.id LIMIT $3", "retention looks for tenants with old events"),
+    ("FROM invoices WHERE id = $1", "an operator names an invoice by its id alone"),
+    ("FROM quotes WHERE id = $1", "an operator names a quote by its id alone"),
+    ("FROM subscriptions WHERE id = $1", "an operator names a subscription by its id alone"),
+    ("FROM deliveries WHERE id = $1", "an operator names a delivery by its id alone"),
     (
         "SELECT tenant_id, subscription_id FROM endpoint_schedule WHERE due_at <= $1",
         "the sender looks for due endpoints of all tenants",
@@ -24,6 +29,10 @@ const ALL_PARTITIONS: &[(&str, &str)] = &[
         "the sender sleeps until the next endpoint is due",
     ),
     ("SELECT tenant_id FROM replays WHERE finished_at IS NULL", "the sender looks for bulk replays of all tenants"),
+    (
+        "FROM endpoint_schedule WHERE (tenant_id, subscription_id) > ($1, $2)",
+        "after the clock was set back the sender bounds the waits of all endpoints",
+    ),
     (
         "FROM deliveries WHERE status = 'failed' ORDER BY created_at LIMIT $1",
         "metrics count the backlog of all tenants",

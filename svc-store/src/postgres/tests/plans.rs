@@ -1,9 +1,11 @@
 //! The query plans of PostgreSQL.
 
 use super::*;
+use crate::accounts::owners;
 use crate::sql::Param;
 use crate::statements::every_list;
-use crate::webhooks::{attempts, deliveries};
+use crate::webhooks::{attempts, deliveries, retention};
+use uuid::Uuid;
 
 /// Rows of 3 tenants. The lists select rows of the first. Foreign keys are not checked, for speed.
 const ROWS: &str = "
@@ -35,6 +37,22 @@ INSERT INTO subscriptions (tenant_id, live, id, url, events, enabled, created_at
     SELECT tenant(n), n % 10 > 0, id(n), 'https://example.com/', '*', true, at(n), 0, '', at(n),
     CASE WHEN n % 10 = 0 THEN at(n) END FROM generate_series(1, 60000) n;
 ANALYZE;
+";
+
+/// Rows of more than one page in each table, written together.
+const ROWS_OF_FREQUENT_UPDATES: &str = "
+SET session_replication_role = replica;
+INSERT INTO tenants (id, name, developer_access, time_zone, currency, unique_contact_email, created_at, clock)
+    SELECT lpad(to_hex(n), 32, '0')::uuid, repeat('x', 30), 'approved', 'UTC', 'AUD', true, now(), 1
+    FROM generate_series(1, 200) n;
+INSERT INTO numbers (tenant_id, kind, last) SELECT id, 'invoice', 1 FROM tenants;
+INSERT INTO api_keys (key_hash, id, tenant_id, can_write, prefix, created_at, last_used_at)
+    SELECT decode(lpad(to_hex(n), 64, '0'), 'hex'), lpad(to_hex(n), 32, '0')::uuid, lpad(to_hex(n), 32, '0')::uuid, true,
+    'svc', now(), now() FROM generate_series(1, 200) n;
+INSERT INTO subscriptions (tenant_id, live, id, url, events, enabled, created_at, consecutive_failures, secret,
+    updated_at, last_delivery_at)
+    SELECT id, true, id, 'https://example.com/', '*', true, now(), 0, '', now(), now() FROM tenants;
+INSERT INTO request_windows (subject, bucket, started, used) SELECT id, 'all', now(), 1 FROM tenants;
 ";
 
 fn literal(param: &Param<'_>) -> String {
@@ -74,6 +92,24 @@ async fn every_list_reads_an_index_in_order() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
 }
 
+/// What is asked of all tenants searches an index for each record or tenant, and scans no table.
+#[tokio::test]
+async fn questions_to_all_tenants_read_indexes() {
+    let Some(server) = server() else { return };
+    let url = server.database();
+    crate::migrate(&url).await.unwrap();
+    let connection = direct_connection(&url).await;
+    let id = "'00000000-0000-7000-8000-000000000001'";
+    let by_history = (retention::TENANTS, format!("{id}, {id}, 1000"), ["events_pkey", "replays_pkey", "tenants_pkey"]);
+    let by_id = owners::statements().into_iter().map(|sql| (sql, id.to_owned(), ["_by_id"; 3]));
+    for (at, (sql, values, indexes)) in by_id.chain([by_history]).enumerate() {
+        connection.client.batch_execute(&format!("PREPARE question_{at} AS {sql}")).await.unwrap();
+        let plan = explained(&connection, &format!("EXECUTE question_{at} ({values})")).await;
+        assert!(!plan.contains("Seq Scan") && !plan.contains("hashed"), "{sql}\n{plan}");
+        assert!(indexes.iter().all(|index| plan.contains(index)), "{sql}\n{plan}");
+    }
+}
+
 /// Queries about one endpoint do not read the deliveries of other endpoints.
 #[tokio::test]
 async fn deliveries_of_an_endpoint_are_found_by_its_index() {
@@ -82,10 +118,10 @@ async fn deliveries_of_an_endpoint_are_found_by_its_index() {
     crate::migrate(&url).await.unwrap();
     let connection = direct_connection(&url).await;
     let mut checked = 0;
-    let lists = deliveries::lists_of_an_endpoint();
+    let lists = deliveries::lists(Some(Uuid::nil()));
     let statements = deliveries::statements().into_iter().chain(attempts::statements());
-    for sql in statements.chain(lists.iter().map(String::as_str)) {
-        if !sql.contains("subscription_id = $2") || !sql.contains(" deliveries") {
+    for sql in statements.chain(lists.iter().map(|(sql, _)| sql.as_str())) {
+        if !sql.contains("subscription_id = $") || !sql.contains(" deliveries") {
             continue;
         }
         checked += 1;
@@ -93,10 +129,28 @@ async fn deliveries_of_an_endpoint_are_found_by_its_index() {
         let count = connection.prepare(sql).await.unwrap().params().len();
         let nulls = vec!["NULL"; count].join(", ");
         let plan = explained(&connection, &format!("EXECUTE query_{checked} ({nulls})")).await;
-        assert!(plan.contains("deliveries_") && plan.contains("(subscription_id = $2)"), "{sql}: {plan}");
+        assert!(plan.contains("deliveries_") && plan.contains("(subscription_id = $"), "{sql}: {plan}");
         assert!(!plan.contains("Seq Scan") && !plan.contains("Sort"), "{sql}: {plan}");
     }
     assert!(checked >= 8, "{checked}");
+}
+
+/// A list of deliveries by an index costs O(limit): of an endpoint or a tenant, also of those that failed or are held.
+#[tokio::test]
+async fn lists_of_deliveries_read_an_index_in_order() {
+    let Some(server) = server() else { return };
+    let url = server.database();
+    crate::migrate(&url).await.unwrap();
+    let connection = direct_connection(&url).await;
+    let lists = deliveries::lists(None).into_iter().chain(deliveries::lists(Some(Uuid::nil())));
+    for (at, (sql, index)) in lists.enumerate() {
+        let index = if index.is_empty() { "deliveries_pkey" } else { index };
+        connection.client.batch_execute(&format!("PREPARE list_{at} AS {sql}")).await.unwrap();
+        let count = connection.prepare(&sql).await.unwrap().params().len();
+        let nulls = vec!["NULL"; count].join(", ");
+        let plan = explained(&connection, &format!("EXECUTE list_{at} ({nulls})")).await;
+        assert!(plan.contains(&format!(" using {index} ")) && !plan.contains("Sort"), "{sql}: {plan}");
+    }
 }
 
 /// Counting a backlog reads only the deliveries that it counts.
@@ -131,6 +185,58 @@ async fn a_retention_step_scans_no_table() {
         if sql.contains("deliveries d") {
             assert!(plan.contains("deliveries_pkey"), "{sql}: {plan}");
         }
+    }
+}
+
+/// What every delivery and every request changes needs no new entry in any index, if its page has room.
+#[tokio::test]
+async fn frequent_updates_stay_on_their_page() {
+    let Some(server) = server() else { return };
+    let url = server.database();
+    crate::migrate(&url).await.unwrap();
+    let connection = direct_connection(&url).await;
+    connection.client.batch_execute(ROWS_OF_FREQUENT_UPDATES).await.unwrap();
+    for (table, update) in [
+        ("tenants", "UPDATE tenants SET clock = clock + 1"),
+        ("numbers", "UPDATE numbers SET last = last + 1"),
+        ("api_keys", "UPDATE api_keys SET last_used_at = now()"),
+        ("subscriptions", "UPDATE subscriptions SET consecutive_failures = 1, last_delivery_at = now()"),
+        ("request_windows", "UPDATE request_windows SET used = used + 1"),
+    ] {
+        let counts = format!("SELECT n_tup_upd, n_tup_hot_upd FROM pg_stat_xact_user_tables WHERE relname = '{table}'");
+        connection.client.batch_execute(&format!("BEGIN; {update}")).await.unwrap();
+        let counted = connection.client.query_one(&counts, &[]).await.unwrap();
+        connection.client.batch_execute("ROLLBACK").await.unwrap();
+        let (updated, on_page): (i64, i64) = (counted.get(0), counted.get(1));
+        assert_eq!((updated, on_page), (200, 200), "{table}");
+    }
+}
+
+/// Tables like queues are vacuumed before most of what is read first in them is dead.
+#[tokio::test]
+async fn queues_are_vacuumed_early() {
+    let Some(server) = server() else { return };
+    let url = server.database();
+    crate::migrate(&url).await.unwrap();
+    let connection = direct_connection(&url).await;
+    for table in [
+        "api_keys",
+        "deliveries",
+        "delivery_attempts",
+        "endpoint_schedule",
+        "events",
+        "idempotency",
+        "numbers",
+        "replays",
+        "request_windows",
+        "subscriptions",
+        "tenants",
+        "used_signatures",
+    ] {
+        let sql = "SELECT option_value::float8 FROM pg_class, pg_options_to_table(reloptions) \
+             WHERE oid = $1::text::regclass AND option_name = 'autovacuum_vacuum_scale_factor'";
+        let factor: f64 = connection.client.query_one(sql, &[&table]).await.unwrap().get(0);
+        assert!(factor <= 0.02, "{table}: {factor}");
     }
 }
 
