@@ -9,6 +9,7 @@
 //! - [`deliveries`]: one event on its way to one subscription, its status, its lease and the log of its attempts.
 //! - [`engine`]: decides, without I/O, which attempts are made and when, and what follows from their outcomes.
 //! - [`replays`]: sends deliveries again, one by one or all of a time range.
+//! - [`samples`]: the `data` of test events, one for each kind.
 //! - [`signatures`]: signs a delivery.
 //! - [`addresses`]: the host names and addresses that may receive deliveries.
 //! - [`statistics`]: success rate, durations and backlog of a subscription.
@@ -20,6 +21,7 @@ pub mod engine;
 pub mod events;
 pub mod replays;
 pub mod retention;
+pub mod samples;
 pub mod signatures;
 pub mod statistics;
 pub mod subscriptions;

@@ -145,7 +145,7 @@ pub fn derive_record(tokens: TokenStream) -> TokenStream {
 /// # Attributes of a field
 ///
 /// - `#[input(default = value)]` documents in the schema what applies when the field is left out. It does not change
-///   how the field is read.
+///   how the field is read. Generated clients send the value, so it is for a value that is the same for every caller.
 /// - `#[input(flatten)]` takes the fields of another input, as if they stood here.
 ///
 /// # Examples
@@ -243,7 +243,7 @@ pub fn derive_resource(tokens: TokenStream) -> TokenStream {
 /// Gives an enum a fixed text per variant: in JSON, in SQL and on the command line.
 ///
 /// The text of a variant is its name in snake case, or that of `#[text = "…"]`. Its doc comment says what the value
-/// means and is added to the description of every field of this type.
+/// means and is part of the description of its schema.
 ///
 /// It generates `ALL`, `as_str` and `from_text`, and implements `Display`, `Serialize`, `FromJson` and `JsonSchema`.
 /// The enum must be `Copy`.

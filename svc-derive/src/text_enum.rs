@@ -72,9 +72,6 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
         }
 
         impl ::svc_core::input::schema::JsonSchema for #name {
-            fn inline_schema() -> bool {
-                true
-            }
             fn schema_name() -> ::std::borrow::Cow<'static, str> {
                 ::std::borrow::Cow::Borrowed(#schema_name)
             }

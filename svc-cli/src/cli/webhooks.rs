@@ -59,8 +59,9 @@ pub enum WebhookCommand {
     },
     /// Send a test event to a webhook and show the result of the first attempt.
     ///
-    /// The server that runs on this database delivers the event like any other, but to this webhook only. The event's
-    /// data is an id and `"test": true`. A failed attempt counts as a failure of the webhook and is retried as usual.
+    /// The server that runs on this database delivers the event like any other, but to this webhook only. The event
+    /// carries a sample record of its kind and the header `X-SVC-Test: true`. A failed attempt counts as a failure of
+    /// the webhook and is retried as usual.
     #[command(after_help = "Examples:\n  svc webhook test 0195a3c8-0000-7000-8000-000000000005\n  \
                       svc webhook test 0195a3c8-0000-7000-8000-000000000005 --event invoice.paid --timeout 1m")]
     Test {

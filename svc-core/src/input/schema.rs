@@ -1,7 +1,5 @@
 //! JSON schemas of inputs, records and enums, for the code that the derives generate.
 
-use std::borrow::Cow;
-
 pub use schemars::{JsonSchema, Schema, SchemaGenerator};
 pub use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
@@ -80,28 +78,27 @@ fn properties(fields: Vec<FieldSchema>) -> (Map<String, Value>, Vec<&'static str
     (properties, required)
 }
 
-/// Sets the description of a field. The meanings of the values of an enum follow it.
+/// Sets the description of a field.
 fn describe(mut schema: Schema, description: &str) -> Schema {
-    let meanings = schema.get("description").filter(|_| schema.get("enum").is_some()).and_then(Value::as_str);
-    let description: Cow<'_, str> = match meanings {
-        Some(meanings) => format!("{description}\n\n{meanings}").into(),
-        None => description.into(),
-    };
-    schema.insert("description".into(), description.into_owned().into());
+    schema.insert("description".into(), description.into());
     schema
 }
 
-/// Writes a nullable schema as one with `null` among its types. Blank text is read as null, so such a field has no
-/// least length.
+/// Writes a nullable schema as one with `null` among its types, or among its alternatives. Blank text is read as null, so
+/// such a field has no least length.
 fn nullable_in_type(schema: Schema) -> Schema {
     let mut value = schema.to_value();
     if let Some([inner, null]) = value["anyOf"].as_array().map(Vec::as_slice)
         && null["type"] == "null"
-        && let Some(kind) = inner["type"].as_str()
     {
         let mut flat = inner.clone();
-        flat["type"] = json!([kind, "null"]);
-        value = flat;
+        if let Some(kind) = inner["type"].as_str() {
+            flat["type"] = json!([kind, "null"]);
+            value = flat;
+        } else if let Some(forms) = flat["anyOf"].as_array_mut() {
+            forms.push(null.clone());
+            value = flat;
+        }
     }
     if value["type"].is_array()
         && let Some(object) = value.as_object_mut()

@@ -6,6 +6,7 @@
 mod changes;
 mod overdue;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use uuid::Uuid;
 
@@ -156,6 +157,18 @@ pub struct Payment {
     pub currency: Currency,
     /// When the payment was received.
     pub paid_at: Timestamp,
+}
+
+/// An invoice after a refund: the `data` of the event `invoice.refunded`.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct RefundedInvoice {
+    /// The invoice after the refund.
+    #[serde(flatten)]
+    pub invoice: Invoice,
+    /// The amount of this refund in `currency`, an exact decimal number. Earlier refunds are not part of it.
+    pub refunded_amount: Amount,
+    /// When the refund was recorded.
+    pub refunded_at: Timestamp,
 }
 
 /// Creates a draft. Fires `invoice.created`.

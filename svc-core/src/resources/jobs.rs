@@ -97,9 +97,8 @@ pub struct Job {
 pub struct JobCreate {
     /// What is to be done. Must be a single line.
     pub title: Text<255>,
-    /// The initial status of the work. A job that is created as `scheduled` or `completed` fires the event of that name
-    /// after `job.created`.
-    #[input(default = "quoted")]
+    /// The initial status of the work. If it is left out, it is `quoted`. A job that is created as `scheduled` or
+    /// `completed` fires the event of that name after `job.created`.
     pub status: Patch<JobStatus>,
     /// The contact the work is for: the `id` of a contact of the account that is not deleted. Its name, email address
     /// and telephone number are copied to the job.

@@ -156,6 +156,7 @@ pub enum Order {
 
 /// One page of a list.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+#[schemars(rename = "{R}List")]
 pub struct Page<R> {
     /// The records of this page.
     pub data: Vec<R>,

@@ -79,7 +79,6 @@ pub struct QuoteCreate {
     pub total: Decimal,
     /// The currency of `total`: the upper-case code of an active currency of ISO 4217. If it is left out or null, the
     /// account's own currency is used: AUD, unless the operator has set another.
-    #[input(default = "AUD")]
     pub currency: Option<Currency>,
     /// The last day on which the offer is valid, as a date or a date-time. Of a date-time only the calendar date is
     /// used, as it is written, without conversion to another time zone. If the field is left out or null, the offer is

@@ -4,7 +4,6 @@ use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer};
-use serde_json::Value;
 
 use super::TextEnum;
 use crate::error::{FieldCode, Issue};
@@ -204,21 +203,34 @@ impl JsonSchema for EventSet {
         "EventSelection".into()
     }
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let kinds = EventKind::json_schema(generator);
-        let meanings = kinds.get("description").and_then(Value::as_str).unwrap_or_default();
-        let description = format!(
-            "The kinds of events that a subscription receives: 1 to 64 of them, or the single element `*` for all kinds, \
-             including those that are added later.\n\n{meanings}"
-        );
-        let names: Vec<&str> =
-            std::iter::once(EVERYTHING).chain(EventKind::ALL.iter().map(|kind| kind.as_str())).collect();
         json_schema!({
-            "description": description,
-            "type": "array",
-            "items": { "type": "string", "enum": names },
-            "minItems": 1,
-            "maxItems": MAX_ITEMS,
-            "anyOf": [{ "maxItems": 1 }, { "items": { "not": { "const": EVERYTHING } } }],
+            "description": "The kinds of events that a subscription receives: 1 to 64 of them, or the single element `*` \
+                            for all kinds, including those that are added later.",
+            "anyOf": [
+                {
+                    "type": "array",
+                    "items": generator.subschema_for::<EventKind>(),
+                    "minItems": 1,
+                    "maxItems": MAX_ITEMS,
+                },
+                { "type": "array", "items": generator.subschema_for::<AllEvents>(), "minItems": 1, "maxItems": 1 },
+            ],
+        })
+    }
+}
+
+/// The single element of a selection of all kinds, as a schema.
+struct AllEvents;
+
+impl JsonSchema for AllEvents {
+    fn schema_name() -> Cow<'static, str> {
+        "AllEvents".into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "All kinds of events, including those that are added later.",
+            "type": "string",
+            "enum": [EVERYTHING],
         })
     }
 }

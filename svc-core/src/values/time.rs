@@ -327,8 +327,7 @@ impl JsonSchema for DateOrTime {
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
-            "type": "string",
-            "anyOf": [{ "format": "date-time" }, { "format": "date" }],
+            "anyOf": [{ "type": "string", "format": "date-time" }, { "type": "string", "format": "date" }],
         })
     }
 }

@@ -33,6 +33,11 @@ pub struct Event {
 }
 
 impl Event {
+    /// Returns whether the event is a test: only tests are meant for one subscription.
+    pub fn is_test(&self) -> bool {
+        self.only_for.is_some()
+    }
+
     /// Returns whether the event is meant for this subscription: for every one, unless `only_for` names another.
     pub fn is_for(&self, subscription: Uuid) -> bool {
         self.only_for.is_none_or(|only| only == subscription)

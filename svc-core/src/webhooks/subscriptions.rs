@@ -17,7 +17,6 @@ use std::time::Duration;
 use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::json;
 use uuid::Uuid;
 
 use crate::accounts::tenants;
@@ -32,7 +31,7 @@ use crate::webhooks::deliveries::{
 };
 use crate::webhooks::engine::Outcome;
 use crate::webhooks::events;
-use crate::webhooks::{addresses, signatures};
+use crate::webhooks::{addresses, samples, signatures};
 
 /// The highest number of deliveries that are held or ended together with the change that stops a subscription.
 pub const SETTLE_AT_ONCE: u32 = 200;
@@ -481,8 +480,8 @@ pub async fn finish_rotation(tx: &mut dyn Tx, tenant: TenantId, id: Uuid) -> Res
 
 /// Sends a test event to one subscription, by the same way as every event. No other subscription receives it.
 ///
-/// Its data is `{"id": …, "test": true}`. Without a `kind`, it is of the first kind that the subscription is for, or
-/// `contact.created` if that is all kinds.
+/// Its data is the [sample](samples::data) of its kind, and its deliveries say that it is a test in `X-SVC-Test`. Without
+/// a `kind`, it is of the first kind that the subscription is for, or `contact.created` if that is all kinds.
 ///
 /// # Errors
 /// [`Error::NotFound`]; [`Error::NotAllowed`] when the subscription is disabled or paused, or is not for `kind`.
@@ -507,6 +506,6 @@ pub async fn send_test(
         (None, EventSet::Kinds(kinds)) => kinds.first().copied().unwrap_or(EventKind::ContactCreated),
         (None, EventSet::All) => EventKind::ContactCreated,
     };
-    let data = json!({ "id": tx.env().id(now), "test": true });
+    let data = samples::data(kind);
     events::emit_to(tx, tenant, now, kind, &data, MatchedSubscription { subscription_id: id, paused: false }).await
 }

@@ -69,6 +69,7 @@ impl ParsedRequest {
 
 /// A response body with a single record.
 #[derive(Serialize, JsonSchema)]
+#[schemars(rename = "{T}Response")]
 pub struct Data<T> {
     /// The record that the operation returns.
     pub data: T,

@@ -15,14 +15,29 @@ use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 use svc_core::accounts::keys::Scope;
+use svc_core::values::EventKind;
+use svc_core::webhooks::samples;
 
 use self::components::{common_headers, component, content, response_name};
 use crate::api::problem::{ErrorBody, RateLimitBody};
 use crate::api::response::{ApiResponse, etag};
 use crate::api::routes::{self, Operation, VERSIONS, Version};
 
-/// One example per schema. The document wraps them in `data` or in a page where an operation does.
+/// One example per schema that no event carries. The document wraps them in `data` or in a page where an operation does.
 const EXAMPLES: &str = include_str!("../../openapi/examples.json");
+
+/// The schemas that events carry. Their examples are the samples of these kinds.
+const SAMPLES: [(&str, EventKind); 9] = [
+    ("Contact", EventKind::ContactCreated),
+    ("DeletedContact", EventKind::ContactDeleted),
+    ("Invoice", EventKind::InvoicePaid),
+    ("RefundedInvoice", EventKind::InvoiceRefunded),
+    ("Payment", EventKind::PaymentSucceeded),
+    ("Booking", EventKind::BookingCreated),
+    ("Quote", EventKind::QuoteCreated),
+    ("Job", EventKind::JobScheduled),
+    ("ExternalRecord", EventKind::StayCreated),
+];
 
 /// The introduction, in Markdown.
 const INFO: &str = include_str!("openapi/introduction.md");
@@ -47,7 +62,8 @@ const TAGS: [(&str, &str); 7] = [
         "webhooks",
         "A webhook subscription is an endpoint of yours that receives events, such as `contact.created`.\n\n\
          The service delivers an event as a POST with the JSON body `{event, data, delivered_at, tenant_id}`. `event` is \
-         the kind of event, and `data` is the record as a GET would have returned it right after the change. The header \
+         the kind of event, and `data` is the record as a GET would have returned it right after the change, unless its kind says \
+         otherwise below `webhooks`. A test says so in `X-SVC-Test`. The header \
          `X-SVC-Signature` is `sha256=` and the hex HMAC-SHA256 of the raw body, keyed with the secret that the create \
          returned: verify it before you trust a delivery. Deliveries are also signed as Standard Webhooks defines it.\n\n\
          A delivery succeeds with a 2xx response within 10 seconds. By default a failed attempt is retried five times \
@@ -113,10 +129,28 @@ impl Schemas {
             settings.definitions_path = "/components/schemas".into();
             settings.meta_schema = None;
         });
+        let mut examples: Value = serde_json::from_str(EXAMPLES).unwrap_or_default();
+        for (name, kind) in SAMPLES {
+            examples[name] = samples::data(kind);
+        }
         Self {
             input: settings.clone().for_deserialize().into_generator(),
             output: settings.for_serialize().into_generator(),
-            examples: serde_json::from_str(EXAMPLES).unwrap_or_default(),
+            examples,
+        }
+    }
+
+    /// Returns the example of the component that a schema refers to. That of a response is made of the example of its
+    /// record.
+    fn example_of(&self, schema: &Value) -> Option<Value> {
+        let name = schema["$ref"].as_str()?.rsplit('/').next()?;
+        if let Some(example) = self.examples.get(name) {
+            return Some(example.clone());
+        }
+        let data = &self.output.definitions().get(name)?["properties"]["data"];
+        match data.get("items") {
+            Some(item) => Some(json!({ "data": [self.example_of(item)?], "next_cursor": null })),
+            None => Some(json!({ "data": self.example_of(data)? })),
         }
     }
 
@@ -140,19 +174,33 @@ impl Schemas {
 }
 
 /// Lets a text of a body be blank if it can be null, as the service reads blank text as null.
+///
+/// Each alternative has a type of its own, so that generated clients have exact types. For the same reason a time, a date
+/// or an id may be only empty, and not of spaces: any text beside it would make it a plain string.
 fn accept_blank(field: &mut Value) {
-    let is = |kind: &str| field["type"].as_array().is_some_and(|types| types.iter().any(|one| one == kind));
-    if !is("string") || !is("null") {
+    let Some(schema) = field.as_object_mut() else { return };
+    let is_null = |schema: &Value| schema["type"] == "null";
+    if let Some(forms) = schema.get_mut("anyOf").and_then(Value::as_array_mut) {
+        if forms.iter().any(is_null) {
+            forms.push(json!({ "type": "string", "const": "" }));
+        }
         return;
     }
-    let Some(schema) = field.as_object_mut() else { return };
-    let mut forms = match schema.remove("anyOf") {
-        Some(Value::Array(forms)) => forms,
-        _ => ["format", "pattern"].into_iter().filter_map(|key| Some(json!({ key: schema.remove(key)? }))).collect(),
-    };
-    if !forms.is_empty() {
-        forms.push(json!({ "pattern": "^\\s*$" }));
-        schema.insert("anyOf".to_owned(), forms.into());
+    if schema.get("type") != Some(&json!(["string", "null"])) {
+        return;
+    }
+    if let Some(pattern) = schema.get("pattern").and_then(Value::as_str) {
+        let pattern = format!("{pattern}|^\\s*$");
+        schema.insert("pattern".to_owned(), pattern.into());
+    } else if let Some(format) = schema.get("format") {
+        let blank = match format.as_str() {
+            Some("email") => json!({ "type": "string", "pattern": "^\\s*$" }),
+            _ => json!({ "type": "string", "const": "" }),
+        };
+        let description = schema.remove("description");
+        let form = std::mem::take(schema);
+        schema.insert("description".to_owned(), description.unwrap_or_default());
+        schema.insert("anyOf".to_owned(), json!([form, blank]));
     }
 }
 
@@ -236,7 +284,7 @@ fn describe(operation: &Operation, schemas: &mut Schemas) -> Value {
     });
     if let Some(body) = shape.body {
         let schema = body(&mut schemas.input).to_value();
-        let example = example_of(&schema, &schemas.examples);
+        let example = schemas.example_of(&schema);
         item["requestBody"] = json!({ "required": true, "content": content(schema, example) });
     }
     item["responses"] = responses(operation, schemas);
@@ -261,8 +309,10 @@ fn query_parameter(name: &str, mut schema: Value) -> Value {
     {
         schema["type"] = kind.clone();
     }
-    if let Some(values) = schema.get_mut("enum").and_then(Value::as_array_mut) {
-        values.retain(|value| !value.is_null());
+    if let Some([values, null]) = schema["anyOf"].as_array().map(Vec::as_slice)
+        && null["type"] == "null"
+    {
+        schema = values.clone();
     }
     if schema.get("maxLength").is_some() {
         schema["minLength"] = 1.into();
@@ -276,7 +326,7 @@ fn responses(operation: &Operation, schemas: &mut Schemas) -> Value {
     let mut success = json!({ "description": operation.success, "headers": success_headers(operation) });
     if let Some(response) = shape.response {
         let schema = response(&mut schemas.output).to_value();
-        let example = example_of(&schema, &schemas.examples);
+        let example = schemas.example_of(&schema);
         success["content"] = content(schema, example);
     }
     responses.insert(shape.status.as_str().to_owned(), success);
@@ -311,17 +361,4 @@ fn success_headers(operation: &Operation) -> Value {
         add("Idempotent-Replayed");
     }
     headers
-}
-
-/// Returns the example of a schema: that of the component it refers to, wrapped in `data` or in a page where it is.
-fn example_of(schema: &Value, examples: &Value) -> Option<Value> {
-    if let Some(name) = schema["$ref"].as_str().and_then(|path| path.rsplit('/').next()) {
-        return examples.get(name).cloned();
-    }
-    let data = &schema["properties"]["data"];
-    if data["items"].is_object() {
-        let item = example_of(&data["items"], examples)?;
-        return Some(json!({ "data": [item], "next_cursor": null }));
-    }
-    Some(json!({ "data": example_of(data, examples)? }))
 }

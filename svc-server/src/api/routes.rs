@@ -259,13 +259,11 @@ fn inline<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
 }
 
 fn wrapped<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
-    let mut schema = Data::<T>::json_schema(generator);
-    schema.remove("description");
-    schema
+    generator.subschema_for::<Data<T>>()
 }
 
 fn page_of<R: Resource>(generator: &mut SchemaGenerator) -> Schema {
-    Page::<R>::json_schema(generator)
+    generator.subschema_for::<Page<R>>()
 }
 
 fn record_path<R: Resource>() -> String {

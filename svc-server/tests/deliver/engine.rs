@@ -11,10 +11,11 @@ use svc_core::input::Input as _;
 use svc_core::resources::contacts::Contact;
 use svc_core::resources::crud;
 use svc_core::store::{DeliveryFilter, Store};
-use svc_core::values::{HostPolicy, TenantId};
+use svc_core::values::{EventKind, HostPolicy, TenantId};
 use svc_core::webhooks::deliveries::{Delivery, DeliveryStatus, RetrySchedule};
 use svc_core::webhooks::engine::Policy;
 use svc_core::webhooks::replays::{self, ReplayCreate};
+use svc_core::webhooks::samples;
 use svc_core::webhooks::subscriptions::{self, WebhookSubscription};
 use svc_server::deliver::resolver::SystemResolver;
 use svc_server::deliver::{self, HttpWebhookClient};
@@ -231,23 +232,27 @@ async fn a_replay_can_send_events_from_before_the_subscription() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_test_event_is_delivered_to_its_subscription_only() {
-    let (receiver, other) = (Receiver::with_responses(&[OK]).await, Receiver::with_responses(&[OK]).await);
-    let fixture = Fixture::start(&[]).await;
+    let (receiver, other) = (Receiver::with_responses(&[FAILS, OK]).await, Receiver::with_responses(&[OK]).await);
+    let fixture = Fixture::start(&[20]).await;
     let hook = fixture.subscribe(&receiver.url("/")).await;
     fixture.subscribe(&other.url("/")).await;
     let (tenant, id) = (fixture.tenant, hook.id);
     let test = fixture.store.write("test", move |tx| Box::pin(subscriptions::send_test(tx, tenant, id, None)));
     let sent = test.await.unwrap();
+    let failed = within(receiver.next()).await;
+    assert_eq!((text(&failed, "x-svc-attempt"), text(&failed, "x-svc-test")), ("1", "true"));
     let received = within(receiver.next()).await;
+    assert_eq!((text(&received, "x-svc-attempt"), text(&received, "x-svc-test")), ("2", "true"));
     assert_eq!(text(&received, "x-svc-delivery"), sent.id.to_string());
     svc_webhook_verify::verify(hook.secret.reveal(), text(&received, "x-svc-signature"), &received.body).unwrap();
     let body: Value = serde_json::from_slice(&received.body).unwrap();
-    assert_eq!((&body["event"], &body["data"]["test"]), (&"contact.created".into(), &true.into()));
+    assert_eq!((&body["event"], &body["data"]), (&"contact.created".into(), &samples::data(EventKind::ContactCreated)));
     // The next event goes to both, and is the first that the other receives.
-    fixture.contact("ada@example.com").await;
+    fixture.contact("lin@example.com").await;
     for received in [within(receiver.next()).await, within(other.next()).await] {
         let body: Value = serde_json::from_slice(&received.body).unwrap();
-        assert_eq!(body["data"]["email"], "ada@example.com");
+        assert_eq!(body["data"]["email"], "lin@example.com");
+        assert!(!received.headers.contains_key("x-svc-test"));
     }
     fixture.stop().await;
 }

@@ -126,7 +126,7 @@ pub(super) async fn webhooks(fixture: &mut Fixture, hook: &str) {
     let tested = fixture.svc(&["webhook", "test", hook, "--event", "job.created"]).await;
     assert_eq!((&tested["status"], &tested["last_status"]), (&json!("succeeded"), &json!(204)));
     let record_id = tested["body"]["data"]["id"].as_str().unwrap();
-    assert_eq!(fixture.arrives("job.created", record_id).await["test"], true);
+    assert_eq!(fixture.arrives("job.created", record_id).await["title"], "Replace hot water system");
     let stats = fixture.svc(&["webhook", "stats", "--tenant", &fixture.tenant]).await;
     assert!(stats[0]["attempts"].as_u64() > Some(10) && stats[0]["success_rate"] == 1.0, "{stats}");
 

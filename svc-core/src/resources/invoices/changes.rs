@@ -2,7 +2,7 @@
 
 use uuid::Uuid;
 
-use super::{Invoice, InvoiceStatus, InvoiceUpdate, amount_in, store_change};
+use super::{Invoice, InvoiceStatus, InvoiceUpdate, RefundedInvoice, amount_in, store_change};
 use crate::accounts::tenants;
 use crate::error::{Error, FieldCode, Issue};
 use crate::input::Apply as _;
@@ -11,8 +11,10 @@ use crate::resources::crud::{self, advance_clock};
 use crate::store::Tx;
 use crate::values::EventKind;
 use crate::values::{Amount, Decimal, Patch, TenantId, Timestamp};
+use crate::webhooks::events;
 
-/// Records a refund of `amount`, or of all that was paid. Fires `invoice.refunded`, then `invoice.updated`.
+/// Records a refund of `amount`, or of all that was paid. Fires `invoice.refunded` with a [`RefundedInvoice`], then
+/// `invoice.updated`.
 ///
 /// An invoice that is refunded in full becomes `cancelled`. A refund in part does not change the status: an invoice that
 /// is `paid` stays `paid`. `paid_at` does not change either.
@@ -40,8 +42,13 @@ pub async fn refund(tx: &mut dyn Tx, tenant: TenantId, id: Uuid, amount: Option<
     if back == paid {
         invoice.status = InvoiceStatus::Cancelled;
     }
-    store_change(tx, tenant, now, &mut invoice, &[EventKind::InvoiceRefunded, EventKind::InvoiceUpdated]).await?;
-    Ok(invoice)
+    store_change(tx, tenant, now, &mut invoice, &[]).await?;
+    let refunded_amount = Amount::from_minor(back, scale);
+    let refunded = RefundedInvoice { invoice, refunded_amount, refunded_at: now };
+    events::emit(tx, tenant, now, &[EventKind::InvoiceRefunded], &refunded).await?;
+    let at = advance_clock(tx, tenant).await?;
+    events::emit(tx, tenant, at, &[EventKind::InvoiceUpdated], &refunded.invoice).await?;
+    Ok(refunded.invoice)
 }
 
 /// Changes the fields of an invoice that is neither paid nor cancelled. Fires `invoice.updated`, or nothing if the change

@@ -43,13 +43,13 @@ impl Attempt {
 
     /// Returns the headers that identify and sign the request (`docs/contract.md`, "Webhook deliveries" and "Webhook
     /// signatures"). `Content-Type` and `User-Agent` are the client's.
-    pub fn headers(&self, now: Timestamp, body: &[u8]) -> [(&'static str, String); 7] {
+    pub fn headers(&self, now: Timestamp, body: &[u8]) -> Vec<(&'static str, String)> {
         let (id, timestamp) = (self.delivery.id.to_string(), now.as_seconds().to_string());
         let standard = |secret| signatures::standard_webhook_signature(secret, &id, &timestamp, body);
         let standard: Vec<String> = self.secrets.iter().map(standard).collect();
         // It has room for one signature, so a receiver must know its secret: the old one until the overlap ends.
         let own = self.secrets.last().map(|oldest| signatures::webhook_signature(oldest, body));
-        [
+        let mut headers = vec![
             ("x-svc-event", self.event.kind.as_str().to_owned()),
             ("x-svc-signature", own.unwrap_or_default()),
             ("x-svc-delivery", id.clone()),
@@ -57,6 +57,10 @@ impl Attempt {
             ("webhook-signature", standard.join(" ")),
             ("webhook-id", id),
             ("webhook-timestamp", timestamp),
-        ]
+        ];
+        if self.event.is_test() {
+            headers.push(("x-svc-test", "true".to_owned()));
+        }
+        headers
     }
 }

@@ -19,6 +19,7 @@ use crate::store::memory::MemoryStore;
 use crate::store::{DeliveryFilter, Repository, Store};
 use crate::values::{EventKind, Secret, TenantId, Timestamp};
 use crate::webhooks::deliveries::{AttemptLog, Delivery, DeliveryStatus, FailureReason, RetrySchedule};
+use crate::webhooks::events::Event;
 use crate::webhooks::replays::ReplayCreate;
 use crate::webhooks::subscriptions::{
     SETTLE_AT_ONCE, SETTLE_PAUSE, SETTLE_STEP, WebhookCreate, WebhookSubscription, WebhookUpdate,
@@ -641,4 +642,7 @@ fn the_headers_of_an_attempt_identify_and_sign_the_delivery() {
         ("webhook-timestamp", "1773500966".to_owned()),
     ];
     assert_eq!(attempt.headers(now, &body), want);
+    let event = Event { only_for: Some(attempt.delivery.subscription_id), ..attempt.event.clone() };
+    let test = Attempt { event, ..attempt };
+    assert_eq!(test.headers(now, &body)[want.len()..], [("x-svc-test", "true".to_owned())]);
 }

@@ -5,19 +5,21 @@ use schemars::JsonSchema;
 use serde_json::{Map, Value, json};
 use svc_core::resources::bookings::Booking;
 use svc_core::resources::contacts::Contact;
-use svc_core::resources::invoices::{Invoice, Payment};
+use svc_core::resources::invoices::{Invoice, Payment, RefundedInvoice};
 use svc_core::resources::jobs::Job;
 use svc_core::resources::quotes::Quote;
 use svc_core::values::{EventKind, TenantId, Timestamp};
+use svc_core::webhooks::samples;
 
+use super::Schemas;
 use super::components::{component, content};
-use super::{Schemas, example_of};
 
 /// The headers of a delivery, as components.
-const HEADERS: [&str; 7] = [
+const HEADERS: [&str; 8] = [
     "DeliveryEvent",
     "DeliveryId",
     "DeliveryAttempt",
+    "DeliveryTest",
     "DeliverySignature",
     "StandardWebhooksId",
     "StandardWebhooksTimestamp",
@@ -39,6 +41,21 @@ pub(super) fn describe(schemas: &mut Schemas) -> Value {
 pub(super) fn schemas() -> [(&'static str, Value); 2] {
     [
         (
+            "DeletedContact",
+            json!({
+                "description": "A contact that was deleted.",
+                "allOf": [component("schemas", "Contact"), {
+                    "type": "object",
+                    "properties": { "deleted_at": {
+                        "description": "When the contact was deleted.",
+                        "type": "string",
+                        "format": "date-time",
+                    } },
+                    "required": ["deleted_at"],
+                }],
+            }),
+        ),
+        (
             "ExternalRecord",
             json!({
                 "type": "object",
@@ -52,19 +69,6 @@ pub(super) fn schemas() -> [(&'static str, Value); 2] {
                 "required": ["id"],
             }),
         ),
-        (
-            "WebhookTest",
-            json!({
-                "type": "object",
-                "description": "The `data` of a test, which the operator of the service can send to a subscription with \
-                                any of its event kinds. Nothing happened to any record.",
-                "properties": {
-                    "id": { "type": "string", "format": "uuid", "description": "An identifier that belongs to no record." },
-                    "test": { "const": true, "description": "Always true. No record has this field." },
-                },
-                "required": ["id", "test"],
-            }),
-        ),
     ]
 }
 
@@ -72,7 +76,7 @@ pub(super) fn schemas() -> [(&'static str, Value); 2] {
 pub(super) fn parameters() -> [(&'static str, Value); HEADERS.len()] {
     let header = |name: &str, description: &str, schema: Value| json!({ "name": name, "in": "header", "required": true, "description": description, "schema": schema });
     let uuid = || json!({ "type": "string", "format": "uuid" });
-    let [event, id, attempt, signature, standard_id, standard_timestamp, standard_signature] = HEADERS;
+    let [event, id, attempt, test, signature, standard_id, standard_timestamp, standard_signature] = HEADERS;
     [
         (
             event,
@@ -90,6 +94,17 @@ pub(super) fn parameters() -> [(&'static str, Value); HEADERS.len()] {
                 "The number of the attempt, from 1 on. Replays continue to count.",
                 json!({ "type": "integer", "minimum": 1 }),
             ),
+        ),
+        (
+            test,
+            json!({
+                "name": "X-SVC-Test",
+                "in": "header",
+                "description": "Present on a test, which the operator of the service can send to a subscription with any of \
+                                its event kinds: `data` is the example of the kind, and nothing happened to any record. \
+                                The signatures do not cover this header.",
+                "schema": { "type": "string", "const": "true" },
+            }),
         ),
         (
             signature,
@@ -123,22 +138,14 @@ pub(super) fn parameters() -> [(&'static str, Value); HEADERS.len()] {
 
 /// Returns the request with an event of this kind.
 fn delivery(kind: EventKind, meaning: &str, schemas: &mut Schemas) -> Value {
-    let Data { schema, change } = data(kind, schemas);
-    let mut example = example_of(&schema, &schemas.examples).unwrap_or_default();
-    for (field, value) in change.as_object().into_iter().flatten() {
-        example[field] = value.clone();
-    }
-    let schema = match kind {
-        EventKind::ContactDeleted => json!({ "allOf": [schema], "required": ["deleted_at"] }),
-        _ => schema,
-    };
+    let Data { schema, description } = data(kind, schemas);
     let tenant = schemas.output.subschema_for::<TenantId>().to_value();
     let time = schemas.output.subschema_for::<Timestamp>().to_value();
     let body = json!({
         "type": "object",
         "properties": {
             "event": { "type": "string", "const": kind },
-            "data": { "anyOf": [schema, component("schemas", "WebhookTest")] },
+            "data": schema,
             "delivered_at": time,
             "tenant_id": tenant,
         },
@@ -146,15 +153,16 @@ fn delivery(kind: EventKind, meaning: &str, schemas: &mut Schemas) -> Value {
     });
     let example = json!({
         "event": kind,
-        "data": example,
+        "data": samples::data(kind),
         "delivered_at": "2026-03-14T15:09:27.041302Z",
         "tenant_id": "0195a3c8-8a00-7000-8000-00000000a001",
     });
     json!({
         "summary": meaning,
-        "description": "`data` is the record as a GET would have returned it right after the change, and the same on every \
-                        attempt. `delivered_at` is the time of the attempt, and `tenant_id` the account. Verify a \
-                        signature before you use the body.",
+        "description": format!(
+            "`data` is {description}. It is the same on every attempt. `delivered_at` is the time of the attempt, and \
+             `tenant_id` the account. Verify a signature before you use the body."
+        ),
         "tags": ["webhooks"],
         "security": [],
         "parameters": HEADERS.map(|name| component("parameters", name)),
@@ -169,45 +177,45 @@ fn delivery(kind: EventKind, meaning: &str, schemas: &mut Schemas) -> Value {
 /// The `data` of an event.
 struct Data {
     schema: Value,
-    /// The fields in which the example of the event differs from that of the schema.
-    change: Value,
+    /// What it is, to follow "`data` is".
+    description: &'static str,
 }
 
 fn data(kind: EventKind, schemas: &mut Schemas) -> Data {
     use EventKind as K;
-    fn of<T: JsonSchema>(schemas: &mut Schemas, change: Value) -> Data {
-        Data { schema: schemas.output.subschema_for::<T>().to_value(), change }
+    fn of<T: JsonSchema>(schemas: &mut Schemas, description: &'static str) -> Data {
+        Data { schema: schemas.output.subschema_for::<T>().to_value(), description }
     }
-    let status = |status: &str| json!({ "status": status });
-    let unpaid = |status: &str| json!({ "status": status, "paid_at": null });
+    const AS_GET: &str = "the record as a GET would have returned it right after the change";
     match kind {
-        K::InvoiceCreated => of::<Invoice>(schemas, unpaid("draft")),
-        K::InvoiceSent | K::InvoiceResent => of::<Invoice>(schemas, unpaid("sent")),
-        K::InvoiceUpdated => of::<Invoice>(schemas, unpaid("viewed")),
-        K::InvoiceVoided => of::<Invoice>(schemas, unpaid("cancelled")),
-        K::InvoicePaid => of::<Invoice>(schemas, status("paid")),
-        K::InvoiceRefunded => of::<Invoice>(schemas, status("cancelled")),
-        K::QuoteCreated => of::<Quote>(schemas, status("draft")),
-        K::QuoteAccepted => of::<Quote>(schemas, status("accepted")),
-        K::QuoteDeclined => of::<Quote>(schemas, status("declined")),
-        K::QuoteUpdated => of::<Quote>(schemas, status("sent")),
-        K::BookingCreated | K::BookingUpdated => of::<Booking>(schemas, status("confirmed")),
-        K::BookingCancelled => of::<Booking>(schemas, status("cancelled")),
-        K::JobCreated => of::<Job>(schemas, status("quoted")),
-        K::JobScheduled | K::JobUpdated => of::<Job>(schemas, status("scheduled")),
-        K::JobCompleted => of::<Job>(
+        K::InvoiceCreated
+        | K::InvoiceSent
+        | K::InvoicePaid
+        | K::InvoiceVoided
+        | K::InvoiceUpdated
+        | K::InvoiceResent => of::<Invoice>(schemas, AS_GET),
+        K::InvoiceRefunded => of::<RefundedInvoice>(
             schemas,
-            json!({ "status": "completed", "actual_start": "2026-03-14T13:02:11.204977Z", "actual_end": "2026-03-14T15:09:26.535897Z" }),
+            "the invoice as a GET would have returned it right after the refund, with the amount and the time of the refund",
         ),
-        K::ContactCreated | K::ContactUpdated => of::<Contact>(schemas, json!({})),
-        K::ContactDeleted => of::<Contact>(schemas, json!({ "deleted_at": "2026-03-14T15:09:26.535897Z" })),
-        K::PaymentSucceeded => of::<Payment>(schemas, json!({})),
+        K::QuoteCreated | K::QuoteAccepted | K::QuoteDeclined | K::QuoteUpdated => of::<Quote>(schemas, AS_GET),
+        K::BookingCreated | K::BookingCancelled | K::BookingUpdated => of::<Booking>(schemas, AS_GET),
+        K::JobCreated | K::JobScheduled | K::JobCompleted | K::JobUpdated => of::<Job>(schemas, AS_GET),
+        K::ContactCreated | K::ContactUpdated => of::<Contact>(schemas, AS_GET),
+        K::ContactDeleted => Data {
+            schema: component("schemas", "DeletedContact"),
+            description: "the contact as it was, with the time of its deletion in `deleted_at`",
+        },
+        K::PaymentSucceeded => of::<Payment>(schemas, "the payment, which no operation returns"),
         K::StayCreated
         | K::StayConfirmed
         | K::StayCheckedIn
         | K::StayCheckedOut
         | K::StayCancelled
         | K::StayNoShow
-        | K::CohortSessionsGenerated => Data { schema: component("schemas", "ExternalRecord"), change: json!({}) },
+        | K::CohortSessionsGenerated => Data {
+            schema: component("schemas", "ExternalRecord"),
+            description: "the object that the back office gave, with its `id`",
+        },
     }
 }

@@ -1,0 +1,162 @@
+//! A sample of the `data` of each event kind: what a test event carries, and the examples of the OpenAPI document.
+
+use serde_json::{Value, json};
+
+use crate::values::EventKind;
+
+/// Returns the `data` of a sample event of a kind. It has the fields that a real event of this kind has, and the same
+/// values each time. Its ids belong to no record.
+///
+/// ```
+/// use svc_core::values::EventKind;
+/// use svc_core::webhooks::samples;
+/// assert_eq!(samples::data(EventKind::BookingCancelled)["status"], "cancelled");
+/// ```
+pub fn data(kind: EventKind) -> Value {
+    use EventKind as K;
+    let paid = |status| invoice(json!({ "status": status }));
+    let unpaid = |status| invoice(json!({ "status": status, "paid_at": null }));
+    match kind {
+        K::InvoiceCreated => unpaid("draft"),
+        K::InvoiceSent | K::InvoiceResent => unpaid("sent"),
+        K::InvoiceUpdated => unpaid("viewed"),
+        K::InvoiceVoided => unpaid("cancelled"),
+        K::InvoicePaid => paid("paid"),
+        K::InvoiceRefunded => invoice(json!({
+            "status": "cancelled",
+            "updated_at": "2026-03-16T02:20:11.204977Z",
+            "refunded_amount": 1320.5,
+            "refunded_at": "2026-03-16T02:20:11.204977Z",
+        })),
+        K::QuoteCreated => quote("draft"),
+        K::QuoteAccepted => quote("accepted"),
+        K::QuoteDeclined => quote("declined"),
+        K::QuoteUpdated => quote("sent"),
+        K::BookingCreated | K::BookingUpdated => booking("confirmed"),
+        K::BookingCancelled => booking("cancelled"),
+        K::JobCreated => job(json!({ "status": "quoted" })),
+        K::JobScheduled | K::JobUpdated => job(json!({})),
+        K::JobCompleted => job(json!({
+            "status": "completed",
+            "actual_start": "2026-03-14T13:02:11.204977Z",
+            "actual_end": "2026-03-14T15:09:26.535897Z",
+        })),
+        K::ContactCreated | K::ContactUpdated => contact(json!({})),
+        K::ContactDeleted => contact(json!({ "deleted_at": "2026-03-14T15:09:26.535897Z" })),
+        K::PaymentSucceeded => json!({
+            "id": "0195a3c8-8a00-7000-8000-00000000ea01",
+            "invoice_id": "0195a3c8-8a00-7000-8000-00000000e001",
+            "amount": 1320.5,
+            "currency": "AUD",
+            "paid_at": "2026-03-14T15:09:26.535897Z",
+        }),
+        K::StayCreated
+        | K::StayConfirmed
+        | K::StayCheckedIn
+        | K::StayCheckedOut
+        | K::StayCancelled
+        | K::StayNoShow
+        | K::CohortSessionsGenerated => json!({ "id": 4711, "updated_at": "2026-03-14T15:09:26Z" }),
+    }
+}
+
+fn contact(changes: Value) -> Value {
+    let contact = json!({
+        "id": "0195a3c8-8a00-7000-8000-00000000c001",
+        "email": "ada@example.com",
+        "first_name": "Ada",
+        "last_name": "Nguyen",
+        "phone": "0491 570 006",
+        "company_name": "Harbour Cafe",
+        "city": "Sydney",
+        "state": "NSW",
+        "postcode": "2000",
+        "created_at": "2026-03-14T15:09:26.535897Z",
+        "updated_at": "2026-03-14T15:09:26.535897Z",
+    });
+    with(contact, changes)
+}
+
+fn invoice(changes: Value) -> Value {
+    let invoice = json!({
+        "id": "0195a3c8-8a00-7000-8000-00000000e001",
+        "invoice_number": "INV-0001",
+        "contact_id": "0195a3c8-8a00-7000-8000-00000000c001",
+        "status": "paid",
+        "issue_date": "2026-03-01",
+        "due_date": "2026-03-15",
+        "total": 1320.5,
+        "currency": "AUD",
+        "paid_at": "2026-03-14T15:09:26.535897Z",
+        "created_at": "2026-03-01T01:00:00.000000Z",
+        "updated_at": "2026-03-14T15:09:26.535897Z",
+    });
+    with(invoice, changes)
+}
+
+fn quote(status: &str) -> Value {
+    json!({
+        "id": "0195a3c8-8a00-7000-8000-00000000d001",
+        "quote_number": "QUO-0001",
+        "contact_id": "0195a3c8-8a00-7000-8000-00000000c001",
+        "status": status,
+        "issue_date": "2026-03-14",
+        "valid_until": "2026-04-13",
+        "total": 480,
+        "currency": "AUD",
+        "created_at": "2026-03-14T15:09:26.535897Z",
+        "updated_at": "2026-03-14T15:09:26.535897Z",
+    })
+}
+
+fn booking(status: &str) -> Value {
+    json!({
+        "id": "0195a3c8-8a00-7000-8000-00000000b001",
+        "contact_id": "0195a3c8-8a00-7000-8000-00000000c001",
+        "service_name": "Blocked drain",
+        "start_time": "2026-03-20T09:00:00.000000Z",
+        "end_time": "2026-03-20T10:00:00.000000Z",
+        "status": status,
+        "notes": null,
+        "created_at": "2026-03-14T15:09:26.535897Z",
+        "updated_at": "2026-03-14T15:09:26.535897Z",
+    })
+}
+
+fn job(changes: Value) -> Value {
+    let job = json!({
+        "id": "0195a3c8-8a00-7000-8000-00000000f001",
+        "job_number": "JOB-0001",
+        "title": "Replace hot water system",
+        "status": "scheduled",
+        "job_type": "installation",
+        "priority": "high",
+        "contact_id": "0195a3c8-8a00-7000-8000-00000000c001",
+        "customer_name": "Ada Nguyen",
+        "customer_email": "ada@example.com",
+        "customer_phone": "0491 570 006",
+        "site_address": "12 Wharf Road",
+        "site_suburb": "Balmain",
+        "site_state": "NSW",
+        "site_postcode": "2041",
+        "scheduled_start": "2026-03-21T22:00:00.000000Z",
+        "scheduled_end": "2026-03-22T02:00:00.000000Z",
+        "actual_start": null,
+        "actual_end": null,
+        "estimated_total": 2150.75,
+        "actual_total": null,
+        "quote_id": null,
+        "invoice_id": null,
+        "created_at": "2026-03-14T15:09:26.535897Z",
+        "updated_at": "2026-03-14T15:09:26.535897Z",
+    });
+    with(job, changes)
+}
+
+/// Replaces fields of a record, or adds them at its end.
+fn with(mut record: Value, changes: Value) -> Value {
+    if let (Value::Object(fields), Value::Object(changes)) = (&mut record, changes) {
+        fields.extend(changes);
+    }
+    record
+}
