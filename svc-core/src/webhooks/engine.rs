@@ -82,7 +82,8 @@
 //!
 //! If the clock is set back, everything that waits would wait so much longer. Two polls show it, unless the process was not
 //! running. So after a start and after a step back a driver [bounds the waits](bound_waits) of all endpoints: a delivery is
-//! due no later than after the longest wait of its kind, be it a lease, a retry or an endpoint's back-off.
+//! due no later than after the longest wait of its kind, be it a lease, a retry or an endpoint's back-off. A lease that
+//! was bounded can be extended, after each jump forward, until the end that it had at first.
 
 mod attempt;
 mod batch;

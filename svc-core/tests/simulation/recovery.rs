@@ -111,3 +111,20 @@ fn a_clock_that_is_set_back_puts_nothing_off() {
         }
     }
 }
+
+#[test]
+fn a_clock_that_is_set_back_and_then_forward_repeats_no_attempt_in_flight() {
+    const DAY: i64 = 24 * 3_600;
+    let mut simulation = Simulation::new(1, 2, policy(2048));
+    let tenant = simulation.tenant();
+    let endpoint = simulation.endpoint(tenant, Behaviour::Hanging);
+    simulation.emit(tenant);
+    simulation.run_until(SECOND);
+    simulation.jump_clock(-DAY);
+    simulation.run_until(3 * SECOND);
+    // The lease, which was bounded, seems to have ended. The model fails if the attempt is repeated while it is in flight.
+    simulation.jump_clock(31);
+    simulation.act(Action::Become(endpoint, Behaviour::Healthy));
+    simulation.run();
+    check_arrived(&simulation, endpoint);
+}

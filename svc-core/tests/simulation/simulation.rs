@@ -15,7 +15,7 @@ use svc_core::store::memory::MemoryStore;
 use svc_core::store::{Store, Tx};
 use svc_core::values::{TenantId, Timestamp};
 use svc_core::webhooks::deliveries::AttemptLog;
-use svc_core::webhooks::engine::{self, Attempt, Batch, InFlight, Outcome, Policy};
+use svc_core::webhooks::engine::{self, Attempt, Batch, DueWork, InFlight, Outcome, Policy};
 use uuid::Uuid;
 
 use crate::model::Model;
@@ -64,6 +64,7 @@ pub(crate) struct Process {
     pub(crate) running: BTreeMap<(Uuid, u32), Attempt>,
     /// The expected size of the window of each endpoint.
     pub(crate) windows: HashMap<Uuid, usize>,
+    last_poll: Option<u64>,
     next_poll: Option<u64>,
 }
 
@@ -76,6 +77,7 @@ impl Process {
             outcomes: Vec::new(),
             running: BTreeMap::new(),
             windows: HashMap::new(),
+            last_poll: None,
             next_poll: None,
         }
     }
@@ -270,6 +272,15 @@ impl Simulation {
     fn poll(&mut self, process: usize) {
         let due_work = self.store.read("simulation", |tx| Box::pin(engine::poll(tx))).now_or_never().unwrap().unwrap();
         let state = &mut self.processes[process];
+        // An idle process polls as often as any other, and finds nothing. Polls that are older than two leases do not matter.
+        let last_poll = state.last_poll.replace(self.now).unwrap_or(self.now);
+        let mut idle = (self.now - last_poll).min(2 * micros(self.policy.lease()));
+        while idle > POLL_INTERVAL {
+            idle -= POLL_INTERVAL;
+            let now = Timestamp::from_micros(due_work.now.as_micros() - i64::try_from(idle).unwrap());
+            let nothing = DueWork { now, endpoints: Vec::new(), replaying_tenants: Vec::new(), earliest_due_at: None };
+            state.in_flight.plan(&self.policy, &nothing, BTreeMap::new());
+        }
         let mut outcomes: BTreeMap<TenantId, Vec<Outcome>> = BTreeMap::new();
         for outcome in state.outcomes.drain(..) {
             outcomes.entry(outcome.delivery.tenant_id).or_default().push(outcome);

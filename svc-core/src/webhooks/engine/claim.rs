@@ -71,9 +71,10 @@ async fn claim_endpoint(
     let due = tx.due_deliveries(tenant, id, now, u32::try_from(limit).unwrap_or(u32::MAX)).await?;
     for DueDelivery { mut delivery, event } in due {
         let previous_lease = delivery.lease;
-        // The id of a lease contains the time when it ends, which differs from `next_attempt_at` once the lease has been
-        // extended. So each lease is extended only once, and repeated clock jumps cannot defer a delivery forever.
-        if batch.clock_jump_grace_until.is_some() && previous_lease.map(time_of_id) == delivery.next_attempt_at {
+        // The id of a lease contains the time when it ends. `next_attempt_at` is earlier if the lease was bounded, and later
+        // once it was extended past that time. No lease is extended after that, so repeated clock jumps cannot defer a
+        // delivery forever.
+        if batch.clock_jump_grace_until.is_some() && previous_lease.map(time_of_id) >= delivery.next_attempt_at {
             delivery.next_attempt_at = batch.clock_jump_grace_until;
             tx.update_delivery(&delivery, previous_lease).await?;
             continue;
