@@ -231,6 +231,8 @@ impl JsonSchema for AllEvents {
             "description": "All kinds of events, including those that are added later.",
             "type": "string",
             "enum": [EVERYTHING],
+            // The name in the code of generated clients.
+            "x-enum-varnames": ["ALL"],
         })
     }
 }
