@@ -8,7 +8,7 @@ use svc_core::env::Env;
 use svc_core::error::StoreError;
 use svc_core::resources::pages::CursorKey;
 use svc_core::store::Tx;
-use svc_core::values::{Date, Timestamp};
+use svc_core::values::{Date, TenantId, Timestamp};
 use svc_core::webhooks::deliveries::DeliveryWakeup;
 use uuid::Uuid;
 
@@ -61,6 +61,15 @@ pub(crate) type EachRow<'a> = &'a mut (dyn FnMut(&dyn Row) -> Result<(), StoreEr
 /// A connection within a transaction.
 #[async_trait]
 pub(crate) trait Sql: Send {
+    /// Is called before a statement that locks the row of a tenant, for which it may have to wait.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] when too many transactions of the tenant wait already. The transaction has failed then, and
+    /// the unit of work runs again later.
+    fn begin_turn(&mut self, _tenant: TenantId) -> Result<(), StoreError> {
+        Ok(())
+    }
+
     /// Runs a statement and returns how many rows it changed.
     async fn execute(&mut self, sql: &str, params: &[Param<'_>]) -> Result<u64, StoreError>;
 

@@ -76,12 +76,14 @@ impl TenantRepository for SqlTx<'_> {
     }
 
     async fn advance_clock(&mut self, tenant: TenantId) -> Result<Option<Timestamp>, StoreError> {
+        self.sql.begin_turn(tenant)?;
         let wall = self.env.now();
         let params = [wall.param(), tenant.param()];
         self.fetch_one(ADVANCE_CLOCK, &params, |cells| cells.take("tenants", "clock")).await
     }
 
     async fn lock_tenant(&mut self, tenant: TenantId) -> Result<bool, StoreError> {
+        self.sql.begin_turn(tenant)?;
         let sql = self.dialect.lock_row(EXISTS);
         Ok(self.fetch_one(&sql, &[tenant.param()], |cells| cells.take::<i64>("tenants", "id")).await?.is_some())
     }

@@ -1,5 +1,10 @@
-//! The queue of units of work that wait for a connection.
+//! The queue of units of work that wait for a connection, and the turns of tenants.
+//!
+//! Writes of one tenant wait for each other at the tenant's row, and each holds a connection meanwhile. So only some of
+//! them may wait there: a unit of work takes a turn before it locks the row, and one that gets none gives its connection
+//! back and is set aside until a turn of its tenant ends.
 
+use std::collections::{HashMap, VecDeque};
 use std::pin::pin;
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
@@ -7,6 +12,7 @@ use std::time::{Duration, Instant};
 use svc_core::error::{Error, StoreError};
 use svc_core::store::UnitOfWork;
 use svc_core::sync::lock;
+use svc_core::values::TenantId;
 use tokio::sync::{Notify, oneshot};
 
 use crate::bounded_queue::BoundedQueue;
@@ -49,21 +55,90 @@ impl QueuedWork {
 }
 
 pub(super) struct Queue {
-    units: Mutex<BoundedQueue<QueuedWork>>,
+    state: Mutex<State>,
     filled: Notify,
+    /// How many turns a tenant has at a time.
+    max_turns: usize,
+}
+
+struct State {
+    units: BoundedQueue<QueuedWork>,
+    /// The tenants that have a turn.
+    tenants: HashMap<TenantId, TenantTurns>,
+}
+
+/// The turns of one tenant.
+#[derive(Default)]
+struct TenantTurns {
+    taken: usize,
+    /// What was set aside, in the order of its first run.
+    set_aside: VecDeque<QueuedWork>,
+}
+
+/// A turn of a tenant, which ends when this is dropped.
+pub(super) struct Turn<'q> {
+    queue: &'q Queue,
+    tenant: TenantId,
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        self.queue.end_turn(self.tenant);
+    }
 }
 
 impl Queue {
-    pub(super) fn new() -> Self {
-        Self { units: Mutex::new(BoundedQueue::new()), filled: Notify::new() }
+    pub(super) fn new(max_turns: usize) -> Self {
+        let state = State { units: BoundedQueue::new(), tenants: HashMap::new() };
+        Self { state: Mutex::new(state), filled: Notify::new(), max_turns }
     }
 
-    fn lock(&self) -> MutexGuard<'_, BoundedQueue<QueuedWork>> {
-        lock(&self.units)
+    fn lock(&self) -> MutexGuard<'_, State> {
+        lock(&self.state)
+    }
+
+    /// Takes a turn of a tenant. Returns `None` when all are taken.
+    pub(super) fn take_turn(&self, tenant: TenantId) -> Option<Turn<'_>> {
+        let mut state = self.lock();
+        let turns = state.tenants.entry(tenant).or_default();
+        if turns.taken >= self.max_turns {
+            return None;
+        }
+        turns.taken += 1;
+        Some(Turn { queue: self, tenant })
+    }
+
+    /// Sets a unit of work that got no turn aside until a turn of its tenant ends.
+    pub(super) fn set_aside(&self, work: QueuedWork, tenant: TenantId) {
+        let mut state = self.lock();
+        match state.tenants.get_mut(&tenant) {
+            Some(turns) => turns.set_aside.push_back(work),
+            // All turns have ended meanwhile.
+            None => {
+                state.units.push_front(work);
+                drop(state);
+                self.filled.notify_last();
+            }
+        }
+    }
+
+    fn end_turn(&self, tenant: TenantId) {
+        let mut state = self.lock();
+        let Some(turns) = state.tenants.get_mut(&tenant) else { return };
+        turns.taken -= 1;
+        let next = turns.set_aside.pop_front();
+        if turns.taken == 0 && turns.set_aside.is_empty() {
+            state.tenants.remove(&tenant);
+        }
+        if let Some(next) = next {
+            state.units.push_front(next);
+            drop(state);
+            self.filled.notify_last();
+        }
     }
 
     pub(super) fn push(&self, work: QueuedWork) -> Result<(), StoreError> {
-        self.lock().push(work)?;
+        self.lock().units.push(work)?;
         // Wake the task that was busy most recently, as it has a connection. Tasks that were never needed have none.
         self.filled.notify_last();
         Ok(())
@@ -77,7 +152,7 @@ impl Queue {
         }
         work.is_retry = true;
         work.queued_at = Instant::now();
-        self.lock().push_front(work);
+        self.lock().units.push_front(work);
         self.filled.notify_last();
     }
 
@@ -87,8 +162,8 @@ impl Queue {
             let mut filled = pin!(self.filled.notified());
             filled.as_mut().enable();
             let (is_filled, is_open) = {
-                let units = self.lock();
-                (!units.is_empty(), units.is_open())
+                let state = self.lock();
+                (!state.units.is_empty(), state.units.is_open())
             };
             if is_filled || !is_open {
                 return is_filled;
@@ -99,20 +174,29 @@ impl Queue {
 
     /// Takes up to `max` units of work without waiting. Returns none when another task was faster.
     pub(super) fn take(&self, max: usize) -> Vec<QueuedWork> {
-        self.lock().take(max)
+        self.lock().units.take(max)
     }
 
-    /// Takes the units of work that have waited longer than `acquire_timeout`, oldest first.
+    /// Takes the units of work that have waited longer than `acquire_timeout`, oldest first, also of those that were set
+    /// aside.
     pub(super) fn take_expired(&self, acquire_timeout: Duration) -> Vec<QueuedWork> {
-        self.lock().take_while(|work| work.queued_at.elapsed() > acquire_timeout)
+        let is_expired = |work: &QueuedWork| work.queued_at.elapsed() > acquire_timeout;
+        let mut state = self.lock();
+        let mut expired = state.units.take_while(is_expired);
+        for turns in state.tenants.values_mut() {
+            while let Some(work) = turns.set_aside.pop_front_if(|work| is_expired(work)) {
+                expired.push(work);
+            }
+        }
+        expired
     }
 
     pub(super) fn is_closed(&self) -> bool {
-        !self.lock().is_open()
+        !self.lock().units.is_open()
     }
 
     pub(super) fn close(&self) {
-        self.lock().close();
+        self.lock().units.close();
         self.filled.notify_waiters();
     }
 }

@@ -189,6 +189,49 @@ async fn writes_wait_only_for_writes_of_the_same_tenant() {
     assert_eq!(waits.await.unwrap().job_number, "JOB-0001");
 }
 
+/// However many writes of a tenant wait for its row, they take a quarter of the connections, and all complete in the end.
+#[tokio::test]
+async fn a_tenant_that_waits_for_its_row_leaves_connections_to_others() {
+    let Some(server) = server() else { return };
+    let url = server.database();
+    let store = store(&url).await;
+    let (busy, free) = (new_tenant(&*store).await, new_tenant(&*store).await);
+    let other = direct_connection(&url).await;
+    let hold = format!("BEGIN; SELECT 1 FROM tenants WHERE id = '{busy}' FOR NO KEY UPDATE");
+    other.client.batch_execute(&hold).await.unwrap();
+    let writes = (0..32).map(|_| store.write("waits", move |tx| Box::pin(new_job(tx, busy))));
+    let mut waits = Box::pin(join_all(writes));
+    for _ in 0..20 {
+        assert!((&mut waits).now_or_never().is_none());
+        let runs = store.write("runs", move |tx| Box::pin(new_job(tx, free)));
+        timeout(SECOND, runs).await.unwrap().unwrap();
+    }
+    other.client.batch_execute("COMMIT").await.unwrap();
+    let mut numbers: Vec<String> = waits.await.into_iter().map(|job| job.unwrap().job_number).collect();
+    numbers.sort();
+    assert_eq!(numbers, (1..=32).map(|number| format!("JOB-{number:04}")).collect::<Vec<_>>());
+}
+
+/// What is set aside fails like everything else that waits too long.
+#[tokio::test]
+async fn a_write_that_is_set_aside_does_not_wait_for_ever() {
+    let Some(server) = server() else { return };
+    let url = server.database();
+    let options = Options { acquire_timeout: Duration::from_millis(300), ..options() };
+    let store = open_with(&url, Env::system(), options).await.unwrap();
+    let busy = new_tenant(&*store).await;
+    let other = direct_connection(&url).await;
+    let hold = format!("BEGIN; SELECT 1 FROM tenants WHERE id = '{busy}' FOR NO KEY UPDATE");
+    other.client.batch_execute(&hold).await.unwrap();
+    let mut first = Box::pin(store.write("waits", move |tx| Box::pin(new_job(tx, busy))));
+    assert!(timeout(Duration::from_millis(100), &mut first).await.is_err());
+    let second = store.write("waits", move |tx| Box::pin(new_job(tx, busy)));
+    let refused = timeout(5 * SECOND, second).await.unwrap();
+    assert!(matches!(refused, Err(Error::Store(StoreError::Unavailable(_)))), "{refused:?}");
+    other.client.batch_execute("COMMIT").await.unwrap();
+    assert_eq!(first.await.unwrap().job_number, "JOB-0001");
+}
+
 #[tokio::test]
 async fn a_unit_of_work_that_panics_fails_alone() {
     let Some(server) = server() else { return };

@@ -17,11 +17,13 @@ use futures_util::TryStreamExt as _;
 use futures_util::future::BoxFuture;
 use svc_core::error::StoreError;
 use svc_core::store::Access;
+use svc_core::values::TenantId;
 use tokio_postgres::{Error, Statement};
 
 use super::connection::Connection;
 use super::failure::{Failure, Recovery};
 use super::notifications;
+use super::queue::{Queue, Turn};
 use super::values::{Received, arguments};
 use crate::sql::{EachRow, Param, Sql, check_changed};
 use crate::vault::Vault;
@@ -100,6 +102,9 @@ pub(super) struct PostgresTransaction<'c> {
     access: Access,
     pipeline: Pipeline<'c>,
     failure: Option<Failure>,
+    /// Where turns of tenants are taken, if the transaction needs one before it locks the row of a tenant.
+    turns: Option<&'c Queue>,
+    turn: Option<Turn<'c>>,
 }
 
 impl<'c> PostgresTransaction<'c> {
@@ -116,7 +121,12 @@ impl<'c> PostgresTransaction<'c> {
 
     /// Joins a transaction that the caller begins and ends.
     pub(super) fn join(connection: &'c Connection, vault: &'c Vault, access: Access) -> Self {
-        Self { connection, vault, access, pipeline: Pipeline::default(), failure: None }
+        Self { connection, vault, access, pipeline: Pipeline::default(), failure: None, turns: None, turn: None }
+    }
+
+    /// Makes the transaction take a turn before it locks the row of a tenant.
+    pub(super) fn take_turns_of(&mut self, queue: &'c Queue) {
+        self.turns = Some(queue);
     }
 
     /// Returns the first failure, after which the transaction cannot be committed.
@@ -217,6 +227,17 @@ impl<'c> PostgresTransaction<'c> {
 
 #[async_trait]
 impl Sql for PostgresTransaction<'_> {
+    fn begin_turn(&mut self, tenant: TenantId) -> Result<(), StoreError> {
+        self.check()?;
+        let (Some(queue), None) = (self.turns, &self.turn) else { return Ok(()) };
+        self.turn = queue.take_turn(tenant);
+        if self.turn.is_some() {
+            return Ok(());
+        }
+        let error = StoreError::Unavailable("too many writes of the tenant are waiting".to_owned());
+        Err(self.fail(Failure { error, recovery: Recovery::WaitForTurn(tenant) }))
+    }
+
     async fn execute(&mut self, sql: &str, params: &[Param<'_>]) -> Result<u64, StoreError> {
         self.require_write_access()?;
         let arguments = arguments(params, self.vault)?;

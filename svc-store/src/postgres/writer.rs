@@ -3,7 +3,8 @@
 //! # Locking
 //!
 //! Writes of one tenant wait for each other at the tenant's row, which `advance_clock` and `lock_tenant` lock. Writes of
-//! different tenants run concurrently.
+//! different tenants run concurrently. A tenant takes at most a quarter of the connections for that, so that a busy one
+//! leaves the others some: further writes are set aside (see [`Queue`](super::queue::Queue)).
 //!
 //! # Round trips
 //!
@@ -19,6 +20,7 @@ use std::time::Duration;
 
 use svc_core::error::{Error, StoreError};
 use svc_core::store::Access;
+use svc_core::values::TenantId;
 use svc_core::webhooks::deliveries::DeliveryWakeup;
 
 use super::connection::Connection;
@@ -70,6 +72,8 @@ enum RunOutcome {
     Completed(Result<(), Error>),
     /// The transaction was rolled back after a serialization failure or a deadlock.
     RunAgain(StoreError),
+    /// The transaction was rolled back because this tenant has no turn left.
+    WaitForTurn(TenantId),
     /// The connection was lost, and the transaction was rolled back.
     Reconnect(StoreError),
 }
@@ -88,6 +92,7 @@ async fn run_with_retries(connection: &Connection, shared: &Shared, work: Queued
                 continue;
             }
             Ok(RunOutcome::RunAgain(error)) => Err(error.into()),
+            Ok(RunOutcome::WaitForTurn(tenant)) => return shared.writes.set_aside(work, tenant),
             Ok(RunOutcome::Reconnect(error)) => {
                 connection.abort();
                 return shared.requeue(Access::Write, work, error);
@@ -109,6 +114,7 @@ async fn run_once(
     is_committing: &AtomicBool,
 ) -> RunOutcome {
     let mut transaction = PostgresTransaction::begin(connection, &shared.vault, Access::Write).await;
+    transaction.take_turns_of(&shared.writes);
     // Units of work run concurrently, so each has its own wakeup.
     let delivery_wakeup = DeliveryWakeup::default();
     let result = unit_of_work::run(work.name(), work.work(), &mut transaction, shared, &delivery_wakeup).await;
@@ -166,6 +172,7 @@ fn outcome_of(failure: &Failure, result: Result<(), Error>) -> RunOutcome {
     match failure.recovery {
         Recovery::None => RunOutcome::Completed(Err(unit_of_work::first_cause(result, &error))),
         Recovery::RunAgain => RunOutcome::RunAgain(error),
+        Recovery::WaitForTurn(tenant) => RunOutcome::WaitForTurn(tenant),
         Recovery::Reconnect | Recovery::ConnectionLost => RunOutcome::Reconnect(error),
     }
 }
