@@ -109,7 +109,7 @@ async fn an_interrupted_concurrent_migration_is_applied_again() {
     let url = server.database();
     crate::migrate(&url).await.unwrap();
     let connection = direct_connection(&url).await;
-    let concurrent = crate::migrations::POSTGRES.iter().find(|migration| migration.is_concurrent()).unwrap().name;
+    let concurrent = crate::migrations::POSTGRES.iter().rfind(|migration| migration.is_concurrent()).unwrap().name;
     let interrupted = format!(
         "DELETE FROM schema_migrations WHERE name >= '{concurrent}';
          UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'deliveries_stopped_of_tenant'::regclass"
