@@ -96,6 +96,7 @@ fn output_for_people() {
         listening.send("POST / HTTP/1.1", b"\x1b[2Jhello"),
         listening.send("POST / HTTP/1.1", &vec![b' '; (1 << 20) + 1]),
         listening.send("GET / HTTP/1.1", b""),
+        listening.send("POST / HTTP/1.1\r\nX-SVC-Event: job.created\r\nX-SVC-Test: true", b"{}"),
     ];
     let statuses = responses.each_ref().map(|response| response.split(' ').nth(1).unwrap_or_default());
     assert_eq!([statuses[0], statuses[1], statuses[2], statuses[4]], ["204", "401", "401", "405"]);

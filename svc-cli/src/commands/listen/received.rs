@@ -19,6 +19,8 @@ pub(super) struct Received {
     event: Option<String>,
     delivery_id: Option<String>,
     attempt: Option<u32>,
+    /// Whether the event is a test.
+    test: bool,
     /// The time since the attempt, in milliseconds. Negative if the sender's clock is ahead.
     age_ms: Option<i64>,
     pub(super) verified: bool,
@@ -56,6 +58,7 @@ impl Received {
             event: text(headers, "x-svc-event").map(str::to_owned),
             delivery_id: text(headers, "x-svc-delivery").map(str::to_owned),
             attempt: text(headers, "x-svc-attempt").and_then(|attempt| attempt.parse().ok()),
+            test: text(headers, "x-svc-test") == Some("true"),
             age_ms: None,
             verified: false,
             error: Some(reason.to_owned()),
@@ -103,9 +106,10 @@ impl Received {
             Some(json) => format!("{}\n", pretty(json)),
         };
         format!(
-            "{}  {}  {}\n{}{body}\n",
+            "{}  {}{}  {}\n{}{body}\n",
             full(self.received_at),
             or_dash(self.event.as_deref().map(plain_line)),
+            if self.test { " (test)" } else { "" },
             verdict(self.verified, if self.verified { "verified" } else { "not verified" }),
             fields(reason.into_iter().chain(shown).chain([("response", response)]))
         )
