@@ -56,6 +56,14 @@ async fn direct_connection(url: &str) -> Connection {
     Connection::open(&ConnectOptions::parse(url).unwrap(), Role::Write).await.unwrap()
 }
 
+/// Locks the row of a tenant in a transaction of another process, and returns its connection.
+async fn lock_row(url: &str, tenant: TenantId) -> Connection {
+    let other = direct_connection(url).await;
+    let lock = format!("BEGIN; SELECT 1 FROM tenants WHERE id = '{tenant}' FOR NO KEY UPDATE");
+    other.client.batch_execute(&lock).await.unwrap();
+    other
+}
+
 async fn new_tenant(store: &dyn Store) -> TenantId {
     let create = store.write("test", |tx| Box::pin(tenants::create(tx, TenantCreate::named("Test"))));
     create.await.unwrap().id
@@ -174,9 +182,7 @@ async fn writes_wait_only_for_writes_of_the_same_tenant() {
     let url = server.database();
     let store = store(&url).await;
     let (busy, free) = (new_tenant(&*store).await, new_tenant(&*store).await);
-    let other = direct_connection(&url).await;
-    let hold = format!("BEGIN; SELECT 1 FROM tenants WHERE id = '{busy}' FOR NO KEY UPDATE");
-    other.client.batch_execute(&hold).await.unwrap();
+    let other = lock_row(&url, busy).await;
     let mut waits = Box::pin(store.write("waits", move |tx| Box::pin(new_job(tx, busy))));
     assert!(timeout(Duration::from_millis(200), &mut waits).await.is_err());
     for _ in 0..20 {
@@ -196,9 +202,7 @@ async fn a_tenant_that_waits_for_its_row_leaves_connections_to_others() {
     let url = server.database();
     let store = store(&url).await;
     let (busy, free) = (new_tenant(&*store).await, new_tenant(&*store).await);
-    let other = direct_connection(&url).await;
-    let hold = format!("BEGIN; SELECT 1 FROM tenants WHERE id = '{busy}' FOR NO KEY UPDATE");
-    other.client.batch_execute(&hold).await.unwrap();
+    let other = lock_row(&url, busy).await;
     let writes = (0..32).map(|_| store.write("waits", move |tx| Box::pin(new_job(tx, busy))));
     let mut waits = Box::pin(join_all(writes));
     for _ in 0..20 {
@@ -220,9 +224,7 @@ async fn a_write_that_is_set_aside_does_not_wait_for_ever() {
     let options = Options { acquire_timeout: Duration::from_millis(300), ..options() };
     let store = open_with(&url, Env::system(), options).await.unwrap();
     let busy = new_tenant(&*store).await;
-    let other = direct_connection(&url).await;
-    let hold = format!("BEGIN; SELECT 1 FROM tenants WHERE id = '{busy}' FOR NO KEY UPDATE");
-    other.client.batch_execute(&hold).await.unwrap();
+    let other = lock_row(&url, busy).await;
     let mut first = Box::pin(store.write("waits", move |tx| Box::pin(new_job(tx, busy))));
     assert!(timeout(Duration::from_millis(100), &mut first).await.is_err());
     let second = store.write("waits", move |tx| Box::pin(new_job(tx, busy)));
