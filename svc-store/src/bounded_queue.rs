@@ -19,12 +19,12 @@ impl<T> BoundedQueue<T> {
         Self { units: VecDeque::new(), is_open: true }
     }
 
-    /// Adds a unit of work at the end.
-    pub(crate) fn push(&mut self, work: T) -> Result<(), StoreError> {
+    /// Adds a unit of work at the end, unless too many wait here and in other places of the owner.
+    pub(crate) fn push(&mut self, work: T, elsewhere: usize) -> Result<(), StoreError> {
         if !self.is_open {
             return Err(StoreError::Unavailable("the store is shutting down".to_owned()));
         }
-        if self.units.len() >= CAPACITY {
+        if self.units.len() + elsewhere >= CAPACITY {
             return Err(StoreError::Unavailable(format!("the queue is full: {CAPACITY} transactions are waiting")));
         }
         self.units.push_back(work);
@@ -59,5 +59,19 @@ impl<T> BoundedQueue<T> {
     /// Closes the queue. The units of work in it can still be taken.
     pub(crate) fn close(&mut self) {
         self.is_open = false;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_waits_elsewhere_counts_towards_the_capacity() {
+        let mut queue = BoundedQueue::new();
+        assert!(queue.push(1, CAPACITY - 1).is_ok());
+        assert!(matches!(queue.push(2, CAPACITY - 1), Err(StoreError::Unavailable(_))));
+        assert!(queue.push(2, CAPACITY - 2).is_ok());
+        assert_eq!(queue.take(usize::MAX), [1, 2]);
     }
 }

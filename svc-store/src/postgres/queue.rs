@@ -138,7 +138,11 @@ impl Queue {
     }
 
     pub(super) fn push(&self, work: QueuedWork) -> Result<(), StoreError> {
-        self.lock().units.push(work)?;
+        {
+            let mut state = self.lock();
+            let set_aside = state.tenants.values().map(|turns| turns.set_aside.len()).sum();
+            state.units.push(work, set_aside)?;
+        }
         // Wake the task that was busy most recently, as it has a connection. Tasks that were never needed have none.
         self.filled.notify_last();
         Ok(())

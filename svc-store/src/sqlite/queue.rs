@@ -23,7 +23,7 @@ impl Queue {
     }
 
     pub(super) fn push(&self, work: QueuedWork) -> Result<(), StoreError> {
-        self.lock().push(work)?;
+        self.lock().push(work, 0)?;
         self.filled.notify_one();
         Ok(())
     }
