@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use http::request::Parts;
 use http::{HeaderValue, StatusCode};
+use svc_core::accounts::keys::KeyId;
 use svc_core::values::TenantId;
 use svc_core::webhooks::deliveries::{AttemptLog, Delivery};
 use tracing::{Span, Subscriber, field};
@@ -21,7 +22,6 @@ use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Layer};
-use uuid::Uuid;
 
 /// The format of the log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -137,7 +137,7 @@ pub(crate) struct Access<'a> {
     pub(crate) peer: IpAddr,
     pub(crate) operation: Option<&'static str>,
     pub(crate) tenant: Option<TenantId>,
-    pub(crate) key: Option<Uuid>,
+    pub(crate) key: Option<KeyId>,
     pub(crate) status: StatusCode,
     pub(crate) code: Option<&'static str>,
     pub(crate) elapsed: Duration,
