@@ -23,10 +23,10 @@ use svc_core::store::{Endpoint, Store};
 use svc_core::values::{TenantId, Timestamp};
 use svc_core::webhooks::deliveries::{AttemptLog, Delivery, FailureClass};
 use svc_core::webhooks::engine::{self, Attempt, Batch, BatchResult, InFlight, Outcome, Policy};
+use svc_core::webhooks::subscriptions::SubscriptionId;
 use tokio::sync::mpsc;
 use tokio::task::JoinError;
 use tracing::Instrument as _;
-use uuid::Uuid;
 
 pub use self::client::HttpWebhookClient;
 use crate::metrics::Metrics;
@@ -273,7 +273,7 @@ async fn bound_waits(store: Arc<dyn Store>, policy: Arc<Policy>) {
 async fn bound_waits_of(store: &dyn Store, policy: &Arc<Policy>, endpoints: &[Endpoint]) -> Result<(), Error> {
     for of_tenant in endpoints.chunk_by(|a, b| a.tenant_id == b.tenant_id) {
         let tenant = of_tenant[0].tenant_id;
-        let subscriptions: Arc<[Uuid]> = of_tenant.iter().map(|endpoint| endpoint.subscription_id).collect();
+        let subscriptions: Arc<[SubscriptionId]> = of_tenant.iter().map(|endpoint| endpoint.subscription_id).collect();
         let policy = Arc::clone(policy);
         let bound = store.write("deliver.bound_waits", move |tx| {
             let (policy, subscriptions) = (Arc::clone(&policy), Arc::clone(&subscriptions));

@@ -16,12 +16,11 @@ use svc_core::input::Input;
 use svc_core::resources::contacts::Contact;
 use svc_core::resources::crud;
 use svc_core::store::{DeliveryFilter, DeliveryRepository as _, Tx, conformance};
-use svc_core::values::{EventKind, TenantId, Timestamp};
+use svc_core::values::{EventKind, Id, TenantId, Timestamp};
 use svc_core::webhooks::subscriptions::WebhookSubscription;
 use svc_core::webhooks::{engine, events, retention};
 
 use super::*;
-use uuid::Uuid;
 
 use crate::dialect::Dialect;
 use crate::migrations::{Migration, SQLITE};
@@ -284,7 +283,7 @@ fn deliveries_of_an_endpoint_are_found_by_its_index() {
     let scratch = Scratch::new();
     let connection = scratch.connection();
     let mut checked = 0;
-    let lists = deliveries::lists(Some(Uuid::nil()));
+    let lists = deliveries::lists(Some(Id::nil()));
     let statements = deliveries::statements().into_iter().chain(attempts::statements());
     for sql in statements.chain(lists.iter().map(|(sql, _)| sql.as_str())) {
         if !sql.contains("subscription_id = $") || !sql.contains(" deliveries") {
@@ -315,7 +314,7 @@ fn deliveries_of_an_endpoint_are_found_by_its_index() {
 fn lists_of_deliveries_read_an_index_in_order() {
     let scratch = Scratch::new();
     let connection = scratch.connection();
-    for (sql, index) in deliveries::lists(None).into_iter().chain(deliveries::lists(Some(Uuid::nil()))) {
+    for (sql, index) in deliveries::lists(None).into_iter().chain(deliveries::lists(Some(Id::nil()))) {
         let index = if index.is_empty() { "sqlite_autoindex_deliveries_1" } else { index };
         let mut explain = connection.raw().prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
         let plan: Vec<String> = explain.raw_query().mapped(|row| row.get(3)).collect::<Result<_, _>>().unwrap();
@@ -672,7 +671,7 @@ async fn an_invalid_delivery_stops_only_its_own_endpoint() {
     });
     let hooks = fill.await.unwrap();
     let damage = "UPDATE deliveries SET kind = 'no.such' WHERE subscription_id = ?1";
-    scratch.connection().raw().execute(damage, [hooks[0].as_bytes()]).unwrap();
+    scratch.connection().raw().execute(damage, [hooks[0].uuid().as_bytes()]).unwrap();
     let run = store.write("test", |tx| {
         Box::pin(async move {
             let (due_work, policy) = (engine::poll(tx).await?, engine::Policy::default());

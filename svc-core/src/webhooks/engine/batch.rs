@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
-use uuid::Uuid;
-
 use super::attempt::{Attempt, Outcome};
 use crate::values::{TenantId, Timestamp};
+use crate::webhooks::subscriptions::SubscriptionId;
 
 /// The work that is done for one tenant in one transaction, by [`run_batch`](super::run_batch).
 #[derive(Debug)]
@@ -51,13 +50,13 @@ pub struct BatchResult {
     /// The attempts that were claimed and are to be made now.
     pub attempts: Vec<Attempt>,
     /// The subscriptions that were paused after ten failures in a row.
-    pub paused: Vec<Uuid>,
+    pub paused: Vec<SubscriptionId>,
 }
 
 /// An endpoint that was selected, and what is done with it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Selection {
-    pub(super) subscription: Uuid,
+    pub(super) subscription: SubscriptionId,
     pub(super) action: Action,
 }
 

@@ -2,8 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use uuid::Uuid;
-
 use super::attempt::Outcome;
 use super::batch::Batch;
 use super::claim::schedule_next;
@@ -13,17 +11,17 @@ use crate::error::{Error, StoreError};
 use crate::resources::crud::{self, advance_clock};
 use crate::store::{Repository, Tx};
 use crate::values::TenantId;
-use crate::webhooks::deliveries::Delivery;
-use crate::webhooks::subscriptions::{self, SETTLE_AT_ONCE, WebhookSubscription};
+use crate::webhooks::deliveries::{Delivery, DeliveryId};
+use crate::webhooks::subscriptions::{self, SETTLE_AT_ONCE, SubscriptionId, WebhookSubscription};
 
 /// The HTTP status 410, by which an endpoint says that it will never take the delivery, so there are no retries.
 const GONE: i32 = 410;
 
 /// Records the outcomes of a batch and returns the subscriptions that were paused.
-pub(super) async fn record(tx: &mut dyn Tx, policy: &Policy, batch: &Batch) -> Result<Vec<Uuid>, Error> {
+pub(super) async fn record(tx: &mut dyn Tx, policy: &Policy, batch: &Batch) -> Result<Vec<SubscriptionId>, Error> {
     let mut paused = Vec::new();
     let tenant = batch.tenant_id;
-    let mut by_endpoint: BTreeMap<Uuid, Vec<&Outcome>> = BTreeMap::new();
+    let mut by_endpoint: BTreeMap<SubscriptionId, Vec<&Outcome>> = BTreeMap::new();
     for outcome in &batch.outcomes {
         by_endpoint.entry(outcome.delivery.subscription_id).or_default().push(outcome);
     }
@@ -31,7 +29,7 @@ pub(super) async fn record(tx: &mut dyn Tx, policy: &Policy, batch: &Batch) -> R
         let subscription = none_if_corrupt(Repository::<WebhookSubscription>::get(tx, tenant, id).await)?;
         let Some(mut subscription) = subscription else { continue };
         let was_paused = subscription.paused_at;
-        let ids: Vec<Uuid> = outcomes.iter().map(|outcome| outcome.delivery.id).collect();
+        let ids: Vec<DeliveryId> = outcomes.iter().map(|outcome| outcome.delivery.id).collect();
         let stored = stored_deliveries(tx, tenant, &ids).await?;
         for outcome in outcomes {
             // The lease is the fencing token. The tenant is locked, so it cannot change before the update.
@@ -62,7 +60,7 @@ pub(super) fn none_if_corrupt<T>(row: Result<Option<T>, StoreError>) -> Result<O
 }
 
 /// Returns the deliveries as they are stored, without those that cannot be read.
-async fn stored_deliveries(tx: &mut dyn Tx, tenant: TenantId, ids: &[Uuid]) -> Result<Vec<Delivery>, Error> {
+async fn stored_deliveries(tx: &mut dyn Tx, tenant: TenantId, ids: &[DeliveryId]) -> Result<Vec<Delivery>, Error> {
     match tx.deliveries(tenant, ids).await {
         Err(StoreError::Corrupt { .. }) => {}
         stored => return Ok(stored?),
