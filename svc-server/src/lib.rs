@@ -27,6 +27,7 @@ mod background;
 mod builder;
 pub mod deliver;
 pub mod metrics;
+#[cfg(feature = "standalone")]
 pub mod program;
 pub mod telemetry;
 
