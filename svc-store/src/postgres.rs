@@ -142,12 +142,7 @@ impl PostgresStore {
         crate::sqlx::Context { env, cursor_key, vault }
     }
 
-    async fn connect(
-        url: &str,
-        env: Env,
-        key: Option<SecretKey>,
-        settings: &Settings,
-    ) -> Result<Self, OpenFailure> {
+    async fn connect(url: &str, env: Env, key: Option<SecretKey>, settings: &Settings) -> Result<Self, OpenFailure> {
         let connect_options = ConnectOptions::parse(url).map_err(OpenFailure::Url)?;
         let key = match key {
             Some(key) => key,

@@ -169,7 +169,8 @@ async fn check_database(tx: &mut SqlTx<'_>) -> Result<(), Error> {
         Ok(Some(key)) if *tx.cursor_key == CursorKey::new(key) => Ok(()),
         Err(error) if error.is_transient() => Err(error.into()),
         _ => Err(StoreError::Internal(
-            "the transaction is on another database than the store; join transactions of a pool for the same URL".to_owned(),
+            "the transaction is on another database than the store; join transactions of a pool for the same URL"
+                .to_owned(),
         )
         .into()),
     }
@@ -203,8 +204,7 @@ impl<'t> Joined<'t> {
     {
         let result = Arc::new(Mutex::new(None));
         let slot = Arc::clone(&result);
-        let savepoint =
-            Savepoint { context: self.context, actor: self.actor.clone(), is_checked: self.is_checked };
+        let savepoint = Savepoint { context: self.context, actor: self.actor.clone(), is_checked: self.is_checked };
         let work: Work<'_> = Box::new(move |tx| {
             let work = work(tx);
             Box::pin(async move {

@@ -25,7 +25,10 @@ impl Join<Postgres> for PostgresStore {}
 impl sealed::Join<Postgres> for PostgresStore {
     fn join<'t>(&'t self, transaction: &'t mut Transaction<'_, Postgres>) -> Joined<'t> {
         let context = self.joining();
-        Joined::new(Connection::Postgres(PostgresTransaction { connection: transaction, store: self, vault: context.vault }), context)
+        Joined::new(
+            Connection::Postgres(PostgresTransaction { connection: transaction, store: self, vault: context.vault }),
+            context,
+        )
     }
 }
 

@@ -24,6 +24,9 @@ use crate::{Options, PostgresStore, SecretKey, SqliteStore};
 struct JoiningStore<S, P> {
     store: Arc<S>,
     pool: P,
+    /// Notified as an application notifies the sender of its own process. That of the store would be notified a second
+    /// time, by PostgreSQL.
+    wakeup: Arc<DeliveryWakeup>,
 }
 
 /// A pool that begins transactions for writing.
@@ -59,7 +62,7 @@ where
         if access == Access::Read {
             return self.store.run(access, name, work).await;
         }
-        let (store, pool) = (Arc::clone(&self.store), self.pool.clone());
+        let (store, pool, wakeup) = (Arc::clone(&self.store), self.pool.clone(), Arc::clone(&self.wakeup));
         let run = tokio::spawn(async move {
             loop {
                 let mut tx = pool.begin_write().await.unwrap();
@@ -70,7 +73,7 @@ where
                     Ok(()) => {
                         tx.commit().await.unwrap();
                         if has_due_deliveries {
-                            store.delivery_wakeup().notify();
+                            wakeup.notify();
                         }
                         return Ok(());
                     }
@@ -87,7 +90,7 @@ where
     }
 
     fn delivery_wakeup(&self) -> &DeliveryWakeup {
-        self.store.delivery_wakeup()
+        &self.wakeup
     }
 
     fn request_counts(&self) -> Option<&dyn RequestCounts> {
@@ -108,7 +111,7 @@ async fn on_sqlite(env: Env) -> (JoiningStore<SqliteStore, SqlitePool>, tempfile
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("svc.db");
     let store = Arc::new(SqliteStore::open(&path, env).unwrap());
-    (JoiningStore { store, pool: sqlite_pool(&path).await }, folder)
+    (JoiningStore { store, pool: sqlite_pool(&path).await, wakeup: Arc::default() }, folder)
 }
 
 async fn on_postgres(url: &str, env: Env) -> JoiningStore<PostgresStore, PgPool> {
@@ -119,7 +122,7 @@ async fn on_postgres(url: &str, env: Env) -> JoiningStore<PostgresStore, PgPool>
         ..Options::default()
     };
     let store = Arc::new(PostgresStore::open(url, env, options).await.unwrap());
-    JoiningStore { store, pool: PgPool::connect(url).await.unwrap() }
+    JoiningStore { store, pool: PgPool::connect(url).await.unwrap(), wakeup: Arc::default() }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -167,7 +170,7 @@ where
     P: Begin,
     S: Store + Join<P::Database>,
 {
-    let JoiningStore { store, pool } = joining;
+    let JoiningStore { store, pool, .. } = joining;
     let store = &*store;
     let tenant = tenant(store).await;
 
@@ -240,7 +243,7 @@ async fn a_transaction_on_another_database_is_refused() {
 #[tokio::test]
 async fn a_deadlock_can_be_tried_again() {
     let Some(server) = server() else { return };
-    let JoiningStore { store, pool } = on_postgres(&server.database(), Env::system()).await;
+    let JoiningStore { store, pool, .. } = on_postgres(&server.database(), Env::system()).await;
     let tenants = [tenant(&*store).await, tenant(&*store).await];
     // Each locks one tenant, and then that of the other.
     let both_have_one = tokio::sync::Barrier::new(2);
