@@ -31,7 +31,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
 use crate::builder::Builder;
-use crate::program::config::Config;
+use crate::program::config::{Config, Switch};
 use crate::program::proxy::TrustedProxies;
 use crate::program::serve::{Server, Tls};
 use crate::telemetry;
@@ -106,6 +106,7 @@ async fn serve(config: Config) -> Result<(), RunError> {
         .settings(config.settings())
         .delivery_policy(config.delivery_policy())
         .shutdown_grace(config.shutdown_grace)
+        .overdue(config.overdue == Switch::On)
         .build();
 
     let mut server = Server::bind(config.listen, config.max_connections)
