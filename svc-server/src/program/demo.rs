@@ -57,7 +57,7 @@ impl DemoFolder {
     /// # Errors
     /// The folder cannot be created.
     pub fn create(env: &Env) -> io::Result<Self> {
-        let path = std::env::temp_dir().join(format!("svc-demo-{}", env.id(env.now())));
+        let path = std::env::temp_dir().join(format!("svc-demo-{}", env.id::<uuid::Uuid>(env.now())));
         DirBuilder::new().mode(0o700).create(&path)?;
         Ok(Self(path))
     }
