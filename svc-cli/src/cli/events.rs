@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, value_parser};
 use hyper::{StatusCode, Uri};
 use svc_core::values::EventKind;
-use svc_core::values::{Secret, TenantId, parse_uuid};
-use svc_core::webhooks::deliveries::DeliveryStatus;
-use uuid::Uuid;
+use svc_core::values::{Secret, TenantId};
+use svc_core::webhooks::deliveries::{DeliveryId, DeliveryStatus};
+use svc_core::webhooks::subscriptions::SubscriptionId;
 
 use super::Owner;
 use crate::values::{self, Since};
@@ -24,8 +24,8 @@ pub enum DeliveryCommand {
         #[arg(long, value_parser = values::tenant_id, value_name = "ID")]
         tenant: TenantId,
         /// List only deliveries to the webhook subscription with this id.
-        #[arg(long, value_parser = parse_uuid, value_name = "ID")]
-        subscription: Option<Uuid>,
+        #[arg(long, value_name = "ID")]
+        subscription: Option<SubscriptionId>,
         /// List only deliveries with this status.
         #[arg(long, value_parser = values::delivery_statuses())]
         status: Option<DeliveryStatus>,
@@ -55,8 +55,7 @@ pub enum DeliveryCommand {
     #[command(after_help = "Example:\n  svc delivery show 0195a3c8-0000-7000-8000-000000000006")]
     Show {
         /// Id of the delivery, which each attempt sends in the X-SVC-Delivery header.
-        #[arg(value_parser = parse_uuid)]
-        id: Uuid,
+        id: DeliveryId,
         /// The tenant that owns the delivery.
         #[command(flatten)]
         owner: Owner,
@@ -76,14 +75,14 @@ pub enum DeliveryCommand {
                       --since 2026-03-01T00:00:00Z --until 2026-03-02T00:00:00Z --status failed,held --missed --wait")]
     Replay {
         /// Id of the delivery to replay.
-        #[arg(value_parser = parse_uuid, required_unless_present = "subscription", conflicts_with = "subscription")]
-        id: Option<Uuid>,
+        #[arg(required_unless_present = "subscription", conflicts_with = "subscription")]
+        id: Option<DeliveryId>,
         /// The tenant that owns the delivery.
         #[command(flatten)]
         owner: Owner,
         /// Replay deliveries of the webhook subscription with this id, instead of one delivery.
-        #[arg(long, value_parser = parse_uuid, value_name = "ID", requires = "since")]
-        subscription: Option<Uuid>,
+        #[arg(long, value_name = "ID", requires = "since")]
+        subscription: Option<SubscriptionId>,
         /// Replay deliveries of events since this time, such as 2026-03-14T15:09:26Z, or this long ago, such as 2h or
         /// 7d.
         #[arg(long, value_parser = values::since, allow_hyphen_values = true, value_name = "TIME", requires = "subscription")]

@@ -1,8 +1,10 @@
 //! `svc invoice` and `svc quote`.
 
 use clap::{Args, Subcommand};
-use svc_core::values::{Currency, Date, Decimal, TenantId, parse_uuid};
-use uuid::Uuid;
+use svc_core::resources::contacts::ContactId;
+use svc_core::resources::invoices::InvoiceId;
+use svc_core::resources::quotes::QuoteId;
+use svc_core::values::{Currency, Date, Decimal, TenantId};
 
 use super::Owner;
 use crate::values;
@@ -20,8 +22,8 @@ pub enum InvoiceCommand {
         #[arg(long, value_parser = values::tenant_id, value_name = "ID")]
         tenant: TenantId,
         /// Id of the contact who is to pay the invoice.
-        #[arg(long, value_parser = parse_uuid, value_name = "ID")]
-        contact: Uuid,
+        #[arg(long, value_name = "ID")]
+        contact: ContactId,
         /// Amount to pay, such as 99.95, with no more decimals than the currency has.
         #[arg(long, value_parser = Decimal::parse, allow_negative_numbers = true, value_name = "AMOUNT")]
         total: Decimal,
@@ -36,8 +38,7 @@ pub enum InvoiceCommand {
     #[command(after_help = "Example:\n  svc invoice send 0195a3c8-0000-7000-8000-000000000003")]
     Send {
         /// Id of the invoice.
-        #[arg(value_parser = parse_uuid)]
-        id: Uuid,
+        id: InvoiceId,
         /// The tenant that owns the invoice.
         #[command(flatten)]
         owner: Owner,
@@ -46,8 +47,7 @@ pub enum InvoiceCommand {
     #[command(after_help = "Example:\n  svc invoice view 0195a3c8-0000-7000-8000-000000000003")]
     View {
         /// Id of the invoice.
-        #[arg(value_parser = parse_uuid)]
-        id: Uuid,
+        id: InvoiceId,
         /// The tenant that owns the invoice.
         #[command(flatten)]
         owner: Owner,
@@ -57,8 +57,7 @@ pub enum InvoiceCommand {
                       svc invoice pay 0195a3c8-0000-7000-8000-000000000003 --amount 40")]
     Pay {
         /// Id of the invoice.
-        #[arg(value_parser = parse_uuid)]
-        id: Uuid,
+        id: InvoiceId,
         /// The tenant that owns the invoice.
         #[command(flatten)]
         owner: Owner,
@@ -70,8 +69,7 @@ pub enum InvoiceCommand {
     #[command(after_help = "Example:\n  svc invoice void 0195a3c8-0000-7000-8000-000000000003")]
     Void {
         /// Id of the invoice.
-        #[arg(value_parser = parse_uuid)]
-        id: Uuid,
+        id: InvoiceId,
         /// The tenant that owns the invoice.
         #[command(flatten)]
         owner: Owner,
@@ -80,8 +78,7 @@ pub enum InvoiceCommand {
     #[command(after_help = "Example:\n  svc invoice resend 0195a3c8-0000-7000-8000-000000000003")]
     Resend {
         /// Id of the invoice.
-        #[arg(value_parser = parse_uuid)]
-        id: Uuid,
+        id: InvoiceId,
         /// The tenant that owns the invoice.
         #[command(flatten)]
         owner: Owner,
@@ -93,8 +90,7 @@ pub enum InvoiceCommand {
                       svc invoice refund 0195a3c8-0000-7000-8000-000000000003 --amount 40")]
     Refund {
         /// Id of the invoice.
-        #[arg(value_parser = parse_uuid)]
-        id: Uuid,
+        id: InvoiceId,
         /// The tenant that owns the invoice.
         #[command(flatten)]
         owner: Owner,
@@ -109,8 +105,7 @@ pub enum InvoiceCommand {
                       --total 120 --due 2026-05-01")]
     Update {
         /// Id of the invoice.
-        #[arg(value_parser = parse_uuid)]
-        id: Uuid,
+        id: InvoiceId,
         /// The tenant that owns the invoice.
         #[command(flatten)]
         owner: Owner,
@@ -145,8 +140,8 @@ pub struct InvoiceChanges {
     #[arg(long, value_parser = Date::parse, value_name = "DATE")]
     pub due: Option<Date>,
     /// Id of the contact who is to pay the invoice.
-    #[arg(long, value_parser = parse_uuid, value_name = "ID")]
-    pub contact: Option<Uuid>,
+    #[arg(long, value_name = "ID")]
+    pub contact: Option<ContactId>,
 }
 
 /// `svc quote …`
@@ -156,8 +151,7 @@ pub enum QuoteCommand {
     #[command(after_help = "Example:\n  svc quote accept 0195a3c8-0000-7000-8000-000000000007")]
     Accept {
         /// Id of the quote.
-        #[arg(value_parser = parse_uuid)]
-        id: Uuid,
+        id: QuoteId,
         /// The tenant that owns the quote.
         #[command(flatten)]
         owner: Owner,
@@ -166,8 +160,7 @@ pub enum QuoteCommand {
     #[command(after_help = "Example:\n  svc quote decline 0195a3c8-0000-7000-8000-000000000007")]
     Decline {
         /// Id of the quote.
-        #[arg(value_parser = parse_uuid)]
-        id: Uuid,
+        id: QuoteId,
         /// The tenant that owns the quote.
         #[command(flatten)]
         owner: Owner,
@@ -176,8 +169,7 @@ pub enum QuoteCommand {
     #[command(after_help = "Example:\n  svc quote show 0195a3c8-0000-7000-8000-000000000007")]
     Show {
         /// Id of the quote.
-        #[arg(value_parser = parse_uuid)]
-        id: Uuid,
+        id: QuoteId,
         /// The tenant that owns the quote.
         #[command(flatten)]
         owner: Owner,

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use clap::Subcommand;
-use svc_core::values::{TenantId, parse_uuid};
-use uuid::Uuid;
+use svc_core::accounts::keys::KeyId;
+use svc_core::values::TenantId;
 
 use super::Owner;
 use crate::values::{self, Scopes};
@@ -48,8 +48,7 @@ pub enum KeyCommand {
     #[command(after_help = "Example:\n  svc key show 0195a3c8-0000-7000-8000-000000000002")]
     Show {
         /// Id of the key.
-        #[arg(value_parser = parse_uuid)]
-        id: Uuid,
+        id: KeyId,
         /// The tenant that owns the key.
         #[command(flatten)]
         owner: Owner,
@@ -60,8 +59,7 @@ pub enum KeyCommand {
     #[command(after_help = "Example:\n  svc key revoke 0195a3c8-0000-7000-8000-000000000002")]
     Revoke {
         /// Id of the key.
-        #[arg(value_parser = parse_uuid)]
-        id: Uuid,
+        id: KeyId,
         /// The tenant that owns the key.
         #[command(flatten)]
         owner: Owner,
@@ -74,8 +72,7 @@ pub enum KeyCommand {
                       svc key rotate 0195a3c8-0000-7000-8000-000000000002 --overlap 7d")]
     Rotate {
         /// Id of the key.
-        #[arg(value_parser = parse_uuid)]
-        id: Uuid,
+        id: KeyId,
         /// The tenant that owns the key.
         #[command(flatten)]
         owner: Owner,

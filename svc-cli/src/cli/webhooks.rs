@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use clap::Subcommand;
 use svc_core::values::EventKind;
-use svc_core::values::{TenantId, parse_uuid};
-use uuid::Uuid;
+use svc_core::values::TenantId;
+use svc_core::webhooks::subscriptions::SubscriptionId;
 
 use super::Owner;
 use crate::values::{self, Since};
@@ -24,8 +24,7 @@ pub enum WebhookCommand {
     #[command(after_help = "Example:\n  svc webhook show 0195a3c8-0000-7000-8000-000000000005")]
     Show {
         /// Id of the webhook.
-        #[arg(value_parser = parse_uuid)]
-        id: Uuid,
+        id: SubscriptionId,
         /// The tenant that owns the webhook.
         #[command(flatten)]
         owner: Owner,
@@ -51,8 +50,7 @@ pub enum WebhookCommand {
     #[command(after_help = "Example:\n  svc webhook enable 0195a3c8-0000-7000-8000-000000000005")]
     Enable {
         /// Id of the webhook.
-        #[arg(value_parser = parse_uuid)]
-        id: Uuid,
+        id: SubscriptionId,
         /// The tenant that owns the webhook.
         #[command(flatten)]
         owner: Owner,
@@ -66,8 +64,7 @@ pub enum WebhookCommand {
                       svc webhook test 0195a3c8-0000-7000-8000-000000000005 --event invoice.paid --timeout 1m")]
     Test {
         /// Id of the webhook, which must be enabled.
-        #[arg(value_parser = parse_uuid)]
-        id: Uuid,
+        id: SubscriptionId,
         /// The tenant that owns the webhook.
         #[command(flatten)]
         owner: Owner,
@@ -90,8 +87,7 @@ pub enum WebhookCommand {
                       svc webhook rotate-secret 0195a3c8-0000-7000-8000-000000000005 --finish")]
     RotateSecret {
         /// Id of the webhook.
-        #[arg(value_parser = parse_uuid)]
-        id: Uuid,
+        id: SubscriptionId,
         /// The tenant that owns the webhook.
         #[command(flatten)]
         owner: Owner,

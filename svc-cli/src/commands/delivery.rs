@@ -9,11 +9,12 @@ use svc_core::error::{Error, StoreError};
 use svc_core::store::{DeliveryFilter, Repository, Store};
 use svc_core::values::EventKind;
 use svc_core::values::{TenantId, Timestamp};
-use svc_core::webhooks::deliveries::{self, AttemptLog, Delivery, DeliveryStatus, FailureReason, SearchResult};
-use svc_core::webhooks::events::Event;
+use svc_core::webhooks::deliveries::{
+    self, AttemptLog, Delivery, DeliveryId, DeliveryStatus, FailureReason, SearchResult,
+};
+use svc_core::webhooks::events::{Event, EventId};
 use svc_core::webhooks::replays::{self, ReplayCreate};
-use svc_core::webhooks::subscriptions::WebhookSubscription;
-use uuid::Uuid;
+use svc_core::webhooks::subscriptions::{SubscriptionId, WebhookSubscription};
 
 use super::lookup::{self, LookupError};
 use super::{tenant, webhook};
@@ -32,10 +33,10 @@ const MAX_SEARCHES: u32 = 50;
 /// A delivery in JSON output.
 #[derive(Serialize)]
 struct View {
-    id: Uuid,
-    event_id: Uuid,
+    id: DeliveryId,
+    event_id: EventId,
     event: EventKind,
-    subscription_id: Uuid,
+    subscription_id: SubscriptionId,
     status: DeliveryStatus,
     attempts: u32,
     last_status: Option<i32>,
@@ -232,7 +233,7 @@ pub(super) fn report(record: &Record, introduction: &str) -> Result<Outcome, Fai
 }
 
 /// Reads a delivery with its event and attempts.
-pub(super) async fn read(store: &dyn Store, tenant: TenantId, id: Uuid) -> Result<Record, Error> {
+pub(super) async fn read(store: &dyn Store, tenant: TenantId, id: DeliveryId) -> Result<Record, Error> {
     store
         .read("delivery.show", move |tx| {
             Box::pin(async move {
@@ -246,7 +247,7 @@ pub(super) async fn read(store: &dyn Store, tenant: TenantId, id: Uuid) -> Resul
         .await
 }
 
-async fn replay(store: &dyn Store, id: Uuid, owner: Owner) -> Result<Delivery, LookupError> {
+async fn replay(store: &dyn Store, id: DeliveryId, owner: Owner) -> Result<Delivery, LookupError> {
     let tenant = lookup::delivery(store, id, owner).await?.tenant_id;
     Ok(store.write("delivery.replay", move |tx| Box::pin(replays::replay_delivery(tx, tenant, id))).await?)
 }

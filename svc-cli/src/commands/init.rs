@@ -1,19 +1,15 @@
 //! `svc init`.
 
 use serde::Serialize;
-use svc_core::accounts::keys::{self, KeyCreate, NewKey};
+use svc_core::accounts::keys::{self, KeyCreate, KeyId, NewKey};
 use svc_core::accounts::tenants::{self, Tenant, TenantCreate};
 use svc_core::error::Error;
 use svc_core::store::Store;
 use svc_core::values::TenantId;
-use uuid::Uuid;
 
 use super::open_or_create;
 use crate::exit::Failure;
 use crate::output::Outcome;
-
-/// Where `svc-server` listens by default.
-const SERVER_URL: &str = "http://127.0.0.1:8080";
 
 #[derive(Serialize)]
 struct View<'a> {
@@ -21,17 +17,17 @@ struct View<'a> {
     url: &'a str,
     tenant_id: TenantId,
     tenant_name: &'a str,
-    key_id: Uuid,
+    key_id: KeyId,
     key: &'a str,
 }
 
-pub(super) async fn run(url: &str, name: String) -> Result<Outcome, Failure> {
+pub(super) async fn run(url: &str, server_url: &str, name: String) -> Result<Outcome, Failure> {
     let store = open_or_create(url, true).await?;
     let (tenant, key) = create(&*store, name).await?;
     let database_url = svc_store::absolute_url(url);
     let view = View {
         database_url: &database_url,
-        url: SERVER_URL,
+        url: server_url,
         tenant_id: tenant.id,
         tenant_name: &tenant.name,
         key_id: key.key.id,

@@ -3,12 +3,12 @@
 mod overdue;
 
 use std::pin::Pin;
+use svc_core::resources::contacts::ContactId;
 
 use svc_core::error::Error;
-use svc_core::resources::invoices::{self, Invoice, InvoiceCreate, InvoiceStatus, InvoiceUpdate};
+use svc_core::resources::invoices::{self, Invoice, InvoiceCreate, InvoiceId, InvoiceStatus, InvoiceUpdate};
 use svc_core::store::{Store, Tx};
 use svc_core::values::{Patch, TenantId};
-use uuid::Uuid;
 
 use super::{lookup, tenant};
 use crate::cli::{InvoiceChanges, InvoiceCommand, Owner};
@@ -60,7 +60,12 @@ pub(super) async fn run(store: &dyn Store, command: InvoiceCommand) -> Result<Ou
     }
 }
 
-async fn create(store: &dyn Store, tenant: TenantId, contact: Uuid, input: InvoiceCreate) -> Result<Outcome, Failure> {
+async fn create(
+    store: &dyn Store,
+    tenant: TenantId,
+    contact: ContactId,
+    input: InvoiceCreate,
+) -> Result<Outcome, Failure> {
     let created = store
         .write("invoice.create", move |tx| {
             let input = input.clone();
@@ -75,14 +80,14 @@ async fn create(store: &dyn Store, tenant: TenantId, contact: Uuid, input: Invoi
     Outcome::new(&invoice, format!("Created draft invoice {invoice_number} for {currency} {total}, with the id {id}."))
 }
 
-fn no_contact(id: Uuid) -> Failure {
+fn no_contact(id: ContactId) -> Failure {
     Failure::new(
         Exit::NotFound,
         format!("The tenant has no contact {id}, or it is deleted; `svc export contacts` exports all contacts."),
     )
 }
 
-async fn update(store: &dyn Store, id: Uuid, owner: Owner, changes: InvoiceChanges) -> Result<Outcome, Failure> {
+async fn update(store: &dyn Store, id: InvoiceId, owner: Owner, changes: InvoiceChanges) -> Result<Outcome, Failure> {
     fn patch<T>(value: Option<T>) -> Patch<T> {
         value.map_or(Patch::Keep, Patch::Set)
     }
@@ -121,7 +126,13 @@ const HINT: &str = "`svc export invoices --tenant ID` exports the invoices of a 
 type Change<'t> = Pin<Box<dyn Future<Output = Result<Invoice, Error>> + Send + 't>>;
 
 /// Changes the invoice with this id in one transaction.
-async fn change<F>(store: &dyn Store, id: Uuid, owner: Owner, name: &'static str, work: F) -> Result<Invoice, Failure>
+async fn change<F>(
+    store: &dyn Store,
+    id: InvoiceId,
+    owner: Owner,
+    name: &'static str,
+    work: F,
+) -> Result<Invoice, Failure>
 where
     F: for<'t> Fn(&'t mut dyn Tx, TenantId) -> Change<'t> + Send + Sync + 'static,
 {

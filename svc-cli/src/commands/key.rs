@@ -4,11 +4,10 @@ use std::time::Duration;
 
 use serde::Serialize;
 use serde_json::{Value, json};
-use svc_core::accounts::keys::{self, ApiKey, KeyCreate, NewKey};
+use svc_core::accounts::keys::{self, ApiKey, KeyCreate, KeyId, NewKey};
 use svc_core::accounts::tenants::{self, DeveloperAccess, Tenant};
 use svc_core::store::Store;
 use svc_core::values::{Secret, TenantId, Timestamp};
-use uuid::Uuid;
 
 use super::{lookup, tenant};
 use crate::cli::KeyCommand;
@@ -93,7 +92,7 @@ async fn list(store: &dyn Store, tenant: TenantId) -> Result<Outcome, Failure> {
     Outcome::list(&views, &table, "The tenant has no keys; create one with `svc key create`.")
 }
 
-async fn rotate(store: &dyn Store, id: Uuid, overlap: Duration) -> Result<Outcome, Failure> {
+async fn rotate(store: &dyn Store, id: KeyId, overlap: Duration) -> Result<Outcome, Failure> {
     let rotated = store
         .write("key.rotate", move |tx| {
             Box::pin(async move {

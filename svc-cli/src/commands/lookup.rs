@@ -6,15 +6,15 @@
 use std::fmt::Display;
 use std::pin::Pin;
 
-use svc_core::accounts::keys::{self, ApiKey};
+use svc_core::accounts::keys::{self, ApiKey, KeyId};
 use svc_core::accounts::tenants::{self, Tenant};
 use svc_core::error::Error;
 use svc_core::resources::crud::Resource;
 use svc_core::resources::invoices::Invoice;
 use svc_core::resources::quotes::Quote;
 use svc_core::store::{OwnedKind, Store, Tx};
-use svc_core::values::TenantId;
-use svc_core::webhooks::deliveries::Delivery;
+use svc_core::values::{Id, TenantId};
+use svc_core::webhooks::deliveries::{Delivery, DeliveryId};
 use svc_core::webhooks::subscriptions::WebhookSubscription;
 use uuid::Uuid;
 
@@ -85,8 +85,8 @@ impl FoundById for WebhookSubscription {
 ///
 /// # Errors
 /// No tenant has the record, or several have one.
-pub(super) async fn find<R: FoundById>(store: &dyn Store, id: Uuid, owner: Owner) -> Result<Owned<R>, LookupError> {
-    search(store, (R::KIND, id), owner, move |tx, tenant_id| {
+pub(super) async fn find<R: FoundById>(store: &dyn Store, id: Id<R>, owner: Owner) -> Result<Owned<R>, LookupError> {
+    search(store, (R::KIND, id.uuid()), owner, move |tx, tenant_id| {
         Box::pin(async move {
             let record = R::repository(tx).get(tenant_id, id).await?;
             Ok(record.filter(|record| record.deleted_at().is_none()).map(|record| Owned { tenant_id, record }))
@@ -99,8 +99,8 @@ pub(super) async fn find<R: FoundById>(store: &dyn Store, id: Uuid, owner: Owner
 ///
 /// # Errors
 /// No tenant has the delivery, or several have one.
-pub(super) async fn delivery(store: &dyn Store, id: Uuid, owner: Owner) -> Result<Delivery, LookupError> {
-    search(store, (OwnedKind::Delivery, id), owner, move |tx, tenant| {
+pub(super) async fn delivery(store: &dyn Store, id: DeliveryId, owner: Owner) -> Result<Delivery, LookupError> {
+    search(store, (OwnedKind::Delivery, id.uuid()), owner, move |tx, tenant| {
         Box::pin(async move { Ok(tx.delivery(tenant, id).await?) })
     })
     .await
@@ -110,7 +110,7 @@ pub(super) async fn delivery(store: &dyn Store, id: Uuid, owner: Owner) -> Resul
 ///
 /// # Errors
 /// The key does not exist, or it belongs to another tenant than the one that was named.
-pub(super) async fn key(store: &dyn Store, id: Uuid, owner: Owner) -> Result<ApiKey, LookupError> {
+pub(super) async fn key(store: &dyn Store, id: KeyId, owner: Owner) -> Result<ApiKey, LookupError> {
     let key = store.read("key.show", move |tx| Box::pin(keys::get(tx, id))).await?;
     match owner.tenant {
         Some(tenant) if tenant != key.tenant_id => Err(LookupError::NotInTenant(tenant)),

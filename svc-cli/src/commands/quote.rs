@@ -3,10 +3,9 @@
 use std::pin::Pin;
 
 use svc_core::error::Error;
-use svc_core::resources::quotes::{self, Quote};
+use svc_core::resources::quotes::{self, Quote, QuoteId};
 use svc_core::store::{Store, Tx};
 use svc_core::values::TenantId;
-use uuid::Uuid;
 
 use super::lookup;
 use crate::cli::{Owner, QuoteCommand};
@@ -42,7 +41,7 @@ pub(super) async fn run(store: &dyn Store, command: QuoteCommand) -> Result<Outc
 type Decision<'t> = Pin<Box<dyn Future<Output = Result<Quote, Error>> + Send + 't>>;
 
 /// Records the client's decision about the quote with this id.
-async fn decide<F>(store: &dyn Store, id: Uuid, owner: Owner, name: &'static str, work: F) -> Result<Quote, Failure>
+async fn decide<F>(store: &dyn Store, id: QuoteId, owner: Owner, name: &'static str, work: F) -> Result<Quote, Failure>
 where
     F: for<'t> Fn(&'t mut dyn Tx, TenantId) -> Decision<'t> + Send + Sync + 'static,
 {

@@ -13,8 +13,9 @@ use svc_core::resources::pages::{ListQuery, MAX_LIMIT, Order};
 use svc_core::store::{Store, Tx};
 use svc_core::values::{Patch, TenantId};
 use svc_core::webhooks::statistics::backlog;
-use svc_core::webhooks::subscriptions::{self, WebhookSubscription, WebhookSubscriptionWithSecret, WebhookUpdate};
-use uuid::Uuid;
+use svc_core::webhooks::subscriptions::{
+    self, SubscriptionId, WebhookSubscription, WebhookSubscriptionWithSecret, WebhookUpdate,
+};
 
 use super::lookup::{self, LookupError};
 use super::tenant;
@@ -119,7 +120,7 @@ struct Enabled {
 }
 
 /// Enables a subscription and counts its held deliveries.
-async fn enable(store: &dyn Store, id: Uuid, owner: Owner) -> Result<Enabled, LookupError> {
+async fn enable(store: &dyn Store, id: SubscriptionId, owner: Owner) -> Result<Enabled, LookupError> {
     let tenant = lookup::find::<WebhookSubscription>(store, id, owner).await?.tenant_id;
     let subscription = store
         .write("webhook.enable", move |tx| {
@@ -135,7 +136,7 @@ async fn enable(store: &dyn Store, id: Uuid, owner: Owner) -> Result<Enabled, Lo
 
 async fn rotate_secret(
     store: &dyn Store,
-    id: Uuid,
+    id: SubscriptionId,
     owner: Owner,
     overlap: Duration,
 ) -> Result<WebhookSubscription, LookupError> {
@@ -145,7 +146,11 @@ async fn rotate_secret(
     Ok(rotate.await?)
 }
 
-async fn finish_rotation(store: &dyn Store, id: Uuid, owner: Owner) -> Result<WebhookSubscription, LookupError> {
+async fn finish_rotation(
+    store: &dyn Store,
+    id: SubscriptionId,
+    owner: Owner,
+) -> Result<WebhookSubscription, LookupError> {
     let tenant = lookup::find::<WebhookSubscription>(store, id, owner).await?.tenant_id;
     let finish =
         store.write("webhook.finish_rotation", move |tx| Box::pin(subscriptions::finish_rotation(tx, tenant, id)));

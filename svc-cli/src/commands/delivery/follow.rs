@@ -8,8 +8,7 @@ use std::time::Duration;
 use svc_core::accounts::tenants;
 use svc_core::store::{DeliveryFilter, Store};
 use svc_core::values::{TenantId, Timestamp};
-use svc_core::webhooks::deliveries::{self, Delivery, DeliveryStatus};
-use uuid::Uuid;
+use svc_core::webhooks::deliveries::{self, Delivery, DeliveryId, DeliveryStatus};
 
 use super::super::tenant;
 use super::view;
@@ -74,7 +73,7 @@ pub(super) async fn run(
 }
 
 /// Returns the deliveries that changed since the last poll, oldest first. Forgets deliveries that are no longer listed.
-fn changed<'d>(seen: &mut HashMap<Uuid, Progress>, listed: &'d [Delivery]) -> Vec<&'d Delivery> {
+fn changed<'d>(seen: &mut HashMap<DeliveryId, Progress>, listed: &'d [Delivery]) -> Vec<&'d Delivery> {
     let mut changed: Vec<&Delivery> =
         listed.iter().filter(|delivery| seen.get(&delivery.id) != Some(&Progress::of(delivery))).collect();
     changed.sort_by_key(|delivery| delivery.id);
@@ -100,24 +99,25 @@ mod tests {
     use super::*;
     use svc_core::values::EventKind;
     use svc_core::webhooks::events::Event;
+    use uuid::Uuid;
 
     fn delivery(id: u128) -> Delivery {
         let event = Event {
-            id: Uuid::nil(),
+            id: Uuid::nil().into(),
             tenant_id: TenantId(Uuid::nil()),
             kind: EventKind::JobCreated,
             data: serde_json::value::RawValue::from_string("{}".to_owned()).unwrap(),
             created_at: Timestamp::from_micros(0),
             only_for: None,
         };
-        event.delivery_to(Uuid::from_u128(id), Uuid::nil(), false)
+        event.delivery_to(Uuid::from_u128(id).into(), Uuid::nil().into(), false)
     }
 
     #[test]
     fn each_change_of_a_delivery_is_reported_once() {
         let mut seen = HashMap::new();
         let mut poll = |listed: &[Delivery]| -> Vec<u128> {
-            changed(&mut seen, listed).into_iter().map(|delivery| delivery.id.as_u128()).collect()
+            changed(&mut seen, listed).into_iter().map(|delivery| delivery.id.uuid().as_u128()).collect()
         };
         let (one, mut two) = (delivery(1), delivery(2));
         assert_eq!(poll(&[two.clone(), one.clone()]), [1, 2]);

@@ -6,9 +6,8 @@ use svc_core::error::Error;
 use svc_core::store::Store;
 use svc_core::values::EventKind;
 use svc_core::webhooks::deliveries::{Delivery, DeliveryStatus};
-use svc_core::webhooks::subscriptions::{self, WebhookSubscription};
+use svc_core::webhooks::subscriptions::{self, SubscriptionId, WebhookSubscription};
 use tokio::time::{Instant, sleep};
-use uuid::Uuid;
 
 use super::HINT;
 use crate::cli::Owner;
@@ -23,7 +22,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 pub(super) async fn run(
     store: &dyn Store,
-    id: Uuid,
+    id: SubscriptionId,
     owner: Owner,
     kind: Option<EventKind>,
     timeout: Duration,
@@ -42,7 +41,12 @@ struct SentTest {
     delivery: Delivery,
 }
 
-async fn send(store: &dyn Store, id: Uuid, owner: Owner, kind: Option<EventKind>) -> Result<SentTest, LookupError> {
+async fn send(
+    store: &dyn Store,
+    id: SubscriptionId,
+    owner: Owner,
+    kind: Option<EventKind>,
+) -> Result<SentTest, LookupError> {
     let Owned { tenant_id, record: subscription } = lookup::find(store, id, owner).await?;
     let send = store.write("webhook.test", move |tx| Box::pin(subscriptions::send_test(tx, tenant_id, id, kind)));
     Ok(SentTest { subscription, delivery: send.await? })

@@ -6,8 +6,7 @@ use svc_core::store::Store;
 use svc_core::values::{TenantId, Timestamp, WebhookUrl};
 use svc_core::webhooks::deliveries::MAX_BACKLOG_COUNT;
 use svc_core::webhooks::statistics::{self, Backlog, Tally};
-use svc_core::webhooks::subscriptions::WebhookSubscription;
-use uuid::Uuid;
+use svc_core::webhooks::subscriptions::{SubscriptionId, WebhookSubscription};
 
 use super::status;
 use crate::commands::tenant;
@@ -17,7 +16,7 @@ use crate::output::{Outcome, Table, or_dash};
 /// The statistics of one webhook in JSON output.
 #[derive(Serialize)]
 struct View<'a> {
-    subscription_id: Uuid,
+    subscription_id: SubscriptionId,
     url: &'a WebhookUrl,
     enabled: bool,
     since: Timestamp,
@@ -75,7 +74,7 @@ pub(super) fn count(deliveries: u64) -> String {
 }
 
 /// Counts the attempts of a webhook since a time, in one short transaction per page.
-async fn tally(store: &dyn Store, tenant: TenantId, id: Uuid, since: Timestamp) -> Result<Tally, Error> {
+async fn tally(store: &dyn Store, tenant: TenantId, id: SubscriptionId, since: Timestamp) -> Result<Tally, Error> {
     let mut tally = Tally::default();
     let mut next = Some(since);
     while let Some(since) = next {

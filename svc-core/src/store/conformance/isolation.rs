@@ -13,15 +13,15 @@ use crate::env::first_id_at;
 use crate::error::{Error, StoreError};
 use crate::resources::crud::{NewRecord, Resource};
 use crate::store::{Tx, WaitingFor};
-use crate::values::{EventKind, EventSet, TenantId, Timestamp};
-use crate::webhooks::deliveries::{AttemptLog, Delivery, DeliveryStatus, FailureReason};
+use crate::values::{EventKind, EventSet, Id, TenantId, Timestamp};
+use crate::webhooks::deliveries::{AttemptLog, Delivery, DeliveryId, DeliveryStatus, FailureReason};
 use crate::webhooks::events::Event;
 use crate::webhooks::replays::Replay;
 use crate::webhooks::retention::{ExpiredKind, IdRange};
-use crate::webhooks::subscriptions::WebhookSubscription;
+use crate::webhooks::subscriptions::{SubscriptionId, WebhookSubscription};
 
-const SUBSCRIPTION: Uuid = Uuid::from_u128(1);
-const ELSEWHERE: Uuid = Uuid::from_u128(2);
+const SUBSCRIPTION: SubscriptionId = SubscriptionId::new(Uuid::from_u128(1));
+const ELSEWHERE: SubscriptionId = SubscriptionId::new(Uuid::from_u128(2));
 const ALL: IdRange = IdRange { first: Uuid::nil(), end: Uuid::max() };
 
 /// Whose records they are: those of the tenant that a case watches, or those of the others.
@@ -37,8 +37,8 @@ fn at(number: i64) -> Timestamp {
 }
 
 /// Returns the id of an event, a delivery or a replay.
-fn id(number: i64) -> Uuid {
-    first_id_at(at(number))
+fn id<T>(number: i64) -> Id<T> {
+    Id::new(first_id_at(at(number)))
 }
 
 /// Returns events, with the delivery that one has. The first delivery goes to different endpoints, and the next ones have
@@ -58,14 +58,14 @@ fn history(tenant_id: TenantId, owner: Owner) -> Vec<(Event, Option<Delivery>)> 
         deliveries.insert(0, None);
     }
     let first_number = if is_watched { 0 } else { -1 };
-    let with_event = |(number, delivery): (i64, Option<(Uuid, DeliveryStatus)>)| {
+    let with_event = |(number, delivery): (i64, Option<(SubscriptionId, DeliveryStatus)>)| {
         let created_at = at(number);
         let data = to_raw_value(&json!({ "tenant": tenant_id.0 })).unwrap();
         let event = Event { id: id(number), tenant_id, kind: EventKind::JobCreated, data, created_at, only_for: None };
         let delivery = delivery.map(|(to, status)| Delivery {
             status,
             next_attempt_at: (status == DeliveryStatus::Pending).then_some(created_at),
-            ..event.delivery_to(event.id, to, false)
+            ..event.delivery_to(id(number), to, false)
         });
         (event, delivery)
     };
@@ -98,9 +98,9 @@ fn replays(tenant: TenantId, owner: Owner) -> [Replay; 3] {
     })
 }
 
-fn subscription(tenant_id: TenantId, id: Uuid, owner: Owner) -> WebhookSubscription {
+fn subscription(tenant_id: TenantId, id: SubscriptionId, owner: Owner) -> WebhookSubscription {
     let kinds = if owner == Owner::Watched { vec![EventKind::JobCreated] } else { vec![EventKind::JobUpdated] };
-    let new = NewRecord { tenant_id, id, now: at(0) };
+    let new = NewRecord { tenant_id, id: id.uuid(), now: at(0) };
     WebhookSubscription { enabled: true, events: EventSet::Kinds(kinds), ..WebhookSubscription::bare(new) }
 }
 
@@ -166,7 +166,7 @@ const WRITES: [(&str, WriteFn); 6] = writes! {
     hold_deliveries(SUBSCRIPTION, far(), 4);
     fail_deliveries(SUBSCRIPTION, FailureReason::SubscriptionDeleted, 8);
     bring_deliveries_forward(SUBSCRIPTION, WaitingFor::Attempt { failures: 0 }, Timestamp::from_micros(1));
-    delete_responses(SUBSCRIPTION, Uuid::nil(), 16);
+    delete_responses(SUBSCRIPTION, DeliveryId::nil(), 16);
     schedule_endpoint(SUBSCRIPTION, None);
     delete_finished_replays(far(), 2);
 };
