@@ -1,6 +1,7 @@
 //! Tests that only concern SQLite, and the conformance suite.
 
 use std::collections::HashSet;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -54,6 +55,25 @@ impl Scratch {
 fn env() -> Env {
     let start = Timestamp::parse("2026-03-14T15:09:26.535897Z").unwrap();
     Env::new(ManualClock::at(start), SeededEntropy::new(1))
+}
+
+#[test]
+fn a_new_file_and_those_of_its_log_are_private_to_their_owner() {
+    let scratch = Scratch::new();
+    let store = scratch.store();
+    let names = std::fs::read_dir(scratch.path.parent().unwrap()).unwrap();
+    let mut modes: Vec<(String, u32)> = names
+        .map(|entry| entry.unwrap())
+        .map(|entry| (entry.file_name().into_string().unwrap(), entry.metadata().unwrap().permissions().mode() & 0o777))
+        .collect();
+    modes.sort();
+    let expected = ["svc.db", "svc.db-shm", "svc.db-wal", "svc.db.key"].map(|name| (name.to_owned(), 0o600));
+    assert_eq!(modes, expected);
+    drop(store);
+    // The owner may let others read an existing file.
+    std::fs::set_permissions(&scratch.path, std::fs::Permissions::from_mode(0o640)).unwrap();
+    drop(scratch.store());
+    assert_eq!(std::fs::metadata(&scratch.path).unwrap().permissions().mode() & 0o777, 0o640);
 }
 
 #[tokio::test]
