@@ -130,7 +130,7 @@ impl From<Error> for Failure {
 impl From<OpenError> for Failure {
     fn from(error: OpenError) -> Self {
         match &error {
-            OpenError::InvalidUrl(_) => Self::new(Exit::Usage, error.to_string()),
+            OpenError::InvalidUrl(_) | OpenError::MissingFeature(_) => Self::new(Exit::Usage, error.to_string()),
             OpenError::NotFound(_) => {
                 let hint = "Check the path, or make a database there with `svc init` or `svc db migrate`.";
                 Self::new(Exit::NotFound, format!("{error}. {hint}"))

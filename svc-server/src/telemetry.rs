@@ -126,6 +126,8 @@ pub(crate) fn access(access: &Access<'_>) {
 #[cfg(test)]
 mod tests {
     use http::Request;
+    use tracing_subscriber::EnvFilter;
+    use tracing_subscriber::layer::SubscriberExt as _;
 
     use super::*;
 

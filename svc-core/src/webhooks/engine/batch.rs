@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::attempt::{Attempt, Outcome};
 use crate::values::{TenantId, Timestamp};
 use crate::webhooks::deliveries::{Delivery, DeliveryStatus};
+use crate::webhooks::subscriptions::SubscriptionId;
 
 /// The work that is done for one tenant in one transaction, by [`run_batch`](super::run_batch).
 #[derive(Debug)]
