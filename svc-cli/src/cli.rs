@@ -83,6 +83,9 @@ pub enum Command {
         /// Name of the tenant.
         #[arg(long, value_parser = values::name, default_value = "My business", value_name = "NAME")]
         name: String,
+        /// URL at which the server will be reached.
+        #[arg(long, env = "SVC_URL", default_value = "http://127.0.0.1:8080", value_name = "URL")]
+        url: String,
     },
     /// Manage tenants: business accounts, their settings and their access to the API.
     #[command(

@@ -41,7 +41,7 @@ pub(crate) async fn run(cli: Cli) -> Result<Outcome, Failure> {
     }
     let open = || open(url);
     match cli.command {
-        Command::Init { name } => init::run(url, name).await,
+        Command::Init { name, url: server_url } => init::run(url, &server_url, name).await,
         Command::Tenant { command } => tenant::run(&*open().await?, command).await,
         Command::Key { command } => key::run(&*open().await?, command).await,
         Command::Invoice { command } => invoice::run(&*open().await?, command).await,

@@ -123,7 +123,7 @@ pub(crate) fn access(access: &Access<'_>) {
     );
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "standalone"))]
 mod tests {
     use http::Request;
     use tracing_subscriber::EnvFilter;

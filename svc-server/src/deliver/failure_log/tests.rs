@@ -101,7 +101,7 @@ fn each_failure_has_a_line_and_the_last_attempt_and_a_pause_another() {
 fn a_flood_of_failures_is_one_line_a_minute_for_each_endpoint() {
     logged(|lines| {
         let (mut log, mut now) = (FailureLog::default(), Instant::now());
-        let (flooding, quiet) = (Uuid::from_u128(1).into(), Uuid::from_u128(2).into());
+        let (flooding, quiet) = (SubscriptionId::new(Uuid::from_u128(1)), SubscriptionId::new(Uuid::from_u128(2)));
         for _ in 0..100 {
             log.record(failed(flooding), now);
         }
