@@ -120,6 +120,15 @@ fn put(field: &mut [u8], mut value: i64) {
     }
 }
 
+impl std::str::FromStr for Timestamp {
+    type Err = Issue;
+
+    /// Reads the text as [`parse`](Self::parse) does.
+    fn from_str(text: &str) -> Result<Self, Issue> {
+        Self::parse(text)
+    }
+}
+
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(std::str::from_utf8(&self.write()).unwrap_or_default())
@@ -273,6 +282,15 @@ impl Date {
     }
 }
 
+impl std::str::FromStr for Date {
+    type Err = Issue;
+
+    /// Reads the text as [`parse`](Self::parse) does.
+    fn from_str(text: &str) -> Result<Self, Issue> {
+        Self::parse(text)
+    }
+}
+
 impl fmt::Display for Date {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let d = self.0;
@@ -357,6 +375,15 @@ impl TimeZone {
     pub fn date_at(&self, instant: Timestamp) -> Date {
         let instant = jiff::Timestamp::from_microsecond(instant.0).unwrap_or(jiff::Timestamp::MAX);
         Date(self.0.to_datetime(instant).date())
+    }
+}
+
+impl std::str::FromStr for TimeZone {
+    type Err = Issue;
+
+    /// Reads the text as [`parse`](Self::parse) does.
+    fn from_str(text: &str) -> Result<Self, Issue> {
+        Self::parse(text)
     }
 }
 
