@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 use svc_core::accounts::limits::CappedCollection;
-use svc_core::values::{Currency, TenantId, TimeZone};
+use svc_core::values::{Currency, TimeZone};
 
 pub use self::audit::AuditCommand;
 pub use self::db::DbCommand;
@@ -25,6 +25,7 @@ use self::overview::{FIRST_STEPS, MORE};
 pub use self::transfer::{Export, ExportKind, Format, Import, ImportKind};
 pub use self::webhooks::WebhookCommand;
 use crate::exit;
+use crate::ids::IdArg;
 use crate::values::{self, Limit};
 
 /// Manage an SVC database: tenants, API keys, invoices and webhooks.
@@ -99,7 +100,7 @@ pub enum Command {
     #[command(
         subcommand_required = true,
         arg_required_else_help = true,
-        after_help = "Example:\n  svc key create --tenant 0195a3c8-0000-7000-8000-000000000001 --scopes read,write"
+        after_help = "Example:\n  svc key create --scopes read,write"
     )]
     Key {
         /// The operation on keys.
@@ -113,7 +114,7 @@ pub enum Command {
     #[command(
         subcommand_required = true,
         arg_required_else_help = true,
-        after_help = "Example:\n  svc invoice pay 0195a3c8-0000-7000-8000-000000000003 --amount 40"
+        after_help = "Example:\n  svc invoice pay 0195a3c3 --amount 40"
     )]
     Invoice {
         /// The operation on invoices.
@@ -126,7 +127,7 @@ pub enum Command {
     #[command(
         subcommand_required = true,
         arg_required_else_help = true,
-        after_help = "Example:\n  svc quote accept 0195a3c8-0000-7000-8000-000000000007"
+        after_help = "Example:\n  svc quote accept 0195a3c7"
     )]
     Quote {
         /// The operation on quotes.
@@ -134,11 +135,7 @@ pub enum Command {
         command: QuoteCommand,
     },
     /// Manage webhook subscriptions, the endpoints that events are delivered to.
-    #[command(
-        subcommand_required = true,
-        arg_required_else_help = true,
-        after_help = "Example:\n  svc webhook list --tenant 0195a3c8-0000-7000-8000-000000000001"
-    )]
+    #[command(subcommand_required = true, arg_required_else_help = true, after_help = "Example:\n  svc webhook list")]
     Webhook {
         /// The operation on webhooks.
         #[command(subcommand)]
@@ -148,7 +145,7 @@ pub enum Command {
     #[command(
         subcommand_required = true,
         arg_required_else_help = true,
-        after_help = "Example:\n  svc delivery list --tenant 0195a3c8-0000-7000-8000-000000000001 --status failed"
+        after_help = "Example:\n  svc delivery list --status failed"
     )]
     Delivery {
         /// The operation on deliveries.
@@ -159,8 +156,7 @@ pub enum Command {
     #[command(
         subcommand_required = true,
         arg_required_else_help = true,
-        after_help = "Example:\n  svc event emit --tenant 0195a3c8-0000-7000-8000-000000000001 \\\n    \
-                      --kind stay.created --data stay.json"
+        after_help = "Example:\n  svc event emit --kind stay.created --data stay.json"
     )]
     Event {
         /// The operation on events.
@@ -186,14 +182,10 @@ pub enum Command {
     /// and jobs, with their numbers and all their times. It fires no events. A row is refused if another record of its
     /// type has changed later, as clients that keep a copy by `updated_since` would miss it: import into a tenant without
     /// records.
-    #[command(
-        after_help = "Examples:\n  svc import contacts --tenant 0195a3c8-0000-7000-8000-000000000001 contacts.csv\n  \
-                      svc import contacts --tenant 0195a3c8-0000-7000-8000-000000000001 contacts.csv \\\n    \
-                      --dry-run --report refused.ndjson\n  \
-                      zcat invoices.ndjson.gz | svc import invoices \\\n    \
-                      --tenant 0195a3c8-0000-7000-8000-000000000001 --no-events -\n  \
-                      svc import all --tenant 0195a3c8-0000-7000-8000-000000000001 all.ndjson"
-    )]
+    #[command(after_help = "Examples:\n  svc import contacts contacts.csv\n  \
+                      svc import contacts contacts.csv --dry-run --report refused.ndjson\n  \
+                      zcat invoices.ndjson.gz | svc import invoices --no-events -\n  \
+                      svc import all all.ndjson")]
     Import(Import),
     /// Export all records of one type, or of an account, to stdout, one JSON object per line.
     ///
@@ -203,18 +195,12 @@ pub enum Command {
     /// `svc export all` writes all records of a tenant for `svc import all`, deleted contacts included, each with its type
     /// in `kind`. A record comes after the contact that it refers to, and once more if it changes during the export. With
     /// --since, it writes what has changed since an earlier export.
-    #[command(
-        after_help = "Examples:\n  svc export contacts --tenant 0195a3c8-0000-7000-8000-000000000001 > contacts.ndjson\n  \
-                      svc export jobs --tenant 0195a3c8-0000-7000-8000-000000000001 --since 7d --format csv\n  \
-                      svc export all --tenant 0195a3c8-0000-7000-8000-000000000001 > all.ndjson"
-    )]
+    #[command(after_help = "Examples:\n  svc export contacts > contacts.ndjson\n  \
+                      svc export jobs --since 7d --format csv\n  \
+                      svc export all > all.ndjson")]
     Export(Export),
     /// Show the audit log: who changed what, and when.
-    #[command(
-        subcommand_required = true,
-        arg_required_else_help = true,
-        after_help = "Example:\n  svc audit list --tenant 0195a3c8-0000-7000-8000-000000000001"
-    )]
+    #[command(subcommand_required = true, arg_required_else_help = true, after_help = "Example:\n  svc audit list")]
     Audit {
         /// The operation on the audit log.
         #[command(subcommand)]
@@ -261,12 +247,12 @@ pub enum Command {
     },
 }
 
-/// The tenant of a record that is named by its id.
-#[derive(Args, Clone, Copy, Debug)]
-pub struct Owner {
-    /// Id of the tenant that owns it. Needed only if several tenants have one with the same id.
-    #[arg(long, value_parser = values::tenant_id, value_name = "ID")]
-    pub tenant: Option<TenantId>,
+/// The tenant that a command works on.
+#[derive(Args, Clone, Debug)]
+pub struct InTenant {
+    /// Id of the tenant, or a part of it that no other tenant has. The default is the only tenant of the database.
+    #[arg(long, env = "SVC_TENANT", hide_env_values = true, value_parser = IdArg::parse, value_name = "ID")]
+    pub tenant: Option<IdArg>,
 }
 
 /// `svc tenant …`
@@ -292,51 +278,51 @@ pub enum TenantCommand {
     },
     /// List tenants, oldest first.
     #[command(after_help = "Examples:\n  svc tenant list --json\n  \
-                      svc tenant list --limit 10 --after 0195a3c8-0000-7000-8000-000000000001")]
+                      svc tenant list --limit 10 --after 0195a3c1")]
     List {
         /// Maximum number of tenants to list.
         #[arg(long, default_value = "1000", value_parser = clap::value_parser!(u32).range(1..), value_name = "N")]
         limit: u32,
         /// List only tenants that follow the one with this id.
-        #[arg(long, value_parser = values::tenant_id, value_name = "ID")]
-        after: Option<TenantId>,
+        #[arg(long, value_parser = IdArg::parse, value_name = "ID")]
+        after: Option<IdArg>,
     },
     /// Show a tenant.
-    #[command(after_help = "Example:\n  svc tenant show 0195a3c8-0000-7000-8000-000000000001")]
+    #[command(after_help = "Example:\n  svc tenant show 0195a3c1")]
     Show {
         /// Id of the tenant.
-        #[arg(value_parser = values::tenant_id)]
-        id: TenantId,
+        #[arg(value_parser = IdArg::parse)]
+        id: IdArg,
     },
     /// Approve a pending or suspended tenant, so that its keys can use the API.
     ///
     /// Approving an approved tenant changes nothing.
-    #[command(after_help = "Example:\n  svc tenant approve 0195a3c8-0000-7000-8000-000000000001")]
+    #[command(after_help = "Example:\n  svc tenant approve 0195a3c1")]
     Approve {
         /// Id of the tenant.
-        #[arg(value_parser = values::tenant_id)]
-        id: TenantId,
+        #[arg(value_parser = IdArg::parse)]
+        id: IdArg,
     },
     /// Suspend a tenant, so that its keys are rejected from now on.
     ///
     /// The tenant's data is kept. `svc tenant approve` reverses the suspension.
-    #[command(after_help = "Example:\n  svc tenant suspend 0195a3c8-0000-7000-8000-000000000001")]
+    #[command(after_help = "Example:\n  svc tenant suspend 0195a3c1")]
     Suspend {
         /// Id of the tenant.
-        #[arg(value_parser = values::tenant_id)]
-        id: TenantId,
+        #[arg(value_parser = IdArg::parse)]
+        id: IdArg,
     },
     /// Change a tenant's settings.
     ///
     /// Settings that are not named stay as they are. The limits of a tenant replace those of the server's --rate-limit
     /// and --write-rate-limit.
-    #[command(after_help = "Examples:\n  svc tenant set 0195a3c8-0000-7000-8000-000000000001 --currency NZD\n  \
-                      svc tenant set 0195a3c8-0000-7000-8000-000000000001 --rate-limit 600 \\\n    \
+    #[command(after_help = "Examples:\n  svc tenant set 0195a3c1 --currency NZD\n  \
+                      svc tenant set 0195a3c1 --rate-limit 600 \\\n    \
                       --write-rate-limit contacts=300 --write-rate-limit quotes=default")]
     Set {
         /// Id of the tenant.
-        #[arg(value_parser = values::tenant_id)]
-        id: TenantId,
+        #[arg(value_parser = IdArg::parse)]
+        id: IdArg,
         /// The settings to change.
         #[command(flatten)]
         changes: TenantChanges,

@@ -30,6 +30,7 @@ pub const LONG_HELP: &str = "\
 Environment variables:
   SVC_DATABASE_URL    Database to use when --database-url is not given
   SVC_SECRET_KEY      Key that encrypts secrets in the database; for SQLite, default: content of PATH.key
+  SVC_TENANT          Tenant to work on when --tenant is not given; not needed where there is one tenant
   SVC_RETENTION       How long `svc db prune` keeps events when --retention is not given
   SVC_WEBHOOK_SECRET  Signing secret for `svc listen` when --secret is not given
   NO_COLOR            Disables colour when set

@@ -10,7 +10,7 @@
 //!
 //! # Modules
 //!
-//! - [`cli`] defines the commands and options as clap types; [`values`] parses the values of options.
+//! - [`cli`] defines the commands and options as clap types; [`values`] and [`ids`] parse the values of options.
 //! - `commands` has one file per command. Each calls svc-core and formats the result.
 //! - `confirm` prompts before commands that cannot be undone.
 //! - `output` writes results to stdout: JSON for programs, tables and sentences for people.
@@ -25,6 +25,7 @@ mod confirm;
 mod document;
 pub mod exit;
 mod formulas;
+pub mod ids;
 mod output;
 mod times;
 mod user;

@@ -1,11 +1,10 @@
 //! `svc invoice` and `svc quote`.
 
 use clap::{Args, Subcommand};
-use svc_core::values::{Currency, Date, Decimal, TenantId, parse_uuid};
-use uuid::Uuid;
+use svc_core::values::{Currency, Date, Decimal};
 
-use super::Owner;
-use crate::values;
+use super::InTenant;
+use crate::ids::IdArg;
 
 /// `svc invoice …`
 #[derive(Clone, Debug, Subcommand)]
@@ -13,15 +12,14 @@ pub enum InvoiceCommand {
     /// Create a draft invoice, issued today.
     ///
     /// Today is the current date in the tenant's time zone.
-    #[command(after_help = "Example:\n  svc invoice create --tenant 0195a3c8-0000-7000-8000-000000000001 \\\n    \
-                      --contact 0195a3c8-0000-7000-8000-000000000004 --total 99.95 --due 2026-04-13")]
+    #[command(after_help = "Example:\n  svc invoice create --contact 0195a3c4 --total 99.95 --due 2026-04-13")]
     Create {
-        /// Id of the tenant.
-        #[arg(long, value_parser = values::tenant_id, value_name = "ID")]
-        tenant: TenantId,
+        /// The tenant.
+        #[command(flatten)]
+        tenant: InTenant,
         /// Id of the contact who is to pay the invoice.
-        #[arg(long, value_parser = parse_uuid, value_name = "ID")]
-        contact: Uuid,
+        #[arg(long, value_parser = IdArg::parse, value_name = "ID")]
+        contact: IdArg,
         /// Amount to pay, such as 99.95, with no more decimals than the currency has.
         #[arg(long, value_parser = Decimal::parse, allow_negative_numbers = true, value_name = "AMOUNT")]
         total: Decimal,
@@ -33,71 +31,71 @@ pub enum InvoiceCommand {
         due: Option<Date>,
     },
     /// Send a draft invoice to the customer.
-    #[command(after_help = "Example:\n  svc invoice send 0195a3c8-0000-7000-8000-000000000003")]
+    #[command(after_help = "Example:\n  svc invoice send 0195a3c3")]
     Send {
         /// Id of the invoice.
-        #[arg(value_parser = parse_uuid)]
-        id: Uuid,
+        #[arg(value_parser = IdArg::parse)]
+        id: IdArg,
         /// The tenant that owns the invoice.
         #[command(flatten)]
-        owner: Owner,
+        tenant: InTenant,
     },
     /// Record that the customer viewed a sent invoice.
-    #[command(after_help = "Example:\n  svc invoice view 0195a3c8-0000-7000-8000-000000000003")]
+    #[command(after_help = "Example:\n  svc invoice view 0195a3c3")]
     View {
         /// Id of the invoice.
-        #[arg(value_parser = parse_uuid)]
-        id: Uuid,
+        #[arg(value_parser = IdArg::parse)]
+        id: IdArg,
         /// The tenant that owns the invoice.
         #[command(flatten)]
-        owner: Owner,
+        tenant: InTenant,
     },
     /// Record a payment of the outstanding amount or of a part of it.
-    #[command(after_help = "Examples:\n  svc invoice pay 0195a3c8-0000-7000-8000-000000000003\n  \
-                      svc invoice pay 0195a3c8-0000-7000-8000-000000000003 --amount 40")]
+    #[command(after_help = "Examples:\n  svc invoice pay 0195a3c3\n  \
+                      svc invoice pay 0195a3c3 --amount 40")]
     Pay {
         /// Id of the invoice.
-        #[arg(value_parser = parse_uuid)]
-        id: Uuid,
+        #[arg(value_parser = IdArg::parse)]
+        id: IdArg,
         /// The tenant that owns the invoice.
         #[command(flatten)]
-        owner: Owner,
+        tenant: InTenant,
         /// Amount paid, in the invoice's currency. The default is the outstanding amount.
         #[arg(long, value_parser = Decimal::parse, allow_negative_numbers = true)]
         amount: Option<Decimal>,
     },
     /// Cancel an invoice that has no payments.
-    #[command(after_help = "Example:\n  svc invoice void 0195a3c8-0000-7000-8000-000000000003")]
+    #[command(after_help = "Example:\n  svc invoice void 0195a3c3")]
     Void {
         /// Id of the invoice.
-        #[arg(value_parser = parse_uuid)]
-        id: Uuid,
+        #[arg(value_parser = IdArg::parse)]
+        id: IdArg,
         /// The tenant that owns the invoice.
         #[command(flatten)]
-        owner: Owner,
+        tenant: InTenant,
     },
     /// Send an invoice again, without changing it.
-    #[command(after_help = "Example:\n  svc invoice resend 0195a3c8-0000-7000-8000-000000000003")]
+    #[command(after_help = "Example:\n  svc invoice resend 0195a3c3")]
     Resend {
         /// Id of the invoice.
-        #[arg(value_parser = parse_uuid)]
-        id: Uuid,
+        #[arg(value_parser = IdArg::parse)]
+        id: IdArg,
         /// The tenant that owns the invoice.
         #[command(flatten)]
-        owner: Owner,
+        tenant: InTenant,
     },
     /// Record a refund of the amount paid or of a part of it.
     ///
     /// A full refund cancels the invoice. A partial refund leaves its status unchanged.
-    #[command(after_help = "Examples:\n  svc invoice refund 0195a3c8-0000-7000-8000-000000000003\n  \
-                      svc invoice refund 0195a3c8-0000-7000-8000-000000000003 --amount 40")]
+    #[command(after_help = "Examples:\n  svc invoice refund 0195a3c3\n  \
+                      svc invoice refund 0195a3c3 --amount 40")]
     Refund {
         /// Id of the invoice.
-        #[arg(value_parser = parse_uuid)]
-        id: Uuid,
+        #[arg(value_parser = IdArg::parse)]
+        id: IdArg,
         /// The tenant that owns the invoice.
         #[command(flatten)]
-        owner: Owner,
+        tenant: InTenant,
         /// Amount refunded, in the invoice's currency. The default is the amount paid.
         #[arg(long, value_parser = Decimal::parse, allow_negative_numbers = true)]
         amount: Option<Decimal>,
@@ -105,15 +103,14 @@ pub enum InvoiceCommand {
     /// Change an invoice that is neither paid nor cancelled.
     ///
     /// Fields that are not named stay as they are.
-    #[command(after_help = "Example:\n  svc invoice update 0195a3c8-0000-7000-8000-000000000003 \\\n    \
-                      --total 120 --due 2026-05-01")]
+    #[command(after_help = "Example:\n  svc invoice update 0195a3c3 --total 120 --due 2026-05-01")]
     Update {
         /// Id of the invoice.
-        #[arg(value_parser = parse_uuid)]
-        id: Uuid,
+        #[arg(value_parser = IdArg::parse)]
+        id: IdArg,
         /// The tenant that owns the invoice.
         #[command(flatten)]
-        owner: Owner,
+        tenant: InTenant,
         /// The fields to change.
         #[command(flatten)]
         changes: InvoiceChanges,
@@ -123,11 +120,11 @@ pub enum InvoiceCommand {
     /// An invoice that is sent, viewed or partially paid becomes overdue when its due date is before the current date
     /// in the tenant's time zone. Run the command once a day or more often.
     #[command(after_help = "Examples:\n  svc invoice overdue\n  \
-                      svc invoice overdue --tenant 0195a3c8-0000-7000-8000-000000000001")]
+                      svc invoice overdue")]
     Overdue {
-        /// Id of the tenant. The default is all tenants.
-        #[arg(long, value_parser = values::tenant_id, value_name = "ID")]
-        tenant: Option<TenantId>,
+        /// Id of the tenant, or a part of it that no other tenant has. The default is all tenants.
+        #[arg(long, env = "SVC_TENANT", hide_env_values = true, value_parser = IdArg::parse, value_name = "ID")]
+        tenant: Option<IdArg>,
     },
 }
 
@@ -145,41 +142,41 @@ pub struct InvoiceChanges {
     #[arg(long, value_parser = Date::parse, value_name = "DATE")]
     pub due: Option<Date>,
     /// Id of the contact who is to pay the invoice.
-    #[arg(long, value_parser = parse_uuid, value_name = "ID")]
-    pub contact: Option<Uuid>,
+    #[arg(long, value_parser = IdArg::parse, value_name = "ID")]
+    pub contact: Option<IdArg>,
 }
 
 /// `svc quote …`
 #[derive(Clone, Debug, Subcommand)]
 pub enum QuoteCommand {
     /// Record that the customer accepted a sent quote that has not expired.
-    #[command(after_help = "Example:\n  svc quote accept 0195a3c8-0000-7000-8000-000000000007")]
+    #[command(after_help = "Example:\n  svc quote accept 0195a3c7")]
     Accept {
         /// Id of the quote.
-        #[arg(value_parser = parse_uuid)]
-        id: Uuid,
+        #[arg(value_parser = IdArg::parse)]
+        id: IdArg,
         /// The tenant that owns the quote.
         #[command(flatten)]
-        owner: Owner,
+        tenant: InTenant,
     },
     /// Record that the customer declined a sent quote.
-    #[command(after_help = "Example:\n  svc quote decline 0195a3c8-0000-7000-8000-000000000007")]
+    #[command(after_help = "Example:\n  svc quote decline 0195a3c7")]
     Decline {
         /// Id of the quote.
-        #[arg(value_parser = parse_uuid)]
-        id: Uuid,
+        #[arg(value_parser = IdArg::parse)]
+        id: IdArg,
         /// The tenant that owns the quote.
         #[command(flatten)]
-        owner: Owner,
+        tenant: InTenant,
     },
     /// Show a quote.
-    #[command(after_help = "Example:\n  svc quote show 0195a3c8-0000-7000-8000-000000000007")]
+    #[command(after_help = "Example:\n  svc quote show 0195a3c7")]
     Show {
         /// Id of the quote.
-        #[arg(value_parser = parse_uuid)]
-        id: Uuid,
+        #[arg(value_parser = IdArg::parse)]
+        id: IdArg,
         /// The tenant that owns the quote.
         #[command(flatten)]
-        owner: Owner,
+        tenant: InTenant,
     },
 }

@@ -4,42 +4,41 @@ use std::time::Duration;
 
 use clap::Subcommand;
 use svc_core::values::EventKind;
-use svc_core::values::{TenantId, parse_uuid};
-use uuid::Uuid;
 
-use super::Owner;
+use super::InTenant;
+use crate::ids::IdArg;
 use crate::values::{self, Since};
 
 /// `svc webhook …`
 #[derive(Clone, Debug, Subcommand)]
 pub enum WebhookCommand {
     /// List the webhooks of a tenant, newest first.
-    #[command(after_help = "Example:\n  svc webhook list --tenant 0195a3c8-0000-7000-8000-000000000001")]
+    #[command(after_help = "Example:\n  svc webhook list")]
     List {
-        /// Id of the tenant.
-        #[arg(long, value_parser = values::tenant_id, value_name = "ID")]
-        tenant: TenantId,
+        /// The tenant.
+        #[command(flatten)]
+        tenant: InTenant,
     },
     /// Show a webhook.
-    #[command(after_help = "Example:\n  svc webhook show 0195a3c8-0000-7000-8000-000000000005")]
+    #[command(after_help = "Example:\n  svc webhook show 0195a3c5")]
     Show {
         /// Id of the webhook.
-        #[arg(value_parser = parse_uuid)]
-        id: Uuid,
+        #[arg(value_parser = IdArg::parse)]
+        id: IdArg,
         /// The tenant that owns the webhook.
         #[command(flatten)]
-        owner: Owner,
+        tenant: InTenant,
     },
     /// Show delivery statistics for each webhook of a tenant.
     ///
     /// Shows the number of attempts, the success rate, and the median and 95th percentile of their duration, for events
     /// since --since. Pending and held deliveries are counted regardless of their age.
-    #[command(after_help = "Examples:\n  svc webhook stats --tenant 0195a3c8-0000-7000-8000-000000000001\n  \
-                      svc webhook stats --tenant 0195a3c8-0000-7000-8000-000000000001 --since 7d --json")]
+    #[command(after_help = "Examples:\n  svc webhook stats\n  \
+                      svc webhook stats --since 7d --json")]
     Stats {
-        /// Id of the tenant.
-        #[arg(long, value_parser = values::tenant_id, value_name = "ID")]
-        tenant: TenantId,
+        /// The tenant.
+        #[command(flatten)]
+        tenant: InTenant,
         /// Count attempts for events since this time, such as 2026-03-14T15:09:26Z, or this long ago, such as 2h or 7d.
         #[arg(long, value_parser = values::since, allow_hyphen_values = true, default_value = "24h", value_name = "TIME")]
         since: Since,
@@ -48,29 +47,29 @@ pub enum WebhookCommand {
     ///
     /// New events are delivered from now on. Deliveries that are held stay held; send them with `svc delivery replay`.
     /// Enabling an enabled webhook changes nothing.
-    #[command(after_help = "Example:\n  svc webhook enable 0195a3c8-0000-7000-8000-000000000005")]
+    #[command(after_help = "Example:\n  svc webhook enable 0195a3c5")]
     Enable {
         /// Id of the webhook.
-        #[arg(value_parser = parse_uuid)]
-        id: Uuid,
+        #[arg(value_parser = IdArg::parse)]
+        id: IdArg,
         /// The tenant that owns the webhook.
         #[command(flatten)]
-        owner: Owner,
+        tenant: InTenant,
     },
     /// Send a test event to a webhook and show the result of the first attempt.
     ///
     /// The server that runs on this database delivers the event like any other, but to this webhook only. The event
     /// carries a sample record of its kind and the header `X-SVC-Test: true`. A failed attempt counts as a failure of
     /// the webhook and is retried as usual.
-    #[command(after_help = "Examples:\n  svc webhook test 0195a3c8-0000-7000-8000-000000000005\n  \
-                      svc webhook test 0195a3c8-0000-7000-8000-000000000005 --event invoice.paid --timeout 1m")]
+    #[command(after_help = "Examples:\n  svc webhook test 0195a3c5\n  \
+                      svc webhook test 0195a3c5 --event invoice.paid --timeout 1m")]
     Test {
         /// Id of the webhook, which must be enabled.
-        #[arg(value_parser = parse_uuid)]
-        id: Uuid,
+        #[arg(value_parser = IdArg::parse)]
+        id: IdArg,
         /// The tenant that owns the webhook.
         #[command(flatten)]
-        owner: Owner,
+        tenant: InTenant,
         /// Kind of the event. The default is the first kind that the webhook subscribes to, or contact.created for all
         /// kinds.
         #[arg(long, value_parser = values::event_kinds(), value_name = "KIND")]
@@ -85,16 +84,16 @@ pub enum WebhookCommand {
     /// signature for each of the two secrets, and `X-SVC-Signature` still uses the old one, so that receivers keep
     /// working. Give the receivers the new secret, then run the command again with --finish, or wait for the end of the
     /// overlap.
-    #[command(after_help = "Examples:\n  svc webhook rotate-secret 0195a3c8-0000-7000-8000-000000000005\n  \
-                      svc webhook rotate-secret 0195a3c8-0000-7000-8000-000000000005 --overlap 7d\n  \
-                      svc webhook rotate-secret 0195a3c8-0000-7000-8000-000000000005 --finish")]
+    #[command(after_help = "Examples:\n  svc webhook rotate-secret 0195a3c5\n  \
+                      svc webhook rotate-secret 0195a3c5 --overlap 7d\n  \
+                      svc webhook rotate-secret 0195a3c5 --finish")]
     RotateSecret {
         /// Id of the webhook.
-        #[arg(value_parser = parse_uuid)]
-        id: Uuid,
+        #[arg(value_parser = IdArg::parse)]
+        id: IdArg,
         /// The tenant that owns the webhook.
         #[command(flatten)]
-        owner: Owner,
+        tenant: InTenant,
         /// How long the old secret is used as well; 0s retires it immediately.
         #[arg(long, value_parser = values::duration, allow_hyphen_values = true, default_value = "24h", value_name = "DURATION")]
         overlap: Duration,

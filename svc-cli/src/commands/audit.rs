@@ -5,7 +5,7 @@ use svc_core::accounts::tenants;
 use svc_core::store::Store;
 use svc_core::values::Timestamp;
 
-use super::tenant;
+use super::{lookup, tenant};
 use crate::cli::AuditCommand;
 use crate::exit::{Failure, OrNotFound as _};
 use crate::output::{Outcome, Table};
@@ -13,6 +13,7 @@ use crate::times::moment;
 
 pub(super) async fn run(store: &dyn Store, command: AuditCommand) -> Result<Outcome, Failure> {
     let AuditCommand::List { tenant, since, limit } = command;
+    let tenant = lookup::tenant(store, &tenant).await?.id;
     let since = since.map_or(Timestamp::from_micros(0), |since| since.from(store.env().now()));
     let listed = store.read("audit.list", move |tx| {
         Box::pin(async move {

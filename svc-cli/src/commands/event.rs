@@ -13,7 +13,7 @@ use svc_core::values::{TenantId, Timestamp};
 use svc_core::webhooks::events::{self, Event};
 use uuid::Uuid;
 
-use super::tenant;
+use super::{lookup, tenant};
 use crate::cli::EventCommand;
 use crate::document::{Document, pretty};
 use crate::exit::{Exit, Failure, OrNotFound as _};
@@ -36,7 +36,10 @@ struct View {
 
 pub(super) async fn run(store: &dyn Store, command: EventCommand) -> Result<Outcome, Failure> {
     match command {
-        EventCommand::Emit { tenant, kind, data } => emit(store, tenant, kind, parse_record(&read(&data)?)?).await,
+        EventCommand::Emit { tenant, kind, data } => {
+            let data = parse_record(&read(&data)?)?;
+            emit(store, lookup::tenant(store, &tenant).await?.id, kind, data).await
+        }
     }
 }
 

@@ -5,58 +5,65 @@ mod overdue;
 use std::pin::Pin;
 
 use svc_core::error::Error;
+use svc_core::resources::contacts::Contact;
 use svc_core::resources::invoices::{self, Invoice, InvoiceCreate, InvoiceStatus, InvoiceUpdate};
 use svc_core::store::{Store, Tx};
 use svc_core::values::{Patch, TenantId};
 use uuid::Uuid;
 
 use super::{lookup, tenant};
-use crate::cli::{InvoiceChanges, InvoiceCommand, Owner};
+use crate::cli::{InTenant, InvoiceChanges, InvoiceCommand};
 use crate::exit::{Exit, Failure, OrNotFound as _};
+use crate::ids::IdArg;
 use crate::output::{Outcome, or_dash};
 
 pub(super) async fn run(store: &dyn Store, command: InvoiceCommand) -> Result<Outcome, Failure> {
     match command {
         InvoiceCommand::Create { tenant, contact, total, currency, due } => {
+            let tenant = lookup::tenant(store, &tenant).await?.id;
+            let contact = lookup::id_in::<Contact>(store, tenant, &contact).await?;
             let input = InvoiceCreate { contact_id: Some(contact), total, currency, issue_date: None, due_date: due };
             create(store, tenant, contact, input).await
         }
-        InvoiceCommand::Send { id, owner } => {
-            let send =
-                change(store, id, owner, "invoice.send", move |tx, tenant| Box::pin(invoices::send(tx, tenant, id)));
+        InvoiceCommand::Send { id, tenant } => {
+            let send = change(store, &id, &tenant, "invoice.send", move |tx, tenant, id| {
+                Box::pin(invoices::send(tx, tenant, id))
+            });
             report_status(&send.await?)
         }
-        InvoiceCommand::View { id, owner } => {
-            let view =
-                change(store, id, owner, "invoice.view", move |tx, tenant| Box::pin(invoices::view(tx, tenant, id)));
+        InvoiceCommand::View { id, tenant } => {
+            let view = change(store, &id, &tenant, "invoice.view", move |tx, tenant, id| {
+                Box::pin(invoices::view(tx, tenant, id))
+            });
             report_status(&view.await?)
         }
-        InvoiceCommand::Pay { id, owner, amount } => {
-            let pay = change(store, id, owner, "invoice.pay", move |tx, tenant| {
+        InvoiceCommand::Pay { id, tenant, amount } => {
+            let pay = change(store, &id, &tenant, "invoice.pay", move |tx, tenant, id| {
                 Box::pin(invoices::pay(tx, tenant, id, amount))
             });
             report_payment(&pay.await?)
         }
-        InvoiceCommand::Void { id, owner } => {
-            let void =
-                change(store, id, owner, "invoice.void", move |tx, tenant| Box::pin(invoices::void(tx, tenant, id)));
+        InvoiceCommand::Void { id, tenant } => {
+            let void = change(store, &id, &tenant, "invoice.void", move |tx, tenant, id| {
+                Box::pin(invoices::void(tx, tenant, id))
+            });
             report_status(&void.await?)
         }
-        InvoiceCommand::Resend { id, owner } => {
-            let resend = change(store, id, owner, "invoice.resend", move |tx, tenant| {
+        InvoiceCommand::Resend { id, tenant } => {
+            let resend = change(store, &id, &tenant, "invoice.resend", move |tx, tenant, id| {
                 Box::pin(invoices::resend(tx, tenant, id))
             });
             let invoice = resend.await?;
             Outcome::new(&invoice, format!("Invoice {} was sent again.", invoice.invoice_number))
         }
-        InvoiceCommand::Refund { id, owner, amount } => {
-            let refund = change(store, id, owner, "invoice.refund", move |tx, tenant| {
+        InvoiceCommand::Refund { id, tenant, amount } => {
+            let refund = change(store, &id, &tenant, "invoice.refund", move |tx, tenant, id| {
                 Box::pin(invoices::refund(tx, tenant, id, amount))
             });
             report_refund(&refund.await?)
         }
-        InvoiceCommand::Update { id, owner, changes } => update(store, id, owner, changes).await,
-        InvoiceCommand::Overdue { tenant } => overdue::run(store, tenant).await,
+        InvoiceCommand::Update { id, tenant, changes } => update(store, &id, &tenant, changes).await,
+        InvoiceCommand::Overdue { tenant } => overdue::run(store, tenant.as_ref()).await,
     }
 }
 
@@ -82,11 +89,18 @@ fn no_contact(id: Uuid) -> Failure {
     )
 }
 
-async fn update(store: &dyn Store, id: Uuid, owner: Owner, changes: InvoiceChanges) -> Result<Outcome, Failure> {
+async fn update(store: &dyn Store, id: &IdArg, named: &InTenant, changes: InvoiceChanges) -> Result<Outcome, Failure> {
     fn patch<T>(value: Option<T>) -> Patch<T> {
         value.map_or(Patch::Keep, Patch::Set)
     }
     let InvoiceChanges { total, currency, due, contact } = changes;
+    let found = lookup::find::<Invoice>(store, id, named).await?;
+    let (tenant, before) = (found.tenant_id, found.record);
+    let id = before.id;
+    let contact = match contact {
+        Some(contact) => Some(lookup::id_in::<Contact>(store, tenant, &contact).await?),
+        None => None,
+    };
     let change = InvoiceUpdate {
         contact_id: patch(contact.map(Some)),
         total: patch(total),
@@ -94,8 +108,6 @@ async fn update(store: &dyn Store, id: Uuid, owner: Owner, changes: InvoiceChang
         issue_date: Patch::Keep,
         due_date: patch(due.map(Some)),
     };
-    let found = lookup::find::<Invoice>(store, id, owner).await.or_not_found("invoice", id, HINT)?;
-    let (tenant, before) = (found.tenant_id, found.record);
     let updated = store
         .write("invoice.update", move |tx| {
             let change = change.clone();
@@ -116,17 +128,24 @@ async fn update(store: &dyn Store, id: Uuid, owner: Owner, changes: InvoiceChang
 }
 
 /// Says how to find the id of an invoice.
-const HINT: &str = "`svc export invoices --tenant ID` exports the invoices of a tenant";
+const HINT: &str = "`svc export invoices` exports the invoices of a tenant";
 
 type Change<'t> = Pin<Box<dyn Future<Output = Result<Invoice, Error>> + Send + 't>>;
 
 /// Changes the invoice with this id in one transaction.
-async fn change<F>(store: &dyn Store, id: Uuid, owner: Owner, name: &'static str, work: F) -> Result<Invoice, Failure>
+async fn change<F>(
+    store: &dyn Store,
+    id: &IdArg,
+    named: &InTenant,
+    name: &'static str,
+    work: F,
+) -> Result<Invoice, Failure>
 where
-    F: for<'t> Fn(&'t mut dyn Tx, TenantId) -> Change<'t> + Send + Sync + 'static,
+    F: for<'t> Fn(&'t mut dyn Tx, TenantId, Uuid) -> Change<'t> + Send + Sync + 'static,
 {
-    let tenant = lookup::find::<Invoice>(store, id, owner).await.or_not_found("invoice", id, HINT)?.tenant_id;
-    store.write(name, move |tx| work(tx, tenant)).await.or_not_found("invoice", id, HINT)
+    let found = lookup::find::<Invoice>(store, id, named).await?;
+    let (tenant, id) = (found.tenant_id, found.record.id);
+    store.write(name, move |tx| work(tx, tenant, id)).await.or_not_found("invoice", id, HINT)
 }
 
 fn report_status(invoice: &Invoice) -> Result<Outcome, Failure> {

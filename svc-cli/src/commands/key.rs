@@ -17,7 +17,7 @@ use crate::output::{Outcome, Table, fields, or_dash};
 use crate::times::{moment, moment_or_dash};
 
 /// Says how to find the id of a key.
-const HINT: &str = "`svc key list --tenant ID` lists the keys of a tenant";
+const HINT: &str = "`svc key list` lists the keys of a tenant";
 
 /// A key in the JSON output of `list`, `show` and `revoke`.
 #[derive(Serialize)]
@@ -30,22 +30,23 @@ struct View<'a> {
 pub(super) async fn run(store: &dyn Store, command: KeyCommand) -> Result<Outcome, Failure> {
     match command {
         KeyCommand::Create { tenant, scopes, name, expires, signed } => {
+            let tenant = lookup::tenant(store, &tenant).await?.id;
             create(store, tenant, KeyCreate { name, write: scopes.write, expires_in: expires, signed }).await
         }
-        KeyCommand::List { tenant } => list(store, tenant).await,
-        KeyCommand::Show { id, owner } => {
-            let key = lookup::key(store, id, owner).await.or_not_found("key", id, HINT)?;
+        KeyCommand::List { tenant } => list(store, lookup::tenant(store, &tenant).await?.id).await,
+        KeyCommand::Show { id, tenant } => {
+            let key = lookup::find::<ApiKey>(store, &id, &tenant).await?.record;
             Outcome::new(&view(&key), details(&key, store.env().now()))
         }
-        KeyCommand::Revoke { id, owner } => {
-            lookup::key(store, id, owner).await.or_not_found("key", id, HINT)?;
+        KeyCommand::Revoke { id, tenant } => {
+            let id = lookup::find::<ApiKey>(store, &id, &tenant).await?.record.id;
             let revoked = store.write("key.revoke", move |tx| Box::pin(keys::revoke(tx, id))).await;
             let key = revoked.or_not_found("key", id, HINT)?;
             let text = format!("Revoked key {id} ({}…). It is rejected from now on.", key.prefix);
             Outcome::new(&view(&key), text)
         }
-        KeyCommand::Rotate { id, owner, overlap } => {
-            lookup::key(store, id, owner).await.or_not_found("key", id, HINT)?;
+        KeyCommand::Rotate { id, tenant, overlap } => {
+            let id = lookup::find::<ApiKey>(store, &id, &tenant).await?.record.id;
             rotate(store, id, overlap).await
         }
     }

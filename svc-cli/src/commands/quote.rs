@@ -9,31 +9,34 @@ use svc_core::values::TenantId;
 use uuid::Uuid;
 
 use super::lookup;
-use crate::cli::{Owner, QuoteCommand};
+use crate::cli::{InTenant, QuoteCommand};
 use crate::exit::{Failure, OrNotFound as _};
+use crate::ids::IdArg;
 use crate::output::{Outcome, fields, or_dash};
 use crate::times::moment;
 
 /// Says how to find the id of a quote.
-const HINT: &str = "`svc export quotes --tenant ID` exports the quotes of a tenant";
+const HINT: &str = "`svc export quotes` exports the quotes of a tenant";
 
 pub(super) async fn run(store: &dyn Store, command: QuoteCommand) -> Result<Outcome, Failure> {
     match command {
-        QuoteCommand::Accept { id, owner } => {
-            let accept =
-                decide(store, id, owner, "quote.accept", move |tx, tenant| Box::pin(quotes::accept(tx, tenant, id)));
+        QuoteCommand::Accept { id, tenant } => {
+            let accept = decide(store, &id, &tenant, "quote.accept", move |tx, tenant, id| {
+                Box::pin(quotes::accept(tx, tenant, id))
+            });
             let quote = accept.await?;
             let Quote { quote_number, currency, total, .. } = &quote;
             Outcome::new(&quote, format!("Quote {quote_number} is accepted: {currency} {total}."))
         }
-        QuoteCommand::Decline { id, owner } => {
-            let decline =
-                decide(store, id, owner, "quote.decline", move |tx, tenant| Box::pin(quotes::decline(tx, tenant, id)));
+        QuoteCommand::Decline { id, tenant } => {
+            let decline = decide(store, &id, &tenant, "quote.decline", move |tx, tenant, id| {
+                Box::pin(quotes::decline(tx, tenant, id))
+            });
             let quote = decline.await?;
             Outcome::new(&quote, format!("Quote {} is declined.", quote.quote_number))
         }
-        QuoteCommand::Show { id, owner } => {
-            let found = lookup::find::<Quote>(store, id, owner).await.or_not_found("quote", id, HINT)?;
+        QuoteCommand::Show { id, tenant } => {
+            let found = lookup::find::<Quote>(store, &id, &tenant).await?;
             Outcome::new(&found.record, details(found.tenant_id, &found.record))
         }
     }
@@ -42,12 +45,19 @@ pub(super) async fn run(store: &dyn Store, command: QuoteCommand) -> Result<Outc
 type Decision<'t> = Pin<Box<dyn Future<Output = Result<Quote, Error>> + Send + 't>>;
 
 /// Records the client's decision about the quote with this id.
-async fn decide<F>(store: &dyn Store, id: Uuid, owner: Owner, name: &'static str, work: F) -> Result<Quote, Failure>
+async fn decide<F>(
+    store: &dyn Store,
+    id: &IdArg,
+    named: &InTenant,
+    name: &'static str,
+    work: F,
+) -> Result<Quote, Failure>
 where
-    F: for<'t> Fn(&'t mut dyn Tx, TenantId) -> Decision<'t> + Send + Sync + 'static,
+    F: for<'t> Fn(&'t mut dyn Tx, TenantId, Uuid) -> Decision<'t> + Send + Sync + 'static,
 {
-    let tenant = lookup::find::<Quote>(store, id, owner).await.or_not_found("quote", id, HINT)?.tenant_id;
-    store.write(name, move |tx| work(tx, tenant)).await.or_not_found("quote", id, HINT)
+    let found = lookup::find::<Quote>(store, id, named).await?;
+    let (tenant, id) = (found.tenant_id, found.record.id);
+    store.write(name, move |tx| work(tx, tenant, id)).await.or_not_found("quote", id, HINT)
 }
 
 fn details(tenant: TenantId, quote: &Quote) -> String {

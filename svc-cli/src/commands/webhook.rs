@@ -16,15 +16,15 @@ use svc_core::webhooks::statistics::backlog;
 use svc_core::webhooks::subscriptions::{self, WebhookSubscription, WebhookSubscriptionWithSecret, WebhookUpdate};
 use uuid::Uuid;
 
-use super::lookup::{self, LookupError};
-use super::tenant;
-use crate::cli::{Owner, WebhookCommand};
+use super::{lookup, tenant};
+use crate::cli::{InTenant, WebhookCommand};
 use crate::exit::{Failure, OrNotFound as _};
+use crate::ids::IdArg;
 use crate::output::{Outcome, Table, fields, or_dash};
 use crate::times::{moment, moment_or_dash};
 
 /// Says how to find the id of a webhook.
-pub(super) const HINT: &str = "`svc webhook list --tenant ID` lists the webhooks of a tenant";
+pub(super) const HINT: &str = "`svc webhook list` lists the webhooks of a tenant";
 
 /// An enabled subscription in JSON output, with the number of its held deliveries: 10,000 for that many or more, null if they
 /// could not be counted.
@@ -37,30 +37,34 @@ struct EnabledView<'a> {
 
 pub(super) async fn run(store: &dyn Store, command: WebhookCommand) -> Result<Outcome, Failure> {
     match command {
-        WebhookCommand::List { tenant } => list(store, tenant).await,
-        WebhookCommand::Show { id, owner } => {
-            let subscription: WebhookSubscription =
-                lookup::find(store, id, owner).await.or_not_found("webhook", id, HINT)?.record;
+        WebhookCommand::List { tenant } => list(store, lookup::tenant(store, &tenant).await?.id).await,
+        WebhookCommand::Show { id, tenant } => {
+            let subscription = lookup::find::<WebhookSubscription>(store, &id, &tenant).await?.record;
             Outcome::new(&subscription, details(&subscription))
         }
-        WebhookCommand::Enable { id, owner } => {
-            let Enabled { subscription, held_deliveries } =
-                enable(store, id, owner).await.or_not_found("webhook", id, HINT)?;
-            let text = format!("Enabled webhook {id}. Events are delivered to {}.", subscription.url.as_str());
+        WebhookCommand::Enable { id, tenant } => {
+            let Enabled { subscription, held_deliveries } = enable(store, &id, &tenant).await?;
+            let text =
+                format!("Enabled webhook {}. Events are delivered to {}.", subscription.id, subscription.url.as_str());
             let outcome = Outcome::new(&EnabledView { subscription: &subscription, held_deliveries }, text)?;
             Ok(outcome.with_note(held_note(&subscription, held_deliveries)))
         }
         WebhookCommand::Stats { tenant, since } => {
             let since = since.from(store.env().now());
-            statistics::run(store, tenant, since).await
+            statistics::run(store, lookup::tenant(store, &tenant).await?.id, since).await
         }
-        WebhookCommand::Test { id, owner, event, timeout } => send_test::run(store, id, owner, event, timeout).await,
-        WebhookCommand::RotateSecret { id, owner, finish: true, .. } => {
-            let subscription = finish_rotation(store, id, owner).await.or_not_found("webhook", id, HINT)?;
-            Outcome::new(&subscription, format!("Only the newest secret of webhook {id} is used from now on."))
+        WebhookCommand::Test { id, tenant, event, timeout } => {
+            send_test::run(store, &id, &tenant, event, timeout).await
         }
-        WebhookCommand::RotateSecret { id, owner, overlap, finish: false } => {
-            let rotated = rotate_secret(store, id, owner, overlap).await.or_not_found("webhook", id, HINT)?;
+        WebhookCommand::RotateSecret { id, tenant, finish: true, .. } => {
+            let subscription = finish_rotation(store, &id, &tenant).await?;
+            Outcome::new(
+                &subscription,
+                format!("Only the newest secret of webhook {} is used from now on.", subscription.id),
+            )
+        }
+        WebhookCommand::RotateSecret { id, tenant, overlap, finish: false } => {
+            let rotated = rotate_secret(store, &id, &tenant, overlap).await?;
             let old_secret = match rotated.previous_until {
                 Some(until) if until > store.env().now() => format!(
                     "The old secret still makes X-SVC-Signature until {}, or until you end the overlap with --finish.",
@@ -70,8 +74,9 @@ pub(super) async fn run(store: &dyn Store, command: WebhookCommand) -> Result<Ou
             };
             let secret = ("secret", rotated.secret.reveal().to_owned());
             let text = format!(
-                "Replaced the secret of webhook {id}. {old_secret}\n\n{}\n\
+                "Replaced the secret of webhook {}. {old_secret}\n\n{}\n\
                  Store the secret now. It will not be shown again.",
+                rotated.id,
                 fields([secret])
             );
             Outcome::new(&WebhookSubscriptionWithSecret::from(rotated), text)
@@ -111,6 +116,20 @@ async fn all(tx: &mut dyn Tx, tenant: TenantId) -> Result<Vec<WebhookSubscriptio
     }
 }
 
+/// Returns the whole id of a tenant's subscription, if one was given.
+pub(super) async fn id_in(store: &dyn Store, tenant: TenantId, id: Option<IdArg>) -> Result<Option<Uuid>, Failure> {
+    match id {
+        Some(id) => lookup::id_in::<WebhookSubscription>(store, tenant, &id).await.map(Some),
+        None => Ok(None),
+    }
+}
+
+/// Returns the tenant and the id of a subscription.
+async fn found(store: &dyn Store, id: &IdArg, named: &InTenant) -> Result<(TenantId, Uuid), Failure> {
+    let found = lookup::find::<WebhookSubscription>(store, id, named).await?;
+    Ok((found.tenant_id, found.record.id))
+}
+
 /// A subscription that was enabled.
 struct Enabled {
     subscription: WebhookSubscription,
@@ -119,15 +138,16 @@ struct Enabled {
 }
 
 /// Enables a subscription and counts its held deliveries.
-async fn enable(store: &dyn Store, id: Uuid, owner: Owner) -> Result<Enabled, LookupError> {
-    let tenant = lookup::find::<WebhookSubscription>(store, id, owner).await?.tenant_id;
+async fn enable(store: &dyn Store, id: &IdArg, named: &InTenant) -> Result<Enabled, Failure> {
+    let (tenant, id) = found(store, id, named).await?;
     let subscription = store
         .write("webhook.enable", move |tx| {
             let (url, events, description) = (Patch::Keep, Patch::Keep, Patch::Keep);
             let change = WebhookUpdate { url, events, enabled: Patch::Set(true), description };
             Box::pin(crud::update::<WebhookSubscription>(tx, tenant, id, change))
         })
-        .await?;
+        .await
+        .or_not_found("webhook", id, HINT)?;
     // It is enabled, whether or not its deliveries can be counted.
     let backlog = store.read("webhook.held", move |tx| Box::pin(backlog(tx, tenant, id))).await;
     Ok(Enabled { subscription, held_deliveries: backlog.ok().map(|backlog| backlog.held) })
@@ -135,21 +155,21 @@ async fn enable(store: &dyn Store, id: Uuid, owner: Owner) -> Result<Enabled, Lo
 
 async fn rotate_secret(
     store: &dyn Store,
-    id: Uuid,
-    owner: Owner,
+    id: &IdArg,
+    named: &InTenant,
     overlap: Duration,
-) -> Result<WebhookSubscription, LookupError> {
-    let tenant = lookup::find::<WebhookSubscription>(store, id, owner).await?.tenant_id;
+) -> Result<WebhookSubscription, Failure> {
+    let (tenant, id) = found(store, id, named).await?;
     let rotate =
         store.write("webhook.rotate", move |tx| Box::pin(subscriptions::rotate_secret(tx, tenant, id, overlap)));
-    Ok(rotate.await?)
+    rotate.await.or_not_found("webhook", id, HINT)
 }
 
-async fn finish_rotation(store: &dyn Store, id: Uuid, owner: Owner) -> Result<WebhookSubscription, LookupError> {
-    let tenant = lookup::find::<WebhookSubscription>(store, id, owner).await?.tenant_id;
+async fn finish_rotation(store: &dyn Store, id: &IdArg, named: &InTenant) -> Result<WebhookSubscription, Failure> {
+    let (tenant, id) = found(store, id, named).await?;
     let finish =
         store.write("webhook.finish_rotation", move |tx| Box::pin(subscriptions::finish_rotation(tx, tenant, id)));
-    Ok(finish.await?)
+    finish.await.or_not_found("webhook", id, HINT)
 }
 
 /// Returns a note that says how to send held deliveries, which are not sent automatically.

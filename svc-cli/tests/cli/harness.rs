@@ -83,6 +83,7 @@ impl Session {
             "SVC_DATABASE_URL",
             "SVC_RETENTION",
             "SVC_SECRET_KEY",
+            "SVC_TENANT",
             "SVC_WEBHOOK_SECRET",
             "NO_COLOR",
             "CLICOLOR",

@@ -14,6 +14,7 @@ mod export;
 mod failures;
 mod full;
 mod harness;
+mod ids;
 mod import;
 mod import_running;
 mod invoice;

@@ -9,11 +9,8 @@ use svc_core::error::{Error, StoreError};
 use svc_core::store::Store;
 use svc_core::values::TenantId;
 use svc_core::webhooks::replays::{self, Replay, ReplayCreate};
-use svc_core::webhooks::subscriptions::WebhookSubscription;
 use tokio::time::sleep;
 
-use crate::cli::Owner;
-use crate::commands::lookup::{self, LookupError};
 use crate::commands::{tenant, webhook};
 use crate::exit::{Exit, Failure, OrNotFound as _};
 use crate::output::{Outcome, Table};
@@ -39,12 +36,12 @@ impl<'a> View<'a> {
 /// Creates a replay and, if `wait` is set, waits until it is finished.
 pub(super) async fn replay(
     store: &dyn Store,
-    owner: Owner,
+    tenant: TenantId,
     input: ReplayCreate,
     wait: bool,
 ) -> Result<Outcome, Failure> {
     let id = input.subscription;
-    let replay = create(store, owner, input).await.or_not_found("webhook", id, webhook::HINT)?;
+    let replay = create(store, tenant, input).await.or_not_found("webhook", id, webhook::HINT)?;
     if !wait {
         let text = format!(
             "The server replays the deliveries of webhook {id} for events between {} and {}. \
@@ -76,9 +73,8 @@ pub(super) async fn replay(
     Ok(Outcome::new(&View::of(&replay), text)?.with_failure(failure))
 }
 
-async fn create(store: &dyn Store, owner: Owner, input: ReplayCreate) -> Result<Replay, LookupError> {
-    let tenant = lookup::find::<WebhookSubscription>(store, input.subscription, owner).await?.tenant_id;
-    Ok(store.write("delivery.replay", move |tx| Box::pin(replays::create(tx, tenant, input.clone()))).await?)
+async fn create(store: &dyn Store, tenant: TenantId, input: ReplayCreate) -> Result<Replay, Error> {
+    store.write("delivery.replay", move |tx| Box::pin(replays::create(tx, tenant, input.clone()))).await
 }
 
 /// Polls the replay until it is finished. Shows a progress bar if stderr is a terminal.

@@ -8,13 +8,13 @@ use svc_core::values::EventKind;
 use svc_core::webhooks::deliveries::{Delivery, DeliveryStatus};
 use svc_core::webhooks::subscriptions::{self, WebhookSubscription};
 use tokio::time::{Instant, sleep};
-use uuid::Uuid;
 
 use super::HINT;
-use crate::cli::Owner;
+use crate::cli::InTenant;
 use crate::commands::delivery::{self, Record};
-use crate::commands::lookup::{self, LookupError, Owned};
+use crate::commands::lookup::{self, Owned};
 use crate::exit::{Exit, Failure, OrNotFound as _};
+use crate::ids::IdArg;
 use crate::output::{Outcome, plain};
 use crate::times::span;
 
@@ -23,15 +23,19 @@ const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 pub(super) async fn run(
     store: &dyn Store,
-    id: Uuid,
-    owner: Owner,
+    id: &IdArg,
+    named: &InTenant,
     kind: Option<EventKind>,
     timeout: Duration,
 ) -> Result<Outcome, Failure> {
-    let SentTest { subscription, delivery } = send(store, id, owner, kind).await.or_not_found("webhook", id, HINT)?;
+    let SentTest { subscription, delivery } = send(store, id, named, kind).await?;
     let record = first_attempt(store, &delivery, timeout).await?;
-    let introduction =
-        format!("Sent a {} test event to webhook {id} at {}.\n\n", delivery.kind, subscription.url.as_str());
+    let introduction = format!(
+        "Sent a {} test event to webhook {} at {}.\n\n",
+        delivery.kind,
+        subscription.id,
+        subscription.url.as_str()
+    );
     let failure = failure(&record, timeout).map(|error| Failure::new(Exit::Failed, error));
     Ok(delivery::report(&record, &introduction)?.with_failure(failure))
 }
@@ -42,10 +46,11 @@ struct SentTest {
     delivery: Delivery,
 }
 
-async fn send(store: &dyn Store, id: Uuid, owner: Owner, kind: Option<EventKind>) -> Result<SentTest, LookupError> {
-    let Owned { tenant_id, record: subscription } = lookup::find(store, id, owner).await?;
+async fn send(store: &dyn Store, id: &IdArg, named: &InTenant, kind: Option<EventKind>) -> Result<SentTest, Failure> {
+    let Owned { tenant_id, record: subscription } = lookup::find::<WebhookSubscription>(store, id, named).await?;
+    let id = subscription.id;
     let send = store.write("webhook.test", move |tx| Box::pin(subscriptions::send_test(tx, tenant_id, id, kind)));
-    Ok(SentTest { subscription, delivery: send.await? })
+    Ok(SentTest { subscription, delivery: send.await.or_not_found("webhook", id, HINT)? })
 }
 
 /// Returns the delivery once its first attempt has finished, or in its current status when the timeout is over.
