@@ -30,7 +30,7 @@ mod settings;
 mod state;
 
 use std::convert::Infallible;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
@@ -57,6 +57,8 @@ use self::response::ApiResponse;
 use self::router::Route;
 pub use self::settings::Settings;
 use self::state::State;
+use crate::background::Reminder;
+use crate::metrics::Metrics;
 use crate::telemetry;
 
 /// How long `/readyz` waits for the database.
@@ -84,10 +86,9 @@ const NO_TENANT: TenantId = TenantId(Uuid::nil());
 ///
 /// # Mounting
 ///
-/// `Api` is a [`tower_service::Service`], so it can be nested in an axum or tower application. Set
-/// [`Settings::mount`] to the path of the service, and add a [`Peer`] to the extensions of each request. Call
-/// [`run_housekeeping`](Self::run_housekeeping) every ten seconds or so, and
-/// [`delete_expired_events`](Self::delete_expired_events) every minute or so.
+/// `Api` is a [`tower_service::Service`], so it can be nested in an axum or tower application.
+/// [`Builder`](crate::Builder) makes one together with its background work, without which no webhook is sent. Add a
+/// [`Peer`] to the extensions of each request.
 #[derive(Clone)]
 pub struct Api {
     state: Arc<State>,
@@ -96,7 +97,9 @@ pub struct Api {
 }
 
 impl Api {
-    /// Creates the API over a store.
+    /// Creates the API over a store, without its background work: for tests that call it alone.
+    ///
+    /// Use [`Builder`](crate::Builder) to serve it.
     pub fn new(store: Arc<dyn Store>, settings: Settings) -> Self {
         Self { state: Arc::new(State::new(store, settings)), for_operators: false }
     }
@@ -132,6 +135,7 @@ impl Api {
         let headers = response.headers_mut();
         message::add_security_headers(&parts.method, headers);
         if is_client_request {
+            self.state.background_reminder.check(now);
             let limits = &self.state.limits;
             access.status.unwrap_or_else(|| limits.status(limits.key_of_peer(peer), now)).write(headers);
         }
@@ -160,7 +164,7 @@ impl Api {
     /// Stores when API keys were last used, deletes expired idempotency responses and request signatures, and measures
     /// the backlog of deliveries for the metrics.
     ///
-    /// Call it every ten seconds or so.
+    /// [`Background`](crate::Background) calls it every ten seconds.
     ///
     /// # Errors
     ///
@@ -174,8 +178,8 @@ impl Api {
     /// Deletes the events that are older than [`Settings::retention`], with their finished deliveries, logs and replays,
     /// and returns the numbers of deleted rows.
     ///
-    /// It works in small transactions with pauses, so that requests are not delayed. Call it every minute or so, apart
-    /// from [`run_housekeeping`](Self::run_housekeeping), as it takes long when many events have expired.
+    /// It works in small transactions with pauses, so that requests are not delayed.
+    /// [`Background`](crate::Background) calls it every minute.
     ///
     /// # Errors
     ///
@@ -184,13 +188,26 @@ impl Api {
         self.state.retention.run(&*self.state.store, self.state.settings.retention).await
     }
 
-    /// Stores when API keys were last used. Call it once more when the program stops.
+    /// Stores when API keys were last used. [`Background`](crate::Background) calls it when it ends; call it once more
+    /// when the last request has ended later than that.
     ///
     /// # Errors
     ///
     /// Returns [`Error::Store`] when the store fails. Nothing is lost, and the next call does the work.
     pub async fn flush_last_used(&self) -> Result<(), Error> {
         self.state.last_used.flush(&*self.state.store).await
+    }
+
+    pub(crate) fn store(&self) -> Arc<dyn Store> {
+        Arc::clone(&self.state.store)
+    }
+
+    pub(crate) fn metrics(&self) -> Arc<Metrics> {
+        Arc::clone(&self.state.settings.metrics)
+    }
+
+    pub(crate) fn background_reminder(&self) -> &Reminder {
+        &self.state.background_reminder
     }
 
     fn env(&self) -> &Env {
@@ -252,7 +269,7 @@ fn status_response(status: &str) -> Result<Outcome, Problem> {
 /// The address of a client, as an extension of its request.
 ///
 /// An application that mounts the API adds it to each request. Without it, all clients without a valid key share one
-/// rate limit.
+/// rate limit, and the log says so once. Behind a reverse proxy it is the address in the header that the proxy sets.
 #[derive(Clone, Copy, Debug)]
 pub struct Peer(pub IpAddr);
 
@@ -270,7 +287,10 @@ where
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let api = self.clone();
-        let peer = request.extensions().get().map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |Peer(address)| *address);
+        let peer = match request.extensions().get() {
+            Some(Peer(address)) => *address,
+            None => self.state.unknown_peer(),
+        };
         Box::pin(async move { Ok(Self::call(&api, request, peer).await) })
     }
 }

@@ -23,9 +23,14 @@
 //! With the feature `otlp` the program sends spans to an OpenTelemetry collector; see [`telemetry::init`].
 
 pub mod api;
+mod background;
+mod builder;
 pub mod deliver;
 pub mod metrics;
+#[cfg(feature = "standalone")]
 pub mod program;
 pub mod telemetry;
 
-pub use self::api::{Api, Settings};
+pub use self::api::{Api, Peer, Settings};
+pub use self::background::Background;
+pub use self::builder::Builder;

@@ -30,9 +30,7 @@ use svc_core::values::HostPolicy;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
-use crate::api::Api;
-use crate::deliver::{self, HttpWebhookClient};
-use crate::metrics::metered;
+use crate::builder::Builder;
 use crate::program::config::Config;
 use crate::program::proxy::TrustedProxies;
 use crate::program::serve::{Server, Tls};
@@ -40,10 +38,6 @@ use crate::telemetry;
 
 const DEFAULT_DATABASE: &str = "sqlite://svc.db";
 const DEFAULT_OPS_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 9464);
-/// How often the last uses of keys are stored and expired rows are deleted.
-const HOUSEKEEPING_INTERVAL: Duration = Duration::from_secs(10);
-/// How often events and deliveries that are older than the retention period are deleted.
-const RETENTION_INTERVAL: Duration = Duration::from_secs(60);
 /// How long to wait for blocked threads, such as DNS lookups, after everything else has ended.
 const THREAD_SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(500);
 /// The highest number of connections to the listener for operators.
@@ -104,14 +98,15 @@ async fn serve(config: Config) -> Result<(), RunError> {
         (None, Some(folder)) => format!("sqlite://{}", folder.path().join("demo.db").display()),
         (None, None) => DEFAULT_DATABASE.to_owned(),
     };
-    let settings = config.settings();
-    let metrics = Arc::clone(&settings.metrics);
-    let store = metered(svc_store::open_with(&url, env, config.store_options()).await?, Arc::clone(&metrics));
+    let store = svc_store::open_with(&url, env, config.store_options()).await?;
     if let Some(path) = svc_store::exposed_key_file(&url) {
         tracing::warn!(path = %path.display(), "other users may read or change the file of the secret key; set its mode to 600");
     }
-    let client = HttpWebhookClient::new(store.env().clone(), config.webhook_timeout, Arc::clone(&settings.resolver));
-    let api = Api::new(Arc::clone(&store), settings);
+    let (api, background) = Builder::new(Arc::clone(&store))
+        .settings(config.settings())
+        .delivery_policy(config.delivery_policy())
+        .shutdown_grace(config.shutdown_grace)
+        .build();
 
     let mut server = Server::bind(config.listen, config.max_connections)
         .await
@@ -137,16 +132,7 @@ async fn serve(config: Config) -> Result<(), RunError> {
         }
         None => None,
     };
-    let housekeeping = tokio::spawn(run_housekeeping(api.clone(), until_stopped()));
-    let retention = tokio::spawn(run_retention(api.clone(), until_stopped()));
-    let deliveries = tokio::spawn(deliver::run(
-        Arc::clone(&store),
-        config.delivery_policy(),
-        Arc::new(client),
-        metrics,
-        until_stopped(),
-        config.shutdown_grace,
-    ));
+    let background = tokio::spawn(background.run(until_stopped()));
 
     let shutdown = shutdown_signal()?;
     announce(&config, &url, &server, &store).await?;
@@ -161,9 +147,7 @@ async fn serve(config: Config) -> Result<(), RunError> {
         end = Instant::now() + config.shutdown_grace;
     };
     server.run(api.clone(), stop, config.shutdown_grace).await;
-    housekeeping.abort();
-    retention.abort();
-    let _ = deliveries.await;
+    let _ = background.await;
     if let Some(ops) = ops {
         let _ = ops.await;
     }
@@ -233,42 +217,4 @@ fn shutdown_signal() -> io::Result<impl Future<Output = ()>> {
             _ = interrupt.recv() => {}
         }
     })
-}
-
-/// Runs the periodic maintenance of the API until `stopped` is ready.
-async fn run_housekeeping(api: Api, stopped: impl Future<Output = ()>) {
-    tokio::pin!(stopped);
-    let mut interval = tokio::time::interval(HOUSEKEEPING_INTERVAL);
-    loop {
-        tokio::select! {
-            _ = interval.tick() => {}
-            () = &mut stopped => return,
-        }
-        if let Err(error) = api.run_housekeeping().await {
-            tracing::warn!(%error, "periodic maintenance failed; trying again later");
-        }
-    }
-}
-
-/// Deletes what is older than the retention period, until `stopped` is ready.
-async fn run_retention(api: Api, stopped: impl Future<Output = ()>) {
-    let sweeps = async {
-        let mut interval = tokio::time::interval(RETENTION_INTERVAL);
-        loop {
-            interval.tick().await;
-            match api.delete_expired_events().await {
-                Ok(deleted) if deleted.rows() > 0 => {
-                    tracing::info!(?deleted, "deleted events and deliveries that were older than the retention period")
-                }
-                Ok(_) => {}
-                Err(error) => {
-                    tracing::warn!(%error, "deleting expired events and deliveries failed; trying again later")
-                }
-            }
-        }
-    };
-    tokio::select! {
-        () = sweeps => {}
-        () = stopped => {}
-    }
 }

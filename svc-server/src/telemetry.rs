@@ -6,6 +6,8 @@
 //!
 //! Secrets never reach the log or a span: no Authorization header, no query string and no body is written.
 
+#[cfg(feature = "standalone")]
+mod log;
 #[cfg(feature = "otlp")]
 mod otlp;
 
@@ -16,70 +18,16 @@ use http::request::Parts;
 use http::{HeaderValue, StatusCode};
 use svc_core::values::TenantId;
 use svc_core::webhooks::deliveries::{AttemptLog, Delivery};
-use tracing::{Span, Subscriber, field};
-use tracing_subscriber::layer::SubscriberExt as _;
-use tracing_subscriber::registry::LookupSpan;
-use tracing_subscriber::util::SubscriberInitExt;
-use tracing_subscriber::{EnvFilter, Layer};
+use tracing::{Span, field};
 use uuid::Uuid;
 
-/// The format of the log.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-pub enum LogFormat {
-    /// One line of text per event, for people.
-    #[default]
-    Text,
-    /// One JSON object per line, for log collectors.
-    Json,
-}
+#[cfg(feature = "standalone")]
+pub(crate) use self::log::flush;
+#[cfg(feature = "standalone")]
+pub use self::log::{LogFormat, init};
 
 /// The target of spans. `SVC_LOG=info,svc_server::spans=debug` adds the fields of the spans to each line of the log.
 const SPANS: &str = "svc_server::spans";
-
-/// Starts the log on stderr. The environment variable `SVC_LOG` filters it, as in `SVC_LOG=warn` or
-/// `SVC_LOG=svc_server=debug`; the default is `info`.
-///
-/// With the feature `otlp`, also starts the export of spans to the collector that `OTEL_EXPORTER_OTLP_ENDPOINT` names.
-///
-/// If the host application has installed a subscriber already, that one stays.
-pub fn init(format: LogFormat) {
-    let filter = EnvFilter::try_from_env("SVC_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
-    #[cfg(feature = "otlp")]
-    let filter = match otlp::layer() {
-        Ok(None) => filter,
-        Ok(Some(spans)) => {
-            // The filter applies to the log only, so that spans are exported at every level of the log.
-            return install(tracing_subscriber::registry().with(log(format).with_filter(filter)).with(spans));
-        }
-        Err(error) => {
-            install(tracing_subscriber::registry().with(filter).with(log(format)));
-            return tracing::error!(%error, "cannot export spans; continuing without");
-        }
-    };
-    install(tracing_subscriber::registry().with(filter).with(log(format)));
-}
-
-fn log<S: Subscriber + for<'a> LookupSpan<'a>>(format: LogFormat) -> Box<dyn Layer<S> + Send + Sync> {
-    let log = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
-    match format {
-        LogFormat::Text => log.with_ansi(false).boxed(),
-        LogFormat::Json => log.json().flatten_event(true).boxed(),
-    }
-}
-
-fn install(subscriber: impl SubscriberInitExt) {
-    if subscriber.try_init().is_err() {
-        tracing::debug!("a tracing subscriber is installed already");
-    }
-}
-
-/// Exports the remaining spans and waits for that, at most for `within`. Later spans are not exported.
-pub(crate) async fn flush(within: Duration) {
-    #[cfg(feature = "otlp")]
-    let _ = tokio::task::spawn_blocking(move || otlp::flush(within)).await;
-    #[cfg(not(feature = "otlp"))]
-    let _ = within;
-}
 
 /// Creates the span of a request. Its level is debug, so it costs nothing unless it is logged or exported.
 pub(crate) fn request_span(request_id: &HeaderValue, parts: &Parts, operation: Option<&'static str>) -> Span {

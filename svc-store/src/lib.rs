@@ -19,6 +19,11 @@
 //! # }).unwrap();
 //! ```
 //!
+//! # Features
+//!
+//! - `sqlite` and `postgres`, both on by default: the databases. One that is left out is not compiled.
+//! - `maintenance`, on by default, needs both: [`copy`], [`check`], [`backup`] and [`stats`].
+//!
 //! # Modules
 //!
 //! SQL is written once, with the parameters `$1`, `$2`, … numbered in the order of their first use, which both databases
@@ -37,17 +42,25 @@
 //! - `vault` encrypts secrets before they are stored.
 //! - `maintenance` works on whole databases: it copies, checks, backs up and measures them.
 
+#![cfg_attr(
+    not(feature = "maintenance"),
+    expect(dead_code, reason = "what a part that is left out alone uses; with all features nothing is unused")
+)]
+
 mod accounts;
 mod bounded_queue;
 mod column;
 mod dialect;
+#[cfg(feature = "maintenance")]
 mod maintenance;
 mod migrations;
+#[cfg(feature = "postgres")]
 mod postgres;
 mod record;
 mod repository;
 mod resources;
 mod sql;
+#[cfg(feature = "sqlite")]
 mod sqlite;
 #[cfg(test)]
 mod statements;
@@ -62,11 +75,15 @@ use svc_core::env::Env;
 use svc_core::error::StoreError;
 use svc_core::store::Store;
 
+#[cfg(feature = "maintenance")]
 pub use self::maintenance::{
     Backup, CheckReport, Comparison, CopyReport, DbStats, Digest, Finding, MaintenanceError, Phase, Progress,
 };
+#[cfg(feature = "maintenance")]
 pub use self::maintenance::{backup, check, copy, stats};
+#[cfg(feature = "postgres")]
 use self::postgres::{OpenFailure, PostgresStore};
+#[cfg(feature = "sqlite")]
 pub use self::sqlite::SqliteStore;
 pub use self::vault::SecretKey;
 
@@ -82,6 +99,9 @@ pub enum OpenError {
          postgres://USER:PASSWORD@HOST:PORT/DATABASE"
     )]
     InvalidUrl(String),
+    /// The URL is that of a database which this crate was built without. The text is the name of the missing feature.
+    #[error("this program cannot open the database, as svc-store was built without its feature {0:?}")]
+    MissingFeature(&'static str),
     /// There is no SQLite file at this path, and [`Options::create_missing`] is `false`.
     #[error("there is no database at {}", .0.display())]
     NotFound(PathBuf),
@@ -185,17 +205,32 @@ pub async fn open(url: &str, env: Env) -> Result<Arc<dyn Store>, OpenError> {
 /// Returns the errors of [`open`], and [`OpenError::NotFound`] when the file does not exist and
 /// [`Options::create_missing`] is `false`.
 pub async fn open_with(url: &str, env: Env, options: Options) -> Result<Arc<dyn Store>, OpenError> {
-    let Options { create_missing, read_connections, write_connections, acquire_timeout, is_short_lived, secret_key } =
-        options;
     if is_postgres(url) {
-        let settings = postgres::Settings { read_connections, write_connections, acquire_timeout, is_short_lived };
-        let store = PostgresStore::open(url, env, secret_key, &settings).await;
-        return Ok(Arc::new(store.map_err(|error| not_opened(url, error))?));
+        #[cfg(feature = "postgres")]
+        return open_postgres(url, env, options).await;
+        #[cfg(not(feature = "postgres"))]
+        return Err(OpenError::MissingFeature("postgres"));
     }
     let path = sqlite_path(url)?;
-    check_path(&path, create_missing)?;
-    let store = SqliteStore::open_with_key(&path, env, secret_key).map_err(|source| unavailable(url, source))?;
-    Ok(Arc::new(store))
+    check_path(&path, options.create_missing)?;
+    #[cfg(feature = "sqlite")]
+    return open_sqlite(url, &path, env, options.secret_key);
+    #[cfg(not(feature = "sqlite"))]
+    return Err(OpenError::MissingFeature("sqlite"));
+}
+
+#[cfg(feature = "postgres")]
+async fn open_postgres(url: &str, env: Env, options: Options) -> Result<Arc<dyn Store>, OpenError> {
+    let Options { read_connections, write_connections, acquire_timeout, is_short_lived, secret_key, .. } = options;
+    let settings = postgres::Settings { read_connections, write_connections, acquire_timeout, is_short_lived };
+    let store = PostgresStore::open(url, env, secret_key, &settings).await;
+    Ok(Arc::new(store.map_err(|error| not_opened(url, error))?))
+}
+
+#[cfg(feature = "sqlite")]
+fn open_sqlite(url: &str, path: &Path, env: Env, key: Option<SecretKey>) -> Result<Arc<dyn Store>, OpenError> {
+    let store = SqliteStore::open_with_key(path, env, key);
+    Ok(Arc::new(store.map_err(|source| unavailable(url, source))?))
 }
 
 /// Migrates the schema of the database at `url` to the version of this program, and returns the names of the migrations
@@ -208,11 +243,17 @@ pub async fn open_with(url: &str, env: Env, options: Options) -> Result<Arc<dyn 
 /// Returns the errors of [`open`].
 pub async fn migrate(url: &str) -> Result<Vec<String>, OpenError> {
     if is_postgres(url) {
+        #[cfg(feature = "postgres")]
         return postgres::migrate(url).await.map_err(|error| not_opened(url, error));
+        #[cfg(not(feature = "postgres"))]
+        return Err(OpenError::MissingFeature("postgres"));
     }
     let path = sqlite_path(url)?;
     check_path(&path, true)?;
-    sqlite::migrate(&path).map_err(|source| unavailable(url, source))
+    #[cfg(feature = "sqlite")]
+    return sqlite::migrate(&path).map_err(|source| unavailable(url, source));
+    #[cfg(not(feature = "sqlite"))]
+    return Err(OpenError::MissingFeature("sqlite"));
 }
 
 /// Returns the path of the key file beside a SQLite database if other users of the machine may read or change it.
@@ -256,6 +297,7 @@ fn is_postgres(url: &str) -> bool {
     url.starts_with("postgres://") || url.starts_with("postgresql://")
 }
 
+#[cfg(feature = "postgres")]
 fn not_opened(url: &str, error: OpenFailure) -> OpenError {
     match error {
         OpenFailure::Url(error) => OpenError::InvalidUrl(format!("postgres://… ({error})")),
@@ -263,6 +305,7 @@ fn not_opened(url: &str, error: OpenFailure) -> OpenError {
     }
 }
 
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
 fn unavailable(url: &str, source: StoreError) -> OpenError {
     OpenError::Unavailable { url: url.to_owned(), source }
 }

@@ -23,6 +23,7 @@ mod clock_watch;
 mod connect_options;
 mod connection;
 mod failure;
+#[cfg(feature = "maintenance")]
 mod maintenance_connection;
 mod migrate;
 mod notifications;
@@ -52,6 +53,7 @@ use self::clock_watch::ClockWatch;
 pub(crate) use self::connect_options::without_password;
 use self::connect_options::{ConnectOptions, Role};
 use self::connection::Connection;
+#[cfg(feature = "maintenance")]
 pub(crate) use self::maintenance_connection::PostgresMaintenance;
 use self::queue::{Queue, QueuedWork};
 use self::request_counts::PostgresRequestCounts;

@@ -12,6 +12,7 @@
 
 mod connection;
 mod connection_pool;
+#[cfg(feature = "maintenance")]
 mod maintenance_connection;
 mod migrate;
 mod queue;
@@ -33,6 +34,7 @@ use tokio::sync::oneshot;
 
 pub(crate) use self::connection::Connection;
 use self::connection_pool::ConnectionPool;
+#[cfg(feature = "maintenance")]
 pub(crate) use self::maintenance_connection::SqliteMaintenance;
 use self::queue::Queue;
 use crate::vault::{self, SecretKey, Vault};

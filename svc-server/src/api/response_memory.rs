@@ -27,9 +27,7 @@ const MAX_WITHOUT_TURN: u32 = 50;
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// How often clients that are behind are looked for while a read waits.
 const INTERVAL: Duration = Duration::from_millis(20);
-/// The rate at which clients take responses at least, in bytes per second.
-const RATE: u64 = 64 * 1024;
-/// How far behind that rate a client is left alone, whatever the memory.
+/// How far behind the rate of a [`Reader`] a client is left alone, whatever the memory.
 const TOLERANCE: Duration = Duration::from_millis(100);
 
 /// The memory that the responses share.
@@ -230,6 +228,8 @@ pub(crate) struct Reader {
     close: Arc<Notify>,
 }
 
+/// What the listener of the program calls. An application with a listener of its own has clients without a `Reader`.
+#[cfg(any(feature = "standalone", test))]
 impl Reader {
     /// Creates the client of a request on a connection that is closed by `close`.
     pub(crate) fn new(close: &Arc<Notify>) -> Arc<Self> {
@@ -238,11 +238,15 @@ impl Reader {
 
     /// Notes that the client took bytes of its response.
     pub(crate) fn took(&self, bytes: usize) {
+        /// The rate at which clients take responses at least, in bytes per second.
+        const RATE: u64 = 64 * 1024;
         let time = Duration::from_micros(bytes as u64 * 1_000_000 / RATE);
         let mut since = lock(&self.behind_since);
         *since = (*since + time).min(Instant::now());
     }
+}
 
+impl Reader {
     /// Notes that the response is complete and can be taken.
     fn begin(&self) {
         *lock(&self.behind_since) = Instant::now();

@@ -1,6 +1,7 @@
 //! What all requests to the API share.
 
-use std::sync::Arc;
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::{Arc, Once};
 
 use svc_core::store::Store;
 use tokio::sync::Semaphore;
@@ -14,6 +15,7 @@ use crate::api::response_memory::ResponseMemory;
 use crate::api::router::Router;
 use crate::api::routes;
 use crate::api::settings::Settings;
+use crate::background::Reminder;
 
 /// The store, the settings and the state in memory of an [`Api`](crate::Api).
 pub(super) struct State {
@@ -29,6 +31,9 @@ pub(super) struct State {
     pub(super) documents: Documents,
     pub(super) last_used: LastUsed,
     pub(super) retention: RetentionSweep,
+    pub(super) background_reminder: Reminder,
+    /// Logs once that requests have no [`Peer`](crate::Peer).
+    missing_peer: Once,
 }
 
 impl State {
@@ -38,6 +43,7 @@ impl State {
         let router = Router::new(operations, &settings.write_rate_limits);
         let limits = RateLimiter::new(settings.rate_limit, settings.limit_rates, Arc::clone(&store));
         let responses = ResponseMemory::new(settings.response_memory);
+        let background_reminder = Reminder::new(store.env().now());
         Self {
             store,
             settings,
@@ -50,6 +56,19 @@ impl State {
             documents,
             last_used: LastUsed::default(),
             retention: RetentionSweep::default(),
+            background_reminder,
+            missing_peer: Once::new(),
         }
+    }
+
+    /// Returns the address that stands for all clients whose address the application does not tell.
+    pub(super) fn unknown_peer(&self) -> IpAddr {
+        self.missing_peer.call_once(|| {
+            tracing::warn!(
+                "requests reach the API without the address of the client, so all clients without a valid key share one \
+                 rate limit; add an svc_server::Peer to the extensions of each request"
+            );
+        });
+        Ipv4Addr::UNSPECIFIED.into()
     }
 }

@@ -1,0 +1,178 @@
+//! The work that belongs to an API besides its responses: sending webhooks, upkeep and retention.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+
+use svc_core::values::Timestamp;
+use svc_core::webhooks::engine::Policy;
+use tokio::task::JoinSet;
+
+use crate::api::Api;
+use crate::deliver::{self, WebhookClient};
+
+/// How often the last uses of keys are stored and expired rows are deleted.
+const HOUSEKEEPING_INTERVAL: Duration = Duration::from_secs(10);
+/// How often events and deliveries that are older than the retention period are deleted.
+const RETENTION_INTERVAL: Duration = Duration::from_secs(60);
+/// How long an API may serve before its background work has started.
+const START_GRACE: Duration = Duration::from_secs(10);
+/// How often the log repeats that the background work does not run.
+const REMINDER_INTERVAL: Duration = Duration::from_secs(60);
+
+/// The work of an [`Api`] in the background: it sends webhooks, stores when keys were last used, deletes what has expired,
+/// and keeps the metrics of backlogs up to date.
+///
+/// [`Builder::build`](crate::Builder::build) returns it beside the API. Every process that serves the API runs it; those
+/// on the same database share the work. An API that is served without it logs an error every minute.
+#[must_use = "no webhook is sent and nothing that has expired is deleted until `run` is awaited or spawned"]
+pub struct Background {
+    pub(crate) api: Api,
+    pub(crate) policy: Policy,
+    pub(crate) client: Arc<dyn WebhookClient>,
+    pub(crate) shutdown_grace: Duration,
+}
+
+impl Background {
+    /// Works until `shutdown` is ready. Then it claims no more deliveries, waits for the attempts in flight as long as
+    /// [`Builder::shutdown_grace`](crate::Builder::shutdown_grace) allows, and stores their outcomes.
+    ///
+    /// A failure of the store is logged and the work tried again, so this does not end before `shutdown` is ready.
+    /// It needs a tokio runtime with its timer and I/O. Deliveries whose attempts are cut short, also by dropping the future, are
+    /// attempted again after 30 seconds with the default settings.
+    pub async fn run(self, shutdown: impl Future<Output = ()>) {
+        let Self { api, policy, client, shutdown_grace } = self;
+        let mut running = Running::new(api.background_reminder());
+        let mut periodic = JoinSet::new();
+        periodic.spawn(run_housekeeping(api.clone()));
+        periodic.spawn(run_retention(api.clone()));
+        let stop = async {
+            shutdown.await;
+            periodic.abort_all();
+        };
+        deliver::run(api.store(), policy, client, api.metrics(), stop, shutdown_grace).await;
+        if let Err(error) = api.flush_last_used().await {
+            tracing::warn!(%error, "cannot store when API keys were last used");
+        }
+        running.has_stopped = true;
+    }
+}
+
+/// Stores the last uses of keys and deletes expired rows, again and again.
+async fn run_housekeeping(api: Api) {
+    let mut interval = tokio::time::interval(HOUSEKEEPING_INTERVAL);
+    loop {
+        interval.tick().await;
+        if let Err(error) = api.run_housekeeping().await {
+            tracing::warn!(%error, "periodic maintenance failed; trying again later");
+        }
+    }
+}
+
+/// Deletes what is older than the retention period, again and again.
+async fn run_retention(api: Api) {
+    let mut interval = tokio::time::interval(RETENTION_INTERVAL);
+    loop {
+        interval.tick().await;
+        match api.delete_expired_events().await {
+            Ok(deleted) if deleted.rows() > 0 => {
+                tracing::info!(?deleted, "deleted events and deliveries that were older than the retention period")
+            }
+            Ok(_) => {}
+            Err(error) => {
+                tracing::warn!(%error, "deleting expired events and deliveries failed; trying again later")
+            }
+        }
+    }
+}
+
+/// Reminds of background work that does not run.
+///
+/// It is the time in microseconds from which the next request logs an error.
+pub(crate) struct Reminder(AtomicI64);
+
+impl Reminder {
+    const NEVER: i64 = i64::MAX;
+
+    /// Creates the reminder of an API that is created at `now`.
+    pub(crate) fn new(now: Timestamp) -> Self {
+        Self(AtomicI64::new(micros_after(now, START_GRACE)))
+    }
+
+    /// Logs an error if the work does not run, at most once a minute.
+    pub(crate) fn check(&self, now: Timestamp) {
+        if self.is_due(now) {
+            tracing::error!(
+                "this API is served without its background work: no webhook is sent, and nothing that has expired is \
+                 deleted; build it with svc_server::Builder, and spawn `run` of the Background that `build` returns"
+            );
+        }
+    }
+
+    fn is_due(&self, now: Timestamp) -> bool {
+        let due_at = self.0.load(Ordering::Relaxed);
+        let next = micros_after(now, REMINDER_INTERVAL);
+        // Of requests at the same time, one logs.
+        now.as_micros() >= due_at && self.0.compare_exchange(due_at, next, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+    }
+}
+
+fn micros_after(now: Timestamp, wait: Duration) -> i64 {
+    now.checked_add(wait).unwrap_or(now).as_micros()
+}
+
+/// The background work as long as it runs. Dropped before the work has ended, as when its task is aborted, it lets the
+/// reminder begin again.
+struct Running<'a> {
+    reminder: &'a Reminder,
+    has_stopped: bool,
+}
+
+impl<'a> Running<'a> {
+    fn new(reminder: &'a Reminder) -> Self {
+        reminder.0.store(Reminder::NEVER, Ordering::Relaxed);
+        Self { reminder, has_stopped: false }
+    }
+}
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        if !self.has_stopped {
+            self.reminder.0.store(0, Ordering::Relaxed);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn second(second: i64) -> Timestamp {
+        Timestamp::from_micros(1_000_000_000_000_000 + second * 1_000_000)
+    }
+
+    #[test]
+    fn missing_work_is_reported_within_a_minute_and_once_a_minute() {
+        let reminder = Reminder::new(second(0));
+        let reported: Vec<i64> = (0..200).filter(|now| reminder.is_due(second(*now))).collect();
+        assert_eq!(reported, [10, 70, 130, 190]);
+    }
+
+    #[test]
+    fn work_that_runs_or_has_ended_as_asked_is_not_reported() {
+        let reminder = Reminder::new(second(0));
+        let mut running = Running::new(&reminder);
+        assert!(!reminder.is_due(second(1_000)));
+        running.has_stopped = true;
+        drop(running);
+        assert!(!reminder.is_due(second(1_000)));
+    }
+
+    #[test]
+    fn work_that_is_aborted_is_reported() {
+        let reminder = Reminder::new(second(0));
+        drop(Running::new(&reminder));
+        assert!(reminder.is_due(second(1)));
+    }
+}

@@ -1,0 +1,102 @@
+//! Builds an API with the work in the background that belongs to it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use svc_core::store::Store;
+use svc_core::webhooks::engine::Policy;
+
+use crate::api::{Api, Settings};
+use crate::background::Background;
+use crate::deliver::{HttpWebhookClient, WebhookClient};
+use crate::metrics::metered;
+
+/// Builds an [`Api`] and its [`Background`] over a store.
+///
+/// # Examples
+///
+/// ```
+/// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+/// use std::sync::Arc;
+///
+/// use svc_core::env::Env;
+/// use svc_core::store::memory::MemoryStore;
+/// use svc_server::Builder;
+///
+/// let store = Arc::new(MemoryStore::new(Env::system()));
+/// let (api, background) = Builder::new(store).mount("/business").build();
+/// let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+/// let background = tokio::spawn(background.run(async { drop(stopped.await) }));
+/// // Here the application serves `api` below /business, and ends when it is asked to.
+/// # drop(api);
+/// drop(stop);
+/// background.await.unwrap();
+/// # });
+/// ```
+pub struct Builder {
+    store: Arc<dyn Store>,
+    settings: Settings,
+    policy: Policy,
+    client: Option<Arc<dyn WebhookClient>>,
+    shutdown_grace: Duration,
+}
+
+impl Builder {
+    /// Starts with the default settings over a store, such as the one that `svc_store::open` returns.
+    pub fn new(store: Arc<dyn Store>) -> Self {
+        Self {
+            store,
+            settings: Settings::default(),
+            policy: Policy::default(),
+            client: None,
+            shutdown_grace: Duration::from_secs(20),
+        }
+    }
+
+    /// Replaces the settings of the API: rate limits, retention and others.
+    #[must_use]
+    pub fn settings(mut self, settings: Settings) -> Self {
+        self.settings = settings;
+        self
+    }
+
+    /// Sets the path under which the application mounts the API, such as `/business`; see [`Settings::mount`].
+    #[must_use]
+    pub fn mount(mut self, path: impl Into<String>) -> Self {
+        self.settings.mount = path.into();
+        self
+    }
+
+    /// Sets the timeout of an attempt, the delays of retries and the number of attempts at the same time.
+    #[must_use]
+    pub fn delivery_policy(mut self, policy: Policy) -> Self {
+        self.policy = policy;
+        self
+    }
+
+    /// Sends webhooks with this client in place of an [`HttpWebhookClient`], as a test of an application may want.
+    #[must_use]
+    pub fn webhook_client(mut self, client: Arc<dyn WebhookClient>) -> Self {
+        self.client = Some(client);
+        self
+    }
+
+    /// Sets how long [`Background::run`] waits for attempts in flight when it is to end. 20 seconds by default.
+    #[must_use]
+    pub fn shutdown_grace(mut self, grace: Duration) -> Self {
+        self.shutdown_grace = grace;
+        self
+    }
+
+    /// Returns the API, and the work in the background that each process has to run beside it.
+    pub fn build(self) -> (Api, Background) {
+        let Self { store, settings, policy, client, shutdown_grace } = self;
+        let store = metered(store, Arc::clone(&settings.metrics));
+        let client = client.unwrap_or_else(|| {
+            let resolver = Arc::clone(&settings.resolver);
+            Arc::new(HttpWebhookClient::new(store.env().clone(), policy.timeout, resolver))
+        });
+        let api = Api::new(store, settings);
+        (api.clone(), Background { api, policy, client, shutdown_grace })
+    }
+}
