@@ -3,25 +3,31 @@
 mod audit;
 mod db;
 mod events;
+pub mod fields;
 mod invoices;
 mod keys;
 mod overview;
+pub mod records;
 mod transfer;
 mod webhooks;
 
 use std::path::PathBuf;
 
+use clap::builder::BoolishValueParser;
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 use svc_core::accounts::limits::CappedCollection;
+use svc_core::resources::bookings::Booking;
+use svc_core::resources::jobs::Job;
 use svc_core::values::{Currency, TimeZone};
 
 pub use self::audit::AuditCommand;
 pub use self::db::DbCommand;
 pub use self::events::{DeliveryCommand, EventCommand, Listen};
-pub use self::invoices::{InvoiceChanges, InvoiceCommand, QuoteCommand};
+pub use self::invoices::{ContactCommand, InvoiceCommand, QuoteCommand};
 pub use self::keys::KeyCommand;
 use self::overview::{FIRST_STEPS, MORE};
+use self::records::RecordCommand;
 pub use self::transfer::{Export, ExportKind, Format, Import, ImportKind};
 pub use self::webhooks::WebhookCommand;
 use crate::exit;
@@ -65,6 +71,18 @@ pub struct Cli {
     #[arg(long, short, global = true, overrides_with = "yes", help_heading = "Global options")]
     pub yes: bool,
 
+    /// Accept webhook URLs with http:// and private addresses. Only a server with this option sends to them.
+    #[arg(
+        long,
+        global = true,
+        env = "SVC_ALLOW_PRIVATE_WEBHOOKS",
+        value_parser = BoolishValueParser::new(),
+        overrides_with = "allow_private_webhooks",
+        hide_short_help = true,
+        help_heading = "Global options"
+    )]
+    pub allow_private_webhooks: bool,
+
     /// The command to run.
     #[command(subcommand)]
     pub command: Command,
@@ -107,6 +125,39 @@ pub enum Command {
         #[command(subcommand)]
         command: KeyCommand,
     },
+    /// Manage contacts: people and companies.
+    #[command(
+        subcommand_required = true,
+        arg_required_else_help = true,
+        after_help = "Example:\n  svc contact create --email ada@example.com --first-name Ada"
+    )]
+    Contact {
+        /// The operation on contacts.
+        #[command(subcommand)]
+        command: ContactCommand,
+    },
+    /// Manage bookings: appointments with contacts.
+    #[command(
+        subcommand_required = true,
+        arg_required_else_help = true,
+        after_help = "Example:\n  svc booking update 0195a3c8 --status completed"
+    )]
+    Booking {
+        /// The operation on bookings.
+        #[command(subcommand)]
+        command: RecordCommand<Booking>,
+    },
+    /// Manage jobs: work that is planned and done.
+    #[command(
+        subcommand_required = true,
+        arg_required_else_help = true,
+        after_help = "Example:\n  svc job list --status scheduled"
+    )]
+    Job {
+        /// The operation on jobs.
+        #[command(subcommand)]
+        command: RecordCommand<Job>,
+    },
     /// Create and process invoices: send, pay, refund, void and more.
     ///
     /// These operations are not available through the API. Each of them emits its events, which are delivered to the
@@ -121,9 +172,7 @@ pub enum Command {
         #[command(subcommand)]
         command: InvoiceCommand,
     },
-    /// Show a quote, or record that the customer accepted or declined it.
-    ///
-    /// Quotes are created and changed through the API.
+    /// Manage quotes, and record that the customer accepted or declined them.
     #[command(
         subcommand_required = true,
         arg_required_else_help = true,
@@ -277,8 +326,11 @@ pub enum TenantCommand {
         pending: bool,
     },
     /// List tenants, oldest first.
-    #[command(after_help = "Examples:\n  svc tenant list --json\n  \
-                      svc tenant list --limit 10 --after 0195a3c1")]
+    #[command(
+        visible_alias = "ls",
+        after_help = "Examples:\n  svc tenant list --json\n  \
+                      svc tenant list --limit 10 --after 0195a3c1"
+    )]
     List {
         /// Maximum number of tenants to list.
         #[arg(long, default_value = "1000", value_parser = clap::value_parser!(u32).range(1..), value_name = "N")]
@@ -370,7 +422,7 @@ mod tests {
         let groups = cli.get_subcommands().filter(|group| group.get_name() != "tenant");
         let takes = |command: &clap::Command, id: &str| command.get_arguments().any(|argument| argument.get_id() == id);
         let with_id: Vec<_> = groups.flat_map(clap::Command::get_subcommands).filter(|it| takes(it, "id")).collect();
-        assert_eq!(with_id.len(), 19);
+        assert_eq!(with_id.len(), 31);
         for command in with_id {
             assert!(takes(command, "tenant"), "{}", command.get_name());
         }

@@ -1,19 +1,24 @@
 //! The implementation of the commands: one file per group, one function per command.
 
 mod audit;
+mod booking;
 mod completions;
+mod contact;
 mod db;
 mod delivery;
 mod event;
 mod export;
 mod import;
 mod init;
+mod input;
 mod invoice;
+mod job;
 mod key;
 mod listen;
 mod lookup;
 mod man;
 mod quote;
+mod records;
 mod tenant;
 mod webhook;
 
@@ -22,6 +27,7 @@ use std::sync::Arc;
 use svc_core::accounts::audit::acting;
 use svc_core::env::Env;
 use svc_core::store::Store;
+use svc_core::values::HostPolicy;
 use svc_store::{OpenError, Options};
 
 use crate::cli::{Cli, Command};
@@ -39,11 +45,15 @@ pub(crate) async fn run(cli: Cli) -> Result<Outcome, Failure> {
         let path = path.display();
         output::warning(&format!("Other users may read or change the secret key in {path}; run `chmod 600 {path}`."));
     }
-    let open = || open(url);
+    let hosts = if cli.allow_private_webhooks { HostPolicy::AllowPrivate } else { HostPolicy::Public };
+    let open = || open(url, hosts);
     match cli.command {
         Command::Init { name } => init::run(url, name).await,
         Command::Tenant { command } => tenant::run(&*open().await?, command).await,
         Command::Key { command } => key::run(&*open().await?, command).await,
+        Command::Contact { command } => contact::run(&*open().await?, command).await,
+        Command::Booking { command } => records::run(&*open().await?, command).await,
+        Command::Job { command } => records::run(&*open().await?, command).await,
         Command::Invoice { command } => invoice::run(&*open().await?, command).await,
         Command::Quote { command } => quote::run(&*open().await?, command).await,
         Command::Webhook { command } => webhook::run(&*open().await?, command).await,
@@ -60,12 +70,12 @@ pub(crate) async fn run(cli: Cli) -> Result<Outcome, Failure> {
 }
 
 /// Opens a database on which the audit log records changes as made by the current user.
-async fn open(url: &str) -> Result<Arc<dyn Store>, OpenError> {
-    open_or_create(url, false).await
+async fn open(url: &str, hosts: HostPolicy) -> Result<Arc<dyn Store>, OpenError> {
+    open_or_create(url, hosts, false).await
 }
 
 /// Does the same, and creates a SQLite file that is missing with `create_missing`.
-async fn open_or_create(url: &str, create_missing: bool) -> Result<Arc<dyn Store>, OpenError> {
+async fn open_or_create(url: &str, hosts: HostPolicy, create_missing: bool) -> Result<Arc<dyn Store>, OpenError> {
     // A command runs its transactions one after the other, and servers need the connections of PostgreSQL.
     let options = Options {
         create_missing,
@@ -74,5 +84,7 @@ async fn open_or_create(url: &str, create_missing: bool) -> Result<Arc<dyn Store
         is_short_lived: true,
         ..Options::default()
     };
-    Ok(acting(svc_store::open_with(url, Env::system(), options).await?, user::actor()))
+    let mut env = Env::system();
+    env.webhook_hosts = hosts;
+    Ok(acting(svc_store::open_with(url, env, options).await?, user::actor()))
 }

@@ -17,6 +17,7 @@
 //! - `times` formats times and durations for people.
 //! - `formulas` keeps spreadsheets from running cells of an export.
 //! - `document` holds JSON from elsewhere and preserves its numbers exactly.
+//! - `usage` words errors of the command line itself.
 //! - [`exit`] defines the exit codes and maps errors to them.
 
 pub mod cli;
@@ -28,6 +29,7 @@ mod formulas;
 pub mod ids;
 mod output;
 mod times;
+mod usage;
 mod user;
 pub mod values;
 
@@ -42,11 +44,10 @@ use crate::exit::Exit;
 /// Runs the program with its arguments, the first of which is the program's name, and returns its exit code.
 pub async fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let args: Vec<OsString> = args.into_iter().collect();
-    let cli = match parse(args) {
+    let cli = match parse(args.clone()) {
         Ok(cli) => cli,
         Err(error) => {
-            // A closed stdout is not a failure.
-            let _ = error.print();
+            usage::print(&error, &args);
             return if error.use_stderr() { Exit::Usage.into() } else { Exit::Success.into() };
         }
     };

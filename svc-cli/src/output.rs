@@ -32,7 +32,7 @@ pub(crate) struct Outcome {
     /// A note for stderr.
     note: Option<String>,
     /// A note for people about an empty list.
-    empty: Option<&'static str>,
+    empty: Option<String>,
     /// The reason why the command failed although it has a result.
     failure: Option<Failure>,
 }
@@ -51,9 +51,9 @@ impl Outcome {
     }
 
     /// Creates a list. `empty` is the note that people see when the list is empty.
-    pub(crate) fn list(values: &[impl Serialize], table: &Table, empty: &'static str) -> Result<Self, Failure> {
+    pub(crate) fn list(values: &[impl Serialize], table: &Table, empty: impl Into<String>) -> Result<Self, Failure> {
         let outcome = Self::new(&values, if values.is_empty() { String::new() } else { table.to_text() })?;
-        Ok(Self { empty: values.is_empty().then_some(empty), ..outcome })
+        Ok(Self { empty: values.is_empty().then(|| empty.into()), ..outcome })
     }
 
     /// Adds a note, which is printed to stderr.
@@ -73,8 +73,8 @@ impl Outcome {
     pub(crate) fn print(self, json: bool) -> Result<(), Failure> {
         write_out(if json { &self.json } else { &self.text })?;
         let empty = self.empty.filter(|_| !json);
-        for note in self.note.as_deref().into_iter().chain(empty) {
-            print_message(NOTE, "note", note);
+        for note in self.note.into_iter().chain(empty) {
+            print_message(NOTE, "note", &note);
         }
         self.failure.map_or(Ok(()), Err)
     }
@@ -195,6 +195,12 @@ pub(crate) fn plain_json(json: String) -> String {
         }
     }
     plain
+}
+
+/// Returns a text with a capital letter at its beginning.
+pub(crate) fn capitalized(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |first| first.to_uppercase().collect::<String>() + chars.as_str())
 }
 
 /// Formats an optional value, with a dash for `None`.

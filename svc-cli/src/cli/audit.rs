@@ -13,8 +13,11 @@ pub enum AuditCommand {
     /// The actor of a change is `cli:` and a user of this machine, `key:` and the id of an API key, `sender` or
     /// `system`. With --json, each entry also contains the values before and after the change, without secrets. Changes
     /// to records are listed as long as their events are kept. No other entry of the log is ever changed or deleted.
-    #[command(after_help = "Examples:\n  svc audit list\n  \
-                      svc audit list --since 7d --json")]
+    #[command(
+        visible_alias = "ls",
+        after_help = "Examples:\n  svc audit list\n  \
+                      svc audit list --since 7d --json"
+    )]
     List {
         /// The tenant.
         #[command(flatten)]

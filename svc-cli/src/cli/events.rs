@@ -16,8 +16,11 @@ use crate::values::{self, Since};
 #[derive(Clone, Debug, Subcommand)]
 pub enum DeliveryCommand {
     /// List the deliveries of a tenant, newest first.
-    #[command(after_help = "Examples:\n  svc delivery list\n  \
-                      svc delivery list --status failed --event invoice.paid --since 7d")]
+    #[command(
+        visible_alias = "ls",
+        after_help = "Examples:\n  svc delivery list\n  \
+                      svc delivery list --status failed --event invoice.paid --since 7d"
+    )]
     List {
         /// The tenant.
         #[command(flatten)]

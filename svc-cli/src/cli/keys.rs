@@ -34,7 +34,7 @@ pub enum KeyCommand {
         signed: bool,
     },
     /// List the keys of a tenant, oldest first.
-    #[command(after_help = "Example:\n  svc key list")]
+    #[command(visible_alias = "ls", after_help = "Example:\n  svc key list")]
     List {
         /// The tenant.
         #[command(flatten)]

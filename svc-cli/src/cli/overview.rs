@@ -8,7 +8,7 @@ use clap::{Command, Subcommand as _};
 /// The commands, grouped by purpose.
 const GROUPS: [(&str, &[&str]); 5] = [
     ("Accounts", &["init", "tenant", "key", "audit"]),
-    ("Business", &["invoice", "quote", "import", "export"]),
+    ("Business", &["contact", "quote", "booking", "job", "invoice", "import", "export"]),
     ("Webhooks", &["webhook", "delivery", "event", "listen"]),
     ("Database", &["db"]),
     ("Other", &["completions", "man", "help"]),

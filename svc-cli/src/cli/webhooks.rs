@@ -4,31 +4,18 @@ use std::time::Duration;
 
 use clap::Subcommand;
 use svc_core::values::EventKind;
+use svc_core::webhooks::subscriptions::WebhookSubscription;
 
 use super::InTenant;
-use crate::ids::IdArg;
+use super::records::{RecordCommand, Target};
 use crate::values::{self, Since};
 
 /// `svc webhook …`
 #[derive(Clone, Debug, Subcommand)]
 pub enum WebhookCommand {
-    /// List the webhooks of a tenant, newest first.
-    #[command(after_help = "Example:\n  svc webhook list")]
-    List {
-        /// The tenant.
-        #[command(flatten)]
-        tenant: InTenant,
-    },
-    /// Show a webhook.
-    #[command(after_help = "Example:\n  svc webhook show 0195a3c5")]
-    Show {
-        /// Id of the webhook.
-        #[arg(value_parser = IdArg::parse)]
-        id: IdArg,
-        /// The tenant that owns the webhook.
-        #[command(flatten)]
-        tenant: InTenant,
-    },
+    /// `list`, `show`, `create` and `update`.
+    #[command(flatten)]
+    Records(RecordCommand<WebhookSubscription>),
     /// Show delivery statistics for each webhook of a tenant.
     ///
     /// Shows the number of attempts, the success rate, and the median and 95th percentile of their duration, for events
@@ -48,14 +35,20 @@ pub enum WebhookCommand {
     /// New events are delivered from now on. Deliveries that are held stay held; send them with `svc delivery replay`.
     /// Enabling an enabled webhook changes nothing.
     #[command(after_help = "Example:\n  svc webhook enable 0195a3c5")]
-    Enable {
-        /// Id of the webhook.
-        #[arg(value_parser = IdArg::parse)]
-        id: IdArg,
-        /// The tenant that owns the webhook.
-        #[command(flatten)]
-        tenant: InTenant,
-    },
+    Enable(Target),
+    /// Disable a webhook, so that nothing is delivered to it until it is enabled.
+    ///
+    /// Pending deliveries are held, and no deliveries are made for further events. A webhook that was paused is disabled as
+    /// well, so nothing more is held for it.
+    #[command(after_help = "Example:
+  svc webhook disable 0195a3c5")]
+    Disable(Target),
+    /// Delete a webhook.
+    ///
+    /// Its pending and held deliveries fail. Its log stays as long as that of any delivery.
+    #[command(after_help = "Example:
+  svc webhook delete 0195a3c5")]
+    Delete(Target),
     /// Send a test event to a webhook and show the result of the first attempt.
     ///
     /// The server that runs on this database delivers the event like any other, but to this webhook only. The event
@@ -64,12 +57,9 @@ pub enum WebhookCommand {
     #[command(after_help = "Examples:\n  svc webhook test 0195a3c5\n  \
                       svc webhook test 0195a3c5 --event invoice.paid --timeout 1m")]
     Test {
-        /// Id of the webhook, which must be enabled.
-        #[arg(value_parser = IdArg::parse)]
-        id: IdArg,
-        /// The tenant that owns the webhook.
+        /// The webhook, which must be enabled.
         #[command(flatten)]
-        tenant: InTenant,
+        target: Target,
         /// Kind of the event. The default is the first kind that the webhook subscribes to, or contact.created for all
         /// kinds.
         #[arg(long, value_parser = values::event_kinds(), value_name = "KIND")]
@@ -88,12 +78,9 @@ pub enum WebhookCommand {
                       svc webhook rotate-secret 0195a3c5 --overlap 7d\n  \
                       svc webhook rotate-secret 0195a3c5 --finish")]
     RotateSecret {
-        /// Id of the webhook.
-        #[arg(value_parser = IdArg::parse)]
-        id: IdArg,
-        /// The tenant that owns the webhook.
+        /// The webhook.
         #[command(flatten)]
-        tenant: InTenant,
+        target: Target,
         /// How long the old secret is used as well; 0s retires it immediately.
         #[arg(long, value_parser = values::duration, allow_hyphen_values = true, default_value = "24h", value_name = "DURATION")]
         overlap: Duration,

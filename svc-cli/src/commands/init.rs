@@ -5,7 +5,7 @@ use svc_core::accounts::keys::{self, KeyCreate, NewKey};
 use svc_core::accounts::tenants::{self, Tenant, TenantCreate};
 use svc_core::error::Error;
 use svc_core::store::Store;
-use svc_core::values::TenantId;
+use svc_core::values::{HostPolicy, TenantId};
 use uuid::Uuid;
 
 use super::open_or_create;
@@ -26,7 +26,7 @@ struct View<'a> {
 }
 
 pub(super) async fn run(url: &str, name: String) -> Result<Outcome, Failure> {
-    let store = open_or_create(url, true).await?;
+    let store = open_or_create(url, HostPolicy::Public, true).await?;
     let (tenant, key) = create(&*store, name).await?;
     let database_url = svc_store::absolute_url(url);
     let view = View {

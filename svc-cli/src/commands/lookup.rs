@@ -11,9 +11,11 @@ use svc_core::accounts::keys::{self, ApiKey};
 use svc_core::accounts::tenants::Tenant;
 use svc_core::env::time_of_id;
 use svc_core::error::Error;
+use svc_core::resources::bookings::Booking;
 use svc_core::resources::contacts::Contact;
 use svc_core::resources::crud::{self, Filter as _, Resource};
 use svc_core::resources::invoices::Invoice;
+use svc_core::resources::jobs::Job;
 use svc_core::resources::pages::{ListQuery, MAX_LIMIT, Order};
 use svc_core::resources::quotes::Quote;
 use svc_core::store::{DeliveryFilter, OwnedKind, Store, Tx};
@@ -23,6 +25,7 @@ use svc_core::webhooks::subscriptions::WebhookSubscription;
 use uuid::Uuid;
 
 use crate::cli::InTenant;
+use crate::cli::records::ResourceCommands;
 use crate::exit::{Exit, Failure};
 use crate::ids::{IdArg, IdPart};
 use crate::output::plain;
@@ -60,34 +63,37 @@ pub(super) trait Found: Clone + Send + Sync + Sized + 'static {
 }
 
 /// A resource that is found by its id.
-pub(super) trait FoundResource: Resource {
-    const NAME: &'static str;
+pub(super) trait FoundResource: ResourceCommands {
     /// The kind by which the tenants of a record are looked up.
     const KIND: Option<OwnedKind>;
 }
 
 impl FoundResource for Contact {
-    const NAME: &'static str = "contact";
     const KIND: Option<OwnedKind> = None;
 }
 
 impl FoundResource for Invoice {
-    const NAME: &'static str = "invoice";
     const KIND: Option<OwnedKind> = Some(OwnedKind::Invoice);
 }
 
 impl FoundResource for Quote {
-    const NAME: &'static str = "quote";
     const KIND: Option<OwnedKind> = Some(OwnedKind::Quote);
 }
 
+impl FoundResource for Booking {
+    const KIND: Option<OwnedKind> = None;
+}
+
+impl FoundResource for Job {
+    const KIND: Option<OwnedKind> = None;
+}
+
 impl FoundResource for WebhookSubscription {
-    const NAME: &'static str = "webhook";
     const KIND: Option<OwnedKind> = Some(OwnedKind::Subscription);
 }
 
 impl<R: FoundResource> Found for R {
-    const NAME: &'static str = R::NAME;
+    const NAME: &'static str = <R as ResourceCommands>::NAME;
     const PLURAL: &'static str = R::COLLECTION;
 
     fn get(tx: &mut dyn Tx, tenant: TenantId, id: Uuid) -> Lookup<'_, Option<Self>> {
@@ -109,7 +115,11 @@ impl<R: FoundResource> Found for R {
     }
 
     fn page(tx: &mut dyn Tx, tenant: TenantId, before: Option<Timestamp>) -> Lookup<'_, Vec<Uuid>> {
-        let query = ListQuery { limit: MAX_LIMIT, order: Order::NewestFirst { before }, filter: R::Filter::none() };
+        let query = ListQuery {
+            limit: MAX_LIMIT,
+            order: Order::NewestFirst { before },
+            filter: <R as Resource>::Filter::none(),
+        };
         Box::pin(async move { Ok(R::repository(tx).list(tenant, &query).await?.iter().map(Resource::id).collect()) })
     }
 }
@@ -379,7 +389,8 @@ impl<T> Matches<T> {
     }
 }
 
-fn nothing_in<R: Found>(tenant: TenantId, id: &IdArg) -> Failure {
+/// Returns the failure of a lookup in a tenant that found nothing.
+pub(super) fn nothing_in<R: Found>(tenant: TenantId, id: &IdArg) -> Failure {
     let name = R::NAME;
     Failure::new(
         Exit::NotFound,

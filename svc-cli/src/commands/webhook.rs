@@ -3,8 +3,6 @@
 mod send_test;
 mod statistics;
 
-use std::time::Duration;
-
 use serde::Serialize;
 use svc_core::accounts::tenants;
 use svc_core::error::Error;
@@ -13,11 +11,15 @@ use svc_core::resources::pages::{ListQuery, MAX_LIMIT, Order};
 use svc_core::store::{Store, Tx};
 use svc_core::values::{Patch, TenantId};
 use svc_core::webhooks::statistics::backlog;
-use svc_core::webhooks::subscriptions::{self, WebhookSubscription, WebhookSubscriptionWithSecret, WebhookUpdate};
+use svc_core::webhooks::subscriptions::{
+    self, WebhookCreate, WebhookSubscription, WebhookSubscriptionWithSecret, WebhookUpdate,
+};
 use uuid::Uuid;
 
-use super::{lookup, tenant};
-use crate::cli::{InTenant, WebhookCommand};
+use super::lookup::{self, Lookup, Owned};
+use super::records::{self, Managed, change};
+use crate::cli::WebhookCommand;
+use crate::cli::records::Target;
 use crate::exit::{Failure, OrNotFound as _};
 use crate::ids::IdArg;
 use crate::output::{Outcome, Table, fields, or_dash};
@@ -37,34 +39,43 @@ struct EnabledView<'a> {
 
 pub(super) async fn run(store: &dyn Store, command: WebhookCommand) -> Result<Outcome, Failure> {
     match command {
-        WebhookCommand::List { tenant } => list(store, lookup::tenant(store, &tenant).await?.id).await,
-        WebhookCommand::Show { id, tenant } => {
-            let subscription = lookup::find::<WebhookSubscription>(store, &id, &tenant).await?.record;
-            Outcome::new(&subscription, details(&subscription))
-        }
-        WebhookCommand::Enable { id, tenant } => {
-            let Enabled { subscription, held_deliveries } = enable(store, &id, &tenant).await?;
-            let text =
-                format!("Enabled webhook {}. Events are delivered to {}.", subscription.id, subscription.url.as_str());
+        WebhookCommand::Records(command) => records::run(store, command).await,
+        WebhookCommand::Enable(target) => {
+            let (tenant, subscription) = set_enabled(store, &target, true).await?;
+            let id = subscription.id;
+            // It is enabled, whether or not its deliveries can be counted.
+            let backlog = store.read("webhook.held", move |tx| Box::pin(backlog(tx, tenant, id))).await;
+            let held_deliveries = backlog.ok().map(|backlog| backlog.held);
+            let text = format!("Enabled webhook {id}. Events are delivered to {}.", subscription.url.as_str());
             let outcome = Outcome::new(&EnabledView { subscription: &subscription, held_deliveries }, text)?;
             Ok(outcome.with_note(held_note(&subscription, held_deliveries)))
         }
+        WebhookCommand::Disable(target) => {
+            let (_, subscription) = set_enabled(store, &target, false).await?;
+            let text = format!("Disabled webhook {}. Nothing is delivered to it from now on.", subscription.id);
+            Outcome::new(&subscription, text)
+        }
+        WebhookCommand::Delete(target) => records::delete::<WebhookSubscription>(store, &target).await,
         WebhookCommand::Stats { tenant, since } => {
             let since = since.from(store.env().now());
             statistics::run(store, lookup::tenant(store, &tenant).await?.id, since).await
         }
-        WebhookCommand::Test { id, tenant, event, timeout } => {
-            send_test::run(store, &id, &tenant, event, timeout).await
-        }
-        WebhookCommand::RotateSecret { id, tenant, finish: true, .. } => {
-            let subscription = finish_rotation(store, &id, &tenant).await?;
+        WebhookCommand::Test { target, event, timeout } => send_test::run(store, &target, event, timeout).await,
+        WebhookCommand::RotateSecret { target, finish: true, .. } => {
+            let finish = change(store, &target, "webhook.finish_rotation", |tx, tenant, id| {
+                Box::pin(subscriptions::finish_rotation(tx, tenant, id))
+            });
+            let subscription: WebhookSubscription = finish.await?;
             Outcome::new(
                 &subscription,
                 format!("Only the newest secret of webhook {} is used from now on.", subscription.id),
             )
         }
-        WebhookCommand::RotateSecret { id, tenant, overlap, finish: false } => {
-            let rotated = rotate_secret(store, &id, &tenant, overlap).await?;
+        WebhookCommand::RotateSecret { target, overlap, finish: false } => {
+            let rotate = change(store, &target, "webhook.rotate", move |tx, tenant, id| {
+                Box::pin(subscriptions::rotate_secret(tx, tenant, id, overlap))
+            });
+            let rotated: WebhookSubscription = rotate.await?;
             let old_secret = match rotated.previous_until {
                 Some(until) if until > store.env().now() => format!(
                     "The old secret still makes X-SVC-Signature until {}, or until you end the overlap with --finish.",
@@ -84,20 +95,56 @@ pub(super) async fn run(store: &dyn Store, command: WebhookCommand) -> Result<Ou
     }
 }
 
-async fn list(store: &dyn Store, tenant: TenantId) -> Result<Outcome, Failure> {
-    let listed = store.read("webhook.list", move |tx| Box::pin(all(tx, tenant))).await;
-    let subscriptions = listed.or_not_found("tenant", tenant, tenant::HINT)?;
-    let heading = ["ID", "STATUS", "LAST STATUS", "URL", "EVENTS"];
-    let table = Table::new(heading, &subscriptions, |subscription| {
-        [
-            subscription.id.to_string(),
-            status(subscription).to_owned(),
-            or_dash(subscription.last_delivery_status),
-            subscription.url.as_str().to_owned(),
-            events(subscription),
-        ]
+impl Managed for WebhookSubscription {
+    fn create(tx: &mut dyn Tx, tenant: TenantId, input: WebhookCreate) -> Lookup<'_, Self> {
+        Box::pin(crud::create::<Self>(tx, tenant, input))
+    }
+
+    fn update(tx: &mut dyn Tx, tenant: TenantId, id: Uuid, change: WebhookUpdate) -> Lookup<'_, Self> {
+        Box::pin(crud::update::<Self>(tx, tenant, id, change))
+    }
+
+    fn table(subscriptions: &[Self]) -> Table {
+        Table::new(["ID", "STATUS", "LAST STATUS", "URL", "EVENTS"], subscriptions, |subscription| {
+            [
+                subscription.id.to_string(),
+                status(subscription).to_owned(),
+                or_dash(subscription.last_delivery_status),
+                subscription.url.as_str().to_owned(),
+                events(subscription),
+            ]
+        })
+    }
+
+    fn details(&self) -> String {
+        details(self)
+    }
+
+    fn created(&self) -> Result<Outcome, Failure> {
+        let text = format!(
+            "Created webhook {}. Events are delivered to {}.\n\n{}\nStore the secret now. It will not be shown again.",
+            self.id,
+            self.url.as_str(),
+            fields([("id", self.id.to_string()), ("secret", self.secret.reveal().to_owned())])
+        );
+        Outcome::new(&WebhookSubscriptionWithSecret::from(self.clone()), text)
+    }
+}
+
+/// Enables or disables a subscription. Returns it with its tenant.
+async fn set_enabled(
+    store: &dyn Store,
+    target: &Target,
+    enabled: bool,
+) -> Result<(TenantId, WebhookSubscription), Failure> {
+    let Owned { tenant_id, record } = lookup::find::<WebhookSubscription>(store, &target.id, &target.tenant).await?;
+    let id = record.id;
+    let changed = store.write("webhook.enable", move |tx| {
+        let (url, events, description) = (Patch::Keep, Patch::Keep, Patch::Keep);
+        let change = WebhookUpdate { url, events, enabled: Patch::Set(enabled), description };
+        Box::pin(crud::update::<WebhookSubscription>(tx, tenant_id, id, change))
     });
-    Outcome::list(&subscriptions, &table, "The tenant has no webhooks.")
+    Ok((tenant_id, changed.await.or_not_found("webhook", id, HINT)?))
 }
 
 /// Reads all subscriptions of a tenant that are not deleted, newest first, page by page.
@@ -122,54 +169,6 @@ pub(super) async fn id_in(store: &dyn Store, tenant: TenantId, id: Option<IdArg>
         Some(id) => lookup::id_in::<WebhookSubscription>(store, tenant, &id).await.map(Some),
         None => Ok(None),
     }
-}
-
-/// Returns the tenant and the id of a subscription.
-async fn found(store: &dyn Store, id: &IdArg, named: &InTenant) -> Result<(TenantId, Uuid), Failure> {
-    let found = lookup::find::<WebhookSubscription>(store, id, named).await?;
-    Ok((found.tenant_id, found.record.id))
-}
-
-/// A subscription that was enabled.
-struct Enabled {
-    subscription: WebhookSubscription,
-    /// The number of deliveries that are held for it. `None` when they could not be counted.
-    held_deliveries: Option<u64>,
-}
-
-/// Enables a subscription and counts its held deliveries.
-async fn enable(store: &dyn Store, id: &IdArg, named: &InTenant) -> Result<Enabled, Failure> {
-    let (tenant, id) = found(store, id, named).await?;
-    let subscription = store
-        .write("webhook.enable", move |tx| {
-            let (url, events, description) = (Patch::Keep, Patch::Keep, Patch::Keep);
-            let change = WebhookUpdate { url, events, enabled: Patch::Set(true), description };
-            Box::pin(crud::update::<WebhookSubscription>(tx, tenant, id, change))
-        })
-        .await
-        .or_not_found("webhook", id, HINT)?;
-    // It is enabled, whether or not its deliveries can be counted.
-    let backlog = store.read("webhook.held", move |tx| Box::pin(backlog(tx, tenant, id))).await;
-    Ok(Enabled { subscription, held_deliveries: backlog.ok().map(|backlog| backlog.held) })
-}
-
-async fn rotate_secret(
-    store: &dyn Store,
-    id: &IdArg,
-    named: &InTenant,
-    overlap: Duration,
-) -> Result<WebhookSubscription, Failure> {
-    let (tenant, id) = found(store, id, named).await?;
-    let rotate =
-        store.write("webhook.rotate", move |tx| Box::pin(subscriptions::rotate_secret(tx, tenant, id, overlap)));
-    rotate.await.or_not_found("webhook", id, HINT)
-}
-
-async fn finish_rotation(store: &dyn Store, id: &IdArg, named: &InTenant) -> Result<WebhookSubscription, Failure> {
-    let (tenant, id) = found(store, id, named).await?;
-    let finish =
-        store.write("webhook.finish_rotation", move |tx| Box::pin(subscriptions::finish_rotation(tx, tenant, id)));
-    finish.await.or_not_found("webhook", id, HINT)
 }
 
 /// Returns a note that says how to send held deliveries, which are not sent automatically.

@@ -24,6 +24,7 @@ mod man;
 mod outputs;
 mod program;
 mod quote;
+mod records;
 mod reference;
 mod tenant;
 mod terminal;

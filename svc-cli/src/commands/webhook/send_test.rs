@@ -10,11 +10,10 @@ use svc_core::webhooks::subscriptions::{self, WebhookSubscription};
 use tokio::time::{Instant, sleep};
 
 use super::HINT;
-use crate::cli::InTenant;
+use crate::cli::records::Target;
 use crate::commands::delivery::{self, Record};
 use crate::commands::lookup::{self, Owned};
 use crate::exit::{Exit, Failure, OrNotFound as _};
-use crate::ids::IdArg;
 use crate::output::{Outcome, plain};
 use crate::times::span;
 
@@ -23,20 +22,19 @@ const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 pub(super) async fn run(
     store: &dyn Store,
-    id: &IdArg,
-    named: &InTenant,
+    target: &Target,
     kind: Option<EventKind>,
     timeout: Duration,
 ) -> Result<Outcome, Failure> {
-    let SentTest { subscription, delivery } = send(store, id, named, kind).await?;
+    let SentTest { subscription, delivery } = send(store, target, kind).await?;
     let record = first_attempt(store, &delivery, timeout).await?;
+    let failure = failure(&record, timeout).map(|error| Failure::new(Exit::Failed, error));
     let introduction = format!(
         "Sent a {} test event to webhook {} at {}.\n\n",
         delivery.kind,
         subscription.id,
         subscription.url.as_str()
     );
-    let failure = failure(&record, timeout).map(|error| Failure::new(Exit::Failed, error));
     Ok(delivery::report(&record, &introduction)?.with_failure(failure))
 }
 
@@ -46,8 +44,9 @@ struct SentTest {
     delivery: Delivery,
 }
 
-async fn send(store: &dyn Store, id: &IdArg, named: &InTenant, kind: Option<EventKind>) -> Result<SentTest, Failure> {
-    let Owned { tenant_id, record: subscription } = lookup::find::<WebhookSubscription>(store, id, named).await?;
+async fn send(store: &dyn Store, target: &Target, kind: Option<EventKind>) -> Result<SentTest, Failure> {
+    let Owned { tenant_id, record: subscription } =
+        lookup::find::<WebhookSubscription>(store, &target.id, &target.tenant).await?;
     let id = subscription.id;
     let send = store.write("webhook.test", move |tx| Box::pin(subscriptions::send_test(tx, tenant_id, id, kind)));
     Ok(SentTest { subscription, delivery: send.await.or_not_found("webhook", id, HINT)? })
