@@ -127,6 +127,7 @@ impl From<Error> for Failure {
             Error::Store(
                 StoreError::ClockSkew(_)
                 | StoreError::SchemaMismatch(_)
+                | StoreError::SecretKey(_)
                 | StoreError::Corrupt { .. }
                 | StoreError::Internal(_),
             ) => Exit::Failed,
@@ -151,10 +152,14 @@ impl From<OpenError> for Failure {
                 Self::new(Exit::NotFound, format!("{error}. {hint}"))
             }
             OpenError::NoFolder(_) => Self::new(Exit::NotFound, format!("{error}.")),
-            OpenError::Unavailable { .. } => {
+            OpenError::Unavailable { source: StoreError::Unavailable(_), .. } => {
                 let hint = "Check the URL, that the database exists, and that you have permission to use it.";
                 Self::new(Exit::Unreachable, format!("{error}. {hint}"))
             }
+            OpenError::Unavailable { source: StoreError::SecretKey(_), .. } => {
+                Self::new(Exit::Failed, format!("{error}."))
+            }
+            OpenError::Unavailable { .. } => Self::new(Exit::Unreachable, format!("{error}.")),
         }
     }
 }

@@ -29,6 +29,10 @@ pub(super) async fn run(
     let SentTest { subscription, delivery } = send(store, target, kind).await?;
     let record = first_attempt(store, &delivery, timeout).await?;
     let failure = failure(&record, timeout).map(|error| Failure::new(Exit::Failed, error));
+    // Nothing was sent, so there is nothing to show.
+    if let Some(failure) = failure.as_ref().filter(|_| record.delivery.attempts == 0) {
+        return Err(failure.clone());
+    }
     let introduction = format!(
         "Sent a {} test event to webhook {} at {}.\n\n",
         delivery.kind,
