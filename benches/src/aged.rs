@@ -106,7 +106,7 @@ fn add_history(file: &Path, attempts: u32) -> Result<u32> {
         let mut at = env.now().minus(STEP.saturating_mul(each.saturating_add(1)));
         for number in 0..each {
             at = at.checked_add(STEP).unwrap_or(at);
-            let (contact, event, delivery) = (env.id(at), env.id(at), env.id(at));
+            let (contact, event, delivery): (Uuid, Uuid, Uuid) = (env.id(at), env.id(at), env.id(at));
             let data = format!(
                 r#"{{"id":"{contact}","created_at":"{at}","updated_at":"{at}",{}"#,
                 &body(&random.digits())[1..]

@@ -93,7 +93,7 @@ fn bare(file: &Path, tenants: &[(Uuid, Uuid)], length: Duration, group: u32) -> 
         for _ in 0..group {
             at = env.now().max(at.next());
             let (tenant, subscription) = tenants[random.below(tenants.len())];
-            let (contact, event, delivery) = (env.id(at), env.id(at), env.id(at));
+            let (contact, event, delivery): (Uuid, Uuid, Uuid) = (env.id(at), env.id(at), env.id(at));
             let email = format!("{}@example.com", random.digits());
             let data = format!(r#"{{"id":"{contact}","created_at":"{at}","updated_at":"{at}",{}"#, &body(&email)[1..]);
             let at = at.as_micros();

@@ -62,7 +62,7 @@ pub(crate) fn add_backlog(file: &Path, pending: u32) -> Result<()> {
         for number in 0..batch {
             let (tenant, subscription) = endpoints[number as usize % endpoints.len()];
             at = at.checked_add(STEP).unwrap_or(at);
-            let (contact, event, delivery) = (env.id(at), env.id(at), env.id(at));
+            let (contact, event, delivery): (Uuid, Uuid, Uuid) = (env.id(at), env.id(at), env.id(at));
             let data = format!(
                 r#"{{"id":"{contact}","created_at":"{at}","updated_at":"{at}",{}"#,
                 &body(&random.digits())[1..]

@@ -108,7 +108,7 @@ fn fill(file: &Path, tenants: &[Uuid], contacts: u32, now: Timestamp) -> Result<
             let tenant = tenants[*number as usize % tenants.len()];
             insert.execute(params![
                 tenant.as_bytes(),
-                env.id(at).as_bytes(),
+                env.id::<Uuid>(at).as_bytes(),
                 format!("{}@example.com", random.digits()),
                 FIRST[random.below(FIRST.len())],
                 LAST[random.below(LAST.len())],

@@ -14,7 +14,7 @@ mod webhooks;
 use std::path::PathBuf;
 
 use clap::builder::BoolishValueParser;
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use svc_core::accounts::limits::CappedCollection;
 use svc_core::resources::bookings::Booking;
@@ -67,6 +67,19 @@ pub struct Cli {
     #[arg(long, global = true, overrides_with = "json", help_heading = "Global options")]
     pub json: bool,
 
+    /// How to print the result: text for people, json as with --json, or csv with a header row.
+    #[arg(
+        long,
+        global = true,
+        value_enum,
+        default_value = "text",
+        overrides_with = "output",
+        conflicts_with = "json",
+        value_name = "FORMAT",
+        help_heading = "Global options"
+    )]
+    pub output: Output,
+
     /// Skip the confirmation prompt of commands that cannot be undone. Without a terminal there is no prompt.
     #[arg(long, short, global = true, overrides_with = "yes", help_heading = "Global options")]
     pub yes: bool,
@@ -86,6 +99,24 @@ pub struct Cli {
     /// The command to run.
     #[command(subcommand)]
     pub command: Command,
+}
+
+/// How results are printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Output {
+    /// Sentences and tables for people.
+    Text,
+    /// One JSON document.
+    Json,
+    /// Comma-separated values: a header row, and a row for each record.
+    Csv,
+}
+
+impl Cli {
+    /// Returns how the result is printed.
+    pub fn output(&self) -> Output {
+        if self.json { Output::Json } else { self.output }
+    }
 }
 
 /// The top-level commands, each of which names one kind of object or one task.

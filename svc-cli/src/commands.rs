@@ -30,7 +30,7 @@ use svc_core::store::Store;
 use svc_core::values::HostPolicy;
 use svc_store::{OpenError, Options};
 
-use crate::cli::{Cli, Command};
+use crate::cli::{Cli, Command, Output};
 use crate::confirm;
 use crate::exit::Failure;
 use crate::output::{self, Outcome};
@@ -46,6 +46,7 @@ pub(crate) async fn run(cli: Cli) -> Result<Outcome, Failure> {
         output::warning(&format!("Other users may read or change the secret key in {path}; run `chmod 600 {path}`."));
     }
     let hosts = if cli.allow_private_webhooks { HostPolicy::AllowPrivate } else { HostPolicy::Public };
+    let is_json = cli.output() == Output::Json;
     let open = || open(url, hosts);
     match cli.command {
         Command::Init { name } => init::run(url, name).await,
@@ -57,11 +58,11 @@ pub(crate) async fn run(cli: Cli) -> Result<Outcome, Failure> {
         Command::Invoice { command } => invoice::run(&*open().await?, command).await,
         Command::Quote { command } => quote::run(&*open().await?, command).await,
         Command::Webhook { command } => webhook::run(&*open().await?, command).await,
-        Command::Delivery { command } => delivery::run(&*open().await?, command, cli.json).await,
+        Command::Delivery { command } => delivery::run(&*open().await?, command, is_json).await,
         Command::Event { command } => event::run(&*open().await?, command).await,
         Command::Import(options) => import::run(&*open().await?, options).await,
-        Command::Export(options) => export::run(&*open().await?, options, cli.json).await,
-        Command::Listen(options) => listen::run(options, cli.json).await,
+        Command::Export(options) => export::run(&*open().await?, options, is_json).await,
+        Command::Listen(options) => listen::run(options, is_json).await,
         Command::Audit { command } => audit::run(&*open().await?, command).await,
         Command::Db { command } => db::run(url, command).await,
         Command::Completions { shell } => completions::run(shell),

@@ -14,6 +14,7 @@
 //! - `commands` has one file per command. Each calls svc-core and formats the result.
 //! - `confirm` prompts before commands that cannot be undone.
 //! - `output` writes results to stdout: JSON for programs, tables and sentences for people.
+//! - `table` formats tables that fit the terminal.
 //! - `times` formats times and durations for people.
 //! - `formulas` keeps spreadsheets from running cells of an export.
 //! - `document` holds JSON from elsewhere and preserves its numbers exactly.
@@ -28,6 +29,7 @@ pub mod exit;
 mod formulas;
 pub mod ids;
 mod output;
+mod table;
 mod times;
 mod usage;
 mod user;
@@ -51,8 +53,8 @@ pub async fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
             return if error.use_stderr() { Exit::Usage.into() } else { Exit::Success.into() };
         }
     };
-    let json = cli.json;
-    let result = commands::run(cli).await.and_then(|outcome| outcome.print(json));
+    let output = cli.output();
+    let result = commands::run(cli).await.and_then(|outcome| outcome.print(output));
     match result {
         Ok(()) => Exit::Success.into(),
         Err(failure) => {

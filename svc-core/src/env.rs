@@ -90,9 +90,9 @@ impl Env {
     /// let now = env.now();
     /// assert!(env.id(now) < env.id(now.next()));
     /// ```
-    pub fn id(&self, at: Timestamp) -> Uuid {
+    pub fn id<I: From<Uuid>>(&self, at: Timestamp) -> I {
         let random = u128::from(u64::from_be_bytes(self.bytes()) >> 2);
-        Uuid::from_u128(first_id_at(at).as_u128() | random)
+        Uuid::from_u128(first_id_at(at).as_u128() | random).into()
     }
 }
 
@@ -207,7 +207,7 @@ mod tests {
         let mut last = Uuid::nil();
         let mut at = start;
         for _ in 0..2_000 {
-            let id = env.id(at);
+            let id: Uuid = env.id(at);
             assert_eq!((id.get_version_num(), id.get_variant()), (7, uuid::Variant::RFC4122));
             assert!(id > last && id >= first_id_at(at) && id < first_id_at(at.next()));
             assert_eq!(time_of_id(id), at);

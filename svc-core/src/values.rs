@@ -20,7 +20,7 @@ pub use svc_derive::TextEnum;
 pub use self::currency::Currency;
 pub use self::email::Email;
 pub use self::event_kinds::{EventKind, EventSet};
-pub use self::id::{TenantId, parse_uuid};
+pub use self::id::{Id, TenantId, parse_uuid};
 pub use self::money::{Amount, Decimal, JOB_SCALE, MAX_AMOUNT, MoneyError};
 pub use self::patch::Patch;
 pub use self::secret::Secret;

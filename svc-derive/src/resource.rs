@@ -45,7 +45,7 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
             type Filter = #filter;
             #audited
 
-            fn id(&self) -> ::svc_core::input::schema::Uuid {
+            fn id(&self) -> ::svc_core::values::Id<Self> {
                 self.id
             }
             fn created_at(&self) -> ::svc_core::values::Timestamp {

@@ -9,6 +9,7 @@
 
 mod client;
 pub(crate) mod dial;
+mod failure_log;
 mod happy_eyeballs;
 pub mod resolver;
 
@@ -23,12 +24,13 @@ use svc_core::store::{Endpoint, Store};
 use svc_core::values::{TenantId, Timestamp};
 use svc_core::webhooks::deliveries::{AttemptLog, Delivery, FailureClass};
 use svc_core::webhooks::engine::{self, Attempt, Batch, BatchResult, InFlight, Outcome, Policy};
+use svc_core::webhooks::subscriptions::SubscriptionId;
 use tokio::sync::mpsc;
 use tokio::task::JoinError;
 use tracing::Instrument as _;
-use uuid::Uuid;
 
 pub use self::client::HttpWebhookClient;
+use self::failure_log::FailureLog;
 use crate::metrics::Metrics;
 use crate::telemetry;
 
@@ -66,6 +68,7 @@ pub async fn run(
         policy: Arc::new(policy),
         client,
         metrics,
+        failure_log: FailureLog::default(),
         in_flight: InFlight::default(),
         outcomes: BTreeMap::new(),
         running_batches: HashSet::new(),
@@ -77,6 +80,7 @@ pub async fn run(
         let attempts = driver.in_flight.total();
         tracing::warn!(attempts, "stopped with delivery attempts in flight; they will be repeated");
     }
+    driver.failure_log.finish();
 }
 
 /// The state of the loop.
@@ -85,6 +89,7 @@ struct Driver {
     policy: Arc<Policy>,
     client: Arc<dyn WebhookClient>,
     metrics: Arc<Metrics>,
+    failure_log: FailureLog,
     in_flight: InFlight,
     /// The outcomes that wait for the next batch of their tenant.
     outcomes: BTreeMap<TenantId, Vec<Outcome>>,
@@ -98,8 +103,8 @@ struct Driver {
 enum DriverEvent {
     /// An attempt has ended.
     AttemptFinished(Box<Outcome>),
-    /// A batch has ended: with its result or, after a failure, with the outcomes that are still to be recorded.
-    BatchFinished(Arc<Batch>, Result<BatchResult, Vec<Outcome>>),
+    /// A batch has ended, with its result and, after a failure, with the outcomes that are still to be recorded.
+    BatchFinished { batch: Arc<Batch>, result: BatchResult, unrecorded: Vec<Outcome> },
 }
 
 impl Driver {
@@ -153,26 +158,20 @@ impl Driver {
                 self.outcomes.entry(tenant).or_default().push(*outcome);
                 !self.running_batches.contains(&tenant)
             }
-            DriverEvent::BatchFinished(batch, result) => {
+            DriverEvent::BatchFinished { batch, result, unrecorded } => {
                 self.running_batches.remove(&batch.tenant_id);
-                self.in_flight.batch_finished(&batch, result.as_ref().map_or(&[], |result| &result.attempts));
+                self.in_flight.batch_finished(&batch, &result.attempts);
                 self.metrics.in_flight(self.in_flight.total());
-                match result {
-                    Ok(BatchResult { attempts, paused }) => {
-                        for subscription in paused {
-                            self.metrics.subscription_paused();
-                            tracing::warn!(
-                                tenant = %batch.tenant_id,
-                                %subscription,
-                                "paused a subscription after ten failed attempts in a row; what is held for it is deleted \
-                                 after the retention"
-                            );
-                        }
-                        self.spawn_attempts(attempts);
+                let now = tokio::time::Instant::now();
+                for failure in result.failures {
+                    if failure.has_paused {
+                        self.metrics.subscription_paused();
                     }
-                    Err(unrecorded) => {
-                        self.outcomes.entry(batch.tenant_id).or_default().splice(0..0, unrecorded);
-                    }
+                    self.failure_log.record(failure, now);
+                }
+                self.spawn_attempts(result.attempts);
+                if !unrecorded.is_empty() {
+                    self.outcomes.entry(batch.tenant_id).or_default().splice(0..0, unrecorded);
                 }
                 true
             }
@@ -192,6 +191,7 @@ impl Driver {
 
     /// Polls once and starts the batches that follow from it. Returns how long to wait for the next poll.
     async fn poll(&mut self) -> Duration {
+        self.failure_log.end_minutes(tokio::time::Instant::now());
         let mut due_work = match self.store.read("deliver.due_work", |tx| Box::pin(engine::poll(tx))).await {
             Ok(due_work) => due_work,
             Err(error) => {
@@ -218,17 +218,17 @@ impl Driver {
             (Arc::clone(&self.store), Arc::clone(&self.policy), self.event_sender.clone());
         let batch = Arc::new(batch);
         tokio::spawn(async move {
-            let result = match run_batch(&*store, &policy, &batch).await {
-                Ok(result) => Ok(result),
+            let (result, unrecorded) = match run_batch(&*store, &policy, &batch).await {
+                Ok(result) => (result, Vec::new()),
                 Err(error) => {
                     let (tenant, outcomes) = (batch.tenant_id, batch.outcomes.len());
                     tracing::error!(%error, %tenant, outcomes, "a batch of deliveries failed");
                     tokio::time::sleep(STORE_RETRY_DELAY).await;
-                    Err(record_singly(&*store, &policy, &batch, &error).await)
+                    record_singly(&*store, &policy, &batch, &error).await
                 }
             };
             // The receiver is gone only when the driver has ended. The leases then make the deliveries due again.
-            let _ = event_sender.send(DriverEvent::BatchFinished(batch, result));
+            let _ = event_sender.send(DriverEvent::BatchFinished { batch, result, unrecorded });
         });
     }
 
@@ -273,7 +273,7 @@ async fn bound_waits(store: Arc<dyn Store>, policy: Arc<Policy>) {
 async fn bound_waits_of(store: &dyn Store, policy: &Arc<Policy>, endpoints: &[Endpoint]) -> Result<(), Error> {
     for of_tenant in endpoints.chunk_by(|a, b| a.tenant_id == b.tenant_id) {
         let tenant = of_tenant[0].tenant_id;
-        let subscriptions: Arc<[Uuid]> = of_tenant.iter().map(|endpoint| endpoint.subscription_id).collect();
+        let subscriptions: Arc<[SubscriptionId]> = of_tenant.iter().map(|endpoint| endpoint.subscription_id).collect();
         let policy = Arc::clone(policy);
         let bound = store.write("deliver.bound_waits", move |tx| {
             let (policy, subscriptions) = (Arc::clone(&policy), Arc::clone(&subscriptions));
@@ -293,20 +293,25 @@ async fn run_batch(store: &dyn Store, policy: &Arc<Policy>, batch: &Arc<Batch>) 
     result.await
 }
 
-/// Returns the outcomes of a failed batch that are still to be recorded.
+/// Returns what could be done of a failed batch, and its outcomes that are still to be recorded.
 ///
 /// While the store is unavailable, these are all outcomes. Otherwise one of them is the cause of the failure, so each is
 /// recorded in a transaction of its own. One that cannot be recorded is dropped, and its delivery becomes due again when
 /// its lease ends.
-async fn record_singly(store: &dyn Store, policy: &Arc<Policy>, batch: &Batch, error: &Error) -> Vec<Outcome> {
+async fn record_singly(
+    store: &dyn Store,
+    policy: &Arc<Policy>,
+    batch: &Batch,
+    error: &Error,
+) -> (BatchResult, Vec<Outcome>) {
+    let (mut recorded, mut unrecorded) = (BatchResult::default(), Vec::new());
     if matches!(error, Error::Store(error) if error.is_transient()) {
-        return batch.outcomes.clone();
+        return (recorded, batch.outcomes.clone());
     }
-    let mut unrecorded = Vec::new();
     for outcome in &batch.outcomes {
         let single = Arc::new(Batch::outcomes_only(batch.tenant_id, vec![outcome.clone()]));
         match run_batch(store, policy, &single).await {
-            Ok(_) => {}
+            Ok(result) => recorded.failures.extend(result.failures),
             Err(Error::Store(error)) if error.is_transient() => unrecorded.push(outcome.clone()),
             Err(error) => {
                 let (tenant, delivery) = (batch.tenant_id, outcome.delivery.id);
@@ -314,7 +319,7 @@ async fn record_singly(store: &dyn Store, policy: &Arc<Policy>, batch: &Batch, e
             }
         }
     }
-    unrecorded
+    (recorded, unrecorded)
 }
 
 /// Returns the outcome of an attempt whose client panicked: a failed attempt, so that its capacity is freed.

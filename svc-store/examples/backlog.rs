@@ -21,8 +21,7 @@ use svc_core::store::Store;
 use svc_core::values::{EventKind, EventSet, TenantId, WebhookUrl};
 use svc_core::webhooks::engine::{self, InFlight, Policy};
 use svc_core::webhooks::events;
-use svc_core::webhooks::subscriptions::{WebhookCreate, WebhookSubscription, WebhookUpdate};
-use uuid::Uuid;
+use svc_core::webhooks::subscriptions::{SubscriptionId, WebhookCreate, WebhookSubscription, WebhookUpdate};
 
 /// Writes before the backlog is held, with which those meanwhile are compared.
 const WRITES_BEFORE: usize = 4_000;
@@ -75,7 +74,7 @@ async fn run(url: &str, backlog: u32) -> Result<(), Box<dyn std::error::Error>> 
 }
 
 /// Creates a tenant with a subscription that has this many pending deliveries.
-async fn tenant_with_backlog(store: &dyn Store, backlog: u32) -> Result<(TenantId, Uuid), Error> {
+async fn tenant_with_backlog(store: &dyn Store, backlog: u32) -> Result<(TenantId, SubscriptionId), Error> {
     let create = store.write("example", |tx| {
         Box::pin(async move {
             let tenant = tenants::create(tx, TenantCreate::named("Busy")).await?.id;
@@ -104,7 +103,7 @@ async fn tenant_with_backlog(store: &dyn Store, backlog: u32) -> Result<(TenantI
     Ok((tenant, subscription))
 }
 
-async fn disable(store: &dyn Store, tenant: TenantId, subscription: Uuid) -> Result<(), Error> {
+async fn disable(store: &dyn Store, tenant: TenantId, subscription: SubscriptionId) -> Result<(), Error> {
     let disable = store.write("example", move |tx| {
         Box::pin(async move {
             let input = WebhookUpdate::from_body(br#"{"enabled": false}"#)?;
@@ -150,7 +149,8 @@ async fn writes(
                 let started = Instant::now();
                 let write = store.write("example", move |tx| {
                     Box::pin(async move {
-                        let email = format!(r#"{{"email": "{}@example.com"}}"#, tx.env().id(tx.env().now()));
+                        let email =
+                            format!(r#"{{"email": "{}@example.com"}}"#, tx.env().id::<uuid::Uuid>(tx.env().now()));
                         let input = ContactCreate::from_body(email.as_bytes())?;
                         crud::create::<Contact>(tx, tenant, input).await
                     })

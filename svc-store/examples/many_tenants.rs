@@ -15,9 +15,8 @@ use svc_core::store::{OwnedKind, Store};
 use svc_core::values::{EventKind, EventSet, WebhookUrl};
 use svc_core::webhooks::events;
 use svc_core::webhooks::retention::{self, Positions};
-use svc_core::webhooks::subscriptions::{WebhookCreate, WebhookSubscription};
+use svc_core::webhooks::subscriptions::{SubscriptionId, WebhookCreate, WebhookSubscription};
 use svc_store::SqliteStore;
-use uuid::Uuid;
 
 const TENANTS: u32 = 100_000;
 /// Tenants that one transaction creates.
@@ -34,7 +33,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
 async fn measure(store: &dyn Store) -> Result<(), Box<dyn std::error::Error>> {
     let mut out = std::io::stdout();
-    let mut subscription = Uuid::nil();
+    let mut subscription = SubscriptionId::nil();
     for _ in 0..TENANTS / GROUP {
         subscription = create(store).await?;
     }
@@ -75,10 +74,10 @@ async fn measure(store: &dyn Store) -> Result<(), Box<dyn std::error::Error>> {
 }
 
 /// Creates tenants, each with a subscription and an event with a delivery. Returns the last subscription.
-async fn create(store: &dyn Store) -> Result<Uuid, Error> {
+async fn create(store: &dyn Store) -> Result<SubscriptionId, Error> {
     let create = store.write("example.create", move |tx| {
         Box::pin(async move {
-            let mut last = Uuid::nil();
+            let mut last = SubscriptionId::nil();
             for _ in 0..GROUP {
                 let tenant = tenants::create(tx, TenantCreate::named("Example")).await?.id;
                 let url = WebhookUrl::parse("https://example.com/").map_err(|error| error.on("url"))?;

@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use svc_core::accounts::keys::Scope;
 use svc_core::accounts::limits::RateLimits;
 use svc_core::error::StoreError;
-use svc_core::values::{Amount, Currency, Date, Email, EventSet, JOB_SCALE, Note, Secret, TenantId};
+use svc_core::values::{Amount, Currency, Date, Email, EventSet, Id, JOB_SCALE, Note, Secret, TenantId};
 use svc_core::values::{Text, TimeZone, Timestamp, WebhookUrl};
 use svc_core::webhooks::deliveries::DeliveryStatus;
 use uuid::Uuid;
@@ -106,6 +106,17 @@ impl Column for Uuid {
             Value::Bytes(bytes) => Self::from_slice(bytes).ok(),
             _ => None,
         }
+    }
+}
+
+impl<T> Column for Id<T> {
+    const KIND: Kind = Kind::Uuid;
+
+    fn param(&self) -> Param<'_> {
+        Param::Uuid(self.uuid())
+    }
+    fn read(value: Value<'_>) -> Option<Self> {
+        Uuid::read(value).map(Self::new)
     }
 }
 

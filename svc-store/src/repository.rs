@@ -8,8 +8,7 @@ use svc_core::error::StoreError;
 use svc_core::resources::crud::Resource;
 use svc_core::resources::pages::{ListQuery, Order};
 use svc_core::store::Repository;
-use svc_core::values::TenantId;
-use uuid::Uuid;
+use svc_core::values::{Id, TenantId};
 
 use crate::column::Column as _;
 use crate::dialect::Dialect;
@@ -94,7 +93,7 @@ fn live<R: ResourceTable>(record: &R) -> Option<Param<'static>> {
 
 #[async_trait]
 impl<R: ResourceTable> Repository<R> for SqlTx<'_> {
-    async fn get(&mut self, tenant: TenantId, id: Uuid) -> Result<Option<R>, StoreError> {
+    async fn get(&mut self, tenant: TenantId, id: Id<R>) -> Result<Option<R>, StoreError> {
         self.get_record(&[tenant.param(), id.param()]).await
     }
 
@@ -113,7 +112,7 @@ impl<R: ResourceTable> Repository<R> for SqlTx<'_> {
     async fn update(&mut self, tenant: TenantId, record: &R) -> Result<(), StoreError> {
         let mut params = record.updated_params();
         params.extend(live(record));
-        params.extend([tenant.param(), Param::Uuid(record.id())]);
+        params.extend([tenant.param(), Param::Uuid(record.id().uuid())]);
         self.sql.pipeline(&R::statements().update, &params, Some(R::TABLE)).await?;
         record.after_write(self, tenant).await
     }

@@ -6,7 +6,7 @@ mod written;
 use std::collections::HashMap;
 use std::fmt;
 
-use uuid::Uuid;
+use svc_core::webhooks::deliveries::DeliveryId;
 
 use crate::fixture::Fixture;
 use crate::journal::{Arrival, Entry, InterruptedAttempt};
@@ -54,11 +54,11 @@ pub(crate) fn check(
 ) -> CheckResult {
     let mut counts = Counts { interruptions: interrupted.len(), arrivals: journal.arrivals.len(), ..Counts::default() };
     let mut violations: Vec<String> = journal.refused.clone();
-    let mut arrivals: HashMap<Uuid, Vec<&Arrival>> = HashMap::new();
+    let mut arrivals: HashMap<DeliveryId, Vec<&Arrival>> = HashMap::new();
     for arrival in &journal.arrivals {
         arrivals.entry(arrival.delivery).or_default().push(arrival);
     }
-    let mut interruptions: HashMap<Uuid, usize> = HashMap::new();
+    let mut interruptions: HashMap<DeliveryId, usize> = HashMap::new();
     for (delivery, _) in interrupted {
         *interruptions.entry(*delivery).or_default() += 1;
     }

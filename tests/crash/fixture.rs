@@ -9,8 +9,7 @@ use svc_core::resources::crud;
 use svc_core::store::Tx;
 use svc_core::values::EventKind;
 use svc_core::values::{EventSet, TenantId, WebhookUrl};
-use svc_core::webhooks::subscriptions::{WebhookCreate, WebhookSubscription};
-use uuid::Uuid;
+use svc_core::webhooks::subscriptions::{SubscriptionId, WebhookCreate, WebhookSubscription};
 
 use crate::options::Options;
 use svc_tests::Result;
@@ -31,7 +30,7 @@ pub(crate) struct Tenant {
 /// A webhook subscription, which does not change during the run.
 #[derive(Clone)]
 pub(crate) struct Subscription {
-    pub(crate) id: Uuid,
+    pub(crate) id: SubscriptionId,
     pub(crate) secret: String,
     pub(crate) events: EventSet,
     pub(crate) behavior: Behavior,

@@ -1,6 +1,8 @@
 //! The journals of the clients and the receiver.
 
 use serde_json::Value;
+use svc_core::webhooks::deliveries::DeliveryId;
+use svc_core::webhooks::subscriptions::SubscriptionId;
 use uuid::Uuid;
 
 /// The collections in which clients create records.
@@ -71,9 +73,9 @@ pub(crate) struct Entry {
 #[derive(Clone, Debug)]
 pub(crate) struct Arrival {
     /// The subscription whose URL was called.
-    pub(crate) subscription: Uuid,
+    pub(crate) subscription: SubscriptionId,
     /// `X-SVC-Delivery`, which equals `webhook-id`.
-    pub(crate) delivery: Uuid,
+    pub(crate) delivery: DeliveryId,
     /// `X-SVC-Attempt`.
     pub(crate) attempt: u32,
     pub(crate) kind: String,
@@ -83,4 +85,4 @@ pub(crate) struct Arrival {
 }
 
 /// An attempt that was in progress when the server was killed: the delivery, and the token of its lease.
-pub(crate) type InterruptedAttempt = (Uuid, Uuid);
+pub(crate) type InterruptedAttempt = (DeliveryId, Uuid);

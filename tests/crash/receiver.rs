@@ -9,7 +9,7 @@ use http::{HeaderMap, Request, Response, StatusCode};
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
 use serde_json::Value;
-use uuid::Uuid;
+use svc_core::webhooks::deliveries::DeliveryId;
 
 use crate::fixture::{Behavior, Fixture, Subscription};
 use crate::journal::Arrival;
@@ -105,7 +105,7 @@ impl Inner {
 fn arrival(subscription: &Subscription, headers: &HeaderMap, body: &[u8]) -> Result<Arrival> {
     let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).ok_or(format!("no {name}"));
     svc_webhook_verify::verify(&subscription.secret, header("x-svc-signature")?, body)?;
-    let delivery: Uuid = header("x-svc-delivery")?.parse()?;
+    let delivery: DeliveryId = header("x-svc-delivery")?.parse()?;
     if header("webhook-id")? != header("x-svc-delivery")? {
         return Err("webhook-id differs from X-SVC-Delivery".into());
     }
@@ -115,6 +115,7 @@ fn arrival(subscription: &Subscription, headers: &HeaderMap, body: &[u8]) -> Res
     if kind != header("x-svc-event")? {
         return Err("the event of the body differs from X-SVC-Event".into());
     }
-    let accepted = subscription.behavior != Behavior::Flaky || attempt > 1 || !delivery.as_u128().is_multiple_of(8);
+    let accepted =
+        subscription.behavior != Behavior::Flaky || attempt > 1 || !delivery.uuid().as_u128().is_multiple_of(8);
     Ok(Arrival { subscription: subscription.id, delivery, attempt, kind, data: body["data"].take(), accepted })
 }

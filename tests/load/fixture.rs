@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use svc_core::error::Error;
 use svc_core::input::Input as _;
-use svc_core::resources::contacts::Contact;
+use svc_core::resources::contacts::{Contact, ContactId};
 use svc_core::resources::crud::{self, Create};
 use svc_core::store::Store;
 use svc_core::values::{EventSet, TenantId, WebhookUrl};
@@ -13,7 +13,6 @@ use svc_core::webhooks::subscriptions::{WebhookCreate, WebhookSubscription};
 use svc_tests::Result;
 use svc_tests::database::Database;
 use svc_tests::tenant;
-use uuid::Uuid;
 
 /// Contacts created in one transaction.
 const BATCH: u32 = 500;
@@ -21,7 +20,7 @@ const BATCH: u32 = 500;
 pub(crate) struct Tenant {
     /// The text of the tenant's API key.
     pub(crate) key: String,
-    pub(crate) contacts: Vec<Uuid>,
+    pub(crate) contacts: Vec<ContactId>,
 }
 
 /// Creates tenants with contacts, then a subscription to all events for each.
@@ -60,7 +59,7 @@ async fn add_contacts(
     store: &dyn Store,
     tenant: TenantId,
     numbers: std::ops::Range<u32>,
-) -> std::result::Result<Vec<Uuid>, Error> {
+) -> std::result::Result<Vec<ContactId>, Error> {
     let added = store.write("load.contacts", move |tx| {
         let numbers = numbers.clone();
         Box::pin(async move {

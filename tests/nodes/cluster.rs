@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use svc_core::accounts::keys::{self, KeyCreate};
+use svc_core::accounts::keys::{self, KeyCreate, KeyId};
 use svc_core::accounts::tenants::{self, TenantCreate};
 use svc_core::error::Error;
 use svc_core::resources::crud;
@@ -15,13 +15,12 @@ use svc_core::values::EventKind;
 use svc_core::values::{EventSet, Secret, TenantId, Timestamp, WebhookUrl};
 use svc_core::webhooks::deliveries::{AttemptLog, Delivery};
 use svc_core::webhooks::events::{self, Event};
-use svc_core::webhooks::subscriptions::{WebhookCreate, WebhookSubscription};
+use svc_core::webhooks::subscriptions::{SubscriptionId, WebhookCreate, WebhookSubscription};
 use svc_tests::Result;
 use svc_tests::database::Database;
 use svc_tests::http::{HttpClient, TestRequest, TestResponse};
 use svc_tests::node::{Node, Program};
 use tokio::time::Instant;
-use uuid::Uuid;
 
 /// The interval at which a condition is checked.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
@@ -39,7 +38,7 @@ pub(crate) struct TestCluster {
 /// A tenant's API key.
 #[derive(Clone)]
 pub(crate) struct Key {
-    pub(crate) id: Uuid,
+    pub(crate) id: KeyId,
     pub(crate) text: String,
     pub(crate) secret: Option<Secret>,
 }
@@ -91,7 +90,7 @@ impl TestCluster {
     }
 
     /// Subscribes a tenant to all events.
-    pub(crate) async fn subscribe(&self, tenant: TenantId, url: &str) -> Result<Uuid> {
+    pub(crate) async fn subscribe(&self, tenant: TenantId, url: &str) -> Result<SubscriptionId> {
         let url = url.to_owned();
         let made = self.store.write("nodes.subscription", move |tx| {
             let url = WebhookUrl::parse(&url).map_err(|error| error.on("url"));
@@ -117,7 +116,7 @@ impl TestCluster {
         Ok(emitted.await?)
     }
 
-    pub(crate) async fn subscription(&self, tenant: TenantId, id: Uuid) -> Result<WebhookSubscription> {
+    pub(crate) async fn subscription(&self, tenant: TenantId, id: SubscriptionId) -> Result<WebhookSubscription> {
         let read = self.store.read("nodes.subscription", move |tx| {
             Box::pin(
                 async move { Repository::<WebhookSubscription>::get(tx, tenant, id).await?.ok_or(Error::NotFound) },

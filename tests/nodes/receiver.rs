@@ -8,17 +8,17 @@ use bytes::Bytes;
 use http::{Request, Response, StatusCode};
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
+use svc_core::webhooks::deliveries::DeliveryId;
 use svc_tests::Result;
 use svc_tests::endpoint;
 use tokio::sync::watch;
 use tokio::time::Instant;
-use uuid::Uuid;
 
 /// A delivery attempt that arrived.
 #[derive(Clone, Debug)]
 pub(crate) struct Arrival {
     /// The header `webhook-id`.
-    pub(crate) delivery: Uuid,
+    pub(crate) delivery: DeliveryId,
     /// The header `X-SVC-Attempt`.
     pub(crate) attempt: u32,
     pub(crate) path: String,

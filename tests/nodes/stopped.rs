@@ -6,11 +6,10 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use clap::Args;
-use svc_core::webhooks::deliveries::{AttemptLog, Delivery, DeliveryStatus};
+use svc_core::webhooks::deliveries::{AttemptLog, Delivery, DeliveryId, DeliveryStatus};
 use svc_tests::Result;
 use svc_tests::node::Node;
 use tokio::time::Instant;
-use uuid::Uuid;
 
 use crate::cluster::{Tenant, TestCluster, ensure, until};
 use crate::receiver::{Arrival, Behavior, Receiver};
@@ -83,7 +82,7 @@ async fn start_and_interrupt(
     size: &Size,
     receiver: &Receiver,
     signal: &str,
-) -> Result<(Node, Tenant, BTreeMap<Uuid, u32>)> {
+) -> Result<(Node, Tenant, BTreeMap<DeliveryId, u32>)> {
     let tenant = cluster.tenant().await?;
     for subscription in 0..SUBSCRIPTIONS {
         cluster.subscribe(tenant.id, &receiver.url(&format!("{signal}/{subscription}"))).await?;
@@ -105,7 +104,7 @@ fn all_succeeded(logs: &Logged) -> bool {
 
 /// Checks that each interrupted delivery was repeated with a later attempt, which is the one that is stored, and that
 /// every attempt arrived once. Returns how many deliveries were repeated.
-fn check(logs: &Logged, started: &BTreeMap<Uuid, u32>, arrivals: &[Arrival]) -> Result<usize> {
+fn check(logs: &Logged, started: &BTreeMap<DeliveryId, u32>, arrivals: &[Arrival]) -> Result<usize> {
     let mut again = 0;
     for (delivery, log) in logs {
         let id = delivery.id;

@@ -9,11 +9,11 @@ use clap::Args;
 use serde_json::{Value, json};
 use svc_core::values::EventKind;
 use svc_core::values::TenantId;
+use svc_core::webhooks::deliveries::DeliveryId;
 use svc_core::webhooks::events;
 use svc_tests::Result;
 use tokio::process::Command;
 use tokio::time::Instant;
-use uuid::Uuid;
 
 use crate::cluster::{TestCluster, ensure, percentile, until};
 use crate::receiver::{Behavior, Receiver};
@@ -96,7 +96,7 @@ async fn by_command(cluster: &TestCluster, tenant: TenantId, receiver: &Receiver
     command.arg(&data).args(["--database-url", &cluster.database.url]).envs(cluster.database.variables());
     let output = command.stdin(Stdio::null()).stderr(Stdio::inherit()).kill_on_drop(true).output().await?;
     let made: Value = serde_json::from_slice(&output.stdout)?;
-    let delivery: Uuid = made["deliveries"][0].as_str().ok_or("the event has no delivery")?.parse()?;
+    let delivery: DeliveryId = made["deliveries"][0].as_str().ok_or("the event has no delivery")?.parse()?;
     let created_at = svc_core::values::Timestamp::parse(made["created_at"].as_str().unwrap_or_default())
         .map_err(|error| format!("{error:?}"))?;
     let arrived = arrival(receiver, delivery).await?;
@@ -105,11 +105,11 @@ async fn by_command(cluster: &TestCluster, tenant: TenantId, receiver: &Receiver
     Ok(age.saturating_sub(arrived.elapsed()))
 }
 
-async fn arrival(receiver: &Receiver, delivery: Uuid) -> Result<Instant> {
+async fn arrival(receiver: &Receiver, delivery: DeliveryId) -> Result<Instant> {
     let mut found = None;
     until("the event arrives", PATIENCE, || {
         let arrivals = receiver.arrivals();
-        let by_id: HashMap<Uuid, Instant> = arrivals.iter().rev().map(|one| (one.delivery, one.at)).collect();
+        let by_id: HashMap<DeliveryId, Instant> = arrivals.iter().rev().map(|one| (one.delivery, one.at)).collect();
         found = by_id.get(&delivery).copied();
         let is_there = found.is_some();
         async move { Ok(is_there) }

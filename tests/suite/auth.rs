@@ -4,9 +4,8 @@ use std::time::Duration;
 
 use http::Method;
 use serde_json::json;
-use svc_core::accounts::keys::{self, KEY_PREFIX};
+use svc_core::accounts::keys::{self, KEY_PREFIX, KeyId};
 use svc_core::accounts::tenants::{self, DeveloperAccess};
-use uuid::Uuid;
 
 use crate::harness::{Call, TestServer, change, id_name, operations, sample};
 
@@ -171,7 +170,7 @@ async fn both_keys_work_during_the_overlap_of_a_rotation() {
 }
 
 /// Stops the tenant's access in one way.
-async fn stop_access(server: &TestServer, way: &str, key: Uuid) {
+async fn stop_access(server: &TestServer, way: &str, key: KeyId) {
     let (tenant, way) = (server.seed.tenant.0, way.to_owned());
     let stop = server.store.write("test", move |tx| {
         let way = way.clone();

@@ -213,7 +213,7 @@ async fn a_condition_is_checked_after_a_concurrent_commit() {
     let server = std::sync::Arc::new(TestServer::new());
     let (path, tenant) = (one(&server, "bookings"), server.seed.tenant);
     let tag = server.expect(200, Call::get(&path)).await.etag().to_owned();
-    let (other, id) = (server.second_store(), server.seed.ids["booking_id"]);
+    let (other, id) = (server.second_store(), server.seed.ids["booking_id"].into());
     let (entered_sender, mut entered) = tokio::sync::mpsc::unbounded_channel();
     let (go, wait) = std::sync::mpsc::channel::<()>();
     let wait = std::sync::Arc::new(std::sync::Mutex::new(wait));

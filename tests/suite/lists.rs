@@ -259,7 +259,7 @@ async fn invoices_can_be_filtered_by_status_and_number() {
     let invoice = server.id("invoice_id");
     assert_eq!(only(&server, "/invoices?number=INV-0001").await, [invoice.as_str()]);
     assert_eq!(only(&server, "/invoices?number=INV-0002").await, [""; 0]);
-    let (tenant, id) = (server.seed.tenant, uuid::Uuid::parse_str(&invoice).unwrap());
+    let (tenant, id) = (server.seed.tenant, invoice.parse().unwrap());
     for status in ["draft", "sent", "viewed", "partial", "paid"] {
         let done = server.store.write("step", move |tx| {
             Box::pin(async move {

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use svc_core::accounts::keys::{self, KeyCreate};
+use svc_core::accounts::keys::{self, KeyCreate, KeyId};
 use svc_core::accounts::tenants::{self, DeveloperAccess, TenantCreate};
 use svc_core::env::{Env, ManualClock, SeededEntropy};
 use svc_core::error::Error;
@@ -42,7 +42,7 @@ pub(crate) struct Seed {
 /// A key, with what its owner knows.
 #[derive(Clone)]
 pub(crate) struct Key {
-    pub(crate) id: Uuid,
+    pub(crate) id: KeyId,
     pub(crate) text: String,
     pub(crate) secret: Option<svc_core::values::Secret>,
 }
@@ -112,7 +112,7 @@ async fn records(tx: &mut dyn Tx, mut seed: Seed) -> Result<Seed, Error> {
     seed.ids = one_of_each(tx, seed.tenant).await?;
     let gone: Contact = crud::create(tx, seed.tenant, body(json!({ "email": "gone@example.com" }))?).await?;
     crud::delete::<Contact>(tx, seed.tenant, gone.id).await?;
-    seed.ids.insert("deleted_contact_id", gone.id);
+    seed.ids.insert("deleted_contact_id", gone.id.uuid());
     seed.ids.insert("other_tenant_contact_id", seed.other_ids["contact_id"]);
     seed.ids.insert("unknown_id", Uuid::from_u128(0x0195_7f2e_6c00_7000_8000_0000_0000_0bad));
     Ok(seed)
@@ -136,12 +136,12 @@ async fn one_of_each(tx: &mut dyn Tx, tenant: TenantId) -> Result<HashMap<&'stat
     let webhook = json!({ "url": "https://hooks.example.com/svc", "events": ["*"] });
     let webhook: WebhookSubscription = crud::create(tx, tenant, body(webhook)?).await?;
     Ok(HashMap::from([
-        ("contact_id", contact.id),
-        ("booking_id", booking.id),
-        ("quote_id", quote.id),
-        ("job_id", job.id),
-        ("invoice_id", invoice.id),
-        ("webhook_id", webhook.id),
+        ("contact_id", contact.id.uuid()),
+        ("booking_id", booking.id.uuid()),
+        ("quote_id", quote.id.uuid()),
+        ("job_id", job.id.uuid()),
+        ("invoice_id", invoice.id.uuid()),
+        ("webhook_id", webhook.id.uuid()),
     ]))
 }
 

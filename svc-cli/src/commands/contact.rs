@@ -3,15 +3,14 @@
 use svc_core::resources::contacts::{Contact, ContactCreate, ContactUpdate};
 use svc_core::resources::crud;
 use svc_core::store::{Store, Tx};
-use svc_core::values::{Email, TenantId, Text};
-use uuid::Uuid;
+use svc_core::values::{Email, Id, TenantId, Text};
 
 use super::lookup::Lookup;
 use super::records::{self, Managed};
 use crate::cli::ContactCommand;
 use crate::exit::Failure;
 use crate::output::{Outcome, Table, or_dash};
-use crate::times::moment;
+use crate::times::full;
 
 pub(super) async fn run(store: &dyn Store, command: ContactCommand) -> Result<Outcome, Failure> {
     match command {
@@ -25,7 +24,7 @@ impl Managed for Contact {
         Box::pin(crud::create::<Self>(tx, tenant, input))
     }
 
-    fn update(tx: &mut dyn Tx, tenant: TenantId, id: Uuid, change: ContactUpdate) -> Lookup<'_, Self> {
+    fn update(tx: &mut dyn Tx, tenant: TenantId, id: Id<Self>, change: ContactUpdate) -> Lookup<'_, Self> {
         Box::pin(crud::update::<Self>(tx, tenant, id, change))
     }
 
@@ -38,7 +37,7 @@ impl Managed for Contact {
                 or_dash(contact.phone.as_ref()),
                 or_dash(contact.company_name.as_ref()),
                 or_dash(contact.city.as_ref()),
-                moment(contact.created_at),
+                full(contact.created_at),
             ]
         })
     }

@@ -9,10 +9,12 @@ use svc_core::error::{Error, StoreError};
 use svc_core::store::{DeliveryFilter, Repository, Store};
 use svc_core::values::EventKind;
 use svc_core::values::{TenantId, Timestamp};
-use svc_core::webhooks::deliveries::{self, AttemptLog, Delivery, DeliveryStatus, FailureReason, SearchResult};
-use svc_core::webhooks::events::Event;
+use svc_core::webhooks::deliveries::{
+    self, AttemptLog, Delivery, DeliveryId, DeliveryStatus, FailureReason, SearchResult,
+};
+use svc_core::webhooks::events::{Event, EventId};
 use svc_core::webhooks::replays::{self, ReplayCreate};
-use svc_core::webhooks::subscriptions::WebhookSubscription;
+use svc_core::webhooks::subscriptions::{SubscriptionId, WebhookSubscription};
 use uuid::Uuid;
 
 use super::{lookup, tenant, webhook};
@@ -20,8 +22,8 @@ use crate::cli::{DeliveryCommand, InTenant};
 use crate::document::{Document, pretty};
 use crate::exit::{Exit, Failure, OrNotFound as _};
 use crate::ids::IdArg;
-use crate::output::{Outcome, Table, fields, or_dash, plain};
-use crate::times::{moment, moment_or_dash};
+use crate::output::{Outcome, Table, fields, or_dash, plain, state};
+use crate::times::{full, full_or_dash, moment, moment_or_dash, precise};
 
 /// Says how to find the id of a delivery.
 const HINT: &str = "`svc delivery list` lists the deliveries of a tenant";
@@ -32,10 +34,10 @@ const MAX_SEARCHES: u32 = 50;
 /// A delivery in JSON output.
 #[derive(Serialize)]
 struct View {
-    id: Uuid,
-    event_id: Uuid,
+    id: DeliveryId,
+    event_id: EventId,
     event: EventKind,
-    subscription_id: Uuid,
+    subscription_id: SubscriptionId,
     status: DeliveryStatus,
     attempts: u32,
     last_status: Option<i32>,
@@ -157,16 +159,16 @@ async fn list(store: &dyn Store, tenant: TenantId, filter: DeliveryFilter) -> Re
     let more = deliveries.len() > limit;
     deliveries.truncate(limit);
 
-    let heading = ["ID", "EVENT", "STATUS", "ATTEMPTS", "LAST STATUS", "NEXT ATTEMPT", "CREATED", "WEBHOOK"];
+    let heading = ["ID", "EVENT", "STATUS", "LAST STATUS", "ATTEMPTS", "CREATED", "NEXT ATTEMPT", "WEBHOOK"];
     let table = Table::new(heading, &deliveries, |delivery| {
         [
             delivery.id.to_string(),
             delivery.kind.to_string(),
-            delivery.status.to_string(),
-            delivery.attempts.to_string(),
+            state(delivery.status),
             or_dash(delivery.last_status),
-            moment_or_dash(delivery.next_attempt_at),
-            moment(delivery.created_at),
+            delivery.attempts.to_string(),
+            full(delivery.created_at),
+            full_or_dash(delivery.next_attempt_at),
             delivery.subscription_id.to_string(),
         ]
     });
@@ -241,7 +243,7 @@ pub(super) fn report(record: &Record, introduction: &str) -> Result<Outcome, Fai
 }
 
 /// Reads a delivery with its event and attempts.
-pub(super) async fn read(store: &dyn Store, tenant: TenantId, id: Uuid) -> Result<Record, Error> {
+pub(super) async fn read(store: &dyn Store, tenant: TenantId, id: DeliveryId) -> Result<Record, Error> {
     store
         .read("delivery.show", move |tx| {
             Box::pin(async move {
@@ -289,14 +291,14 @@ fn attempt_view(log: &AttemptLog) -> AttemptView<'_> {
 }
 
 fn attempts(log: &[AttemptLog]) -> Table {
-    Table::new(["ATTEMPT", "STARTED", "DURATION", "STATUS", "ADDRESS", "ERROR"], log, |log| {
+    Table::new(["ATTEMPT", "STARTED", "DURATION", "STATUS", "ERROR", "ADDRESS"], log, |log| {
         [
             log.attempt.to_string(),
-            moment(log.started_at),
+            precise(log.started_at),
             format!("{} ms", log.duration_ms),
             log.status.to_string(),
-            or_dash(log.remote_addr.as_deref()),
             or_dash(log.error.as_deref().map(plain)),
+            or_dash(log.remote_addr.as_deref()),
         ]
     })
 }

@@ -6,8 +6,8 @@ use svc_core::input::json;
 use svc_core::store::Store;
 use svc_core::values::EventKind;
 use svc_core::values::{TenantId, Timestamp};
-use svc_core::webhooks::events::{self, Event};
-use uuid::Uuid;
+use svc_core::webhooks::deliveries::DeliveryId;
+use svc_core::webhooks::events::{self, Event, EventId};
 
 use super::input::read_input;
 use super::{lookup, tenant};
@@ -20,12 +20,12 @@ use crate::times::moment;
 /// An event in JSON output.
 #[derive(Serialize)]
 struct View {
-    id: Uuid,
+    id: EventId,
     tenant_id: TenantId,
     event: EventKind,
     data: Document,
     created_at: Timestamp,
-    deliveries: Vec<Uuid>,
+    deliveries: Vec<DeliveryId>,
 }
 
 pub(super) async fn run(store: &dyn Store, command: EventCommand) -> Result<Outcome, Failure> {
@@ -47,7 +47,7 @@ async fn emit(store: &dyn Store, tenant: TenantId, kind: EventKind, data: Docume
         .await;
     let (event, deliveries) = emitted.or_not_found("tenant", tenant, tenant::HINT)?;
     let Event { id, created_at, .. } = event;
-    let deliveries: Vec<Uuid> = deliveries.iter().map(|delivery| delivery.id).collect();
+    let deliveries: Vec<_> = deliveries.iter().map(|delivery| delivery.id).collect();
     let text = format!(
         "Emitted {kind}.\n\n{}\nData:\n{}\n",
         fields([

@@ -1,12 +1,11 @@
 //! `svc init`.
 
 use serde::Serialize;
-use svc_core::accounts::keys::{self, KeyCreate, NewKey};
+use svc_core::accounts::keys::{self, KeyCreate, KeyId, NewKey};
 use svc_core::accounts::tenants::{self, Tenant, TenantCreate};
 use svc_core::error::Error;
 use svc_core::store::Store;
 use svc_core::values::{HostPolicy, TenantId};
-use uuid::Uuid;
 
 use super::open_or_create;
 use crate::exit::Failure;
@@ -21,7 +20,7 @@ struct View<'a> {
     url: &'a str,
     tenant_id: TenantId,
     tenant_name: &'a str,
-    key_id: Uuid,
+    key_id: KeyId,
     key: &'a str,
 }
 

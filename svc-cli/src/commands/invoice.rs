@@ -4,15 +4,14 @@ mod overdue;
 
 use svc_core::resources::invoices::{self, Invoice, InvoiceCreate, InvoiceStatus, InvoiceUpdate};
 use svc_core::store::{Store, Tx};
-use svc_core::values::TenantId;
-use uuid::Uuid;
+use svc_core::values::{Id, TenantId};
 
 use super::lookup::Lookup;
 use super::records::{self, Managed, change, fields_of};
 use crate::cli::InvoiceCommand;
 use crate::exit::Failure;
-use crate::output::{Outcome, Table, or_dash};
-use crate::times::moment;
+use crate::output::{Outcome, Table, or_dash, state};
+use crate::times::full;
 
 pub(super) async fn run(store: &dyn Store, command: InvoiceCommand) -> Result<Outcome, Failure> {
     match command {
@@ -59,7 +58,7 @@ impl Managed for Invoice {
         Box::pin(invoices::create(tx, tenant, input))
     }
 
-    fn update(tx: &mut dyn Tx, tenant: TenantId, id: Uuid, change: InvoiceUpdate) -> Lookup<'_, Self> {
+    fn update(tx: &mut dyn Tx, tenant: TenantId, id: Id<Self>, change: InvoiceUpdate) -> Lookup<'_, Self> {
         Box::pin(invoices::update(tx, tenant, id, change))
     }
 
@@ -69,19 +68,19 @@ impl Managed for Invoice {
 
     fn table(invoices: &[Self]) -> Table {
         Table::new(
-            ["ID", "NUMBER", "STATUS", "TOTAL", "PAID", "ISSUED", "DUE", "CONTACT", "CREATED"],
+            ["ID", "NUMBER", "STATUS", "TOTAL", "DUE", "PAID", "CONTACT", "ISSUED", "CREATED"],
             invoices,
             |invoice| {
                 [
                     invoice.id.to_string(),
                     invoice.invoice_number.clone(),
-                    invoice.status.to_string(),
+                    state(invoice.status),
                     format!("{} {}", invoice.currency, invoice.total),
-                    invoice.amount_paid.to_string(),
-                    or_dash(invoice.issue_date),
                     or_dash(invoice.due_date),
+                    invoice.amount_paid.to_string(),
                     or_dash(invoice.contact_id),
-                    moment(invoice.created_at),
+                    or_dash(invoice.issue_date),
+                    full(invoice.created_at),
                 ]
             },
         )

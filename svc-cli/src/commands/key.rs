@@ -4,17 +4,16 @@ use std::time::Duration;
 
 use serde::Serialize;
 use serde_json::{Value, json};
-use svc_core::accounts::keys::{self, ApiKey, KeyCreate, NewKey};
+use svc_core::accounts::keys::{self, ApiKey, KeyCreate, KeyId, NewKey};
 use svc_core::accounts::tenants::{self, DeveloperAccess, Tenant};
 use svc_core::store::Store;
 use svc_core::values::{Secret, TenantId, Timestamp};
-use uuid::Uuid;
 
 use super::{lookup, tenant};
 use crate::cli::KeyCommand;
 use crate::exit::{Failure, OrNotFound as _};
-use crate::output::{Outcome, Table, fields, or_dash};
-use crate::times::{moment, moment_or_dash};
+use crate::output::{Outcome, Table, fields, or_dash, state};
+use crate::times::{full, full_or_dash, moment, moment_or_dash};
 
 /// Says how to find the id of a key.
 const HINT: &str = "`svc key list` lists the keys of a tenant";
@@ -78,23 +77,23 @@ async fn list(store: &dyn Store, tenant: TenantId) -> Result<Outcome, Failure> {
         .await;
     let keys = listed.or_not_found("tenant", tenant, tenant::HINT)?;
     let now = store.env().now();
-    let heading = ["ID", "NAME", "PREFIX", "SCOPES", "STATUS", "CREATED", "LAST USED"];
+    let heading = ["ID", "NAME", "STATUS", "SCOPES", "LAST USED", "PREFIX", "CREATED"];
     let table = Table::new(heading, &keys, |key| {
         [
             key.id.to_string(),
             or_dash(key.name.as_ref()),
-            key.prefix.clone(),
+            state(status(key, now)),
             scopes(key),
-            status(key, now).to_owned(),
-            moment(key.created_at),
-            moment_or_dash(key.last_used_at),
+            full_or_dash(key.last_used_at),
+            key.prefix.clone(),
+            full(key.created_at),
         ]
     });
     let views: Vec<View<'_>> = keys.iter().map(view).collect();
     Outcome::list(&views, &table, "The tenant has no keys; create one with `svc key create`.")
 }
 
-async fn rotate(store: &dyn Store, id: Uuid, overlap: Duration) -> Result<Outcome, Failure> {
+async fn rotate(store: &dyn Store, id: KeyId, overlap: Duration) -> Result<Outcome, Failure> {
     let rotated = store
         .write("key.rotate", move |tx| {
             Box::pin(async move {

@@ -19,7 +19,7 @@ use svc_core::resources::jobs::Job;
 use svc_core::resources::pages::{ListQuery, MAX_LIMIT, Order};
 use svc_core::resources::quotes::Quote;
 use svc_core::store::{DeliveryFilter, OwnedKind, Store, Tx};
-use svc_core::values::{TenantId, Timestamp};
+use svc_core::values::{Id, TenantId, Timestamp};
 use svc_core::webhooks::deliveries::Delivery;
 use svc_core::webhooks::subscriptions::WebhookSubscription;
 use uuid::Uuid;
@@ -52,14 +52,14 @@ pub(super) trait Found: Clone + Send + Sync + Sized + 'static {
     const PLURAL: &'static str;
 
     /// Returns the record of a tenant with this id, unless it is deleted.
-    fn get(tx: &mut dyn Tx, tenant: TenantId, id: Uuid) -> Lookup<'_, Option<Self>>;
+    fn get(tx: &mut dyn Tx, tenant: TenantId, id: Id<Self>) -> Lookup<'_, Option<Self>>;
 
     /// Returns the tenants that have or had a record with this id, or `None` if it can be looked up in a tenant only.
-    fn owners(tx: &mut dyn Tx, id: Uuid) -> Lookup<'_, Option<Vec<TenantId>>>;
+    fn owners(tx: &mut dyn Tx, id: Id<Self>) -> Lookup<'_, Option<Vec<TenantId>>>;
 
     /// Returns the ids of a tenant's newest records that are older than `before`, newest first. Fewer than [`MAX_LIMIT`]
     /// are all.
-    fn page(tx: &mut dyn Tx, tenant: TenantId, before: Option<Timestamp>) -> Lookup<'_, Vec<Uuid>>;
+    fn page(tx: &mut dyn Tx, tenant: TenantId, before: Option<Timestamp>) -> Lookup<'_, Vec<Id<Self>>>;
 }
 
 /// A resource that is found by its id.
@@ -96,7 +96,7 @@ impl<R: FoundResource> Found for R {
     const NAME: &'static str = <R as ResourceCommands>::NAME;
     const PLURAL: &'static str = R::COLLECTION;
 
-    fn get(tx: &mut dyn Tx, tenant: TenantId, id: Uuid) -> Lookup<'_, Option<Self>> {
+    fn get(tx: &mut dyn Tx, tenant: TenantId, id: Id<Self>) -> Lookup<'_, Option<Self>> {
         Box::pin(async move {
             match crud::get(tx, tenant, id).await {
                 Err(Error::NotFound) => Ok(None),
@@ -105,16 +105,16 @@ impl<R: FoundResource> Found for R {
         })
     }
 
-    fn owners(tx: &mut dyn Tx, id: Uuid) -> Lookup<'_, Option<Vec<TenantId>>> {
+    fn owners(tx: &mut dyn Tx, id: Id<Self>) -> Lookup<'_, Option<Vec<TenantId>>> {
         Box::pin(async move {
             match R::KIND {
-                Some(kind) => Ok(Some(tx.owners(kind, id).await?)),
+                Some(kind) => Ok(Some(tx.owners(kind, id.uuid()).await?)),
                 None => Ok(None),
             }
         })
     }
 
-    fn page(tx: &mut dyn Tx, tenant: TenantId, before: Option<Timestamp>) -> Lookup<'_, Vec<Uuid>> {
+    fn page(tx: &mut dyn Tx, tenant: TenantId, before: Option<Timestamp>) -> Lookup<'_, Vec<Id<Self>>> {
         let query = ListQuery {
             limit: MAX_LIMIT,
             order: Order::NewestFirst { before },
@@ -128,24 +128,24 @@ impl Found for Delivery {
     const NAME: &'static str = "delivery";
     const PLURAL: &'static str = "deliveries";
 
-    fn get(tx: &mut dyn Tx, tenant: TenantId, id: Uuid) -> Lookup<'_, Option<Self>> {
+    fn get(tx: &mut dyn Tx, tenant: TenantId, id: Id<Self>) -> Lookup<'_, Option<Self>> {
         Box::pin(async move { Ok(tx.delivery(tenant, id).await?) })
     }
 
-    fn owners(tx: &mut dyn Tx, id: Uuid) -> Lookup<'_, Option<Vec<TenantId>>> {
-        Box::pin(async move { Ok(Some(tx.owners(OwnedKind::Delivery, id).await?)) })
+    fn owners(tx: &mut dyn Tx, id: Id<Self>) -> Lookup<'_, Option<Vec<TenantId>>> {
+        Box::pin(async move { Ok(Some(tx.owners(OwnedKind::Delivery, id.uuid()).await?)) })
     }
 
-    fn page(tx: &mut dyn Tx, tenant: TenantId, before: Option<Timestamp>) -> Lookup<'_, Vec<Uuid>> {
+    fn page(tx: &mut dyn Tx, tenant: TenantId, before: Option<Timestamp>) -> Lookup<'_, Vec<Id<Self>>> {
         let filter = DeliveryFilter { until: before, limit: MAX_LIMIT, ..DeliveryFilter::default() };
         Box::pin(async move {
-            let mut ids: Vec<Uuid> = tx.list_deliveries(tenant, &filter).await?.iter().map(|it| it.id).collect();
+            let mut ids: Vec<Id<Self>> = tx.list_deliveries(tenant, &filter).await?.iter().map(|it| it.id).collect();
             // The deliveries of one event are of one time, and the next page begins before it. So a full page is completed
             // by all deliveries of its last event.
             if let Some(last) = ids.last().copied().filter(|_| ids.len() == MAX_LIMIT as usize) {
-                let at = time_of_id(last);
+                let at = time_of_id(last.uuid());
                 let filter = DeliveryFilter { since: Some(at), until: Some(at.next()), ..DeliveryFilter::default() };
-                ids.retain(|id| time_of_id(*id) != at);
+                ids.retain(|id| time_of_id(id.uuid()) != at);
                 ids.extend(tx.list_deliveries(tenant, &filter).await?.iter().map(|it| it.id));
             }
             Ok(ids)
@@ -158,7 +158,7 @@ impl Found for ApiKey {
     const NAME: &'static str = "key";
     const PLURAL: &'static str = "keys";
 
-    fn get(tx: &mut dyn Tx, tenant: TenantId, id: Uuid) -> Lookup<'_, Option<Self>> {
+    fn get(tx: &mut dyn Tx, tenant: TenantId, id: Id<Self>) -> Lookup<'_, Option<Self>> {
         Box::pin(async move {
             match keys::get(tx, id).await {
                 Err(Error::NotFound) => Ok(None),
@@ -167,7 +167,7 @@ impl Found for ApiKey {
         })
     }
 
-    fn owners(tx: &mut dyn Tx, id: Uuid) -> Lookup<'_, Option<Vec<TenantId>>> {
+    fn owners(tx: &mut dyn Tx, id: Id<Self>) -> Lookup<'_, Option<Vec<TenantId>>> {
         Box::pin(async move {
             match keys::get(tx, id).await {
                 Err(Error::NotFound) => Ok(Some(Vec::new())),
@@ -176,10 +176,10 @@ impl Found for ApiKey {
         })
     }
 
-    fn page(tx: &mut dyn Tx, tenant: TenantId, before: Option<Timestamp>) -> Lookup<'_, Vec<Uuid>> {
+    fn page(tx: &mut dyn Tx, tenant: TenantId, before: Option<Timestamp>) -> Lookup<'_, Vec<Id<Self>>> {
         Box::pin(async move {
-            let mut ids: Vec<Uuid> = tx.api_keys(tenant).await?.iter().map(|key| key.id).collect();
-            ids.retain(|id| before.is_none_or(|before| time_of_id(*id) < before));
+            let mut ids: Vec<Id<Self>> = tx.api_keys(tenant).await?.iter().map(|key| key.id).collect();
+            ids.retain(|id| before.is_none_or(|before| time_of_id(id.uuid()) < before));
             ids.reverse();
             ids.truncate(MAX_LIMIT as usize);
             Ok(ids)
@@ -262,19 +262,19 @@ async fn tenants_with(tx: &mut dyn Tx, part: &IdPart) -> Result<Matches<Tenant>,
 /// There is no such record, or there are several.
 pub(super) async fn find<R: Found>(store: &dyn Store, id: &IdArg, named: &InTenant) -> Result<Owned<R>, Failure> {
     if let (IdArg::Whole(whole), None) = (id, &named.tenant)
-        && let Some(found) = find_in_all_tenants::<R>(store, *whole).await?
+        && let Some(found) = find_in_all_tenants::<R>(store, Id::new(*whole)).await?
     {
         return Ok(found);
     }
     let tenant_id = tenant(store, named).await?.id;
     let id = id_in::<R>(store, tenant_id, id).await?;
     let found = store.read("cli.find", move |tx| R::get(tx, tenant_id, id)).await?;
-    let record = found.ok_or_else(|| nothing_in::<R>(tenant_id, &IdArg::Whole(id)))?;
+    let record = found.ok_or_else(|| nothing_in::<R>(tenant_id, &IdArg::Whole(id.uuid())))?;
     Ok(Owned { tenant_id, record })
 }
 
 /// Returns the record with a whole id, whichever tenant has it. `None` if the tenants of such a record cannot be looked up.
-async fn find_in_all_tenants<R: Found>(store: &dyn Store, id: Uuid) -> Result<Option<Owned<R>>, Failure> {
+async fn find_in_all_tenants<R: Found>(store: &dyn Store, id: Id<R>) -> Result<Option<Owned<R>>, Failure> {
     let found = store.read("cli.find", move |tx| {
         Box::pin(async move {
             let Some(owners) = R::owners(tx, id).await? else { return Ok(None) };
@@ -310,9 +310,9 @@ async fn find_in_all_tenants<R: Found>(store: &dyn Store, id: Uuid) -> Result<Op
 ///
 /// # Errors
 /// The tenant has no record with this part of an id, or several.
-pub(super) async fn id_in<R: Found>(store: &dyn Store, tenant: TenantId, id: &IdArg) -> Result<Uuid, Failure> {
+pub(super) async fn id_in<R: Found>(store: &dyn Store, tenant: TenantId, id: &IdArg) -> Result<Id<R>, Failure> {
     let part = match id {
-        IdArg::Whole(id) => return Ok(*id),
+        IdArg::Whole(id) => return Ok(Id::new(*id)),
         IdArg::Part(part) => part.clone(),
     };
     let found = store.read("cli.find", move |tx| {
@@ -323,13 +323,14 @@ pub(super) async fn id_in<R: Found>(store: &dyn Store, tenant: TenantId, id: &Id
 }
 
 /// Returns the ids of a tenant's records that begin with a part, otherwise those that end with it.
-async fn ids_with<R: Found>(tx: &mut dyn Tx, tenant: TenantId, part: &IdPart) -> Result<Matches<Uuid>, Error> {
+async fn ids_with<R: Found>(tx: &mut dyn Tx, tenant: TenantId, part: &IdPart) -> Result<Matches<Id<R>>, Error> {
     if let Some((first, last)) = part.beginning() {
         // The newest records that the part can be the beginning of. Nothing is newer than the tenant's clock, which is not
         // far ahead, so the ids of later times are not asked for.
         let before = Some(time_of_id(last)).filter(|last| *last < tx.env().now()).map(Timestamp::next);
         let page = R::page(tx, tenant, before).await?;
-        let found: Vec<Uuid> = page.into_iter().take_while(|id| *id >= first).filter(|id| part.begins(*id)).collect();
+        let found: Vec<Id<R>> =
+            page.into_iter().take_while(|id| id.uuid() >= first).filter(|id| part.begins(id.uuid())).collect();
         if !found.is_empty() {
             return Ok(Matches::of(found));
         }
@@ -337,9 +338,9 @@ async fn ids_with<R: Found>(tx: &mut dyn Tx, tenant: TenantId, part: &IdPart) ->
     let (mut found, mut searched, mut before) = (Vec::new(), 0, None);
     loop {
         let page = R::page(tx, tenant, before).await?;
-        found.extend(page.iter().copied().filter(|id| part.ends(*id)));
+        found.extend(page.iter().copied().filter(|id| part.ends(id.uuid())));
         searched += page.len();
-        before = page.last().map(|last| time_of_id(*last));
+        before = page.last().map(|last| time_of_id(last.uuid()));
         if page.len() < MAX_LIMIT as usize {
             return Ok(Matches::of(found));
         }

@@ -3,15 +3,14 @@
 use svc_core::resources::crud;
 use svc_core::resources::quotes::{self, Quote, QuoteCreate, QuoteUpdate};
 use svc_core::store::{Store, Tx};
-use svc_core::values::TenantId;
-use uuid::Uuid;
+use svc_core::values::{Id, TenantId};
 
 use super::lookup::Lookup;
 use super::records::{self, Managed, change};
 use crate::cli::QuoteCommand;
 use crate::exit::Failure;
-use crate::output::{Outcome, Table, or_dash};
-use crate::times::moment;
+use crate::output::{Outcome, Table, or_dash, state};
+use crate::times::full;
 
 pub(super) async fn run(store: &dyn Store, command: QuoteCommand) -> Result<Outcome, Failure> {
     match command {
@@ -37,7 +36,7 @@ impl Managed for Quote {
         Box::pin(crud::create::<Self>(tx, tenant, input))
     }
 
-    fn update(tx: &mut dyn Tx, tenant: TenantId, id: Uuid, change: QuoteUpdate) -> Lookup<'_, Self> {
+    fn update(tx: &mut dyn Tx, tenant: TenantId, id: Id<Self>, change: QuoteUpdate) -> Lookup<'_, Self> {
         Box::pin(crud::update::<Self>(tx, tenant, id, change))
     }
 
@@ -47,18 +46,18 @@ impl Managed for Quote {
 
     fn table(quotes: &[Self]) -> Table {
         Table::new(
-            ["ID", "NUMBER", "STATUS", "TOTAL", "ISSUED", "VALID UNTIL", "CONTACT", "CREATED"],
+            ["ID", "NUMBER", "STATUS", "TOTAL", "VALID UNTIL", "CONTACT", "ISSUED", "CREATED"],
             quotes,
             |quote| {
                 [
                     quote.id.to_string(),
                     quote.quote_number.clone(),
-                    quote.status.to_string(),
+                    state(quote.status),
                     format!("{} {}", quote.currency, quote.total),
-                    or_dash(quote.issue_date),
                     or_dash(quote.valid_until),
                     or_dash(quote.contact_id),
-                    moment(quote.created_at),
+                    or_dash(quote.issue_date),
+                    full(quote.created_at),
                 ]
             },
         )

@@ -11,8 +11,7 @@ use svc_core::resources::contacts::Contact;
 use svc_core::resources::crud::{self, Delete, Resource};
 use svc_core::resources::pages::{ListQuery, MAX_LIMIT, Order};
 use svc_core::store::{Store, Tx};
-use svc_core::values::{TenantId, Timestamp};
-use uuid::Uuid;
+use svc_core::values::{Id, TenantId, Timestamp};
 
 use super::input::read_input;
 use super::lookup::{self, Found, FoundResource, Lookup, Owned};
@@ -32,7 +31,7 @@ pub(super) trait Managed: FoundResource + ResourceCommands {
     fn update(
         tx: &mut dyn Tx,
         tenant: TenantId,
-        id: Uuid,
+        id: Id<Self>,
         change: <Self as ResourceCommands>::Update,
     ) -> Lookup<'_, Self>;
 
@@ -93,7 +92,7 @@ pub(super) async fn run<R: Managed>(store: &dyn Store, command: RecordCommand<R>
 pub(super) async fn change<R, F>(store: &dyn Store, target: &Target, name: &'static str, work: F) -> Result<R, Failure>
 where
     R: Managed,
-    F: for<'t> Fn(&'t mut dyn Tx, TenantId, Uuid) -> Lookup<'t, R> + Send + Sync + 'static,
+    F: for<'t> Fn(&'t mut dyn Tx, TenantId, Id<R>) -> Lookup<'t, R> + Send + Sync + 'static,
 {
     let Owned { tenant_id, record } = lookup::find::<R>(store, &target.id, &target.tenant).await?;
     let id = record.id();

@@ -10,8 +10,8 @@ use super::lookup;
 use crate::cli::{TenantChanges, TenantCommand};
 use crate::exit::{Failure, OrNotFound as _};
 use crate::ids::IdArg;
-use crate::output::{Outcome, Table, fields};
-use crate::times::moment;
+use crate::output::{Outcome, Table, fields, state};
+use crate::times::{full, moment};
 use crate::values::Limit;
 
 /// Says how to find the id of a tenant.
@@ -66,15 +66,15 @@ async fn list(store: &dyn Store, limit: u32, after: Option<IdArg>) -> Result<Out
     tenants.truncate(limit as usize);
     let last = tenants.last().filter(|_| has_more);
     let note = last.map(|last| format!("There are more tenants; list them with --after {}.", last.id));
-    let heading = ["ID", "NAME", "ACCESS", "TIME ZONE", "CURRENCY", "CREATED"];
+    let heading = ["ID", "NAME", "ACCESS", "CURRENCY", "TIME ZONE", "CREATED"];
     let table = Table::new(heading, &tenants, |tenant| {
         [
             tenant.id.to_string(),
             tenant.name.clone(),
-            tenant.developer_access.to_string(),
-            tenant.time_zone.to_string(),
+            state(tenant.developer_access),
             tenant.currency.to_string(),
-            moment(tenant.created_at),
+            tenant.time_zone.to_string(),
+            full(tenant.created_at),
         ]
     });
     let views: Vec<Value> = tenants.iter().map(view).collect();

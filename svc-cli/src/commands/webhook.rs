@@ -9,12 +9,11 @@ use svc_core::error::Error;
 use svc_core::resources::crud::{self, NoFilter, Resource as _};
 use svc_core::resources::pages::{ListQuery, MAX_LIMIT, Order};
 use svc_core::store::{Store, Tx};
-use svc_core::values::{Patch, TenantId};
+use svc_core::values::{Id, Patch, TenantId};
 use svc_core::webhooks::statistics::backlog;
 use svc_core::webhooks::subscriptions::{
-    self, WebhookCreate, WebhookSubscription, WebhookSubscriptionWithSecret, WebhookUpdate,
+    self, SubscriptionId, WebhookCreate, WebhookSubscription, WebhookSubscriptionWithSecret, WebhookUpdate,
 };
-use uuid::Uuid;
 
 use super::lookup::{self, Lookup, Owned};
 use super::records::{self, Managed, change};
@@ -22,7 +21,7 @@ use crate::cli::WebhookCommand;
 use crate::cli::records::Target;
 use crate::exit::{Failure, OrNotFound as _};
 use crate::ids::IdArg;
-use crate::output::{Outcome, Table, fields, or_dash};
+use crate::output::{Outcome, Table, fields, or_dash, state};
 use crate::times::{moment, moment_or_dash};
 
 /// Says how to find the id of a webhook.
@@ -100,18 +99,18 @@ impl Managed for WebhookSubscription {
         Box::pin(crud::create::<Self>(tx, tenant, input))
     }
 
-    fn update(tx: &mut dyn Tx, tenant: TenantId, id: Uuid, change: WebhookUpdate) -> Lookup<'_, Self> {
+    fn update(tx: &mut dyn Tx, tenant: TenantId, id: Id<Self>, change: WebhookUpdate) -> Lookup<'_, Self> {
         Box::pin(crud::update::<Self>(tx, tenant, id, change))
     }
 
     fn table(subscriptions: &[Self]) -> Table {
-        Table::new(["ID", "STATUS", "LAST STATUS", "URL", "EVENTS"], subscriptions, |subscription| {
+        Table::new(["ID", "STATUS", "URL", "EVENTS", "LAST STATUS"], subscriptions, |subscription| {
             [
                 subscription.id.to_string(),
-                status(subscription).to_owned(),
-                or_dash(subscription.last_delivery_status),
+                state(status(subscription)),
                 subscription.url.as_str().to_owned(),
                 events(subscription),
+                or_dash(subscription.last_delivery_status),
             ]
         })
     }
@@ -164,7 +163,11 @@ async fn all(tx: &mut dyn Tx, tenant: TenantId) -> Result<Vec<WebhookSubscriptio
 }
 
 /// Returns the whole id of a tenant's subscription, if one was given.
-pub(super) async fn id_in(store: &dyn Store, tenant: TenantId, id: Option<IdArg>) -> Result<Option<Uuid>, Failure> {
+pub(super) async fn id_in(
+    store: &dyn Store,
+    tenant: TenantId,
+    id: Option<IdArg>,
+) -> Result<Option<SubscriptionId>, Failure> {
     match id {
         Some(id) => lookup::id_in::<WebhookSubscription>(store, tenant, &id).await.map(Some),
         None => Ok(None),

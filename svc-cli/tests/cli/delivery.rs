@@ -176,7 +176,7 @@ fn invalid_commands_are_refused() {
         .run(&["delivery", "replay", UNKNOWN_ID]);
 
     // One delivery has an attempt in progress, the webhook of the other is disabled.
-    let (id, hook) = (TenantId(parse_uuid(&tenant).unwrap()), parse_uuid(&contacts).unwrap());
+    let (id, hook) = (TenantId(parse_uuid(&tenant).unwrap()), contacts.parse().unwrap());
     session.write(move |tx| {
         Box::pin(async move {
             start_attempts(tx, &Policy::default()).await?;

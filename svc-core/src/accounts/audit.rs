@@ -16,10 +16,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 use uuid::Uuid;
 
+use crate::accounts::keys::KeyId;
 use crate::error::{Error, StoreError};
 use crate::store::{Access, EventWithActor, Store, StoreWrapper, Tx, UnitOfWork};
-use crate::values::{TenantId, Timestamp};
+use crate::values::{Id, TenantId, Timestamp};
 use crate::webhooks::events::Event;
+
+/// The id of an entry of the audit log.
+pub type EntryId = Id<Entry>;
 
 /// The actor of a transaction.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -30,7 +34,7 @@ pub enum Actor {
     /// A person at the command line, by the name of the operating system user.
     Cli(String),
     /// A client of the API, by the id of its key.
-    Key(Uuid),
+    Key(KeyId),
     /// The sender of webhook deliveries.
     Sender,
 }
@@ -50,7 +54,7 @@ impl fmt::Display for Actor {
 #[derive(Clone, Debug, Serialize)]
 pub struct Entry {
     /// The id of the entry. Ids sort like `at`.
-    pub id: Uuid,
+    pub id: EntryId,
     /// The tenant that the changed object belongs to.
     pub tenant_id: TenantId,
     /// When the change was made.
@@ -79,13 +83,13 @@ impl Entry {
             id: Uuid,
         }
         let (kind, action) = event.kind.as_str().split_once('.').unwrap_or(("event", event.kind.as_str()));
-        let record = serde_json::from_str(event.data.get()).map_or(event.id, |Named { id }| id);
+        let record = serde_json::from_str(event.data.get()).map_or(event.id.uuid(), |Named { id }| id);
         let (kind, action, object_id) = match event.only_for {
-            Some(subscription) => ("webhook", "test", subscription),
+            Some(subscription) => ("webhook", "test", subscription.uuid()),
             None => (kind, action, record),
         };
         Self {
-            id: event.id,
+            id: event.id.uuid().into(),
             tenant_id: event.tenant_id,
             at: event.created_at,
             actor: actor.unwrap_or_else(|| "unknown".to_owned()),

@@ -6,7 +6,6 @@
 use std::time::Duration;
 
 use serde::Serialize;
-use uuid::Uuid;
 
 use crate::accounts::audit::{self, Object};
 use crate::accounts::limits::RateLimits;
@@ -17,7 +16,10 @@ use crate::error::Error;
 use crate::input::Record;
 use crate::resources::crud::advance_clock;
 use crate::store::Tx;
-use crate::values::{Secret, TenantId, TextEnum, Timestamp};
+use crate::values::{Id, Secret, TenantId, TextEnum, Timestamp};
+
+/// The id of an API key.
+pub type KeyId = Id<ApiKey>;
 
 /// The prefix of every key.
 pub const KEY_PREFIX: &str = "svc_live_";
@@ -42,7 +44,7 @@ pub enum Scope {
 #[derive(Clone, Debug, PartialEq, Serialize, Record)]
 pub struct ApiKey {
     /// The unique identifier of the key, a UUID of version 7. It names the key in the log and for operators.
-    pub id: Uuid,
+    pub id: KeyId,
     /// The tenant that the key belongs to. The key opens the data of this tenant only.
     pub tenant_id: TenantId,
     /// What the key is for, as whoever created it wrote down. Null if nothing was given.
@@ -73,7 +75,7 @@ pub struct ApiKey {
 #[derive(Clone, Debug)]
 pub struct Credential {
     /// The id of the key.
-    pub key_id: Uuid,
+    pub key_id: KeyId,
     /// The tenant that the key belongs to.
     pub tenant_id: TenantId,
     /// Whether the key has the `write` scope.
@@ -94,7 +96,7 @@ pub struct Credential {
 #[derive(Clone, Debug)]
 pub struct Caller {
     /// The id of the key.
-    pub key_id: Uuid,
+    pub key_id: KeyId,
     /// The tenant that the key belongs to.
     pub tenant_id: TenantId,
     /// The secret that the writes of the key must be signed with; `None` when they need no signature.
@@ -224,12 +226,12 @@ pub async fn create(tx: &mut dyn Tx, tenant: TenantId, input: KeyCreate) -> Resu
 /// # Errors
 ///
 /// Returns [`Error::NotFound`] when there is no such key.
-pub async fn get(tx: &mut dyn Tx, id: Uuid) -> Result<ApiKey, Error> {
+pub async fn get(tx: &mut dyn Tx, id: KeyId) -> Result<ApiKey, Error> {
     tx.api_key(id).await?.ok_or(Error::NotFound)
 }
 
 /// Locks the tenant of a key and returns the key, which no other transaction changes until this one ends.
-async fn get_for_update(tx: &mut dyn Tx, id: Uuid) -> Result<ApiKey, Error> {
+async fn get_for_update(tx: &mut dyn Tx, id: KeyId) -> Result<ApiKey, Error> {
     let tenant = get(tx, id).await?.tenant_id;
     tx.lock_tenant(tenant).await?;
     get(tx, id).await
@@ -240,7 +242,7 @@ async fn get_for_update(tx: &mut dyn Tx, id: Uuid) -> Result<ApiKey, Error> {
 /// # Errors
 ///
 /// Returns [`Error::NotFound`] when there is no such key.
-pub async fn revoke(tx: &mut dyn Tx, id: Uuid) -> Result<ApiKey, Error> {
+pub async fn revoke(tx: &mut dyn Tx, id: KeyId) -> Result<ApiKey, Error> {
     let mut key = get_for_update(tx, id).await?;
     if key.revoked_at.is_none() {
         let before = key.clone();
@@ -256,7 +258,7 @@ pub async fn revoke(tx: &mut dyn Tx, id: Uuid) -> Result<ApiKey, Error> {
 /// # Errors
 ///
 /// Returns [`Error::NotFound`] when there is no such key, and [`Error::NotAllowed`] when it is revoked or expired.
-pub async fn rotate(tx: &mut dyn Tx, id: Uuid, overlap: Duration) -> Result<NewKey, Error> {
+pub async fn rotate(tx: &mut dyn Tx, id: KeyId, overlap: Duration) -> Result<NewKey, Error> {
     let mut old = get_for_update(tx, id).await?;
     let now = tx.env().now();
     if old.revoked_at.is_some() || old.expires_at.is_some_and(|at| at <= now) {
@@ -283,7 +285,7 @@ async fn audit_change(
     before: Option<&ApiKey>,
     after: &ApiKey,
 ) -> Result<(), Error> {
-    audit::record(tx, after.tenant_id, action, Object { kind: "key", id: after.id }, before, Some(after)).await
+    audit::record(tx, after.tenant_id, action, Object { kind: "key", id: after.id.uuid() }, before, Some(after)).await
 }
 
 /// Returns the client that a key belongs to.

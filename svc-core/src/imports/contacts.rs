@@ -2,14 +2,13 @@
 
 use async_trait::async_trait;
 use serde_json::Value;
-use uuid::Uuid;
 
 use super::identity::{self, Identity};
 use super::import::{Import, ImportOptions, Imported, differing, digest};
 use crate::accounts::tenants::Tenant;
 use crate::error::{Error, FieldCode, Issue};
 use crate::input::{Apply as _, FieldNames as _, Input};
-use crate::resources::contacts::{Contact, ContactFilter, ContactUpdate};
+use crate::resources::contacts::{Contact, ContactFilter, ContactId, ContactUpdate};
 use crate::resources::crud::{Resource as _, Update, advance_clock};
 use crate::resources::pages::{ListQuery, Order};
 use crate::store::{Repository, Tx};
@@ -23,7 +22,7 @@ use crate::webhooks::events;
 #[input(record = Contact)]
 pub struct ContactImport {
     /// The `id` of the contact: a UUID of version 7, as exports have it. Without it, one is assigned.
-    pub id: Option<Uuid>,
+    pub id: Option<ContactId>,
     /// The fields that an update has.
     #[input(flatten)]
     pub change: ContactUpdate,
@@ -87,7 +86,7 @@ impl Import for Contact {
             (Some(id), by_email) => {
                 let identity = identity::by_id(tx, tenant.id, (id, row.created_at), unfiltered(), now).await?;
                 match (&identity, by_email) {
-                    (Identity::New(..), Some(other)) => return Err(Error::EmailTaken { existing_id: other.id }),
+                    (Identity::New(..), Some(other)) => return Err(Error::EmailTaken { existing_id: other.id.uuid() }),
                     // `check` refuses an update to the email of another contact.
                     _ => identity,
                 }
@@ -149,7 +148,7 @@ async fn compare_or_update(
         return Ok(Imported::Unchanged);
     }
     if !options.update {
-        return Ok(Imported::Differs { id, fields: differing(&contact, &changed) });
+        return Ok(Imported::Differs { id: id.uuid(), fields: differing(&contact, &changed) });
     }
     changed.check(tx, tenant, &contact).await?;
     changed.set_updated_at(now);

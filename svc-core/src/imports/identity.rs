@@ -13,7 +13,7 @@ use crate::error::{Error, FieldCode, Issue};
 use crate::resources::crud::Resource;
 use crate::resources::pages::{ListQuery, Order};
 use crate::store::Tx;
-use crate::values::{TenantId, Timestamp};
+use crate::values::{Id, TenantId, Timestamp};
 
 const DAY_MICROS: u64 = 24 * 60 * 60 * 1_000_000;
 
@@ -25,7 +25,7 @@ pub(super) enum Identity<R> {
     /// This record, from an earlier import.
     Existing(R),
     /// No record: it is to be created with this id and this `created_at`.
-    New(Uuid, Timestamp),
+    New(Id<R>, Timestamp),
 }
 
 /// Returns the record with the id that the row has, or that id with its time if there is none. `unfiltered` is the
@@ -33,15 +33,15 @@ pub(super) enum Identity<R> {
 pub(super) async fn by_id<R: Resource>(
     tx: &mut dyn Tx,
     tenant: TenantId,
-    (id, created_at): (Uuid, Option<Timestamp>),
+    (id, created_at): (Id<R>, Option<Timestamp>),
     unfiltered: R::Filter,
     now: Timestamp,
 ) -> Result<Identity<R>, Error> {
-    if (id.get_version_num(), id.get_variant()) != (7, Variant::RFC4122) {
+    if (id.uuid().get_version_num(), id.uuid().get_variant()) != (7, Variant::RFC4122) {
         let reason = "must be a UUID of version 7, as exports have it; leave it out to get one";
         return Err(Issue::new(FieldCode::InvalidFormat, reason).on("id"));
     }
-    let at = time_of_id(id);
+    let at = time_of_id(id.uuid());
     if at >= now {
         return Err(Issue::new(FieldCode::OutOfRange, "must not have a time in the future").on("id"));
     }
@@ -85,7 +85,7 @@ pub(super) async fn by_content<R: Resource>(
         };
         let at = created_at.unwrap_or(tenant.created_at).minus(Duration::from_micros(back));
         // The bits of the id after the time come from the row as well, so another row's record is not taken for its own.
-        let id = Uuid::from_u128(first_id_at(at).as_u128() | u128::from(number(&seed, 8) >> 2));
+        let id = Uuid::from_u128(first_id_at(at).as_u128() | u128::from(number(&seed, 8) >> 2)).into();
         if let Some(row) = R::repository(tx).get(tenant.id, id).await? {
             return Ok(Identity::Existing(row));
         }

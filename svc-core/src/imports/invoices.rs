@@ -1,7 +1,6 @@
 //! The import of invoices, with any status.
 
 use async_trait::async_trait;
-use uuid::Uuid;
 
 use super::identity::{self, Identity};
 use super::import::{Import, ImportOptions, Imported, differing, digest};
@@ -9,8 +8,9 @@ use crate::accounts::tenants::{self, NumberKind, Tenant};
 use crate::error::{Error, FieldCode, Issue};
 use crate::input::Input;
 use crate::resources::contacts;
+use crate::resources::contacts::ContactId;
 use crate::resources::crud::{Filter as _, Resource as _, advance_clock};
-use crate::resources::invoices::{Invoice, InvoiceFilter, InvoiceStatus, amount_in};
+use crate::resources::invoices::{Invoice, InvoiceFilter, InvoiceId, InvoiceStatus, amount_in};
 use crate::resources::pages::{ListQuery, Order};
 use crate::store::{Repository, Tx};
 use crate::values::EventKind;
@@ -23,12 +23,12 @@ use crate::webhooks::events;
 #[input(record = Invoice)]
 pub struct InvoiceImport {
     /// The `id` of the invoice: a UUID of version 7, as exports have it. Without it, one is assigned.
-    pub id: Option<Uuid>,
+    pub id: Option<InvoiceId>,
     /// The number of the invoice, which no other invoice of the account has. Without it, the next number of the account
     /// is taken.
     pub invoice_number: Option<Text<255>>,
     /// The contact who is to pay: the `id` of a contact of the account that is not deleted.
-    pub contact_id: Patch<Option<Uuid>>,
+    pub contact_id: Patch<Option<ContactId>>,
     /// The status of the invoice. Without it, a new invoice is a draft.
     pub status: Option<InvoiceStatus>,
     /// The day of issue. Without it, a new invoice has today in the account's time zone.
@@ -151,7 +151,7 @@ impl Import for Invoice {
                 }
                 let mut fields = differing(&invoice, &other);
                 fields.extend((invoice.amount_paid != other.amount_paid).then_some("amount_paid"));
-                Ok(Imported::Differs { id: invoice.id, fields })
+                Ok(Imported::Differs { id: invoice.id.uuid(), fields })
             }
             Identity::New(id, created_at) => {
                 let invoice = add(tx, tenant, &row, (id, created_at), now).await?;
@@ -176,7 +176,7 @@ async fn add(
     tx: &mut dyn Tx,
     tenant: &Tenant,
     row: &InvoiceImport,
-    (id, created_at): (Uuid, Timestamp),
+    (id, created_at): (InvoiceId, Timestamp),
     now: Timestamp,
 ) -> Result<Invoice, Error> {
     let currency = row.currency.unwrap_or(tenant.currency);

@@ -4,7 +4,6 @@ use std::borrow::Cow;
 
 use async_trait::async_trait;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use uuid::Uuid;
 
 use super::identity::{self, Identity};
 use super::import::{Import, ImportOptions, Imported};
@@ -13,7 +12,7 @@ use crate::accounts::tenants::{self, NumberKind, Tenant};
 use crate::error::{Error, FieldCode, Issue};
 use crate::input::{FieldNames, Fields, Input};
 use crate::resources::bookings::Booking;
-use crate::resources::contacts::{Contact, ContactFilter};
+use crate::resources::contacts::{Contact, ContactFilter, ContactId};
 use crate::resources::crud::{Filter as _, NoFilter, Resource, advance_clock};
 use crate::resources::invoices::{Invoice, InvoiceFilter};
 use crate::resources::jobs::{Job, JobFilter};
@@ -45,7 +44,7 @@ pub trait Restore: Resource + Input {
     }
 
     /// Returns the contact that the record refers to.
-    fn contact_id(&self) -> Option<Uuid> {
+    fn contact_id(&self) -> Option<ContactId> {
         None
     }
 
@@ -125,7 +124,7 @@ impl Restore for Contact {
         let must_differ = tenant.unique_contact_email && self.deleted_at.is_none();
         let Some(email) = self.email.as_ref().filter(|_| must_differ) else { return Ok(()) };
         match contacts::live_with(tx, tenant.id, email).await?.filter(|other| other.id != self.id) {
-            Some(other) => Err(Error::EmailTaken { existing_id: other.id }),
+            Some(other) => Err(Error::EmailTaken { existing_id: other.id.uuid() }),
             None => Ok(()),
         }
     }
@@ -143,7 +142,7 @@ impl Restore for Invoice {
         invoices::check_payment(self, true)
     }
 
-    fn contact_id(&self) -> Option<Uuid> {
+    fn contact_id(&self) -> Option<ContactId> {
         self.contact_id
     }
 
@@ -162,7 +161,7 @@ impl Restore for Quote {
         set_scale("total", &mut self.total, self.currency.scale())
     }
 
-    fn contact_id(&self) -> Option<Uuid> {
+    fn contact_id(&self) -> Option<ContactId> {
         self.contact_id
     }
 
@@ -181,7 +180,7 @@ impl Restore for Booking {
         self.check_times()
     }
 
-    fn contact_id(&self) -> Option<Uuid> {
+    fn contact_id(&self) -> Option<ContactId> {
         self.contact_id
     }
 }
@@ -200,7 +199,7 @@ impl Restore for Job {
         self.check_schedule()
     }
 
-    fn contact_id(&self) -> Option<Uuid> {
+    fn contact_id(&self) -> Option<ContactId> {
         self.contact_id
     }
 

@@ -1,10 +1,10 @@
 //! Bookings: appointments with contacts (`docs/contract.md`, "Bookings").
 
+use crate::resources::contacts::ContactId;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use serde::Serialize;
-use uuid::Uuid;
 
 use crate::error::{Error, FieldCode, Issue};
 use crate::input::{Apply, Input, Record};
@@ -12,7 +12,10 @@ use crate::resources::contacts;
 use crate::resources::crud::{Create, NewRecord, NoFilter, Resource, Update};
 use crate::store::Tx;
 use crate::values::EventKind;
-use crate::values::{Note, Patch, Text, TextEnum, Timestamp};
+use crate::values::{Id, Note, Patch, Text, TextEnum, Timestamp};
+
+/// The id of a booking.
+pub type BookingId = Id<Booking>;
 
 /// The length of a booking whose end is not sent.
 pub const DEFAULT_DURATION: Duration = Duration::from_secs(60 * 60);
@@ -36,10 +39,10 @@ pub enum BookingStatus {
 #[record(input)]
 pub struct Booking {
     /// The unique identifier of the booking, a UUID of version 7 that the service assigns.
-    pub id: Uuid,
+    pub id: BookingId,
     /// The contact the appointment is for. Set at creation, and kept when the contact is deleted. It can be null only
     /// if the booking was not created through the API.
-    pub contact_id: Option<Uuid>,
+    pub contact_id: Option<ContactId>,
     /// The service that is booked. Set at creation. It can be null only if the booking was not created through the API.
     pub service_name: Option<Text<255>>,
     /// When the appointment starts.
@@ -61,7 +64,7 @@ pub struct Booking {
 #[input(record = Booking)]
 pub struct BookingCreate {
     /// The contact the appointment is for: the `id` of a contact of the account that is not deleted.
-    pub contact_id: Uuid,
+    pub contact_id: ContactId,
     /// The service that is booked. Must be a single line.
     pub service_name: Text<255>,
     /// When the appointment starts, in RFC 3339 with an offset.
@@ -112,7 +115,7 @@ impl Create for Booking {
             })?,
         };
         let booking = Self {
-            id: new.id,
+            id: new.id.into(),
             contact_id: Some(input.contact_id),
             service_name: Some(input.service_name),
             start_time: input.start_time,

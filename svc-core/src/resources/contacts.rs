@@ -2,7 +2,6 @@
 
 use async_trait::async_trait;
 use serde::Serialize;
-use uuid::Uuid;
 
 use crate::error::Error;
 use crate::input::{Apply, Input, Record};
@@ -10,7 +9,10 @@ use crate::resources::crud::{self, Create, Delete, Filter, NewRecord, Resource, 
 use crate::resources::pages::{ListQuery, Order};
 use crate::store::{Repository, Tx};
 use crate::values::EventKind;
-use crate::values::{Email, Patch, TenantId, Text, Timestamp};
+use crate::values::{Email, Id, Patch, TenantId, Text, Timestamp};
+
+/// The id of a contact.
+pub type ContactId = Id<Contact>;
 
 /// A contact: a person or company that the business deals with.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Record, Resource)]
@@ -18,7 +20,7 @@ use crate::values::{Email, Patch, TenantId, Text, Timestamp};
 #[record(input)]
 pub struct Contact {
     /// The unique identifier of the contact, a UUID of version 7 that the service assigns.
-    pub id: Uuid,
+    pub id: ContactId,
     /// The email address, as it was sent. No two contacts of an account have the same address, ignoring case, unless
     /// the operator allows it for the account. Null if an update cleared it, or if the contact was imported without
     /// one.
@@ -126,7 +128,7 @@ impl Create for Contact {
 
     async fn build(tx: &mut dyn Tx, new: NewRecord, input: ContactCreate) -> Result<Self, Error> {
         check_email_is_free(tx, new.tenant_id, &input.email).await?;
-        let mut contact = Self { id: new.id, created_at: new.now, updated_at: new.now, ..Self::default() };
+        let mut contact = Self { id: new.id.into(), created_at: new.now, updated_at: new.now, ..Self::default() };
         input.apply_to(&mut contact);
         Ok(contact)
     }
@@ -178,7 +180,7 @@ impl Delete for Contact {
 ///
 /// # Errors
 /// [`Error::ReferenceNotFound`] if the tenant has no such contact, or it is deleted.
-pub async fn referenced(tx: &mut dyn Tx, tenant: TenantId, id: Uuid) -> Result<Contact, Error> {
+pub async fn referenced(tx: &mut dyn Tx, tenant: TenantId, id: ContactId) -> Result<Contact, Error> {
     crud::get(tx, tenant, id).await.map_err(|error| match error {
         Error::NotFound => Error::ReferenceNotFound("contact_id"),
         other => other,
@@ -193,5 +195,5 @@ async fn check_email_is_free(tx: &mut dyn Tx, tenant: TenantId, email: &Email) -
     let taken = Repository::<Contact>::list(tx, tenant, &query).await?;
     let Some(contact) = taken.first() else { return Ok(()) };
     let tenant = tx.tenant(tenant).await?.ok_or(Error::NotFound)?;
-    if tenant.unique_contact_email { Err(Error::EmailTaken { existing_id: contact.id }) } else { Ok(()) }
+    if tenant.unique_contact_email { Err(Error::EmailTaken { existing_id: contact.id.uuid() }) } else { Ok(()) }
 }

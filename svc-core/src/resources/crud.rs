@@ -17,7 +17,7 @@ use crate::input::{Fields, Input};
 use crate::resources::pages::{CursorScope, ListParams, Page};
 use crate::store::{Repository, Tx};
 use crate::values::EventKind;
-use crate::values::{TenantId, Timestamp};
+use crate::values::{Id, TenantId, Timestamp};
 use crate::webhooks::events;
 
 /// A record with a collection of its own. `#[derive(Resource)]` implements it.
@@ -32,7 +32,7 @@ pub trait Resource: Serialize + JsonSchema + Clone + PartialEq + Send + Sync + '
     const AUDITED: Option<&'static str> = None;
 
     /// Returns the id.
-    fn id(&self) -> Uuid;
+    fn id(&self) -> Id<Self>;
     /// Returns when the record was created: its position in lists, unique within the tenant.
     fn created_at(&self) -> Timestamp;
     /// Returns when the record last changed: its position in lists with `updated_since`, unique within the tenant.
@@ -147,7 +147,7 @@ pub trait Delete: Resource {
 ///
 /// # Errors
 /// [`Error::NotFound`] if the tenant has no such record, or it is deleted.
-pub async fn get<R: Resource>(tx: &mut dyn Tx, tenant: TenantId, id: Uuid) -> Result<R, Error> {
+pub async fn get<R: Resource>(tx: &mut dyn Tx, tenant: TenantId, id: Id<R>) -> Result<R, Error> {
     let row = R::repository(tx).get(tenant, id).await?;
     row.filter(|row| row.deleted_at().is_none()).ok_or(Error::NotFound)
 }
@@ -187,7 +187,7 @@ pub async fn create<R: Create>(tx: &mut dyn Tx, tenant: TenantId, input: R::Inpu
 ///
 /// # Errors
 /// [`Error::NotFound`], and what the rules of the resource refuse.
-pub async fn update<R: Update>(tx: &mut dyn Tx, tenant: TenantId, id: Uuid, change: R::Input) -> Result<R, Error> {
+pub async fn update<R: Update>(tx: &mut dyn Tx, tenant: TenantId, id: Id<R>, change: R::Input) -> Result<R, Error> {
     let now = advance_clock(tx, tenant).await?;
     let before: R = get(tx, tenant, id).await?;
     let mut after = before.clone();
@@ -207,7 +207,7 @@ pub async fn update<R: Update>(tx: &mut dyn Tx, tenant: TenantId, id: Uuid, chan
 ///
 /// # Errors
 /// [`Error::NotFound`], also if the record is deleted already.
-pub async fn delete<R: Delete>(tx: &mut dyn Tx, tenant: TenantId, id: Uuid) -> Result<(), Error> {
+pub async fn delete<R: Delete>(tx: &mut dyn Tx, tenant: TenantId, id: Id<R>) -> Result<(), Error> {
     let now = advance_clock(tx, tenant).await?;
     let before: R = get(tx, tenant, id).await?;
     let mut record = before.clone();
@@ -228,7 +228,7 @@ pub(crate) async fn audit_change<R: Resource>(
 ) -> Result<(), Error> {
     match (R::AUDITED, before.or(after)) {
         (Some(kind), Some(record)) => {
-            audit::record(tx, tenant, action, Object { kind, id: record.id() }, before, after).await
+            audit::record(tx, tenant, action, Object { kind, id: record.id().uuid() }, before, after).await
         }
         _ => Ok(()),
     }

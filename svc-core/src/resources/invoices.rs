@@ -6,9 +6,9 @@
 mod changes;
 mod overdue;
 
+use crate::resources::contacts::ContactId;
 use schemars::JsonSchema;
 use serde::Serialize;
-use uuid::Uuid;
 
 use crate::accounts::tenants::{self, NumberKind};
 use crate::error::{Error, FieldCode, Issue};
@@ -17,11 +17,17 @@ use crate::resources::contacts;
 use crate::resources::crud::{self, Filter, Resource, advance_clock};
 use crate::store::{Repository, Tx};
 use crate::values::EventKind;
-use crate::values::{Amount, Currency, Date, Decimal, Patch, TenantId, Text, TextEnum, Timestamp};
+use crate::values::{Amount, Currency, Date, Decimal, Id, Patch, TenantId, Text, TextEnum, Timestamp};
 use crate::webhooks::events;
 
 pub use self::changes::{refund, update};
 pub use self::overdue::{OVERDUE_STEP, OverduePosition, overdue};
+
+/// The id of an invoice.
+pub type InvoiceId = Id<Invoice>;
+
+/// The id of a payment.
+pub type PaymentId = Id<Payment>;
 
 /// The status of an invoice. The operations of this module change it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, TextEnum)]
@@ -48,12 +54,12 @@ pub enum InvoiceStatus {
 #[record(input)]
 pub struct Invoice {
     /// The unique identifier of the invoice, a UUID of version 7 that the service assigns.
-    pub id: Uuid,
+    pub id: InvoiceId,
     /// The number of the invoice, such as `INV-0001`. Assigned by the service at creation by counting up within the
     /// account, and never reused. An imported invoice may have a number of another form.
     pub invoice_number: String,
     /// The contact who is to pay. It is kept when the contact is deleted. Null if none was given.
-    pub contact_id: Option<Uuid>,
+    pub contact_id: Option<ContactId>,
     /// The status of the invoice. New values may be added, so accept those that you do not know.
     ///
     /// - `draft`: The invoice has not been sent yet.
@@ -109,7 +115,7 @@ impl Filter<Invoice> for InvoiceFilter {
 #[input(record = Invoice)]
 pub struct InvoiceCreate {
     /// The contact who is to pay: the `id` of a contact of the account that is not deleted.
-    pub contact_id: Option<Uuid>,
+    pub contact_id: Option<ContactId>,
     /// The amount to pay in `currency`, with no more decimals than the currency has.
     pub total: Decimal,
     /// The currency of `total`: the upper-case code of an active currency of ISO 4217. Without it, or with null, the
@@ -128,7 +134,7 @@ pub struct InvoiceCreate {
 #[apply(to = Invoice)]
 pub struct InvoiceUpdate {
     /// The contact who is to pay: the `id` of a contact of the account that is not deleted. Null clears it.
-    pub contact_id: Patch<Option<Uuid>>,
+    pub contact_id: Patch<Option<ContactId>>,
     /// The amount to pay, with no more decimals than the currency has, and not less than what was paid. When it becomes
     /// equal to what was paid, the invoice is `paid`.
     #[apply(skip)]
@@ -148,9 +154,9 @@ pub struct InvoiceUpdate {
 #[derive(Clone, Debug, PartialEq, Serialize, Record)]
 pub struct Payment {
     /// The unique identifier of the payment, a UUID of version 7 that the service assigns.
-    pub id: Uuid,
+    pub id: PaymentId,
     /// The invoice that was paid, in full or in part.
-    pub invoice_id: Uuid,
+    pub invoice_id: InvoiceId,
     /// The amount of this payment in `currency`, an exact decimal number.
     pub amount: Amount,
     /// The currency of the invoice: a three-letter code of ISO 4217 in upper case.
@@ -212,7 +218,7 @@ pub(crate) fn amount_in(field: &str, amount: Decimal, currency: Currency) -> Res
 ///
 /// # Errors
 /// [`Error::NotFound`]; [`Error::NotAllowed`] if the invoice is not a draft.
-pub async fn send(tx: &mut dyn Tx, tenant: TenantId, id: Uuid) -> Result<Invoice, Error> {
+pub async fn send(tx: &mut dyn Tx, tenant: TenantId, id: InvoiceId) -> Result<Invoice, Error> {
     let allowed = [InvoiceStatus::Draft];
     change_status(tx, tenant, id, "sent", &allowed, InvoiceStatus::Sent, Some(EventKind::InvoiceSent)).await
 }
@@ -221,7 +227,7 @@ pub async fn send(tx: &mut dyn Tx, tenant: TenantId, id: Uuid) -> Result<Invoice
 ///
 /// # Errors
 /// [`Error::NotFound`]; [`Error::NotAllowed`] if the status is not `sent`.
-pub async fn view(tx: &mut dyn Tx, tenant: TenantId, id: Uuid) -> Result<Invoice, Error> {
+pub async fn view(tx: &mut dyn Tx, tenant: TenantId, id: InvoiceId) -> Result<Invoice, Error> {
     change_status(tx, tenant, id, "viewed", &[InvoiceStatus::Sent], InvoiceStatus::Viewed, None).await
 }
 
@@ -229,7 +235,7 @@ pub async fn view(tx: &mut dyn Tx, tenant: TenantId, id: Uuid) -> Result<Invoice
 ///
 /// # Errors
 /// [`Error::NotFound`]; [`Error::NotAllowed`] if something was paid, or the invoice is cancelled already.
-pub async fn void(tx: &mut dyn Tx, tenant: TenantId, id: Uuid) -> Result<Invoice, Error> {
+pub async fn void(tx: &mut dyn Tx, tenant: TenantId, id: InvoiceId) -> Result<Invoice, Error> {
     use InvoiceStatus::{Cancelled, Draft, Overdue, Sent, Viewed};
     let now = advance_clock(tx, tenant).await?;
     let mut invoice: Invoice = crud::get(tx, tenant, id).await?;
@@ -246,7 +252,7 @@ pub async fn void(tx: &mut dyn Tx, tenant: TenantId, id: Uuid) -> Result<Invoice
 ///
 /// # Errors
 /// [`Error::NotFound`]; [`Error::NotAllowed`] if the invoice is a draft or cancelled.
-pub async fn resend(tx: &mut dyn Tx, tenant: TenantId, id: Uuid) -> Result<Invoice, Error> {
+pub async fn resend(tx: &mut dyn Tx, tenant: TenantId, id: InvoiceId) -> Result<Invoice, Error> {
     let now = advance_clock(tx, tenant).await?;
     let invoice: Invoice = crud::get(tx, tenant, id).await?;
     if matches!(invoice.status, InvoiceStatus::Draft | InvoiceStatus::Cancelled) {
@@ -264,7 +270,7 @@ pub async fn resend(tx: &mut dyn Tx, tenant: TenantId, id: Uuid) -> Result<Invoi
 /// # Errors
 /// [`Error::NotFound`]; [`Error::NotAllowed`] if the invoice is paid or cancelled; `validation_failed` on `amount` if it
 /// is zero or more than what is left.
-pub async fn pay(tx: &mut dyn Tx, tenant: TenantId, id: Uuid, amount: Option<Decimal>) -> Result<Invoice, Error> {
+pub async fn pay(tx: &mut dyn Tx, tenant: TenantId, id: InvoiceId, amount: Option<Decimal>) -> Result<Invoice, Error> {
     let now = advance_clock(tx, tenant).await?;
     let mut invoice: Invoice = crud::get(tx, tenant, id).await?;
     if matches!(invoice.status, InvoiceStatus::Paid | InvoiceStatus::Cancelled) {
@@ -316,7 +322,7 @@ impl Invoice {
 async fn change_status(
     tx: &mut dyn Tx,
     tenant: TenantId,
-    id: Uuid,
+    id: InvoiceId,
     step: &str,
     from: &[InvoiceStatus],
     to: InvoiceStatus,

@@ -1,8 +1,10 @@
 //! Jobs: work on a site (`docs/contract.md`, "Jobs").
 
+use crate::resources::contacts::ContactId;
+use crate::resources::invoices::InvoiceId;
+use crate::resources::quotes::QuoteId;
 use async_trait::async_trait;
 use serde::Serialize;
-use uuid::Uuid;
 
 use crate::accounts::tenants::{self, NumberKind};
 use crate::error::{Error, FieldCode, Issue};
@@ -11,7 +13,10 @@ use crate::resources::contacts;
 use crate::resources::crud::{Create, Filter, NewRecord, Resource, Update};
 use crate::store::Tx;
 use crate::values::EventKind;
-use crate::values::{Amount, Decimal, Email, JOB_SCALE, Patch, Text, TextEnum, Timestamp};
+use crate::values::{Amount, Decimal, Email, Id, JOB_SCALE, Patch, Text, TextEnum, Timestamp};
+
+/// The id of a job.
+pub type JobId = Id<Job>;
 
 /// The status of a job. It may change from any value to any other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, TextEnum)]
@@ -38,7 +43,7 @@ pub enum JobStatus {
 #[record(input)]
 pub struct Job {
     /// The unique identifier of the job, a UUID of version 7 that the service assigns.
-    pub id: Uuid,
+    pub id: JobId,
     /// The number of the job, such as `JOB-0001`. Assigned by the service at creation: the numbers of an account count
     /// up without gaps and are never reused.
     pub job_number: String,
@@ -51,7 +56,7 @@ pub struct Job {
     /// How urgent the work is, in the account's own words. Null if it was not given.
     pub priority: Option<Text<100>>,
     /// The contact the work is for. Set at creation, and kept when the contact is deleted. Null if none was given.
-    pub contact_id: Option<Uuid>,
+    pub contact_id: Option<ContactId>,
     /// The first and last name of the contact, or its company name if it has neither. Copied when the job is created;
     /// later changes of the contact do not affect it. Null without a contact, or if the contact has no name.
     pub customer_name: Option<String>,
@@ -82,9 +87,9 @@ pub struct Job {
     /// The final price, an exact number with at most two decimals and no currency. Null until an update sets it.
     pub actual_total: Option<Amount>,
     /// Reserved for the quote that the job came from. Always null today.
-    pub quote_id: Option<Uuid>,
+    pub quote_id: Option<QuoteId>,
     /// Reserved for the invoice for the job. Always null today.
-    pub invoice_id: Option<Uuid>,
+    pub invoice_id: Option<InvoiceId>,
     /// When the job was created. Unique among the account's jobs.
     pub created_at: Timestamp,
     /// When the job last changed. Equal to `created_at` until then, and unique among the account's jobs.
@@ -102,7 +107,7 @@ pub struct JobCreate {
     pub status: Patch<JobStatus>,
     /// The contact the work is for: the `id` of a contact of the account that is not deleted. Its name, email address
     /// and telephone number are copied to the job.
-    pub contact_id: Option<Uuid>,
+    pub contact_id: Option<ContactId>,
     /// The kind of work, in your own words. Must be a single line.
     pub job_type: Option<Text<100>>,
     /// How urgent the work is, in your own words. Must be a single line.
@@ -214,7 +219,7 @@ impl Create for Job {
 
     async fn build(tx: &mut dyn Tx, new: NewRecord, input: JobCreate) -> Result<Self, Error> {
         let mut job = Self {
-            id: new.id,
+            id: new.id.into(),
             job_number: String::new(),
             title: input.title,
             status: input.status.unwrap_or(JobStatus::Quoted),

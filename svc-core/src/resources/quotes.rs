@@ -1,8 +1,8 @@
 //! Quotes: offers with a price (`docs/contract.md`, "Quotes").
 
+use crate::resources::contacts::ContactId;
 use async_trait::async_trait;
 use serde::Serialize;
-use uuid::Uuid;
 
 use crate::accounts::tenants::{self, NumberKind};
 use crate::error::{Error, FieldCode, Issue};
@@ -12,7 +12,10 @@ use crate::resources::contacts;
 use crate::resources::crud::{self, Create, Filter, NewRecord, Resource, Update, advance_clock};
 use crate::store::Tx;
 use crate::values::EventKind;
-use crate::values::{Amount, Currency, Date, DateOrTime, Decimal, Patch, TenantId, TextEnum, Timestamp};
+use crate::values::{Amount, Currency, Date, DateOrTime, Decimal, Id, Patch, TenantId, TextEnum, Timestamp};
+
+/// The id of a quote.
+pub type QuoteId = Id<Quote>;
 
 /// How many days a quote is valid if no end is sent, from today in the tenant's time zone.
 pub const DEFAULT_VALIDITY_DAYS: i64 = 30;
@@ -46,13 +49,13 @@ pub enum QuoteStatus {
 #[record(input)]
 pub struct Quote {
     /// The unique identifier of the quote, a UUID of version 7 that the service assigns.
-    pub id: Uuid,
+    pub id: QuoteId,
     /// The number of the quote, such as `QUO-0001`. Assigned by the service at creation: the numbers of an account
     /// count up without gaps and are never reused.
     pub quote_number: String,
     /// The contact the offer is for. Set at creation, and kept when the contact is deleted. It can be null only if the
     /// quote was not created through the API.
-    pub contact_id: Option<Uuid>,
+    pub contact_id: Option<ContactId>,
     /// The status of the offer. It changes with an update, and when the customer accepts or declines the quote.
     pub status: QuoteStatus,
     /// The day on which the quote was created, in the account's time zone.
@@ -74,7 +77,7 @@ pub struct Quote {
 #[input(record = Quote)]
 pub struct QuoteCreate {
     /// The contact the offer is for: the `id` of a contact of the account that is not deleted.
-    pub contact_id: Uuid,
+    pub contact_id: ContactId,
     /// The price in `currency`, with no more decimals than the currency has: 2 for AUD, 0 for JPY.
     pub total: Decimal,
     /// The currency of `total`: the upper-case code of an active currency of ISO 4217. If it is left out or null, the
@@ -169,7 +172,7 @@ impl Create for Quote {
         let today = tenant.time_zone.date_at(new.now);
         let valid_until = input.valid_until.map_or(today.plus_days(DEFAULT_VALIDITY_DAYS), |sent| sent.0);
         Ok(Self {
-            id: new.id,
+            id: new.id.into(),
             quote_number: tenants::next_number(tx, new.tenant_id, NumberKind::Quote).await?,
             contact_id: Some(input.contact_id),
             status: QuoteStatus::Draft,
@@ -225,7 +228,7 @@ impl Update for Quote {
 /// # Errors
 /// [`Error::NotFound`]; [`Error::NotAllowed`] if the quote is neither sent nor viewed, or if `valid_until` is before
 /// today in the tenant's time zone.
-pub async fn accept(tx: &mut dyn Tx, tenant: TenantId, id: Uuid) -> Result<Quote, Error> {
+pub async fn accept(tx: &mut dyn Tx, tenant: TenantId, id: QuoteId) -> Result<Quote, Error> {
     let now = advance_clock(tx, tenant).await?;
     let quote = awaiting_decision(tx, tenant, id, "accepted").await?;
     let today = tenants::get(tx, tenant).await?.time_zone.date_at(now);
@@ -241,7 +244,7 @@ pub async fn accept(tx: &mut dyn Tx, tenant: TenantId, id: Uuid) -> Result<Quote
 ///
 /// # Errors
 /// [`Error::NotFound`]; [`Error::NotAllowed`] if the quote is neither sent nor viewed.
-pub async fn decline(tx: &mut dyn Tx, tenant: TenantId, id: Uuid) -> Result<Quote, Error> {
+pub async fn decline(tx: &mut dyn Tx, tenant: TenantId, id: QuoteId) -> Result<Quote, Error> {
     advance_clock(tx, tenant).await?;
     awaiting_decision(tx, tenant, id, "declined").await?;
     set_status(tx, tenant, id, QuoteStatus::Declined).await
@@ -249,7 +252,7 @@ pub async fn decline(tx: &mut dyn Tx, tenant: TenantId, id: Uuid) -> Result<Quot
 
 /// Returns the quote if the customer can decide on it: it was sent, and was neither accepted nor declined. `step` is
 /// what the error calls the decision.
-async fn awaiting_decision(tx: &mut dyn Tx, tenant: TenantId, id: Uuid, step: &str) -> Result<Quote, Error> {
+async fn awaiting_decision(tx: &mut dyn Tx, tenant: TenantId, id: QuoteId, step: &str) -> Result<Quote, Error> {
     let quote: Quote = crud::get(tx, tenant, id).await?;
     if matches!(quote.status, QuoteStatus::Sent | QuoteStatus::Viewed) {
         return Ok(quote);
@@ -257,7 +260,7 @@ async fn awaiting_decision(tx: &mut dyn Tx, tenant: TenantId, id: Uuid, step: &s
     Err(Error::NotAllowed(format!("{} is {}; it cannot be {step}.", quote.quote_number, quote.status)))
 }
 
-async fn set_status(tx: &mut dyn Tx, tenant: TenantId, id: Uuid, status: QuoteStatus) -> Result<Quote, Error> {
+async fn set_status(tx: &mut dyn Tx, tenant: TenantId, id: QuoteId, status: QuoteStatus) -> Result<Quote, Error> {
     let change = QuoteUpdate { status: Patch::Set(status), total: Patch::Keep, valid_until: Patch::Keep };
     crud::update(tx, tenant, id, change).await
 }

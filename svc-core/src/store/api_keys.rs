@@ -1,9 +1,8 @@
 //! The repository of API keys.
 
 use async_trait::async_trait;
-use uuid::Uuid;
 
-use crate::accounts::keys::{ApiKey, Credential};
+use crate::accounts::keys::{ApiKey, Credential, KeyId};
 use crate::error::StoreError;
 use crate::values::{TenantId, Timestamp};
 
@@ -11,7 +10,7 @@ use crate::values::{TenantId, Timestamp};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct KeyUse {
     /// The key that authenticated a request.
-    pub key_id: Uuid,
+    pub key_id: KeyId,
     /// When it authenticated the request.
     pub used_at: Timestamp,
 }
@@ -32,7 +31,7 @@ pub trait ApiKeyRepository: Send {
     ) -> Result<Option<Credential>, StoreError>;
 
     /// Returns one key.
-    async fn api_key(&mut self, id: Uuid) -> Result<Option<ApiKey>, StoreError>;
+    async fn api_key(&mut self, id: KeyId) -> Result<Option<ApiKey>, StoreError>;
 
     /// Returns the keys of a tenant, oldest first.
     async fn api_keys(&mut self, tenant: TenantId) -> Result<Vec<ApiKey>, StoreError>;

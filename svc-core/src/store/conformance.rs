@@ -40,7 +40,6 @@ use std::sync::Arc;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use uuid::Uuid;
 
 pub use self::retries::{Detach, fails_first};
 use self::samples::Sample;
@@ -52,7 +51,7 @@ use crate::input::Input;
 use crate::resources::contacts::Contact;
 use crate::resources::crud::{self, Create, Delete, Filter, NewRecord, Resource, Update};
 use crate::resources::pages::{ListQuery, Order};
-use crate::values::{TenantId, Timestamp};
+use crate::values::{Id, TenantId, Timestamp};
 use crate::webhooks::events::Event;
 
 /// A test case: one promise of the interface.
@@ -312,7 +311,7 @@ impl Harness {
     }
 
     /// Updates a record as the API does.
-    async fn update<R: Update>(&self, tenant: TenantId, id: Uuid, body: impl ToString) -> Result<R, Error> {
+    async fn update<R: Update>(&self, tenant: TenantId, id: Id<R>, body: impl ToString) -> Result<R, Error> {
         let body = body.to_string();
         self.write(move |tx| {
             let input = R::Input::from_body(body.as_bytes());
@@ -322,7 +321,7 @@ impl Harness {
     }
 
     /// Deletes a record as the API does.
-    async fn delete<R: Delete>(&self, tenant: TenantId, id: Uuid) -> Result<(), Error> {
+    async fn delete<R: Delete>(&self, tenant: TenantId, id: Id<R>) -> Result<(), Error> {
         self.write(move |tx| Box::pin(crud::delete::<R>(tx, tenant, id))).await
     }
 
@@ -358,7 +357,7 @@ impl Harness {
     }
 
     /// Returns the record as stored, deleted or not.
-    async fn row<R: Resource>(&self, tenant: TenantId, id: Uuid) -> Option<R> {
+    async fn row<R: Resource>(&self, tenant: TenantId, id: Id<R>) -> Option<R> {
         self.read(move |tx| Box::pin(async move { Ok(R::repository(tx).get(tenant, id).await?) })).await.unwrap()
     }
 

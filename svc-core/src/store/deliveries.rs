@@ -5,8 +5,9 @@ use uuid::Uuid;
 
 use crate::error::StoreError;
 use crate::values::{EventKind, TenantId, Timestamp};
-use crate::webhooks::deliveries::{Backlog, Delivery, DeliveryStatus, FailureReason};
-use crate::webhooks::events::Event;
+use crate::webhooks::deliveries::{Backlog, Delivery, DeliveryId, DeliveryStatus, FailureReason};
+use crate::webhooks::events::{Event, EventId};
+use crate::webhooks::subscriptions::SubscriptionId;
 
 /// A delivery that is due, and the event that it delivers.
 #[derive(Clone, Debug)]
@@ -33,10 +34,10 @@ pub trait DeliveryRepository: Send {
     }
 
     /// Returns one delivery.
-    async fn delivery(&mut self, tenant: TenantId, id: Uuid) -> Result<Option<Delivery>, StoreError>;
+    async fn delivery(&mut self, tenant: TenantId, id: DeliveryId) -> Result<Option<Delivery>, StoreError>;
 
     /// Returns those deliveries of a tenant that have one of these ids, in any order.
-    async fn deliveries(&mut self, tenant: TenantId, ids: &[Uuid]) -> Result<Vec<Delivery>, StoreError>;
+    async fn deliveries(&mut self, tenant: TenantId, ids: &[DeliveryId]) -> Result<Vec<Delivery>, StoreError>;
 
     /// Stores the progress of a delivery if its stored lease is still `lease`. Otherwise it changes nothing and returns
     /// `Ok`: a caller that has to know locks the tenant and reads the delivery first.
@@ -50,7 +51,7 @@ pub trait DeliveryRepository: Send {
     async fn due_deliveries(
         &mut self,
         tenant: TenantId,
-        subscription: Uuid,
+        subscription: SubscriptionId,
         now: Timestamp,
         limit: u32,
     ) -> Result<Vec<DueDelivery>, StoreError>;
@@ -59,7 +60,7 @@ pub trait DeliveryRepository: Send {
     async fn next_delivery_due(
         &mut self,
         tenant: TenantId,
-        subscription: Uuid,
+        subscription: SubscriptionId,
     ) -> Result<Option<Timestamp>, StoreError>;
 
     /// Makes the pending deliveries of an endpoint that wait for this due at `latest`, unless they are due earlier. The
@@ -67,7 +68,7 @@ pub trait DeliveryRepository: Send {
     async fn bring_deliveries_forward(
         &mut self,
         tenant: TenantId,
-        subscription: Uuid,
+        subscription: SubscriptionId,
         waiting: WaitingFor,
         latest: Timestamp,
     ) -> Result<(), StoreError>;
@@ -77,7 +78,7 @@ pub trait DeliveryRepository: Send {
     async fn hold_deliveries(
         &mut self,
         tenant: TenantId,
-        subscription: Uuid,
+        subscription: SubscriptionId,
         before: Timestamp,
         limit: u32,
     ) -> Result<u64, StoreError>;
@@ -87,7 +88,7 @@ pub trait DeliveryRepository: Send {
     async fn fail_deliveries(
         &mut self,
         tenant: TenantId,
-        subscription: Uuid,
+        subscription: SubscriptionId,
         reason: FailureReason,
         limit: u32,
     ) -> Result<u64, StoreError>;
@@ -110,7 +111,7 @@ pub trait DeliveryRepository: Send {
     async fn count_deliveries(
         &mut self,
         tenant: TenantId,
-        subscription: Uuid,
+        subscription: SubscriptionId,
         status: DeliveryStatus,
     ) -> Result<u64, StoreError>;
 
@@ -155,9 +156,9 @@ impl WaitingFor {
 #[derive(Clone, Debug, Default)]
 pub struct DeliveryFilter {
     /// Deliveries to this subscription.
-    pub subscription_id: Option<Uuid>,
+    pub subscription_id: Option<SubscriptionId>,
     /// Deliveries of this event.
-    pub event_id: Option<Uuid>,
+    pub event_id: Option<EventId>,
     /// Deliveries with this status.
     pub status: Option<DeliveryStatus>,
     /// Deliveries of events of this kind.
@@ -174,7 +175,7 @@ pub struct DeliveryFilter {
 
 impl DeliveryFilter {
     /// Returns the filter that matches all deliveries of an event.
-    pub fn of_event(event: Uuid) -> Self {
+    pub fn of_event(event: EventId) -> Self {
         Self { event_id: Some(event), ..Self::default() }
     }
 

@@ -1,11 +1,10 @@
 //! The repository of events.
 
 use async_trait::async_trait;
-use uuid::Uuid;
 
 use crate::error::StoreError;
 use crate::values::{TenantId, Timestamp};
-use crate::webhooks::events::Event;
+use crate::webhooks::events::{Event, EventId};
 
 /// An event and the actor that caused it.
 #[derive(Clone, Debug)]
@@ -23,7 +22,7 @@ pub trait EventRepository: Send {
     async fn insert_event(&mut self, event: &Event) -> Result<(), StoreError>;
 
     /// Returns one event.
-    async fn event(&mut self, tenant: TenantId, id: Uuid) -> Result<Option<Event>, StoreError>;
+    async fn event(&mut self, tenant: TenantId, id: EventId) -> Result<Option<Event>, StoreError>;
 
     /// Returns at most `limit` events of a tenant that are later than `after`, oldest first.
     async fn events_after(&mut self, tenant: TenantId, after: Timestamp, limit: u32) -> Result<Vec<Event>, StoreError>;

@@ -22,13 +22,12 @@ use std::sync::Mutex;
 
 use async_trait::async_trait;
 use futures_util::FutureExt as _;
-use uuid::Uuid;
 
 use self::table::Table;
 use super::{Access, Endpoint, Store, Tx, UnitOfWork};
 use crate::accounts::audit::{Actor, Entry};
 use crate::accounts::idempotency::StoredResponse;
-use crate::accounts::keys::ApiKey;
+use crate::accounts::keys::{ApiKey, KeyId};
 use crate::accounts::tenants::{NumberKind, Tenant};
 use crate::env::Env;
 use crate::error::{Error, StoreError};
@@ -39,8 +38,8 @@ use crate::resources::jobs::Job;
 use crate::resources::pages::CursorKey;
 use crate::resources::quotes::Quote;
 use crate::sync::lock;
-use crate::values::{TenantId, Timestamp};
-use crate::webhooks::deliveries::{AttemptLog, Delivery, DeliveryWakeup};
+use crate::values::{Id, TenantId, Timestamp};
+use crate::webhooks::deliveries::{AttemptLog, Delivery, DeliveryId, DeliveryWakeup};
 use crate::webhooks::events::Event;
 use crate::webhooks::replays::Replay;
 use crate::webhooks::subscriptions::WebhookSubscription;
@@ -113,34 +112,34 @@ macro_rules! state {
     };
 }
 
-/// An id within its tenant.
-type Key = (TenantId, Uuid);
+/// The id of a record within its tenant.
+type Key<R> = (TenantId, Id<R>);
 
 state! {
-    contacts: Key => Contact,
-    invoices: Key => Invoice,
-    bookings: Key => Booking,
-    quotes: Key => Quote,
-    jobs: Key => Job,
-    subscriptions: Key => WebhookSubscription,
+    contacts: Key<Contact> => Contact,
+    invoices: Key<Invoice> => Invoice,
+    bookings: Key<Booking> => Booking,
+    quotes: Key<Quote> => Quote,
+    jobs: Key<Job> => Job,
+    subscriptions: Key<WebhookSubscription> => WebhookSubscription,
     tenants: TenantId => Tenant,
     clocks: TenantId => Timestamp,
     numbers: (TenantId, NumberKind) => u64,
-    api_keys: Uuid => (ApiKey, [u8; 32]),
-    used_signatures: (Uuid, [u8; 32]) => Timestamp,
-    signatures_deleted_until: Uuid => Timestamp,
+    api_keys: KeyId => (ApiKey, [u8; 32]),
+    used_signatures: (KeyId, [u8; 32]) => Timestamp,
+    signatures_deleted_until: KeyId => Timestamp,
     responses: (TenantId, String) => StoredResponse,
-    events: Key => Event,
-    event_actors: Key => String,
-    payments: Key => Payment,
-    deliveries: Key => Delivery,
+    events: Key<Event> => Event,
+    event_actors: Key<Event> => String,
+    payments: Key<Payment> => Payment,
+    deliveries: Key<Delivery> => Delivery,
     // The pending deliveries of each endpoint, by when they are due.
-    pending_deliveries: (Endpoint, Timestamp, Uuid) => (),
-    attempts: (Key, u32) => AttemptLog,
+    pending_deliveries: (Endpoint, Timestamp, DeliveryId) => (),
+    attempts: (Key<Delivery>, u32) => AttemptLog,
     endpoint_schedule: Endpoint => Timestamp,
     endpoints_by_due_at: (Timestamp, Endpoint) => (),
-    replays: Key => Replay,
-    audit_log: Key => Entry,
+    replays: Key<Replay> => Replay,
+    audit_log: Key<Entry> => Entry,
 }
 
 struct MemoryTx<'a> {
@@ -178,8 +177,8 @@ impl Tx for MemoryTx<'_> {
 }
 
 /// The rows of a tenant, oldest first.
-fn of_tenant<R>(table: &Table<Key, R>, tenant: TenantId) -> impl DoubleEndedIterator<Item = &R> {
-    table.range((tenant, Uuid::nil())..=(tenant, Uuid::max())).map(|(_, row)| row)
+fn of_tenant<R>(table: &Table<Key<R>, R>, tenant: TenantId) -> impl DoubleEndedIterator<Item = &R> {
+    table.range((tenant, Id::nil())..=(tenant, Id::max())).map(|(_, row)| row)
 }
 
 fn conflict(constraint: &str) -> StoreError {
@@ -187,6 +186,6 @@ fn conflict(constraint: &str) -> StoreError {
 }
 
 /// Adds a row, whose id must be new.
-fn insert<R: Clone>(table: &mut Table<Key, R>, key: Key, row: &R) -> Result<(), StoreError> {
+fn insert<K: Ord + Clone, R: Clone>(table: &mut Table<K, R>, key: K, row: &R) -> Result<(), StoreError> {
     if table.add(key, row.clone()) { Ok(()) } else { Err(conflict("id")) }
 }

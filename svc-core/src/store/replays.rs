@@ -1,11 +1,10 @@
 //! The repository of bulk replays.
 
 use async_trait::async_trait;
-use uuid::Uuid;
 
 use crate::error::StoreError;
 use crate::values::TenantId;
-use crate::webhooks::replays::Replay;
+use crate::webhooks::replays::{Replay, ReplayId};
 
 /// Bulk replays of deliveries.
 #[async_trait]
@@ -14,7 +13,7 @@ pub trait ReplayRepository: Send {
     async fn insert_replay(&mut self, replay: &Replay) -> Result<(), StoreError>;
 
     /// Returns one bulk replay.
-    async fn replay(&mut self, tenant: TenantId, id: Uuid) -> Result<Option<Replay>, StoreError>;
+    async fn replay(&mut self, tenant: TenantId, id: ReplayId) -> Result<Option<Replay>, StoreError>;
 
     /// Returns at most `limit` bulk replays of a tenant, newest first.
     async fn replays(&mut self, tenant: TenantId, limit: u32) -> Result<Vec<Replay>, StoreError>;

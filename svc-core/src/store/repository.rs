@@ -1,18 +1,17 @@
 //! The generic repository of a resource.
 
 use async_trait::async_trait;
-use uuid::Uuid;
 
 use crate::error::StoreError;
 use crate::resources::crud::Resource;
 use crate::resources::pages::ListQuery;
-use crate::values::TenantId;
+use crate::values::{Id, TenantId};
 
 /// The records of one resource. Every method sees only records of the tenant that it is given.
 #[async_trait]
 pub trait Repository<R: Resource>: Send {
     /// Returns the record with this id, even if it is deleted.
-    async fn get(&mut self, tenant: TenantId, id: Uuid) -> Result<Option<R>, StoreError>;
+    async fn get(&mut self, tenant: TenantId, id: Id<R>) -> Result<Option<R>, StoreError>;
 
     /// Returns the records of a list in its order, at most as many as its limit.
     ///

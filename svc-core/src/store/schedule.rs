@@ -1,10 +1,10 @@
 //! The schedule of endpoints.
 
 use async_trait::async_trait;
-use uuid::Uuid;
 
 use crate::error::StoreError;
 use crate::values::{TenantId, Timestamp};
+use crate::webhooks::subscriptions::SubscriptionId;
 
 /// An endpoint: a subscription of a tenant, which deliveries are sent to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -12,7 +12,7 @@ pub struct Endpoint {
     /// The tenant.
     pub tenant_id: TenantId,
     /// The subscription.
-    pub subscription_id: Uuid,
+    pub subscription_id: SubscriptionId,
 }
 
 /// The highest number of tenants whose endpoints [`due_endpoints`](EndpointSchedule::due_endpoints) can leave out.
@@ -43,7 +43,7 @@ pub trait EndpointSchedule: Send {
     async fn schedule_endpoint(
         &mut self,
         tenant: TenantId,
-        subscription: Uuid,
+        subscription: SubscriptionId,
         due_at: Option<Timestamp>,
     ) -> Result<(), StoreError>;
 
@@ -51,7 +51,7 @@ pub trait EndpointSchedule: Send {
     async fn schedule_endpoint_by(
         &mut self,
         tenant: TenantId,
-        subscription: Uuid,
+        subscription: SubscriptionId,
         due_at: Timestamp,
     ) -> Result<(), StoreError>;
 }

@@ -1,8 +1,8 @@
 //! The repository of used request signatures.
 
 use async_trait::async_trait;
-use uuid::Uuid;
 
+use crate::accounts::keys::KeyId;
 use crate::error::StoreError;
 use crate::values::Timestamp;
 
@@ -14,7 +14,7 @@ pub trait UsedSignatureRepository: Send {
     /// was set back, because signatures are deleted when they have expired.
     async fn claim_signature(
         &mut self,
-        key_id: Uuid,
+        key_id: KeyId,
         mac: &[u8; 32],
         expires_at: Timestamp,
     ) -> Result<bool, StoreError>;

@@ -5,7 +5,7 @@ use std::fmt;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer};
-use url::Url;
+use url::{Position, Url};
 
 use crate::error::{FieldCode, Issue};
 use crate::input::FromJson;
@@ -86,6 +86,19 @@ impl WebhookUrl {
     /// Returns the host name to resolve, or `None` if the host is an IP address.
     pub fn domain(&self) -> Option<&str> {
         self.url.domain()
+    }
+
+    /// Returns the host, and the port if the URL names another than the usual one. Nothing of it is secret, while a path or
+    /// a query may be.
+    ///
+    /// ```
+    /// use svc_core::values::WebhookUrl;
+    /// assert_eq!(WebhookUrl::parse("https://example.com:8443/hook?token=secret")?.host(), "example.com:8443");
+    /// assert_eq!(WebhookUrl::parse("https://[2606:4700::1]/")?.host(), "[2606:4700::1]");
+    /// # Ok::<(), svc_core::error::Issue>(())
+    /// ```
+    pub fn host(&self) -> &str {
+        &self.url[Position::BeforeHost..Position::AfterPort]
     }
 
     /// Returns the URL as it was sent.

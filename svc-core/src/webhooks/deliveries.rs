@@ -7,6 +7,8 @@
 //! possible end of the attempt. Only the holder of the token can record the outcome. If the outcome is never recorded,
 //! because the process has crashed, the delivery is due again when the lease ends. See [`engine`](super::engine).
 
+use crate::webhooks::events::EventId;
+use crate::webhooks::subscriptions::SubscriptionId;
 use std::future::poll_fn;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Poll;
@@ -19,7 +21,10 @@ use crate::env::time_of_id;
 use crate::error::Error;
 use crate::store::{DeliveryFilter, Endpoint, Tx};
 use crate::values::EventKind;
-use crate::values::{TenantId, TextEnum, Timestamp};
+use crate::values::{Id, TenantId, TextEnum, Timestamp};
+
+/// The id of a delivery.
+pub type DeliveryId = Id<Delivery>;
 
 /// The number of failed attempts in a row after which a subscription is paused.
 pub const PAUSE_AFTER: u32 = 10;
@@ -97,15 +102,15 @@ pub struct Backlog {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Delivery {
     /// The identifier, the same on every attempt and every replay.
-    pub id: Uuid,
+    pub id: DeliveryId,
     /// The tenant of the event and of the subscription.
     pub tenant_id: TenantId,
     /// The event that is delivered.
-    pub event_id: Uuid,
+    pub event_id: EventId,
     /// The kind of that event.
     pub kind: EventKind,
     /// The subscription that receives it.
-    pub subscription_id: Uuid,
+    pub subscription_id: SubscriptionId,
     /// The status. It changes when an outcome is recorded, when the subscription stops sending, and by a replay.
     pub status: DeliveryStatus,
     /// The number of attempts that were claimed, over all replays.
@@ -154,7 +159,7 @@ pub async fn search(tx: &mut dyn Tx, tenant: TenantId, filter: &DeliveryFilter) 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MatchedSubscription {
     /// The identifier of the subscription.
-    pub subscription_id: Uuid,
+    pub subscription_id: SubscriptionId,
     /// Whether the service has paused it, so that its deliveries are held.
     pub paused: bool,
 }

@@ -101,7 +101,7 @@ use crate::store::Tx;
 use crate::webhooks::replays;
 
 pub use self::attempt::{Attempt, Outcome};
-pub use self::batch::{Batch, BatchResult};
+pub use self::batch::{Batch, BatchResult, FailedAttempt};
 pub use self::in_flight::InFlight;
 pub use self::plan::{DueWork, poll};
 pub use self::policy::Policy;
@@ -115,7 +115,7 @@ pub use self::waits::bound_waits;
 pub async fn run_batch(tx: &mut dyn Tx, policy: &Policy, batch: &Batch) -> Result<BatchResult, Error> {
     tx.act_as(Actor::Sender);
     tx.lock_tenant(batch.tenant_id).await?;
-    let paused = outcomes::record(tx, policy, batch).await?;
+    let failures = outcomes::record(tx, policy, batch).await?;
     if batch.advance_replay {
         match replays::step(tx, batch.tenant_id).await {
             // The row of the replay itself cannot be read. It must not block the rest of the batch.
@@ -123,7 +123,7 @@ pub async fn run_batch(tx: &mut dyn Tx, policy: &Policy, batch: &Batch) -> Resul
             stepped => drop(stepped?),
         }
     }
-    Ok(BatchResult { attempts: claim::claim_attempts(tx, policy, batch).await?, paused })
+    Ok(BatchResult { attempts: claim::claim_attempts(tx, policy, batch).await?, failures })
 }
 
 #[cfg(test)]

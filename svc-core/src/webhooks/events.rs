@@ -3,22 +3,25 @@
 //! Each event is written in the transaction of the change that caused it, together with one delivery per matching
 //! subscription. So there is never a change without its events, nor an event without its change.
 
+use crate::webhooks::subscriptions::SubscriptionId;
 use serde::Serialize;
 use serde_json::value::RawValue;
-use uuid::Uuid;
 
 use crate::env::Env;
 use crate::error::{Error, FieldCode, Issue, StoreError};
 use crate::input::json::{self, Json};
 use crate::store::Tx;
-use crate::values::{EventKind, TenantId, Timestamp};
-use crate::webhooks::deliveries::{Delivery, DeliveryStatus, MatchedSubscription};
+use crate::values::{EventKind, Id, TenantId, Timestamp};
+use crate::webhooks::deliveries::{Delivery, DeliveryId, DeliveryStatus, MatchedSubscription};
+
+/// The id of an event.
+pub type EventId = Id<Event>;
 
 /// Something that happened to a record of a tenant.
 #[derive(Clone, Debug)]
 pub struct Event {
     /// The identifier of the event.
-    pub id: Uuid,
+    pub id: EventId,
     /// The tenant that the record belongs to.
     pub tenant_id: TenantId,
     /// What happened.
@@ -29,7 +32,7 @@ pub struct Event {
     pub created_at: Timestamp,
     /// The one subscription that the event is meant for, if it is a test of that subscription. `None` for every other
     /// event, which all matching subscriptions receive.
-    pub only_for: Option<Uuid>,
+    pub only_for: Option<SubscriptionId>,
 }
 
 impl Event {
@@ -39,13 +42,13 @@ impl Event {
     }
 
     /// Returns whether the event is meant for this subscription: for every one, unless `only_for` names another.
-    pub fn is_for(&self, subscription: Uuid) -> bool {
+    pub fn is_for(&self, subscription: SubscriptionId) -> bool {
         self.only_for.is_none_or(|only| only == subscription)
     }
 
     /// Creates the delivery of this event to a subscription: due at the time of the event, or held if the subscription is
     /// paused. `id` is one that [`Env::id`](crate::env::Env::id) made for the time of the event.
-    pub fn delivery_to(&self, id: Uuid, subscription: Uuid, paused: bool) -> Delivery {
+    pub fn delivery_to(&self, id: DeliveryId, subscription: SubscriptionId, paused: bool) -> Delivery {
         Delivery {
             id,
             tenant_id: self.tenant_id,

@@ -6,17 +6,19 @@
 //! once and has no limit of size. The deliveries that it restarts are sent at the pace of their endpoint.
 
 use serde::Serialize;
-use uuid::Uuid;
 
 use crate::accounts::audit::{self, Object};
 use crate::error::{Error, StoreError};
 use crate::input::Record;
 use crate::resources::crud::{self, advance_clock};
 use crate::store::{DeliveryFilter, Repository, Tx};
-use crate::values::{TenantId, Timestamp};
-use crate::webhooks::deliveries::{Delivery, DeliveryStatus};
+use crate::values::{Id, TenantId, Timestamp};
+use crate::webhooks::deliveries::{Delivery, DeliveryId, DeliveryStatus};
 use crate::webhooks::events::Event;
-use crate::webhooks::subscriptions::WebhookSubscription;
+use crate::webhooks::subscriptions::{SubscriptionId, WebhookSubscription};
+
+/// The id of a bulk replay.
+pub type ReplayId = Id<Replay>;
 
 /// The number of deliveries or events that one step reads.
 const STEP: u32 = 200;
@@ -25,11 +27,11 @@ const STEP: u32 = 200;
 #[derive(Clone, Debug, PartialEq, Serialize, Record)]
 pub struct Replay {
     /// The unique identifier of the replay, a UUID of version 7.
-    pub id: Uuid,
+    pub id: ReplayId,
     /// The tenant that the subscription belongs to.
     pub tenant_id: TenantId,
     /// The subscription whose deliveries are sent again.
-    pub subscription_id: Uuid,
+    pub subscription_id: SubscriptionId,
     /// The start of the time span: events at or after this time are replayed.
     pub since: Timestamp,
     /// The end of the time span: events before this time are replayed.
@@ -73,7 +75,7 @@ impl Replay {
 #[derive(Clone, Debug)]
 pub struct ReplayCreate {
     /// The subscription that receives them.
-    pub subscription: Uuid,
+    pub subscription: SubscriptionId,
     /// The start of the time range: events at or after this time.
     pub since: Timestamp,
     /// The end of the time range: events before this time. The current time if `None`.
@@ -90,7 +92,7 @@ pub struct ReplayCreate {
 /// # Errors
 /// [`Error::NotFound`]; [`Error::NotAllowed`] when its subscription is deleted, disabled or paused, while what was pending
 /// then is still being held, or while an attempt is in progress.
-pub async fn replay_delivery(tx: &mut dyn Tx, tenant: TenantId, id: Uuid) -> Result<Delivery, Error> {
+pub async fn replay_delivery(tx: &mut dyn Tx, tenant: TenantId, id: DeliveryId) -> Result<Delivery, Error> {
     advance_clock(tx, tenant).await?;
     let now = tx.env().now();
     let mut delivery = tx.delivery(tenant, id).await?.ok_or(Error::NotFound)?;
@@ -112,7 +114,7 @@ pub async fn replay_delivery(tx: &mut dyn Tx, tenant: TenantId, id: Uuid) -> Res
     delivery.restart(now);
     tx.update_delivery(&delivery, lease).await?;
     tx.schedule_endpoint_by(tenant, delivery.subscription_id, now).await?;
-    audit::record::<()>(tx, tenant, "replay", Object { kind: "delivery", id }, None, None).await?;
+    audit::record::<()>(tx, tenant, "replay", Object { kind: "delivery", id: id.uuid() }, None, None).await?;
     Ok(delivery)
 }
 
@@ -142,7 +144,8 @@ pub async fn create(tx: &mut dyn Tx, tenant: TenantId, input: ReplayCreate) -> R
         finished_at: None,
     };
     tx.insert_replay(&replay).await?;
-    audit::record(tx, tenant, "replay", Object { kind: "webhook", id: subscription.id }, None, Some(&replay)).await?;
+    audit::record(tx, tenant, "replay", Object { kind: "webhook", id: subscription.id.uuid() }, None, Some(&replay))
+        .await?;
     Ok(replay)
 }
 

@@ -2,12 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use uuid::Uuid;
-
 use crate::error::Error;
 use crate::store::{DeliveryFilter, Tx};
 use crate::values::{TenantId, Timestamp};
 use crate::webhooks::deliveries::{AttemptSummary, DeliveryStatus};
+use crate::webhooks::subscriptions::SubscriptionId;
 
 /// The number of deliveries whose attempts one transaction reads, so that no snapshot is held for long.
 const PAGE: u32 = 1000;
@@ -79,7 +78,7 @@ pub struct Backlog {
 ///
 /// # Errors
 /// [`Error::Store`].
-pub async fn backlog(tx: &mut dyn Tx, tenant: TenantId, subscription: Uuid) -> Result<Backlog, Error> {
+pub async fn backlog(tx: &mut dyn Tx, tenant: TenantId, subscription: SubscriptionId) -> Result<Backlog, Error> {
     Ok(Backlog {
         pending: tx.count_deliveries(tenant, subscription, DeliveryStatus::Pending).await?,
         held: tx.count_deliveries(tenant, subscription, DeliveryStatus::Held).await?,
@@ -96,7 +95,7 @@ pub async fn backlog(tx: &mut dyn Tx, tenant: TenantId, subscription: Uuid) -> R
 pub async fn attempts(
     tx: &mut dyn Tx,
     tenant: TenantId,
-    subscription: Uuid,
+    subscription: SubscriptionId,
     since: Timestamp,
 ) -> Result<(Vec<AttemptSummary>, Option<Timestamp>), Error> {
     let filter = DeliveryFilter {

@@ -17,7 +17,6 @@ use std::time::Duration;
 use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Serialize;
-use uuid::Uuid;
 
 use crate::accounts::tenants;
 use crate::error::Error;
@@ -25,13 +24,16 @@ use crate::input::{Input, Record};
 use crate::resources::crud::{self, Create, Delete, NewRecord, NoFilter, Resource, Update, advance_clock};
 use crate::store::{Repository, Tx};
 use crate::values::EventKind;
-use crate::values::{EventSet, Patch, Secret, TenantId, Text, TextEnum, Timestamp, WebhookUrl};
+use crate::values::{EventSet, Id, Patch, Secret, TenantId, Text, TextEnum, Timestamp, WebhookUrl};
 use crate::webhooks::deliveries::{
-    AfterFailure, Delivery, DeliveryStatus, FailureReason, MatchedSubscription, PAUSE_AFTER, RetrySchedule,
+    AfterFailure, Delivery, DeliveryId, DeliveryStatus, FailureReason, MatchedSubscription, PAUSE_AFTER, RetrySchedule,
 };
 use crate::webhooks::engine::Outcome;
 use crate::webhooks::events;
 use crate::webhooks::{addresses, samples, signatures};
+
+/// The id of a webhook subscription.
+pub type SubscriptionId = Id<WebhookSubscription>;
 
 /// The highest number of deliveries that are held or ended together with the change that stops a subscription.
 pub const SETTLE_AT_ONCE: u32 = 200;
@@ -52,7 +54,7 @@ pub enum DisabledReason {
 #[resource(collection = "webhooks", filter = NoFilter, soft_delete, audited = "webhook")]
 pub struct WebhookSubscription {
     /// The unique identifier of the subscription, a UUID of version 7 that the service assigns.
-    pub id: Uuid,
+    pub id: SubscriptionId,
     /// The URL of the endpoint. Each delivery is a POST to it.
     pub url: WebhookUrl,
     /// The kinds of events that are delivered to the endpoint. The single element `*` stands for all kinds, including
@@ -112,7 +114,7 @@ pub struct WebhookSubscription {
     /// The delivery up to which those bodies were deleted. Its id also says which day `responses_kept` counts. `None` before
     /// the first response with a body.
     #[serde(skip)]
-    pub responses_deleted_until: Option<Uuid>,
+    pub responses_deleted_until: Option<DeliveryId>,
 }
 
 /// A new subscription with its signing secret. No later response contains the secret.
@@ -287,7 +289,7 @@ impl Create for WebhookSubscription {
         check_url(tx, &input.url)?;
         check_count(tx, new.tenant_id).await?;
         Ok(Self {
-            id: new.id,
+            id: new.id.into(),
             url: input.url,
             events: input.events,
             enabled: true,
@@ -441,7 +443,7 @@ async fn check_count(tx: &mut dyn Tx, tenant: TenantId) -> Result<(), Error> {
 pub async fn rotate_secret(
     tx: &mut dyn Tx,
     tenant: TenantId,
-    id: Uuid,
+    id: SubscriptionId,
     overlap: Duration,
 ) -> Result<WebhookSubscription, Error> {
     let now = advance_clock(tx, tenant).await?;
@@ -463,7 +465,11 @@ pub async fn rotate_secret(
 ///
 /// # Errors
 /// [`Error::NotFound`].
-pub async fn finish_rotation(tx: &mut dyn Tx, tenant: TenantId, id: Uuid) -> Result<WebhookSubscription, Error> {
+pub async fn finish_rotation(
+    tx: &mut dyn Tx,
+    tenant: TenantId,
+    id: SubscriptionId,
+) -> Result<WebhookSubscription, Error> {
     let now = advance_clock(tx, tenant).await?;
     let before: WebhookSubscription = crud::get(tx, tenant, id).await?;
     if before.overlapping_secret(tx.env().now()).is_none() {
@@ -488,7 +494,7 @@ pub async fn finish_rotation(tx: &mut dyn Tx, tenant: TenantId, id: Uuid) -> Res
 pub async fn send_test(
     tx: &mut dyn Tx,
     tenant: TenantId,
-    id: Uuid,
+    id: SubscriptionId,
     kind: Option<EventKind>,
 ) -> Result<Delivery, Error> {
     let now = advance_clock(tx, tenant).await?;

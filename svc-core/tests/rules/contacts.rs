@@ -29,7 +29,7 @@ fn an_email_belongs_to_one_live_contact() {
     let fixture = Fixture::new();
     let ada: Contact = fixture.create(json!({ "email": "ada@example.com" })).unwrap();
     let bob: Contact = fixture.create(json!({ "email": "bob@example.com" })).unwrap();
-    let taken = Error::EmailTaken { existing_id: ada.id };
+    let taken = Error::EmailTaken { existing_id: ada.id.uuid() };
     fixture.new_events();
     assert_eq!(fixture.create::<Contact>(json!({ "email": "ADA@example.com" })), Err(taken.clone()));
     assert_eq!(fixture.update::<Contact>(bob.id, json!({ "email": "Ada@example.com" })), Err(taken));

@@ -5,13 +5,18 @@ use svc_core::error::Error;
 use svc_core::values::EventKind;
 use svc_core::values::TenantId;
 use svc_core::webhooks::deliveries::Delivery;
-use svc_core::webhooks::events::{self, Event};
+use svc_core::webhooks::events::{self, Event, EventId};
 use svc_core::webhooks::subscriptions::WebhookSubscription;
 use uuid::Uuid;
 
 use crate::{Fixture, refusal};
 
-fn record(fixture: &Fixture, tenant: TenantId, kind: EventKind, data: &Value) -> Result<(Uuid, Vec<Delivery>), Error> {
+fn record(
+    fixture: &Fixture,
+    tenant: TenantId,
+    kind: EventKind,
+    data: &Value,
+) -> Result<(EventId, Vec<Delivery>), Error> {
     let data = data.clone();
     fixture.write(move |tx| {
         let data = data.clone();

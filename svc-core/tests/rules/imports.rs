@@ -10,8 +10,8 @@ use svc_core::imports::{AccountRecord, Import, ImportOptions, Imported};
 use svc_core::input::FromJson as _;
 use svc_core::input::Input as _;
 use svc_core::input::json::Json;
-use svc_core::resources::contacts::Contact;
 use svc_core::resources::contacts::ContactFilter;
+use svc_core::resources::contacts::{Contact, ContactId};
 use svc_core::resources::crud::{self, Filter as _};
 use svc_core::resources::invoices::{Invoice, InvoiceStatus};
 use svc_core::resources::pages::{Limit, ListParams, SentCursor};
@@ -116,7 +116,7 @@ fn an_imported_id_keeps_its_time() {
     let row = json!({ "id": id, "email": "ada@example.com", "created_at": at, "updated_at": "2025-01-01T00:00:00Z" });
     assert_eq!(fixture.contact_row(row.clone()), Ok(Imported::Added));
     assert_eq!(fixture.contact_row(row), Ok(Imported::Unchanged));
-    let contact: Contact = fixture.get(id).unwrap();
+    let contact: Contact = fixture.get(id.into()).unwrap();
     assert_eq!(json_of(&contact)["created_at"], "2024-05-06T07:08:09.000001Z");
     assert_eq!(json_of(&contact)["updated_at"], "2026-03-14T15:09:26.535898Z", "the time of the import");
 
@@ -136,7 +136,7 @@ fn an_imported_id_keeps_its_time() {
     let taken = fixture.put::<Contact>(json!({ "id": foreign, "email": "ada@example.com" }), 0, UPDATE);
     assert_eq!(refusal(taken), "email_taken");
 
-    fixture.delete::<Contact>(id).unwrap();
+    fixture.delete::<Contact>(id.into()).unwrap();
     assert_eq!(refusal(fixture.contact_row(json!({ "id": id, "email": "ada@example.com" }))), "not_allowed");
 }
 
@@ -158,7 +158,7 @@ fn a_contact_without_email_is_matched_by_its_fields() {
     let id = contacts[0].id;
     fixture.update::<Contact>(id, json!({ "first_name": "Robert" })).unwrap();
     let results = [0, 1].map(|before| fixture.put::<Contact>(bob.clone(), before, PLAIN).unwrap());
-    assert!(results.contains(&Imported::Differs { id, fields: vec!["first_name"] }), "{results:?}");
+    assert!(results.contains(&Imported::Differs { id: id.uuid(), fields: vec!["first_name"] }), "{results:?}");
     fixture.delete::<Contact>(id).unwrap();
     let refused = [0, 1].map(|before| fixture.put::<Contact>(bob.clone(), before, PLAIN));
     let text = format!("The contact {id} of this row was deleted; it stays so.");
@@ -258,7 +258,7 @@ fn the_amount_paid_must_agree_with_the_status() {
         (json!({ "amount_paid": 1 }), Err("amount_paid out_of_range")),
         (json!({ "status": "sent", "paid_at": paid_at }), Err("paid_at out_of_range")),
         (json!({ "status": "gone" }), Err("status invalid_enum")),
-        (json!({ "contact_id": Uuid::nil() }), Err("reference_not_found")),
+        (json!({ "contact_id": ContactId::nil() }), Err("reference_not_found")),
         (json!({ "currency": "JPY", "total": 0.5 }), Err("total out_of_range")),
         (json!({ "total": null }), Err("total not_nullable")),
     ]
@@ -301,7 +301,7 @@ fn an_id_and_a_number_must_name_the_same_invoice() {
     assert_eq!(refusal(row(b, "A")), "not_allowed");
     assert_eq!(row(b, "B"), Ok(Imported::Added));
     assert_eq!(refusal(row(b, "A")), "not_allowed");
-    assert_eq!(fixture.get::<Invoice>(b).unwrap().status, InvoiceStatus::Draft);
+    assert_eq!(fixture.get::<Invoice>(b.into()).unwrap().status, InvoiceStatus::Draft);
 }
 
 /// The members of a row of an account.

@@ -3,20 +3,22 @@
 use serde_json::{Value, json};
 use svc_core::error::Error;
 use svc_core::input::Input as _;
-use svc_core::resources::invoices::{self, Invoice, InvoiceStatus, InvoiceUpdate, OVERDUE_STEP, OverduePosition};
-use svc_core::values::{Currency, Date, Decimal};
-use uuid::Uuid;
+use svc_core::resources::contacts::ContactId;
+use svc_core::resources::invoices::{
+    self, Invoice, InvoiceId, InvoiceStatus, InvoiceUpdate, OVERDUE_STEP, OverduePosition,
+};
+use svc_core::values::{Currency, Date, Decimal, Id};
 
 use crate::invoices::{PAY, SEND, VIEW, VOID};
 use crate::{Fixture, refusal, time};
 
 impl Fixture {
-    fn refund(&self, id: Uuid, amount: Option<&str>) -> Result<Invoice, Error> {
+    fn refund(&self, id: InvoiceId, amount: Option<&str>) -> Result<Invoice, Error> {
         let (tenant, amount) = (self.tenant, amount.map(|amount| Decimal::parse(amount).unwrap()));
         self.write(move |tx| Box::pin(invoices::refund(tx, tenant, id, amount)))
     }
 
-    fn correct(&self, id: Uuid, body: Value) -> Result<Invoice, Error> {
+    fn correct(&self, id: InvoiceId, body: Value) -> Result<Invoice, Error> {
         let tenant = self.tenant;
         self.write(move |tx| {
             let change = InvoiceUpdate::from_body(body.to_string().as_bytes());
@@ -105,7 +107,7 @@ fn an_unpaid_invoice_cannot_be_refunded() {
     let free = fixture.invoice(json!({ "total": 0 })).unwrap().id;
     fixture.step(PAY, free).unwrap();
     assert_eq!(refusal(fixture.refund(free, None)), "not_allowed");
-    assert_eq!(fixture.refund(Uuid::nil(), None), Err(Error::NotFound));
+    assert_eq!(fixture.refund(Id::nil(), None), Err(Error::NotFound));
 }
 
 #[test]
@@ -138,11 +140,11 @@ fn a_correction_changes_the_given_fields_only() {
         (json!({ "total": 0.5 }), "total out_of_range"),
         (json!({ "total": null }), "total not_nullable"),
         (json!({ "status": "paid" }), "status read_only_field"),
-        (json!({ "contact_id": Uuid::nil() }), "reference_not_found"),
+        (json!({ "contact_id": ContactId::nil() }), "reference_not_found"),
     ] {
         assert_eq!(refusal(fixture.correct(draft.id, change.clone())), want, "{change}");
     }
-    assert_eq!(fixture.correct(Uuid::nil(), json!({ "total": 1 })), Err(Error::NotFound));
+    assert_eq!(fixture.correct(Id::nil(), json!({ "total": 1 })), Err(Error::NotFound));
 }
 
 #[test]
@@ -189,7 +191,7 @@ fn an_invoice_due_before_today_becomes_overdue() {
     // In Sydney it is 2026-03-15.
     let fixture = Fixture::in_zone("Australia/Sydney", "AUD");
     let due = |due: &str| fixture.invoice(json!({ "total": 100, "due_date": due })).unwrap().id;
-    let ids: Vec<Uuid> =
+    let ids: Vec<_> =
         ["2026-03-14", "2026-03-14", "2026-03-14", "2026-03-15", "2026-03-14", "2026-03-14"].map(due).into();
     let [sent, viewed, partial, today, draft, paid] = ids[..] else { unreachable!() };
     let never = fixture.invoice(json!({ "total": 100 })).unwrap().id;

@@ -4,14 +4,14 @@ use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 use svc_core::error::Error;
 use svc_core::input::Input as _;
-use svc_core::resources::invoices::{self, Invoice, InvoiceCreate, InvoiceStatus};
+use svc_core::resources::contacts::ContactId;
+use svc_core::resources::invoices::{self, Invoice, InvoiceCreate, InvoiceId, InvoiceStatus};
 use svc_core::store::Tx;
-use svc_core::values::{Decimal, TenantId};
-use uuid::Uuid;
+use svc_core::values::{Decimal, Id, TenantId};
 
 use crate::{Fixture, json_of, refusal, time};
 
-pub(crate) type Step = for<'t> fn(&'t mut dyn Tx, TenantId, Uuid) -> BoxFuture<'t, Result<Invoice, Error>>;
+pub(crate) type Step = for<'t> fn(&'t mut dyn Tx, TenantId, InvoiceId) -> BoxFuture<'t, Result<Invoice, Error>>;
 
 pub(crate) const SEND: Step = |tx, tenant, id| Box::pin(invoices::send(tx, tenant, id));
 pub(crate) const VIEW: Step = |tx, tenant, id| Box::pin(invoices::view(tx, tenant, id));
@@ -28,12 +28,12 @@ impl Fixture {
         })
     }
 
-    pub(crate) fn step(&self, step: Step, id: Uuid) -> Result<Invoice, Error> {
+    pub(crate) fn step(&self, step: Step, id: InvoiceId) -> Result<Invoice, Error> {
         let tenant = self.tenant;
         self.write(move |tx| step(tx, tenant, id))
     }
 
-    pub(crate) fn pay(&self, id: Uuid, amount: &str) -> Result<Invoice, Error> {
+    pub(crate) fn pay(&self, id: InvoiceId, amount: &str) -> Result<Invoice, Error> {
         let (tenant, amount) = (self.tenant, Decimal::parse(amount).unwrap());
         self.write(move |tx| Box::pin(invoices::pay(tx, tenant, id, Some(amount))))
     }
@@ -73,7 +73,7 @@ fn a_new_invoice_is_a_draft_issued_today() {
     assert_eq!((other.issue_date.unwrap().to_string(), other.due_date), ("2020-01-01".to_owned(), None));
 
     assert_eq!(refusal(fixture.invoice(json!({ "total": 1.5 }))), "total out_of_range", "yen have no cents");
-    assert_eq!(refusal(fixture.invoice(json!({ "total": 1, "contact_id": Uuid::nil() }))), "reference_not_found");
+    assert_eq!(refusal(fixture.invoice(json!({ "total": 1, "contact_id": ContactId::nil() }))), "reference_not_found");
     assert_eq!(fixture.invoice(json!({ "total": 1 })).unwrap().invoice_number, "INV-0003");
 }
 
@@ -125,7 +125,7 @@ fn every_step_is_allowed_or_refused_in_every_status() {
 fn an_unknown_invoice_is_not_found() {
     let fixture = Fixture::new();
     for step in [SEND, VIEW, VOID, RESEND, PAY] {
-        assert_eq!(fixture.step(step, Uuid::nil()), Err(Error::NotFound));
+        assert_eq!(fixture.step(step, Id::nil()), Err(Error::NotFound));
     }
 }
 

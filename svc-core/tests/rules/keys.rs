@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use serde_json::json;
-use svc_core::accounts::keys::{self, ApiKey, Caller, KEY_PREFIX, KeyCreate, KeyHash, NewKey, Scope};
+use svc_core::accounts::keys::{self, ApiKey, Caller, KEY_PREFIX, KeyCreate, KeyHash, KeyId, NewKey, Scope};
 use svc_core::accounts::tenants::{self, DeveloperAccess};
 use svc_core::env::Clock as _;
 use svc_core::error::Error;
-use svc_core::values::{TenantId, Timestamp};
+use svc_core::values::{Id, TenantId, Timestamp};
 use uuid::Uuid;
 
 use crate::{Fixture, json_of, time};
@@ -26,15 +26,15 @@ impl Fixture {
         self.write(move |tx| Box::pin(keys::authenticate(tx, hash)))
     }
 
-    fn stored(&self, id: Uuid) -> Result<ApiKey, Error> {
+    fn stored(&self, id: KeyId) -> Result<ApiKey, Error> {
         self.write(move |tx| Box::pin(keys::get(tx, id)))
     }
 
-    fn revoke(&self, id: Uuid) -> Result<ApiKey, Error> {
+    fn revoke(&self, id: KeyId) -> Result<ApiKey, Error> {
         self.write(move |tx| Box::pin(keys::revoke(tx, id)))
     }
 
-    fn rotate(&self, id: Uuid, overlap: Duration) -> Result<NewKey, Error> {
+    fn rotate(&self, id: KeyId, overlap: Duration) -> Result<NewKey, Error> {
         self.write(move |tx| Box::pin(keys::rotate(tx, id, overlap)))
     }
 
@@ -125,7 +125,7 @@ fn a_revoked_key_is_refused_at_once() {
         "a revoked and expired key is reported as revoked"
     );
     assert!(fixture.authenticate(&kept).is_ok());
-    assert_eq!(fixture.revoke(Uuid::nil()), Err(Error::NotFound));
+    assert_eq!(fixture.revoke(Id::nil()), Err(Error::NotFound));
 }
 
 #[test]
@@ -188,5 +188,5 @@ fn rotation_without_overlap_ends_the_old_key_at_once() {
     assert!(fixture.authenticate(&new).is_ok());
     fixture.revoke(new.key.id).unwrap();
     assert!(matches!(fixture.rotate(new.key.id, HOUR), Err(Error::NotAllowed(_))));
-    assert_eq!(fixture.rotate(Uuid::nil(), HOUR).unwrap_err(), Error::NotFound);
+    assert_eq!(fixture.rotate(Id::nil(), HOUR).unwrap_err(), Error::NotFound);
 }

@@ -29,11 +29,11 @@ use svc_core::accounts::tenants::{self, TenantCreate};
 use svc_core::env::{Env, ManualClock, SeededEntropy};
 use svc_core::error::Error;
 use svc_core::input::Input;
-use svc_core::resources::contacts::Contact;
+use svc_core::resources::contacts::{Contact, ContactId};
 use svc_core::resources::crud::{self, Create, Delete, Resource, Update};
 use svc_core::store::memory::MemoryStore;
 use svc_core::store::{Store, Tx};
-use svc_core::values::{Currency, HostPolicy, TenantId, TimeZone, Timestamp};
+use svc_core::values::{Currency, HostPolicy, Id, TenantId, TimeZone, Timestamp};
 use svc_core::webhooks::events::Event;
 use uuid::Uuid;
 
@@ -95,7 +95,7 @@ impl Fixture {
         })
     }
 
-    fn update<R: Update>(&self, id: Uuid, body: Value) -> Result<R, Error> {
+    fn update<R: Update>(&self, id: Id<R>, body: Value) -> Result<R, Error> {
         let tenant = self.tenant;
         self.write(move |tx| {
             let input = R::Input::from_body(body.to_string().as_bytes());
@@ -103,12 +103,12 @@ impl Fixture {
         })
     }
 
-    fn delete<R: Delete>(&self, id: Uuid) -> Result<(), Error> {
+    fn delete<R: Delete>(&self, id: Id<R>) -> Result<(), Error> {
         let tenant = self.tenant;
         self.write(move |tx| Box::pin(crud::delete::<R>(tx, tenant, id)))
     }
 
-    fn get<R: Resource>(&self, id: Uuid) -> Result<R, Error> {
+    fn get<R: Resource>(&self, id: Id<R>) -> Result<R, Error> {
         let tenant = self.tenant;
         self.write(move |tx| Box::pin(crud::get::<R>(tx, tenant, id)))
     }
@@ -124,7 +124,7 @@ impl Fixture {
     }
 
     /// Creates a contact to refer to, and discards its event.
-    fn contact(&self) -> Uuid {
+    fn contact(&self) -> ContactId {
         let contact: Contact = self.create(serde_json::json!({ "email": "ada@example.com" })).unwrap();
         self.new_events();
         contact.id

@@ -3,10 +3,9 @@
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 use svc_core::error::Error;
-use svc_core::resources::quotes::{self, Quote, QuoteStatus};
+use svc_core::resources::quotes::{self, Quote, QuoteId, QuoteStatus};
 use svc_core::store::Tx;
-use svc_core::values::TenantId;
-use uuid::Uuid;
+use svc_core::values::{Id, TenantId};
 
 use crate::{Fixture, json_of, refusal};
 
@@ -176,7 +175,7 @@ fn a_refused_quote_takes_no_number() {
 
 #[test]
 fn only_a_sent_quote_can_be_accepted_or_declined() {
-    type Decision = for<'t> fn(&'t mut dyn Tx, TenantId, Uuid) -> BoxFuture<'t, Result<Quote, Error>>;
+    type Decision = for<'t> fn(&'t mut dyn Tx, TenantId, QuoteId) -> BoxFuture<'t, Result<Quote, Error>>;
     let decisions: [(Decision, &str, QuoteStatus); 2] = [
         (
             |tx, tenant, id| Box::pin(quotes::accept(tx, tenant, id)),
@@ -205,7 +204,7 @@ fn only_a_sent_quote_can_be_accepted_or_declined() {
                 assert_eq!(result, Err(Error::NotAllowed(text)));
                 assert_eq!((fixture.get(quote.id), fixture.new_kinds()), (Ok(before), String::new()));
             }
-            assert_eq!(fixture.write(move |tx| decide(tx, tenant, Uuid::nil())), Err(Error::NotFound));
+            assert_eq!(fixture.write(move |tx| decide(tx, tenant, Id::nil())), Err(Error::NotFound));
         }
     }
 }

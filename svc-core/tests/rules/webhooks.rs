@@ -8,8 +8,9 @@ use svc_core::values::EventKind;
 use svc_core::values::HostPolicy;
 use svc_core::webhooks::deliveries::{Delivery, DeliveryStatus};
 use svc_core::webhooks::samples;
-use svc_core::webhooks::subscriptions::{self, DisabledReason, WebhookSubscription, WebhookSubscriptionWithSecret};
-use uuid::Uuid;
+use svc_core::webhooks::subscriptions::{
+    self, DisabledReason, SubscriptionId, WebhookSubscription, WebhookSubscriptionWithSecret,
+};
 
 use crate::{Fixture, START, json_of, refusal};
 
@@ -141,7 +142,7 @@ fn a_change_without_effect_writes_nothing() {
     assert_eq!(fixture.update(subscription.id, body), Ok(subscription));
 }
 
-fn send_test(fixture: &Fixture, id: Uuid, kind: Option<EventKind>) -> Result<Delivery, Error> {
+fn send_test(fixture: &Fixture, id: SubscriptionId, kind: Option<EventKind>) -> Result<Delivery, Error> {
     let tenant = fixture.tenant;
     fixture.write(move |tx| Box::pin(subscriptions::send_test(tx, tenant, id, kind)))
 }

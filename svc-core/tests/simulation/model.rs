@@ -8,11 +8,10 @@ use rand::rngs::StdRng;
 use svc_core::resources::crud::Resource as _;
 use svc_core::store::Store;
 use svc_core::values::{TenantId, Timestamp, WebhookUrl};
-use svc_core::webhooks::deliveries::{AttemptLog, Delivery, DeliveryStatus};
+use svc_core::webhooks::deliveries::{AttemptLog, Delivery, DeliveryId, DeliveryStatus};
 use svc_core::webhooks::engine::{Attempt, Outcome, Policy};
 use svc_core::webhooks::replays::Replay;
-use svc_core::webhooks::subscriptions::WebhookSubscription;
-use uuid::Uuid;
+use svc_core::webhooks::subscriptions::{SubscriptionId, WebhookSubscription};
 
 use crate::endpoints::{Behaviour, Response};
 use crate::simulation::Process;
@@ -53,14 +52,14 @@ struct Backoff {
     /// When the next attempt can be made. While one is in flight, the end of its lease.
     until: Timestamp,
     /// That attempt: its delivery and its number.
-    single: Option<(Uuid, u32)>,
+    single: Option<(DeliveryId, u32)>,
 }
 
 /// What is expected of one delivery.
 #[derive(Clone, Debug)]
 pub(crate) struct ExpectedDelivery {
     pub(crate) tenant: TenantId,
-    pub(crate) endpoint: Uuid,
+    pub(crate) endpoint: SubscriptionId,
     pub(crate) status: DeliveryStatus,
     pub(crate) created_at: Timestamp,
     attempts: u32,
@@ -88,18 +87,18 @@ struct Lease {
 }
 
 pub(crate) struct Model {
-    pub(crate) endpoints: BTreeMap<Uuid, Endpoint>,
-    pub(crate) deliveries: BTreeMap<Uuid, ExpectedDelivery>,
+    pub(crate) endpoints: BTreeMap<SubscriptionId, Endpoint>,
+    pub(crate) deliveries: BTreeMap<DeliveryId, ExpectedDelivery>,
     /// The unfinished bulk replays.
     pub(crate) replays: Vec<Replay>,
     /// The time from each event to the first attempt at its delivery.
-    pub(crate) delays: HashMap<Uuid, Duration>,
+    pub(crate) delays: HashMap<DeliveryId, Duration>,
     /// The deliveries that changed since the last comparison.
-    changed: BTreeSet<Uuid>,
+    changed: BTreeSet<DeliveryId>,
     lease_length: Duration,
 }
 
-fn subscription(store: &dyn Store, tenant: TenantId, id: Uuid) -> WebhookSubscription {
+fn subscription(store: &dyn Store, tenant: TenantId, id: SubscriptionId) -> WebhookSubscription {
     let read = store.read("simulation.check", move |tx| {
         Box::pin(async move { Ok(WebhookSubscription::repository(tx).get(tenant, id).await?) })
     });
@@ -107,7 +106,7 @@ fn subscription(store: &dyn Store, tenant: TenantId, id: Uuid) -> WebhookSubscri
 }
 
 /// Returns whether deliveries are still to be held or ended since an endpoint stopped sending.
-fn is_stopping(store: &dyn Store, tenant: TenantId, endpoint: Uuid) -> bool {
+fn is_stopping(store: &dyn Store, tenant: TenantId, endpoint: SubscriptionId) -> bool {
     subscription(store, tenant, endpoint).stopped_at.is_some()
 }
 
@@ -145,9 +144,9 @@ impl Model {
         let receives = |endpoint: &Endpoint| {
             endpoint.tenant == tenant && !endpoint.deleted && (endpoint.enabled || endpoint.paused)
         };
-        let want: BTreeSet<Uuid> =
+        let want: BTreeSet<_> =
             self.endpoints.iter().filter(|(_, endpoint)| receives(endpoint)).map(|(id, _)| *id).collect();
-        let got: BTreeSet<Uuid> = emitted.iter().map(|delivery| delivery.subscription_id).collect();
+        let got: BTreeSet<_> = emitted.iter().map(|delivery| delivery.subscription_id).collect();
         assert_eq!(got, want, "one delivery per endpoint that receives events");
         assert_eq!(emitted.len(), want.len());
         for delivery in emitted {
@@ -174,7 +173,7 @@ impl Model {
 
     /// Records that an attempt was lost with its process, or is never made. If its outcome would count, the next attempt may
     /// repeat it.
-    pub(crate) fn lose(&mut self, delivery: Uuid, attempt: u32) {
+    pub(crate) fn lose(&mut self, delivery: DeliveryId, attempt: u32) {
         let expected = self.deliveries.get_mut(&delivery).unwrap();
         if expected.lease.is_some_and(|lease| lease.attempt == attempt) {
             expected.lost = true;
@@ -183,7 +182,7 @@ impl Model {
     }
 
     /// Records that the clock jumped forward during these attempts. Each lease is extended only once.
-    pub(crate) fn clock_jumped(&mut self, running: &[(Uuid, u32)]) {
+    pub(crate) fn clock_jumped(&mut self, running: &[(DeliveryId, u32)]) {
         for (delivery, attempt) in running {
             let lease = self.deliveries.get_mut(delivery).unwrap().lease.as_mut();
             let again = lease.is_some_and(|lease| std::mem::replace(&mut lease.extended, true));
@@ -194,7 +193,7 @@ impl Model {
     }
 
     /// Bounds the waits of these endpoints and of their deliveries, each by the longest time that it can take from now on.
-    pub(crate) fn bound_waits(&mut self, endpoints: &BTreeSet<Uuid>, wall: Timestamp) {
+    pub(crate) fn bound_waits(&mut self, endpoints: &BTreeSet<SubscriptionId>, wall: Timestamp) {
         let after = |seconds: u64| wall.checked_add(Duration::from_secs(seconds)).unwrap();
         let lease_ends = wall.checked_add(self.lease_length).unwrap();
         for (id, expected) in &mut self.deliveries {
@@ -275,7 +274,7 @@ impl Model {
     }
 
     /// Holds the pending deliveries of an endpoint.
-    pub(crate) fn hold(&mut self, endpoint: Uuid) {
+    pub(crate) fn hold(&mut self, endpoint: SubscriptionId) {
         for (id, expected) in &mut self.deliveries {
             if expected.endpoint == endpoint && expected.status == DeliveryStatus::Pending {
                 expected.status = DeliveryStatus::Held;
@@ -285,7 +284,7 @@ impl Model {
     }
 
     /// Deletes an endpoint, which ends what is pending or held for it.
-    pub(crate) fn delete(&mut self, endpoint: Uuid) {
+    pub(crate) fn delete(&mut self, endpoint: SubscriptionId) {
         self.endpoints.get_mut(&endpoint).unwrap().deleted = true;
         for (id, expected) in &mut self.deliveries {
             let is_unfinished = matches!(expected.status, DeliveryStatus::Pending | DeliveryStatus::Held);
@@ -309,8 +308,7 @@ impl Model {
         let there = |expected: &ExpectedDelivery| {
             expected.endpoint == replay.subscription_id && span.contains(&expected.created_at)
         };
-        let there: Vec<Uuid> =
-            self.deliveries.iter().filter(|(_, expected)| there(expected)).map(|(id, _)| *id).collect();
+        let there: Vec<_> = self.deliveries.iter().filter(|(_, expected)| there(expected)).map(|(id, _)| *id).collect();
         for id in there.iter().copied().take(200) {
             let expected = &self.deliveries[&id];
             if replay.statuses.contains(&expected.status) {
@@ -327,7 +325,7 @@ impl Model {
     }
 
     /// Restarts a delivery.
-    pub(crate) fn replayed(&mut self, id: Uuid, wall: Timestamp) {
+    pub(crate) fn replayed(&mut self, id: DeliveryId, wall: Timestamp) {
         let expected = self.deliveries.get_mut(&id).unwrap();
         expected.allowed += u32::from(expected.status == DeliveryStatus::Succeeded);
         expected.status = DeliveryStatus::Pending;
@@ -388,8 +386,8 @@ impl Model {
 
     /// Checks that a process has no more attempts in flight than its limits allow, after it claimed attempts to these
     /// endpoints.
-    pub(crate) fn check_capacity(&self, process: &Process, policy: &Policy, claimed: &BTreeSet<Uuid>) {
-        let (mut endpoints, mut tenants) = (HashMap::<Uuid, usize>::new(), HashMap::<TenantId, usize>::new());
+    pub(crate) fn check_capacity(&self, process: &Process, policy: &Policy, claimed: &BTreeSet<SubscriptionId>) {
+        let (mut endpoints, mut tenants) = (HashMap::<SubscriptionId, usize>::new(), HashMap::<TenantId, usize>::new());
         for attempt in process.running.values() {
             *endpoints.entry(attempt.delivery.subscription_id).or_default() += 1;
             *tenants.entry(attempt.delivery.tenant_id).or_default() += 1;
@@ -409,7 +407,7 @@ impl Model {
     /// Compares the deliveries that have changed since the last comparison, and their endpoints, with the store.
     pub(crate) fn check_changed(&mut self, store: &dyn Store, wall: Timestamp) {
         let changed = std::mem::take(&mut self.changed);
-        let endpoints: BTreeSet<Uuid> = changed.iter().map(|id| self.deliveries[id].endpoint).collect();
+        let endpoints: BTreeSet<_> = changed.iter().map(|id| self.deliveries[id].endpoint).collect();
         for id in changed {
             self.check_delivery(store, id, wall);
         }
@@ -419,7 +417,7 @@ impl Model {
     }
 
     /// Returns whether a delivery has a lease: of an attempt in progress, or of one that was lost in a crash.
-    pub(crate) fn is_leased(&self, id: Uuid) -> bool {
+    pub(crate) fn is_leased(&self, id: DeliveryId) -> bool {
         self.deliveries[&id].lease.is_some()
     }
 
@@ -430,7 +428,7 @@ impl Model {
         assert!(self.changed.is_empty(), "{:?} are still to be held or ended", self.changed);
     }
 
-    fn check_delivery(&mut self, store: &dyn Store, id: Uuid, wall: Timestamp) {
+    fn check_delivery(&mut self, store: &dyn Store, id: DeliveryId, wall: Timestamp) {
         let expected = self.deliveries.get_mut(&id).unwrap();
         let tenant = expected.tenant;
         let read = store.read("simulation.check", move |tx| {
@@ -467,7 +465,7 @@ impl Model {
         }
     }
 
-    fn check_endpoint(&self, store: &dyn Store, id: Uuid) {
+    fn check_endpoint(&self, store: &dyn Store, id: SubscriptionId) {
         let endpoint = &self.endpoints[&id];
         let stored = subscription(store, endpoint.tenant, id);
         assert_eq!(
@@ -485,13 +483,13 @@ impl Model {
     }
 
     /// Enables an endpoint as its owner does, which ends a pause.
-    pub(crate) fn enable(&mut self, id: Uuid) {
+    pub(crate) fn enable(&mut self, id: SubscriptionId) {
         let endpoint = self.endpoints.get_mut(&id).unwrap();
         (endpoint.enabled, endpoint.paused, endpoint.failures_in_row, endpoint.backoff) = (true, false, 0, None);
     }
 
     /// Disables an endpoint as its owner does, which ends a pause.
-    pub(crate) fn disable(&mut self, id: Uuid) {
+    pub(crate) fn disable(&mut self, id: SubscriptionId) {
         let endpoint = self.endpoints.get_mut(&id).unwrap();
         endpoint.takes_every_delivery = false;
         endpoint.paused = false;
@@ -502,7 +500,7 @@ impl Model {
 }
 
 /// Returns whether a process that is alive has an attempt at this delivery in flight.
-pub(crate) fn is_running(processes: &[Process], delivery: Uuid) -> bool {
+pub(crate) fn is_running(processes: &[Process], delivery: DeliveryId) -> bool {
     let attempts = (delivery, 0)..=(delivery, u32::MAX);
     processes.iter().any(|process| process.alive && process.running.range(attempts.clone()).next().is_some())
 }

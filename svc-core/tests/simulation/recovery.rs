@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use svc_core::values::TenantId;
 use svc_core::webhooks::deliveries::DeliveryStatus;
-use uuid::Uuid;
+use svc_core::webhooks::subscriptions::SubscriptionId;
 
 use crate::endpoints::Behaviour;
 use crate::script::{Action, policy};
@@ -15,7 +15,7 @@ const MILLISECOND: u64 = 1_000;
 const SECOND: u64 = 1_000 * MILLISECOND;
 
 /// Creates a simulation of two processes and an endpoint to which each has a window of 64, and more to send than that.
-fn busy_endpoint() -> (Simulation, TenantId, Uuid) {
+fn busy_endpoint() -> (Simulation, TenantId, SubscriptionId) {
     let mut simulation = Simulation::new(1, 2, policy(2048));
     let tenant = simulation.tenant();
     let endpoint = simulation.endpoint(tenant, Behaviour::Healthy);
@@ -27,13 +27,13 @@ fn busy_endpoint() -> (Simulation, TenantId, Uuid) {
 }
 
 /// Makes the endpoint behave in this way from `start` to `end`.
-fn behaves(simulation: &mut Simulation, endpoint: Uuid, behaviour: Behaviour, start: u64, end: u64) {
+fn behaves(simulation: &mut Simulation, endpoint: SubscriptionId, behaviour: Behaviour, start: u64, end: u64) {
     simulation.schedule(start, SimulationEvent::Act(Action::Become(endpoint, behaviour)));
     simulation.schedule(end, SimulationEvent::Act(Action::Become(endpoint, Behaviour::Healthy)));
 }
 
 /// Checks that everything has arrived, and that the endpoint is not paused.
-fn check_arrived(simulation: &Simulation, endpoint: Uuid) {
+fn check_arrived(simulation: &Simulation, endpoint: SubscriptionId) {
     assert!(simulation.model.endpoints[&endpoint].enabled);
     let missing = simulation.model.deliveries.values().filter(|expected| expected.status != DeliveryStatus::Succeeded);
     assert_eq!(missing.count(), 0);

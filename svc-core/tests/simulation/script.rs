@@ -9,12 +9,11 @@ use svc_core::resources::crud;
 use svc_core::store::DeliveryFilter;
 use svc_core::values::EventKind;
 use svc_core::values::{TenantId, Timestamp};
-use svc_core::webhooks::deliveries::{DeliveryStatus, RetrySchedule};
+use svc_core::webhooks::deliveries::{DeliveryId, DeliveryStatus, RetrySchedule};
 use svc_core::webhooks::engine::Policy;
 use svc_core::webhooks::events;
 use svc_core::webhooks::replays::{self, ReplayCreate};
-use svc_core::webhooks::subscriptions::{WebhookCreate, WebhookSubscription, WebhookUpdate};
-use uuid::Uuid;
+use svc_core::webhooks::subscriptions::{SubscriptionId, WebhookCreate, WebhookSubscription, WebhookUpdate};
 
 use crate::endpoints::{Behaviour, TIMEOUT};
 use crate::model::is_running;
@@ -32,15 +31,15 @@ pub(crate) enum Action {
     /// Ends a process without a shutdown.
     Crash(usize),
     Start(usize),
-    Enable(Uuid),
-    Disable(Uuid),
-    Delete(Uuid),
+    Enable(SubscriptionId),
+    Disable(SubscriptionId),
+    Delete(SubscriptionId),
     /// Changes the behaviour of an endpoint.
-    Become(Uuid, Behaviour),
+    Become(SubscriptionId, Behaviour),
     /// Replays a random delivery.
     ReplayOne,
     /// Starts a bulk replay of the failed and held deliveries of an endpoint.
-    ReplayMany(Uuid),
+    ReplayMany(SubscriptionId),
 }
 
 /// Returns the default policy with this concurrency.
@@ -53,7 +52,7 @@ impl Simulation {
         self.write(|tx| Box::pin(tenants::create(tx, TenantCreate::named("Harbour Plumbing")))).unwrap().id
     }
 
-    pub(crate) fn endpoint(&mut self, tenant: TenantId, behaviour: Behaviour) -> Uuid {
+    pub(crate) fn endpoint(&mut self, tenant: TenantId, behaviour: Behaviour) -> SubscriptionId {
         let body = json!({ "url": format!("https://example.com/{}", self.model.endpoints.len()), "events": ["*"] });
         let create = self.write(move |tx| {
             let input = WebhookCreate::from_body(body.to_string().as_bytes());
@@ -97,7 +96,7 @@ impl Simulation {
         self.wake_all();
     }
 
-    fn set_enabled(&self, id: Uuid, enabled: bool) {
+    fn set_enabled(&self, id: SubscriptionId, enabled: bool) {
         let tenant = self.model.endpoints[&id].tenant;
         let patch = self.write(move |tx| {
             let input = WebhookUpdate::from_body(json!({ "enabled": enabled }).to_string().as_bytes());
@@ -146,7 +145,7 @@ impl Simulation {
         self.model.check_changed(&*self.store, wall);
     }
 
-    fn replay_one(&mut self, id: Uuid) {
+    fn replay_one(&mut self, id: DeliveryId) {
         let expected = &self.model.deliveries[&id];
         let (tenant, sends) = (expected.tenant, self.model.endpoints[&expected.endpoint].is_active());
         let replay = self.write(move |tx| Box::pin(replays::replay_delivery(tx, tenant, id)));
@@ -163,7 +162,7 @@ impl Simulation {
         }
     }
 
-    fn replay_many(&mut self, id: Uuid) {
+    fn replay_many(&mut self, id: SubscriptionId) {
         let endpoint = &self.model.endpoints[&id];
         let (tenant, sends, deleted) = (endpoint.tenant, endpoint.is_active(), endpoint.deleted);
         let since = Timestamp::from_micros(0);
@@ -212,7 +211,7 @@ pub(crate) fn scenario(seed: u64, verbose: bool) {
 
 /// Queues the events and the troubles of the hour.
 fn queue_actions(simulation: &mut Simulation, tenants: &[TenantId], quiet: bool) {
-    let endpoints: Vec<Uuid> = simulation.model.endpoints.keys().copied().collect();
+    let endpoints: Vec<_> = simulation.model.endpoints.keys().copied().collect();
     let hour = HOUR.unsigned_abs() * SECOND;
     let mut times = Vec::new();
     for _ in 0..simulation.rng.random_range(1..20) {
@@ -286,7 +285,7 @@ fn recover(simulation: &mut Simulation) {
             simulation.start(process);
         }
     }
-    let endpoints: Vec<Uuid> = simulation.model.endpoints.keys().copied().collect();
+    let endpoints: Vec<_> = simulation.model.endpoints.keys().copied().collect();
     for id in endpoints {
         simulation.act(Action::Become(id, Behaviour::Healthy));
         simulation.act(Action::Enable(id));
@@ -297,7 +296,7 @@ fn recover(simulation: &mut Simulation) {
     simulation.run();
     // After this time every lease has ended, also that of a delivery that was held before the clock was set back.
     simulation.run_until(simulation.now + 14 * 24 * HOUR.unsigned_abs() * SECOND);
-    let left: Vec<Uuid> = simulation.model.deliveries.keys().copied().collect();
+    let left: Vec<_> = simulation.model.deliveries.keys().copied().collect();
     for id in left {
         if simulation.model.deliveries[&id].status != DeliveryStatus::Succeeded {
             simulation.replay_one(id);

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
+use svc_core::webhooks::subscriptions::SubscriptionId;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
@@ -14,9 +15,8 @@ use svc_core::error::{Error, StoreError};
 use svc_core::store::memory::MemoryStore;
 use svc_core::store::{Store, Tx};
 use svc_core::values::{TenantId, Timestamp};
-use svc_core::webhooks::deliveries::AttemptLog;
+use svc_core::webhooks::deliveries::{AttemptLog, DeliveryId};
 use svc_core::webhooks::engine::{self, Attempt, Batch, DueWork, InFlight, Outcome, Policy};
-use uuid::Uuid;
 
 use crate::model::Model;
 use crate::script::Action;
@@ -61,9 +61,9 @@ pub(crate) struct Process {
     /// The outcomes that are not recorded yet.
     pub(crate) outcomes: Vec<Outcome>,
     /// The attempts that it is making, by delivery and number.
-    pub(crate) running: BTreeMap<(Uuid, u32), Attempt>,
+    pub(crate) running: BTreeMap<(DeliveryId, u32), Attempt>,
     /// The expected size of the window of each endpoint.
-    pub(crate) windows: HashMap<Uuid, usize>,
+    pub(crate) windows: HashMap<SubscriptionId, usize>,
     last_poll: Option<u64>,
     next_poll: Option<u64>,
 }
@@ -237,7 +237,7 @@ impl Simulation {
     }
 
     /// Returns the attempts in flight of all processes.
-    fn running(&self) -> Vec<(Uuid, u32)> {
+    fn running(&self) -> Vec<(DeliveryId, u32)> {
         self.processes.iter().flat_map(|process| process.running.keys().copied()).collect()
     }
 
@@ -332,7 +332,7 @@ impl Simulation {
     }
 
     /// Returns the endpoints of the claimed attempts.
-    fn run_batch(&mut self, process: usize, batch: Arc<Batch>) -> BTreeSet<Uuid> {
+    fn run_batch(&mut self, process: usize, batch: Arc<Batch>) -> BTreeSet<SubscriptionId> {
         let commit = match self.rng.random_range(0..200) {
             dice if dice < self.failing_commits => CommitResult::RolledBack,
             dice if dice < 2 * self.failing_commits => CommitResult::Unknown,

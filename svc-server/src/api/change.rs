@@ -3,11 +3,10 @@
 use std::sync::Arc;
 
 use svc_core::accounts::audit::Actor;
-use svc_core::accounts::keys::{self, KeyHash, Scope};
+use svc_core::accounts::keys::{self, KeyHash, KeyId, Scope};
 use svc_core::error::Error;
 use svc_core::store::Tx;
 use svc_core::values::{TenantId, Timestamp};
-use uuid::Uuid;
 
 use crate::api::handlers::OperationFn;
 use crate::api::in_flight_keys::InFlightGuard;
@@ -18,7 +17,7 @@ pub(super) struct Change {
     pub(super) operation: OperationFn,
     pub(super) tenant: TenantId,
     /// The id of the API key, which is the actor of the transaction.
-    pub(super) key_id: Uuid,
+    pub(super) key_id: KeyId,
     pub(super) key_hash: KeyHash,
     pub(super) scope: Scope,
     pub(super) claim: Option<Arc<IdempotencyClaim>>,

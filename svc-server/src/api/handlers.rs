@@ -9,16 +9,15 @@ use futures_util::future::BoxFuture;
 use http::StatusCode;
 use schemars::JsonSchema;
 use serde::Serialize;
-use svc_core::error::Error;
+use svc_core::error::{Error, Issue};
 use svc_core::input::{Fields, Input};
 use svc_core::resources::crud::{self, Create, Delete, Resource, Update};
 use svc_core::resources::pages::ListParams;
 use svc_core::store::Tx;
-use svc_core::values::{TenantId, Timestamp, WebhookUrl, parse_uuid};
+use svc_core::values::{Id, TenantId, Timestamp, WebhookUrl};
 use svc_core::webhooks::subscriptions::{
     WebhookCreate, WebhookSubscription, WebhookSubscriptionWithSecret, WebhookUpdate,
 };
-use uuid::Uuid;
 
 use crate::api::problem::Problem;
 use crate::api::response::{ApiResponse, etag};
@@ -88,8 +87,8 @@ pub struct Ping {
 }
 
 impl RequestParts<'_> {
-    fn id(&self) -> Result<Uuid, Error> {
-        parse_uuid(self.id.unwrap_or_default()).map_err(|issue| issue.on("id"))
+    fn id<R>(&self) -> Result<Id<R>, Error> {
+        self.id.unwrap_or_default().parse().map_err(|issue: Issue| issue.on("id"))
     }
 
     fn query_pairs(&self) -> Vec<(String, String)> {
@@ -211,7 +210,7 @@ pub fn update<R: Update>(parts: &RequestParts<'_>) -> Result<ParsedRequest, Prob
     Ok(update_from::<R>(id, input))
 }
 
-fn update_from<R: Update>(id: Uuid, input: R::Input) -> ParsedRequest {
+fn update_from<R: Update>(id: Id<R>, input: R::Input) -> ParsedRequest {
     ParsedRequest::new(move |tx, tenant| {
         let input = input.clone();
         Box::pin(async move {

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use svc_core::accounts::keys::KeyId;
 use svc_core::error::Error;
 use svc_core::store::{KeyUse, Store};
 use svc_core::sync::lock;
@@ -12,7 +13,6 @@ use svc_core::values::Timestamp;
 use svc_core::webhooks::deliveries::DeliveryStatus;
 use svc_core::webhooks::retention::{self, DeletedCounts, Positions};
 use tokio::sync::Mutex as AsyncMutex;
-use uuid::Uuid;
 
 use crate::metrics::Metrics;
 
@@ -56,11 +56,11 @@ impl RetentionSweep {
 /// When keys were last used. It is stored every ten seconds or so, as a write with every request would cost more than the
 /// request itself.
 #[derive(Default)]
-pub(crate) struct LastUsed(Mutex<HashMap<Uuid, Timestamp>>);
+pub(crate) struct LastUsed(Mutex<HashMap<KeyId, Timestamp>>);
 
 impl LastUsed {
     /// Records the use of a key.
-    pub(crate) fn record(&self, key: Uuid, now: Timestamp) {
+    pub(crate) fn record(&self, key: KeyId, now: Timestamp) {
         lock(&self.0).insert(key, now);
     }
 

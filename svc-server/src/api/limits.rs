@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use http::{HeaderMap, HeaderName, HeaderValue};
-use svc_core::accounts::keys::Caller;
+use svc_core::accounts::keys::{Caller, KeyId};
 use svc_core::accounts::limits::CappedCollection;
 use svc_core::store::{CountChange, RequestWindow, Store};
 use svc_core::sync::lock;
@@ -50,7 +50,7 @@ const IETF_POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Subject {
     /// A valid API key, by its id.
-    Key(Uuid),
+    Key(KeyId),
     /// The address of a client without a valid key. Of an IPv6 address only the first 64 bits count, as providers assign
     /// them to one customer.
     Peer(IpAddr),
@@ -79,7 +79,7 @@ impl Subject {
     /// Returns the id that the store counts the subject under.
     fn id(self) -> Uuid {
         match self {
-            Self::Key(id) => id,
+            Self::Key(id) => id.uuid(),
             Self::Peer(IpAddr::V4(address)) => Uuid::from_u128(address.to_ipv6_mapped().to_bits()),
             Self::Peer(IpAddr::V6(address)) => Uuid::from_u128(address.to_bits()),
         }

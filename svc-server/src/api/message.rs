@@ -12,6 +12,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode, Ver
 use http_body_util::Full;
 use svc_core::env::Env;
 use svc_core::values::Timestamp;
+use uuid::Uuid;
 
 use crate::api::cors::Cors;
 use crate::api::problem::Problem;
@@ -139,7 +140,9 @@ pub(super) fn request_id(headers: &HeaderMap, env: &Env, now: Timestamp) -> Head
     given
         .cloned()
         // A UUID is a valid header value, so the last fallback is never used.
-        .unwrap_or_else(|| HeaderValue::try_from(env.id(now).to_string()).unwrap_or(HeaderValue::from_static("-")))
+        .unwrap_or_else(|| {
+            HeaderValue::try_from(env.id::<Uuid>(now).to_string()).unwrap_or(HeaderValue::from_static("-"))
+        })
 }
 
 /// Adds the headers that keep browsers from running a response as a document and shared caches from storing it.

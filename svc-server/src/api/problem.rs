@@ -410,9 +410,11 @@ fn violated(violation: &Violation) -> FieldError<'_> {
     field_error(&violation.field, violation.code.as_str(), &violation.message)
 }
 
-/// Serializes a body, which has only texts and numbers and so never fails.
+/// Serializes a body, which has only texts and numbers and so never fails. It ends with a line feed, as all bodies do.
 fn json(body: &impl Serialize) -> Bytes {
-    serde_json::to_vec(body).unwrap_or_default().into()
+    let mut body = serde_json::to_vec(body).unwrap_or_default();
+    body.push(b'\n');
+    body.into()
 }
 
 /// Rounds up to whole seconds, at least 1.

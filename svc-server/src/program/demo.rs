@@ -14,14 +14,13 @@ use svc_core::accounts::tenants::{self, Tenant, TenantCreate};
 use svc_core::error::Error;
 use svc_core::input::Input;
 use svc_core::resources::bookings::Booking;
-use svc_core::resources::contacts::Contact;
+use svc_core::resources::contacts::{Contact, ContactId};
 use svc_core::resources::crud::{self, Create, Update};
-use svc_core::resources::invoices::{self, Invoice, InvoiceCreate};
+use svc_core::resources::invoices::{self, Invoice, InvoiceCreate, InvoiceId};
 use svc_core::resources::jobs::Job;
 use svc_core::resources::quotes::Quote;
 use svc_core::store::{Store, Tx};
 use svc_core::values::{Currency, Date, TenantId, TimeZone, Timestamp};
-use uuid::Uuid;
 
 const TENANT: &str = include_str!("../../demo/tenant.json");
 const CONTACTS: &str = include_str!("../../demo/contacts.json");
@@ -133,7 +132,7 @@ impl Samples {
     }
 
     /// Creates the contacts, and returns their ids by their names in the samples.
-    async fn create_contacts(&self, tx: &mut dyn Tx, tenant: TenantId) -> Result<HashMap<String, Uuid>, Error> {
+    async fn create_contacts(&self, tx: &mut dyn Tx, tenant: TenantId) -> Result<HashMap<String, ContactId>, Error> {
         let mut created = HashMap::new();
         for row in &self.contacts {
             let mut body = row.clone();
@@ -174,7 +173,7 @@ pub async fn prepare(store: &dyn Store, url: &str, database_url: &str) -> Result
 async fn create_all<R: Create + Update>(
     tx: &mut dyn Tx,
     tenant: TenantId,
-    contacts: &HashMap<String, Uuid>,
+    contacts: &HashMap<String, ContactId>,
     samples: &[Sample],
 ) -> Result<(), Error> {
     for sample in samples {
@@ -251,7 +250,7 @@ fn job(mut row: Map<String, Value>, now: Timestamp) -> Sample {
     Sample { contact, create: row, update }
 }
 
-async fn apply_step(tx: &mut dyn Tx, tenant: TenantId, id: Uuid, step: &str) -> Result<Invoice, Error> {
+async fn apply_step(tx: &mut dyn Tx, tenant: TenantId, id: InvoiceId, step: &str) -> Result<Invoice, Error> {
     match step {
         "send" => invoices::send(tx, tenant, id).await,
         "view" => invoices::view(tx, tenant, id).await,

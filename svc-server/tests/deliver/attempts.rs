@@ -14,6 +14,7 @@ use svc_core::values::{HostPolicy, Secret, TenantId, WebhookUrl};
 use svc_core::webhooks::deliveries::AttemptLog;
 use svc_core::webhooks::engine::{Attempt, Outcome};
 use svc_core::webhooks::events::Event;
+use svc_core::webhooks::subscriptions::SubscriptionId;
 use svc_server::deliver::resolver::{Resolver, SystemResolver};
 use svc_server::deliver::{HttpWebhookClient, WebhookClient as _};
 use uuid::Uuid;
@@ -35,7 +36,7 @@ fn attempt(url: &str) -> Attempt {
         created_at: now,
         only_for: None,
     };
-    let mut delivery = event.delivery_to(env.id(now), Uuid::nil(), false);
+    let mut delivery = event.delivery_to(env.id(now), SubscriptionId::nil(), false);
     delivery.claim(Uuid::nil(), now);
     let secrets = vec![Secret::new("whsec_c2VjcmV0")];
     Attempt { delivery, event, url: WebhookUrl::parse(url).unwrap(), secrets }

@@ -16,12 +16,11 @@ use svc_core::webhooks::deliveries::{Delivery, DeliveryStatus, RetrySchedule};
 use svc_core::webhooks::engine::Policy;
 use svc_core::webhooks::replays::{self, ReplayCreate};
 use svc_core::webhooks::samples;
-use svc_core::webhooks::subscriptions::{self, WebhookSubscription};
+use svc_core::webhooks::subscriptions::{self, SubscriptionId, WebhookSubscription};
 use svc_server::deliver::resolver::SystemResolver;
 use svc_server::deliver::{self, HttpWebhookClient};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
-use uuid::Uuid;
 
 use crate::receivers::{FAILS, OK, Received, Receiver};
 
@@ -70,7 +69,7 @@ impl Fixture {
         create.await.unwrap()
     }
 
-    async fn subscription(&self, id: Uuid) -> WebhookSubscription {
+    async fn subscription(&self, id: SubscriptionId) -> WebhookSubscription {
         let tenant = self.tenant;
         self.store.read("test", move |tx| Box::pin(crud::get(tx, tenant, id))).await.unwrap()
     }

@@ -6,5 +6,6 @@ mod attempts;
 mod document;
 mod engine;
 mod libraries;
+mod log;
 mod mocks;
 mod receivers;

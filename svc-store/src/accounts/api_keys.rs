@@ -3,11 +3,10 @@
 use std::sync::LazyLock;
 
 use async_trait::async_trait;
-use svc_core::accounts::keys::{ApiKey, Credential};
+use svc_core::accounts::keys::{ApiKey, Credential, KeyId};
 use svc_core::error::StoreError;
 use svc_core::store::{ApiKeyRepository, KeyUse};
 use svc_core::values::{TenantId, Timestamp};
-use uuid::Uuid;
 
 use crate::accounts::tenants::EXISTS;
 use crate::column::Column as _;
@@ -63,7 +62,7 @@ impl ApiKeyRepository for SqlTx<'_> {
         self.credential(key_hash).await
     }
 
-    async fn api_key(&mut self, id: Uuid) -> Result<Option<ApiKey>, StoreError> {
+    async fn api_key(&mut self, id: KeyId) -> Result<Option<ApiKey>, StoreError> {
         self.get_record(&[id.param()]).await
     }
 

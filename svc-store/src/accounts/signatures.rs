@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use async_trait::async_trait;
+use svc_core::accounts::keys::KeyId;
 use svc_core::error::StoreError;
 use svc_core::store::UsedSignatureRepository;
 use svc_core::values::Timestamp;
-use uuid::Uuid;
 
 use crate::column::Column as _;
 use crate::record::{Record, record};
@@ -15,7 +15,7 @@ use crate::sql::{Cells, SqlTx, insert_params};
 
 /// A request signature that was used.
 pub(crate) struct UsedSignature {
-    key_id: Uuid,
+    key_id: KeyId,
     mac: [u8; 32],
     expires_at: Timestamp,
 }
@@ -43,7 +43,7 @@ pub(crate) fn statements() -> Vec<&'static str> {
 impl UsedSignatureRepository for SqlTx<'_> {
     async fn claim_signature(
         &mut self,
-        key_id: Uuid,
+        key_id: KeyId,
         mac: &[u8; 32],
         expires_at: Timestamp,
     ) -> Result<bool, StoreError> {
@@ -56,14 +56,14 @@ impl UsedSignatureRepository for SqlTx<'_> {
 
 impl SqlTx<'_> {
     /// Returns whether a used signature of a key could have been deleted that expires at `expires_at`.
-    async fn may_be_deleted(&mut self, key_id: Uuid, expires_at: Timestamp) -> Result<bool, StoreError> {
+    async fn may_be_deleted(&mut self, key_id: KeyId, expires_at: Timestamp) -> Result<bool, StoreError> {
         let params = [key_id.param(), expires_at.param()];
         Ok(self.fetch_one(IS_DELETED, &params, |cells| cells.take::<i64>("api_keys", "id")).await?.is_some())
     }
 
     /// Deletes at most `limit` signatures that expired before `now`, and records until when each key's are deleted.
     pub(crate) async fn delete_expired_signatures(&mut self, now: Timestamp, limit: u32) -> Result<u64, StoreError> {
-        let read = |cells: &mut Cells<'_>| -> Result<(Uuid, Timestamp), StoreError> {
+        let read = |cells: &mut Cells<'_>| -> Result<(KeyId, Timestamp), StoreError> {
             Ok((cells.take("used_signatures", "key_id")?, cells.take("used_signatures", "expires_at")?))
         };
         let deleted = self.fetch(DELETE_EXPIRED, &[now.param(), limit.param()], read).await?;

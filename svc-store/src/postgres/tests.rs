@@ -250,7 +250,7 @@ async fn a_unit_of_work_that_panics_fails_alone() {
         store.read("panics", move |tx| {
             Box::pin(async move {
                 assert_ne!(at, 3, "a fault");
-                Ok(Repository::<Job>::get(tx, tenant, tenant.0).await?.is_none())
+                Ok(Repository::<Job>::get(tx, tenant, tenant.0.into()).await?.is_none())
             })
         })
     });
@@ -421,7 +421,7 @@ async fn the_data_of_an_event_is_stored_byte_by_byte() {
     });
     assert_eq!(stored.await.unwrap().as_deref(), Some(data));
     let contact: Option<Contact> = store
-        .read("test", move |tx| Box::pin(async move { Ok(Repository::get(tx, tenant, tenant.0).await?) }))
+        .read("test", move |tx| Box::pin(async move { Ok(Repository::get(tx, tenant, tenant.0.into()).await?) }))
         .await
         .unwrap();
     assert_eq!(contact, None);

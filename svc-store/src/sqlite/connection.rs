@@ -2,7 +2,7 @@
 
 use std::fs::OpenOptions;
 use std::io;
-use std::os::unix::fs::FileExt as _;
+use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -45,8 +45,12 @@ const SETTINGS: &str = "PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRA
 pub(crate) struct Connection(rusqlite::Connection);
 
 impl Connection {
+    /// Opens a file, which is created if it does not exist. Then only its owner can read it and the files of its
+    /// write-ahead log, which get the permissions of the database from SQLite.
     pub(crate) fn open(path: &Path) -> Result<Self, StoreError> {
-        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        // If this fails, SQLite finds no file and says so.
+        let _ = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path);
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Self::configured(path, flags)?;
         let mode = connection.switch_to_wal()?;
         if mode != "wal" {

@@ -1,6 +1,7 @@
 //! Tests that only concern SQLite, and the conformance suite.
 
 use std::collections::HashSet;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -16,12 +17,11 @@ use svc_core::input::Input;
 use svc_core::resources::contacts::Contact;
 use svc_core::resources::crud;
 use svc_core::store::{DeliveryFilter, DeliveryRepository as _, Tx, conformance};
-use svc_core::values::{EventKind, TenantId, Timestamp};
+use svc_core::values::{EventKind, Id, TenantId, Timestamp};
 use svc_core::webhooks::subscriptions::WebhookSubscription;
 use svc_core::webhooks::{engine, events, retention};
 
 use super::*;
-use uuid::Uuid;
 
 use crate::dialect::Dialect;
 use crate::migrations::{Migration, SQLITE};
@@ -55,6 +55,25 @@ impl Scratch {
 fn env() -> Env {
     let start = Timestamp::parse("2026-03-14T15:09:26.535897Z").unwrap();
     Env::new(ManualClock::at(start), SeededEntropy::new(1))
+}
+
+#[test]
+fn a_new_file_and_those_of_its_log_are_private_to_their_owner() {
+    let scratch = Scratch::new();
+    let store = scratch.store();
+    let names = std::fs::read_dir(scratch.path.parent().unwrap()).unwrap();
+    let mut modes: Vec<(String, u32)> = names
+        .map(|entry| entry.unwrap())
+        .map(|entry| (entry.file_name().into_string().unwrap(), entry.metadata().unwrap().permissions().mode() & 0o777))
+        .collect();
+    modes.sort();
+    let expected = ["svc.db", "svc.db-shm", "svc.db-wal", "svc.db.key"].map(|name| (name.to_owned(), 0o600));
+    assert_eq!(modes, expected);
+    drop(store);
+    // The owner may let others read an existing file.
+    std::fs::set_permissions(&scratch.path, std::fs::Permissions::from_mode(0o640)).unwrap();
+    drop(scratch.store());
+    assert_eq!(std::fs::metadata(&scratch.path).unwrap().permissions().mode() & 0o777, 0o640);
 }
 
 #[tokio::test]
@@ -284,7 +303,7 @@ fn deliveries_of_an_endpoint_are_found_by_its_index() {
     let scratch = Scratch::new();
     let connection = scratch.connection();
     let mut checked = 0;
-    let lists = deliveries::lists(Some(Uuid::nil()));
+    let lists = deliveries::lists(Some(Id::nil()));
     let statements = deliveries::statements().into_iter().chain(attempts::statements());
     for sql in statements.chain(lists.iter().map(|(sql, _)| sql.as_str())) {
         if !sql.contains("subscription_id = $") || !sql.contains(" deliveries") {
@@ -315,7 +334,7 @@ fn deliveries_of_an_endpoint_are_found_by_its_index() {
 fn lists_of_deliveries_read_an_index_in_order() {
     let scratch = Scratch::new();
     let connection = scratch.connection();
-    for (sql, index) in deliveries::lists(None).into_iter().chain(deliveries::lists(Some(Uuid::nil()))) {
+    for (sql, index) in deliveries::lists(None).into_iter().chain(deliveries::lists(Some(Id::nil()))) {
         let index = if index.is_empty() { "sqlite_autoindex_deliveries_1" } else { index };
         let mut explain = connection.raw().prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
         let plan: Vec<String> = explain.raw_query().mapped(|row| row.get(3)).collect::<Result<_, _>>().unwrap();
@@ -672,7 +691,7 @@ async fn an_invalid_delivery_stops_only_its_own_endpoint() {
     });
     let hooks = fill.await.unwrap();
     let damage = "UPDATE deliveries SET kind = 'no.such' WHERE subscription_id = ?1";
-    scratch.connection().raw().execute(damage, [hooks[0].as_bytes()]).unwrap();
+    scratch.connection().raw().execute(damage, [hooks[0].uuid().as_bytes()]).unwrap();
     let run = store.write("test", |tx| {
         Box::pin(async move {
             let (due_work, policy) = (engine::poll(tx).await?, engine::Policy::default());

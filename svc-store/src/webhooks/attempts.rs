@@ -7,15 +7,15 @@ use svc_core::env;
 use svc_core::error::StoreError;
 use svc_core::store::{AttemptRepository, DeletedResponses};
 use svc_core::values::{TenantId, Timestamp};
-use svc_core::webhooks::deliveries::{AttemptLog, AttemptSummary};
-use uuid::Uuid;
+use svc_core::webhooks::deliveries::{AttemptLog, AttemptSummary, DeliveryId};
+use svc_core::webhooks::subscriptions::SubscriptionId;
 
 use crate::column::Column as _;
 use crate::record::{Record, record, select};
 use crate::sql::{Cells, SqlTx};
 
 record!(AttemptLog, "delivery_attempts", key: [tenant_id, delivery_id, attempt], {
-    extra: [tenant_id: TenantId, delivery_id: Uuid],
+    extra: [tenant_id: TenantId, delivery_id: DeliveryId],
     inserted: [
         attempt, started_at, duration_ms, status, error, response_body, response_truncated, remote_addr,
     ],
@@ -50,23 +50,29 @@ fn read_summary(cells: &mut Cells<'_>) -> Result<AttemptSummary, StoreError> {
 
 #[async_trait]
 impl AttemptRepository for SqlTx<'_> {
-    async fn insert_attempt(&mut self, tenant: TenantId, delivery: Uuid, log: &AttemptLog) -> Result<(), StoreError> {
+    async fn insert_attempt(
+        &mut self,
+        tenant: TenantId,
+        delivery: DeliveryId,
+        log: &AttemptLog,
+    ) -> Result<(), StoreError> {
         self.insert_record(&[tenant.param(), delivery.param()], log).await
     }
 
-    async fn attempts(&mut self, tenant: TenantId, delivery: Uuid) -> Result<Vec<AttemptLog>, StoreError> {
+    async fn attempts(&mut self, tenant: TenantId, delivery: DeliveryId) -> Result<Vec<AttemptLog>, StoreError> {
         self.fetch(&LIST, &[tenant.param(), delivery.param()], AttemptLog::read).await
     }
 
     async fn delete_responses(
         &mut self,
         tenant: TenantId,
-        subscription: Uuid,
-        after: Uuid,
+        subscription: SubscriptionId,
+        after: DeliveryId,
         limit: u32,
     ) -> Result<DeletedResponses, StoreError> {
         let params = [tenant.param(), subscription.param(), after.param(), limit.param()];
-        let next: Vec<Uuid> = self.fetch(NEXT_DELIVERIES, &params, |cells| cells.take("deliveries", "id")).await?;
+        let next: Vec<DeliveryId> =
+            self.fetch(NEXT_DELIVERIES, &params, |cells| cells.take("deliveries", "id")).await?;
         let last = next.last().copied();
         let mut responses = 0;
         if let Some(last) = last {
@@ -79,7 +85,7 @@ impl AttemptRepository for SqlTx<'_> {
     async fn attempt_summaries(
         &mut self,
         tenant: TenantId,
-        subscription: Uuid,
+        subscription: SubscriptionId,
         since: Timestamp,
         until: Timestamp,
     ) -> Result<Vec<AttemptSummary>, StoreError> {

@@ -8,8 +8,9 @@ use svc_core::env;
 use svc_core::error::StoreError;
 use svc_core::store::{DeliveryFilter, DeliveryRepository, DueDelivery, Endpoint, WaitingFor};
 use svc_core::values::{TenantId, Timestamp};
-use svc_core::webhooks::deliveries::{Backlog, Delivery, DeliveryStatus, FailureReason, MAX_BACKLOG_COUNT};
+use svc_core::webhooks::deliveries::{Backlog, Delivery, DeliveryId, DeliveryStatus, FailureReason, MAX_BACKLOG_COUNT};
 use svc_core::webhooks::events::Event;
+use svc_core::webhooks::subscriptions::SubscriptionId;
 use uuid::Uuid;
 
 use crate::column::Column as _;
@@ -113,7 +114,7 @@ pub(crate) const BACKLOGS: [(&str, &str); 3] =
 /// Lists of one endpoint or of one tenant, as [`list_statement`] and [`nth_statement`] build them, and the index that serves
 /// each on both databases.
 #[cfg(test)]
-pub(crate) fn lists(subscription_id: Option<Uuid>) -> Vec<(String, &'static str)> {
+pub(crate) fn lists(subscription_id: Option<SubscriptionId>) -> Vec<(String, &'static str)> {
     let (stopped, all) = match subscription_id {
         Some(_) => ("deliveries_stopped_of_subscription", "deliveries_of_subscription"),
         None => ("deliveries_stopped_of_tenant", ""),
@@ -144,7 +145,7 @@ fn list_statement(tenant: TenantId, filter: &DeliveryFilter) -> (String, Vec<Par
     // An index that has the status in its condition would not find them in the order of their ids.
     let status = filter.status.filter(|_| filter.indexed_status().is_none());
     let others = [
-        ("event_id", filter.event_id.map(Param::Uuid)),
+        ("event_id", filter.event_id.map(|id| Param::Uuid(id.uuid()))),
         ("status", status.map(|status| status.as_str().into())),
         ("kind", filter.kind.map(|kind| kind.as_str().into())),
     ];
@@ -172,11 +173,11 @@ fn conditions(tenant: TenantId, filter: &DeliveryFilter) -> (String, Vec<Param<'
     let mut sql = "WHERE tenant_id = $1".to_owned();
     let mut params = vec![Param::Uuid(tenant.0)];
     // No two events of a tenant share a microsecond.
-    let of_event = filter.event_id.map(env::time_of_id);
+    let of_event = filter.event_id.map(|id| env::time_of_id(id.uuid()));
     let since = filter.since.max(of_event);
     let until = [filter.until, of_event.map(Timestamp::next)].into_iter().flatten().min();
     let values = [
-        ("subscription_id =", filter.subscription_id),
+        ("subscription_id =", filter.subscription_id.map(SubscriptionId::uuid)),
         ("id >=", since.map(env::first_id_at)),
         ("id <", until.map(env::first_id_at)),
     ];
@@ -209,15 +210,15 @@ impl DeliveryRepository for SqlTx<'_> {
         self.schedule_endpoints_by(due).await
     }
 
-    async fn delivery(&mut self, tenant: TenantId, id: Uuid) -> Result<Option<Delivery>, StoreError> {
+    async fn delivery(&mut self, tenant: TenantId, id: DeliveryId) -> Result<Option<Delivery>, StoreError> {
         self.get_record(&[tenant.param(), id.param()]).await
     }
 
-    async fn deliveries(&mut self, tenant: TenantId, ids: &[Uuid]) -> Result<Vec<Delivery>, StoreError> {
+    async fn deliveries(&mut self, tenant: TenantId, ids: &[DeliveryId]) -> Result<Vec<Delivery>, StoreError> {
         let mut found = Vec::with_capacity(ids.len());
         for ids in ids.chunks(4) {
             // The last id fills the places that are left.
-            let id = |n: usize| Param::Uuid(ids.get(n).or(ids.last()).copied().unwrap_or_default());
+            let id = |n: usize| Param::Uuid(ids.get(n).or(ids.last()).copied().unwrap_or_default().uuid());
             let params = [tenant.param(), id(0), id(1), id(2), id(3)];
             found.extend(self.fetch(&BY_IDS, &params, Delivery::read).await?);
         }
@@ -242,7 +243,7 @@ impl DeliveryRepository for SqlTx<'_> {
     async fn due_deliveries(
         &mut self,
         tenant: TenantId,
-        subscription: Uuid,
+        subscription: SubscriptionId,
         now: Timestamp,
         limit: u32,
     ) -> Result<Vec<DueDelivery>, StoreError> {
@@ -255,7 +256,7 @@ impl DeliveryRepository for SqlTx<'_> {
     async fn next_delivery_due(
         &mut self,
         tenant: TenantId,
-        subscription: Uuid,
+        subscription: SubscriptionId,
     ) -> Result<Option<Timestamp>, StoreError> {
         let params = [tenant.param(), subscription.param()];
         self.fetch_one(NEXT_DUE, &params, |cells| cells.take(TABLE, "next_attempt_at")).await
@@ -264,7 +265,7 @@ impl DeliveryRepository for SqlTx<'_> {
     async fn bring_deliveries_forward(
         &mut self,
         tenant: TenantId,
-        subscription: Uuid,
+        subscription: SubscriptionId,
         waiting: WaitingFor,
         latest: Timestamp,
     ) -> Result<(), StoreError> {
@@ -284,18 +285,18 @@ impl DeliveryRepository for SqlTx<'_> {
     async fn hold_deliveries(
         &mut self,
         tenant: TenantId,
-        subscription: Uuid,
+        subscription: SubscriptionId,
         before: Timestamp,
         limit: u32,
     ) -> Result<u64, StoreError> {
-        let end: Uuid = env::first_id_at(before);
+        let end = env::first_id_at(before);
         self.execute(HOLD, &[tenant.param(), subscription.param(), end.param(), limit.param()]).await
     }
 
     async fn fail_deliveries(
         &mut self,
         tenant: TenantId,
-        subscription: Uuid,
+        subscription: SubscriptionId,
         reason: FailureReason,
         limit: u32,
     ) -> Result<u64, StoreError> {
@@ -322,7 +323,7 @@ impl DeliveryRepository for SqlTx<'_> {
     async fn count_deliveries(
         &mut self,
         tenant: TenantId,
-        subscription: Uuid,
+        subscription: SubscriptionId,
         status: DeliveryStatus,
     ) -> Result<u64, StoreError> {
         let sql = match status {

@@ -7,8 +7,7 @@ use svc_core::env;
 use svc_core::error::StoreError;
 use svc_core::store::{EventRepository, EventWithActor};
 use svc_core::values::{TenantId, Timestamp};
-use svc_core::webhooks::events::Event;
-use uuid::Uuid;
+use svc_core::webhooks::events::{Event, EventId};
 
 use crate::column::Column as _;
 use crate::record::{Record, record, select, select_all};
@@ -43,12 +42,12 @@ impl EventRepository for SqlTx<'_> {
         self.insert_record(&[actor], event).await
     }
 
-    async fn event(&mut self, tenant: TenantId, id: Uuid) -> Result<Option<Event>, StoreError> {
+    async fn event(&mut self, tenant: TenantId, id: EventId) -> Result<Option<Event>, StoreError> {
         self.get_record(&[tenant.param(), id.param()]).await
     }
 
     async fn events_after(&mut self, tenant: TenantId, after: Timestamp, limit: u32) -> Result<Vec<Event>, StoreError> {
-        let first: Uuid = env::first_id_at(after.next());
+        let first = env::first_id_at(after.next());
         self.fetch(&AFTER, &[tenant.param(), first.param(), limit.param()], Event::read).await
     }
 
@@ -58,7 +57,7 @@ impl EventRepository for SqlTx<'_> {
         since: Timestamp,
         limit: u32,
     ) -> Result<Vec<EventWithActor>, StoreError> {
-        let first: Uuid = env::first_id_at(since);
+        let first = env::first_id_at(since);
         self.fetch(&WITH_ACTOR, &[tenant.param(), first.param(), limit.param()], read_with_actor).await
     }
 }

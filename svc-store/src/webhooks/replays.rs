@@ -6,8 +6,7 @@ use async_trait::async_trait;
 use svc_core::error::StoreError;
 use svc_core::store::ReplayRepository;
 use svc_core::values::TenantId;
-use svc_core::webhooks::replays::Replay;
-use uuid::Uuid;
+use svc_core::webhooks::replays::{Replay, ReplayId};
 
 use crate::column::Column as _;
 use crate::record::{Record, record, select};
@@ -35,7 +34,7 @@ impl ReplayRepository for SqlTx<'_> {
         self.insert_record(&[], replay).await
     }
 
-    async fn replay(&mut self, tenant: TenantId, id: Uuid) -> Result<Option<Replay>, StoreError> {
+    async fn replay(&mut self, tenant: TenantId, id: ReplayId) -> Result<Option<Replay>, StoreError> {
         self.get_record(&[tenant.param(), id.param()]).await
     }
 

@@ -6,7 +6,8 @@ use std::sync::LazyLock;
 use async_trait::async_trait;
 use svc_core::error::StoreError;
 use svc_core::store::{Endpoint, EndpointSchedule, MAX_EXCEPTED_TENANTS};
-use svc_core::values::{TenantId, Timestamp};
+use svc_core::values::{Id, TenantId, Timestamp};
+use svc_core::webhooks::subscriptions::SubscriptionId;
 use uuid::Uuid;
 
 use crate::column::Column;
@@ -18,7 +19,7 @@ const TABLE: &str = "endpoint_schedule";
 /// When an endpoint is due.
 pub(crate) struct ScheduledEndpoint {
     tenant_id: TenantId,
-    subscription_id: Uuid,
+    subscription_id: SubscriptionId,
     due_at: Timestamp,
 }
 
@@ -110,7 +111,7 @@ impl EndpointSchedule for SqlTx<'_> {
     async fn scheduled_endpoints(&mut self, after: Option<Endpoint>, limit: u32) -> Result<Vec<Endpoint>, StoreError> {
         // No endpoint has nil ids.
         let (tenant, subscription) =
-            after.map_or((Uuid::nil(), Uuid::nil()), |endpoint| (endpoint.tenant_id.0, endpoint.subscription_id));
+            after.map_or((Uuid::nil(), Id::nil()), |endpoint| (endpoint.tenant_id.0, endpoint.subscription_id));
         self.fetch(SCHEDULED, &[tenant.param(), subscription.param(), limit.param()], read_endpoint).await
     }
 
@@ -121,7 +122,7 @@ impl EndpointSchedule for SqlTx<'_> {
     async fn schedule_endpoint(
         &mut self,
         tenant: TenantId,
-        subscription: Uuid,
+        subscription: SubscriptionId,
         due_at: Option<Timestamp>,
     ) -> Result<(), StoreError> {
         let Some(due_at) = due_at else {
@@ -134,7 +135,7 @@ impl EndpointSchedule for SqlTx<'_> {
     async fn schedule_endpoint_by(
         &mut self,
         tenant: TenantId,
-        subscription: Uuid,
+        subscription: SubscriptionId,
         due_at: Timestamp,
     ) -> Result<(), StoreError> {
         let endpoint = Endpoint { tenant_id: tenant, subscription_id: subscription };

@@ -6,8 +6,7 @@ use svc_core::resources::crud::NoFilter;
 use svc_core::store::SubscriptionMatching;
 use svc_core::values::{EventKind, TenantId};
 use svc_core::webhooks::deliveries::MatchedSubscription;
-use svc_core::webhooks::subscriptions::{EventHandling, WebhookSubscription};
-use uuid::Uuid;
+use svc_core::webhooks::subscriptions::{EventHandling, SubscriptionId, WebhookSubscription};
 
 use crate::column::Column as _;
 use crate::record::record;
@@ -28,7 +27,7 @@ record!(WebhookSubscription, "subscriptions", key: [tenant_id, id], {
 pub(crate) struct SubscriptionKind {
     pub(crate) tenant_id: TenantId,
     pub(crate) kind: String,
-    pub(crate) subscription_id: Uuid,
+    pub(crate) subscription_id: SubscriptionId,
     pub(crate) paused: bool,
 }
 

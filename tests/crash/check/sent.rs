@@ -2,11 +2,11 @@
 //! than once only where a kill or a failed attempt explains it.
 
 use std::collections::HashMap;
+use svc_core::webhooks::subscriptions::SubscriptionId;
 
 use serde_json::Value;
-use svc_core::webhooks::deliveries::{AttemptLog, Delivery, DeliveryStatus};
-use svc_core::webhooks::events::Event;
-use uuid::Uuid;
+use svc_core::webhooks::deliveries::{AttemptLog, Delivery, DeliveryId, DeliveryStatus};
+use svc_core::webhooks::events::{Event, EventId};
 
 use super::Counts;
 use crate::fixture::Subscription;
@@ -17,13 +17,13 @@ use crate::state::DatabaseState;
 pub(super) fn check(
     subscriptions: &[Subscription],
     state: &DatabaseState,
-    arrivals: &mut HashMap<Uuid, Vec<&Arrival>>,
-    interruptions: &HashMap<Uuid, usize>,
+    arrivals: &mut HashMap<DeliveryId, Vec<&Arrival>>,
+    interruptions: &HashMap<DeliveryId, usize>,
     counts: &mut Counts,
     violations: &mut Vec<String>,
 ) {
-    let mut by_event: HashMap<Uuid, Vec<Uuid>> = HashMap::new();
-    let events: HashMap<Uuid, &Event> = state.events.iter().map(|event| (event.id, event)).collect();
+    let mut by_event: HashMap<EventId, Vec<SubscriptionId>> = HashMap::new();
+    let events: HashMap<EventId, &Event> = state.events.iter().map(|event| (event.id, event)).collect();
     for (delivery, log) in &state.deliveries {
         by_event.entry(delivery.event_id).or_default().push(delivery.subscription_id);
         let Some(event) = events.get(&delivery.event_id) else {
@@ -39,7 +39,7 @@ pub(super) fn check(
     counts.deliveries += state.deliveries.len();
     for event in &state.events {
         let matching = subscriptions.iter().filter(|subscription| subscription.events.contains(event.kind));
-        let mut wanted: Vec<Uuid> = matching.map(|subscription| subscription.id).collect();
+        let mut wanted: Vec<SubscriptionId> = matching.map(|subscription| subscription.id).collect();
         let mut written = by_event.remove(&event.id).unwrap_or_default();
         wanted.sort_unstable();
         written.sort_unstable();

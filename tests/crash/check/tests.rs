@@ -3,8 +3,9 @@
 use serde_json::{Value, json};
 use svc_core::values::EventKind;
 use svc_core::values::{EventSet, TenantId, Timestamp};
-use svc_core::webhooks::deliveries::{AttemptLog, DeliveryStatus};
+use svc_core::webhooks::deliveries::{AttemptLog, DeliveryId, DeliveryStatus};
 use svc_core::webhooks::events::Event;
+use svc_core::webhooks::subscriptions::SubscriptionId;
 use uuid::Uuid;
 
 use super::{CheckResult, check};
@@ -14,7 +15,7 @@ use crate::receiver::ReceiverJournal;
 use crate::state::DatabaseState;
 
 const TENANT: TenantId = TenantId(Uuid::from_u128(1));
-const SUBSCRIPTION: Uuid = Uuid::from_u128(2);
+const SUBSCRIPTION: SubscriptionId = SubscriptionId::new(Uuid::from_u128(2));
 
 /// The data of a run with one tenant and one subscription to all events.
 struct Run {
@@ -79,10 +80,10 @@ fn correct_run() -> Run {
     for (number, (kind, data)) in (10_u8..).zip(kinds.into_iter().zip([contact(None), contact(Some("Perth")), quote()]))
     {
         let created_at = Timestamp::from_micros(i64::from(number));
-        let id = Uuid::from_u128(number.into());
+        let id = Uuid::from_u128(number.into()).into();
         let raw = serde_json::value::to_raw_value(&data).unwrap();
         let event = Event { id, tenant_id: TENANT, kind, data: raw, created_at, only_for: None };
-        let mut delivery = event.delivery_to(Uuid::from_u128(u128::from(number) + 100), SUBSCRIPTION, false);
+        let mut delivery = event.delivery_to(Uuid::from_u128(u128::from(number) + 100).into(), SUBSCRIPTION, false);
         let attempts = if number == 11 { 2 } else { 1 };
         (delivery.status, delivery.attempts, delivery.next_attempt_at) = (DeliveryStatus::Succeeded, attempts, None);
         for attempt in 1..=attempts {
@@ -133,7 +134,7 @@ fn every_error_is_reported() {
         ("has deliveries to", |run| run.state.deliveries.push(run.state.deliveries[0].clone())),
         ("the delivery is lost", |run| drop(run.journal.arrivals.remove(0))),
         ("is held after", |run| run.state.deliveries[0].0.status = DeliveryStatus::Held),
-        ("arrived, but is not in the database", |run| run.journal.arrivals[0].delivery = Uuid::max()),
+        ("arrived, but is not in the database", |run| run.journal.arrivals[0].delivery = DeliveryId::max()),
         ("has 1 attempts without an outcome, but 0 were", |run| run.interrupted.clear()),
         ("arrived again after attempt 1 had succeeded", |run| run.state.deliveries[1].1.insert(0, log(1, 204))),
         ("arrived as the attempts [1, 1]", |run| run.journal.arrivals[2].attempt = 1),

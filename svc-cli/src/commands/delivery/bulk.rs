@@ -14,7 +14,7 @@ use tokio::time::sleep;
 use crate::commands::{tenant, webhook};
 use crate::exit::{Exit, Failure, OrNotFound as _};
 use crate::output::{Outcome, Table};
-use crate::times::{moment, moment_or_dash};
+use crate::times::{full, full_or_dash, moment};
 
 /// The interval at which the progress of a replay is polled.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
@@ -113,17 +113,17 @@ pub(super) async fn list(store: &dyn Store, tenant: TenantId, limit: u32) -> Res
     let more = replays.len() > limit;
     replays.truncate(limit);
 
-    let heading = ["ID", "PROGRESS", "REPLAYED", "SINCE", "UNTIL", "CREATED", "FINISHED", "WEBHOOK"];
+    let heading = ["ID", "PROGRESS", "REPLAYED", "CREATED", "FINISHED", "WEBHOOK", "SINCE", "UNTIL"];
     let table = Table::new(heading, &replays, |replay| {
         [
             replay.id.to_string(),
             format!("{} %", replay.percent()),
             replay.replayed.to_string(),
-            moment(replay.since),
-            moment(replay.until),
-            moment(replay.created_at),
-            moment_or_dash(replay.finished_at),
+            full(replay.created_at),
+            full_or_dash(replay.finished_at),
             replay.subscription_id.to_string(),
+            full(replay.since),
+            full(replay.until),
         ]
     });
     let views: Vec<View<'_>> = replays.iter().map(View::of).collect();

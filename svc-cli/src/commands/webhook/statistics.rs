@@ -6,18 +6,17 @@ use svc_core::store::Store;
 use svc_core::values::{TenantId, Timestamp, WebhookUrl};
 use svc_core::webhooks::deliveries::MAX_BACKLOG_COUNT;
 use svc_core::webhooks::statistics::{self, Backlog, Tally};
-use svc_core::webhooks::subscriptions::WebhookSubscription;
-use uuid::Uuid;
+use svc_core::webhooks::subscriptions::{SubscriptionId, WebhookSubscription};
 
 use super::status;
 use crate::commands::tenant;
 use crate::exit::{Failure, OrNotFound as _};
-use crate::output::{Outcome, Table, or_dash};
+use crate::output::{Outcome, Table, or_dash, state};
 
 /// The statistics of one webhook in JSON output.
 #[derive(Serialize)]
 struct View<'a> {
-    subscription_id: Uuid,
+    subscription_id: SubscriptionId,
     url: &'a WebhookUrl,
     enabled: bool,
     since: Timestamp,
@@ -50,19 +49,19 @@ pub(super) async fn run(store: &dyn Store, tenant: TenantId, since: Timestamp) -
         rows.push(Statistics { subscription, tally, backlog });
     }
 
-    let heading = ["ID", "STATUS", "ATTEMPTS", "SUCCESS", "P50", "P95", "PENDING", "HELD", "URL"];
+    let heading = ["ID", "STATUS", "URL", "SUCCESS", "PENDING", "HELD", "ATTEMPTS", "P50", "P95"];
     let table = Table::new(heading, &rows, |row| {
         let Statistics { subscription, tally, backlog } = row;
         [
             subscription.id.to_string(),
-            status(subscription).to_owned(),
-            tally.attempts().to_string(),
+            state(status(subscription)),
+            subscription.url.as_str().to_owned(),
             or_dash(tally.success_rate().map(|rate| format!("{}.{:02} %", rate / 100, rate % 100))),
-            or_dash(tally.percentile(50).map(|millis| format!("{millis} ms"))),
-            or_dash(tally.percentile(95).map(|millis| format!("{millis} ms"))),
             count(backlog.pending),
             count(backlog.held),
-            subscription.url.as_str().to_owned(),
+            tally.attempts().to_string(),
+            or_dash(tally.percentile(50).map(|millis| format!("{millis} ms"))),
+            or_dash(tally.percentile(95).map(|millis| format!("{millis} ms"))),
         ]
     });
     let views: Vec<View<'_>> = rows.iter().map(|row| view(row, since)).collect();
@@ -75,7 +74,7 @@ pub(super) fn count(deliveries: u64) -> String {
 }
 
 /// Counts the attempts of a webhook since a time, in one short transaction per page.
-async fn tally(store: &dyn Store, tenant: TenantId, id: Uuid, since: Timestamp) -> Result<Tally, Error> {
+async fn tally(store: &dyn Store, tenant: TenantId, id: SubscriptionId, since: Timestamp) -> Result<Tally, Error> {
     let mut tally = Tally::default();
     let mut next = Some(since);
     while let Some(since) = next {

@@ -1,13 +1,12 @@
 //! Refunds, and updates of the fields of an invoice.
 
-use uuid::Uuid;
-
 use super::{Invoice, InvoiceStatus, InvoiceUpdate, RefundedInvoice, amount_in, store_change};
 use crate::accounts::tenants;
 use crate::error::{Error, FieldCode, Issue};
 use crate::input::Apply as _;
 use crate::resources::contacts;
 use crate::resources::crud::{self, advance_clock};
+use crate::resources::invoices::InvoiceId;
 use crate::store::Tx;
 use crate::values::EventKind;
 use crate::values::{Amount, Decimal, Patch, TenantId, Timestamp};
@@ -22,7 +21,12 @@ use crate::webhooks::events;
 /// # Errors
 /// [`Error::NotFound`]; [`Error::NotAllowed`] if nothing was paid; `validation_failed` on `amount` if it is zero or more
 /// than what was paid.
-pub async fn refund(tx: &mut dyn Tx, tenant: TenantId, id: Uuid, amount: Option<Decimal>) -> Result<Invoice, Error> {
+pub async fn refund(
+    tx: &mut dyn Tx,
+    tenant: TenantId,
+    id: InvoiceId,
+    amount: Option<Decimal>,
+) -> Result<Invoice, Error> {
     let now = advance_clock(tx, tenant).await?;
     let mut invoice: Invoice = crud::get(tx, tenant, id).await?;
     let (paid, scale) = (invoice.amount_paid.minor(), invoice.currency.scale());
@@ -61,7 +65,7 @@ pub async fn refund(tx: &mut dyn Tx, tenant: TenantId, id: Uuid, amount: Option<
 /// [`Error::NotFound`]; [`Error::NotAllowed`] if the invoice is paid or cancelled, and for another currency unless it is
 /// a draft on which nothing was paid; `validation_failed` for a total that has more decimals than the currency or is less
 /// than what was paid; `reference_not_found` for a contact that does not exist.
-pub async fn update(tx: &mut dyn Tx, tenant: TenantId, id: Uuid, change: InvoiceUpdate) -> Result<Invoice, Error> {
+pub async fn update(tx: &mut dyn Tx, tenant: TenantId, id: InvoiceId, change: InvoiceUpdate) -> Result<Invoice, Error> {
     let now = advance_clock(tx, tenant).await?;
     let before: Invoice = crud::get(tx, tenant, id).await?;
     if matches!(before.status, InvoiceStatus::Paid | InvoiceStatus::Cancelled) {

@@ -7,12 +7,12 @@ use futures_util::future::join_all;
 use uuid::Uuid;
 
 use super::Harness;
-use crate::accounts::keys::{self, ApiKey, Credential, KeyCreate, KeyHash, NewKey, Scope};
+use crate::accounts::keys::{self, ApiKey, Credential, KeyCreate, KeyHash, KeyId, NewKey, Scope};
 use crate::accounts::limits::{CappedCollection, RateLimits};
 use crate::accounts::tenants::{self, DeveloperAccess};
 use crate::error::{Error, StoreError};
 use crate::store::KeyUse;
-use crate::values::{Secret, TenantId, Timestamp};
+use crate::values::{Id, Secret, TenantId, Timestamp};
 
 const HOUR: Duration = Duration::from_secs(60 * 60);
 
@@ -23,7 +23,7 @@ impl Harness {
         self.write(move |tx| Box::pin(keys::create(tx, tenant, input.clone()))).await.unwrap()
     }
 
-    async fn key(&self, id: Uuid) -> Option<ApiKey> {
+    async fn key(&self, id: KeyId) -> Option<ApiKey> {
         self.read(move |tx| Box::pin(async move { Ok(tx.api_key(id).await?) })).await.unwrap()
     }
 
@@ -45,11 +45,11 @@ impl Harness {
         self.read(move |tx| Box::pin(keys::authenticate(tx, hash))).await
     }
 
-    async fn revoke(&self, id: Uuid) -> ApiKey {
+    async fn revoke(&self, id: KeyId) -> ApiKey {
         self.write(move |tx| Box::pin(keys::revoke(tx, id))).await.unwrap()
     }
 
-    async fn record_uses(&self, uses: &[(Uuid, Timestamp)]) {
+    async fn record_uses(&self, uses: &[(KeyId, Timestamp)]) {
         let uses: Vec<KeyUse> =
             uses.iter().map(|(key_id, used_at)| KeyUse { key_id: *key_id, used_at: *used_at }).collect();
         self.write(move |tx| {
@@ -60,7 +60,7 @@ impl Harness {
         .unwrap();
     }
 
-    pub(super) async fn claim(&self, key: Uuid, mac: [u8; 32], expires_at: Timestamp) -> bool {
+    pub(super) async fn claim(&self, key: KeyId, mac: [u8; 32], expires_at: Timestamp) -> bool {
         self.write(move |tx| Box::pin(async move { Ok(tx.claim_signature(key, &mac, expires_at).await?) }))
             .await
             .unwrap()
@@ -73,7 +73,7 @@ pub(super) async fn a_key_is_stored(h: Harness) {
         let new = h.new_key(tenant, write, expires_in, signed).await;
         assert_eq!(h.key(new.key.id).await, Some(new.key));
     }
-    assert_eq!(h.key(Uuid::nil()).await, None);
+    assert_eq!(h.key(Id::nil()).await, None);
     let now = h.advance_clock(tenant).await;
     let bare = ApiKey {
         id: h.store.env().id(now),
@@ -255,7 +255,7 @@ pub(super) async fn last_use_never_goes_back(h: Harness) {
     let earlier = Timestamp::from_micros(now.as_micros() - 1);
     let used = async || [h.key(ids[0]).await.unwrap().last_used_at, h.key(ids[1]).await.unwrap().last_used_at];
     assert_eq!(used().await, [None, None]);
-    h.record_uses(&[(ids[0], now), (Uuid::nil(), now)]).await;
+    h.record_uses(&[(ids[0], now), (Id::nil(), now)]).await;
     assert_eq!(used().await, [Some(now), None], "an unknown key is ignored");
     h.record_uses(&[(ids[0], earlier), (ids[1], earlier)]).await;
     assert_eq!(used().await, [Some(now), Some(earlier)]);

@@ -2,12 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use uuid::Uuid;
-
 use super::Harness;
 use super::deliveries::call;
 use crate::values::{TenantId, Timestamp};
-use crate::webhooks::deliveries::{AttemptLog, AttemptSummary, Backlog, Delivery, DeliveryStatus};
+use crate::webhooks::deliveries::{AttemptLog, AttemptSummary, Backlog, Delivery, DeliveryId, DeliveryStatus};
 
 pub(super) async fn deliveries_are_counted_by_status(h: Harness) {
     let (tenant, other) = (h.tenant().await, h.tenant().await);
@@ -56,7 +54,7 @@ pub(super) async fn a_backlog_covers_all_tenants(h: Harness) {
 }
 
 impl Harness {
-    async fn insert_attempt(&self, tenant: TenantId, delivery: Uuid, summary: AttemptSummary, attempt: u32) {
+    async fn insert_attempt(&self, tenant: TenantId, delivery: DeliveryId, summary: AttemptSummary, attempt: u32) {
         let log = AttemptLog {
             attempt,
             // The time of the attempt makes no difference.

@@ -11,10 +11,10 @@ use crate::error::{Error, StoreError};
 use crate::resources::crud::NewRecord;
 use crate::store::{DeletedResponses, DeliveryFilter, DueDelivery, Endpoint, WaitingFor};
 use crate::values::EventKind;
-use crate::values::{TenantId, Timestamp};
-use crate::webhooks::deliveries::{AttemptLog, Delivery, DeliveryStatus, FailureReason};
+use crate::values::{Id, TenantId, Timestamp};
+use crate::webhooks::deliveries::{AttemptLog, Delivery, DeliveryId, DeliveryStatus, FailureReason};
 use crate::webhooks::events::Event;
-use crate::webhooks::subscriptions::WebhookSubscription;
+use crate::webhooks::subscriptions::{SubscriptionId, WebhookSubscription};
 
 /// Calls a method of the interface in its own transaction. The arguments are copied.
 macro_rules! call {
@@ -26,7 +26,7 @@ macro_rules! call {
 pub(super) use call;
 
 impl Harness {
-    pub(super) async fn endpoint(&self, tenant: TenantId) -> Uuid {
+    pub(super) async fn endpoint(&self, tenant: TenantId) -> SubscriptionId {
         self.insert(tenant, |new| WebhookSubscription { enabled: true, ..WebhookSubscription::bare(new) }).await.id
     }
 
@@ -57,7 +57,7 @@ impl Harness {
     pub(super) async fn insert_delivery(
         &self,
         tenant: TenantId,
-        to: Uuid,
+        to: SubscriptionId,
         change: impl FnOnce(&mut Delivery),
     ) -> Delivery {
         let event = self.event_of(tenant, EventKind::JobCreated).await;
@@ -94,7 +94,7 @@ impl Harness {
         read.await.unwrap()
     }
 
-    async fn due(&self, tenant: TenantId, to: Uuid, now: Timestamp, limit: u32) -> Vec<Uuid> {
+    async fn due(&self, tenant: TenantId, to: SubscriptionId, now: Timestamp, limit: u32) -> Vec<DeliveryId> {
         let due = call!(self.due_deliveries(tenant, to, now, limit));
         let ids = due.into_iter().map(|DueDelivery { delivery, event }| {
             assert_eq!((event.id, event.kind, event.tenant_id), (delivery.event_id, delivery.kind, tenant));
@@ -142,7 +142,7 @@ pub(super) async fn every_field_of_a_delivery_is_stored(h: Harness) {
     }
     let taken = h.try_insert_delivery(&id.unwrap()).await;
     assert!(matches!(taken, Err(Error::Store(StoreError::Conflict { .. }))), "an id is unique: {taken:?}");
-    assert_eq!(call!(h.delivery(tenant, Uuid::nil())), None);
+    assert_eq!(call!(h.delivery(tenant, Id::nil())), None);
 }
 
 pub(super) async fn a_list_supports_every_filter(h: Harness) {
@@ -245,7 +245,7 @@ pub(super) async fn an_update_requires_the_lease(h: Harness) {
     assert!(h.update_delivery(&done, Some(other_lease)).await);
     assert_eq!(h.stored(&free).await.as_ref(), Some(&done));
 
-    let unknown = Delivery { id: Uuid::from_u128(9), ..free };
+    let unknown = Delivery { id: Uuid::from_u128(9).into(), ..free };
     assert!(!h.update_delivery(&unknown, None).await);
     assert_eq!(h.stored(&unknown).await, None);
     assert_eq!(h.stored(&bystander).await.as_ref(), Some(&bystander));
@@ -271,7 +271,7 @@ pub(super) async fn due_deliveries_are_returned_in_order(h: Harness) {
     let first = plus(start, 1);
     h.insert_delivery(tenant, elsewhere, |delivery| delivery.next_attempt_at = Some(first)).await;
 
-    let ids: Vec<Uuid> = due.iter().map(|(_, id)| *id).collect();
+    let ids: Vec<_> = due.iter().map(|(_, id)| *id).collect();
     for (count, (at, _)) in due.iter().enumerate() {
         assert_eq!(h.due(tenant, to, *at, 100).await, ids[..=count], "it is due at its time");
         assert_eq!(h.due(tenant, to, at.minus(Duration::from_micros(1)), 100).await, ids[..count]);
@@ -431,7 +431,7 @@ pub(super) async fn response_bodies_are_deleted_in_the_order_of_events(h: Harnes
     let deleted = |responses, last: usize| DeletedResponses { responses, last: Some(deliveries[last]) };
     let none = DeletedResponses { responses: 0, last: None };
     let (first, third, last) = (deliveries[0], deliveries[3], deliveries[4]);
-    assert_eq!(call!(h.delete_responses(other, to, Uuid::nil(), 9)), none);
+    assert_eq!(call!(h.delete_responses(other, to, Id::nil(), 9)), none);
     assert_eq!(call!(h.delete_responses(tenant, to, first, 2)), deleted(2, 3));
     assert_eq!(bodies().await, [true, false, true, false, true]);
     assert_eq!(call!(h.delete_responses(tenant, to, first, 2)), deleted(0, 3), "they are deleted once");
@@ -458,7 +458,7 @@ pub(super) async fn an_outcome_updates_six_columns(h: Harness) {
     };
     for row in rows {
         let id = row.id;
-        let new = NewRecord { tenant_id: tenant, id, now: h.advance_clock(tenant).await };
+        let new = NewRecord { tenant_id: tenant, id: id.uuid(), now: h.advance_clock(tenant).await };
         for (at, status, failures) in [(Some(new.now), Some(503), 9), (None, None, 0)] {
             let changed = [WebhookSubscription::full(new, links), WebhookSubscription::bare(new)];
             for mut changed in changed {
@@ -467,7 +467,7 @@ pub(super) async fn an_outcome_updates_six_columns(h: Harness) {
                 changed.last_delivery_status = status;
                 changed.consecutive_failures = failures;
                 changed.backoff_until = at;
-                (changed.responses_kept, changed.responses_deleted_until) = (failures, Some(id));
+                (changed.responses_kept, changed.responses_deleted_until) = (failures, Some(id.uuid().into()));
                 update_outcome(tenant, &changed).await;
             }
             let want = WebhookSubscription {
@@ -476,7 +476,7 @@ pub(super) async fn an_outcome_updates_six_columns(h: Harness) {
                 consecutive_failures: failures,
                 backoff_until: at,
                 responses_kept: failures,
-                responses_deleted_until: Some(id),
+                responses_deleted_until: Some(id.uuid().into()),
                 ..row.clone()
             };
             assert_eq!(h.row(tenant, id).await.as_ref(), Some(&want));

@@ -32,7 +32,7 @@ pub(super) async fn one_of_concurrent_creates_succeeds(h: Harness) {
     let created: Vec<Contact> = created.into_iter().map(Result::unwrap).collect();
     assert_eq!((created.len(), refused.len()), (1, 31));
     for result in refused {
-        assert_eq!(result, Err(Error::EmailTaken { existing_id: created[0].id }));
+        assert_eq!(result, Err(Error::EmailTaken { existing_id: created[0].id.uuid() }));
     }
     assert_eq!(h.all::<Contact>(tenant).await, created);
     assert_eq!(h.events(tenant).await.len(), 1);
@@ -46,7 +46,7 @@ pub(super) async fn emails_are_compared_without_case(h: Harness) {
         Some("Ada.O'Brien+x@Example.com"),
         "the email is stored as sent"
     );
-    let taken = Err(Error::EmailTaken { existing_id: ada.id });
+    let taken = Err(Error::EmailTaken { existing_id: ada.id.uuid() });
     assert_eq!(h.try_contact(tenant, "ada.o'brien+X@eXAMPLE.COM").await, taken);
     // `_` is a wildcard of SQL and `[` is next to `{` in ASCII; neither is a letter.
     for other in ["ada_o'brien+x@example.com", "a%@example.com", "{@example.com"] {
@@ -58,7 +58,7 @@ pub(super) async fn a_deleted_contact_frees_its_email(h: Harness) {
     let tenant = h.tenant().await;
     for _ in 0..3 {
         let ada = h.contact(tenant, "ada@example.com").await;
-        let taken = Err(Error::EmailTaken { existing_id: ada.id });
+        let taken = Err(Error::EmailTaken { existing_id: ada.id.uuid() });
         assert_eq!(h.try_contact(tenant, "ADA@example.com").await, taken);
         h.delete::<Contact>(tenant, ada.id).await.unwrap();
     }
@@ -70,7 +70,7 @@ pub(super) async fn an_update_is_checked_too(h: Harness) {
     let ada = h.contact(tenant, "ada@example.com").await;
     let bob = h.contact(tenant, "bob@example.com").await;
     let refused = h.update::<Contact>(tenant, bob.id, json!({ "email": "ADA@example.com" })).await;
-    assert_eq!(refused, Err(Error::EmailTaken { existing_id: ada.id }));
+    assert_eq!(refused, Err(Error::EmailTaken { existing_id: ada.id.uuid() }));
     assert_eq!(h.row(tenant, bob.id).await, Some(bob.clone()));
     let respelled: Contact = h.update(tenant, ada.id, json!({ "email": "Ada@example.com" })).await.unwrap();
     assert_eq!(respelled.email.unwrap().as_str(), "Ada@example.com", "a contact may change the case of its own email");

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use serde_json::{json, value::to_raw_value};
-use uuid::Uuid;
 
 use super::Harness;
 use super::deliveries::call;
@@ -18,12 +17,12 @@ use crate::store::DeliveryFilter;
 use crate::values::EventKind;
 use crate::values::{Decimal, EventSet, TenantId, Timestamp};
 use crate::webhooks::deliveries::{Delivery, DeliveryStatus, MatchedSubscription};
-use crate::webhooks::events::Event;
+use crate::webhooks::events::{Event, EventId};
 use crate::webhooks::replays::{self, ReplayCreate};
-use crate::webhooks::subscriptions::{self, DisabledReason, WebhookSubscription};
+use crate::webhooks::subscriptions::{self, DisabledReason, SubscriptionId, WebhookSubscription};
 
 impl Harness {
-    async fn deliveries(&self, tenant: TenantId, event: Uuid) -> Vec<Delivery> {
+    async fn deliveries(&self, tenant: TenantId, event: EventId) -> Vec<Delivery> {
         let read = self.read(move |tx| {
             Box::pin(async move { Ok(tx.list_deliveries(tenant, &DeliveryFilter::of_event(event)).await?) })
         });
@@ -39,7 +38,7 @@ impl Harness {
         matches
     }
 
-    pub(super) async fn subscription(&self, tenant: TenantId, change: fn(&mut WebhookSubscription)) -> Uuid {
+    pub(super) async fn subscription(&self, tenant: TenantId, change: fn(&mut WebhookSubscription)) -> SubscriptionId {
         let make = move |new| {
             let mut row = WebhookSubscription { enabled: true, ..WebhookSubscription::bare(new) };
             change(&mut row);
@@ -92,16 +91,16 @@ pub(super) async fn events_are_returned_in_order_and_in_pages(h: Harness) {
     let all = h.events(tenant).await;
     let kinds: Vec<EventKind> = all.iter().map(|event| event.kind).collect();
     assert_eq!(kinds, [EventKind::ContactCreated, EventKind::JobCreated, EventKind::JobCompleted].repeat(4));
-    let ids: Vec<Uuid> = all.iter().map(|event| event.id).collect();
+    let ids: Vec<_> = all.iter().map(|event| event.id).collect();
     assert!(all.is_sorted_by(|a, b| a.created_at < b.created_at) && all.iter().all(|event| event.tenant_id == tenant));
     let read = async |after: Timestamp, limit: u32| {
         let read = h.read(move |tx| Box::pin(async move { Ok(tx.events_after(tenant, after, limit).await?) }));
-        read.await.unwrap().iter().map(|event| event.id).collect::<Vec<Uuid>>()
+        read.await.unwrap().iter().map(|event| event.id).collect::<Vec<_>>()
     };
     for (position, event) in all.iter().enumerate() {
         assert_eq!(read(event.created_at, 100).await, ids[position + 1..], "strictly after");
     }
-    let mut read_ids: Vec<Uuid> = Vec::new();
+    let mut read_ids: Vec<EventId> = Vec::new();
     let mut after = Timestamp::from_micros(0);
     loop {
         let page = read(after, 5).await;
@@ -188,7 +187,7 @@ pub(super) async fn each_matching_subscription_gets_one_delivery(h: Harness) {
     let kinds: Vec<EventKind> = events.iter().map(|event| event.kind).collect();
     assert_eq!(kinds, [EventKind::JobCreated, EventKind::JobScheduled]);
     let to = async |event: &Event| {
-        h.deliveries(tenant, event.id).await.iter().map(|d| d.subscription_id).collect::<Vec<Uuid>>()
+        h.deliveries(tenant, event.id).await.iter().map(|d| d.subscription_id).collect::<Vec<_>>()
     };
     assert_eq!(to(&events[0]).await, [everything, named, paused, late]);
     assert_eq!(to(&events[1]).await, [everything, paused, late]);
@@ -206,7 +205,7 @@ pub(super) async fn many_deliveries_are_written_at_once(h: Harness) {
     call!(h.schedule_endpoint(tenant, early, Some(hour_before)));
     call!(h.schedule_endpoint(tenant, late, start.checked_add(Duration::from_secs(3600))));
     let event = h.event_of(tenant, EventKind::JobCreated).await;
-    let delivery = |(number, subscription): (usize, &Uuid)| {
+    let delivery = |(number, subscription): (usize, &SubscriptionId)| {
         event.delivery_to(h.store.env().id(event.created_at), *subscription, number % 50 == 7)
     };
     let mut deliveries: Vec<Delivery> = subscriptions.iter().enumerate().map(delivery).collect();
@@ -227,10 +226,10 @@ pub(super) async fn many_deliveries_are_written_at_once(h: Harness) {
     let endpoints = async |now: Timestamp| {
         let mut due = call!(h.due_endpoints(now, &[], 1000));
         due.sort();
-        due.into_iter().map(|endpoint| endpoint.subscription_id).collect::<Vec<Uuid>>()
+        due.into_iter().map(|endpoint| endpoint.subscription_id).collect::<Vec<_>>()
     };
     let pending = subscriptions.iter().enumerate().filter(|(number, _)| number % 50 != 7).map(|(_, id)| *id);
-    assert_eq!(endpoints(event.created_at).await, pending.collect::<Vec<Uuid>>(), "also the one that was due later");
+    assert_eq!(endpoints(event.created_at).await, pending.collect::<Vec<_>>(), "also the one that was due later");
     assert_eq!(endpoints(sooner).await, [subscriptions[0], early]);
     assert_eq!(endpoints(hour_before).await, [early], "it is not delayed");
 

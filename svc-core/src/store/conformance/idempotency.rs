@@ -3,11 +3,10 @@
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use uuid::Uuid;
 
 use super::Harness;
 use crate::accounts::idempotency::StoredResponse;
-use crate::accounts::keys::{self, KeyCreate};
+use crate::accounts::keys::{self, KeyCreate, KeyId};
 use crate::error::Error;
 use crate::values::{TenantId, Timestamp};
 
@@ -145,7 +144,7 @@ pub(super) async fn a_key_is_claimed_by_one_transaction(h: Harness) {
 pub(super) async fn expired_records_are_deleted_in_steps(h: Harness) {
     let (tenant, other) = (h.tenant().await, h.tenant().await);
     let input = KeyCreate { name: None, write: true, expires_in: None, signed: true };
-    let key: Uuid = h.write(move |tx| Box::pin(keys::create(tx, tenant, input.clone()))).await.unwrap().key.id;
+    let key: KeyId = h.write(move |tx| Box::pin(keys::create(tx, tenant, input.clone()))).await.unwrap().key.id;
     let start = h.store.env().now();
     let at = |second: u64| start.checked_add(Duration::from_secs(second)).unwrap();
     for second in 0..5_u8 {

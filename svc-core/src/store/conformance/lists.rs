@@ -1,7 +1,6 @@
 //! Lists: order, position, limit and filters, compared with a simple reference implementation.
 
 use serde_json::json;
-use uuid::Uuid;
 
 use super::samples::Sample;
 use super::{Harness, every_resource};
@@ -11,12 +10,12 @@ use crate::resources::invoices::{Invoice, InvoiceFilter, InvoiceStatus};
 use crate::resources::jobs::{Job, JobFilter, JobStatus};
 use crate::resources::pages::{ListQuery, Order};
 use crate::resources::quotes::{Quote, QuoteFilter, QuoteStatus};
-use crate::values::{Email, TenantId, Text, Timestamp};
+use crate::values::{Email, Id, TenantId, Text, Timestamp};
 use crate::webhooks::subscriptions::WebhookSubscription;
 
 const LIMITS: [u32; 5] = [1, 2, 5, 6, 201];
 
-fn ids<R: Resource>(rows: &[R]) -> Vec<Uuid> {
+fn ids<R: Resource>(rows: &[R]) -> Vec<Id<R>> {
     rows.iter().map(Resource::id).collect()
 }
 
@@ -96,7 +95,7 @@ async fn compare<R: Sample>(
     for before in starts {
         for limit in [1, 3, 201] {
             let rest = wanted.iter().filter(|row| before.is_none_or(|before| row.created_at() < before));
-            let want: Vec<Uuid> = rest.take(limit as usize).map(|row| row.id()).collect();
+            let want: Vec<_> = rest.take(limit as usize).map(|row| row.id()).collect();
             let order = Order::NewestFirst { before };
             let got = h.list::<R>(tenant, ListQuery { limit, order, filter: filter.clone() }).await;
             assert_eq!(ids(&got), want, "{} {} {order:?} {limit}", R::COLLECTION, json!(filter));
@@ -106,7 +105,7 @@ async fn compare<R: Sample>(
     for from in rows.iter().map(Resource::updated_at).chain([Timestamp::from_micros(0)]) {
         for limit in [1, 3, 201] {
             let rest = wanted.iter().filter(|row| row.updated_at() >= from);
-            let want: Vec<Uuid> = rest.take(limit as usize).map(|row| row.id()).collect();
+            let want: Vec<_> = rest.take(limit as usize).map(|row| row.id()).collect();
             let order = Order::OldestChangeFirst { from };
             let got = h.list::<R>(tenant, ListQuery { limit, order, filter: filter.clone() }).await;
             assert_eq!(ids(&got), want, "{} {} {order:?} {limit}", R::COLLECTION, json!(filter));

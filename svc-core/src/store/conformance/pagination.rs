@@ -12,7 +12,7 @@ use crate::resources::contacts::{Contact, ContactFilter};
 use crate::resources::crud::{self, Filter, NoFilter, Resource};
 use crate::resources::pages::{Limit, ListParams, Page, SentCursor, Since};
 use crate::resources::quotes::{Quote, QuoteFilter, QuoteStatus};
-use crate::values::{TenantId, Timestamp};
+use crate::values::{Id, TenantId, Timestamp};
 use crate::webhooks::subscriptions::WebhookSubscription;
 
 /// An iteration over the pages of a list.
@@ -63,7 +63,7 @@ impl<'h, R: Resource> Pages<'h, R> {
     }
 }
 
-fn ids<R: Resource>(rows: &[R]) -> Vec<Uuid> {
+fn ids<R: Resource>(rows: &[R]) -> Vec<Id<R>> {
     rows.iter().map(Resource::id).collect()
 }
 

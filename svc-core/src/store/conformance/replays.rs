@@ -1,18 +1,18 @@
 //! Bulk replays.
 
+use crate::webhooks::subscriptions::SubscriptionId;
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
-use uuid::Uuid;
 
 use super::Harness;
 use super::deliveries::call;
-use crate::values::{TenantId, Timestamp};
+use crate::values::{Id, TenantId, Timestamp};
 use crate::webhooks::deliveries::DeliveryStatus;
-use crate::webhooks::replays::Replay;
+use crate::webhooks::replays::{Replay, ReplayId};
 
 /// Returns a replay of failed deliveries that was requested at `now`.
-fn bare(tenant_id: TenantId, subscription_id: Uuid, id: Uuid, now: Timestamp) -> Replay {
+fn bare(tenant_id: TenantId, subscription_id: SubscriptionId, id: ReplayId, now: Timestamp) -> Replay {
     let since = Timestamp::from_micros(0);
     Replay {
         id,
@@ -61,7 +61,7 @@ pub(super) async fn replays_are_stored(h: Harness) {
     }
     let first = rows[0].id;
     assert_eq!(call!(h.replay(other, first)), None, "another tenant cannot read it");
-    assert_eq!(call!(h.replay(tenant, Uuid::nil())), None);
+    assert_eq!(call!(h.replay(tenant, Id::nil())), None);
     assert!(h.store.delivery_wakeup().notified().now_or_never().is_some());
     // The replay that has waited longest comes first, whatever its tenant.
     rows.sort_by_key(|row| (row.stepped_at, row.id));

@@ -1,7 +1,6 @@
 //! The generic repository: records are stored unchanged, and only their own tenant can access them.
 
 use serde_json::json;
-use uuid::Uuid;
 
 use super::samples::{Links, Sample};
 use super::{Harness, every_resource};
@@ -13,7 +12,7 @@ use crate::resources::invoices::{self, Invoice, InvoiceCreate};
 use crate::resources::jobs::Job;
 use crate::resources::pages::{ListQuery, Order};
 use crate::resources::quotes::Quote;
-use crate::values::{Decimal, Email, TenantId, Timestamp};
+use crate::values::{Decimal, Email, Id, TenantId, Timestamp};
 use crate::webhooks::subscriptions::WebhookSubscription;
 
 pub(super) async fn every_field_is_stored(h: Harness) {
@@ -34,7 +33,7 @@ pub(super) async fn an_update_replaces_every_field(h: Harness) {
     async fn check<R: Sample>(h: &Harness, tenant: TenantId, links: Links) {
         let bystander = h.insert(tenant, R::bare).await;
         let bare = h.insert(tenant, R::bare).await;
-        let new = NewRecord { tenant_id: tenant, id: bare.id(), now: bare.created_at() };
+        let new = NewRecord { tenant_id: tenant, id: bare.id().uuid(), now: bare.created_at() };
         let full = h.replace(tenant, &R::full(new, links)).await;
         assert_eq!(h.row(tenant, bare.id()).await, Some(full.clone()));
         assert!(full.updated_at() > bare.updated_at());
@@ -57,7 +56,7 @@ pub(super) async fn a_record_of_another_tenant_is_not_found(h: Harness) {
         let id = row.id();
         let got = h.read(move |tx| Box::pin(crud::get::<R>(tx, other, id))).await;
         assert_eq!(got, Err(Error::NotFound));
-        let got = h.read(move |tx| Box::pin(crud::get::<R>(tx, owner, Uuid::nil()))).await;
+        let got = h.read(move |tx| Box::pin(crud::get::<R>(tx, owner, Id::nil()))).await;
         assert_eq!(got, Err(Error::NotFound), "an id of no record");
     }
     let (owner, other) = (h.tenant().await, h.tenant().await);
@@ -138,7 +137,9 @@ pub(super) async fn an_id_is_unique(h: Harness) {
         let second = h.write(move |tx| {
             Box::pin(async move {
                 let now = crud::advance_clock(tx, tenant).await?;
-                Ok(R::repository(tx).insert(tenant, &R::full(NewRecord { tenant_id: tenant, id, now }, links)).await?)
+                Ok(R::repository(tx)
+                    .insert(tenant, &R::full(NewRecord { tenant_id: tenant, id: id.uuid(), now }, links))
+                    .await?)
             })
         });
         assert!(matches!(second.await, Err(Error::Store(StoreError::Conflict { .. }))), "{}", R::COLLECTION);
@@ -170,7 +171,7 @@ pub(super) async fn a_reference_to_another_tenant_is_refused(h: Harness) {
     let foreign = h.contact(other, "ada@example.com").await.id;
     let deleted = h.contact(tenant, "bob@example.com").await.id;
     h.delete::<Contact>(tenant, deleted).await.unwrap();
-    for id in [foreign, deleted, Uuid::nil()] {
+    for id in [foreign, deleted, Id::nil()] {
         let refused = Error::ReferenceNotFound("contact_id");
         let start = "2026-03-14T15:00:00Z";
         let booking = json!({ "contact_id": id, "service_name": "x", "start_time": start });

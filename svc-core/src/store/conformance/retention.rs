@@ -1,5 +1,6 @@
 //! Deletion of expired data, and of nothing else.
 
+use crate::webhooks::events::EventId;
 use std::time::Duration;
 
 use serde_json::json;
@@ -9,16 +10,16 @@ use super::Harness;
 use crate::env::first_id_at;
 use crate::error::Error;
 use crate::store::DeliveryFilter;
-use crate::values::{EventKind, TenantId, Timestamp};
-use crate::webhooks::deliveries::{AttemptLog, Delivery, DeliveryStatus};
+use crate::values::{EventKind, Id, TenantId, Timestamp};
+use crate::webhooks::deliveries::{AttemptLog, Delivery, DeliveryId, DeliveryStatus};
 use crate::webhooks::replays::{self, ReplayCreate};
 use crate::webhooks::retention::{self, DeletedCounts, ExpiredKind, IdRange, Positions};
-use crate::webhooks::subscriptions::WebhookSubscription;
+use crate::webhooks::subscriptions::{SubscriptionId, WebhookSubscription};
 
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
 impl Harness {
-    async fn tenant_with_subscription(&self) -> (TenantId, Uuid) {
+    async fn tenant_with_subscription(&self) -> (TenantId, SubscriptionId) {
         let tenant = self.tenant().await;
         let body = json!({ "url": "https://example.com", "events": ["contact.created"] });
         (tenant, self.create::<WebhookSubscription>(tenant, body).await.unwrap().id)
@@ -55,7 +56,7 @@ impl Harness {
         .unwrap()
     }
 
-    async fn remaining(&self, tenant: TenantId) -> (Vec<Uuid>, Vec<Uuid>) {
+    async fn remaining(&self, tenant: TenantId) -> (Vec<EventId>, Vec<DeliveryId>) {
         let events = self.events(tenant).await.into_iter().map(|event| event.id).collect();
         let deliveries = self.read(move |tx| {
             let all = DeliveryFilter { oldest_first: true, ..DeliveryFilter::default() };
@@ -195,21 +196,21 @@ pub(super) async fn a_range_has_two_bounds(h: Harness) {
         events.push(h.delivered(tenant, email, DeliveryStatus::Failed, 1).await.event_id);
     }
     let times: Vec<Timestamp> = h.events(tenant).await.iter().map(|event| event.created_at).collect();
-    let last = |first: Uuid, end: Uuid, limit: u32| {
-        let range = IdRange { first, end };
+    let last = |first: EventId, end: EventId, limit: u32| {
+        let range = IdRange { first: first.uuid(), end: end.uuid() };
         h.read(move |tx| Box::pin(async move { Ok(tx.last_event(tenant, range, limit).await?) }))
     };
-    assert_eq!(last(Uuid::nil(), events[3], 10).await, Ok(Some(events[2])), "strictly before the end");
-    assert_eq!(last(Uuid::nil(), events[3], 2).await, Ok(Some(events[1])));
-    assert_eq!(last(events[2], events[3], 2).await, Ok(Some(events[2])), "from the first one on");
+    assert_eq!(last(Id::nil(), events[3], 10).await, Ok(Some(events[2].uuid())), "strictly before the end");
+    assert_eq!(last(Id::nil(), events[3], 2).await, Ok(Some(events[1].uuid())));
+    assert_eq!(last(events[2], events[3], 2).await, Ok(Some(events[2].uuid())), "from the first one on");
     assert_eq!(last(events[2], events[2], 2).await, Ok(None));
     let deliveries = h.remaining(tenant).await.1;
-    let nth = |first: Uuid, end: Uuid, n: u32| {
-        let range = IdRange { first, end };
+    let nth = |first: DeliveryId, end: DeliveryId, n: u32| {
+        let range = IdRange { first: first.uuid(), end: end.uuid() };
         h.read(move |tx| Box::pin(async move { Ok(tx.nth_delivery(tenant, range, n).await?) }))
     };
-    assert_eq!(nth(Uuid::nil(), Uuid::max(), 0).await, Ok(Some(deliveries[0])));
-    assert_eq!(nth(deliveries[1], deliveries[3], 1).await, Ok(Some(deliveries[2])));
+    assert_eq!(nth(Id::nil(), Id::max(), 0).await, Ok(Some(deliveries[0].uuid())));
+    assert_eq!(nth(deliveries[1], deliveries[3], 1).await, Ok(Some(deliveries[2].uuid())));
     assert_eq!(nth(deliveries[1], deliveries[3], 2).await, Ok(None), "strictly before the end");
     let range = IdRange { first: first_id_at(times[1]), end: first_id_at(times[3]) };
     let deleted = h.write(move |tx| {
@@ -281,7 +282,7 @@ pub(super) async fn expired_request_records_are_counted(h: Harness) {
                     created_at: at,
                 };
                 tx.store_response(tenant, key, &response).await?;
-                tx.claim_signature(tenant.0, &[key.as_bytes()[0]; 32], at).await?;
+                tx.claim_signature(tenant.0.into(), &[key.as_bytes()[0]; 32], at).await?;
             }
             let counts = [tx.count_request_records(now, now).await?, tx.count_request_records(now.next(), now).await?];
             let all = now.next().next();

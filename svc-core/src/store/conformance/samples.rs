@@ -2,27 +2,25 @@
 
 use std::fmt;
 
-use uuid::Uuid;
-
 use super::Harness;
 use crate::resources::bookings::{Booking, BookingStatus};
-use crate::resources::contacts::Contact;
+use crate::resources::contacts::{Contact, ContactId};
 use crate::resources::crud::{NewRecord, Resource};
-use crate::resources::invoices::{Invoice, InvoiceStatus};
+use crate::resources::invoices::{Invoice, InvoiceId, InvoiceStatus};
 use crate::resources::jobs::{Job, JobStatus};
-use crate::resources::quotes::{Quote, QuoteStatus};
+use crate::resources::quotes::{Quote, QuoteId, QuoteStatus};
 use crate::values::EventKind;
 use crate::values::{
-    Amount, Currency, Date, Email, EventSet, MAX_AMOUNT, Note, Secret, TenantId, Text, Timestamp, WebhookUrl,
+    Amount, Currency, Date, Email, EventSet, Id, MAX_AMOUNT, Note, Secret, TenantId, Text, Timestamp, WebhookUrl,
 };
 use crate::webhooks::subscriptions::{DisabledReason, WebhookSubscription};
 
 /// Records that the full samples refer to, for stores with foreign keys.
 #[derive(Clone, Copy)]
 pub(super) struct Links {
-    pub(super) contact: Uuid,
-    quote: Uuid,
-    invoice: Uuid,
+    pub(super) contact: ContactId,
+    quote: QuoteId,
+    invoice: InvoiceId,
 }
 
 impl Links {
@@ -64,7 +62,7 @@ fn email() -> Email {
 impl Sample for Contact {
     fn bare(new: NewRecord) -> Self {
         Self {
-            id: new.id,
+            id: new.id.into(),
             email: None,
             first_name: None,
             last_name: None,
@@ -101,7 +99,7 @@ impl Sample for Contact {
 impl Sample for Invoice {
     fn bare(new: NewRecord) -> Self {
         Self {
-            id: new.id,
+            id: new.id.into(),
             invoice_number: number("INV", new),
             contact_id: None,
             status: InvoiceStatus::Draft,
@@ -138,7 +136,7 @@ impl Sample for Invoice {
 impl Sample for Booking {
     fn bare(new: NewRecord) -> Self {
         Self {
-            id: new.id,
+            id: new.id.into(),
             contact_id: None,
             service_name: None,
             start_time: new.now,
@@ -170,7 +168,7 @@ impl Sample for Booking {
 impl Sample for Quote {
     fn bare(new: NewRecord) -> Self {
         Self {
-            id: new.id,
+            id: new.id.into(),
             quote_number: number("QUO", new),
             contact_id: None,
             status: QuoteStatus::Draft,
@@ -203,7 +201,7 @@ impl Sample for Quote {
 impl Sample for Job {
     fn bare(new: NewRecord) -> Self {
         Self {
-            id: new.id,
+            id: new.id.into(),
             job_number: number("JOB", new),
             title: Text::parse("x").unwrap(),
             status: JobStatus::Quoted,
@@ -264,7 +262,7 @@ impl Sample for Job {
 impl Sample for WebhookSubscription {
     fn bare(new: NewRecord) -> Self {
         Self {
-            id: new.id,
+            id: new.id.into(),
             url: WebhookUrl::parse("https://example.com").unwrap(),
             events: EventSet::All,
             enabled: false,
@@ -305,7 +303,7 @@ impl Sample for WebhookSubscription {
             previous_until: Some(Timestamp::from_micros(i64::MAX)),
             stopped_at: Some(far()),
             responses_kept: u32::MAX,
-            responses_deleted_until: Some(Uuid::max()),
+            responses_deleted_until: Some(Id::max()),
             ..Self::bare(new)
         }
     }

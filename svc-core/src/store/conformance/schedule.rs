@@ -16,6 +16,7 @@ use crate::resources::contacts::Contact;
 use crate::store::{Endpoint, MAX_EXCEPTED_TENANTS};
 use crate::values::EventKind;
 use crate::values::{TenantId, Timestamp};
+use crate::webhooks::subscriptions::SubscriptionId;
 
 pub(super) async fn endpoints_are_returned_in_order_of_due_time(h: Harness) {
     let (tenant, other) = (h.tenant().await, h.tenant().await);
@@ -31,7 +32,7 @@ pub(super) async fn endpoints_are_returned_in_order_of_due_time(h: Harness) {
     }
     want.sort();
     let endpoint =
-        |(_, tenant, to): &(Timestamp, TenantId, Uuid)| Endpoint { tenant_id: *tenant, subscription_id: *to };
+        |(_, tenant, to): &(Timestamp, TenantId, SubscriptionId)| Endpoint { tenant_id: *tenant, subscription_id: *to };
     let names: Vec<Endpoint> = want.iter().map(endpoint).collect();
     for (count, (at, ..)) in want.iter().copied().enumerate() {
         assert_eq!(call!(h.due_endpoints(at, &[], 100)), names[..=count], "it is due at its time");

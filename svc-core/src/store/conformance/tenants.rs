@@ -100,10 +100,10 @@ pub(super) async fn tenants_of_a_record_are_found_by_its_id(h: Harness) {
     let owners =
         async |kind, id| h.read(move |tx| Box::pin(async move { Ok(tx.owners(kind, id).await?) })).await.unwrap();
     let records = [
-        (OwnedKind::Invoice, invoice.id),
-        (OwnedKind::Quote, quote.id),
-        (OwnedKind::Subscription, subscription.id),
-        (OwnedKind::Delivery, delivery),
+        (OwnedKind::Invoice, invoice.id.uuid()),
+        (OwnedKind::Quote, quote.id.uuid()),
+        (OwnedKind::Subscription, subscription.id.uuid()),
+        (OwnedKind::Delivery, delivery.uuid()),
     ];
     for (kind, id) in records {
         assert_eq!(owners(kind, id).await, [one], "{kind:?}");
@@ -119,7 +119,7 @@ pub(super) async fn tenants_of_a_record_are_found_by_its_id(h: Harness) {
     .unwrap();
     assert_eq!(owners(OwnedKind::Invoice, records[0].1).await, [one.min(other), one.max(other)]);
     h.delete::<WebhookSubscription>(one, subscription.id).await.unwrap();
-    assert_eq!(owners(OwnedKind::Subscription, subscription.id).await, [one], "it is deleted");
+    assert_eq!(owners(OwnedKind::Subscription, subscription.id.uuid()).await, [one], "it is deleted");
 }
 
 pub(super) async fn tenants_with_old_events_are_found(h: Harness) {

@@ -13,7 +13,7 @@ use crate::accounts::keys::{self, KeyCreate};
 use crate::accounts::tenants::{self, NumberKind, TenantCreate};
 use crate::error::{Error, StoreError};
 use crate::input::Input as _;
-use crate::resources::contacts::{Contact, ContactCreate};
+use crate::resources::contacts::{Contact, ContactCreate, ContactId};
 use crate::resources::crud::{self, NewRecord};
 use crate::resources::invoices::{Invoice, Payment};
 use crate::resources::jobs::{Job, JobCreate};
@@ -21,7 +21,7 @@ use crate::store::{DeliveryFilter, KeyUse, Repository, Tx};
 use crate::values::EventKind;
 use crate::values::{Amount, Currency, TenantId, Text, Timestamp};
 use crate::webhooks::deliveries::Delivery;
-use crate::webhooks::events::Event;
+use crate::webhooks::events::{Event, EventId};
 use crate::webhooks::subscriptions::WebhookSubscription;
 
 const PARALLEL: usize = 32;
@@ -40,7 +40,7 @@ async fn create_job(tx: &mut dyn Tx, tenant: TenantId) -> Result<Job, Error> {
 }
 
 /// Makes a change of every kind that a unit of work can make.
-async fn make_changes(tx: &mut dyn Tx, tenant: TenantId, contact: Uuid) -> Result<(), Error> {
+async fn make_changes(tx: &mut dyn Tx, tenant: TenantId, contact: ContactId) -> Result<(), Error> {
     create_contact(tx, tenant, "bob@example.com").await?;
     create_job(tx, tenant).await?;
     crud::delete::<Contact>(tx, tenant, contact).await?;
@@ -57,7 +57,7 @@ async fn make_changes(tx: &mut dyn Tx, tenant: TenantId, contact: Uuid) -> Resul
 struct Snapshot {
     contacts: Vec<Contact>,
     jobs: Vec<Job>,
-    events: Vec<Uuid>,
+    events: Vec<EventId>,
     deliveries: Vec<Delivery>,
     stored_response: Option<StoredResponse>,
     tenants: Vec<tenants::Tenant>,
@@ -68,7 +68,7 @@ impl Harness {
     async fn snapshot(&self, tenant: TenantId) -> Snapshot {
         let contacts = self.all(tenant).await;
         let jobs = self.all(tenant).await;
-        let events: Vec<Uuid> = self.events(tenant).await.iter().map(|event| event.id).collect();
+        let events: Vec<_> = self.events(tenant).await.iter().map(|event| event.id).collect();
         self.read(move |tx| {
             let (contacts, jobs, events): (Vec<Contact>, Vec<Job>, _) =
                 (contacts.clone(), jobs.clone(), events.clone());
@@ -191,7 +191,7 @@ const WRITE_METHODS: &[(&str, WriteMethod)] = &[
     ("insert_api_key", |tx, tenant| {
         Box::pin(async move {
             let key = tx.api_keys(tenant).await?.remove(0);
-            let key = keys::ApiKey { id: new_row(tx, tenant).id, created_at: key.created_at.next(), ..key };
+            let key = keys::ApiKey { id: new_row(tx, tenant).id.into(), created_at: key.created_at.next(), ..key };
             Ok(tx.insert_api_key(&key, &[3; 32]).await?)
         })
     }),
@@ -232,7 +232,7 @@ const WRITE_METHODS: &[(&str, WriteMethod)] = &[
             let data = to_raw_value(&json!({ "id": id })).unwrap();
             Ok(tx
                 .insert_event(&Event {
-                    id,
+                    id: id.into(),
                     tenant_id: tenant,
                     kind: EventKind::StayCreated,
                     data,
@@ -248,7 +248,7 @@ const WRITE_METHODS: &[(&str, WriteMethod)] = &[
             let event = tx.events_after(tenant, Timestamp::from_micros(0), 1).await?.remove(0);
             let subscription =
                 tx.matching_subscriptions(tenant, EventKind::StayCreated).await?.remove(0).subscription_id;
-            let row = Delivery { created_at: now, ..event.delivery_to(id, subscription, true) };
+            let row = Delivery { created_at: now, ..event.delivery_to(id.into(), subscription, true) };
             Ok(tx.insert_delivery(&row).await?)
         })
     }),
@@ -263,7 +263,7 @@ const WRITE_METHODS: &[(&str, WriteMethod)] = &[
             };
             let invoice_id = Repository::<Invoice>::list(tx, tenant, &listing).await?.remove(0).id;
             let amount = Amount::from_minor(1, 2);
-            let payment = Payment { id, invoice_id, amount, currency: Currency::AUD, paid_at: now };
+            let payment = Payment { id: id.into(), invoice_id, amount, currency: Currency::AUD, paid_at: now };
             Ok(tx.insert_payment(tenant, &payment).await?)
         })
     }),
@@ -309,7 +309,7 @@ pub(super) async fn a_transaction_sees_its_own_writes(h: Harness) {
         })
     });
     let (taken, got, ada, read_back, stored, events, numbers) = work.await.unwrap();
-    assert_eq!(taken, Err(Error::EmailTaken { existing_id: ada }));
+    assert_eq!(taken, Err(Error::EmailTaken { existing_id: ada.uuid() }));
     assert!(got && read_back && stored);
     assert_eq!((events, numbers), (1, ["JOB-0001".to_owned(), "JOB-0002".to_owned()]));
 }

@@ -1,10 +1,9 @@
 //! API keys.
 
 use async_trait::async_trait;
-use uuid::Uuid;
 
 use super::{MemoryTx, conflict};
-use crate::accounts::keys::{ApiKey, Credential, Scope};
+use crate::accounts::keys::{ApiKey, Credential, KeyId, Scope};
 use crate::error::StoreError;
 use crate::store::{ApiKeyRepository, KeyUse};
 use crate::values::TenantId;
@@ -36,7 +35,7 @@ impl ApiKeyRepository for MemoryTx<'_> {
         self.credential(key_hash).await
     }
 
-    async fn api_key(&mut self, id: Uuid) -> Result<Option<ApiKey>, StoreError> {
+    async fn api_key(&mut self, id: KeyId) -> Result<Option<ApiKey>, StoreError> {
         Ok(self.state.api_keys.get(&id).map(|(key, _)| key.clone()))
     }
 

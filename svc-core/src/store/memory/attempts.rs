@@ -1,22 +1,27 @@
 //! Attempts of deliveries.
 
 use async_trait::async_trait;
-use uuid::Uuid;
 
 use super::{MemoryTx, conflict, of_tenant};
 use crate::error::StoreError;
 use crate::store::{AttemptRepository, DeletedResponses, DeliveryFilter, DeliveryRepository as _};
 use crate::values::{TenantId, Timestamp};
-use crate::webhooks::deliveries::{AttemptLog, AttemptSummary};
+use crate::webhooks::deliveries::{AttemptLog, AttemptSummary, DeliveryId};
+use crate::webhooks::subscriptions::SubscriptionId;
 
 #[async_trait]
 impl AttemptRepository for MemoryTx<'_> {
-    async fn insert_attempt(&mut self, tenant: TenantId, delivery: Uuid, log: &AttemptLog) -> Result<(), StoreError> {
+    async fn insert_attempt(
+        &mut self,
+        tenant: TenantId,
+        delivery: DeliveryId,
+        log: &AttemptLog,
+    ) -> Result<(), StoreError> {
         let attempts = &mut self.state_mut()?.attempts;
         if attempts.add(((tenant, delivery), log.attempt), log.clone()) { Ok(()) } else { Err(conflict("attempt")) }
     }
 
-    async fn attempts(&mut self, tenant: TenantId, delivery: Uuid) -> Result<Vec<AttemptLog>, StoreError> {
+    async fn attempts(&mut self, tenant: TenantId, delivery: DeliveryId) -> Result<Vec<AttemptLog>, StoreError> {
         let of_delivery = ((tenant, delivery), 0)..=((tenant, delivery), u32::MAX);
         Ok(self.state.attempts.range(of_delivery).map(|(_, log)| log.clone()).collect())
     }
@@ -24,14 +29,14 @@ impl AttemptRepository for MemoryTx<'_> {
     async fn delete_responses(
         &mut self,
         tenant: TenantId,
-        subscription: Uuid,
-        after: Uuid,
+        subscription: SubscriptionId,
+        after: DeliveryId,
         limit: u32,
     ) -> Result<DeletedResponses, StoreError> {
         let state = self.state_mut()?;
         let next = of_tenant(&state.deliveries, tenant)
             .filter(|delivery| delivery.subscription_id == subscription && delivery.id > after);
-        let next: Vec<Uuid> = next.map(|delivery| delivery.id).take(limit as usize).collect();
+        let next: Vec<DeliveryId> = next.map(|delivery| delivery.id).take(limit as usize).collect();
         let mut responses = 0;
         for id in &next {
             let of_delivery = ((tenant, *id), 0)..=((tenant, *id), u32::MAX);
@@ -51,7 +56,7 @@ impl AttemptRepository for MemoryTx<'_> {
     async fn attempt_summaries(
         &mut self,
         tenant: TenantId,
-        subscription: Uuid,
+        subscription: SubscriptionId,
         since: Timestamp,
         until: Timestamp,
     ) -> Result<Vec<AttemptSummary>, StoreError> {

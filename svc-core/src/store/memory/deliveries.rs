@@ -6,11 +6,12 @@ use uuid::Uuid;
 use super::{MemoryTx, State, insert, of_tenant};
 use crate::error::StoreError;
 use crate::store::{DeliveryFilter, DeliveryRepository, DueDelivery, Endpoint, EndpointSchedule as _, WaitingFor};
-use crate::values::{TenantId, Timestamp};
-use crate::webhooks::deliveries::{Backlog, Delivery, DeliveryStatus, FailureReason, MAX_BACKLOG_COUNT};
+use crate::values::{Id, TenantId, Timestamp};
+use crate::webhooks::deliveries::{Backlog, Delivery, DeliveryId, DeliveryStatus, FailureReason, MAX_BACKLOG_COUNT};
+use crate::webhooks::subscriptions::SubscriptionId;
 
 /// Returns the key of a delivery among the pending ones, if it is pending.
-fn pending_key(delivery: &Delivery) -> Option<(Endpoint, Timestamp, Uuid)> {
+fn pending_key(delivery: &Delivery) -> Option<(Endpoint, Timestamp, DeliveryId)> {
     let due_at = delivery.next_attempt_at.filter(|_| delivery.status == DeliveryStatus::Pending)?;
     let endpoint = Endpoint { tenant_id: delivery.tenant_id, subscription_id: delivery.subscription_id };
     Some((endpoint, due_at, delivery.id))
@@ -18,10 +19,14 @@ fn pending_key(delivery: &Delivery) -> Option<(Endpoint, Timestamp, Uuid)> {
 
 impl State {
     /// Returns the pending deliveries of an endpoint, longest due first.
-    fn pending(&self, tenant_id: TenantId, subscription_id: Uuid) -> impl Iterator<Item = (Timestamp, &Delivery)> {
+    fn pending(
+        &self,
+        tenant_id: TenantId,
+        subscription_id: SubscriptionId,
+    ) -> impl Iterator<Item = (Timestamp, &Delivery)> {
         let endpoint = Endpoint { tenant_id, subscription_id };
         let (first, last) = (Timestamp::from_micros(i64::MIN), Timestamp::from_micros(i64::MAX));
-        let of_endpoint = (endpoint, first, Uuid::nil())..=(endpoint, last, Uuid::max());
+        let of_endpoint = (endpoint, first, Id::nil())..=(endpoint, last, Id::max());
         let pending = self.pending_deliveries.range(of_endpoint);
         pending.filter_map(move |((_, due_at, id), ())| Some((*due_at, self.deliveries.get(&(tenant_id, *id))?)))
     }
@@ -53,11 +58,11 @@ impl DeliveryRepository for MemoryTx<'_> {
         Ok(())
     }
 
-    async fn delivery(&mut self, tenant: TenantId, id: Uuid) -> Result<Option<Delivery>, StoreError> {
+    async fn delivery(&mut self, tenant: TenantId, id: DeliveryId) -> Result<Option<Delivery>, StoreError> {
         Ok(self.state.deliveries.get(&(tenant, id)).cloned())
     }
 
-    async fn deliveries(&mut self, tenant: TenantId, ids: &[Uuid]) -> Result<Vec<Delivery>, StoreError> {
+    async fn deliveries(&mut self, tenant: TenantId, ids: &[DeliveryId]) -> Result<Vec<Delivery>, StoreError> {
         Ok(ids.iter().filter_map(|id| self.state.deliveries.get(&(tenant, *id))).cloned().collect())
     }
 
@@ -95,7 +100,7 @@ impl DeliveryRepository for MemoryTx<'_> {
     async fn due_deliveries(
         &mut self,
         tenant: TenantId,
-        subscription: Uuid,
+        subscription: SubscriptionId,
         now: Timestamp,
         limit: u32,
     ) -> Result<Vec<DueDelivery>, StoreError> {
@@ -110,7 +115,7 @@ impl DeliveryRepository for MemoryTx<'_> {
     async fn next_delivery_due(
         &mut self,
         tenant: TenantId,
-        subscription: Uuid,
+        subscription: SubscriptionId,
     ) -> Result<Option<Timestamp>, StoreError> {
         Ok(self.state.pending(tenant, subscription).next().map(|(due_at, _)| due_at))
     }
@@ -118,7 +123,7 @@ impl DeliveryRepository for MemoryTx<'_> {
     async fn bring_deliveries_forward(
         &mut self,
         tenant: TenantId,
-        subscription: Uuid,
+        subscription: SubscriptionId,
         waiting: WaitingFor,
         latest: Timestamp,
     ) -> Result<(), StoreError> {
@@ -137,7 +142,7 @@ impl DeliveryRepository for MemoryTx<'_> {
     async fn hold_deliveries(
         &mut self,
         tenant: TenantId,
-        subscription: Uuid,
+        subscription: SubscriptionId,
         before: Timestamp,
         limit: u32,
     ) -> Result<u64, StoreError> {
@@ -155,7 +160,7 @@ impl DeliveryRepository for MemoryTx<'_> {
     async fn fail_deliveries(
         &mut self,
         tenant: TenantId,
-        subscription: Uuid,
+        subscription: SubscriptionId,
         reason: FailureReason,
         limit: u32,
     ) -> Result<u64, StoreError> {
@@ -186,7 +191,7 @@ impl DeliveryRepository for MemoryTx<'_> {
     async fn count_deliveries(
         &mut self,
         tenant: TenantId,
-        subscription: Uuid,
+        subscription: SubscriptionId,
         status: DeliveryStatus,
     ) -> Result<u64, StoreError> {
         if status == DeliveryStatus::Succeeded {

@@ -1,14 +1,13 @@
 //! Events.
 
 use async_trait::async_trait;
-use uuid::Uuid;
 
 use super::{MemoryTx, insert, of_tenant};
 use crate::env::first_id_at;
 use crate::error::StoreError;
 use crate::store::{EventRepository, EventWithActor};
-use crate::values::{TenantId, Timestamp};
-use crate::webhooks::events::Event;
+use crate::values::{Id, TenantId, Timestamp};
+use crate::webhooks::events::{Event, EventId};
 
 #[async_trait]
 impl EventRepository for MemoryTx<'_> {
@@ -19,12 +18,12 @@ impl EventRepository for MemoryTx<'_> {
         insert(&mut state.event_actors, key, &actor)
     }
 
-    async fn event(&mut self, tenant: TenantId, id: Uuid) -> Result<Option<Event>, StoreError> {
+    async fn event(&mut self, tenant: TenantId, id: EventId) -> Result<Option<Event>, StoreError> {
         Ok(self.state.events.get(&(tenant, id)).cloned())
     }
 
     async fn events_after(&mut self, tenant: TenantId, after: Timestamp, limit: u32) -> Result<Vec<Event>, StoreError> {
-        let from = self.state.events.range((tenant, first_id_at(after))..=(tenant, Uuid::max()));
+        let from = self.state.events.range((tenant, first_id_at(after).into())..=(tenant, Id::max()));
         let events = from.map(|(_, event)| event).filter(|event| event.created_at > after);
         Ok(events.take(limit as usize).cloned().collect())
     }

@@ -1,13 +1,12 @@
 //! Bulk replays.
 
 use async_trait::async_trait;
-use uuid::Uuid;
 
 use super::{MemoryTx, insert, of_tenant};
 use crate::error::StoreError;
 use crate::store::ReplayRepository;
 use crate::values::TenantId;
-use crate::webhooks::replays::Replay;
+use crate::webhooks::replays::{Replay, ReplayId};
 
 #[async_trait]
 impl ReplayRepository for MemoryTx<'_> {
@@ -17,7 +16,7 @@ impl ReplayRepository for MemoryTx<'_> {
         Ok(())
     }
 
-    async fn replay(&mut self, tenant: TenantId, id: Uuid) -> Result<Option<Replay>, StoreError> {
+    async fn replay(&mut self, tenant: TenantId, id: ReplayId) -> Result<Option<Replay>, StoreError> {
         Ok(self.state.replays.get(&(tenant, id)).cloned())
     }
 

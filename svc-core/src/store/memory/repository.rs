@@ -1,7 +1,6 @@
 //! The generic repository of each resource.
 
 use async_trait::async_trait;
-use uuid::Uuid;
 
 use super::{Key, MemoryTx, Table, insert, of_tenant};
 use crate::error::StoreError;
@@ -13,7 +12,7 @@ use crate::resources::jobs::Job;
 use crate::resources::pages::{ListQuery, Order};
 use crate::resources::quotes::Quote;
 use crate::store::Repository;
-use crate::values::TenantId;
+use crate::values::{Id, TenantId};
 use crate::webhooks::subscriptions::WebhookSubscription;
 
 /// Implements [`Repository`] over one table each; a generic implementation could not name the table.
@@ -21,7 +20,7 @@ macro_rules! repositories {
     ($($record:ty => $table:ident,)+) => {$(
         #[async_trait]
         impl Repository<$record> for MemoryTx<'_> {
-            async fn get(&mut self, tenant: TenantId, id: Uuid) -> Result<Option<$record>, StoreError> {
+            async fn get(&mut self, tenant: TenantId, id: Id<$record>) -> Result<Option<$record>, StoreError> {
                 Ok(self.state.$table.get(&(tenant, id)).cloned())
             }
             async fn list(
@@ -50,7 +49,7 @@ repositories! {
     WebhookSubscription => subscriptions,
 }
 
-fn select<R: Resource>(table: &Table<Key, R>, tenant: TenantId, listing: &ListQuery<R::Filter>) -> Vec<R> {
+fn select<R: Resource>(table: &Table<Key<R>, R>, tenant: TenantId, listing: &ListQuery<R::Filter>) -> Vec<R> {
     let mut rows: Vec<&R> = of_tenant(table, tenant).filter(|row| listing.filter.matches(row)).collect();
     match listing.order {
         Order::NewestFirst { before } => {
@@ -65,7 +64,7 @@ fn select<R: Resource>(table: &Table<Key, R>, tenant: TenantId, listing: &ListQu
     rows.into_iter().take(listing.limit as usize).cloned().collect()
 }
 
-fn update<R: Resource>(table: &mut Table<Key, R>, tenant: TenantId, record: &R) -> Result<(), StoreError> {
+fn update<R: Resource>(table: &mut Table<Key<R>, R>, tenant: TenantId, record: &R) -> Result<(), StoreError> {
     let found = table.change(&(tenant, record.id()), |stored| *stored = record.clone());
     if found { Ok(()) } else { Err(StoreError::Internal("an update found no row".to_owned())) }
 }

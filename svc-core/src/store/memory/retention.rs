@@ -8,8 +8,9 @@ use crate::env::first_id_at;
 use crate::error::StoreError;
 use crate::store::RetentionRepository;
 use crate::values::{TenantId, Timestamp};
-use crate::webhooks::deliveries::{Delivery, DeliveryStatus};
-use crate::webhooks::replays::Replay;
+use crate::webhooks::deliveries::{Delivery, DeliveryId, DeliveryStatus};
+use crate::webhooks::events::EventId;
+use crate::webhooks::replays::{Replay, ReplayId};
 use crate::webhooks::retention::{ExpiredKind, IdRange};
 
 fn has_ended(delivery: &Delivery) -> bool {
@@ -22,28 +23,29 @@ fn is_finished_before(replay: &Replay, before: Timestamp) -> bool {
 
 impl State {
     fn deliveries_of(&self, tenant: TenantId, range: IdRange) -> impl Iterator<Item = &Delivery> {
-        of_tenant(&self.deliveries, tenant).filter(move |delivery| range.contains(delivery.id))
+        of_tenant(&self.deliveries, tenant).filter(move |delivery| range.contains(delivery.id.uuid()))
     }
 
-    fn ended(&self, tenant: TenantId, range: IdRange) -> Vec<Uuid> {
+    fn ended(&self, tenant: TenantId, range: IdRange) -> Vec<DeliveryId> {
         self.deliveries_of(tenant, range).filter(|delivery| has_ended(delivery)).map(|delivery| delivery.id).collect()
     }
 
     /// Returns the keys of the attempts of deliveries.
-    fn attempts_of(&self, tenant: TenantId, deliveries: &[Uuid]) -> Vec<((TenantId, Uuid), u32)> {
+    fn attempts_of(&self, tenant: TenantId, deliveries: &[DeliveryId]) -> Vec<((TenantId, DeliveryId), u32)> {
         let attempts =
             deliveries.iter().flat_map(|id| self.attempts.range(((tenant, *id), 0)..=((tenant, *id), u32::MAX)));
         attempts.map(|(key, _)| *key).collect()
     }
 
     /// Returns the events without a delivery that keeps them.
-    fn unused_events(&self, tenant: TenantId, range: IdRange, keeps: impl Fn(&Delivery) -> bool) -> Vec<Uuid> {
-        let kept: Vec<Uuid> = self
+    fn unused_events(&self, tenant: TenantId, range: IdRange, keeps: impl Fn(&Delivery) -> bool) -> Vec<EventId> {
+        let kept: Vec<EventId> = self
             .deliveries_of(tenant, range)
             .filter(|delivery| keeps(delivery))
             .map(|delivery| delivery.event_id)
             .collect();
-        let events = self.events.range((tenant, range.first)..(tenant, range.end)).map(|((_, id), _)| *id);
+        let events =
+            self.events.range((tenant, range.first.into())..(tenant, range.end.into())).map(|((_, id), _)| *id);
         events.filter(|id| !kept.contains(id)).collect()
     }
 }
@@ -51,12 +53,13 @@ impl State {
 #[async_trait]
 impl RetentionRepository for MemoryTx<'_> {
     async fn last_event(&mut self, tenant: TenantId, range: IdRange, limit: u32) -> Result<Option<Uuid>, StoreError> {
-        let events = of_tenant(&self.state.events, tenant).map(|event| event.id).filter(|id| range.contains(*id));
+        let events =
+            of_tenant(&self.state.events, tenant).map(|event| event.id.uuid()).filter(|id| range.contains(*id));
         Ok(events.take(limit as usize).last())
     }
 
     async fn nth_delivery(&mut self, tenant: TenantId, range: IdRange, n: u32) -> Result<Option<Uuid>, StoreError> {
-        Ok(self.state.deliveries_of(tenant, range).nth(n as usize).map(|delivery| delivery.id))
+        Ok(self.state.deliveries_of(tenant, range).nth(n as usize).map(|delivery| delivery.id.uuid()))
     }
 
     async fn delete_expired(
@@ -108,7 +111,7 @@ impl RetentionRepository for MemoryTx<'_> {
     ) -> Result<u64, StoreError> {
         let state = self.state_mut()?;
         let over = of_tenant(&state.replays, tenant).filter(|replay| is_finished_before(replay, before));
-        let over: Vec<Uuid> = over.map(|replay| replay.id).take(limit as usize).collect();
+        let over: Vec<ReplayId> = over.map(|replay| replay.id).take(limit as usize).collect();
         over.iter().for_each(|id| state.replays.take(&(tenant, *id)));
         Ok(over.len() as u64)
     }
@@ -126,8 +129,8 @@ impl RetentionRepository for MemoryTx<'_> {
         let (state, end) = (&self.state, first_id_at(before));
         let tenants = state.tenants.keys().filter(|tenant| **tenant > after).take(limit as usize);
         let has_history = |tenant: &TenantId| {
-            let first = of_tenant(&state.events, *tenant).next().map(|event| event.id);
-            let replay = of_tenant(&state.replays, *tenant).next().map(|replay| replay.id);
+            let first = of_tenant(&state.events, *tenant).next().map(|event| event.id.uuid());
+            let replay = of_tenant(&state.replays, *tenant).next().map(|replay| replay.id.uuid());
             (*tenant, first.into_iter().chain(replay).any(|id| id < end))
         };
         Ok(tenants.map(has_history).collect())

@@ -1,12 +1,12 @@
 //! When endpoints are due.
 
 use async_trait::async_trait;
-use uuid::Uuid;
 
 use super::{MemoryTx, State};
 use crate::error::StoreError;
 use crate::store::{Endpoint, EndpointSchedule};
 use crate::values::{TenantId, Timestamp};
+use crate::webhooks::subscriptions::SubscriptionId;
 
 impl State {
     fn set_due_at(&mut self, endpoint: Endpoint, due_at: Option<Timestamp>) {
@@ -46,7 +46,7 @@ impl EndpointSchedule for MemoryTx<'_> {
     async fn schedule_endpoint(
         &mut self,
         tenant: TenantId,
-        subscription: Uuid,
+        subscription: SubscriptionId,
         due_at: Option<Timestamp>,
     ) -> Result<(), StoreError> {
         let endpoint = Endpoint { tenant_id: tenant, subscription_id: subscription };
@@ -57,7 +57,7 @@ impl EndpointSchedule for MemoryTx<'_> {
     async fn schedule_endpoint_by(
         &mut self,
         tenant: TenantId,
-        subscription: Uuid,
+        subscription: SubscriptionId,
         due_at: Timestamp,
     ) -> Result<(), StoreError> {
         let endpoint = Endpoint { tenant_id: tenant, subscription_id: subscription };

@@ -1,9 +1,9 @@
 //! Request signatures that were used.
 
 use async_trait::async_trait;
-use uuid::Uuid;
 
 use super::MemoryTx;
+use crate::accounts::keys::KeyId;
 use crate::error::StoreError;
 use crate::store::UsedSignatureRepository;
 use crate::values::Timestamp;
@@ -12,7 +12,7 @@ use crate::values::Timestamp;
 impl UsedSignatureRepository for MemoryTx<'_> {
     async fn claim_signature(
         &mut self,
-        key_id: Uuid,
+        key_id: KeyId,
         mac: &[u8; 32],
         expires_at: Timestamp,
     ) -> Result<bool, StoreError> {

@@ -73,14 +73,14 @@ fn success_is_a_2xx_without_an_error() {
 #[test]
 fn an_outcome_decides_the_status_and_the_next_attempt() {
     let event = Event {
-        id: Uuid::from_u128(1),
+        id: Uuid::from_u128(1).into(),
         tenant_id: TenantId(Uuid::from_u128(2)),
         kind: EventKind::JobCreated,
         data: RawValue::NULL.to_owned(),
         created_at: Timestamp::from_micros(1_773_500_966_535_897),
         only_for: None,
     };
-    let new = event.delivery_to(Uuid::from_u128(3), Uuid::from_u128(4), false);
+    let new = event.delivery_to(Uuid::from_u128(3).into(), Uuid::from_u128(4).into(), false);
     let now = new.created_at.next();
     let (success, failure) = (log(204, None), log(503, Some("status")));
     let deleted = FailureReason::SubscriptionDeleted;

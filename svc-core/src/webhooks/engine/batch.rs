@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use uuid::Uuid;
-
 use super::attempt::{Attempt, Outcome};
 use crate::values::{TenantId, Timestamp};
+use crate::webhooks::deliveries::{Delivery, DeliveryStatus};
+use crate::webhooks::subscriptions::SubscriptionId;
 
 /// The work that is done for one tenant in one transaction, by [`run_batch`](super::run_batch).
 #[derive(Debug)]
@@ -50,14 +50,34 @@ impl Batch {
 pub struct BatchResult {
     /// The attempts that were claimed and are to be made now.
     pub attempts: Vec<Attempt>,
-    /// The subscriptions that were paused after ten failures in a row.
-    pub paused: Vec<Uuid>,
+    /// The failed attempts whose outcomes were recorded.
+    pub failures: Vec<FailedAttempt>,
+}
+
+/// A failed attempt, as it was recorded.
+#[derive(Clone, Debug)]
+pub struct FailedAttempt {
+    /// The delivery after the attempt, with its new status and the time of the next attempt if there is one.
+    pub delivery: Delivery,
+    /// The host of the endpoint, and the port if its URL names one.
+    pub host: String,
+    /// The error of the attempt: a [`FailureClass`](crate::webhooks::deliveries::FailureClass), a colon, and what happened.
+    pub error: Option<String>,
+    /// Whether this was the tenth failure in a row, which paused the subscription.
+    pub has_paused: bool,
+}
+
+impl FailedAttempt {
+    /// Returns whether this was the last attempt, so that the delivery has failed until it is replayed.
+    pub fn is_last(&self) -> bool {
+        self.delivery.status == DeliveryStatus::Failed && self.delivery.failure_reason.is_none()
+    }
 }
 
 /// An endpoint that was selected, and what is done with it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Selection {
-    pub(super) subscription: Uuid,
+    pub(super) subscription: SubscriptionId,
     pub(super) action: Action,
 }
 

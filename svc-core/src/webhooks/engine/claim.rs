@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use uuid::Uuid;
-
 use super::attempt::Attempt;
 use super::batch::{Action, Batch, Selection};
 use super::plan::FULL_WINDOW_DELAY;
@@ -12,7 +10,7 @@ use crate::env::time_of_id;
 use crate::error::{Error, StoreError};
 use crate::store::{DueDelivery, Repository, Tx};
 use crate::values::TenantId;
-use crate::webhooks::subscriptions::{self, SETTLE_PAUSE, SETTLE_STEP, WebhookSubscription};
+use crate::webhooks::subscriptions::{self, SETTLE_PAUSE, SETTLE_STEP, SubscriptionId, WebhookSubscription};
 
 /// How long an endpoint is deferred when one of its rows cannot be read.
 const CORRUPT_ROW_DELAY: Duration = Duration::from_secs(60);
@@ -46,7 +44,7 @@ async fn claim_endpoint(
     tx: &mut dyn Tx,
     policy: &Policy,
     batch: &Batch,
-    id: Uuid,
+    id: SubscriptionId,
     (limit, in_flight): (usize, usize),
     attempts: &mut Vec<Attempt>,
 ) -> Result<(), Error> {

@@ -3,13 +3,12 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use uuid::Uuid;
-
 use super::attempt::{Attempt, Outcome};
 use super::batch::{Action, Batch, Selection};
 use super::policy::Policy;
 use crate::store::Endpoint;
 use crate::values::{TenantId, Timestamp};
+use crate::webhooks::subscriptions::SubscriptionId;
 
 /// The window of an endpoint before its first outcome.
 const INITIAL_WINDOW: usize = 4;
@@ -31,7 +30,7 @@ const MAX_CLOCK_CORRECTION: Duration = Duration::from_secs(1);
 /// [`attempt_finished`](Self::attempt_finished).
 #[derive(Debug, Default)]
 pub struct InFlight {
-    endpoints: HashMap<Uuid, EndpointWindow>,
+    endpoints: HashMap<SubscriptionId, EndpointWindow>,
     tenants: HashMap<TenantId, usize>,
     total: usize,
     last_poll_at: Option<Timestamp>,
@@ -107,7 +106,7 @@ impl InFlight {
     }
 
     /// Returns the number of attempts in flight to an endpoint.
-    pub(super) fn in_flight_to(&self, subscription: Uuid) -> usize {
+    pub(super) fn in_flight_to(&self, subscription: SubscriptionId) -> usize {
         self.endpoints.get(&subscription).map_or(0, |window| window.in_flight)
     }
 
@@ -117,7 +116,7 @@ impl InFlight {
     }
 
     /// Returns how many more attempts may be claimed: for an endpoint, for its tenant, and in total.
-    pub(super) fn capacity(&self, policy: &Policy, subscription: Uuid, tenant: TenantId) -> Capacity {
+    pub(super) fn capacity(&self, policy: &Policy, subscription: SubscriptionId, tenant: TenantId) -> Capacity {
         let window = match self.endpoints.get(&subscription).map_or(INITIAL_WINDOW, |window| window.size) {
             // The second half of the total is for endpoints that have proved to be fast, so that slow ones cannot take it.
             window if window <= INITIAL_WINDOW && self.total >= policy.concurrency / 2 => 1,
@@ -131,7 +130,7 @@ impl InFlight {
     }
 
     /// Counts attempts as in flight.
-    pub(super) fn reserve(&mut self, tenant: TenantId, subscription: Uuid, count: usize) {
+    pub(super) fn reserve(&mut self, tenant: TenantId, subscription: SubscriptionId, count: usize) {
         let window = self.endpoints.entry(subscription);
         window.or_insert(EndpointWindow { in_flight: 0, size: INITIAL_WINDOW }).in_flight += count;
         *self.tenants.entry(tenant).or_default() += count;
@@ -139,7 +138,7 @@ impl InFlight {
     }
 
     /// Stops counting attempts as in flight.
-    fn free(&mut self, tenant: TenantId, subscription: Uuid, count: usize) {
+    fn free(&mut self, tenant: TenantId, subscription: SubscriptionId, count: usize) {
         self.total = self.total.saturating_sub(count);
         if let Some(in_flight) = self.tenants.get_mut(&tenant) {
             *in_flight = in_flight.saturating_sub(count);

@@ -2,10 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use uuid::Uuid;
-
 use super::attempt::Outcome;
-use super::batch::Batch;
+use super::batch::{Batch, FailedAttempt};
 use super::claim::schedule_next;
 use super::policy::Policy;
 use super::responses;
@@ -13,17 +11,17 @@ use crate::error::{Error, StoreError};
 use crate::resources::crud::{self, advance_clock};
 use crate::store::{Repository, Tx};
 use crate::values::TenantId;
-use crate::webhooks::deliveries::Delivery;
-use crate::webhooks::subscriptions::{self, SETTLE_AT_ONCE, WebhookSubscription};
+use crate::webhooks::deliveries::{Delivery, DeliveryId};
+use crate::webhooks::subscriptions::{self, SETTLE_AT_ONCE, SubscriptionId, WebhookSubscription};
 
 /// The HTTP status 410, by which an endpoint says that it will never take the delivery, so there are no retries.
 const GONE: i32 = 410;
 
-/// Records the outcomes of a batch and returns the subscriptions that were paused.
-pub(super) async fn record(tx: &mut dyn Tx, policy: &Policy, batch: &Batch) -> Result<Vec<Uuid>, Error> {
-    let mut paused = Vec::new();
+/// Records the outcomes of a batch and returns the attempts that failed.
+pub(super) async fn record(tx: &mut dyn Tx, policy: &Policy, batch: &Batch) -> Result<Vec<FailedAttempt>, Error> {
+    let mut failures = Vec::new();
     let tenant = batch.tenant_id;
-    let mut by_endpoint: BTreeMap<Uuid, Vec<&Outcome>> = BTreeMap::new();
+    let mut by_endpoint: BTreeMap<SubscriptionId, Vec<&Outcome>> = BTreeMap::new();
     for outcome in &batch.outcomes {
         by_endpoint.entry(outcome.delivery.subscription_id).or_default().push(outcome);
     }
@@ -31,14 +29,14 @@ pub(super) async fn record(tx: &mut dyn Tx, policy: &Policy, batch: &Batch) -> R
         let subscription = none_if_corrupt(Repository::<WebhookSubscription>::get(tx, tenant, id).await)?;
         let Some(mut subscription) = subscription else { continue };
         let was_paused = subscription.paused_at;
-        let ids: Vec<Uuid> = outcomes.iter().map(|outcome| outcome.delivery.id).collect();
+        let ids: Vec<DeliveryId> = outcomes.iter().map(|outcome| outcome.delivery.id).collect();
         let stored = stored_deliveries(tx, tenant, &ids).await?;
         for outcome in outcomes {
             // The lease is the fencing token. The tenant is locked, so it cannot change before the update.
             let holds_lease =
                 |stored: &&Delivery| stored.id == outcome.delivery.id && stored.lease == outcome.delivery.lease;
             if let Some(delivery) = stored.iter().find(holds_lease) {
-                record_one(tx, policy, &mut subscription, delivery.clone(), outcome).await?;
+                failures.extend(record_one(tx, policy, &mut subscription, delivery.clone(), outcome).await?);
             }
         }
         if subscription.paused_at == was_paused {
@@ -46,11 +44,10 @@ pub(super) async fn record(tx: &mut dyn Tx, policy: &Policy, batch: &Batch) -> R
         } else {
             subscriptions::settle(tx, tenant, &mut subscription, SETTLE_AT_ONCE).await?;
             Repository::<WebhookSubscription>::update(tx, tenant, &subscription).await?;
-            paused.push(id);
         }
         schedule_next(tx, tenant, &subscription).await?;
     }
-    Ok(paused)
+    Ok(failures)
 }
 
 /// Treats a row that cannot be read as missing, so that it does not block the outcomes of others.
@@ -62,7 +59,7 @@ pub(super) fn none_if_corrupt<T>(row: Result<Option<T>, StoreError>) -> Result<O
 }
 
 /// Returns the deliveries as they are stored, without those that cannot be read.
-async fn stored_deliveries(tx: &mut dyn Tx, tenant: TenantId, ids: &[Uuid]) -> Result<Vec<Delivery>, Error> {
+async fn stored_deliveries(tx: &mut dyn Tx, tenant: TenantId, ids: &[DeliveryId]) -> Result<Vec<Delivery>, Error> {
     match tx.deliveries(tenant, ids).await {
         Err(StoreError::Corrupt { .. }) => {}
         stored => return Ok(stored?),
@@ -74,18 +71,19 @@ async fn stored_deliveries(tx: &mut dyn Tx, tenant: TenantId, ids: &[Uuid]) -> R
     Ok(readable)
 }
 
-/// Records one outcome, and pauses the subscription if this is the tenth failure in a row.
+/// Records one outcome, and pauses the subscription if this is the tenth failure in a row. Returns the attempt if it failed.
 async fn record_one(
     tx: &mut dyn Tx,
     policy: &Policy,
     subscription: &mut WebhookSubscription,
     mut delivery: Delivery,
     outcome: &Outcome,
-) -> Result<(), Error> {
+) -> Result<Option<FailedAttempt>, Error> {
     let Outcome { log, retry_after, .. } = outcome;
     let (tenant, lease) = (delivery.tenant_id, delivery.lease);
     let now = tx.env().now();
-    if subscription.record_attempt(outcome, &policy.retry, now) {
+    let pauses = subscription.record_attempt(outcome, &policy.retry, now);
+    if pauses {
         let before = subscription.clone();
         subscription.pause(advance_clock(tx, tenant).await?);
         crud::audit_change(tx, tenant, "pause", Some(&before), Some(subscription)).await?;
@@ -97,5 +95,10 @@ async fn record_one(
     delivery.record_outcome(log, delay, now, after_failure);
     tx.update_delivery(&delivery, lease).await?;
     let log = responses::bounded(tx, tenant, subscription, &delivery, log).await?;
-    Ok(tx.insert_attempt(tenant, delivery.id, &log).await?)
+    tx.insert_attempt(tenant, delivery.id, &log).await?;
+    if log.succeeded() {
+        return Ok(None);
+    }
+    let host = subscription.url.host().to_owned();
+    Ok(Some(FailedAttempt { delivery, host, error: log.error, has_paused: pauses }))
 }

@@ -33,7 +33,7 @@ pub(super) async fn bounded(
     if log.response_body.as_deref().is_none_or(str::is_empty) {
         return Ok(log);
     }
-    let today = first_id_at(start_of_day(tx.env().now()));
+    let today = first_id_at(start_of_day(tx.env().now())).into();
     let (mut deleted_until, mut kept) = match subscription.responses_deleted_until {
         Some(until) if until >= today => (until, subscription.responses_kept),
         _ => (today, 0),

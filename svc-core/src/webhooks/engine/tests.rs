@@ -17,12 +17,12 @@ use crate::input::Input as _;
 use crate::resources::crud::{self, advance_clock};
 use crate::store::memory::MemoryStore;
 use crate::store::{DeliveryFilter, Repository, Store};
-use crate::values::{EventKind, Secret, TenantId, Timestamp};
-use crate::webhooks::deliveries::{AttemptLog, Delivery, DeliveryStatus, FailureReason, RetrySchedule};
+use crate::values::{EventKind, Id, Secret, TenantId, Timestamp};
+use crate::webhooks::deliveries::{AttemptLog, Delivery, DeliveryId, DeliveryStatus, FailureReason, RetrySchedule};
 use crate::webhooks::events::Event;
 use crate::webhooks::replays::ReplayCreate;
 use crate::webhooks::subscriptions::{
-    SETTLE_AT_ONCE, SETTLE_PAUSE, SETTLE_STEP, WebhookCreate, WebhookSubscription, WebhookUpdate,
+    SETTLE_AT_ONCE, SETTLE_PAUSE, SETTLE_STEP, SubscriptionId, WebhookCreate, WebhookSubscription, WebhookUpdate,
 };
 use crate::webhooks::{deliveries, events, signatures, subscriptions};
 
@@ -227,7 +227,7 @@ fn a_subscription_is_paused_once_and_its_deliveries_are_held() {
         recorded.retain(|entry| entry.action == "pause");
         assert_eq!(recorded.len(), 1);
         let Entry { actor, object_kind, object_id, before, after, .. } = recorded.remove(0);
-        assert_eq!((&*actor, &*object_kind, object_id), ("sender", "webhook", subscription.id));
+        assert_eq!((&*actor, &*object_kind, object_id), ("sender", "webhook", subscription.id.uuid()));
         let [before, after] = [before, after].map(|json| json.unwrap().get().parse::<serde_json::Value>().unwrap());
         let of = |state: &serde_json::Value| (state["enabled"].clone(), state["disabled_reason"].clone());
         assert_eq!(of(&before), (json!(true), json!(null)));
@@ -300,15 +300,15 @@ fn capacity_goes_to_the_tenant_with_the_fewest_attempts_in_flight() {
     }
     let policy = Policy { concurrency: 9, ..Policy::default() };
     let mut in_flight = InFlight::default();
-    in_flight.reserve(tenants[0], Uuid::nil(), 4);
-    in_flight.reserve(tenants[1], Uuid::max(), 3);
+    in_flight.reserve(tenants[0], Id::nil(), 4);
+    in_flight.reserve(tenants[1], Id::max(), 3);
     let batches = in_flight.plan(&policy, &poll_once(&store), BTreeMap::new());
     let selected: Vec<(TenantId, usize)> =
         batches.iter().map(|batch| (batch.tenant_id, batch.selections.len())).collect();
     assert_eq!(selected, [(tenants[2], 2)], "one attempt each, as half of the capacity is in use");
     // A tenant with its share in flight is not touched, although the other one has capacity left.
     let mut in_flight = InFlight::default();
-    in_flight.reserve(tenants[0], Uuid::nil(), 4);
+    in_flight.reserve(tenants[0], Id::nil(), 4);
     let batches = in_flight.plan(&policy, &poll_once(&store), BTreeMap::new());
     assert!(batches.iter().all(|batch| batch.tenant_id != tenants[0]));
 }
@@ -318,7 +318,7 @@ struct Backlog {
     store: MemoryStore,
     clock: ManualClock,
     tenant: TenantId,
-    id: Uuid,
+    id: SubscriptionId,
 }
 
 impl Backlog {
@@ -418,7 +418,7 @@ fn what_was_pending_is_held_even_if_the_subscription_is_enabled_before_the_last_
     backlog.set_enabled(true);
     let new = backlog.emit();
     let attempts = backlog.settle();
-    let sent: Vec<Uuid> = attempts.iter().map(|attempt| attempt.delivery.id).collect();
+    let sent: Vec<_> = attempts.iter().map(|attempt| attempt.delivery.id).collect();
     assert_eq!(sent, [new.id], "only what is new is sent");
     assert_eq!((backlog.count(DeliveryStatus::Held), backlog.stopped_at()), (Backlog::SIZE, None));
 }
@@ -525,12 +525,12 @@ fn the_newest_attempts_of_a_day_keep_their_response_bodies() {
         });
         get.unwrap().unwrap()
     };
-    let body = |delivery: Uuid| {
+    let body = |delivery: DeliveryId| {
         let log = backlog.write(move |tx| Box::pin(async move { Ok(tx.attempts(tenant, delivery).await?) }));
         log.unwrap().pop().unwrap().response_body
     };
     let first = claim(200);
-    let ids: Vec<Uuid> = first.iter().map(|attempt| attempt.delivery.id).collect();
+    let ids: Vec<_> = first.iter().map(|attempt| attempt.delivery.id).collect();
     record(first, "old");
     assert_eq!(subscription().responses_kept, 200);
     record(claim(4), "");
@@ -577,7 +577,7 @@ fn a_search_reads_a_bounded_number_of_deliveries() {
     assert!(newest.deliveries.is_sorted_by_key(|delivery| std::cmp::Reverse(delivery.id)));
     let rest = find(None, newest.next_until);
     assert!(newest.next_until.is_some() && rest.next_until.is_none());
-    let ids: BTreeSet<Uuid> = newest.deliveries.iter().chain(&rest.deliveries).map(|delivery| delivery.id).collect();
+    let ids: BTreeSet<_> = newest.deliveries.iter().chain(&rest.deliveries).map(|delivery| delivery.id).collect();
     assert_eq!((newest.deliveries.len(), rest.deliveries.len(), ids.len()), (10_001, 1, 10_002), "each is found once");
     let nothing = find(Some(EventKind::StayCreated), None);
     assert!(nothing.deliveries.is_empty());
@@ -619,7 +619,7 @@ fn the_headers_of_an_attempt_identify_and_sign_the_delivery() {
     assert_eq!(attempt.secrets, [subscription.secret]);
     let rotated = [Secret::new("whsec_bmV3"), Secret::new("whsec_b2xk")];
     let mut delivery = attempt.delivery.clone();
-    delivery.id = Uuid::from_u128(0x019c_ece5_2687_7e62_a676_64fd_ffa1_d8fa);
+    delivery.id = Uuid::from_u128(0x019c_ece5_2687_7e62_a676_64fd_ffa1_d8fa).into();
     delivery.attempts = 3;
     let attempt = Attempt { delivery, secrets: rotated.to_vec(), ..attempt };
     let now = Timestamp::parse("2026-03-14T15:09:26.5Z").unwrap();

@@ -1,7 +1,5 @@
 //! Bounding waits: after the clock was set back, no delivery waits longer than it would have waited anyway.
 
-use uuid::Uuid;
-
 use super::claim::schedule_next;
 use super::outcomes::none_if_corrupt;
 use super::policy::Policy;
@@ -9,7 +7,7 @@ use crate::accounts::audit::Actor;
 use crate::error::{Error, StoreError};
 use crate::store::{Repository, Tx};
 use crate::values::TenantId;
-use crate::webhooks::subscriptions::WebhookSubscription;
+use crate::webhooks::subscriptions::{SubscriptionId, WebhookSubscription};
 
 /// Bounds the due times of the deliveries at some endpoints of a tenant, in a write transaction: each becomes due after the
 /// longest time that its kind of wait can take from now on, unless it is due earlier. The back-off of an endpoint is
@@ -21,7 +19,7 @@ pub async fn bound_waits(
     tx: &mut dyn Tx,
     policy: &Policy,
     tenant: TenantId,
-    subscriptions: &[Uuid],
+    subscriptions: &[SubscriptionId],
 ) -> Result<(), Error> {
     tx.act_as(Actor::Sender);
     tx.lock_tenant(tenant).await?;
@@ -35,7 +33,7 @@ pub async fn bound_waits(
     Ok(())
 }
 
-async fn bound_endpoint(tx: &mut dyn Tx, policy: &Policy, tenant: TenantId, id: Uuid) -> Result<(), Error> {
+async fn bound_endpoint(tx: &mut dyn Tx, policy: &Policy, tenant: TenantId, id: SubscriptionId) -> Result<(), Error> {
     let now = tx.env().now();
     for (waiting, longest) in policy.longest_waits() {
         let latest = now.checked_add(longest).unwrap_or(now);

@@ -143,7 +143,7 @@ fn a_delivery_is_replayed_only_to_an_active_subscription_of_its_tenant() {
     let delete = write(&fixture.store, move |tx| Box::pin(crud::delete::<WebhookSubscription>(tx, tenant, id)));
     assert_eq!(delete, Ok(()));
     assert!(matches!(fixture.replay(), Err(Error::NotAllowed(_))));
-    let unknown = write(&fixture.store, move |tx| Box::pin(replay_delivery(tx, tenant, Uuid::nil())));
+    let unknown = write(&fixture.store, move |tx| Box::pin(replay_delivery(tx, tenant, Id::nil())));
     assert_eq!(unknown, Err(Error::NotFound));
     let other = write(&fixture.store, |tx| Box::pin(tenants::create(tx, TenantCreate::named("Other")))).unwrap().id;
     let id = fixture.delivery.id;

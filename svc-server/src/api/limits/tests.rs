@@ -104,7 +104,7 @@ fn at(millis: i64) -> Timestamp {
 }
 
 fn key(n: u128) -> Subject {
-    Subject::Key(Uuid::from_u128(n))
+    Subject::Key(Uuid::from_u128(n).into())
 }
 
 #[test]

@@ -9,8 +9,7 @@ use svc_core::resources::invoices::Invoice;
 use svc_core::resources::jobs::Job;
 use svc_core::resources::quotes::Quote;
 use svc_core::values::{TenantId, Timestamp};
-use svc_core::webhooks::subscriptions::{EventHandling, WebhookSubscription};
-use uuid::Uuid;
+use svc_core::webhooks::subscriptions::{EventHandling, SubscriptionId, WebhookSubscription};
 
 use super::{Finding, MAX_FINDINGS, display, displayed_columns};
 use crate::accounts::tenants::LastNumber;
@@ -33,9 +32,9 @@ pub(super) struct Consistency {
     /// The last number that was given, by tenant and kind.
     counters: BTreeMap<(TenantId, &'static str), u64>,
     /// The kinds that subscriptions want: tenant, kind, subscription, whether it is paused.
-    wanted: BTreeSet<(TenantId, String, Uuid, bool)>,
+    wanted: BTreeSet<(TenantId, String, SubscriptionId, bool)>,
     /// The kinds that are looked up for events, in the same form.
-    kinds: BTreeSet<(TenantId, String, Uuid, bool)>,
+    kinds: BTreeSet<(TenantId, String, SubscriptionId, bool)>,
 }
 
 impl Consistency {
@@ -91,7 +90,7 @@ impl Consistency {
         }
         let differ = |one: &BTreeSet<_>, other: &BTreeSet<_>, problem: &str| -> Vec<Finding> {
             let differ = one.difference(other).take(MAX_FINDINGS).map(
-                |(_, kind, subscription, _): &(TenantId, String, Uuid, bool)| {
+                |(_, kind, subscription, _): &(TenantId, String, SubscriptionId, bool)| {
                     let id = Some(format!("{kind} {subscription}"));
                     Finding { table: "subscription_kinds", id, problem: problem.to_owned() }
                 },

@@ -1,5 +1,6 @@
 //! Tests of copies between databases: complete, interrupted and refused.
 
+use std::os::unix::fs::PermissionsExt as _;
 use std::panic::AssertUnwindSafe;
 
 use futures_util::FutureExt as _;
@@ -41,6 +42,8 @@ async fn a_file_is_copied_to_a_file() {
     assert_eq!(report.copied, report.tables.iter().map(|table| table.source.rows).sum::<u64>());
     assert!(on_progress.iter().all(|progress| progress.done <= progress.total), "{on_progress:?}");
     assert!(TABLES.iter().all(|table| on_progress.iter().any(|p| p.table == table.name && p.done == p.total)));
+    let mode = |name: &str| std::fs::metadata(folder.path(name)).unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode("to.db"), mode("to.db.key")), (0o600, 0o600));
     // The secret key and the cursor key are copied, too.
     let key = |name: &str| std::fs::read_to_string(folder.path(name)).unwrap();
     assert_eq!(key("from.db.key"), key("to.db.key"));

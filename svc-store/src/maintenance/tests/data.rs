@@ -15,11 +15,10 @@ use svc_core::resources::invoices::{self, Invoice};
 use svc_core::resources::jobs::Job;
 use svc_core::resources::quotes::Quote;
 use svc_core::store::{DeliveryFilter, KeyUse, Store, Tx};
-use svc_core::values::{TenantId, Timestamp};
+use svc_core::values::{Id, TenantId, Timestamp};
 use svc_core::webhooks::deliveries::{AfterFailure, AttemptLog, DeliveryStatus};
 use svc_core::webhooks::replays::{self, ReplayCreate};
-use svc_core::webhooks::subscriptions::{self, WebhookSubscription};
-use uuid::Uuid;
+use svc_core::webhooks::subscriptions::{self, SubscriptionId, WebhookSubscription};
 
 const HOUR: Duration = Duration::from_secs(3600);
 
@@ -44,7 +43,7 @@ async fn create<R: Create>(tx: &mut dyn Tx, tenant: TenantId, body: String) -> R
     crud::create(tx, tenant, R::Input::from_body(body.as_bytes())?).await
 }
 
-async fn update<R: Update>(tx: &mut dyn Tx, tenant: TenantId, id: Uuid, body: &str) -> Result<R, Error> {
+async fn update<R: Update>(tx: &mut dyn Tx, tenant: TenantId, id: Id<R>, body: &str) -> Result<R, Error> {
     crud::update(tx, tenant, id, R::Input::from_body(body.as_bytes())?).await
 }
 
@@ -136,7 +135,7 @@ async fn fill_deliveries(tx: &mut dyn Tx, tenant: TenantId) -> Result<(), Error>
 }
 
 /// Returns the subscription to all events.
-async fn webhook(tx: &mut dyn Tx, tenant: TenantId) -> Result<Uuid, Error> {
+async fn webhook(tx: &mut dyn Tx, tenant: TenantId) -> Result<SubscriptionId, Error> {
     let pending = DeliveryFilter { status: Some(DeliveryStatus::Pending), limit: 1, ..DeliveryFilter::default() };
     Ok(tx.list_deliveries(tenant, &pending).await?[0].subscription_id)
 }

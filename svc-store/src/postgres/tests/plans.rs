@@ -1,11 +1,12 @@
 //! The query plans of PostgreSQL.
 
+use svc_core::values::Id;
+
 use super::*;
 use crate::accounts::owners;
 use crate::sql::Param;
 use crate::statements::every_list;
 use crate::webhooks::{attempts, deliveries, retention};
-use uuid::Uuid;
 
 /// Rows of 3 tenants. The lists select rows of the first. Foreign keys are not checked, for speed.
 const ROWS: &str = "
@@ -118,7 +119,7 @@ async fn deliveries_of_an_endpoint_are_found_by_its_index() {
     crate::migrate(&url).await.unwrap();
     let connection = direct_connection(&url).await;
     let mut checked = 0;
-    let lists = deliveries::lists(Some(Uuid::nil()));
+    let lists = deliveries::lists(Some(Id::nil()));
     let statements = deliveries::statements().into_iter().chain(attempts::statements());
     for sql in statements.chain(lists.iter().map(|(sql, _)| sql.as_str())) {
         if !sql.contains("subscription_id = $") || !sql.contains(" deliveries") {
@@ -142,7 +143,7 @@ async fn lists_of_deliveries_read_an_index_in_order() {
     let url = server.database();
     crate::migrate(&url).await.unwrap();
     let connection = direct_connection(&url).await;
-    let lists = deliveries::lists(None).into_iter().chain(deliveries::lists(Some(Uuid::nil())));
+    let lists = deliveries::lists(None).into_iter().chain(deliveries::lists(Some(Id::nil())));
     for (at, (sql, index)) in lists.enumerate() {
         let index = if index.is_empty() { "deliveries_pkey" } else { index };
         connection.client.batch_execute(&format!("PREPARE list_{at} AS {sql}")).await.unwrap();
