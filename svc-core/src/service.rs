@@ -64,6 +64,7 @@ pub use self::bookings::Bookings;
 pub use self::contacts::Contacts;
 pub use self::deliveries::Deliveries;
 pub use self::events::{AuditLog, EmittedEvent, Events};
+pub use self::executor::Executor;
 use self::executor::Runner;
 pub use self::invoices::Invoices;
 pub use self::jobs::Jobs;
@@ -71,7 +72,7 @@ pub use self::keys::Keys;
 pub use self::quotes::Quotes;
 pub use self::replays::Replays;
 pub use self::tenants::Tenants;
-pub use self::transaction::{OpenTransaction, Transaction, TransactionFn};
+pub use self::transaction::{Transaction, TransactionFn};
 pub use self::webhooks::Webhooks;
 
 /// A handle to a store, with all operations. It is cheap to clone.

@@ -6,8 +6,13 @@ use super::Svc;
 use crate::error::Error;
 use crate::store::{Access, ResultSlot, Tx, UnitOfWork, keep_result};
 
-/// Runs units of work without their result types.
-pub(super) trait Executor: Send + Sync {
+/// Runs the operations of accessors: in a transaction each, or in one that is open.
+///
+/// [`Svc`] and [`Transaction`](super::Transaction) are what applications use. A crate that joins svc's operations to a
+/// transaction of another kind implements this, as `svc_store::sqlx` does, and hands out
+/// [`Transaction::over`](super::Transaction::over) it.
+pub trait Executor: Send + Sync {
+    /// Runs a unit of work to its end. When it fails, nothing of it is left.
     fn run(&self, access: Access, name: &'static str, work: UnitOfWork) -> BoxFuture<'_, Result<(), Error>>;
 }
 

@@ -22,6 +22,11 @@ pub struct Transaction<'t> {
 }
 
 impl<'t> Transaction<'t> {
+    /// Returns the operations that run on this executor.
+    pub fn over(executor: &'t dyn Executor) -> Self {
+        Self { executor }
+    }
+
     /// Returns the operations on tenants, the business accounts.
     pub fn tenants(self) -> Tenants<'t> {
         Tenants::new(Runner(self.executor))
@@ -33,73 +38,12 @@ impl<'t> Transaction<'t> {
     }
 }
 
-/// Operations in a transaction that someone else commits, for crates that join svc's operations to a transaction of the
-/// application.
-///
-/// # Examples
-///
-/// ```
-/// use svc_core::prelude::*;
-/// use svc_core::service::OpenTransaction;
-/// use svc_core::store::{Store, Tx};
-///
-/// /// Is called with the transaction of a store.
-/// async fn sign_up(tx: &mut dyn Tx) -> Result<Tenant, Error> {
-///     let tx = OpenTransaction::new(tx);
-///     tx.tenants().create(TenantCreate::named("Harbour Plumbing")).await
-/// }
-///
-/// # futures_util::FutureExt::now_or_never(async {
-/// let svc = Svc::in_memory();
-/// let tenant = svc.store().write("sign up", |tx| Box::pin(sign_up(tx))).await?;
-/// assert_eq!(tenant.name, "Harbour Plumbing");
-/// # Ok::<(), Error>(())
-/// # }).unwrap().unwrap();
-/// ```
-pub struct OpenTransaction<'x> {
-    tx: AsyncMutex<Held<'x>>,
-}
-
-enum Held<'x> {
-    Borrowed(&'x mut dyn Tx),
-    Owned(Box<dyn Tx + 'x>),
-}
-
-impl<'x> OpenTransaction<'x> {
-    /// Returns the operations in a transaction of a store.
-    pub fn new(tx: &'x mut dyn Tx) -> Self {
-        Self { tx: AsyncMutex::new(Held::Borrowed(tx)) }
-    }
-
-    /// Returns the operations in a transaction that this value keeps.
-    pub fn owning(tx: Box<dyn Tx + 'x>) -> Self {
-        Self { tx: AsyncMutex::new(Held::Owned(tx)) }
-    }
-
-    /// Returns a handle that can be copied.
-    pub fn transaction(&self) -> Transaction<'_> {
-        Transaction { executor: self }
-    }
-
-    /// Returns the operations on tenants, the business accounts.
-    pub fn tenants(&self) -> Tenants<'_> {
-        self.transaction().tenants()
-    }
-
-    /// Returns the records of one tenant.
-    pub fn tenant(&self, id: TenantId) -> Account<'_> {
-        self.transaction().tenant(id)
-    }
-}
+/// A unit of work in progress, as an executor: operations run in it one after the other.
+struct OpenTransaction<'x>(AsyncMutex<&'x mut dyn Tx>);
 
 impl Executor for OpenTransaction<'_> {
     fn run(&self, _access: Access, _name: &'static str, work: UnitOfWork) -> BoxFuture<'_, Result<(), Error>> {
-        Box::pin(async move {
-            match &mut *self.tx.lock().await {
-                Held::Borrowed(tx) => work(&mut **tx).await,
-                Held::Owned(tx) => work(&mut **tx).await,
-            }
-        })
+        Box::pin(async move { work(&mut **self.0.lock().await).await })
     }
 }
 
@@ -140,8 +84,8 @@ where
         let (slot, closure) = (Arc::clone(&slot), Arc::clone(&closure));
         Box::pin(async move {
             let (input, work) = &*closure;
-            let open = OpenTransaction::new(tx);
-            let result = work.call(open.transaction(), input).await;
+            let open = OpenTransaction(AsyncMutex::new(tx));
+            let result = work.call(Transaction::over(&open), input).await;
             let returned = if result.is_ok() { Ok(()) } else { Err(rolled_back()) };
             *lock(&slot) = Some(result);
             returned
