@@ -9,12 +9,12 @@
 //! ```
 //! # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
 //! use svc_core::env::Env;
-//! use svc_core::accounts::tenants;
+//! use svc_core::prelude::*;
 //! # let dir = tempfile::tempdir()?;
 //! # let url = format!("sqlite://{}", dir.path().join("svc.db").display());
-//! let store = svc_store::open(&url, Env::system()).await?;
-//! let tenants = store.read("example", |tx| Box::pin(async move { Ok(tx.tenants(None, 1_000).await?) })).await?;
-//! assert!(tenants.is_empty());
+//! let svc = Svc::new(svc_store::open(&url, Env::system()).await?);
+//! let tenant = svc.tenants().create(TenantCreate::named("Harbour Plumbing")).await?;
+//! assert_eq!(svc.tenants().list(None, 10).await?, [tenant]);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! # }).unwrap();
 //! ```
@@ -82,7 +82,9 @@ pub use self::maintenance::{
 #[cfg(feature = "maintenance")]
 pub use self::maintenance::{backup, check, copy, stats};
 #[cfg(feature = "postgres")]
-use self::postgres::{OpenFailure, PostgresStore};
+use self::postgres::OpenFailure;
+#[cfg(feature = "postgres")]
+pub use self::postgres::PostgresStore;
 #[cfg(feature = "sqlite")]
 pub use self::sqlite::SqliteStore;
 pub use self::vault::SecretKey;
@@ -221,10 +223,20 @@ pub async fn open_with(url: &str, env: Env, options: Options) -> Result<Arc<dyn 
 
 #[cfg(feature = "postgres")]
 async fn open_postgres(url: &str, env: Env, options: Options) -> Result<Arc<dyn Store>, OpenError> {
-    let Options { read_connections, write_connections, acquire_timeout, is_short_lived, secret_key, .. } = options;
-    let settings = postgres::Settings { read_connections, write_connections, acquire_timeout, is_short_lived };
-    let store = PostgresStore::open(url, env, secret_key, &settings).await;
-    Ok(Arc::new(store.map_err(|error| not_opened(url, error))?))
+    Ok(Arc::new(PostgresStore::connect(url, env, options).await?))
+}
+
+#[cfg(feature = "postgres")]
+impl PostgresStore {
+    /// Connects to a database, and migrates its schema, as [`open_with`] does. The URL begins with `postgres://`.
+    ///
+    /// # Errors
+    /// The errors of [`open`].
+    pub async fn connect(url: &str, env: Env, options: Options) -> Result<Self, OpenError> {
+        let Options { read_connections, write_connections, acquire_timeout, is_short_lived, secret_key, .. } = options;
+        let settings = postgres::Settings { read_connections, write_connections, acquire_timeout, is_short_lived };
+        Self::open(url, env, secret_key, &settings).await.map_err(|error| not_opened(url, error))
+    }
 }
 
 #[cfg(feature = "sqlite")]

@@ -67,7 +67,7 @@ const MAX_PAUSE: Duration = Duration::from_secs(1);
 const EXPIRY_CHECK_INTERVAL: Duration = Duration::from_millis(250);
 
 /// A store on a PostgreSQL database. When it is dropped, its tasks finish the queued units of work and end.
-pub(crate) struct PostgresStore {
+pub struct PostgresStore {
     shared: Arc<Shared>,
     counts: PostgresRequestCounts,
     background_tasks: Vec<AbortHandle>,
