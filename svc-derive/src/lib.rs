@@ -10,7 +10,7 @@
 //! | [`Input`] | `Input`, `FieldNames`, `JsonSchema` | bodies and query parameters |
 //! | [`Apply`] | `Apply<Record>` | inputs whose fields are copied into a record |
 //! | [`Resource`] | `Resource` | records with a collection of their own, such as `/contacts` |
-//! | [`TextEnum`] | parser, `Display`, `Serialize`, `FromJson`, `JsonSchema` | enums that are written as text |
+//! | [`TextEnum`] | parser, `Display`, `FromStr`, `Serialize`, `Deserialize`, `FromJson`, `JsonSchema` | enums that are written as text |
 //!
 //! svc-core exports each derive beside the trait of the same name, so an application has no need of this crate. The
 //! generated code names everything by its full path below `::svc_core`.

@@ -61,13 +61,29 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
             }
         }
 
+        impl ::std::str::FromStr for #name {
+            type Err = ::svc_core::error::Issue;
+
+            fn from_str(text: &str) -> ::std::result::Result<Self, ::svc_core::error::Issue> {
+                Self::from_text(text).ok_or_else(|| {
+                    ::svc_core::error::Issue::new(::svc_core::error::FieldCode::InvalidEnum, #refusal)
+                })
+            }
+        }
+
+        impl<'de> ::svc_core::input::schema::Deserialize<'de> for #name {
+            fn deserialize<D: ::svc_core::input::schema::Deserializer<'de>>(
+                deserializer: D,
+            ) -> ::std::result::Result<Self, D::Error> {
+                ::svc_core::input::schema::deserialize_text(deserializer)
+            }
+        }
+
         impl ::svc_core::input::FromJson for #name {
             fn from_json(
                 json: ::svc_core::input::json::Json,
             ) -> ::std::result::Result<Self, ::svc_core::error::Issue> {
-                Self::from_text(&json.into_string()?).ok_or_else(|| {
-                    ::svc_core::error::Issue::new(::svc_core::error::FieldCode::InvalidEnum, #refusal)
-                })
+                json.into_string()?.parse()
             }
         }
 

@@ -51,7 +51,7 @@ impl fmt::Display for Actor {
 }
 
 /// One change in the audit log.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Entry {
     /// The id of the entry. Ids sort like `at`.
     pub id: EntryId,

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::accounts::audit::{self, Object};
 use crate::accounts::limits::RateLimits;
@@ -41,7 +41,7 @@ pub enum Scope {
 }
 
 /// An API key without its secret text, which is shown once and not stored.
-#[derive(Clone, Debug, PartialEq, Serialize, Record)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Record)]
 pub struct ApiKey {
     /// The unique identifier of the key, a UUID of version 7. It names the key in the log and for operators.
     pub id: KeyId,

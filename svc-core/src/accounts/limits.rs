@@ -4,9 +4,10 @@
 //! Rate limits are requests per key in a window of 60 seconds. Authentication reads them with the key, so a change applies
 //! from the next request on.
 
+use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::error::{FieldCode, Issue};
 use crate::values::TextEnum;
@@ -27,7 +28,7 @@ pub enum CappedCollection {
 }
 
 /// The rate limits of one tenant. `None` stands for the server's limit.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RateLimits {
     /// The limit of all requests of a key, per 60 seconds.
     pub rate_limit: Option<NonZeroU32>,
@@ -69,6 +70,13 @@ impl FromIterator<(CappedCollection, NonZeroU32)> for WriteRateLimits {
 impl Serialize for WriteRateLimits {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(self.all())
+    }
+}
+
+impl<'de> Deserialize<'de> for WriteRateLimits {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let limits = BTreeMap::<CappedCollection, Option<NonZeroU32>>::deserialize(deserializer)?;
+        Ok(limits.into_iter().filter_map(|(collection, limit)| Some((collection, limit?))).collect())
     }
 }
 

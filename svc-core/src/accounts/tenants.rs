@@ -34,7 +34,7 @@ pub enum NumberKind {
 }
 
 /// A business account.
-#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Tenant {
     /// The id of the tenant.
     pub id: TenantId,

@@ -1,9 +1,23 @@
 //! JSON schemas of inputs, records and enums, for the code that the derives generate.
 
 pub use schemars::{JsonSchema, Schema, SchemaGenerator};
-pub use serde::{Serialize, Serializer};
+use std::borrow::Cow;
+use std::str::FromStr;
+
+pub use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value, json};
 pub use uuid::Uuid;
+
+use crate::error::Issue;
+
+/// Deserializes a value that is written as text.
+///
+/// # Errors
+/// The input is no text, or not that of a value.
+pub fn deserialize_text<'de, D: Deserializer<'de>, T: FromStr<Err = Issue>>(deserializer: D) -> Result<T, D::Error> {
+    let text = Cow::<'de, str>::deserialize(deserializer)?;
+    text.parse().map_err(serde::de::Error::custom)
+}
 
 /// The schema of one field.
 pub struct FieldSchema {

@@ -4,7 +4,7 @@ use crate::resources::contacts::ContactId;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, FieldCode, Issue};
 use crate::input::{Apply, Input, Record};
@@ -34,7 +34,7 @@ pub enum BookingStatus {
 }
 
 /// A booking: an appointment with a contact.
-#[derive(Clone, Debug, PartialEq, Serialize, Record, Resource)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Record, Resource)]
 #[resource(collection = "bookings", filter = NoFilter)]
 #[record(input)]
 pub struct Booking {

@@ -1,7 +1,7 @@
 //! Contacts: people and companies (`docs/contract.md`, "Contacts").
 
 use async_trait::async_trait;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 use crate::input::{Apply, Input, Record};
@@ -15,7 +15,7 @@ use crate::values::{Email, Id, Patch, TenantId, Text, Timestamp};
 pub type ContactId = Id<Contact>;
 
 /// A contact: a person or company that the business deals with.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Record, Resource)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Record, Resource)]
 #[resource(collection = "contacts", filter = ContactFilter, soft_delete)]
 #[record(input)]
 pub struct Contact {

@@ -8,7 +8,7 @@ mod overdue;
 
 use crate::resources::contacts::ContactId;
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::accounts::tenants::{self, NumberKind};
 use crate::error::{Error, FieldCode, Issue};
@@ -49,7 +49,7 @@ pub enum InvoiceStatus {
 }
 
 /// An invoice: a request for payment to a contact. The API cannot change invoices; events report their changes.
-#[derive(Clone, Debug, PartialEq, Serialize, Record, Resource)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Record, Resource)]
 #[resource(collection = "invoices", filter = InvoiceFilter)]
 #[record(input)]
 pub struct Invoice {
@@ -158,7 +158,7 @@ pub struct InvoiceUpdate {
 }
 
 /// A payment on an invoice: the `data` of the event `payment.succeeded`.
-#[derive(Clone, Debug, PartialEq, Serialize, Record)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Record)]
 pub struct Payment {
     /// The unique identifier of the payment, a UUID of version 7 that the service assigns.
     pub id: PaymentId,
@@ -173,7 +173,7 @@ pub struct Payment {
 }
 
 /// An invoice after a refund: the `data` of the event `invoice.refunded`.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RefundedInvoice {
     /// The invoice after the refund.
     #[serde(flatten)]

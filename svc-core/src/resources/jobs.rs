@@ -4,7 +4,7 @@ use crate::resources::contacts::ContactId;
 use crate::resources::invoices::InvoiceId;
 use crate::resources::quotes::QuoteId;
 use async_trait::async_trait;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::accounts::tenants::{self, NumberKind};
 use crate::error::{Error, FieldCode, Issue};
@@ -38,7 +38,7 @@ pub enum JobStatus {
 }
 
 /// A job: work on a site.
-#[derive(Clone, Debug, PartialEq, Serialize, Record, Resource)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Record, Resource)]
 #[resource(collection = "jobs", filter = JobFilter)]
 #[record(input)]
 pub struct Job {

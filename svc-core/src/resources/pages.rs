@@ -4,7 +4,7 @@
 //! that contains such a position, encrypted and authenticated for one list with its filters. The server stores no
 //! cursors.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq;
 use uuid::Uuid;
 
@@ -161,7 +161,7 @@ pub enum Order {
 }
 
 /// One page of a list.
-#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[schemars(rename = "{R}List")]
 pub struct Page<R> {
     /// The records of this page.

@@ -2,7 +2,7 @@
 
 use crate::resources::contacts::ContactId;
 use async_trait::async_trait;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::accounts::tenants::{self, NumberKind};
 use crate::error::{Error, FieldCode, Issue};
@@ -44,7 +44,7 @@ pub enum QuoteStatus {
 }
 
 /// A quote: an offer with a price.
-#[derive(Clone, Debug, PartialEq, Serialize, Record, Resource)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Record, Resource)]
 #[resource(collection = "quotes", filter = QuoteFilter)]
 #[record(input)]
 pub struct Quote {

@@ -10,6 +10,7 @@ use smol_str::SmolStr;
 use crate::error::{FieldCode, Issue};
 use crate::input::FromJson;
 use crate::input::json::Json;
+use crate::input::schema::deserialize_text;
 
 /// The greatest length of an address in characters (RFC 5321 §4.5.3.1.3, without the angle brackets).
 const MAX_LENGTH: usize = 254;
@@ -75,6 +76,12 @@ fn is_address(text: &str) -> bool {
             && label.chars().all(|c| c.is_ascii_alphanumeric() || c == '-')
     };
     !local.is_empty() && local.chars().all(local_char) && domain.contains('.') && domain.split('.').all(label)
+}
+
+impl<'de> serde::Deserialize<'de> for Email {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserialize_text(deserializer)
+    }
 }
 
 impl std::str::FromStr for Email {

@@ -161,6 +161,14 @@ impl EventSet {
     }
 }
 
+impl<'de> serde::Deserialize<'de> for EventSet {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let names = Vec::<String>::deserialize(deserializer)?;
+        let set = Self::from_names(names.iter().map(String::as_str));
+        set.ok_or_else(|| serde::de::Error::custom("one of the events is unknown"))
+    }
+}
+
 impl FromJson for EventSet {
     fn from_json(json: Json) -> Result<Self, Issue> {
         let items = json.into_array()?;

@@ -154,6 +154,12 @@ fn read_exponent(text: &str) -> Option<i64> {
     Some(sign * digits.parse::<i64>().unwrap_or(i64::MAX).min(1_000_000))
 }
 
+impl From<u32> for Decimal {
+    fn from(number: u32) -> Self {
+        Self { digits: number.into(), exponent: 0 }
+    }
+}
+
 impl std::str::FromStr for Decimal {
     type Err = Issue;
 
@@ -182,11 +188,23 @@ impl JsonSchema for Decimal {
 }
 
 /// An exact amount of money: a whole number of minor units, and how many decimals they have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+///
+/// Amounts are equal if their values are: 99.5 with one decimal equals 99.50 with two.
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Amount {
     minor: i64,
     scale: u8,
 }
+
+impl PartialEq for Amount {
+    fn eq(&self, other: &Self) -> bool {
+        let scale = self.scale.max(other.scale);
+        let at = |amount: &Self| ten_to((scale - amount.scale).into()).map(|unit| i128::from(amount.minor) * unit);
+        at(self) == at(other)
+    }
+}
+
+impl Eq for Amount {}
 
 impl Amount {
     /// Returns the amount of `minor` minor units (cents for AUD) with `scale` decimals.
@@ -217,6 +235,15 @@ impl Amount {
 impl FromJson for Amount {
     fn from_json(json: Json) -> Result<Self, Issue> {
         Ok(Decimal::from_json(json)?.to_amount(MAX_SCALE)?)
+    }
+}
+
+/// Reads a number as [`FromJson`] does. It passes through a float, so it is exact up to 15 digits.
+impl<'de> serde::Deserialize<'de> for Amount {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let number = serde_json::Number::deserialize(deserializer)?.to_string();
+        let amount = Decimal::parse(&number).and_then(|number| Ok(number.to_amount(MAX_SCALE)?));
+        amount.map_err(serde::de::Error::custom)
     }
 }
 

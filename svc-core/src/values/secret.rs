@@ -9,7 +9,7 @@ use std::fmt;
 /// assert_eq!(format!("{secret:?}"), "Secret(…)");
 /// assert_eq!(secret.reveal(), "whsec_abc");
 /// ```
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct Secret(Box<str>);
 
 impl Secret {

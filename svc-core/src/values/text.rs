@@ -10,6 +10,7 @@ use smol_str::SmolStr;
 use crate::error::{FieldCode, Issue};
 use crate::input::FromJson;
 use crate::input::json::Json;
+use crate::input::schema::deserialize_text;
 
 /// One line of text: 1 to `MAX` characters, trimmed, without control characters.
 ///
@@ -73,6 +74,12 @@ impl<const MAX: usize> Note<MAX> {
     }
 }
 
+impl<'de, const MAX: usize> serde::Deserialize<'de> for Text<MAX> {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserialize_text(deserializer)
+    }
+}
+
 impl<const MAX: usize> std::str::FromStr for Text<MAX> {
     type Err = Issue;
 
@@ -88,11 +95,25 @@ impl<const MAX: usize> FromJson for Text<MAX> {
     }
 }
 
+impl<'de, const MAX: usize> serde::Deserialize<'de> for Note<MAX> {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserialize_text(deserializer)
+    }
+}
+
+impl<const MAX: usize> std::str::FromStr for Note<MAX> {
+    type Err = Issue;
+
+    /// Checks the length of a text, which is taken as it is.
+    fn from_str(text: &str) -> Result<Self, Issue> {
+        check_length(text, MAX)?;
+        Ok(Self(text.into()))
+    }
+}
+
 impl<const MAX: usize> FromJson for Note<MAX> {
     fn from_json(json: Json) -> Result<Self, Issue> {
-        let text = json.into_string()?;
-        check_length(&text, MAX)?;
-        Ok(Self(text.into()))
+        json.into_string()?.parse()
     }
 }
 

@@ -11,6 +11,7 @@ use serde::{Serialize, Serializer};
 use crate::error::{FieldCode, Issue};
 use crate::input::FromJson;
 use crate::input::json::Json;
+use crate::input::schema::deserialize_text;
 
 const MICROS_PER_SECOND: i64 = 1_000_000;
 
@@ -117,6 +118,12 @@ fn put(field: &mut [u8], mut value: i64) {
     for digit in field.iter_mut().rev() {
         *digit = b'0' + (value % 10).unsigned_abs() as u8;
         value /= 10;
+    }
+}
+
+impl<'de> serde::Deserialize<'de> for Timestamp {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserialize_text(deserializer)
     }
 }
 
@@ -282,6 +289,12 @@ impl Date {
     }
 }
 
+impl<'de> serde::Deserialize<'de> for Date {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserialize_text(deserializer)
+    }
+}
+
 impl std::str::FromStr for Date {
     type Err = Issue;
 
@@ -391,6 +404,12 @@ impl TimeZone {
         // Where clocks are put back across midnight, the date begins twice. The later time is after every `instant` before.
         let begins = next.and_then(|next| self.0.to_ambiguous_zoned(next.at(0, 0, 0, 0)).later().ok());
         Timestamp::from_micros(begins.map_or(i64::MAX, |begins| begins.timestamp().as_microsecond()))
+    }
+}
+
+impl<'de> serde::Deserialize<'de> for TimeZone {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserialize_text(deserializer)
     }
 }
 

@@ -10,6 +10,7 @@ use url::{Position, Url};
 use crate::error::{FieldCode, Issue};
 use crate::input::FromJson;
 use crate::input::json::Json;
+use crate::input::schema::deserialize_text;
 
 const MAX_LENGTH: usize = 2048;
 
@@ -109,6 +110,12 @@ impl WebhookUrl {
     /// Returns the parsed URL.
     pub fn url(&self) -> &Url {
         &self.url
+    }
+}
+
+impl<'de> serde::Deserialize<'de> for WebhookUrl {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserialize_text(deserializer)
     }
 }
 

@@ -5,7 +5,7 @@
 //! Each [`step`] is one transaction that also stores the position, so a bulk replay survives a crash, handles each delivery
 //! once and has no limit of size. The deliveries that it restarts are sent at the pace of their endpoint.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::accounts::audit::{self, Object};
 use crate::error::{Error, StoreError};
@@ -24,7 +24,7 @@ pub type ReplayId = Id<Replay>;
 const STEP: u32 = 200;
 
 /// A bulk replay and its progress.
-#[derive(Clone, Debug, PartialEq, Serialize, Record)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Record)]
 pub struct Replay {
     /// The unique identifier of the replay, a UUID of version 7.
     pub id: ReplayId,

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::accounts::tenants;
 use crate::error::Error;
@@ -50,7 +50,7 @@ pub enum DisabledReason {
 }
 
 /// An endpoint that receives events, with the selection of events that are sent to it.
-#[derive(Clone, Debug, PartialEq, Serialize, Record, Resource)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Record, Resource)]
 #[resource(collection = "webhooks", filter = NoFilter, soft_delete, audited = "webhook")]
 pub struct WebhookSubscription {
     /// The unique identifier of the subscription, a UUID of version 7 that the service assigns.
@@ -118,7 +118,7 @@ pub struct WebhookSubscription {
 }
 
 /// A new subscription with its signing secret. No later response contains the secret.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "WebhookSubscriptionWithSecret")]
 pub struct WebhookSubscriptionWithSecret {
     /// The subscription.
