@@ -3,31 +3,26 @@
 //! The application's rows and svc's record, its event and its deliveries are then committed together, or not at all.
 //!
 //! ```no_run
-//! # async fn example(pool: sqlx::SqlitePool, store: svc_store::SqliteStore) -> Result<(), Box<dyn std::error::Error>> {
-//! # let tenant = svc_core::values::TenantId(uuid::Uuid::nil());
-//! use svc_core::input::Input;
-//! use svc_core::resources::{contacts::Contact, crud};
+//! use svc_core::prelude::*;
+//! use svc_store::SqliteStore;
+//! # async fn example(
+//! #     pool: sqlx::SqlitePool, store: SqliteStore, tenant: TenantId,
+//! # ) -> Result<(), Box<dyn std::error::Error>> {
 //!
 //! let mut tx = pool.begin_with("BEGIN IMMEDIATE").await?;
 //! sqlx::query("INSERT INTO orders (number) VALUES (1)").execute(&mut *tx).await?;
-//! let contact = svc_store::sqlx::join(&mut tx, &store)
-//!     .run(|svc| {
-//!         Box::pin(async move {
-//!             let input = Input::from_body(br#"{"email": "ada@example.com"}"#)?;
-//!             crud::create::<Contact>(svc, tenant, input).await
-//!         })
-//!     })
-//!     .await?;
+//! let invoice = InvoiceCreate::new("149.50".parse()?);
+//! let invoice = svc_store::sqlx::join(&mut tx, &store).tenant(tenant).invoices().create(invoice).await?;
 //! tx.commit().await?;
-//! # let _ = contact;
+//! # let _ = invoice;
 //! # Ok(())
 //! # }
 //! ```
 //!
 //! # Failures
 //!
-//! Each [`run`](Joined::run) is a savepoint. When it fails, nothing of it is left, and the transaction of the application
-//! can go on or be rolled back. A failure of the database itself, such as a deadlock or a lock that is not free in time, is
+//! Each operation is a savepoint. When it fails, nothing of it is left, and the transaction of the application can go on
+//! or be rolled back. A failure of the database itself, such as a deadlock or a lock that is not free in time, is
 //! [`StoreError::Unavailable`], for which [`is_transient`](StoreError::is_transient) is true: roll back, and do the whole
 //! transaction again.
 //!
@@ -53,16 +48,18 @@ mod postgres;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 
-use std::sync::{Arc, Mutex};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use ::sqlx::{Database, Transaction};
 use futures_util::future::BoxFuture;
+use futures_util::lock::Mutex as AsyncMutex;
 use svc_core::accounts::audit::Actor;
 use svc_core::env::Env;
 use svc_core::error::{Error, StoreError};
 use svc_core::resources::pages::CursorKey;
-use svc_core::store::Tx;
-use svc_core::sync::lock;
+use svc_core::service::{self, Account, Executor, Tenants};
+use svc_core::store::{Access, UnitOfWork};
+use svc_core::values::TenantId;
 use svc_core::webhooks::deliveries::DeliveryWakeup;
 
 use crate::dialect::Dialect;
@@ -106,18 +103,17 @@ pub(crate) struct Context<'s> {
     pub(crate) vault: &'s Vault,
 }
 
-/// A transaction that svc has joined.
+/// A transaction that svc has joined, with the same operations as [`Svc`](svc_core::Svc).
+///
+/// Operations run one after the other, in the order in which they are awaited.
 pub struct Joined<'t> {
-    connection: Connection<'t>,
+    connection: AsyncMutex<Connection<'t>>,
     context: Context<'t>,
     actor: Actor,
     /// Whether the connection was seen to be on the database of the store.
-    is_checked: bool,
-    has_due_deliveries: bool,
+    is_checked: AtomicBool,
+    has_due_deliveries: AtomicBool,
 }
-
-/// Operations of svc without their result type.
-type Work<'w> = Box<dyn for<'a> FnOnce(&'a mut dyn Tx) -> BoxFuture<'a, Result<(), Error>> + Send + 'w>;
 
 /// The connection of a transaction. An enum, so that the transaction can end before a [`Joined`] goes out of scope.
 enum Connection<'t> {
@@ -129,7 +125,7 @@ enum Connection<'t> {
 
 impl Connection<'_> {
     /// Runs operations within a savepoint, and returns whether they made deliveries due.
-    async fn run(&mut self, savepoint: Savepoint<'_>, work: Work<'_>) -> Result<bool, Error> {
+    async fn run(&mut self, savepoint: Savepoint<'_>, work: UnitOfWork) -> Result<bool, Error> {
         match self {
             #[cfg(feature = "sqlite")]
             Self::Sqlite(transaction) => transaction.run(savepoint, work).await,
@@ -148,7 +144,7 @@ struct Savepoint<'s> {
 
 impl Savepoint<'_> {
     /// Runs operations, and returns whether they made deliveries due.
-    async fn run(self, sql: &mut dyn Sql, dialect: Dialect, work: Work<'_>) -> Result<bool, Error> {
+    async fn run(self, sql: &mut dyn Sql, dialect: Dialect, work: UnitOfWork) -> Result<bool, Error> {
         let Context { env, cursor_key, .. } = self.context;
         // The wakeup of the store is for what is committed.
         let delivery_wakeup = &DeliveryWakeup::default();
@@ -178,45 +174,57 @@ async fn check_database(tx: &mut SqlTx<'_>) -> Result<(), Error> {
 
 impl<'t> Joined<'t> {
     fn new(connection: Connection<'t>, context: Context<'t>) -> Self {
-        Self { connection, context, actor: Actor::System, is_checked: false, has_due_deliveries: false }
+        Self {
+            connection: AsyncMutex::new(connection),
+            context,
+            actor: Actor::System,
+            is_checked: AtomicBool::new(false),
+            has_due_deliveries: AtomicBool::new(false),
+        }
     }
 
     /// Sets who the audit log names for what follows.
     #[must_use]
-    pub fn act_as(mut self, actor: Actor) -> Self {
+    pub fn acting_as(mut self, actor: Actor) -> Self {
         self.actor = actor;
         self
     }
 
-    /// Returns whether the operations so far made deliveries due, for which the sender can be woken after the commit.
-    pub fn has_due_deliveries(&self) -> bool {
-        self.has_due_deliveries
+    /// Returns the operations on tenants, the business accounts.
+    pub fn tenants(&self) -> Tenants<'_> {
+        self.operations().tenants()
     }
 
-    /// Runs operations of svc, all or none of them. They wait for nothing but their transaction.
-    ///
-    /// # Errors
-    /// The error of the operations, or [`Error::Store`]; see the [module](self).
-    pub async fn run<'w, T, F>(&mut self, work: F) -> Result<T, Error>
-    where
-        T: Send + 'static,
-        F: for<'a> FnOnce(&'a mut dyn Tx) -> BoxFuture<'a, Result<T, Error>> + Send + 'w,
-    {
-        let result = Arc::new(Mutex::new(None));
-        let slot = Arc::clone(&result);
-        let savepoint = Savepoint { context: self.context, actor: self.actor.clone(), is_checked: self.is_checked };
-        let work: Work<'_> = Box::new(move |tx| {
-            let work = work(tx);
-            Box::pin(async move {
-                let value = work.await?;
-                *lock(&slot) = Some(value);
-                Ok(())
-            })
-        });
-        self.has_due_deliveries |= self.connection.run(savepoint, work).await?;
-        self.is_checked = true;
-        let value = lock(&result).take();
-        value.ok_or_else(|| StoreError::Internal("the operations have no result".to_owned()).into())
+    /// Returns the records of one tenant.
+    pub fn tenant(&self, id: TenantId) -> Account<'_> {
+        self.operations().tenant(id)
+    }
+
+    /// Returns all operations, as a handle that can be copied and passed to functions.
+    pub fn operations(&self) -> service::Transaction<'_> {
+        service::Transaction::over(self)
+    }
+
+    /// Returns whether the operations so far made deliveries due, for which the sender can be woken after the commit.
+    pub fn has_due_deliveries(&self) -> bool {
+        self.has_due_deliveries.load(Ordering::Relaxed)
+    }
+}
+
+impl Executor for Joined<'_> {
+    fn run(&self, _access: Access, _name: &'static str, work: UnitOfWork) -> BoxFuture<'_, Result<(), Error>> {
+        Box::pin(async move {
+            let mut connection = self.connection.lock().await;
+            let savepoint = Savepoint {
+                context: self.context,
+                actor: self.actor.clone(),
+                is_checked: self.is_checked.load(Ordering::Relaxed),
+            };
+            let has_due_deliveries = connection.run(savepoint, work).await?;
+            self.is_checked.store(true, Ordering::Relaxed);
+            self.has_due_deliveries.fetch_or(has_due_deliveries, Ordering::Relaxed);
+            Ok(())
+        })
     }
 }
 

@@ -10,10 +10,10 @@ use ::sqlx::{
 };
 use async_trait::async_trait;
 use svc_core::error::{Error, StoreError};
-use svc_core::store::Store as _;
+use svc_core::store::{Store as _, UnitOfWork};
 use tokio_postgres::types::Type as ServerType;
 
-use super::{Connection, Join, Joined, Savepoint, Work, sealed};
+use super::{Connection, Join, Joined, Savepoint, sealed};
 use crate::PostgresStore;
 use crate::dialect::Dialect;
 use crate::postgres::{Argument, NOTIFY, arguments, error_of_code, read_cell};
@@ -39,7 +39,7 @@ pub(super) struct PostgresTransaction<'t> {
 }
 
 impl PostgresTransaction<'_> {
-    pub(super) async fn run(&mut self, savepoint: Savepoint<'_>, work: Work<'_>) -> Result<bool, Error> {
+    pub(super) async fn run(&mut self, savepoint: Savepoint<'_>, work: UnitOfWork) -> Result<bool, Error> {
         self.store.check_writable()?;
         let mut nested = self.connection.begin().await.map_err(store_error)?;
         let mut executor = PostgresExecutor { connection: &mut nested, vault: self.vault };

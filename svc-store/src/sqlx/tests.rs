@@ -1,6 +1,7 @@
 //! The conformance suite in transactions of sqlx, and what applications rely on.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use ::sqlx::sqlite::{SqliteConnectOptions, SqlitePoolOptions};
 use ::sqlx::{PgPool, SqlitePool};
@@ -9,7 +10,7 @@ use futures_util::FutureExt as _;
 use svc_core::accounts::tenants::{self, TenantCreate};
 use svc_core::env::Env;
 use svc_core::input::Input as _;
-use svc_core::resources::contacts::{Contact, ContactFilter};
+use svc_core::resources::contacts::{Contact, ContactCreate, ContactFilter};
 use svc_core::resources::crud::{self, Create, Filter as _};
 use svc_core::resources::pages::ListParams;
 use svc_core::store::{Access, Observer, RequestCounts, Store, UnitOfWork, conformance};
@@ -63,11 +64,13 @@ where
             return self.store.run(access, name, work).await;
         }
         let (store, pool, wakeup) = (Arc::clone(&self.store), self.pool.clone(), Arc::clone(&self.wakeup));
+        let work = Arc::new(work);
         let run = tokio::spawn(async move {
             loop {
                 let mut tx = pool.begin_write().await.unwrap();
-                let mut joined = join(&mut tx, &*store);
-                let done = joined.run(|svc| work(svc)).await;
+                let joined = join(&mut tx, &*store);
+                let again = Arc::clone(&work);
+                let done = joined.run(access, name, Box::new(move |tx| again(tx))).await;
                 let has_due_deliveries = joined.has_due_deliveries();
                 match done {
                     Ok(()) => {
@@ -147,9 +150,8 @@ async fn tenant(store: &dyn Store) -> TenantId {
     created.await.unwrap().id
 }
 
-fn create<'t>(tx: &'t mut dyn Tx, tenant: TenantId, email: &str) -> BoxFuture<'t, Result<Contact, Error>> {
-    let input = <Contact as Create>::Input::from_body(format!(r#"{{"email": "{email}"}}"#).as_bytes());
-    Box::pin(async move { crud::create::<Contact>(tx, tenant, input?).await })
+async fn create(joined: &Joined<'_>, tenant: TenantId, email: &str) -> Result<Contact, Error> {
+    joined.tenant(tenant).contacts().create(ContactCreate::new(email.parse().unwrap())).await
 }
 
 /// The email addresses of the tenant's contacts, the newest first, as the store reads them.
@@ -176,16 +178,18 @@ where
 
     // A failed operation leaves nothing, and the transaction goes on.
     let mut tx = pool.begin_write().await.unwrap();
-    let mut joined = join(&mut tx, store);
-    joined.run(|svc| create(svc, tenant, "kept@example.com")).await.unwrap();
-    let failed = joined.run(|svc| {
+    let joined = join(&mut tx, store);
+    create(&joined, tenant, "kept@example.com").await.unwrap();
+    let failing: UnitOfWork = Box::new(move |tx| {
         Box::pin(async move {
-            create(svc, tenant, "gone@example.com").await?;
-            create(svc, tenant, "kept@example.com").await
+            for email in ["gone@example.com", "kept@example.com"] {
+                crud::create::<Contact>(tx, tenant, ContactCreate::new(email.parse().unwrap())).await?;
+            }
+            Ok(())
         })
     });
-    assert_eq!(failed.await.map(drop).unwrap_err().code(), "email_taken");
-    joined.run(|svc| create(svc, tenant, "also@example.com")).await.unwrap();
+    assert_eq!(joined.run(Access::Write, "test", failing).await.unwrap_err().code(), "email_taken");
+    create(&joined, tenant, "also@example.com").await.unwrap();
     assert_eq!(emails(store, tenant).await, [""; 0], "nothing is seen before the commit");
     tx.commit().await.unwrap();
     assert_eq!(emails(store, tenant).await, ["also@example.com", "kept@example.com"]);
@@ -193,7 +197,7 @@ where
     // A rollback leaves nothing, and so does an application that ends before its commit.
     for ended in [true, false] {
         let mut tx = pool.begin_write().await.unwrap();
-        join(&mut tx, store).run(|svc| create(svc, tenant, "gone@example.com")).await.unwrap();
+        create(&join(&mut tx, store), tenant, "gone@example.com").await.unwrap();
         if ended {
             tx.rollback().await.unwrap();
         } else {
@@ -205,7 +209,7 @@ where
     // Of two applications that create the same contact, the second finds that of the first.
     let race = async || {
         let mut tx = pool.begin_write().await.unwrap();
-        let created = join(&mut tx, store).run(|svc| create(svc, tenant, "race@example.com")).await;
+        let created = create(&join(&mut tx, store), tenant, "race@example.com").await;
         tx.commit().await.unwrap();
         created.map(drop).map_err(|error| error.code())
     };
@@ -234,7 +238,7 @@ async fn a_transaction_on_another_database_is_refused() {
     let tenant = tenant(&*here.store).await;
     for pool in [there.pool, empty] {
         let mut tx = pool.begin_write().await.unwrap();
-        let refused = join(&mut tx, &*here.store).run(|svc| create(svc, tenant, "ada@example.com")).await;
+        let refused = create(&join(&mut tx, &*here.store), tenant, "ada@example.com").await;
         let error = refused.map(drop).unwrap_err().to_string();
         assert!(error.contains("another database than the store"), "{error}");
     }
@@ -249,10 +253,10 @@ async fn a_deadlock_can_be_tried_again() {
     let both_have_one = tokio::sync::Barrier::new(2);
     let lock = async |first: TenantId, second: TenantId| {
         let mut tx = pool.begin_write().await.unwrap();
-        let mut joined = join(&mut tx, &*store);
-        joined.run(|svc| create(svc, first, "first@example.com")).await.unwrap();
+        let joined = join(&mut tx, &*store);
+        create(&joined, first, "first@example.com").await.unwrap();
         both_have_one.wait().await;
-        let done = joined.run(|svc| create(svc, second, "second@example.com")).await;
+        let done = create(&joined, second, "second@example.com").await;
         tx.rollback().await.unwrap();
         done.map(drop)
     };
@@ -277,7 +281,7 @@ async fn a_commit_wakes_the_senders_of_all_processes_on_postgres() {
     });
     subscribe.await.unwrap();
     let mut tx = joining.pool.begin_write().await.unwrap();
-    join(&mut tx, &*joining.store).run(|svc| create(svc, tenant, "ada@example.com")).await.unwrap();
+    create(&join(&mut tx, &*joining.store), tenant, "ada@example.com").await.unwrap();
     assert!(store.delivery_wakeup().notified().now_or_never().is_none());
     tx.commit().await.unwrap();
     tokio::time::timeout(std::time::Duration::from_secs(5), store.delivery_wakeup().notified()).await.unwrap();
