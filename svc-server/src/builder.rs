@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use svc_core::Svc;
 use svc_core::store::Store;
 use svc_core::webhooks::engine::Policy;
 
@@ -17,14 +18,11 @@ use crate::metrics::metered;
 ///
 /// ```
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
-/// use std::sync::Arc;
-///
-/// use svc_core::env::Env;
-/// use svc_core::store::memory::MemoryStore;
+/// use svc_core::prelude::*;
 /// use svc_server::Builder;
 ///
-/// let store = Arc::new(MemoryStore::new(Env::system()));
-/// let (api, background) = Builder::new(store).mount("/business").build();
+/// let svc = Svc::in_memory();
+/// let (api, background) = Builder::new(&svc).mount("/business").build();
 /// let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
 /// let background = tokio::spawn(background.run(async { drop(stopped.await) }));
 /// // Here the application serves `api` below /business, and ends when it is asked to.
@@ -43,10 +41,10 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// Starts with the default settings over a store, such as the one that `svc_store::open` returns.
-    pub fn new(store: Arc<dyn Store>) -> Self {
+    /// Starts with the default settings over the store of `svc`.
+    pub fn new(svc: &Svc) -> Self {
         Self {
-            store,
+            store: Arc::clone(svc.store()),
             settings: Settings::default(),
             policy: Policy::default(),
             client: None,

@@ -1,7 +1,7 @@
 //! The HTTP API of [`svc_core`] as a service, and the program that serves it.
 //!
 //! [`Api`] responds to requests. Call it directly, as below, mount it in an axum or tower application
-//! (`examples/mount.rs`), or let [`program::serve`] listen for it. The other modules are:
+//! (`examples/axum.rs`, `actix.rs`, `hyper.rs`), or let [`program::serve`] listen for it. The other modules are:
 //!
 //! - [`api`]: routes, the order of checks, rate limits, failures and the OpenAPI document
 //! - [`deliver`]: the client that sends webhooks, and the resolver of their hosts

@@ -24,6 +24,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use svc_core::Svc;
 use svc_core::env::Env;
 use svc_core::store::Store;
 use svc_core::values::HostPolicy;
@@ -104,7 +105,7 @@ async fn serve(config: Config) -> Result<(), RunError> {
     if let Some(path) = svc_store::exposed_key_file(&url) {
         tracing::warn!(path = %path.display(), "other users may read or change the file of the secret key; set its mode to 600");
     }
-    let (api, background) = Builder::new(Arc::clone(&store))
+    let (api, background) = Builder::new(&Svc::new(Arc::clone(&store)))
         .settings(config.settings())
         .delivery_policy(config.delivery_policy())
         .shutdown_grace(config.shutdown_grace)
