@@ -25,6 +25,7 @@ use svc_core::store::Store;
 use svc_store::{OpenError, Options};
 
 use crate::cli::{Cli, Command};
+use crate::clock_guard;
 use crate::confirm;
 use crate::exit::Failure;
 use crate::output::{self, Outcome};
@@ -39,9 +40,10 @@ pub(crate) async fn run(cli: Cli) -> Result<Outcome, Failure> {
         let path = path.display();
         output::warning(&format!("Other users may read or change the secret key in {path}; run `chmod 600 {path}`."));
     }
-    let open = || open(url);
+    let allow_clock_jump = cli.allow_clock_jump;
+    let open = || open(url, allow_clock_jump);
     match cli.command {
-        Command::Init { name, url: server_url } => init::run(url, &server_url, name).await,
+        Command::Init { name, url: server_url } => init::run(url, allow_clock_jump, &server_url, name).await,
         Command::Tenant { command } => tenant::run(&*open().await?, command).await,
         Command::Key { command } => key::run(&*open().await?, command).await,
         Command::Invoice { command } => invoice::run(&*open().await?, command).await,
@@ -53,19 +55,19 @@ pub(crate) async fn run(cli: Cli) -> Result<Outcome, Failure> {
         Command::Export(options) => export::run(&*open().await?, options, cli.json).await,
         Command::Listen(options) => listen::run(options, cli.json).await,
         Command::Audit { command } => audit::run(&*open().await?, command).await,
-        Command::Db { command } => db::run(url, command).await,
+        Command::Db { command } => db::run(url, allow_clock_jump, command).await,
         Command::Completions { shell } => completions::run(shell),
         Command::Man { directory } => man::run(directory.as_deref()),
     }
 }
 
 /// Opens a database on which the audit log records changes as made by the current user.
-async fn open(url: &str) -> Result<Arc<dyn Store>, OpenError> {
-    open_or_create(url, false).await
+async fn open(url: &str, allow_clock_jump: bool) -> Result<Arc<dyn Store>, OpenError> {
+    open_or_create(url, allow_clock_jump, false).await
 }
 
 /// Does the same, and creates a SQLite file that is missing with `create_missing`.
-async fn open_or_create(url: &str, create_missing: bool) -> Result<Arc<dyn Store>, OpenError> {
+async fn open_or_create(url: &str, allow_clock_jump: bool, create_missing: bool) -> Result<Arc<dyn Store>, OpenError> {
     // A command runs its transactions one after the other, and servers need the connections of PostgreSQL.
     let options = Options {
         create_missing,
@@ -74,5 +76,9 @@ async fn open_or_create(url: &str, create_missing: bool) -> Result<Arc<dyn Store
         is_short_lived: true,
         ..Options::default()
     };
-    Ok(acting(svc_store::open_with(url, Env::system(), options).await?, user::actor()))
+    let store = acting(svc_store::open_with(url, Env::system(), options).await?, user::actor());
+    Ok(match svc_store::sqlite_file(url) {
+        Some(file) if !allow_clock_jump => clock_guard::guarded(store, file),
+        _ => store,
+    })
 }

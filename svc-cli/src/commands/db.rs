@@ -4,6 +4,7 @@ mod backup;
 mod check;
 mod copy;
 mod prune;
+mod repair_clock;
 mod stats;
 
 use serde_json::json;
@@ -12,7 +13,7 @@ use crate::cli::DbCommand;
 use crate::exit::Failure;
 use crate::output::Outcome;
 
-pub(super) async fn run(url: &str, command: DbCommand) -> Result<Outcome, Failure> {
+pub(super) async fn run(url: &str, allow_clock_jump: bool, command: DbCommand) -> Result<Outcome, Failure> {
     match command {
         DbCommand::Migrate => {
             let applied = svc_store::migrate(url).await?;
@@ -25,8 +26,12 @@ pub(super) async fn run(url: &str, command: DbCommand) -> Result<Outcome, Failur
         DbCommand::Check => check::run(url).await,
         DbCommand::Stats => stats::run(url).await,
         DbCommand::Prune { retention, dry_run } => {
-            let store = super::open(url).await?;
+            let store = super::open(url, allow_clock_jump).await?;
             prune::run(&*store, retention, dry_run).await
+        }
+        DbCommand::RepairClock { tenant } => {
+            let store = super::open(url, allow_clock_jump).await?;
+            repair_clock::run(&*store, tenant).await
         }
         DbCommand::Backup { file } => backup::run(url, &file).await,
         DbCommand::Copy { from, to, resume } => copy::run(&from, &to, resume).await,

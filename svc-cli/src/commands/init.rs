@@ -21,8 +21,8 @@ struct View<'a> {
     key: &'a str,
 }
 
-pub(super) async fn run(url: &str, server_url: &str, name: String) -> Result<Outcome, Failure> {
-    let store = open_or_create(url, true).await?;
+pub(super) async fn run(url: &str, allow_clock_jump: bool, server_url: &str, name: String) -> Result<Outcome, Failure> {
+    let store = open_or_create(url, allow_clock_jump, true).await?;
     let (tenant, key) = create(&*store, name).await?;
     let database_url = svc_store::absolute_url(url);
     let view = View {
