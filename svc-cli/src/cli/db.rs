@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Subcommand;
-use svc_core::values::TenantId;
 
+use crate::ids::IdArg;
 use crate::values;
 
 /// `svc db …`
@@ -75,9 +75,9 @@ pub enum DbCommand {
     #[command(after_help = "Examples:\n  svc db repair-clock\n  \
                       svc db repair-clock --tenant 0195a3c8-0000-7000-8000-000000000001")]
     RepairClock {
-        /// Id of the tenant. The default is all tenants.
-        #[arg(long, value_parser = values::tenant_id, value_name = "ID")]
-        tenant: Option<TenantId>,
+        /// Id of the tenant, or a part of it that no other tenant has. The default is all tenants.
+        #[arg(long, value_parser = IdArg::parse, value_name = "ID")]
+        tenant: Option<IdArg>,
     },
     /// Show the size and the contents of the database in numbers.
     ///

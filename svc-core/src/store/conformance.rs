@@ -22,6 +22,7 @@ mod deliveries;
 mod emails;
 mod events;
 mod idempotency;
+mod isolation;
 mod lists;
 mod pagination;
 mod replays;
@@ -89,6 +90,9 @@ cases! {
         an_id_is_unique,
         an_update_of_a_missing_record_fails,
         a_reference_to_another_tenant_is_refused,
+    }
+    isolation {
+        tenants_with_the_same_ids_are_apart,
     }
     values {
         text_is_stored_unchanged,

@@ -120,6 +120,15 @@ fn put(field: &mut [u8], mut value: i64) {
     }
 }
 
+impl std::str::FromStr for Timestamp {
+    type Err = Issue;
+
+    /// Reads the text as [`parse`](Self::parse) does.
+    fn from_str(text: &str) -> Result<Self, Issue> {
+        Self::parse(text)
+    }
+}
+
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(std::str::from_utf8(&self.write()).unwrap_or_default())
@@ -273,6 +282,15 @@ impl Date {
     }
 }
 
+impl std::str::FromStr for Date {
+    type Err = Issue;
+
+    /// Reads the text as [`parse`](Self::parse) does.
+    fn from_str(text: &str) -> Result<Self, Issue> {
+        Self::parse(text)
+    }
+}
+
 impl fmt::Display for Date {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let d = self.0;
@@ -373,6 +391,15 @@ impl TimeZone {
         // Where clocks are put back across midnight, the date begins twice. The later time is after every `instant` before.
         let begins = next.and_then(|next| self.0.to_ambiguous_zoned(next.at(0, 0, 0, 0)).later().ok());
         Timestamp::from_micros(begins.map_or(i64::MAX, |begins| begins.timestamp().as_microsecond()))
+    }
+}
+
+impl std::str::FromStr for TimeZone {
+    type Err = Issue;
+
+    /// Reads the text as [`parse`](Self::parse) does.
+    fn from_str(text: &str) -> Result<Self, Issue> {
+        Self::parse(text)
     }
 }
 

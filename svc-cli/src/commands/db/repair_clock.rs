@@ -6,8 +6,9 @@ use svc_core::error::Error;
 use svc_core::store::Store;
 use svc_core::values::{TenantId, Timestamp};
 
-use crate::commands::tenant;
-use crate::exit::{Failure, OrNotFound as _};
+use crate::commands::lookup;
+use crate::exit::Failure;
+use crate::ids::IdArg;
 use crate::output::{Outcome, Table};
 use crate::times::full;
 
@@ -25,10 +26,11 @@ struct View {
 }
 
 /// Sets back the clock of one tenant or of all tenants, each in a transaction of its own.
-pub(super) async fn run(store: &dyn Store, tenant: Option<TenantId>) -> Result<Outcome, Failure> {
+pub(super) async fn run(store: &dyn Store, tenant: Option<&IdArg>) -> Result<Outcome, Failure> {
     let mut views = Vec::new();
     if let Some(id) = tenant {
-        views.extend(repair(store, id).await.or_not_found("tenant", id, tenant::HINT)?);
+        let tenant = lookup::tenant_by_id(store, id).await?;
+        views.extend(repair(store, tenant.id).await?);
     } else {
         let mut after = None;
         loop {
