@@ -84,6 +84,11 @@ pub struct Cli {
     #[arg(long, short, global = true, overrides_with = "yes", help_heading = "Global options")]
     pub yes: bool,
 
+    /// Write to a SQLite database although the clock is more than 60 s ahead of that of its file system. The accounts that
+    /// are written to stay at that time.
+    #[arg(long, global = true, overrides_with = "allow_clock_jump", help_heading = "Global options")]
+    pub allow_clock_jump: bool,
+
     /// Accept webhook URLs with http:// and private addresses. Only a server with this option sends to them.
     #[arg(
         long,

@@ -31,6 +31,7 @@ use svc_core::values::HostPolicy;
 use svc_store::{OpenError, Options};
 
 use crate::cli::{Cli, Command, Output};
+use crate::clock_guard;
 use crate::confirm;
 use crate::exit::Failure;
 use crate::output::{self, Outcome};
@@ -46,10 +47,11 @@ pub(crate) async fn run(cli: Cli) -> Result<Outcome, Failure> {
         output::warning(&format!("Other users may read or change the secret key in {path}; run `chmod 600 {path}`."));
     }
     let hosts = if cli.allow_private_webhooks { HostPolicy::AllowPrivate } else { HostPolicy::Public };
+    let allowed = Allowed { hosts, clock_jump: cli.allow_clock_jump };
     let is_json = cli.output() == Output::Json;
-    let open = || open(url, hosts);
+    let open = || open(url, allowed);
     match cli.command {
-        Command::Init { name, url: server_url } => init::run(url, &server_url, name).await,
+        Command::Init { name, url: server_url } => init::run(url, allowed, &server_url, name).await,
         Command::Tenant { command } => tenant::run(&*open().await?, command).await,
         Command::Key { command } => key::run(&*open().await?, command).await,
         Command::Contact { command } => contact::run(&*open().await?, command).await,
@@ -64,19 +66,28 @@ pub(crate) async fn run(cli: Cli) -> Result<Outcome, Failure> {
         Command::Export(options) => export::run(&*open().await?, options, is_json).await,
         Command::Listen(options) => listen::run(options, is_json).await,
         Command::Audit { command } => audit::run(&*open().await?, command).await,
-        Command::Db { command } => db::run(url, command).await,
+        Command::Db { command } => db::run(url, allowed, command).await,
         Command::Completions { shell } => completions::run(shell),
         Command::Man { directory } => man::run(directory.as_deref()),
     }
 }
 
+/// What options allow that is refused without them.
+#[derive(Clone, Copy)]
+struct Allowed {
+    /// Which hosts may receive webhooks.
+    hosts: HostPolicy,
+    /// Whether to write under a clock that is far ahead.
+    clock_jump: bool,
+}
+
 /// Opens a database on which the audit log records changes as made by the current user.
-async fn open(url: &str, hosts: HostPolicy) -> Result<Arc<dyn Store>, OpenError> {
-    open_or_create(url, hosts, false).await
+async fn open(url: &str, allowed: Allowed) -> Result<Arc<dyn Store>, OpenError> {
+    open_or_create(url, allowed, false).await
 }
 
 /// Does the same, and creates a SQLite file that is missing with `create_missing`.
-async fn open_or_create(url: &str, hosts: HostPolicy, create_missing: bool) -> Result<Arc<dyn Store>, OpenError> {
+async fn open_or_create(url: &str, allowed: Allowed, create_missing: bool) -> Result<Arc<dyn Store>, OpenError> {
     // A command runs its transactions one after the other, and servers need the connections of PostgreSQL.
     let options = Options {
         create_missing,
@@ -86,6 +97,10 @@ async fn open_or_create(url: &str, hosts: HostPolicy, create_missing: bool) -> R
         ..Options::default()
     };
     let mut env = Env::system();
-    env.webhook_hosts = hosts;
-    Ok(acting(svc_store::open_with(url, env, options).await?, user::actor()))
+    env.webhook_hosts = allowed.hosts;
+    let store = acting(svc_store::open_with(url, env, options).await?, user::actor());
+    Ok(match svc_store::sqlite_file(url) {
+        Some(file) if !allowed.clock_jump => clock_guard::guarded(store, file),
+        _ => store,
+    })
 }

@@ -12,6 +12,7 @@
 //!
 //! - [`cli`] defines the commands and options as clap types; [`values`] and [`ids`] parse the values of options.
 //! - `commands` has one file per command. Each calls svc-core and formats the result.
+//! - `clock_guard` refuses writes under a clock that is far ahead.
 //! - `confirm` prompts before commands that cannot be undone.
 //! - `output` writes results to stdout: JSON for programs, tables and sentences for people.
 //! - `table` formats tables that fit the terminal.
@@ -22,6 +23,7 @@
 //! - [`exit`] defines the exit codes and maps errors to them.
 
 pub mod cli;
+mod clock_guard;
 mod commands;
 mod confirm;
 mod document;

@@ -1,12 +1,14 @@
 //! Tenants, which are the accounts of businesses, and what controls access to their data.
 //!
 //! - [`tenants`] has the accounts with their settings, and the numbers of their invoices, quotes and jobs.
+//! - [`clocks`] sets back the clocks of accounts that are ahead of now.
 //! - [`keys`] creates, checks, rotates and revokes API keys. [`signing`] checks the signatures of requests.
 //! - [`limits`] has the rate limits that an operator sets for one tenant.
 //! - [`idempotency`] stores responses, so that a repeated POST creates nothing twice.
 //! - [`audit`] records who changed what.
 
 pub mod audit;
+pub mod clocks;
 pub mod idempotency;
 pub mod keys;
 pub mod limits;

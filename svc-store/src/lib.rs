@@ -261,6 +261,11 @@ pub fn exposed_key_file(url: &str) -> Option<PathBuf> {
     if is_postgres(url) { None } else { vault::exposed_key_file(&sqlite_path(url).ok()?) }
 }
 
+/// Returns the path in a SQLite URL, or `None` for any other URL.
+pub fn sqlite_file(url: &str) -> Option<PathBuf> {
+    sqlite_path(url).ok()
+}
+
 /// Makes the path in a SQLite URL absolute, so that the URL holds in every folder. Returns any other URL as it is.
 ///
 /// # Examples

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::Subcommand;
 
+use crate::ids::IdArg;
 use crate::values;
 
 /// `svc db …`
@@ -63,6 +64,20 @@ pub enum DbCommand {
         /// File to create.
         #[arg(value_name = "FILE")]
         file: PathBuf,
+    },
+    /// Set back the clocks of tenants that are ahead of now.
+    ///
+    /// Each write of a tenant takes a time after all of its earlier writes. A write under a clock that was ahead took the
+    /// tenant's clock along, so that its new records have times in the future. This command sets such clocks back to now,
+    /// or to the time of the tenant's latest record if that is later: clients that synchronise have seen that time, and
+    /// would miss changes with earlier ones. Records keep their times. First set the clock of the machine, then run the
+    /// command; servers may run meanwhile. `svc db check` reports these tenants as well.
+    #[command(after_help = "Examples:\n  svc db repair-clock\n  \
+                      svc db repair-clock --tenant 0195a3c8-0000-7000-8000-000000000001")]
+    RepairClock {
+        /// Id of the tenant, or a part of it that no other tenant has. The default is all tenants.
+        #[arg(long, value_parser = IdArg::parse, value_name = "ID")]
+        tenant: Option<IdArg>,
     },
     /// Show the size and the contents of the database in numbers.
     ///

@@ -4,16 +4,17 @@ mod backup;
 mod check;
 mod copy;
 mod prune;
+mod repair_clock;
 mod stats;
 
 use serde_json::json;
-use svc_core::values::HostPolicy;
 
+use super::Allowed;
 use crate::cli::DbCommand;
 use crate::exit::Failure;
 use crate::output::Outcome;
 
-pub(super) async fn run(url: &str, command: DbCommand) -> Result<Outcome, Failure> {
+pub(super) async fn run(url: &str, allowed: Allowed, command: DbCommand) -> Result<Outcome, Failure> {
     match command {
         DbCommand::Migrate => {
             let applied = svc_store::migrate(url).await?;
@@ -26,8 +27,12 @@ pub(super) async fn run(url: &str, command: DbCommand) -> Result<Outcome, Failur
         DbCommand::Check => check::run(url).await,
         DbCommand::Stats => stats::run(url).await,
         DbCommand::Prune { retention, dry_run } => {
-            let store = super::open(url, HostPolicy::Public).await?;
+            let store = super::open(url, allowed).await?;
             prune::run(&*store, retention, dry_run).await
+        }
+        DbCommand::RepairClock { tenant } => {
+            let store = super::open(url, allowed).await?;
+            repair_clock::run(&*store, tenant.as_ref()).await
         }
         DbCommand::Backup { file } => backup::run(url, &file).await,
         DbCommand::Copy { from, to, resume } => copy::run(&from, &to, resume).await,

@@ -5,9 +5,9 @@ use svc_core::accounts::keys::{self, KeyCreate, KeyId, NewKey};
 use svc_core::accounts::tenants::{self, Tenant, TenantCreate};
 use svc_core::error::Error;
 use svc_core::store::Store;
-use svc_core::values::{HostPolicy, TenantId};
+use svc_core::values::TenantId;
 
-use super::open_or_create;
+use super::{Allowed, open_or_create};
 use crate::exit::Failure;
 use crate::output::Outcome;
 
@@ -21,8 +21,8 @@ struct View<'a> {
     key: &'a str,
 }
 
-pub(super) async fn run(url: &str, server_url: &str, name: String) -> Result<Outcome, Failure> {
-    let store = open_or_create(url, HostPolicy::Public, true).await?;
+pub(super) async fn run(url: &str, allowed: Allowed, server_url: &str, name: String) -> Result<Outcome, Failure> {
+    let store = open_or_create(url, allowed, true).await?;
     let (tenant, key) = create(&*store, name).await?;
     let database_url = svc_store::absolute_url(url);
     let view = View {

@@ -67,7 +67,10 @@ fn page(command: &Command) -> io::Result<Page> {
     left_aligned.control("ad", ["l"]);
     left_aligned.to_writer(&mut roff)?;
     man.render_name_section(&mut roff)?;
+    // A synopsis has words of a whole line, which cannot be justified.
+    roff.extend_from_slice(b".ad l\n");
     man.render_synopsis_section(&mut roff)?;
+    roff.extend_from_slice(b".ad\n");
     man.render_description_section(&mut roff)?;
     if command.has_subcommands() {
         man.render_subcommands_section(&mut roff)?;

@@ -6,6 +6,7 @@
 
 mod at_once;
 mod audit;
+mod clock;
 mod completions;
 mod db;
 mod delivery;

@@ -14,7 +14,7 @@ use crate::crypto::sha256;
 use crate::env::Env;
 use crate::error::Error;
 use crate::input::Record;
-use crate::resources::crud::advance_clock;
+use crate::resources::crud::{WriteTime, advance_clock};
 use crate::store::Tx;
 use crate::values::{Id, Secret, TenantId, TextEnum, Timestamp};
 
@@ -201,7 +201,8 @@ pub async fn create(tx: &mut dyn Tx, tenant: TenantId, input: KeyCreate) -> Resu
     tenants::get(tx, tenant).await?;
     let now = advance_clock(tx, tenant).await?;
     let text = new_text(tx.env());
-    let expires_at = input.expires_in.and_then(|after| now.checked_add(after));
+    let wall_clock = WriteTime::new(tx, now).wall_clock;
+    let expires_at = input.expires_in.and_then(|after| wall_clock.checked_add(after));
     let scopes = if input.write { vec![Scope::Read, Scope::Write] } else { vec![Scope::Read] };
     let key = ApiKey {
         id: tx.env().id(now),
@@ -210,7 +211,7 @@ pub async fn create(tx: &mut dyn Tx, tenant: TenantId, input: KeyCreate) -> Resu
         scopes,
         prefix: text[..VISIBLE_LENGTH].to_owned(),
         created_at: now,
-        lifetime: expires_at.map(|at| at.since(now)),
+        lifetime: expires_at.map(|at| at.since(wall_clock)),
         expires_at,
         revoked_at: None,
         last_used_at: None,

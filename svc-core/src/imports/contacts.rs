@@ -9,7 +9,7 @@ use crate::accounts::tenants::Tenant;
 use crate::error::{Error, FieldCode, Issue};
 use crate::input::{Apply as _, FieldNames as _, Input};
 use crate::resources::contacts::{Contact, ContactFilter, ContactId, ContactUpdate};
-use crate::resources::crud::{Resource as _, Update, advance_clock};
+use crate::resources::crud::{Resource as _, Update, WriteTime, advance_clock};
 use crate::resources::pages::{ListQuery, Order};
 use crate::store::{Repository, Tx};
 use crate::values::EventKind;
@@ -106,7 +106,7 @@ impl Import for Contact {
                 // No other contact has its email, or the row would have been recognised by it; and `advance_clock` has
                 // locked the tenant since.
                 let mut contact = Contact { id, created_at, updated_at: now, ..Contact::default() };
-                contact.apply(row.change, now)?;
+                contact.apply(row.change, WriteTime::new(tx, now))?;
                 Repository::<Contact>::insert(tx, tenant.id, &contact).await?;
                 if options.events {
                     events::emit(tx, tenant.id, now, &[EventKind::ContactCreated], &contact).await?;
@@ -138,7 +138,7 @@ async fn compare_or_update(
         return Err(Error::NotAllowed(format!("The contact {id} of this row was deleted; it stays so.")));
     }
     let mut changed = contact.clone();
-    changed.apply(row.change, now)?;
+    changed.apply(row.change, WriteTime::new(tx, now))?;
     let key = |contact: &Contact| contact.email.as_ref().map(Email::key);
     if !options.update && key(&changed) == key(&contact) {
         // An address that differs in case only is no difference. An update takes it as it is written in the row.

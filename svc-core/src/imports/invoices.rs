@@ -9,7 +9,7 @@ use crate::error::{Error, FieldCode, Issue};
 use crate::input::Input;
 use crate::resources::contacts;
 use crate::resources::contacts::ContactId;
-use crate::resources::crud::{Filter as _, Resource as _, advance_clock};
+use crate::resources::crud::{Filter as _, Resource as _, WriteTime, advance_clock};
 use crate::resources::invoices::{Invoice, InvoiceFilter, InvoiceId, InvoiceStatus, amount_in};
 use crate::resources::pages::{ListQuery, Order};
 use crate::store::{Repository, Tx};
@@ -186,7 +186,7 @@ async fn add(
         invoice_number: String::new(),
         contact_id: None,
         status: InvoiceStatus::Draft,
-        issue_date: Some(tenant.time_zone.date_at(now)),
+        issue_date: Some(tenant.time_zone.date_at(WriteTime::new(tx, now).wall_clock)),
         due_date: None,
         total: none,
         currency,

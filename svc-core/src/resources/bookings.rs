@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, FieldCode, Issue};
 use crate::input::{Apply, Input, Record};
 use crate::resources::contacts;
-use crate::resources::crud::{Create, NewRecord, NoFilter, Resource, Update};
+use crate::resources::crud::{Create, NewRecord, NoFilter, Resource, Update, WriteTime};
 use crate::store::Tx;
 use crate::values::EventKind;
 use crate::values::{Id, Note, Patch, Text, TextEnum, Timestamp};
@@ -146,7 +146,7 @@ impl Create for Booking {
 impl Update for Booking {
     type Input = BookingUpdate;
 
-    fn apply(&mut self, change: BookingUpdate, _now: Timestamp) -> Result<(), Error> {
+    fn apply(&mut self, change: BookingUpdate, _at: WriteTime) -> Result<(), Error> {
         change.apply_to(self);
         self.check_times()
     }

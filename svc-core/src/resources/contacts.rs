@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 use crate::input::{Apply, Input, Record};
-use crate::resources::crud::{self, Create, Delete, Filter, NewRecord, Resource, Update};
+use crate::resources::crud::{self, Create, Delete, Filter, NewRecord, Resource, Update, WriteTime};
 use crate::resources::pages::{ListQuery, Order};
 use crate::store::{Repository, Tx};
 use crate::values::EventKind;
@@ -159,7 +159,7 @@ impl Create for Contact {
 impl Update for Contact {
     type Input = ContactUpdate;
 
-    fn apply(&mut self, change: ContactUpdate, _now: Timestamp) -> Result<(), Error> {
+    fn apply(&mut self, change: ContactUpdate, _at: WriteTime) -> Result<(), Error> {
         change.apply_to(self);
         Ok(())
     }

@@ -12,6 +12,7 @@ pub use svc_derive::Resource;
 use uuid::Uuid;
 
 use crate::accounts::audit::{self, Object};
+use crate::accounts::clocks::MAX_AHEAD;
 use crate::error::Error;
 use crate::input::{Fields, Input};
 use crate::resources::pages::{CursorScope, ListParams, Page};
@@ -85,6 +86,24 @@ pub struct NewRecord {
     pub now: Timestamp,
 }
 
+/// When a write happens.
+#[derive(Clone, Copy, Debug)]
+pub struct WriteTime {
+    /// The time that [`advance_clock`] returned, which orders the writes of the tenant: the `updated_at` of what changes.
+    pub now: Timestamp,
+    /// The time at which it happens in the world, from which dates and expiries follow. It is the wall clock's if the
+    /// tenant's clock is more than [`MAX_AHEAD`] ahead of it, and otherwise `now`.
+    pub wall_clock: Timestamp,
+}
+
+impl WriteTime {
+    /// Returns the times of the write for which [`advance_clock`] returned `now`.
+    pub fn new(tx: &dyn Tx, now: Timestamp) -> Self {
+        let wall_clock = tx.env().now();
+        Self { now, wall_clock: if now.since(wall_clock) > MAX_AHEAD { wall_clock } else { now } }
+    }
+}
+
 /// A resource that clients can create.
 #[async_trait]
 pub trait Create: Resource {
@@ -111,7 +130,7 @@ pub trait Update: Resource {
     ///
     /// # Errors
     /// The rules that the changed record breaks.
-    fn apply(&mut self, change: Self::Input, now: Timestamp) -> Result<(), Error>;
+    fn apply(&mut self, change: Self::Input, at: WriteTime) -> Result<(), Error>;
 
     /// Sets the time of the change.
     fn set_updated_at(&mut self, now: Timestamp);
@@ -191,7 +210,7 @@ pub async fn update<R: Update>(tx: &mut dyn Tx, tenant: TenantId, id: Id<R>, cha
     let now = advance_clock(tx, tenant).await?;
     let before: R = get(tx, tenant, id).await?;
     let mut after = before.clone();
-    after.apply(change, now)?;
+    after.apply(change, WriteTime::new(tx, now))?;
     if after == before {
         return Ok(before);
     }

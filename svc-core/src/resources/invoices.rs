@@ -14,7 +14,7 @@ use crate::accounts::tenants::{self, NumberKind};
 use crate::error::{Error, FieldCode, Issue};
 use crate::input::{Apply, Input, Record};
 use crate::resources::contacts;
-use crate::resources::crud::{self, Filter, Resource, advance_clock};
+use crate::resources::crud::{self, Filter, Resource, WriteTime, advance_clock};
 use crate::store::{Repository, Tx};
 use crate::values::EventKind;
 use crate::values::{Amount, Currency, Date, Decimal, Id, Patch, TenantId, Text, TextEnum, Timestamp};
@@ -202,7 +202,7 @@ pub async fn create(tx: &mut dyn Tx, tenant: TenantId, input: InvoiceCreate) -> 
         invoice_number: tenants::next_number(tx, tenant, NumberKind::Invoice).await?,
         contact_id: input.contact_id,
         status: InvoiceStatus::Draft,
-        issue_date: Some(input.issue_date.unwrap_or(settings.time_zone.date_at(now))),
+        issue_date: Some(input.issue_date.unwrap_or(settings.time_zone.date_at(WriteTime::new(tx, now).wall_clock))),
         due_date: input.due_date,
         total,
         currency,
@@ -279,6 +279,7 @@ pub async fn resend(tx: &mut dyn Tx, tenant: TenantId, id: InvoiceId) -> Result<
 /// is zero or more than what is left.
 pub async fn pay(tx: &mut dyn Tx, tenant: TenantId, id: InvoiceId, amount: Option<Decimal>) -> Result<Invoice, Error> {
     let now = advance_clock(tx, tenant).await?;
+    let wall_clock = WriteTime::new(tx, now).wall_clock;
     let mut invoice: Invoice = crud::get(tx, tenant, id).await?;
     if matches!(invoice.status, InvoiceStatus::Paid | InvoiceStatus::Cancelled) {
         return Err(invoice.refuses("paid"));
@@ -298,7 +299,7 @@ pub async fn pay(tx: &mut dyn Tx, tenant: TenantId, id: InvoiceId, amount: Optio
     let mut kinds = Vec::with_capacity(2);
     if paid == left {
         invoice.status = InvoiceStatus::Paid;
-        invoice.paid_at = Some(now);
+        invoice.paid_at = Some(wall_clock);
         kinds.push(EventKind::InvoicePaid);
     } else {
         invoice.status = InvoiceStatus::Partial;
@@ -311,7 +312,7 @@ pub async fn pay(tx: &mut dyn Tx, tenant: TenantId, id: InvoiceId, amount: Optio
         invoice_id: id,
         amount: Amount::from_minor(paid, scale),
         currency: invoice.currency,
-        paid_at: now,
+        paid_at: wall_clock,
     };
     tx.insert_payment(tenant, &payment).await?;
     events::emit(tx, tenant, at, &[EventKind::PaymentSucceeded], &payment).await?;

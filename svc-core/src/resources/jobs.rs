@@ -10,7 +10,7 @@ use crate::accounts::tenants::{self, NumberKind};
 use crate::error::{Error, FieldCode, Issue};
 use crate::input::{Apply, Input, Record};
 use crate::resources::contacts;
-use crate::resources::crud::{Create, Filter, NewRecord, Resource, Update};
+use crate::resources::crud::{Create, Filter, NewRecord, Resource, Update, WriteTime};
 use crate::store::Tx;
 use crate::values::EventKind;
 use crate::values::{Amount, Decimal, Email, Id, JOB_SCALE, Patch, Text, TextEnum, Timestamp};
@@ -215,19 +215,19 @@ impl Job {
     }
 
     /// Changes the status, and sets the time of a first start or end.
-    fn set_status(&mut self, status: JobStatus, now: Timestamp) {
+    fn set_status(&mut self, status: JobStatus, at: WriteTime) {
         if self.status == status {
             return;
         }
         self.status = status;
-        self.record_actual_times(now);
+        self.record_actual_times(at);
     }
 
     /// Sets `actual_start` or `actual_end` when the job first has the status for it.
-    fn record_actual_times(&mut self, now: Timestamp) {
+    fn record_actual_times(&mut self, at: WriteTime) {
         match self.status {
-            JobStatus::InProgress => self.actual_start = self.actual_start.or(Some(now)),
-            JobStatus::Completed => self.actual_end = self.actual_end.or(Some(now)),
+            JobStatus::InProgress => self.actual_start = self.actual_start.or(Some(at.wall_clock)),
+            JobStatus::Completed => self.actual_end = self.actual_end.or(Some(at.wall_clock)),
             _ => {}
         }
     }
@@ -265,7 +265,7 @@ impl Create for Job {
             updated_at: new.now,
         };
         job.check_schedule()?;
-        job.record_actual_times(new.now);
+        job.record_actual_times(WriteTime::new(tx, new.now));
         if let Some(id) = input.contact_id {
             let contact = contacts::referenced(tx, new.tenant_id, id).await?;
             let names: Vec<&str> =
@@ -299,9 +299,9 @@ fn status_event(status: JobStatus) -> Option<EventKind> {
 impl Update for Job {
     type Input = JobUpdate;
 
-    fn apply(&mut self, change: JobUpdate, now: Timestamp) -> Result<(), Error> {
+    fn apply(&mut self, change: JobUpdate, at: WriteTime) -> Result<(), Error> {
         if let Patch::Set(status) = change.status {
-            self.set_status(status, now);
+            self.set_status(status, at);
         }
         if let Patch::Set(total) = change.estimated_total {
             self.estimated_total = amount("estimated_total", total)?;

@@ -9,7 +9,7 @@ use crate::error::{Error, FieldCode, Issue};
 use crate::input::json::Json;
 use crate::input::{Apply, FromJson, Input, Record};
 use crate::resources::contacts;
-use crate::resources::crud::{self, Create, Filter, NewRecord, Resource, Update, advance_clock};
+use crate::resources::crud::{self, Create, Filter, NewRecord, Resource, Update, WriteTime, advance_clock};
 use crate::store::Tx;
 use crate::values::EventKind;
 use crate::values::{Amount, Currency, Date, DateOrTime, Decimal, Id, Patch, TenantId, TextEnum, Timestamp};
@@ -176,7 +176,7 @@ impl Create for Quote {
         let currency = input.currency.unwrap_or(tenant.currency);
         let total = total_in(input.total, currency)?;
         contacts::referenced(tx, new.tenant_id, input.contact_id).await?;
-        let today = tenant.time_zone.date_at(new.now);
+        let today = tenant.time_zone.date_at(WriteTime::new(tx, new.now).wall_clock);
         let valid_until = input.valid_until.map_or(today.plus_days(DEFAULT_VALIDITY_DAYS), |sent| sent.0);
         Ok(Self {
             id: new.id.into(),
@@ -201,7 +201,7 @@ impl Create for Quote {
 impl Update for Quote {
     type Input = QuoteUpdate;
 
-    fn apply(&mut self, change: QuoteUpdate, _now: Timestamp) -> Result<(), Error> {
+    fn apply(&mut self, change: QuoteUpdate, _at: WriteTime) -> Result<(), Error> {
         if let Patch::Set(total) = change.total {
             self.total = total_in(total, self.currency)?;
         }
@@ -238,7 +238,7 @@ impl Update for Quote {
 pub async fn accept(tx: &mut dyn Tx, tenant: TenantId, id: QuoteId) -> Result<Quote, Error> {
     let now = advance_clock(tx, tenant).await?;
     let quote = awaiting_decision(tx, tenant, id, "accepted").await?;
-    let today = tenants::get(tx, tenant).await?.time_zone.date_at(now);
+    let today = tenants::get(tx, tenant).await?.time_zone.date_at(WriteTime::new(tx, now).wall_clock);
     if let Some(day) = quote.valid_until.filter(|day| *day < today) {
         let text = format!("{} held until {day}; it cannot be accepted.", quote.quote_number);
         return Err(Error::NotAllowed(text));

@@ -32,6 +32,26 @@ pub trait TenantRepository: Send {
     /// Returns `false` if there is no such tenant.
     async fn lock_tenant(&mut self, tenant: TenantId) -> Result<bool, StoreError>;
 
+    /// Returns the clock of a tenant: the time of its last write.
+    async fn clock(&mut self, tenant: TenantId) -> Result<Option<Timestamp>, StoreError>;
+
+    /// Returns the first `limit` tenants after the tenant `after`, or of all, whose clocks are later than `latest`, in the
+    /// order of their ids.
+    async fn tenants_ahead(
+        &mut self,
+        latest: Timestamp,
+        after: Option<TenantId>,
+        limit: u32,
+    ) -> Result<Vec<TenantId>, StoreError>;
+
+    /// Returns the latest time that the clock of a tenant gave to something that is stored: to a record, an event, a key or
+    /// a replay.
+    async fn latest_time(&mut self, tenant: TenantId) -> Result<Option<Timestamp>, StoreError>;
+
+    /// Sets the clock of a tenant, which may go back. The tenant must be locked, and the time not be before
+    /// [`latest_time`](TenantRepository::latest_time).
+    async fn set_clock(&mut self, tenant: TenantId, at: Timestamp) -> Result<(), StoreError>;
+
     /// Returns the first `limit` tenants whose next check for passed due dates is at or before `now`, or after `latest`, the
     /// earliest check first in each case.
     async fn tenants_to_check_overdue(

@@ -145,7 +145,7 @@ pub async fn create(tx: &mut dyn Tx, tenant: TenantId, input: ReplayCreate) -> R
         statuses: if input.statuses.is_empty() { default } else { input.statuses },
         missed: input.missed,
         position: input.since,
-        stepped_at: now,
+        stepped_at: tx.env().now(),
         replayed: 0,
         created_at: now,
         finished_at: None,

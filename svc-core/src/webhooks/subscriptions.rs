@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use crate::accounts::tenants;
 use crate::error::Error;
 use crate::input::{Input, Record};
-use crate::resources::crud::{self, Create, Delete, NewRecord, NoFilter, Resource, Update, advance_clock};
+use crate::resources::crud::{self, Create, Delete, NewRecord, NoFilter, Resource, Update, WriteTime, advance_clock};
 use crate::store::{Repository, Tx};
 use crate::values::EventKind;
 use crate::values::{EventSet, Id, Patch, Secret, TenantId, Text, TextEnum, Timestamp, WebhookUrl};
@@ -328,7 +328,7 @@ impl Create for WebhookSubscription {
 impl Update for WebhookSubscription {
     type Input = WebhookUpdate;
 
-    fn apply(&mut self, change: WebhookUpdate, now: Timestamp) -> Result<(), Error> {
+    fn apply(&mut self, change: WebhookUpdate, at: WriteTime) -> Result<(), Error> {
         if let Patch::Set(url) = change.url
             && url != self.url
         {
@@ -339,7 +339,7 @@ impl Update for WebhookSubscription {
         change.description.apply(&mut self.description);
         if let Patch::Set(enabled) = change.enabled {
             if self.enabled && !enabled {
-                self.stopped_at = Some(now);
+                self.stopped_at = Some(at.now);
             }
             self.enabled = enabled;
             self.disabled_reason = None;

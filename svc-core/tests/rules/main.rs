@@ -4,6 +4,7 @@
 
 mod bodies;
 mod bookings;
+mod clock_ahead;
 mod contacts;
 mod documents;
 mod events;

@@ -35,6 +35,36 @@ static LIST: LazyLock<String> = LazyLock::new(|| select::<Tenant>("WHERE id > $1
 /// Locks the row of the tenant until the transaction ends.
 const ADVANCE_CLOCK: &str =
     "UPDATE tenants SET clock = CASE WHEN clock < $1 THEN $1 ELSE clock + 1 END WHERE id = $2 RETURNING clock";
+const CLOCK: &str = "SELECT clock FROM tenants WHERE id = $1";
+const AHEAD: &str = "SELECT id FROM tenants WHERE id > $1 AND clock > $2 ORDER BY id LIMIT $3";
+const SET_CLOCK: &str = "UPDATE tenants SET clock = $1 WHERE id = $2";
+/// What the clock gave a time to, each by an index in the order of these times.
+const TIMES: &[(&str, &str, &str)] = &[
+    ("updated_at", "contacts", " AND live = TRUE"),
+    ("updated_at", "contacts", " AND live = FALSE"),
+    ("updated_at", "invoices", ""),
+    ("updated_at", "bookings", ""),
+    ("updated_at", "quotes", ""),
+    ("updated_at", "jobs", ""),
+    ("updated_at", "subscriptions", " AND live = TRUE"),
+    ("updated_at", "subscriptions", " AND live = FALSE"),
+    ("created_at", "api_keys", ""),
+];
+static LATEST_TIME: LazyLock<String> = LazyLock::new(|| {
+    let max = |(time, table, live): &(&str, &str, &str)| {
+        format!("SELECT max({time}) AS at FROM {table} WHERE tenant_id = $1{live} UNION ALL ")
+    };
+    let last = |table| {
+        format!(
+            "SELECT (SELECT created_at FROM {table} WHERE tenant_id = $1 ORDER BY id DESC LIMIT 1) AS at UNION ALL "
+        )
+    };
+    // A subscription has few others beside it.
+    let stopped = "SELECT max(stopped_at) AS at FROM subscriptions WHERE tenant_id = $1 \
+         UNION ALL SELECT max(deleted_at) AS at FROM subscriptions WHERE tenant_id = $1";
+    let by_id: String = ["events", "replays"].map(last).concat();
+    format!("SELECT max(at) FROM ({}{by_id}{stopped}) times", TIMES.iter().map(max).collect::<String>())
+});
 /// Two searches of the index by time. Without the outer one, a limit could not be given to each.
 pub(crate) const TO_CHECK_OVERDUE: &str = "SELECT id FROM \
      (SELECT id, overdue_check_at FROM tenants WHERE overdue_check_at <= $1 ORDER BY overdue_check_at LIMIT $2) due \
@@ -57,8 +87,9 @@ static RAISE_NUMBER: LazyLock<String> = LazyLock::new(|| {
 
 #[cfg(test)]
 pub(crate) fn statements() -> Vec<&'static str> {
+    let clocks = [CLOCK, AHEAD, SET_CLOCK, &LATEST_TIME];
     let overdue = [TO_CHECK_OVERDUE, OVERDUE_CHECK_AT, SET_OVERDUE_CHECK_AT];
-    [&LIST, ADVANCE_CLOCK, EXISTS, &NEXT_NUMBER, &RAISE_NUMBER].into_iter().chain(overdue).collect()
+    [&LIST, ADVANCE_CLOCK, EXISTS, &NEXT_NUMBER, &RAISE_NUMBER].into_iter().chain(clocks).chain(overdue).collect()
 }
 
 /// The statements that lock the row that they select.
@@ -96,6 +127,31 @@ impl TenantRepository for SqlTx<'_> {
         self.sql.begin_turn(tenant)?;
         let sql = self.dialect.lock_row(EXISTS);
         Ok(self.fetch_one(&sql, &[tenant.param()], |cells| cells.take::<i64>("tenants", "id")).await?.is_some())
+    }
+
+    async fn clock(&mut self, tenant: TenantId) -> Result<Option<Timestamp>, StoreError> {
+        self.fetch_one(CLOCK, &[tenant.param()], |cells| cells.take("tenants", "clock")).await
+    }
+
+    async fn tenants_ahead(
+        &mut self,
+        latest: Timestamp,
+        after: Option<TenantId>,
+        limit: u32,
+    ) -> Result<Vec<TenantId>, StoreError> {
+        let after = after.unwrap_or(TenantId(Uuid::nil()));
+        let params = [after.param(), latest.param(), limit.param()];
+        self.fetch(AHEAD, &params, |cells| cells.take("tenants", "id")).await
+    }
+
+    async fn latest_time(&mut self, tenant: TenantId) -> Result<Option<Timestamp>, StoreError> {
+        let params = [tenant.param()];
+        let latest = self.fetch_one(&LATEST_TIME, &params, |cells| cells.take("tenants", "latest time"));
+        Ok(latest.await?.flatten())
+    }
+
+    async fn set_clock(&mut self, tenant: TenantId, at: Timestamp) -> Result<(), StoreError> {
+        self.execute(SET_CLOCK, &[at.param(), tenant.param()]).await.map(drop)
     }
 
     async fn tenants_to_check_overdue(

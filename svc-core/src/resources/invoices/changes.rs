@@ -5,7 +5,7 @@ use crate::accounts::tenants;
 use crate::error::{Error, FieldCode, Issue};
 use crate::input::Apply as _;
 use crate::resources::contacts;
-use crate::resources::crud::{self, advance_clock};
+use crate::resources::crud::{self, WriteTime, advance_clock};
 use crate::resources::invoices::InvoiceId;
 use crate::store::Tx;
 use crate::values::EventKind;
@@ -28,6 +28,7 @@ pub async fn refund(
     amount: Option<Decimal>,
 ) -> Result<Invoice, Error> {
     let now = advance_clock(tx, tenant).await?;
+    let wall_clock = WriteTime::new(tx, now).wall_clock;
     let mut invoice: Invoice = crud::get(tx, tenant, id).await?;
     let (paid, scale) = (invoice.amount_paid.minor(), invoice.currency.scale());
     if paid == 0 {
@@ -48,7 +49,7 @@ pub async fn refund(
     }
     store_change(tx, tenant, now, &mut invoice, &[]).await?;
     let refunded_amount = Amount::from_minor(back, scale);
-    let refunded = RefundedInvoice { invoice, refunded_amount, refunded_at: now };
+    let refunded = RefundedInvoice { invoice, refunded_amount, refunded_at: wall_clock };
     events::emit(tx, tenant, now, &[EventKind::InvoiceRefunded], &refunded).await?;
     let at = advance_clock(tx, tenant).await?;
     events::emit(tx, tenant, at, &[EventKind::InvoiceUpdated], &refunded.invoice).await?;
@@ -67,6 +68,7 @@ pub async fn refund(
 /// than what was paid; `reference_not_found` for a contact that does not exist.
 pub async fn update(tx: &mut dyn Tx, tenant: TenantId, id: InvoiceId, change: InvoiceUpdate) -> Result<Invoice, Error> {
     let now = advance_clock(tx, tenant).await?;
+    let wall_clock = WriteTime::new(tx, now).wall_clock;
     let before: Invoice = crud::get(tx, tenant, id).await?;
     if matches!(before.status, InvoiceStatus::Paid | InvoiceStatus::Cancelled) {
         return Err(before.refuses("updated"));
@@ -82,10 +84,10 @@ pub async fn update(tx: &mut dyn Tx, tenant: TenantId, id: InvoiceId, change: In
     let mut kinds = Vec::with_capacity(2);
     if after.total != before.total && after.amount_paid.minor() > 0 && after.total == after.amount_paid {
         after.status = InvoiceStatus::Paid;
-        after.paid_at = Some(now);
+        after.paid_at = Some(wall_clock);
         kinds.push(EventKind::InvoicePaid);
     } else {
-        after.reopen(tx, tenant, now).await?;
+        after.reopen(tx, tenant, wall_clock).await?;
     }
     kinds.push(EventKind::InvoiceUpdated);
     store_change(tx, tenant, now, &mut after, &kinds).await?;
@@ -121,11 +123,11 @@ impl Invoice {
     }
 
     /// Makes an overdue invoice `sent` or `partial` again if its due date is not before today.
-    async fn reopen(&mut self, tx: &mut dyn Tx, tenant: TenantId, now: Timestamp) -> Result<(), Error> {
+    async fn reopen(&mut self, tx: &mut dyn Tx, tenant: TenantId, wall_clock: Timestamp) -> Result<(), Error> {
         if self.status != InvoiceStatus::Overdue {
             return Ok(());
         }
-        let today = tenants::get(tx, tenant).await?.time_zone.date_at(now);
+        let today = tenants::get(tx, tenant).await?.time_zone.date_at(wall_clock);
         if self.due_date.is_none_or(|due| due >= today) {
             self.status = match self.amount_paid.minor() {
                 0 => InvoiceStatus::Sent,

@@ -146,6 +146,57 @@ pub(super) async fn tenants_with_old_events_are_found(h: Harness) {
     assert_eq!(page(all[3].0, 2).await, []);
 }
 
+pub(super) async fn a_clock_can_be_set_back_to_the_latest_record(h: Harness) {
+    let (tenant, other) = (h.tenant().await, h.tenant().await);
+    let clock = async |tenant| h.read(move |tx| Box::pin(async move { Ok(tx.clock(tenant).await?) })).await.unwrap();
+    let latest =
+        async |tenant| h.read(move |tx| Box::pin(async move { Ok(tx.latest_time(tenant).await?) })).await.unwrap();
+    let start = h.store.env().now();
+    assert_eq!((clock(tenant).await, latest(tenant).await), (Some(start), None));
+    assert_eq!(clock(TenantId(Uuid::nil())).await, None);
+    let ahead = async |at, after| {
+        h.read(move |tx| Box::pin(async move { Ok(tx.tenants_ahead(at, after, 10).await?) })).await.unwrap()
+    };
+    let mut both = [tenant, other];
+    both.sort();
+    assert_eq!(ahead(Timestamp::from_micros(start.as_micros() - 1), None).await, both);
+    assert_eq!(ahead(start, None).await, [], "only later ones");
+    let last = h.advance_clock(other).await;
+    assert_eq!((ahead(start, None).await, ahead(start, Some(other)).await), (vec![other], vec![]));
+    assert_eq!((clock(other).await, latest(other).await), (Some(last), None), "it was given to nothing");
+
+    // Each kind of record has the latest time once.
+    let contact = h.contact(tenant, "ada@example.com").await;
+    assert_eq!(latest(tenant).await, Some(contact.updated_at));
+    let hook = json!({ "url": "https://example.com", "events": ["*"] });
+    let mut subscription = h.create::<WebhookSubscription>(tenant, hook).await.unwrap();
+    assert_eq!(latest(tenant).await, Some(subscription.updated_at));
+    subscription.stopped_at = Some(h.advance_clock(tenant).await);
+    let stopped = subscription.clone();
+    h.write(move |tx| {
+        let stopped = stopped.clone();
+        Box::pin(async move { Ok(WebhookSubscription::repository(tx).update(tenant, &stopped).await?) })
+    })
+    .await
+    .unwrap();
+    assert_eq!(latest(tenant).await, subscription.stopped_at);
+    let quote: Quote = h.create(tenant, json!({ "contact_id": contact.id, "total": 1 })).await.unwrap();
+    assert_eq!(latest(tenant).await, Some(quote.updated_at));
+    let job: Job = h.create(tenant, json!({ "title": "x", "status": "scheduled" })).await.unwrap();
+    let event = h.events(tenant).await.last().unwrap().created_at;
+    assert!(event > job.updated_at, "a second event has a time of its own");
+    assert_eq!(latest(tenant).await, Some(event));
+    h.delete::<Contact>(tenant, contact.id).await.unwrap();
+    let deleted = clock(tenant).await;
+    assert_eq!(latest(tenant).await, deleted);
+    assert_eq!(latest(other).await, None, "each tenant has its own");
+
+    h.advance_clock(tenant).await;
+    let back = deleted.unwrap();
+    h.write(move |tx| Box::pin(async move { Ok(tx.set_clock(tenant, back).await?) })).await.unwrap();
+    assert_eq!((clock(tenant).await, h.advance_clock(tenant).await), (deleted, back.next()));
+}
+
 pub(super) async fn tenants_are_found_by_their_next_overdue_check(h: Harness) {
     let start = h.store.env().now();
     let (first, second, third) = (h.tenant().await, h.tenant().await, h.tenant().await);

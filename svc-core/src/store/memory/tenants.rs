@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 
-use super::{MemoryTx, conflict};
+use super::{MemoryTx, conflict, of_tenant};
 use crate::accounts::tenants::{NumberKind, Tenant};
 use crate::error::StoreError;
 use crate::store::TenantRepository;
@@ -43,6 +43,43 @@ impl TenantRepository for MemoryTx<'_> {
 
     async fn lock_tenant(&mut self, tenant: TenantId) -> Result<bool, StoreError> {
         Ok(self.state.tenants.contains_key(&tenant))
+    }
+
+    async fn clock(&mut self, tenant: TenantId) -> Result<Option<Timestamp>, StoreError> {
+        Ok(self.state.clocks.get(&tenant).copied())
+    }
+
+    async fn tenants_ahead(
+        &mut self,
+        latest: Timestamp,
+        after: Option<TenantId>,
+        limit: u32,
+    ) -> Result<Vec<TenantId>, StoreError> {
+        let following = self.state.tenants.keys().filter(|id| Some(**id) > after);
+        let ahead = following.filter(|id| self.state.clocks.get(id).is_some_and(|clock| *clock > latest));
+        Ok(ahead.take(limit as usize).copied().collect())
+    }
+
+    async fn latest_time(&mut self, tenant: TenantId) -> Result<Option<Timestamp>, StoreError> {
+        let state = &*self.state;
+        let mut times: Vec<Timestamp> = Vec::new();
+        times.extend(of_tenant(&state.contacts, tenant).map(|row| row.updated_at));
+        times.extend(of_tenant(&state.invoices, tenant).map(|row| row.updated_at));
+        times.extend(of_tenant(&state.bookings, tenant).map(|row| row.updated_at));
+        times.extend(of_tenant(&state.quotes, tenant).map(|row| row.updated_at));
+        times.extend(of_tenant(&state.jobs, tenant).map(|row| row.updated_at));
+        for row in of_tenant(&state.subscriptions, tenant) {
+            times.extend([Some(row.updated_at), row.stopped_at, row.deleted_at].into_iter().flatten());
+        }
+        times.extend(of_tenant(&state.events, tenant).map(|row| row.created_at));
+        times.extend(of_tenant(&state.replays, tenant).map(|row| row.created_at));
+        times.extend(state.api_keys.values().filter(|(key, _)| key.tenant_id == tenant).map(|(key, _)| key.created_at));
+        Ok(times.into_iter().max())
+    }
+
+    async fn set_clock(&mut self, tenant: TenantId, at: Timestamp) -> Result<(), StoreError> {
+        self.state_mut()?.clocks.change(&tenant, |clock| *clock = at);
+        Ok(())
     }
 
     async fn tenants_to_check_overdue(

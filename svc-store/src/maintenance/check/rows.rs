@@ -1,8 +1,8 @@
 //! Reads every row with the reader that the service uses, and collects what must be consistent with other rows.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
 
+use svc_core::accounts::clocks::MAX_AHEAD;
 use svc_core::accounts::tenants::{NumberKind, Tenant};
 use svc_core::error::StoreError;
 use svc_core::resources::invoices::Invoice;
@@ -18,9 +18,6 @@ use crate::maintenance::tables::TableInfo;
 use crate::record::Record as _;
 use crate::sql::{Cells, Row, Sql};
 use crate::webhooks::subscriptions::SubscriptionKind;
-
-/// How far the clock of a tenant may be ahead of the time of the check, as the clocks of several machines differ a little.
-const MAX_AHEAD: Duration = Duration::from_secs(10);
 
 /// Facts about rows that must be consistent with each other, or with the time of the check.
 pub(super) struct Consistency {
