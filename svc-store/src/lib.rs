@@ -9,12 +9,12 @@
 //! ```
 //! # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
 //! use svc_core::env::Env;
-//! use svc_core::prelude::*;
+//! use svc_core::accounts::tenants;
 //! # let dir = tempfile::tempdir()?;
 //! # let url = format!("sqlite://{}", dir.path().join("svc.db").display());
-//! let svc = Svc::new(svc_store::open(&url, Env::system()).await?);
-//! let tenant = svc.tenants().create(TenantCreate::named("Harbour Plumbing")).await?;
-//! assert_eq!(svc.tenants().list(None, 10).await?, [tenant]);
+//! let store = svc_store::open(&url, Env::system()).await?;
+//! let tenants = store.read("example", |tx| Box::pin(async move { Ok(tx.tenants(None, 1_000).await?) })).await?;
+//! assert!(tenants.is_empty());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! # }).unwrap();
 //! ```
@@ -22,6 +22,7 @@
 //! # Features
 //!
 //! - `sqlite` and `postgres`, both on by default: the databases. One that is left out is not compiled.
+//! - `sqlx` runs operations of svc inside a transaction of the application: see the module [`sqlx`].
 //! - `maintenance`, on by default, needs both: [`copy`], [`check`], [`backup`] and [`stats`].
 //!
 //! # Modules
@@ -62,6 +63,8 @@ mod resources;
 mod sql;
 #[cfg(feature = "sqlite")]
 mod sqlite;
+#[cfg(feature = "sqlx")]
+pub mod sqlx;
 #[cfg(test)]
 mod statements;
 mod vault;
@@ -209,7 +212,7 @@ pub async fn open(url: &str, env: Env) -> Result<Arc<dyn Store>, OpenError> {
 pub async fn open_with(url: &str, env: Env, options: Options) -> Result<Arc<dyn Store>, OpenError> {
     if is_postgres(url) {
         #[cfg(feature = "postgres")]
-        return open_postgres(url, env, options).await;
+        return Ok(Arc::new(PostgresStore::open(url, env, options).await?));
         #[cfg(not(feature = "postgres"))]
         return Err(OpenError::MissingFeature("postgres"));
     }
@@ -219,24 +222,6 @@ pub async fn open_with(url: &str, env: Env, options: Options) -> Result<Arc<dyn 
     return open_sqlite(url, &path, env, options.secret_key);
     #[cfg(not(feature = "sqlite"))]
     return Err(OpenError::MissingFeature("sqlite"));
-}
-
-#[cfg(feature = "postgres")]
-async fn open_postgres(url: &str, env: Env, options: Options) -> Result<Arc<dyn Store>, OpenError> {
-    Ok(Arc::new(PostgresStore::connect(url, env, options).await?))
-}
-
-#[cfg(feature = "postgres")]
-impl PostgresStore {
-    /// Connects to a database, and migrates its schema, as [`open_with`] does. The URL begins with `postgres://`.
-    ///
-    /// # Errors
-    /// The errors of [`open`].
-    pub async fn connect(url: &str, env: Env, options: Options) -> Result<Self, OpenError> {
-        let Options { read_connections, write_connections, acquire_timeout, is_short_lived, secret_key, .. } = options;
-        let settings = postgres::Settings { read_connections, write_connections, acquire_timeout, is_short_lived };
-        Self::open(url, env, secret_key, &settings).await.map_err(|error| not_opened(url, error))
-    }
 }
 
 #[cfg(feature = "sqlite")]

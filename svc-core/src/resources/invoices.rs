@@ -21,7 +21,7 @@ use crate::values::{Amount, Currency, Date, Decimal, Id, Patch, TenantId, Text, 
 use crate::webhooks::events;
 
 pub use self::changes::{refund, update};
-pub use self::overdue::{OVERDUE_STEP, OverduePosition, overdue};
+pub use self::overdue::{OVERDUE_STEP, OverdueChecks, OverduePosition, check_overdue, overdue};
 
 /// The id of an invoice.
 pub type InvoiceId = Id<Invoice>;

@@ -172,7 +172,7 @@ pub struct Page<R> {
 
 /// The key of cursors: 32 random bytes that the store keeps. Whoever has it can make cursors, but they give access to
 /// nothing without an API key.
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct CursorKey([u8; 32]);
 
 const POSITION_BITS: u32 = 58;

@@ -391,6 +391,22 @@ impl TimeZone {
         let instant = jiff::Timestamp::from_microsecond(instant.0).unwrap_or(jiff::Timestamp::MAX);
         Date(self.0.to_datetime(instant).date())
     }
+
+    /// Returns when the next calendar date begins in this zone, which is after `instant`.
+    ///
+    /// ```
+    /// use svc_core::values::{TimeZone, Timestamp};
+    /// let sydney = TimeZone::parse("Australia/Sydney")?;
+    /// let next = sydney.next_date_begins(Timestamp::parse("2026-03-14T15:09:26Z")?);
+    /// assert_eq!(next, Timestamp::parse("2026-03-16T00:00:00+11:00")?);
+    /// # Ok::<(), svc_core::error::Issue>(())
+    /// ```
+    pub fn next_date_begins(&self, instant: Timestamp) -> Timestamp {
+        let next = self.date_at(instant).0.tomorrow().ok();
+        // Where clocks are put back across midnight, the date begins twice. The later time is after every `instant` before.
+        let begins = next.and_then(|next| self.0.to_ambiguous_zoned(next.at(0, 0, 0, 0)).later().ok());
+        Timestamp::from_micros(begins.map_or(i64::MAX, |begins| begins.timestamp().as_microsecond()))
+    }
 }
 
 impl<'de> serde::Deserialize<'de> for TimeZone {
