@@ -64,6 +64,7 @@ pub use self::bookings::Bookings;
 pub use self::contacts::Contacts;
 pub use self::deliveries::Deliveries;
 pub use self::events::{AuditLog, EmittedEvent, Events};
+pub use self::executor::Executor;
 use self::executor::Runner;
 pub use self::invoices::Invoices;
 pub use self::jobs::Jobs;

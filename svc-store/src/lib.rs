@@ -9,12 +9,12 @@
 //! ```
 //! # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
 //! use svc_core::env::Env;
-//! use svc_core::accounts::tenants;
+//! use svc_core::prelude::*;
 //! # let dir = tempfile::tempdir()?;
 //! # let url = format!("sqlite://{}", dir.path().join("svc.db").display());
-//! let store = svc_store::open(&url, Env::system()).await?;
-//! let tenants = store.read("example", |tx| Box::pin(async move { Ok(tx.tenants(None, 1_000).await?) })).await?;
-//! assert!(tenants.is_empty());
+//! let svc = Svc::new(svc_store::open(&url, Env::system()).await?);
+//! let tenant = svc.tenants().create(TenantCreate::named("Harbour Plumbing")).await?;
+//! assert_eq!(svc.tenants().list(None, 10).await?, [tenant]);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! # }).unwrap();
 //! ```

@@ -6,8 +6,12 @@ use super::Svc;
 use crate::error::Error;
 use crate::store::{Access, ResultSlot, Tx, UnitOfWork, keep_result};
 
-/// Runs units of work without their result types.
-pub(super) trait Executor: Send + Sync {
+/// What runs the units of work of operations: a store, or a transaction that someone else commits.
+///
+/// Implement it to put the operations of svc on a transaction of another crate, and make a
+/// [`Transaction`](super::Transaction::over) of it.
+pub trait Executor: Send + Sync {
+    /// Runs a unit of work. Inside a transaction that is open, `access` and `name` say nothing.
     fn run(&self, access: Access, name: &'static str, work: UnitOfWork) -> BoxFuture<'_, Result<(), Error>>;
 }
 

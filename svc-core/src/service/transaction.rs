@@ -22,6 +22,11 @@ pub struct Transaction<'t> {
 }
 
 impl<'t> Transaction<'t> {
+    /// Returns the operations over something that runs them in a transaction.
+    pub fn over(executor: &'t dyn Executor) -> Self {
+        Self { executor }
+    }
+
     /// Returns the operations on tenants, the business accounts.
     pub fn tenants(self) -> Tenants<'t> {
         Tenants::new(Runner(self.executor))
