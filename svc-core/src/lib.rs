@@ -57,6 +57,8 @@
 //!
 //! # Features
 //!
+//! - `chrono` adds conversions of [`Timestamp`](values::Timestamp) and [`Date`](values::Date) from and to the types of
+//!   chrono. Those of jiff are always there.
 //! - `conformance` adds [`store`]'s suite of cases that every store must pass. Enable it to implement one.
 
 // The code that the derives generate names this crate as an application would.

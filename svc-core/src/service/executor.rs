@@ -6,13 +6,12 @@ use super::Svc;
 use crate::error::Error;
 use crate::store::{Access, ResultSlot, Tx, UnitOfWork, keep_result};
 
-/// Runs the operations of accessors: in a transaction each, or in one that is open.
+/// What runs the units of work of operations: a store, or a transaction that someone else commits.
 ///
-/// [`Svc`] and [`Transaction`](super::Transaction) are what applications use. A crate that joins svc's operations to a
-/// transaction of another kind implements this, as `svc_store::sqlx` does, and hands out
-/// [`Transaction::over`](super::Transaction::over) it.
+/// Implement it to put the operations of svc on a transaction of another crate, and make a
+/// [`Transaction`](super::Transaction::over) of it.
 pub trait Executor: Send + Sync {
-    /// Runs a unit of work to its end. When it fails, nothing of it is left.
+    /// Runs a unit of work. Inside a transaction that is open, `access` and `name` say nothing.
     fn run(&self, access: Access, name: &'static str, work: UnitOfWork) -> BoxFuture<'_, Result<(), Error>>;
 }
 

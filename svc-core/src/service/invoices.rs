@@ -63,7 +63,7 @@ impl<'e> Invoices<'e> {
     /// # Ok(()) });
     /// ```
     pub async fn get(self, id: InvoiceId) -> Result<Invoice, Error> {
-        self.records.get(id).await
+        self.records.get("service.invoice.get", id).await
     }
 
     /// Returns a page of the invoices, newest first, or in the order of their changes with `updated_since`.
@@ -84,7 +84,7 @@ impl<'e> Invoices<'e> {
     /// # Ok(()) });
     /// ```
     pub async fn list(self, filter: InvoiceFilter, params: ListParams) -> Result<Page<Invoice>, Error> {
-        self.records.list(filter, params).await
+        self.records.list("service.invoice.list", filter, params).await
     }
 
     /// Streams the invoices, newest first. Pages of 200 are read as they are needed, each in a transaction of its own, so memory
@@ -110,7 +110,7 @@ impl<'e> Invoices<'e> {
     /// # Ok(()) });
     /// ```
     pub fn stream(self, filter: InvoiceFilter) -> BoxStream<'e, Result<Invoice, Error>> {
-        self.records.stream(filter, None)
+        self.records.stream("service.invoice.list", filter, None)
     }
 
     /// Streams the invoices that changed at or after `since`, the oldest change first, as [`stream`](Self::stream) does. A
@@ -132,7 +132,7 @@ impl<'e> Invoices<'e> {
     /// # Ok(()) });
     /// ```
     pub fn changed_since(self, filter: InvoiceFilter, since: Timestamp) -> BoxStream<'e, Result<Invoice, Error>> {
-        self.records.stream(filter, Some(since))
+        self.records.stream("service.invoice.list", filter, Some(since))
     }
 
     /// Changes an invoice that is neither paid nor cancelled. Fires `invoice.updated`. A change without effect fires no event.

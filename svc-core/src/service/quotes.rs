@@ -38,7 +38,7 @@ impl<'e> Quotes<'e> {
     /// # Ok(()) });
     /// ```
     pub async fn create(self, input: QuoteCreate) -> Result<Quote, Error> {
-        self.records.create(input).await
+        self.records.create("service.quote.create", input).await
     }
 
     /// Returns the quote with this id.
@@ -59,7 +59,7 @@ impl<'e> Quotes<'e> {
     /// # Ok(()) });
     /// ```
     pub async fn get(self, id: QuoteId) -> Result<Quote, Error> {
-        self.records.get(id).await
+        self.records.get("service.quote.get", id).await
     }
 
     /// Returns a page of the quotes, newest first, or in the order of their changes with `updated_since`.
@@ -81,7 +81,7 @@ impl<'e> Quotes<'e> {
     /// # Ok(()) });
     /// ```
     pub async fn list(self, filter: QuoteFilter, params: ListParams) -> Result<Page<Quote>, Error> {
-        self.records.list(filter, params).await
+        self.records.list("service.quote.list", filter, params).await
     }
 
     /// Streams the quotes, newest first. Pages of 200 are read as they are needed, each in a transaction of its own, so memory
@@ -108,7 +108,7 @@ impl<'e> Quotes<'e> {
     /// # Ok(()) });
     /// ```
     pub fn stream(self, filter: QuoteFilter) -> BoxStream<'e, Result<Quote, Error>> {
-        self.records.stream(filter, None)
+        self.records.stream("service.quote.list", filter, None)
     }
 
     /// Streams the quotes that changed at or after `since`, the oldest change first, as [`stream`](Self::stream) does. A
@@ -131,7 +131,7 @@ impl<'e> Quotes<'e> {
     /// # Ok(()) });
     /// ```
     pub fn changed_since(self, filter: QuoteFilter, since: Timestamp) -> BoxStream<'e, Result<Quote, Error>> {
-        self.records.stream(filter, Some(since))
+        self.records.stream("service.quote.list", filter, Some(since))
     }
 
     /// Changes the quote, and fires its events. A change without effect fires none.
@@ -154,7 +154,7 @@ impl<'e> Quotes<'e> {
     /// # Ok(()) });
     /// ```
     pub async fn update(self, id: QuoteId, change: QuoteUpdate) -> Result<Quote, Error> {
-        self.records.update(id, change).await
+        self.records.update("service.quote.update", id, change).await
     }
 
     /// Records that the customer accepts the offer. Fires `quote.accepted`, then `quote.updated`.

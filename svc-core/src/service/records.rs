@@ -30,17 +30,17 @@ impl<'e, R: Resource> Records<'e, R> {
         Self { runner, tenant, resource: PhantomData }
     }
 
-    pub(super) async fn get(self, id: Id<R>) -> Result<R, Error> {
+    pub(super) async fn get(self, name: &'static str, id: Id<R>) -> Result<R, Error> {
         let tenant = self.tenant;
-        self.runner.read("service.get", move |tx| Box::pin(crud::get(tx, tenant, id))).await
+        self.runner.read(name, move |tx| Box::pin(crud::get(tx, tenant, id))).await
     }
 
-    pub(super) async fn list(self, filter: R::Filter, params: ListParams) -> Result<Page<R>, Error>
+    pub(super) async fn list(self, name: &'static str, filter: R::Filter, params: ListParams) -> Result<Page<R>, Error>
     where
         R::Filter: Send + Sync + 'static,
     {
         let tenant = self.tenant;
-        let list = self.runner.read("service.list", move |tx| {
+        let list = self.runner.read(name, move |tx| {
             let (filter, params) = (filter.clone(), params.clone());
             Box::pin(async move { crud::list(tx, tenant, &params, &filter).await })
         });
@@ -48,7 +48,12 @@ impl<'e, R: Resource> Records<'e, R> {
     }
 
     /// Reads page after page, each in a transaction of its own, and keeps one in memory.
-    pub(super) fn stream(self, filter: R::Filter, since: Option<Timestamp>) -> BoxStream<'e, Result<R, Error>>
+    pub(super) fn stream(
+        self,
+        name: &'static str,
+        filter: R::Filter,
+        since: Option<Timestamp>,
+    ) -> BoxStream<'e, Result<R, Error>>
     where
         R::Filter: Send + Sync + 'static,
     {
@@ -57,7 +62,7 @@ impl<'e, R: Resource> Records<'e, R> {
             let filter = filter.clone();
             async move {
                 let Some(params) = params else { return Ok::<_, Error>(None) };
-                let page = self.list(filter, params.clone()).await?;
+                let page = self.list(name, filter, params.clone()).await?;
                 let next =
                     page.next_cursor.map(|cursor| ListParams { cursor: Some(SentCursor::from(cursor)), ..params });
                 Ok(Some((page.data, next)))
@@ -66,27 +71,27 @@ impl<'e, R: Resource> Records<'e, R> {
         pages.map_ok(|records| stream::iter(records.into_iter().map(Ok))).try_flatten().boxed()
     }
 
-    pub(super) async fn create(self, input: R::Input) -> Result<R, Error>
+    pub(super) async fn create(self, name: &'static str, input: R::Input) -> Result<R, Error>
     where
         R: Create<Input: Clone + Send + Sync + 'static>,
     {
         let tenant = self.tenant;
-        self.runner.write("service.create", move |tx| Box::pin(crud::create(tx, tenant, input.clone()))).await
+        self.runner.write(name, move |tx| Box::pin(crud::create(tx, tenant, input.clone()))).await
     }
 
-    pub(super) async fn update(self, id: Id<R>, change: <R as Update>::Input) -> Result<R, Error>
+    pub(super) async fn update(self, name: &'static str, id: Id<R>, change: <R as Update>::Input) -> Result<R, Error>
     where
         R: Update<Input: Send + Sync + 'static>,
     {
         let tenant = self.tenant;
-        self.runner.write("service.update", move |tx| Box::pin(crud::update(tx, tenant, id, change.clone()))).await
+        self.runner.write(name, move |tx| Box::pin(crud::update(tx, tenant, id, change.clone()))).await
     }
 
-    pub(super) async fn delete(self, id: Id<R>) -> Result<(), Error>
+    pub(super) async fn delete(self, name: &'static str, id: Id<R>) -> Result<(), Error>
     where
         R: Delete,
     {
         let tenant = self.tenant;
-        self.runner.write("service.delete", move |tx| Box::pin(crud::delete::<R>(tx, tenant, id))).await
+        self.runner.write(name, move |tx| Box::pin(crud::delete::<R>(tx, tenant, id))).await
     }
 }

@@ -22,7 +22,7 @@ pub struct Transaction<'t> {
 }
 
 impl<'t> Transaction<'t> {
-    /// Returns the operations that run on this executor.
+    /// Returns the operations over something that runs them in a transaction.
     pub fn over(executor: &'t dyn Executor) -> Self {
         Self { executor }
     }

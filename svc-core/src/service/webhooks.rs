@@ -43,7 +43,7 @@ impl<'e> Webhooks<'e> {
     /// # Ok(()) });
     /// ```
     pub async fn create(self, input: WebhookCreate) -> Result<WebhookSubscription, Error> {
-        self.records.create(input).await
+        self.records.create("service.webhook.create", input).await
     }
 
     /// Returns the webhook with this id.
@@ -64,7 +64,7 @@ impl<'e> Webhooks<'e> {
     /// # Ok(()) });
     /// ```
     pub async fn get(self, id: SubscriptionId) -> Result<WebhookSubscription, Error> {
-        self.records.get(id).await
+        self.records.get("service.webhook.get", id).await
     }
 
     /// Returns a page of the webhook subscriptions, newest first, or in the order of their changes with `updated_since`.
@@ -86,7 +86,7 @@ impl<'e> Webhooks<'e> {
     /// # Ok(()) });
     /// ```
     pub async fn list(self, params: ListParams) -> Result<Page<WebhookSubscription>, Error> {
-        self.records.list(NoFilter {}, params).await
+        self.records.list("service.webhook.list", NoFilter {}, params).await
     }
 
     /// Streams the webhook subscriptions, newest first. Pages of 200 are read as they are needed, each in a transaction of its own, so memory
@@ -113,7 +113,7 @@ impl<'e> Webhooks<'e> {
     /// # Ok(()) });
     /// ```
     pub fn stream(self) -> BoxStream<'e, Result<WebhookSubscription, Error>> {
-        self.records.stream(NoFilter {}, None)
+        self.records.stream("service.webhook.list", NoFilter {}, None)
     }
 
     /// Streams the webhook subscriptions that changed at or after `since`, the oldest change first, as [`stream`](Self::stream) does. A
@@ -136,7 +136,7 @@ impl<'e> Webhooks<'e> {
     /// # Ok(()) });
     /// ```
     pub fn changed_since(self, since: Timestamp) -> BoxStream<'e, Result<WebhookSubscription, Error>> {
-        self.records.stream(NoFilter {}, Some(since))
+        self.records.stream("service.webhook.list", NoFilter {}, Some(since))
     }
 
     /// Changes the subscription. Disabling it holds its pending deliveries.
@@ -159,7 +159,7 @@ impl<'e> Webhooks<'e> {
     /// # Ok(()) });
     /// ```
     pub async fn update(self, id: SubscriptionId, change: WebhookUpdate) -> Result<WebhookSubscription, Error> {
-        self.records.update(id, change).await
+        self.records.update("service.webhook.update", id, change).await
     }
 
     /// Deletes the subscription. Its pending deliveries fail.
@@ -181,7 +181,7 @@ impl<'e> Webhooks<'e> {
     /// # Ok(()) });
     /// ```
     pub async fn delete(self, id: SubscriptionId) -> Result<(), Error> {
-        self.records.delete(id).await
+        self.records.delete("service.webhook.delete", id).await
     }
 
     /// Replaces the signing secret. The previous one keeps signing beside it for the length of `overlap`.

@@ -1,5 +1,7 @@
 //! Points in time, calendar dates and time zones (`docs/contract.md`, "Timestamps and ordering").
 
+mod conversions;
+
 use std::borrow::Cow;
 use std::fmt;
 use std::time::Duration;
