@@ -122,6 +122,7 @@ cases! {
         settings_are_stored,
         tenants_of_a_record_are_found_by_its_id,
         tenants_with_old_events_are_found,
+        tenants_are_found_by_their_next_overdue_check,
         each_advance_of_the_clock_is_later,
         each_tenant_has_its_own_clock,
         an_update_of_settings_keeps_the_clock,

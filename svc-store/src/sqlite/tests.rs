@@ -297,6 +297,18 @@ fn a_record_is_found_by_its_id_alone_by_an_index() {
     }
 }
 
+#[test]
+fn tenants_to_check_for_overdue_invoices_are_found_by_an_index() {
+    let scratch = Scratch::new();
+    let connection = scratch.connection();
+    let sql = format!("EXPLAIN QUERY PLAN {}", crate::accounts::tenants::TO_CHECK_OVERDUE);
+    let mut explain = connection.raw().prepare(&sql).unwrap();
+    let plan: Vec<String> = explain.raw_query().mapped(|row| row.get(3)).collect::<Result<_, _>>().unwrap();
+    let searches = plan.iter().filter(|step| step.contains("INDEX tenants_by_overdue_check (overdue_check_at")).count();
+    let reads_table = plan.iter().any(|step| step.contains("SCAN tenants") || step.contains("TEMP B-TREE"));
+    assert!(searches == 2 && !reads_table, "{plan:?}");
+}
+
 /// Queries about one endpoint do not read the deliveries of other endpoints.
 #[test]
 fn deliveries_of_an_endpoint_are_found_by_its_index() {
@@ -670,7 +682,7 @@ async fn secrets_are_encrypted_and_another_key_is_refused() {
     drop(back);
     std::fs::write(scratch.path.with_extension("db.key"), "0".repeat(64)).unwrap();
     let refused = SqliteStore::open(&scratch.path, env()).map(drop);
-    assert!(matches!(refused, Err(StoreError::Unavailable(error)) if error.contains("SVC_SECRET_KEY")));
+    assert!(matches!(refused, Err(StoreError::SecretKey(error)) if error.contains("SVC_SECRET_KEY")));
 }
 
 #[tokio::test]

@@ -146,6 +146,38 @@ pub(super) async fn tenants_with_old_events_are_found(h: Harness) {
     assert_eq!(page(all[3].0, 2).await, []);
 }
 
+pub(super) async fn tenants_are_found_by_their_next_overdue_check(h: Harness) {
+    let start = h.store.env().now();
+    let (first, second, third) = (h.tenant().await, h.tenant().await, h.tenant().await);
+    let hour = |n| start.checked_add(HOUR * n).unwrap();
+    let found = async |now, latest, limit| {
+        let found =
+            h.read(move |tx| Box::pin(async move { Ok(tx.tenants_to_check_overdue(now, latest, limit).await?) }));
+        found.await.unwrap()
+    };
+    let check_at =
+        async |tenant| h.read(move |tx| Box::pin(async move { Ok(tx.overdue_check_at(tenant).await?) })).await.unwrap();
+    assert_eq!(check_at(first).await, Some(TimeZone::UTC.next_date_begins(start)), "at the next midnight");
+    assert_eq!(check_at(TenantId(Uuid::nil())).await, None);
+    for (tenant, at) in [(first, hour(3)), (second, hour(1)), (third, hour(90))] {
+        let set = h.write(move |tx| Box::pin(async move { Ok(tx.set_overdue_check_at(tenant, at).await?) }));
+        set.await.unwrap();
+        assert_eq!(check_at(tenant).await, Some(at));
+    }
+    assert_eq!(found(start, hour(90), 10).await, []);
+    assert_eq!(found(hour(1), hour(90), 10).await, [second], "at the time itself");
+    assert_eq!(found(hour(4), hour(90), 10).await, [second, first], "the earliest check first");
+    assert_eq!(found(hour(4), hour(90), 1).await, [second]);
+    assert_eq!(found(start, hour(89), 10).await, [third], "it was planned under a clock that was ahead");
+    assert_eq!(found(hour(4), hour(89), 10).await, [second, first, third]);
+    assert_eq!(found(hour(4), hour(89), 2).await, [second, first]);
+    let zone = h.write(move |tx| {
+        Box::pin(tenants::update(tx, first.0, |tenant| tenant.time_zone = TimeZone::parse("Asia/Tokyo").unwrap()))
+    });
+    zone.await.unwrap();
+    assert_eq!(check_at(first).await, Some(start), "a change of the time zone plans a check at once");
+}
+
 pub(super) async fn each_advance_of_the_clock_is_later(h: Harness) {
     let start = h.store.env().now();
     let tenant = h.tenant().await;
