@@ -15,6 +15,7 @@ mod body;
 mod change;
 pub mod cors;
 pub mod handlers;
+mod home;
 mod housekeeping;
 pub mod in_flight_keys;
 pub mod limits;
@@ -242,6 +243,10 @@ impl Api {
             }
             Route::OpenApiDocument(version) => {
                 Ok(message::check_none_match(self.state.documents.response(version), &parts.headers))
+            }
+            Route::Home => {
+                let (headers, body) = self.state.home.response(&parts.headers);
+                Ok(Outcome::Home { headers, body })
             }
             Route::Health => status_response("ok"),
             Route::Ready => {

@@ -123,9 +123,11 @@ pub(crate) fn access(access: &Access<'_>) {
     );
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "standalone"))]
 mod tests {
     use http::Request;
+    use tracing_subscriber::EnvFilter;
+    use tracing_subscriber::layer::SubscriberExt as _;
 
     use super::*;
 

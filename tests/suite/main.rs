@@ -31,6 +31,7 @@ mod order;
 mod postgres;
 mod program;
 mod python;
+mod readme;
 mod readonly;
 mod seed;
 mod signing;

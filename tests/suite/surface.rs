@@ -20,7 +20,7 @@ pub(crate) fn paths(server: &TestServer) -> BTreeMap<String, Vec<Method>> {
             paths.entry(format!("{version}{path}")).or_default().push(operation.method.clone());
         }
     }
-    for path in ["/healthz", "/readyz", "/api/v1/openapi.json", "/api/v2/openapi.json"] {
+    for path in ["/", "/healthz", "/readyz", "/api/v1/openapi.json", "/api/v2/openapi.json"] {
         paths.insert(path.to_owned(), vec![Method::GET]);
     }
     paths
@@ -32,7 +32,7 @@ const METHODS: [&str; 9] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OP
 async fn every_other_method_gets_405_with_the_allowed_methods() {
     let server = TestServer::new();
     let paths = paths(&server);
-    assert_eq!(paths.len(), 13 * 2 + 4);
+    assert_eq!(paths.len(), 13 * 2 + 5);
     for (path, methods) in &paths {
         let mut allowed: Vec<&str> = methods.iter().map(Method::as_str).collect();
         if allowed.contains(&"GET") {
@@ -72,7 +72,6 @@ async fn unknown_paths_get_404() {
     let server = TestServer::new();
     let contact = server.id("contact_id");
     for path in [
-        "/",
         "/api",
         "/api/v1",
         "/api/v1/",
@@ -205,6 +204,40 @@ async fn the_openapi_document_needs_no_key_and_has_an_etag() {
         document["servers"] = Value::Null;
     }
     assert_eq!(one, two);
+}
+
+/// A browser gets a page whose links work, and every other client JSON, also where an application mounts the API.
+#[tokio::test]
+async fn the_root_says_what_the_server_is() {
+    for mount in ["", "/business"] {
+        let server = TestServer::with(svc_server::Settings { mount: mount.to_owned(), ..settings() }, |store| store);
+        let home = server.expect(200, Call::absolute(Method::GET, "/").anonymous()).await;
+        let openapi = format!("{mount}/api/v1/openapi.json");
+        assert_eq!(home.json(), json!({ "name": "svc", "api": format!("{mount}/api/v1"), "openapi": openapi }));
+        assert_eq!(home.header("vary"), Some("accept"));
+
+        let browser = http::Request::get("/").header("host", "localhost").header("accept", "text/html,*/*;q=0.8");
+        let browser = browser.body(http_body_util::Full::<bytes::Bytes>::default()).unwrap();
+        let page = server.api.call(browser, [127, 0, 0, 1].into()).await;
+        assert_eq!(page.status(), 200);
+        assert_eq!(
+            (&page.headers()["content-type"], &page.headers()["vary"]),
+            (&"text/html; charset=utf-8".parse().unwrap(), &"accept".parse().unwrap())
+        );
+        let policy = page.headers()["content-security-policy"].to_str().unwrap().to_owned();
+        for part in ["default-src 'none'; style-src 'sha256-", "form-action 'none'", "frame-ancestors 'none'"] {
+            assert!(policy.contains(part), "{policy}");
+        }
+        let html = http_body_util::BodyExt::collect(page.into_body()).await.unwrap().to_bytes();
+        let html = String::from_utf8(html.to_vec()).unwrap();
+        assert!(!html.contains("<script") && !html.contains("//"), "{html}");
+        let links: Vec<&str> = html.split("href=\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
+        assert_eq!(links.len(), 2);
+        for link in links {
+            // The application removes its prefix before it calls the API.
+            server.expect(200, Call::absolute(Method::GET, link.strip_prefix(mount).unwrap()).anonymous()).await;
+        }
+    }
 }
 
 #[tokio::test]

@@ -11,9 +11,6 @@ use super::open_or_create;
 use crate::exit::Failure;
 use crate::output::Outcome;
 
-/// Where `svc-server` listens by default.
-const SERVER_URL: &str = "http://127.0.0.1:8080";
-
 #[derive(Serialize)]
 struct View<'a> {
     database_url: &'a str,
@@ -24,13 +21,13 @@ struct View<'a> {
     key: &'a str,
 }
 
-pub(super) async fn run(url: &str, name: String) -> Result<Outcome, Failure> {
+pub(super) async fn run(url: &str, server_url: &str, name: String) -> Result<Outcome, Failure> {
     let store = open_or_create(url, HostPolicy::Public, true).await?;
     let (tenant, key) = create(&*store, name).await?;
     let database_url = svc_store::absolute_url(url);
     let view = View {
         database_url: &database_url,
-        url: SERVER_URL,
+        url: server_url,
         tenant_id: tenant.id,
         tenant_name: &tenant.name,
         key_id: key.key.id,

@@ -60,7 +60,8 @@ fn init_creates_a_database_with_an_account_and_a_key() {
         "sqlite://other.db",
     ]);
     // The shell sets what it prints, also where a path must be quoted.
-    let output = session.output(&["init", "--name", "Ada's", "--database-url", "sqlite://it's here.db"]);
+    let (url, database) = ("https://api.example.com", "sqlite://it's here.db");
+    let output = session.output(&["init", "--name", "Ada's", "--url", url, "--database-url", database]);
     assert!(text(&output.stderr).contains("Created the tenant Ada's"), "{output:?}");
     let script =
         format!("{}\nprintf '%s\\n' \"$SVC_DATABASE_URL\" $SVC_URL $SVC_TENANT $SVC_KEY", text(&output.stdout));
@@ -68,7 +69,7 @@ fn init_creates_a_database_with_an_account_and_a_key() {
     let variables = text(&shell.stdout);
     let [database_url, url, tenant, key] = variables.lines().collect::<Vec<_>>()[..] else { panic!("{variables}") };
     assert!(database_url.starts_with("sqlite:///") && database_url.ends_with("/it's here.db"), "{database_url}");
-    assert!(url == "http://127.0.0.1:8080" && tenant.len() == 36 && key.starts_with("svc_live_"), "{variables}");
+    assert!(url == "https://api.example.com" && tenant.len() == 36 && key.starts_with("svc_live_"), "{variables}");
     session.run(&["tenant", "show", tenant, "--database-url", database_url]);
     session.assert("init");
 }

@@ -42,6 +42,8 @@ pub(super) enum Outcome {
     Response(ApiResponse),
     /// A 304 response: the client has the current representation.
     NotModified { etag: String },
+    /// What the root has, in the form that the client prefers.
+    Home { headers: HeaderMap, body: Bytes },
     /// The metrics, as text.
     Metrics(String),
     /// The response to a preflight request of a browser.
@@ -145,12 +147,13 @@ pub(super) fn request_id(headers: &HeaderMap, env: &Env, now: Timestamp) -> Head
         })
 }
 
-/// Adds the headers that keep browsers from running a response as a document and shared caches from storing it.
+/// Adds the headers that keep browsers from running a response as a document and shared caches from storing it. A page has
+/// a `Content-Security-Policy` of its own.
 pub(super) fn add_security_headers(method: &Method, headers: &mut HeaderMap) {
     let is_read = matches!(*method, Method::GET | Method::HEAD);
     headers.insert(CACHE_CONTROL, if is_read { REVALIDATE } else { NO_STORE });
     headers.insert(X_CONTENT_TYPE_OPTIONS, NOSNIFF);
-    headers.insert(CONTENT_SECURITY_POLICY, NO_ACTIVE_CONTENT);
+    headers.entry(CONTENT_SECURITY_POLICY).or_insert(NO_ACTIVE_CONTENT);
 }
 
 /// Converts the result of a request with this method to an HTTP response.
@@ -175,6 +178,11 @@ pub(super) fn render(method: &Method, result: Result<Outcome, Problem>) -> Respo
         Ok(Outcome::NotModified { etag }) => {
             let _ = put(ETAG, etag);
             StatusCode::NOT_MODIFIED
+        }
+        Ok(Outcome::Home { headers: own, body: page }) => {
+            headers.extend(own);
+            body = page;
+            StatusCode::OK
         }
         Ok(Outcome::Metrics(text)) => {
             headers.insert(CONTENT_TYPE, HeaderValue::from_static(metrics::CONTENT_TYPE));

@@ -34,6 +34,8 @@ pub(super) enum Route<'a> {
         version: Version,
     },
     OpenApiDocument(Version),
+    /// The root, which says what this server is.
+    Home,
     Health,
     Ready,
     Metrics,
@@ -74,6 +76,7 @@ impl Router {
     pub(super) fn route<'a>(&'a self, parts: &'a Parts) -> Result<Route<'a>, Problem> {
         let path = parts.uri.path();
         match path {
+            "/" => return only_get(parts, Route::Home),
             "/healthz" => return only_get(parts, Route::Health),
             "/readyz" => return only_get(parts, Route::Ready),
             _ => {}

@@ -7,6 +7,7 @@ use svc_core::store::Store;
 use tokio::sync::Semaphore;
 
 use crate::api::body::BodyMemory;
+use crate::api::home::Home;
 use crate::api::housekeeping::{LastUsed, RetentionSweep};
 use crate::api::in_flight_keys::InFlightKeys;
 use crate::api::limits::RateLimiter;
@@ -29,6 +30,7 @@ pub(super) struct State {
     /// The permit to parse a large body, of which there is one.
     pub(super) large_body: Arc<Semaphore>,
     pub(super) documents: Documents,
+    pub(super) home: Home,
     pub(super) last_used: LastUsed,
     pub(super) retention: RetentionSweep,
     pub(super) background_reminder: Reminder,
@@ -40,6 +42,7 @@ impl State {
     pub(super) fn new(store: Arc<dyn Store>, settings: Settings) -> Self {
         let operations = routes::operations();
         let documents = Documents::new(&operations, &settings.mount);
+        let home = Home::new(&settings.mount);
         let router = Router::new(operations, &settings.write_rate_limits, &settings.mount);
         let limits = RateLimiter::new(settings.rate_limit, settings.limit_rates, Arc::clone(&store));
         let responses = ResponseMemory::new(settings.response_memory);
@@ -54,6 +57,7 @@ impl State {
             responses,
             large_body: Arc::new(Semaphore::new(1)),
             documents,
+            home,
             last_used: LastUsed::default(),
             retention: RetentionSweep::default(),
             background_reminder,

@@ -11,9 +11,9 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use svc_core::webhooks::engine::FailedAttempt;
+use svc_core::webhooks::subscriptions::SubscriptionId;
 use tokio::time::Instant;
 use tracing::field;
-use uuid::Uuid;
 
 const MINUTE: Duration = Duration::from_secs(60);
 /// The highest number of failures of an endpoint in a minute that get a line each.
@@ -31,7 +31,7 @@ enum Kind {
 /// Writes the log lines of failed attempts.
 #[derive(Default)]
 pub(super) struct FailureLog {
-    minutes: HashMap<(Uuid, Kind), Minute>,
+    minutes: HashMap<(SubscriptionId, Kind), Minute>,
     searched_at: Option<Instant>,
 }
 
@@ -58,7 +58,7 @@ impl FailureLog {
     }
 
     fn count(&mut self, kind: Kind, failure: FailedAttempt, now: Instant) {
-        let minute = self.minutes.entry((failure.delivery.subscription_id.uuid(), kind));
+        let minute = self.minutes.entry((failure.delivery.subscription_id, kind));
         let minute = minute.or_insert_with(|| Minute::new(now, false));
         if minute.is_over(now) {
             *minute = minute.end(kind, now);

@@ -6,6 +6,7 @@ use svc_core::env::Env;
 use svc_core::sync::lock;
 use svc_core::values::{EventKind, TenantId};
 use svc_core::webhooks::deliveries::{Delivery, DeliveryStatus};
+use uuid::Uuid;
 
 use super::*;
 
@@ -50,7 +51,7 @@ fn logged(test: impl FnOnce(&Lines)) {
 }
 
 /// Returns a failed attempt to an endpoint, with retries left.
-fn failed(subscription_id: Uuid) -> FailedAttempt {
+fn failed(subscription_id: SubscriptionId) -> FailedAttempt {
     let env = Env::system();
     let now = env.now();
     let delivery = Delivery {
@@ -73,7 +74,7 @@ fn failed(subscription_id: Uuid) -> FailedAttempt {
 }
 
 /// Returns a failed attempt to an endpoint, without retries left.
-fn exhausted(subscription: Uuid) -> FailedAttempt {
+fn exhausted(subscription: SubscriptionId) -> FailedAttempt {
     let mut failure = failed(subscription);
     (failure.delivery.status, failure.delivery.next_attempt_at) = (DeliveryStatus::Failed, None);
     failure
@@ -83,9 +84,9 @@ fn exhausted(subscription: Uuid) -> FailedAttempt {
 fn each_failure_has_a_line_and_the_last_attempt_and_a_pause_another() {
     logged(|lines| {
         let (mut log, now) = (FailureLog::default(), Instant::now());
-        log.record(failed(Uuid::nil()), now);
-        log.record(exhausted(Uuid::nil()), now);
-        log.record(FailedAttempt { has_paused: true, ..failed(Uuid::nil()) }, now);
+        log.record(failed(SubscriptionId::nil()), now);
+        log.record(exhausted(SubscriptionId::nil()), now);
+        log.record(FailedAttempt { has_paused: true, ..failed(SubscriptionId::nil()) }, now);
         let levels: Vec<(String, bool)> =
             lines.take().into_iter().map(|(level, text, _)| (level, text == "a delivery attempt failed")).collect();
         let expected = [("INFO", true), ("WARN", false), ("INFO", true), ("WARN", false), ("INFO", true)]
@@ -100,7 +101,7 @@ fn each_failure_has_a_line_and_the_last_attempt_and_a_pause_another() {
 fn a_flood_of_failures_is_one_line_a_minute_for_each_endpoint() {
     logged(|lines| {
         let (mut log, mut now) = (FailureLog::default(), Instant::now());
-        let (flooding, quiet) = (Uuid::from_u128(1), Uuid::from_u128(2));
+        let (flooding, quiet) = (SubscriptionId::new(Uuid::from_u128(1)), SubscriptionId::new(Uuid::from_u128(2)));
         for _ in 0..100 {
             log.record(failed(flooding), now);
         }
@@ -131,7 +132,7 @@ fn after_a_flood_each_failure_has_a_line_again() {
         let (mut log, mut now) = (FailureLog::default(), Instant::now());
         for failures in [6, 7, 2, 1, 0, 1] {
             for _ in 0..failures {
-                log.record(failed(Uuid::nil()), now);
+                log.record(failed(SubscriptionId::nil()), now);
             }
             now += MINUTE;
             log.end_minutes(now);
@@ -147,7 +148,7 @@ fn what_has_no_line_yet_gets_it_when_the_process_ends() {
     logged(|lines| {
         let (mut log, now) = (FailureLog::default(), Instant::now());
         for _ in 0..20 {
-            log.record(exhausted(Uuid::nil()), now);
+            log.record(exhausted(SubscriptionId::nil()), now);
         }
         lines.take();
         log.finish();

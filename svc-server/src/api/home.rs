@@ -1,0 +1,117 @@
+//! The response to `GET /`: a short page for a browser, and JSON for everyone else.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use http::header::{ACCEPT, CONTENT_SECURITY_POLICY, CONTENT_TYPE, VARY};
+use http::{HeaderMap, HeaderValue};
+use serde_json::json;
+use svc_core::crypto::sha256;
+
+/// The page. `{style}` stands for [`STYLE`], and `{mount}` for the path of the API in a host application.
+const PAGE: &str = include_str!("home/page.html");
+const STYLE: &str = include_str!("home/style.css");
+const HTML: HeaderValue = HeaderValue::from_static("text/html; charset=utf-8");
+
+/// What is at the root, in both forms.
+pub(super) struct Home {
+    html: Bytes,
+    /// Lets the page have its own style and nothing else: no script, no other host, no frame around it.
+    policy: HeaderValue,
+    json: Bytes,
+}
+
+impl Home {
+    /// Renders both forms. `mount` is the path of the API in a host application, empty for none.
+    pub(super) fn new(mount: &str) -> Self {
+        let html = PAGE.replace("{style}", STYLE).replace("{mount}", &escaped(mount));
+        let style = STANDARD.encode(sha256(STYLE.as_bytes()));
+        let policy = format!(
+            "default-src 'none'; style-src 'sha256-{style}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+        );
+        let json = json!({
+            "name": "svc",
+            "api": format!("{mount}/api/v1"),
+            "openapi": format!("{mount}/api/v1/openapi.json"),
+        });
+        Self {
+            html: html.into(),
+            // Base64 is a valid header value, so the fallback is never used.
+            policy: HeaderValue::try_from(policy).unwrap_or(HeaderValue::from_static("default-src 'none'")),
+            json: json.to_string().into(),
+        }
+    }
+
+    /// Returns the form that the client prefers, as its headers and its body.
+    pub(super) fn response(&self, request: &HeaderMap) -> (HeaderMap, Bytes) {
+        let mut headers = HeaderMap::new();
+        headers.insert(VARY, HeaderValue::from_static("accept"));
+        if !prefers_html(request) {
+            return (headers, self.json.clone());
+        }
+        headers.insert(CONTENT_TYPE, HTML);
+        headers.insert(CONTENT_SECURITY_POLICY, self.policy.clone());
+        (headers, self.html.clone())
+    }
+}
+
+/// Returns whether `Accept` names HTML with a higher weight than JSON, or with the same and before it. Wildcards count for
+/// nothing, as every program sends them.
+fn prefers_html(request: &HeaderMap) -> bool {
+    let lines = request.get_all(ACCEPT).iter().filter_map(|line| line.to_str().ok());
+    let (mut preferred, mut highest) = (false, 0.0);
+    for range in lines.flat_map(|line| line.split(',')) {
+        let mut parts = range.split(';').map(str::trim);
+        let is_html = match parts.next().unwrap_or_default().to_ascii_lowercase().as_str() {
+            "text/html" => true,
+            "application/json" => false,
+            _ => continue,
+        };
+        let weight = parts.find_map(|part| part.strip_prefix("q=")).map_or(1.0, |text| text.parse().unwrap_or(0.0));
+        if weight > highest {
+            (preferred, highest) = (is_html, weight);
+        }
+    }
+    preferred
+}
+
+/// Escapes a text for HTML.
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_client_that_prefers_html_gets_it() {
+        let browser = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8";
+        for (html, accept) in [
+            (true, browser),
+            (true, "text/html"),
+            (true, "TEXT/HTML; charset=utf-8; q=0.5, application/json;q=0.4"),
+            (true, "text/html, application/json"),
+            (true, "*/*, text/html;q=0.1"),
+            (false, ""),
+            (false, "*/*"),
+            (false, "text/*"),
+            (false, "application/json, text/plain, */*"),
+            (false, "application/json, text/html"),
+            (false, "text/html;q=0.8, application/json"),
+            (false, "text/html;q=0"),
+            (false, "text/html;q=high"),
+            (false, "text/htmlx"),
+        ] {
+            let headers = HeaderMap::from_iter([(ACCEPT, HeaderValue::from_static(accept))]);
+            assert_eq!(prefers_html(&headers), html, "{accept}");
+        }
+        assert!(!prefers_html(&HeaderMap::new()));
+    }
+
+    #[test]
+    fn a_mount_path_is_escaped() {
+        let page = Home::new("/a\"><b>&").html;
+        assert!(std::str::from_utf8(&page).unwrap().contains("\"/a&quot;&gt;&lt;b&gt;&amp;/api/v1/openapi.json\""));
+    }
+}
