@@ -2,7 +2,6 @@
 
 use std::process::ExitCode;
 
-use clap::Parser as _;
 use svc_server::program::config::Config;
 use svc_server::{program, telemetry};
 
@@ -10,7 +9,7 @@ use svc_server::{program, telemetry};
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    let config = Config::parse();
+    let config = Config::load();
     telemetry::init(config.log_format);
     match program::run(config) {
         Ok(()) => ExitCode::SUCCESS,

@@ -12,6 +12,7 @@
 //! shutdown grace to end. What was claimed for delivery and has not ended is repeated after the next start. SIGHUP reloads
 //! the TLS certificate.
 
+pub mod address;
 pub mod config;
 pub mod demo;
 pub mod proxy;
@@ -19,7 +20,6 @@ pub mod serve;
 
 use std::future::Future;
 use std::io::{self, Write as _};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -31,13 +31,15 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
 use crate::builder::Builder;
-use crate::program::config::Config;
+use crate::program::address::ListenAddress;
+use crate::program::config::{Config, Switch};
+use crate::program::demo::DemoFolder;
 use crate::program::proxy::TrustedProxies;
 use crate::program::serve::{Server, Tls};
 use crate::telemetry;
 
 const DEFAULT_DATABASE: &str = "sqlite://svc.db";
-const DEFAULT_OPS_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 9464);
+static DEFAULT_OPS_LISTEN: ListenAddress = ListenAddress::local(9464);
 /// How long to wait for blocked threads, such as DNS lookups, after everything else has ended.
 const THREAD_SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(500);
 /// The highest number of connections to the listener for operators.
@@ -51,7 +53,7 @@ pub enum RunError {
     Open(#[from] svc_store::OpenError),
     /// A listener cannot be bound.
     #[error("cannot listen on {0}: {1}")]
-    Listen(SocketAddr, io::Error),
+    Listen(ListenAddress, io::Error),
     /// The TLS certificate or its key cannot be used.
     #[error("cannot serve TLS: {0}")]
     Tls(io::Error),
@@ -92,10 +94,10 @@ async fn serve(config: Config) -> Result<(), RunError> {
         env.webhook_hosts = HostPolicy::AllowPrivate;
     }
     env.max_webhooks = config.max_webhooks;
-    let demo_folder = if config.demo && config.database_url.is_none() { Some(tempfile::tempdir()?) } else { None };
+    let demo_folder = if config.demo && config.database_url.is_none() { Some(DemoFolder::create(&env)?) } else { None };
     let url = match (&config.database_url, &demo_folder) {
         (Some(url), _) => url.clone(),
-        (None, Some(folder)) => format!("sqlite://{}", folder.path().join("demo.db").display()),
+        (None, Some(folder)) => format!("sqlite://{}", folder.database().display()),
         (None, None) => DEFAULT_DATABASE.to_owned(),
     };
     let store = svc_store::open_with(&url, env, config.store_options()).await?;
@@ -106,11 +108,12 @@ async fn serve(config: Config) -> Result<(), RunError> {
         .settings(config.settings())
         .delivery_policy(config.delivery_policy())
         .shutdown_grace(config.shutdown_grace)
+        .overdue(config.overdue == Switch::On)
         .build();
 
-    let mut server = Server::bind(config.listen, config.max_connections)
+    let mut server = Server::listen(&config.listen, config.max_connections)
         .await
-        .map_err(|error| RunError::Listen(config.listen, error))?;
+        .map_err(|error| RunError::Listen(config.listen.clone(), error))?;
     if let (Some(certificate), Some(key)) = (&config.tls_cert, &config.tls_key) {
         server = server.with_tls(certificate, key).map_err(RunError::Tls)?;
     }
@@ -125,7 +128,7 @@ async fn serve(config: Config) -> Result<(), RunError> {
             let _ = stopped.changed().await;
         }
     };
-    let ops = match listen_for_operators(config.ops_listen).await? {
+    let ops = match listen_for_operators(config.ops_listen.as_ref()).await? {
         Some(ops) => {
             tracing::info!(url = ops.url()?, "listening for operators");
             Some(tokio::spawn(ops.run(api.for_operators(), until_stopped(), config.shutdown_grace)))
@@ -161,11 +164,11 @@ async fn serve(config: Config) -> Result<(), RunError> {
 
 /// Binds the listener for operators. The default address may be in use by another server on this machine; then there is no
 /// listener for operators. An address that was configured must be free.
-async fn listen_for_operators(configured: Option<SocketAddr>) -> Result<Option<Server>, RunError> {
-    let address = configured.unwrap_or(DEFAULT_OPS_LISTEN);
-    match Server::bind(address, MAX_OPS_CONNECTIONS).await {
+async fn listen_for_operators(configured: Option<&ListenAddress>) -> Result<Option<Server>, RunError> {
+    let address = configured.unwrap_or(&DEFAULT_OPS_LISTEN);
+    match Server::listen(address, MAX_OPS_CONNECTIONS).await {
         Ok(ops) => Ok(Some(ops)),
-        Err(error) if configured.is_some() => Err(RunError::Listen(address, error)),
+        Err(error) if configured.is_some() => Err(RunError::Listen(address.clone(), error)),
         Err(error) => {
             tracing::warn!(%error, %address, "the default address for operators is not available, so metrics and health checks are not served; set --ops-listen");
             Ok(None)

@@ -1,8 +1,8 @@
 //! Prints how long the writes of a tenant take while the long backlog of another tenant is held, and how long that takes.
 //!
 //! ```text
-//! cargo run --release -p svc-store --example backlog -- 1000000                     # a temporary SQLite file
-//! cargo run --release -p svc-store --example backlog -- 1000000 postgres://…        # an empty database; SVC_SECRET_KEY
+//! cargo run --profile dist -p svc-store --example backlog -- 1000000                     # a temporary SQLite file
+//! cargo run --profile dist -p svc-store --example backlog -- 1000000 postgres://…        # an empty database; SVC_SECRET_KEY
 //! ```
 
 use std::collections::BTreeMap;

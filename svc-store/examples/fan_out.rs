@@ -1,7 +1,7 @@
 //! Prints how long a write on SQLite takes, by the number of webhook subscriptions that want its event.
 //!
 //! ```text
-//! cargo run --release -p svc-store --example fan_out
+//! cargo run --profile dist -p svc-store --example fan_out
 //! ```
 
 use std::io::Write as _;

@@ -1,7 +1,7 @@
 //! Prints what 100,000 tenants cost on SQLite: a sweep of the retention, lookups by id, and a page of tenants.
 //!
 //! ```text
-//! cargo run --release -p svc-store --example many_tenants
+//! cargo run --profile dist -p svc-store --example many_tenants
 //! ```
 
 use std::io::Write as _;

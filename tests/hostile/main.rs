@@ -2,7 +2,7 @@
 //! server needs.
 //!
 //! ```text
-//! cargo run --release -p svc-tests --bin hostile -- [ATTACK…] [--seconds N]
+//! cargo run --profile dist -p svc-tests --bin hostile -- [ATTACK…] [--seconds N]
 //! ```
 //!
 //! Each attack has its own server, over TLS for the attacks that use HTTP/2 or TLS. Honest clients send requests at a

@@ -2,7 +2,7 @@
 //! deliveries to an endpoint.
 //!
 //! ```text
-//! cargo run --release -p svc-tests --bin load -- --minutes 30 [--rate 400] [--database-url URL|postgres]
+//! cargo run --profile dist -p svc-tests --bin load -- --minutes 30 [--rate 400] [--database-url URL|postgres]
 //! ```
 //!
 //! Each request is sent at its scheduled time, whether or not earlier ones have completed, and its latency counts

@@ -118,6 +118,30 @@ async fn a_signal_stops_the_server_with_exit_code_0() {
     }
 }
 
+/// Names and `:PORT` stand for several addresses, and the server accepts connections at each of them.
+#[tokio::test]
+async fn a_server_listens_on_all_addresses_of_a_name() {
+    for (listen, start) in [("localhost:0", "listening on http://localhost:"), (":0", "listening on http://0.0.0.0:")] {
+        let (_folder, url) = database();
+        let flags = ["--listen", listen, "--ops-listen", listen, "--database-url", &url];
+        let mut server = command(&flags).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(server.stdout.as_mut().unwrap()).read_line(&mut line).await.unwrap();
+        let Some(port) = line.strip_prefix(start) else { panic!("{line:?}") };
+        let port: u16 = port.trim_end().parse().unwrap();
+        let mut hosts = vec![std::net::IpAddr::from([127, 0, 0, 1])];
+        if listen == ":0" && std::net::TcpListener::bind("[::1]:0").is_ok() {
+            hosts.push(std::net::Ipv6Addr::LOCALHOST.into());
+        }
+        for host in hosts {
+            let mut connection = Connection::to((host, port).into()).await;
+            connection.write("GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n").await;
+            assert_eq!(connection.response("GET", "/healthz").await.status, 200, "{listen} {host}");
+        }
+        server.kill().await.unwrap();
+    }
+}
+
 #[tokio::test]
 async fn a_key_file_that_others_can_read_is_warned_about() {
     use std::os::unix::fs::PermissionsExt as _;
@@ -147,10 +171,12 @@ async fn two_servers_can_create_and_share_a_database() {
 }
 
 #[tokio::test]
-async fn options_can_be_set_by_environment_variables() {
-    let (_folder, url) = database();
+async fn options_can_be_set_by_environment_variables_and_in_a_file() {
+    let (folder, url) = database();
+    let file = folder.path().join("svc.toml");
+    std::fs::write(&file, "listen = '127.0.0.1:0'\nrate-limit = 3\n").unwrap();
     let mut command = command(&[]);
-    command.env("SVC_LISTEN", "127.0.0.1:0").env("SVC_DATABASE_URL", &url).env("SVC_RATE_LIMIT", "2");
+    command.env("SVC_CONFIG", file).env("SVC_DATABASE_URL", &url).env("SVC_RATE_LIMIT", "2");
     let program = Program::start(command).await;
     let response = program.send("GET", "/api/v1/ping", &[], "").await;
     assert_eq!(response.header("x-ratelimit-limit"), Some("2"));

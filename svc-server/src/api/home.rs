@@ -110,6 +110,15 @@ mod tests {
     }
 
     #[test]
+    fn the_policy_allows_the_style_of_the_page_alone() {
+        let home = Home::new("");
+        let page = std::str::from_utf8(&home.html).unwrap();
+        let style = page.split("<style>").nth(1).and_then(|rest| rest.split("</style>").next()).unwrap();
+        let digest = STANDARD.encode(sha256(style.as_bytes()));
+        assert!(home.policy.to_str().unwrap().contains(&format!("style-src 'sha256-{digest}';")), "{:?}", home.policy);
+    }
+
+    #[test]
     fn a_mount_path_is_escaped() {
         let page = Home::new("/a\"><b>&").html;
         assert!(std::str::from_utf8(&page).unwrap().contains("\"/a&quot;&gt;&lt;b&gt;&amp;/api/v1/openapi.json\""));

@@ -1,12 +1,15 @@
-//! The flags and environment variables of the server.
+//! The flags and environment variables of the server, and the file that can stand in for them.
 
-use std::net::SocketAddr;
+mod file;
+
+use std::ffi::OsString;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::Parser;
 use clap::builder::BoolishValueParser;
+use clap::error::ErrorKind;
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, ValueEnum};
 use http::HeaderValue;
 use ipnet::IpNet;
 use svc_core::accounts::limits::{CappedCollection, parse_limit, parse_max_webhooks, parse_write_limit};
@@ -18,6 +21,7 @@ use svc_store::Options;
 
 use crate::api::Settings;
 use crate::api::cors::Cors;
+use crate::program::address::ListenAddress;
 use crate::program::proxy::network;
 use crate::telemetry::LogFormat;
 
@@ -38,9 +42,15 @@ The environment variable SVC_LOG filters the log by level and module, as in SVC_
 #[derive(Debug, Parser)]
 #[command(name = "svc-server", version, after_help = EXAMPLES)]
 pub struct Config {
-    /// The address and port to listen on. Port 0 selects a free port.
+    /// A file of settings in TOML with the names of the flags, such as listen = ":8080". Flags and environment variables
+    /// win over it.
+    #[arg(long, env = "SVC_CONFIG", value_name = "FILE")]
+    pub config: Option<PathBuf>,
+
+    /// The address and port to listen on: 127.0.0.1:8080, localhost:8080, or :8080 for all addresses of the machine. A name
+    /// is resolved at start, and all its addresses are used. Port 0 selects a free port.
     #[arg(long, env = "SVC_LISTEN", value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
-    pub listen: SocketAddr,
+    pub listen: ListenAddress,
 
     /// The database: sqlite://PATH, a file that is created if it does not exist, or
     /// postgres://USER:PASSWORD@HOST:PORT/DATABASE, which several nodes can share. The default is sqlite://svc.db, and
@@ -61,7 +71,7 @@ pub struct Config {
     /// The address and port for operators, which serves /metrics, /healthz and /readyz apart from the public listener. The
     /// default is 127.0.0.1:9464, if that port is free.
     #[arg(long, env = "SVC_OPS_LISTEN", value_name = "ADDRESS")]
-    pub ops_listen: Option<SocketAddr>,
+    pub ops_listen: Option<ListenAddress>,
 
     /// Start with a demo tenant, an API key and sample data, and allow http:// and private addresses in webhook URLs.
     #[arg(long, env = "SVC_DEMO", value_parser = BoolishValueParser::new())]
@@ -113,6 +123,11 @@ pub struct Config {
     #[arg(long, env = "SVC_RETENTION", value_name = "DURATION", default_value = "30d", value_parser = duration)]
     pub retention: Duration,
 
+    /// Whether invoices that were not paid in time become overdue by themselves, once a day after midnight in the time zone
+    /// of their account. With off, run `svc invoice overdue`.
+    #[arg(long, env = "SVC_OVERDUE", value_enum, default_value_t = Switch::On)]
+    pub overdue: Switch,
+
     /// How long requests and webhook delivery attempts in progress may take to finish after SIGTERM or SIGINT.
     #[arg(long, env = "SVC_SHUTDOWN_GRACE", value_name = "DURATION", default_value = "20s", value_parser = duration)]
     pub shutdown_grace: Duration,
@@ -122,11 +137,11 @@ pub struct Config {
     pub log_format: LogFormat,
 
     /// A file with the TLS certificate chain in PEM, to serve https. Requires --tls-key. Both files are reloaded on SIGHUP.
-    #[arg(long, env = "SVC_TLS_CERT", value_name = "FILE", requires = "tls_key")]
+    #[arg(long, env = "SVC_TLS_CERT", value_name = "FILE")]
     pub tls_cert: Option<PathBuf>,
 
     /// A file with the private key of the certificate in PEM. Requires --tls-cert.
-    #[arg(long, env = "SVC_TLS_KEY", value_name = "FILE", requires = "tls_cert")]
+    #[arg(long, env = "SVC_TLS_KEY", value_name = "FILE")]
     pub tls_key: Option<PathBuf>,
 
     /// A proxy whose X-Forwarded-For header is trusted: an address, or a network such as 10.0.0.0/8. Can be repeated or
@@ -142,6 +157,15 @@ pub struct Config {
     /// The highest number of open connections. Further ones wait to be accepted.
     #[arg(long, env = "SVC_MAX_CONNECTIONS", value_name = "N", default_value = "10000", value_parser = clap::value_parser!(u32).range(1..))]
     pub max_connections: u32,
+}
+
+/// A part of the server that can be turned off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Switch {
+    /// It runs.
+    On,
+    /// It does not run.
+    Off,
 }
 
 /// Parses a duration of at most ten years, so that no sum of durations and times overflows.
@@ -175,6 +199,33 @@ fn write_rate_limit(text: &str) -> Result<(CappedCollection, NonZeroU32), Issue>
 }
 
 impl Config {
+    /// Reads the command line, the environment and the file of settings. Ends the process if they are not valid, or after
+    /// `--help` and `--version`.
+    pub fn load() -> Self {
+        Self::load_from(std::env::args_os()).unwrap_or_else(|error| error.exit())
+    }
+
+    /// Does the same with these arguments.
+    ///
+    /// # Errors
+    ///
+    /// Returns what is not valid, or the text of `--help` or `--version`.
+    pub fn load_from<A: Into<OsString> + Clone>(arguments: impl IntoIterator<Item = A>) -> Result<Self, clap::Error> {
+        let arguments: Vec<OsString> = arguments.into_iter().map(Into::into).collect();
+        let mut config = Self::try_parse_from(&arguments)?;
+        let mut command = Self::command();
+        if let Some(path) = &config.config {
+            command = file::apply(command, path)?;
+            config = Self::from_arg_matches(&command.try_get_matches_from_mut(&arguments)?)?;
+        }
+        // Not a rule of clap, since either may stand in the file.
+        if config.tls_cert.is_some() != config.tls_key.is_some() {
+            let error = "--tls-cert and --tls-key are needed together";
+            return Err(command.error(ErrorKind::MissingRequiredArgument, error));
+        }
+        Ok(config)
+    }
+
     /// Returns the policy of the delivery engine.
     pub fn delivery_policy(&self) -> Policy {
         Policy {
@@ -228,6 +279,29 @@ mod tests {
         let defaults = Options::default();
         assert_eq!(options.read_connections, defaults.read_connections);
         assert_eq!(options.write_connections, defaults.write_connections);
+    }
+
+    /// The files that the Debian package has of the server. When the flags have changed, the test fails once and writes them.
+    #[test]
+    fn the_manual_page_and_the_completions_are_up_to_date() {
+        use clap_complete::Shell;
+        let mut page = Vec::new();
+        clap_mangen::Man::new(Config::command()).render(&mut page).unwrap();
+        let mut files = vec![("1", page)];
+        for (extension, shell) in [("bash", Shell::Bash), ("zsh", Shell::Zsh), ("fish", Shell::Fish)] {
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Config::command(), "svc-server", &mut script);
+            files.push((extension, script));
+        }
+        let changed = files.into_iter().filter(|(extension, content)| {
+            let path = format!("{}/../ops/debian/svc-server.{extension}", env!("CARGO_MANIFEST_DIR"));
+            let is_changed = std::fs::read(&path).ok().as_ref() != Some(content);
+            if is_changed {
+                std::fs::write(path, content).unwrap();
+            }
+            is_changed
+        });
+        assert_eq!(changed.map(|(extension, _)| extension).collect::<Vec<_>>(), [""; 0]);
     }
 
     #[test]

@@ -3,6 +3,10 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::fs::DirBuilder;
+use std::io;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,6 +15,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 use svc_core::accounts::keys::{self, KeyCreate};
 use svc_core::accounts::tenants::{self, Tenant, TenantCreate};
+use svc_core::env::Env;
 use svc_core::error::Error;
 use svc_core::input::Input;
 use svc_core::resources::bookings::Booking;
@@ -41,6 +46,34 @@ pub enum DemoError {
     /// A rule or the store refused it.
     #[error(transparent)]
     Refused(#[from] Error),
+}
+
+/// The folder of a demo's database. It is deleted when it is dropped.
+pub struct DemoFolder(PathBuf);
+
+impl DemoFolder {
+    /// Creates a folder of its own, which only this user can read.
+    ///
+    /// # Errors
+    /// The folder cannot be created.
+    pub fn create(env: &Env) -> io::Result<Self> {
+        let path = std::env::temp_dir().join(format!("svc-demo-{}", env.id::<uuid::Uuid>(env.now())));
+        DirBuilder::new().mode(0o700).create(&path)?;
+        Ok(Self(path))
+    }
+
+    /// Returns the path of the database.
+    pub fn database(&self) -> PathBuf {
+        self.0.join("demo.db")
+    }
+}
+
+impl Drop for DemoFolder {
+    fn drop(&mut self) {
+        if let Err(error) = std::fs::remove_dir_all(&self.0) {
+            tracing::warn!(path = %self.0.display(), %error, "cannot delete the database of the demo");
+        }
+    }
 }
 
 /// The text that `--demo` prints: the tenant, its API key, and requests to try. Its [`Display`](fmt::Display) is that text.

@@ -20,6 +20,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use http::header::STRICT_TRANSPORT_SECURITY;
@@ -39,6 +40,7 @@ pub use self::tls::Tls;
 use crate::Api;
 use crate::api::Incoming;
 use crate::api::response_memory::Reader;
+use crate::program::address::ListenAddress;
 use crate::program::proxy::TrustedProxies;
 
 /// The timeout for the head of a request, and for the next request on a connection that is kept alive.
@@ -60,7 +62,9 @@ const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(50);
 
 /// A bound listener with the settings of its connections.
 pub struct Server {
-    listener: TcpListener,
+    listeners: Vec<TcpListener>,
+    /// The name to which the listeners are bound, for the URL.
+    name: Option<String>,
     tls: Option<Arc<Tls>>,
     proxies: Arc<TrustedProxies>,
     connections: Arc<Semaphore>,
@@ -74,16 +78,27 @@ impl Server {
     /// # Errors
     /// The address cannot be bound.
     pub async fn bind(address: SocketAddr, max_connections: u32) -> io::Result<Self> {
-        let listener = TcpListener::bind(address).await?;
-        let connections = Arc::new(Semaphore::new(max_connections as usize));
-        Ok(Self {
-            listener,
+        Ok(Self::new(vec![TcpListener::bind(address).await?], None, max_connections))
+    }
+
+    /// Binds a listener to each address that `address` stands for.
+    ///
+    /// # Errors
+    /// The name cannot be resolved, or an address cannot be bound.
+    pub async fn listen(address: &ListenAddress, max_connections: u32) -> io::Result<Self> {
+        Ok(Self::new(address.bind().await?, address.name().map(str::to_owned), max_connections))
+    }
+
+    fn new(listeners: Vec<TcpListener>, name: Option<String>, max_connections: u32) -> Self {
+        Self {
+            listeners,
+            name,
             tls: None,
             proxies: Arc::default(),
-            connections,
+            connections: Arc::new(Semaphore::new(max_connections as usize)),
             head_timeout: HEAD_TIMEOUT,
             write_timeout: WRITE_TIMEOUT,
-        })
+        }
     }
 
     /// Sets the timeout for the head of a request, and for the next request on a connection. The default is 10 seconds.
@@ -121,17 +136,22 @@ impl Server {
         self
     }
 
-    /// Returns the URL of the listener, such as `http://127.0.0.1:8080`.
+    /// Returns the URL of the listener, such as `http://127.0.0.1:8080`. If it has several addresses, it is the first one.
     ///
     /// # Errors
     /// The socket has no address.
     pub fn url(&self) -> io::Result<String> {
         let scheme = if self.tls.is_some() { "https" } else { "http" };
-        Ok(format!("{scheme}://{}", self.listener.local_addr()?))
+        let first = self.listeners.first().ok_or(io::ErrorKind::NotConnected)?;
+        let address = first.local_addr()?;
+        Ok(match &self.name {
+            Some(name) => format!("{scheme}://{name}:{}", address.port()),
+            None => format!("{scheme}://{address}"),
+        })
     }
 
     /// Serves until `stop` is ready. Then it closes idle connections, and waits at most `grace` for running requests to end.
-    pub async fn run(self, api: Api, stop: impl Future<Output = ()>, grace: Duration) {
+    pub async fn run(mut self, api: Api, stop: impl Future<Output = ()>, grace: Duration) {
         let (stopping, _) = watch::channel(());
         tokio::pin!(stop);
         loop {
@@ -177,7 +197,7 @@ impl Server {
                 }
             });
         }
-        drop(self.listener);
+        drop(self.listeners);
         tracing::info!(connections = stopping.receiver_count(), "shutting down");
         let _ = stopping.send(());
         if tokio::time::timeout(grace, stopping.closed()).await.is_err() {
@@ -185,9 +205,15 @@ impl Server {
         }
     }
 
-    async fn accept(&self) -> io::Result<(TcpStream, SocketAddr, tokio::sync::OwnedSemaphorePermit)> {
+    async fn accept(&mut self) -> io::Result<(TcpStream, SocketAddr, tokio::sync::OwnedSemaphorePermit)> {
         let permit = Arc::clone(&self.connections).acquire_owned().await.map_err(io::Error::other)?;
-        let (stream, peer) = self.listener.accept().await?;
+        // The listeners take turns, so that none of them keeps the others from accepting.
+        self.listeners.rotate_left(1);
+        let accept = |context: &mut Context<'_>| {
+            let mut accepted = self.listeners.iter().map(|listener| listener.poll_accept(context));
+            accepted.find(Poll::is_ready).unwrap_or(Poll::Pending)
+        };
+        let (stream, peer) = std::future::poll_fn(accept).await?;
         stream.set_nodelay(true)?;
         #[cfg(target_os = "linux")]
         {
