@@ -23,7 +23,7 @@ use svc_core::values::{Currency, TimeZone};
 
 pub use self::audit::AuditCommand;
 pub use self::db::DbCommand;
-pub use self::events::{DeliveryCommand, EventCommand, Listen};
+pub use self::events::{DeliveryCommand, EventCommand, Listen, Trigger};
 pub use self::invoices::{ContactCommand, InvoiceCommand, QuoteCommand};
 pub use self::keys::KeyCommand;
 use self::overview::{FIRST_STEPS, MORE};
@@ -251,6 +251,12 @@ pub enum Command {
         #[command(subcommand)]
         command: EventCommand,
     },
+    /// Fire an event of any kind with a sample record, to try a receiver.
+    ///
+    /// The event is delivered like any other, to every webhook of the tenant that subscribes to its kind. Its record is made
+    /// up, and nothing is stored but the event and its deliveries. `svc webhook test` sends such an event to one webhook.
+    #[command(after_help = "Examples:\n  svc trigger invoice.paid\n  svc trigger stay.created --json")]
+    Trigger(Trigger),
     /// Import contacts or invoices from a CSV or NDJSON file, or all records of an account from an export.
     ///
     /// The CSV columns or JSON members are the fields of the API and are validated like them. `id` and `created_at` are
@@ -306,12 +312,14 @@ pub enum Command {
     /// Listens on 127.0.0.1 until Ctrl-C. The first line on stdout is the address. Each POST request is then printed
     /// with the result of its verification and its body. The response is 204 when the signature is valid and the
     /// delivery was sent at most five minutes ago, and otherwise 401. `webhook-signature` is verified if it is there,
-    /// and X-SVC-Signature if it is not. The webhook's URL must point to this address, which a server accepts only with
-    /// --allow-private-webhooks. The command opens no database.
-    #[command(after_help = "Examples:\n  svc listen --secret whsec_NonLnCtITl6j9pp/nDn8yGuBAPIGksVBSCiosftiZ5o=\n  \
-                      svc listen --secret whsec_NonLnCtITl6j9pp/nDn8yGuBAPIGksVBSCiosftiZ5o= --fail 500\n  \
-                      SVC_WEBHOOK_SECRET=whsec_NonLnCtITl6j9pp/nDn8yGuBAPIGksVBSCiosftiZ5o= \\\n    \
-                      svc listen --port 9000 --forward-to localhost:3000/webhooks")]
+    /// and X-SVC-Signature if it is not. A server delivers to this machine only with --allow-private-webhooks.
+    ///
+    /// The command creates a webhook for as long as it runs, and deletes it at its end, also when it is killed. With --secret,
+    /// it opens no database, and receives the deliveries of a webhook that exists, whose URL must be this address.
+    #[command(after_help = "Examples:\n  svc listen\n  \
+                      svc listen --events invoice.paid,invoice.sent --forward-to localhost:3000/webhooks\n  \
+                      svc listen --fail 500\n  \
+                      SVC_WEBHOOK_SECRET=whsec_NonLnCtITl6j9pp/nDn8yGuBAPIGksVBSCiosftiZ5o= svc listen --port 9000")]
     Listen(Listen),
     /// Generate the completion script of a shell.
     ///

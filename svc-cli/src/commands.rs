@@ -30,7 +30,7 @@ use svc_core::store::Store;
 use svc_core::values::HostPolicy;
 use svc_store::{OpenError, Options};
 
-use crate::cli::{Cli, Command, Output};
+use crate::cli::{Cli, Command, Output, WebhookCommand};
 use crate::clock_guard;
 use crate::confirm;
 use crate::exit::Failure;
@@ -40,8 +40,16 @@ use crate::user;
 /// Asks for confirmation if needed, opens the database if the command uses it, and runs the command.
 pub(crate) async fn run(cli: Cli) -> Result<Outcome, Failure> {
     confirm::ask(&cli.command, cli.yes)?;
+    if let Command::Webhook { command: WebhookCommand::Delete { when_stdin_ends: true, .. } } = &cli.command {
+        // The database is opened afterwards, since this can take as long as someone listens.
+        std::io::copy(&mut std::io::stdin().lock(), &mut std::io::sink())?;
+    }
     let url = &cli.database_url;
-    let uses_database = !matches!(cli.command, Command::Listen(_) | Command::Completions { .. } | Command::Man { .. });
+    let uses_database = match &cli.command {
+        Command::Listen(options) => options.secrets.is_empty(),
+        Command::Completions { .. } | Command::Man { .. } => false,
+        _ => true,
+    };
     if let Some(path) = svc_store::exposed_key_file(url).filter(|_| uses_database) {
         let path = path.display();
         output::warning(&format!("Other users may read or change the secret key in {path}; run `chmod 600 {path}`."));
@@ -64,6 +72,11 @@ pub(crate) async fn run(cli: Cli) -> Result<Outcome, Failure> {
         Command::Event { command } => event::run(&*open().await?, command).await,
         Command::Import(options) => import::run(&*open().await?, options).await,
         Command::Export(options) => export::run(&*open().await?, options, is_json).await,
+        Command::Trigger(options) => event::trigger(&*open().await?, options).await,
+        Command::Listen(options) if options.secrets.is_empty() => {
+            let store = self::open(url, HostPolicy::AllowPrivate).await?;
+            listen::run_with_own_webhook(&*store, url, options, is_json).await
+        }
         Command::Listen(options) => listen::run(options, is_json).await,
         Command::Audit { command } => audit::run(&*open().await?, command).await,
         Command::Db { command } => db::run(url, allowed, command).await,

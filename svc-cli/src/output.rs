@@ -170,6 +170,11 @@ pub(crate) fn error(message: &str) {
     print_message(ERROR, "error", message);
 }
 
+/// Prints a note to stderr.
+pub(crate) fn note(message: &str) {
+    print_message(NOTE, "note", message);
+}
+
 /// Prints a warning to stderr.
 pub(crate) fn warning(message: &str) {
     print_message(NOTE, "warning", message);

@@ -126,6 +126,18 @@ pub fn write_limit(text: &str) -> Result<(CappedCollection, Limit), Issue> {
     parse_write_limit(text, limit)
 }
 
+/// Parses the field that a column of an import is for, such as `First Name=first_name`.
+///
+/// # Errors
+/// The text has no column or no field.
+pub fn column_mapping(text: &str) -> Result<(String, String), &'static str> {
+    // A field has no equals sign, but a column can.
+    match text.rsplit_once('=').map(|(column, field)| (column.trim(), field.trim())) {
+        Some((column, field)) if !column.is_empty() && !field.is_empty() => Ok((column.to_owned(), field.to_owned())),
+        _ => Err("must be a column and a field, such as \"First Name=first_name\""),
+    }
+}
+
 /// The start of a time range, absolute or relative to now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Since {

@@ -142,11 +142,11 @@ async fn a_store_error_gives_5xx_without_internal_details() {
 async fn readyz_reports_the_database_and_healthz_the_process() {
     let (server, gate) = Gate::server();
     let probe = |path| Call::absolute(http::Method::GET, path).anonymous();
-    assert_eq!(server.expect(200, probe("/readyz")).await.text(), r#"{"status":"ready"}"#);
+    assert_eq!(server.expect(200, probe("/readyz")).await.text(), "{\"status\":\"ready\"}\n");
     gate.fail(Access::Read, StoreError::Unavailable(INTERNALS.to_owned()));
     let response = server.expect(503, probe("/readyz")).await;
     assert_eq!((response.code().as_str(), response.header("retry-after")), ("unavailable", Some("2")));
-    assert_eq!(server.expect(200, probe("/healthz")).await.text(), r#"{"status":"ok"}"#);
+    assert_eq!(server.expect(200, probe("/healthz")).await.text(), "{\"status\":\"ok\"}\n");
 }
 
 #[tokio::test]

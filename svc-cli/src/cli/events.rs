@@ -142,18 +142,41 @@ pub enum EventCommand {
     },
 }
 
+/// `svc trigger`
+#[derive(Args, Clone, Debug)]
+pub struct Trigger {
+    /// Kind of the event.
+    #[arg(value_parser = values::event_kinds(), hide_possible_values = true)]
+    pub kind: EventKind,
+    /// The tenant.
+    #[command(flatten)]
+    pub tenant: InTenant,
+}
+
 /// `svc listen`
 #[derive(Args, Clone, Debug)]
 pub struct Listen {
-    /// Port to listen on; 0 picks a free port.
-    #[arg(long, default_value_t = 9000)]
-    pub port: u16,
-    /// Signing secret of the webhook, including whsec_. Repeat the option while the secret is being rotated.
+    /// Port to listen on; 0 picks a free port. The default is 9000, or a free port without --secret.
+    #[arg(long)]
+    pub port: Option<u16>,
+    /// The tenant whose events are received, without --secret.
+    #[command(flatten)]
+    pub tenant: InTenant,
+    /// Kinds of events to receive, separated by commas. The default is all of them.
+    #[arg(
+        long,
+        value_parser = values::event_kinds(),
+        hide_possible_values = true,
+        value_delimiter = ',',
+        conflicts_with = "secrets",
+        value_name = "KIND,…"
+    )]
+    pub events: Vec<EventKind>,
+    /// Signing secret of a webhook that exists, including whsec_. Repeat the option while the secret is being rotated.
     #[arg(
         long = "secret",
         env = "SVC_WEBHOOK_SECRET",
         hide_env_values = true,
-        required = true,
         value_parser = values::secret,
         value_name = "whsec_…"
     )]

@@ -9,7 +9,7 @@ use clap::{Command, Subcommand as _};
 const GROUPS: [(&str, &[&str]); 5] = [
     ("Accounts", &["init", "tenant", "key", "audit"]),
     ("Business", &["contact", "quote", "booking", "job", "invoice", "import", "export"]),
-    ("Webhooks", &["webhook", "delivery", "event", "listen"]),
+    ("Webhooks", &["webhook", "delivery", "event", "trigger", "listen"]),
     ("Database", &["db"]),
     ("Other", &["completions", "man", "help"]),
 ];

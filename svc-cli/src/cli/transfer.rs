@@ -59,6 +59,15 @@ pub struct Import {
     /// Format of the file. By default it is detected from the file's extension or its first character.
     #[arg(long, value_enum)]
     pub format: Option<Format>,
+    /// Import a column under the name of a field, such as "Given Name=first_name". The option can be repeated.
+    ///
+    /// The case of the names of columns does not count, nor whether they have spaces, hyphens or underscores, so `First Name`
+    /// is first_name without this option.
+    #[arg(long = "map", value_parser = values::column_mapping, value_name = "COLUMN=FIELD")]
+    pub mapping: Vec<(String, String)>,
+    /// Skip columns that are no fields, instead of refusing the file.
+    #[arg(long)]
+    pub ignore_unknown: bool,
     /// Report what the import would do, and change nothing.
     ///
     /// Each group of 500 rows is checked in a transaction that is rolled back, so a group does not see the rows of the

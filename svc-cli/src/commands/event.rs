@@ -6,12 +6,12 @@ use svc_core::input::json;
 use svc_core::store::Store;
 use svc_core::values::EventKind;
 use svc_core::values::{TenantId, Timestamp};
-use svc_core::webhooks::deliveries::DeliveryId;
+use svc_core::webhooks::deliveries::{Delivery, DeliveryId};
 use svc_core::webhooks::events::{self, Event, EventId};
 
 use super::input::read_input;
 use super::{lookup, tenant};
-use crate::cli::EventCommand;
+use crate::cli::{EventCommand, Trigger};
 use crate::document::{Document, pretty};
 use crate::exit::{Exit, Failure, OrNotFound as _};
 use crate::output::{Outcome, fields};
@@ -37,6 +37,15 @@ pub(super) async fn run(store: &dyn Store, command: EventCommand) -> Result<Outc
     }
 }
 
+/// Fires an event with the sample record of its kind.
+pub(super) async fn trigger(store: &dyn Store, options: Trigger) -> Result<Outcome, Failure> {
+    let (tenant, kind) = (lookup::tenant(store, &options.tenant).await?.id, options.kind);
+    let fired = store.write("event.trigger", move |tx| Box::pin(events::record_sample(tx, tenant, kind))).await;
+    let (event, deliveries) = fired.or_not_found("tenant", tenant, tenant::HINT)?;
+    let data = Document::parse(event.data.get().as_bytes());
+    report(event, &deliveries, data, "Fired")
+}
+
 async fn emit(store: &dyn Store, tenant: TenantId, kind: EventKind, data: Document) -> Result<Outcome, Failure> {
     let record = data.clone();
     let emitted = store
@@ -46,10 +55,15 @@ async fn emit(store: &dyn Store, tenant: TenantId, kind: EventKind, data: Docume
         })
         .await;
     let (event, deliveries) = emitted.or_not_found("tenant", tenant, tenant::HINT)?;
-    let Event { id, created_at, .. } = event;
+    report(event, &deliveries, data, "Emitted")
+}
+
+/// Returns an event that was fired as the result of a command.
+fn report(event: Event, deliveries: &[Delivery], data: Document, verb: &str) -> Result<Outcome, Failure> {
+    let Event { id, tenant_id: tenant, kind, created_at, .. } = event;
     let deliveries: Vec<_> = deliveries.iter().map(|delivery| delivery.id).collect();
     let text = format!(
-        "Emitted {kind}.\n\n{}\nData:\n{}\n",
+        "{verb} {kind}.\n\n{}\nData:\n{}\n",
         fields([
             ("id", id.to_string()),
             ("tenant id", tenant.to_string()),

@@ -5,6 +5,7 @@
 //! for the report at the end (`refusals`). svc-core decides which existing record a row matches, so that an import can
 //! be interrupted and run again.
 
+mod columns;
 mod csv;
 mod groups;
 mod ndjson;
@@ -18,11 +19,14 @@ use std::pin::pin;
 use serde::Serialize;
 use svc_core::accounts::tenants::Tenant;
 use svc_core::imports::{AccountRecord, Import, ImportOptions, Imported};
+use svc_core::input::FieldNames as _;
 use svc_core::resources::contacts::Contact;
 use svc_core::resources::invoices::Invoice;
 use svc_core::store::Store;
+use svc_core::values::{EventKind, TenantId};
 use tokio::sync::mpsc;
 
+use self::columns::ColumnNames;
 use self::groups::{Groups, RowResult};
 use self::progress::Progress;
 use self::refusals::{Refusal, Refusals};
@@ -31,7 +35,7 @@ use self::source::Source;
 use super::lookup;
 use crate::cli::{Format, Import as Options, ImportKind};
 use crate::exit::{Exit, Failure};
-use crate::output::Outcome;
+use crate::output::{self, Outcome};
 
 /// The number of groups that are read ahead.
 const READ_AHEAD: usize = 2;
@@ -82,7 +86,11 @@ async fn import<R: Import>(store: &dyn Store, tenant: Tenant, options: Options) 
     let import_options = ImportOptions { events: !options.no_events, update: options.update };
     let groups = Groups { store, tenant: tenant.id, options: import_options, dry_run: options.dry_run };
     let mut summary = Summary { dry_run: options.dry_run, ..Summary::default() };
+    let names = ColumnNames::new(&options.mapping, options.ignore_unknown, R::Row::FIELD_NAMES)?;
     let source = Source::open(&options.file, options.format)?;
+    if import_options.events && !options.dry_run {
+        announce_deliveries(store, tenant.id, &options, source.format).await?;
+    }
     let mut refusals = Refusals::new(options.report.as_deref(), &options.file)?;
     let progress = Progress::new(source.size());
 
@@ -90,7 +98,7 @@ async fn import<R: Import>(store: &dyn Store, tenant: Tenant, options: Options) 
     // The thread ends with the file or when the channel is closed. It is not joined: stdin can block it forever.
     let reader = std::thread::Builder::new().name("import-read".to_owned());
     reader
-        .spawn(move || rows::read::<R>(source, &tenant, &sender))
+        .spawn(move || rows::read::<R>(source, names, &tenant, &sender))
         .map_err(|reason| Failure::new(Exit::Failed, format!("The file cannot be read: {reason}.")))?;
 
     // A group is never cancelled midway: Ctrl-C takes effect after it is committed.
@@ -128,6 +136,37 @@ async fn import<R: Import>(store: &dyn Store, tenant: Tenant, options: Options) 
     summary.complete = interruption.is_none();
     let failure = failure(&summary, &refusals, interruption);
     Ok(Outcome::new(&summary, summary.to_text())?.with_failure(failure))
+}
+
+/// Says how many deliveries the import will cause, if any, before it starts.
+async fn announce_deliveries(
+    store: &dyn Store,
+    tenant: TenantId,
+    options: &Options,
+    format: Format,
+) -> Result<(), Failure> {
+    let (kind, record) = match options.kind {
+        ImportKind::Contacts => (EventKind::ContactCreated, "contact"),
+        ImportKind::Invoices => (EventKind::InvoiceCreated, "invoice"),
+        ImportKind::All => return Ok(()),
+    };
+    let matching = store.read("import.webhooks", move |tx| {
+        Box::pin(async move { Ok(tx.matching_subscriptions(tenant, kind).await?.len()) })
+    });
+    let webhooks = matching.await? as u64;
+    let receivers = match webhooks {
+        0 => return Ok(()),
+        1 => "1 webhook".to_owned(),
+        many => format!("each of {many} webhooks"),
+    };
+    let each = format!("a delivery of {kind} to {receivers} for every {record} that is added");
+    let what = match source::max_rows(&options.file, format) {
+        Some(rows) if rows * webhooks == 1 => format!("up to 1 delivery: {each}"),
+        Some(rows) => format!("up to {} deliveries: {each}", rows * webhooks),
+        None => each,
+    };
+    output::note(&format!("The import will cause {what}. Use --no-events to cause none."));
+    Ok(())
 }
 
 /// Counts a row and, if it was refused, collects the reason.

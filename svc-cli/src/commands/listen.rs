@@ -1,6 +1,7 @@
 //! `svc listen`: a local receiver of webhook deliveries for development.
 
 mod forward;
+mod own_webhook;
 mod received;
 
 use std::convert::Infallible;
@@ -19,18 +20,23 @@ use hyper::{Method, Request, Response, StatusCode, Uri};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use serde_json::json;
 use svc_core::env::Env;
+use svc_core::store::Store;
 use svc_core::values::Secret;
 use svc_webhook_verify::Verifier;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 
+use self::own_webhook::OwnWebhook;
 use self::received::Received;
+use super::lookup;
 use crate::cli::Listen;
 use crate::exit::{Exit, Failure};
 use crate::output::{Outcome, write_now};
 
 /// The largest request or response body that is read, in bytes.
 const MAX_BODY: usize = 1 << 20;
+/// The port that a webhook whose secret is given is expected to have.
+const DEFAULT_PORT: u16 = 9000;
 /// The pause after a failed accept, such as when no file descriptors are left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
@@ -53,9 +59,41 @@ struct Receiver {
     output_errors: mpsc::UnboundedSender<io::Error>,
 }
 
-/// Receives deliveries until Ctrl-C, or until stdout is closed.
+/// Receives the deliveries of a webhook whose secret was given, until Ctrl-C, or until stdout is closed.
 pub(super) async fn run(options: Listen, json: bool) -> Result<Outcome, Failure> {
     let verifier = verifier(&options.secrets)?;
+    let (listener, _) = listen(options.port.unwrap_or(DEFAULT_PORT)).await?;
+    receive(listener, verifier, options, json).await
+}
+
+/// Receives the deliveries of a webhook that exists for as long as the command runs.
+pub(super) async fn run_with_own_webhook(
+    store: &dyn Store,
+    database_url: &str,
+    options: Listen,
+    json: bool,
+) -> Result<Outcome, Failure> {
+    let tenant = lookup::tenant(store, &options.tenant).await?.id;
+    let (listener, url) = listen(options.port.unwrap_or(0)).await?;
+    let webhook = OwnWebhook::create(store, database_url, tenant, &url, &options.events).await?;
+    let received = match verifier(std::slice::from_ref(&webhook.subscription.secret)) {
+        Ok(verifier) => receive(listener, verifier, options, json).await,
+        Err(failure) => Err(failure),
+    };
+    webhook.delete(store).await?;
+    received
+}
+
+/// Listens on a port of this machine. Returns the listener and its URL.
+async fn listen(port: u16) -> Result<(TcpListener, String), Failure> {
+    let cannot = |error| Failure::new(Exit::Failed, format!("Cannot listen on 127.0.0.1:{port}: {error}."));
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await.map_err(cannot)?;
+    let url = format!("http://{}", listener.local_addr().map_err(cannot)?);
+    Ok((listener, url))
+}
+
+/// Receives deliveries until Ctrl-C, or until stdout is closed.
+async fn receive(listener: TcpListener, verifier: Verifier, options: Listen, json: bool) -> Result<Outcome, Failure> {
     let verifier = if options.any_age { verifier.without_max_age() } else { verifier };
     let policy = match (options.fail, options.forward_to) {
         (Some(status), _) => Policy::Fail(status),
@@ -63,8 +101,7 @@ pub(super) async fn run(options: Listen, json: bool) -> Result<Outcome, Failure>
         (None, None) => Policy::Verify,
     };
     let json = json || options.print_json;
-    let cannot = |error| Failure::new(Exit::Failed, format!("Cannot listen on 127.0.0.1:{}: {error}.", options.port));
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, options.port)).await.map_err(cannot)?;
+    let cannot = |error| Failure::new(Exit::Failed, format!("Cannot listen: {error}."));
     let url = format!("http://{}", listener.local_addr().map_err(cannot)?);
 
     // The handler is installed by its first poll, which must come before the first line: a program may send the signal

@@ -58,3 +58,19 @@ fn invalid_commands_are_refused() {
     }
     session.assert("event_refused");
 }
+
+#[test]
+fn an_event_of_any_kind_is_triggered() {
+    let mut session = Session::new();
+    session.tenant();
+    session.json(&["webhook", "create", "--url", "https://example.com/hooks", "--events", "invoice.paid"]);
+    session
+        .run(&["trigger", "invoice.paid"])
+        .run(&["trigger", "stay.created", "--json"])
+        .run(&["trigger", "invoice.payed"])
+        .assert("trigger");
+    let deliveries = session.json(&["delivery", "list"]);
+    assert_eq!(deliveries.as_array().unwrap().len(), 1);
+    assert_eq!(deliveries[0]["event"], "invoice.paid");
+    assert_eq!(session.json(&["invoice", "list"]).as_array().unwrap().len(), 0, "no record is made");
+}

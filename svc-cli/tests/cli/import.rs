@@ -201,7 +201,8 @@ fn no_events_suppresses_deliveries() {
     session.create::<svc_core::webhooks::subscriptions::WebhookSubscription>(&tenant, hook);
     session.file("a.csv", "email\na@example.com\n");
     session.file("b.csv", "email\nb@example.com\n");
-    session.json(&["import", "contacts", "--tenant", &tenant, "a.csv"]);
+    let announced = text(&session.output(&["import", "contacts", "--tenant", &tenant, "a.csv"]).stderr);
+    assert!(announced.contains("up to 1 delivery") && announced.contains("--no-events"), "{announced}");
     session.json(&["import", "contacts", "--tenant", &tenant, "b.csv", "--no-events"]);
     let deliveries = session.json(&["delivery", "list", "--tenant", &tenant]);
     assert_eq!(deliveries.as_array().unwrap().len(), 1);
@@ -215,4 +216,42 @@ fn the_first_twenty_refused_rows_are_shown() {
     session.run(&["import", "contacts", "--tenant", &tenant, "people.csv", "--report", "all.ndjson"]);
     assert_eq!(session.read_file("all.ndjson").lines().count(), 1_203);
     session.run(&["import", "contacts", "--tenant", &tenant, "people.csv"]).assert("import_many_refused");
+}
+
+#[test]
+fn columns_of_other_programs_are_imported() {
+    let mut session = Session::new();
+    session.tenant();
+    session.file("crm.csv", "E-Mail Address;First Name;POSTCODE;Notes\nada@example.com;Ada;2000;x\n");
+    session.file("tabs.csv", "Email\tCompany Name\nalan@example.com\tBombe, Ltd\n");
+    session.file("crm.ndjson", "{\"Mail\": \"grace@example.com\", \"First Name\": \"Grace\", \"Rank\": 1}\n");
+    let import = |args: &[&'static str]| [&["import", "contacts"], args].concat();
+    session
+        .run(&import(&["crm.csv"]))
+        .run(&import(&["crm.csv", "--map", "E-Mail Address=emial"]))
+        .run(&import(&["crm.csv", "--map", "email"]))
+        .run(&import(&["crm.csv", "--map", "e-mail address=email", "--ignore-unknown"]))
+        .run(&import(&["tabs.csv"]))
+        .run(&import(&["crm.ndjson"]))
+        .run(&import(&["crm.ndjson", "--map", "Mail=email", "--ignore-unknown"]))
+        .assert("import_columns");
+    let listed = session.json(&["contact", "list", "--email", "ada@example.com"]);
+    assert_eq!((&listed[0]["first_name"], &listed[0]["postcode"]), (&"Ada".into(), &"2000".into()));
+    assert_eq!(session.json(&["contact", "list", "--email", "alan@example.com"])[0]["company_name"], "Bombe, Ltd");
+    assert_eq!(session.json(&["contact", "list", "--email", "grace@example.com"])[0]["first_name"], "Grace");
+}
+
+#[test]
+fn an_import_says_how_many_deliveries_it_causes() {
+    let mut session = Session::new();
+    session.tenant();
+    session.file("people.csv", "email\nada@example.com\nalan@example.com\n");
+    session.json(&["webhook", "create", "--url", "https://example.com/a", "--events", "contact.created"]);
+    session.run(&["import", "contacts", "people.csv", "--dry-run"]).run(&["import", "contacts", "people.csv"]);
+    session.json(&["webhook", "create", "--url", "https://example.com/b", "--events", "*"]);
+    session
+        .run(&["import", "contacts", "people.csv"])
+        .run(&["import", "contacts", "people.csv", "--no-events"])
+        .assert("import_deliveries");
+    assert_eq!(session.json(&["delivery", "list"]).as_array().unwrap().len(), 2);
 }

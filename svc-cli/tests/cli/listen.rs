@@ -6,8 +6,10 @@ use std::time::Duration;
 
 use serde_json::Value;
 use svc_core::env::Env;
-use svc_core::values::Secret;
+use svc_core::resources::crud;
+use svc_core::values::{Secret, TenantId, parse_uuid};
 use svc_core::webhooks::signatures;
+use svc_core::webhooks::subscriptions::{SubscriptionId, WebhookSubscription};
 
 use crate::harness::{Session, text, until};
 
@@ -287,4 +289,45 @@ fn invalid_commands_are_refused() {
         .run(&["listen", "--secret", SECRET, "--forward-to", "https://example.com/"])
         .run(&["listen", "--secret", SECRET, "--forward-to", "localhost:3000", "--fail", "500"])
         .assert("listen_refused");
+}
+
+/// Returns the only webhook of the database, with its secret.
+fn own_webhook(session: &Session) -> WebhookSubscription {
+    let listed = session.json(&["webhook", "list"]);
+    assert_eq!(listed.as_array().unwrap().len(), 1, "{listed}");
+    let id = SubscriptionId::new(parse_uuid(listed[0]["id"].as_str().unwrap()).unwrap());
+    let tenant = session.json(&["tenant", "list"])[0]["id"].as_str().unwrap().to_owned();
+    let tenant = TenantId(parse_uuid(&tenant).unwrap());
+    session.write(move |tx| Box::pin(crud::get(tx, tenant, id)))
+}
+
+fn webhooks(session: &Session) -> usize {
+    session.json(&["webhook", "list"]).as_array().unwrap().len()
+}
+
+#[test]
+fn without_a_secret_a_webhook_exists_as_long_as_the_command_runs() {
+    let session = Session::new();
+    session.tenant();
+    let listening = Listening::start(&session, &["--events", "invoice.paid,stay.created"]);
+    let body = &body();
+    let webhook = own_webhook(&session);
+    assert_eq!(webhook.url.as_str(), format!("http://{}", listening.address));
+    assert_eq!(webhook.events.names(), ["invoice.paid", "stay.created"]);
+    assert!(listening.deliver(body, webhook.secret.reveal()).starts_with("HTTP/1.1 204 "));
+    assert!(listening.deliver(body, SECRET).starts_with("HTTP/1.1 401 "));
+    let count = |kind: &str| session.json(&["trigger", kind])["deliveries"].as_array().unwrap().len();
+    assert_eq!((count("stay.created"), count("invoice.paid")), (1, 1));
+    let output = session.output(&["trigger", "contact.created"]);
+    assert!(text(&output.stderr).contains("No webhook of the tenant subscribes to contact.created"), "{output:?}");
+    // It is killed, so it cannot delete the webhook itself.
+    listening.end();
+    until("the webhook is deleted", || (webhooks(&session) == 0).then_some(()));
+
+    let mut listening = Listening::start(&session, &[]);
+    assert_eq!(own_webhook(&session).events.names(), ["*"]);
+    let pid = listening.child.id().to_string();
+    assert!(std::process::Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+    assert_eq!(listening.child.wait().unwrap().code(), Some(0));
+    assert_eq!(webhooks(&session), 0, "it is deleted before the command ends");
 }

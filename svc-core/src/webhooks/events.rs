@@ -3,6 +3,7 @@
 //! Each event is written in the transaction of the change that caused it, together with one delivery per matching
 //! subscription. So there is never a change without its events, nor an event without its change.
 
+use crate::webhooks::samples;
 use crate::webhooks::subscriptions::SubscriptionId;
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -109,6 +110,21 @@ pub async fn record_external(
     }
     let data = to_json(data)?;
     check_external(&json::parse(data.get().as_bytes())?).map_err(|issue| issue.on("data"))?;
+    let now = tx.advance_clock(tenant).await?.ok_or(Error::NotFound)?;
+    write(tx, tenant, now, kind, data).await
+}
+
+/// Writes an event with the sample record of its kind, for receivers that are being developed. Returns the event and its
+/// deliveries. It is delivered to every subscription to its kind, as any event is, and changes no record.
+///
+/// # Errors
+/// [`Error::NotFound`] if there is no such tenant.
+pub async fn record_sample(
+    tx: &mut dyn Tx,
+    tenant: TenantId,
+    kind: EventKind,
+) -> Result<(Event, Vec<Delivery>), Error> {
+    let data = to_json(&samples::data(kind))?;
     let now = tx.advance_clock(tenant).await?.ok_or(Error::NotFound)?;
     write(tx, tenant, now, kind, data).await
 }

@@ -160,6 +160,10 @@ async fn stored_position(
         Some(position) if position.source != CopyPosition::new(identity).source => {
             refused("The target contains a copy of another database. Choose an empty target.")
         }
+        Some(position) if !resume && position.table >= TABLES.len() => refused(
+            "The target contains a finished copy of this database, so there is nothing to continue. Choose an empty target \
+             for another copy, or compare both with --resume.",
+        ),
         Some(_) if !resume => refused(
             "The target contains an earlier copy of this database. Continue that copy with --resume, or choose an empty \
              target.",

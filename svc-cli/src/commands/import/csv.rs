@@ -51,8 +51,9 @@ pub(super) struct Records<I> {
 }
 
 impl<I: BufRead> Records<I> {
-    pub(super) fn new(input: I) -> Self {
-        Self { input, parser: csv_core::Reader::new(), bytes: vec![0; MAX_ROW], ends: vec![0; MAX_CELLS], line: 1 }
+    pub(super) fn new(input: I, delimiter: u8) -> Self {
+        let parser = csv_core::ReaderBuilder::new().delimiter(delimiter).build();
+        Self { input, parser, bytes: vec![0; MAX_ROW], ends: vec![0; MAX_CELLS], line: 1 }
     }
 
     /// Reads the next row. Blank lines are skipped.
@@ -110,7 +111,7 @@ mod tests {
     use super::*;
 
     fn read(text: &[u8], capacity: usize) -> Vec<(u64, Option<Vec<String>>)> {
-        let mut records = Records::new(BufReader::with_capacity(capacity, text));
+        let mut records = Records::new(BufReader::with_capacity(capacity, text), b',');
         let mut seen = Vec::new();
         while let Some(record) = records.next().unwrap() {
             let text = |cell: &[u8]| String::from_utf8_lossy(cell).into_owned();

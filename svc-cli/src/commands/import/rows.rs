@@ -6,10 +6,11 @@ use std::io;
 use svc_core::accounts::tenants::Tenant;
 use svc_core::error::{Error, FieldCode, Issue};
 use svc_core::imports::Import;
-use svc_core::input::json::Json;
+use svc_core::input::json::{self, Json};
 use svc_core::input::{FieldNames as _, Input as _};
 use tokio::sync::mpsc;
 
+use super::columns::{ColumnNames, suggestion};
 use super::csv::{Cells, Records};
 use super::ndjson::Lines;
 use super::refusals::Refusal;
@@ -51,13 +52,18 @@ pub(super) struct Group<R: Import> {
 }
 
 /// Reads until the end of the file or until the channel is closed.
-pub(super) fn read<R: Import>(source: Source, tenant: &Tenant, groups: &mpsc::Sender<Result<Group<R>, Failure>>) {
+pub(super) fn read<R: Import>(
+    source: Source,
+    names: ColumnNames,
+    tenant: &Tenant,
+    groups: &mpsc::Sender<Result<Group<R>, Failure>>,
+) {
     let (name, position) = (source.name.clone(), source.position());
     let broken = |error: io::Error| {
         let again = "Run the same command again to continue; rows that were added are not added twice";
         Failure::new(Exit::Failed, format!("Cannot read {name} any further: {error}. {again}."))
     };
-    let mut parser = match Parser::<R>::new(source) {
+    let mut parser = match Parser::<R>::new(source, names) {
         Ok(parser) => parser,
         Err(failure) => {
             let _ = groups.blocking_send(Err(failure));
@@ -112,8 +118,8 @@ impl Duplicates {
 
 /// Parses one row after the other.
 enum Parser<R: Import> {
-    Csv { records: Box<Records<Input>>, columns: Vec<&'static str> },
-    Ndjson { lines: Lines<Input>, row: std::marker::PhantomData<fn() -> R> },
+    Csv { records: Box<Records<Input>>, columns: Vec<Option<&'static str>> },
+    Ndjson { lines: Lines<Input>, names: ColumnNames, row: std::marker::PhantomData<fn() -> R> },
 }
 
 /// A row as the parser returns it.
@@ -124,11 +130,13 @@ struct ReadRow<R: Import> {
 
 impl<R: Import> Parser<R> {
     /// Creates a parser. For CSV, reads and validates the header.
-    fn new(source: Source) -> Result<Self, Failure> {
+    fn new(source: Source, names: ColumnNames) -> Result<Self, Failure> {
         match source.format {
-            Format::Ndjson => Ok(Self::Ndjson { lines: Lines::new(source.input), row: std::marker::PhantomData }),
+            Format::Ndjson => {
+                Ok(Self::Ndjson { lines: Lines::new(source.input), names, row: std::marker::PhantomData })
+            }
             Format::Csv => {
-                let mut records = Box::new(Records::new(source.input));
+                let mut records = Box::new(Records::new(source.input, source.delimiter));
                 let failed = |reason: String| Failure::new(Exit::Failed, format!("{} {reason}", source.name));
                 let header = match records.next() {
                     Err(reason) => return Err(failed(format!("cannot be read: {reason}."))),
@@ -141,7 +149,7 @@ impl<R: Import> Parser<R> {
                 };
                 let header =
                     header.ok_or_else(|| failed("has no header row: its first row is too long.".to_owned()))?;
-                let columns = columns::<R>(&header).map_err(failed)?;
+                let columns = columns::<R>(&header, &names).map_err(failed)?;
                 Ok(Self::Csv { records, columns })
             }
         }
@@ -157,11 +165,11 @@ impl<R: Import> Parser<R> {
                 };
                 Ok(Some(ReadRow { line: record.line, input }))
             }
-            Self::Ndjson { lines, .. } => {
+            Self::Ndjson { lines, names, .. } => {
                 let Some(line) = lines.next()? else { return Ok(None) };
                 let input = match line.bytes {
                     None => Err(Refusal::too_long("each line must be one JSON object")),
-                    Some(bytes) => R::Row::from_body(&bytes).map_err(Refusal::from),
+                    Some(bytes) => object::<R>(&bytes, names).map_err(Refusal::from),
                 };
                 Ok(Some(ReadRow { line: line.number, input }))
             }
@@ -170,29 +178,47 @@ impl<R: Import> Parser<R> {
 }
 
 /// Returns the fields that the header names.
-fn columns<R: Import>(header: &Cells<'_>) -> Result<Vec<&'static str>, String> {
+fn columns<R: Import>(header: &Cells<'_>, names: &ColumnNames) -> Result<Vec<Option<&'static str>>, String> {
     let known = R::Row::FIELD_NAMES;
     let (mut columns, mut unknown) = (Vec::new(), Vec::new());
     for cell in header.iter() {
         let name = String::from_utf8_lossy(cell.trim_ascii()).into_owned();
-        match known.iter().copied().find(|known| *known == name) {
-            Some(field) if columns.contains(&field) => return Err(format!("has the column {field} twice.")),
-            Some(field) => columns.push(field),
-            None => unknown.push(format!("{:?}", name.chars().take(100).collect::<String>())),
+        match names.field(&name, known) {
+            Some(field) if columns.contains(&Some(field)) => return Err(format!("has the column {field} twice.")),
+            Some(field) => columns.push(Some(field)),
+            None if names.ignores_unknown() => columns.push(None),
+            None => {
+                let name: String = name.chars().take(100).collect();
+                unknown.push(format!("{name:?}{}", suggestion(&name, known)));
+            }
         }
     }
     if !unknown.is_empty() {
         let columns = if unknown.len() == 1 { "an unknown column" } else { "unknown columns" };
-        return Err(format!("has {columns}: {}. The known columns are {}.", unknown.join(", "), known.join(", ")));
+        return Err(format!(
+            "has {columns}: {}. The known columns are {}. Name the field \
+             of a column with --map, or skip what is unknown with --ignore-unknown.",
+            unknown.join(", "),
+            known.join(", ")
+        ));
     }
-    match R::REQUIRED.iter().find(|field| !columns.contains(field)) {
+    match R::REQUIRED.iter().find(|field| !columns.contains(&Some(**field))) {
         Some(field) => Err(format!("has no column {field}, which is required.")),
         None => Ok(columns),
     }
 }
 
+/// Reads a row from a JSON object.
+fn object<R: Import>(bytes: &[u8], names: &ColumnNames) -> Result<R::Row, Error> {
+    match json::parse(bytes)? {
+        Json::Object(members) => R::Row::from_members(names.members(members, R::Row::FIELD_NAMES)),
+        // It says what is wrong.
+        _ => R::Row::from_body(bytes),
+    }
+}
+
 /// Returns the fields of a row as JSON. An empty cell is null.
-fn members<R: Import>(columns: &[&'static str], cells: &Cells<'_>) -> Result<Vec<(String, Json)>, Error> {
+fn members<R: Import>(columns: &[Option<&'static str>], cells: &Cells<'_>) -> Result<Vec<(String, Json)>, Error> {
     if cells.len() != columns.len() {
         let reason = format!("must have {} cells, like the header, not {}", columns.len(), cells.len());
         return Err(Issue::new(FieldCode::InvalidFormat, reason).on("row"));
@@ -207,5 +233,6 @@ fn members<R: Import>(columns: &[&'static str], cells: &Cells<'_>) -> Result<Vec
         };
         Ok(((*name).to_owned(), json))
     };
-    columns.iter().zip(cells.iter()).map(read).collect()
+    let of_fields = columns.iter().zip(cells.iter()).filter_map(|(field, cell)| Some((field.as_ref()?, cell)));
+    of_fields.map(read).collect()
 }

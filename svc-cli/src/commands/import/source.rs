@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::columns::delimiter;
 use crate::cli::Format;
 use crate::exit::{Exit, Failure};
 use crate::output::plain;
@@ -16,6 +17,8 @@ pub(super) const MAX_ROW: usize = 1 << 20;
 const BUFFER: usize = 128 * 1024;
 /// The maximum white space before the first row, in bytes, that is searched to detect the format.
 const MAX_BLANK: u64 = 4096;
+/// The part of a header that is searched for its delimiter, in bytes.
+const MAX_HEADER: u64 = 64 * 1024;
 
 pub(super) type Input = Box<dyn BufRead + Send>;
 
@@ -23,6 +26,8 @@ pub(super) type Input = Box<dyn BufRead + Send>;
 pub(super) struct Source {
     pub(super) input: Input,
     pub(super) format: Format,
+    /// The character between the cells of CSV.
+    pub(super) delimiter: u8,
     pub(super) name: String,
     size: Option<u64>,
     read: Arc<AtomicU64>,
@@ -56,7 +61,12 @@ impl Source {
             Some(format) => format,
             None => by_content(&mut head, &mut input).map_err(failed)?,
         };
-        Ok(Self { input: Box::new(Cursor::new(head).chain(input)), format, name, size, read })
+        // The header says how the cells are delimited.
+        if format == Format::Csv {
+            input.by_ref().take(MAX_HEADER).read_until(b'\n', &mut head).map_err(failed)?;
+        }
+        let delimiter = delimiter(&head);
+        Ok(Self { input: Box::new(Cursor::new(head).chain(input)), format, delimiter, name, size, read })
     }
 
     /// Returns the size of the file in bytes, if it is known.
@@ -69,6 +79,25 @@ impl Source {
         let read = Arc::clone(&self.read);
         move || read.load(Ordering::Relaxed)
     }
+}
+
+/// Returns how many rows a file can have at most, which is its number of lines, less that of the header of a CSV file.
+/// `None` for what can be read only once.
+pub(super) fn max_rows(path: &Path, format: Format) -> Option<u64> {
+    let is_file = std::fs::metadata(path).is_ok_and(|about| about.is_file());
+    let mut input = BufReader::with_capacity(BUFFER, File::open(path).ok().filter(|_| is_file)?);
+    let (mut lines, mut last) = (0, b'\n');
+    loop {
+        let buffer = input.fill_buf().ok()?;
+        let Some(end) = buffer.last() else { break };
+        last = *end;
+        lines += buffer.iter().filter(|byte| **byte == b'\n').count() as u64;
+        let length = buffer.len();
+        input.consume(length);
+    }
+    // The last line need not end.
+    lines += u64::from(last != b'\n');
+    Some(lines.saturating_sub(u64::from(format == Format::Csv)))
 }
 
 /// Detects the format by the extension.
