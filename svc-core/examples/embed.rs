@@ -5,20 +5,11 @@
 
 #![expect(clippy::print_stdout, reason = "an example shows what it did")]
 
-use std::error::Error;
 use std::sync::atomic::{AtomicI64, AtomicU8, Ordering};
 
-use svc_core::accounts::tenants::{self, TenantCreate};
 use svc_core::env::{Clock, Entropy, Env};
-use svc_core::input::Input as _;
-use svc_core::resources::bookings::{Booking, BookingCreate};
-use svc_core::resources::contacts::{Contact, ContactCreate};
-use svc_core::resources::crud;
-use svc_core::resources::invoices::{self, InvoiceCreate};
-use svc_core::store::Store;
+use svc_core::prelude::*;
 use svc_core::store::memory::MemoryStore;
-use svc_core::values::{Currency, Decimal, Text, TimeZone, Timestamp};
-use svc_core::webhooks::events::Event;
 
 /// A clock that advances by one second each time it is read.
 struct Seconds(AtomicI64);
@@ -42,61 +33,47 @@ impl Entropy for Counting {
     }
 }
 
-fn main() -> Result<(), Box<dyn Error>> {
+fn main() -> Result<(), Box<dyn std::error::Error>> {
     let start = Timestamp::parse("2026-03-14T15:09:26Z")?;
     let env = Env::new(Seconds(AtomicI64::new(start.as_micros())), Counting(AtomicU8::new(0)));
-    pollster::block_on(run(&MemoryStore::new(env)))
+    pollster::block_on(run(Svc::new(MemoryStore::new(env))))
 }
 
-async fn run(store: &dyn Store) -> Result<(), Box<dyn Error>> {
+async fn run(svc: Svc) -> Result<(), Box<dyn std::error::Error>> {
     let settings = TenantCreate {
-        time_zone: TimeZone::parse("Australia/Sydney")?,
-        currency: Currency::AUD,
+        time_zone: "Australia/Sydney".parse()?,
+        currency: "AUD".parse()?,
         ..TenantCreate::named("Harbour Plumbing")
     };
-    let tenant = store.write("tenant", move |tx| Box::pin(tenants::create(tx, settings.clone()))).await?.id;
+    let tenant = svc.tenants().create(settings).await?.id;
+    let account = svc.tenant(tenant);
 
-    // One write is one transaction. Input can be JSON, as the API accepts it.
-    let contact = ContactCreate::from_body(br#"{"email": "ada@example.com", "first_name": "Ada"}"#)?;
-    let contact: Contact =
-        store.write("contact", move |tx| Box::pin(crud::create(tx, tenant, contact.clone()))).await?;
+    // Each call is a transaction.
+    let contact = ContactCreate {
+        details: ContactDetails { first_name: Patch::Set(Some("Ada".parse()?)), ..ContactDetails::default() },
+        ..ContactCreate::new("ada@example.com".parse()?)
+    };
+    let contact = account.contacts().create(contact).await?;
     println!("contact {} {:?}", contact.id, contact.first_name);
 
-    // Input can also be a struct. The booking and its invoice are created in one transaction: both, or neither.
-    let booking = BookingCreate {
-        contact_id: contact.id,
-        service_name: Text::parse("New tap")?,
-        start_time: Timestamp::parse("2026-03-16T09:00:00+11:00")?,
-        end_time: None,
-        notes: None,
-    };
-    let invoice = InvoiceCreate {
-        contact_id: Some(contact.id),
-        total: Decimal::parse("149.50")?,
-        currency: None,
-        issue_date: None,
-        due_date: None,
-    };
-    let (booking, invoice) = store
-        .write("booking with invoice", move |tx| {
-            // A store may run the closure again after a conflict, so the closure keeps its input and clones it.
-            let (booking, invoice) = (booking.clone(), invoice.clone());
-            Box::pin(async move {
-                let booking: Booking = crud::create(tx, tenant, booking).await?;
-                let invoice = invoices::create(tx, tenant, invoice).await?;
-                let invoice = invoices::send(tx, tenant, invoice.id).await?;
-                Ok((booking, invoice))
-            })
+    // The booking and its invoice are created in one transaction: both, or neither. The store may run the closure again
+    // after a conflict, so it gets its input by reference.
+    let booking = BookingCreate::new(contact.id, "New tap".parse()?, "2026-03-16T09:00:00+11:00".parse()?);
+    let invoice = InvoiceCreate { contact_id: Some(contact.id), ..InvoiceCreate::new("149.50".parse()?) };
+    let input = (tenant, booking, invoice);
+    let (booking, invoice) = svc
+        .transaction("booking with invoice", input, async |tx, (tenant, booking, invoice)| {
+            let account = tx.tenant(*tenant);
+            let booking = account.bookings().create(booking.clone()).await?;
+            let invoice = account.invoices().create(invoice.clone()).await?;
+            Ok((booking, account.invoices().send(invoice.id).await?))
         })
         .await?;
     println!("booking from {} to {}", booking.start_time, booking.end_time);
     println!("invoice {} of {} {}", invoice.invoice_number, invoice.currency, invoice.total);
 
     // Every change has written its events, in order, with the record as it was then.
-    let start = Timestamp::from_micros(0);
-    let events: Vec<Event> =
-        store.read("events", move |tx| Box::pin(async move { Ok(tx.events_after(tenant, start, 100).await?) })).await?;
-    for event in events {
+    for event in account.events().since(Timestamp::from_micros(0), 100).await? {
         println!("{} {} {}", event.created_at, event.kind, event.data);
     }
     Ok(())

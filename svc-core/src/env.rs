@@ -88,7 +88,8 @@ impl Env {
     /// use svc_core::env::Env;
     /// let env = Env::system();
     /// let now = env.now();
-    /// assert!(env.id(now) < env.id(now.next()));
+    /// let (first, second): (uuid::Uuid, uuid::Uuid) = (env.id(now), env.id(now.next()));
+    /// assert!(first < second);
     /// ```
     pub fn id<I: From<Uuid>>(&self, at: Timestamp) -> I {
         let random = u128::from(u64::from_be_bytes(self.bytes()) >> 2);

@@ -7,48 +7,42 @@
 //!
 //! # Getting started
 //!
-//! A [`Store`](store::Store) runs a transaction, which is an async closure over a [`Tx`](store::Tx). All operations are
-//! functions over a `Tx`, so one transaction can contain any number of them. This one creates a tenant, which is a
-//! business account, and its first contact:
+//! [`Svc`] is a handle to a store, with every operation as a method. This creates a tenant, which is a business account,
+//! and its first contact and invoice:
 //!
 //! ```
-//! use svc_core::accounts::tenants::{self, TenantCreate};
-//! use svc_core::env::Env;
-//! use svc_core::input::Input;
-//! use svc_core::resources::{contacts::Contact, crud};
-//! use svc_core::store::{Store, memory::MemoryStore};
+//! use svc_core::prelude::*;
 //!
 //! # futures_util::FutureExt::now_or_never(async {
-//! let store = MemoryStore::new(Env::system());
-//! let contact = (&store as &dyn Store)
-//!     .write("sign up", |tx| {
-//!         Box::pin(async move {
-//!             let tenant = tenants::create(tx, TenantCreate::named("Harbour Plumbing")).await?;
-//!             let input = Input::from_body(br#"{"email": "ada@example.com", "first_name": "Ada"}"#)?;
-//!             crud::create::<Contact>(tx, tenant.id, input).await
-//!         })
-//!     })
-//!     .await?;
-//! assert_eq!(contact.email.unwrap().as_str(), "ada@example.com");
-//! # Ok::<(), svc_core::error::Error>(())
+//! let svc = Svc::in_memory();
+//! let tenant = svc.tenants().create(TenantCreate::named("Harbour Plumbing")).await?;
+//! let account = svc.tenant(tenant.id);
+//!
+//! let contact = account.contacts().create(ContactCreate::new("ada@example.com".parse()?)).await?;
+//! let invoice = InvoiceCreate { contact_id: Some(contact.id), ..InvoiceCreate::new("149.50".parse()?) };
+//! let invoice = account.invoices().create(invoice).await?;
+//! account.invoices().send(invoice.id).await?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! # }).unwrap().unwrap();
 //! ```
 //!
-//! If the closure returns `Ok`, its changes are committed, with the event `contact.created` and one delivery for each
-//! subscription that matches. If it returns `Err`, nothing is changed. The name, here `sign up`, appears in metrics.
+//! Each call is a transaction. It commits the change with its event, here `contact.created`, and one delivery for each
+//! webhook subscription that matches. [`Svc::transaction`] runs several operations in one transaction.
 //!
-//! The example `embed` is a longer program: `cargo run -p svc-core --example embed`.
+//! `svc_store::open` returns a store in SQLite or PostgreSQL, for [`Svc::new`]. The example `embed` is a longer program:
+//! `cargo run -p svc-core --example embed`.
 //!
-//! # A transaction may run again
+//! # Below the facade
 //!
-//! A store runs the closure again after a conflict with another transaction. So the closure must not have effects other
-//! than through its `Tx`, and must not wait for anything else. That is also why it borrows its input and clones what it
-//! needs.
+//! A [`Store`](store::Store) runs a transaction, which is an async closure over a [`Tx`](store::Tx), and all operations
+//! are functions over a `Tx`, such as [`crud::create`](resources::crud::create). A server that parses and authenticates a
+//! request in the same transaction as it changes the record calls these.
 //!
 //! # Map of the modules
 //!
 //! | Module | Contents |
 //! |---|---|
+//! | [`service`], [`prelude`] | The facade: every operation as a method, over a store or inside a transaction. |
 //! | [`resources`] | The records, their rules and their events. [`crud`](resources::crud) has the operations that all of them share, [`pages`](resources::pages) the lists. |
 //! | [`webhooks`] | Subscriptions, events, deliveries with their retries, replays, signatures. |
 //! | [`accounts`] | Tenants, API keys, request signatures, rate limits, idempotency keys, the audit log. |
@@ -74,8 +68,13 @@ pub mod env;
 pub mod error;
 pub mod imports;
 pub mod input;
+pub mod prelude;
 pub mod resources;
+pub mod service;
 pub mod store;
 pub mod sync;
 pub mod values;
 pub mod webhooks;
+
+pub use self::error::Error;
+pub use self::service::Svc;

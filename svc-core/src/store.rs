@@ -206,21 +206,45 @@ impl dyn Store {
         T: Send + 'static,
         F: for<'t> Fn(&'t mut dyn Tx) -> BoxFuture<'t, Result<T, Error>> + Send + Sync + 'static,
     {
-        let result = Arc::new(Mutex::new(None));
-        let slot = Arc::clone(&result);
-        let erased: UnitOfWork = Box::new(move |tx| {
-            let work = work(tx);
-            let slot = Arc::clone(&slot);
-            Box::pin(async move {
-                let value = work.await?;
-                *lock(&slot) = Some(value);
-                Ok(())
-            })
-        });
-        self.run(access, name, erased).await?;
-        let value = lock(&result).take();
+        let slot = ResultSlot::default();
+        self.run(access, name, keep_result(work, &slot)).await?;
+        slot.take(name)
+    }
+}
+
+/// The result of the last run of a unit of work.
+pub(crate) struct ResultSlot<T>(Arc<Mutex<Option<T>>>);
+
+impl<T> Default for ResultSlot<T> {
+    fn default() -> Self {
+        Self(Arc::new(Mutex::new(None)))
+    }
+}
+
+impl<T> ResultSlot<T> {
+    /// Returns the result, after the unit of work with this name was committed.
+    pub(crate) fn take(self, name: &str) -> Result<T, Error> {
+        let value = lock(&self.0).take();
         value.ok_or_else(|| StoreError::Internal(format!("{name} ended without a result")).into())
     }
+}
+
+/// Returns the unit of work without its result type. Its result goes to `slot`.
+pub(crate) fn keep_result<T, F>(work: F, slot: &ResultSlot<T>) -> UnitOfWork
+where
+    T: Send + 'static,
+    F: for<'t> Fn(&'t mut dyn Tx) -> BoxFuture<'t, Result<T, Error>> + Send + Sync + 'static,
+{
+    let slot = Arc::clone(&slot.0);
+    Box::new(move |tx| {
+        let work = work(tx);
+        let slot = Arc::clone(&slot);
+        Box::pin(async move {
+            let value = work.await?;
+            *lock(&slot) = Some(value);
+            Ok(())
+        })
+    })
 }
 
 /// A transaction: all database operations that the rules of the product need.

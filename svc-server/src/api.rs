@@ -43,6 +43,7 @@ use http::{Method, Request, Response, StatusCode};
 use http_body_util::Full;
 use svc_core::env::Env;
 use svc_core::error::{Error, StoreError};
+use svc_core::resources::invoices::{self, OverdueChecks};
 use svc_core::store::Store;
 use svc_core::values::TenantId;
 use svc_core::webhooks::retention::DeletedCounts;
@@ -187,6 +188,19 @@ impl Api {
     /// Returns [`Error::Store`] when the store fails. The next call continues.
     pub async fn delete_expired_events(&self) -> Result<DeletedCounts, Error> {
         self.state.retention.run(&*self.state.store, self.state.settings.retention).await
+    }
+
+    /// Marks the overdue invoices of the accounts for which a day has begun since their last check, and returns how many
+    /// became overdue.
+    ///
+    /// It works in small transactions with pauses, so that requests are not delayed. [`Background`](crate::Background)
+    /// calls it every minute.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Store`] when the store is not available. The next call continues.
+    pub async fn check_overdue_invoices(&self) -> Result<OverdueChecks, Error> {
+        invoices::check_overdue(&*self.state.store, || tokio::time::sleep(housekeeping::BATCH_PAUSE)).await
     }
 
     /// Stores when API keys were last used. [`Background`](crate::Background) calls it when it ends; call it once more

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
+use svc_core::resources::invoices::OverdueChecks;
 use svc_core::values::Timestamp;
 use svc_core::webhooks::engine::Policy;
 use tokio::task::JoinSet;
@@ -16,13 +17,15 @@ use crate::deliver::{self, WebhookClient};
 const HOUSEKEEPING_INTERVAL: Duration = Duration::from_secs(10);
 /// How often events and deliveries that are older than the retention period are deleted.
 const RETENTION_INTERVAL: Duration = Duration::from_secs(60);
+/// How often the accounts are found for which a day has begun since their invoices were checked.
+const OVERDUE_INTERVAL: Duration = Duration::from_secs(60);
 /// How long an API may serve before its background work has started.
 const START_GRACE: Duration = Duration::from_secs(10);
 /// How often the log repeats that the background work does not run.
 const REMINDER_INTERVAL: Duration = Duration::from_secs(60);
 
 /// The work of an [`Api`] in the background: it sends webhooks, stores when keys were last used, deletes what has expired,
-/// and keeps the metrics of backlogs up to date.
+/// marks invoices as overdue, and keeps the metrics of backlogs up to date.
 ///
 /// [`Builder::build`](crate::Builder::build) returns it beside the API. Every process that serves the API runs it; those
 /// on the same database share the work. An API that is served without it logs an error every minute.
@@ -32,6 +35,8 @@ pub struct Background {
     pub(crate) policy: Policy,
     pub(crate) client: Arc<dyn WebhookClient>,
     pub(crate) shutdown_grace: Duration,
+    /// Whether to mark invoices as overdue.
+    pub(crate) overdue: bool,
 }
 
 impl Background {
@@ -42,11 +47,14 @@ impl Background {
     /// It needs a tokio runtime with its timer and I/O. Deliveries whose attempts are cut short, also by dropping the future, are
     /// attempted again after 30 seconds with the default settings.
     pub async fn run(self, shutdown: impl Future<Output = ()>) {
-        let Self { api, policy, client, shutdown_grace } = self;
+        let Self { api, policy, client, shutdown_grace, overdue } = self;
         let mut running = Running::new(api.background_reminder());
         let mut periodic = JoinSet::new();
         periodic.spawn(run_housekeeping(api.clone()));
         periodic.spawn(run_retention(api.clone()));
+        if overdue {
+            periodic.spawn(run_overdue(api.clone()));
+        }
         let stop = async {
             shutdown.await;
             periodic.abort_all();
@@ -83,6 +91,25 @@ async fn run_retention(api: Api) {
             Err(error) => {
                 tracing::warn!(%error, "deleting expired events and deliveries failed; trying again later")
             }
+        }
+    }
+}
+
+/// Marks invoices as overdue after midnight in the time zone of their account, again and again.
+async fn run_overdue(api: Api) {
+    let mut interval = tokio::time::interval(OVERDUE_INTERVAL);
+    loop {
+        interval.tick().await;
+        match api.check_overdue_invoices().await {
+            Ok(OverdueChecks { marked, failed }) => {
+                if marked > 0 {
+                    tracing::info!(invoices = marked, "marked invoices as overdue");
+                }
+                for (tenant, error) in failed {
+                    tracing::error!(%tenant, %error, "cannot check which invoices are overdue; trying again in an hour");
+                }
+            }
+            Err(error) => tracing::warn!(%error, "checking which invoices are overdue failed; trying again later"),
         }
     }
 }

@@ -39,6 +39,7 @@ pub struct Builder {
     policy: Policy,
     client: Option<Arc<dyn WebhookClient>>,
     shutdown_grace: Duration,
+    overdue: bool,
 }
 
 impl Builder {
@@ -50,6 +51,7 @@ impl Builder {
             policy: Policy::default(),
             client: None,
             shutdown_grace: Duration::from_secs(20),
+            overdue: true,
         }
     }
 
@@ -88,15 +90,23 @@ impl Builder {
         self
     }
 
+    /// Sets whether invoices that were not paid in time become overdue once a day, after midnight in the time zone of their
+    /// account. They do by default.
+    #[must_use]
+    pub fn overdue(mut self, overdue: bool) -> Self {
+        self.overdue = overdue;
+        self
+    }
+
     /// Returns the API, and the work in the background that each process has to run beside it.
     pub fn build(self) -> (Api, Background) {
-        let Self { store, settings, policy, client, shutdown_grace } = self;
+        let Self { store, settings, policy, client, shutdown_grace, overdue } = self;
         let store = metered(store, Arc::clone(&settings.metrics));
         let client = client.unwrap_or_else(|| {
             let resolver = Arc::clone(&settings.resolver);
             Arc::new(HttpWebhookClient::new(store.env().clone(), policy.timeout, resolver))
         });
         let api = Api::new(store, settings);
-        (api.clone(), Background { api, policy, client, shutdown_grace })
+        (api.clone(), Background { api, policy, client, shutdown_grace, overdue })
     }
 }

@@ -32,7 +32,7 @@ use tokio::sync::watch;
 
 use crate::builder::Builder;
 use crate::program::address::ListenAddress;
-use crate::program::config::Config;
+use crate::program::config::{Config, Switch};
 use crate::program::demo::DemoFolder;
 use crate::program::proxy::TrustedProxies;
 use crate::program::serve::{Server, Tls};
@@ -108,6 +108,7 @@ async fn serve(config: Config) -> Result<(), RunError> {
         .settings(config.settings())
         .delivery_policy(config.delivery_policy())
         .shutdown_grace(config.shutdown_grace)
+        .overdue(config.overdue == Switch::On)
         .build();
 
     let mut server = Server::listen(&config.listen, config.max_connections)

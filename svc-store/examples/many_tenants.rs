@@ -55,7 +55,7 @@ async fn measure(store: &dyn Store) -> Result<(), Box<dyn std::error::Error>> {
     for _ in 0..LOOKUPS {
         let started = Instant::now();
         let lookup = store.read("example.owners", move |tx| {
-            Box::pin(async move { Ok(tx.owners(OwnedKind::Subscription, subscription).await?) })
+            Box::pin(async move { Ok(tx.owners(OwnedKind::Subscription, subscription.into()).await?) })
         });
         let owners = lookup.await?;
         times.push(started.elapsed());

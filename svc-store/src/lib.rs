@@ -22,6 +22,7 @@
 //! # Features
 //!
 //! - `sqlite` and `postgres`, both on by default: the databases. One that is left out is not compiled.
+//! - `sqlx` runs operations of svc inside a transaction of the application: see the module [`sqlx`].
 //! - `maintenance`, on by default, needs both: [`copy`], [`check`], [`backup`] and [`stats`].
 //!
 //! # Modules
@@ -62,6 +63,8 @@ mod resources;
 mod sql;
 #[cfg(feature = "sqlite")]
 mod sqlite;
+#[cfg(feature = "sqlx")]
+pub mod sqlx;
 #[cfg(test)]
 mod statements;
 mod vault;
@@ -82,7 +85,9 @@ pub use self::maintenance::{
 #[cfg(feature = "maintenance")]
 pub use self::maintenance::{backup, check, copy, stats};
 #[cfg(feature = "postgres")]
-use self::postgres::{OpenFailure, PostgresStore};
+use self::postgres::OpenFailure;
+#[cfg(feature = "postgres")]
+pub use self::postgres::PostgresStore;
 #[cfg(feature = "sqlite")]
 pub use self::sqlite::SqliteStore;
 pub use self::vault::SecretKey;
@@ -207,7 +212,7 @@ pub async fn open(url: &str, env: Env) -> Result<Arc<dyn Store>, OpenError> {
 pub async fn open_with(url: &str, env: Env, options: Options) -> Result<Arc<dyn Store>, OpenError> {
     if is_postgres(url) {
         #[cfg(feature = "postgres")]
-        return open_postgres(url, env, options).await;
+        return Ok(Arc::new(PostgresStore::open(url, env, options).await?));
         #[cfg(not(feature = "postgres"))]
         return Err(OpenError::MissingFeature("postgres"));
     }
@@ -217,14 +222,6 @@ pub async fn open_with(url: &str, env: Env, options: Options) -> Result<Arc<dyn 
     return open_sqlite(url, &path, env, options.secret_key);
     #[cfg(not(feature = "sqlite"))]
     return Err(OpenError::MissingFeature("sqlite"));
-}
-
-#[cfg(feature = "postgres")]
-async fn open_postgres(url: &str, env: Env, options: Options) -> Result<Arc<dyn Store>, OpenError> {
-    let Options { read_connections, write_connections, acquire_timeout, is_short_lived, secret_key, .. } = options;
-    let settings = postgres::Settings { read_connections, write_connections, acquire_timeout, is_short_lived };
-    let store = PostgresStore::open(url, env, secret_key, &settings).await;
-    Ok(Arc::new(store.map_err(|error| not_opened(url, error))?))
 }
 
 #[cfg(feature = "sqlite")]

@@ -60,6 +60,7 @@ pub(crate) const SQLITE: &[Migration] = migrations! { "sqlite":
     "0012_endpoint_backoff",
     "0013_records_by_id",
     "0014_stopped_subscriptions",
+    "0015_overdue_checks",
 };
 
 /// The migrations of PostgreSQL.
@@ -76,6 +77,8 @@ pub(crate) const POSTGRES: &[Migration] = migrations! { "postgres":
     "0010_stopped_subscriptions",
     "0011_vacuum_of_queues",
     "0012_indexes_of_stopped_deliveries",
+    "0013_overdue_checks",
+    "0014_index_of_overdue_checks",
 };
 
 /// A row of `schema_migrations`.

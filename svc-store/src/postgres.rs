@@ -57,7 +57,14 @@ use self::connection::Connection;
 pub(crate) use self::maintenance_connection::PostgresMaintenance;
 use self::queue::{Queue, QueuedWork};
 use self::request_counts::PostgresRequestCounts;
+#[cfg(feature = "sqlx")]
+pub(crate) use self::{
+    failure::error_of_code,
+    notifications::NOTIFY,
+    values::{Argument, arguments, read_cell},
+};
 use crate::vault::{self, SecretKey, Vault};
+use crate::{OpenError, Options};
 
 /// The first pause between two attempts to connect. It doubles up to [`MAX_PAUSE`].
 const MIN_PAUSE: Duration = Duration::from_millis(50);
@@ -66,8 +73,11 @@ const MAX_PAUSE: Duration = Duration::from_secs(1);
 /// How often the queues are checked for units of work that have waited too long.
 const EXPIRY_CHECK_INTERVAL: Duration = Duration::from_millis(250);
 
-/// A store on a PostgreSQL database. When it is dropped, its tasks finish the queued units of work and end.
-pub(crate) struct PostgresStore {
+/// A store on a PostgreSQL database.
+///
+/// [`open`](crate::open) is the usual way to open one. When the store is dropped, its tasks finish the queued units of work
+/// and end.
+pub struct PostgresStore {
     shared: Arc<Shared>,
     counts: PostgresRequestCounts,
     background_tasks: Vec<AbortHandle>,
@@ -92,13 +102,13 @@ struct Shared {
     observer: OnceLock<Arc<dyn Observer>>,
 }
 
-/// The fields of [`Options`](crate::Options) that concern PostgreSQL.
+/// The fields of [`Options`] that concern PostgreSQL.
 #[derive(Clone, Debug)]
-pub(crate) struct Settings {
-    pub(crate) read_connections: usize,
-    pub(crate) write_connections: usize,
-    pub(crate) acquire_timeout: Duration,
-    pub(crate) is_short_lived: bool,
+struct Settings {
+    read_connections: usize,
+    write_connections: usize,
+    acquire_timeout: Duration,
+    is_short_lived: bool,
 }
 
 /// The error when a database cannot be opened.
@@ -116,12 +126,23 @@ impl From<StoreError> for OpenFailure {
 }
 
 impl PostgresStore {
-    pub(crate) async fn open(
-        url: &str,
-        env: Env,
-        key: Option<SecretKey>,
-        settings: &Settings,
-    ) -> Result<Self, OpenFailure> {
+    /// Connects to the database at `url`, and migrates its schema; see [`open_with`](crate::open_with).
+    ///
+    /// # Errors
+    /// Those of [`open`](crate::open).
+    pub async fn open(url: &str, env: Env, options: Options) -> Result<Self, OpenError> {
+        let Options { read_connections, write_connections, acquire_timeout, is_short_lived, secret_key, .. } = options;
+        let settings = Settings { read_connections, write_connections, acquire_timeout, is_short_lived };
+        Self::connect(url, env, secret_key, &settings).await.map_err(|error| crate::not_opened(url, error))
+    }
+
+    #[cfg(feature = "sqlx")]
+    pub(crate) fn joining(&self) -> crate::sqlx::Context<'_> {
+        let Shared { env, cursor_key, vault, .. } = &*self.shared;
+        crate::sqlx::Context { env, cursor_key, vault }
+    }
+
+    async fn connect(url: &str, env: Env, key: Option<SecretKey>, settings: &Settings) -> Result<Self, OpenFailure> {
         let connect_options = ConnectOptions::parse(url).map_err(OpenFailure::Url)?;
         let key = match key {
             Some(key) => key,

@@ -46,9 +46,7 @@ const READERS: usize = 2;
 /// [`open`](crate::open) is the usual way to open one. When the store is dropped, its threads finish the queued units of work
 /// and end.
 pub struct SqliteStore {
-    env: Env,
-    delivery_wakeup: Arc<DeliveryWakeup>,
-    observer: Arc<OnceLock<Arc<dyn Observer>>>,
+    context: Context,
     reads: Arc<Queue>,
     writes: Arc<Queue>,
     threads: Vec<JoinHandle<()>>,
@@ -106,7 +104,6 @@ impl SqliteStore {
         first.set_busy_timeout(busy_timeout)?;
         first.migrate(env.now())?;
         let cursor_key = CursorKey::new(first.setting("cursor_key", env.bytes())?);
-        let delivery_wakeup = Arc::new(DeliveryWakeup::default());
         let is_new = !first.has_setting(vault::CHECK_SETTING)?;
         let key = match key {
             Some(key) => key,
@@ -122,16 +119,9 @@ impl SqliteStore {
             );
             return Err(StoreError::Unavailable(reason));
         }
-        let observer = Arc::default();
-        let context = Context {
-            env: env.clone(),
-            cursor_key,
-            delivery_wakeup: Arc::clone(&delivery_wakeup),
-            vault,
-            observer: Arc::clone(&observer),
-        };
+        let context = Context { env, cursor_key, delivery_wakeup: Arc::default(), vault, observer: Arc::default() };
         let (reads, writes) = (Arc::new(Queue::new()), Arc::new(Queue::new()));
-        let mut store = Self { env, delivery_wakeup, observer, reads, writes, threads: Vec::new() };
+        let mut store = Self { context: context.clone(), reads, writes, threads: Vec::new() };
         let pool = Arc::new(ConnectionPool::new(path.to_owned(), busy_timeout, READERS)?);
         for number in 0..READERS {
             let (pool, queue, context) = (Arc::clone(&pool), Arc::clone(&store.reads), context.clone());
@@ -141,6 +131,12 @@ impl SqliteStore {
         first.disable_autocheckpoint()?;
         store.spawn("sqlite-write".to_owned(), move || writer::run(first, &pool, &queue, &context))?;
         Ok(store)
+    }
+
+    #[cfg(feature = "sqlx")]
+    pub(crate) fn joining(&self) -> crate::sqlx::Context<'_> {
+        let Context { env, cursor_key, vault, .. } = &self.context;
+        crate::sqlx::Context { env, cursor_key, vault }
     }
 
     fn spawn(&mut self, name: String, body: impl FnOnce() + Send + 'static) -> Result<(), StoreError> {
@@ -169,16 +165,16 @@ impl Store for SqliteStore {
     }
 
     fn env(&self) -> &Env {
-        &self.env
+        &self.context.env
     }
 
     fn delivery_wakeup(&self) -> &DeliveryWakeup {
-        &self.delivery_wakeup
+        &self.context.delivery_wakeup
     }
 
     /// Registers the first observer; later ones are ignored.
     fn observe(&self, observer: Arc<dyn Observer>) {
-        let _ = self.observer.set(observer);
+        let _ = self.context.observer.set(observer);
     }
 }
 

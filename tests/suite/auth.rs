@@ -112,6 +112,20 @@ async fn a_read_key_can_read_and_cannot_write() {
 }
 
 #[tokio::test]
+async fn reads_and_writes_record_the_last_use_of_their_key() {
+    let server = TestServer::new();
+    let create = Call::post("/contacts", json!({ "email": "last.use@example.com" }));
+    for (name, status, call) in [("read", 200, Call::get("/ping")), ("write", 201, create)] {
+        let key = server.key(name);
+        server.expect(status, call.key(key)).await;
+        server.api.flush_last_used().await.unwrap();
+        let id = key.id;
+        let stored = server.store.read("key", move |tx| Box::pin(keys::get(tx, id))).await.unwrap();
+        assert_eq!(stored.last_used_at, Some(server.store.env().now()), "{name}");
+    }
+}
+
+#[tokio::test]
 async fn a_key_expires_at_the_exact_microsecond() {
     let server = TestServer::new();
     let tenant = server.seed.tenant;

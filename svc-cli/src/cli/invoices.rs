@@ -116,7 +116,7 @@ pub enum InvoiceCommand {
     /// Mark unpaid invoices past their due date as overdue.
     ///
     /// An invoice that is sent, viewed or partially paid becomes overdue when its due date is before the current date
-    /// in the tenant's time zone. Run the command once a day or more often.
+    /// in the tenant's time zone. The server does this once a day, after midnight, unless it runs with --overdue off.
     #[command(after_help = "Examples:\n  svc invoice overdue\n  \
                       svc invoice overdue --tenant 0195a3c8-0000-7000-8000-000000000001")]
     Overdue {

@@ -179,8 +179,8 @@ pub struct NewKey {
     pub text: Secret,
 }
 
-/// The settings of a new key.
-#[derive(Clone, Debug)]
+/// The settings of a new key. By default it reads, does not expire, and does not sign.
+#[derive(Clone, Debug, Default)]
 pub struct KeyCreate {
     /// A name that tells people what the key is for.
     pub name: Option<String>,

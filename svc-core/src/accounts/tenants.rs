@@ -100,6 +100,7 @@ pub async fn create(tx: &mut dyn Tx, input: TenantCreate) -> Result<Tenant, Erro
         created_at,
     };
     tx.insert_tenant(&tenant).await?;
+    tx.set_overdue_check_at(tenant.id, tenant.time_zone.next_date_begins(created_at)).await?;
     audit_change(tx, "create", None, &tenant).await?;
     Ok(tenant)
 }
@@ -125,6 +126,11 @@ pub async fn update(tx: &mut dyn Tx, id: Uuid, change: impl FnOnce(&mut Tenant))
     change(&mut tenant);
     if tenant != before {
         tx.update_tenant(&tenant).await?;
+        if tenant.time_zone != before.time_zone {
+            // The next midnight may be an earlier one now, or even be over.
+            let now = tx.env().now();
+            tx.set_overdue_check_at(tenant.id, now).await?;
+        }
         audit_change(tx, "update", Some(&before), &tenant).await?;
     }
     Ok(tenant)

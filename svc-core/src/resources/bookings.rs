@@ -76,8 +76,15 @@ pub struct BookingCreate {
     pub notes: Option<Note<4096>>,
 }
 
+impl BookingCreate {
+    /// Returns a booking of 60 minutes.
+    pub fn new(contact_id: ContactId, service_name: Text<255>, start_time: Timestamp) -> Self {
+        Self { contact_id, service_name, start_time, end_time: None, notes: None }
+    }
+}
+
 /// Changes to a booking. A field that is left out keeps its value.
-#[derive(Clone, Debug, PartialEq, Input, Apply)]
+#[derive(Clone, Debug, Default, PartialEq, Input, Apply)]
 #[input(record = Booking, patch)]
 #[apply(to = Booking)]
 pub struct BookingUpdate {

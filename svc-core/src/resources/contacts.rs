@@ -84,9 +84,26 @@ pub struct ContactCreate {
     pub details: ContactDetails,
 }
 
+impl ContactCreate {
+    /// Returns a contact with this email address and nothing else.
+    ///
+    /// ```
+    /// use svc_core::prelude::*;
+    /// let ada = ContactCreate {
+    ///     details: ContactDetails { first_name: Patch::Set(Some("Ada".parse()?)), ..Default::default() },
+    ///     ..ContactCreate::new("ada@example.com".parse()?)
+    /// };
+    /// # let _ = ada;
+    /// # Ok::<(), svc_core::error::Issue>(())
+    /// ```
+    pub fn new(email: Email) -> Self {
+        Self { email, details: ContactDetails::default() }
+    }
+}
+
 /// Changes to a contact. A field that is left out keeps its value, and null clears it. Jobs keep the name, email address
 /// and telephone number that the contact had when they were created.
-#[derive(Clone, Debug, PartialEq, Input, Apply)]
+#[derive(Clone, Debug, Default, PartialEq, Input, Apply)]
 #[input(record = Contact, patch)]
 #[apply(to = Contact)]
 pub struct ContactUpdate {
@@ -100,7 +117,7 @@ pub struct ContactUpdate {
 }
 
 /// The filters of the list of contacts.
-#[derive(Clone, Debug, PartialEq, Serialize, Input)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Input)]
 pub struct ContactFilter {
     /// Returns only contacts with this email address, ignoring case.
     pub email: Option<Email>,

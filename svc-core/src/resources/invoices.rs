@@ -21,7 +21,7 @@ use crate::values::{Amount, Currency, Date, Decimal, Id, Patch, TenantId, Text, 
 use crate::webhooks::events;
 
 pub use self::changes::{refund, update};
-pub use self::overdue::{OVERDUE_STEP, OverduePosition, overdue};
+pub use self::overdue::{OVERDUE_STEP, OverdueChecks, OverduePosition, check_overdue, overdue};
 
 /// The id of an invoice.
 pub type InvoiceId = Id<Invoice>;
@@ -92,7 +92,7 @@ pub struct Invoice {
 }
 
 /// The filters of the list of invoices.
-#[derive(Clone, Debug, PartialEq, Serialize, Input)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Input)]
 pub struct InvoiceFilter {
     /// Returns only invoices with this status.
     pub status: Option<InvoiceStatus>,
@@ -127,9 +127,16 @@ pub struct InvoiceCreate {
     pub due_date: Option<Date>,
 }
 
+impl InvoiceCreate {
+    /// Returns an invoice of this total in the currency of the account, without a contact.
+    pub fn new(total: Decimal) -> Self {
+        Self { contact_id: None, total, currency: None, issue_date: None, due_date: None }
+    }
+}
+
 /// Changes to an invoice that is neither paid nor cancelled. A field that is left out keeps its value, and null clears
 /// it.
-#[derive(Clone, Debug, PartialEq, Input, Apply)]
+#[derive(Clone, Debug, Default, PartialEq, Input, Apply)]
 #[input(record = Invoice, patch)]
 #[apply(to = Invoice)]
 pub struct InvoiceUpdate {

@@ -129,8 +129,28 @@ pub struct JobCreate {
     pub estimated_total: Option<Decimal>,
 }
 
+impl JobCreate {
+    /// Returns a job with this title and nothing else.
+    pub fn new(title: Text<255>) -> Self {
+        Self {
+            title,
+            status: Patch::Keep,
+            contact_id: None,
+            job_type: None,
+            priority: None,
+            site_address: None,
+            site_suburb: None,
+            site_state: None,
+            site_postcode: None,
+            scheduled_start: None,
+            scheduled_end: None,
+            estimated_total: None,
+        }
+    }
+}
+
 /// Changes to a job. A field that is left out keeps its value.
-#[derive(Clone, Debug, PartialEq, Input, Apply)]
+#[derive(Clone, Debug, Default, PartialEq, Input, Apply)]
 #[input(record = Job, patch)]
 #[apply(to = Job)]
 pub struct JobUpdate {
@@ -159,7 +179,7 @@ pub struct JobUpdate {
 }
 
 /// The filters of the list of jobs.
-#[derive(Clone, Debug, PartialEq, Serialize, Input)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Input)]
 pub struct JobFilter {
     /// Returns only jobs with this status.
     pub status: Option<JobStatus>,

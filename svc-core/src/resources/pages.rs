@@ -74,6 +74,12 @@ impl schemars::JsonSchema for Limit {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SentCursor(Option<Uuid>);
 
+impl From<Uuid> for SentCursor {
+    fn from(cursor: Uuid) -> Self {
+        Self(Some(cursor))
+    }
+}
+
 impl FromJson for SentCursor {
     fn from_json(json: Json) -> Result<Self, Issue> {
         Ok(Self(parse_uuid(&json.into_string()?).ok()))
@@ -115,7 +121,7 @@ impl schemars::JsonSchema for Since {
 }
 
 /// The query parameters that every list has.
-#[derive(Clone, Debug, PartialEq, Input)]
+#[derive(Clone, Debug, Default, PartialEq, Input)]
 pub struct ListParams {
     /// The maximum number of records on the page, from 1 to 200.
     pub limit: Option<Limit>,
@@ -166,7 +172,7 @@ pub struct Page<R> {
 
 /// The key of cursors: 32 random bytes that the store keeps. Whoever has it can make cursors, but they give access to
 /// nothing without an API key.
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct CursorKey([u8; 32]);
 
 const POSITION_BITS: u32 = 58;

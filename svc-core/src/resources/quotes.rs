@@ -92,8 +92,15 @@ pub struct QuoteCreate {
     pub line_items: Patch<LineItems>,
 }
 
+impl QuoteCreate {
+    /// Returns a quote for a contact, of this total in the currency of the account.
+    pub fn new(contact_id: ContactId, total: Decimal) -> Self {
+        Self { contact_id, total, currency: None, valid_until: None, line_items: Patch::Keep }
+    }
+}
+
 /// Changes to a quote. A field that is left out keeps its value.
-#[derive(Clone, Debug, PartialEq, Input, Apply)]
+#[derive(Clone, Debug, Default, PartialEq, Input, Apply)]
 #[input(record = Quote, patch)]
 #[apply(to = Quote)]
 pub struct QuoteUpdate {
@@ -110,7 +117,7 @@ pub struct QuoteUpdate {
 }
 
 /// The filters of the list of quotes.
-#[derive(Clone, Debug, PartialEq, Serialize, Input)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Input)]
 pub struct QuoteFilter {
     /// Returns only quotes with this status.
     pub status: Option<QuoteStatus>,

@@ -22,6 +22,7 @@ mod deliveries;
 mod emails;
 mod events;
 mod idempotency;
+mod isolation;
 mod lists;
 mod pagination;
 mod replays;
@@ -90,6 +91,9 @@ cases! {
         an_update_of_a_missing_record_fails,
         a_reference_to_another_tenant_is_refused,
     }
+    isolation {
+        tenants_with_the_same_ids_are_apart,
+    }
     values {
         text_is_stored_unchanged,
         the_first_and_the_last_time_are_stored,
@@ -118,6 +122,7 @@ cases! {
         settings_are_stored,
         tenants_of_a_record_are_found_by_its_id,
         tenants_with_old_events_are_found,
+        tenants_are_found_by_their_next_overdue_check,
         each_advance_of_the_clock_is_later,
         each_tenant_has_its_own_clock,
         an_update_of_settings_keeps_the_clock,

@@ -124,6 +124,7 @@ state! {
     subscriptions: Key<WebhookSubscription> => WebhookSubscription,
     tenants: TenantId => Tenant,
     clocks: TenantId => Timestamp,
+    overdue_checks: TenantId => Timestamp,
     numbers: (TenantId, NumberKind) => u64,
     api_keys: KeyId => (ApiKey, [u8; 32]),
     used_signatures: (KeyId, [u8; 32]) => Timestamp,

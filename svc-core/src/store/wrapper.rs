@@ -50,6 +50,18 @@ pub trait StoreWrapper: Send + Sync + 'static {
     }
 }
 
+/// A store that is shared is a store.
+#[async_trait]
+impl StoreWrapper for Arc<dyn Store> {
+    fn inner(&self) -> &dyn Store {
+        &**self
+    }
+
+    async fn run_wrapped(&self, access: Access, name: &'static str, work: UnitOfWork) -> Result<(), Error> {
+        self.inner().run(access, name, work).await
+    }
+}
+
 #[async_trait]
 impl<W: StoreWrapper> Store for W {
     async fn run(&self, access: Access, name: &'static str, work: UnitOfWork) -> Result<(), Error> {

@@ -79,6 +79,15 @@ impl fmt::Debug for Currency {
     }
 }
 
+impl std::str::FromStr for Currency {
+    type Err = Issue;
+
+    /// Reads the text as [`parse`](Self::parse) does.
+    fn from_str(text: &str) -> Result<Self, Issue> {
+        Self::parse(text)
+    }
+}
+
 impl fmt::Display for Currency {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.code)

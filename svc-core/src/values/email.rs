@@ -77,6 +77,15 @@ fn is_address(text: &str) -> bool {
     !local.is_empty() && local.chars().all(local_char) && domain.contains('.') && domain.split('.').all(label)
 }
 
+impl std::str::FromStr for Email {
+    type Err = Issue;
+
+    /// Reads the text as [`parse`](Self::parse) does.
+    fn from_str(text: &str) -> Result<Self, Issue> {
+        Self::parse(text)
+    }
+}
+
 impl fmt::Display for Email {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)

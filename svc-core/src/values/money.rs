@@ -154,6 +154,15 @@ fn read_exponent(text: &str) -> Option<i64> {
     Some(sign * digits.parse::<i64>().unwrap_or(i64::MAX).min(1_000_000))
 }
 
+impl std::str::FromStr for Decimal {
+    type Err = Issue;
+
+    /// Reads the text as [`parse`](Self::parse) does.
+    fn from_str(text: &str) -> Result<Self, Issue> {
+        Self::parse(text)
+    }
+}
+
 impl FromJson for Decimal {
     fn from_json(json: Json) -> Result<Self, Issue> {
         Self::parse(&json.into_number()?)

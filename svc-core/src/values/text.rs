@@ -73,6 +73,15 @@ impl<const MAX: usize> Note<MAX> {
     }
 }
 
+impl<const MAX: usize> std::str::FromStr for Text<MAX> {
+    type Err = Issue;
+
+    /// Reads the text as [`parse`](Self::parse) does.
+    fn from_str(text: &str) -> Result<Self, Issue> {
+        Self::parse(text)
+    }
+}
+
 impl<const MAX: usize> FromJson for Text<MAX> {
     fn from_json(json: Json) -> Result<Self, Issue> {
         Self::parse(&json.into_string()?)

@@ -120,6 +120,15 @@ fn put(field: &mut [u8], mut value: i64) {
     }
 }
 
+impl std::str::FromStr for Timestamp {
+    type Err = Issue;
+
+    /// Reads the text as [`parse`](Self::parse) does.
+    fn from_str(text: &str) -> Result<Self, Issue> {
+        Self::parse(text)
+    }
+}
+
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(std::str::from_utf8(&self.write()).unwrap_or_default())
@@ -273,6 +282,15 @@ impl Date {
     }
 }
 
+impl std::str::FromStr for Date {
+    type Err = Issue;
+
+    /// Reads the text as [`parse`](Self::parse) does.
+    fn from_str(text: &str) -> Result<Self, Issue> {
+        Self::parse(text)
+    }
+}
+
 impl fmt::Display for Date {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let d = self.0;
@@ -357,6 +375,31 @@ impl TimeZone {
     pub fn date_at(&self, instant: Timestamp) -> Date {
         let instant = jiff::Timestamp::from_microsecond(instant.0).unwrap_or(jiff::Timestamp::MAX);
         Date(self.0.to_datetime(instant).date())
+    }
+
+    /// Returns when the next calendar date begins in this zone, which is after `instant`.
+    ///
+    /// ```
+    /// use svc_core::values::{TimeZone, Timestamp};
+    /// let sydney = TimeZone::parse("Australia/Sydney")?;
+    /// let next = sydney.next_date_begins(Timestamp::parse("2026-03-14T15:09:26Z")?);
+    /// assert_eq!(next, Timestamp::parse("2026-03-16T00:00:00+11:00")?);
+    /// # Ok::<(), svc_core::error::Issue>(())
+    /// ```
+    pub fn next_date_begins(&self, instant: Timestamp) -> Timestamp {
+        let next = self.date_at(instant).0.tomorrow().ok();
+        // Where clocks are put back across midnight, the date begins twice. The later time is after every `instant` before.
+        let begins = next.and_then(|next| self.0.to_ambiguous_zoned(next.at(0, 0, 0, 0)).later().ok());
+        Timestamp::from_micros(begins.map_or(i64::MAX, |begins| begins.timestamp().as_microsecond()))
+    }
+}
+
+impl std::str::FromStr for TimeZone {
+    type Err = Issue;
+
+    /// Reads the text as [`parse`](Self::parse) does.
+    fn from_str(text: &str) -> Result<Self, Issue> {
+        Self::parse(text)
     }
 }
 

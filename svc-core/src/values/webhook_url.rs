@@ -112,6 +112,15 @@ impl WebhookUrl {
     }
 }
 
+impl std::str::FromStr for WebhookUrl {
+    type Err = Issue;
+
+    /// Reads the text as [`parse`](Self::parse) does.
+    fn from_str(text: &str) -> Result<Self, Issue> {
+        Self::parse(text)
+    }
+}
+
 impl fmt::Display for WebhookUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)

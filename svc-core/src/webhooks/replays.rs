@@ -87,6 +87,13 @@ pub struct ReplayCreate {
     pub missed: bool,
 }
 
+impl ReplayCreate {
+    /// Returns a replay of the failed and held deliveries of events at or after `since`.
+    pub fn new(subscription: SubscriptionId, since: Timestamp) -> Self {
+        Self { subscription, since, until: None, statuses: Vec::new(), missed: false }
+    }
+}
+
 /// Restarts one delivery: it becomes due now, keeps its id and its count of attempts, and has all its retries ahead.
 ///
 /// # Errors

@@ -149,8 +149,15 @@ pub struct WebhookCreate {
     pub description: Option<Text<500>>,
 }
 
+impl WebhookCreate {
+    /// Returns a subscription of this endpoint to these events.
+    pub fn new(url: WebhookUrl, events: EventSet) -> Self {
+        Self { url, events, description: None }
+    }
+}
+
 /// Changes to a webhook subscription. A field that is left out keeps its value.
-#[derive(Clone, Debug, PartialEq, Input)]
+#[derive(Clone, Debug, Default, PartialEq, Input)]
 #[input(record = WebhookSubscription, patch)]
 pub struct WebhookUpdate {
     /// The URL of the endpoint. It must use `https` and a public host, and have no user name or password. Pending

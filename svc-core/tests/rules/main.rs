@@ -14,6 +14,7 @@ mod jobs;
 mod keys;
 mod kinds;
 mod macs;
+mod overdue;
 mod queries;
 mod quotes;
 mod replays;

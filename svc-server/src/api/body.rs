@@ -134,6 +134,23 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn thirty_two_of_the_largest_bodies_fit_and_small_ones_always_do() {
+        let memory = BodyMemory::default();
+        let mut kept = Vec::new();
+        for _ in 0..32 {
+            kept.push(memory.read(body(MAX_BODY), LONG).await.map_err(|error| error.code()).ok().unwrap());
+        }
+        let read =
+            async |size| memory.read(body(size), LONG).await.map(|body| body.bytes.len()).map_err(|error| error.code());
+        assert_eq!(read(MAX_BODY).await, Err("unavailable"));
+        let memory = BodyMemory(Semaphore::new(0));
+        let read =
+            async |size| memory.read(body(size), LONG).await.map(|body| body.bytes.len()).map_err(|error| error.code());
+        assert_eq!(read(16 * 1024).await, Ok(16 * 1024));
+        assert_eq!(read(16 * 1024 + 1).await, Err("unavailable"));
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn a_body_that_is_too_large_or_too_slow_is_refused() {
         let memory = BodyMemory::default();
         let read =

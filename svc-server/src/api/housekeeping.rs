@@ -19,8 +19,8 @@ use crate::metrics::Metrics;
 /// The number of rows that one transaction of [`delete_expired`] deletes at most, so that other writes do not wait long.
 const DELETE_BATCH: u32 = 500;
 
-/// The pause after each transaction that deletes events, so that other writes can run in between.
-const BATCH_PAUSE: Duration = Duration::from_millis(10);
+/// The pause after each transaction that deletes events or checks invoices, so that other writes can run in between.
+pub(crate) const BATCH_PAUSE: Duration = Duration::from_millis(10);
 
 /// How often a sweep starts again at the oldest event, to find those whose deliveries were unfinished the last time.
 const SWEEP_RESTART_INTERVAL: Duration = Duration::from_secs(60 * 60);

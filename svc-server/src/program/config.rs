@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use clap::builder::BoolishValueParser;
 use clap::error::ErrorKind;
-use clap::{CommandFactory as _, FromArgMatches as _, Parser};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, ValueEnum};
 use http::HeaderValue;
 use ipnet::IpNet;
 use svc_core::accounts::limits::{CappedCollection, parse_limit, parse_max_webhooks, parse_write_limit};
@@ -123,6 +123,11 @@ pub struct Config {
     #[arg(long, env = "SVC_RETENTION", value_name = "DURATION", default_value = "30d", value_parser = duration)]
     pub retention: Duration,
 
+    /// Whether invoices that were not paid in time become overdue by themselves, once a day after midnight in the time zone
+    /// of their account. With off, run `svc invoice overdue`.
+    #[arg(long, env = "SVC_OVERDUE", value_enum, default_value_t = Switch::On)]
+    pub overdue: Switch,
+
     /// How long requests and webhook delivery attempts in progress may take to finish after SIGTERM or SIGINT.
     #[arg(long, env = "SVC_SHUTDOWN_GRACE", value_name = "DURATION", default_value = "20s", value_parser = duration)]
     pub shutdown_grace: Duration,
@@ -152,6 +157,15 @@ pub struct Config {
     /// The highest number of open connections. Further ones wait to be accepted.
     #[arg(long, env = "SVC_MAX_CONNECTIONS", value_name = "N", default_value = "10000", value_parser = clap::value_parser!(u32).range(1..))]
     pub max_connections: u32,
+}
+
+/// A part of the server that can be turned off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Switch {
+    /// It runs.
+    On,
+    /// It does not run.
+    Off,
 }
 
 /// Parses a duration of at most ten years, so that no sum of durations and times overflows.

@@ -14,7 +14,7 @@ use crate::record::{Record, record, select};
 use crate::sql::{SqlTx, insert_params};
 
 record!(Tenant, "tenants", key: [id], {
-    extra: [clock: Timestamp],
+    extra: [clock: Timestamp, overdue_check_at: Timestamp],
     inserted: [id, created_at],
     updated: [name, developer_access, time_zone, currency, unique_contact_email, limits, max_webhooks],
 });
@@ -35,6 +35,14 @@ static LIST: LazyLock<String> = LazyLock::new(|| select::<Tenant>("WHERE id > $1
 /// Locks the row of the tenant until the transaction ends.
 const ADVANCE_CLOCK: &str =
     "UPDATE tenants SET clock = CASE WHEN clock < $1 THEN $1 ELSE clock + 1 END WHERE id = $2 RETURNING clock";
+/// Two searches of the index by time. Without the outer one, a limit could not be given to each.
+pub(crate) const TO_CHECK_OVERDUE: &str = "SELECT id FROM \
+     (SELECT id, overdue_check_at FROM tenants WHERE overdue_check_at <= $1 ORDER BY overdue_check_at LIMIT $2) due \
+     UNION ALL SELECT id FROM \
+     (SELECT id, overdue_check_at FROM tenants WHERE overdue_check_at > $3 ORDER BY overdue_check_at LIMIT $2) ahead \
+     LIMIT $2";
+const OVERDUE_CHECK_AT: &str = "SELECT overdue_check_at FROM tenants WHERE id = $1";
+const SET_OVERDUE_CHECK_AT: &str = "UPDATE tenants SET overdue_check_at = $1 WHERE id = $2";
 pub(crate) const EXISTS: &str = "SELECT 1 FROM tenants WHERE id = $1";
 static NEXT_NUMBER: LazyLock<String> = LazyLock::new(|| {
     let insert = &LastNumber::statements().insert;
@@ -49,7 +57,8 @@ static RAISE_NUMBER: LazyLock<String> = LazyLock::new(|| {
 
 #[cfg(test)]
 pub(crate) fn statements() -> Vec<&'static str> {
-    vec![&LIST, ADVANCE_CLOCK, EXISTS, &NEXT_NUMBER, &RAISE_NUMBER]
+    let overdue = [TO_CHECK_OVERDUE, OVERDUE_CHECK_AT, SET_OVERDUE_CHECK_AT];
+    [&LIST, ADVANCE_CLOCK, EXISTS, &NEXT_NUMBER, &RAISE_NUMBER].into_iter().chain(overdue).collect()
 }
 
 /// The statements that lock the row that they select.
@@ -68,7 +77,8 @@ impl TenantRepository for SqlTx<'_> {
     }
 
     async fn insert_tenant(&mut self, tenant: &Tenant) -> Result<(), StoreError> {
-        self.insert_record(&[tenant.created_at.param()], tenant).await
+        let created_at = &tenant.created_at;
+        self.insert_record(&[created_at.param(), created_at.param()], tenant).await
     }
 
     async fn update_tenant(&mut self, tenant: &Tenant) -> Result<(), StoreError> {
@@ -86,6 +96,24 @@ impl TenantRepository for SqlTx<'_> {
         self.sql.begin_turn(tenant)?;
         let sql = self.dialect.lock_row(EXISTS);
         Ok(self.fetch_one(&sql, &[tenant.param()], |cells| cells.take::<i64>("tenants", "id")).await?.is_some())
+    }
+
+    async fn tenants_to_check_overdue(
+        &mut self,
+        now: Timestamp,
+        latest: Timestamp,
+        limit: u32,
+    ) -> Result<Vec<TenantId>, StoreError> {
+        let params = [now.param(), limit.param(), latest.param()];
+        self.fetch(TO_CHECK_OVERDUE, &params, |cells| cells.take("tenants", "id")).await
+    }
+
+    async fn overdue_check_at(&mut self, tenant: TenantId) -> Result<Option<Timestamp>, StoreError> {
+        self.fetch_one(OVERDUE_CHECK_AT, &[tenant.param()], |cells| cells.take("tenants", "overdue_check_at")).await
+    }
+
+    async fn set_overdue_check_at(&mut self, tenant: TenantId, at: Timestamp) -> Result<(), StoreError> {
+        self.execute(SET_OVERDUE_CHECK_AT, &[at.param(), tenant.param()]).await.map(drop)
     }
 
     async fn next_number(&mut self, tenant: TenantId, kind: NumberKind) -> Result<u64, StoreError> {

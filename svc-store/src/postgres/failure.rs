@@ -50,17 +50,10 @@ impl Failure {
         } else {
             Recovery::None
         };
-        let error = match code.code().get(..2) {
-            _ if recovery != Recovery::None => StoreError::Unavailable(text),
-            Some("23") => {
-                let constraint = error.constraint().or(error.column()).unwrap_or(error.message());
-                StoreError::Conflict { constraint: constraint.to_owned() }
-            }
-            // The classes for connections, authorization, resources, operator intervention and system errors.
-            Some("08" | "28" | "3D" | "53" | "54" | "55" | "57" | "58") => StoreError::Unavailable(text),
-            // Code 25006: the server is a standby, which cannot be written to.
-            _ if *code == SqlState::READ_ONLY_SQL_TRANSACTION => StoreError::Unavailable(text),
-            _ => StoreError::Internal(text),
+        let error = if ends_session {
+            StoreError::Unavailable(text)
+        } else {
+            error_of_code(code.code(), text, error.constraint().or(error.column()).unwrap_or(error.message()))
         };
         Self { error, recovery }
     }
@@ -85,6 +78,18 @@ impl Failure {
     /// Returns whether the connection can no longer be used.
     pub(super) fn is_connection_lost(&self) -> bool {
         matches!(self.recovery, Recovery::Reconnect | Recovery::ConnectionLost)
+    }
+}
+
+/// Returns the error for a code of the server, with this text, and the name of the constraint that may be violated.
+pub(crate) fn error_of_code(code: &str, text: String, constraint: &str) -> StoreError {
+    match code.get(..2) {
+        Some("23") => StoreError::Conflict { constraint: constraint.to_owned() },
+        // The classes for connections, authorization, rollbacks, resources, operator intervention and system errors.
+        Some("08" | "28" | "3D" | "40" | "53" | "54" | "55" | "57" | "58") => StoreError::Unavailable(text),
+        // The server is a standby, which cannot be written to.
+        _ if code == SqlState::READ_ONLY_SQL_TRANSACTION.code() => StoreError::Unavailable(text),
+        _ => StoreError::Internal(text),
     }
 }
 

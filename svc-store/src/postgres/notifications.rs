@@ -15,7 +15,7 @@ use tokio_postgres::{AsyncMessage, Client};
 use super::Shared;
 use super::connect_options::Role;
 
-pub(super) const NOTIFY: &str = "NOTIFY svc_deliveries_due";
+pub(crate) const NOTIFY: &str = "NOTIFY svc_deliveries_due";
 const LISTEN: &str = "LISTEN svc_deliveries_due";
 /// The shortest time between two notifications. Commits within it share one notification.
 const INTERVAL: Duration = Duration::from_millis(5);

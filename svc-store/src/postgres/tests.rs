@@ -120,7 +120,7 @@ async fn an_interrupted_concurrent_migration_is_applied_again() {
     let concurrent = crate::migrations::POSTGRES.iter().rfind(|migration| migration.is_concurrent()).unwrap().name;
     let interrupted = format!(
         "DELETE FROM schema_migrations WHERE name >= '{concurrent}';
-         UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'deliveries_stopped_of_tenant'::regclass"
+         UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'tenants_by_overdue_check'::regclass"
     );
     connection.client.batch_execute(&interrupted).await.unwrap();
     assert_eq!(crate::migrate(&url).await.unwrap()[0], concurrent);

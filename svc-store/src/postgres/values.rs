@@ -5,7 +5,7 @@
 
 use std::error::Error as StdError;
 
-use bytes::{BufMut as _, BytesMut};
+use bytes::{BufMut, BytesMut};
 use svc_core::error::StoreError;
 use svc_core::values::{Date, Timestamp};
 use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
@@ -22,7 +22,7 @@ type ConversionError = Box<dyn StdError + Sync + Send>;
 
 /// An owned parameter. Pipelined statements outlive the call that binds their parameters.
 #[derive(Debug)]
-pub(super) enum Argument {
+pub(crate) enum Argument {
     Null,
     Bool(bool),
     Int(i64),
@@ -35,7 +35,7 @@ pub(super) enum Argument {
 }
 
 /// Copies parameters, and encrypts the secrets among them.
-pub(super) fn arguments(params: &[Param<'_>], vault: &Vault) -> Result<Vec<Argument>, StoreError> {
+pub(crate) fn arguments(params: &[Param<'_>], vault: &Vault) -> Result<Vec<Argument>, StoreError> {
     params
         .iter()
         .map(|param| {
@@ -59,10 +59,11 @@ pub(super) fn arguments(params: &[Param<'_>], vault: &Vault) -> Result<Vec<Argum
         .collect()
 }
 
-impl ToSql for Argument {
-    fn to_sql(&self, ty: &Type, out: &mut BytesMut) -> Result<IsNull, ConversionError> {
+impl Argument {
+    /// Appends the value in the format of a type, and returns whether it is null.
+    pub(crate) fn write(&self, ty: &Type, out: &mut impl BufMut) -> Result<bool, ConversionError> {
         match (self, ty) {
-            (Self::Null, _) => return Ok(IsNull::Yes),
+            (Self::Null, _) => return Ok(true),
             (Self::Bool(value), &Type::BOOL) => out.put_u8(u8::from(*value)),
             (Self::Int(value), &Type::INT8) => out.put_i64(*value),
             (Self::Int(value), &Type::INT4) => out.put_i32(i32::try_from(*value)?),
@@ -74,11 +75,19 @@ impl ToSql for Argument {
             (Self::Time(at), &Type::INT8) => out.put_i64(at.as_micros()),
             (Self::Time(at), &Type::TIMESTAMPTZ) => out.put_i64(at.as_micros() - EPOCH_MICROS),
             (Self::Date(date), &Type::DATE) => out.put_i32(i32::try_from(date.days() - EPOCH_DAYS)?),
-            (Self::Array(items), _) => return items.to_sql(ty, out),
             // The error does not contain the value, as it may be a secret.
             _ => return Err(format!("a parameter does not fit the type {ty}").into()),
         }
-        Ok(IsNull::No)
+        Ok(false)
+    }
+}
+
+impl ToSql for Argument {
+    fn to_sql(&self, ty: &Type, out: &mut BytesMut) -> Result<IsNull, ConversionError> {
+        match self {
+            Self::Array(items) => items.to_sql(ty, out),
+            value => Ok(if value.write(ty, out)? { IsNull::Yes } else { IsNull::No }),
+        }
     }
 
     fn accepts(_: &Type) -> bool {
@@ -91,21 +100,26 @@ impl ToSql for Argument {
 /// A cell, converted according to the type of its column.
 struct Cell<'a>(Value<'a>);
 
+/// Reads a cell that is not null in the format of its type.
+pub(crate) fn read_cell<'a>(ty: &Type, raw: &'a [u8]) -> Result<Value<'a>, ConversionError> {
+    Ok(match *ty {
+        Type::TEXT | Type::VARCHAR | Type::JSON => Value::Text(std::str::from_utf8(raw)?),
+        Type::UUID | Type::BYTEA => Value::Bytes(raw),
+        Type::BOOL => Value::Int(i64::from(raw != [0])),
+        Type::INT8 => Value::Int(i64::from_be_bytes(raw.try_into()?)),
+        Type::INT4 => Value::Int(i32::from_be_bytes(raw.try_into()?).into()),
+        Type::TIMESTAMPTZ => {
+            let micros = i64::from_be_bytes(raw.try_into()?).checked_add(EPOCH_MICROS);
+            Value::Int(micros.ok_or("a timestamp is out of range")?)
+        }
+        Type::DATE => Value::Int(i64::from(i32::from_be_bytes(raw.try_into()?)) + EPOCH_DAYS),
+        _ => return Err(format!("a column has the unsupported type {ty}").into()),
+    })
+}
+
 impl<'a> FromSql<'a> for Cell<'a> {
     fn from_sql(ty: &Type, raw: &'a [u8]) -> Result<Self, ConversionError> {
-        Ok(Self(match *ty {
-            Type::TEXT | Type::VARCHAR | Type::JSON => Value::Text(std::str::from_utf8(raw)?),
-            Type::UUID | Type::BYTEA => Value::Bytes(raw),
-            Type::BOOL => Value::Int(i64::from(raw != [0])),
-            Type::INT8 => Value::Int(i64::from_be_bytes(raw.try_into()?)),
-            Type::INT4 => Value::Int(i32::from_be_bytes(raw.try_into()?).into()),
-            Type::TIMESTAMPTZ => {
-                let micros = i64::from_be_bytes(raw.try_into()?).checked_add(EPOCH_MICROS);
-                Value::Int(micros.ok_or("a timestamp is out of range")?)
-            }
-            Type::DATE => Value::Int(i64::from(i32::from_be_bytes(raw.try_into()?)) + EPOCH_DAYS),
-            _ => return Err(format!("a column has the unsupported type {ty}").into()),
-        }))
+        read_cell(ty, raw).map(Self)
     }
 
     fn from_sql_null(_: &Type) -> Result<Self, ConversionError> {

@@ -297,6 +297,18 @@ fn a_record_is_found_by_its_id_alone_by_an_index() {
     }
 }
 
+#[test]
+fn tenants_to_check_for_overdue_invoices_are_found_by_an_index() {
+    let scratch = Scratch::new();
+    let connection = scratch.connection();
+    let sql = format!("EXPLAIN QUERY PLAN {}", crate::accounts::tenants::TO_CHECK_OVERDUE);
+    let mut explain = connection.raw().prepare(&sql).unwrap();
+    let plan: Vec<String> = explain.raw_query().mapped(|row| row.get(3)).collect::<Result<_, _>>().unwrap();
+    let searches = plan.iter().filter(|step| step.contains("INDEX tenants_by_overdue_check (overdue_check_at")).count();
+    let reads_table = plan.iter().any(|step| step.contains("SCAN tenants") || step.contains("TEMP B-TREE"));
+    assert!(searches == 2 && !reads_table, "{plan:?}");
+}
+
 /// Queries about one endpoint do not read the deliveries of other endpoints.
 #[test]
 fn deliveries_of_an_endpoint_are_found_by_its_index() {

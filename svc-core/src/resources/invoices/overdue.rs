@@ -1,11 +1,18 @@
-//! Marking of invoices that were not paid in time.
+//! Marking of invoices that were not paid in time: by hand, and once a day for each tenant.
+//!
+//! Each tenant has a time of its next check, the beginning of its next day. [`check_overdue`] finds the tenants whose time has
+//! come by an index, so a call that finds none costs one search, however many tenants there are. A server that was off at
+//! midnight checks them when it starts. Of several processes that check a tenant at the same time, the first changes the
+//! invoices, and the others find nothing left to change.
+
+use std::time::Duration;
 
 use super::{Invoice, InvoiceFilter, InvoiceStatus, store_change};
 use crate::accounts::tenants;
 use crate::error::Error;
 use crate::resources::crud::{self, advance_clock};
 use crate::resources::pages::{ListQuery, Order};
-use crate::store::{Repository, Tx};
+use crate::store::{Repository, Store, Tx};
 use crate::values::EventKind;
 use crate::values::{TenantId, Timestamp};
 
@@ -14,6 +21,14 @@ pub const OVERDUE_STEP: u32 = 200;
 
 /// The statuses of an invoice that can become overdue.
 const UNPAID: [InvoiceStatus; 3] = [InvoiceStatus::Sent, InvoiceStatus::Viewed, InvoiceStatus::Partial];
+
+/// The number of tenants that one transaction finds.
+const TENANTS: u32 = 256;
+/// A day lasts up to 48 hours, where a date was repeated. A check that is later than this was planned under a clock that was
+/// ahead, and is made now.
+const LATEST_CHECK: Duration = Duration::from_secs(49 * 60 * 60);
+/// How long a tenant is left out whose invoices cannot be read.
+const RETRY_DELAY: Duration = Duration::from_secs(60 * 60);
 
 /// The position of a walk over the invoices of a tenant. The default is the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -38,17 +53,21 @@ pub async fn overdue(
     from: OverduePosition,
 ) -> Result<(Vec<Invoice>, Option<OverduePosition>), Error> {
     let settings = tenants::get(tx, tenant).await?;
-    let Some(status) = UNPAID.get(from.status).copied() else {
-        return Ok((Vec::new(), None));
-    };
-    let filter = InvoiceFilter { status: Some(status), number: None };
-    let order = Order::NewestFirst { before: from.before };
-    let rows = Repository::<Invoice>::list(tx, tenant, &ListQuery { limit: OVERDUE_STEP, order, filter }).await?;
-    let next = if rows.len() < OVERDUE_STEP as usize {
-        OverduePosition { status: from.status + 1, before: None }
-    } else {
-        OverduePosition { before: rows.last().map(|last| last.created_at), ..from }
-    };
+    let (mut position, mut rows) = (from, Vec::new());
+    while let Some(status) = UNPAID.get(position.status).copied()
+        && rows.len() < OVERDUE_STEP as usize
+    {
+        let limit = OVERDUE_STEP - rows.len() as u32;
+        let filter = InvoiceFilter { status: Some(status), number: None };
+        let order = Order::NewestFirst { before: position.before };
+        let page = Repository::<Invoice>::list(tx, tenant, &ListQuery { limit, order, filter }).await?;
+        position = if page.len() < limit as usize {
+            OverduePosition { status: position.status + 1, before: None }
+        } else {
+            OverduePosition { before: page.last().map(|last| last.created_at), ..position }
+        };
+        rows.extend(page);
+    }
 
     let today = settings.time_zone.date_at(tx.env().now());
     let is_due = |invoice: &Invoice| {
@@ -65,5 +84,101 @@ pub async fn overdue(
             changed.push(invoice);
         }
     }
-    Ok((changed, (next.status < UNPAID.len()).then_some(next)))
+    Ok((changed, (position.status < UNPAID.len()).then_some(position)))
+}
+
+/// The result of [`check_overdue`].
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct OverdueChecks {
+    /// The number of invoices that became overdue.
+    pub marked: u64,
+    /// The tenants whose invoices could not be checked, such as for a damaged row. They are checked again after an hour.
+    pub failed: Vec<(TenantId, Error)>,
+}
+
+/// Marks the overdue invoices of each tenant for which a day has begun since its last check, in steps with a `pause` after
+/// each. Call it every minute or so.
+///
+/// # Errors
+/// [`Error::Store`] while the store is not available; the next call goes on.
+pub async fn check_overdue<P, F>(store: &dyn Store, pause: P) -> Result<OverdueChecks, Error>
+where
+    P: Fn() -> F,
+    F: Future<Output = ()>,
+{
+    let mut checks = OverdueChecks::default();
+    loop {
+        let due = store.read("overdue.tenants", |tx| {
+            Box::pin(async move {
+                let now = tx.env().now();
+                Ok(tx.tenants_to_check_overdue(now, latest_check(now), TENANTS).await?)
+            })
+        });
+        let due = due.await?;
+        if due.is_empty() {
+            return Ok(checks);
+        }
+        for tenant in due {
+            match check_tenant(store, tenant, &pause).await {
+                Ok(marked) => checks.marked += marked,
+                Err(Error::Store(error)) if error.is_transient() => return Err(error.into()),
+                // A damaged row must not block other tenants.
+                Err(error) => {
+                    let defer = store.write("overdue.defer", move |tx| Box::pin(defer(tx, tenant)));
+                    defer.await?;
+                    checks.failed.push((tenant, error));
+                }
+            }
+        }
+    }
+}
+
+async fn check_tenant<P, F>(store: &dyn Store, tenant: TenantId, pause: &P) -> Result<u64, Error>
+where
+    P: Fn() -> F,
+    F: Future<Output = ()>,
+{
+    let started_at = store.env().now();
+    let (mut marked, mut position) = (0, Some(OverduePosition::default()));
+    while let Some(from) = position {
+        let step = store.write("overdue.step", move |tx| Box::pin(step(tx, tenant, from, started_at)));
+        let (changed, next) = step.await?;
+        marked += changed;
+        position = next;
+        pause().await;
+    }
+    Ok(marked)
+}
+
+/// Takes one step of the check that began at `started_at`, unless another process has finished it. The last step plans the
+/// next check. Returns how many invoices became overdue, and where the next step begins.
+async fn step(
+    tx: &mut dyn Tx,
+    tenant: TenantId,
+    from: OverduePosition,
+    started_at: Timestamp,
+) -> Result<(u64, Option<OverduePosition>), Error> {
+    tx.lock_tenant(tenant).await?;
+    let check_at = tx.overdue_check_at(tenant).await?.ok_or(Error::NotFound)?;
+    let now = tx.env().now();
+    if now < check_at && check_at <= latest_check(now) {
+        return Ok((0, None));
+    }
+    let (changed, next) = overdue(tx, tenant, from).await?;
+    if next.is_none() {
+        // If midnight has passed since the first step, the next check is due at once.
+        let begins = tenants::get(tx, tenant).await?.time_zone.next_date_begins(started_at);
+        tx.set_overdue_check_at(tenant, begins).await?;
+    }
+    Ok((changed.len() as u64, next))
+}
+
+async fn defer(tx: &mut dyn Tx, tenant: TenantId) -> Result<(), Error> {
+    tx.lock_tenant(tenant).await?;
+    let later = tx.env().now().checked_add(RETRY_DELAY);
+    Ok(tx.set_overdue_check_at(tenant, later.unwrap_or_default()).await?)
+}
+
+fn latest_check(now: Timestamp) -> Timestamp {
+    now.checked_add(LATEST_CHECK).unwrap_or(now)
 }

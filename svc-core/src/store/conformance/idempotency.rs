@@ -152,6 +152,8 @@ pub(super) async fn expired_records_are_deleted_in_steps(h: Harness) {
         h.store_response(owner, &format!("k{second}"), &response(at(second.into()))).await;
         assert!(h.claim(key, [second; 32], at(second.into())).await);
     }
+    // The other tenant's response under a key that expires is kept.
+    h.store_response(other, "k0", &response(at(4))).await;
     assert_eq!(h.delete_request_records(at(0), at(0), 100).await, 0, "strictly before");
     assert_eq!(h.delete_request_records(at(4), at(0), 1).await, 1, "the limit applies to each kind");
     assert_eq!(h.delete_request_records(at(4), at(3), 2).await, 4, "two responses and two signatures");
@@ -164,6 +166,7 @@ pub(super) async fn expired_records_are_deleted_in_steps(h: Harness) {
             .extend(h.stored_response(owner, &format!("k{second}"), beginning()).await.map(|stored| stored.created_at));
     }
     assert_eq!(remaining, [at(4)]);
+    assert!(h.stored_response(other, "k0", beginning()).await.is_some());
     for second in 0..5_u8 {
         let is_deleted = h.claim(key, [second; 32], at(9)).await;
         assert_eq!(is_deleted, second < 3, "signature {second}");

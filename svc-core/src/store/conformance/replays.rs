@@ -12,7 +12,7 @@ use crate::webhooks::deliveries::DeliveryStatus;
 use crate::webhooks::replays::{Replay, ReplayId};
 
 /// Returns a replay of failed deliveries that was requested at `now`.
-fn bare(tenant_id: TenantId, subscription_id: SubscriptionId, id: ReplayId, now: Timestamp) -> Replay {
+pub(super) fn bare(tenant_id: TenantId, subscription_id: SubscriptionId, id: ReplayId, now: Timestamp) -> Replay {
     let since = Timestamp::from_micros(0);
     Replay {
         id,
@@ -31,7 +31,7 @@ fn bare(tenant_id: TenantId, subscription_id: SubscriptionId, id: ReplayId, now:
 }
 
 impl Harness {
-    async fn add_replay(&self, replay: &Replay) {
+    pub(super) async fn add_replay(&self, replay: &Replay) {
         let replay = replay.clone();
         let write = self.write(move |tx| {
             let replay = replay.clone();

@@ -62,6 +62,11 @@ pub(super) async fn a_record_of_another_tenant_is_not_found(h: Harness) {
     let (owner, other) = (h.tenant().await, h.tenant().await);
     let links = Links::of(&h, owner).await;
     every_resource!(check(&h, owner, links, other));
+    let contact = h.insert(owner, |new| Contact { deleted_at: Some(new.now), ..Contact::bare(new) }).await;
+    assert_eq!(h.row::<Contact>(other, contact.id).await, None, "a deleted one");
+    let deleted = |new: NewRecord| WebhookSubscription { deleted_at: Some(new.now), ..WebhookSubscription::bare(new) };
+    let subscription = h.insert(owner, deleted).await;
+    assert_eq!(h.row::<WebhookSubscription>(other, subscription.id).await, None, "a deleted one");
     let filter = ContactFilter { email: Some(full_email(&h, owner).await), include_deleted: Some(true) };
     let order = Order::NewestFirst { before: None };
     assert_eq!(h.list::<Contact>(other, ListQuery { limit: 10, order, filter }).await, []);

@@ -7,6 +7,7 @@ use serde_json::json;
 use uuid::Uuid;
 
 use super::Harness;
+use super::replays::bare as bare_replay;
 use super::samples::Sample as _;
 use crate::accounts::limits::RateLimits;
 use crate::accounts::tenants::{self, DeveloperAccess, NumberKind, Tenant, TenantCreate};
@@ -124,7 +125,11 @@ pub(super) async fn tenants_of_a_record_are_found_by_its_id(h: Harness) {
 
 pub(super) async fn tenants_with_old_events_are_found(h: Harness) {
     let (old, new, none) = (h.tenant().await, h.tenant().await, h.tenant().await);
+    let replayed = h.tenant().await;
     h.contact(old, "ada@example.com").await;
+    let subscription = h.endpoint(replayed).await;
+    let now = h.store.env().now();
+    h.add_replay(&bare_replay(replayed, subscription, h.store.env().id(now), now)).await;
     h.clock.advance(HOUR);
     let before = h.store.env().now();
     h.contact(new, "ada@example.com").await;
@@ -132,13 +137,45 @@ pub(super) async fn tenants_with_old_events_are_found(h: Harness) {
         let page = h.read(move |tx| Box::pin(async move { Ok(tx.tenants_by_history(after, before, limit).await?) }));
         page.await.unwrap()
     };
-    let mut all = vec![(old, true), (new, false), (none, false)];
+    let mut all = vec![(old, true), (new, false), (none, false), (replayed, true)];
     all.sort_by_key(|(tenant, _)| *tenant);
     let start = TenantId(Uuid::nil());
     assert_eq!(page(start, 10).await, all);
     assert_eq!(page(start, 2).await, all[..2]);
     assert_eq!(page(all[1].0, 2).await, all[2..]);
-    assert_eq!(page(all[2].0, 2).await, []);
+    assert_eq!(page(all[3].0, 2).await, []);
+}
+
+pub(super) async fn tenants_are_found_by_their_next_overdue_check(h: Harness) {
+    let start = h.store.env().now();
+    let (first, second, third) = (h.tenant().await, h.tenant().await, h.tenant().await);
+    let hour = |n| start.checked_add(HOUR * n).unwrap();
+    let found = async |now, latest, limit| {
+        let found =
+            h.read(move |tx| Box::pin(async move { Ok(tx.tenants_to_check_overdue(now, latest, limit).await?) }));
+        found.await.unwrap()
+    };
+    let check_at =
+        async |tenant| h.read(move |tx| Box::pin(async move { Ok(tx.overdue_check_at(tenant).await?) })).await.unwrap();
+    assert_eq!(check_at(first).await, Some(TimeZone::UTC.next_date_begins(start)), "at the next midnight");
+    assert_eq!(check_at(TenantId(Uuid::nil())).await, None);
+    for (tenant, at) in [(first, hour(3)), (second, hour(1)), (third, hour(90))] {
+        let set = h.write(move |tx| Box::pin(async move { Ok(tx.set_overdue_check_at(tenant, at).await?) }));
+        set.await.unwrap();
+        assert_eq!(check_at(tenant).await, Some(at));
+    }
+    assert_eq!(found(start, hour(90), 10).await, []);
+    assert_eq!(found(hour(1), hour(90), 10).await, [second], "at the time itself");
+    assert_eq!(found(hour(4), hour(90), 10).await, [second, first], "the earliest check first");
+    assert_eq!(found(hour(4), hour(90), 1).await, [second]);
+    assert_eq!(found(start, hour(89), 10).await, [third], "it was planned under a clock that was ahead");
+    assert_eq!(found(hour(4), hour(89), 10).await, [second, first, third]);
+    assert_eq!(found(hour(4), hour(89), 2).await, [second, first]);
+    let zone = h.write(move |tx| {
+        Box::pin(tenants::update(tx, first.0, |tenant| tenant.time_zone = TimeZone::parse("Asia/Tokyo").unwrap()))
+    });
+    zone.await.unwrap();
+    assert_eq!(check_at(first).await, Some(start), "a change of the time zone plans a check at once");
 }
 
 pub(super) async fn each_advance_of_the_clock_is_later(h: Harness) {

@@ -25,6 +25,7 @@ impl TenantRepository for MemoryTx<'_> {
             return Err(conflict("id"));
         }
         state.clocks.put(tenant.id, tenant.created_at);
+        state.overdue_checks.put(tenant.id, tenant.created_at);
         Ok(())
     }
 
@@ -42,6 +43,27 @@ impl TenantRepository for MemoryTx<'_> {
 
     async fn lock_tenant(&mut self, tenant: TenantId) -> Result<bool, StoreError> {
         Ok(self.state.tenants.contains_key(&tenant))
+    }
+
+    async fn tenants_to_check_overdue(
+        &mut self,
+        now: Timestamp,
+        latest: Timestamp,
+        limit: u32,
+    ) -> Result<Vec<TenantId>, StoreError> {
+        let checks = self.state.tenants.keys().filter_map(|id| Some((*self.state.overdue_checks.get(id)?, *id)));
+        let mut due: Vec<_> = checks.filter(|(at, _)| *at <= now || *at > latest).collect();
+        due.sort_unstable();
+        Ok(due.into_iter().take(limit as usize).map(|(_, id)| id).collect())
+    }
+
+    async fn overdue_check_at(&mut self, tenant: TenantId) -> Result<Option<Timestamp>, StoreError> {
+        Ok(self.state.overdue_checks.get(&tenant).copied())
+    }
+
+    async fn set_overdue_check_at(&mut self, tenant: TenantId, at: Timestamp) -> Result<(), StoreError> {
+        self.state_mut()?.overdue_checks.change(&tenant, |check_at| *check_at = at);
+        Ok(())
     }
 
     async fn next_number(&mut self, tenant: TenantId, kind: NumberKind) -> Result<u64, StoreError> {

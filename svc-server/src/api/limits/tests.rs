@@ -111,7 +111,9 @@ fn key(n: u128) -> Subject {
 fn a_window_starts_with_the_first_request_and_lasts_60_seconds() {
     let limits = single_node(2);
     assert_eq!(count(&limits, key(1), None, at(500)).unwrap().remaining, 1);
+    assert!(limits.check(limit_key(&limits, key(1), None), at(600)).is_ok(), "a check counts nothing");
     assert_eq!(count(&limits, key(1), None, at(900)).unwrap().remaining, 0);
+    assert!(limits.check(limit_key(&limits, key(1), None), at(1500)).is_err());
     let RateLimited { status, retry_after: wait } = count(&limits, key(1), None, at(1500)).unwrap_err();
     assert_eq!((status.remaining, wait), (0, Duration::from_secs(59)));
     assert!(count(&limits, key(1), None, at(60_499)).is_err());
@@ -130,6 +132,43 @@ fn a_refused_write_counts_in_neither_window() {
     let RateLimited { status, .. } =
         count(&limits, key(1), write_limit("jobs.create", CappedCollection::Jobs, 9), at(4)).unwrap_err();
     assert_eq!(status.limit, 3, "the window of all requests is the tighter one now");
+}
+
+#[test]
+fn the_window_of_writes_is_shown_if_both_are_equally_tight() {
+    let limits = single_node(3);
+    let jobs = write_limit("jobs.create", CappedCollection::Jobs, 3);
+    assert_eq!(count(&limits, key(1), jobs, at(0)).unwrap().policy(), "write");
+    assert_eq!(count(&limits, key(1), None, at(1)).unwrap().policy(), "default");
+    assert_eq!(count(&limits, key(1), jobs, at(2)).unwrap().policy(), "default", "it is the tighter one now");
+}
+
+#[test]
+fn headers_round_the_end_of_a_window_up_to_seconds() {
+    let limits = single_node(3);
+    let written = |subject, now| {
+        let mut headers = HeaderMap::new();
+        limits.status(limit_key(&limits, subject, None), at(now)).write(&mut headers);
+        let text = |name: &HeaderName| headers[name].to_str().unwrap().to_owned();
+        [text(&RESET), text(&IETF)]
+    };
+    count(&limits, key(1), None, at(500)).unwrap();
+    assert_eq!(written(key(1), 500), ["1000000061", "\"default\";r=2;t=60"]);
+    assert_eq!(written(key(1), 1499), ["1000000061", "\"default\";r=2;t=60"]);
+    assert_eq!(written(key(1), 1500), ["1000000061", "\"default\";r=2;t=59"]);
+    count(&limits, key(2), None, at(1000)).unwrap();
+    assert_eq!(written(key(2), 1001), ["1000000061", "\"default\";r=2;t=60"]);
+}
+
+#[tokio::test]
+async fn without_limits_nothing_is_counted() {
+    let store = SharedStore::new();
+    let limits = RateLimiter::new(1, false, store.clone());
+    for _ in 0..3 {
+        assert_eq!(count(&limits, key(1), None, at(0)).unwrap().remaining, 1, "the whole limit");
+        assert_eq!(limits.refund(limit_key(&limits, key(1), None), at(0)).remaining, 1);
+    }
+    assert!(store.windows.lock().unwrap().is_empty() && limits.windows().by_bucket.is_empty());
 }
 
 #[test]

@@ -116,7 +116,7 @@ type Read = fn(&mut Cells<'_>, &mut Consistency) -> Result<(), StoreError>;
 fn consistency_reader(table: &TableInfo) -> Option<Read> {
     Some(match table.name {
         Tenant::TABLE => |cells, rows| {
-            let (tenant, (clock,)) = (Tenant::read(cells)?, Tenant::read_extra(cells)?);
+            let (tenant, (clock, _)) = (Tenant::read(cells)?, Tenant::read_extra(cells)?);
             rows.clock(tenant.id, clock);
             Ok(())
         },

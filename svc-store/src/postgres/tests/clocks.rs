@@ -65,7 +65,7 @@ async fn a_process_with_a_wrong_clock_takes_no_writes() {
 async fn a_refused_write_compares_the_clocks_again() {
     let Some(server) = server() else { return };
     let url = server.database();
-    let store = PostgresStore::open(&url, Env::system(), options().secret_key, &settings()).await;
+    let store = PostgresStore::open(&url, Env::system(), options()).await;
     let Ok(store) = store else { panic!("the store opens") };
     store.shared.clock_watch.pretend(Env::system().now().minus(Duration::from_secs(3600)));
     let compared = async {
@@ -82,9 +82,4 @@ async fn a_simulated_clock_is_not_compared() {
     let store = open_with(&server.database(), env(), options()).await.unwrap();
     assert_eq!(store.check_writable(), Ok(()));
     new_tenant(&*store).await;
-}
-
-fn settings() -> Settings {
-    let Options { read_connections, write_connections, acquire_timeout, is_short_lived, .. } = options();
-    Settings { read_connections, write_connections, acquire_timeout, is_short_lived }
 }

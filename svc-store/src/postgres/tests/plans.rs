@@ -3,7 +3,7 @@
 use svc_core::values::Id;
 
 use super::*;
-use crate::accounts::owners;
+use crate::accounts::{owners, tenants};
 use crate::sql::Param;
 use crate::statements::every_list;
 use crate::webhooks::{attempts, deliveries, retention};
@@ -102,8 +102,10 @@ async fn questions_to_all_tenants_read_indexes() {
     let connection = direct_connection(&url).await;
     let id = "'00000000-0000-7000-8000-000000000001'";
     let by_history = (retention::TENANTS, format!("{id}, {id}, 1000"), ["events_pkey", "replays_pkey", "tenants_pkey"]);
+    let now = "'2026-01-01T00:00:00Z'";
+    let by_check = (tenants::TO_CHECK_OVERDUE, format!("{now}, 256, {now}"), ["tenants_by_overdue_check"; 3]);
     let by_id = owners::statements().into_iter().map(|sql| (sql, id.to_owned(), ["_by_id"; 3]));
-    for (at, (sql, values, indexes)) in by_id.chain([by_history]).enumerate() {
+    for (at, (sql, values, indexes)) in by_id.chain([by_history, by_check]).enumerate() {
         connection.client.batch_execute(&format!("PREPARE question_{at} AS {sql}")).await.unwrap();
         let plan = explained(&connection, &format!("EXECUTE question_{at} ({values})")).await;
         assert!(!plan.contains("Seq Scan") && !plan.contains("hashed"), "{sql}\n{plan}");

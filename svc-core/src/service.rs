@@ -1,0 +1,265 @@
+//! The facade that an application uses: every operation as a method, over a store or inside a transaction.
+//!
+//! [`Svc`] is a handle to a store. [`Svc::tenant`] returns an [`Account`], and the account has an accessor for each kind of
+//! record: [`contacts`](Account::contacts), [`invoices`](Account::invoices), [`webhooks`](Account::webhooks) and so on.
+//!
+//! ```
+//! use svc_core::prelude::*;
+//!
+//! # futures_util::FutureExt::now_or_never(async {
+//! let svc = Svc::in_memory();
+//! let tenant = svc.tenants().create(TenantCreate::named("Harbour Plumbing")).await?;
+//! let account = svc.tenant(tenant.id);
+//!
+//! let contact = account.contacts().create(ContactCreate::new("ada@example.com".parse()?)).await?;
+//! let invoice = InvoiceCreate { contact_id: Some(contact.id), ..InvoiceCreate::new("149.50".parse()?) };
+//! let invoice = account.invoices().create(invoice).await?;
+//! assert_eq!(invoice.invoice_number, "INV-0001");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! # }).unwrap().unwrap();
+//! ```
+//!
+//! # Transactions
+//!
+//! Each call above is a transaction of its own: the change, its event and its deliveries are committed together.
+//! [`Svc::transaction`] runs several operations in one. The closure gets a [`Transaction`], which has the same accessors
+//! as [`Svc`].
+//!
+//! A store runs the closure again after a conflict with another transaction. Therefore the closure gets its input by
+//! reference, and cannot capture anything: what it needs is part of the input. It must have no effects other than through
+//! its transaction, and must not wait for anything else, such as a network request.
+//!
+//! # Locks
+//!
+//! A write locks the row of its tenant until its transaction ends. Writes of different tenants run at the same time.
+
+mod account;
+mod bookings;
+mod contacts;
+mod deliveries;
+mod events;
+mod executor;
+mod invoices;
+mod jobs;
+mod keys;
+mod quotes;
+mod records;
+mod replays;
+mod tenants;
+mod transaction;
+mod webhooks;
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::accounts::audit::{Actor, acting};
+use crate::env::Env;
+use crate::error::Error;
+use crate::store::Store;
+use crate::store::memory::MemoryStore;
+use crate::values::TenantId;
+
+pub use self::account::Account;
+pub use self::bookings::Bookings;
+pub use self::contacts::Contacts;
+pub use self::deliveries::Deliveries;
+pub use self::events::{AuditLog, EmittedEvent, Events};
+use self::executor::Runner;
+pub use self::invoices::Invoices;
+pub use self::jobs::Jobs;
+pub use self::keys::Keys;
+pub use self::quotes::Quotes;
+pub use self::replays::Replays;
+pub use self::tenants::Tenants;
+pub use self::transaction::{OpenTransaction, Transaction, TransactionFn};
+pub use self::webhooks::Webhooks;
+
+/// A handle to a store, with all operations. It is cheap to clone.
+#[derive(Clone)]
+pub struct Svc {
+    store: Arc<dyn Store>,
+}
+
+impl Svc {
+    /// Returns a handle to a store: one that [`svc_store::open`](https://docs.rs/svc-store) returned, or any other.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use svc_core::env::Env;
+    /// use svc_core::prelude::*;
+    /// use svc_core::store::memory::MemoryStore;
+    ///
+    /// let svc = Svc::new(MemoryStore::new(Env::system()));
+    /// ```
+    pub fn new(store: impl Store) -> Self {
+        Self { store: Arc::new(store) }
+    }
+
+    /// Returns a handle to a new store in memory, for the tests of an application.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # futures_util::FutureExt::now_or_never(async {
+    /// let svc = svc_core::Svc::in_memory();
+    /// assert_eq!(svc.tenants().list(None, 10).await?, []);
+    /// # Ok::<(), svc_core::error::Error>(())
+    /// # }).unwrap().unwrap();
+    /// ```
+    pub fn in_memory() -> Self {
+        Self::new(MemoryStore::new(Env::system()))
+    }
+
+    /// Returns the store, for what the facade does not have.
+    pub fn store(&self) -> &Arc<dyn Store> {
+        &self.store
+    }
+
+    /// Returns a handle whose changes the audit log attributes to this actor.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use svc_core::accounts::audit::Actor;
+    /// use svc_core::prelude::*;
+    ///
+    /// # futures_util::FutureExt::now_or_never(async {
+    /// let svc = Svc::in_memory().acting_as(Actor::Cli("ada".to_owned()));
+    /// let tenant = svc.tenants().create(TenantCreate::named("Harbour Plumbing")).await?;
+    /// let log = svc.tenant(tenant.id).audit_log().since(tenant.created_at, 10).await?;
+    /// assert_eq!(log[0].actor, "cli:ada");
+    /// # Ok::<(), Error>(())
+    /// # }).unwrap().unwrap();
+    /// ```
+    #[must_use]
+    pub fn acting_as(&self, actor: Actor) -> Self {
+        Self { store: acting(Arc::clone(&self.store), actor) }
+    }
+
+    /// Returns the operations on tenants, the business accounts.
+    pub fn tenants(&self) -> Tenants<'_> {
+        Tenants::new(self.runner())
+    }
+
+    /// Returns the records of one tenant. Whether the tenant exists is checked by the operations, not here.
+    pub fn tenant(&self, id: TenantId) -> Account<'_> {
+        Account::new(self.runner(), id)
+    }
+
+    /// Runs several operations in one transaction: all of them are committed when the closure returns `Ok`, none when it
+    /// returns `Err`. The name labels the transaction in metrics and in the log.
+    ///
+    /// The closure may run again, as described at [Transactions](self#transactions). It owns nothing but `input`, which it
+    /// gets by reference.
+    ///
+    /// # Errors
+    /// The error of the closure, or [`Error::Store`].
+    ///
+    /// # Cancel safety
+    /// The transaction runs to its end also when the returned future is dropped.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use svc_core::prelude::*;
+    ///
+    /// # svc_core::service::example(async |svc, tenant| {
+    /// let contact = ContactCreate::new("ada@example.com".parse()?);
+    /// let fee = InvoiceCreate::new("25".parse()?);
+    /// let invoice = svc
+    ///     .transaction("sign up", (tenant, contact, fee), async |tx, (tenant, contact, fee)| {
+    ///         let account = tx.tenant(*tenant);
+    ///         let contact = account.contacts().create(contact.clone()).await?;
+    ///         let fee = InvoiceCreate { contact_id: Some(contact.id), ..fee.clone() };
+    ///         account.invoices().create(fee).await
+    ///     })
+    ///     .await?;
+    /// assert!(invoice.contact_id.is_some());
+    /// # Ok(()) });
+    /// ```
+    pub async fn transaction<I, T, F>(&self, name: &'static str, input: I, work: F) -> Result<T, Error>
+    where
+        I: Send + Sync + 'static,
+        T: Send + 'static,
+        F: for<'t> AsyncFn(Transaction<'t>, &'t I) -> Result<T, Error>
+            + for<'t> TransactionFn<'t, I, Result<T, Error>>
+            + Send
+            + Sync
+            + 'static,
+    {
+        transaction::run(&*self.store, name, input, work).await
+    }
+
+    /// Runs several operations in one transaction, like [`transaction`](Self::transaction), with an error type of the
+    /// application's own. The transaction is rolled back when the closure returns `Err`, whatever the error.
+    ///
+    /// # Errors
+    /// The error of the closure, or [`Error::Store`] as one.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use svc_core::prelude::*;
+    ///
+    /// #[derive(Debug)]
+    /// enum SignUpError {
+    ///     Closed,
+    ///     Svc(Error),
+    /// }
+    ///
+    /// impl From<Error> for SignUpError {
+    ///     fn from(error: Error) -> Self {
+    ///         Self::Svc(error)
+    ///     }
+    /// }
+    ///
+    /// # svc_core::service::example(async |svc, tenant| {
+    /// let contact = ContactCreate::new("ada@example.com".parse()?);
+    /// let result: Result<(), SignUpError> = svc
+    ///     .try_transaction("sign up", (tenant, contact), async |tx, (tenant, contact)| {
+    ///         tx.tenant(*tenant).contacts().create(contact.clone()).await?;
+    ///         Err(SignUpError::Closed)
+    ///     })
+    ///     .await;
+    /// assert!(matches!(result, Err(SignUpError::Closed)));
+    /// let left = svc.tenant(tenant).contacts().list(ContactFilter::default(), ListParams::default()).await?;
+    /// assert!(left.data.is_empty());
+    /// # Ok(()) });
+    /// ```
+    pub async fn try_transaction<I, T, E, F>(&self, name: &'static str, input: I, work: F) -> Result<T, E>
+    where
+        I: Send + Sync + 'static,
+        T: Send + 'static,
+        E: From<Error> + Send + 'static,
+        F: for<'t> AsyncFn(Transaction<'t>, &'t I) -> Result<T, E>
+            + for<'t> TransactionFn<'t, I, Result<T, E>>
+            + Send
+            + Sync
+            + 'static,
+    {
+        transaction::run(&*self.store, name, input, work).await
+    }
+
+    fn runner(&self) -> Runner<'_> {
+        Runner(self)
+    }
+}
+
+impl fmt::Debug for Svc {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Svc").finish_non_exhaustive()
+    }
+}
+
+/// Runs an example of the documentation with a tenant in a store in memory.
+#[doc(hidden)]
+#[expect(clippy::expect_used, reason = "an example that fails is a test that fails")]
+pub fn example(run: impl AsyncFnOnce(Svc, TenantId) -> Result<(), Box<dyn std::error::Error>>) {
+    let example = async {
+        let svc = Svc::in_memory();
+        let tenant = svc.tenants().create(crate::accounts::tenants::TenantCreate::named("Harbour Plumbing")).await?;
+        run(svc, tenant.id).await
+    };
+    futures_util::FutureExt::now_or_never(example).expect("a store in memory never waits").expect("the example fails");
+}

@@ -1,0 +1,125 @@
+//! The records of one tenant.
+
+use super::executor::Runner;
+use super::{AuditLog, Bookings, Contacts, Deliveries, Events, Invoices, Jobs, Keys, Quotes, Replays, Webhooks};
+use crate::accounts::tenants::{self, Tenant};
+use crate::error::Error;
+use crate::values::TenantId;
+
+/// The records and settings of one tenant.
+///
+/// [`Svc::tenant`](super::Svc::tenant) returns it, and [`Transaction::tenant`](super::Transaction::tenant) inside a
+/// transaction. The accessors do nothing by themselves; their methods do.
+#[derive(Clone, Copy)]
+pub struct Account<'e> {
+    pub(super) runner: Runner<'e>,
+    pub(super) id: TenantId,
+}
+
+impl<'e> Account<'e> {
+    pub(super) fn new(runner: Runner<'e>, id: TenantId) -> Self {
+        Self { runner, id }
+    }
+
+    /// Returns the id of the tenant.
+    pub fn id(self) -> TenantId {
+        self.id
+    }
+
+    /// Returns the settings of the tenant.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if there is no such tenant.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use svc_core::prelude::*;
+    ///
+    /// # svc_core::service::example(async |svc, tenant| {
+    /// assert_eq!(svc.tenant(tenant).settings().await?.name, "Harbour Plumbing");
+    /// # Ok(()) });
+    /// ```
+    pub async fn settings(self) -> Result<Tenant, Error> {
+        let Self { runner, id } = self;
+        runner.read("service.settings.get", move |tx| Box::pin(tenants::get(tx, id))).await
+    }
+
+    /// Changes the settings of the tenant. The closure may run again, after a conflict with another transaction.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if there is no such tenant.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use svc_core::prelude::*;
+    ///
+    /// # svc_core::service::example(async |svc, tenant| {
+    /// let settings = svc.tenant(tenant).change_settings(|tenant| tenant.max_webhooks = Some(50)).await?;
+    /// assert_eq!(settings.max_webhooks, Some(50));
+    /// # Ok(()) });
+    /// ```
+    pub async fn change_settings(
+        self,
+        change: impl Fn(&mut Tenant) + Clone + Send + Sync + 'static,
+    ) -> Result<Tenant, Error> {
+        let Self { runner, id } = self;
+        runner.write("service.settings.change", move |tx| Box::pin(tenants::update(tx, id.0, change.clone()))).await
+    }
+
+    /// Returns the contacts: people and companies.
+    pub fn contacts(self) -> Contacts<'e> {
+        Contacts::new(self)
+    }
+
+    /// Returns the invoices, with the operations of the back office.
+    pub fn invoices(self) -> Invoices<'e> {
+        Invoices::new(self)
+    }
+
+    /// Returns the quotes: offers with a price.
+    pub fn quotes(self) -> Quotes<'e> {
+        Quotes::new(self)
+    }
+
+    /// Returns the bookings: appointments with contacts.
+    pub fn bookings(self) -> Bookings<'e> {
+        Bookings::new(self)
+    }
+
+    /// Returns the jobs: work on a site.
+    pub fn jobs(self) -> Jobs<'e> {
+        Jobs::new(self)
+    }
+
+    /// Returns the API keys.
+    pub fn keys(self) -> Keys<'e> {
+        Keys::new(self)
+    }
+
+    /// Returns the webhook subscriptions.
+    pub fn webhooks(self) -> Webhooks<'e> {
+        Webhooks::new(self)
+    }
+
+    /// Returns the deliveries of events to webhook subscriptions.
+    pub fn deliveries(self) -> Deliveries<'e> {
+        Deliveries::new(self)
+    }
+
+    /// Returns the bulk replays of deliveries.
+    pub fn replays(self) -> Replays<'e> {
+        Replays::new(self)
+    }
+
+    /// Returns the events.
+    pub fn events(self) -> Events<'e> {
+        Events::new(self)
+    }
+
+    /// Returns the audit log: who changed what, and when.
+    pub fn audit_log(self) -> AuditLog<'e> {
+        AuditLog::new(self)
+    }
+}

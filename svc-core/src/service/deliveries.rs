@@ -1,0 +1,122 @@
+//! Deliveries of events to the webhook subscriptions of an account.
+
+use super::Account;
+use crate::error::Error;
+use crate::store::DeliveryFilter;
+use crate::webhooks::deliveries::{AttemptLog, Delivery, DeliveryId};
+use crate::webhooks::replays;
+
+/// The deliveries of a tenant: its events, on their way to each subscription.
+#[derive(Clone, Copy)]
+pub struct Deliveries<'e> {
+    account: Account<'e>,
+}
+
+impl<'e> Deliveries<'e> {
+    pub(super) fn new(account: Account<'e>) -> Self {
+        Self { account }
+    }
+
+    /// Returns the delivery with this id.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if the tenant has no such delivery.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use svc_core::prelude::*;
+    ///
+    /// # svc_core::service::example(async |svc, tenant| {
+    /// # let account = svc.tenant(tenant);
+    /// # let endpoint = "https://hooks.example.com/svc".parse()?;
+    /// # let webhook = account.webhooks().create(WebhookCreate::new(endpoint, EventSet::All)).await?;
+    /// let sent = account.webhooks().send_test(webhook.id, None).await?;
+    /// assert_eq!(account.deliveries().get(sent.id).await?, sent);
+    /// # Ok(()) });
+    /// ```
+    pub async fn get(self, id: DeliveryId) -> Result<Delivery, Error> {
+        let Account { runner, id: tenant } = self.account;
+        runner
+            .read("service.delivery.get", move |tx| {
+                Box::pin(async move { tx.delivery(tenant, id).await?.ok_or(Error::NotFound) })
+            })
+            .await
+    }
+
+    /// Returns the deliveries that a filter selects, newest first. Set its `limit`; without one, all are returned.
+    ///
+    /// # Errors
+    /// [`Error::Store`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use svc_core::prelude::*;
+    ///
+    /// # svc_core::service::example(async |svc, tenant| {
+    /// # let account = svc.tenant(tenant);
+    /// # let endpoint = "https://hooks.example.com/svc".parse()?;
+    /// # let webhook = account.webhooks().create(WebhookCreate::new(endpoint, EventSet::All)).await?;
+    /// let sent = account.webhooks().send_test(webhook.id, None).await?;
+    /// let filter = DeliveryFilter { subscription_id: Some(webhook.id), limit: 50, ..DeliveryFilter::default() };
+    /// assert_eq!(account.deliveries().list(filter).await?, [sent]);
+    /// # Ok(()) });
+    /// ```
+    pub async fn list(self, filter: DeliveryFilter) -> Result<Vec<Delivery>, Error> {
+        let Account { runner, id: tenant } = self.account;
+        let list = runner.read("service.delivery.list", move |tx| {
+            let filter = filter.clone();
+            Box::pin(async move { Ok(tx.list_deliveries(tenant, &filter).await?) })
+        });
+        list.await
+    }
+
+    /// Returns what was logged of the attempts at a delivery, in their order.
+    ///
+    /// # Errors
+    /// [`Error::Store`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use svc_core::prelude::*;
+    ///
+    /// # svc_core::service::example(async |svc, tenant| {
+    /// # let account = svc.tenant(tenant);
+    /// # let endpoint = "https://hooks.example.com/svc".parse()?;
+    /// # let webhook = account.webhooks().create(WebhookCreate::new(endpoint, EventSet::All)).await?;
+    /// let sent = account.webhooks().send_test(webhook.id, None).await?;
+    /// assert_eq!(account.deliveries().attempts(sent.id).await?, []);
+    /// # Ok(()) });
+    /// ```
+    pub async fn attempts(self, id: DeliveryId) -> Result<Vec<AttemptLog>, Error> {
+        let Account { runner, id: tenant } = self.account;
+        runner
+            .read("service.delivery.attempts", move |tx| Box::pin(async move { Ok(tx.attempts(tenant, id).await?) }))
+            .await
+    }
+
+    /// Sends a delivery again: it becomes due now, and has all its retries ahead.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`]; [`Error::NotAllowed`] if its subscription does not send, or an attempt is in progress.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use svc_core::prelude::*;
+    ///
+    /// # svc_core::service::example(async |svc, tenant| {
+    /// # let account = svc.tenant(tenant);
+    /// # let endpoint = "https://hooks.example.com/svc".parse()?;
+    /// # let webhook = account.webhooks().create(WebhookCreate::new(endpoint, EventSet::All)).await?;
+    /// let sent = account.webhooks().send_test(webhook.id, None).await?;
+    /// assert_eq!(account.deliveries().replay(sent.id).await?.id, sent.id);
+    /// # Ok(()) });
+    /// ```
+    pub async fn replay(self, id: DeliveryId) -> Result<Delivery, Error> {
+        let Account { runner, id: tenant } = self.account;
+        runner.write("service.delivery.replay", move |tx| Box::pin(replays::replay_delivery(tx, tenant, id))).await
+    }
+}

@@ -1,0 +1,386 @@
+//! Invoices of an account, with the operations of the back office.
+
+use futures_util::stream::BoxStream;
+
+use super::Account;
+use super::records::Records;
+use crate::error::Error;
+use crate::resources::invoices::{
+    self, Invoice, InvoiceCreate, InvoiceFilter, InvoiceId, InvoiceUpdate, OverduePosition,
+};
+use crate::resources::pages::{ListParams, Page};
+use crate::values::{Decimal, Timestamp};
+
+/// The invoices of a tenant. The API cannot change them; this is what can.
+#[derive(Clone, Copy)]
+pub struct Invoices<'e> {
+    records: Records<'e, Invoice>,
+}
+
+impl<'e> Invoices<'e> {
+    pub(super) fn new(account: Account<'e>) -> Self {
+        Self { records: Records::new(account.runner, account.id) }
+    }
+
+    /// Creates a draft. Fires `invoice.created`.
+    ///
+    /// # Errors
+    /// [`Error::Validation`] for a total with more decimals than the currency has, and [`Error::ReferenceNotFound`] for a contact
+    /// that does not exist.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use svc_core::prelude::*;
+    ///
+    /// # svc_core::service::example(async |svc, tenant| {
+    /// let account = svc.tenant(tenant);
+    /// let contact = account.contacts().create(ContactCreate::new("ada@example.com".parse()?)).await?;
+    /// let invoice = InvoiceCreate { contact_id: Some(contact.id), ..InvoiceCreate::new("149.50".parse()?) };
+    /// let invoice = account.invoices().create(invoice).await?;
+    /// assert_eq!(invoice.invoice_number, "INV-0001");
+    /// # Ok(()) });
+    /// ```
+    pub async fn create(self, input: InvoiceCreate) -> Result<Invoice, Error> {
+        let (runner, tenant) = (self.records.runner, self.records.tenant);
+        runner.write("service.invoice.create", move |tx| Box::pin(invoices::create(tx, tenant, input.clone()))).await
+    }
+
+    /// Returns the invoice with this id.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if the tenant has no such invoice.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use svc_core::prelude::*;
+    ///
+    /// # svc_core::service::example(async |svc, tenant| {
+    /// # let account = svc.tenant(tenant);
+    /// let invoice = account.invoices().create(InvoiceCreate::new("149.50".parse()?)).await?;
+    /// assert_eq!(svc.tenant(tenant).invoices().get(invoice.id).await?, invoice);
+    /// # Ok(()) });
+    /// ```
+    pub async fn get(self, id: InvoiceId) -> Result<Invoice, Error> {
+        self.records.get(id).await
+    }
+
+    /// Returns a page of the invoices, newest first, or in the order of their changes with `updated_since`.
+    ///
+    /// # Errors
+    /// [`Error::InvalidCursor`] if the cursor was not returned by this list with these filters.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use svc_core::prelude::*;
+    ///
+    /// # svc_core::service::example(async |svc, tenant| {
+    /// # let account = svc.tenant(tenant);
+    /// let invoice = account.invoices().create(InvoiceCreate::new("149.50".parse()?)).await?;
+    /// let page = svc.tenant(tenant).invoices().list(InvoiceFilter::default(), ListParams::default()).await?;
+    /// assert_eq!((page.data, page.next_cursor), (vec![invoice], None));
+    /// # Ok(()) });
+    /// ```
+    pub async fn list(self, filter: InvoiceFilter, params: ListParams) -> Result<Page<Invoice>, Error> {
+        self.records.list(filter, params).await
+    }
+
+    /// Streams the invoices, newest first. Pages of 200 are read as they are needed, each in a transaction of its own, so memory
+    /// is bounded however many there are. What is created after the stream began is not part of it.
+    ///
+    /// Use [`StreamExt`](futures_util::StreamExt) or [`TryStreamExt`](futures_util::TryStreamExt) of the crate
+    /// `futures-util` to take its items.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use svc_core::prelude::*;
+    ///
+    /// # svc_core::service::example(async |svc, tenant| {
+    /// use futures_util::TryStreamExt;
+    ///
+    /// # let account = svc.tenant(tenant);
+    /// let invoice = account.invoices().create(InvoiceCreate::new("149.50".parse()?)).await?;
+    /// let mut all = svc.tenant(tenant).invoices().stream(InvoiceFilter::default());
+    /// while let Some(invoice) = all.try_next().await? {
+    ///     println!("{}", invoice.id);
+    /// }
+    /// # Ok(()) });
+    /// ```
+    pub fn stream(self, filter: InvoiceFilter) -> BoxStream<'e, Result<Invoice, Error>> {
+        self.records.stream(filter, None)
+    }
+
+    /// Streams the invoices that changed at or after `since`, the oldest change first, as [`stream`](Self::stream) does. A
+    /// invoice that changes while the stream runs comes again.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use svc_core::prelude::*;
+    ///
+    /// # svc_core::service::example(async |svc, tenant| {
+    /// use futures_util::TryStreamExt;
+    ///
+    /// # let account = svc.tenant(tenant);
+    /// let invoice = account.invoices().create(InvoiceCreate::new("149.50".parse()?)).await?;
+    /// let since = invoice.updated_at;
+    /// let changed: Vec<_> = svc.tenant(tenant).invoices().changed_since(InvoiceFilter::default(), since).try_collect().await?;
+    /// assert_eq!(changed, [invoice]);
+    /// # Ok(()) });
+    /// ```
+    pub fn changed_since(self, filter: InvoiceFilter, since: Timestamp) -> BoxStream<'e, Result<Invoice, Error>> {
+        self.records.stream(filter, Some(since))
+    }
+
+    /// Changes an invoice that is neither paid nor cancelled. Fires `invoice.updated`. A change without effect fires no event.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`]; [`Error::NotAllowed`] if it is paid or cancelled; and the errors of the rules.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use svc_core::prelude::*;
+    ///
+    /// # svc_core::service::example(async |svc, tenant| {
+    /// # let account = svc.tenant(tenant);
+    /// let invoice = account.invoices().create(InvoiceCreate::new("149.50".parse()?)).await?;
+    /// let change = InvoiceUpdate { total: Patch::Set("99".parse()?), ..InvoiceUpdate::default() };
+    /// let invoice = account.invoices().update(invoice.id, change).await?;
+    /// assert_eq!(invoice.total.to_string(), "99");
+    /// # Ok(()) });
+    /// ```
+    pub async fn update(self, id: InvoiceId, change: InvoiceUpdate) -> Result<Invoice, Error> {
+        let (runner, tenant) = (self.records.runner, self.records.tenant);
+        runner
+            .write("service.invoice.update", move |tx| Box::pin(invoices::update(tx, tenant, id, change.clone())))
+            .await
+    }
+
+    /// Records that a draft was sent to the customer. Fires `invoice.sent`, then `invoice.updated`.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`]; [`Error::NotAllowed`] if the invoice is not a draft.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use svc_core::prelude::*;
+    ///
+    /// # svc_core::service::example(async |svc, tenant| {
+    /// # let account = svc.tenant(tenant);
+    /// let invoice = account.invoices().create(InvoiceCreate::new("149.50".parse()?)).await?;
+    /// let invoice = account.invoices().send(invoice.id).await?;
+    /// assert_eq!(invoice.status, InvoiceStatus::Sent);
+    /// # Ok(()) });
+    /// ```
+    pub async fn send(self, id: InvoiceId) -> Result<Invoice, Error> {
+        let (runner, tenant) = (self.records.runner, self.records.tenant);
+        runner.write("service.invoice.send", move |tx| Box::pin(invoices::send(tx, tenant, id))).await
+    }
+
+    /// Records that the customer has seen the invoice. Fires `invoice.updated`.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`]; [`Error::NotAllowed`] if the status is not `sent`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use svc_core::prelude::*;
+    ///
+    /// # svc_core::service::example(async |svc, tenant| {
+    /// # let account = svc.tenant(tenant);
+    /// let invoice = account.invoices().create(InvoiceCreate::new("149.50".parse()?)).await?;
+    /// account.invoices().send(invoice.id).await?;
+    /// let invoice = account.invoices().view(invoice.id).await?;
+    /// assert_eq!(invoice.status, InvoiceStatus::Viewed);
+    /// # Ok(()) });
+    /// ```
+    pub async fn view(self, id: InvoiceId) -> Result<Invoice, Error> {
+        let (runner, tenant) = (self.records.runner, self.records.tenant);
+        runner.write("service.invoice.view", move |tx| Box::pin(invoices::view(tx, tenant, id))).await
+    }
+
+    /// Records that the invoice was sent again, without a change. Fires `invoice.resent`.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`]; [`Error::NotAllowed`] if the invoice was not sent before, or is paid or cancelled.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use svc_core::prelude::*;
+    ///
+    /// # svc_core::service::example(async |svc, tenant| {
+    /// # let account = svc.tenant(tenant);
+    /// let invoice = account.invoices().create(InvoiceCreate::new("149.50".parse()?)).await?;
+    /// account.invoices().send(invoice.id).await?;
+    /// let invoice = account.invoices().resend(invoice.id).await?;
+    /// assert_eq!(invoice.status, InvoiceStatus::Sent);
+    /// # Ok(()) });
+    /// ```
+    pub async fn resend(self, id: InvoiceId) -> Result<Invoice, Error> {
+        let (runner, tenant) = (self.records.runner, self.records.tenant);
+        runner.write("service.invoice.resend", move |tx| Box::pin(invoices::resend(tx, tenant, id))).await
+    }
+
+    /// Records the payment of all that is left to pay. Fires `payment.succeeded`, `invoice.paid` and `invoice.updated`.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`]; [`Error::NotAllowed`] if nothing can be paid on it.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use svc_core::prelude::*;
+    ///
+    /// # svc_core::service::example(async |svc, tenant| {
+    /// # let account = svc.tenant(tenant);
+    /// let invoice = account.invoices().create(InvoiceCreate::new("149.50".parse()?)).await?;
+    /// account.invoices().send(invoice.id).await?;
+    /// let invoice = account.invoices().pay(invoice.id).await?;
+    /// assert_eq!(invoice.status, InvoiceStatus::Paid);
+    /// # Ok(()) });
+    /// ```
+    pub async fn pay(self, id: InvoiceId) -> Result<Invoice, Error> {
+        let (runner, tenant) = (self.records.runner, self.records.tenant);
+        runner.write("service.invoice.pay", move |tx| Box::pin(invoices::pay(tx, tenant, id, None))).await
+    }
+
+    /// Records a payment of this amount, which may be all that is left. Fires the events of [`pay`](Self::pay), without
+    /// `invoice.paid` while something is left.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`]; [`Error::NotAllowed`] if nothing can be paid on it; [`Error::Validation`] for an amount that is
+    /// not positive or more than what is left.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use svc_core::prelude::*;
+    ///
+    /// # svc_core::service::example(async |svc, tenant| {
+    /// # let account = svc.tenant(tenant);
+    /// let invoice = account.invoices().create(InvoiceCreate::new("149.50".parse()?)).await?;
+    /// account.invoices().send(invoice.id).await?;
+    /// let invoice = account.invoices().pay_part(invoice.id, "49.50".parse()?).await?;
+    /// assert_eq!(invoice.status, InvoiceStatus::Partial);
+    /// # Ok(()) });
+    /// ```
+    pub async fn pay_part(self, id: InvoiceId, amount: Decimal) -> Result<Invoice, Error> {
+        let (runner, tenant) = (self.records.runner, self.records.tenant);
+        runner.write("service.invoice.pay_part", move |tx| Box::pin(invoices::pay(tx, tenant, id, Some(amount)))).await
+    }
+
+    /// Records the refund of all that was paid. Fires `invoice.refunded`, then `invoice.updated`.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`]; [`Error::NotAllowed`] if nothing was paid.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use svc_core::prelude::*;
+    ///
+    /// # svc_core::service::example(async |svc, tenant| {
+    /// # let account = svc.tenant(tenant);
+    /// let invoice = account.invoices().create(InvoiceCreate::new("149.50".parse()?)).await?;
+    /// account.invoices().send(invoice.id).await?;
+    /// account.invoices().pay(invoice.id).await?;
+    /// let invoice = account.invoices().refund(invoice.id).await?;
+    /// assert_eq!(invoice.status, InvoiceStatus::Cancelled);
+    /// # Ok(()) });
+    /// ```
+    pub async fn refund(self, id: InvoiceId) -> Result<Invoice, Error> {
+        let (runner, tenant) = (self.records.runner, self.records.tenant);
+        runner.write("service.invoice.refund", move |tx| Box::pin(invoices::refund(tx, tenant, id, None))).await
+    }
+
+    /// Records a refund of this amount. Fires `invoice.refunded`, then `invoice.updated`.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`]; [`Error::NotAllowed`] if nothing was paid; [`Error::Validation`] for an amount that is not positive
+    /// or more than what was paid.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use svc_core::prelude::*;
+    ///
+    /// # svc_core::service::example(async |svc, tenant| {
+    /// # let account = svc.tenant(tenant);
+    /// let invoice = account.invoices().create(InvoiceCreate::new("149.50".parse()?)).await?;
+    /// account.invoices().send(invoice.id).await?;
+    /// account.invoices().pay(invoice.id).await?;
+    /// let invoice = account.invoices().refund_part(invoice.id, "49.50".parse()?).await?;
+    /// assert_eq!(invoice.amount_paid.to_string(), "100");
+    /// # Ok(()) });
+    /// ```
+    pub async fn refund_part(self, id: InvoiceId, amount: Decimal) -> Result<Invoice, Error> {
+        let (runner, tenant) = (self.records.runner, self.records.tenant);
+        runner
+            .write("service.invoice.refund_part", move |tx| Box::pin(invoices::refund(tx, tenant, id, Some(amount))))
+            .await
+    }
+
+    /// Cancels an invoice on which nothing was paid. Fires `invoice.voided`, then `invoice.updated`.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`]; [`Error::NotAllowed`] if something was paid, or it is cancelled already.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use svc_core::prelude::*;
+    ///
+    /// # svc_core::service::example(async |svc, tenant| {
+    /// # let account = svc.tenant(tenant);
+    /// let invoice = account.invoices().create(InvoiceCreate::new("149.50".parse()?)).await?;
+    /// account.invoices().send(invoice.id).await?;
+    /// let invoice = account.invoices().void(invoice.id).await?;
+    /// assert_eq!(invoice.status, InvoiceStatus::Cancelled);
+    /// # Ok(()) });
+    /// ```
+    pub async fn void(self, id: InvoiceId) -> Result<Invoice, Error> {
+        let (runner, tenant) = (self.records.runner, self.records.tenant);
+        runner.write("service.invoice.void", move |tx| Box::pin(invoices::void(tx, tenant, id))).await
+    }
+
+    /// Marks the invoices that were not paid by their due date as `overdue`, and returns them. Each fires `invoice.updated`.
+    ///
+    /// It reads 200 invoices in a transaction. Over a store, each such step is committed by itself.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if there is no such tenant.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use svc_core::prelude::*;
+    ///
+    /// # svc_core::service::example(async |svc, tenant| {
+    /// let account = svc.tenant(tenant);
+    /// let invoice = InvoiceCreate { due_date: Some("2026-03-01".parse()?), ..InvoiceCreate::new("149.50".parse()?) };
+    /// let invoice = account.invoices().create(invoice).await?;
+    /// account.invoices().send(invoice.id).await?;
+    /// let overdue = account.invoices().mark_overdue().await?;
+    /// assert_eq!(overdue[0].status, InvoiceStatus::Overdue);
+    /// # Ok(()) });
+    /// ```
+    pub async fn mark_overdue(self) -> Result<Vec<Invoice>, Error> {
+        let (runner, tenant) = (self.records.runner, self.records.tenant);
+        let (mut marked, mut position) = (Vec::new(), Some(OverduePosition::default()));
+        while let Some(from) = position {
+            let step =
+                runner.write("service.invoice.mark_overdue", move |tx| Box::pin(invoices::overdue(tx, tenant, from)));
+            let (invoices, next) = step.await?;
+            marked.extend(invoices);
+            position = next;
+        }
+        Ok(marked)
+    }
+}

@@ -1,0 +1,149 @@
+//! API keys of an account.
+
+use std::time::Duration;
+
+use super::Account;
+use crate::accounts::keys::{self, ApiKey, KeyCreate, KeyId, NewKey};
+use crate::error::Error;
+use crate::store::Tx;
+use crate::values::TenantId;
+
+/// The API keys of a tenant.
+#[derive(Clone, Copy)]
+pub struct Keys<'e> {
+    account: Account<'e>,
+}
+
+impl<'e> Keys<'e> {
+    pub(super) fn new(account: Account<'e>) -> Self {
+        Self { account }
+    }
+
+    /// Creates a key. Its text is in the result, and nowhere else.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if there is no such tenant.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use svc_core::prelude::*;
+    ///
+    /// # svc_core::service::example(async |svc, tenant| {
+    /// # let account = svc.tenant(tenant);
+    /// let new = account.keys().create(KeyCreate { write: true, ..KeyCreate::default() }).await?;
+    /// assert!(new.text.reveal().starts_with("svc_live_"));
+    /// # Ok(()) });
+    /// ```
+    pub async fn create(self, input: KeyCreate) -> Result<NewKey, Error> {
+        let Account { runner, id: tenant } = self.account;
+        runner.write("service.key.create", move |tx| Box::pin(keys::create(tx, tenant, input.clone()))).await
+    }
+
+    /// Returns the key with this id.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if the tenant has no such key.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use svc_core::prelude::*;
+    ///
+    /// # svc_core::service::example(async |svc, tenant| {
+    /// # let account = svc.tenant(tenant);
+    /// let new = account.keys().create(KeyCreate { write: true, ..KeyCreate::default() }).await?;
+    /// assert_eq!(account.keys().get(new.key.id).await?, new.key);
+    /// # Ok(()) });
+    /// ```
+    pub async fn get(self, id: KeyId) -> Result<ApiKey, Error> {
+        let Account { runner, id: tenant } = self.account;
+        runner.read("service.key.get", move |tx| Box::pin(own(tx, tenant, id))).await
+    }
+
+    /// Returns all keys, also those that are revoked or expired.
+    ///
+    /// # Errors
+    /// [`Error::Store`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use svc_core::prelude::*;
+    ///
+    /// # svc_core::service::example(async |svc, tenant| {
+    /// # let account = svc.tenant(tenant);
+    /// let new = account.keys().create(KeyCreate { write: true, ..KeyCreate::default() }).await?;
+    /// assert_eq!(account.keys().list().await?, [new.key]);
+    /// # Ok(()) });
+    /// ```
+    pub async fn list(self) -> Result<Vec<ApiKey>, Error> {
+        let Account { runner, id: tenant } = self.account;
+        runner.read("service.key.list", move |tx| Box::pin(async move { Ok(tx.api_keys(tenant).await?) })).await
+    }
+
+    /// Revokes a key, which is refused from the next request on. Revoking it again changes nothing.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if the tenant has no such key.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use svc_core::prelude::*;
+    ///
+    /// # svc_core::service::example(async |svc, tenant| {
+    /// # let account = svc.tenant(tenant);
+    /// let new = account.keys().create(KeyCreate { write: true, ..KeyCreate::default() }).await?;
+    /// assert!(account.keys().revoke(new.key.id).await?.revoked_at.is_some());
+    /// # Ok(()) });
+    /// ```
+    pub async fn revoke(self, id: KeyId) -> Result<ApiKey, Error> {
+        let Account { runner, id: tenant } = self.account;
+        runner
+            .write("service.key.revoke", move |tx| {
+                Box::pin(async move {
+                    own(tx, tenant, id).await?;
+                    keys::revoke(tx, id).await
+                })
+            })
+            .await
+    }
+
+    /// Creates a key like this one, which expires after `overlap`.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if the tenant has no such key; [`Error::NotAllowed`] if it is revoked or expired.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use svc_core::prelude::*;
+    ///
+    /// # svc_core::service::example(async |svc, tenant| {
+    /// use std::time::Duration;
+    ///
+    /// # let account = svc.tenant(tenant);
+    /// let new = account.keys().create(KeyCreate { write: true, ..KeyCreate::default() }).await?;
+    /// let next = account.keys().rotate(new.key.id, Duration::from_secs(60 * 60)).await?;
+    /// assert_ne!(next.key.id, new.key.id);
+    /// # Ok(()) });
+    /// ```
+    pub async fn rotate(self, id: KeyId, overlap: Duration) -> Result<NewKey, Error> {
+        let Account { runner, id: tenant } = self.account;
+        runner
+            .write("service.key.rotate", move |tx| {
+                Box::pin(async move {
+                    own(tx, tenant, id).await?;
+                    keys::rotate(tx, id, overlap).await
+                })
+            })
+            .await
+    }
+}
+
+/// Returns a key of the tenant.
+async fn own(tx: &mut dyn Tx, tenant: TenantId, id: KeyId) -> Result<ApiKey, Error> {
+    let key = keys::get(tx, id).await?;
+    if key.tenant_id == tenant { Ok(key) } else { Err(Error::NotFound) }
+}

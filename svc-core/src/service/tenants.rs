@@ -1,0 +1,79 @@
+//! Tenants.
+
+use super::executor::Runner;
+use crate::accounts::tenants::{self, Tenant, TenantCreate};
+use crate::error::Error;
+use crate::values::TenantId;
+
+/// The tenants of a store: business accounts, each with records of its own.
+#[derive(Clone, Copy)]
+pub struct Tenants<'e> {
+    runner: Runner<'e>,
+}
+
+impl<'e> Tenants<'e> {
+    pub(super) fn new(runner: Runner<'e>) -> Self {
+        Self { runner }
+    }
+
+    /// Creates a tenant.
+    ///
+    /// # Errors
+    /// [`Error::Store`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use svc_core::prelude::*;
+    ///
+    /// # svc_core::service::example(async |svc, _| {
+    /// let settings = TenantCreate { currency: "EUR".parse()?, ..TenantCreate::named("Hill Electric") };
+    /// let tenant = svc.tenants().create(settings).await?;
+    /// assert_eq!(tenant.name, "Hill Electric");
+    /// # Ok(()) });
+    /// ```
+    pub async fn create(self, input: TenantCreate) -> Result<Tenant, Error> {
+        self.runner.write("service.tenant.create", move |tx| Box::pin(tenants::create(tx, input.clone()))).await
+    }
+
+    /// Returns the tenant with this id.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if there is no such tenant.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use svc_core::prelude::*;
+    ///
+    /// # svc_core::service::example(async |svc, tenant| {
+    /// assert_eq!(svc.tenants().get(tenant).await?.name, "Harbour Plumbing");
+    /// # Ok(()) });
+    /// ```
+    pub async fn get(self, id: TenantId) -> Result<Tenant, Error> {
+        self.runner.read("service.tenant.get", move |tx| Box::pin(tenants::get(tx, id))).await
+    }
+
+    /// Returns the tenants after this one in the order of their ids, which is that of their creation. At most `limit` are
+    /// returned; without `after`, the first.
+    ///
+    /// # Errors
+    /// [`Error::Store`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use svc_core::prelude::*;
+    ///
+    /// # svc_core::service::example(async |svc, tenant| {
+    /// assert_eq!(svc.tenants().list(None, 100).await?.len(), 1);
+    /// assert_eq!(svc.tenants().list(Some(tenant), 100).await?, []);
+    /// # Ok(()) });
+    /// ```
+    pub async fn list(self, after: Option<TenantId>, limit: u32) -> Result<Vec<Tenant>, Error> {
+        let list = self
+            .runner
+            .read("service.tenant.list", move |tx| Box::pin(async move { Ok(tx.tenants(after, limit).await?) }));
+        list.await
+    }
+}

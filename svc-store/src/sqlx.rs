@@ -1,0 +1,224 @@
+//! Operations of svc inside a transaction of the application's own, on a connection of [sqlx](https://docs.rs/sqlx).
+//!
+//! The application's rows and svc's record, its event and its deliveries are then committed together, or not at all.
+//!
+//! ```no_run
+//! # async fn example(pool: sqlx::SqlitePool, store: svc_store::SqliteStore) -> Result<(), Box<dyn std::error::Error>> {
+//! # let tenant = svc_core::values::TenantId(uuid::Uuid::nil());
+//! use svc_core::input::Input;
+//! use svc_core::resources::{contacts::Contact, crud};
+//!
+//! let mut tx = pool.begin_with("BEGIN IMMEDIATE").await?;
+//! sqlx::query("INSERT INTO orders (number) VALUES (1)").execute(&mut *tx).await?;
+//! let contact = svc_store::sqlx::join(&mut tx, &store)
+//!     .run(|svc| {
+//!         Box::pin(async move {
+//!             let input = Input::from_body(br#"{"email": "ada@example.com"}"#)?;
+//!             crud::create::<Contact>(svc, tenant, input).await
+//!         })
+//!     })
+//!     .await?;
+//! tx.commit().await?;
+//! # let _ = contact;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Failures
+//!
+//! Each [`run`](Joined::run) is a savepoint. When it fails, nothing of it is left, and the transaction of the application
+//! can go on or be rolled back. A failure of the database itself, such as a deadlock or a lock that is not free in time, is
+//! [`StoreError::Unavailable`], for which [`is_transient`](StoreError::is_transient) is true: roll back, and do the whole
+//! transaction again.
+//!
+//! # Locks
+//!
+//! An operation that writes locks the row of its tenant until the transaction of the application ends, so all other
+//! writes of that tenant wait, and so do its deliveries, whose outcomes are not stored meanwhile. On SQLite there is one
+//! writer for the whole database: everybody waits, and after five seconds writes of the API fail with 503. So join late and
+//! commit soon, and do not wait for anything else in between.
+//!
+//! A transaction that writes on SQLite should start with `BEGIN IMMEDIATE`, as above. One that has read before its first
+//! write fails when another connection wrote in between.
+//!
+//! # Delivery
+//!
+//! The commit makes the deliveries due. On PostgreSQL it notifies the webhook senders of all processes. On SQLite the
+//! sender finds them within a second. To wake it at once, call [`notify`](DeliveryWakeup::notify) of
+//! [`Store::delivery_wakeup`](svc_core::store::Store::delivery_wakeup) after the commit, if
+//! [`Joined::has_due_deliveries`] says so.
+
+#[cfg(feature = "postgres")]
+mod postgres;
+#[cfg(feature = "sqlite")]
+mod sqlite;
+
+use std::sync::{Arc, Mutex};
+
+use ::sqlx::{Database, Transaction};
+use futures_util::future::BoxFuture;
+use svc_core::accounts::audit::Actor;
+use svc_core::env::Env;
+use svc_core::error::{Error, StoreError};
+use svc_core::resources::pages::CursorKey;
+use svc_core::store::Tx;
+use svc_core::sync::lock;
+use svc_core::webhooks::deliveries::DeliveryWakeup;
+
+use crate::dialect::Dialect;
+use crate::sql::{Param, Sql, SqlTx};
+use crate::vault::Vault;
+
+/// Reads the value that each database has of its own.
+const CURSOR_KEY: &str = "SELECT value FROM settings WHERE name = 'cursor_key'";
+
+/// Joins a transaction of the application, which must be on the database of `store`.
+///
+/// `D` follows from the store: `sqlx::Sqlite` for [`SqliteStore`](crate::SqliteStore), and `sqlx::Postgres` for
+/// [`PostgresStore`](crate::PostgresStore).
+pub fn join<'t, 'c, D, S>(transaction: &'t mut Transaction<'c, D>, store: &'t S) -> Joined<'t>
+where
+    D: Database,
+    S: Join<D>,
+{
+    store.join(transaction)
+}
+
+/// A store whose operations can be part of a transaction on a connection to the database `D`. Both stores of this crate
+/// implement it, and nothing else can.
+pub trait Join<D: Database>: sealed::Join<D> {}
+
+pub(crate) mod sealed {
+    use ::sqlx::{Database, Transaction};
+
+    use super::Joined;
+
+    pub trait Join<D: Database> {
+        fn join<'t>(&'t self, transaction: &'t mut Transaction<'_, D>) -> Joined<'t>;
+    }
+}
+
+/// What the operations in a transaction need besides its connection.
+#[derive(Clone, Copy)]
+pub(crate) struct Context<'s> {
+    pub(crate) env: &'s Env,
+    pub(crate) cursor_key: &'s CursorKey,
+    pub(crate) vault: &'s Vault,
+}
+
+/// A transaction that svc has joined.
+pub struct Joined<'t> {
+    connection: Connection<'t>,
+    context: Context<'t>,
+    actor: Actor,
+    /// Whether the connection was seen to be on the database of the store.
+    is_checked: bool,
+    has_due_deliveries: bool,
+}
+
+/// Operations of svc without their result type.
+type Work<'w> = Box<dyn for<'a> FnOnce(&'a mut dyn Tx) -> BoxFuture<'a, Result<(), Error>> + Send + 'w>;
+
+/// The connection of a transaction. An enum, so that the transaction can end before a [`Joined`] goes out of scope.
+enum Connection<'t> {
+    #[cfg(feature = "sqlite")]
+    Sqlite(sqlite::SqliteTransaction<'t>),
+    #[cfg(feature = "postgres")]
+    Postgres(postgres::PostgresTransaction<'t>),
+}
+
+impl Connection<'_> {
+    /// Runs operations within a savepoint, and returns whether they made deliveries due.
+    async fn run(&mut self, savepoint: Savepoint<'_>, work: Work<'_>) -> Result<bool, Error> {
+        match self {
+            #[cfg(feature = "sqlite")]
+            Self::Sqlite(transaction) => transaction.run(savepoint, work).await,
+            #[cfg(feature = "postgres")]
+            Self::Postgres(transaction) => transaction.run(savepoint, work).await,
+        }
+    }
+}
+
+/// How operations are run within a savepoint.
+struct Savepoint<'s> {
+    context: Context<'s>,
+    actor: Actor,
+    is_checked: bool,
+}
+
+impl Savepoint<'_> {
+    /// Runs operations, and returns whether they made deliveries due.
+    async fn run(self, sql: &mut dyn Sql, dialect: Dialect, work: Work<'_>) -> Result<bool, Error> {
+        let Context { env, cursor_key, .. } = self.context;
+        // The wakeup of the store is for what is committed.
+        let delivery_wakeup = &DeliveryWakeup::default();
+        let mut tx = SqlTx { sql, env, cursor_key, delivery_wakeup, dialect, actor: self.actor };
+        if !self.is_checked {
+            check_database(&mut tx).await?;
+        }
+        work(&mut tx).await?;
+        Ok(delivery_wakeup.take_mark())
+    }
+}
+
+/// Checks that the transaction is on the database of the store.
+async fn check_database(tx: &mut SqlTx<'_>) -> Result<(), Error> {
+    let no_params: &[Param<'_>] = &[];
+    let found = tx.fetch_one(CURSOR_KEY, no_params, |cells| cells.take::<[u8; 32]>("settings", "value")).await;
+    match found {
+        Ok(Some(key)) if *tx.cursor_key == CursorKey::new(key) => Ok(()),
+        Err(error) if error.is_transient() => Err(error.into()),
+        _ => Err(StoreError::Internal(
+            "the transaction is on another database than the store; join transactions of a pool for the same URL"
+                .to_owned(),
+        )
+        .into()),
+    }
+}
+
+impl<'t> Joined<'t> {
+    fn new(connection: Connection<'t>, context: Context<'t>) -> Self {
+        Self { connection, context, actor: Actor::System, is_checked: false, has_due_deliveries: false }
+    }
+
+    /// Sets who the audit log names for what follows.
+    #[must_use]
+    pub fn act_as(mut self, actor: Actor) -> Self {
+        self.actor = actor;
+        self
+    }
+
+    /// Returns whether the operations so far made deliveries due, for which the sender can be woken after the commit.
+    pub fn has_due_deliveries(&self) -> bool {
+        self.has_due_deliveries
+    }
+
+    /// Runs operations of svc, all or none of them. They wait for nothing but their transaction.
+    ///
+    /// # Errors
+    /// The error of the operations, or [`Error::Store`]; see the [module](self).
+    pub async fn run<'w, T, F>(&mut self, work: F) -> Result<T, Error>
+    where
+        T: Send + 'static,
+        F: for<'a> FnOnce(&'a mut dyn Tx) -> BoxFuture<'a, Result<T, Error>> + Send + 'w,
+    {
+        let result = Arc::new(Mutex::new(None));
+        let slot = Arc::clone(&result);
+        let savepoint = Savepoint { context: self.context, actor: self.actor.clone(), is_checked: self.is_checked };
+        let work: Work<'_> = Box::new(move |tx| {
+            let work = work(tx);
+            Box::pin(async move {
+                let value = work.await?;
+                *lock(&slot) = Some(value);
+                Ok(())
+            })
+        });
+        self.has_due_deliveries |= self.connection.run(savepoint, work).await?;
+        self.is_checked = true;
+        let value = lock(&result).take();
+        value.ok_or_else(|| StoreError::Internal("the operations have no result".to_owned()).into())
+    }
+}
+
+#[cfg(test)]
+mod tests;

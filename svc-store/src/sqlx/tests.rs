@@ -1,0 +1,284 @@
+//! The conformance suite in transactions of sqlx, and what applications rely on.
+
+use std::path::Path;
+
+use ::sqlx::sqlite::{SqliteConnectOptions, SqlitePoolOptions};
+use ::sqlx::{PgPool, SqlitePool};
+use async_trait::async_trait;
+use futures_util::FutureExt as _;
+use svc_core::accounts::tenants::{self, TenantCreate};
+use svc_core::env::Env;
+use svc_core::input::Input as _;
+use svc_core::resources::contacts::{Contact, ContactFilter};
+use svc_core::resources::crud::{self, Create, Filter as _};
+use svc_core::resources::pages::ListParams;
+use svc_core::store::{Access, Observer, RequestCounts, Store, UnitOfWork, conformance};
+use svc_core::values::TenantId;
+use svc_core::webhooks::subscriptions::WebhookSubscription;
+use svc_postgres_server::server;
+
+use super::*;
+use crate::{Options, PostgresStore, SecretKey, SqliteStore};
+
+/// A store whose writes are transactions of sqlx, which svc joins.
+struct JoiningStore<S, P> {
+    store: Arc<S>,
+    pool: P,
+    /// Notified as an application notifies the sender of its own process. That of the store would be notified a second
+    /// time, by PostgreSQL.
+    wakeup: Arc<DeliveryWakeup>,
+}
+
+/// A pool that begins transactions for writing.
+#[async_trait]
+trait Begin: Clone + Send + Sync + 'static {
+    type Database: Database;
+    async fn begin_write(&self) -> Result<Transaction<'static, Self::Database>, ::sqlx::Error>;
+}
+
+#[async_trait]
+impl Begin for SqlitePool {
+    type Database = ::sqlx::Sqlite;
+    async fn begin_write(&self) -> Result<Transaction<'static, ::sqlx::Sqlite>, ::sqlx::Error> {
+        self.begin_with("BEGIN IMMEDIATE").await
+    }
+}
+
+#[async_trait]
+impl Begin for PgPool {
+    type Database = ::sqlx::Postgres;
+    async fn begin_write(&self) -> Result<Transaction<'static, ::sqlx::Postgres>, ::sqlx::Error> {
+        self.begin().await
+    }
+}
+
+#[async_trait]
+impl<S, P> Store for JoiningStore<S, P>
+where
+    P: Begin,
+    S: Store + Join<P::Database>,
+{
+    async fn run(&self, access: Access, name: &'static str, work: UnitOfWork) -> Result<(), Error> {
+        if access == Access::Read {
+            return self.store.run(access, name, work).await;
+        }
+        let (store, pool, wakeup) = (Arc::clone(&self.store), self.pool.clone(), Arc::clone(&self.wakeup));
+        let run = tokio::spawn(async move {
+            loop {
+                let mut tx = pool.begin_write().await.unwrap();
+                let mut joined = join(&mut tx, &*store);
+                let done = joined.run(|svc| work(svc)).await;
+                let has_due_deliveries = joined.has_due_deliveries();
+                match done {
+                    Ok(()) => {
+                        tx.commit().await.unwrap();
+                        if has_due_deliveries {
+                            wakeup.notify();
+                        }
+                        return Ok(());
+                    }
+                    Err(Error::Store(error)) if error.is_transient() => tx.rollback().await.unwrap(),
+                    Err(error) => return Err(error),
+                }
+            }
+        });
+        run.await.unwrap()
+    }
+
+    fn env(&self) -> &Env {
+        self.store.env()
+    }
+
+    fn delivery_wakeup(&self) -> &DeliveryWakeup {
+        &self.wakeup
+    }
+
+    fn request_counts(&self) -> Option<&dyn RequestCounts> {
+        self.store.request_counts()
+    }
+
+    fn observe(&self, observer: Arc<dyn Observer>) {
+        self.store.observe(observer);
+    }
+}
+
+async fn sqlite_pool(path: &Path) -> SqlitePool {
+    let options = SqliteConnectOptions::new().filename(path);
+    SqlitePoolOptions::new().max_connections(4).connect_with(options).await.unwrap()
+}
+
+async fn on_sqlite(env: Env) -> (JoiningStore<SqliteStore, SqlitePool>, tempfile::TempDir) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("svc.db");
+    let store = Arc::new(SqliteStore::open(&path, env).unwrap());
+    (JoiningStore { store, pool: sqlite_pool(&path).await, wakeup: Arc::default() }, folder)
+}
+
+async fn on_postgres(url: &str, env: Env) -> JoiningStore<PostgresStore, PgPool> {
+    let options = Options {
+        read_connections: 2,
+        write_connections: 2,
+        secret_key: Some(SecretKey::new([7; 32])),
+        ..Options::default()
+    };
+    let store = Arc::new(PostgresStore::open(url, env, options).await.unwrap());
+    JoiningStore { store, pool: PgPool::connect(url).await.unwrap(), wakeup: Arc::default() }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn joined_transactions_pass_the_conformance_suite_on_sqlite() {
+    let folders = std::sync::Mutex::new(Vec::new());
+    let open = |env| async {
+        let (store, folder) = on_sqlite(env).await;
+        svc_core::sync::lock(&folders).push(folder);
+        Arc::new(store) as Arc<dyn Store>
+    };
+    conformance::run_all(open).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn joined_transactions_pass_the_conformance_suite_on_postgres() {
+    let Some(server) = server() else { return };
+    conformance::run_all(|env| async { Arc::new(on_postgres(&server.database(), env).await) as Arc<dyn Store> }).await;
+}
+
+async fn tenant(store: &dyn Store) -> TenantId {
+    let created = store.write("test", |tx| Box::pin(tenants::create(tx, TenantCreate::named("Test"))));
+    created.await.unwrap().id
+}
+
+fn create<'t>(tx: &'t mut dyn Tx, tenant: TenantId, email: &str) -> BoxFuture<'t, Result<Contact, Error>> {
+    let input = <Contact as Create>::Input::from_body(format!(r#"{{"email": "{email}"}}"#).as_bytes());
+    Box::pin(async move { crud::create::<Contact>(tx, tenant, input?).await })
+}
+
+/// The email addresses of the tenant's contacts, the newest first, as the store reads them.
+async fn emails(store: &dyn Store, tenant: TenantId) -> Vec<String> {
+    let listed = store.read("test", move |tx| {
+        Box::pin(async move {
+            let list = ListParams { limit: None, cursor: None, updated_since: None };
+            let page = crud::list::<Contact>(tx, tenant, &list, &ContactFilter::none()).await?;
+            Ok(page.data.into_iter().filter_map(|contact| contact.email).map(|email| email.to_string()).collect())
+        })
+    });
+    listed.await.unwrap()
+}
+
+/// What holds on both databases.
+async fn promises<S, P>(joining: JoiningStore<S, P>)
+where
+    P: Begin,
+    S: Store + Join<P::Database>,
+{
+    let JoiningStore { store, pool, .. } = joining;
+    let store = &*store;
+    let tenant = tenant(store).await;
+
+    // A failed operation leaves nothing, and the transaction goes on.
+    let mut tx = pool.begin_write().await.unwrap();
+    let mut joined = join(&mut tx, store);
+    joined.run(|svc| create(svc, tenant, "kept@example.com")).await.unwrap();
+    let failed = joined.run(|svc| {
+        Box::pin(async move {
+            create(svc, tenant, "gone@example.com").await?;
+            create(svc, tenant, "kept@example.com").await
+        })
+    });
+    assert_eq!(failed.await.map(drop).unwrap_err().code(), "email_taken");
+    joined.run(|svc| create(svc, tenant, "also@example.com")).await.unwrap();
+    assert_eq!(emails(store, tenant).await, [""; 0], "nothing is seen before the commit");
+    tx.commit().await.unwrap();
+    assert_eq!(emails(store, tenant).await, ["also@example.com", "kept@example.com"]);
+
+    // A rollback leaves nothing, and so does an application that ends before its commit.
+    for ended in [true, false] {
+        let mut tx = pool.begin_write().await.unwrap();
+        join(&mut tx, store).run(|svc| create(svc, tenant, "gone@example.com")).await.unwrap();
+        if ended {
+            tx.rollback().await.unwrap();
+        } else {
+            drop(tx);
+        }
+        assert_eq!(emails(store, tenant).await.len(), 2);
+    }
+
+    // Of two applications that create the same contact, the second finds that of the first.
+    let race = async || {
+        let mut tx = pool.begin_write().await.unwrap();
+        let created = join(&mut tx, store).run(|svc| create(svc, tenant, "race@example.com")).await;
+        tx.commit().await.unwrap();
+        created.map(drop).map_err(|error| error.code())
+    };
+    let (one, other) = tokio::join!(race(), race());
+    assert_eq!([one, other].into_iter().filter(Result::is_ok).count(), 1, "{one:?} {other:?}");
+    assert_eq!(emails(store, tenant).await.len(), 3);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn joined_transactions_keep_their_promises_on_sqlite() {
+    let (joining, _folder) = on_sqlite(Env::system()).await;
+    promises(joining).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn joined_transactions_keep_their_promises_on_postgres() {
+    let Some(server) = server() else { return };
+    promises(on_postgres(&server.database(), Env::system()).await).await;
+}
+
+#[tokio::test]
+async fn a_transaction_on_another_database_is_refused() {
+    let (here, _folder) = on_sqlite(Env::system()).await;
+    let (there, _other) = on_sqlite(Env::system()).await;
+    let empty = SqlitePool::connect("sqlite::memory:").await.unwrap();
+    let tenant = tenant(&*here.store).await;
+    for pool in [there.pool, empty] {
+        let mut tx = pool.begin_write().await.unwrap();
+        let refused = join(&mut tx, &*here.store).run(|svc| create(svc, tenant, "ada@example.com")).await;
+        let error = refused.map(drop).unwrap_err().to_string();
+        assert!(error.contains("another database than the store"), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn a_deadlock_can_be_tried_again() {
+    let Some(server) = server() else { return };
+    let JoiningStore { store, pool, .. } = on_postgres(&server.database(), Env::system()).await;
+    let tenants = [tenant(&*store).await, tenant(&*store).await];
+    // Each locks one tenant, and then that of the other.
+    let both_have_one = tokio::sync::Barrier::new(2);
+    let lock = async |first: TenantId, second: TenantId| {
+        let mut tx = pool.begin_write().await.unwrap();
+        let mut joined = join(&mut tx, &*store);
+        joined.run(|svc| create(svc, first, "first@example.com")).await.unwrap();
+        both_have_one.wait().await;
+        let done = joined.run(|svc| create(svc, second, "second@example.com")).await;
+        tx.rollback().await.unwrap();
+        done.map(drop)
+    };
+    let (one, other) = tokio::join!(lock(tenants[0], tenants[1]), lock(tenants[1], tenants[0]));
+    let failed: Vec<Error> = [one, other].into_iter().filter_map(Result::err).collect();
+    assert!(matches!(&*failed, [Error::Store(error)] if error.is_transient()), "{failed:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_commit_wakes_the_senders_of_all_processes_on_postgres() {
+    let Some(server) = server() else { return };
+    let joining = on_postgres(&server.database(), Env::system()).await;
+    let store: &dyn Store = &*joining.store;
+    let tenant = tenant(store).await;
+    let subscribe = store.write("test", move |tx| {
+        Box::pin(async move {
+            let input = <WebhookSubscription as Create>::Input::from_body(
+                br#"{"url": "https://hooks.example.com/", "events": ["*"]}"#,
+            )?;
+            crud::create::<WebhookSubscription>(tx, tenant, input).await
+        })
+    });
+    subscribe.await.unwrap();
+    let mut tx = joining.pool.begin_write().await.unwrap();
+    join(&mut tx, &*joining.store).run(|svc| create(svc, tenant, "ada@example.com")).await.unwrap();
+    assert!(store.delivery_wakeup().notified().now_or_never().is_none());
+    tx.commit().await.unwrap();
+    tokio::time::timeout(std::time::Duration::from_secs(5), store.delivery_wakeup().notified()).await.unwrap();
+}
