@@ -3,28 +3,35 @@
 mod audit;
 mod db;
 mod events;
+pub mod fields;
 mod invoices;
 mod keys;
 mod overview;
+pub mod records;
 mod transfer;
 mod webhooks;
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::builder::BoolishValueParser;
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use svc_core::accounts::limits::CappedCollection;
-use svc_core::values::{Currency, TenantId, TimeZone};
+use svc_core::resources::bookings::Booking;
+use svc_core::resources::jobs::Job;
+use svc_core::values::{Currency, TimeZone};
 
 pub use self::audit::AuditCommand;
 pub use self::db::DbCommand;
 pub use self::events::{DeliveryCommand, EventCommand, Listen};
-pub use self::invoices::{InvoiceChanges, InvoiceCommand, QuoteCommand};
+pub use self::invoices::{ContactCommand, InvoiceCommand, QuoteCommand};
 pub use self::keys::KeyCommand;
 use self::overview::{FIRST_STEPS, MORE};
+use self::records::RecordCommand;
 pub use self::transfer::{Export, ExportKind, Format, Import, ImportKind};
 pub use self::webhooks::WebhookCommand;
 use crate::exit;
+use crate::ids::IdArg;
 use crate::values::{self, Limit};
 
 /// Manage an SVC database: tenants, API keys, invoices and webhooks.
@@ -60,13 +67,56 @@ pub struct Cli {
     #[arg(long, global = true, overrides_with = "json", help_heading = "Global options")]
     pub json: bool,
 
+    /// How to print the result: text for people, json as with --json, or csv with a header row.
+    #[arg(
+        long,
+        global = true,
+        value_enum,
+        default_value = "text",
+        overrides_with = "output",
+        conflicts_with = "json",
+        value_name = "FORMAT",
+        help_heading = "Global options"
+    )]
+    pub output: Output,
+
     /// Skip the confirmation prompt of commands that cannot be undone. Without a terminal there is no prompt.
     #[arg(long, short, global = true, overrides_with = "yes", help_heading = "Global options")]
     pub yes: bool,
 
+    /// Accept webhook URLs with http:// and private addresses. Only a server with this option sends to them.
+    #[arg(
+        long,
+        global = true,
+        env = "SVC_ALLOW_PRIVATE_WEBHOOKS",
+        value_parser = BoolishValueParser::new(),
+        overrides_with = "allow_private_webhooks",
+        hide_short_help = true,
+        help_heading = "Global options"
+    )]
+    pub allow_private_webhooks: bool,
+
     /// The command to run.
     #[command(subcommand)]
     pub command: Command,
+}
+
+/// How results are printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Output {
+    /// Sentences and tables for people.
+    Text,
+    /// One JSON document.
+    Json,
+    /// Comma-separated values: a header row, and a row for each record.
+    Csv,
+}
+
+impl Cli {
+    /// Returns how the result is printed.
+    pub fn output(&self) -> Output {
+        if self.json { Output::Json } else { self.output }
+    }
 }
 
 /// The top-level commands, each of which names one kind of object or one task.
@@ -102,12 +152,45 @@ pub enum Command {
     #[command(
         subcommand_required = true,
         arg_required_else_help = true,
-        after_help = "Example:\n  svc key create --tenant 0195a3c8-0000-7000-8000-000000000001 --scopes read,write"
+        after_help = "Example:\n  svc key create --scopes read,write"
     )]
     Key {
         /// The operation on keys.
         #[command(subcommand)]
         command: KeyCommand,
+    },
+    /// Manage contacts: people and companies.
+    #[command(
+        subcommand_required = true,
+        arg_required_else_help = true,
+        after_help = "Example:\n  svc contact create --email ada@example.com --first-name Ada"
+    )]
+    Contact {
+        /// The operation on contacts.
+        #[command(subcommand)]
+        command: ContactCommand,
+    },
+    /// Manage bookings: appointments with contacts.
+    #[command(
+        subcommand_required = true,
+        arg_required_else_help = true,
+        after_help = "Example:\n  svc booking update 0195a3c8 --status completed"
+    )]
+    Booking {
+        /// The operation on bookings.
+        #[command(subcommand)]
+        command: RecordCommand<Booking>,
+    },
+    /// Manage jobs: work that is planned and done.
+    #[command(
+        subcommand_required = true,
+        arg_required_else_help = true,
+        after_help = "Example:\n  svc job list --status scheduled"
+    )]
+    Job {
+        /// The operation on jobs.
+        #[command(subcommand)]
+        command: RecordCommand<Job>,
     },
     /// Create and process invoices: send, pay, refund, void and more.
     ///
@@ -116,20 +199,18 @@ pub enum Command {
     #[command(
         subcommand_required = true,
         arg_required_else_help = true,
-        after_help = "Example:\n  svc invoice pay 0195a3c8-0000-7000-8000-000000000003 --amount 40"
+        after_help = "Example:\n  svc invoice pay 0195a3c3 --amount 40"
     )]
     Invoice {
         /// The operation on invoices.
         #[command(subcommand)]
         command: InvoiceCommand,
     },
-    /// Show a quote, or record that the customer accepted or declined it.
-    ///
-    /// Quotes are created and changed through the API.
+    /// Manage quotes, and record that the customer accepted or declined them.
     #[command(
         subcommand_required = true,
         arg_required_else_help = true,
-        after_help = "Example:\n  svc quote accept 0195a3c8-0000-7000-8000-000000000007"
+        after_help = "Example:\n  svc quote accept 0195a3c7"
     )]
     Quote {
         /// The operation on quotes.
@@ -137,11 +218,7 @@ pub enum Command {
         command: QuoteCommand,
     },
     /// Manage webhook subscriptions, the endpoints that events are delivered to.
-    #[command(
-        subcommand_required = true,
-        arg_required_else_help = true,
-        after_help = "Example:\n  svc webhook list --tenant 0195a3c8-0000-7000-8000-000000000001"
-    )]
+    #[command(subcommand_required = true, arg_required_else_help = true, after_help = "Example:\n  svc webhook list")]
     Webhook {
         /// The operation on webhooks.
         #[command(subcommand)]
@@ -151,7 +228,7 @@ pub enum Command {
     #[command(
         subcommand_required = true,
         arg_required_else_help = true,
-        after_help = "Example:\n  svc delivery list --tenant 0195a3c8-0000-7000-8000-000000000001 --status failed"
+        after_help = "Example:\n  svc delivery list --status failed"
     )]
     Delivery {
         /// The operation on deliveries.
@@ -162,8 +239,7 @@ pub enum Command {
     #[command(
         subcommand_required = true,
         arg_required_else_help = true,
-        after_help = "Example:\n  svc event emit --tenant 0195a3c8-0000-7000-8000-000000000001 \\\n    \
-                      --kind stay.created --data stay.json"
+        after_help = "Example:\n  svc event emit --kind stay.created --data stay.json"
     )]
     Event {
         /// The operation on events.
@@ -189,14 +265,10 @@ pub enum Command {
     /// and jobs, with their numbers and all their times. It fires no events. A row is refused if another record of its
     /// type has changed later, as clients that keep a copy by `updated_since` would miss it: import into a tenant without
     /// records.
-    #[command(
-        after_help = "Examples:\n  svc import contacts --tenant 0195a3c8-0000-7000-8000-000000000001 contacts.csv\n  \
-                      svc import contacts --tenant 0195a3c8-0000-7000-8000-000000000001 contacts.csv \\\n    \
-                      --dry-run --report refused.ndjson\n  \
-                      zcat invoices.ndjson.gz | svc import invoices \\\n    \
-                      --tenant 0195a3c8-0000-7000-8000-000000000001 --no-events -\n  \
-                      svc import all --tenant 0195a3c8-0000-7000-8000-000000000001 all.ndjson"
-    )]
+    #[command(after_help = "Examples:\n  svc import contacts contacts.csv\n  \
+                      svc import contacts contacts.csv --dry-run --report refused.ndjson\n  \
+                      zcat invoices.ndjson.gz | svc import invoices --no-events -\n  \
+                      svc import all all.ndjson")]
     Import(Import),
     /// Export all records of one type, or of an account, to stdout, one JSON object per line.
     ///
@@ -206,18 +278,12 @@ pub enum Command {
     /// `svc export all` writes all records of a tenant for `svc import all`, deleted contacts included, each with its type
     /// in `kind`. A record comes after the contact that it refers to, and once more if it changes during the export. With
     /// --since, it writes what has changed since an earlier export.
-    #[command(
-        after_help = "Examples:\n  svc export contacts --tenant 0195a3c8-0000-7000-8000-000000000001 > contacts.ndjson\n  \
-                      svc export jobs --tenant 0195a3c8-0000-7000-8000-000000000001 --since 7d --format csv\n  \
-                      svc export all --tenant 0195a3c8-0000-7000-8000-000000000001 > all.ndjson"
-    )]
+    #[command(after_help = "Examples:\n  svc export contacts > contacts.ndjson\n  \
+                      svc export jobs --since 7d --format csv\n  \
+                      svc export all > all.ndjson")]
     Export(Export),
     /// Show the audit log: who changed what, and when.
-    #[command(
-        subcommand_required = true,
-        arg_required_else_help = true,
-        after_help = "Example:\n  svc audit list --tenant 0195a3c8-0000-7000-8000-000000000001"
-    )]
+    #[command(subcommand_required = true, arg_required_else_help = true, after_help = "Example:\n  svc audit list")]
     Audit {
         /// The operation on the audit log.
         #[command(subcommand)]
@@ -264,12 +330,12 @@ pub enum Command {
     },
 }
 
-/// The tenant of a record that is named by its id.
-#[derive(Args, Clone, Copy, Debug)]
-pub struct Owner {
-    /// Id of the tenant that owns it. Needed only if several tenants have one with the same id.
-    #[arg(long, value_parser = values::tenant_id, value_name = "ID")]
-    pub tenant: Option<TenantId>,
+/// The tenant that a command works on.
+#[derive(Args, Clone, Debug)]
+pub struct InTenant {
+    /// Id of the tenant, or a part of it that no other tenant has. The default is the only tenant of the database.
+    #[arg(long, env = "SVC_TENANT", hide_env_values = true, value_parser = IdArg::parse, value_name = "ID")]
+    pub tenant: Option<IdArg>,
 }
 
 /// `svc tenant …`
@@ -294,52 +360,55 @@ pub enum TenantCommand {
         pending: bool,
     },
     /// List tenants, oldest first.
-    #[command(after_help = "Examples:\n  svc tenant list --json\n  \
-                      svc tenant list --limit 10 --after 0195a3c8-0000-7000-8000-000000000001")]
+    #[command(
+        visible_alias = "ls",
+        after_help = "Examples:\n  svc tenant list --json\n  \
+                      svc tenant list --limit 10 --after 0195a3c1"
+    )]
     List {
         /// Maximum number of tenants to list.
         #[arg(long, default_value = "1000", value_parser = clap::value_parser!(u32).range(1..), value_name = "N")]
         limit: u32,
         /// List only tenants that follow the one with this id.
-        #[arg(long, value_parser = values::tenant_id, value_name = "ID")]
-        after: Option<TenantId>,
+        #[arg(long, value_parser = IdArg::parse, value_name = "ID")]
+        after: Option<IdArg>,
     },
     /// Show a tenant.
-    #[command(after_help = "Example:\n  svc tenant show 0195a3c8-0000-7000-8000-000000000001")]
+    #[command(after_help = "Example:\n  svc tenant show 0195a3c1")]
     Show {
         /// Id of the tenant.
-        #[arg(value_parser = values::tenant_id)]
-        id: TenantId,
+        #[arg(value_parser = IdArg::parse)]
+        id: IdArg,
     },
     /// Approve a pending or suspended tenant, so that its keys can use the API.
     ///
     /// Approving an approved tenant changes nothing.
-    #[command(after_help = "Example:\n  svc tenant approve 0195a3c8-0000-7000-8000-000000000001")]
+    #[command(after_help = "Example:\n  svc tenant approve 0195a3c1")]
     Approve {
         /// Id of the tenant.
-        #[arg(value_parser = values::tenant_id)]
-        id: TenantId,
+        #[arg(value_parser = IdArg::parse)]
+        id: IdArg,
     },
     /// Suspend a tenant, so that its keys are rejected from now on.
     ///
     /// The tenant's data is kept. `svc tenant approve` reverses the suspension.
-    #[command(after_help = "Example:\n  svc tenant suspend 0195a3c8-0000-7000-8000-000000000001")]
+    #[command(after_help = "Example:\n  svc tenant suspend 0195a3c1")]
     Suspend {
         /// Id of the tenant.
-        #[arg(value_parser = values::tenant_id)]
-        id: TenantId,
+        #[arg(value_parser = IdArg::parse)]
+        id: IdArg,
     },
     /// Change a tenant's settings.
     ///
     /// Settings that are not named stay as they are. The limits of a tenant replace those of the server's --rate-limit
     /// and --write-rate-limit.
-    #[command(after_help = "Examples:\n  svc tenant set 0195a3c8-0000-7000-8000-000000000001 --currency NZD\n  \
-                      svc tenant set 0195a3c8-0000-7000-8000-000000000001 --rate-limit 600 \\\n    \
+    #[command(after_help = "Examples:\n  svc tenant set 0195a3c1 --currency NZD\n  \
+                      svc tenant set 0195a3c1 --rate-limit 600 \\\n    \
                       --write-rate-limit contacts=300 --write-rate-limit quotes=default")]
     Set {
         /// Id of the tenant.
-        #[arg(value_parser = values::tenant_id)]
-        id: TenantId,
+        #[arg(value_parser = IdArg::parse)]
+        id: IdArg,
         /// The settings to change.
         #[command(flatten)]
         changes: TenantChanges,
@@ -387,7 +456,7 @@ mod tests {
         let groups = cli.get_subcommands().filter(|group| group.get_name() != "tenant");
         let takes = |command: &clap::Command, id: &str| command.get_arguments().any(|argument| argument.get_id() == id);
         let with_id: Vec<_> = groups.flat_map(clap::Command::get_subcommands).filter(|it| takes(it, "id")).collect();
-        assert_eq!(with_id.len(), 19);
+        assert_eq!(with_id.len(), 31);
         for command in with_id {
             assert!(takes(command, "tenant"), "{}", command.get_name());
         }

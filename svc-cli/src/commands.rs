@@ -1,19 +1,24 @@
 //! The implementation of the commands: one file per group, one function per command.
 
 mod audit;
+mod booking;
 mod completions;
+mod contact;
 mod db;
 mod delivery;
 mod event;
 mod export;
 mod import;
 mod init;
+mod input;
 mod invoice;
+mod job;
 mod key;
 mod listen;
 mod lookup;
 mod man;
 mod quote;
+mod records;
 mod tenant;
 mod webhook;
 
@@ -22,9 +27,10 @@ use std::sync::Arc;
 use svc_core::accounts::audit::acting;
 use svc_core::env::Env;
 use svc_core::store::Store;
+use svc_core::values::HostPolicy;
 use svc_store::{OpenError, Options};
 
-use crate::cli::{Cli, Command};
+use crate::cli::{Cli, Command, Output};
 use crate::confirm;
 use crate::exit::Failure;
 use crate::output::{self, Outcome};
@@ -39,19 +45,24 @@ pub(crate) async fn run(cli: Cli) -> Result<Outcome, Failure> {
         let path = path.display();
         output::warning(&format!("Other users may read or change the secret key in {path}; run `chmod 600 {path}`."));
     }
-    let open = || open(url);
+    let hosts = if cli.allow_private_webhooks { HostPolicy::AllowPrivate } else { HostPolicy::Public };
+    let is_json = cli.output() == Output::Json;
+    let open = || open(url, hosts);
     match cli.command {
         Command::Init { name, url: server_url } => init::run(url, &server_url, name).await,
         Command::Tenant { command } => tenant::run(&*open().await?, command).await,
         Command::Key { command } => key::run(&*open().await?, command).await,
+        Command::Contact { command } => contact::run(&*open().await?, command).await,
+        Command::Booking { command } => records::run(&*open().await?, command).await,
+        Command::Job { command } => records::run(&*open().await?, command).await,
         Command::Invoice { command } => invoice::run(&*open().await?, command).await,
         Command::Quote { command } => quote::run(&*open().await?, command).await,
         Command::Webhook { command } => webhook::run(&*open().await?, command).await,
-        Command::Delivery { command } => delivery::run(&*open().await?, command, cli.json).await,
+        Command::Delivery { command } => delivery::run(&*open().await?, command, is_json).await,
         Command::Event { command } => event::run(&*open().await?, command).await,
         Command::Import(options) => import::run(&*open().await?, options).await,
-        Command::Export(options) => export::run(&*open().await?, options, cli.json).await,
-        Command::Listen(options) => listen::run(options, cli.json).await,
+        Command::Export(options) => export::run(&*open().await?, options, is_json).await,
+        Command::Listen(options) => listen::run(options, is_json).await,
         Command::Audit { command } => audit::run(&*open().await?, command).await,
         Command::Db { command } => db::run(url, command).await,
         Command::Completions { shell } => completions::run(shell),
@@ -60,12 +71,12 @@ pub(crate) async fn run(cli: Cli) -> Result<Outcome, Failure> {
 }
 
 /// Opens a database on which the audit log records changes as made by the current user.
-async fn open(url: &str) -> Result<Arc<dyn Store>, OpenError> {
-    open_or_create(url, false).await
+async fn open(url: &str, hosts: HostPolicy) -> Result<Arc<dyn Store>, OpenError> {
+    open_or_create(url, hosts, false).await
 }
 
 /// Does the same, and creates a SQLite file that is missing with `create_missing`.
-async fn open_or_create(url: &str, create_missing: bool) -> Result<Arc<dyn Store>, OpenError> {
+async fn open_or_create(url: &str, hosts: HostPolicy, create_missing: bool) -> Result<Arc<dyn Store>, OpenError> {
     // A command runs its transactions one after the other, and servers need the connections of PostgreSQL.
     let options = Options {
         create_missing,
@@ -74,5 +85,7 @@ async fn open_or_create(url: &str, create_missing: bool) -> Result<Arc<dyn Store
         is_short_lived: true,
         ..Options::default()
     };
-    Ok(acting(svc_store::open_with(url, Env::system(), options).await?, user::actor()))
+    let mut env = Env::system();
+    env.webhook_hosts = hosts;
+    Ok(acting(svc_store::open_with(url, env, options).await?, user::actor()))
 }

@@ -4,7 +4,10 @@
 
 use std::io::{self, BufRead, IsTerminal as _, Write};
 
-use crate::cli::{Command, DbCommand, DeliveryCommand, InvoiceCommand, KeyCommand, TenantCommand};
+use crate::cli::records::Target;
+use crate::cli::{
+    Command, ContactCommand, DbCommand, DeliveryCommand, InvoiceCommand, KeyCommand, TenantCommand, WebhookCommand,
+};
 use crate::exit::{Exit, Failure};
 use crate::times;
 
@@ -17,11 +20,17 @@ fn question(command: &Command) -> Option<String> {
         Command::Key { command: KeyCommand::Revoke { id, .. } } => {
             format!("Revoke key {id}? It is rejected from the next request on, and this cannot be undone.")
         }
-        Command::Invoice { command: InvoiceCommand::Void { id, .. } } => {
+        Command::Invoice { command: InvoiceCommand::Void(Target { id, .. }) } => {
             format!("Void invoice {id}? It is cancelled for good, and webhooks are notified.")
         }
-        Command::Invoice { command: InvoiceCommand::Refund { id, .. } } => {
+        Command::Invoice { command: InvoiceCommand::Refund { target: Target { id, .. }, .. } } => {
             format!("Record a refund of invoice {id}? Webhooks are notified.")
+        }
+        Command::Contact { command: ContactCommand::Delete(Target { id, .. }) } => {
+            format!("Delete contact {id}? This cannot be undone, and webhooks are notified.")
+        }
+        Command::Webhook { command: WebhookCommand::Delete(Target { id, .. }) } => {
+            format!("Delete webhook {id}? Its pending and held deliveries fail, and this cannot be undone.")
         }
         Command::Delivery { command: DeliveryCommand::Replay { subscription: Some(id), .. } } => {
             format!("Replay deliveries of webhook {id}? Its receiver may get events a second time.")

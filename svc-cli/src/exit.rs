@@ -3,8 +3,10 @@
 use std::fmt::Display;
 use std::process::ExitCode;
 
-use svc_core::error::{Error, StoreError};
+use svc_core::error::{Error, StoreError, Violation};
 use svc_store::{MaintenanceError, OpenError};
+
+use crate::cli::fields::option_name;
 
 /// The exit code of the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +32,9 @@ pub const LONG_HELP: &str = "\
 Environment variables:
   SVC_DATABASE_URL    Database to use when --database-url is not given
   SVC_SECRET_KEY      Key that encrypts secrets in the database; for SQLite, default: content of PATH.key
+  SVC_TENANT          Tenant to work on when --tenant is not given; not needed where there is one tenant
+  SVC_ALLOW_PRIVATE_WEBHOOKS
+                      Whether webhook URLs can have http:// and private addresses
   SVC_RETENTION       How long `svc db prune` keeps events when --retention is not given
   SVC_WEBHOOK_SECRET  Signing secret for `svc listen` when --secret is not given
   NO_COLOR            Disables colour when set
@@ -96,9 +101,13 @@ impl From<Error> for Failure {
         let exit = match &error {
             Error::Validation(violations) => {
                 // Options have the names of the API's fields.
-                let messages: Vec<String> =
-                    violations.as_slice().iter().map(|violation| format!("--{}", violation.message)).collect();
+                let messages: Vec<String> = violations.as_slice().iter().map(option_message).collect();
                 return Self::new(Exit::Usage, format!("{}.", messages.join("; ")));
+            }
+            Error::EmailTaken { existing_id } => {
+                let reason =
+                    format!("The contact {existing_id} has this email; update that one, or use another email.");
+                return Self::new(Exit::Refused, reason);
             }
             Error::InvalidJson(_) | Error::InvalidCursor | Error::EmptyPatch | Error::IdempotencyKeyReused => {
                 Exit::Usage
@@ -109,7 +118,6 @@ impl From<Error> for Failure {
             | Error::KeyExpired
             | Error::InsufficientScope
             | Error::AccessNotApproved
-            | Error::EmailTaken { .. }
             | Error::LimitReached { .. }
             | Error::IdempotencyInProgress
             | Error::PreconditionFailed
@@ -119,12 +127,20 @@ impl From<Error> for Failure {
             Error::Store(
                 StoreError::ClockSkew(_)
                 | StoreError::SchemaMismatch(_)
+                | StoreError::SecretKey(_)
                 | StoreError::Corrupt { .. }
                 | StoreError::Internal(_),
             ) => Exit::Failed,
         };
         Self::new(exit, error.to_string())
     }
+}
+
+/// Words what is wrong with a field as what is wrong with its option.
+fn option_message(violation: &Violation) -> String {
+    let (field, _) = violation.field.split_once('.').unwrap_or((&violation.field, ""));
+    let rest = violation.message.strip_prefix(&violation.field).unwrap_or(&violation.message);
+    format!("--{}{rest}", option_name(field))
 }
 
 impl From<OpenError> for Failure {
@@ -136,10 +152,14 @@ impl From<OpenError> for Failure {
                 Self::new(Exit::NotFound, format!("{error}. {hint}"))
             }
             OpenError::NoFolder(_) => Self::new(Exit::NotFound, format!("{error}.")),
-            OpenError::Unavailable { .. } => {
+            OpenError::Unavailable { source: StoreError::Unavailable(_), .. } => {
                 let hint = "Check the URL, that the database exists, and that you have permission to use it.";
                 Self::new(Exit::Unreachable, format!("{error}. {hint}"))
             }
+            OpenError::Unavailable { source: StoreError::SecretKey(_), .. } => {
+                Self::new(Exit::Failed, format!("{error}."))
+            }
+            OpenError::Unavailable { .. } => Self::new(Exit::Unreachable, format!("{error}.")),
         }
     }
 }

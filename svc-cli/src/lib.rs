@@ -10,13 +10,15 @@
 //!
 //! # Modules
 //!
-//! - [`cli`] defines the commands and options as clap types; [`values`] parses the values of options.
+//! - [`cli`] defines the commands and options as clap types; [`values`] and [`ids`] parse the values of options.
 //! - `commands` has one file per command. Each calls svc-core and formats the result.
 //! - `confirm` prompts before commands that cannot be undone.
 //! - `output` writes results to stdout: JSON for programs, tables and sentences for people.
+//! - `table` formats tables that fit the terminal.
 //! - `times` formats times and durations for people.
 //! - `formulas` keeps spreadsheets from running cells of an export.
 //! - `document` holds JSON from elsewhere and preserves its numbers exactly.
+//! - `usage` words errors of the command line itself.
 //! - [`exit`] defines the exit codes and maps errors to them.
 
 pub mod cli;
@@ -25,8 +27,11 @@ mod confirm;
 mod document;
 pub mod exit;
 mod formulas;
+pub mod ids;
 mod output;
+mod table;
 mod times;
+mod usage;
 mod user;
 pub mod values;
 
@@ -41,16 +46,15 @@ use crate::exit::Exit;
 /// Runs the program with its arguments, the first of which is the program's name, and returns its exit code.
 pub async fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let args: Vec<OsString> = args.into_iter().collect();
-    let cli = match parse(args) {
+    let cli = match parse(args.clone()) {
         Ok(cli) => cli,
         Err(error) => {
-            // A closed stdout is not a failure.
-            let _ = error.print();
+            usage::print(&error, &args);
             return if error.use_stderr() { Exit::Usage.into() } else { Exit::Success.into() };
         }
     };
-    let json = cli.json;
-    let result = commands::run(cli).await.and_then(|outcome| outcome.print(json));
+    let output = cli.output();
+    let result = commands::run(cli).await.and_then(|outcome| outcome.print(output));
     match result {
         Ok(()) => Exit::Success.into(),
         Err(failure) => {

@@ -11,17 +11,21 @@ use std::io::{self, Write as _};
 
 use clap::builder::styling::{AnsiColor, Style};
 use serde::Serialize;
-use unicode_width::UnicodeWidthStr as _;
+use svc_core::input::json::Json;
 
+use crate::cli::Output;
+use crate::document::Document;
 use crate::exit::{Exit, Failure};
+use crate::formulas;
+pub(crate) use crate::table::Table;
 
-const HEADING: Style = Style::new().bold();
+pub(crate) const HEADING: Style = Style::new().bold();
 const ERROR: Style = AnsiColor::Red.on_default().bold();
 const GOOD: Style = AnsiColor::Green.on_default().bold();
 const NOTE: Style = AnsiColor::Yellow.on_default().bold();
 
 /// The cell of a table that has no value.
-const DASH: &str = "-";
+pub(crate) const DASH: &str = "-";
 
 /// The result of a command.
 pub(crate) struct Outcome {
@@ -32,7 +36,7 @@ pub(crate) struct Outcome {
     /// A note for stderr.
     note: Option<String>,
     /// A note for people about an empty list.
-    empty: Option<&'static str>,
+    empty: Option<String>,
     /// The reason why the command failed although it has a result.
     failure: Option<Failure>,
 }
@@ -51,9 +55,9 @@ impl Outcome {
     }
 
     /// Creates a list. `empty` is the note that people see when the list is empty.
-    pub(crate) fn list(values: &[impl Serialize], table: &Table, empty: &'static str) -> Result<Self, Failure> {
+    pub(crate) fn list(values: &[impl Serialize], table: &Table, empty: impl Into<String>) -> Result<Self, Failure> {
         let outcome = Self::new(&values, if values.is_empty() { String::new() } else { table.to_text() })?;
-        Ok(Self { empty: values.is_empty().then_some(empty), ..outcome })
+        Ok(Self { empty: values.is_empty().then(|| empty.into()), ..outcome })
     }
 
     /// Adds a note, which is printed to stderr.
@@ -70,13 +74,64 @@ impl Outcome {
     ///
     /// # Errors
     /// The failure of the command, or the failure to print its result.
-    pub(crate) fn print(self, json: bool) -> Result<(), Failure> {
-        write_out(if json { &self.json } else { &self.text })?;
-        let empty = self.empty.filter(|_| !json);
-        for note in self.note.as_deref().into_iter().chain(empty) {
-            print_message(NOTE, "note", note);
+    pub(crate) fn print(self, output: Output) -> Result<(), Failure> {
+        match output {
+            Output::Text => write_out(&self.text)?,
+            Output::Json => write_out(&self.json)?,
+            Output::Csv => write_out(&csv(&self.json)?)?,
+        }
+        let empty = self.empty.filter(|_| output == Output::Text);
+        for note in self.note.into_iter().chain(empty) {
+            print_message(NOTE, "note", &note);
         }
         self.failure.map_or(Ok(()), Err)
+    }
+}
+
+/// Formats JSON as CSV: a row for each object, and a column for each of their members.
+fn csv(json: &str) -> Result<String, Failure> {
+    let rows = match Document::parse(json.as_bytes()) {
+        Document::Json(Json::Array(rows)) => rows,
+        Document::Json(row) => vec![row],
+        Document::Text(_) => Vec::new(),
+    };
+    let members = |row: Json| match row {
+        Json::Object(members) => members,
+        value => vec![("value".to_owned(), value)],
+    };
+    let rows: Vec<Vec<(String, Json)>> = rows.into_iter().map(members).collect();
+    // A member can be left out of some objects, as that of a deleted record is.
+    let mut heading: Vec<String> = Vec::new();
+    for (name, _) in rows.iter().flatten() {
+        if !heading.contains(name) {
+            heading.push(name.clone());
+        }
+    }
+    let failed = |error: String| Failure::new(Exit::Failed, format!("The result cannot be written as CSV: {error}"));
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    if !heading.is_empty() {
+        writer.write_record(&heading).map_err(|error| failed(error.to_string()))?;
+    }
+    for row in rows {
+        let cells = heading.iter().map(|name| {
+            let value = row.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone());
+            cell(value.unwrap_or(Json::Null))
+        });
+        writer.write_record(cells).map_err(|error| failed(error.to_string()))?;
+    }
+    let bytes = writer.into_inner().map_err(|error| failed(error.to_string()))?;
+    Ok(plain(&String::from_utf8_lossy(&bytes)))
+}
+
+/// Formats a value as a cell of CSV. Texts that a spreadsheet would run get an apostrophe, as customers choose them.
+fn cell(value: Json) -> String {
+    match value {
+        Json::Null => String::new(),
+        Json::Bool(value) => value.to_string(),
+        Json::Number(digits) => digits,
+        Json::String(text) => formulas::to_cell(text, true),
+        Json::Array(items) => items.into_iter().map(cell).collect::<Vec<_>>().join(","),
+        object @ Json::Object(_) => serde_json::to_string(&Document::Json(object)).unwrap_or_default(),
     }
 }
 
@@ -132,6 +187,18 @@ pub(crate) fn verdict(good: bool, text: &str) -> String {
     format!("{style}{text}{style:#}")
 }
 
+/// Colours a state: green if all is well, red if something is wrong, and yellow if something is to come or was put off.
+pub(crate) fn state(text: impl Display) -> String {
+    let text = text.to_string();
+    let style = match text.as_str() {
+        "succeeded" | "enabled" | "approved" | "active" | "paid" | "accepted" | "completed" | "converted" => GOOD,
+        "failed" | "auto_paused" | "suspended" | "revoked" | "overdue" | "declined" | "no_show" => ERROR,
+        "pending" | "held" | "disabled" | "partial" | "on_hold" | "expired" | "cancelled" => NOTE,
+        _ => return text,
+    };
+    format!("{style}{text}{style:#}")
+}
+
 /// Returns whether a character controls the terminal or the direction of text, and shows nothing itself.
 fn is_control(char: char) -> bool {
     let is_bidirectional =
@@ -157,15 +224,15 @@ pub(crate) fn plain_line(text: &str) -> String {
     on_one_line(&plain(text))
 }
 
-fn on_one_line(text: &str) -> String {
+pub(crate) fn on_one_line(text: &str) -> String {
     text.replace('\n', "\\n").replace('\t', "\\t")
 }
 
 /// Escapes control characters other than line feeds and tabs in a text with styles of this module. Foreign text can
 /// contain the same styles, which do nothing but colour it.
-fn plain_styled(text: &str) -> String {
+pub(crate) fn plain_styled(text: &str) -> String {
     // The longest first, since a style can begin with another one.
-    let styles = [GOOD, ERROR, HEADING].map(|style| style.to_string());
+    let styles = [GOOD, ERROR, NOTE, HEADING].map(|style| style.to_string());
     let styles = [&styles[..], &[format!("{HEADING:#}")]].concat();
     let mut styled = String::with_capacity(text.len());
     let mut rest = text;
@@ -197,48 +264,15 @@ pub(crate) fn plain_json(json: String) -> String {
     plain
 }
 
+/// Returns a text with a capital letter at its beginning.
+pub(crate) fn capitalized(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |first| first.to_uppercase().collect::<String>() + chars.as_str())
+}
+
 /// Formats an optional value, with a dash for `None`.
 pub(crate) fn or_dash(value: Option<impl Display>) -> String {
     value.map_or_else(|| DASH.to_owned(), |value| value.to_string())
-}
-
-/// A table with a heading and aligned columns.
-pub(crate) struct Table {
-    heading: Vec<String>,
-    rows: Vec<Vec<String>>,
-}
-
-impl Table {
-    /// Creates a table with one row per item and one cell per heading.
-    pub(crate) fn new<T, const N: usize>(heading: [&str; N], items: &[T], row: impl Fn(&T) -> [String; N]) -> Self {
-        let cells = |item| row(item).map(|cell| on_one_line(&plain_styled(&cell))).into();
-        Self { heading: heading.map(str::to_owned).into(), rows: items.iter().map(cells).collect() }
-    }
-
-    /// Formats the table as lines of text.
-    pub(crate) fn to_text(&self) -> String {
-        let widths: Vec<usize> = (0..self.heading.len())
-            .map(|column| {
-                let cells = self.rows.iter().chain([&self.heading]).filter_map(|row| row.get(column));
-                cells.map(|cell| cell.width()).max().unwrap_or(0)
-            })
-            .collect();
-        let mut text = format!("{HEADING}{}{HEADING:#}\n", line(&self.heading, &widths));
-        for row in &self.rows {
-            text.push_str(&line(row, &widths));
-            text.push('\n');
-        }
-        text
-    }
-}
-
-/// Formats one row, each cell padded to its column's width.
-fn line(cells: &[String], widths: &[usize]) -> String {
-    let padded = cells.iter().zip(widths).map(|(cell, width)| {
-        let padding = width - cell.width().min(*width);
-        format!("{cell}{:padding$}", "")
-    });
-    padded.collect::<Vec<_>>().join("  ").trim_end().to_owned()
 }
 
 /// Formats one `name: value` per line, with aligned values.
@@ -255,15 +289,6 @@ pub(crate) fn fields<'a>(fields: impl IntoIterator<Item = (&'a str, String)>) ->
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn columns_align_in_every_script() {
-        let table = Table::new(["NAME", "ACCESS"], &["Ada", "港湾配管", "Zoë"], |name| {
-            [(*name).to_owned(), "approved".to_owned()]
-        });
-        let text = anstream::adapter::strip_str(&table.to_text()).to_string();
-        assert_eq!(text, "NAME      ACCESS\nAda       approved\n港湾配管  approved\nZoë       approved\n");
-    }
 
     #[test]
     fn control_characters_of_foreign_text_are_escaped() {

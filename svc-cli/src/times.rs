@@ -49,6 +49,19 @@ pub(crate) fn full(at: Timestamp) -> String {
     format!("{}Z", to_second.replace('T', " "))
 }
 
+/// Formats an optional time like [`full`], with a dash for `None`.
+pub(crate) fn full_or_dash(at: Option<Timestamp>) -> String {
+    or_dash(at.map(full))
+}
+
+/// Formats a time to the millisecond, in UTC: `2026-03-14 15:09:26.535Z`.
+pub(crate) fn precise(at: Timestamp) -> String {
+    let text = at.to_string();
+    // The API writes six digits.
+    let (to_millisecond, _) = text.split_at_checked(text.len().saturating_sub(4)).unwrap_or((&text, ""));
+    format!("{}Z", to_millisecond.replace('T', " "))
+}
+
 /// Formats the distance of `at` from `now`, rounded to one unit of at least a minute.
 fn relative(at: Timestamp, now: Timestamp) -> String {
     let ahead = at > now;
@@ -97,6 +110,12 @@ mod tests {
         assert_eq!(moment_at(now, now), "2026-03-14 15:09:26Z (just now)");
         let then = Timestamp::parse("2026-03-14T16:06:26+01:00").unwrap();
         assert_eq!(moment_at(then, now), "2026-03-14 15:06:26Z (3 minutes ago)");
+    }
+
+    #[test]
+    fn a_time_in_a_log_has_milliseconds() {
+        let at = Timestamp::parse("2026-03-14T15:09:26.5358979Z").unwrap();
+        assert_eq!((precise(at), full(at)), ("2026-03-14 15:09:26.535Z".to_owned(), "2026-03-14 15:09:26Z".to_owned()));
     }
 
     #[test]

@@ -13,7 +13,7 @@ use hyper::{StatusCode, Uri};
 use svc_core::accounts::limits::{CappedCollection, parse_limit, parse_max_webhooks, parse_write_limit};
 use svc_core::error::Issue;
 use svc_core::values::EventKind;
-use svc_core::values::{Secret, TenantId, Text, Timestamp, parse_uuid};
+use svc_core::values::{Secret, Text, Timestamp};
 use svc_core::webhooks::deliveries::DeliveryStatus;
 
 /// The longest duration that can be given: about a hundred years.
@@ -24,14 +24,6 @@ const MAX_DURATION: Duration = Duration::from_secs(100 * 366 * 24 * 3600);
 pub struct Scopes {
     /// Whether the key also has the scope `write`.
     pub write: bool,
-}
-
-/// Parses the id of a tenant.
-///
-/// # Errors
-/// The text is not a UUID.
-pub fn tenant_id(text: &str) -> Result<TenantId, Issue> {
-    parse_uuid(text).map(TenantId)
 }
 
 /// Parses a name: one line of at most 300 characters. White space around it is removed.

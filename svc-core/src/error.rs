@@ -154,7 +154,7 @@ pub enum Error {
     #[error("The idempotency key was used with another request; use a new key for each new request.")]
     IdempotencyKeyReused,
     /// The API key is malformed or unknown.
-    #[error("The API key is not valid; copy it again from Settings, API keys.")]
+    #[error("The API key is not valid; copy all of it, or get another one from the operator of this service.")]
     InvalidKey,
     /// The API key was revoked.
     #[error("The API key was revoked; create a new one.")]
@@ -166,7 +166,7 @@ pub enum Error {
     #[error("The API key has no write scope; use a key with read and write.")]
     InsufficientScope,
     /// Developer access of the account is pending or suspended.
-    #[error("Developer access of this account is not approved; ask for it under Settings.")]
+    #[error("Developer access of this account is not approved; ask the operator of this service for it.")]
     AccessNotApproved,
     /// The tenant has no record with this id.
     #[error("There is no record with this id; check the id.")]
@@ -257,6 +257,9 @@ pub enum StoreError {
         /// The name of the constraint in the database.
         constraint: String,
     },
+    /// The key that encrypts secrets is missing or malformed, or is not that of the database.
+    #[error("{0}")]
+    SecretKey(String),
     /// A stored value does not have the type or form that its column promises.
     #[error("{table}.{column} holds an invalid value: {reason}")]
     Corrupt {

@@ -146,7 +146,7 @@ impl PostgresStore {
         let connect_options = ConnectOptions::parse(url).map_err(OpenFailure::Url)?;
         let key = match key {
             Some(key) => key,
-            None => SecretKey::from_environment().map_err(|reason| StoreError::Unavailable(reason.to_string()))?,
+            None => SecretKey::from_environment().map_err(|reason| StoreError::SecretKey(reason.to_string()))?,
         };
         let first = Connection::open(&connect_options, Role::Write).await?;
         migrate::run(&first.client).await?;
@@ -157,7 +157,7 @@ impl PostgresStore {
                 "its secrets are encrypted with another key. Set {} to the key that the database was created with",
                 vault::VARIABLE
             );
-            return Err(StoreError::Unavailable(reason).into());
+            return Err(StoreError::SecretKey(reason).into());
         }
         let clock_watch = ClockWatch::default();
         clock_watch.update(&first.client, &env).await?;

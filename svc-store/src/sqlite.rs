@@ -107,7 +107,7 @@ impl SqliteStore {
         let is_new = !first.has_setting(vault::CHECK_SETTING)?;
         let key = match key {
             Some(key) => key,
-            None => vault::key_for(path, &env, is_new).map_err(|reason| StoreError::Unavailable(reason.to_string()))?,
+            None => vault::key_for(path, &env, is_new).map_err(|reason| StoreError::SecretKey(reason.to_string()))?,
         };
         let vault = Arc::new(Vault::new(key, env.clone()));
         if first.setting(vault::CHECK_SETTING, vault.check())? != vault.check() {
@@ -117,7 +117,7 @@ impl SqliteStore {
                 vault::VARIABLE,
                 vault::key_file(path).display()
             );
-            return Err(StoreError::Unavailable(reason));
+            return Err(StoreError::SecretKey(reason));
         }
         let context = Context { env, cursor_key, delivery_wakeup: Arc::default(), vault, observer: Arc::default() };
         let (reads, writes) = (Arc::new(Queue::new()), Arc::new(Queue::new()));

@@ -1,8 +1,8 @@
 //! `svc audit`.
 
 use clap::Subcommand;
-use svc_core::values::TenantId;
 
+use super::InTenant;
 use crate::values::{self, Since};
 
 /// `svc audit …`
@@ -13,12 +13,15 @@ pub enum AuditCommand {
     /// The actor of a change is `cli:` and a user of this machine, `key:` and the id of an API key, `sender` or
     /// `system`. With --json, each entry also contains the values before and after the change, without secrets. Changes
     /// to records are listed as long as their events are kept. No other entry of the log is ever changed or deleted.
-    #[command(after_help = "Examples:\n  svc audit list --tenant 0195a3c8-0000-7000-8000-000000000001\n  \
-                      svc audit list --tenant 0195a3c8-0000-7000-8000-000000000001 --since 7d --json")]
+    #[command(
+        visible_alias = "ls",
+        after_help = "Examples:\n  svc audit list\n  \
+                      svc audit list --since 7d --json"
+    )]
     List {
-        /// Id of the tenant.
-        #[arg(long, value_parser = values::tenant_id, value_name = "ID")]
-        tenant: TenantId,
+        /// The tenant.
+        #[command(flatten)]
+        tenant: InTenant,
         /// List only changes since this time, such as 2026-03-14T15:09:26Z, or this long ago, such as 2h or 7d.
         #[arg(long, value_parser = values::since, allow_hyphen_values = true, value_name = "TIME")]
         since: Option<Since>,

@@ -5,27 +5,29 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, value_parser};
 use hyper::{StatusCode, Uri};
 use svc_core::values::EventKind;
-use svc_core::values::{Secret, TenantId};
-use svc_core::webhooks::deliveries::{DeliveryId, DeliveryStatus};
-use svc_core::webhooks::subscriptions::SubscriptionId;
+use svc_core::values::Secret;
+use svc_core::webhooks::deliveries::DeliveryStatus;
 
-use super::Owner;
+use super::InTenant;
+use crate::ids::IdArg;
 use crate::values::{self, Since};
 
 /// `svc delivery …`
 #[derive(Clone, Debug, Subcommand)]
 pub enum DeliveryCommand {
     /// List the deliveries of a tenant, newest first.
-    #[command(after_help = "Examples:\n  svc delivery list --tenant 0195a3c8-0000-7000-8000-000000000001\n  \
-                      svc delivery list --tenant 0195a3c8-0000-7000-8000-000000000001 \\\n    \
-                      --status failed --event invoice.paid --since 7d")]
+    #[command(
+        visible_alias = "ls",
+        after_help = "Examples:\n  svc delivery list\n  \
+                      svc delivery list --status failed --event invoice.paid --since 7d"
+    )]
     List {
-        /// Id of the tenant.
-        #[arg(long, value_parser = values::tenant_id, value_name = "ID")]
-        tenant: TenantId,
+        /// The tenant.
+        #[command(flatten)]
+        tenant: InTenant,
         /// List only deliveries to the webhook subscription with this id.
-        #[arg(long, value_name = "ID")]
-        subscription: Option<SubscriptionId>,
+        #[arg(long, value_parser = IdArg::parse, value_name = "ID")]
+        subscription: Option<IdArg>,
         /// List only deliveries with this status.
         #[arg(long, value_parser = values::delivery_statuses())]
         status: Option<DeliveryStatus>,
@@ -52,13 +54,14 @@ pub enum DeliveryCommand {
     /// Show a delivery, the log of its attempts and its body.
     ///
     /// The body is that of the last attempt. Each attempt has its own `delivered_at` and its own signature.
-    #[command(after_help = "Example:\n  svc delivery show 0195a3c8-0000-7000-8000-000000000006")]
+    #[command(after_help = "Example:\n  svc delivery show 0195a3c6")]
     Show {
         /// Id of the delivery, which each attempt sends in the X-SVC-Delivery header.
-        id: DeliveryId,
+        #[arg(value_parser = IdArg::parse)]
+        id: IdArg,
         /// The tenant that owns the delivery.
         #[command(flatten)]
-        owner: Owner,
+        tenant: InTenant,
     },
     /// Replay one delivery, or many deliveries of one webhook.
     ///
@@ -69,20 +72,20 @@ pub enum DeliveryCommand {
     ///
     /// With --subscription, the server replays all selected deliveries at the pace of the endpoint and continues after
     /// a restart.
-    #[command(after_help = "Examples:\n  svc delivery replay 0195a3c8-0000-7000-8000-000000000006\n  \
-                      svc delivery replay --subscription 0195a3c8-0000-7000-8000-000000000005 --since 2d\n  \
-                      svc delivery replay --subscription 0195a3c8-0000-7000-8000-000000000005 \\\n    \
+    #[command(after_help = "Examples:\n  svc delivery replay 0195a3c6\n  \
+                      svc delivery replay --subscription 0195a3c5 --since 2d\n  \
+                      svc delivery replay --subscription 0195a3c5 \\\n    \
                       --since 2026-03-01T00:00:00Z --until 2026-03-02T00:00:00Z --status failed,held --missed --wait")]
     Replay {
         /// Id of the delivery to replay.
-        #[arg(required_unless_present = "subscription", conflicts_with = "subscription")]
-        id: Option<DeliveryId>,
+        #[arg(value_parser = IdArg::parse, required_unless_present = "subscription", conflicts_with = "subscription")]
+        id: Option<IdArg>,
         /// The tenant that owns the delivery.
         #[command(flatten)]
-        owner: Owner,
+        tenant: InTenant,
         /// Replay deliveries of the webhook subscription with this id, instead of one delivery.
-        #[arg(long, value_name = "ID", requires = "since")]
-        subscription: Option<SubscriptionId>,
+        #[arg(long, value_parser = IdArg::parse, value_name = "ID", requires = "since")]
+        subscription: Option<IdArg>,
         /// Replay deliveries of events since this time, such as 2026-03-14T15:09:26Z, or this long ago, such as 2h or
         /// 7d.
         #[arg(long, value_parser = values::since, allow_hyphen_values = true, value_name = "TIME", requires = "subscription")]
@@ -106,11 +109,11 @@ pub enum DeliveryCommand {
     ///
     /// A replay that finished below 100 % was stopped early: its webhook was disabled or paused meanwhile, or a
     /// delivery cannot be read. The deliveries that it did not reach are unchanged.
-    #[command(after_help = "Example:\n  svc delivery replays --tenant 0195a3c8-0000-7000-8000-000000000001")]
+    #[command(after_help = "Example:\n  svc delivery replays")]
     Replays {
-        /// Id of the tenant.
-        #[arg(long, value_parser = values::tenant_id, value_name = "ID")]
-        tenant: TenantId,
+        /// The tenant.
+        #[command(flatten)]
+        tenant: InTenant,
         /// Maximum number of replays to list.
         #[arg(long, value_parser = value_parser!(u32).range(1..), default_value = "50", value_name = "N")]
         limit: u32,
@@ -124,14 +127,12 @@ pub enum EventCommand {
     ///
     /// The event is delivered to the tenant's webhooks that subscribe to its kind. Events of all other kinds are
     /// emitted only by the operations that they report.
-    #[command(after_help = "Examples:\n  svc event emit --tenant 0195a3c8-0000-7000-8000-000000000001 \\\n    \
-                      --kind stay.created --data stay.json\n  \
-                      echo '{\"id\": \"stay-1\"}' | svc event emit \\\n    \
-                      --tenant 0195a3c8-0000-7000-8000-000000000001 --kind stay.checked_in --data -")]
+    #[command(after_help = "Examples:\n  svc event emit --kind stay.created --data stay.json\n  \
+                      echo '{\"id\": \"stay-1\"}' | svc event emit --kind stay.checked_in --data -")]
     Emit {
-        /// Id of the tenant.
-        #[arg(long, value_parser = values::tenant_id, value_name = "ID")]
-        tenant: TenantId,
+        /// The tenant.
+        #[command(flatten)]
+        tenant: InTenant,
         /// Kind of the event.
         #[arg(long, value_parser = values::KindToEmit)]
         kind: EventKind,

@@ -1,177 +1,92 @@
-//! `svc invoice` and `svc quote`.
+//! `svc contact`, `svc quote` and `svc invoice`.
 
-use clap::{Args, Subcommand};
-use svc_core::resources::contacts::ContactId;
-use svc_core::resources::invoices::InvoiceId;
-use svc_core::resources::quotes::QuoteId;
-use svc_core::values::{Currency, Date, Decimal, TenantId};
+use clap::Subcommand;
+use svc_core::resources::contacts::Contact;
+use svc_core::resources::invoices::Invoice;
+use svc_core::resources::quotes::Quote;
+use svc_core::values::Decimal;
 
-use super::Owner;
-use crate::values;
+use super::records::{RecordCommand, Target};
+use crate::ids::IdArg;
+
+/// `svc contact …`
+#[derive(Clone, Debug, Subcommand)]
+pub enum ContactCommand {
+    /// `list`, `show`, `create` and `update`.
+    #[command(flatten)]
+    Records(RecordCommand<Contact>),
+    /// Delete a contact.
+    ///
+    /// Invoices, quotes, bookings and jobs keep their reference to it. Its email address can be used again.
+    #[command(after_help = "Example:\n  svc contact delete 0195a3c4")]
+    Delete(Target),
+}
 
 /// `svc invoice …`
 #[derive(Clone, Debug, Subcommand)]
 pub enum InvoiceCommand {
-    /// Create a draft invoice, issued today.
-    ///
-    /// Today is the current date in the tenant's time zone.
-    #[command(after_help = "Example:\n  svc invoice create --tenant 0195a3c8-0000-7000-8000-000000000001 \\\n    \
-                      --contact 0195a3c8-0000-7000-8000-000000000004 --total 99.95 --due 2026-04-13")]
-    Create {
-        /// Id of the tenant.
-        #[arg(long, value_parser = values::tenant_id, value_name = "ID")]
-        tenant: TenantId,
-        /// Id of the contact who is to pay the invoice.
-        #[arg(long, value_name = "ID")]
-        contact: ContactId,
-        /// Amount to pay, such as 99.95, with no more decimals than the currency has.
-        #[arg(long, value_parser = Decimal::parse, allow_negative_numbers = true, value_name = "AMOUNT")]
-        total: Decimal,
-        /// ISO 4217 code of the currency. The default is the tenant's currency.
-        #[arg(long, value_parser = Currency::parse, value_name = "CODE")]
-        currency: Option<Currency>,
-        /// Date by which the invoice is to be paid, such as 2026-04-13.
-        #[arg(long, value_parser = Date::parse, value_name = "DATE")]
-        due: Option<Date>,
-    },
+    /// `list`, `show`, `create` and `update`.
+    #[command(flatten)]
+    Records(RecordCommand<Invoice>),
     /// Send a draft invoice to the customer.
-    #[command(after_help = "Example:\n  svc invoice send 0195a3c8-0000-7000-8000-000000000003")]
-    Send {
-        /// Id of the invoice.
-        id: InvoiceId,
-        /// The tenant that owns the invoice.
-        #[command(flatten)]
-        owner: Owner,
-    },
+    #[command(after_help = "Example:\n  svc invoice send 0195a3c3")]
+    Send(Target),
     /// Record that the customer viewed a sent invoice.
-    #[command(after_help = "Example:\n  svc invoice view 0195a3c8-0000-7000-8000-000000000003")]
-    View {
-        /// Id of the invoice.
-        id: InvoiceId,
-        /// The tenant that owns the invoice.
-        #[command(flatten)]
-        owner: Owner,
-    },
+    #[command(after_help = "Example:\n  svc invoice view 0195a3c3")]
+    View(Target),
     /// Record a payment of the outstanding amount or of a part of it.
-    #[command(after_help = "Examples:\n  svc invoice pay 0195a3c8-0000-7000-8000-000000000003\n  \
-                      svc invoice pay 0195a3c8-0000-7000-8000-000000000003 --amount 40")]
+    #[command(after_help = "Examples:\n  svc invoice pay 0195a3c3\n  \
+                      svc invoice pay 0195a3c3 --amount 40")]
     Pay {
-        /// Id of the invoice.
-        id: InvoiceId,
-        /// The tenant that owns the invoice.
+        /// The invoice.
         #[command(flatten)]
-        owner: Owner,
+        target: Target,
         /// Amount paid, in the invoice's currency. The default is the outstanding amount.
         #[arg(long, value_parser = Decimal::parse, allow_negative_numbers = true)]
         amount: Option<Decimal>,
     },
     /// Cancel an invoice that has no payments.
-    #[command(after_help = "Example:\n  svc invoice void 0195a3c8-0000-7000-8000-000000000003")]
-    Void {
-        /// Id of the invoice.
-        id: InvoiceId,
-        /// The tenant that owns the invoice.
-        #[command(flatten)]
-        owner: Owner,
-    },
+    #[command(after_help = "Example:\n  svc invoice void 0195a3c3")]
+    Void(Target),
     /// Send an invoice again, without changing it.
-    #[command(after_help = "Example:\n  svc invoice resend 0195a3c8-0000-7000-8000-000000000003")]
-    Resend {
-        /// Id of the invoice.
-        id: InvoiceId,
-        /// The tenant that owns the invoice.
-        #[command(flatten)]
-        owner: Owner,
-    },
+    #[command(after_help = "Example:\n  svc invoice resend 0195a3c3")]
+    Resend(Target),
     /// Record a refund of the amount paid or of a part of it.
     ///
     /// A full refund cancels the invoice. A partial refund leaves its status unchanged.
-    #[command(after_help = "Examples:\n  svc invoice refund 0195a3c8-0000-7000-8000-000000000003\n  \
-                      svc invoice refund 0195a3c8-0000-7000-8000-000000000003 --amount 40")]
+    #[command(after_help = "Examples:\n  svc invoice refund 0195a3c3\n  \
+                      svc invoice refund 0195a3c3 --amount 40")]
     Refund {
-        /// Id of the invoice.
-        id: InvoiceId,
-        /// The tenant that owns the invoice.
+        /// The invoice.
         #[command(flatten)]
-        owner: Owner,
+        target: Target,
         /// Amount refunded, in the invoice's currency. The default is the amount paid.
         #[arg(long, value_parser = Decimal::parse, allow_negative_numbers = true)]
         amount: Option<Decimal>,
-    },
-    /// Change an invoice that is neither paid nor cancelled.
-    ///
-    /// Fields that are not named stay as they are.
-    #[command(after_help = "Example:\n  svc invoice update 0195a3c8-0000-7000-8000-000000000003 \\\n    \
-                      --total 120 --due 2026-05-01")]
-    Update {
-        /// Id of the invoice.
-        id: InvoiceId,
-        /// The tenant that owns the invoice.
-        #[command(flatten)]
-        owner: Owner,
-        /// The fields to change.
-        #[command(flatten)]
-        changes: InvoiceChanges,
     },
     /// Mark unpaid invoices past their due date as overdue.
     ///
     /// An invoice that is sent, viewed or partially paid becomes overdue when its due date is before the current date
     /// in the tenant's time zone. The server does this once a day, after midnight, unless it runs with --overdue off.
     #[command(after_help = "Examples:\n  svc invoice overdue\n  \
-                      svc invoice overdue --tenant 0195a3c8-0000-7000-8000-000000000001")]
+                      svc invoice overdue --tenant 0195a3c1")]
     Overdue {
-        /// Id of the tenant. The default is all tenants.
-        #[arg(long, value_parser = values::tenant_id, value_name = "ID")]
-        tenant: Option<TenantId>,
+        /// Id of the tenant, or a part of it that no other tenant has. The default is all tenants.
+        #[arg(long, env = "SVC_TENANT", hide_env_values = true, value_parser = IdArg::parse, value_name = "ID")]
+        tenant: Option<IdArg>,
     },
-}
-
-/// The fields of an invoice that `svc invoice update` changes. At least one is required.
-#[derive(Args, Clone, Debug)]
-#[group(required = true, multiple = true)]
-pub struct InvoiceChanges {
-    /// Amount to pay, with no more decimals than the currency has. It cannot be less than the amount paid.
-    #[arg(long, value_parser = Decimal::parse, allow_negative_numbers = true, value_name = "AMOUNT")]
-    pub total: Option<Decimal>,
-    /// ISO 4217 code of the currency. It can be changed only on a draft that has no payments.
-    #[arg(long, value_parser = Currency::parse, value_name = "CODE")]
-    pub currency: Option<Currency>,
-    /// Date by which the invoice is to be paid, such as 2026-04-13.
-    #[arg(long, value_parser = Date::parse, value_name = "DATE")]
-    pub due: Option<Date>,
-    /// Id of the contact who is to pay the invoice.
-    #[arg(long, value_name = "ID")]
-    pub contact: Option<ContactId>,
 }
 
 /// `svc quote …`
 #[derive(Clone, Debug, Subcommand)]
 pub enum QuoteCommand {
+    /// `list`, `show`, `create` and `update`.
+    #[command(flatten)]
+    Records(RecordCommand<Quote>),
     /// Record that the customer accepted a sent quote that has not expired.
-    #[command(after_help = "Example:\n  svc quote accept 0195a3c8-0000-7000-8000-000000000007")]
-    Accept {
-        /// Id of the quote.
-        id: QuoteId,
-        /// The tenant that owns the quote.
-        #[command(flatten)]
-        owner: Owner,
-    },
+    #[command(after_help = "Example:\n  svc quote accept 0195a3c7")]
+    Accept(Target),
     /// Record that the customer declined a sent quote.
-    #[command(after_help = "Example:\n  svc quote decline 0195a3c8-0000-7000-8000-000000000007")]
-    Decline {
-        /// Id of the quote.
-        id: QuoteId,
-        /// The tenant that owns the quote.
-        #[command(flatten)]
-        owner: Owner,
-    },
-    /// Show a quote.
-    #[command(after_help = "Example:\n  svc quote show 0195a3c8-0000-7000-8000-000000000007")]
-    Show {
-        /// Id of the quote.
-        id: QuoteId,
-        /// The tenant that owns the quote.
-        #[command(flatten)]
-        owner: Owner,
-    },
+    #[command(after_help = "Example:\n  svc quote decline 0195a3c7")]
+    Decline(Target),
 }

@@ -3,10 +3,9 @@
 use std::time::Duration;
 
 use clap::Subcommand;
-use svc_core::accounts::keys::KeyId;
-use svc_core::values::TenantId;
 
-use super::Owner;
+use super::InTenant;
+use crate::ids::IdArg;
 use crate::values::{self, Scopes};
 
 /// `svc key …`
@@ -15,15 +14,12 @@ pub enum KeyCommand {
     /// Create an API key.
     ///
     /// The key is printed once and cannot be shown again: the database stores only a hash of it.
-    #[command(
-        after_help = "Examples:\n  svc key create --tenant 0195a3c8-0000-7000-8000-000000000001 --scopes read,write\n  \
-                      svc key create --tenant 0195a3c8-0000-7000-8000-000000000001 --scopes read \\\n    \
-                      --name Reports --expires 90d"
-    )]
+    #[command(after_help = "Examples:\n  svc key create --scopes read,write\n  \
+                      svc key create --scopes read --name Reports --expires 90d")]
     Create {
-        /// Id of the tenant whose data the key gives access to.
-        #[arg(long, value_parser = values::tenant_id, value_name = "ID")]
-        tenant: TenantId,
+        /// The tenant.
+        #[command(flatten)]
+        tenant: InTenant,
         /// What the key may do: read, or read,write.
         #[arg(long, value_parser = values::scopes, value_name = "read[,write]")]
         scopes: Scopes,
@@ -38,44 +34,47 @@ pub enum KeyCommand {
         signed: bool,
     },
     /// List the keys of a tenant, oldest first.
-    #[command(after_help = "Example:\n  svc key list --tenant 0195a3c8-0000-7000-8000-000000000001")]
+    #[command(visible_alias = "ls", after_help = "Example:\n  svc key list")]
     List {
-        /// Id of the tenant.
-        #[arg(long, value_parser = values::tenant_id, value_name = "ID")]
-        tenant: TenantId,
+        /// The tenant.
+        #[command(flatten)]
+        tenant: InTenant,
     },
     /// Show a key, without its secret text.
-    #[command(after_help = "Example:\n  svc key show 0195a3c8-0000-7000-8000-000000000002")]
+    #[command(after_help = "Example:\n  svc key show 0195a3c2")]
     Show {
         /// Id of the key.
-        id: KeyId,
+        #[arg(value_parser = IdArg::parse)]
+        id: IdArg,
         /// The tenant that owns the key.
         #[command(flatten)]
-        owner: Owner,
+        tenant: InTenant,
     },
     /// Revoke a key, so that requests with it are rejected from now on.
     ///
     /// A revocation cannot be undone. Revoking a revoked key changes nothing.
-    #[command(after_help = "Example:\n  svc key revoke 0195a3c8-0000-7000-8000-000000000002")]
+    #[command(after_help = "Example:\n  svc key revoke 0195a3c2")]
     Revoke {
         /// Id of the key.
-        id: KeyId,
+        #[arg(value_parser = IdArg::parse)]
+        id: IdArg,
         /// The tenant that owns the key.
         #[command(flatten)]
-        owner: Owner,
+        tenant: InTenant,
     },
     /// Replace a key with a new one that has the same name and scopes.
     ///
     /// The old key remains valid for the overlap, so that programs can switch to the new one. The new key is printed
     /// once and cannot be shown again.
-    #[command(after_help = "Examples:\n  svc key rotate 0195a3c8-0000-7000-8000-000000000002\n  \
-                      svc key rotate 0195a3c8-0000-7000-8000-000000000002 --overlap 7d")]
+    #[command(after_help = "Examples:\n  svc key rotate 0195a3c2\n  \
+                      svc key rotate 0195a3c2 --overlap 7d")]
     Rotate {
         /// Id of the key.
-        id: KeyId,
+        #[arg(value_parser = IdArg::parse)]
+        id: IdArg,
         /// The tenant that owns the key.
         #[command(flatten)]
-        owner: Owner,
+        tenant: InTenant,
         /// How long the old key remains valid; 0s invalidates it immediately.
         #[arg(long, value_parser = values::duration, allow_hyphen_values = true, default_value = "24h", value_name = "DURATION")]
         overlap: Duration,

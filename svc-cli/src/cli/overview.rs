@@ -8,7 +8,7 @@ use clap::{Command, Subcommand as _};
 /// The commands, grouped by purpose.
 const GROUPS: [(&str, &[&str]); 5] = [
     ("Accounts", &["init", "tenant", "key", "audit"]),
-    ("Business", &["invoice", "quote", "import", "export"]),
+    ("Business", &["contact", "quote", "booking", "job", "invoice", "import", "export"]),
     ("Webhooks", &["webhook", "delivery", "event", "listen"]),
     ("Database", &["db"]),
     ("Other", &["completions", "man", "help"]),
@@ -18,9 +18,9 @@ const GROUPS: [(&str, &[&str]); 5] = [
 pub(super) const FIRST_STEPS: &str = "\
 First steps:
   svc init --name 'Harbour Plumbing'
-  svc import contacts --tenant TENANT_ID contacts.csv
-  svc invoice create --tenant TENANT_ID --contact CONTACT_ID --total 99.95
-  svc delivery list --tenant TENANT_ID --status failed";
+  svc import contacts contacts.csv
+  svc invoice create --contact CONTACT_ID --total 99.95
+  svc delivery list --status failed";
 
 /// Points to the rest of the help.
 pub(super) const MORE: &str = "\

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use svc_core::values::TenantId;
 
+use super::InTenant;
 use crate::values::{self, Since};
 
 /// The types of records that can be imported.
@@ -53,9 +53,9 @@ pub struct Import {
     /// File to read, or - for stdin. Its size is not limited.
     #[arg(value_name = "FILE|-")]
     pub file: PathBuf,
-    /// Id of the tenant to import the records into.
-    #[arg(long, value_parser = values::tenant_id, value_name = "ID")]
-    pub tenant: TenantId,
+    /// The tenant.
+    #[command(flatten)]
+    pub tenant: InTenant,
     /// Format of the file. By default it is detected from the file's extension or its first character.
     #[arg(long, value_enum)]
     pub format: Option<Format>,
@@ -82,9 +82,9 @@ pub struct Export {
     /// Type of the records to export.
     #[arg(value_enum, value_name = "KIND")]
     pub kind: ExportKind,
-    /// Id of the tenant whose records are exported.
-    #[arg(long, value_parser = values::tenant_id, value_name = "ID")]
-    pub tenant: TenantId,
+    /// The tenant.
+    #[command(flatten)]
+    pub tenant: InTenant,
     /// Output format.
     #[arg(long, value_enum, default_value = "ndjson")]
     pub format: Format,

@@ -4,41 +4,28 @@ use std::time::Duration;
 
 use clap::Subcommand;
 use svc_core::values::EventKind;
-use svc_core::values::TenantId;
-use svc_core::webhooks::subscriptions::SubscriptionId;
+use svc_core::webhooks::subscriptions::WebhookSubscription;
 
-use super::Owner;
+use super::InTenant;
+use super::records::{RecordCommand, Target};
 use crate::values::{self, Since};
 
 /// `svc webhook …`
 #[derive(Clone, Debug, Subcommand)]
 pub enum WebhookCommand {
-    /// List the webhooks of a tenant, newest first.
-    #[command(after_help = "Example:\n  svc webhook list --tenant 0195a3c8-0000-7000-8000-000000000001")]
-    List {
-        /// Id of the tenant.
-        #[arg(long, value_parser = values::tenant_id, value_name = "ID")]
-        tenant: TenantId,
-    },
-    /// Show a webhook.
-    #[command(after_help = "Example:\n  svc webhook show 0195a3c8-0000-7000-8000-000000000005")]
-    Show {
-        /// Id of the webhook.
-        id: SubscriptionId,
-        /// The tenant that owns the webhook.
-        #[command(flatten)]
-        owner: Owner,
-    },
+    /// `list`, `show`, `create` and `update`.
+    #[command(flatten)]
+    Records(RecordCommand<WebhookSubscription>),
     /// Show delivery statistics for each webhook of a tenant.
     ///
     /// Shows the number of attempts, the success rate, and the median and 95th percentile of their duration, for events
     /// since --since. Pending and held deliveries are counted regardless of their age.
-    #[command(after_help = "Examples:\n  svc webhook stats --tenant 0195a3c8-0000-7000-8000-000000000001\n  \
-                      svc webhook stats --tenant 0195a3c8-0000-7000-8000-000000000001 --since 7d --json")]
+    #[command(after_help = "Examples:\n  svc webhook stats\n  \
+                      svc webhook stats --since 7d --json")]
     Stats {
-        /// Id of the tenant.
-        #[arg(long, value_parser = values::tenant_id, value_name = "ID")]
-        tenant: TenantId,
+        /// The tenant.
+        #[command(flatten)]
+        tenant: InTenant,
         /// Count attempts for events since this time, such as 2026-03-14T15:09:26Z, or this long ago, such as 2h or 7d.
         #[arg(long, value_parser = values::since, allow_hyphen_values = true, default_value = "24h", value_name = "TIME")]
         since: Since,
@@ -47,27 +34,32 @@ pub enum WebhookCommand {
     ///
     /// New events are delivered from now on. Deliveries that are held stay held; send them with `svc delivery replay`.
     /// Enabling an enabled webhook changes nothing.
-    #[command(after_help = "Example:\n  svc webhook enable 0195a3c8-0000-7000-8000-000000000005")]
-    Enable {
-        /// Id of the webhook.
-        id: SubscriptionId,
-        /// The tenant that owns the webhook.
-        #[command(flatten)]
-        owner: Owner,
-    },
+    #[command(after_help = "Example:\n  svc webhook enable 0195a3c5")]
+    Enable(Target),
+    /// Disable a webhook, so that nothing is delivered to it until it is enabled.
+    ///
+    /// Pending deliveries are held, and no deliveries are made for further events. A webhook that was paused is disabled as
+    /// well, so nothing more is held for it.
+    #[command(after_help = "Example:
+  svc webhook disable 0195a3c5")]
+    Disable(Target),
+    /// Delete a webhook.
+    ///
+    /// Its pending and held deliveries fail. Its log stays as long as that of any delivery.
+    #[command(after_help = "Example:
+  svc webhook delete 0195a3c5")]
+    Delete(Target),
     /// Send a test event to a webhook and show the result of the first attempt.
     ///
     /// The server that runs on this database delivers the event like any other, but to this webhook only. The event
     /// carries a sample record of its kind and the header `X-SVC-Test: true`. A failed attempt counts as a failure of
     /// the webhook and is retried as usual.
-    #[command(after_help = "Examples:\n  svc webhook test 0195a3c8-0000-7000-8000-000000000005\n  \
-                      svc webhook test 0195a3c8-0000-7000-8000-000000000005 --event invoice.paid --timeout 1m")]
+    #[command(after_help = "Examples:\n  svc webhook test 0195a3c5\n  \
+                      svc webhook test 0195a3c5 --event invoice.paid --timeout 1m")]
     Test {
-        /// Id of the webhook, which must be enabled.
-        id: SubscriptionId,
-        /// The tenant that owns the webhook.
+        /// The webhook, which must be enabled.
         #[command(flatten)]
-        owner: Owner,
+        target: Target,
         /// Kind of the event. The default is the first kind that the webhook subscribes to, or contact.created for all
         /// kinds.
         #[arg(long, value_parser = values::event_kinds(), value_name = "KIND")]
@@ -82,15 +74,13 @@ pub enum WebhookCommand {
     /// signature for each of the two secrets, and `X-SVC-Signature` still uses the old one, so that receivers keep
     /// working. Give the receivers the new secret, then run the command again with --finish, or wait for the end of the
     /// overlap.
-    #[command(after_help = "Examples:\n  svc webhook rotate-secret 0195a3c8-0000-7000-8000-000000000005\n  \
-                      svc webhook rotate-secret 0195a3c8-0000-7000-8000-000000000005 --overlap 7d\n  \
-                      svc webhook rotate-secret 0195a3c8-0000-7000-8000-000000000005 --finish")]
+    #[command(after_help = "Examples:\n  svc webhook rotate-secret 0195a3c5\n  \
+                      svc webhook rotate-secret 0195a3c5 --overlap 7d\n  \
+                      svc webhook rotate-secret 0195a3c5 --finish")]
     RotateSecret {
-        /// Id of the webhook.
-        id: SubscriptionId,
-        /// The tenant that owns the webhook.
+        /// The webhook.
         #[command(flatten)]
-        owner: Owner,
+        target: Target,
         /// How long the old secret is used as well; 0s retires it immediately.
         #[arg(long, value_parser = values::duration, allow_hyphen_values = true, default_value = "24h", value_name = "DURATION")]
         overlap: Duration,

@@ -5,14 +5,15 @@ use svc_core::accounts::tenants;
 use svc_core::store::Store;
 use svc_core::values::Timestamp;
 
-use super::tenant;
+use super::{lookup, tenant};
 use crate::cli::AuditCommand;
 use crate::exit::{Failure, OrNotFound as _};
 use crate::output::{Outcome, Table};
-use crate::times::moment;
+use crate::times::full;
 
 pub(super) async fn run(store: &dyn Store, command: AuditCommand) -> Result<Outcome, Failure> {
     let AuditCommand::List { tenant, since, limit } = command;
+    let tenant = lookup::tenant(store, &tenant).await?.id;
     let since = since.map_or(Timestamp::from_micros(0), |since| since.from(store.env().now()));
     let listed = store.read("audit.list", move |tx| {
         Box::pin(async move {
@@ -27,7 +28,7 @@ pub(super) async fn run(store: &dyn Store, command: AuditCommand) -> Result<Outc
     entries.truncate(limit);
     let table = Table::new(["AT", "ACTION", "OBJECT", "ACTOR"], &entries, |entry| {
         let action = format!("{} {}", entry.action, entry.object_kind);
-        [moment(entry.at), action, entry.object_id.to_string(), crate::output::plain(&entry.actor)]
+        [full(entry.at), action, entry.object_id.to_string(), crate::output::plain(&entry.actor)]
     });
     let note = more.then(|| "There are more entries; raise --limit to see them.".to_owned());
     Ok(Outcome::list(&entries, &table, "No changes were recorded.")?.with_note(note))

@@ -7,6 +7,7 @@ mod prune;
 mod stats;
 
 use serde_json::json;
+use svc_core::values::HostPolicy;
 
 use crate::cli::DbCommand;
 use crate::exit::Failure;
@@ -25,7 +26,7 @@ pub(super) async fn run(url: &str, command: DbCommand) -> Result<Outcome, Failur
         DbCommand::Check => check::run(url).await,
         DbCommand::Stats => stats::run(url).await,
         DbCommand::Prune { retention, dry_run } => {
-            let store = super::open(url).await?;
+            let store = super::open(url, HostPolicy::Public).await?;
             prune::run(&*store, retention, dry_run).await
         }
         DbCommand::Backup { file } => backup::run(url, &file).await,

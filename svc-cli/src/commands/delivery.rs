@@ -15,17 +15,18 @@ use svc_core::webhooks::deliveries::{
 use svc_core::webhooks::events::{Event, EventId};
 use svc_core::webhooks::replays::{self, ReplayCreate};
 use svc_core::webhooks::subscriptions::{SubscriptionId, WebhookSubscription};
+use uuid::Uuid;
 
-use super::lookup::{self, LookupError};
-use super::{tenant, webhook};
-use crate::cli::{DeliveryCommand, Owner};
+use super::{lookup, tenant, webhook};
+use crate::cli::{DeliveryCommand, InTenant};
 use crate::document::{Document, pretty};
 use crate::exit::{Exit, Failure, OrNotFound as _};
-use crate::output::{Outcome, Table, fields, or_dash, plain};
-use crate::times::{moment, moment_or_dash};
+use crate::ids::IdArg;
+use crate::output::{Outcome, Table, fields, or_dash, plain, state};
+use crate::times::{full, full_or_dash, moment, moment_or_dash, precise};
 
 /// Says how to find the id of a delivery.
-const HINT: &str = "`svc delivery list --tenant ID` lists the deliveries of a tenant";
+const HINT: &str = "`svc delivery list` lists the deliveries of a tenant";
 
 /// The highest number of searches of one `svc delivery list`, each of which reads 10,000 deliveries.
 const MAX_SEARCHES: u32 = 50;
@@ -86,6 +87,8 @@ struct Envelope {
 pub(super) async fn run(store: &dyn Store, command: DeliveryCommand, json: bool) -> Result<Outcome, Failure> {
     match command {
         DeliveryCommand::List { tenant, subscription, status, event, since, until: _, limit: _, follow: true } => {
+            let tenant = lookup::tenant(store, &tenant).await?.id;
+            let subscription = webhook::id_in(store, tenant, subscription).await?;
             let now = store.env().now();
             let since = Some(since.map_or(now, |since| since.from(now)));
             let filter =
@@ -93,6 +96,8 @@ pub(super) async fn run(store: &dyn Store, command: DeliveryCommand, json: bool)
             follow::run(store, tenant, filter, json).await
         }
         DeliveryCommand::List { tenant, subscription, status, event, since, until, limit, follow: false } => {
+            let tenant = lookup::tenant(store, &tenant).await?.id;
+            let subscription = webhook::id_in(store, tenant, subscription).await?;
             let [since, until] = [since, until].map(|time| time.map(|time| time.from(store.env().now())));
             let filter = DeliveryFilter {
                 subscription_id: subscription,
@@ -105,25 +110,30 @@ pub(super) async fn run(store: &dyn Store, command: DeliveryCommand, json: bool)
             };
             list(store, tenant, filter).await
         }
-        DeliveryCommand::Show { id, owner } => {
-            let delivery = lookup::delivery(store, id, owner).await.or_not_found("delivery", id, HINT)?;
-            report(&read(store, delivery.tenant_id, id).await.or_not_found("delivery", id, HINT)?, "")
+        DeliveryCommand::Show { id, tenant } => {
+            let Delivery { tenant_id, id, .. } = lookup::find::<Delivery>(store, &id, &tenant).await?.record;
+            report(&read(store, tenant_id, id).await.or_not_found("delivery", id, HINT)?, "")
         }
-        DeliveryCommand::Replay { id: Some(id), owner, .. } => {
-            let delivery = replay(store, id, owner).await.or_not_found("delivery", id, HINT)?;
-            let text = format!("Replayed delivery {id}. Its next attempt is due now.\n\n{}", details(&delivery));
+        DeliveryCommand::Replay { id: Some(id), tenant, .. } => {
+            let delivery = replay(store, &id, &tenant).await?;
+            let text =
+                format!("Replayed delivery {}. Its next attempt is due now.\n\n{}", delivery.id, details(&delivery));
             Outcome::new(&view(&delivery), text)
         }
-        DeliveryCommand::Replay { id: None, owner, subscription, since, until, status, missed, wait } => {
+        DeliveryCommand::Replay { id: None, tenant, subscription, since, until, status, missed, wait } => {
             let now = store.env().now();
             // clap requires both options when there is no id.
-            let subscription = subscription.unwrap_or_default();
+            let subscription = subscription.unwrap_or(IdArg::Whole(Uuid::nil()));
+            let found = lookup::find::<WebhookSubscription>(store, &subscription, &tenant).await?;
+            let (tenant, subscription) = (found.tenant_id, found.record.id);
             let since = since.map_or(now, |since| since.from(now));
             let until = until.map(|until| until.from(now));
             let input = ReplayCreate { subscription, since, until, statuses: status, missed };
-            bulk::replay(store, owner, input, wait).await
+            bulk::replay(store, tenant, input, wait).await
         }
-        DeliveryCommand::Replays { tenant, limit } => bulk::list(store, tenant, limit).await,
+        DeliveryCommand::Replays { tenant, limit } => {
+            bulk::list(store, lookup::tenant(store, &tenant).await?.id, limit).await
+        }
     }
 }
 
@@ -149,16 +159,16 @@ async fn list(store: &dyn Store, tenant: TenantId, filter: DeliveryFilter) -> Re
     let more = deliveries.len() > limit;
     deliveries.truncate(limit);
 
-    let heading = ["ID", "EVENT", "STATUS", "ATTEMPTS", "LAST STATUS", "NEXT ATTEMPT", "CREATED", "WEBHOOK"];
+    let heading = ["ID", "EVENT", "STATUS", "LAST STATUS", "ATTEMPTS", "CREATED", "NEXT ATTEMPT", "WEBHOOK"];
     let table = Table::new(heading, &deliveries, |delivery| {
         [
             delivery.id.to_string(),
             delivery.kind.to_string(),
-            delivery.status.to_string(),
-            delivery.attempts.to_string(),
+            state(delivery.status),
             or_dash(delivery.last_status),
-            moment_or_dash(delivery.next_attempt_at),
-            moment(delivery.created_at),
+            delivery.attempts.to_string(),
+            full(delivery.created_at),
+            full_or_dash(delivery.next_attempt_at),
             delivery.subscription_id.to_string(),
         ]
     });
@@ -247,9 +257,10 @@ pub(super) async fn read(store: &dyn Store, tenant: TenantId, id: DeliveryId) ->
         .await
 }
 
-async fn replay(store: &dyn Store, id: DeliveryId, owner: Owner) -> Result<Delivery, LookupError> {
-    let tenant = lookup::delivery(store, id, owner).await?.tenant_id;
-    Ok(store.write("delivery.replay", move |tx| Box::pin(replays::replay_delivery(tx, tenant, id))).await?)
+async fn replay(store: &dyn Store, id: &IdArg, named: &InTenant) -> Result<Delivery, Failure> {
+    let Delivery { tenant_id, id, .. } = lookup::find::<Delivery>(store, id, named).await?.record;
+    let replay = store.write("delivery.replay", move |tx| Box::pin(replays::replay_delivery(tx, tenant_id, id)));
+    replay.await.or_not_found("delivery", id, HINT)
 }
 
 fn view(delivery: &Delivery) -> View {
@@ -280,14 +291,14 @@ fn attempt_view(log: &AttemptLog) -> AttemptView<'_> {
 }
 
 fn attempts(log: &[AttemptLog]) -> Table {
-    Table::new(["ATTEMPT", "STARTED", "DURATION", "STATUS", "ADDRESS", "ERROR"], log, |log| {
+    Table::new(["ATTEMPT", "STARTED", "DURATION", "STATUS", "ERROR", "ADDRESS"], log, |log| {
         [
             log.attempt.to_string(),
-            moment(log.started_at),
+            precise(log.started_at),
             format!("{} ms", log.duration_ms),
             log.status.to_string(),
-            or_dash(log.remote_addr.as_deref()),
             or_dash(log.error.as_deref().map(plain)),
+            or_dash(log.remote_addr.as_deref()),
         ]
     })
 }

@@ -1,9 +1,5 @@
 //! `svc event`.
 
-use std::fs::File;
-use std::io::{self, Read as _};
-use std::path::Path;
-
 use serde::Serialize;
 use svc_core::error::Error;
 use svc_core::input::json;
@@ -13,15 +9,13 @@ use svc_core::values::{TenantId, Timestamp};
 use svc_core::webhooks::deliveries::DeliveryId;
 use svc_core::webhooks::events::{self, Event, EventId};
 
-use super::tenant;
+use super::input::read_input;
+use super::{lookup, tenant};
 use crate::cli::EventCommand;
 use crate::document::{Document, pretty};
 use crate::exit::{Exit, Failure, OrNotFound as _};
 use crate::output::{Outcome, fields};
 use crate::times::moment;
-
-/// The largest record, in bytes, which is also the limit of the API.
-const MAX_DATA: u64 = 1 << 20;
 
 /// An event in JSON output.
 #[derive(Serialize)]
@@ -36,7 +30,10 @@ struct View {
 
 pub(super) async fn run(store: &dyn Store, command: EventCommand) -> Result<Outcome, Failure> {
     match command {
-        EventCommand::Emit { tenant, kind, data } => emit(store, tenant, kind, parse_record(&read(&data)?)?).await,
+        EventCommand::Emit { tenant, kind, data } => {
+            let data = parse_record(&read_input(&data)?)?;
+            emit(store, lookup::tenant(store, &tenant).await?.id, kind, data).await
+        }
     }
 }
 
@@ -66,25 +63,6 @@ async fn emit(store: &dyn Store, tenant: TenantId, kind: EventKind, data: Docume
         .is_empty()
         .then(|| format!("No webhook of the tenant subscribes to {kind}, so the event is not delivered."));
     Ok(Outcome::new(&View { id, tenant_id: tenant, event: kind, data, created_at, deliveries }, text)?.with_note(note))
-}
-
-/// Reads a file, or stdin for `-`.
-fn read(path: &Path) -> Result<Vec<u8>, Failure> {
-    let stdin = path.as_os_str() == "-";
-    let mut bytes = Vec::new();
-    let done = if stdin {
-        io::stdin().lock().take(MAX_DATA + 1).read_to_end(&mut bytes)
-    } else {
-        File::open(path).and_then(|file| file.take(MAX_DATA + 1).read_to_end(&mut bytes))
-    };
-    let name = if stdin { "stdin".into() } else { path.to_string_lossy() };
-    match done {
-        Err(error) => Err(Failure::new(Exit::Failed, format!("Cannot read {name}: {error}."))),
-        Ok(size) if size as u64 > MAX_DATA => {
-            Err(Failure::new(Exit::Usage, format!("--data must be at most 1 MiB; {name} is larger.")))
-        }
-        Ok(_) => Ok(bytes),
-    }
 }
 
 /// Parses the record that the event is about. svc-core validates its members.

@@ -3,7 +3,6 @@
 use std::io::{self, IsTerminal as _, Write};
 
 use serde::Serialize;
-use svc_core::accounts::tenants;
 use svc_core::error::Error;
 use svc_core::imports::RecordKind::{self, Bookings, Contacts, Invoices, Jobs, Quotes};
 use svc_core::imports::Restore;
@@ -19,9 +18,9 @@ use svc_core::resources::quotes::Quote;
 use svc_core::store::{Store, Tx};
 use svc_core::values::{Amount, TenantId, Timestamp};
 
-use super::tenant;
+use super::lookup;
 use crate::cli::{Export, ExportKind, Format};
-use crate::exit::{Exit, Failure, OrNotFound as _};
+use crate::exit::{Exit, Failure};
 use crate::formulas;
 use crate::output::{self, Outcome};
 
@@ -52,8 +51,7 @@ pub(super) async fn run(store: &dyn Store, options: Export, array: bool) -> Resu
     if kind == ExportKind::All && format == Format::Csv {
         return Err(Failure::new(Exit::Usage, "--format csv applies to records of one type only."));
     }
-    let found = store.read("tenant.show", move |tx| Box::pin(tenants::get(tx, tenant))).await;
-    found.or_not_found("tenant", tenant, tenant::HINT)?;
+    let tenant = lookup::tenant(store, &tenant).await?.id;
     let source = Source { store, tenant, since: since.map(|since| since.from(store.env().now())) };
     let sink = match (format, array) {
         (Format::Ndjson, false) => Sink::Lines(Box::new(output::stream())),

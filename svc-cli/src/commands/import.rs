@@ -16,7 +16,7 @@ mod source;
 use std::pin::pin;
 
 use serde::Serialize;
-use svc_core::accounts::tenants::{self, Tenant};
+use svc_core::accounts::tenants::Tenant;
 use svc_core::imports::{AccountRecord, Import, ImportOptions, Imported};
 use svc_core::resources::contacts::Contact;
 use svc_core::resources::invoices::Invoice;
@@ -28,9 +28,9 @@ use self::progress::Progress;
 use self::refusals::{Refusal, Refusals};
 use self::rows::Group;
 use self::source::Source;
-use super::tenant;
+use super::lookup;
 use crate::cli::{Format, Import as Options, ImportKind};
-use crate::exit::{Exit, Failure, OrNotFound as _};
+use crate::exit::{Exit, Failure};
 use crate::output::Outcome;
 
 /// The number of groups that are read ahead.
@@ -66,9 +66,7 @@ pub(super) async fn run(store: &dyn Store, options: Options) -> Result<Outcome, 
     if !reason.is_empty() {
         return Err(Failure::new(Exit::Usage, reason));
     }
-    let id = options.tenant;
-    let found = store.read("tenant.show", move |tx| Box::pin(tenants::get(tx, id))).await;
-    let tenant = found.or_not_found("tenant", id, tenant::HINT)?;
+    let tenant = lookup::tenant(store, &options.tenant).await?;
     match options.kind {
         ImportKind::Contacts => import::<Contact>(store, tenant, options).await,
         ImportKind::Invoices => import::<Invoice>(store, tenant, options).await,

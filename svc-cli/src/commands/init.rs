@@ -5,7 +5,7 @@ use svc_core::accounts::keys::{self, KeyCreate, KeyId, NewKey};
 use svc_core::accounts::tenants::{self, Tenant, TenantCreate};
 use svc_core::error::Error;
 use svc_core::store::Store;
-use svc_core::values::TenantId;
+use svc_core::values::{HostPolicy, TenantId};
 
 use super::open_or_create;
 use crate::exit::Failure;
@@ -22,7 +22,7 @@ struct View<'a> {
 }
 
 pub(super) async fn run(url: &str, server_url: &str, name: String) -> Result<Outcome, Failure> {
-    let store = open_or_create(url, true).await?;
+    let store = open_or_create(url, HostPolicy::Public, true).await?;
     let (tenant, key) = create(&*store, name).await?;
     let database_url = svc_store::absolute_url(url);
     let view = View {

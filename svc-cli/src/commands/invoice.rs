@@ -1,143 +1,94 @@
-//! `svc invoice`: the operations of the back office, which the API does not have.
+//! `svc invoice`: invoices with the operations of the back office, which the API does not have.
 
 mod overdue;
 
-use std::pin::Pin;
-use svc_core::resources::contacts::ContactId;
-
-use svc_core::error::Error;
-use svc_core::resources::invoices::{self, Invoice, InvoiceCreate, InvoiceId, InvoiceStatus, InvoiceUpdate};
+use svc_core::resources::invoices::{self, Invoice, InvoiceCreate, InvoiceStatus, InvoiceUpdate};
 use svc_core::store::{Store, Tx};
-use svc_core::values::{Patch, TenantId};
+use svc_core::values::{Id, TenantId};
 
-use super::{lookup, tenant};
-use crate::cli::{InvoiceChanges, InvoiceCommand, Owner};
-use crate::exit::{Exit, Failure, OrNotFound as _};
-use crate::output::{Outcome, or_dash};
+use super::lookup::Lookup;
+use super::records::{self, Managed, change, fields_of};
+use crate::cli::InvoiceCommand;
+use crate::exit::Failure;
+use crate::output::{Outcome, Table, or_dash, state};
+use crate::times::full;
 
 pub(super) async fn run(store: &dyn Store, command: InvoiceCommand) -> Result<Outcome, Failure> {
     match command {
-        InvoiceCommand::Create { tenant, contact, total, currency, due } => {
-            let input = InvoiceCreate { contact_id: Some(contact), total, currency, issue_date: None, due_date: due };
-            create(store, tenant, contact, input).await
-        }
-        InvoiceCommand::Send { id, owner } => {
+        InvoiceCommand::Records(command) => records::run(store, command).await,
+        InvoiceCommand::Send(target) => {
             let send =
-                change(store, id, owner, "invoice.send", move |tx, tenant| Box::pin(invoices::send(tx, tenant, id)));
+                change(store, &target, "invoice.send", |tx, tenant, id| Box::pin(invoices::send(tx, tenant, id)));
             report_status(&send.await?)
         }
-        InvoiceCommand::View { id, owner } => {
+        InvoiceCommand::View(target) => {
             let view =
-                change(store, id, owner, "invoice.view", move |tx, tenant| Box::pin(invoices::view(tx, tenant, id)));
+                change(store, &target, "invoice.view", |tx, tenant, id| Box::pin(invoices::view(tx, tenant, id)));
             report_status(&view.await?)
         }
-        InvoiceCommand::Pay { id, owner, amount } => {
-            let pay = change(store, id, owner, "invoice.pay", move |tx, tenant| {
+        InvoiceCommand::Pay { target, amount } => {
+            let pay = change(store, &target, "invoice.pay", move |tx, tenant, id| {
                 Box::pin(invoices::pay(tx, tenant, id, amount))
             });
             report_payment(&pay.await?)
         }
-        InvoiceCommand::Void { id, owner } => {
+        InvoiceCommand::Void(target) => {
             let void =
-                change(store, id, owner, "invoice.void", move |tx, tenant| Box::pin(invoices::void(tx, tenant, id)));
+                change(store, &target, "invoice.void", |tx, tenant, id| Box::pin(invoices::void(tx, tenant, id)));
             report_status(&void.await?)
         }
-        InvoiceCommand::Resend { id, owner } => {
-            let resend = change(store, id, owner, "invoice.resend", move |tx, tenant| {
-                Box::pin(invoices::resend(tx, tenant, id))
-            });
+        InvoiceCommand::Resend(target) => {
+            let resend =
+                change(store, &target, "invoice.resend", |tx, tenant, id| Box::pin(invoices::resend(tx, tenant, id)));
             let invoice = resend.await?;
             Outcome::new(&invoice, format!("Invoice {} was sent again.", invoice.invoice_number))
         }
-        InvoiceCommand::Refund { id, owner, amount } => {
-            let refund = change(store, id, owner, "invoice.refund", move |tx, tenant| {
+        InvoiceCommand::Refund { target, amount } => {
+            let refund = change(store, &target, "invoice.refund", move |tx, tenant, id| {
                 Box::pin(invoices::refund(tx, tenant, id, amount))
             });
             report_refund(&refund.await?)
         }
-        InvoiceCommand::Update { id, owner, changes } => update(store, id, owner, changes).await,
-        InvoiceCommand::Overdue { tenant } => overdue::run(store, tenant).await,
+        InvoiceCommand::Overdue { tenant } => overdue::run(store, tenant.as_ref()).await,
     }
 }
 
-async fn create(
-    store: &dyn Store,
-    tenant: TenantId,
-    contact: ContactId,
-    input: InvoiceCreate,
-) -> Result<Outcome, Failure> {
-    let created = store
-        .write("invoice.create", move |tx| {
-            let input = input.clone();
-            Box::pin(invoices::create(tx, tenant, input))
-        })
-        .await;
-    let invoice = match created {
-        Err(Error::ReferenceNotFound(_)) => return Err(no_contact(contact)),
-        other => other.or_not_found("tenant", tenant, tenant::HINT)?,
-    };
-    let Invoice { invoice_number, currency, total, id, .. } = &invoice;
-    Outcome::new(&invoice, format!("Created draft invoice {invoice_number} for {currency} {total}, with the id {id}."))
-}
-
-fn no_contact(id: ContactId) -> Failure {
-    Failure::new(
-        Exit::NotFound,
-        format!("The tenant has no contact {id}, or it is deleted; `svc export contacts` exports all contacts."),
-    )
-}
-
-async fn update(store: &dyn Store, id: InvoiceId, owner: Owner, changes: InvoiceChanges) -> Result<Outcome, Failure> {
-    fn patch<T>(value: Option<T>) -> Patch<T> {
-        value.map_or(Patch::Keep, Patch::Set)
+impl Managed for Invoice {
+    fn create(tx: &mut dyn Tx, tenant: TenantId, input: InvoiceCreate) -> Lookup<'_, Self> {
+        Box::pin(invoices::create(tx, tenant, input))
     }
-    let InvoiceChanges { total, currency, due, contact } = changes;
-    let change = InvoiceUpdate {
-        contact_id: patch(contact.map(Some)),
-        total: patch(total),
-        currency: patch(currency),
-        issue_date: Patch::Keep,
-        due_date: patch(due.map(Some)),
-    };
-    let found = lookup::find::<Invoice>(store, id, owner).await.or_not_found("invoice", id, HINT)?;
-    let (tenant, before) = (found.tenant_id, found.record);
-    let updated = store
-        .write("invoice.update", move |tx| {
-            let change = change.clone();
-            Box::pin(invoices::update(tx, tenant, id, change))
-        })
-        .await;
-    let invoice = match (updated, contact) {
-        (Err(Error::ReferenceNotFound(_)), Some(contact)) => return Err(no_contact(contact)),
-        (other, _) => other.or_not_found("invoice", id, HINT)?,
-    };
-    let Invoice { invoice_number, currency, total, due_date, status, .. } = &invoice;
-    let text = if invoice == before {
-        format!("Invoice {invoice_number} is unchanged.")
-    } else {
-        format!("Updated invoice {invoice_number}: {currency} {total}, due {}, status {status}.", or_dash(*due_date))
-    };
-    Outcome::new(&invoice, text)
-}
 
-/// Says how to find the id of an invoice.
-const HINT: &str = "`svc export invoices --tenant ID` exports the invoices of a tenant";
+    fn update(tx: &mut dyn Tx, tenant: TenantId, id: Id<Self>, change: InvoiceUpdate) -> Lookup<'_, Self> {
+        Box::pin(invoices::update(tx, tenant, id, change))
+    }
 
-type Change<'t> = Pin<Box<dyn Future<Output = Result<Invoice, Error>> + Send + 't>>;
+    fn title(&self) -> String {
+        self.invoice_number.clone()
+    }
 
-/// Changes the invoice with this id in one transaction.
-async fn change<F>(
-    store: &dyn Store,
-    id: InvoiceId,
-    owner: Owner,
-    name: &'static str,
-    work: F,
-) -> Result<Invoice, Failure>
-where
-    F: for<'t> Fn(&'t mut dyn Tx, TenantId) -> Change<'t> + Send + Sync + 'static,
-{
-    let tenant = lookup::find::<Invoice>(store, id, owner).await.or_not_found("invoice", id, HINT)?.tenant_id;
-    store.write(name, move |tx| work(tx, tenant)).await.or_not_found("invoice", id, HINT)
+    fn table(invoices: &[Self]) -> Table {
+        Table::new(
+            ["ID", "NUMBER", "STATUS", "TOTAL", "DUE", "PAID", "CONTACT", "ISSUED", "CREATED"],
+            invoices,
+            |invoice| {
+                [
+                    invoice.id.to_string(),
+                    invoice.invoice_number.clone(),
+                    state(invoice.status),
+                    format!("{} {}", invoice.currency, invoice.total),
+                    or_dash(invoice.due_date),
+                    invoice.amount_paid.to_string(),
+                    or_dash(invoice.contact_id),
+                    or_dash(invoice.issue_date),
+                    full(invoice.created_at),
+                ]
+            },
+        )
+    }
+
+    fn details(&self) -> String {
+        fields_of(self, [("amount paid", self.amount_paid.to_string())])
+    }
 }
 
 fn report_status(invoice: &Invoice) -> Result<Outcome, Failure> {

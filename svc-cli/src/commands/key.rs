@@ -12,11 +12,11 @@ use svc_core::values::{Secret, TenantId, Timestamp};
 use super::{lookup, tenant};
 use crate::cli::KeyCommand;
 use crate::exit::{Failure, OrNotFound as _};
-use crate::output::{Outcome, Table, fields, or_dash};
-use crate::times::{moment, moment_or_dash};
+use crate::output::{Outcome, Table, fields, or_dash, state};
+use crate::times::{full, full_or_dash, moment, moment_or_dash};
 
 /// Says how to find the id of a key.
-const HINT: &str = "`svc key list --tenant ID` lists the keys of a tenant";
+const HINT: &str = "`svc key list` lists the keys of a tenant";
 
 /// A key in the JSON output of `list`, `show` and `revoke`.
 #[derive(Serialize)]
@@ -29,22 +29,23 @@ struct View<'a> {
 pub(super) async fn run(store: &dyn Store, command: KeyCommand) -> Result<Outcome, Failure> {
     match command {
         KeyCommand::Create { tenant, scopes, name, expires, signed } => {
+            let tenant = lookup::tenant(store, &tenant).await?.id;
             create(store, tenant, KeyCreate { name, write: scopes.write, expires_in: expires, signed }).await
         }
-        KeyCommand::List { tenant } => list(store, tenant).await,
-        KeyCommand::Show { id, owner } => {
-            let key = lookup::key(store, id, owner).await.or_not_found("key", id, HINT)?;
+        KeyCommand::List { tenant } => list(store, lookup::tenant(store, &tenant).await?.id).await,
+        KeyCommand::Show { id, tenant } => {
+            let key = lookup::find::<ApiKey>(store, &id, &tenant).await?.record;
             Outcome::new(&view(&key), details(&key, store.env().now()))
         }
-        KeyCommand::Revoke { id, owner } => {
-            lookup::key(store, id, owner).await.or_not_found("key", id, HINT)?;
+        KeyCommand::Revoke { id, tenant } => {
+            let id = lookup::find::<ApiKey>(store, &id, &tenant).await?.record.id;
             let revoked = store.write("key.revoke", move |tx| Box::pin(keys::revoke(tx, id))).await;
             let key = revoked.or_not_found("key", id, HINT)?;
             let text = format!("Revoked key {id} ({}…). It is rejected from now on.", key.prefix);
             Outcome::new(&view(&key), text)
         }
-        KeyCommand::Rotate { id, owner, overlap } => {
-            lookup::key(store, id, owner).await.or_not_found("key", id, HINT)?;
+        KeyCommand::Rotate { id, tenant, overlap } => {
+            let id = lookup::find::<ApiKey>(store, &id, &tenant).await?.record.id;
             rotate(store, id, overlap).await
         }
     }
@@ -76,16 +77,16 @@ async fn list(store: &dyn Store, tenant: TenantId) -> Result<Outcome, Failure> {
         .await;
     let keys = listed.or_not_found("tenant", tenant, tenant::HINT)?;
     let now = store.env().now();
-    let heading = ["ID", "NAME", "PREFIX", "SCOPES", "STATUS", "CREATED", "LAST USED"];
+    let heading = ["ID", "NAME", "STATUS", "SCOPES", "LAST USED", "PREFIX", "CREATED"];
     let table = Table::new(heading, &keys, |key| {
         [
             key.id.to_string(),
             or_dash(key.name.as_ref()),
-            key.prefix.clone(),
+            state(status(key, now)),
             scopes(key),
-            status(key, now).to_owned(),
-            moment(key.created_at),
-            moment_or_dash(key.last_used_at),
+            full_or_dash(key.last_used_at),
+            key.prefix.clone(),
+            full(key.created_at),
         ]
     });
     let views: Vec<View<'_>> = keys.iter().map(view).collect();

@@ -62,6 +62,10 @@ fn page(command: &Command) -> io::Result<Page> {
     let man = Man::new(command.clone()).source(format!("svc {}", env!("CARGO_PKG_VERSION"))).manual("svc");
     let mut roff = Vec::new();
     man.render_title(&mut roff)?;
+    // Long options cannot be broken, so lines are not stretched to the right margin.
+    let mut left_aligned = Roff::new();
+    left_aligned.control("ad", ["l"]);
+    left_aligned.to_writer(&mut roff)?;
     man.render_name_section(&mut roff)?;
     man.render_synopsis_section(&mut roff)?;
     man.render_description_section(&mut roff)?;

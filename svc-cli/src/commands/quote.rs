@@ -1,65 +1,65 @@
-//! `svc quote`: records the client's decision about a quote. Everything else about quotes is in the API.
+//! `svc quote`.
 
-use std::pin::Pin;
-
-use svc_core::error::Error;
-use svc_core::resources::quotes::{self, Quote, QuoteId};
+use svc_core::resources::crud;
+use svc_core::resources::quotes::{self, Quote, QuoteCreate, QuoteUpdate};
 use svc_core::store::{Store, Tx};
-use svc_core::values::TenantId;
+use svc_core::values::{Id, TenantId};
 
-use super::lookup;
-use crate::cli::{Owner, QuoteCommand};
-use crate::exit::{Failure, OrNotFound as _};
-use crate::output::{Outcome, fields, or_dash};
-use crate::times::moment;
-
-/// Says how to find the id of a quote.
-const HINT: &str = "`svc export quotes --tenant ID` exports the quotes of a tenant";
+use super::lookup::Lookup;
+use super::records::{self, Managed, change};
+use crate::cli::QuoteCommand;
+use crate::exit::Failure;
+use crate::output::{Outcome, Table, or_dash, state};
+use crate::times::full;
 
 pub(super) async fn run(store: &dyn Store, command: QuoteCommand) -> Result<Outcome, Failure> {
     match command {
-        QuoteCommand::Accept { id, owner } => {
+        QuoteCommand::Records(command) => records::run(store, command).await,
+        QuoteCommand::Accept(target) => {
             let accept =
-                decide(store, id, owner, "quote.accept", move |tx, tenant| Box::pin(quotes::accept(tx, tenant, id)));
+                change(store, &target, "quote.accept", |tx, tenant, id| Box::pin(quotes::accept(tx, tenant, id)));
             let quote = accept.await?;
             let Quote { quote_number, currency, total, .. } = &quote;
             Outcome::new(&quote, format!("Quote {quote_number} is accepted: {currency} {total}."))
         }
-        QuoteCommand::Decline { id, owner } => {
+        QuoteCommand::Decline(target) => {
             let decline =
-                decide(store, id, owner, "quote.decline", move |tx, tenant| Box::pin(quotes::decline(tx, tenant, id)));
+                change(store, &target, "quote.decline", |tx, tenant, id| Box::pin(quotes::decline(tx, tenant, id)));
             let quote = decline.await?;
             Outcome::new(&quote, format!("Quote {} is declined.", quote.quote_number))
-        }
-        QuoteCommand::Show { id, owner } => {
-            let found = lookup::find::<Quote>(store, id, owner).await.or_not_found("quote", id, HINT)?;
-            Outcome::new(&found.record, details(found.tenant_id, &found.record))
         }
     }
 }
 
-type Decision<'t> = Pin<Box<dyn Future<Output = Result<Quote, Error>> + Send + 't>>;
+impl Managed for Quote {
+    fn create(tx: &mut dyn Tx, tenant: TenantId, input: QuoteCreate) -> Lookup<'_, Self> {
+        Box::pin(crud::create::<Self>(tx, tenant, input))
+    }
 
-/// Records the client's decision about the quote with this id.
-async fn decide<F>(store: &dyn Store, id: QuoteId, owner: Owner, name: &'static str, work: F) -> Result<Quote, Failure>
-where
-    F: for<'t> Fn(&'t mut dyn Tx, TenantId) -> Decision<'t> + Send + Sync + 'static,
-{
-    let tenant = lookup::find::<Quote>(store, id, owner).await.or_not_found("quote", id, HINT)?.tenant_id;
-    store.write(name, move |tx| work(tx, tenant)).await.or_not_found("quote", id, HINT)
-}
+    fn update(tx: &mut dyn Tx, tenant: TenantId, id: Id<Self>, change: QuoteUpdate) -> Lookup<'_, Self> {
+        Box::pin(crud::update::<Self>(tx, tenant, id, change))
+    }
 
-fn details(tenant: TenantId, quote: &Quote) -> String {
-    fields([
-        ("id", quote.id.to_string()),
-        ("tenant id", tenant.to_string()),
-        ("number", quote.quote_number.clone()),
-        ("contact id", or_dash(quote.contact_id)),
-        ("status", quote.status.to_string()),
-        ("issued", or_dash(quote.issue_date)),
-        ("valid until", or_dash(quote.valid_until)),
-        ("total", format!("{} {}", quote.currency, quote.total)),
-        ("created at", moment(quote.created_at)),
-        ("updated at", moment(quote.updated_at)),
-    ])
+    fn title(&self) -> String {
+        self.quote_number.clone()
+    }
+
+    fn table(quotes: &[Self]) -> Table {
+        Table::new(
+            ["ID", "NUMBER", "STATUS", "TOTAL", "VALID UNTIL", "CONTACT", "ISSUED", "CREATED"],
+            quotes,
+            |quote| {
+                [
+                    quote.id.to_string(),
+                    quote.quote_number.clone(),
+                    state(quote.status),
+                    format!("{} {}", quote.currency, quote.total),
+                    or_dash(quote.valid_until),
+                    or_dash(quote.contact_id),
+                    or_dash(quote.issue_date),
+                    full(quote.created_at),
+                ]
+            },
+        )
+    }
 }

@@ -6,10 +6,12 @@ use svc_core::accounts::tenants::{self, DeveloperAccess, Tenant, TenantCreate};
 use svc_core::store::Store;
 use svc_core::values::TenantId;
 
+use super::lookup;
 use crate::cli::{TenantChanges, TenantCommand};
 use crate::exit::{Failure, OrNotFound as _};
-use crate::output::{Outcome, Table, fields};
-use crate::times::moment;
+use crate::ids::IdArg;
+use crate::output::{Outcome, Table, fields, state};
+use crate::times::{full, moment};
 use crate::values::Limit;
 
 /// Says how to find the id of a tenant.
@@ -22,17 +24,20 @@ pub(super) async fn run(store: &dyn Store, command: TenantCommand) -> Result<Out
             create(store, TenantCreate { name, time_zone, currency, developer_access }).await
         }
         TenantCommand::List { limit, after } => list(store, limit, after).await,
-        TenantCommand::Show { id } => show(store, id).await,
+        TenantCommand::Show { id } => {
+            let tenant = lookup::tenant_by_id(store, &id).await?;
+            outcome(&tenant, details(&tenant))
+        }
         TenantCommand::Approve { id } => {
-            let tenant = change(store, id, |tenant| tenant.developer_access = DeveloperAccess::Approved).await?;
+            let tenant = change(store, &id, |tenant| tenant.developer_access = DeveloperAccess::Approved).await?;
             outcome(&tenant, format!("Approved tenant {}. Its keys can use the API.", tenant.name))
         }
         TenantCommand::Suspend { id } => {
-            let tenant = change(store, id, |tenant| tenant.developer_access = DeveloperAccess::Suspended).await?;
+            let tenant = change(store, &id, |tenant| tenant.developer_access = DeveloperAccess::Suspended).await?;
             outcome(&tenant, format!("Suspended tenant {}. Its keys are rejected from now on.", tenant.name))
         }
         TenantCommand::Set { id, changes } => {
-            let tenant = change(store, id, move |tenant| apply(&changes, tenant)).await?;
+            let tenant = change(store, &id, move |tenant| apply(&changes, tenant)).await?;
             outcome(&tenant, format!("Updated tenant {}.\n\n{}", tenant.name, details(&tenant)))
         }
     }
@@ -48,7 +53,12 @@ async fn create(store: &dyn Store, input: TenantCreate) -> Result<Outcome, Failu
     outcome(&tenant, format!("Created tenant {}.\n\n{}", tenant.name, details(&tenant)))
 }
 
-async fn list(store: &dyn Store, limit: u32, after: Option<TenantId>) -> Result<Outcome, Failure> {
+async fn list(store: &dyn Store, limit: u32, after: Option<IdArg>) -> Result<Outcome, Failure> {
+    let after = match after {
+        None => None,
+        Some(IdArg::Whole(id)) => Some(TenantId(id)),
+        Some(part) => Some(lookup::tenant_by_id(store, &part).await?.id),
+    };
     let one_more = limit.saturating_add(1);
     let page = store.read("tenant.list", move |tx| Box::pin(async move { Ok(tx.tenants(after, one_more).await?) }));
     let mut tenants = page.await?;
@@ -56,15 +66,15 @@ async fn list(store: &dyn Store, limit: u32, after: Option<TenantId>) -> Result<
     tenants.truncate(limit as usize);
     let last = tenants.last().filter(|_| has_more);
     let note = last.map(|last| format!("There are more tenants; list them with --after {}.", last.id));
-    let heading = ["ID", "NAME", "ACCESS", "TIME ZONE", "CURRENCY", "CREATED"];
+    let heading = ["ID", "NAME", "ACCESS", "CURRENCY", "TIME ZONE", "CREATED"];
     let table = Table::new(heading, &tenants, |tenant| {
         [
             tenant.id.to_string(),
             tenant.name.clone(),
-            tenant.developer_access.to_string(),
-            tenant.time_zone.to_string(),
+            state(tenant.developer_access),
             tenant.currency.to_string(),
-            moment(tenant.created_at),
+            tenant.time_zone.to_string(),
+            full(tenant.created_at),
         ]
     });
     let views: Vec<Value> = tenants.iter().map(view).collect();
@@ -72,17 +82,12 @@ async fn list(store: &dyn Store, limit: u32, after: Option<TenantId>) -> Result<
     Ok(Outcome::list(&views, &table, empty)?.with_note(note))
 }
 
-async fn show(store: &dyn Store, id: TenantId) -> Result<Outcome, Failure> {
-    let found = store.read("tenant.show", move |tx| Box::pin(tenants::get(tx, id))).await;
-    let tenant = found.or_not_found("tenant", id, HINT)?;
-    outcome(&tenant, details(&tenant))
-}
-
 async fn change(
     store: &dyn Store,
-    id: TenantId,
+    id: &IdArg,
     change: impl Fn(&mut Tenant) + Clone + Send + Sync + 'static,
 ) -> Result<Tenant, Failure> {
+    let id = lookup::tenant_by_id(store, id).await?.id;
     let changed = store
         .write("tenant.set", move |tx| {
             let change = change.clone();

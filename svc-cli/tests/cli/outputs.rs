@@ -110,3 +110,22 @@ fn names_cannot_control_the_terminal() {
         assert!(shown.contains(r#""first_name":"\u202eadA""#), "{shown}");
     }
 }
+
+#[test]
+fn lists_are_printed_as_csv() {
+    let mut session = Session::new();
+    let tenant = session.tenant();
+    session.create::<svc_core::resources::contacts::Contact>(
+        &tenant,
+        r#"{"email": "ada@example.com", "first_name": "Ada, \"Countess\"", "company_name": "=1+1"}"#,
+    );
+    session
+        .run(&["contact", "list", "--output", "csv"])
+        .run(&["contact", "list", "--email", "nobody@example.com", "--output", "csv"])
+        .run(&["tenant", "show", &tenant, "--output", "csv"])
+        .run(&["tenant", "show", &tenant, "--output", "json"])
+        .run(&["tenant", "list", "--output", "cvs"])
+        .assert("output_csv");
+    let output = session.output(&["contact", "list", "--json"]);
+    assert!(text(&output.stdout).ends_with("]\n") && !text(&output.stdout).ends_with("\n\n"));
+}

@@ -91,3 +91,54 @@ fn an_import_shows_progress_only_on_a_terminal() {
     assert!(shown.contains(" %  ") && shown.contains(" rows, ") && shown.contains("/s, "), "{shown:?}");
     assert!(shown.contains(" left"), "{shown:?}");
 }
+
+/// Runs a command on a terminal of this width, and returns its output with escape characters shown as `^[`.
+fn at_width(session: &Session, width: u32, args: &[&str], variables: &[(&str, &str)]) -> Option<String> {
+    let program = session.program(args);
+    let words = std::iter::once(program.get_program()).chain(program.get_args());
+    let line: Vec<String> = words.map(|word| format!("'{}'", word.to_str().unwrap())).collect();
+    let mut script = Command::new("script");
+    let line = format!("stty rows 24 cols {width} && {}", line.join(" "));
+    script.args(["-q", "-e", "-c", &line, "/dev/null"]).current_dir(session.folder()).env_clear();
+    script.env("PATH", std::env::var_os("PATH").unwrap_or_default()).env("TERM", "xterm").env("SHELL", "/bin/sh");
+    let Ok(output) = script.envs(variables.iter().copied()).stdin(Stdio::null()).output() else {
+        report_skipped("script");
+        return None;
+    };
+    assert!(output.status.success(), "{output:?}");
+    Some(text(&output.stdout).replace("\r\n", "\n").replace('\u{1b}', "^["))
+}
+
+#[test]
+fn tables_fit_the_terminal() {
+    let mut session = Session::new();
+    session.tenant();
+    session.file(
+        "contacts.csv",
+        "id,email,first_name,last_name,phone,company_name,city\n\
+         0195a3c8-0000-7000-8000-00000000000a,ada.lovelace@analytical-engines.example,Ada,Lovelace,+61 2 5550 0100,\
+         Analytical Engines,Sydney\n\
+         0195a3c8-1000-7000-8000-00000000000b,alan@example.com,Alan,Turing,,,\n",
+    );
+    session.file(
+        "invoices.csv",
+        "id,invoice_number,contact_id,status,issue_date,due_date,total,currency,amount_paid\n\
+         0195a3c9-0000-7000-8000-00000000000a,INV-0001,0195a3c8-0000-7000-8000-00000000000a,overdue,2099-01-01,2099-02-01,\
+         99.95,AUD,\n\
+         0195a3c9-0000-7200-8000-00000000000b,INV-0002,0195a3c8-1000-7000-8000-00000000000b,partial,2099-01-01,,12500,AUD,\
+         2500\n",
+    );
+    session.json(&["import", "contacts", "contacts.csv"]);
+    session.json(&["import", "invoices", "invoices.csv"]);
+    for width in [80, 110, 160] {
+        for name in ["contact", "invoice"] {
+            let Some(shown) = at_width(&session, width, &[name, "list"], &[("NO_COLOR", "1")]) else { return };
+            assert!(shown.lines().all(|line| line.chars().count() <= width as usize), "{shown}");
+            session.append(&format!("{width} columns: svc {name} list\n{shown}\n"));
+        }
+    }
+    let shown = at_width(&session, 110, &["invoice", "list"], &[]).unwrap();
+    session.append(&format!("with colour: svc invoice list\n{shown}")).assert("terminal_tables");
+    // What a table shows of an id is enough to name the record.
+    assert_eq!(session.json(&["invoice", "show", "0195a3c9-0000-72"])["invoice_number"], "INV-0002");
+}

@@ -93,7 +93,8 @@ impl Documents {
     /// Renders the documents of these operations. `mount` is the path of the API in a host application, empty for none.
     pub fn new(operations: &[Operation], mount: &str) -> Self {
         let render = |version: Version| {
-            let body = serde_json::to_vec(&document(operations, mount, version)).unwrap_or_default();
+            let mut body = serde_json::to_vec(&document(operations, mount, version)).unwrap_or_default();
+            body.push(b'\n');
             let etag = Some(etag(&body));
             let response = ApiResponse { status: StatusCode::OK, body: body.into(), etag, ..ApiResponse::no_content() };
             RenderedDocument { version, response }

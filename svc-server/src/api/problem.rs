@@ -19,8 +19,8 @@ const UNAVAILABLE_RETRY: Duration = Duration::from_secs(2);
 pub enum Problem {
     /// The rules refused the request, or the store failed.
     Core(Error),
-    /// No operation has this path.
-    RouteNotFound,
+    /// No operation has this path; holds what says which paths there are.
+    RouteNotFound(String),
     /// The path has other methods; holds the value of `Allow`.
     MethodNotAllowed(String),
     /// The request has no `Authorization: Bearer` header.
@@ -242,7 +242,7 @@ impl Problem {
     /// Returns the HTTP status.
     pub fn status(&self) -> StatusCode {
         match self {
-            Self::RouteNotFound => StatusCode::NOT_FOUND,
+            Self::RouteNotFound(_) => StatusCode::NOT_FOUND,
             Self::MethodNotAllowed(_) => StatusCode::METHOD_NOT_ALLOWED,
             Self::RateLimited { .. } => StatusCode::TOO_MANY_REQUESTS,
             Self::BodyTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
@@ -281,7 +281,7 @@ impl Problem {
     pub fn code(&self) -> &'static str {
         match self {
             Self::Core(error) => error.code(),
-            Self::RouteNotFound => "route_not_found",
+            Self::RouteNotFound(_) => "route_not_found",
             Self::MethodNotAllowed(_) => "method_not_allowed",
             Self::MissingCredentials => "missing_credentials",
             Self::SignatureRequired => "signature_required",
@@ -326,7 +326,7 @@ impl Problem {
                 "The resource has changed; get it again and repeat the change on its new ETag."
             }
             Self::Core(error) => return error.to_string(),
-            Self::RouteNotFound => "No operation has this path; see /api/v1/openapi.json.",
+            Self::RouteNotFound(see) => return format!("No operation has this path; see {see}."),
             Self::MethodNotAllowed(allowed) => return format!("This path only has the methods {allowed}."),
             Self::MissingCredentials => "Send your API key as: Authorization: Bearer svc_live_…",
             Self::SignatureRequired => "This key signs its writes; send X-SVC-Timestamp and X-SVC-Signature.",
@@ -410,9 +410,11 @@ fn violated(violation: &Violation) -> FieldError<'_> {
     field_error(&violation.field, violation.code.as_str(), &violation.message)
 }
 
-/// Serializes a body, which has only texts and numbers and so never fails.
+/// Serializes a body, which has only texts and numbers and so never fails. It ends with a line feed, as all bodies do.
 fn json(body: &impl Serialize) -> Bytes {
-    serde_json::to_vec(body).unwrap_or_default().into()
+    let mut body = serde_json::to_vec(body).unwrap_or_default();
+    body.push(b'\n');
+    body.into()
 }
 
 /// Rounds up to whole seconds, at least 1.

@@ -30,8 +30,10 @@ impl ApiResponse {
     ///
     /// Returns [`StoreError::Internal`] when `value` cannot be serialized.
     pub fn json(status: StatusCode, value: &impl Serialize) -> Result<Self, StoreError> {
-        let body = serde_json::to_vec(value).map_err(|error| StoreError::Internal(error.to_string()))?.into();
-        Ok(Self { status, body, location: None, etag: None, replayed: false })
+        let mut body = serde_json::to_vec(value).map_err(|error| StoreError::Internal(error.to_string()))?;
+        // So that the prompt of a shell does not follow the response of `curl` on its line.
+        body.push(b'\n');
+        Ok(Self { status, body: body.into(), location: None, etag: None, replayed: false })
     }
 
     /// Creates a 204 response.

@@ -12,7 +12,11 @@ use crate::api::problem::Problem;
 use crate::api::routes::{Operation, VERSIONS, Version};
 
 /// The operations by path.
-pub(super) struct Router(matchit::Router<Vec<Arc<RoutedOperation>>>);
+pub(super) struct Router {
+    operations: matchit::Router<Vec<Arc<RoutedOperation>>>,
+    /// The path of the API description, for requests that no operation has.
+    document: String,
+}
 
 /// An operation and its limit of writes.
 pub(super) struct RoutedOperation {
@@ -41,7 +45,7 @@ pub(super) enum Route<'a> {
 
 impl Router {
     /// Creates a router of these operations.
-    pub(super) fn new(operations: Vec<Operation>, limits: &WriteRateLimits) -> Self {
+    pub(super) fn new(operations: Vec<Operation>, limits: &WriteRateLimits, mount: &str) -> Self {
         let mut paths: Vec<(String, Vec<Arc<RoutedOperation>>)> = Vec::new();
         for operation in operations {
             let write_limit = operation.default_write_limit().map(|default| WriteLimit {
@@ -61,7 +65,7 @@ impl Router {
             #[expect(clippy::expect_used, reason = "the operations are fixed, and tests build the router")]
             router.insert(path, methods).expect("paths that do not conflict");
         }
-        Self(router)
+        Self { operations: router, document: format!("{mount}{}/openapi.json", VERSIONS[0].path()) }
     }
 
     /// Returns the route of an API request.
@@ -80,16 +84,23 @@ impl Router {
         let versioned = VERSIONS.into_iter().find_map(|version| {
             path.strip_prefix(version.path()).filter(|path| path.starts_with('/')).map(|path| (version, path))
         });
-        let (version, path) = versioned.ok_or(Problem::RouteNotFound)?;
+        let (version, path) = versioned.ok_or_else(|| self.not_found())?;
         if path == "/openapi.json" {
             return only_get(parts, Route::OpenApiDocument(version));
         }
-        let matched = self.0.at(path).map_err(|_| Problem::RouteNotFound)?;
+        let matched = self.operations.at(path).map_err(|_| self.not_found())?;
         let method = if parts.method == Method::HEAD { &Method::GET } else { &parts.method };
         match matched.value.iter().find(|routed| routed.operation.method == method) {
             Some(routed) => Ok(Route::Operation { routed, id: matched.params.get("id"), version }),
             None => Err(Problem::MethodNotAllowed(allow(matched.value))),
         }
+    }
+}
+
+impl Router {
+    /// Returns the problem of a path that no operation has.
+    fn not_found(&self) -> Problem {
+        Problem::RouteNotFound(self.document.clone())
     }
 }
 
@@ -109,7 +120,7 @@ pub(super) fn route_for_operators(parts: &Parts) -> Result<Route<'_>, Problem> {
         "/healthz" => only_get(parts, Route::Health),
         "/readyz" => only_get(parts, Route::Ready),
         "/metrics" => only_get(parts, Route::Metrics),
-        _ => Err(Problem::RouteNotFound),
+        _ => Err(Problem::RouteNotFound("/metrics, /healthz and /readyz".to_owned())),
     }
 }
 

@@ -43,7 +43,7 @@ impl State {
         let operations = routes::operations();
         let documents = Documents::new(&operations, &settings.mount);
         let home = Home::new(&settings.mount);
-        let router = Router::new(operations, &settings.write_rate_limits);
+        let router = Router::new(operations, &settings.write_rate_limits, &settings.mount);
         let limits = RateLimiter::new(settings.rate_limit, settings.limit_rates, Arc::clone(&store));
         let responses = ResponseMemory::new(settings.response_memory);
         let background_reminder = Reminder::new(store.env().now());

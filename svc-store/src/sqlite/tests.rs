@@ -682,7 +682,7 @@ async fn secrets_are_encrypted_and_another_key_is_refused() {
     drop(back);
     std::fs::write(scratch.path.with_extension("db.key"), "0".repeat(64)).unwrap();
     let refused = SqliteStore::open(&scratch.path, env()).map(drop);
-    assert!(matches!(refused, Err(StoreError::Unavailable(error)) if error.contains("SVC_SECRET_KEY")));
+    assert!(matches!(refused, Err(StoreError::SecretKey(error)) if error.contains("SVC_SECRET_KEY")));
 }
 
 #[tokio::test]

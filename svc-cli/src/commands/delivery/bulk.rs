@@ -9,15 +9,12 @@ use svc_core::error::{Error, StoreError};
 use svc_core::store::Store;
 use svc_core::values::TenantId;
 use svc_core::webhooks::replays::{self, Replay, ReplayCreate};
-use svc_core::webhooks::subscriptions::WebhookSubscription;
 use tokio::time::sleep;
 
-use crate::cli::Owner;
-use crate::commands::lookup::{self, LookupError};
 use crate::commands::{tenant, webhook};
 use crate::exit::{Exit, Failure, OrNotFound as _};
 use crate::output::{Outcome, Table};
-use crate::times::{moment, moment_or_dash};
+use crate::times::{full, full_or_dash, moment};
 
 /// The interval at which the progress of a replay is polled.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
@@ -39,12 +36,12 @@ impl<'a> View<'a> {
 /// Creates a replay and, if `wait` is set, waits until it is finished.
 pub(super) async fn replay(
     store: &dyn Store,
-    owner: Owner,
+    tenant: TenantId,
     input: ReplayCreate,
     wait: bool,
 ) -> Result<Outcome, Failure> {
     let id = input.subscription;
-    let replay = create(store, owner, input).await.or_not_found("webhook", id, webhook::HINT)?;
+    let replay = create(store, tenant, input).await.or_not_found("webhook", id, webhook::HINT)?;
     if !wait {
         let text = format!(
             "The server replays the deliveries of webhook {id} for events between {} and {}. \
@@ -76,9 +73,8 @@ pub(super) async fn replay(
     Ok(Outcome::new(&View::of(&replay), text)?.with_failure(failure))
 }
 
-async fn create(store: &dyn Store, owner: Owner, input: ReplayCreate) -> Result<Replay, LookupError> {
-    let tenant = lookup::find::<WebhookSubscription>(store, input.subscription, owner).await?.tenant_id;
-    Ok(store.write("delivery.replay", move |tx| Box::pin(replays::create(tx, tenant, input.clone()))).await?)
+async fn create(store: &dyn Store, tenant: TenantId, input: ReplayCreate) -> Result<Replay, Error> {
+    store.write("delivery.replay", move |tx| Box::pin(replays::create(tx, tenant, input.clone()))).await
 }
 
 /// Polls the replay until it is finished. Shows a progress bar if stderr is a terminal.
@@ -117,17 +113,17 @@ pub(super) async fn list(store: &dyn Store, tenant: TenantId, limit: u32) -> Res
     let more = replays.len() > limit;
     replays.truncate(limit);
 
-    let heading = ["ID", "PROGRESS", "REPLAYED", "SINCE", "UNTIL", "CREATED", "FINISHED", "WEBHOOK"];
+    let heading = ["ID", "PROGRESS", "REPLAYED", "CREATED", "FINISHED", "WEBHOOK", "SINCE", "UNTIL"];
     let table = Table::new(heading, &replays, |replay| {
         [
             replay.id.to_string(),
             format!("{} %", replay.percent()),
             replay.replayed.to_string(),
-            moment(replay.since),
-            moment(replay.until),
-            moment(replay.created_at),
-            moment_or_dash(replay.finished_at),
+            full(replay.created_at),
+            full_or_dash(replay.finished_at),
             replay.subscription_id.to_string(),
+            full(replay.since),
+            full(replay.until),
         ]
     });
     let views: Vec<View<'_>> = replays.iter().map(View::of).collect();

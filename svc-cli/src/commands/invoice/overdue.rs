@@ -1,13 +1,14 @@
 //! `svc invoice overdue`.
 
 use serde::Serialize;
-use svc_core::accounts::tenants::{self, Tenant};
+use svc_core::accounts::tenants::Tenant;
 use svc_core::resources::invoices::{self, Invoice, OverduePosition};
 use svc_core::store::Store;
 use svc_core::values::TenantId;
 
-use crate::commands::tenant;
-use crate::exit::{Failure, OrNotFound as _};
+use crate::commands::lookup;
+use crate::exit::Failure;
+use crate::ids::IdArg;
 use crate::output::{Outcome, Table, or_dash, plain};
 
 /// The number of tenants that one transaction reads.
@@ -25,11 +26,10 @@ struct View {
 
 /// Marks the overdue invoices of one tenant or of all tenants, in many short transactions. After an interruption, the
 /// next run continues where this one stopped, since it skips invoices that are already overdue.
-pub(super) async fn run(store: &dyn Store, tenant: Option<TenantId>) -> Result<Outcome, Failure> {
+pub(super) async fn run(store: &dyn Store, tenant: Option<&IdArg>) -> Result<Outcome, Failure> {
     let mut views: Vec<View> = Vec::new();
     if let Some(id) = tenant {
-        let found = store.read("tenant.show", move |tx| Box::pin(tenants::get(tx, id))).await;
-        mark(store, &found.or_not_found("tenant", id, tenant::HINT)?, &mut views).await?;
+        mark(store, &lookup::tenant_by_id(store, id).await?, &mut views).await?;
     } else {
         let mut after = None;
         loop {

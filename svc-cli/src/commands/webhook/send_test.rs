@@ -6,13 +6,13 @@ use svc_core::error::Error;
 use svc_core::store::Store;
 use svc_core::values::EventKind;
 use svc_core::webhooks::deliveries::{Delivery, DeliveryStatus};
-use svc_core::webhooks::subscriptions::{self, SubscriptionId, WebhookSubscription};
+use svc_core::webhooks::subscriptions::{self, WebhookSubscription};
 use tokio::time::{Instant, sleep};
 
 use super::HINT;
-use crate::cli::Owner;
+use crate::cli::records::Target;
 use crate::commands::delivery::{self, Record};
-use crate::commands::lookup::{self, LookupError, Owned};
+use crate::commands::lookup::{self, Owned};
 use crate::exit::{Exit, Failure, OrNotFound as _};
 use crate::output::{Outcome, plain};
 use crate::times::span;
@@ -22,16 +22,23 @@ const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 pub(super) async fn run(
     store: &dyn Store,
-    id: SubscriptionId,
-    owner: Owner,
+    target: &Target,
     kind: Option<EventKind>,
     timeout: Duration,
 ) -> Result<Outcome, Failure> {
-    let SentTest { subscription, delivery } = send(store, id, owner, kind).await.or_not_found("webhook", id, HINT)?;
+    let SentTest { subscription, delivery } = send(store, target, kind).await?;
     let record = first_attempt(store, &delivery, timeout).await?;
-    let introduction =
-        format!("Sent a {} test event to webhook {id} at {}.\n\n", delivery.kind, subscription.url.as_str());
     let failure = failure(&record, timeout).map(|error| Failure::new(Exit::Failed, error));
+    // Nothing was sent, so there is nothing to show.
+    if let Some(failure) = failure.as_ref().filter(|_| record.delivery.attempts == 0) {
+        return Err(failure.clone());
+    }
+    let introduction = format!(
+        "Sent a {} test event to webhook {} at {}.\n\n",
+        delivery.kind,
+        subscription.id,
+        subscription.url.as_str()
+    );
     Ok(delivery::report(&record, &introduction)?.with_failure(failure))
 }
 
@@ -41,15 +48,12 @@ struct SentTest {
     delivery: Delivery,
 }
 
-async fn send(
-    store: &dyn Store,
-    id: SubscriptionId,
-    owner: Owner,
-    kind: Option<EventKind>,
-) -> Result<SentTest, LookupError> {
-    let Owned { tenant_id, record: subscription } = lookup::find(store, id, owner).await?;
+async fn send(store: &dyn Store, target: &Target, kind: Option<EventKind>) -> Result<SentTest, Failure> {
+    let Owned { tenant_id, record: subscription } =
+        lookup::find::<WebhookSubscription>(store, &target.id, &target.tenant).await?;
+    let id = subscription.id;
     let send = store.write("webhook.test", move |tx| Box::pin(subscriptions::send_test(tx, tenant_id, id, kind)));
-    Ok(SentTest { subscription, delivery: send.await? })
+    Ok(SentTest { subscription, delivery: send.await.or_not_found("webhook", id, HINT)? })
 }
 
 /// Returns the delivery once its first attempt has finished, or in its current status when the timeout is over.

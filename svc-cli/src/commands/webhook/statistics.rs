@@ -11,7 +11,7 @@ use svc_core::webhooks::subscriptions::{SubscriptionId, WebhookSubscription};
 use super::status;
 use crate::commands::tenant;
 use crate::exit::{Failure, OrNotFound as _};
-use crate::output::{Outcome, Table, or_dash};
+use crate::output::{Outcome, Table, or_dash, state};
 
 /// The statistics of one webhook in JSON output.
 #[derive(Serialize)]
@@ -49,19 +49,19 @@ pub(super) async fn run(store: &dyn Store, tenant: TenantId, since: Timestamp) -
         rows.push(Statistics { subscription, tally, backlog });
     }
 
-    let heading = ["ID", "STATUS", "ATTEMPTS", "SUCCESS", "P50", "P95", "PENDING", "HELD", "URL"];
+    let heading = ["ID", "STATUS", "URL", "SUCCESS", "PENDING", "HELD", "ATTEMPTS", "P50", "P95"];
     let table = Table::new(heading, &rows, |row| {
         let Statistics { subscription, tally, backlog } = row;
         [
             subscription.id.to_string(),
-            status(subscription).to_owned(),
-            tally.attempts().to_string(),
+            state(status(subscription)),
+            subscription.url.as_str().to_owned(),
             or_dash(tally.success_rate().map(|rate| format!("{}.{:02} %", rate / 100, rate % 100))),
-            or_dash(tally.percentile(50).map(|millis| format!("{millis} ms"))),
-            or_dash(tally.percentile(95).map(|millis| format!("{millis} ms"))),
             count(backlog.pending),
             count(backlog.held),
-            subscription.url.as_str().to_owned(),
+            tally.attempts().to_string(),
+            or_dash(tally.percentile(50).map(|millis| format!("{millis} ms"))),
+            or_dash(tally.percentile(95).map(|millis| format!("{millis} ms"))),
         ]
     });
     let views: Vec<View<'_>> = rows.iter().map(|row| view(row, since)).collect();

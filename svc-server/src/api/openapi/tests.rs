@@ -500,7 +500,7 @@ fn every_problem_has_a_code_of_the_enumeration() {
     let document = v1();
     assert_eq!(names(&schema(&document, "Error")["properties"]["code"]["enum"]), CODES);
     let others = [
-        Problem::RouteNotFound,
+        Problem::RouteNotFound(String::new()),
         Problem::MethodNotAllowed("GET".to_owned()),
         Problem::HostCount,
         Problem::HostFormat,

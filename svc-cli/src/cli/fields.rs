@@ -1,0 +1,355 @@
+//! Options that are made of the fields of an API input, so that a field of the API is an option of the command line as well.
+//!
+//! The name of an option is that of its field with hyphens, without `_id`: `contact_id` is `--contact`. What else a user of
+//! the API may type is accepted, too: `--contact-id`, `--contact_id`, and `--due` for `due_date`. The JSON schema of the
+//! input gives the type of each value and the text of the help.
+
+use std::ffi::OsString;
+use std::marker::PhantomData;
+use std::path::PathBuf;
+
+use clap::builder::PossibleValuesParser;
+use clap::{Arg, ArgMatches, Args, Command, Error, FromArgMatches, value_parser};
+use schemars::generate::SchemaSettings;
+use serde_json::Value;
+use svc_core::input::Input;
+use svc_core::input::json::{self, Json};
+
+use crate::ids::IdArg;
+
+/// The id of the option that takes a whole body.
+const DATA: &str = "data";
+
+/// The fields of a body: one option each, or all of them as JSON with `--data`.
+#[derive(Debug)]
+pub struct Body<I> {
+    /// What was typed.
+    pub source: BodySource,
+    input: PhantomData<fn() -> I>,
+}
+
+/// Where a body comes from.
+#[derive(Clone, Debug)]
+pub enum BodySource {
+    /// One option for each field.
+    Options(Vec<(String, FieldValue)>),
+    /// A file with JSON, or stdin for `-`.
+    File(PathBuf),
+}
+
+/// The value of a field.
+#[derive(Clone, Debug)]
+pub enum FieldValue {
+    /// JSON as the API takes it.
+    Json(Json),
+    /// The id of another record, which may be a part of it.
+    Id(IdArg),
+}
+
+/// The filters of a list: one option for each query parameter.
+#[derive(Debug)]
+pub struct Filters<F> {
+    /// The parameters as in a query string.
+    pub pairs: Vec<(String, String)>,
+    filter: PhantomData<fn() -> F>,
+}
+
+impl<I> Clone for Body<I> {
+    fn clone(&self) -> Self {
+        Self { source: self.source.clone(), input: PhantomData }
+    }
+}
+
+impl<F> Clone for Filters<F> {
+    fn clone(&self) -> Self {
+        Self { pairs: self.pairs.clone(), filter: PhantomData }
+    }
+}
+
+/// The type of the value of an option.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Text,
+    Number,
+    Bool,
+    /// The id of another record.
+    Id,
+    /// Texts with commas between them.
+    Texts,
+}
+
+/// A field of an input.
+struct Field {
+    name: String,
+    kind: Kind,
+    /// What stands for the value in the help.
+    value_name: &'static str,
+    description: String,
+    is_required: bool,
+    is_nullable: bool,
+    /// The values of an enum. Empty for any other type.
+    possible: Vec<String>,
+}
+
+/// Returns the name of the option for a field.
+pub fn option_name(field: &str) -> String {
+    field.strip_suffix("_id").unwrap_or(field).replace('_', "-")
+}
+
+/// Returns the names of the fields of an input.
+pub fn field_names<I: Input>() -> Vec<String> {
+    schema::<I>()["properties"].as_object().into_iter().flatten().map(|(name, _)| name.clone()).collect()
+}
+
+/// Returns the schema of an input, without references.
+fn schema<I: Input>() -> Value {
+    let settings = SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
+    settings.into_generator().into_root_schema_for::<I>().to_value()
+}
+
+/// Returns the fields of an input that one option can hold.
+fn fields<I: Input>() -> Vec<Field> {
+    let schema = schema::<I>();
+    let required: Vec<&str> = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    let field = |(name, schema): (&String, &Value)| {
+        let (kind, value_name) = kind(name, schema)?;
+        let text = |key: &str| schema[key].as_str().unwrap_or_default().to_owned();
+        Some(Field {
+            is_required: required.contains(&name.as_str()),
+            is_nullable: types(schema).contains(&"null"),
+            name: name.clone(),
+            kind,
+            value_name,
+            description: text("description"),
+            possible: possible_values(schema),
+        })
+    };
+    schema["properties"].as_object().into_iter().flatten().filter_map(field).collect()
+}
+
+/// Returns all types in a schema, its alternatives included.
+fn types(schema: &Value) -> Vec<&str> {
+    let own = schema["type"].as_array().map_or_else(
+        || schema["type"].as_str().into_iter().collect(),
+        |types| types.iter().filter_map(Value::as_str).collect::<Vec<_>>(),
+    );
+    let alternatives = schema["anyOf"].as_array().into_iter().flatten().flat_map(types);
+    own.into_iter().chain(alternatives).collect()
+}
+
+/// Returns all types of the items of an array.
+fn types_of_items(schema: &Value) -> Vec<&str> {
+    let alternatives = schema["anyOf"].as_array().into_iter().flatten().flat_map(types_of_items);
+    types(&schema["items"]).into_iter().chain(alternatives).collect()
+}
+
+/// Returns the type of a field and the name of its value, or `None` if an option cannot hold it.
+fn kind(name: &str, schema: &Value) -> Option<(Kind, &'static str)> {
+    let types = types(schema);
+    let format = schema["format"].as_str().unwrap_or_default();
+    if types.contains(&"array") {
+        return types_of_items(schema).contains(&"string").then_some((Kind::Texts, "A,B"));
+    }
+    Some(match format {
+        "uuid" => (Kind::Id, "ID"),
+        "date-time" => (Kind::Text, "TIME"),
+        "date" => (Kind::Text, "DATE"),
+        _ if types.contains(&"number") => (Kind::Number, "AMOUNT"),
+        _ if types.contains(&"boolean") => (Kind::Bool, "BOOL"),
+        _ if name == "valid_until" => (Kind::Text, "DATE"),
+        _ => (Kind::Text, "TEXT"),
+    })
+}
+
+/// Returns the values of all enums in a schema.
+fn possible_values(schema: &Value) -> Vec<String> {
+    match schema {
+        Value::Object(members) => members
+            .iter()
+            .flat_map(|(key, value)| match (key.as_str(), value) {
+                ("enum", Value::Array(values)) => {
+                    values.iter().filter_map(|it| it.as_str().map(str::to_owned)).collect()
+                }
+                ("const", Value::String(value)) => vec![value.clone()],
+                ("items" | "anyOf", value) => possible_values(value),
+                _ => Vec::new(),
+            })
+            .collect(),
+        Value::Array(items) => items.iter().flat_map(possible_values).collect(),
+        _ => Vec::new(),
+    }
+}
+
+impl Field {
+    /// Returns the option of this field.
+    fn option(&self) -> Arg {
+        let long = option_name(&self.name);
+        let short_forms = ["_date", "_time"].iter().filter_map(|end| self.name.strip_suffix(end));
+        let mut aliases: Vec<String> = vec![self.name.clone(), self.name.replace('_', "-")];
+        aliases.extend(short_forms.map(str::to_owned));
+        aliases.retain(|alias| *alias != long);
+        aliases.dedup();
+        let (short, more) = self.description.split_once(". ").unwrap_or((&self.description, ""));
+        let help = format!("{}.", short.trim_end_matches('.'));
+        let option = Arg::new(self.name.clone()).long(long).aliases(aliases).value_name(self.value_name);
+        let option = option.allow_hyphen_values(self.kind != Kind::Texts).help_heading("Fields").help(help);
+        let option = if more.is_empty() { option } else { option.long_help(self.description.clone()) };
+        match self.kind {
+            Kind::Id => option.value_parser(IdArg::parse),
+            Kind::Bool => option.value_parser(PossibleValuesParser::new(["true", "false"])),
+            Kind::Texts if !self.possible.is_empty() => option
+                .value_delimiter(',')
+                .value_parser(PossibleValuesParser::new(self.possible.clone()))
+                .hide_possible_values(true)
+                .value_name("KIND,…"),
+            Kind::Texts => option.value_delimiter(','),
+            _ if !self.possible.is_empty() => {
+                option.value_parser(PossibleValuesParser::new(self.possible.clone())).value_name("STATUS")
+            }
+            Kind::Text | Kind::Number => option,
+        }
+    }
+
+    /// Returns the value of the option.
+    fn value(&self, matches: &ArgMatches) -> Option<FieldValue> {
+        if self.kind == Kind::Id {
+            return matches.get_one::<IdArg>(&self.name).cloned().map(FieldValue::Id);
+        }
+        let mut texts = matches.get_many::<String>(&self.name)?.cloned();
+        let json = match self.kind {
+            Kind::Texts => Json::Array(texts.map(Json::String).collect()),
+            kind => {
+                let text = texts.next()?;
+                match (kind, text.as_str()) {
+                    (_, "") if self.is_nullable => Json::Null,
+                    (Kind::Bool, "true" | "false") => Json::Bool(text == "true"),
+                    (Kind::Number, _) => number(text),
+                    _ => Json::String(text),
+                }
+            }
+        };
+        Some(FieldValue::Json(json))
+    }
+}
+
+/// Returns a number as JSON. What is no number stays a text, which the input refuses.
+fn number(text: String) -> Json {
+    match json::parse(text.as_bytes()) {
+        Ok(Json::Number(digits)) => Json::Number(digits),
+        _ => Json::String(text),
+    }
+}
+
+impl<I: Input> Args for Body<I> {
+    fn augment_args(command: Command) -> Command {
+        let mut command = command;
+        for field in fields::<I>() {
+            let option = field.option().conflicts_with(DATA);
+            let option = if field.is_required { option.required_unless_present(DATA) } else { option };
+            command = command.arg(option);
+        }
+        let data = Arg::new(DATA).long("data").value_name("FILE|-").value_parser(value_parser!(PathBuf));
+        let help = "File with all fields as a JSON object, as the API takes it, or - for stdin.";
+        command.arg(data.help_heading("Fields").help(help))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl<I: Input> FromArgMatches for Body<I> {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
+        let source = match matches.get_one::<PathBuf>(DATA) {
+            Some(file) => BodySource::File(file.clone()),
+            None => BodySource::Options(
+                fields::<I>()
+                    .into_iter()
+                    .filter_map(|field| Some((field.name.clone(), field.value(matches)?)))
+                    .collect(),
+            ),
+        };
+        Ok(Self { source, input: PhantomData })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+impl<F: Input> Args for Filters<F> {
+    fn augment_args(command: Command) -> Command {
+        fields::<F>().iter().fold(command, |command, field| {
+            let option = field.option().help_heading("Filters");
+            // A parameter that is true or false is an option without a value.
+            command.arg(match field.kind {
+                Kind::Bool => option.allow_hyphen_values(false).num_args(0).default_missing_value("true"),
+                _ => option,
+            })
+        })
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl<F: Input> FromArgMatches for Filters<F> {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
+        let pair = |field: Field| {
+            let raw: Option<OsString> = matches.get_raw(&field.name)?.next().map(Into::into);
+            Some((field.name, raw?.into_string().ok()?))
+        };
+        Ok(Self { pairs: fields::<F>().into_iter().filter_map(pair).collect(), filter: PhantomData })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use svc_core::resources::invoices::InvoiceUpdate;
+    use svc_core::resources::jobs::JobCreate;
+    use svc_core::resources::quotes::QuoteCreate;
+    use svc_core::webhooks::subscriptions::{WebhookCreate, WebhookUpdate};
+
+    use super::*;
+
+    fn types_of<I: Input>() -> Vec<(String, Kind, bool, bool)> {
+        fields::<I>().into_iter().map(|field| (field.name, field.kind, field.is_required, field.is_nullable)).collect()
+    }
+
+    #[test]
+    fn each_field_has_the_type_of_its_schema() {
+        let of = |name: &str, kind, required, nullable| (name.to_owned(), kind, required, nullable);
+        let quote = types_of::<QuoteCreate>();
+        for field in [
+            of("contact_id", Kind::Id, true, false),
+            of("total", Kind::Number, true, false),
+            of("currency", Kind::Text, false, true),
+            of("valid_until", Kind::Text, false, true),
+        ] {
+            assert!(quote.contains(&field), "{field:?} {quote:?}");
+        }
+        assert_eq!(quote.len(), 4, "line_items are objects: {quote:?}");
+        assert!(types_of::<JobCreate>().contains(&of("estimated_total", Kind::Number, false, true)));
+        assert!(types_of::<WebhookCreate>().contains(&of("events", Kind::Texts, true, false)));
+        assert!(types_of::<WebhookUpdate>().contains(&of("enabled", Kind::Bool, false, false)));
+        assert!(types_of::<InvoiceUpdate>().contains(&of("due_date", Kind::Text, false, true)));
+        let status = fields::<JobCreate>().into_iter().find(|field| field.name == "status").unwrap();
+        assert!(status.possible.contains(&"in_progress".to_owned()), "{:?}", status.possible);
+        let events = fields::<WebhookCreate>().into_iter().find(|field| field.name == "events").unwrap();
+        assert!(["*", "invoice.paid"].iter().all(|kind| events.possible.contains(&(*kind).to_owned())));
+    }
+
+    #[test]
+    fn an_option_is_named_like_its_field() {
+        assert_eq!(option_name("contact_id"), "contact");
+        assert_eq!(option_name("first_name"), "first-name");
+        assert_eq!(option_name("id"), "id");
+    }
+}

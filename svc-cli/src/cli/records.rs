@@ -1,0 +1,215 @@
+//! The commands that every resource has: `list`, `show`, `create` and `update`. Their options follow from the inputs of the
+//! API.
+
+use clap::{ArgMatches, Args, Command, Error, FromArgMatches, Subcommand, value_parser};
+use svc_core::input::Input;
+use svc_core::resources::bookings::{Booking, BookingCreate, BookingUpdate};
+use svc_core::resources::contacts::{Contact, ContactCreate, ContactUpdate};
+use svc_core::resources::crud::Resource;
+use svc_core::resources::invoices::{Invoice, InvoiceCreate, InvoiceUpdate};
+use svc_core::resources::jobs::{Job, JobCreate, JobUpdate};
+use svc_core::resources::quotes::{Quote, QuoteCreate, QuoteUpdate};
+use svc_core::webhooks::subscriptions::{WebhookCreate, WebhookSubscription, WebhookUpdate};
+
+use super::InTenant;
+use super::fields::{Body, Filters};
+use crate::ids::IdArg;
+use crate::values::{self, Since};
+
+/// What the command line knows of a resource.
+pub trait ResourceCommands: Resource {
+    /// The body that creates a record.
+    type Create: Input + Clone;
+    /// The body that changes a record.
+    type Update: Input + Clone;
+    /// The name of a record, which is the name of the command.
+    const NAME: &'static str;
+    /// The number of records that `list` lists unless told otherwise.
+    const DEFAULT_LIMIT: &'static str = "50";
+    /// Options that create a record, as an example.
+    const CREATE_EXAMPLE: &'static str;
+    /// Options that change a record, as an example.
+    const UPDATE_EXAMPLE: &'static str;
+}
+
+impl ResourceCommands for Contact {
+    type Create = ContactCreate;
+    type Update = ContactUpdate;
+    const NAME: &'static str = "contact";
+    const CREATE_EXAMPLE: &'static str = "--email ada@example.com --first-name Ada";
+    const UPDATE_EXAMPLE: &'static str = "--phone '+61 2 5550 0100' --city ''";
+}
+
+impl ResourceCommands for Booking {
+    type Create = BookingCreate;
+    type Update = BookingUpdate;
+    const NAME: &'static str = "booking";
+    const CREATE_EXAMPLE: &'static str =
+        "--contact 0195a3c4 --service-name 'Boiler service' \\\n    --start 2026-03-14T09:00:00+11:00";
+    const UPDATE_EXAMPLE: &'static str = "--status completed";
+}
+
+impl ResourceCommands for Quote {
+    type Create = QuoteCreate;
+    type Update = QuoteUpdate;
+    const NAME: &'static str = "quote";
+    const CREATE_EXAMPLE: &'static str = "--contact 0195a3c4 --total 1500 --valid-until 2026-04-13";
+    const UPDATE_EXAMPLE: &'static str = "--status sent";
+}
+
+impl ResourceCommands for Job {
+    type Create = JobCreate;
+    type Update = JobUpdate;
+    const NAME: &'static str = "job";
+    const CREATE_EXAMPLE: &'static str = "--title 'Replace the boiler' --contact 0195a3c4 --status scheduled";
+    const UPDATE_EXAMPLE: &'static str = "--status in_progress";
+}
+
+impl ResourceCommands for Invoice {
+    type Create = InvoiceCreate;
+    type Update = InvoiceUpdate;
+    const NAME: &'static str = "invoice";
+    const CREATE_EXAMPLE: &'static str = "--contact 0195a3c4 --total 99.95 --due 2026-04-13";
+    const UPDATE_EXAMPLE: &'static str = "--total 120 --due 2026-05-01";
+}
+
+impl ResourceCommands for WebhookSubscription {
+    type Create = WebhookCreate;
+    type Update = WebhookUpdate;
+    const NAME: &'static str = "webhook";
+    /// As many as a tenant can have.
+    const DEFAULT_LIMIT: &'static str = "1000";
+    const CREATE_EXAMPLE: &'static str = "--url https://example.com/hooks --events invoice.paid,invoice.sent";
+    const UPDATE_EXAMPLE: &'static str = "--events '*'";
+}
+
+/// The commands that every resource has.
+#[derive(Clone, Debug)]
+pub enum RecordCommand<R: ResourceCommands> {
+    /// `list`
+    List(ListRecords<R::Filter>),
+    /// `show`
+    Show(Target),
+    /// `create`
+    Create(CreateRecord<R::Create>),
+    /// `update`
+    Update(UpdateRecord<R::Update>),
+}
+
+/// A record that is named by its id.
+#[derive(Args, Clone, Debug)]
+pub struct Target {
+    /// Id of the record, or a part of it that no other one has.
+    #[arg(value_parser = IdArg::parse)]
+    pub id: IdArg,
+    /// The tenant that owns the record.
+    #[command(flatten)]
+    pub tenant: InTenant,
+}
+
+/// `list`
+#[derive(Args, Clone, Debug)]
+pub struct ListRecords<F: Input> {
+    /// The filters.
+    #[command(flatten)]
+    pub filters: Filters<F>,
+    /// List what changed at or after this time, such as 2026-03-14T15:09:26Z, or this long ago, such as 2h or 7d; oldest
+    /// change first.
+    #[arg(long, value_parser = values::since, allow_hyphen_values = true, value_name = "TIME", help_heading = "Filters")]
+    pub updated_since: Option<Since>,
+    /// Maximum number of records to list.
+    #[arg(long, default_value = "50", value_parser = value_parser!(u32).range(1..), value_name = "N")]
+    pub limit: u32,
+    /// The tenant.
+    #[command(flatten)]
+    pub tenant: InTenant,
+}
+
+/// `create`
+#[derive(Args, Clone, Debug)]
+pub struct CreateRecord<I: Input> {
+    /// The fields of the new record.
+    #[command(flatten)]
+    pub body: Body<I>,
+    /// The tenant.
+    #[command(flatten)]
+    pub tenant: InTenant,
+}
+
+/// `update`
+#[derive(Args, Clone, Debug)]
+pub struct UpdateRecord<I: Input> {
+    /// The record.
+    #[command(flatten)]
+    pub target: Target,
+    /// The fields to change.
+    #[command(flatten)]
+    pub body: Body<I>,
+}
+
+/// Returns the commands with their help, which clap's derive cannot word for each resource.
+fn commands<R: ResourceCommands>() -> [Command; 4] {
+    let (name, plural) = (R::NAME, R::COLLECTION);
+    let a_record = if name.starts_with(['a', 'e', 'i', 'o', 'u']) { format!("an {name}") } else { format!("a {name}") };
+    let list = Command::new("list")
+        .visible_alias("ls")
+        .about(format!("List {plural}, newest first"))
+        .after_help(format!("Examples:\n  svc {name} list\n  svc {name} list --updated-since 7d --json"));
+    let show = Command::new("show")
+        .about(format!("Show {a_record}"))
+        .after_help(format!("Example:\n  svc {name} show 0195a3c8"));
+    let create = Command::new("create")
+        .about(format!("Create {a_record}"))
+        .long_about(format!(
+            "Create {a_record}.\n\nThe rules of the API apply, and its events are delivered to the tenant's webhooks. The fields \
+             are those of the API, as options or as one JSON object with --data."
+        ))
+        .after_help(format!(
+            "Examples:\n  svc {name} create {}\n  svc {name} create --data {name}.json",
+            R::CREATE_EXAMPLE
+        ));
+    let update = Command::new("update")
+        .about(format!("Change {a_record}"))
+        .long_about(format!(
+            "Change {a_record}.\n\nFields that are not named stay as they are, and '' clears a field that may be empty. The \
+             events of the change are delivered to the tenant's webhooks."
+        ))
+        .after_help(format!("Example:\n  svc {name} update 0195a3c8 {}", R::UPDATE_EXAMPLE));
+    [
+        ListRecords::<R::Filter>::augment_args(list).mut_arg("limit", |limit| limit.default_value(R::DEFAULT_LIMIT)),
+        Target::augment_args(show),
+        CreateRecord::<R::Create>::augment_args(create),
+        UpdateRecord::<R::Update>::augment_args(update),
+    ]
+}
+
+impl<R: ResourceCommands> Subcommand for RecordCommand<R> {
+    fn augment_subcommands(command: Command) -> Command {
+        command.subcommands(commands::<R>())
+    }
+
+    fn augment_subcommands_for_update(command: Command) -> Command {
+        Self::augment_subcommands(command)
+    }
+
+    fn has_subcommand(name: &str) -> bool {
+        ["list", "show", "create", "update"].contains(&name)
+    }
+}
+
+impl<R: ResourceCommands> FromArgMatches for RecordCommand<R> {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
+        match matches.subcommand() {
+            Some(("list", matches)) => ListRecords::from_arg_matches(matches).map(Self::List),
+            Some(("show", matches)) => Target::from_arg_matches(matches).map(Self::Show),
+            Some(("create", matches)) => CreateRecord::from_arg_matches(matches).map(Self::Create),
+            Some(("update", matches)) => UpdateRecord::from_arg_matches(matches).map(Self::Update),
+            _ => Err(Error::new(clap::error::ErrorKind::MissingSubcommand)),
+        }
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}

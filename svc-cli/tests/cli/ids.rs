@@ -1,0 +1,112 @@
+//! Which tenant a command works on, and which record a part of an id stands for.
+
+use crate::harness::{Session, UNKNOWN_ID, text};
+
+#[test]
+fn the_only_tenant_need_not_be_named() {
+    let mut session = Session::new();
+    session.run(&["webhook", "list"]);
+    let first = session.tenant();
+    let contact = session.contact(&first);
+    session
+        .run(&["key", "create", "--scopes", "read"])
+        .run(&["invoice", "create", "--contact", &contact, "--total", "10"])
+        .run(&["delivery", "list"]);
+    let second = session.tenant();
+    session
+        .run(&["delivery", "list"])
+        .run(&["export", "contacts"])
+        .run(&["delivery", "list", "--tenant", &second])
+        .run(&["delivery", "list", "--tenant", UNKNOWN_ID])
+        .run(&["delivery", "list", "--tenant", "INV-0001"])
+        .assert("tenants_named");
+    let exported = |tenant: &str, args: &[&str]| {
+        let mut program = session.program(&[&["export", "contacts"], args].concat());
+        text(&program.env("SVC_TENANT", tenant).output().unwrap().stdout).lines().count()
+    };
+    assert_eq!((exported(&first, &[]), exported(&second, &[])), (1, 0));
+    assert_eq!(exported(&second, &["--tenant", &first]), 1, "the option is stronger than the variable");
+    assert_eq!(exported(&first[first.len() - 12..], &[]), 1, "the end of the id is enough");
+    for _ in 0..9 {
+        session.tenant();
+    }
+    let output = session.output(&["key", "list"]);
+    let stderr = text(&output.stderr);
+    assert_eq!((output.status.code(), stderr.lines().count()), (Some(2), 12), "{stderr}");
+    assert!(stderr.contains("has several tenants") && stderr.ends_with("  …\n"), "{stderr}");
+}
+
+/// Ids whose order is that of their numbers, so that some have their beginning in common and some their end.
+const IDS: [&str; 4] = [
+    "0195a3c8-0000-7000-8000-00000000aaaa",
+    "0195a3c8-0000-7100-8000-00000000bbbb",
+    "0195a3c9-0000-7000-8000-00000000bbbb",
+    "0195b3c9-0000-7000-8000-00000195a3c9",
+];
+
+#[test]
+fn a_part_of_an_id_is_enough_if_one_record_has_it() {
+    let mut session = Session::new();
+    let tenant = session.tenant();
+    let rows: String = IDS.iter().enumerate().map(|(at, id)| format!("{id},A-{at},100,sent\n")).collect();
+    session.file("invoices.csv", format!("id,invoice_number,total,status\n{rows}"));
+    session.json(&["import", "invoices", "invoices.csv"]);
+    let found = |part: &str| {
+        let output = session.output(&["invoice", "resend", part, "--json"]);
+        let json: Option<serde_json::Value> = serde_json::from_slice(&output.stdout).ok();
+        json.and_then(|invoice| IDS.iter().position(|id| invoice["id"] == *id))
+    };
+    for (part, index) in [("0195a3c8-0000-70", 0), ("0195a3c8-0000-71", 1), ("0195B", 3), ("aaaa", 0), ("95a3c9", 3)] {
+        assert_eq!(found(part), Some(index), "{part}");
+    }
+    assert_eq!(found("0195a3c9"), Some(2), "a beginning goes before an end");
+    for (at, id) in IDS.iter().enumerate() {
+        assert_eq!(found(id), Some(at));
+    }
+    session
+        .run(&["invoice", "resend", "0195a3c8"])
+        .run(&["invoice", "resend", "bbbb"])
+        .run(&["invoice", "resend", "cccc"])
+        .run(&["invoice", "resend", "019"])
+        .run(&["invoice", "resend", "A-0"]);
+    session.tenant();
+    session.run(&["invoice", "resend", "aaaa"]).run(&["invoice", "resend", "aaaa", "--tenant", &tenant]);
+    session.run(&["invoice", "resend", IDS[0]]).assert("ids_in_part");
+}
+
+#[test]
+fn parts_of_the_ids_of_keys_webhooks_and_deliveries_are_enough() {
+    let session = Session::new();
+    session.demo();
+    let contact = session.json(&["export", "contacts"])[0]["id"].as_str().unwrap().to_owned();
+    let end = |id: &str| id[24..].to_owned();
+    let invoice = session.json(&["invoice", "create", "--contact", &end(&contact), "--total", "5"]);
+    assert_eq!(invoice["contact_id"], contact.as_str());
+    let key = session.id(&["key", "create", "--scopes", "read"]);
+    assert_eq!(session.id(&["key", "show", &end(&key)]), key);
+    assert_eq!(session.id(&["key", "show", &key[..20]]), key);
+    let keys = session.json(&["key", "list"]);
+    let tenant = keys[0]["tenant_id"].as_str().unwrap();
+    assert_eq!(session.id(&["tenant", "show", &tenant[..8]]), tenant);
+    assert_eq!(session.id(&["tenant", "show", &end(tenant)]), tenant);
+}
+
+#[test]
+fn an_end_of_an_id_is_looked_for_among_ten_thousand_records() {
+    let session = Session::new();
+    session.tenant();
+    let rows: String = (0..10_300).map(|n| format!("p{n}@example.com\n")).collect();
+    session.file("people.csv", format!("email\n{rows}"));
+    session.json(&["import", "contacts", "people.csv", "--no-events"]);
+    let exported = session.output(&["export", "contacts"]);
+    let newest: serde_json::Value = serde_json::from_str(text(&exported.stdout).lines().next().unwrap()).unwrap();
+    let id = newest["id"].as_str().unwrap();
+    let create = |contact: &str| session.output(&["invoice", "create", "--total", "5", "--contact", contact]);
+    let output = create(&id[24..]);
+    assert_eq!(output.status.code(), Some(3));
+    assert!(
+        text(&output.stderr).contains("there are too many contacts to look for one that ends with it"),
+        "{output:?}"
+    );
+    assert_eq!(create(&id[..30]).status.code(), Some(0));
+}
