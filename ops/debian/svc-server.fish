@@ -1,0 +1,29 @@
+complete -c svc-server -l config -d 'A file of settings in TOML with the names of the flags, such as listen = ":8080". Flags and environment variables win over it' -r -F
+complete -c svc-server -l listen -d 'The address and port to listen on: 127.0.0.1:8080, localhost:8080, or :8080 for all addresses of the machine. A name is resolved at start, and all its addresses are used. Port 0 selects a free port' -r
+complete -c svc-server -l database-url -d 'The database: sqlite://PATH, a file that is created if it does not exist, or postgres://USER:PASSWORD@HOST:PORT/DATABASE, which several nodes can share. The default is sqlite://svc.db, and with --demo a temporary file' -r
+complete -c svc-server -l database-read-connections -d 'The number of PostgreSQL connections for reading. Each serves many requests at the same time. SQLite ignores it' -r
+complete -c svc-server -l database-write-connections -d 'The number of PostgreSQL connections for writing, and so the number of tenants that can write at the same time. The connections for reading and writing and two more, times the number of nodes, must stay below max_connections of the database server. SQLite ignores it' -r
+complete -c svc-server -l ops-listen -d 'The address and port for operators, which serves /metrics, /healthz and /readyz apart from the public listener. The default is 127.0.0.1:9464, if that port is free' -r
+complete -c svc-server -l rate-limit -d 'The number of requests per minute that are allowed for each API key, and for each address without a valid key. `svc tenant set` sets another limit for the keys of one tenant' -r
+complete -c svc-server -l write-rate-limit -d 'The number of writes per minute that are allowed for each API key, per method and route of a resource, such as quotes=20. Can be repeated or separated by commas. `svc tenant set` sets other limits for the keys of one tenant' -r
+complete -c svc-server -l max-webhooks -d 'The number of webhook subscriptions that each tenant can have, from 1 to 1000. `svc tenant set` sets another limit for one tenant' -r
+complete -c svc-server -l webhook-timeout -d 'The timeout of one webhook delivery attempt, from resolving the host name to the end of the response, such as 10s. At most 1h' -r
+complete -c svc-server -l webhook-retry -d 'The delays before the retries of a webhook delivery, separated by commas. Up to 10 % is added to each at random' -r
+complete -c svc-server -l webhook-concurrency -d 'The highest number of webhook delivery attempts at the same time. One tenant can use half of them' -r
+complete -c svc-server -l idempotency-ttl -d 'How long the response to a request with an Idempotency-Key is stored. A retry with the same key gets it again' -r
+complete -c svc-server -l retention -d 'How long events are stored, with their deliveries and the logs of attempts. That includes deliveries that are held for a paused subscription. Pending deliveries are kept, and so are their events' -r
+complete -c svc-server -l overdue -d 'Whether invoices that were not paid in time become overdue by themselves, once a day after midnight in the time zone of their account. With off, run `svc invoice overdue`' -r -f -a "on\t'It runs'
+off\t'It does not run'"
+complete -c svc-server -l shutdown-grace -d 'How long requests and webhook delivery attempts in progress may take to finish after SIGTERM or SIGINT' -r
+complete -c svc-server -l log-format -d 'The format of the log on stderr' -r -f -a "text\t'One line of text per event, for people'
+json\t'One JSON object per line, for log collectors'"
+complete -c svc-server -l tls-cert -d 'A file with the TLS certificate chain in PEM, to serve https. Requires --tls-key. Both files are reloaded on SIGHUP' -r -F
+complete -c svc-server -l tls-key -d 'A file with the private key of the certificate in PEM. Requires --tls-cert' -r -F
+complete -c svc-server -l trusted-proxy -d 'A proxy whose X-Forwarded-For header is trusted: an address, or a network such as 10.0.0.0/8. Can be repeated or separated by commas. Without any, the header is ignored' -r
+complete -c svc-server -l cors-origin -d 'An origin that browsers may call the API from (CORS), such as `https://app.example.com`. Can be repeated or separated by commas' -r
+complete -c svc-server -l max-connections -d 'The highest number of open connections. Further ones wait to be accepted' -r
+complete -c svc-server -l demo -d 'Start with a demo tenant, an API key and sample data, and allow http:// and private addresses in webhook URLs'
+complete -c svc-server -l allow-private-webhooks -d 'Allow http:// and private addresses in webhook URLs. For development only: it lets the tenants of the API send requests into the network of the server'
+complete -c svc-server -l no-rate-limit -d 'Disable all rate limits'
+complete -c svc-server -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c svc-server -s V -l version -d 'Print version'

@@ -1,0 +1,62 @@
+#compdef svc-server
+
+autoload -U is-at-least
+
+_svc-server() {
+    typeset -A opt_args
+    typeset -a _arguments_options
+    local ret=1
+
+    if is-at-least 5.2; then
+        _arguments_options=(-s -S -C)
+    else
+        _arguments_options=(-s -C)
+    fi
+
+    local context curcontext="$curcontext" state line
+    _arguments "${_arguments_options[@]}" : \
+'--config=[A file of settings in TOML with the names of the flags, such as listen = "\:8080". Flags and environment variables win over it]:FILE:_files' \
+'--listen=[The address and port to listen on\: 127.0.0.1\:8080, localhost\:8080, or \:8080 for all addresses of the machine. A name is resolved at start, and all its addresses are used. Port 0 selects a free port]:ADDRESS:_default' \
+'--database-url=[The database\: sqlite\://PATH, a file that is created if it does not exist, or postgres\://USER\:PASSWORD@HOST\:PORT/DATABASE, which several nodes can share. The default is sqlite\://svc.db, and with --demo a temporary file]:URL:_default' \
+'--database-read-connections=[The number of PostgreSQL connections for reading. Each serves many requests at the same time. SQLite ignores it]:N:_default' \
+'--database-write-connections=[The number of PostgreSQL connections for writing, and so the number of tenants that can write at the same time. The connections for reading and writing and two more, times the number of nodes, must stay below max_connections of the database server. SQLite ignores it]:N:_default' \
+'--ops-listen=[The address and port for operators, which serves /metrics, /healthz and /readyz apart from the public listener. The default is 127.0.0.1\:9464, if that port is free]:ADDRESS:_default' \
+'--rate-limit=[The number of requests per minute that are allowed for each API key, and for each address without a valid key. \`svc tenant set\` sets another limit for the keys of one tenant]:N:_default' \
+'*--write-rate-limit=[The number of writes per minute that are allowed for each API key, per method and route of a resource, such as quotes=20. Can be repeated or separated by commas. \`svc tenant set\` sets other limits for the keys of one tenant]:RESOURCE=N:_default' \
+'--max-webhooks=[The number of webhook subscriptions that each tenant can have, from 1 to 1000. \`svc tenant set\` sets another limit for one tenant]:N:_default' \
+'--webhook-timeout=[The timeout of one webhook delivery attempt, from resolving the host name to the end of the response, such as 10s. At most 1h]:DURATION:_default' \
+'*--webhook-retry=[The delays before the retries of a webhook delivery, separated by commas. Up to 10 % is added to each at random]:DURATIONS:_default' \
+'--webhook-concurrency=[The highest number of webhook delivery attempts at the same time. One tenant can use half of them]:N:_default' \
+'--idempotency-ttl=[How long the response to a request with an Idempotency-Key is stored. A retry with the same key gets it again]:DURATION:_default' \
+'--retention=[How long events are stored, with their deliveries and the logs of attempts. That includes deliveries that are held for a paused subscription. Pending deliveries are kept, and so are their events]:DURATION:_default' \
+'--overdue=[Whether invoices that were not paid in time become overdue by themselves, once a day after midnight in the time zone of their account. With off, run \`svc invoice overdue\`]:OVERDUE:((on\:"It runs"
+off\:"It does not run"))' \
+'--shutdown-grace=[How long requests and webhook delivery attempts in progress may take to finish after SIGTERM or SIGINT]:DURATION:_default' \
+'--log-format=[The format of the log on stderr]:LOG_FORMAT:((text\:"One line of text per event, for people"
+json\:"One JSON object per line, for log collectors"))' \
+'--tls-cert=[A file with the TLS certificate chain in PEM, to serve https. Requires --tls-key. Both files are reloaded on SIGHUP]:FILE:_files' \
+'--tls-key=[A file with the private key of the certificate in PEM. Requires --tls-cert]:FILE:_files' \
+'*--trusted-proxy=[A proxy whose X-Forwarded-For header is trusted\: an address, or a network such as 10.0.0.0/8. Can be repeated or separated by commas. Without any, the header is ignored]:NETWORK:_default' \
+'*--cors-origin=[An origin that browsers may call the API from (CORS), such as \`https\://app.example.com\`. Can be repeated or separated by commas]:ORIGIN:_default' \
+'--max-connections=[The highest number of open connections. Further ones wait to be accepted]:N:_default' \
+'--demo[Start with a demo tenant, an API key and sample data, and allow http\:// and private addresses in webhook URLs]' \
+'--allow-private-webhooks[Allow http\:// and private addresses in webhook URLs. For development only\: it lets the tenants of the API send requests into the network of the server]' \
+'--no-rate-limit[Disable all rate limits]' \
+'-h[Print help (see more with '\''--help'\'')]' \
+'--help[Print help (see more with '\''--help'\'')]' \
+'-V[Print version]' \
+'--version[Print version]' \
+&& ret=0
+}
+
+(( $+functions[_svc-server_commands] )) ||
+_svc-server_commands() {
+    local commands; commands=()
+    _describe -t commands 'svc-server commands' commands "$@"
+}
+
+if [ "$funcstack[1]" = "_svc-server" ]; then
+    _svc-server "$@"
+else
+    compdef _svc-server svc-server
+fi
