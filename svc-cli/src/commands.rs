@@ -74,7 +74,7 @@ pub(crate) async fn run(cli: Cli) -> Result<Outcome, Failure> {
         Command::Export(options) => export::run(&*open().await?, options, is_json).await,
         Command::Trigger(options) => event::trigger(&*open().await?, options).await,
         Command::Listen(options) if options.secrets.is_empty() => {
-            let store = self::open(url, HostPolicy::AllowPrivate).await?;
+            let store = self::open(url, Allowed { hosts: HostPolicy::AllowPrivate, ..allowed }).await?;
             listen::run_with_own_webhook(&*store, url, options, is_json).await
         }
         Command::Listen(options) => listen::run(options, is_json).await,
