@@ -38,7 +38,7 @@ impl Home {
             html: html.into(),
             // Base64 is a valid header value, so the fallback is never used.
             policy: HeaderValue::try_from(policy).unwrap_or(HeaderValue::from_static("default-src 'none'")),
-            json: json.to_string().into(),
+            json: format!("{json}\n").into(),
         }
     }
 
