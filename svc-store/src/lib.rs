@@ -22,7 +22,7 @@
 //! # Features
 //!
 //! - `sqlite` and `postgres`, both on by default: the databases. One that is left out is not compiled.
-//! - `sqlx` runs operations of svc inside a transaction of the application: see the module [`sqlx`].
+//! - `sqlx` runs operations of svc inside a transaction of the application: see the module `sqlx`.
 //! - `maintenance`, on by default, needs both: [`copy`], [`check`], [`backup`] and [`stats`].
 //!
 //! # Modules

@@ -138,7 +138,7 @@ impl Row for FetchedRow<'_> {
         }
         let ty = self.row.columns().get(index).map(|column| server_type(column.type_info()));
         let value = match ty {
-            Some(Ok(ty)) => cell.as_bytes().and_then(|raw| Ok(read_cell(&ty, raw)?)),
+            Some(Ok(ty)) => cell.as_bytes().and_then(|raw| read_cell(&ty, raw)),
             Some(Err(error)) => Err(error),
             None => Err(format!("there is no cell {index}").into()),
         };
