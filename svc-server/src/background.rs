@@ -43,8 +43,8 @@ impl Background {
     /// Works until `shutdown` is ready. Then it claims no more deliveries, waits for the attempts in flight as long as
     /// [`Builder::shutdown_grace`](crate::Builder::shutdown_grace) allows, and stores their outcomes.
     ///
-    /// A failure of the store is logged and the work tried again, so this does not end before `shutdown` is ready.
-    /// It needs a tokio runtime with its timer and I/O. Deliveries whose attempts are cut short, also by dropping the future, are
+    /// A failure of the store is logged and the work tried again, so this does not end before `shutdown` is ready. It needs
+    /// a tokio runtime with its timer and I/O. Deliveries whose attempts are cut short, also by dropping the future, are
     /// attempted again after 30 seconds with the default settings.
     pub async fn run(self, shutdown: impl Future<Output = ()>) {
         let Self { api, policy, client, shutdown_grace, overdue } = self;
