@@ -65,6 +65,7 @@ mod repository;
 mod request_counts;
 mod retention;
 mod schedule;
+mod sign_in;
 mod signatures;
 mod subscriptions;
 mod tenants;
@@ -104,6 +105,7 @@ pub use self::repository::Repository;
 pub use self::request_counts::{CountChange, RequestCounts, RequestWindow};
 pub use self::retention::RetentionRepository;
 pub use self::schedule::{Endpoint, EndpointSchedule, MAX_EXCEPTED_TENANTS};
+pub use self::sign_in::SignInRepository;
 pub use self::signatures::UsedSignatureRepository;
 pub use self::subscriptions::SubscriptionMatching;
 pub use self::tenants::TenantRepository;
@@ -258,6 +260,7 @@ pub trait Tx:
     + TenantRepository
     + ApiKeyRepository
     + UsedSignatureRepository
+    + SignInRepository
     + IdempotencyRepository
     + SubscriptionMatching
     + EventRepository

@@ -13,6 +13,7 @@ mod replays;
 mod repository;
 mod retention;
 mod schedule;
+mod sign_in;
 mod signatures;
 mod subscriptions;
 mod table;
@@ -26,8 +27,10 @@ use futures_util::FutureExt as _;
 use self::table::Table;
 use super::{Access, Endpoint, Store, Tx, UnitOfWork};
 use crate::accounts::audit::{Actor, Entry};
+use crate::accounts::dashboard_links::DashboardLink;
 use crate::accounts::idempotency::StoredResponse;
 use crate::accounts::keys::{ApiKey, KeyId};
+use crate::accounts::sessions::{Session, SessionId};
 use crate::accounts::tenants::{NumberKind, Tenant};
 use crate::env::Env;
 use crate::error::{Error, StoreError};
@@ -129,6 +132,9 @@ state! {
     api_keys: KeyId => (ApiKey, [u8; 32]),
     used_signatures: (KeyId, [u8; 32]) => Timestamp,
     signatures_deleted_until: KeyId => Timestamp,
+    // By the digest of the token.
+    dashboard_links: [u8; 32] => DashboardLink,
+    sessions: SessionId => (Session, [u8; 32]),
     responses: (TenantId, String) => StoredResponse,
     events: Key<Event> => Event,
     event_actors: Key<Event> => String,

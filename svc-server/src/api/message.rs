@@ -44,6 +44,9 @@ pub(super) enum Outcome {
     NotModified { etag: String },
     /// What the root has, in the form that the client prefers.
     Home { headers: HeaderMap, body: Bytes },
+    /// A response of the dashboard.
+    #[cfg(feature = "dashboard")]
+    Page(Response<Bytes>),
     /// The metrics, as text.
     Metrics(String),
     /// The response to a preflight request of a browser.
@@ -151,7 +154,7 @@ pub(super) fn request_id(headers: &HeaderMap, env: &Env, now: Timestamp) -> Head
 /// a `Content-Security-Policy` of its own.
 pub(super) fn add_security_headers(method: &Method, headers: &mut HeaderMap) {
     let is_read = matches!(*method, Method::GET | Method::HEAD);
-    headers.insert(CACHE_CONTROL, if is_read { REVALIDATE } else { NO_STORE });
+    headers.entry(CACHE_CONTROL).or_insert(if is_read { REVALIDATE } else { NO_STORE });
     headers.insert(X_CONTENT_TYPE_OPTIONS, NOSNIFF);
     headers.entry(CONTENT_SECURITY_POLICY).or_insert(NO_ACTIVE_CONTENT);
 }
@@ -183,6 +186,13 @@ pub(super) fn render(method: &Method, result: Result<Outcome, Problem>) -> Respo
             headers.extend(own);
             body = page;
             StatusCode::OK
+        }
+        #[cfg(feature = "dashboard")]
+        Ok(Outcome::Page(page)) => {
+            let (parts, page) = page.into_parts();
+            headers.extend(parts.headers);
+            body = page;
+            parts.status
         }
         Ok(Outcome::Metrics(text)) => {
             headers.insert(CONTENT_TYPE, HeaderValue::from_static(metrics::CONTENT_TYPE));

@@ -10,6 +10,8 @@ use svc_core::accounts::limits::WriteRateLimits;
 use crate::api::limits::WriteLimit;
 use crate::api::problem::Problem;
 use crate::api::routes::{Operation, VERSIONS, Version};
+#[cfg(feature = "dashboard")]
+use crate::dashboard::Dashboard;
 
 /// The operations by path.
 pub(super) struct Router {
@@ -36,6 +38,9 @@ pub(super) enum Route<'a> {
     OpenApiDocument(Version),
     /// The root, which says what this server is.
     Home,
+    /// A page of the dashboard.
+    #[cfg(feature = "dashboard")]
+    Dashboard(&'a Dashboard),
     Health,
     Ready,
     Metrics,
@@ -105,6 +110,15 @@ impl Router {
 }
 
 impl Route<'_> {
+    /// Returns whether it is a page of the dashboard.
+    pub(super) fn is_page(&self) -> bool {
+        match self {
+            #[cfg(feature = "dashboard")]
+            Route::Dashboard(_) => true,
+            _ => false,
+        }
+    }
+
     /// Returns the id of the operation, for logs and metrics.
     pub(super) fn operation_id(&self) -> Option<&'static str> {
         match self {

@@ -41,6 +41,9 @@ pub struct Settings {
     /// The API puts it in front of the paths that a client sees: in `Location` headers, in the text that request
     /// signatures cover, and in the OpenAPI document.
     pub mount: String,
+    /// Whether the dashboard is served at `/dashboard`. Not by default.
+    #[cfg(feature = "dashboard")]
+    pub dashboard: bool,
     /// Resolves the hosts of webhook URLs.
     pub resolver: Arc<dyn Resolver>,
     /// The metrics that requests are counted in.
@@ -59,6 +62,8 @@ impl Default for Settings {
             response_memory: 64 * 1024 * 1024,
             cors: Cors::default(),
             mount: String::new(),
+            #[cfg(feature = "dashboard")]
+            dashboard: false,
             resolver: Arc::new(SystemResolver::default()),
             metrics: Arc::default(),
         }

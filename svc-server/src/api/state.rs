@@ -17,6 +17,8 @@ use crate::api::router::Router;
 use crate::api::routes;
 use crate::api::settings::Settings;
 use crate::background::Reminder;
+#[cfg(feature = "dashboard")]
+use crate::dashboard::Dashboard;
 
 /// The store, the settings and the state in memory of an [`Api`](crate::Api).
 pub(super) struct State {
@@ -31,6 +33,8 @@ pub(super) struct State {
     pub(super) large_body: Arc<Semaphore>,
     pub(super) documents: Documents,
     pub(super) home: Home,
+    #[cfg(feature = "dashboard")]
+    pub(super) dashboard: Option<Dashboard>,
     pub(super) last_used: LastUsed,
     pub(super) retention: RetentionSweep,
     pub(super) background_reminder: Reminder,
@@ -46,6 +50,8 @@ impl State {
         let router = Router::new(operations, &settings.write_rate_limits, &settings.mount);
         let limits = RateLimiter::new(settings.rate_limit, settings.limit_rates, Arc::clone(&store));
         let responses = ResponseMemory::new(settings.response_memory);
+        #[cfg(feature = "dashboard")]
+        let dashboard = settings.dashboard.then(|| Dashboard::new(Arc::clone(&store), &settings.mount));
         let background_reminder = Reminder::new(store.env().now());
         Self {
             store,
@@ -58,6 +64,8 @@ impl State {
             large_body: Arc::new(Semaphore::new(1)),
             documents,
             home,
+            #[cfg(feature = "dashboard")]
+            dashboard,
             last_used: LastUsed::default(),
             retention: RetentionSweep::default(),
             background_reminder,

@@ -128,6 +128,11 @@ pub struct Config {
     #[arg(long, env = "SVC_OVERDUE", value_enum, default_value_t = Switch::On)]
     pub overdue: Switch,
 
+    /// Whether the dashboard is served at /dashboard, where people of an account and operators sign in with a link of
+    /// `svc dashboard link`.
+    #[arg(long, env = "SVC_DASHBOARD", value_enum, default_value_t = Switch::On)]
+    pub dashboard: Switch,
+
     /// How long requests and webhook delivery attempts in progress may take to finish after SIGTERM or SIGINT.
     #[arg(long, env = "SVC_SHUTDOWN_GRACE", value_name = "DURATION", default_value = "20s", value_parser = duration)]
     pub shutdown_grace: Duration,
@@ -253,6 +258,7 @@ impl Config {
             idempotency_ttl: self.idempotency_ttl,
             retention: self.retention,
             cors: Cors::new(self.cors_origin.clone()),
+            dashboard: self.dashboard == Switch::On,
             ..Settings::default()
         }
     }
