@@ -32,7 +32,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let (scale, subjects): (Vec<_>, Vec<_>) = subjects.into_iter().partition(|subject| *subject == Subject::Scale);
     let (on_postgres, on_sqlite): (Vec<_>, Vec<_>) = subjects.into_iter().partition(|subject| subject.is_postgres());
     if !scale.is_empty() {
-        scale::run()?;
+        scale::run(options)?;
     }
     if on_postgres.is_empty() && on_sqlite.is_empty() {
         return Ok(());

@@ -184,7 +184,7 @@ pub fn delivery_statuses() -> impl TypedValueParser<Value = DeliveryStatus> {
 
 /// Returns a parser for the kind of an event.
 pub fn event_kinds() -> impl TypedValueParser<Value = EventKind> {
-    PossibleValuesParser::new(EventKind::ALL.iter().map(|kind| kind.as_str()))
+    PossibleValuesParser::new(EventKind::BUILT_IN.iter().map(|kind| kind.as_str()))
         .try_map(|text| EventKind::from_text(&text).ok_or("must be the kind of an event"))
 }
 
@@ -196,13 +196,13 @@ pub struct KindToEmit;
 impl KindToEmit {
     fn parse_kind(text: &str) -> Result<EventKind, String> {
         let possible: Vec<&str> =
-            EventKind::ALL.iter().filter(|kind| kind.is_external()).map(|kind| kind.as_str()).collect();
+            EventKind::BUILT_IN.iter().filter(|kind| kind.is_external()).map(|kind| kind.as_str()).collect();
         match EventKind::from_text(text) {
             Some(kind) if kind.is_external() => Ok(kind),
-            Some(kind) => {
+            Some(kind) if kind.is_built_in() => {
                 Err(format!("{kind} is emitted only by its own operation; must be one of {}", possible.join(", ")))
             }
-            None => Err(format!("must be one of {}", possible.join(", "))),
+            _ => Err(format!("must be one of {}", possible.join(", "))),
         }
     }
 }
@@ -215,7 +215,7 @@ impl TypedValueParser for KindToEmit {
     }
 
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
-        let kinds = EventKind::ALL.iter().filter(|kind| kind.is_external());
+        let kinds = EventKind::BUILT_IN.iter().filter(|kind| kind.is_external());
         Some(Box::new(kinds.map(|kind| PossibleValue::new(kind.as_str()))))
     }
 }

@@ -248,6 +248,9 @@ pub fn derive_resource(tokens: TokenStream) -> TokenStream {
 /// It generates `ALL`, `as_str` and `from_text`, and implements `Display`, `Serialize`, `FromJson` and `JsonSchema`.
 /// The enum must be `Copy`.
 ///
+/// One variant may be `#[text(other)]` and hold a type with `as_str` and `from_text`, for texts that are not declared
+/// here. The list of the others is then named `BUILT_IN`, and the schema has these alone.
+///
 /// # Examples
 ///
 /// ```

@@ -2,7 +2,7 @@
 
 use proc_macro2::TokenStream;
 use quote::quote;
-use syn::{Attribute, Data, DeriveInput, Error, Expr, ExprLit, Fields, Lit, Meta, Result, Variant};
+use syn::{Attribute, Data, DeriveInput, Error, Expr, ExprLit, Fields, Ident, Lit, Meta, Result, Type, Variant};
 
 use crate::attributes::required_doc_comment;
 
@@ -14,7 +14,12 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
     let mut variants = Vec::new();
     let mut texts = Vec::new();
     let mut meanings = Vec::new();
+    let mut other = None;
     for variant in &data.variants {
+        if is_other(variant) {
+            other = Some(other_variant(variant)?);
+            continue;
+        }
         if !matches!(variant.fields, Fields::Unit) {
             return Err(Error::new(variant.ident.span(), "a variant of a TextEnum has no fields"));
         }
@@ -27,8 +32,8 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
     let meanings = meanings.join("\n");
     let refusal = format!("must be one of {}", texts.join(" "));
     let schema_name = name.to_string();
-    Ok(quote! {
-        impl #name {
+    let named = match &other {
+        None => quote! {
             /// Every value, in the order of declaration.
             #visibility const ALL: &'static [Self] = &[#(Self::#variants),*];
 
@@ -36,12 +41,33 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
             #visibility const fn as_str(self) -> &'static str {
                 match self { #(Self::#variants => #texts,)* }
             }
+        },
+        Some((variant, _)) => quote! {
+            /// Every value that is declared here, in the order of declaration.
+            #visibility const BUILT_IN: &'static [Self] = &[#(Self::#variants),*];
+
+            /// Returns the text of this value, the same in JSON, in SQL and on the command line.
+            #visibility fn as_str(&self) -> &str {
+                match self {
+                    #(Self::#variants => #texts,)*
+                    Self::#variant(other) => other.as_str(),
+                }
+            }
+        },
+    };
+    let from_other = match &other {
+        None => quote! { ::std::option::Option::None },
+        Some((variant, of)) => quote! { <#of>::from_text(text).map(Self::#variant) },
+    };
+    Ok(quote! {
+        impl #name {
+            #named
 
             /// Returns the value with this text, or `None` if there is none.
             #visibility fn from_text(text: &str) -> ::std::option::Option<Self> {
                 match text {
                     #(#texts => ::std::option::Option::Some(Self::#variants),)*
-                    _ => ::std::option::Option::None,
+                    _ => #from_other,
                 }
             }
         }
@@ -98,6 +124,21 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
             }
         }
     })
+}
+
+/// Returns whether a variant has all values that have no variant of their own: `#[text(other)]`.
+fn is_other(variant: &Variant) -> bool {
+    let is_other =
+        |attribute: &Attribute| matches!(&attribute.meta, Meta::List(list) if list.tokens.to_string() == "other");
+    variant.attrs.iter().any(|attribute| attribute.path().is_ident("text") && is_other(attribute))
+}
+
+/// Returns the name of the variant for other values, and the type of its only field.
+fn other_variant(variant: &Variant) -> Result<(&Ident, &Type)> {
+    match &variant.fields {
+        Fields::Unnamed(fields) if fields.unnamed.len() == 1 => Ok((&variant.ident, &fields.unnamed[0].ty)),
+        _ => Err(Error::new(variant.ident.span(), "a variant for other values has one field, without a name")),
+    }
 }
 
 /// Returns the text of a variant: that of `#[text = "…"]`, or else its name in snake case.

@@ -135,11 +135,11 @@ impl TestServer {
     }
 
     /// Returns the kinds of the tenant's events since the seed.
-    pub(crate) async fn new_events(&self) -> Vec<&'static str> {
+    pub(crate) async fn new_events(&self) -> Vec<String> {
         let all = self.events_after(Timestamp::from_micros(0)).await;
         let seeded = SEEDED_EVENTS.len();
         assert_eq!(all[..seeded].iter().map(|event| event.kind.as_str()).collect::<Vec<_>>(), SEEDED_EVENTS);
-        all[seeded..].iter().map(|event| event.kind.as_str()).collect()
+        all[seeded..].iter().map(|event| event.kind.to_string()).collect()
     }
 }
 

@@ -1,10 +1,13 @@
 //! Kinds of events, and the selection of them that a webhook subscription makes.
 
+mod kind_name;
+
 use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer};
 
+pub use self::kind_name::KindName;
 use super::TextEnum;
 use crate::error::{FieldCode, Issue};
 use crate::input::FromJson;
@@ -100,6 +103,9 @@ pub enum EventKind {
     /// The sessions of a cohort were generated.
     #[text = "cohort.sessions_generated"]
     CohortSessionsGenerated,
+    /// An event of the application that embeds the service.
+    #[text(other)]
+    Custom(KindName),
 }
 
 impl EventKind {
@@ -111,7 +117,15 @@ impl EventKind {
     /// assert!(EventKind::StayCheckedIn.is_external() && !EventKind::InvoicePaid.is_external());
     /// ```
     pub fn is_external(self) -> bool {
-        self.as_str().starts_with("stay.") || self.as_str().starts_with("cohort.")
+        match self {
+            Self::Custom(_) => false,
+            kind => kind.as_str().starts_with("stay.") || kind.as_str().starts_with("cohort."),
+        }
+    }
+
+    /// Returns whether this is a kind of the service itself, and not one of the application that embeds it.
+    pub fn is_built_in(self) -> bool {
+        !matches!(self, Self::Custom(_))
     }
 }
 
@@ -143,7 +157,7 @@ impl EventSet {
     }
 
     /// Returns the names as in JSON: `*` alone, or one for each kind.
-    pub fn names(&self) -> Vec<&'static str> {
+    pub fn names(&self) -> Vec<&str> {
         match self {
             Self::All => vec![EVERYTHING],
             Self::Kinds(kinds) => kinds.iter().map(|kind| kind.as_str()).collect(),
@@ -184,7 +198,7 @@ impl FromJson for EventSet {
         }
         let mut kinds = Vec::new();
         for name in names {
-            let kind = EventKind::from_text(&name).ok_or_else(|| {
+            let kind = EventKind::from_text(&name).filter(|kind| kind.is_built_in()).ok_or_else(|| {
                 let reason = if name == EVERYTHING {
                     "must be either [\"*\"] alone or a list of event kinds".to_owned()
                 } else {
@@ -250,17 +264,18 @@ mod tests {
     use super::*;
     use crate::input::json;
 
-    fn read(text: &str) -> Result<Vec<&'static str>, FieldCode> {
+    fn read(text: &str) -> Result<Vec<String>, FieldCode> {
         let json = json::parse(text.as_bytes()).unwrap();
-        EventSet::from_json(json).map(|set| set.names()).map_err(|issue| issue.code)
+        let set = EventSet::from_json(json).map_err(|issue| issue.code)?;
+        Ok(set.names().into_iter().map(str::to_owned).collect())
     }
 
     #[test]
     fn repeated_kinds_are_kept_once_and_the_star_is_alone() {
-        assert_eq!(read(r#"["*"]"#), Ok(vec!["*"]));
+        assert_eq!(read(r#"["*"]"#), Ok(vec!["*".to_owned()]));
         assert_eq!(
             read(r#"["job.created","contact.created","job.created"]"#),
-            Ok(vec!["job.created", "contact.created"])
+            Ok(vec!["job.created".to_owned(), "contact.created".to_owned()])
         );
         assert_eq!(read(r#"["*","*"]"#), Err(FieldCode::InvalidEnum));
         assert_eq!(read(r#"["contact.created","*"]"#), Err(FieldCode::InvalidEnum));

@@ -56,7 +56,8 @@ pub fn data(kind: EventKind) -> Value {
         | K::StayCheckedOut
         | K::StayCancelled
         | K::StayNoShow
-        | K::CohortSessionsGenerated => json!({ "id": 4711, "updated_at": "2026-03-14T15:09:26Z" }),
+        | K::CohortSessionsGenerated
+        | K::Custom(_) => json!({ "id": 4711, "updated_at": "2026-03-14T15:09:26Z" }),
     }
 }
 

@@ -147,7 +147,7 @@ fn list_statement(tenant: TenantId, filter: &DeliveryFilter) -> (String, Vec<Par
     let others = [
         ("event_id", filter.event_id.map(|id| Param::Uuid(id.uuid()))),
         ("status", status.map(|status| status.as_str().into())),
-        ("kind", filter.kind.map(|kind| kind.as_str().into())),
+        ("kind", filter.kind.map(|kind| Param::Text(kind.to_string().into()))),
     ];
     for (column, value) in others {
         if let Some(value) = value {

@@ -34,7 +34,7 @@ pub(super) fn describe(schemas: &mut Schemas) -> Value {
         let meaning = meanings.lines().find_map(|line| line.strip_prefix(&format!("- `{kind}`: "))).unwrap_or_default();
         (kind.to_string(), json!({ "post": delivery(*kind, meaning, schemas) }))
     };
-    EventKind::ALL.iter().map(describe).collect::<Map<String, Value>>().into()
+    EventKind::BUILT_IN.iter().map(describe).collect::<Map<String, Value>>().into()
 }
 
 /// Returns the schemas that only webhooks refer to.
@@ -213,7 +213,8 @@ fn data(kind: EventKind, schemas: &mut Schemas) -> Data {
         | K::StayCheckedOut
         | K::StayCancelled
         | K::StayNoShow
-        | K::CohortSessionsGenerated => Data {
+        | K::CohortSessionsGenerated
+        | K::Custom(_) => Data {
             schema: component("schemas", "ExternalRecord"),
             description: "the object that the back office gave, with its `id`",
         },

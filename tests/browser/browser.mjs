@@ -1,0 +1,66 @@
+// A browser whose pages record what must not happen: errors in the console, requests to other hosts, dialogs.
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import assert from "node:assert/strict";
+import { chromium } from "playwright-core";
+
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+export async function launch() {
+  const executablePath = process.env.CHROMIUM ?? "/usr/bin/chromium";
+  return chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-background-networking"] });
+}
+
+/** Opens a page in a context of its own, so with cookies of its own. */
+export async function open(browser, origin, options = {}) {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
+  const page = await context.newPage();
+  const faults = [];
+  page.on("console", (message) => {
+    if (message.type() === "error" || message.type() === "warning") faults.push(`console: ${message.text()}`);
+  });
+  page.on("pageerror", (error) => faults.push(`script: ${error.message}`));
+  page.on("dialog", (dialog) => {
+    faults.push(`dialog: ${dialog.message()}`);
+    dialog.dismiss();
+  });
+  context.on("request", (request) => {
+    const url = new URL(request.url());
+    if (url.origin !== origin && !["data:", "blob:"].includes(url.protocol)) faults.push(`request: ${url}`);
+  });
+  page.faults = faults;
+  return page;
+}
+
+/** Signs in with a link, as a person does who follows it. */
+export async function signIn(page, link) {
+  await page.goto(link);
+  await Promise.all([page.waitForURL(/\/dashboard(?!\/link|\/sign-in)/), page.getByRole("button").first().click()]);
+}
+
+/** Fails if anything happened that must not, and forgets it. `expected` are patterns of faults that the test causes. */
+export function assertNoFaults(page, where, ...expected) {
+  const faults = page.faults.splice(0).filter((fault) => !expected.some((pattern) => pattern.test(fault)));
+  assert.deepEqual(faults, [], where);
+}
+
+/** Fails if a page breaks a rule of WCAG 2.2 A or AA that axe-core can check. */
+export async function assertAccessible(page, where) {
+  // By the protocol of the browser, so past the content security policy.
+  const session = await page.context().newCDPSession(page);
+  const evaluate = async (expression) => {
+    const { result, exceptionDetails } = await session.send("Runtime.evaluate", {
+      expression,
+      awaitPromise: true,
+      returnByValue: true,
+    });
+    assert.equal(exceptionDetails, undefined, where);
+    return result.value;
+  };
+  await evaluate(`${axe}; 0`);
+  const tags = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
+  const found = await evaluate(`axe.run(document, { runOnly: ${JSON.stringify(tags)} }).then((results) =>
+    results.violations.map((v) => v.id + ": " + v.nodes.map((n) => n.target + " " + n.failureSummary).join("; ")))`);
+  await session.detach();
+  assert.deepEqual(found, [], where);
+}

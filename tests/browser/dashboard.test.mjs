@@ -1,0 +1,127 @@
+// The dashboard in a real browser: `.ci/browser` runs these tests.
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { Demo } from "./demo.mjs";
+import { assertAccessible, assertNoFaults, launch, open, signIn } from "./browser.mjs";
+
+/** The largest page, in bytes of HTML. */
+const MAX_BYTES = 150_000;
+/** Pages of one kind that are looked at, such as the details of a delivery. */
+const EACH_KIND = 2;
+
+let browser;
+let demo;
+
+before(async () => {
+  [browser, demo] = await Promise.all([launch(), Demo.start()]);
+});
+
+after(async () => {
+  await browser?.close();
+  await demo?.stop();
+});
+
+/** Follows all links of the dashboard from its first page, and returns the pages by their kind: the path without ids. */
+async function crawl(page, look) {
+  const seen = new Map();
+  const queue = ["/dashboard"];
+  const queued = new Set(queue);
+  for (let path; (path = queue.shift()) !== undefined; ) {
+    const kind = path.replace(/\?.*/, "").replace(/[0-9a-f]{8}-[0-9a-f-]{27}/g, "{id}");
+    const visited = seen.get(kind) ?? [];
+    if (visited.length >= EACH_KIND) continue;
+    seen.set(kind, [...visited, path]);
+    const response = await page.goto(demo.url + path);
+    assert.equal(response.status(), 200, path);
+    await look(path, response);
+    const hrefs = await page.locator("a[href]").evaluateAll((all) => all.map((a) => a.href));
+    for (const href of hrefs) {
+      const url = new URL(href);
+      const next = url.pathname + url.search;
+      if (url.origin === demo.url && url.pathname.startsWith("/dashboard") && !queued.has(next)) {
+        queued.add(next);
+        queue.push(next);
+      }
+    }
+  }
+  return seen;
+}
+
+for (const [who, role] of [["an owner", "owner"], ["an operator", "operator"]]) {
+  for (const colorScheme of ["light", "dark"]) {
+    test(`every page that ${who} can reach is in order, ${colorScheme}`, async () => {
+      const page = await open(browser, demo.url, { colorScheme });
+      await signIn(page, demo.linkFor(demo.variables.SVC_TENANT, role));
+      const kinds = await crawl(page, async (path, response) => {
+        const bytes = (await response.body()).length;
+        assert.ok(bytes <= MAX_BYTES, `${path} has ${bytes} bytes`);
+        assert.equal(await page.locator("h1").count(), 1, `${path} has one heading`);
+        assert.match(await page.title(), /\S/, path);
+        assertNoFaults(page, path);
+        await assertAccessible(page, `${path}, ${colorScheme}`);
+        for (const width of [360, 768, 1920]) {
+          await page.setViewportSize({ width, height: 900 });
+          const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+          assert.ok(overflow <= 0, `${path} is ${overflow} pixels too wide at ${width}`);
+        }
+        await page.setViewportSize({ width: 1280, height: 900 });
+      });
+      assert.ok(kinds.size >= 3, [...kinds.keys()].join(" "));
+      await page.context().close();
+    });
+  }
+}
+
+test("a link signs in once", async () => {
+  const link = demo.linkFor(demo.variables.SVC_TENANT, "viewer");
+  const first = await open(browser, demo.url);
+  await signIn(first, link);
+  const second = await open(browser, demo.url);
+  await second.goto(link);
+  const button = second.getByRole("button").first();
+  if (await button.count()) await button.click();
+  assert.doesNotMatch(await second.locator("main").innerText(), /Overview/);
+  await Promise.all([first.context().close(), second.context().close()]);
+});
+
+test("two accounts side by side see nothing of each other", async () => {
+  const other = JSON.parse(demo.svc("tenant", "create", "--name", "Other account", "--json")).id;
+  const contact = await demo.api("POST", "contacts", { email: "only@harbour.example" });
+  const [own, theirs] = await Promise.all([open(browser, demo.url), open(browser, demo.url)]);
+  await signIn(own, demo.linkFor(demo.variables.SVC_TENANT, "owner"));
+  await signIn(theirs, demo.linkFor(other, "owner"));
+  const paths = [...(await crawl(own, async () => {})).values()].flat();
+  for (const path of paths) {
+    await theirs.goto(demo.url + path);
+    const text = await theirs.locator("body").innerText();
+    for (const secret of ["only@harbour.example", contact.id]) assert.ok(!text.includes(secret), path);
+    if (/[0-9a-f]{8}-[0-9a-f-]{27}/.test(path)) assert.match(text, /not found|no such/i, path);
+  }
+  await Promise.all([own.context().close(), theirs.context().close()]);
+});
+
+test("hostile names are text", async () => {
+  const names = [
+    `<script>alert("name")</script><img src=x onerror=alert(1)>`,
+    "\u202egnp.exe\u2066 \u05e9\u05dc\u05d5\u05dd",
+    "x".repeat(100),
+  ];
+  for (const first_name of names) await demo.api("POST", "contacts", { email: "hostile@example.com", first_name });
+  const page = await open(browser, demo.url);
+  await signIn(page, demo.linkFor(demo.variables.SVC_TENANT, "owner"));
+  await crawl(page, async (path) => {
+    assertNoFaults(page, path);
+    assert.equal(await page.locator("main img[src=x]").count(), 0, path);
+    const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+    assert.ok(overflow <= 0, `${path} is ${overflow} pixels too wide`);
+  });
+  await page.context().close();
+});
+
+test("the reference of the API asks no other host", async () => {
+  const page = await open(browser, demo.url);
+  await page.goto(`${demo.url}/docs`);
+  await page.getByText("Contacts").first().waitFor();
+  assertNoFaults(page, "/docs");
+  await page.context().close();
+});
