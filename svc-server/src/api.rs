@@ -126,8 +126,7 @@ impl Api {
         // Health checks, pages of the dashboard and requests of operators have no rate limit and are not counted in the
         // metrics.
         let is_page = route.as_ref().is_ok_and(Route::is_page);
-        let is_client_request =
-            !self.for_operators && !is_page && !matches!(parts.uri.path(), "/healthz" | "/readyz");
+        let is_client_request = !self.for_operators && !is_page && !matches!(parts.uri.path(), "/healthz" | "/readyz");
         let span = telemetry::request_span(&request_id, &parts, access.operation);
         let result = match route {
             Ok(route) => self.respond(route, &parts, body, peer, &mut access).instrument(span.clone()).await,
