@@ -149,4 +149,28 @@ impl<'e> AuditLog<'e> {
         let Account { runner, id: tenant } = self.account;
         runner.read("service.audit_log.since", move |tx| Box::pin(audit::list(tx, tenant, since, limit))).await
     }
+
+    /// Returns the newest changes before this time, or of all, newest first. At most `limit` are returned.
+    ///
+    /// # Errors
+    /// [`Error::Store`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use svc_core::prelude::*;
+    ///
+    /// # svc_core::service::example(async |svc, tenant| {
+    /// let newest = svc.tenant(tenant).audit_log().before(None, 1).await?;
+    /// assert_eq!(newest[0].action, "create");
+    /// assert!(svc.tenant(tenant).audit_log().before(Some(newest[0].at), 1).await?.is_empty());
+    /// # Ok(()) });
+    /// ```
+    pub async fn before(self, until: Option<Timestamp>, limit: u32) -> Result<Vec<Entry>, Error> {
+        let Account { runner, id: tenant } = self.account;
+        let range = Timestamp::from_micros(0)..until.unwrap_or(Timestamp::MAX);
+        let list = runner
+            .read("service.audit_log.before", move |tx| Box::pin(audit::list_range(tx, tenant, range.clone(), limit)));
+        list.await
+    }
 }

@@ -1,6 +1,10 @@
 //! The pages, in the order of the navigation. The table of all of them is [`super::routes`].
 
 pub(super) mod accounts;
+pub(super) mod audit;
 pub(super) mod keys;
 pub(super) mod overview;
+pub(super) mod records;
+pub(super) mod settings;
 pub(super) mod sign_in;
+pub(super) mod system;
