@@ -42,7 +42,7 @@ pub(super) enum Outcome {
     Response(ApiResponse),
     /// A 304 response: the client has the current representation.
     NotModified { etag: String },
-    /// What the root has, in the form that the client prefers.
+    /// What the root has, in the form that the client prefers, or a file of the API reference.
     Home { headers: HeaderMap, body: Bytes },
     /// The metrics, as text.
     Metrics(String),
@@ -151,7 +151,7 @@ pub(super) fn request_id(headers: &HeaderMap, env: &Env, now: Timestamp) -> Head
 /// a `Content-Security-Policy` of its own.
 pub(super) fn add_security_headers(method: &Method, headers: &mut HeaderMap) {
     let is_read = matches!(*method, Method::GET | Method::HEAD);
-    headers.insert(CACHE_CONTROL, if is_read { REVALIDATE } else { NO_STORE });
+    headers.entry(CACHE_CONTROL).or_insert(if is_read { REVALIDATE } else { NO_STORE });
     headers.insert(X_CONTENT_TYPE_OPTIONS, NOSNIFF);
     headers.entry(CONTENT_SECURITY_POLICY).or_insert(NO_ACTIVE_CONTENT);
 }

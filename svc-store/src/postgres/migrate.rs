@@ -39,7 +39,12 @@ const MIN_VERSION: u32 = 130_000;
 /// Applies the missing migrations, and returns their names.
 pub(super) async fn run(client: &Client) -> Result<Vec<String>, StoreError> {
     check_version(client).await?;
-    migrations::run(&mut Migrator { client }, migrations::POSTGRES).await
+    apply(client, migrations::POSTGRES).await
+}
+
+/// Applies those of these migrations that are missing, and returns their names.
+pub(super) async fn apply(client: &Client, migrations: &[Migration]) -> Result<Vec<String>, StoreError> {
+    migrations::run(&mut Migrator { client }, migrations).await
 }
 
 async fn check_version(client: &Client) -> Result<(), StoreError> {

@@ -115,11 +115,13 @@ async fn migrations_run_once_also_when_many_start_together() {
 async fn an_interrupted_concurrent_migration_is_applied_again() {
     let Some(server) = server() else { return };
     let url = server.database();
-    crate::migrate(&url).await.unwrap();
     let connection = direct_connection(&url).await;
-    let concurrent = crate::migrations::POSTGRES.iter().rfind(|migration| migration.is_concurrent()).unwrap().name;
+    let all = crate::migrations::POSTGRES;
+    let last = all.iter().rposition(crate::migrations::Migration::is_concurrent).unwrap();
+    let concurrent = all[last].name;
+    super::migrate::apply(&connection.client, &all[..=last]).await.unwrap();
     let interrupted = format!(
-        "DELETE FROM schema_migrations WHERE name >= '{concurrent}';
+        "DELETE FROM schema_migrations WHERE name = '{concurrent}';
          UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'tenants_by_overdue_check'::regclass"
     );
     connection.client.batch_execute(&interrupted).await.unwrap();
