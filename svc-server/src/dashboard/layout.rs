@@ -11,10 +11,7 @@ use super::reply::Reply;
 /// A group of pages in the navigation: its heading, and the path, the icon and the name of each page.
 type Group = (&'static str, &'static [(&'static str, &'static str, &'static str)]);
 
-const ACCOUNT: &[Group] = &[
-    ("", &[("/", "overview", "Overview")]),
-    ("Settings", &[("/keys", "key", "API keys")]),
-];
+const ACCOUNT: &[Group] = &[("", &[("/", "overview", "Overview")]), ("Settings", &[("/keys", "key", "API keys")])];
 
 const OPERATOR: &[Group] = &[];
 
