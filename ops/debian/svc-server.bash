@@ -23,7 +23,7 @@ _svc__server() {
 
     case "${cmd}" in
         svc__server)
-            opts="-h -V --config --listen --database-url --database-read-connections --database-write-connections --ops-listen --demo --allow-private-webhooks --no-rate-limit --rate-limit --write-rate-limit --max-webhooks --webhook-timeout --webhook-retry --webhook-concurrency --idempotency-ttl --retention --overdue --shutdown-grace --log-format --tls-cert --tls-key --trusted-proxy --cors-origin --max-connections --help --version"
+            opts="-h -V --config --listen --database-url --database-read-connections --database-write-connections --ops-listen --demo --allow-private-webhooks --no-rate-limit --rate-limit --write-rate-limit --max-webhooks --webhook-timeout --webhook-retry --webhook-concurrency --idempotency-ttl --retention --request-log --docs --overdue --shutdown-grace --log-format --tls-cert --tls-key --trusted-proxy --cors-origin --max-connections --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -83,6 +83,14 @@ _svc__server() {
                     ;;
                 --retention)
                     COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --request-log)
+                    COMPREPLY=($(compgen -W "on off" -- "${cur}"))
+                    return 0
+                    ;;
+                --docs)
+                    COMPREPLY=($(compgen -W "on off" -- "${cur}"))
                     return 0
                     ;;
                 --overdue)

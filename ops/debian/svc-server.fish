@@ -12,6 +12,10 @@ complete -c svc-server -l webhook-retry -d 'The delays before the retries of a w
 complete -c svc-server -l webhook-concurrency -d 'The highest number of webhook delivery attempts at the same time. One tenant can use half of them' -r
 complete -c svc-server -l idempotency-ttl -d 'How long the response to a request with an Idempotency-Key is stored. A retry with the same key gets it again' -r
 complete -c svc-server -l retention -d 'How long events are stored, with their deliveries and the logs of attempts. That includes deliveries that are held for a paused subscription. Pending deliveries are kept, and so are their events' -r
+complete -c svc-server -l request-log -d 'Whether requests to the API are logged for their account, without bodies: the newest 1,000 of the last 24 hours' -r -f -a "on\t'It runs'
+off\t'It does not run'"
+complete -c svc-server -l docs -d 'Whether the API reference is served at /docs' -r -f -a "on\t'It runs'
+off\t'It does not run'"
 complete -c svc-server -l overdue -d 'Whether invoices that were not paid in time become overdue by themselves, once a day after midnight in the time zone of their account. With off, run `svc invoice overdue`' -r -f -a "on\t'It runs'
 off\t'It does not run'"
 complete -c svc-server -l shutdown-grace -d 'How long requests and webhook delivery attempts in progress may take to finish after SIGTERM or SIGINT' -r

@@ -29,6 +29,10 @@ _svc-server() {
 '--webhook-concurrency=[The highest number of webhook delivery attempts at the same time. One tenant can use half of them]:N:_default' \
 '--idempotency-ttl=[How long the response to a request with an Idempotency-Key is stored. A retry with the same key gets it again]:DURATION:_default' \
 '--retention=[How long events are stored, with their deliveries and the logs of attempts. That includes deliveries that are held for a paused subscription. Pending deliveries are kept, and so are their events]:DURATION:_default' \
+'--request-log=[Whether requests to the API are logged for their account, without bodies\: the newest 1,000 of the last 24 hours]:REQUEST_LOG:((on\:"It runs"
+off\:"It does not run"))' \
+'--docs=[Whether the API reference is served at /docs]:DOCS:((on\:"It runs"
+off\:"It does not run"))' \
 '--overdue=[Whether invoices that were not paid in time become overdue by themselves, once a day after midnight in the time zone of their account. With off, run \`svc invoice overdue\`]:OVERDUE:((on\:"It runs"
 off\:"It does not run"))' \
 '--shutdown-grace=[How long requests and webhook delivery attempts in progress may take to finish after SIGTERM or SIGINT]:DURATION:_default' \

@@ -6,7 +6,7 @@
 //! - [`limits`] has the rate limits that an operator sets for one tenant.
 //! - [`idempotency`] stores responses, so that a repeated POST creates nothing twice.
 //! - [`dashboard_links`] and [`sessions`] sign people in to the dashboard.
-//! - [`audit`] records who changed what.
+//! - [`audit`] records who changed what, and [`requests`] which API requests there were.
 
 pub mod audit;
 pub mod clocks;
@@ -14,6 +14,7 @@ pub mod dashboard_links;
 pub mod idempotency;
 pub mod keys;
 pub mod limits;
+pub mod requests;
 pub mod sessions;
 pub mod signing;
 pub mod tenants;

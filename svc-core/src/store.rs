@@ -63,6 +63,7 @@ mod payments;
 mod replays;
 mod repository;
 mod request_counts;
+mod request_log;
 mod retention;
 mod schedule;
 mod sign_in;
@@ -90,6 +91,7 @@ use crate::resources::pages::CursorKey;
 use crate::resources::quotes::Quote;
 use crate::sync::lock;
 use crate::webhooks::deliveries::DeliveryWakeup;
+use crate::webhooks::events::WrittenEvents;
 use crate::webhooks::subscriptions::WebhookSubscription;
 
 pub use self::api_keys::{ApiKeyRepository, KeyUse};
@@ -103,6 +105,7 @@ pub use self::payments::PaymentRepository;
 pub use self::replays::ReplayRepository;
 pub use self::repository::Repository;
 pub use self::request_counts::{CountChange, RequestCounts, RequestWindow};
+pub use self::request_log::RequestLogRepository;
 pub use self::retention::RetentionRepository;
 pub use self::schedule::{Endpoint, EndpointSchedule, MAX_EXCEPTED_TENANTS};
 pub use self::sign_in::SignInRepository;
@@ -271,6 +274,7 @@ pub trait Tx:
     + ReplayRepository
     + RetentionRepository
     + AuditRepository
+    + RequestLogRepository
     + OwnerRepository
     + Send
 {
@@ -285,4 +289,7 @@ pub trait Tx:
 
     /// Sets the actor of everything that this transaction does from now on.
     fn act_as(&mut self, actor: Actor);
+
+    /// Returns the events that this transaction has written so far.
+    fn written_events(&self) -> WrittenEvents;
 }

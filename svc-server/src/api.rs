@@ -14,6 +14,8 @@ pub mod auth;
 mod body;
 mod change;
 pub mod cors;
+#[cfg(feature = "docs")]
+mod docs;
 pub mod handlers;
 mod home;
 mod housekeeping;
@@ -23,6 +25,7 @@ mod message;
 pub mod openapi;
 pub mod problem;
 mod request_context;
+mod request_log;
 pub mod response;
 pub(crate) mod response_memory;
 mod router;
@@ -38,9 +41,12 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
+#[cfg(feature = "docs")]
+use http::header::IF_NONE_MATCH;
 use http::request::Parts;
 use http::{Method, Request, Response, StatusCode};
 use http_body_util::Full;
+use svc_core::accounts::requests;
 use svc_core::env::Env;
 use svc_core::error::{Error, StoreError};
 use svc_core::resources::invoices::{self, OverdueChecks};
@@ -55,6 +61,7 @@ use self::message::Outcome;
 pub use self::message::{MAX_HEADERS, MAX_URI};
 use self::problem::Problem;
 use self::request_context::{AccessRecord, RequestContext};
+use self::request_log::Answered;
 use self::response::ApiResponse;
 use self::router::Route;
 pub use self::settings::Settings;
@@ -150,6 +157,24 @@ impl Api {
         if is_client_request {
             self.state.settings.metrics.request(access.operation, response.status(), elapsed);
         }
+        if let Some(caller) = &access.caller
+            && self.state.settings.request_log
+        {
+            let answered = Answered {
+                tenant_id: caller.tenant_id,
+                key_id: caller.key_id,
+                request_id: &request_id,
+                parts: &parts,
+                started_at: now,
+                elapsed,
+                status: response.status(),
+                code,
+                written: access.written,
+            };
+            if !self.state.request_log.add(self.env(), &answered) {
+                self.state.settings.metrics.requests_not_logged(1);
+            }
+        }
         let access = telemetry::Access {
             request_id: &request_id,
             parts: &parts,
@@ -167,8 +192,8 @@ impl Api {
         response
     }
 
-    /// Stores when API keys were last used, deletes expired idempotency responses and request signatures, and measures
-    /// the backlog of deliveries for the metrics.
+    /// Stores when API keys were last used, deletes expired idempotency responses, request signatures and logged requests,
+    /// and measures the backlog of deliveries for the metrics.
     ///
     /// [`Background`](crate::Background) calls it every ten seconds.
     ///
@@ -178,6 +203,7 @@ impl Api {
     pub async fn run_housekeeping(&self) -> Result<(), Error> {
         self.flush_last_used().await?;
         housekeeping::delete_expired(&*self.state.store, self.state.settings.idempotency_ttl).await?;
+        requests::delete_expired(&*self.state.store).await?;
         housekeeping::measure_backlog(&*self.state.store, &self.state.settings.metrics).await
     }
 
@@ -215,6 +241,17 @@ impl Api {
     /// Returns [`Error::Store`] when the store fails. Nothing is lost, and the next call does the work.
     pub async fn flush_last_used(&self) -> Result<(), Error> {
         self.state.last_used.flush(&*self.state.store).await
+    }
+
+    /// Writes the requests that were answered since the last call to the request log of their accounts.
+    ///
+    /// [`Background`](crate::Background) calls it every two seconds, and when it ends. If the store fails, these requests
+    /// are missing in the log, which is reported to the log of the program and counted in the metrics.
+    pub async fn flush_request_log(&self) {
+        if let Err((error, lost)) = self.state.request_log.flush(&*self.state.store).await {
+            self.state.settings.metrics.requests_not_logged(lost);
+            tracing::warn!(requests = lost, %error, "cannot write the request log; these requests are missing in it");
+        }
     }
 
     pub(crate) fn store(&self) -> Arc<dyn Store> {
@@ -281,6 +318,14 @@ impl Api {
                 let state = &self.state;
                 let body = state.bodies.read(body, state.settings.body_timeout).await?;
                 Ok(Outcome::Page(dashboard.respond(parts, &body.bytes, peer, &state.limits).await))
+            }
+            #[cfg(feature = "docs")]
+            Route::Docs(file) => {
+                let docs = self.state.docs.as_ref().ok_or_else(|| self.state.router.not_found())?;
+                Ok(match docs.response(file, &message::tags(&parts.headers, IF_NONE_MATCH)) {
+                    Ok((headers, body)) => Outcome::Home { headers, body },
+                    Err(etag) => Outcome::NotModified { etag },
+                })
             }
             Route::Health => status_response("ok"),
             Route::Ready => {

@@ -15,6 +15,8 @@ use crate::deliver::{self, WebhookClient};
 
 /// How often the last uses of keys are stored and expired rows are deleted.
 const HOUSEKEEPING_INTERVAL: Duration = Duration::from_secs(10);
+/// How often the requests that were answered are written to the request log.
+const REQUEST_LOG_INTERVAL: Duration = Duration::from_secs(2);
 /// How often events and deliveries that are older than the retention period are deleted.
 const RETENTION_INTERVAL: Duration = Duration::from_secs(60);
 /// How often the accounts are found for which a day has begun since their invoices were checked.
@@ -24,8 +26,8 @@ const START_GRACE: Duration = Duration::from_secs(10);
 /// How often the log repeats that the background work does not run.
 const REMINDER_INTERVAL: Duration = Duration::from_secs(60);
 
-/// The work of an [`Api`] in the background: it sends webhooks, stores when keys were last used, deletes what has expired,
-/// marks invoices as overdue, and keeps the metrics of backlogs up to date.
+/// The work of an [`Api`] in the background: it sends webhooks, stores when keys were last used and which requests there
+/// were, deletes what has expired, marks invoices as overdue, and keeps the metrics of backlogs up to date.
 ///
 /// [`Builder::build`](crate::Builder::build) returns it beside the API. Every process that serves the API runs it; those
 /// on the same database share the work. An API that is served without it logs an error every minute.
@@ -51,6 +53,7 @@ impl Background {
         let mut running = Running::new(api.background_reminder());
         let mut periodic = JoinSet::new();
         periodic.spawn(run_housekeeping(api.clone()));
+        periodic.spawn(run_request_log(api.clone()));
         periodic.spawn(run_retention(api.clone()));
         if overdue {
             periodic.spawn(run_overdue(api.clone()));
@@ -63,6 +66,7 @@ impl Background {
         if let Err(error) = api.flush_last_used().await {
             tracing::warn!(%error, "cannot store when API keys were last used");
         }
+        api.flush_request_log().await;
         running.has_stopped = true;
     }
 }
@@ -75,6 +79,15 @@ async fn run_housekeeping(api: Api) {
         if let Err(error) = api.run_housekeeping().await {
             tracing::warn!(%error, "periodic maintenance failed; trying again later");
         }
+    }
+}
+
+/// Writes the request log, again and again.
+async fn run_request_log(api: Api) {
+    let mut interval = tokio::time::interval(REQUEST_LOG_INTERVAL);
+    loop {
+        interval.tick().await;
+        api.flush_request_log().await;
     }
 }
 

@@ -43,6 +43,7 @@ pub struct Metrics {
     requests: Family<RequestLabels, Counter>,
     request_seconds: Family<OperationLabel, Histogram, fn() -> Histogram>,
     rate_limited: Family<WindowLabel, Counter>,
+    requests_not_logged: Counter,
     transaction_seconds: Family<TransactionLabels, Histogram, fn() -> Histogram>,
     group_sizes: Family<AccessLabel, Histogram, fn() -> Histogram>,
     store_retries: Family<TransactionLabel, Counter>,
@@ -114,6 +115,7 @@ impl Default for Metrics {
             requests: Family::default(),
             request_seconds: Family::new_with_constructor(latencies),
             rate_limited: Family::default(),
+            requests_not_logged: Counter::default(),
             transaction_seconds: Family::new_with_constructor(latencies),
             group_sizes: Family::new_with_constructor(sizes),
             store_retries: Family::default(),
@@ -142,6 +144,9 @@ impl Metrics {
         registry.register_with_unit("http_request_duration", help, Unit::Seconds, self.request_seconds.clone());
         let help = "Requests that were refused with 429, by rate limit window";
         registry.register("rate_limited", help, self.rate_limited.clone());
+        let help =
+            "Requests that are missing in the request log, as too many waited to be written or the database failed";
+        registry.register("requests_not_logged", help, self.requests_not_logged.clone());
         let help = "Time in seconds from handing a transaction to the store to its end, including the time in the queue, \
                     by name and result";
         registry.register_with_unit(
@@ -193,6 +198,11 @@ impl Metrics {
     /// Records a request that was refused with 429.
     pub(crate) fn rate_limited(&self, window: &'static str) {
         self.rate_limited.get_or_create(&WindowLabel { window }).inc();
+    }
+
+    /// Records requests that are missing in the request log.
+    pub(crate) fn requests_not_logged(&self, requests: usize) {
+        self.requests_not_logged.inc_by(requests as u64);
     }
 
     /// Records a transaction of the store.

@@ -158,6 +158,7 @@ async fn serve(config: Config) -> Result<(), RunError> {
     if let Err(error) = api.flush_last_used().await {
         tracing::warn!(%error, "cannot store when API keys were last used");
     }
+    api.flush_request_log().await;
     telemetry::flush(end.saturating_duration_since(Instant::now())).await;
     tracing::info!("stopped");
     Ok(())

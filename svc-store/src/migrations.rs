@@ -62,6 +62,7 @@ pub(crate) const SQLITE: &[Migration] = migrations! { "sqlite":
     "0014_stopped_subscriptions",
     "0015_overdue_checks",
     "0016_dashboard_sign_in",
+    "0017_request_log",
 };
 
 /// The migrations of PostgreSQL.
@@ -81,6 +82,7 @@ pub(crate) const POSTGRES: &[Migration] = migrations! { "postgres":
     "0013_overdue_checks",
     "0014_index_of_overdue_checks",
     "0015_dashboard_sign_in",
+    "0016_request_log",
 };
 
 /// A row of `schema_migrations`.

@@ -10,6 +10,7 @@ use svc_core::resources::pages::CursorKey;
 use svc_core::store::Tx;
 use svc_core::values::{Date, TenantId, Timestamp};
 use svc_core::webhooks::deliveries::DeliveryWakeup;
+use svc_core::webhooks::events::WrittenEvents;
 use uuid::Uuid;
 
 use crate::column::Column;
@@ -105,6 +106,7 @@ pub(crate) struct SqlTx<'a> {
     pub(crate) delivery_wakeup: &'a DeliveryWakeup,
     pub(crate) dialect: Dialect,
     pub(crate) actor: Actor,
+    pub(crate) written_events: WrittenEvents,
 }
 
 impl Tx for SqlTx<'_> {
@@ -119,6 +121,9 @@ impl Tx for SqlTx<'_> {
     }
     fn act_as(&mut self, actor: Actor) {
         self.actor = actor;
+    }
+    fn written_events(&self) -> WrittenEvents {
+        self.written_events
     }
 }
 

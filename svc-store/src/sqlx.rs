@@ -61,6 +61,7 @@ use svc_core::service::{self, Account, Executor, Tenants};
 use svc_core::store::{Access, UnitOfWork};
 use svc_core::values::TenantId;
 use svc_core::webhooks::deliveries::DeliveryWakeup;
+use svc_core::webhooks::events::WrittenEvents;
 
 use crate::dialect::Dialect;
 use crate::sql::{Param, Sql, SqlTx};
@@ -148,7 +149,15 @@ impl Savepoint<'_> {
         let Context { env, cursor_key, .. } = self.context;
         // The wakeup of the store is for what is committed.
         let delivery_wakeup = &DeliveryWakeup::default();
-        let mut tx = SqlTx { sql, env, cursor_key, delivery_wakeup, dialect, actor: self.actor };
+        let mut tx = SqlTx {
+            sql,
+            env,
+            cursor_key,
+            delivery_wakeup,
+            dialect,
+            actor: self.actor,
+            written_events: WrittenEvents::default(),
+        };
         if !self.is_checked {
             check_database(&mut tx).await?;
         }

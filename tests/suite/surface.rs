@@ -213,7 +213,9 @@ async fn the_root_says_what_the_server_is() {
         let server = TestServer::with(svc_server::Settings { mount: mount.to_owned(), ..settings() }, |store| store);
         let home = server.expect(200, Call::absolute(Method::GET, "/").anonymous()).await;
         let openapi = format!("{mount}/api/v1/openapi.json");
-        assert_eq!(home.json(), json!({ "name": "svc", "api": format!("{mount}/api/v1"), "openapi": openapi }));
+        let docs = format!("{mount}/docs");
+        let want = json!({ "name": "svc", "api": format!("{mount}/api/v1"), "openapi": openapi, "docs": docs });
+        assert_eq!(home.json(), want);
         assert_eq!(home.header("vary"), Some("accept"));
 
         let browser = http::Request::get("/").header("host", "localhost").header("accept", "text/html,*/*;q=0.8");
@@ -232,7 +234,7 @@ async fn the_root_says_what_the_server_is() {
         let html = String::from_utf8(html.to_vec()).unwrap();
         assert!(!html.contains("<script") && !html.contains("//"), "{html}");
         let links: Vec<&str> = html.split("href=\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
-        assert_eq!(links.len(), 2);
+        assert_eq!(links.len(), 3);
         for link in links {
             // The application removes its prefix before it calls the API.
             server.expect(200, Call::absolute(Method::GET, link.strip_prefix(mount).unwrap()).anonymous()).await;

@@ -1,7 +1,9 @@
 //! The records of one tenant.
 
 use super::executor::Runner;
-use super::{AuditLog, Bookings, Contacts, Deliveries, Events, Invoices, Jobs, Keys, Quotes, Replays, Webhooks};
+use super::{
+    AuditLog, Bookings, Contacts, Deliveries, Events, Invoices, Jobs, Keys, Quotes, Replays, Requests, Webhooks,
+};
 use crate::accounts::tenants::{self, Tenant};
 use crate::error::Error;
 use crate::values::TenantId;
@@ -121,5 +123,10 @@ impl<'e> Account<'e> {
     /// Returns the audit log: who changed what, and when.
     pub fn audit_log(self) -> AuditLog<'e> {
         AuditLog::new(self)
+    }
+
+    /// Returns the request log: the newest requests to the API.
+    pub fn requests(self) -> Requests<'e> {
+        Requests::new(self)
     }
 }

@@ -27,6 +27,7 @@ mod lists;
 mod pagination;
 mod replays;
 mod repository;
+mod request_log;
 mod retention;
 mod retries;
 mod samples;
@@ -232,6 +233,13 @@ cases! {
         the_actor_of_the_transaction_is_recorded,
         events_have_an_actor,
         a_failed_change_is_not_recorded,
+    }
+    request_log {
+        every_field_of_a_request_is_stored,
+        a_tenant_keeps_its_newest_requests,
+        requests_expire,
+        a_request_names_the_events_it_wrote,
+        requests_are_filtered,
     }
     retention {
         expired_deliveries_that_are_not_pending_are_deleted,

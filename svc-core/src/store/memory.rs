@@ -11,6 +11,7 @@ mod owners;
 mod payments;
 mod replays;
 mod repository;
+mod request_log;
 mod retention;
 mod schedule;
 mod sign_in;
@@ -30,6 +31,7 @@ use crate::accounts::audit::{Actor, Entry};
 use crate::accounts::dashboard_links::DashboardLink;
 use crate::accounts::idempotency::StoredResponse;
 use crate::accounts::keys::{ApiKey, KeyId};
+use crate::accounts::requests::LoggedRequest;
 use crate::accounts::sessions::{Session, SessionId};
 use crate::accounts::tenants::{NumberKind, Tenant};
 use crate::env::Env;
@@ -43,7 +45,7 @@ use crate::resources::quotes::Quote;
 use crate::sync::lock;
 use crate::values::{Id, TenantId, Timestamp};
 use crate::webhooks::deliveries::{AttemptLog, Delivery, DeliveryId, DeliveryWakeup};
-use crate::webhooks::events::Event;
+use crate::webhooks::events::{Event, WrittenEvents};
 use crate::webhooks::replays::Replay;
 use crate::webhooks::subscriptions::WebhookSubscription;
 
@@ -70,7 +72,15 @@ impl Store for MemoryStore {
         // Undo the changes of a unit of work that panicked.
         state.roll_back();
         let Self { env, cursor_key, delivery_wakeup, .. } = self;
-        let mut tx = MemoryTx { env, delivery_wakeup, cursor_key, state: &mut state, access, actor: Actor::System };
+        let mut tx = MemoryTx {
+            env,
+            delivery_wakeup,
+            cursor_key,
+            state: &mut state,
+            access,
+            actor: Actor::System,
+            written_events: WrittenEvents::default(),
+        };
         let done = work(&mut tx).now_or_never().unwrap_or_else(|| {
             Err(StoreError::Internal(format!("{name} waits for something other than its store")).into())
         });
@@ -147,6 +157,7 @@ state! {
     endpoints_by_due_at: (Timestamp, Endpoint) => (),
     replays: Key<Replay> => Replay,
     audit_log: Key<Entry> => Entry,
+    request_log: Key<LoggedRequest> => LoggedRequest,
 }
 
 struct MemoryTx<'a> {
@@ -156,6 +167,7 @@ struct MemoryTx<'a> {
     state: &'a mut State,
     access: Access,
     actor: Actor,
+    written_events: WrittenEvents,
 }
 
 impl MemoryTx<'_> {
@@ -180,6 +192,9 @@ impl Tx for MemoryTx<'_> {
     }
     fn act_as(&mut self, actor: Actor) {
         self.actor = actor;
+    }
+    fn written_events(&self) -> WrittenEvents {
+        self.written_events
     }
 }
 

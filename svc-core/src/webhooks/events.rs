@@ -68,6 +68,27 @@ impl Event {
     }
 }
 
+/// The events that one transaction wrote. Those of one tenant follow each other in the order of its events, because the
+/// transaction locks the tenant.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WrittenEvents {
+    /// How many there are.
+    pub count: u32,
+    /// The first of them.
+    pub first: Option<EventId>,
+    /// The last of them.
+    pub last: Option<EventId>,
+}
+
+impl WrittenEvents {
+    /// Adds an event that was written after all others.
+    pub fn add(&mut self, event: EventId) {
+        self.count += 1;
+        self.first.get_or_insert(event);
+        self.last = Some(event);
+    }
+}
+
 /// Writes one event per kind, all with the same `data`, and their deliveries.
 ///
 /// `now` is the time of the change and of the first event. Each further event advances the clock of the tenant.

@@ -7,6 +7,7 @@ use svc_core::accounts::keys::{self, KeyHash, KeyId, Scope};
 use svc_core::error::Error;
 use svc_core::store::Tx;
 use svc_core::values::{TenantId, Timestamp};
+use svc_core::webhooks::events::WrittenEvents;
 
 use crate::api::handlers::OperationFn;
 use crate::api::in_flight_keys::InFlightGuard;
@@ -42,14 +43,15 @@ pub(super) struct Condition {
 }
 
 impl Change {
-    /// Makes the change, or returns the stored response of the first request with the same idempotency key.
+    /// Makes the change, or returns the stored response of the first request with the same idempotency key. Returns the
+    /// events that it wrote, too.
     ///
     /// # Errors
     ///
     /// Returns the error of the operation, or [`Error::IdempotencyInProgress`], [`Error::IdempotencyKeyReused`] or
     /// [`Error::PreconditionFailed`], and those of [`keys::authenticate`] and [`Caller::require`](keys::Caller::require).
     /// The transaction is rolled back then.
-    pub(super) async fn run(&self, tx: &mut dyn Tx) -> Result<ApiResponse, Error> {
+    pub(super) async fn run(&self, tx: &mut dyn Tx) -> Result<(ApiResponse, WrittenEvents), Error> {
         let tenant = self.tenant;
         tx.act_as(Actor::Key(self.key_id));
         // Another node may be running a request with the same key.
@@ -65,7 +67,8 @@ impl Change {
             && let Some(stored) = tx.stored_response(tenant, &claim.key, self.stored_since).await?
         {
             let is_repeat = stored.fingerprint == claim.fingerprint;
-            return if is_repeat { Ok(ApiResponse::from_stored(stored)) } else { Err(Error::IdempotencyKeyReused) };
+            let response = || (ApiResponse::from_stored(stored), WrittenEvents::default());
+            return if is_repeat { Ok(response()) } else { Err(Error::IdempotencyKeyReused) };
         }
         let current_etag = match &self.condition {
             Some(condition) => (condition.current)(tx, tenant).await?.etag,
@@ -82,7 +85,7 @@ impl Change {
             let stored = response.to_stored(claim.fingerprint, tx.env().now());
             tx.store_response(tenant, &claim.key, &stored).await?;
         }
-        Ok(response)
+        Ok((response, tx.written_events()))
     }
 }
 

@@ -8,10 +8,35 @@ use http::{HeaderMap, HeaderValue};
 use serde_json::json;
 use svc_core::crypto::sha256;
 
+use crate::api::settings::Settings;
+
 /// The page. `{style}` stands for [`STYLE`], and `{mount}` for the path of the API in a host application.
 const PAGE: &str = include_str!("home/page.html");
 const STYLE: &str = include_str!("home/style.css");
+/// The link to the API reference.
+const DOCS: &str = "<li><a href=\"{mount}/docs\">API reference</a>: the same in a browser, with examples in curl, Python, \
+     JavaScript and\nRust, and requests that you can try out with your key</li>\n";
 const HTML: HeaderValue = HeaderValue::from_static("text/html; charset=utf-8");
+
+/// The pages besides, to which the root links.
+#[derive(Default)]
+pub(super) struct Pages {
+    docs: bool,
+}
+
+impl Pages {
+    /// Returns the pages that are served with these settings.
+    pub(super) fn of(settings: &Settings) -> Self {
+        // Each page belongs to a feature.
+        let _ = settings;
+        Self {
+            #[cfg(feature = "docs")]
+            docs: settings.docs,
+            #[cfg(not(feature = "docs"))]
+            docs: false,
+        }
+    }
+}
 
 /// What is at the root, in both forms.
 pub(super) struct Home {
@@ -23,17 +48,21 @@ pub(super) struct Home {
 
 impl Home {
     /// Renders both forms. `mount` is the path of the API in a host application, empty for none.
-    pub(super) fn new(mount: &str) -> Self {
-        let html = PAGE.replace("{style}", STYLE).replace("{mount}", &escaped(mount));
+    pub(super) fn new(mount: &str, pages: &Pages) -> Self {
+        let links = if pages.docs { DOCS } else { "" };
+        let html = PAGE.replace("{style}", STYLE).replace("{pages}", links).replace("{mount}", &escaped(mount));
         let style = STANDARD.encode(sha256(STYLE.as_bytes()));
         let policy = format!(
             "default-src 'none'; style-src 'sha256-{style}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
         );
-        let json = json!({
+        let mut json = json!({
             "name": "svc",
             "api": format!("{mount}/api/v1"),
             "openapi": format!("{mount}/api/v1/openapi.json"),
         });
+        if pages.docs {
+            json["docs"] = format!("{mount}/docs").into();
+        }
         Self {
             html: html.into(),
             // Base64 is a valid header value, so the fallback is never used.
@@ -76,7 +105,7 @@ fn prefers_html(request: &HeaderMap) -> bool {
 }
 
 /// Escapes a text for HTML.
-fn escaped(text: &str) -> String {
+pub(super) fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
@@ -111,7 +140,7 @@ mod tests {
 
     #[test]
     fn the_policy_allows_the_style_of_the_page_alone() {
-        let home = Home::new("");
+        let home = Home::new("", &Pages::default());
         let page = std::str::from_utf8(&home.html).unwrap();
         let style = page.split("<style>").nth(1).and_then(|rest| rest.split("</style>").next()).unwrap();
         let digest = STANDARD.encode(sha256(style.as_bytes()));
@@ -120,7 +149,7 @@ mod tests {
 
     #[test]
     fn a_mount_path_is_escaped() {
-        let page = Home::new("/a\"><b>&").html;
+        let page = Home::new("/a\"><b>&", &Pages::default()).html;
         assert!(std::str::from_utf8(&page).unwrap().contains("\"/a&quot;&gt;&lt;b&gt;&amp;/api/v1/openapi.json\""));
     }
 }

@@ -42,7 +42,7 @@ pub(super) enum Outcome {
     Response(ApiResponse),
     /// A 304 response: the client has the current representation.
     NotModified { etag: String },
-    /// What the root has, in the form that the client prefers.
+    /// What the root has, in the form that the client prefers, or a file of the API reference.
     Home { headers: HeaderMap, body: Bytes },
     /// A response of the dashboard.
     #[cfg(feature = "dashboard")]

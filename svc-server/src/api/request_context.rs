@@ -20,6 +20,7 @@ use svc_core::error::{Error, StoreError};
 use svc_core::store::Tx;
 use svc_core::values::{TenantId, Timestamp, WebhookUrl};
 use svc_core::webhooks::addresses;
+use svc_core::webhooks::events::WrittenEvents;
 
 use crate::api::auth::{self, SignatureHeaders};
 use crate::api::body::{Incoming, ReceivedBody};
@@ -57,12 +58,13 @@ pub(super) struct RequestContext<'a> {
     pub(super) base: String,
 }
 
-/// What the access log and the response headers tell about a request, besides its response.
+/// What the logs and the response headers tell about a request, besides its response.
 #[derive(Default)]
 pub(super) struct AccessRecord {
     pub(super) operation: Option<&'static str>,
     pub(super) caller: Option<Caller>,
     pub(super) status: Option<RateLimitStatus>,
+    pub(super) written: WrittenEvents,
 }
 
 /// A read whose API key is valid.
@@ -147,7 +149,7 @@ impl RequestContext<'_> {
             stored_since,
             condition: self.condition()?,
         };
-        self.run(change).await.map(Outcome::Response)
+        self.run(change, access).await.map(Outcome::Response)
     }
 
     fn operation(&self) -> &Operation {
@@ -382,7 +384,7 @@ impl RequestContext<'_> {
     }
 
     /// Makes the change in a transaction.
-    async fn run(&self, change: Change) -> Result<ApiResponse, Problem> {
+    async fn run(&self, change: Change, access: &mut AccessRecord) -> Result<ApiResponse, Problem> {
         let (tenant, claim, stored_since) = (change.tenant, change.claim.clone(), change.stored_since);
         let change = Arc::new(change);
         let changed = self.state.store.write(self.operation().id, move |tx| {
@@ -410,7 +412,9 @@ impl RequestContext<'_> {
             });
             stored.await?;
         }
-        result
+        let (response, written) = result?;
+        access.written = written;
+        Ok(response)
     }
 }
 

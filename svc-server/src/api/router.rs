@@ -7,6 +7,8 @@ use http::Method;
 use http::request::Parts;
 use svc_core::accounts::limits::WriteRateLimits;
 
+#[cfg(feature = "docs")]
+use crate::api::docs::DocsFile;
 use crate::api::limits::WriteLimit;
 use crate::api::problem::Problem;
 use crate::api::routes::{Operation, VERSIONS, Version};
@@ -41,6 +43,9 @@ pub(super) enum Route<'a> {
     /// A page of the dashboard.
     #[cfg(feature = "dashboard")]
     Dashboard(&'a Dashboard),
+    /// A file of the API reference, which may be turned off.
+    #[cfg(feature = "docs")]
+    Docs(DocsFile),
     Health,
     Ready,
     Metrics,
@@ -86,6 +91,10 @@ impl Router {
             "/readyz" => return only_get(parts, Route::Ready),
             _ => {}
         }
+        #[cfg(feature = "docs")]
+        if let Some(file) = DocsFile::at(path) {
+            return only_get(parts, Route::Docs(file));
+        }
         let versioned = VERSIONS.into_iter().find_map(|version| {
             path.strip_prefix(version.path()).filter(|path| path.starts_with('/')).map(|path| (version, path))
         });
@@ -104,7 +113,7 @@ impl Router {
 
 impl Router {
     /// Returns the problem of a path that no operation has.
-    fn not_found(&self) -> Problem {
+    pub(super) fn not_found(&self) -> Problem {
         Problem::RouteNotFound(self.document.clone())
     }
 }

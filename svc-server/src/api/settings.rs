@@ -29,6 +29,8 @@ pub struct Settings {
     pub idempotency_ttl: Duration,
     /// How long events are kept, with their finished deliveries and logs. 30 days by default.
     pub retention: Duration,
+    /// Whether requests are logged for their account, the newest 1,000 of the last 24 hours. They are by default.
+    pub request_log: bool,
     /// How long a request body may take to arrive. 30 seconds by default.
     pub body_timeout: Duration,
     /// The number of bytes of memory that responses to reads share, until clients have taken them. 64 MiB by default. A
@@ -44,6 +46,9 @@ pub struct Settings {
     /// Whether the dashboard is served at `/dashboard`. Not by default.
     #[cfg(feature = "dashboard")]
     pub dashboard: bool,
+    /// Whether the API reference is served at `/docs`. It is by default.
+    #[cfg(feature = "docs")]
+    pub docs: bool,
     /// Resolves the hosts of webhook URLs.
     pub resolver: Arc<dyn Resolver>,
     /// The metrics that requests are counted in.
@@ -58,12 +63,15 @@ impl Default for Settings {
             limit_rates: true,
             idempotency_ttl: Duration::from_secs(24 * 60 * 60),
             retention: Duration::from_secs(30 * 24 * 60 * 60),
+            request_log: true,
             body_timeout: Duration::from_secs(30),
             response_memory: 64 * 1024 * 1024,
             cors: Cors::default(),
             mount: String::new(),
             #[cfg(feature = "dashboard")]
             dashboard: false,
+            #[cfg(feature = "docs")]
+            docs: true,
             resolver: Arc::new(SystemResolver::default()),
             metrics: Arc::default(),
         }

@@ -7,11 +7,14 @@ use svc_core::store::Store;
 use tokio::sync::Semaphore;
 
 use crate::api::body::BodyMemory;
-use crate::api::home::Home;
+#[cfg(feature = "docs")]
+use crate::api::docs::Docs;
+use crate::api::home::{Home, Pages};
 use crate::api::housekeeping::{LastUsed, RetentionSweep};
 use crate::api::in_flight_keys::InFlightKeys;
 use crate::api::limits::RateLimiter;
 use crate::api::openapi::Documents;
+use crate::api::request_log::RequestLog;
 use crate::api::response_memory::ResponseMemory;
 use crate::api::router::Router;
 use crate::api::routes;
@@ -35,7 +38,10 @@ pub(super) struct State {
     pub(super) home: Home,
     #[cfg(feature = "dashboard")]
     pub(super) dashboard: Option<Dashboard>,
+    #[cfg(feature = "docs")]
+    pub(super) docs: Option<Docs>,
     pub(super) last_used: LastUsed,
+    pub(super) request_log: RequestLog,
     pub(super) retention: RetentionSweep,
     pub(super) background_reminder: Reminder,
     /// Logs once that requests have no [`Peer`](crate::Peer).
@@ -46,7 +52,9 @@ impl State {
     pub(super) fn new(store: Arc<dyn Store>, settings: Settings) -> Self {
         let operations = routes::operations();
         let documents = Documents::new(&operations, &settings.mount);
-        let home = Home::new(&settings.mount);
+        #[cfg(feature = "docs")]
+        let docs = settings.docs.then(|| Docs::new(&settings.mount));
+        let home = Home::new(&settings.mount, &Pages::of(&settings));
         let router = Router::new(operations, &settings.write_rate_limits, &settings.mount);
         let limits = RateLimiter::new(settings.rate_limit, settings.limit_rates, Arc::clone(&store));
         let responses = ResponseMemory::new(settings.response_memory);
@@ -66,7 +74,10 @@ impl State {
             home,
             #[cfg(feature = "dashboard")]
             dashboard,
+            #[cfg(feature = "docs")]
+            docs,
             last_used: LastUsed::default(),
+            request_log: RequestLog::default(),
             retention: RetentionSweep::default(),
             background_reminder,
             missing_peer: Once::new(),

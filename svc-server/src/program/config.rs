@@ -123,6 +123,14 @@ pub struct Config {
     #[arg(long, env = "SVC_RETENTION", value_name = "DURATION", default_value = "30d", value_parser = duration)]
     pub retention: Duration,
 
+    /// Whether requests to the API are logged for their account, without bodies: the newest 1,000 of the last 24 hours.
+    #[arg(long, env = "SVC_REQUEST_LOG", value_enum, default_value_t = Switch::On)]
+    pub request_log: Switch,
+
+    /// Whether the API reference is served at /docs.
+    #[arg(long, env = "SVC_DOCS", value_enum, default_value_t = Switch::On)]
+    pub docs: Switch,
+
     /// Whether invoices that were not paid in time become overdue by themselves, once a day after midnight in the time zone
     /// of their account. With off, run `svc invoice overdue`.
     #[arg(long, env = "SVC_OVERDUE", value_enum, default_value_t = Switch::On)]
@@ -257,6 +265,8 @@ impl Config {
             limit_rates: !self.no_rate_limit,
             idempotency_ttl: self.idempotency_ttl,
             retention: self.retention,
+            docs: self.docs == Switch::On,
+            request_log: self.request_log == Switch::On,
             cors: Cors::new(self.cors_origin.clone()),
             dashboard: self.dashboard == Switch::On,
             ..Settings::default()

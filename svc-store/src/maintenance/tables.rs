@@ -3,6 +3,7 @@
 use svc_core::accounts::audit::Entry;
 use svc_core::accounts::idempotency::StoredResponse;
 use svc_core::accounts::keys::ApiKey;
+use svc_core::accounts::requests::LoggedRequest;
 use svc_core::accounts::tenants::Tenant;
 use svc_core::error::StoreError;
 use svc_core::resources::bookings::Booking;
@@ -96,4 +97,5 @@ pub(crate) const TABLES: &[TableInfo] = &[
     TableInfo::of::<ScheduledEndpoint>(),
     TableInfo::of::<Replay>(),
     TableInfo::of::<Entry>(),
+    TableInfo::of::<LoggedRequest>(),
 ];

@@ -8,6 +8,7 @@ use svc_core::accounts::audit::Actor;
 use svc_core::error::{Error, StoreError};
 use svc_core::store::UnitOfWork;
 use svc_core::webhooks::deliveries::DeliveryWakeup;
+use svc_core::webhooks::events::WrittenEvents;
 
 use super::Shared;
 use super::transaction::PostgresTransaction;
@@ -26,8 +27,15 @@ pub(super) async fn run(
     delivery_wakeup: &DeliveryWakeup,
 ) -> Result<(), Error> {
     let Shared { env, cursor_key, .. } = shared;
-    let mut tx =
-        SqlTx { sql: transaction, env, cursor_key, delivery_wakeup, dialect: Dialect::Postgres, actor: Actor::System };
+    let mut tx = SqlTx {
+        sql: transaction,
+        env,
+        cursor_key,
+        delivery_wakeup,
+        dialect: Dialect::Postgres,
+        actor: Actor::System,
+        written_events: WrittenEvents::default(),
+    };
     match AssertUnwindSafe(async { work(&mut tx).await }).catch_unwind().await {
         Ok(result) => result,
         Err(_) => Err(StoreError::Internal(format!("{name} panicked")).into()),

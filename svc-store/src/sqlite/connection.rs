@@ -16,6 +16,7 @@ use svc_core::accounts::audit::Actor;
 use svc_core::error::{Error, StoreError};
 use svc_core::store::UnitOfWork;
 use svc_core::values::Timestamp;
+use svc_core::webhooks::events::WrittenEvents;
 
 use super::Context;
 use super::migrate::Migrator;
@@ -199,7 +200,15 @@ impl Connection {
     pub(super) fn run(&mut self, name: &'static str, work: &UnitOfWork, context: &Context) -> Result<(), Error> {
         let Context { env, cursor_key, delivery_wakeup, vault, .. } = context;
         let sql = &mut self.executor(vault);
-        let mut tx = SqlTx { sql, env, cursor_key, delivery_wakeup, dialect: Dialect::Sqlite, actor: Actor::System };
+        let mut tx = SqlTx {
+            sql,
+            env,
+            cursor_key,
+            delivery_wakeup,
+            dialect: Dialect::Sqlite,
+            actor: Actor::System,
+            written_events: WrittenEvents::default(),
+        };
         let fault = |what| Err(StoreError::Internal(format!("{name} {what}")).into());
         match catch_unwind(AssertUnwindSafe(|| work(&mut tx).now_or_never())) {
             Ok(Some(result)) => result,

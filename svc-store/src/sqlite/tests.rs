@@ -18,6 +18,7 @@ use svc_core::resources::contacts::Contact;
 use svc_core::resources::crud;
 use svc_core::store::{DeliveryFilter, DeliveryRepository as _, Tx, conformance};
 use svc_core::values::{EventKind, Id, TenantId, Timestamp};
+use svc_core::webhooks::events::WrittenEvents;
 use svc_core::webhooks::subscriptions::WebhookSubscription;
 use svc_core::webhooks::{engine, events, retention};
 
@@ -399,7 +400,15 @@ fn the_statements_of_a_write_do_not_grow_with_its_deliveries() {
     let statements = AtomicUsize::new(0);
     let sql = &mut Counting { sql: &mut connection.executor(&vault), statements: &statements };
     let (dialect, actor) = (Dialect::Sqlite, Actor::System);
-    let mut tx = SqlTx { sql, env: &env, cursor_key: &cursor_key, delivery_wakeup: &delivery_wakeup, dialect, actor };
+    let mut tx = SqlTx {
+        sql,
+        env: &env,
+        cursor_key: &cursor_key,
+        delivery_wakeup: &delivery_wakeup,
+        dialect,
+        actor,
+        written_events: WrittenEvents::default(),
+    };
     let write = async {
         let tenant = tenants::create(&mut tx, TenantCreate::named("Test")).await?.id;
         for _ in 0..SUBSCRIPTIONS {

@@ -39,7 +39,9 @@ fn read_with_actor(cells: &mut Cells<'_>) -> Result<EventWithActor, StoreError> 
 impl EventRepository for SqlTx<'_> {
     async fn insert_event(&mut self, event: &Event) -> Result<(), StoreError> {
         let actor = Param::Text(self.actor.to_string().into());
-        self.insert_record(&[actor], event).await
+        self.insert_record(&[actor], event).await?;
+        self.written_events.add(event.id);
+        Ok(())
     }
 
     async fn event(&mut self, tenant: TenantId, id: EventId) -> Result<Option<Event>, StoreError> {

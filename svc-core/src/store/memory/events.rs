@@ -15,7 +15,9 @@ impl EventRepository for MemoryTx<'_> {
         let (key, actor) = ((event.tenant_id, event.id), self.actor.to_string());
         let state = self.state_mut()?;
         insert(&mut state.events, key, event)?;
-        insert(&mut state.event_actors, key, &actor)
+        insert(&mut state.event_actors, key, &actor)?;
+        self.written_events.add(event.id);
+        Ok(())
     }
 
     async fn event(&mut self, tenant: TenantId, id: EventId) -> Result<Option<Event>, StoreError> {

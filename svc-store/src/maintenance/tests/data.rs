@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use svc_core::accounts::idempotency::StoredResponse;
 use svc_core::accounts::keys::{self, KeyCreate};
+use svc_core::accounts::requests::LoggedRequest;
 use svc_core::accounts::tenants::{self, TenantCreate};
 use svc_core::error::Error;
 use svc_core::input::Input as _;
@@ -32,6 +33,7 @@ pub(super) async fn fill(store: &dyn Store) {
                 fill_webhooks(tx, tenant).await?;
                 fill_records(tx, tenant).await?;
                 fill_deliveries(tx, tenant).await?;
+                fill_requests(tx, tenant).await?;
             }
             Ok(())
         })
@@ -66,6 +68,39 @@ async fn fill_keys(tx: &mut dyn Tx, tenant: TenantId) -> Result<(), Error> {
         created_at: now,
     };
     Ok(tx.store_response(tenant, "a 'key' of “anything”", &recorded).await?)
+}
+
+async fn fill_requests(tx: &mut dyn Tx, tenant: TenantId) -> Result<(), Error> {
+    let now = tx.env().now();
+    let bare = LoggedRequest {
+        id: tx.env().id(now),
+        tenant_id: tenant,
+        request_id: "-".to_owned(),
+        key_id: Id::nil(),
+        method: "GET".to_owned(),
+        path: String::new(),
+        query: None,
+        status: 200,
+        code: None,
+        started_at: now,
+        duration: Duration::ZERO,
+        events: 0,
+        first_event_id: None,
+        last_event_id: None,
+    };
+    let full = LoggedRequest {
+        id: tx.env().id(now),
+        path: "/ü".to_owned(),
+        query: Some("a=***&'".to_owned()),
+        status: u16::MAX,
+        code: Some("conflict".to_owned()),
+        duration: HOUR,
+        events: u32::MAX,
+        first_event_id: Some(Id::nil()),
+        last_event_id: Some(Id::max()),
+        ..bare.clone()
+    };
+    Ok(tx.insert_requests(&[bare, full]).await?)
 }
 
 async fn fill_webhooks(tx: &mut dyn Tx, tenant: TenantId) -> Result<(), Error> {

@@ -1,0 +1,68 @@
+//! The request log of an account.
+
+use super::Account;
+use crate::accounts::requests::{self, LoggedRequest, LoggedRequestId, RequestFilter};
+use crate::error::Error;
+use crate::webhooks::events::Event;
+
+/// The API requests of a tenant: its newest 1,000 of the last 24 hours.
+#[derive(Clone, Copy)]
+pub struct Requests<'e> {
+    account: Account<'e>,
+}
+
+impl<'e> Requests<'e> {
+    pub(super) fn new(account: Account<'e>) -> Self {
+        Self { account }
+    }
+
+    /// Returns the requests that a filter selects, newest first. A request appears some seconds after its response.
+    ///
+    /// # Errors
+    /// [`Error::Store`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use svc_core::accounts::requests::RequestFilter;
+    ///
+    /// # svc_core::service::example(async |svc, tenant| {
+    /// let failed = RequestFilter { status: Some(400..=599), ..RequestFilter::default() };
+    /// assert_eq!(svc.tenant(tenant).requests().list(failed).await?, []);
+    /// # Ok(()) });
+    /// ```
+    pub async fn list(self, filter: RequestFilter) -> Result<Vec<LoggedRequest>, Error> {
+        let Account { runner, id: tenant } = self.account;
+        runner
+            .read("service.request.list", move |tx| {
+                let filter = filter.clone();
+                Box::pin(async move { requests::list(tx, tenant, &filter).await })
+            })
+            .await
+    }
+
+    /// Returns one request, by the id of its entry.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if the log does not have it, or no longer.
+    pub async fn get(self, id: LoggedRequestId) -> Result<LoggedRequest, Error> {
+        let Account { runner, id: tenant } = self.account;
+        runner.read("service.request.get", move |tx| Box::pin(requests::get(tx, tenant, id))).await
+    }
+
+    /// Returns the first events that a request wrote, at most `limit`.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if the log does not have the request, or no longer.
+    pub async fn events(self, id: LoggedRequestId, limit: u32) -> Result<Vec<Event>, Error> {
+        let Account { runner, id: tenant } = self.account;
+        runner
+            .read("service.request.events", move |tx| {
+                Box::pin(async move {
+                    let request = requests::get(tx, tenant, id).await?;
+                    requests::events(tx, &request, limit).await
+                })
+            })
+            .await
+    }
+}

@@ -1,0 +1,44 @@
+//! The request log.
+
+use async_trait::async_trait;
+
+use super::{MemoryTx, insert, of_tenant};
+use crate::accounts::requests::LoggedRequest;
+use crate::error::StoreError;
+use crate::store::RequestLogRepository;
+use crate::values::{TenantId, Timestamp};
+
+#[async_trait]
+impl RequestLogRepository for MemoryTx<'_> {
+    async fn insert_requests(&mut self, requests: &[LoggedRequest]) -> Result<(), StoreError> {
+        let state = self.state_mut()?;
+        requests.iter().try_for_each(|row| insert(&mut state.request_log, (row.tenant_id, row.id), row))
+    }
+
+    async fn logged_requests(
+        &mut self,
+        tenant: TenantId,
+        since: Timestamp,
+        limit: u32,
+    ) -> Result<Vec<LoggedRequest>, StoreError> {
+        let requests = of_tenant(&self.state.request_log, tenant).rev().filter(|row| row.started_at >= since);
+        Ok(requests.take(limit as usize).cloned().collect())
+    }
+
+    async fn delete_surplus_requests(&mut self, tenant: TenantId, keep: u32) -> Result<u64, StoreError> {
+        let state = self.state_mut()?;
+        let surplus = of_tenant(&state.request_log, tenant).rev().skip(keep as usize);
+        let surplus: Vec<_> = surplus.map(|row| (tenant, row.id)).collect();
+        surplus.iter().for_each(|key| state.request_log.take(key));
+        Ok(surplus.len() as u64)
+    }
+
+    async fn delete_requests_before(&mut self, before: Timestamp, limit: u32) -> Result<u64, StoreError> {
+        let state = self.state_mut()?;
+        let mut expired: Vec<_> = state.request_log.values().filter(|row| row.started_at < before).collect();
+        expired.sort_by_key(|row| row.id);
+        let expired: Vec<_> = expired.iter().take(limit as usize).map(|row| (row.tenant_id, row.id)).collect();
+        expired.iter().for_each(|key| state.request_log.take(key));
+        Ok(expired.len() as u64)
+    }
+}

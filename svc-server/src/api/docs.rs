@@ -1,0 +1,115 @@
+//! The API reference at `/docs`: the served OpenAPI document, shown by a viewer that runs in the browser.
+//!
+//! The viewer is Scalar, whose crate contains it, so the page asks no other host for anything, and its policy does not let
+//! it. Requests that a reader tries out go to this server. The key for them stays in the memory of the page.
+
+use std::sync::OnceLock;
+
+use bytes::Bytes;
+use http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG};
+use http::{HeaderMap, HeaderValue};
+use svc_core::crypto::sha256;
+
+/// The page. `{mount}` stands for the path of the API in a host application.
+const PAGE: &str = include_str!("docs/page.html");
+const START: &str = include_str!("docs/start.js");
+/// Lets the page have scripts of this server and requests to it. The viewer sets styles of its own, so those may be inline;
+/// nothing else may.
+const POLICY: HeaderValue = HeaderValue::from_static(
+    "default-src 'none'; script-src 'self'; style-src 'unsafe-inline'; img-src data:; font-src data:; connect-src 'self'; \
+     base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+);
+const HTML: HeaderValue = HeaderValue::from_static("text/html; charset=utf-8");
+const SCRIPT: HeaderValue = HeaderValue::from_static("text/javascript; charset=utf-8");
+
+/// A file of the API reference.
+#[derive(Clone, Copy)]
+pub(super) enum DocsFile {
+    /// The page.
+    Page,
+    /// The script that starts the viewer.
+    Start,
+    /// The viewer.
+    Viewer,
+}
+
+impl DocsFile {
+    /// Returns the file with this path.
+    pub(super) fn at(path: &str) -> Option<Self> {
+        match path {
+            "/docs" => Some(Self::Page),
+            "/docs/start.js" => Some(Self::Start),
+            "/docs/viewer.js" => Some(Self::Viewer),
+            _ => None,
+        }
+    }
+}
+
+/// The files of the API reference.
+pub(super) struct Docs {
+    page: Bytes,
+    /// The viewer has 5 MB, so it is loaded when somebody asks for it.
+    viewer: OnceLock<Viewer>,
+}
+
+struct Viewer {
+    script: Bytes,
+    etag: String,
+}
+
+impl Docs {
+    pub(super) fn new(mount: &str) -> Self {
+        Self { page: PAGE.replace("{mount}", &super::home::escaped(mount)).into(), viewer: OnceLock::new() }
+    }
+
+    /// Returns the headers and the body of a file, or the ETag of the viewer if the client has it already.
+    pub(super) fn response(&self, file: DocsFile, known: &[String]) -> Result<(HeaderMap, Bytes), String> {
+        let mut headers = HeaderMap::new();
+        let (kind, body) = match file {
+            DocsFile::Page => (HTML, self.page.clone()),
+            DocsFile::Start => (SCRIPT, Bytes::from_static(START.as_bytes())),
+            DocsFile::Viewer => {
+                let Viewer { script, etag } = self.viewer.get_or_init(load_viewer);
+                if known.contains(etag) {
+                    return Err(etag.clone());
+                }
+                // Hex in quotes is a valid header value.
+                let _ = HeaderValue::try_from(etag).map(|etag| headers.insert(ETAG, etag));
+                (SCRIPT, script.clone())
+            }
+        };
+        headers.insert(CONTENT_TYPE, kind);
+        headers.insert(CONTENT_SECURITY_POLICY, POLICY);
+        Ok((headers, body))
+    }
+}
+
+fn load_viewer() -> Viewer {
+    let script = Bytes::from(scalar_api_reference::get_asset("scalar.js").unwrap_or_default());
+    let digest = sha256(&script);
+    Viewer { etag: format!("\"{}\"", hex::encode(&digest[..16])), script }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_crate_contains_the_viewer() {
+        let docs = Docs::new("");
+        let (headers, script) = docs.response(DocsFile::Viewer, &[]).unwrap();
+        assert!(script.len() > 1_000_000, "{}", script.len());
+        let etag = headers[ETAG].to_str().unwrap().to_owned();
+        assert_eq!(docs.response(DocsFile::Viewer, std::slice::from_ref(&etag)).unwrap_err(), etag);
+    }
+
+    #[test]
+    fn the_page_names_the_files_and_the_document_below_its_mount() {
+        let (_, page) = Docs::new("/a\"b").response(DocsFile::Page, &[]).unwrap();
+        let page = std::str::from_utf8(&page).unwrap();
+        for path in ["/docs/viewer.js", "/docs/start.js", "/api/v1/openapi.json"] {
+            assert!(page.contains(&format!("\"/a&quot;b{path}\"")), "{path}: {page}");
+        }
+        assert!(!page.contains("://"), "no other host: {page}");
+    }
+}

@@ -1,0 +1,231 @@
+//! The request log: requests are collected in memory beside their responses, and written in batches by the background work.
+//!
+//! It must cost the API next to nothing, so memory keeps no more than the log itself would: the newest requests of each
+//! tenant, and a bounded number of all. What does not fit is dropped and counted.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Mutex;
+use std::time::Duration;
+
+use http::request::Parts;
+use http::{HeaderValue, StatusCode};
+use svc_core::accounts::keys::KeyId;
+use svc_core::accounts::requests::{self, LoggedRequest, MAX_REQUESTS};
+use svc_core::env::Env;
+use svc_core::error::Error;
+use svc_core::store::Store;
+use svc_core::sync::lock;
+use svc_core::values::{TenantId, Timestamp};
+use svc_core::webhooks::events::WrittenEvents;
+
+/// The number of requests of all tenants that wait to be written.
+const CAPACITY: usize = 20_000;
+/// The number of characters of a path or a query that are logged. Those of valid requests are shorter.
+const MAX_TEXT: usize = 500;
+/// The parameters of lists whose values are logged. Those of the others are data of the account, or no parameters at all.
+const SHOWN_PARAMETERS: [&str; 5] = ["limit", "cursor", "updated_since", "status", "include_deleted"];
+const HIDDEN: &str = "***";
+
+/// A request with a valid key, as the API saw it.
+pub(super) struct Answered<'a> {
+    pub(super) tenant_id: TenantId,
+    pub(super) key_id: KeyId,
+    pub(super) request_id: &'a HeaderValue,
+    pub(super) parts: &'a Parts,
+    pub(super) started_at: Timestamp,
+    pub(super) elapsed: Duration,
+    pub(super) status: StatusCode,
+    pub(super) code: Option<&'static str>,
+    pub(super) written: WrittenEvents,
+}
+
+/// The requests that wait to be written.
+#[derive(Default)]
+pub(crate) struct RequestLog(Mutex<Waiting>);
+
+#[derive(Default)]
+struct Waiting {
+    by_tenant: HashMap<TenantId, VecDeque<LoggedRequest>>,
+    count: usize,
+}
+
+impl RequestLog {
+    /// Adds a request. Returns false if it was dropped, as too many wait.
+    pub(super) fn add(&self, env: &Env, answered: &Answered<'_>) -> bool {
+        let mut waiting = lock(&self.0);
+        let Waiting { by_tenant, count } = &mut *waiting;
+        let requests = by_tenant.entry(answered.tenant_id).or_default();
+        if requests.len() == MAX_REQUESTS as usize {
+            // The log would not keep it either.
+            requests.pop_front();
+        } else if *count == CAPACITY {
+            return false;
+        } else {
+            *count += 1;
+        }
+        requests.push_back(entry(env, answered));
+        true
+    }
+
+    /// Writes the requests that wait. If the store fails, they are lost; returns how many.
+    pub(crate) async fn flush(&self, store: &dyn Store) -> Result<(), (Error, usize)> {
+        let waiting = std::mem::take(&mut *lock(&self.0));
+        if waiting.count == 0 {
+            return Ok(());
+        }
+        let mut entries: Vec<LoggedRequest> = waiting.by_tenant.into_values().flatten().collect();
+        entries.sort_unstable_by_key(|entry| entry.id);
+        requests::record(store, &entries).await.map_err(|error| (error, entries.len()))
+    }
+}
+
+fn entry(env: &Env, answered: &Answered<'_>) -> LoggedRequest {
+    let Answered { parts, written, .. } = answered;
+    LoggedRequest {
+        id: env.id(answered.started_at),
+        tenant_id: answered.tenant_id,
+        request_id: answered.request_id.to_str().unwrap_or_default().to_owned(),
+        key_id: answered.key_id,
+        method: parts.method.as_str().to_owned(),
+        path: shortened(parts.uri.path()),
+        query: parts.uri.query().map(|query| shortened(&shown(query))),
+        status: answered.status.as_u16(),
+        code: answered.code.map(str::to_owned),
+        started_at: answered.started_at,
+        duration: answered.elapsed,
+        events: written.count,
+        first_event_id: written.first,
+        last_event_id: written.last,
+    }
+}
+
+/// Returns a query in which [`HIDDEN`] stands for every value that may be confidential.
+fn shown(query: &str) -> String {
+    let parameter = |part: &str| match part.split_once('=') {
+        Some((name, _)) if SHOWN_PARAMETERS.contains(&name) => part.to_owned(),
+        Some((name, _)) => format!("{name}={HIDDEN}"),
+        None => HIDDEN.to_owned(),
+    };
+    query.split('&').map(parameter).collect::<Vec<_>>().join("&")
+}
+
+fn shortened(text: &str) -> String {
+    text.chars().take(MAX_TEXT).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+    use std::sync::Arc;
+
+    use bytes::Bytes;
+    use http::Request;
+    use http_body_util::Full;
+    use svc_core::Svc;
+    use svc_core::accounts::requests::RequestFilter;
+    use svc_core::prelude::{KeyCreate, TenantCreate};
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::api::{Api, Settings};
+
+    /// An API over a store in memory, with one account and its key.
+    struct Fixture {
+        svc: Svc,
+        api: Api,
+        tenant: TenantId,
+        bearer: String,
+    }
+
+    impl Fixture {
+        async fn new(settings: Settings) -> Self {
+            let svc = Svc::in_memory();
+            let tenant = svc.tenants().create(TenantCreate::named("Harbour Plumbing")).await.unwrap().id;
+            let input = KeyCreate { name: None, write: true, expires_in: None, signed: false };
+            let key = svc.tenant(tenant).keys().create(input).await.unwrap();
+            let api = Api::new(Arc::clone(svc.store()), settings);
+            Self { svc, api, tenant, bearer: format!("Bearer {}", key.text.reveal()) }
+        }
+
+        async fn send(&self, request: http::request::Builder, body: &'static str) -> StatusCode {
+            let request = request.header("host", "localhost").header("content-type", "application/json");
+            let request = request.body(Full::new(Bytes::from_static(body.as_bytes()))).unwrap();
+            self.api.call(request, Ipv4Addr::LOCALHOST.into()).await.status()
+        }
+
+        async fn requests(&self) -> Vec<LoggedRequest> {
+            self.api.flush_request_log().await;
+            self.svc.tenant(self.tenant).requests().list(RequestFilter::default()).await.unwrap()
+        }
+    }
+
+    #[tokio::test]
+    async fn requests_with_a_key_are_logged_with_their_events() {
+        let f = Fixture::new(Settings::default()).await;
+        let email = r#"{"email": "ada@example.com"}"#;
+        let post = || Request::post("/api/v1/contacts").header("authorization", &f.bearer);
+        assert_eq!(f.send(post().header("x-request-id", "first"), email).await, 201);
+        assert_eq!(f.send(post(), email).await, 409);
+        let get = Request::get("/api/v1/contacts?limit=5&email=ada%40example.com&svc_live_x");
+        assert_eq!(f.send(get.header("authorization", &f.bearer), "").await, 400);
+        assert_eq!(f.send(Request::get("/api/v1/contacts"), "").await, 401);
+        assert_eq!(f.send(Request::get("/nowhere").header("authorization", &f.bearer), "").await, 404);
+
+        let logged = f.requests().await;
+        let lines =
+            logged.iter().map(|entry| (entry.method.as_str(), entry.status, entry.code.as_deref(), entry.events));
+        let want =
+            [("GET", 400, Some("validation_failed"), 0), ("POST", 409, Some("email_taken"), 0), ("POST", 201, None, 1)];
+        assert_eq!(
+            lines.collect::<Vec<_>>(),
+            want,
+            "newest first; without a key and without a route there is no account"
+        );
+        assert_eq!(logged[0].query.as_deref(), Some("limit=5&email=***&***"));
+        assert_eq!((logged[2].request_id.as_str(), logged[2].path.as_str()), ("first", "/api/v1/contacts"));
+
+        let account = f.svc.tenant(f.tenant);
+        let events = account.requests().events(logged[2].id, 10).await.unwrap();
+        assert_eq!(events.iter().map(|event| event.kind.as_str()).collect::<Vec<_>>(), ["contact.created"]);
+        let wrote = RequestFilter { event_id: Some(events[0].id), ..RequestFilter::default() };
+        assert_eq!(account.requests().list(wrote).await.unwrap(), logged[2..]);
+    }
+
+    #[tokio::test]
+    async fn the_log_can_be_turned_off() {
+        let f = Fixture::new(Settings { request_log: false, ..Settings::default() }).await;
+        assert_eq!(f.send(Request::get("/api/v1/ping").header("authorization", &f.bearer), "").await, 200);
+        assert_eq!(f.requests().await, []);
+    }
+
+    #[test]
+    fn memory_keeps_the_newest_of_each_tenant_and_a_bounded_number_of_all() {
+        let (env, log) = (Env::system(), RequestLog::default());
+        let (parts, ()) = Request::get("/api/v1/ping").body(()).unwrap().into_parts();
+        let add = |tenant: u128, micros: i64| {
+            let answered = Answered {
+                tenant_id: TenantId(Uuid::from_u128(tenant)),
+                key_id: Uuid::from_u128(7).into(),
+                request_id: &HeaderValue::from_static("an-id"),
+                parts: &parts,
+                started_at: Timestamp::from_micros(micros),
+                elapsed: Duration::from_micros(5),
+                status: StatusCode::OK,
+                code: None,
+                written: WrittenEvents::default(),
+            };
+            log.add(&env, &answered)
+        };
+        assert!((0..1_500).all(|micros| add(1, micros)));
+        let first = lock(&log.0).by_tenant.values().next().unwrap().front().unwrap().started_at;
+        assert_eq!((lock(&log.0).count, first.as_micros()), (1_000, 500));
+        assert!((2..=20).all(|tenant| (0..1_000).all(|micros| add(tenant, micros))));
+        assert_eq!((add(21, 0), add(1, 2_000), lock(&log.0).count), (false, true, CAPACITY));
+    }
+
+    #[test]
+    fn long_paths_and_queries_are_shortened() {
+        assert_eq!(shortened(&"x".repeat(501)).len(), 500);
+        assert_eq!(shown("status=paid&number=7&x"), "status=paid&number=***&***");
+    }
+}

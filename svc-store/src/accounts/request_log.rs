@@ -1,0 +1,61 @@
+//! The table of the request log.
+
+use std::sync::LazyLock;
+
+use async_trait::async_trait;
+use svc_core::accounts::requests::LoggedRequest;
+use svc_core::env;
+use svc_core::error::StoreError;
+use svc_core::store::RequestLogRepository;
+use svc_core::values::{TenantId, Timestamp};
+
+use crate::column::Column as _;
+use crate::record::{BulkInsert, Record, record, select};
+use crate::sql::SqlTx;
+
+record!(LoggedRequest, "request_log", key: [id], {
+    inserted: [id, tenant_id, request_id, key_id, method, path, query, status, code, started_at,
+        duration as duration_us, events, first_event_id, last_event_id],
+    updated: [],
+});
+
+static INSERT: LazyLock<BulkInsert> = LazyLock::new(|| BulkInsert::of::<LoggedRequest>(""));
+static LIST: LazyLock<String> =
+    LazyLock::new(|| select::<LoggedRequest>("WHERE tenant_id = $1 AND id >= $2 ORDER BY id DESC LIMIT $3"));
+const DELETE_SURPLUS: &str = "DELETE FROM request_log WHERE tenant_id = $1 AND id <= \
+     (SELECT id FROM request_log WHERE tenant_id = $1 ORDER BY id DESC LIMIT 1 OFFSET $2)";
+const DELETE_BEFORE: &str =
+    "DELETE FROM request_log WHERE id IN (SELECT id FROM request_log WHERE id < $1 ORDER BY id LIMIT $2)";
+
+#[cfg(test)]
+pub(crate) fn statements() -> Vec<&'static str> {
+    let mut all: Vec<&str> = vec![&LIST, DELETE_SURPLUS, DELETE_BEFORE];
+    all.extend(INSERT.all());
+    all
+}
+
+#[async_trait]
+impl RequestLogRepository for SqlTx<'_> {
+    async fn insert_requests(&mut self, requests: &[LoggedRequest]) -> Result<(), StoreError> {
+        self.insert_records(&INSERT, requests).await
+    }
+
+    async fn logged_requests(
+        &mut self,
+        tenant: TenantId,
+        since: Timestamp,
+        limit: u32,
+    ) -> Result<Vec<LoggedRequest>, StoreError> {
+        let first = env::first_id_at(since);
+        self.fetch(&LIST, &[tenant.param(), first.param(), limit.param()], LoggedRequest::read).await
+    }
+
+    async fn delete_surplus_requests(&mut self, tenant: TenantId, keep: u32) -> Result<u64, StoreError> {
+        self.execute(DELETE_SURPLUS, &[tenant.param(), keep.param()]).await
+    }
+
+    async fn delete_requests_before(&mut self, before: Timestamp, limit: u32) -> Result<u64, StoreError> {
+        let end = env::first_id_at(before);
+        self.execute(DELETE_BEFORE, &[end.param(), limit.param()]).await
+    }
+}

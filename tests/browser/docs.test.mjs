@@ -1,0 +1,66 @@
+// The API reference in a real browser: `.ci/browser` runs these tests.
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { Demo } from "./demo.mjs";
+import { assertNoFaults, launch, open } from "./browser.mjs";
+
+let browser;
+let demo;
+
+before(async () => {
+  [browser, demo] = await Promise.all([launch(), Demo.start()]);
+});
+
+after(async () => {
+  await browser?.close();
+  await demo?.stop();
+});
+
+/** Opens the API reference and waits until the document is shown. */
+async function openReference(options) {
+  const page = await open(browser, demo.url, options);
+  await page.goto(`${demo.url}/docs`);
+  await page.getByRole("heading", { name: "Business Operations API" }).waitFor();
+  return page;
+}
+
+for (const colorScheme of ["light", "dark"]) {
+  test(`the document is shown, with its webhooks and examples in four languages, ${colorScheme}`, async () => {
+    const page = await openReference({ colorScheme });
+    await page.getByRole("button", { name: "Open Group - webhooks" }).click();
+    await page.getByRole("link", { name: "An invoice was paid in full." }).first().waitFor();
+    await page.getByRole("button", { name: "Select from all clients" }).click();
+    const clients = await page.getByRole("option").allInnerTexts();
+    assert.deepEqual(clients.map((name) => name.trim()).sort(), ["Curl", "Fetch", "Requests", "reqwest"]);
+    assertNoFaults(page, `/docs, ${colorScheme}`);
+    await page.context().close();
+  });
+}
+
+test("a request is tried out with a key that stays in the page", async () => {
+  const page = await openReference();
+  await page.getByPlaceholder("Token").first().fill(demo.key);
+  await page.getByRole("link", { name: "Check the API key" }).first().click();
+  await page.getByRole("button", { name: /Test Request/ }).first().click();
+  const [response] = await Promise.all([
+    page.waitForResponse((response) => response.url() === `${demo.url}/api/v1/ping`),
+    page.getByRole("button", { name: /Send/ }).first().click(),
+  ]);
+  assert.equal(response.status(), 200);
+  assert.equal(await response.request().headerValue("authorization"), `Bearer ${demo.key}`);
+  const stored = await page.evaluate(() => JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie]));
+  assert.ok(!stored.includes(demo.key), stored);
+  assert.ok(!page.url().includes(demo.key));
+  assertNoFaults(page, "/docs");
+  await page.reload();
+  assert.equal(await page.getByPlaceholder("Token").first().inputValue(), "");
+  await page.context().close();
+});
+
+test("the policy of the page refuses requests to other hosts", async () => {
+  const page = await openReference();
+  const refused = await page.evaluate(() => fetch("https://example.com/").then(() => false, () => true));
+  assert.ok(refused);
+  assertNoFaults(page, "/docs", /example\.com/, /Content Security Policy/);
+  await page.context().close();
+});
