@@ -1,6 +1,7 @@
 //! The command line as types. Their doc comments are the text of `--help`, REFERENCE.md and the manual pages.
 
 mod audit;
+mod dashboard;
 mod db;
 mod events;
 pub mod fields;
@@ -22,6 +23,7 @@ use svc_core::resources::jobs::Job;
 use svc_core::values::{Currency, TimeZone};
 
 pub use self::audit::AuditCommand;
+pub use self::dashboard::DashboardCommand;
 pub use self::db::DbCommand;
 pub use self::events::{DeliveryCommand, EventCommand, Listen, Trigger};
 pub use self::invoices::{ContactCommand, InvoiceCommand, QuoteCommand};
@@ -163,6 +165,17 @@ pub enum Command {
         /// The operation on keys.
         #[command(subcommand)]
         command: KeyCommand,
+    },
+    /// Sign people in to the dashboard, the pages of the server in the browser.
+    #[command(
+        subcommand_required = true,
+        arg_required_else_help = true,
+        after_help = "Example:\n  svc dashboard link --role viewer"
+    )]
+    Dashboard {
+        /// The operation on the dashboard.
+        #[command(subcommand)]
+        command: DashboardCommand,
     },
     /// Manage contacts: people and companies.
     #[command(

@@ -4,6 +4,7 @@ mod audit;
 mod booking;
 mod completions;
 mod contact;
+mod dashboard;
 mod db;
 mod delivery;
 mod event;
@@ -62,6 +63,7 @@ pub(crate) async fn run(cli: Cli) -> Result<Outcome, Failure> {
         Command::Init { name, url: server_url } => init::run(url, allowed, &server_url, name).await,
         Command::Tenant { command } => tenant::run(&*open().await?, command).await,
         Command::Key { command } => key::run(&*open().await?, command).await,
+        Command::Dashboard { command } => dashboard::run(&*open().await?, command).await,
         Command::Contact { command } => contact::run(&*open().await?, command).await,
         Command::Booking { command } => records::run(&*open().await?, command).await,
         Command::Job { command } => records::run(&*open().await?, command).await,

@@ -5,13 +5,16 @@
 //! - [`keys`] creates, checks, rotates and revokes API keys. [`signing`] checks the signatures of requests.
 //! - [`limits`] has the rate limits that an operator sets for one tenant.
 //! - [`idempotency`] stores responses, so that a repeated POST creates nothing twice.
+//! - [`dashboard_links`] and [`sessions`] sign people in to the dashboard.
 //! - [`audit`] records who changed what, and [`requests`] which API requests there were.
 
 pub mod audit;
 pub mod clocks;
+pub mod dashboard_links;
 pub mod idempotency;
 pub mod keys;
 pub mod limits;
 pub mod requests;
+pub mod sessions;
 pub mod signing;
 pub mod tenants;

@@ -1,7 +1,7 @@
 //! SHA-256, HMAC-SHA256 and new signing secrets.
 
 use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest, Sha256};
 
@@ -26,6 +26,11 @@ pub fn sha256(bytes: &[u8]) -> [u8; 32] {
 /// Returns a new secret: `prefix` and 32 random bytes in standard base64.
 pub(crate) fn new_secret(prefix: &str, env: &Env) -> Secret {
     Secret::new(format!("{prefix}{}", STANDARD.encode(env.bytes::<32>())))
+}
+
+/// Returns a new token of 256 random bits, which can be part of a URL.
+pub(crate) fn new_token(env: &Env) -> Secret {
+    Secret::new(URL_SAFE_NO_PAD.encode(env.bytes::<32>()))
 }
 
 #[cfg(test)]

@@ -3,7 +3,9 @@
 //! It has [`Svc`], the inputs and filters, the records with their ids and statuses, and the values they consist of.
 
 pub use crate::Svc;
+pub use crate::accounts::dashboard_links::DashboardLinkCreate;
 pub use crate::accounts::keys::{ApiKey, KeyCreate, KeyId};
+pub use crate::accounts::sessions::Role;
 pub use crate::accounts::tenants::{Tenant, TenantCreate};
 pub use crate::error::Error;
 pub use crate::resources::bookings::{Booking, BookingCreate, BookingId, BookingStatus, BookingUpdate};

@@ -36,6 +36,7 @@
 mod account;
 mod bookings;
 mod contacts;
+mod dashboard;
 mod deliveries;
 mod events;
 mod executor;
@@ -63,6 +64,7 @@ use crate::values::TenantId;
 pub use self::account::Account;
 pub use self::bookings::Bookings;
 pub use self::contacts::Contacts;
+pub use self::dashboard::Dashboard;
 pub use self::deliveries::Deliveries;
 pub use self::events::{AuditLog, EmittedEvent, Events};
 pub use self::executor::Executor;
@@ -148,6 +150,11 @@ impl Svc {
     /// Returns the records of one tenant. Whether the tenant exists is checked by the operations, not here.
     pub fn tenant(&self, id: TenantId) -> Account<'_> {
         Account::new(self.runner(), id)
+    }
+
+    /// Returns the links and the sessions with which people use the dashboard.
+    pub fn dashboard(&self) -> Dashboard<'_> {
+        Dashboard::new(self.runner())
     }
 
     /// Runs several operations in one transaction: all of them are committed when the closure returns `Ok`, none when it

@@ -66,6 +66,7 @@ mod request_counts;
 mod request_log;
 mod retention;
 mod schedule;
+mod sign_in;
 mod signatures;
 mod subscriptions;
 mod tenants;
@@ -107,6 +108,7 @@ pub use self::request_counts::{CountChange, RequestCounts, RequestWindow};
 pub use self::request_log::RequestLogRepository;
 pub use self::retention::RetentionRepository;
 pub use self::schedule::{Endpoint, EndpointSchedule, MAX_EXCEPTED_TENANTS};
+pub use self::sign_in::SignInRepository;
 pub use self::signatures::UsedSignatureRepository;
 pub use self::subscriptions::SubscriptionMatching;
 pub use self::tenants::TenantRepository;
@@ -261,6 +263,7 @@ pub trait Tx:
     + TenantRepository
     + ApiKeyRepository
     + UsedSignatureRepository
+    + SignInRepository
     + IdempotencyRepository
     + SubscriptionMatching
     + EventRepository

@@ -67,6 +67,8 @@ use self::router::Route;
 pub use self::settings::Settings;
 use self::state::State;
 use crate::background::Reminder;
+#[cfg(feature = "dashboard")]
+use crate::dashboard::Dashboard;
 use crate::metrics::Metrics;
 use crate::telemetry;
 
@@ -128,8 +130,11 @@ impl Api {
         let route = self.route(&parts);
         let operation = route.as_ref().ok().and_then(Route::operation_id);
         let mut access = AccessRecord { operation, ..AccessRecord::default() };
-        // Health checks and requests of operators have no rate limit and are not counted in the metrics.
-        let is_client_request = !self.for_operators && !matches!(parts.uri.path(), "/healthz" | "/readyz");
+        // Health checks, pages of the dashboard and requests of operators have no rate limit and are not counted in the
+        // metrics.
+        let is_page = route.as_ref().is_ok_and(Route::is_page);
+        let is_client_request =
+            !self.for_operators && !is_page && !matches!(parts.uri.path(), "/healthz" | "/readyz");
         let span = telemetry::request_span(&request_id, &parts, access.operation);
         let result = match route {
             Ok(route) => self.respond(route, &parts, body, peer, &mut access).instrument(span.clone()).await,
@@ -262,6 +267,12 @@ impl Api {
         &self.state.background_reminder
     }
 
+    /// Returns the dashboard if it is on and serves this path.
+    #[cfg(feature = "dashboard")]
+    fn dashboard(&self, parts: &Parts) -> Option<&Dashboard> {
+        self.state.dashboard.as_ref().filter(|_| !self.for_operators && Dashboard::serves(parts.uri.path()))
+    }
+
     fn env(&self) -> &Env {
         self.state.store.env()
     }
@@ -270,6 +281,10 @@ impl Api {
         message::check_head(parts)?;
         if self.state.settings.cors.is_preflight(&parts.method, &parts.headers) {
             return Ok(Route::Preflight);
+        }
+        #[cfg(feature = "dashboard")]
+        if let Some(dashboard) = self.dashboard(parts) {
+            return Ok(Route::Dashboard(dashboard));
         }
         if self.for_operators { router::route_for_operators(parts) } else { self.state.router.route(parts) }
     }
@@ -298,6 +313,12 @@ impl Api {
             Route::Home => {
                 let (headers, body) = self.state.home.response(&parts.headers);
                 Ok(Outcome::Home { headers, body })
+            }
+            #[cfg(feature = "dashboard")]
+            Route::Dashboard(dashboard) => {
+                let state = &self.state;
+                let body = state.bodies.read(body, state.settings.body_timeout).await?;
+                Ok(Outcome::Page(dashboard.respond(parts, &body.bytes, peer, &state.limits).await))
             }
             #[cfg(feature = "docs")]
             Route::Docs(file) => {

@@ -67,6 +67,14 @@ impl Builder {
         self
     }
 
+    /// Sets whether the dashboard is served at `/dashboard` below the mount; see [`Settings::dashboard`].
+    #[cfg(feature = "dashboard")]
+    #[must_use]
+    pub fn dashboard(mut self, dashboard: bool) -> Self {
+        self.settings.dashboard = dashboard;
+        self
+    }
+
     /// Sets the timeout of an attempt, the delays of retries and the number of attempts at the same time.
     #[must_use]
     pub fn delivery_policy(mut self, policy: Policy) -> Self {

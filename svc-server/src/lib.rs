@@ -4,6 +4,7 @@
 //! (`examples/axum.rs`, `actix.rs`, `hyper.rs`), or let [`program::serve`] listen for it. The other modules are:
 //!
 //! - [`api`]: routes, the order of checks, rate limits, failures and the OpenAPI document
+//! - `dashboard` (a feature): pages for people, in the browser
 //! - [`deliver`]: the client that sends webhooks, and the resolver of their hosts
 //! - [`metrics`] and [`telemetry`]: what operators see
 //! - [`program`]: flags, listeners and the life of the process
@@ -25,6 +26,8 @@
 pub mod api;
 mod background;
 mod builder;
+#[cfg(feature = "dashboard")]
+pub mod dashboard;
 pub mod deliver;
 pub mod metrics;
 #[cfg(feature = "standalone")]

@@ -332,6 +332,7 @@ enums! {
     svc_core::resources::invoices::InvoiceStatus
     svc_core::resources::jobs::JobStatus
     svc_core::resources::quotes::QuoteStatus
+    svc_core::accounts::sessions::Role
     svc_core::accounts::tenants::DeveloperAccess
     svc_core::accounts::tenants::NumberKind
     svc_core::webhooks::deliveries::FailureReason

@@ -61,7 +61,8 @@ pub(crate) const SQLITE: &[Migration] = migrations! { "sqlite":
     "0013_records_by_id",
     "0014_stopped_subscriptions",
     "0015_overdue_checks",
-    "0016_request_log",
+    "0016_dashboard_sign_in",
+    "0017_request_log",
 };
 
 /// The migrations of PostgreSQL.
@@ -80,7 +81,8 @@ pub(crate) const POSTGRES: &[Migration] = migrations! { "postgres":
     "0012_indexes_of_stopped_deliveries",
     "0013_overdue_checks",
     "0014_index_of_overdue_checks",
-    "0015_request_log",
+    "0015_dashboard_sign_in",
+    "0016_request_log",
 };
 
 /// A row of `schema_migrations`.

@@ -32,6 +32,7 @@ mod retention;
 mod retries;
 mod samples;
 mod schedule;
+mod sign_in;
 mod tenants;
 mod transactions;
 mod values;
@@ -208,6 +209,15 @@ cases! {
         last_use_never_goes_back,
         a_signature_is_accepted_once,
         a_signature_that_may_be_deleted_is_not_accepted,
+    }
+    sign_in {
+        a_link_signs_in_once,
+        of_concurrent_sign_ins_one_succeeds,
+        a_link_works_for_ten_minutes,
+        a_session_ends_after_twelve_hours_or_an_idle_one,
+        sessions_of_tenants_and_operators_are_apart,
+        an_operator_views_a_tenant,
+        expired_sign_ins_are_deleted_in_steps,
     }
     idempotency {
         a_response_is_stored,

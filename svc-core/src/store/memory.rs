@@ -14,6 +14,7 @@ mod repository;
 mod request_log;
 mod retention;
 mod schedule;
+mod sign_in;
 mod signatures;
 mod subscriptions;
 mod table;
@@ -27,9 +28,11 @@ use futures_util::FutureExt as _;
 use self::table::Table;
 use super::{Access, Endpoint, Store, Tx, UnitOfWork};
 use crate::accounts::audit::{Actor, Entry};
+use crate::accounts::dashboard_links::DashboardLink;
 use crate::accounts::idempotency::StoredResponse;
 use crate::accounts::keys::{ApiKey, KeyId};
 use crate::accounts::requests::LoggedRequest;
+use crate::accounts::sessions::{Session, SessionId};
 use crate::accounts::tenants::{NumberKind, Tenant};
 use crate::env::Env;
 use crate::error::{Error, StoreError};
@@ -139,6 +142,9 @@ state! {
     api_keys: KeyId => (ApiKey, [u8; 32]),
     used_signatures: (KeyId, [u8; 32]) => Timestamp,
     signatures_deleted_until: KeyId => Timestamp,
+    // By the digest of the token.
+    dashboard_links: [u8; 32] => DashboardLink,
+    sessions: SessionId => (Session, [u8; 32]),
     responses: (TenantId, String) => StoredResponse,
     events: Key<Event> => Event,
     event_actors: Key<Event> => String,

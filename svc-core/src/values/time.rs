@@ -386,6 +386,19 @@ impl TimeZone {
         })
     }
 
+    /// Returns the date and the time of day at this time in this zone, such as `2026-03-14 15:09:26`.
+    ///
+    /// ```
+    /// use svc_core::values::{TimeZone, Timestamp};
+    /// let sydney = TimeZone::parse("Australia/Sydney").unwrap();
+    /// let at = Timestamp::parse("2026-03-14T15:09:26Z").unwrap();
+    /// assert_eq!(sydney.date_and_time_at(at), "2026-03-15 02:09:26");
+    /// ```
+    pub fn date_and_time_at(&self, instant: Timestamp) -> String {
+        let instant = jiff::Timestamp::from_microsecond(instant.0).unwrap_or(jiff::Timestamp::MAX);
+        self.0.to_datetime(instant).strftime("%Y-%m-%d %H:%M:%S").to_string()
+    }
+
     /// Returns the calendar date at this time in this zone.
     pub fn date_at(&self, instant: Timestamp) -> Date {
         let instant = jiff::Timestamp::from_microsecond(instant.0).unwrap_or(jiff::Timestamp::MAX);

@@ -91,13 +91,14 @@ impl LastUsed {
     }
 }
 
-/// Deletes expired stored responses and request signatures, in small transactions.
+/// Deletes expired stored responses, request signatures, and links and sessions of the dashboard, in small transactions.
 pub(crate) async fn delete_expired(store: &dyn Store, idempotency_ttl: Duration) -> Result<(), Error> {
     loop {
         let deleted = store.write("prune", move |tx| {
             Box::pin(async move {
                 let now = tx.env().now();
-                Ok(tx.delete_request_records(now.minus(idempotency_ttl), now, DELETE_BATCH).await?)
+                let requests = tx.delete_request_records(now.minus(idempotency_ttl), now, DELETE_BATCH).await?;
+                Ok(requests.max(tx.delete_expired_sign_ins(now, DELETE_BATCH).await?))
             })
         });
         if deleted.await? < u64::from(DELETE_BATCH) {

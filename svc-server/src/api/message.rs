@@ -44,6 +44,9 @@ pub(super) enum Outcome {
     NotModified { etag: String },
     /// What the root has, in the form that the client prefers, or a file of the API reference.
     Home { headers: HeaderMap, body: Bytes },
+    /// A response of the dashboard.
+    #[cfg(feature = "dashboard")]
+    Page(Response<Bytes>),
     /// The metrics, as text.
     Metrics(String),
     /// The response to a preflight request of a browser.
@@ -183,6 +186,13 @@ pub(super) fn render(method: &Method, result: Result<Outcome, Problem>) -> Respo
             headers.extend(own);
             body = page;
             StatusCode::OK
+        }
+        #[cfg(feature = "dashboard")]
+        Ok(Outcome::Page(page)) => {
+            let (parts, page) = page.into_parts();
+            headers.extend(parts.headers);
+            body = page;
+            parts.status
         }
         Ok(Outcome::Metrics(text)) => {
             headers.insert(CONTENT_TYPE, HeaderValue::from_static(metrics::CONTENT_TYPE));

@@ -12,6 +12,8 @@ use crate::api::docs::DocsFile;
 use crate::api::limits::WriteLimit;
 use crate::api::problem::Problem;
 use crate::api::routes::{Operation, VERSIONS, Version};
+#[cfg(feature = "dashboard")]
+use crate::dashboard::Dashboard;
 
 /// The operations by path.
 pub(super) struct Router {
@@ -38,6 +40,9 @@ pub(super) enum Route<'a> {
     OpenApiDocument(Version),
     /// The root, which says what this server is.
     Home,
+    /// A page of the dashboard.
+    #[cfg(feature = "dashboard")]
+    Dashboard(&'a Dashboard),
     /// A file of the API reference, which may be turned off.
     #[cfg(feature = "docs")]
     Docs(DocsFile),
@@ -114,6 +119,17 @@ impl Router {
 }
 
 impl Route<'_> {
+    /// Returns whether it is for a browser: a page of the dashboard, or of the API reference.
+    pub(super) fn is_page(&self) -> bool {
+        match self {
+            #[cfg(feature = "dashboard")]
+            Route::Dashboard(_) => true,
+            #[cfg(feature = "docs")]
+            Route::Docs(_) => true,
+            _ => false,
+        }
+    }
+
     /// Returns the id of the operation, for logs and metrics.
     pub(super) fn operation_id(&self) -> Option<&'static str> {
         match self {

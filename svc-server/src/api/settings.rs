@@ -43,6 +43,9 @@ pub struct Settings {
     /// The API puts it in front of the paths that a client sees: in `Location` headers, in the text that request
     /// signatures cover, and in the OpenAPI document.
     pub mount: String,
+    /// Whether the dashboard is served at `/dashboard`. Not by default.
+    #[cfg(feature = "dashboard")]
+    pub dashboard: bool,
     /// Whether the API reference is served at `/docs`. It is by default.
     #[cfg(feature = "docs")]
     pub docs: bool,
@@ -65,6 +68,8 @@ impl Default for Settings {
             response_memory: 64 * 1024 * 1024,
             cors: Cors::default(),
             mount: String::new(),
+            #[cfg(feature = "dashboard")]
+            dashboard: false,
             #[cfg(feature = "docs")]
             docs: true,
             resolver: Arc::new(SystemResolver::default()),

@@ -20,6 +20,8 @@ use crate::api::router::Router;
 use crate::api::routes;
 use crate::api::settings::Settings;
 use crate::background::Reminder;
+#[cfg(feature = "dashboard")]
+use crate::dashboard::Dashboard;
 
 /// The store, the settings and the state in memory of an [`Api`](crate::Api).
 pub(super) struct State {
@@ -34,6 +36,8 @@ pub(super) struct State {
     pub(super) large_body: Arc<Semaphore>,
     pub(super) documents: Documents,
     pub(super) home: Home,
+    #[cfg(feature = "dashboard")]
+    pub(super) dashboard: Option<Dashboard>,
     #[cfg(feature = "docs")]
     pub(super) docs: Option<Docs>,
     pub(super) last_used: LastUsed,
@@ -54,6 +58,8 @@ impl State {
         let router = Router::new(operations, &settings.write_rate_limits, &settings.mount);
         let limits = RateLimiter::new(settings.rate_limit, settings.limit_rates, Arc::clone(&store));
         let responses = ResponseMemory::new(settings.response_memory);
+        #[cfg(feature = "dashboard")]
+        let dashboard = settings.dashboard.then(|| Dashboard::new(Arc::clone(&store), &settings.mount));
         let background_reminder = Reminder::new(store.env().now());
         Self {
             store,
@@ -66,6 +72,8 @@ impl State {
             large_body: Arc::new(Semaphore::new(1)),
             documents,
             home,
+            #[cfg(feature = "dashboard")]
+            dashboard,
             #[cfg(feature = "docs")]
             docs,
             last_used: LastUsed::default(),

@@ -136,6 +136,11 @@ pub struct Config {
     #[arg(long, env = "SVC_OVERDUE", value_enum, default_value_t = Switch::On)]
     pub overdue: Switch,
 
+    /// Whether the dashboard is served at /dashboard, where people of an account and operators sign in with a link of
+    /// `svc dashboard link`.
+    #[arg(long, env = "SVC_DASHBOARD", value_enum, default_value_t = Switch::On)]
+    pub dashboard: Switch,
+
     /// How long requests and webhook delivery attempts in progress may take to finish after SIGTERM or SIGINT.
     #[arg(long, env = "SVC_SHUTDOWN_GRACE", value_name = "DURATION", default_value = "20s", value_parser = duration)]
     pub shutdown_grace: Duration,
@@ -263,6 +268,7 @@ impl Config {
             docs: self.docs == Switch::On,
             request_log: self.request_log == Switch::On,
             cors: Cors::new(self.cors_origin.clone()),
+            dashboard: self.dashboard == Switch::On,
             ..Settings::default()
         }
     }

@@ -13,7 +13,9 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
+use svc_core::accounts::dashboard_links::{self, DashboardLinkCreate};
 use svc_core::accounts::keys::{self, KeyCreate};
+use svc_core::accounts::sessions::Role;
 use svc_core::accounts::tenants::{self, Tenant, TenantCreate};
 use svc_core::env::Env;
 use svc_core::error::Error;
@@ -82,6 +84,8 @@ pub struct Guide {
     database_url: String,
     tenant: Tenant,
     key: String,
+    /// A link that signs in to the dashboard.
+    dashboard: String,
 }
 
 #[derive(Deserialize)]
@@ -195,11 +199,13 @@ pub async fn prepare(store: &dyn Store, url: &str, database_url: &str) -> Result
             // The text of an earlier key is not stored, so each start needs its own.
             let input = KeyCreate { name: Some("Demo".to_owned()), write: true, expires_in: None, signed: false };
             let key = keys::create(tx, tenant.id, input).await?;
-            Ok((tenant, key.text.reveal().to_owned()))
+            let link = dashboard_links::create(tx, DashboardLinkCreate::to(tenant.id, Role::Owner)).await?;
+            Ok((tenant, key.text.reveal().to_owned(), link))
         })
     });
-    let (tenant, key) = prepared.await?;
-    Ok(Guide { url: url.to_owned(), database_url: svc_store::absolute_url(database_url), tenant, key })
+    let (tenant, key, link) = prepared.await?;
+    let database_url = svc_store::absolute_url(database_url);
+    Ok(Guide { url: url.to_owned(), database_url, tenant, key, dashboard: link.url(url) })
 }
 
 /// Creates the records of one resource, and updates those that are not in their initial status.
@@ -296,7 +302,7 @@ async fn apply_step(tx: &mut dyn Tx, tenant: TenantId, id: InvoiceId, step: &str
 
 impl fmt::Display for Guide {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { url, database_url, tenant, key } = self;
+        let Self { url, database_url, tenant, key, dashboard } = self;
         // It can be quoted unless it has a NUL, which no URL that was opened has.
         let quoted_url = shlex::try_quote(database_url).unwrap_or_default();
         write!(
@@ -304,6 +310,7 @@ impl fmt::Display for Guide {
             r#"
 {} (tenant {})
 API key: {key}
+dashboard: {dashboard}
 
 For your shell:
 export SVC_URL={url}

@@ -9,7 +9,8 @@ use crate::maintenance::tables::TABLES;
 use crate::sql::{Row, Value};
 
 /// Tables that describe the database itself, or are not copied.
-const EXCLUDED: [&str; 3] = ["settings", "schema_migrations", "request_windows"];
+const EXCLUDED: [&str; 5] =
+    ["settings", "schema_migrations", "request_windows", "dashboard_links", "dashboard_sessions"];
 
 async fn rows(sql: &mut dyn Sql, statement: &str) -> Vec<Vec<String>> {
     let mut rows = Vec::new();
@@ -73,7 +74,7 @@ async fn every_table_and_column_of_sqlite_is_listed() {
     let position = |name: &str| TABLES.iter().position(|table| table.name == name).unwrap();
     let references = rows(&mut *tx, references).await;
     assert!(references.len() > 10);
-    for reference in references {
+    for reference in references.iter().filter(|reference| !EXCLUDED.contains(&reference[0].as_str())) {
         assert!(position(&reference[0]) > position(&reference[1]), "{reference:?}");
     }
     // A batch is read from an index, without sorting.

@@ -1,0 +1,53 @@
+//! `svc dashboard`.
+
+use clap::{Subcommand, ValueEnum};
+use svc_core::accounts::sessions::Role;
+
+use super::InTenant;
+
+/// `svc dashboard …`
+#[derive(Clone, Debug, Subcommand)]
+pub enum DashboardCommand {
+    /// Make a link that signs a person in to the dashboard.
+    ///
+    /// The link works once, for ten minutes. Opening it in a browser begins a session of at most twelve hours. Give it to
+    /// that person alone. The dashboard's list of sessions shows who is signed in.
+    #[command(after_help = "Examples:\n  svc dashboard link\n  \
+                      svc dashboard link --role viewer --url https://api.example.com\n  \
+                      svc dashboard link --operator")]
+    Link {
+        /// The tenant.
+        #[command(flatten)]
+        tenant: InTenant,
+        /// What the person may do. Each role may also do what the ones before it may.
+        #[arg(long, value_enum, default_value = "owner", value_name = "ROLE")]
+        role: RoleArg,
+        /// Sign in as an operator, who sees all tenants, approves them and sets their limits.
+        #[arg(long, conflicts_with = "role")]
+        operator: bool,
+        /// URL at which the browser reaches the server.
+        #[arg(long, env = "SVC_URL", default_value = "http://127.0.0.1:8080", value_name = "URL")]
+        url: String,
+    },
+}
+
+/// A role, as an option names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum RoleArg {
+    /// See everything except secrets.
+    Viewer,
+    /// Manage webhooks, and replay deliveries.
+    Developer,
+    /// Manage API keys, settings and sessions.
+    Owner,
+}
+
+impl From<RoleArg> for Role {
+    fn from(role: RoleArg) -> Self {
+        match role {
+            RoleArg::Viewer => Self::Viewer,
+            RoleArg::Developer => Self::Developer,
+            RoleArg::Owner => Self::Owner,
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! Links that sign a person in to the dashboard: each works once, for ten minutes.
+//!
+//! An operator makes one with `svc dashboard link`, and an application for a person that it knows already. The link has 256
+//! random bits, of which the store keeps the SHA-256 only. Using it deletes it and begins a [session](super::sessions).
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::accounts::audit::{self, Object};
+use crate::accounts::sessions::{self, NewSession, Role};
+use crate::accounts::tenants;
+use crate::crypto::{new_token, sha256};
+use crate::error::Error;
+use crate::store::Tx;
+use crate::values::{Id, Secret, TenantId, Timestamp};
+
+/// How long a link can be used.
+pub const LINK_LIFETIME: Duration = Duration::from_secs(10 * 60);
+
+/// The longest name of a person that a link can have, in characters.
+pub const MAX_IDENTITY: usize = 200;
+
+/// The id of a link.
+pub type DashboardLinkId = Id<DashboardLink>;
+
+/// A link that was made and not used yet, without its secret token.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DashboardLink {
+    /// The id of the link, for the audit log.
+    pub id: DashboardLinkId,
+    /// The tenant that the link signs in to. `None` for one that signs an operator in.
+    pub tenant_id: Option<TenantId>,
+    /// What the person may do.
+    pub role: Role,
+    /// The person, as the audit log names them: `owner@link`, or a name that an application gave.
+    pub identity: String,
+    /// When the link was made.
+    pub created_at: Timestamp,
+    /// When the link stops working.
+    pub expires_at: Timestamp,
+}
+
+/// The settings of a new link.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DashboardLinkCreate {
+    tenant_id: Option<TenantId>,
+    role: Role,
+    identity: Option<String>,
+}
+
+impl DashboardLinkCreate {
+    /// Returns the settings of a link that signs a person in to a tenant.
+    pub fn to(tenant: TenantId, role: Role) -> Self {
+        Self { tenant_id: Some(tenant), role, identity: None }
+    }
+
+    /// Returns the settings of a link that signs an operator in, who sees all tenants.
+    pub fn for_operator() -> Self {
+        Self { tenant_id: None, role: Role::Owner, identity: None }
+    }
+
+    /// Sets the name under which the audit log records what the person does, such as a mail address. At most 200
+    /// characters are kept.
+    #[must_use]
+    pub fn identity(mut self, identity: &str) -> Self {
+        self.identity = Some(identity.chars().filter(|c| !c.is_control()).take(MAX_IDENTITY).collect());
+        self
+    }
+}
+
+/// A new link with its token, which is shown once and not stored.
+#[derive(Clone, Debug)]
+pub struct NewDashboardLink {
+    /// The stored record of the link.
+    pub link: DashboardLink,
+    /// The secret token of the link.
+    pub token: Secret,
+}
+
+impl NewDashboardLink {
+    /// Returns the URL to open, at a server whose API is at `base`, such as `https://api.example.com`.
+    pub fn url(&self, base: &str) -> String {
+        format!("{}/dashboard/sign-in?token={}", base.trim_end_matches('/'), self.token.reveal())
+    }
+}
+
+/// Makes a link.
+///
+/// # Errors
+///
+/// Returns [`Error::NotFound`] when the tenant does not exist.
+pub async fn create(tx: &mut dyn Tx, input: DashboardLinkCreate) -> Result<NewDashboardLink, Error> {
+    let DashboardLinkCreate { tenant_id, role, identity } = input;
+    if let Some(tenant) = tenant_id {
+        tenants::get(tx, tenant).await?;
+    }
+    let now = tx.env().now();
+    let kind = if tenant_id.is_some() { role.as_str() } else { "operator" };
+    let link = DashboardLink {
+        id: tx.env().id(now),
+        tenant_id,
+        role,
+        identity: identity.filter(|name| !name.is_empty()).unwrap_or_else(|| format!("{kind}@link")),
+        created_at: now,
+        expires_at: now.checked_add(LINK_LIFETIME).unwrap_or(now),
+    };
+    let token = new_token(tx.env());
+    tx.insert_dashboard_link(&link, &sha256(token.reveal().as_bytes())).await?;
+    if let Some(tenant) = tenant_id {
+        let object = Object { kind: "dashboard_link", id: link.id.uuid() };
+        audit::record(tx, tenant, "create", object, None, Some(&link)).await?;
+    }
+    Ok(NewDashboardLink { link, token })
+}
+
+/// Uses a link up, and begins the session that it is for.
+///
+/// # Errors
+///
+/// Returns [`Error::NotAllowed`] when there is no such link, when it was used, or when it has expired.
+pub async fn sign_in(tx: &mut dyn Tx, token: &str) -> Result<NewSession, Error> {
+    let link = tx.take_dashboard_link(&sha256(token.as_bytes())).await?;
+    let now = tx.env().now();
+    match link.filter(|link| now < link.expires_at) {
+        Some(link) => sessions::begin(tx, link).await,
+        None => Err(Error::NotAllowed("The link was used already or has expired. Ask for a new one.".to_owned())),
+    }
+}

@@ -1,0 +1,168 @@
+//! Signing in to the dashboard.
+
+use super::executor::Runner;
+use crate::accounts::dashboard_links::{self, DashboardLinkCreate, NewDashboardLink};
+use crate::accounts::sessions::{self, NewSession, Session, SessionId};
+use crate::error::Error;
+use crate::values::TenantId;
+
+/// The links and the sessions with which people use the dashboard.
+#[derive(Clone, Copy)]
+pub struct Dashboard<'e> {
+    runner: Runner<'e>,
+}
+
+impl<'e> Dashboard<'e> {
+    pub(super) fn new(runner: Runner<'e>) -> Self {
+        Self { runner }
+    }
+
+    /// Makes a link that signs a person in. It works once, for ten minutes.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if the tenant does not exist.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use svc_core::prelude::*;
+    ///
+    /// # svc_core::service::example(async |svc, tenant| {
+    /// let link = DashboardLinkCreate::to(tenant, Role::Owner).identity("ada@example.com");
+    /// let link = svc.dashboard().create_link(link).await?;
+    /// assert!(link.url("https://api.example.com").starts_with("https://api.example.com/dashboard/sign-in?token="));
+    /// # Ok(()) });
+    /// ```
+    pub async fn create_link(self, input: DashboardLinkCreate) -> Result<NewDashboardLink, Error> {
+        self.runner
+            .write("service.dashboard.create_link", move |tx| Box::pin(dashboard_links::create(tx, input.clone())))
+            .await
+    }
+
+    /// Uses a link up, and begins the session that it is for.
+    ///
+    /// # Errors
+    /// [`Error::NotAllowed`] if the link was used already or has expired.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use svc_core::prelude::*;
+    ///
+    /// # svc_core::service::example(async |svc, tenant| {
+    /// let link = svc.dashboard().create_link(DashboardLinkCreate::to(tenant, Role::Viewer)).await?;
+    /// let new = svc.dashboard().sign_in(link.token.reveal()).await?;
+    /// assert_eq!(new.session.identity, "viewer@link");
+    /// assert!(svc.dashboard().sign_in(link.token.reveal()).await.is_err());
+    /// # Ok(()) });
+    /// ```
+    pub async fn sign_in(self, token: &str) -> Result<NewSession, Error> {
+        let token = token.to_owned();
+        self.runner
+            .write("service.dashboard.sign_in", move |tx| {
+                let token = token.clone();
+                Box::pin(async move { dashboard_links::sign_in(tx, &token).await })
+            })
+            .await
+    }
+
+    /// Returns the session with this token, unless it has ended, and stores that it is used now.
+    ///
+    /// # Errors
+    /// [`Error::Store`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use svc_core::prelude::*;
+    ///
+    /// # svc_core::service::example(async |svc, tenant| {
+    /// let link = svc.dashboard().create_link(DashboardLinkCreate::to(tenant, Role::Viewer)).await?;
+    /// let new = svc.dashboard().sign_in(link.token.reveal()).await?;
+    /// assert_eq!(svc.dashboard().use_session(new.token.reveal()).await?, Some(new.session));
+    /// assert_eq!(svc.dashboard().use_session("another").await?, None);
+    /// # Ok(()) });
+    /// ```
+    pub async fn use_session(self, token: &str) -> Result<Option<Session>, Error> {
+        let token = token.to_owned();
+        let find = self.runner.read("service.dashboard.session", move |tx| {
+            let token = token.clone();
+            Box::pin(async move {
+                let session = sessions::find(tx, &token).await?;
+                let now = tx.env().now();
+                Ok(session.map(|session| (sessions::is_use_due(&session, now), session)))
+            })
+        });
+        let Some((is_use_due, session)) = find.await? else { return Ok(None) };
+        if is_use_due {
+            let id = session.id;
+            self.runner.write("service.dashboard.record_use", move |tx| Box::pin(sessions::record_use(tx, id))).await?;
+        }
+        Ok(Some(session))
+    }
+
+    /// Returns the sessions of a tenant, or of the operators, that have not ended, newest first.
+    ///
+    /// # Errors
+    /// [`Error::Store`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use svc_core::prelude::*;
+    ///
+    /// # svc_core::service::example(async |svc, tenant| {
+    /// let link = svc.dashboard().create_link(DashboardLinkCreate::to(tenant, Role::Viewer)).await?;
+    /// let new = svc.dashboard().sign_in(link.token.reveal()).await?;
+    /// assert_eq!(svc.dashboard().sessions(Some(tenant)).await?, [new.session]);
+    /// assert_eq!(svc.dashboard().sessions(None).await?, []);
+    /// # Ok(()) });
+    /// ```
+    pub async fn sessions(self, tenant: Option<TenantId>) -> Result<Vec<Session>, Error> {
+        self.runner.read("service.dashboard.sessions", move |tx| Box::pin(sessions::list(tx, tenant))).await
+    }
+
+    /// Revokes a session of a tenant, or of an operator. It is refused from the next request on.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if there is no such session.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use svc_core::prelude::*;
+    ///
+    /// # svc_core::service::example(async |svc, tenant| {
+    /// let link = svc.dashboard().create_link(DashboardLinkCreate::to(tenant, Role::Viewer)).await?;
+    /// let new = svc.dashboard().sign_in(link.token.reveal()).await?;
+    /// svc.dashboard().revoke(Some(tenant), new.session.id).await?;
+    /// assert_eq!(svc.dashboard().use_session(new.token.reveal()).await?, None);
+    /// # Ok(()) });
+    /// ```
+    pub async fn revoke(self, tenant: Option<TenantId>, id: SessionId) -> Result<(), Error> {
+        self.runner
+            .write("service.dashboard.revoke", move |tx| Box::pin(sessions::revoke(tx, tenant, id)))
+            .await
+    }
+
+    /// Lets an operator look at a tenant as its viewers do, or no longer at any. The audit log of the tenant records it.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if there is no such session of an operator, or no such tenant.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use svc_core::prelude::*;
+    ///
+    /// # svc_core::service::example(async |svc, tenant| {
+    /// let link = svc.dashboard().create_link(DashboardLinkCreate::for_operator()).await?;
+    /// let new = svc.dashboard().sign_in(link.token.reveal()).await?;
+    /// let session = svc.dashboard().view(new.session.id, Some(tenant)).await?;
+    /// assert_eq!(session.account(), Some((tenant, Role::Viewer)));
+    /// # Ok(()) });
+    /// ```
+    pub async fn view(self, id: SessionId, tenant: Option<TenantId>) -> Result<Session, Error> {
+        self.runner.write("service.dashboard.view", move |tx| Box::pin(sessions::view(tx, id, tenant))).await
+    }
+}

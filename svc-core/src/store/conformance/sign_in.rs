@@ -1,0 +1,153 @@
+//! Links and sessions of the dashboard.
+
+use std::time::Duration;
+
+use super::Harness;
+use crate::accounts::dashboard_links::{self, DashboardLinkCreate, NewDashboardLink};
+use crate::accounts::sessions::{self, NewSession, Role, Session, SessionId};
+use crate::error::Error;
+use crate::values::TenantId;
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+impl Harness {
+    async fn link(&self, input: DashboardLinkCreate) -> NewDashboardLink {
+        self.write(move |tx| Box::pin(dashboard_links::create(tx, input.clone()))).await.unwrap()
+    }
+
+    async fn sign_in(&self, link: &NewDashboardLink) -> Result<NewSession, Error> {
+        let token = link.token.clone();
+        self.write(move |tx| {
+            let token = token.clone();
+            Box::pin(async move { dashboard_links::sign_in(tx, token.reveal()).await })
+        })
+        .await
+    }
+
+    async fn session(&self, new: &NewSession) -> Option<Session> {
+        let token = new.token.clone();
+        self.read(move |tx| {
+            let token = token.clone();
+            Box::pin(async move { sessions::find(tx, token.reveal()).await })
+        })
+        .await
+        .unwrap()
+    }
+
+    async fn sessions(&self, tenant: Option<TenantId>) -> Vec<SessionId> {
+        let listed = self.read(move |tx| Box::pin(sessions::list(tx, tenant))).await.unwrap();
+        listed.iter().map(|session| session.id).collect()
+    }
+
+    async fn use_session(&self, id: SessionId) {
+        self.write(move |tx| Box::pin(sessions::record_use(tx, id))).await.unwrap();
+    }
+
+    async fn delete_expired_sign_ins(&self, limit: u32) -> u64 {
+        let delete = self.write(move |tx| {
+            Box::pin(async move {
+                let now = tx.env().now();
+                Ok(tx.delete_expired_sign_ins(now, limit).await?)
+            })
+        });
+        delete.await.unwrap()
+    }
+}
+
+pub(super) async fn a_link_signs_in_once(h: Harness) {
+    let tenant = h.tenant().await;
+    let link = h.link(DashboardLinkCreate::to(tenant, Role::Developer).identity("zoë@example.com")).await;
+    let new = h.sign_in(&link).await.unwrap();
+    assert!(matches!(h.sign_in(&link).await, Err(Error::NotAllowed(_))));
+    let session = h.session(&new).await.unwrap();
+    assert_eq!(session, new.session);
+    assert_eq!((session.account(), session.identity.as_str()), (Some((tenant, Role::Developer)), "zoë@example.com"));
+}
+
+pub(super) async fn of_concurrent_sign_ins_one_succeeds(h: Harness) {
+    let tenant = h.tenant().await;
+    let link = h.link(DashboardLinkCreate::to(tenant, Role::Viewer)).await;
+    let results = futures_util::future::join_all((0..5).map(|_| h.sign_in(&link))).await;
+    assert_eq!(results.iter().filter(|result| result.is_ok()).count(), 1, "{results:?}");
+    assert_eq!(h.sessions(Some(tenant)).await.len(), 1);
+}
+
+pub(super) async fn a_link_works_for_ten_minutes(h: Harness) {
+    let tenant = h.tenant().await;
+    let [in_time, late] = [h.link(DashboardLinkCreate::to(tenant, Role::Viewer)).await, h.link(DashboardLinkCreate::for_operator()).await];
+    h.clock.advance(MINUTE * 10 - Duration::from_micros(1));
+    assert!(h.sign_in(&in_time).await.is_ok());
+    h.clock.advance(Duration::from_micros(1));
+    assert!(matches!(h.sign_in(&late).await, Err(Error::NotAllowed(_))));
+}
+
+pub(super) async fn a_session_ends_after_twelve_hours_or_an_idle_one(h: Harness) {
+    let tenant = h.tenant().await;
+    let used = h.sign_in(&h.link(DashboardLinkCreate::to(tenant, Role::Owner)).await).await.unwrap();
+    let idle = h.sign_in(&h.link(DashboardLinkCreate::to(tenant, Role::Owner)).await).await.unwrap();
+    assert_eq!(h.sessions(Some(tenant)).await.len(), 2);
+    for half_hours in 1..24 {
+        h.clock.advance(MINUTE * 30);
+        assert!(h.session(&used).await.is_some(), "{half_hours}");
+        assert_eq!(h.session(&idle).await.is_some(), half_hours < 2, "{half_hours}");
+        h.use_session(used.session.id).await;
+    }
+    assert_eq!(h.sessions(Some(tenant)).await, [used.session.id]);
+    h.clock.advance(MINUTE * 30);
+    assert_eq!(h.session(&used).await, None);
+    assert_eq!(h.sessions(Some(tenant)).await, []);
+}
+
+pub(super) async fn sessions_of_tenants_and_operators_are_apart(h: Harness) {
+    let (one, other) = (h.tenant().await, h.tenant().await);
+    let mut ids = Vec::new();
+    for link in [
+        DashboardLinkCreate::to(one, Role::Owner),
+        DashboardLinkCreate::to(one, Role::Viewer),
+        DashboardLinkCreate::to(other, Role::Owner),
+        DashboardLinkCreate::for_operator(),
+    ] {
+        let link = h.link(link).await;
+        ids.push(h.sign_in(&link).await.unwrap().session.id);
+        h.clock.advance(MINUTE);
+    }
+    assert_eq!(h.sessions(Some(one)).await, [ids[1], ids[0]]);
+    assert_eq!(h.sessions(Some(other)).await, [ids[2]]);
+    assert_eq!(h.sessions(None).await, [ids[3]]);
+    let revoke = |tenant, id| h.write(move |tx| Box::pin(sessions::revoke(tx, tenant, id)));
+    assert_eq!(revoke(Some(other), ids[0]).await, Err(Error::NotFound));
+    assert_eq!(revoke(None, ids[0]).await, Err(Error::NotFound));
+    assert_eq!(revoke(Some(one), ids[0]).await, Ok(()));
+    assert_eq!(revoke(None, ids[3]).await, Ok(()));
+    assert_eq!(h.sessions(Some(one)).await, [ids[1]]);
+    assert_eq!(h.sessions(None).await, []);
+}
+
+pub(super) async fn an_operator_views_a_tenant(h: Harness) {
+    let tenant = h.tenant().await;
+    let new = h.sign_in(&h.link(DashboardLinkCreate::for_operator()).await).await.unwrap();
+    let owner = h.sign_in(&h.link(DashboardLinkCreate::to(tenant, Role::Owner)).await).await.unwrap();
+    let view = |id, tenant| h.write(move |tx| Box::pin(sessions::view(tx, id, tenant)));
+    assert_eq!(h.session(&new).await.unwrap().account(), None);
+    view(new.session.id, Some(tenant)).await.unwrap();
+    assert_eq!(h.session(&new).await.unwrap().account(), Some((tenant, Role::Viewer)));
+    view(new.session.id, None).await.unwrap();
+    assert_eq!(h.session(&new).await.unwrap().account(), None);
+    assert_eq!(view(owner.session.id, None).await, Err(Error::NotFound));
+}
+
+pub(super) async fn expired_sign_ins_are_deleted_in_steps(h: Harness) {
+    let tenant = h.tenant().await;
+    for _ in 0..3 {
+        let link = h.link(DashboardLinkCreate::to(tenant, Role::Viewer)).await;
+        h.sign_in(&link).await.unwrap();
+        h.link(DashboardLinkCreate::to(tenant, Role::Viewer)).await;
+    }
+    assert_eq!(h.delete_expired_sign_ins(10).await, 0);
+    h.clock.advance(MINUTE * 11);
+    assert_eq!(h.delete_expired_sign_ins(2).await, 2);
+    h.clock.advance(MINUTE * 60 * 12);
+    assert_eq!(h.delete_expired_sign_ins(2).await, 3, "a link and two sessions");
+    assert_eq!(h.delete_expired_sign_ins(2).await, 1);
+    assert_eq!(h.delete_expired_sign_ins(2).await, 0);
+}

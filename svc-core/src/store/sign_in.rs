@@ -1,0 +1,40 @@
+//! Links and sessions of the dashboard.
+
+use async_trait::async_trait;
+
+use crate::accounts::dashboard_links::DashboardLink;
+use crate::accounts::sessions::{Session, SessionId};
+use crate::error::StoreError;
+use crate::values::{TenantId, Timestamp};
+
+/// Links that sign people in to the dashboard, and the sessions that they begin.
+#[async_trait]
+pub trait SignInRepository: Send {
+    /// Adds a link with the SHA-256 digest of its token.
+    async fn insert_dashboard_link(&mut self, link: &DashboardLink, token_hash: &[u8; 32]) -> Result<(), StoreError>;
+
+    /// Deletes the link with this digest and returns it. Of several transactions, one gets it.
+    async fn take_dashboard_link(&mut self, token_hash: &[u8; 32]) -> Result<Option<DashboardLink>, StoreError>;
+
+    /// Adds a session with the SHA-256 digest of its token.
+    async fn insert_session(&mut self, session: &Session, token_hash: &[u8; 32]) -> Result<(), StoreError>;
+
+    /// Returns the session with this digest, also if it has ended.
+    async fn session_by_token(&mut self, token_hash: &[u8; 32]) -> Result<Option<Session>, StoreError>;
+
+    /// Returns one session, also if it has ended.
+    async fn session(&mut self, id: SessionId) -> Result<Option<Session>, StoreError>;
+
+    /// Returns at most `limit` sessions of a tenant, or of the operators, newest first.
+    async fn sessions(&mut self, tenant: Option<TenantId>, limit: u32) -> Result<Vec<Session>, StoreError>;
+
+    /// Stores when a session was last used and what it looks at.
+    async fn update_session(&mut self, session: &Session) -> Result<(), StoreError>;
+
+    /// Deletes a session.
+    async fn delete_session(&mut self, id: SessionId) -> Result<(), StoreError>;
+
+    /// Deletes at most `limit` links and at most `limit` sessions that expired before `now`, and returns how many rows it
+    /// deleted.
+    async fn delete_expired_sign_ins(&mut self, now: Timestamp, limit: u32) -> Result<u64, StoreError>;
+}

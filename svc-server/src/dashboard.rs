@@ -1,0 +1,151 @@
+//! The dashboard: pages in the browser for the people of an account, and for operators.
+//!
+//! It is served at `/dashboard` beside the API, when [`Settings::dashboard`](crate::Settings::dashboard) is on. Pages are
+//! rendered here and work without JavaScript; nothing is loaded from another host.
+//!
+//! One request goes through these modules:
+//!
+//! 1. [`routes`] has the table of all pages: method, path, who may ask for it, and the function that responds.
+//! 2. [`Dashboard::respond`] finds the page, looks the session up, and checks the role and, for a change, that it comes from
+//!    a page of this dashboard: by its origin, and by a token that only pages of this session contain.
+//! 3. The page, in `pages`, reads and changes through the facade [`Svc`], which acts as the person who is signed in, and
+//!    renders with `layout` and `components`.
+//!
+//! People sign in by a link that works once (`svc dashboard link`, or [`Svc::dashboard`]). The browser then has a cookie with
+//! the token of a [session](svc_core::accounts::sessions).
+
+mod assets;
+mod chart;
+mod components;
+mod context;
+mod layout;
+mod pages;
+mod reply;
+pub mod routes;
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, REFERRER_POLICY};
+use http::request::Parts;
+use http::{HeaderName, HeaderValue, Method, Response};
+use svc_core::Svc;
+use svc_core::store::Store;
+
+use self::assets::Assets;
+use self::context::{Context, Form};
+use self::reply::{Failure, Reply};
+use self::routes::{Handler, Router};
+use crate::api::limits::RateLimiter;
+
+/// The path of the dashboard below the mount of the API.
+pub(crate) const PATH: &str = "/dashboard";
+
+/// Allows what the pages consist of: our own style, script and images, and forms that go to this server.
+const POLICY: HeaderValue = HeaderValue::from_static(
+    "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self' data:; \
+     form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+);
+const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
+/// With `no-referrer`, browsers would send the origin of a form as `null`.
+const SAME_ORIGIN: HeaderValue = HeaderValue::from_static("same-origin");
+const OPENER_POLICY: HeaderName = HeaderName::from_static("cross-origin-opener-policy");
+
+/// The pages over a store.
+pub(crate) struct Dashboard {
+    svc: Svc,
+    router: Router,
+    assets: Assets,
+    /// The path in front of all links: the mount of the API and [`PATH`].
+    base: String,
+}
+
+impl Dashboard {
+    /// Creates the pages. `mount` is the path of the API in a host application, empty for none.
+    pub(crate) fn new(store: Arc<dyn Store>, mount: &str) -> Self {
+        let base = format!("{mount}{PATH}");
+        Self { svc: Svc::new(store), router: Router::new(), assets: Assets::new(&base), base }
+    }
+
+    /// Returns whether a path is below that of the dashboard.
+    pub(crate) fn serves(path: &str) -> bool {
+        path.strip_prefix(PATH).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    }
+
+    /// Responds to a request from the address `peer`. `limits` count the attempts to sign in.
+    pub(crate) async fn respond(
+        &self,
+        parts: &Parts,
+        body: &[u8],
+        peer: IpAddr,
+        limits: &RateLimiter,
+    ) -> Response<Bytes> {
+        let result = self.route(parts, body, peer, limits).await;
+        if let Err(Failure::Internal(error)) = &result {
+            tracing::error!(path = parts.uri.path(), %error, "the store failed a page of the dashboard");
+        }
+        let mut response = result.unwrap_or_else(|failure| failure.reply(self)).into_response();
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_SECURITY_POLICY, POLICY);
+        headers.insert(REFERRER_POLICY, SAME_ORIGIN);
+        headers.insert(OPENER_POLICY, SAME_ORIGIN);
+        headers.entry(CACHE_CONTROL).or_insert(NO_STORE);
+        response
+    }
+
+    async fn route(&self, parts: &Parts, body: &[u8], peer: IpAddr, limits: &RateLimiter) -> Result<Reply, Failure> {
+        let path = parts.uri.path().strip_prefix(PATH).unwrap_or_default();
+        let path = if path.is_empty() { "/" } else { path };
+        if let Some(asset) = self.assets.find(path) {
+            return Ok(asset);
+        }
+        let (page, id) = self.router.find(&parts.method, path)?;
+        let is_change = parts.method == Method::POST;
+        if is_change {
+            context::check_origin(&parts.headers)?;
+        }
+        let form = Form::of(if is_change { body } else { &[] });
+        let now = self.svc.store().env().now();
+        if let Handler::Anyone(run) = page.handler {
+            if is_change {
+                let counted = limits.count(limits.key_of_peer(peer), now).await;
+                counted.map_err(|limited| Failure::RateLimited(limited.retry_after))?;
+            }
+            return run(self, parts, &form).await;
+        }
+        let token = context::session_token(&parts.headers).ok_or(Failure::SignedOut)?;
+        let session = self.svc.dashboard().use_session(&token).await?.ok_or(Failure::SignedOut)?;
+        if is_change {
+            context::check_csrf(&token, form.text("csrf"))?;
+        }
+        let cx = Context {
+            dashboard: self,
+            svc: self.svc.acting_as(session.actor()),
+            session: &session,
+            csrf: context::csrf_token(&token),
+            query: Form::of(parts.uri.query().unwrap_or_default().as_bytes()),
+            form,
+            path,
+            id,
+            now,
+        };
+        match page.handler {
+            Handler::Anyone(_) => Err(Failure::NotFound),
+            Handler::SignedIn(run) => run(&cx).await,
+            Handler::Operator(run) if session.is_operator() => run(&cx).await,
+            // Others cannot tell which pages operators have.
+            Handler::Operator(_) => Err(Failure::NotFound),
+            Handler::Account(least, run) => {
+                let Some((tenant, role)) = session.account() else {
+                    return Ok(Reply::see_other(&cx.url("/accounts")));
+                };
+                if role < least {
+                    return Err(Failure::Forbidden(least));
+                }
+                let tenant = cx.svc.tenant(tenant).settings().await?;
+                run(&cx, &tenant).await
+            }
+        }
+    }
+}

@@ -1,0 +1,340 @@
+//! The parts that pages are made of. Each is a function that returns HTML; all texts are escaped.
+
+use maud::{Markup, PreEscaped, html};
+use svc_core::values::{TimeZone, Timestamp};
+
+use super::context::{Context, Form};
+
+/// How a badge or a number is to be taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Tone {
+    Neutral,
+    Good,
+    Warn,
+    Bad,
+}
+
+impl Tone {
+    fn class(self) -> &'static str {
+        match self {
+            Self::Neutral => "neutral",
+            Self::Good => "good",
+            Self::Warn => "warn",
+            Self::Bad => "bad",
+        }
+    }
+}
+
+/// Returns a short status.
+pub(super) fn badge(tone: Tone, text: &str) -> Markup {
+    html! { span class={ "badge " (tone.class()) } { (text) } }
+}
+
+/// Returns the heading of a page, with a sentence about it and what can be done there.
+pub(super) fn heading(title: &str, about: &str, actions: Markup) -> Markup {
+    html! {
+        div.heading {
+            div {
+                h1 { (title) }
+                @if !about.is_empty() {
+                    p.about { (about) }
+                }
+            }
+            div.actions { (actions) }
+        }
+    }
+}
+
+/// Returns a card with a heading.
+pub(super) fn section(title: &str, content: Markup) -> Markup {
+    html! {
+        section.card {
+            h2 { (title) }
+            (content)
+        }
+    }
+}
+
+/// Returns what a list shows that has nothing: what would be there, and what to do first.
+pub(super) fn empty(symbol: &str, title: &str, text: &str, action: Markup) -> Markup {
+    html! {
+        div.empty {
+            (icon(symbol))
+            h2 { (title) }
+            p { (text) }
+            (action)
+        }
+    }
+}
+
+/// Returns a table. `rows` are its `tr` elements. A narrow screen scrolls it sideways.
+pub(super) fn table(caption: &str, headings: &[&str], rows: Markup) -> Markup {
+    html! {
+        div.table tabindex="0" role="region" aria-label=(caption) {
+            table {
+                caption.hidden { (caption) }
+                thead {
+                    tr {
+                        @for heading in headings {
+                            th scope="col" { @if heading.is_empty() { span.hidden { "Actions" } } @else { (heading) } }
+                        }
+                    }
+                }
+                tbody { (rows) }
+            }
+        }
+    }
+}
+
+/// Returns names with their values.
+pub(super) fn facts(facts: &[(&str, Markup)]) -> Markup {
+    html! {
+        dl.facts {
+            @for (name, value) in facts {
+                div { dt { (name) } dd { (value) } }
+            }
+        }
+    }
+}
+
+/// Returns a number with its name, linked to where it comes from.
+pub(super) fn figure(name: &str, value: &str, tone: Tone, note: &str) -> Markup {
+    html! {
+        div class={ "figure " (tone.class()) } {
+            span.name { (name) }
+            strong { (value) }
+            span.note { (note) }
+        }
+    }
+}
+
+/// Returns a time as a distance from now, with the exact time in the zone of the account as its title.
+pub(super) fn time(now: Timestamp, zone: &TimeZone, at: Timestamp) -> Markup {
+    let exact = format!("{} {zone}", zone.date_and_time_at(at));
+    html! { time datetime=(at) title=(exact) { (distance(now, at)) } }
+}
+
+/// Does the same for a time that may be missing.
+pub(super) fn time_or(now: Timestamp, zone: &TimeZone, at: Option<Timestamp>, missing: &str) -> Markup {
+    match at {
+        Some(at) => time(now, zone, at),
+        None => html! { span.soft { (missing) } },
+    }
+}
+
+/// Returns a time exactly, in the zone of the account.
+pub(super) fn exact_time(zone: &TimeZone, at: Timestamp) -> Markup {
+    html! { time datetime=(at) title=(zone) { (zone.date_and_time_at(at)) } }
+}
+
+fn distance(now: Timestamp, at: Timestamp) -> String {
+    let (seconds, is_past) = (now.since(at).as_secs().max(at.since(now).as_secs()), at <= now);
+    let count = match seconds {
+        0..=9 => return if is_past { "just now" } else { "now" }.to_owned(),
+        10..=59 => format!("{seconds} s"),
+        60..=3_599 => format!("{} min", seconds / 60),
+        3_600..=172_799 => format!("{} h", seconds / 3_600),
+        _ => format!("{} days", seconds / 86_400),
+    };
+    if is_past { format!("{count} ago") } else { format!("in {count}") }
+}
+
+/// Returns a number with its digits in groups of three.
+pub(super) fn number(value: u64) -> String {
+    let digits = value.to_string();
+    let mut grouped = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at) % 3 == 0 {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
+/// Returns a text that a program reads, such as a key, with a button that copies it.
+pub(super) fn copyable(id: &str, label: &str, text: &str) -> Markup {
+    html! {
+        div.copyable {
+            label for=(id) { (label) }
+            div {
+                input id=(id) type="text" readonly value=(text) autocomplete="off" spellcheck="false";
+                button.js type="button" data-copy=(id) { "Copy" }
+            }
+        }
+    }
+}
+
+/// Returns the hidden field that each form of a session needs.
+pub(super) fn csrf(cx: &Context<'_>) -> Markup {
+    html! { input type="hidden" name="csrf" value=(cx.csrf); }
+}
+
+/// Returns a button that sends a form to `path`. The person confirms first: the button opens what it says and the button
+/// that does it.
+pub(super) fn confirmed(cx: &Context<'_>, label: &str, question: &str, path: &str, fields: Markup, action: &str) -> Markup {
+    html! {
+        details.confirm {
+            summary.button { (label) }
+            form method="post" action=(cx.url(path)) {
+                (csrf(cx))
+                p { (question) }
+                (fields)
+                button.danger type="submit" { (action) }
+            }
+        }
+    }
+}
+
+/// The errors of a form, by the name of the field.
+#[derive(Debug, Default)]
+pub(super) struct Errors(Vec<(&'static str, String)>);
+
+impl Errors {
+    /// Adds an error of a field, as a sentence without its name.
+    pub(super) fn add(&mut self, field: &'static str, error: impl Into<String>) {
+        self.0.push((field, error.into()));
+    }
+
+    /// Keeps the value of a field that could be read, or adds its error.
+    pub(super) fn take<T>(&mut self, field: &'static str, result: Result<T, impl std::fmt::Display>) -> Option<T> {
+        result.map_err(|error| self.add(field, error.to_string())).ok()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    fn of(&self, field: &str) -> Option<&str> {
+        self.0.iter().find(|(name, _)| *name == field).map(|(_, error)| error.as_str())
+    }
+}
+
+/// The state of a form: the values to show in it, and their errors.
+pub(super) struct FormState<'a> {
+    pub(super) values: &'a Form,
+    pub(super) errors: &'a Errors,
+}
+
+impl FormState<'_> {
+    /// Returns a field with its label, a hint and its error. `control` gets the attributes that tie it to them: its id, the
+    /// id of its description, and whether it is invalid.
+    fn field(&self, name: &str, label: &str, hint: &str, control: impl Fn(&str, &str, Option<&'static str>) -> Markup) -> Markup {
+        let error = self.errors.of(name);
+        let (id, about) = (format!("field-{name}"), format!("about-{name}"));
+        html! {
+            div.field {
+                label for=(id) { (label) }
+                (control(&id, &about, error.map(|_| "true")))
+                div id=(about) {
+                    @if let Some(error) = error {
+                        p.error { (error) }
+                    }
+                    @if !hint.is_empty() {
+                        p.hint { (hint) }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Returns a field for a line of text.
+    pub(super) fn text(&self, name: &str, label: &str, hint: &str) -> Markup {
+        self.field(name, label, hint, |id, about, invalid| {
+            html! {
+                input id=(id) name=(name) type="text" value=(self.values.text(name)) autocomplete="off"
+                    aria-describedby=(about) aria-invalid=[invalid];
+            }
+        })
+    }
+
+    /// Returns a field with one of a few values.
+    pub(super) fn choice(&self, name: &str, label: &str, hint: &str, options: &[(&str, &str)]) -> Markup {
+        let chosen = self.values.text(name);
+        self.field(name, label, hint, |id, about, invalid| {
+            html! {
+                select id=(id) name=(name) aria-describedby=(about) aria-invalid=[invalid] {
+                    @for (value, text) in options {
+                        option value=(value) selected[*value == chosen] { (text) }
+                    }
+                }
+            }
+        })
+    }
+
+    /// Returns a box to tick.
+    pub(super) fn tick(&self, name: &str, label: &str, hint: &str) -> Markup {
+        html! {
+            div.field.tick {
+                input id={ "field-" (name) } name=(name) type="checkbox" value="on" checked[self.values.text(name) == "on"]
+                    aria-describedby={ "about-" (name) };
+                label for={ "field-" (name) } { (label) }
+                p.hint id={ "about-" (name) } { (hint) }
+            }
+        }
+    }
+}
+
+/// Returns a symbol of 16 by 16. It is decoration: a text beside it says the same.
+pub(super) fn icon(name: &str) -> Markup {
+    let path = match name {
+        "logo" => r#"<path d="M8 1.5 14 5v6l-6 3.5L2 11V5z"/><path d="m2.2 5.1 5.8 3.4 5.8-3.4M8 8.5v6"/>"#,
+        "overview" => r#"<path d="M2 13.5h12M4 11V7.5M8 11V3M12 11V5.5"/>"#,
+        "key" => r#"<circle cx="5.5" cy="10.5" r="3"/><path d="m7.7 8.3 5.8-5.8M11 5l2 2"/>"#,
+        "webhook" => r#"<circle cx="8" cy="4" r="2.2"/><circle cx="3.7" cy="11.5" r="2.2"/><circle cx="12.3" cy="11.5" r="2.2"/><path d="M7 6 5 9.5M9 6l2 3.5M6 11.5h4"/>"#,
+        "delivery" => r#"<path d="M14 2 7.5 8.5M14 2 9.8 14l-2.3-5.5L2 6.2z"/>"#,
+        "event" => r#"<path d="M9 1.5 3 9h4.5L7 14.5 13 7H8.5z"/>"#,
+        "request" => r#"<path d="M2 5h11m-3-3 3 3-3 3M14 11H3m3-3-3 3 3 3"/>"#,
+        "contact" => r#"<circle cx="8" cy="5" r="2.8"/><path d="M2.5 14c.6-3 2.8-4.4 5.5-4.4s4.900 1.400 5.500 4.400"/>"#,
+        "invoice" => r#"<path d="M3.500 1.500h9v13l-2.200-1.400L8 14.500l-2.300-1.400-2.200 1.400zM6 5h4M6 8h4"/>"#,
+        "quote" => r#"<path d="M3 2h7l3 3v9H3zM10 2v3h3M6 8.500h4M6 11h4"/>"#,
+        "booking" => r#"<path d="M2.500 3.500h11v10h-11zM2.500 6.500h11M5.500 2v2.500M10.500 2v2.500"/>"#,
+        "job" => r#"<path d="M2 5.500h12v8H2zM5.500 5.500V3h5v2.500M2 9h12"/>"#,
+        "audit" => r#"<circle cx="8" cy="8" r="6"/><path d="M8 4.500V8l2.500 1.800"/>"#,
+        "settings" => r#"<path d="M2 4.500h7M13 4.500h1M2 11.500h1M7 11.500h7"/><circle cx="11" cy="4.500" r="1.900"/><circle cx="5" cy="11.500" r="1.900"/>"#,
+        "account" => r#"<path d="M2.500 14V4L8 1.500 13.500 4v10zM6.500 14v-3h3v3M5.500 6h1M9.500 6h1M5.500 8.500h1M9.500 8.500h1"/>"#,
+        "system" => r#"<path d="M2 3h12v4H2zM2 9h12v4H2zM4.500 5h.1M4.500 11h.1"/>"#,
+        "theme" => r#"<circle cx="8" cy="8" r="5.500"/><path d="M8 2.500v11A5.500 5.500 0 0 0 8 2.500z" fill="currentColor"/>"#,
+        "leave" => r#"<path d="M6 2H2.500v12H6M10.500 4.500 14 8l-3.500 3.500M14 8H6"/>"#,
+        "done" => r#"<path d="m3 8.500 3.200 3.200L13 4.800"/>"#,
+        _ => r#"<circle cx="8" cy="8" r="3"/>"#,
+    };
+    html! {
+        svg.icon viewBox="0 0 16 16" aria-hidden="true" focusable="false" { (PreEscaped(path)) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn times_are_distances_in_both_directions() {
+        let now = Timestamp::parse("2026-03-14T15:09:26Z").unwrap();
+        for (seconds, past, future) in [
+            (3, "just now", "now"),
+            (59, "59 s ago", "in 59 s"),
+            (60, "1 min ago", "in 1 min"),
+            (7_199, "1 h ago", "in 1 h"),
+            (172_799, "47 h ago", "in 47 h"),
+            (172_800, "2 days ago", "in 2 days"),
+        ] {
+            let by = Duration::from_secs(seconds);
+            assert_eq!((distance(now, now.minus(by)).as_str(), distance(now.minus(by), now).as_str()), (past, future));
+        }
+    }
+
+    #[test]
+    fn digits_are_grouped() {
+        assert_eq!([0, 999, 1_000, 1_234_567].map(number), ["0", "999", "1,000", "1,234,567"]);
+    }
+
+    #[test]
+    fn texts_are_escaped() {
+        let hostile = "<script>\"&'";
+        let shown = badge(Tone::Bad, hostile).into_string();
+        assert_eq!(shown, r#"<span class="badge bad">&lt;script&gt;&quot;&amp;'</span>"#);
+    }
+}

@@ -1,0 +1,179 @@
+//! A request of a person who is signed in, and what protects it: the cookie, the origin and the token of forms.
+
+use std::str::FromStr;
+
+use http::header::{COOKIE, HOST, ORIGIN};
+use http::{HeaderMap, HeaderName, HeaderValue};
+use svc_core::Svc;
+use svc_core::accounts::sessions::{Role, SESSION_LIFETIME, Session};
+use svc_core::crypto::{hmac_sha256, sha256};
+use svc_core::values::Timestamp;
+
+use super::Dashboard;
+use super::reply::Failure;
+
+/// The cookie over TLS: a browser takes it from this host alone, and not from a neighbour below the same domain.
+const SECURE_COOKIE: &str = "__Host-svc_session";
+/// The cookie without TLS, which only a server on the machine of the browser should be used with.
+const PLAIN_COOKIE: &str = "svc_session";
+const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+
+/// A request of a person who is signed in.
+pub(super) struct Context<'a> {
+    pub(super) dashboard: &'a Dashboard,
+    /// The facade, which acts as this person.
+    pub(super) svc: Svc,
+    pub(super) session: &'a Session,
+    /// The token that forms of this session contain.
+    pub(super) csrf: String,
+    pub(super) query: Form,
+    /// The fields of a form that was sent. Empty for GET.
+    pub(super) form: Form,
+    /// The path below `/dashboard`.
+    pub(super) path: &'a str,
+    /// The id in the path.
+    pub(super) id: Option<&'a str>,
+    pub(super) now: Timestamp,
+}
+
+impl Context<'_> {
+    /// Returns the URL of a page, such as `/keys`.
+    pub(super) fn url(&self, path: &str) -> String {
+        format!("{}{path}", self.dashboard.base)
+    }
+
+    /// Returns the id in the path. What is not an id cannot be found.
+    pub(super) fn id<I: FromStr>(&self) -> Result<I, Failure> {
+        self.id.and_then(|id| id.parse().ok()).ok_or(Failure::NotFound)
+    }
+
+    /// Returns whether the person has at least this role in the account that is shown.
+    pub(super) fn may(&self, role: Role) -> bool {
+        self.session.account().is_some_and(|(_, own)| own >= role)
+    }
+}
+
+/// The fields of a form or of a query.
+#[derive(Debug, Default)]
+pub(super) struct Form(Vec<(String, String)>);
+
+impl Form {
+    /// Reads fields that are encoded as `application/x-www-form-urlencoded`.
+    pub(super) fn of(text: &[u8]) -> Self {
+        Self(url::form_urlencoded::parse(text).map(|(name, value)| (name.into_owned(), value.into_owned())).collect())
+    }
+
+    /// Returns the value of a field without the spaces around it. A field that was not sent is empty.
+    pub(super) fn text(&self, name: &str) -> &str {
+        self.0.iter().find(|(field, _)| field == name).map_or("", |(_, value)| value.trim())
+    }
+
+    /// Returns the value of a field that was sent and is not empty.
+    pub(super) fn given(&self, name: &str) -> Option<&str> {
+        Some(self.text(name)).filter(|text| !text.is_empty())
+    }
+}
+
+/// Returns the token in the cookie of the session. That over TLS is the one that nobody else can set.
+pub(super) fn session_token(headers: &HeaderMap) -> Option<String> {
+    let lines = headers.get_all(COOKIE).iter().filter_map(|line| line.to_str().ok());
+    let cookies: Vec<(&str, &str)> = lines.flat_map(|line| line.split(';')).filter_map(|c| c.split_once('=')).collect();
+    let named = |name| cookies.iter().find(|(known, _)| known.trim() == name).map(|(_, value)| value.trim().to_owned());
+    named(SECURE_COOKIE).or_else(|| named(PLAIN_COOKIE))
+}
+
+/// Returns the cookie that keeps a session. The browser tells by the origin of the form whether it came over TLS, also
+/// behind a proxy.
+pub(super) fn session_cookie(headers: &HeaderMap, token: &str) -> Option<HeaderValue> {
+    let cookie = format!(
+        "{}; HttpOnly; SameSite=Lax; Path=/; Max-Age={}",
+        named_cookie(headers, token),
+        SESSION_LIFETIME.as_secs()
+    );
+    HeaderValue::try_from(cookie).ok()
+}
+
+/// Returns the cookie that ends a session in the browser.
+pub(super) fn expired_cookies() -> [HeaderValue; 2] {
+    [
+        HeaderValue::from_static("__Host-svc_session=; Secure; HttpOnly; SameSite=Lax; Path=/; Max-Age=0"),
+        HeaderValue::from_static("svc_session=; HttpOnly; SameSite=Lax; Path=/; Max-Age=0"),
+    ]
+}
+
+fn named_cookie(headers: &HeaderMap, token: &str) -> String {
+    let origin = headers.get(ORIGIN).and_then(|origin| origin.to_str().ok()).unwrap_or_default();
+    if origin.starts_with("https://") {
+        format!("{SECURE_COOKIE}={token}; Secure")
+    } else {
+        format!("{PLAIN_COOKIE}={token}")
+    }
+}
+
+/// Checks that a change comes from a page of this host. Browsers say so in `Sec-Fetch-Site`, and those that do not, or do
+/// not over plain HTTP, in `Origin`.
+pub(super) fn check_origin(headers: &HeaderMap) -> Result<(), Failure> {
+    let text = |name: &HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
+    let is_own = match text(&FETCH_SITE) {
+        Some(site) => site == "same-origin",
+        None => {
+            let origin = text(&ORIGIN).and_then(|origin| origin.split_once("://")).map(|(_, host)| host);
+            origin.is_some() && origin == text(&HOST)
+        }
+    };
+    if is_own { Ok(()) } else { Err(Failure::ForeignForm) }
+}
+
+/// Returns the token that forms of a session contain. It follows from the token of the session, which no other site knows.
+pub(super) fn csrf_token(session_token: &str) -> String {
+    hex::encode(hmac_sha256(session_token.as_bytes(), &[b"svc dashboard form"]))
+}
+
+/// Checks the token of a form. Digests are compared, so that the time of the comparison tells nothing.
+pub(super) fn check_csrf(session_token: &str, given: &str) -> Result<(), Failure> {
+    let expected = csrf_token(session_token);
+    if sha256(given.as_bytes()) == sha256(expected.as_bytes()) { Ok(()) } else { Err(Failure::ForeignForm) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(list: &[(&'static str, &'static str)]) -> HeaderMap {
+        list.iter().map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value))).collect()
+    }
+
+    #[test]
+    fn a_form_of_another_site_is_refused() {
+        for (own, list) in [
+            (true, &[("host", "a.example"), ("sec-fetch-site", "same-origin")][..]),
+            // A proxy may pass on another host than the browser asked for.
+            (true, &[("host", "inner"), ("origin", "https://a.example"), ("sec-fetch-site", "same-origin")]),
+            (true, &[("host", "localhost:8080"), ("origin", "http://localhost:8080")]),
+            (false, &[("host", "a.example"), ("origin", "https://a.example"), ("sec-fetch-site", "same-site")]),
+            (false, &[("host", "a.example"), ("sec-fetch-site", "cross-site")]),
+            (false, &[("host", "a.example"), ("sec-fetch-site", "none")]),
+            (false, &[("host", "a.example"), ("origin", "https://b.example")]),
+            (false, &[("host", "a.example"), ("origin", "null")]),
+            (false, &[("host", "a.example")]),
+            (false, &[]),
+        ] {
+            assert_eq!(check_origin(&headers(list)).is_ok(), own, "{list:?}");
+        }
+    }
+
+    #[test]
+    fn the_cookie_over_tls_wins() {
+        let of = |cookie| session_token(&headers(&[("cookie", cookie)]));
+        assert_eq!(of("svc_session=a"), Some("a".to_owned()));
+        assert_eq!(of("svc_session=a; __Host-svc_session=b"), Some("b".to_owned()));
+        assert_eq!(of("other=svc_session"), None);
+    }
+
+    #[test]
+    fn a_form_needs_the_token_of_its_session() {
+        assert!(check_csrf("one", &csrf_token("one")).is_ok());
+        assert!(check_csrf("one", &csrf_token("other")).is_err());
+        assert!(check_csrf("one", "").is_err());
+    }
+}

@@ -1,0 +1,154 @@
+//! The frame around the content: the head, the navigation and the notices.
+
+use maud::{DOCTYPE, Markup, html};
+use svc_core::accounts::tenants::{DeveloperAccess, Tenant};
+
+use super::Dashboard;
+use super::components::{csrf, icon};
+use super::context::Context;
+use super::reply::Reply;
+
+/// A group of pages in the navigation: its heading, and the path, the icon and the name of each page.
+type Group = (&'static str, &'static [(&'static str, &'static str, &'static str)]);
+
+const ACCOUNT: &[Group] = &[
+    ("", &[("/", "overview", "Overview")]),
+    ("Settings", &[("/keys", "key", "API keys")]),
+];
+
+const OPERATOR: &[Group] = &[];
+
+/// What the page says after a change, by the query parameter `notice` of the redirect.
+const NOTICES: &[(&str, &str)] = &[("key-revoked", "The key was revoked. Requests with it are refused from now on.")];
+
+/// Returns a page of an account, or of operators without one.
+pub(super) fn page(cx: &Context<'_>, tenant: Option<&Tenant>, title: &str, content: &Markup) -> Reply {
+    Reply::page(frame(cx, tenant, title, content))
+}
+
+fn frame(cx: &Context<'_>, tenant: Option<&Tenant>, title: &str, content: &Markup) -> Markup {
+    let owner = tenant.map_or("Operators", |tenant| tenant.name.as_str());
+    let notice = NOTICES.iter().find(|(code, _)| *code == cx.query.text("notice")).map(|(_, text)| *text);
+    let body = html! {
+        a.skip href="#main" { "Skip to the content" }
+        div.shell {
+            header.sidebar {
+                div.brand {
+                    span.logo aria-hidden="true" { (icon("logo")) }
+                    span.account title=(owner) { (owner) }
+                }
+                nav aria-label="Pages" {
+                    @if let Some(tenant) = tenant {
+                        (navigation(cx, ACCOUNT, Some(tenant)))
+                    }
+                    @if cx.session.is_operator() {
+                        (navigation(cx, OPERATOR, None))
+                    }
+                }
+                div.person {
+                    span.identity title=(cx.session.identity) { (cx.session.identity) }
+                    button.quiet.js type="button" data-theme-toggle aria-label="Switch between light and dark" { (icon("theme")) }
+                    form method="post" action=(cx.url("/sign-out")) {
+                        (csrf(cx))
+                        button.quiet type="submit" aria-label="Sign out" title="Sign out" { (icon("leave")) }
+                    }
+                }
+            }
+            main id="main" tabindex="-1" {
+                @if let Some(tenant) = tenant {
+                    (banners(cx, tenant))
+                }
+                @if let Some(notice) = notice {
+                    p.banner.good role="status" { (notice) }
+                }
+                (content)
+            }
+        }
+    };
+    document(cx.dashboard, &format!("{title} · {owner}"), &body)
+}
+
+/// What the person must know about the account on each page.
+fn banners(cx: &Context<'_>, tenant: &Tenant) -> Markup {
+    html! {
+        @if cx.session.is_operator() {
+            div.banner.warn role="status" {
+                span { "You look at " b { (tenant.name) } " as an operator. You can read everything that its viewers can." }
+                form method="post" action=(cx.url("/accounts/leave")) {
+                    (csrf(cx))
+                    button type="submit" { "Stop" }
+                }
+            }
+        }
+        @if tenant.developer_access != DeveloperAccess::Approved {
+            p.banner.warn role="status" {
+                "Developer access of this account is " (tenant.developer_access) ", so its API keys are refused. The operator \
+                 of this service approves it."
+            }
+        }
+    }
+}
+
+fn navigation(cx: &Context<'_>, groups: &[Group], _: Option<&Tenant>) -> Markup {
+    // The page that is open is the longest path that the current one begins with.
+    let paths = groups.iter().flat_map(|(_, pages)| pages.iter()).map(|(path, ..)| *path);
+    let is_below = |path: &str| path == cx.path || (path != "/" && cx.path.starts_with(&format!("{path}/")));
+    let current = paths.filter(|path| is_below(path)).max_by_key(|path| path.len());
+    html! {
+        @for (heading, pages) in groups {
+            @if !heading.is_empty() {
+                h2 { (heading) }
+            }
+            ul {
+                @for (path, symbol, name) in *pages {
+                    li {
+                        a href=(cx.url(path)) aria-current=[(current == Some(*path)).then_some("page")] {
+                            (icon(symbol)) span { (name) }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Returns a page with nothing but a card, for those who are not signed in and for failures.
+pub(super) fn card(dashboard: &Dashboard, title: &str, content: &Markup) -> Markup {
+    let body = html! {
+        main.alone id="main" {
+            div.card {
+                span.logo aria-hidden="true" { (icon("logo")) }
+                h1 { (title) }
+                (content)
+            }
+        }
+    };
+    document(dashboard, title, &body)
+}
+
+/// Tells how to get a link.
+pub(super) fn how_to_sign_in() -> Markup {
+    html! {
+        p { "The operator of this service gives you a link. On the server, it is made with:" }
+        pre { code { "svc dashboard link --tenant ID --role owner" } }
+    }
+}
+
+fn document(dashboard: &Dashboard, title: &str, body: &Markup) -> Markup {
+    let asset = |name| dashboard.assets.url(name);
+    html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="robots" content="noindex";
+                title { (title) " · svc" }
+                link rel="icon" href=(asset("icon.svg"));
+                link rel="stylesheet" href=(asset("dashboard.css"));
+                script src=(asset("dashboard.js")) {}
+            }
+            body { (body) }
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! API keys.
+
+use std::time::Duration;
+
+use http::StatusCode;
+use maud::{Markup, html};
+use svc_core::accounts::keys::{ApiKey, KeyCreate, KeyId, NewKey, Scope};
+use svc_core::accounts::sessions::Role;
+use svc_core::accounts::tenants::Tenant;
+
+use crate::dashboard::components::{
+    Errors, FormState, Tone, badge, confirmed, copyable, csrf, empty, heading, table, time, time_or,
+};
+use crate::dashboard::context::{Context, Form};
+use crate::dashboard::layout;
+use crate::dashboard::reply::{Failure, Reply};
+
+/// The longest name of a key, in characters.
+const MAX_NAME: usize = 300;
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+/// How long a new key can be valid: the values of the form, their texts, and the numbers of days.
+const EXPIRIES: [(&str, &str); 5] =
+    [("", "Never"), ("30", "30 days"), ("90", "90 days"), ("180", "180 days"), ("365", "1 year")];
+/// How long the replaced key stays valid: the values of the form in hours, and their texts.
+const OVERLAPS: [(&str, &str); 4] = [("0", "Not at all"), ("1", "1 hour"), ("24", "1 day"), ("168", "7 days")];
+
+/// Lists the keys.
+pub(in crate::dashboard) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Result<Reply, Failure> {
+    let mut keys = cx.svc.tenant(tenant.id).keys().list().await?;
+    keys.reverse();
+    let may_change = cx.may(Role::Owner);
+    let create = html! {
+        @if may_change {
+            a.button.primary href=(cx.url("/keys/new")) { "Create key" }
+        }
+    };
+    let about = "Programs send a key with each request. The text of a key is shown once, when it is created.";
+    let content = html! {
+        (heading("API keys", about, if keys.is_empty() { html! {} } else { create.clone() }))
+        @if keys.is_empty() {
+            (empty("key", "No keys yet", "A program needs a key to call the API. Create one for each program, so that you \
+                can revoke them one by one.", create))
+        } @else {
+            (table("API keys", &["Name", "Status", "Scopes", "Last used", "Created", "Expires", ""], html! {
+                @for key in &keys { (row(cx, tenant, key, may_change)) }
+            }))
+        }
+    };
+    Ok(layout::page(cx, Some(tenant), "API keys", &content))
+}
+
+fn row(cx: &Context<'_>, tenant: &Tenant, key: &ApiKey, may_change: bool) -> Markup {
+    let zone = &tenant.time_zone;
+    let is_expired = key.expires_at.is_some_and(|at| at <= cx.now);
+    let status = match (key.revoked_at, is_expired) {
+        (Some(_), _) => badge(Tone::Neutral, "revoked"),
+        (None, true) => badge(Tone::Neutral, "expired"),
+        (None, false) => badge(Tone::Good, "active"),
+    };
+    let path = |action| format!("/keys/{}/{action}", key.id);
+    html! {
+        tr {
+            th scope="row" {
+                (key.name.as_deref().unwrap_or("Unnamed"))
+                div.soft { code { (key.prefix) "…" } }
+            }
+            td { (status) }
+            td {
+                (if key.scopes.contains(&Scope::Write) { "read, write" } else { "read" })
+                @if key.signing_secret.is_some() { div.soft { "writes are signed" } }
+            }
+            td { (time_or(cx.now, zone, key.last_used_at, "never")) }
+            td { (time(cx.now, zone, key.created_at)) }
+            td { (time_or(cx.now, zone, key.expires_at, "never")) }
+            td.end {
+                @if may_change && key.revoked_at.is_none() && !is_expired {
+                    div.actions {
+                        (confirmed(cx, "Rotate", "A new key with the same name and scopes is created. The old one stays \
+                            valid meanwhile for:", &path("rotate"), overlaps(), "Create new key"))
+                        (confirmed(cx, "Revoke", "Requests with this key are refused at once. This cannot be undone.",
+                            &path("revoke"), html! {}, "Revoke key"))
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn overlaps() -> Markup {
+    html! {
+        select name="overlap" aria-label="How long the old key stays valid" {
+            @for (hours, text) in OVERLAPS {
+                option value=(hours) selected[hours == "24"] { (text) }
+            }
+        }
+    }
+}
+
+/// Shows the form of a new key.
+pub(in crate::dashboard) async fn new(cx: &Context<'_>, tenant: &Tenant) -> Result<Reply, Failure> {
+    let state = FormState { values: &Form::of(b"scopes=write"), errors: &Errors::default() };
+    Ok(form(cx, tenant, &state))
+}
+
+fn form(cx: &Context<'_>, tenant: &Tenant, state: &FormState<'_>) -> Reply {
+    let content = html! {
+        (heading("Create an API key", "", html! {}))
+        form.card.fields method="post" action=(cx.url("/keys/new")) {
+            (csrf(cx))
+            (state.text("name", "Name", "What the key is for, such as the program that uses it. You can leave it empty."))
+            (state.choice("scopes", "Scopes", "A key that only reads cannot change anything.",
+                &[("write", "Read and write"), ("read", "Read only")]))
+            (state.choice("expires", "Expires", "Requests are refused from then on.", &EXPIRIES))
+            (state.tick("signed", "Require signed writes", "The key gets a signing secret, with which the program signs each \
+                POST, PATCH and DELETE. A stolen key alone then changes nothing."))
+            div.actions {
+                button.primary type="submit" { "Create key" }
+                a.button href=(cx.url("/keys")) { "Cancel" }
+            }
+        }
+    };
+    layout::page(cx, Some(tenant), "Create an API key", &content)
+}
+
+fn read(form: &Form) -> Result<KeyCreate, Errors> {
+    let mut errors = Errors::default();
+    let name = form.given("name").map(str::to_owned);
+    if name.as_ref().is_some_and(|name| name.chars().count() > MAX_NAME || name.chars().any(char::is_control)) {
+        errors.add("name", format!("The name must be one line of at most {MAX_NAME} characters."));
+    }
+    let write = match form.text("scopes") {
+        "write" => true,
+        "read" => false,
+        _ => {
+            errors.add("scopes", "Choose what the key may do.");
+            false
+        }
+    };
+    let expires = form.text("expires");
+    let days = EXPIRIES.iter().find(|(value, _)| *value == expires).map(|(value, _)| value.parse::<u32>().ok());
+    if days.is_none() {
+        errors.add("expires", "Choose one of the times.");
+    }
+    let expires_in = days.flatten().map(|days| DAY * days);
+    if errors.is_empty() {
+        Ok(KeyCreate { name, write, expires_in, signed: form.text("signed") == "on" })
+    } else {
+        Err(errors)
+    }
+}
+
+/// Creates a key and shows its text.
+pub(in crate::dashboard) async fn create(cx: &Context<'_>, tenant: &Tenant) -> Result<Reply, Failure> {
+    match read(&cx.form) {
+        Ok(input) => {
+            let new = cx.svc.tenant(tenant.id).keys().create(input).await?;
+            Ok(created(cx, tenant, &new))
+        }
+        Err(errors) => {
+            let state = FormState { values: &cx.form, errors: &errors };
+            Ok(form(cx, tenant, &state).status(StatusCode::UNPROCESSABLE_ENTITY))
+        }
+    }
+}
+
+/// Shows a new key. Its text is part of this response alone.
+fn created(cx: &Context<'_>, tenant: &Tenant, new: &NewKey) -> Reply {
+    let text = new.text.reveal();
+    let example = format!("curl '{{URL}}/api/v1/contacts' -H 'Authorization: Bearer {text}'");
+    let content = html! {
+        (heading("Key created", "Copy it now and store it where your program reads it. It will not be shown again.", html! {}))
+        div.card.fields {
+            (copyable("key", "API key", text))
+            @if let Some(secret) = &new.key.signing_secret {
+                (copyable("signing-secret", "Signing secret", secret.reveal()))
+            }
+            p.hint { "Try it, with the address of this server as {URL}:" }
+            pre { code { (example) } }
+            div.actions { a.button.primary href=(cx.url("/keys")) { "I have stored it" } }
+        }
+    };
+    layout::page(cx, Some(tenant), "Key created", &content)
+}
+
+/// Replaces a key, which stays valid for a while.
+pub(in crate::dashboard) async fn rotate(cx: &Context<'_>, tenant: &Tenant) -> Result<Reply, Failure> {
+    let overlap = OVERLAPS.iter().find(|(value, _)| *value == cx.form.text("overlap"));
+    let hours = overlap.and_then(|(value, _)| value.parse::<u32>().ok());
+    let hours = hours.ok_or_else(|| Failure::Invalid("Choose how long the old key stays valid.".to_owned()))?;
+    let overlap = Duration::from_secs(60 * 60) * hours;
+    let new = cx.svc.tenant(tenant.id).keys().rotate(cx.id::<KeyId>()?, overlap).await?;
+    Ok(created(cx, tenant, &new))
+}
+
+/// Revokes a key.
+pub(in crate::dashboard) async fn revoke(cx: &Context<'_>, tenant: &Tenant) -> Result<Reply, Failure> {
+    cx.svc.tenant(tenant.id).keys().revoke(cx.id::<KeyId>()?).await?;
+    Ok(Reply::see_other(&cx.url("/keys?notice=key-revoked")))
+}

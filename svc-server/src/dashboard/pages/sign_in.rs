@@ -1,0 +1,53 @@
+//! Signing in and out.
+
+use http::request::Parts;
+use maud::html;
+use svc_core::error::Error;
+
+use crate::dashboard::context::{self, Context, Form};
+use crate::dashboard::reply::{Failure, Reply};
+use crate::dashboard::{Dashboard, layout};
+
+/// Shows the button that uses a link up. Opening the link alone does not: programs that check mail open links as well.
+pub(in crate::dashboard) async fn show(dashboard: &Dashboard, parts: &Parts) -> Result<Reply, Failure> {
+    let query = Form::of(parts.uri.query().unwrap_or_default().as_bytes());
+    let token = query.given("token").map(str::to_owned);
+    let content = html! {
+        @if let Some(token) = token {
+            p { "This link works once. It begins a session of at most twelve hours in this browser." }
+            form method="post" action={ (dashboard.base) "/sign-in" } {
+                input type="hidden" name="token" value=(token);
+                button.primary type="submit" autofocus { "Sign in" }
+            }
+        } @else {
+            (layout::how_to_sign_in())
+        }
+    };
+    Ok(Reply::page(layout::card(dashboard, "Sign in", &content)))
+}
+
+/// Uses a link up and begins a session.
+pub(in crate::dashboard) async fn use_link(
+    dashboard: &Dashboard,
+    parts: &Parts,
+    form: &Form,
+) -> Result<Reply, Failure> {
+    let new = match dashboard.svc.dashboard().sign_in(form.text("token")).await {
+        Err(Error::NotAllowed(reason)) => return Err(Failure::UsedLink(reason)),
+        result => result?,
+    };
+    let session = &new.session;
+    tracing::info!(session = %session.id, identity = session.identity, tenant = session.tenant_id.map(tracing::field::display), "signed in to the dashboard");
+    let reply = Reply::see_other(&format!("{}/", dashboard.base));
+    Ok(match context::session_cookie(&parts.headers, new.token.reveal()) {
+        Some(cookie) => reply.cookie(cookie),
+        None => reply,
+    })
+}
+
+/// Ends the session.
+pub(in crate::dashboard) async fn sign_out(cx: &Context<'_>) -> Result<Reply, Failure> {
+    cx.svc.dashboard().revoke(cx.session.tenant_id, cx.session.id).await?;
+    let reply = Reply::see_other(&cx.url("/sign-in"));
+    Ok(context::expired_cookies().into_iter().fold(reply, Reply::cookie))
+}

@@ -1,0 +1,165 @@
+//! What a page responds, and the pages of failures.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, LOCATION, RETRY_AFTER, SET_COOKIE};
+use http::{HeaderMap, HeaderValue, Response, StatusCode};
+use maud::{Markup, html};
+use svc_core::accounts::sessions::Role;
+use svc_core::error::{Error, StoreError};
+
+use super::{Dashboard, layout};
+
+/// A response of the dashboard.
+pub(super) struct Reply {
+    status: StatusCode,
+    headers: HeaderMap,
+    body: Bytes,
+}
+
+impl Reply {
+    /// Returns a page.
+    pub(super) fn page(page: Markup) -> Self {
+        Self::content(HeaderValue::from_static("text/html; charset=utf-8"), page.into_string().into())
+    }
+
+    /// Returns a redirect to a page of the dashboard, which the browser asks for with GET.
+    pub(super) fn see_other(url: &str) -> Self {
+        let mut headers = HeaderMap::new();
+        // URLs of pages consist of the mount, fixed paths and ids.
+        if let Ok(location) = HeaderValue::try_from(url) {
+            headers.insert(LOCATION, location);
+        }
+        Self { status: StatusCode::SEE_OTHER, headers, body: Bytes::new() }
+    }
+
+    /// Returns a file that never changes.
+    pub(super) fn immutable(content_type: HeaderValue, body: Bytes) -> Self {
+        let mut reply = Self::content(content_type, body);
+        reply.headers.insert(CACHE_CONTROL, HeaderValue::from_static("public, max-age=31536000, immutable"));
+        reply
+    }
+
+    fn content(content_type: HeaderValue, body: Bytes) -> Self {
+        Self { status: StatusCode::OK, headers: HeaderMap::from_iter([(CONTENT_TYPE, content_type)]), body }
+    }
+
+    /// Sets the status.
+    pub(super) fn status(mut self, status: StatusCode) -> Self {
+        self.status = status;
+        self
+    }
+
+    /// Adds a cookie.
+    pub(super) fn cookie(mut self, cookie: HeaderValue) -> Self {
+        self.headers.append(SET_COOKIE, cookie);
+        self
+    }
+
+    pub(super) fn into_response(self) -> Response<Bytes> {
+        let mut response = Response::new(self.body);
+        *response.status_mut() = self.status;
+        *response.headers_mut() = self.headers;
+        response
+    }
+}
+
+/// Why there is no page.
+#[derive(Debug)]
+pub(super) enum Failure {
+    /// There is no such page, or no such record in the account.
+    NotFound,
+    MethodNotAllowed,
+    /// Nobody is signed in, or the session has ended.
+    SignedOut,
+    /// The person has not this role.
+    Forbidden(Role),
+    /// A form that does not come from a page of this session.
+    ForeignForm,
+    /// The link that was to sign in does not work any more.
+    UsedLink(String),
+    RateLimited(Duration),
+    /// A form that the pages do not make; holds the reason as a sentence.
+    Invalid(String),
+    /// The rules refused a change; holds the reason as a sentence.
+    Refused(String),
+    /// The store failed.
+    Internal(StoreError),
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::NotFound => Self::NotFound,
+            Error::Store(error) => Self::Internal(error),
+            refused => Self::Refused(refused.to_string()),
+        }
+    }
+}
+
+impl Failure {
+    fn status(&self) -> StatusCode {
+        match self {
+            Self::NotFound => StatusCode::NOT_FOUND,
+            Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
+            Self::SignedOut => StatusCode::UNAUTHORIZED,
+            Self::Forbidden(_) | Self::ForeignForm => StatusCode::FORBIDDEN,
+            Self::UsedLink(_) => StatusCode::GONE,
+            Self::RateLimited(_) => StatusCode::TOO_MANY_REQUESTS,
+            Self::Invalid(_) => StatusCode::UNPROCESSABLE_ENTITY,
+            Self::Refused(_) => StatusCode::CONFLICT,
+            Self::Internal(_) => StatusCode::SERVICE_UNAVAILABLE,
+        }
+    }
+
+    /// Returns the title and the text of the page.
+    fn texts(&self) -> (&'static str, String) {
+        match self {
+            Self::NotFound => {
+                ("Page not found", "There is no such page, or the record does not belong to this account.".to_owned())
+            }
+            Self::MethodNotAllowed => ("Not possible", "This address does not take such a request.".to_owned()),
+            Self::SignedOut => (
+                "You are signed out",
+                "A session ends after twelve hours, and after an hour in which it is not used. Open a new sign-in link."
+                    .to_owned(),
+            ),
+            Self::Forbidden(role) => (
+                "Your role does not allow this",
+                format!("It needs the role {role}. Ask an owner of this account for a link with that role."),
+            ),
+            Self::ForeignForm => (
+                "The form was not accepted",
+                "It was not sent from a page of this dashboard, or you have signed in again since. Nothing was changed: \
+                 go back, reload the page and send the form again."
+                    .to_owned(),
+            ),
+            Self::UsedLink(reason) => ("This link does not work any more", reason.clone()),
+            Self::RateLimited(_) => ("Too many attempts", "Wait a minute, then open the link again.".to_owned()),
+            Self::Invalid(reason) => ("The form was not accepted", reason.clone()),
+            Self::Refused(reason) => ("This cannot be done", reason.clone()),
+            Self::Internal(_) => {
+                ("The database did not respond", "Nothing may have changed. Try again in a moment.".to_owned())
+            }
+        }
+    }
+
+    /// Returns the page.
+    pub(super) fn reply(self, dashboard: &Dashboard) -> Reply {
+        let (title, text) = self.texts();
+        let content = html! {
+            p { (text) }
+            @if matches!(self, Self::SignedOut | Self::UsedLink(_)) {
+                (layout::how_to_sign_in())
+            } @else {
+                p { a.button href=(format!("{}/", dashboard.base)) { "Back to the dashboard" } }
+            }
+        };
+        let mut reply = Reply::page(layout::card(dashboard, title, &content)).status(self.status());
+        if let Self::RateLimited(wait) = self {
+            reply.headers.insert(RETRY_AFTER, (wait.as_secs() + 1).into());
+        }
+        reply
+    }
+}

@@ -1,0 +1,133 @@
+//! The table of all pages. It drives routing and the check of roles, and tests go through it.
+
+use futures_util::future::BoxFuture;
+use http::Method;
+use http::request::Parts;
+use svc_core::accounts::sessions::Role;
+use svc_core::accounts::tenants::Tenant;
+
+use super::Dashboard;
+use super::context::{Context, Form};
+use super::pages::{keys, overview, sign_in};
+use super::reply::{Failure, Reply};
+
+type Respond<'a> = BoxFuture<'a, Result<Reply, Failure>>;
+type AnyoneFn = for<'a> fn(&'a Dashboard, &'a Parts, &'a Form) -> Respond<'a>;
+type SignedInFn = for<'a> fn(&'a Context<'a>) -> Respond<'a>;
+type AccountFn = for<'a> fn(&'a Context<'a>, &'a Tenant) -> Respond<'a>;
+
+/// The function that responds, by who may call it.
+#[derive(Clone, Copy)]
+pub(super) enum Handler {
+    /// Everyone, without a session.
+    Anyone(AnyoneFn),
+    /// Everyone who is signed in.
+    SignedIn(SignedInFn),
+    /// People of an account who have at least this role. It gets the account. Operators who look at the account count as
+    /// its viewers.
+    Account(Role, AccountFn),
+    /// Operators.
+    Operator(SignedInFn),
+}
+
+/// A page, or a change that a page makes.
+pub(super) struct Page {
+    method: Method,
+    /// The path below `/dashboard`, where `{id}` stands for an id.
+    path: &'static str,
+    pub(super) handler: Handler,
+}
+
+fn get(path: &'static str, handler: Handler) -> Page {
+    Page { method: Method::GET, path, handler }
+}
+
+fn post(path: &'static str, handler: Handler) -> Page {
+    Page { method: Method::POST, path, handler }
+}
+
+/// Returns all pages.
+fn table() -> Vec<Page> {
+    use Handler::{Account, Anyone, SignedIn};
+    use Role::{Owner, Viewer};
+    vec![
+        get("/sign-in", Anyone(|dashboard, parts, _| Box::pin(sign_in::show(dashboard, parts)))),
+        post("/sign-in", Anyone(|dashboard, parts, form| Box::pin(sign_in::use_link(dashboard, parts, form)))),
+        post("/sign-out", SignedIn(|cx| Box::pin(sign_in::sign_out(cx)))),
+        get("/", Account(Viewer, |cx, tenant| Box::pin(overview::show(cx, tenant)))),
+        get("/keys", Account(Viewer, |cx, tenant| Box::pin(keys::list(cx, tenant)))),
+        get("/keys/new", Account(Owner, |cx, tenant| Box::pin(keys::new(cx, tenant)))),
+        post("/keys/new", Account(Owner, |cx, tenant| Box::pin(keys::create(cx, tenant)))),
+        post("/keys/{id}/rotate", Account(Owner, |cx, tenant| Box::pin(keys::rotate(cx, tenant)))),
+        post("/keys/{id}/revoke", Account(Owner, |cx, tenant| Box::pin(keys::revoke(cx, tenant)))),
+    ]
+}
+
+/// Who may ask for a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Audience {
+    /// Everyone, without a session.
+    Anyone,
+    /// Everyone who is signed in.
+    SignedIn,
+    /// People of an account who have at least this role.
+    Account(Role),
+    /// Operators.
+    Operator,
+}
+
+/// A page, as the table lists it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PageInfo {
+    /// The method: GET for a page, POST for a change.
+    pub method: Method,
+    /// The path below `/dashboard`, where `{id}` stands for an id.
+    pub path: &'static str,
+    /// Who may ask for it.
+    pub audience: Audience,
+}
+
+/// Returns all pages, for tests that try each of them.
+pub fn pages() -> Vec<PageInfo> {
+    let info = |page: Page| PageInfo {
+        method: page.method,
+        path: page.path,
+        audience: match page.handler {
+            Handler::Anyone(_) => Audience::Anyone,
+            Handler::SignedIn(_) => Audience::SignedIn,
+            Handler::Account(least, _) => Audience::Account(least),
+            Handler::Operator(_) => Audience::Operator,
+        },
+    };
+    table().into_iter().map(info).collect()
+}
+
+/// Finds pages by method and path.
+pub(super) struct Router(matchit::Router<Vec<Page>>);
+
+impl Router {
+    pub(super) fn new() -> Self {
+        let mut paths: Vec<(&'static str, Vec<Page>)> = Vec::new();
+        for page in table() {
+            match paths.iter_mut().find(|(path, _)| *path == page.path) {
+                Some((_, pages)) => pages.push(page),
+                None => paths.push((page.path, vec![page])),
+            }
+        }
+        let mut router = matchit::Router::new();
+        for (path, pages) in paths {
+            #[expect(clippy::expect_used, reason = "the table is fixed, and tests build the router")]
+            router.insert(path, pages).expect("paths that do not conflict");
+        }
+        Self(router)
+    }
+
+    /// Returns the page and the id in its path.
+    pub(super) fn find<'a>(&'a self, method: &Method, path: &'a str) -> Result<(&'a Page, Option<&'a str>), Failure> {
+        let matched = self.0.at(path).map_err(|_| Failure::NotFound)?;
+        let method = if method == Method::HEAD { &Method::GET } else { method };
+        let page = matched.value.iter().find(|page| page.method == method).ok_or(Failure::MethodNotAllowed)?;
+        Ok((page, matched.params.get("id")))
+    }
+}

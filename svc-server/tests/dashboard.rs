@@ -1,0 +1,13 @@
+//! The dashboard as a browser sees it: every page in every role, sessions and forms, two accounts side by side.
+
+#![cfg(feature = "dashboard")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test may fail by a panic, in its helpers as well")]
+
+#[path = "dashboard/browser.rs"]
+mod browser;
+#[path = "dashboard/forms.rs"]
+mod forms;
+#[path = "dashboard/roles.rs"]
+mod roles;
+#[path = "dashboard/sessions.rs"]
+mod sessions;

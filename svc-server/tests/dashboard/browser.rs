@@ -1,0 +1,129 @@
+//! A server in this process, and browsers that are signed in to it.
+
+use std::net::{IpAddr, Ipv4Addr};
+
+use bytes::Bytes;
+use http::header::{COOKIE, HOST, LOCATION, ORIGIN, SET_COOKIE};
+use http::{HeaderMap, Method, Request, StatusCode};
+use http_body_util::{BodyExt as _, Full};
+use svc_core::accounts::dashboard_links::NewDashboardLink;
+use svc_core::accounts::sessions::Role;
+use svc_core::env::{Env, ManualClock, SystemEntropy};
+use svc_core::prelude::*;
+use svc_core::store::memory::MemoryStore;
+use svc_server::{Api, Builder};
+
+/// The address of the server in the browser.
+const ORIGIN_URL: &str = "http://localhost:8080";
+const PEER: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+
+/// A server with two accounts, under a clock that stands still.
+pub(crate) struct Server {
+    pub(crate) svc: Svc,
+    pub(crate) clock: ManualClock,
+    pub(crate) api: Api,
+    pub(crate) tenant: TenantId,
+    pub(crate) other: TenantId,
+}
+
+/// A response as a browser sees it.
+pub(crate) struct Response {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    pub(crate) text: String,
+}
+
+/// A browser with its cookies.
+pub(crate) struct Browser<'s> {
+    server: &'s Server,
+    pub(crate) cookie: Option<String>,
+}
+
+impl Server {
+    pub(crate) async fn start() -> Self {
+        let clock = ManualClock::at(Timestamp::parse("2026-03-14T15:09:26Z").unwrap());
+        let svc = Svc::new(MemoryStore::new(Env::new(clock.clone(), SystemEntropy)));
+        let tenant = svc.tenants().create(TenantCreate::named("Harbour Plumbing")).await.unwrap().id;
+        let other = svc.tenants().create(TenantCreate::named("Hill Electric")).await.unwrap().id;
+        let (api, _) = Builder::new(&svc).dashboard(true).build();
+        Self { svc, clock, api, tenant, other }
+    }
+
+    pub(crate) async fn link(&self, input: DashboardLinkCreate) -> NewDashboardLink {
+        self.svc.dashboard().create_link(input).await.unwrap()
+    }
+
+    /// Returns a browser in which nobody is signed in.
+    pub(crate) fn browser(&self) -> Browser<'_> {
+        Browser { server: self, cookie: None }
+    }
+
+    /// Returns a browser that is signed in to the first account.
+    pub(crate) async fn signed_in(&self, role: Role) -> Browser<'_> {
+        self.signed_in_by(DashboardLinkCreate::to(self.tenant, role)).await
+    }
+
+    pub(crate) async fn signed_in_by(&self, input: DashboardLinkCreate) -> Browser<'_> {
+        let link = self.link(input).await;
+        let mut browser = self.browser();
+        let response = browser.sign_in(link.token.reveal()).await;
+        assert_eq!(response.status, StatusCode::SEE_OTHER, "{}", response.text);
+        browser
+    }
+
+    /// Sends a request as it is.
+    pub(crate) async fn send(&self, request: Request<Full<Bytes>>) -> Response {
+        let (parts, body) = self.api.call(request, PEER).await.into_parts();
+        let body = body.collect().await.unwrap().to_bytes();
+        Response { status: parts.status, headers: parts.headers, text: String::from_utf8(body.to_vec()).unwrap() }
+    }
+}
+
+/// Encodes the fields of a form.
+pub(crate) fn encode(fields: &[(&str, &str)]) -> String {
+    url::form_urlencoded::Serializer::new(String::new()).extend_pairs(fields).finish()
+}
+
+impl Browser<'_> {
+    /// Uses a link up, as its page does.
+    pub(crate) async fn sign_in(&mut self, token: &str) -> Response {
+        let response = self.send(Method::POST, "/sign-in", &encode(&[("token", token)]), Some(ORIGIN_URL)).await;
+        if let Some(cookie) = response.headers.get(SET_COOKIE) {
+            let cookie = cookie.to_str().unwrap().split(';').next().unwrap();
+            self.cookie = Some(cookie.to_owned());
+        }
+        response
+    }
+
+    pub(crate) async fn get(&self, path: &str) -> Response {
+        self.send(Method::GET, path, "", None).await
+    }
+
+    /// Sends a form with the token that the pages of this browser have.
+    pub(crate) async fn post(&self, path: &str, form: &str) -> Response {
+        let csrf = self.csrf().await;
+        self.send(Method::POST, path, &format!("{form}&csrf={csrf}"), Some(ORIGIN_URL)).await
+    }
+
+    pub(crate) async fn send(&self, method: Method, path: &str, body: &str, origin: Option<&str>) -> Response {
+        let uri = format!("/dashboard{path}");
+        let mut request = Request::builder().method(method).uri(uri).header(HOST, "localhost:8080");
+        if let Some(cookie) = &self.cookie {
+            request = request.header(COOKIE, cookie);
+        }
+        if let Some(origin) = origin {
+            request = request.header(ORIGIN, origin);
+        }
+        self.server.send(request.body(Full::from(body.to_owned())).unwrap()).await
+    }
+
+    /// Returns the token in the form to sign out, which each page has. Empty without a session.
+    pub(crate) async fn csrf(&self) -> String {
+        let mut page = self.get("/").await;
+        if let Some(location) = page.headers.get(LOCATION) {
+            page = self.get(location.to_str().unwrap().strip_prefix("/dashboard").unwrap()).await;
+        }
+        let after = page.text.split("name=\"csrf\" value=\"").nth(1).unwrap_or_default();
+        after.split('"').next().unwrap_or_default().to_owned()
+    }
+}

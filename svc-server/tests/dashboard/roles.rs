@@ -1,0 +1,176 @@
+//! Every page in every role.
+
+use http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, LOCATION};
+use http::{Method, StatusCode};
+use svc_core::accounts::keys::KeyCreate;
+use svc_core::accounts::sessions::Role;
+use svc_core::prelude::*;
+use svc_server::dashboard::routes::pages;
+
+use crate::browser::{Browser, Response, Server};
+
+/// The largest page, in bytes.
+const MAX_PAGE: usize = 150 * 1024;
+
+const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self' data:; \
+     form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+
+/// All pages: method, path, who may ask for it (`anyone`, `session`, a role, or `operator`), and a valid form.
+const PAGES: &[(&str, &str, &str, &str)] = &[
+    ("GET", "/sign-in", "anyone", ""),
+    ("POST", "/sign-in", "anyone", ""),
+    ("POST", "/sign-out", "session", ""),
+    ("GET", "/", "viewer", ""),
+    ("GET", "/keys", "viewer", ""),
+    ("GET", "/keys/new", "owner", ""),
+    ("POST", "/keys/new", "owner", "scopes=read&expires=30"),
+    ("POST", "/keys/{id}/rotate", "owner", "overlap=24"),
+    ("POST", "/keys/{id}/revoke", "owner", ""),
+];
+
+/// The people who try each page, with the rank of their role.
+const PEOPLE: [&str; 6] = ["nobody", "viewer", "developer", "owner", "operator", "operator who looks at the account"];
+
+async fn browser<'s>(server: &'s Server, person: &str) -> Browser<'s> {
+    match person {
+        "nobody" => server.browser(),
+        "viewer" => server.signed_in(Role::Viewer).await,
+        "developer" => server.signed_in(Role::Developer).await,
+        "owner" => server.signed_in(Role::Owner).await,
+        "operator" => server.signed_in_by(DashboardLinkCreate::for_operator()).await,
+        _ => {
+            let browser = server.signed_in_by(DashboardLinkCreate::for_operator()).await;
+            let session = server.svc.dashboard().sessions(None).await.unwrap().remove(0);
+            server.svc.dashboard().view(session.id, Some(server.tenant)).await.unwrap();
+            browser
+        }
+    }
+}
+
+/// Returns whether a person gets a page.
+fn may(person: &str, audience: &str) -> bool {
+    let rank = |role| ["viewer", "developer", "owner"].iter().position(|known| *known == role);
+    match (audience, person) {
+        ("anyone", _) => true,
+        (_, "nobody") => false,
+        ("session", _) => true,
+        ("operator", _) => person.starts_with("operator"),
+        (_, "operator") => false,
+        (_, "operator who looks at the account") => audience == "viewer",
+        _ => rank(person) >= rank(audience),
+    }
+}
+
+/// Creates what a page with an id is about, and returns the id.
+async fn id(server: &Server, tenant: TenantId, path: &str) -> String {
+    let account = server.svc.tenant(tenant);
+    match path.split('/').collect::<Vec<_>>()[..] {
+        ["", "keys", ..] => account.keys().create(KeyCreate::default()).await.unwrap().key.id.to_string(),
+        _ => panic!("{path} has no id in this test"),
+    }
+}
+
+async fn ask(browser: &Browser<'_>, method: &str, path: &str, form: &str) -> Response {
+    if method == "GET" { browser.get(path).await } else { browser.post(path, form).await }
+}
+
+#[test]
+fn the_test_has_every_page() {
+    let known: Vec<(&str, &str)> = PAGES.iter().map(|(method, path, ..)| (*method, *path)).collect();
+    for page in pages() {
+        assert!(known.contains(&(page.method.as_str(), page.path)), "{} {} is not tested", page.method, page.path);
+    }
+    assert_eq!(known.len(), pages().len());
+}
+
+#[tokio::test]
+async fn every_page_is_for_the_roles_that_may_see_it() {
+    for (method, path, audience, form) in PAGES.iter().copied() {
+        for person in PEOPLE {
+            let server = Server::start().await;
+            let browser = browser(&server, person).await;
+            let link = server.link(DashboardLinkCreate::to(server.tenant, Role::Viewer)).await;
+            let form = if path == "/sign-in" { format!("token={}", link.token.reveal()) } else { form.to_owned() };
+            let path = match path.contains("{id}") {
+                true => path.replace("{id}", &id(&server, server.tenant, path).await),
+                false => path.to_owned(),
+            };
+            let name = format!("{person}: {method} {path}");
+            let response = ask(&browser, method, &path, &form).await;
+            let status = response.status;
+            assert_eq!(response.headers[CONTENT_SECURITY_POLICY], POLICY, "{name}");
+            assert_eq!(response.headers[CACHE_CONTROL], "no-store", "{name}");
+            assert!(response.text.len() < MAX_PAGE, "{name}: {} bytes", response.text.len());
+            if may(person, audience) {
+                let is_ok = status == StatusCode::OK || (method == "POST" && status == StatusCode::SEE_OTHER);
+                assert!(is_ok, "{name}: {status} {}", response.text);
+            } else if person == "nobody" {
+                // Without a session, a form has no token either.
+                assert_eq!(status, StatusCode::UNAUTHORIZED, "{name}");
+            } else if person == "operator" {
+                assert_eq!(status, StatusCode::SEE_OTHER, "{name}");
+                assert_eq!(response.headers[LOCATION], "/dashboard/accounts", "{name}");
+            } else if audience == "operator" {
+                assert_eq!(status, StatusCode::NOT_FOUND, "{name}");
+            } else {
+                assert_eq!(status, StatusCode::FORBIDDEN, "{name}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_id_of_another_account_is_not_found() {
+    for (method, path, audience, form) in PAGES.iter().copied().filter(|(_, path, ..)| path.contains("{id}")) {
+        if audience == "operator" {
+            continue;
+        }
+        let server = Server::start().await;
+        let owner = server.signed_in(Role::Owner).await;
+        let (own, foreign) = (id(&server, server.tenant, path).await, id(&server, server.other, path).await);
+        for missing in [foreign.as_str(), "0195a3c8-0000-7000-8000-000000000001", "x", "%F0%9F%94%91"] {
+            let response = ask(&owner, method, &path.replace("{id}", missing), form).await;
+            assert_eq!(response.status, StatusCode::NOT_FOUND, "{method} {path} {missing}");
+        }
+        let response = ask(&owner, method, &path.replace("{id}", &own), form).await;
+        assert!(response.status.is_success() || response.status.is_redirection(), "{method} {path}");
+    }
+}
+
+#[tokio::test]
+async fn every_change_needs_a_form_of_this_session() {
+    for (_, path, audience, form) in PAGES.iter().copied().filter(|(method, ..)| *method == "POST") {
+        let server = Server::start().await;
+        let person = if audience == "operator" { "operator" } else { "owner" };
+        let browser = browser(&server, person).await;
+        let path = match path.contains("{id}") {
+            true => path.replace("{id}", &id(&server, server.tenant, path).await),
+            false => path.to_owned(),
+        };
+        let csrf = browser.csrf().await;
+        let with_token = format!("{form}&csrf={csrf}");
+        for origin in [None, Some("null"), Some("http://localhost:8081"), Some("https://attacker.example")] {
+            let response = browser.send(Method::POST, &path, &with_token, origin).await;
+            assert_eq!(response.status, StatusCode::FORBIDDEN, "{path} {origin:?}");
+        }
+        if audience == "anyone" {
+            continue;
+        }
+        let other_csrf = server.signed_in(Role::Owner).await.csrf().await;
+        for wrong in ["", "&csrf=", "&csrf=00", &format!("&csrf={other_csrf}")] {
+            let response =
+                browser.send(Method::POST, &path, &format!("{form}{wrong}"), Some("http://localhost:8080")).await;
+            assert_eq!(response.status, StatusCode::FORBIDDEN, "{path} {wrong}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn other_methods_and_paths_are_refused() {
+    let server = Server::start().await;
+    let owner = server.signed_in(Role::Owner).await;
+    assert_eq!(owner.get("/nothing").await.status, StatusCode::NOT_FOUND);
+    assert_eq!(owner.get("/keys/x/revoke").await.status, StatusCode::METHOD_NOT_ALLOWED);
+    let deleted = owner.send(Method::DELETE, "/keys", "", None).await;
+    assert_eq!(deleted.status, StatusCode::METHOD_NOT_ALLOWED);
+}
