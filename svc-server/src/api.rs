@@ -53,6 +53,7 @@ use svc_core::resources::invoices::{self, OverdueChecks};
 use svc_core::store::Store;
 use svc_core::values::TenantId;
 use svc_core::webhooks::retention::DeletedCounts;
+use svc_core::webhooks::statistics;
 use tracing::Instrument as _;
 use uuid::Uuid;
 
@@ -133,8 +134,7 @@ impl Api {
         // Health checks, pages of the dashboard and requests of operators have no rate limit and are not counted in the
         // metrics.
         let is_page = route.as_ref().is_ok_and(Route::is_page);
-        let is_client_request =
-            !self.for_operators && !is_page && !matches!(parts.uri.path(), "/healthz" | "/readyz");
+        let is_client_request = !self.for_operators && !is_page && !matches!(parts.uri.path(), "/healthz" | "/readyz");
         let span = telemetry::request_span(&request_id, &parts, access.operation);
         let result = match route {
             Ok(route) => self.respond(route, &parts, body, peer, &mut access).instrument(span.clone()).await,
@@ -205,6 +205,7 @@ impl Api {
         self.flush_last_used().await?;
         housekeeping::delete_expired(&*self.state.store, self.state.settings.idempotency_ttl).await?;
         requests::delete_expired(&*self.state.store).await?;
+        statistics::delete_expired(&*self.state.store).await?;
         housekeeping::measure_backlog(&*self.state.store, &self.state.settings.metrics).await
     }
 

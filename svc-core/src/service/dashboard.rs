@@ -140,9 +140,7 @@ impl<'e> Dashboard<'e> {
     /// # Ok(()) });
     /// ```
     pub async fn revoke(self, tenant: Option<TenantId>, id: SessionId) -> Result<(), Error> {
-        self.runner
-            .write("service.dashboard.revoke", move |tx| Box::pin(sessions::revoke(tx, tenant, id)))
-            .await
+        self.runner.write("service.dashboard.revoke", move |tx| Box::pin(sessions::revoke(tx, tenant, id))).await
     }
 
     /// Lets an operator look at a tenant as its viewers do, or no longer at any. The audit log of the tenant records it.

@@ -74,7 +74,10 @@ pub(super) async fn of_concurrent_sign_ins_one_succeeds(h: Harness) {
 
 pub(super) async fn a_link_works_for_ten_minutes(h: Harness) {
     let tenant = h.tenant().await;
-    let [in_time, late] = [h.link(DashboardLinkCreate::to(tenant, Role::Viewer)).await, h.link(DashboardLinkCreate::for_operator()).await];
+    let [in_time, late] = [
+        h.link(DashboardLinkCreate::to(tenant, Role::Viewer)).await,
+        h.link(DashboardLinkCreate::for_operator()).await,
+    ];
     h.clock.advance(MINUTE * 10 - Duration::from_micros(1));
     assert!(h.sign_in(&in_time).await.is_ok());
     h.clock.advance(Duration::from_micros(1));
