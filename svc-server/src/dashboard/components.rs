@@ -172,7 +172,14 @@ pub(super) fn csrf(cx: &Context<'_>) -> Markup {
 
 /// Returns a button that sends a form to `path`. The person confirms first: the button opens what it says and the button
 /// that does it.
-pub(super) fn confirmed(cx: &Context<'_>, label: &str, question: &str, path: &str, fields: Markup, action: &str) -> Markup {
+pub(super) fn confirmed(
+    cx: &Context<'_>,
+    label: &str,
+    question: &str,
+    path: &str,
+    fields: Markup,
+    action: &str,
+) -> Markup {
     html! {
         details.confirm {
             summary.button { (label) }
@@ -205,7 +212,8 @@ impl Errors {
         self.0.is_empty()
     }
 
-    fn of(&self, field: &str) -> Option<&str> {
+    /// Returns the error of a field.
+    pub(super) fn of(&self, field: &str) -> Option<&str> {
         self.0.iter().find(|(name, _)| *name == field).map(|(_, error)| error.as_str())
     }
 }
@@ -219,7 +227,13 @@ pub(super) struct FormState<'a> {
 impl FormState<'_> {
     /// Returns a field with its label, a hint and its error. `control` gets the attributes that tie it to them: its id, the
     /// id of its description, and whether it is invalid.
-    fn field(&self, name: &str, label: &str, hint: &str, control: impl Fn(&str, &str, Option<&'static str>) -> Markup) -> Markup {
+    fn field(
+        &self,
+        name: &str,
+        label: &str,
+        hint: &str,
+        control: impl Fn(&str, &str, Option<&'static str>) -> Markup,
+    ) -> Markup {
         let error = self.errors.of(name);
         let (id, about) = (format!("field-{name}"), format!("about-{name}"));
         html! {
@@ -281,20 +295,30 @@ pub(super) fn icon(name: &str) -> Markup {
         "logo" => r#"<path d="M8 1.5 14 5v6l-6 3.5L2 11V5z"/><path d="m2.2 5.1 5.8 3.4 5.8-3.4M8 8.5v6"/>"#,
         "overview" => r#"<path d="M2 13.5h12M4 11V7.5M8 11V3M12 11V5.5"/>"#,
         "key" => r#"<circle cx="5.5" cy="10.5" r="3"/><path d="m7.7 8.3 5.8-5.8M11 5l2 2"/>"#,
-        "webhook" => r#"<circle cx="8" cy="4" r="2.2"/><circle cx="3.7" cy="11.5" r="2.2"/><circle cx="12.3" cy="11.5" r="2.2"/><path d="M7 6 5 9.5M9 6l2 3.5M6 11.5h4"/>"#,
+        "webhook" => {
+            r#"<circle cx="8" cy="4" r="2.2"/><circle cx="3.7" cy="11.5" r="2.2"/><circle cx="12.3" cy="11.5" r="2.2"/><path d="M7 6 5 9.5M9 6l2 3.5M6 11.5h4"/>"#
+        }
         "delivery" => r#"<path d="M14 2 7.5 8.5M14 2 9.8 14l-2.3-5.5L2 6.2z"/>"#,
         "event" => r#"<path d="M9 1.5 3 9h4.5L7 14.5 13 7H8.5z"/>"#,
         "request" => r#"<path d="M2 5h11m-3-3 3 3-3 3M14 11H3m3-3-3 3 3 3"/>"#,
-        "contact" => r#"<circle cx="8" cy="5" r="2.8"/><path d="M2.5 14c.6-3 2.8-4.4 5.5-4.4s4.900 1.400 5.500 4.400"/>"#,
+        "contact" => {
+            r#"<circle cx="8" cy="5" r="2.8"/><path d="M2.5 14c.6-3 2.8-4.4 5.5-4.4s4.900 1.400 5.500 4.400"/>"#
+        }
         "invoice" => r#"<path d="M3.500 1.500h9v13l-2.200-1.400L8 14.500l-2.300-1.400-2.200 1.400zM6 5h4M6 8h4"/>"#,
         "quote" => r#"<path d="M3 2h7l3 3v9H3zM10 2v3h3M6 8.500h4M6 11h4"/>"#,
         "booking" => r#"<path d="M2.500 3.500h11v10h-11zM2.500 6.500h11M5.500 2v2.500M10.500 2v2.500"/>"#,
         "job" => r#"<path d="M2 5.500h12v8H2zM5.500 5.500V3h5v2.500M2 9h12"/>"#,
         "audit" => r#"<circle cx="8" cy="8" r="6"/><path d="M8 4.500V8l2.500 1.800"/>"#,
-        "settings" => r#"<path d="M2 4.500h7M13 4.500h1M2 11.500h1M7 11.500h7"/><circle cx="11" cy="4.500" r="1.900"/><circle cx="5" cy="11.500" r="1.900"/>"#,
-        "account" => r#"<path d="M2.500 14V4L8 1.500 13.500 4v10zM6.500 14v-3h3v3M5.500 6h1M9.500 6h1M5.500 8.500h1M9.500 8.500h1"/>"#,
+        "settings" => {
+            r#"<path d="M2 4.500h7M13 4.500h1M2 11.500h1M7 11.500h7"/><circle cx="11" cy="4.500" r="1.900"/><circle cx="5" cy="11.500" r="1.900"/>"#
+        }
+        "account" => {
+            r#"<path d="M2.500 14V4L8 1.500 13.500 4v10zM6.500 14v-3h3v3M5.500 6h1M9.500 6h1M5.500 8.500h1M9.500 8.500h1"/>"#
+        }
         "system" => r#"<path d="M2 3h12v4H2zM2 9h12v4H2zM4.500 5h.1M4.500 11h.1"/>"#,
-        "theme" => r#"<circle cx="8" cy="8" r="5.500"/><path d="M8 2.500v11A5.500 5.500 0 0 0 8 2.500z" fill="currentColor"/>"#,
+        "theme" => {
+            r#"<circle cx="8" cy="8" r="5.500"/><path d="M8 2.500v11A5.500 5.500 0 0 0 8 2.500z" fill="currentColor"/>"#
+        }
         "leave" => r#"<path d="M6 2H2.500v12H6M10.500 4.500 14 8l-3.500 3.500M14 8H6"/>"#,
         "done" => r#"<path d="m3 8.500 3.200 3.200L13 4.800"/>"#,
         _ => r#"<circle cx="8" cy="8" r="3"/>"#,

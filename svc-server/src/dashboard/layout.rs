@@ -13,13 +13,29 @@ type Group = (&'static str, &'static [(&'static str, &'static str, &'static str)
 
 const ACCOUNT: &[Group] = &[
     ("", &[("/", "overview", "Overview")]),
+    (
+        "Webhooks",
+        &[
+            ("/webhooks", "webhook", "Webhooks"),
+            ("/deliveries", "delivery", "Deliveries"),
+            ("/events", "event", "Events"),
+            ("/requests", "request", "Requests"),
+        ],
+    ),
     ("Settings", &[("/keys", "key", "API keys")]),
 ];
 
 const OPERATOR: &[Group] = &[];
 
 /// What the page says after a change, by the query parameter `notice` of the redirect.
-const NOTICES: &[(&str, &str)] = &[("key-revoked", "The key was revoked. Requests with it are refused from now on.")];
+const NOTICES: &[(&str, &str)] = &[
+    ("replayed", "It is sent again now, with all its retries ahead."),
+    ("test-sent", "The test event is on its way. Refresh this page to see it arrive."),
+    ("endpoint-enabled", "The endpoint is enabled: events are sent to it from now on. Recover what it missed below."),
+    ("endpoint-disabled", "The endpoint is disabled: nothing is sent to it."),
+    ("rotation-finished", "The rotation is finished: only the new secret signs."),
+    ("key-revoked", "The key was revoked. Requests with it are refused from now on."),
+];
 
 /// Returns a page of an account, or of operators without one.
 pub(super) fn page(cx: &Context<'_>, tenant: Option<&Tenant>, title: &str, content: &Markup) -> Reply {

@@ -58,7 +58,10 @@ async fn bad_input_is_shown_again_with_its_error() {
     for (form, errors) in [
         (encode(&[("name", &long), ("scopes", "read"), ("expires", "30")]), &["at most 300 characters"][..]),
         (encode(&[("name", "a\nb"), ("scopes", "read")]), &["one line"]),
-        (encode(&[("name", HOSTILE), ("scopes", "all"), ("expires", "1")]), &["Choose what the key may do", "Choose one"]),
+        (
+            encode(&[("name", HOSTILE), ("scopes", "all"), ("expires", "1")]),
+            &["Choose what the key may do", "Choose one"],
+        ),
         (String::new(), &["Choose what the key may do"]),
     ] {
         let again = owner.post("/keys/new", &form).await;
@@ -69,7 +72,10 @@ async fn bad_input_is_shown_again_with_its_error() {
         assert!(again.text.contains("aria-invalid=\"true\"") && !again.text.contains("<script>alert"));
     }
     let again = owner.post("/keys/new", &encode(&[("name", HOSTILE), ("scopes", "x")])).await.text;
-    assert!(again.contains("value=\"&lt;script&gt;alert(1)&lt;/script&gt;&quot;'&amp;\u{202e}\""), "nothing is lost: {again}");
+    assert!(
+        again.contains("value=\"&lt;script&gt;alert(1)&lt;/script&gt;&quot;'&amp;\u{202e}\""),
+        "nothing is lost: {again}"
+    );
     assert!(server.svc.tenant(server.tenant).keys().list().await.unwrap().is_empty());
 }
 

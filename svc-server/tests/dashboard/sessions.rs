@@ -28,7 +28,10 @@ async fn opening_a_link_does_not_use_it_up() {
         assert!(page.headers.get(SET_COOKIE).is_none());
     }
     let signed_in = browser.sign_in(link.token.reveal()).await;
-    assert_eq!((signed_in.status, &signed_in.headers[LOCATION]), (StatusCode::SEE_OTHER, &"/dashboard/".parse().unwrap()));
+    assert_eq!(
+        (signed_in.status, &signed_in.headers[LOCATION]),
+        (StatusCode::SEE_OTHER, &"/dashboard/".parse().unwrap())
+    );
     assert!(browser.get("/").await.text.contains("Harbour Plumbing"));
     assert_eq!(server.browser().sign_in(link.token.reveal()).await.status, StatusCode::GONE);
     assert_eq!(server.browser().sign_in("made-up").await.status, StatusCode::GONE);
@@ -133,7 +136,9 @@ async fn a_mounted_dashboard_links_below_its_mount() {
 async fn files_are_cached_for_good_under_their_digest() {
     let server = Server::start().await;
     let page = server.browser().get("/sign-in").await.text;
-    for (start, content_type) in [("rel=\"stylesheet\" href=\"", "text/css; charset=utf-8"), ("script src=\"", "text/javascript; charset=utf-8")] {
+    for (start, content_type) in
+        [("rel=\"stylesheet\" href=\"", "text/css; charset=utf-8"), ("script src=\"", "text/javascript; charset=utf-8")]
+    {
         let path = page.split(start).nth(1).unwrap().split('"').next().unwrap();
         let file = server.browser().get(path.strip_prefix("/dashboard").unwrap()).await;
         assert_eq!((file.status, &file.headers[CONTENT_TYPE]), (StatusCode::OK, &content_type.parse().unwrap()));

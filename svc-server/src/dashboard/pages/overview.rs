@@ -37,7 +37,8 @@ pub(in crate::dashboard) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Res
     let since = cx.now.minus(HOUR * 24);
     let recent = DeliveryFilter { since: Some(since), limit: MAX_DELIVERIES, ..DeliveryFilter::default() };
     let recent = account.deliveries().list(recent).await?;
-    let of_status = |status| DeliveryFilter { status: Some(status), limit: MAX_COUNTED + 1, ..DeliveryFilter::default() };
+    let of_status =
+        |status| DeliveryFilter { status: Some(status), limit: MAX_COUNTED + 1, ..DeliveryFilter::default() };
     let held = account.deliveries().list(of_status(DeliveryStatus::Held)).await?.len();
     let failed = account.deliveries().list(of_status(DeliveryStatus::Failed)).await?.len();
     let params = ListParams { limit: Limit::new(MAX_ENDPOINTS), ..ListParams::default() };
@@ -79,8 +80,13 @@ fn success_rate(deliveries: &[Delivery]) -> String {
 
 fn chart(cx: &Context<'_>, tenant: &Tenant, since: Timestamp, deliveries: &[Delivery]) -> Markup {
     if deliveries.is_empty() {
-        return empty("delivery", "No deliveries yet", "When a record changes, each endpoint that wants the event gets a \
-            delivery, and this chart shows how they went.", html! {});
+        return empty(
+            "delivery",
+            "No deliveries yet",
+            "When a record changes, each endpoint that wants the event gets a \
+            delivery, and this chart shows how they went.",
+            html! {},
+        );
     }
     let mut counts = vec![vec![0; SERIES.len()]; HOURS];
     for delivery in deliveries {
@@ -150,16 +156,19 @@ fn first_steps(cx: &Context<'_>, has_key: bool, has_endpoint: bool) -> Markup {
             }
         }
     };
-    section("First steps", html! {
-        ol.steps {
-            (step(has_key, "Create an API key", "Your program sends it with each request.",
-                html! { a.button.primary href=(cx.url("/keys/new")) { "Create key" } }))
-            (step(has_endpoint, "Add a webhook endpoint", "It receives an event whenever a record changes.", html! {
-                p.hint { "With the API: " code { "POST /api/v1/webhooks" } }
-            }))
-            (step(false, "Change a record", "Create a contact through the API, and watch its event arrive here.", html! {
-                p.hint { "With the API: " code { "POST /api/v1/contacts" } }
-            }))
-        }
-    })
+    section(
+        "First steps",
+        html! {
+            ol.steps {
+                (step(has_key, "Create an API key", "Your program sends it with each request.",
+                    html! { a.button.primary href=(cx.url("/keys/new")) { "Create key" } }))
+                (step(has_endpoint, "Add a webhook endpoint", "It receives an event whenever a record changes.", html! {
+                    p.hint { "With the API: " code { "POST /api/v1/webhooks" } }
+                }))
+                (step(false, "Change a record", "Create a contact through the API, and watch its event arrive here.", html! {
+                    p.hint { "With the API: " code { "POST /api/v1/contacts" } }
+                }))
+            }
+        },
+    )
 }
