@@ -63,6 +63,11 @@ impl Form {
         Self(url::form_urlencoded::parse(text).map(|(name, value)| (name.into_owned(), value.into_owned())).collect())
     }
 
+    /// Returns a form with these fields.
+    pub(super) fn from_fields(fields: Vec<(&str, String)>) -> Self {
+        Self(fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
+    }
+
     /// Returns the value of a field without the spaces around it. A field that was not sent is empty.
     pub(super) fn text(&self, name: &str) -> &str {
         self.0.iter().find(|(field, _)| field == name).map_or("", |(_, value)| value.trim())

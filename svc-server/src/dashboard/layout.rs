@@ -25,7 +25,7 @@ const ACCOUNT: &[Group] = &[
     ("Settings", &[("/keys", "key", "API keys")]),
 ];
 
-const OPERATOR: &[Group] = &[];
+const OPERATOR: &[Group] = &[("Operators", &[("/accounts", "account", "Accounts")])];
 
 /// What the page says after a change, by the query parameter `notice` of the redirect.
 const NOTICES: &[(&str, &str)] = &[
@@ -35,6 +35,7 @@ const NOTICES: &[(&str, &str)] = &[
     ("endpoint-disabled", "The endpoint is disabled: nothing is sent to it."),
     ("rotation-finished", "The rotation is finished: only the new secret signs."),
     ("key-revoked", "The key was revoked. Requests with it are refused from now on."),
+    ("saved", "Saved."),
 ];
 
 /// Returns a page of an account, or of operators without one.
@@ -54,11 +55,11 @@ fn frame(cx: &Context<'_>, tenant: Option<&Tenant>, title: &str, content: &Marku
                     span.account title=(owner) { (owner) }
                 }
                 nav aria-label="Pages" {
-                    @if let Some(tenant) = tenant {
-                        (navigation(cx, ACCOUNT, Some(tenant)))
+                    @if cx.session.account().is_some() {
+                        (navigation(cx, ACCOUNT))
                     }
                     @if cx.session.is_operator() {
-                        (navigation(cx, OPERATOR, None))
+                        (navigation(cx, OPERATOR))
                     }
                 }
                 div.person {
@@ -105,7 +106,7 @@ fn banners(cx: &Context<'_>, tenant: &Tenant) -> Markup {
     }
 }
 
-fn navigation(cx: &Context<'_>, groups: &[Group], _: Option<&Tenant>) -> Markup {
+fn navigation(cx: &Context<'_>, groups: &[Group]) -> Markup {
     // The page that is open is the longest path that the current one begins with.
     let paths = groups.iter().flat_map(|(_, pages)| pages.iter()).map(|(path, ..)| *path);
     let is_below = |path: &str| path == cx.path || (path != "/" && cx.path.starts_with(&format!("{path}/")));
@@ -126,6 +127,12 @@ fn navigation(cx: &Context<'_>, groups: &[Group], _: Option<&Tenant>) -> Markup 
             }
         }
     }
+}
+
+/// Returns a query of those parameters that are not empty.
+pub(super) fn query(parameters: &[(&str, &str)]) -> String {
+    let given = parameters.iter().filter(|(_, value)| !value.is_empty());
+    url::form_urlencoded::Serializer::new(String::new()).extend_pairs(given).finish()
 }
 
 /// Returns a page with nothing but a card, for those who are not signed in and for failures.

@@ -1,5 +1,6 @@
 //! The pages, in the order of the navigation. The table of all of them is [`super::routes`].
 
+pub(super) mod accounts;
 pub(super) mod deliveries;
 pub(super) mod events;
 mod filters;

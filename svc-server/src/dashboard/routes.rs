@@ -8,7 +8,7 @@ use svc_core::accounts::tenants::Tenant;
 
 use super::Dashboard;
 use super::context::{Context, Form};
-use super::pages::{deliveries, events, keys, overview, requests, sign_in, webhooks};
+use super::pages::{accounts, deliveries, events, keys, overview, requests, sign_in, webhooks};
 use super::reply::{Failure, Reply};
 
 type Respond<'a> = BoxFuture<'a, Result<Reply, Failure>>;
@@ -48,7 +48,7 @@ fn post(path: &'static str, handler: Handler) -> Page {
 
 /// Returns all pages.
 fn table() -> Vec<Page> {
-    use Handler::{Account, Anyone, SignedIn};
+    use Handler::{Account, Anyone, Operator, SignedIn};
     use Role::{Developer, Owner, Viewer};
     vec![
         get("/sign-in", Anyone(|dashboard, parts, _| Box::pin(sign_in::show(dashboard, parts)))),
@@ -82,6 +82,12 @@ fn table() -> Vec<Page> {
         post("/keys/new", Account(Owner, |cx, tenant| Box::pin(keys::create(cx, tenant)))),
         post("/keys/{id}/rotate", Account(Owner, |cx, tenant| Box::pin(keys::rotate(cx, tenant)))),
         post("/keys/{id}/revoke", Account(Owner, |cx, tenant| Box::pin(keys::revoke(cx, tenant)))),
+        get("/accounts", Operator(|cx| Box::pin(accounts::list(cx)))),
+        post("/accounts/leave", Operator(|cx| Box::pin(accounts::leave(cx)))),
+        get("/accounts/{id}", Operator(|cx| Box::pin(accounts::show(cx)))),
+        post("/accounts/{id}/access", Operator(|cx| Box::pin(accounts::set_access(cx)))),
+        post("/accounts/{id}/limits", Operator(|cx| Box::pin(accounts::set_limits(cx)))),
+        post("/accounts/{id}/view", Operator(|cx| Box::pin(accounts::view(cx)))),
     ]
 }
 

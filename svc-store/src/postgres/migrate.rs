@@ -38,11 +38,11 @@ const MIN_VERSION: u32 = 130_000;
 
 /// Applies the missing migrations, and returns their names.
 pub(super) async fn run(client: &Client) -> Result<Vec<String>, StoreError> {
-    run_these(client, migrations::POSTGRES).await
+    apply(client, migrations::POSTGRES).await
 }
 
-/// Does the same with the first of the migrations.
-pub(super) async fn run_these(client: &Client, migrations: &[Migration]) -> Result<Vec<String>, StoreError> {
+/// Applies those of these migrations that are missing, and returns their names.
+pub(super) async fn apply(client: &Client, migrations: &[Migration]) -> Result<Vec<String>, StoreError> {
     check_version(client).await?;
     migrations::run(&mut Migrator { client }, migrations).await
 }

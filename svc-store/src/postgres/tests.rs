@@ -118,8 +118,8 @@ async fn an_interrupted_concurrent_migration_is_applied_again() {
     let connection = direct_connection(&url).await;
     let all = crate::migrations::POSTGRES;
     let last = all.iter().rposition(crate::migrations::Migration::is_concurrent).unwrap();
-    super::migrate::run_these(&connection.client, &all[..=last]).await.unwrap();
     let concurrent = all[last].name;
+    super::migrate::apply(&connection.client, &all[..=last]).await.unwrap();
     let interrupted = format!(
         "DELETE FROM schema_migrations WHERE name = '{concurrent}';
          UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'tenants_by_overdue_check'::regclass"

@@ -122,7 +122,9 @@ fn attention(cx: &Context<'_>, tenant: &Tenant, endpoints: &[WebhookSubscription
     let failing: Vec<&WebhookSubscription> =
         endpoints.iter().filter(|e| e.consecutive_failures > 0 || e.disabled_reason.is_some()).collect();
     html! {
-        @if failing.is_empty() {
+        @if endpoints.is_empty() {
+            p.soft { "There are no endpoints yet." }
+        } @else if failing.is_empty() {
             p.soft.line { (icon("done")) "All endpoints took their last delivery." }
         } @else {
             (table("Endpoints that need attention", &["Endpoint", "Status", "Failures in a row", "Last delivery"], html! {

@@ -1,0 +1,199 @@
+//! The accounts, for operators.
+
+use std::num::NonZeroU32;
+
+use http::StatusCode;
+use maud::{Markup, html};
+use svc_core::accounts::limits::{CappedCollection, parse_limit, parse_max_webhooks};
+use svc_core::accounts::tenants::{DeveloperAccess, Tenant};
+use svc_core::values::TenantId;
+
+use crate::dashboard::components::{
+    Errors, FormState, Tone, badge, confirmed, csrf, empty, exact_time, facts, heading, section, table, time,
+};
+use crate::dashboard::context::{Context, Form};
+use crate::dashboard::layout;
+use crate::dashboard::reply::{Failure, Reply};
+
+/// The number of accounts on a page.
+const PAGE: usize = 50;
+/// The number of accounts among which one page searches.
+const SEARCHED: u32 = 1_000;
+
+/// Lists the accounts, or those whose name contains what is searched.
+pub(in crate::dashboard) async fn list(cx: &Context<'_>) -> Result<Reply, Failure> {
+    let search = cx.query.text("search");
+    let after = cx.query.given("after").and_then(|id| id.parse::<TenantId>().ok());
+    let mut tenants = cx.svc.tenants().list(after, SEARCHED).await?;
+    let read_all = tenants.len() < SEARCHED as usize;
+    let last_read = tenants.last().map(|tenant| tenant.id);
+    let wanted = search.to_lowercase();
+    tenants.retain(|tenant| tenant.name.to_lowercase().contains(&wanted) || tenant.id.to_string() == wanted);
+    let more = tenants.len() > PAGE;
+    tenants.truncate(PAGE);
+    let next = if more { tenants.last().map(|tenant| tenant.id) } else { last_read.filter(|_| !read_all) };
+    let content = html! {
+        (heading("Accounts", "The businesses on this server, oldest first.", html! {
+            form.filters method="get" action=(cx.url("/accounts")) role="search" {
+                input type="search" name="search" value=(search) placeholder="Name or id" aria-label="Search by name or id";
+                button type="submit" { "Search" }
+            }
+        }))
+        @if tenants.is_empty() && search.is_empty() && after.is_none() {
+            (empty("account", "No accounts yet", "An account is created on the server.", html! {
+                pre { code { "svc tenant create --name 'Harbour Plumbing'" } }
+            }))
+        } @else if tenants.is_empty() {
+            (empty("account", "Nothing found", "No account that was searched has this name or id.", html! {}))
+        } @else {
+            (table("Accounts", &["Name", "Developer access", "Time zone", "Currency", "Created"], html! {
+                @for tenant in &tenants {
+                    tr {
+                        th scope="row" {
+                            a href=(cx.url(&format!("/accounts/{}", tenant.id))) { (tenant.name) }
+                            div.soft { code { (tenant.id) } }
+                        }
+                        td { (access(tenant)) }
+                        td { (tenant.time_zone) }
+                        td { (tenant.currency) }
+                        td { (time(cx.now, &tenant.time_zone, tenant.created_at)) }
+                    }
+                }
+            }))
+        }
+        @if let Some(next) = next {
+            nav.pages aria-label="More accounts" {
+                span {}
+                a.button href=(cx.url(&format!("/accounts?{}", layout::query(&[("search", search), ("after", &next.to_string())])))) {
+                    "Next"
+                }
+            }
+        }
+    };
+    Ok(layout::page(cx, None, "Accounts", &content))
+}
+
+fn access(tenant: &Tenant) -> Markup {
+    let tone = match tenant.developer_access {
+        DeveloperAccess::Approved => Tone::Good,
+        DeveloperAccess::Pending => Tone::Warn,
+        DeveloperAccess::Suspended => Tone::Bad,
+    };
+    badge(tone, tenant.developer_access.as_str())
+}
+
+/// Shows one account.
+pub(in crate::dashboard) async fn show(cx: &Context<'_>) -> Result<Reply, Failure> {
+    let tenant = cx.svc.tenants().get(cx.id()?).await?;
+    let values = limits_form(&tenant);
+    let state = FormState { values: &values, errors: &Errors::default() };
+    Ok(detail(cx, &tenant, &state))
+}
+
+fn detail(cx: &Context<'_>, tenant: &Tenant, limits: &FormState<'_>) -> Reply {
+    let path = |action: &str| format!("/accounts/{}/{action}", tenant.id);
+    let actions = html! {
+        @match tenant.developer_access {
+            DeveloperAccess::Approved => {
+                (confirmed(cx, "Withdraw access", "Requests with the keys of this account are refused at once. Its data is kept.",
+                    &path("access"), html! { input type="hidden" name="access" value="suspended"; }, "Withdraw access"))
+            }
+            _ => {
+                form method="post" action=(cx.url(&path("access"))) {
+                    (csrf(cx))
+                    input type="hidden" name="access" value="approved";
+                    button type="submit" { "Approve access" }
+                }
+            }
+        }
+        form method="post" action=(cx.url(&path("view"))) {
+            (csrf(cx))
+            button.primary type="submit" { "View as this account" }
+        }
+    };
+    let content = html! {
+        (heading(&tenant.name, "", actions))
+        (section("Account", facts(&[
+            ("Id", html! { code { (tenant.id) } }),
+            ("Developer access", access(tenant)),
+            ("Time zone", html! { (tenant.time_zone) }),
+            ("Currency", html! { (tenant.currency) }),
+            ("Created", exact_time(&tenant.time_zone, tenant.created_at)),
+        ])))
+        form.card.fields method="post" action=(cx.url(&path("limits"))) {
+            h2 { "Limits" }
+            p.hint { "An empty field means the limit of the server. Rates are requests of one key per minute." }
+            (csrf(cx))
+            (limits.text("rate_limit", "All requests", ""))
+            @for collection in CappedCollection::ALL {
+                (limits.text(collection.as_str(), &format!("Writes of {collection}"), ""))
+            }
+            (limits.text("max_webhooks", "Webhook endpoints", "From 1 to 1000."))
+            div.actions { button.primary type="submit" { "Save limits" } }
+        }
+    };
+    layout::page(cx, None, &tenant.name, &content)
+}
+
+/// Returns the limits of an account as the fields of their form.
+fn limits_form(tenant: &Tenant) -> Form {
+    let text = |limit: Option<u32>| limit.map(|limit| limit.to_string()).unwrap_or_default();
+    let of = |limit: Option<NonZeroU32>| text(limit.map(NonZeroU32::get));
+    let mut fields = vec![("rate_limit", of(tenant.limits.rate_limit)), ("max_webhooks", text(tenant.max_webhooks))];
+    let writes = CappedCollection::ALL.iter().copied();
+    fields.extend(writes.map(|c| (c.as_str(), of(tenant.limits.write_rate_limits.of(c)))));
+    Form::from_fields(fields)
+}
+
+/// Sets the limits of an account.
+pub(in crate::dashboard) async fn set_limits(cx: &Context<'_>) -> Result<Reply, Failure> {
+    let tenant = cx.svc.tenants().get(cx.id()?).await?;
+    let mut errors = Errors::default();
+    let mut limit = |field: &'static str| {
+        let given = cx.form.given(field)?;
+        errors.take(field, parse_limit(given).map_err(|issue| format!("The limit {issue}.")))
+    };
+    let mut limits = tenant.limits;
+    limits.rate_limit = limit("rate_limit");
+    for collection in CappedCollection::ALL.iter().copied() {
+        limits.write_rate_limits.set(collection, limit(collection.as_str()));
+    }
+    let max_webhooks = cx.form.given("max_webhooks").and_then(|given| {
+        errors.take("max_webhooks", parse_max_webhooks(given).map_err(|issue| format!("The number {issue}.")))
+    });
+    if !errors.is_empty() {
+        let state = FormState { values: &cx.form, errors: &errors };
+        return Ok(detail(cx, &tenant, &state).status(StatusCode::UNPROCESSABLE_ENTITY));
+    }
+    let change = cx.svc.tenant(tenant.id).change_settings(move |tenant| {
+        tenant.limits = limits;
+        tenant.max_webhooks = max_webhooks;
+    });
+    change.await?;
+    Ok(Reply::see_other(&cx.url(&format!("/accounts/{}?notice=saved", tenant.id))))
+}
+
+/// Approves or withdraws the developer access of an account.
+pub(in crate::dashboard) async fn set_access(cx: &Context<'_>) -> Result<Reply, Failure> {
+    let access = match cx.form.text("access") {
+        "approved" => DeveloperAccess::Approved,
+        "suspended" => DeveloperAccess::Suspended,
+        _ => return Err(Failure::Invalid("Choose whether access is approved or withdrawn.".to_owned())),
+    };
+    let tenant: TenantId = cx.id()?;
+    cx.svc.tenant(tenant).change_settings(move |tenant| tenant.developer_access = access).await?;
+    Ok(Reply::see_other(&cx.url(&format!("/accounts/{tenant}?notice=saved"))))
+}
+
+/// Shows the pages of an account to the operator.
+pub(in crate::dashboard) async fn view(cx: &Context<'_>) -> Result<Reply, Failure> {
+    cx.svc.dashboard().view(cx.session.id, Some(cx.id()?)).await?;
+    Ok(Reply::see_other(&cx.url("/")))
+}
+
+/// Shows the pages of no account any more.
+pub(in crate::dashboard) async fn leave(cx: &Context<'_>) -> Result<Reply, Failure> {
+    let viewed = cx.session.viewed_tenant_id;
+    cx.svc.dashboard().view(cx.session.id, None).await?;
+    Ok(Reply::see_other(&cx.url(&viewed.map_or("/accounts".to_owned(), |tenant| format!("/accounts/{tenant}")))))
+}
