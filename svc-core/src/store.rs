@@ -52,6 +52,7 @@
 //! crate `svc-store` on SQLite and PostgreSQL, and the `conformance` suite (feature `conformance`) tests all of them.
 
 mod api_keys;
+mod attempt_counts;
 mod attempts;
 mod audit;
 mod deliveries;
@@ -95,6 +96,7 @@ use crate::webhooks::events::WrittenEvents;
 use crate::webhooks::subscriptions::WebhookSubscription;
 
 pub use self::api_keys::{ApiKeyRepository, KeyUse};
+pub use self::attempt_counts::AttemptCountRepository;
 pub use self::attempts::{AttemptRepository, DeletedResponses};
 pub use self::audit::AuditRepository;
 pub use self::deliveries::{DeliveryFilter, DeliveryRepository, DueDelivery, WaitingFor};
@@ -271,6 +273,7 @@ pub trait Tx:
     + DeliveryRepository
     + EndpointSchedule
     + AttemptRepository
+    + AttemptCountRepository
     + ReplayRepository
     + RetentionRepository
     + AuditRepository

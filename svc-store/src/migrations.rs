@@ -63,6 +63,7 @@ pub(crate) const SQLITE: &[Migration] = migrations! { "sqlite":
     "0015_overdue_checks",
     "0016_dashboard_sign_in",
     "0017_request_log",
+    "0018_attempt_counts",
 };
 
 /// The migrations of PostgreSQL.
@@ -83,6 +84,7 @@ pub(crate) const POSTGRES: &[Migration] = migrations! { "postgres":
     "0014_index_of_overdue_checks",
     "0015_dashboard_sign_in",
     "0016_request_log",
+    "0017_attempt_counts",
 };
 
 /// A row of `schema_migrations`.

@@ -80,6 +80,35 @@ impl<'e> Events<'e> {
             .await
     }
 
+    /// Returns the newest events at or after this time, the newest first and at most `limit`.
+    ///
+    /// # Errors
+    /// [`Error::Store`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use svc_core::prelude::*;
+    ///
+    /// # svc_core::service::example(async |svc, tenant| {
+    /// # let account = svc.tenant(tenant);
+    /// let emitted = account.events().emit(EventKind::StayCreated, serde_json::json!({ "id": 7 })).await?;
+    /// let newest = account.events().newest(Timestamp::from_micros(0), 1).await?;
+    /// assert_eq!(newest[0].id, emitted.event.id);
+    /// # Ok(()) });
+    /// ```
+    pub async fn newest(self, since: Timestamp, limit: u32) -> Result<Vec<Event>, Error> {
+        let Account { runner, id: tenant } = self.account;
+        runner
+            .read("service.event.newest", move |tx| {
+                Box::pin(async move {
+                    let events = tx.events_with_actor(tenant, since, limit).await?;
+                    Ok(events.into_iter().map(|with_actor| with_actor.event).collect())
+                })
+            })
+            .await
+    }
+
     /// Returns the events after this time, the oldest first and at most `limit`. The `created_at` of the last one is the `after`
     /// of the next call.
     ///

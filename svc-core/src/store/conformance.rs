@@ -33,6 +33,7 @@ mod retries;
 mod samples;
 mod schedule;
 mod sign_in;
+mod statistics;
 mod tenants;
 mod transactions;
 mod values;
@@ -187,6 +188,10 @@ cases! {
         endpoints_are_returned_in_order_of_due_time,
         schedule_endpoint_by_never_delays,
         a_commit_wakes_the_sender,
+    }
+    statistics {
+        attempts_are_counted_by_hour,
+        counts_of_attempts_expire,
     }
     replays {
         replays_are_stored,

@@ -2,6 +2,7 @@
 //! correct rather than fast. Its data ends with the process.
 
 mod api_keys;
+mod attempt_counts;
 mod attempts;
 mod audit;
 mod deliveries;
@@ -47,7 +48,8 @@ use crate::values::{Id, TenantId, Timestamp};
 use crate::webhooks::deliveries::{AttemptLog, Delivery, DeliveryId, DeliveryWakeup};
 use crate::webhooks::events::{Event, WrittenEvents};
 use crate::webhooks::replays::Replay;
-use crate::webhooks::subscriptions::WebhookSubscription;
+use crate::webhooks::statistics::AttemptOutcome;
+use crate::webhooks::subscriptions::{SubscriptionId, WebhookSubscription};
 
 /// A store in memory.
 pub struct MemoryStore {
@@ -153,6 +155,7 @@ state! {
     // The pending deliveries of each endpoint, by when they are due.
     pending_deliveries: (Endpoint, Timestamp, DeliveryId) => (),
     attempts: (Key<Delivery>, u32) => AttemptLog,
+    attempt_counts: (Timestamp, TenantId, SubscriptionId, AttemptOutcome, u32) => u64,
     endpoint_schedule: Endpoint => Timestamp,
     endpoints_by_due_at: (Timestamp, Endpoint) => (),
     replays: Key<Replay> => Replay,

@@ -14,6 +14,7 @@ use svc_core::resources::quotes::Quote;
 use svc_core::webhooks::deliveries::{AttemptLog, Delivery};
 use svc_core::webhooks::events::Event;
 use svc_core::webhooks::replays::Replay;
+use svc_core::webhooks::statistics::AttemptCount;
 use svc_core::webhooks::subscriptions::WebhookSubscription;
 
 use crate::accounts::signatures::UsedSignature;
@@ -94,6 +95,7 @@ pub(crate) const TABLES: &[TableInfo] = &[
     TableInfo::of::<Event>(),
     TableInfo::of::<Delivery>(),
     TableInfo::of::<AttemptLog>(),
+    TableInfo::of::<AttemptCount>(),
     TableInfo::of::<ScheduledEndpoint>(),
     TableInfo::of::<Replay>(),
     TableInfo::of::<Entry>(),
