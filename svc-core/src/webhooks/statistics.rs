@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 use crate::error::Error;
 use crate::store::{DeliveryFilter, Tx};
 use crate::values::{TenantId, Timestamp};
@@ -65,7 +67,8 @@ impl Tally {
 }
 
 /// The unfinished deliveries of a subscription.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Backlog {
     /// The number of deliveries with an attempt due now or later, or in progress. Both numbers are counted up to
     /// [`MAX_BACKLOG_COUNT`](crate::webhooks::deliveries::MAX_BACKLOG_COUNT).
