@@ -154,6 +154,43 @@ async fn a_changed_or_unknown_migration_is_refused() {
 }
 
 #[tokio::test]
+async fn a_database_with_tables_of_something_else_is_refused() {
+    let Some(server) = server() else { return };
+    let url = server.database();
+    direct_connection(&url).await.client.batch_execute("CREATE TABLE contacts (name text)").await.unwrap();
+    let refused = open_with(&url, env(), options()).await.map(drop).unwrap_err();
+    assert!(matches!(&refused, OpenError::Unavailable { source: StoreError::SchemaMismatch(_), .. }), "{refused:?}");
+    assert!(refused.to_string().contains("something else has created"), "{refused}");
+}
+
+#[tokio::test]
+async fn what_was_queued_before_closing_is_completed() {
+    let Some(server) = server() else { return };
+    let url = server.database();
+    let store = store(&url).await;
+    let create = |_| store.write("test", |tx| Box::pin(tenants::create(tx, TenantCreate::named("Test"))));
+    let (created, ()) = tokio::join!(join_all((0..50).map(create)), store.close());
+    assert!(created.iter().all(Result::is_ok), "{created:?}");
+    assert_eq!(create(0).await, Err(StoreError::Closed.into()));
+    let counted = store.request_counts().unwrap().add(&[], SECOND).await;
+    assert_eq!(counted, Err(StoreError::Closed));
+    let again = self::store(&url).await;
+    let stored = again.read("test", |tx| Box::pin(async move { Ok(tx.tenants(None, 100).await?.len()) })).await;
+    assert_eq!(stored, Ok(50));
+}
+
+#[tokio::test]
+async fn closing_does_not_wait_for_a_server_that_is_gone() {
+    let Some(server) = svc_postgres_server::another() else { return };
+    let store = store(&server.database()).await;
+    server.stop();
+    let lost = store.write("test", |tx| Box::pin(tenants::create(tx, TenantCreate::named("Test"))));
+    let (lost, closed) = tokio::join!(lost, timeout(10 * SECOND, store.close()));
+    assert!(matches!(lost, Err(Error::Store(_))), "{lost:?}");
+    assert_eq!(closed, Ok(()));
+}
+
+#[tokio::test]
 async fn checksums_of_applied_migrations_are_stored_once() {
     let Some(server) = server() else { return };
     let url = server.database();

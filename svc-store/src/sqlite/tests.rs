@@ -230,6 +230,28 @@ fn a_changed_or_unknown_migration_is_refused() {
     }
 }
 
+#[test]
+fn a_file_with_tables_of_something_else_is_refused() {
+    let scratch = Scratch::new();
+    Connection::open(&scratch.path).unwrap().raw().execute_batch("CREATE TABLE contacts (name TEXT)").unwrap();
+    let refused = SqliteStore::open(&scratch.path, env()).map(drop).unwrap_err();
+    assert!(matches!(refused, StoreError::SchemaMismatch(_)), "{refused:?}");
+    assert!(refused.to_string().contains("something else has created"), "{refused}");
+}
+
+#[tokio::test]
+async fn what_was_queued_before_closing_is_completed() {
+    let scratch = Scratch::new();
+    let store = scratch.store();
+    let create = |_| store.write("test", |tx| Box::pin(tenants::create(tx, TenantCreate::named("Test"))));
+    let (created, ()) = tokio::join!(join_all((0..50).map(create)), store.close());
+    assert!(created.iter().all(Result::is_ok), "{created:?}");
+    assert_eq!(create(0).await, Err(StoreError::Closed.into()));
+    let again = scratch.store();
+    let stored = again.read("test", |tx| Box::pin(async move { Ok(tx.tenants(None, 100).await?.len()) })).await;
+    assert_eq!(stored, Ok(50));
+}
+
 /// SQLite numbers `$n` by first appearance, so that must be 1, 2, 3, ….
 #[test]
 fn every_statement_prepares_and_counts_its_parameters_upwards() {
