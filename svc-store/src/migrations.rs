@@ -61,6 +61,7 @@ pub(crate) const SQLITE: &[Migration] = migrations! { "sqlite":
     "0013_records_by_id",
     "0014_stopped_subscriptions",
     "0015_overdue_checks",
+    "0016_pending_and_ended_deliveries",
 };
 
 /// The migrations of PostgreSQL.
@@ -79,6 +80,7 @@ pub(crate) const POSTGRES: &[Migration] = migrations! { "postgres":
     "0012_indexes_of_stopped_deliveries",
     "0013_overdue_checks",
     "0014_index_of_overdue_checks",
+    "0015_pending_and_ended_deliveries",
 };
 
 /// A row of `schema_migrations`.
