@@ -62,6 +62,7 @@ pub(crate) const SQLITE: &[Migration] = migrations! { "sqlite":
     "0014_stopped_subscriptions",
     "0015_overdue_checks",
     "0016_pending_and_ended_deliveries",
+    "0017_attempts_by_delivery",
 };
 
 /// The migrations of PostgreSQL.

@@ -117,10 +117,13 @@ async fn an_interrupted_concurrent_migration_is_applied_again() {
     let url = server.database();
     crate::migrate(&url).await.unwrap();
     let connection = direct_connection(&url).await;
-    let concurrent = crate::migrations::POSTGRES.iter().rfind(|migration| migration.is_concurrent()).unwrap().name;
+    let migration = crate::migrations::POSTGRES.iter().rfind(|migration| migration.is_concurrent()).unwrap();
+    let concurrent = migration.name;
+    let (_, index) = migration.sql.split_once("CREATE INDEX CONCURRENTLY ").unwrap();
+    let (index, _) = index.split_once(' ').unwrap();
     let interrupted = format!(
         "DELETE FROM schema_migrations WHERE name >= '{concurrent}';
-         UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'tenants_by_overdue_check'::regclass"
+         UPDATE pg_index SET indisvalid = false WHERE indexrelid = '{index}'::regclass"
     );
     connection.client.batch_execute(&interrupted).await.unwrap();
     assert_eq!(crate::migrate(&url).await.unwrap()[0], concurrent);

@@ -475,6 +475,29 @@ fn an_event_for_many_subscriptions_writes_few_pages() {
     assert!(pages < 60, "{pages} pages");
 }
 
+/// Ids of deliveries sort like their times, and the table of attempts begins with them.
+#[test]
+fn the_attempts_of_many_tenants_are_appended_to_a_few_pages() {
+    let scratch = Scratch::new();
+    let connection = scratch.connection();
+    connection.disable_autocheckpoint().unwrap();
+    let insert = |prefix: &str, each: u32| {
+        let sql = format!(
+            "INSERT INTO delivery_attempts (tenant_id, delivery_id, attempt, started_at, duration_ms, status,
+                response_truncated) WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 50 * {each})
+                SELECT CAST(printf('%016d', i % 50) AS BLOB), CAST(x'{prefix}' || randomblob(15) AS BLOB), 1, 1, 1, 204, 0
+                FROM n"
+        );
+        connection.raw().execute_batch(&sql).unwrap();
+    };
+    connection.batch("PRAGMA foreign_keys = OFF").unwrap();
+    insert("01", 100);
+    let before = connection.wal_pages().unwrap();
+    insert("02", 1);
+    let pages = connection.wal_pages().unwrap() - before;
+    assert!(pages < 10, "{pages} pages");
+}
+
 /// SQLite counts the instructions that its statements run: more or less a dozen for each row that they look at.
 #[tokio::test]
 async fn the_work_of_retention_grows_like_the_deliveries_of_an_event() {
