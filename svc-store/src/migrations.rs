@@ -64,6 +64,8 @@ pub(crate) const SQLITE: &[Migration] = migrations! { "sqlite":
     "0016_dashboard_sign_in",
     "0017_request_log",
     "0018_attempt_counts",
+    "0019_pending_and_ended_deliveries",
+    "0020_attempts_by_delivery",
 };
 
 /// The migrations of PostgreSQL.
@@ -85,6 +87,7 @@ pub(crate) const POSTGRES: &[Migration] = migrations! { "postgres":
     "0015_dashboard_sign_in",
     "0016_request_log",
     "0017_attempt_counts",
+    "0018_pending_and_ended_deliveries",
 };
 
 /// A row of `schema_migrations`.

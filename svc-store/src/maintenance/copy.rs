@@ -208,7 +208,7 @@ async fn copy_table(
     let insert = insert(table);
     let total = count(snapshot, table.name).await?;
     let already_copied = count(&mut *target.begin(Access::Read).await?, table.name).await?;
-    let mut reader = TableReader::new(table, position.after.take());
+    let mut reader = TableReader::new(table, snapshot.dialect(), position.after.take());
     let mut copied = 0;
     loop {
         on_progress(Progress { phase: Phase::Copy, table: table.name, done: already_copied + copied, total });

@@ -120,9 +120,11 @@ async fn an_interrupted_concurrent_migration_is_applied_again() {
     let last = all.iter().rposition(crate::migrations::Migration::is_concurrent).unwrap();
     let concurrent = all[last].name;
     super::migrate::apply(&connection.client, &all[..=last]).await.unwrap();
+    let (_, index) = all[last].sql.split_once("CREATE INDEX CONCURRENTLY ").unwrap();
+    let (index, _) = index.split_once(' ').unwrap();
     let interrupted = format!(
         "DELETE FROM schema_migrations WHERE name = '{concurrent}';
-         UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'tenants_by_overdue_check'::regclass"
+         UPDATE pg_index SET indisvalid = false WHERE indexrelid = '{index}'::regclass"
     );
     connection.client.batch_execute(&interrupted).await.unwrap();
     assert_eq!(crate::migrate(&url).await.unwrap()[0], concurrent);
