@@ -101,13 +101,13 @@ fn chart(cx: &Context<'_>, tenant: &Tenant, since: Timestamp, deliveries: &[Deli
             count[series] += 1;
         }
     }
-    let begins = (1..).map(|hours| since.checked_add(HOUR * hours).unwrap_or(cx.now));
+    let begins = (0..).map(|hours| since.checked_add(HOUR * hours).unwrap_or(cx.now));
     let columns: Vec<Column> = counts
         .into_iter()
         .zip(begins)
-        .map(|(values, ends)| {
-            let text = tenant.time_zone.date_and_time_at(ends);
-            Column { label: format!("to {}", text.get(11..16).unwrap_or_default()), values }
+        .map(|(values, begins)| {
+            let text = tenant.time_zone.date_and_time_at(begins);
+            Column { label: text.get(11..16).unwrap_or_default().to_owned(), values }
         })
         .collect();
     html! {
@@ -130,7 +130,10 @@ fn attention(cx: &Context<'_>, tenant: &Tenant, endpoints: &[WebhookSubscription
             (table("Endpoints that need attention", &["Endpoint", "Status", "Failures in a row", "Last delivery"], html! {
                 @for endpoint in failing {
                     tr {
-                        th scope="row" { span.clip { (endpoint.url) } }
+                        th scope="row" {
+                            span.clip { (endpoint.url) }
+                            @if let Some(description) = &endpoint.description { div.soft { (description) } }
+                        }
                         td {
                             @if endpoint.disabled_reason.is_some() { (badge(Tone::Bad, "paused")) }
                             @else { (badge(Tone::Warn, "failing")) }
