@@ -48,6 +48,7 @@ const MAX_OPS_CONNECTIONS: u32 = 64;
 
 /// The reason for which the server did not start.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum RunError {
     /// The database cannot be opened.
     #[error(transparent)]

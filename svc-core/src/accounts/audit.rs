@@ -28,6 +28,7 @@ pub type EntryId = Id<Entry>;
 
 /// The actor of a transaction.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Actor {
     /// The service itself, or an application that names no actor. This is the default.
     #[default]

@@ -212,7 +212,8 @@ impl Errors {
         self.0.is_empty()
     }
 
-    fn of(&self, field: &str) -> Option<&str> {
+    /// Returns the error of a field.
+    pub(super) fn of(&self, field: &str) -> Option<&str> {
         self.0.iter().find(|(name, _)| *name == field).map(|(_, error)| error.as_str())
     }
 }

@@ -8,7 +8,9 @@ use svc_core::accounts::tenants::Tenant;
 
 use super::Dashboard;
 use super::context::{Context, Form};
-use super::pages::{accounts, audit, keys, overview, records, settings, sign_in, system};
+use super::pages::{
+    accounts, audit, deliveries, events, keys, overview, records, requests, settings, sign_in, system, webhooks,
+};
 use super::reply::{Failure, Reply};
 
 type Respond<'a> = BoxFuture<'a, Result<Reply, Failure>>;
@@ -49,12 +51,34 @@ fn post(path: &'static str, handler: Handler) -> Page {
 /// Returns all pages.
 fn table() -> Vec<Page> {
     use Handler::{Account, Anyone, Operator, SignedIn};
-    use Role::{Owner, Viewer};
+    use Role::{Developer, Owner, Viewer};
     vec![
         get("/sign-in", Anyone(|dashboard, parts, _| Box::pin(sign_in::show(dashboard, parts)))),
         post("/sign-in", Anyone(|dashboard, parts, form| Box::pin(sign_in::use_link(dashboard, parts, form)))),
         post("/sign-out", SignedIn(|cx| Box::pin(sign_in::sign_out(cx)))),
         get("/", Account(Viewer, |cx, tenant| Box::pin(overview::show(cx, tenant)))),
+        get("/webhooks", Account(Viewer, |cx, tenant| Box::pin(webhooks::list(cx, tenant)))),
+        get("/webhooks/new", Account(Developer, |cx, tenant| Box::pin(webhooks::new(cx, tenant)))),
+        post("/webhooks/new", Account(Developer, |cx, tenant| Box::pin(webhooks::create(cx, tenant)))),
+        get("/webhooks/{id}", Account(Viewer, |cx, tenant| Box::pin(webhooks::show(cx, tenant)))),
+        post("/webhooks/{id}/test", Account(Developer, |cx, tenant| Box::pin(webhooks::test(cx, tenant)))),
+        post("/webhooks/{id}/rotate", Account(Developer, |cx, tenant| Box::pin(webhooks::rotate(cx, tenant)))),
+        post(
+            "/webhooks/{id}/finish-rotation",
+            Account(Developer, |cx, tenant| Box::pin(webhooks::finish_rotation(cx, tenant))),
+        ),
+        post("/webhooks/{id}/enable", Account(Developer, |cx, tenant| Box::pin(webhooks::enable(cx, tenant)))),
+        post("/webhooks/{id}/disable", Account(Developer, |cx, tenant| Box::pin(webhooks::disable(cx, tenant)))),
+        post("/webhooks/{id}/recover", Account(Developer, |cx, tenant| Box::pin(webhooks::recover(cx, tenant)))),
+        get("/replays/{id}", Account(Viewer, |cx, tenant| Box::pin(webhooks::progress(cx, tenant)))),
+        get("/deliveries", Account(Viewer, |cx, tenant| Box::pin(deliveries::list(cx, tenant)))),
+        post("/deliveries/replay", Account(Developer, |cx, tenant| Box::pin(deliveries::replay_selected(cx, tenant)))),
+        get("/deliveries/{id}", Account(Viewer, |cx, tenant| Box::pin(deliveries::show(cx, tenant)))),
+        post("/deliveries/{id}/replay", Account(Developer, |cx, tenant| Box::pin(deliveries::replay(cx, tenant)))),
+        get("/events", Account(Viewer, |cx, tenant| Box::pin(events::list(cx, tenant)))),
+        get("/events/{id}", Account(Viewer, |cx, tenant| Box::pin(events::show(cx, tenant)))),
+        get("/requests", Account(Viewer, |cx, tenant| Box::pin(requests::list(cx, tenant)))),
+        get("/requests/{id}", Account(Viewer, |cx, tenant| Box::pin(requests::show(cx, tenant)))),
         get("/keys", Account(Viewer, |cx, tenant| Box::pin(keys::list(cx, tenant)))),
         get("/keys/new", Account(Owner, |cx, tenant| Box::pin(keys::new(cx, tenant)))),
         post("/keys/new", Account(Owner, |cx, tenant| Box::pin(keys::create(cx, tenant)))),

@@ -3,6 +3,7 @@
 use http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, LOCATION};
 use http::{Method, StatusCode};
 use svc_core::accounts::keys::KeyCreate;
+use svc_core::accounts::requests::{self, LoggedRequest};
 use svc_core::accounts::sessions::Role;
 use svc_core::prelude::*;
 use svc_server::dashboard::routes::pages;
@@ -21,6 +22,25 @@ const PAGES: &[(&str, &str, &str, &str)] = &[
     ("POST", "/sign-in", "anyone", ""),
     ("POST", "/sign-out", "session", ""),
     ("GET", "/", "viewer", ""),
+    ("GET", "/webhooks", "viewer", ""),
+    ("GET", "/webhooks/new", "developer", ""),
+    ("POST", "/webhooks/new", "developer", "url=https%3A%2F%2Fexample.com%2Fhook&events=*"),
+    ("GET", "/webhooks/{id}", "viewer", ""),
+    ("POST", "/webhooks/{id}/test", "developer", ""),
+    ("POST", "/webhooks/{id}/rotate", "developer", "overlap=24"),
+    ("POST", "/webhooks/{id}/finish-rotation", "developer", ""),
+    ("POST", "/webhooks/{id}/enable", "developer", ""),
+    ("POST", "/webhooks/{id}/disable", "developer", ""),
+    ("POST", "/webhooks/{id}/recover", "developer", "within=24h"),
+    ("GET", "/replays/{id}", "viewer", ""),
+    ("GET", "/deliveries", "viewer", ""),
+    ("POST", "/deliveries/replay", "developer", "id={delivery}"),
+    ("GET", "/deliveries/{id}", "viewer", ""),
+    ("POST", "/deliveries/{id}/replay", "developer", ""),
+    ("GET", "/events", "viewer", ""),
+    ("GET", "/events/{id}", "viewer", ""),
+    ("GET", "/requests", "viewer", ""),
+    ("GET", "/requests/{id}", "viewer", ""),
     ("GET", "/keys", "viewer", ""),
     ("GET", "/keys/new", "owner", ""),
     ("POST", "/keys/new", "owner", "scopes=read&expires=30"),
@@ -88,6 +108,36 @@ async fn id(server: &Server, tenant: TenantId, path: &str) -> String {
     let account = server.svc.tenant(tenant);
     match path.split('/').collect::<Vec<_>>()[..] {
         ["", "keys", ..] => account.keys().create(KeyCreate::default()).await.unwrap().key.id.to_string(),
+        ["", "webhooks", ..] => endpoint(server, tenant).await.id.to_string(),
+        ["", "replays", ..] => {
+            let endpoint = endpoint(server, tenant).await;
+            let input = ReplayCreate::new(endpoint.id, endpoint.created_at);
+            account.replays().create(input).await.unwrap().id.to_string()
+        }
+        ["", "deliveries", ..] => delivery(server, tenant).await.id.to_string(),
+        ["", "events", ..] => delivery(server, tenant).await.event_id.to_string(),
+        ["", "requests", ..] => {
+            let event = delivery(server, tenant).await.event_id;
+            let store = server.svc.store();
+            let request = LoggedRequest {
+                id: store.env().id(store.env().now()),
+                tenant_id: tenant,
+                request_id: "an-id".to_owned(),
+                key_id: account.keys().create(KeyCreate::default()).await.unwrap().key.id,
+                method: "POST".to_owned(),
+                path: "/api/v1/contacts".to_owned(),
+                query: Some("limit=5&email=***".to_owned()),
+                status: 201,
+                code: None,
+                started_at: store.env().now(),
+                duration: std::time::Duration::from_micros(1_234),
+                events: 1,
+                first_event_id: Some(event),
+                last_event_id: Some(event),
+            };
+            requests::record(&**store, std::slice::from_ref(&request)).await.unwrap();
+            request.id.to_string()
+        }
         ["", "accounts", ..] => tenant.to_string(),
         ["", "settings", "sessions", ..] => session(server, DashboardLinkCreate::to(tenant, Role::Viewer)).await,
         ["", "system", "sessions", ..] => session(server, DashboardLinkCreate::for_operator()).await,
@@ -126,6 +176,24 @@ async fn contact(server: &Server, tenant: TenantId) -> ContactId {
     contact.unwrap().id
 }
 
+async fn endpoint(server: &Server, tenant: TenantId) -> WebhookSubscription {
+    let url = "https://example.com/hook".parse().unwrap();
+    server.svc.tenant(tenant).webhooks().create(WebhookCreate::new(url, EventSet::All)).await.unwrap()
+}
+
+async fn delivery(server: &Server, tenant: TenantId) -> Delivery {
+    let endpoint = endpoint(server, tenant).await;
+    server.svc.tenant(tenant).webhooks().send_test(endpoint.id, None).await.unwrap()
+}
+
+/// Completes a form with the id of a delivery.
+async fn filled(server: &Server, form: &str) -> String {
+    match form.contains("{delivery}") {
+        true => form.replace("{delivery}", &delivery(server, server.tenant).await.id.to_string()),
+        false => form.to_owned(),
+    }
+}
+
 async fn ask(browser: &Browser<'_>, method: &str, path: &str, form: &str) -> Response {
     if method == "GET" { browser.get(path).await } else { browser.post(path, form).await }
 }
@@ -153,7 +221,8 @@ async fn every_page_is_for_the_roles_that_may_see_it() {
         for person in PEOPLE {
             let server = Server::start().await;
             let link = server.link(DashboardLinkCreate::to(server.tenant, Role::Viewer)).await;
-            let form = if path == "/sign-in" { format!("token={}", link.token.reveal()) } else { form.to_owned() };
+            let form =
+                if path == "/sign-in" { format!("token={}", link.token.reveal()) } else { filled(&server, form).await };
             let browser = browser(&server, person).await;
             try_page(&server, &browser, person, ("POST", path, audience, &form)).await;
         }
