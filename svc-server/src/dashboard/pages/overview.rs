@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use maud::{Markup, html};
+use svc_core::accounts::sessions::Role;
 use svc_core::accounts::tenants::Tenant;
 use svc_core::resources::pages::{Limit, ListParams};
 use svc_core::store::DeliveryFilter;
@@ -131,7 +132,7 @@ fn attention(cx: &Context<'_>, tenant: &Tenant, endpoints: &[WebhookSubscription
                 @for endpoint in failing {
                     tr {
                         th scope="row" {
-                            span.clip { (endpoint.url) }
+                            a.clip href=(cx.url(&format!("/webhooks/{}", endpoint.id))) { (endpoint.url) }
                             @if let Some(description) = &endpoint.description { div.soft { (description) } }
                         }
                         td {
@@ -165,10 +166,11 @@ fn first_steps(cx: &Context<'_>, has_key: bool, has_endpoint: bool) -> Markup {
         "First steps",
         html! {
             ol.steps {
-                (step(has_key, "Create an API key", "Your program sends it with each request.",
-                    html! { a.button.primary href=(cx.url("/keys/new")) { "Create key" } }))
+                (step(has_key, "Create an API key", "Your program sends it with each request.", html! {
+                    @if cx.may(Role::Owner) { a.button.primary href=(cx.url("/keys/new")) { "Create key" } }
+                }))
                 (step(has_endpoint, "Add a webhook endpoint", "It receives an event whenever a record changes.", html! {
-                    p.hint { "With the API: " code { "POST /api/v1/webhooks" } }
+                    @if cx.may(Role::Developer) { a.button href=(cx.url("/webhooks/new")) { "Add endpoint" } }
                 }))
                 (step(false, "Change a record", "Create a contact through the API, and watch its event arrive here.", html! {
                     p.hint { "With the API: " code { "POST /api/v1/contacts" } }
