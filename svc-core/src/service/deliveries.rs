@@ -1,6 +1,7 @@
 //! Deliveries of events to the webhook subscriptions of an account.
 
 use super::Account;
+use super::executor::operation;
 use crate::error::Error;
 use crate::store::DeliveryFilter;
 use crate::webhooks::deliveries::{self, AttemptLog, Delivery, DeliveryId, SearchResult};
@@ -63,7 +64,7 @@ impl<'e> Deliveries<'e> {
     pub async fn get(self, id: DeliveryId) -> Result<Delivery, Error> {
         let Account { runner, id: tenant } = self.account;
         runner
-            .read("service.delivery.get", move |tx| {
+            .read(operation!("svc.deliveries.get", id), move |tx| {
                 Box::pin(async move { tx.delivery(tenant, id).await?.ok_or(Error::NotFound) })
             })
             .await
@@ -90,7 +91,7 @@ impl<'e> Deliveries<'e> {
     /// ```
     pub async fn list(self, filter: DeliveryFilter) -> Result<Vec<Delivery>, Error> {
         let Account { runner, id: tenant } = self.account;
-        let list = runner.read("service.delivery.list", move |tx| {
+        let list = runner.read(operation!("svc.deliveries.list"), move |tx| {
             let filter = filter.clone();
             Box::pin(async move { Ok(tx.list_deliveries(tenant, &filter).await?) })
         });
@@ -144,7 +145,9 @@ impl<'e> Deliveries<'e> {
     pub async fn attempts(self, id: DeliveryId) -> Result<Vec<AttemptLog>, Error> {
         let Account { runner, id: tenant } = self.account;
         runner
-            .read("service.delivery.attempts", move |tx| Box::pin(async move { Ok(tx.attempts(tenant, id).await?) }))
+            .read(operation!("svc.deliveries.attempts", id), move |tx| {
+                Box::pin(async move { Ok(tx.attempts(tenant, id).await?) })
+            })
             .await
     }
 
@@ -168,6 +171,10 @@ impl<'e> Deliveries<'e> {
     /// ```
     pub async fn replay(self, id: DeliveryId) -> Result<Delivery, Error> {
         let Account { runner, id: tenant } = self.account;
-        runner.write("service.delivery.replay", move |tx| Box::pin(replays::replay_delivery(tx, tenant, id))).await
+        runner
+            .write(operation!("svc.deliveries.replay", id), move |tx| {
+                Box::pin(replays::replay_delivery(tx, tenant, id))
+            })
+            .await
     }
 }

@@ -150,6 +150,7 @@ cases! {
         a_failure_does_not_affect_concurrent_transactions,
         a_locked_tenant_is_changed_by_nobody_else,
         lock_tenant_waits_for_a_concurrent_writer,
+        a_closed_store_refuses_everything,
     }
     emails {
         one_of_concurrent_creates_succeeds,
@@ -428,6 +429,10 @@ macro_rules! every_resource {
 use every_resource;
 
 #[cfg(test)]
+#[path = "../../examples/store.rs"]
+mod example;
+
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::store::memory::MemoryStore;
@@ -435,6 +440,13 @@ mod tests {
     #[test]
     fn the_memory_store_passes() {
         run_all(|env| async { Arc::new(MemoryStore::new(env)) as Arc<dyn Store> }).now_or_never().unwrap();
+    }
+
+    #[test]
+    fn the_example_of_a_store_passes() {
+        run_all(|env| async { Arc::new(example::SnapshotStore::new(env)) as Arc<dyn Store> }).now_or_never().unwrap();
+        let make = |env| async { fails_first(Arc::new(example::SnapshotStore::new(env)), |runs| runs) };
+        run_all(make).now_or_never().unwrap();
     }
 
     #[test]

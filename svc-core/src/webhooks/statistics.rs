@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::error::Error;
 use crate::store::{DeliveryFilter, Store, Tx};
 use crate::values::{TenantId, TextEnum, Timestamp};
@@ -259,7 +261,8 @@ pub async fn attempts_by_hour(
 }
 
 /// The unfinished deliveries of a subscription.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Backlog {
     /// The number of deliveries with an attempt due now or later, or in progress. Both numbers are counted up to
     /// [`MAX_BACKLOG_COUNT`](crate::webhooks::deliveries::MAX_BACKLOG_COUNT).

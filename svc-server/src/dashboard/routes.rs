@@ -8,7 +8,9 @@ use svc_core::accounts::tenants::Tenant;
 
 use super::Dashboard;
 use super::context::{Context, Form};
-use super::pages::{accounts, deliveries, events, keys, overview, requests, sign_in, webhooks};
+use super::pages::{
+    accounts, audit, deliveries, events, keys, overview, records, requests, settings, sign_in, system, webhooks,
+};
 use super::reply::{Failure, Reply};
 
 type Respond<'a> = BoxFuture<'a, Result<Reply, Failure>>;
@@ -82,12 +84,31 @@ fn table() -> Vec<Page> {
         post("/keys/new", Account(Owner, |cx, tenant| Box::pin(keys::create(cx, tenant)))),
         post("/keys/{id}/rotate", Account(Owner, |cx, tenant| Box::pin(keys::rotate(cx, tenant)))),
         post("/keys/{id}/revoke", Account(Owner, |cx, tenant| Box::pin(keys::revoke(cx, tenant)))),
+        get("/settings", Account(Viewer, |cx, tenant| Box::pin(settings::show(cx, tenant)))),
+        post("/settings", Account(Owner, |cx, tenant| Box::pin(settings::save(cx, tenant)))),
+        post(
+            "/settings/sessions/{id}/revoke",
+            Account(Owner, |cx, tenant| Box::pin(settings::revoke_session(cx, tenant))),
+        ),
+        get("/audit", Account(Viewer, |cx, tenant| Box::pin(audit::list(cx, tenant)))),
+        get("/contacts", Account(Viewer, |cx, tenant| Box::pin(records::list(cx, tenant, &records::CONTACTS)))),
+        get("/contacts/{id}", Account(Viewer, |cx, tenant| Box::pin(records::show(cx, tenant, &records::CONTACTS)))),
+        get("/invoices", Account(Viewer, |cx, tenant| Box::pin(records::list(cx, tenant, &records::INVOICES)))),
+        get("/invoices/{id}", Account(Viewer, |cx, tenant| Box::pin(records::show(cx, tenant, &records::INVOICES)))),
+        get("/quotes", Account(Viewer, |cx, tenant| Box::pin(records::list(cx, tenant, &records::QUOTES)))),
+        get("/quotes/{id}", Account(Viewer, |cx, tenant| Box::pin(records::show(cx, tenant, &records::QUOTES)))),
+        get("/bookings", Account(Viewer, |cx, tenant| Box::pin(records::list(cx, tenant, &records::BOOKINGS)))),
+        get("/bookings/{id}", Account(Viewer, |cx, tenant| Box::pin(records::show(cx, tenant, &records::BOOKINGS)))),
+        get("/jobs", Account(Viewer, |cx, tenant| Box::pin(records::list(cx, tenant, &records::JOBS)))),
+        get("/jobs/{id}", Account(Viewer, |cx, tenant| Box::pin(records::show(cx, tenant, &records::JOBS)))),
         get("/accounts", Operator(|cx| Box::pin(accounts::list(cx)))),
         post("/accounts/leave", Operator(|cx| Box::pin(accounts::leave(cx)))),
         get("/accounts/{id}", Operator(|cx| Box::pin(accounts::show(cx)))),
         post("/accounts/{id}/access", Operator(|cx| Box::pin(accounts::set_access(cx)))),
         post("/accounts/{id}/limits", Operator(|cx| Box::pin(accounts::set_limits(cx)))),
         post("/accounts/{id}/view", Operator(|cx| Box::pin(accounts::view(cx)))),
+        get("/system", Operator(|cx| Box::pin(system::show(cx)))),
+        post("/system/sessions/{id}/revoke", Operator(|cx| Box::pin(system::revoke_session(cx)))),
     ]
 }
 

@@ -46,6 +46,22 @@ const PAGES: &[(&str, &str, &str, &str)] = &[
     ("POST", "/keys/new", "owner", "scopes=read&expires=30"),
     ("POST", "/keys/{id}/rotate", "owner", "overlap=24"),
     ("POST", "/keys/{id}/revoke", "owner", ""),
+    ("GET", "/settings", "viewer", ""),
+    ("POST", "/settings", "owner", "name=Harbour&time_zone=UTC&currency=AUD"),
+    ("POST", "/settings/sessions/{id}/revoke", "owner", ""),
+    ("GET", "/audit", "viewer", ""),
+    ("GET", "/contacts", "viewer", ""),
+    ("GET", "/contacts/{id}", "viewer", ""),
+    ("GET", "/invoices", "viewer", ""),
+    ("GET", "/invoices/{id}", "viewer", ""),
+    ("GET", "/quotes", "viewer", ""),
+    ("GET", "/quotes/{id}", "viewer", ""),
+    ("GET", "/bookings", "viewer", ""),
+    ("GET", "/bookings/{id}", "viewer", ""),
+    ("GET", "/jobs", "viewer", ""),
+    ("GET", "/jobs/{id}", "viewer", ""),
+    ("GET", "/system", "operator", ""),
+    ("POST", "/system/sessions/{id}/revoke", "operator", ""),
     ("GET", "/accounts", "operator", ""),
     ("POST", "/accounts/leave", "operator", ""),
     ("GET", "/accounts/{id}", "operator", ""),
@@ -123,8 +139,41 @@ async fn id(server: &Server, tenant: TenantId, path: &str) -> String {
             request.id.to_string()
         }
         ["", "accounts", ..] => tenant.to_string(),
+        ["", "settings", "sessions", ..] => session(server, DashboardLinkCreate::to(tenant, Role::Viewer)).await,
+        ["", "system", "sessions", ..] => session(server, DashboardLinkCreate::for_operator()).await,
+        ["", "contacts", ..] => contact(server, tenant).await.to_string(),
+        ["", "invoices", ..] => {
+            let invoice = account.invoices().create(InvoiceCreate::new("149.50".parse().unwrap())).await;
+            invoice.unwrap().id.to_string()
+        }
+        ["", "quotes", ..] => {
+            let quote = QuoteCreate::new(contact(server, tenant).await, "99".parse().unwrap());
+            account.quotes().create(quote).await.unwrap().id.to_string()
+        }
+        ["", "bookings", ..] => {
+            let contact_id = contact(server, tenant).await;
+            let start = Timestamp::parse("2026-03-20T09:00:00Z").unwrap();
+            let booking = BookingCreate::new(contact_id, Text::parse("Blocked drain").unwrap(), start);
+            account.bookings().create(booking).await.unwrap().id.to_string()
+        }
+        ["", "jobs", ..] => {
+            let job = JobCreate::new(Text::parse("New pump").unwrap());
+            account.jobs().create(job).await.unwrap().id.to_string()
+        }
         _ => panic!("{path} has no id in this test"),
     }
+}
+
+async fn session(server: &Server, link: DashboardLinkCreate) -> String {
+    let link = server.link(link).await;
+    server.svc.dashboard().sign_in(link.token.reveal()).await.unwrap().session.id.to_string()
+}
+
+async fn contact(server: &Server, tenant: TenantId) -> ContactId {
+    let number = server.svc.tenant(tenant).contacts().list(ContactFilter::default(), ListParams::default()).await;
+    let email = format!("ada{}@example.com", number.unwrap().data.len());
+    let contact = server.svc.tenant(tenant).contacts().create(ContactCreate::new(email.parse().unwrap())).await;
+    contact.unwrap().id
 }
 
 async fn endpoint(server: &Server, tenant: TenantId) -> WebhookSubscription {
@@ -160,38 +209,52 @@ fn the_test_has_every_page() {
 
 #[tokio::test]
 async fn every_page_is_for_the_roles_that_may_see_it() {
-    for (method, path, audience, form) in PAGES.iter().copied() {
+    let shared = Server::start().await;
+    for person in PEOPLE {
+        let browser = browser(&shared, person).await;
+        for (_, path, audience, form) in PAGES.iter().copied().filter(|(method, ..)| *method == "GET") {
+            try_page(&shared, &browser, person, ("GET", path, audience, form)).await;
+        }
+    }
+    // A change may end the session, so each has a server of its own.
+    for (_, path, audience, form) in PAGES.iter().copied().filter(|(method, ..)| *method == "POST") {
         for person in PEOPLE {
             let server = Server::start().await;
-            let browser = browser(&server, person).await;
             let link = server.link(DashboardLinkCreate::to(server.tenant, Role::Viewer)).await;
             let form =
                 if path == "/sign-in" { format!("token={}", link.token.reveal()) } else { filled(&server, form).await };
-            let path = match path.contains("{id}") {
-                true => path.replace("{id}", &id(&server, server.tenant, path).await),
-                false => path.to_owned(),
-            };
-            let name = format!("{person}: {method} {path}");
-            let response = ask(&browser, method, &path, &form).await;
-            let status = response.status;
-            assert_eq!(response.headers[CONTENT_SECURITY_POLICY], POLICY, "{name}");
-            assert_eq!(response.headers[CACHE_CONTROL], "no-store", "{name}");
-            assert!(response.text.len() < MAX_PAGE, "{name}: {} bytes", response.text.len());
-            if may(person, audience) {
-                let is_ok = status == StatusCode::OK || (method == "POST" && status == StatusCode::SEE_OTHER);
-                assert!(is_ok, "{name}: {status} {}", response.text);
-            } else if person == "nobody" {
-                // Without a session, a form has no token either.
-                assert_eq!(status, StatusCode::UNAUTHORIZED, "{name}");
-            } else if audience == "operator" {
-                assert_eq!(status, StatusCode::NOT_FOUND, "{name}");
-            } else if person == "operator" {
-                assert_eq!(status, StatusCode::SEE_OTHER, "{name}");
-                assert_eq!(response.headers[LOCATION], "/dashboard/accounts", "{name}");
-            } else {
-                assert_eq!(status, StatusCode::FORBIDDEN, "{name}");
-            }
+            let browser = browser(&server, person).await;
+            try_page(&server, &browser, person, ("POST", path, audience, &form)).await;
         }
+    }
+}
+
+async fn try_page(server: &Server, browser: &Browser<'_>, person: &str, page: (&str, &str, &str, &str)) {
+    let (method, path, audience, form) = page;
+    let path = match path.contains("{id}") {
+        true => path.replace("{id}", &id(server, server.tenant, path).await),
+        false => path.to_owned(),
+    };
+    let name = format!("{person}: {method} {path}");
+    let response = ask(browser, method, &path, form).await;
+    let status = response.status;
+    assert_eq!(response.headers[CONTENT_SECURITY_POLICY], POLICY, "{name}");
+    assert_eq!(response.headers[CACHE_CONTROL], "no-store", "{name}");
+    assert!(response.text.len() < MAX_PAGE, "{name}: {} bytes", response.text.len());
+    if may(person, audience) {
+        let is_ok = status == StatusCode::OK || (method == "POST" && status == StatusCode::SEE_OTHER);
+        assert!(is_ok, "{name}: {status} {}", response.text);
+        let headings = response.text.matches("<h1").count();
+        assert_eq!(headings, usize::from(status == StatusCode::OK), "{name} has one heading");
+    } else if person == "nobody" {
+        assert_eq!(status, StatusCode::UNAUTHORIZED, "{name}");
+    } else if audience == "operator" {
+        assert_eq!(status, StatusCode::NOT_FOUND, "{name}");
+    } else if person == "operator" {
+        assert_eq!(status, StatusCode::SEE_OTHER, "{name}");
+        assert_eq!(response.headers[LOCATION], "/dashboard/accounts", "{name}");
+    } else {
+        assert_eq!(status, StatusCode::FORBIDDEN, "{name}");
     }
 }
 

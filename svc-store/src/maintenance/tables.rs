@@ -19,6 +19,7 @@ use svc_core::webhooks::subscriptions::WebhookSubscription;
 
 use crate::accounts::signatures::UsedSignature;
 use crate::accounts::tenants::LastNumber;
+use crate::dialect::Dialect;
 #[cfg(test)]
 use crate::record::Statements;
 use crate::record::{ColumnInfo, Record};
@@ -31,7 +32,7 @@ use crate::webhooks::subscriptions::SubscriptionKind;
 pub(crate) struct TableInfo {
     pub(crate) name: &'static str,
     pub(crate) columns: &'static [ColumnInfo],
-    /// The columns that identify a row. An index of both databases begins with them.
+    /// The columns that identify a row. An index of both databases begins with them, in any order.
     pub(crate) key: &'static [&'static str],
     /// How many of the columns are no fields of the record.
     extra: usize,
@@ -52,6 +53,16 @@ impl TableInfo {
             #[cfg(test)]
             statements: R::statements,
         }
+    }
+
+    /// Returns the positions in `key` in the order in which an index of this database begins with them.
+    pub(crate) fn index_order(&self, dialect: Dialect) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..self.key.len()).collect();
+        if dialect == Dialect::Sqlite && self.name == AttemptLog::TABLE {
+            // The tenant comes last there, so that the attempts of all tenants are appended.
+            order.rotate_left(1);
+        }
+        order
     }
 
     /// Returns the position of a column in `columns`.
