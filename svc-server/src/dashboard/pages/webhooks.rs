@@ -114,6 +114,14 @@ fn selection(events: &EventSet) -> String {
     }
 }
 
+/// Returns the kinds of a selection.
+fn kinds(events: &EventSet) -> String {
+    match events {
+        EventSet::All => "all, also those of later versions".to_owned(),
+        EventSet::Kinds(_) => events.names().join(", "),
+    }
+}
+
 /// Shows the form of a new endpoint.
 pub(in crate::dashboard) async fn new(cx: &Context<'_>, tenant: &Tenant) -> Result<Reply, Failure> {
     let state = FormState { values: &Form::of(b"events=*"), errors: &Errors::default() };
@@ -157,7 +165,7 @@ fn picker(state: &FormState<'_>) -> Markup {
             p.hint { "Or these alone:" }
             @for (resource, kinds) in &groups {
                 div.kinds {
-                    h3 { (resource) }
+                    h2 { (resource) }
                     @for kind in kinds {
                         label { input type="checkbox" name="events" value=(kind) checked[chosen.contains(&kind.as_str())]; " " (kind) }
                     }
@@ -266,7 +274,7 @@ pub(in crate::dashboard) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Res
         (section("Endpoint", facts(&[
             ("Status", status(&endpoint)),
             ("Id", html! { code { (endpoint.id) } }),
-            ("Events", html! { (endpoint.events.names().join(", ")) }),
+            ("Events", html! { (kinds(&endpoint.events)) }),
             ("Last attempt", html! {
                 (deliveries::outcome(endpoint.last_delivery_status)) ", "
                 (time_or(cx.now, zone, endpoint.last_delivery_at, "never"))
