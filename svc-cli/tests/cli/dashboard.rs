@@ -2,7 +2,7 @@ use crate::harness::{Session, UNKNOWN_ID, text};
 
 #[test]
 fn a_link_to_the_dashboard_is_one_line() {
-    let mut session = Session::new();
+    let session = Session::new();
     let tenant = session.tenant();
     let output = session.output(&["dashboard", "link", "--role", "developer", "--url", "https://api.example.com/"]);
     let line = text(&output.stdout);

@@ -224,7 +224,7 @@ impl Session {
         let url = format!("sqlite://{}", self.folder.path().join("svc.db").display());
         let filled = async {
             let store = svc_store::open(&url, Env::system()).await.unwrap();
-            svc_server::program::demo::prepare(&*store, "http://localhost", &url).await.unwrap()
+            svc_server::program::demo::prepare(&*store, "http://localhost", &url, None).await.unwrap()
         };
         tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(filled);
     }
