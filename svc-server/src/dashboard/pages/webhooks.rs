@@ -150,11 +150,10 @@ fn picker(state: &FormState<'_>) -> Markup {
     let chosen: Vec<&str> = state.values.all("events").collect();
     let mut groups: Vec<(&str, Vec<EventKind>)> = Vec::new();
     for kind in EventKind::BUILT_IN.iter().copied() {
-        let resource = kind.as_str().split('.').next().unwrap_or_default();
-        // The text of a kind of the service is static, but that of others is borrowed.
+        let resource = resource(kind);
         match groups.iter_mut().find(|(known, _)| *known == resource) {
             Some((_, kinds)) => kinds.push(kind),
-            None => groups.push((resource_name(kind), vec![kind])),
+            None => groups.push((resource, vec![kind])),
         }
     }
     html! {
@@ -175,7 +174,8 @@ fn picker(state: &FormState<'_>) -> Markup {
     }
 }
 
-fn resource_name(kind: EventKind) -> &'static str {
+/// Returns what a kind is about.
+fn resource(kind: EventKind) -> &'static str {
     let names = ["invoice", "quote", "booking", "job", "contact", "payment", "stay", "cohort"];
     names.into_iter().find(|name| kind.as_str().starts_with(name)).unwrap_or("other")
 }
@@ -202,7 +202,7 @@ fn read(form: &Form) -> Result<WebhookCreate, Errors> {
 
 /// Creates an endpoint and shows its secret.
 pub(in crate::dashboard) async fn create(cx: &Context<'_>, tenant: &Tenant) -> Result<Reply, Failure> {
-    let mut errors = match read(&cx.form) {
+    let errors = match read(&cx.form) {
         Ok(input) => match cx.svc.tenant(tenant.id).webhooks().create(input).await {
             Ok(new) => return Ok(secret(cx, tenant, &new, "Endpoint added")),
             Err(svc_core::error::Error::Store(error)) => return Err(Failure::Internal(error)),
@@ -214,7 +214,7 @@ pub(in crate::dashboard) async fn create(cx: &Context<'_>, tenant: &Tenant) -> R
         },
         Err(errors) => errors,
     };
-    let state = FormState { values: &cx.form, errors: &mut errors };
+    let state = FormState { values: &cx.form, errors: &errors };
     Ok(form(cx, tenant, &state).status(StatusCode::UNPROCESSABLE_ENTITY))
 }
 
