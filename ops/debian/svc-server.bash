@@ -23,7 +23,7 @@ _svc__server() {
 
     case "${cmd}" in
         svc__server)
-            opts="-h -V --config --listen --database-url --database-read-connections --database-write-connections --ops-listen --demo --allow-private-webhooks --no-rate-limit --rate-limit --write-rate-limit --max-webhooks --webhook-timeout --webhook-retry --webhook-concurrency --idempotency-ttl --retention --request-log --docs --overdue --shutdown-grace --log-format --tls-cert --tls-key --trusted-proxy --cors-origin --max-connections --help --version"
+            opts="-h -V --config --listen --database-url --database-read-connections --database-write-connections --ops-listen --demo --allow-private-webhooks --no-rate-limit --rate-limit --write-rate-limit --max-webhooks --webhook-timeout --webhook-retry --webhook-concurrency --idempotency-ttl --retention --request-log --docs --overdue --dashboard --shutdown-grace --log-format --tls-cert --tls-key --trusted-proxy --cors-origin --max-connections --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -94,6 +94,10 @@ _svc__server() {
                     return 0
                     ;;
                 --overdue)
+                    COMPREPLY=($(compgen -W "on off" -- "${cur}"))
+                    return 0
+                    ;;
+                --dashboard)
                     COMPREPLY=($(compgen -W "on off" -- "${cur}"))
                     return 0
                     ;;

@@ -18,6 +18,8 @@ complete -c svc-server -l docs -d 'Whether the API reference is served at /docs'
 off\t'It does not run'"
 complete -c svc-server -l overdue -d 'Whether invoices that were not paid in time become overdue by themselves, once a day after midnight in the time zone of their account. With off, run `svc invoice overdue`' -r -f -a "on\t'It runs'
 off\t'It does not run'"
+complete -c svc-server -l dashboard -d 'Whether the dashboard is served at /dashboard, where people of an account and operators sign in with a link of `svc dashboard link`' -r -f -a "on\t'It runs'
+off\t'It does not run'"
 complete -c svc-server -l shutdown-grace -d 'How long requests and webhook delivery attempts in progress may take to finish after SIGTERM or SIGINT' -r
 complete -c svc-server -l log-format -d 'The format of the log on stderr' -r -f -a "text\t'One line of text per event, for people'
 json\t'One JSON object per line, for log collectors'"

@@ -35,6 +35,8 @@ off\:"It does not run"))' \
 off\:"It does not run"))' \
 '--overdue=[Whether invoices that were not paid in time become overdue by themselves, once a day after midnight in the time zone of their account. With off, run \`svc invoice overdue\`]:OVERDUE:((on\:"It runs"
 off\:"It does not run"))' \
+'--dashboard=[Whether the dashboard is served at /dashboard, where people of an account and operators sign in with a link of \`svc dashboard link\`]:DASHBOARD:((on\:"It runs"
+off\:"It does not run"))' \
 '--shutdown-grace=[How long requests and webhook delivery attempts in progress may take to finish after SIGTERM or SIGINT]:DURATION:_default' \
 '--log-format=[The format of the log on stderr]:LOG_FORMAT:((text\:"One line of text per event, for people"
 json\:"One JSON object per line, for log collectors"))' \
