@@ -11,6 +11,7 @@ use svc_core::resources::invoices::InvoiceFilter;
 use svc_core::resources::jobs::JobFilter;
 use svc_core::resources::pages::ListParams;
 use svc_core::resources::quotes::QuoteFilter;
+use svc_core::values::EventKinds;
 use svc_server::api::handlers::RequestParts;
 use svc_server::api::problem::Problem;
 use svc_server::api::routes::{self, Operation};
@@ -29,7 +30,8 @@ fuzz_target!(|query: &str| {
 
     for operation in READS.iter() {
         let parse_request = |query: &str| {
-            let parts = RequestParts { id: Some(ID), query, body: b"", base: "/api/v1" };
+            let event_kinds = &EventKinds::default();
+            let parts = RequestParts { id: Some(ID), query, body: b"", base: "/api/v1", event_kinds };
             (operation.parse)(&parts).map(|_| ())
         };
         assert_eq!(parse_request(query), parse_request(&again), "{}", operation.id);

@@ -24,6 +24,7 @@ _svc-server() {
 '--rate-limit=[The number of requests per minute that are allowed for each API key, and for each address without a valid key. \`svc tenant set\` sets another limit for the keys of one tenant]:N:_default' \
 '*--write-rate-limit=[The number of writes per minute that are allowed for each API key, per method and route of a resource, such as quotes=20. Can be repeated or separated by commas. \`svc tenant set\` sets other limits for the keys of one tenant]:RESOURCE=N:_default' \
 '--max-webhooks=[The number of webhook subscriptions that each tenant can have, from 1 to 1000. \`svc tenant set\` sets another limit for one tenant]:N:_default' \
+'--event-kinds=[A JSON file with the event kinds of your own, beside those of the service\: an object that has the JSON Schema of the data of each kind under its name, such as order.shipped. Every node needs the same file]:FILE:_files' \
 '--webhook-timeout=[The timeout of one webhook delivery attempt, from resolving the host name to the end of the response, such as 10s. At most 1h]:DURATION:_default' \
 '*--webhook-retry=[The delays before the retries of a webhook delivery, separated by commas. Up to 10 % is added to each at random]:DURATIONS:_default' \
 '--webhook-concurrency=[The highest number of webhook delivery attempts at the same time. One tenant can use half of them]:N:_default' \

@@ -15,12 +15,12 @@ mod webhooks;
 use std::path::PathBuf;
 
 use clap::builder::BoolishValueParser;
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 use svc_core::accounts::limits::CappedCollection;
 use svc_core::resources::bookings::Booking;
 use svc_core::resources::jobs::Job;
-use svc_core::values::{Currency, TimeZone};
+use svc_core::values::{Currency, EventKinds, TimeZone};
 
 pub use self::audit::AuditCommand;
 pub use self::dashboard::DashboardCommand;
@@ -102,6 +102,20 @@ pub struct Cli {
         help_heading = "Global options"
     )]
     pub allow_private_webhooks: bool,
+
+    /// JSON file with event kinds of your own: an object that has the JSON Schema of the data of each kind under its name,
+    /// such as order.shipped. Servers on the database need the same file.
+    #[arg(
+        long,
+        global = true,
+        env = "SVC_EVENT_KINDS",
+        value_parser = values::event_kinds_file(),
+        value_hint = ValueHint::FilePath,
+        hide_short_help = true,
+        value_name = "FILE",
+        help_heading = "Global options"
+    )]
+    pub event_kinds: Option<EventKinds>,
 
     /// The command to run.
     #[command(subcommand)]

@@ -28,7 +28,7 @@ use std::sync::Arc;
 use svc_core::accounts::audit::acting;
 use svc_core::env::Env;
 use svc_core::store::Store;
-use svc_core::values::HostPolicy;
+use svc_core::values::{EventKinds, HostPolicy};
 use svc_store::{OpenError, Options};
 
 use crate::cli::{Cli, Command, Output, WebhookCommand};
@@ -56,9 +56,10 @@ pub(crate) async fn run(cli: Cli) -> Result<Outcome, Failure> {
         output::warning(&format!("Other users may read or change the secret key in {path}; run `chmod 600 {path}`."));
     }
     let hosts = if cli.allow_private_webhooks { HostPolicy::AllowPrivate } else { HostPolicy::Public };
-    let allowed = Allowed { hosts, clock_jump: cli.allow_clock_jump };
+    let event_kinds = cli.event_kinds.clone().unwrap_or_default();
+    let allowed = Allowed { hosts, clock_jump: cli.allow_clock_jump, event_kinds };
     let is_json = cli.output() == Output::Json;
-    let open = || open(url, allowed);
+    let open = || open(url, allowed.clone());
     match cli.command {
         Command::Init { name, url: server_url } => init::run(url, allowed, &server_url, name).await,
         Command::Tenant { command } => tenant::run(&*open().await?, command).await,
@@ -88,12 +89,14 @@ pub(crate) async fn run(cli: Cli) -> Result<Outcome, Failure> {
 }
 
 /// What options allow that is refused without them.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 struct Allowed {
     /// Which hosts may receive webhooks.
     hosts: HostPolicy,
     /// Whether to write under a clock that is far ahead.
     clock_jump: bool,
+    /// The kinds of events.
+    event_kinds: EventKinds,
 }
 
 /// Opens a database on which the audit log records changes as made by the current user.
@@ -113,6 +116,7 @@ async fn open_or_create(url: &str, allowed: Allowed, create_missing: bool) -> Re
     };
     let mut env = Env::system();
     env.webhook_hosts = allowed.hosts;
+    env.event_kinds = allowed.event_kinds;
     let store = acting(svc_store::open_with(url, env, options).await?, user::actor());
     Ok(match svc_store::sqlite_file(url) {
         Some(file) if !allowed.clock_jump => clock_guard::guarded(store, file),

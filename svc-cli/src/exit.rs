@@ -132,9 +132,11 @@ impl From<Error> for Failure {
 
 /// Words what is wrong with a field as what is wrong with its option.
 fn option_message(violation: &Violation) -> String {
-    let (field, _) = violation.field.split_once('.').unwrap_or((&violation.field, ""));
     let rest = violation.message.strip_prefix(&violation.field).unwrap_or(&violation.message);
-    format!("--{}{rest}", option_name(field))
+    match violation.field.split_once('.') {
+        Some((field, inside)) => format!("--{}: {inside}{rest}", option_name(field)),
+        None => format!("--{}{rest}", option_name(&violation.field)),
+    }
 }
 
 impl From<OpenError> for Failure {

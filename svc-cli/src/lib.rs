@@ -19,7 +19,7 @@
 //! - `times` formats times and durations for people.
 //! - `formulas` keeps spreadsheets from running cells of an export.
 //! - `document` holds JSON from elsewhere and preserves its numbers exactly.
-//! - `usage` words errors of the command line itself.
+//! - `usage` words errors of the command line itself, and `kinds` checks event kinds, which are also in a file.
 //! - [`exit`] defines the exit codes and maps errors to them.
 
 pub mod cli;
@@ -30,6 +30,7 @@ mod document;
 pub mod exit;
 mod formulas;
 pub mod ids;
+mod kinds;
 mod output;
 mod table;
 mod times;
@@ -75,11 +76,13 @@ pub fn fail(message: &str) -> ExitCode {
 /// Parses the arguments. `svc` or a group such as `svc tenant` without a command prints its help to stdout and
 /// succeeds.
 fn parse(mut args: Vec<OsString>) -> Result<cli::Cli, clap::Error> {
-    cli::Cli::try_parse_from(&args).or_else(|error| match error.kind() {
+    let cli = cli::Cli::try_parse_from(&args).or_else(|error| match error.kind() {
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand | ErrorKind::MissingSubcommand => {
             args.push("-h".into());
             cli::Cli::try_parse_from(&args)
         }
         _ => Err(error),
-    })
+    })?;
+    kinds::check(&cli, &args)?;
+    Ok(cli)
 }

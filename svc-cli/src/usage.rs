@@ -40,7 +40,7 @@ fn lines(message: &str) -> Vec<String> {
 }
 
 /// Returns the command that the arguments name, as far as they name one.
-fn named<'c>(root: &'c Command, args: &[OsString]) -> &'c Command {
+pub(crate) fn named<'c>(root: &'c Command, args: &[OsString]) -> &'c Command {
     let words = args.iter().skip(1).filter_map(|arg| arg.to_str());
     words.fold(root, |command, word| command.find_subcommand(word).unwrap_or(command))
 }

@@ -7,12 +7,12 @@ use std::ffi::OsStr;
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::builder::{PathBufValueParser, PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Arg, Command};
 use hyper::{StatusCode, Uri};
 use svc_core::accounts::limits::{CappedCollection, parse_limit, parse_max_webhooks, parse_write_limit};
 use svc_core::error::Issue;
-use svc_core::values::EventKind;
+use svc_core::values::{EventKind, EventKinds};
 use svc_core::values::{Secret, Text, Timestamp};
 use svc_core::webhooks::deliveries::DeliveryStatus;
 
@@ -182,27 +182,72 @@ pub fn delivery_statuses() -> impl TypedValueParser<Value = DeliveryStatus> {
         .try_map(|text| DeliveryStatus::from_text(&text).ok_or("must be the status of a delivery"))
 }
 
-/// Returns a parser for the kind of an event.
-pub fn event_kinds() -> impl TypedValueParser<Value = EventKind> {
-    PossibleValuesParser::new(EventKind::BUILT_IN.iter().map(|kind| kind.as_str()))
-        .try_map(|text| EventKind::from_text(&text).ok_or("must be the kind of an event"))
+/// Returns a parser of the file of event kinds.
+pub fn event_kinds_file() -> impl TypedValueParser<Value = EventKinds> {
+    PathBufValueParser::new().try_map(|path| EventKinds::from_file(&path))
 }
 
-/// A parser for the event kinds that `svc event emit` can emit: those of stays and cohorts. All other kinds are emitted
-/// only by the operations that they report.
+/// A parser for the kind of an event: a built-in one, or the name of a custom one, which may be in the file of event kinds.
+#[derive(Clone, Copy, Debug)]
+pub struct KindOfEvent;
+
+fn built_in_kinds() -> PossibleValuesParser {
+    PossibleValuesParser::new(EventKind::BUILT_IN.iter().map(|kind| kind.as_str()))
+}
+
+impl TypedValueParser for KindOfEvent {
+    type Value = EventKind;
+
+    fn parse_ref(&self, command: &Command, arg: Option<&Arg>, value: &OsStr) -> Result<EventKind, clap::Error> {
+        match value.to_str().and_then(EventKind::from_text) {
+            Some(kind) => Ok(kind),
+            None => built_in_kinds().try_map(|text| text.parse::<EventKind>()).parse_ref(command, arg, value),
+        }
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new(EventKind::BUILT_IN.iter().map(|kind| PossibleValue::new(kind.as_str()))))
+    }
+}
+
+/// A parser for one of the event kinds of a webhook: one of these texts, or the name of a custom kind.
+#[derive(Clone, Debug)]
+pub struct KindsOfEvents(pub Vec<String>);
+
+impl TypedValueParser for KindsOfEvents {
+    type Value = String;
+
+    fn parse_ref(&self, command: &Command, arg: Option<&Arg>, value: &OsStr) -> Result<String, clap::Error> {
+        match value.to_str().and_then(EventKind::from_text) {
+            Some(kind) => Ok(kind.to_string()),
+            None => PossibleValuesParser::new(self.0.clone()).parse_ref(command, arg, value),
+        }
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new(self.0.iter().map(PossibleValue::new)))
+    }
+}
+
+/// A parser for the event kinds that `svc event emit` can emit: those of stays and cohorts, and custom ones. All other
+/// kinds are emitted only by the operations that they report.
 #[derive(Clone, Copy, Debug)]
 pub struct KindToEmit;
+
+/// Returns whether `svc event emit` can emit events of this kind.
+pub fn can_be_emitted(kind: EventKind) -> bool {
+    kind.is_external() || !kind.is_built_in()
+}
 
 impl KindToEmit {
     fn parse_kind(text: &str) -> Result<EventKind, String> {
         let possible: Vec<&str> =
             EventKind::BUILT_IN.iter().filter(|kind| kind.is_external()).map(|kind| kind.as_str()).collect();
+        let possible = format!("must be one of {}, or of --event-kinds", possible.join(", "));
         match EventKind::from_text(text) {
-            Some(kind) if kind.is_external() => Ok(kind),
-            Some(kind) if kind.is_built_in() => {
-                Err(format!("{kind} is emitted only by its own operation; must be one of {}", possible.join(", ")))
-            }
-            _ => Err(format!("must be one of {}", possible.join(", "))),
+            Some(kind) if can_be_emitted(kind) => Ok(kind),
+            Some(kind) => Err(format!("{kind} is emitted only by its own operation; {possible}")),
+            None => Err(possible),
         }
     }
 }

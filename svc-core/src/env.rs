@@ -12,7 +12,7 @@ use rand::{RngCore, SeedableRng};
 use uuid::Uuid;
 
 use crate::sync::lock;
-use crate::values::{HostPolicy, Timestamp};
+use crate::values::{EventKinds, HostPolicy, Timestamp};
 
 /// A source of the time of day.
 pub trait Clock: Send + Sync {
@@ -34,7 +34,8 @@ pub trait Entropy: Send + Sync {
 /// The number of live webhook subscriptions that a tenant may have unless an operator sets another one.
 pub const DEFAULT_MAX_WEBHOOKS: u32 = 100;
 
-/// The environment of the rules: a clock, a source of randomness, and the operator's policy for webhooks. Cheap to clone.
+/// The environment of the rules: a clock, a source of randomness, the operator's policy for webhooks, and the kinds of
+/// events. Cheap to clone.
 #[derive(Clone)]
 pub struct Env {
     clock: Arc<dyn Clock>,
@@ -43,6 +44,8 @@ pub struct Env {
     pub webhook_hosts: HostPolicy,
     /// How many live webhook subscriptions a tenant may have that has no limit of its own.
     pub max_webhooks: u32,
+    /// The kinds of events, to which an application can add its own.
+    pub event_kinds: EventKinds,
 }
 
 impl Env {
@@ -54,6 +57,7 @@ impl Env {
             entropy: Arc::new(entropy),
             webhook_hosts: HostPolicy::Public,
             max_webhooks: DEFAULT_MAX_WEBHOOKS,
+            event_kinds: EventKinds::default(),
         }
     }
 
@@ -121,6 +125,7 @@ impl fmt::Debug for Env {
         f.debug_struct("Env")
             .field("webhook_hosts", &self.webhook_hosts)
             .field("max_webhooks", &self.max_webhooks)
+            .field("event_kinds", &self.event_kinds)
             .finish_non_exhaustive()
     }
 }

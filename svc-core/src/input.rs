@@ -28,6 +28,7 @@ pub use svc_derive::{Apply, Input, Record};
 use self::json::Json;
 use self::schema::FieldSchema;
 use crate::error::{Error, FieldCode, Issue, Violations};
+use crate::values::EventKinds;
 
 /// A value that can be read from a JSON field or a query parameter.
 pub trait FromJson: Sized {
@@ -36,6 +37,14 @@ pub trait FromJson: Sized {
     /// # Errors
     /// An [`Issue`] that says what is wrong with the value.
     fn from_json(json: Json) -> Result<Self, Issue>;
+
+    /// Checks what depends on the event kinds of the service, where they are known.
+    ///
+    /// # Errors
+    /// An [`Issue`] with a kind that the service does not have.
+    fn check_kinds(&self, _kinds: &EventKinds) -> Result<(), Issue> {
+        Ok(())
+    }
 
     /// Returns the value of a field that was not sent, or `None` if the field is required.
     fn absent() -> Option<Self> {
@@ -119,10 +128,16 @@ pub trait Input: JsonSchema + Sized + Send + Sync + 'static {
     /// # Errors
     /// [`Error::InvalidJson`], [`Error::EmptyPatch`], or [`Error::Validation`] with all failing fields.
     fn from_body(body: &[u8]) -> Result<Self, Error> {
-        let Json::Object(members) = json::parse(body)? else {
-            return Err(Error::InvalidJson("The body must be a JSON object.".into()));
-        };
-        Self::from_members(members)
+        Self::from_members(members_of(body)?)
+    }
+
+    /// Reads a JSON body that may name event kinds of this service and no others. Elsewhere a kind that the service does not
+    /// have is found by the rules, after all fields have been read.
+    ///
+    /// # Errors
+    /// As [`from_body`](Self::from_body).
+    fn from_body_with_kinds(body: &[u8], kinds: &EventKinds) -> Result<Self, Error> {
+        read_members(members_of(body)?, Some(kinds))
     }
 
     /// Reads the members of an object, each name once.
@@ -130,14 +145,26 @@ pub trait Input: JsonSchema + Sized + Send + Sync + 'static {
     /// # Errors
     /// [`Error::EmptyPatch`], or [`Error::Validation`] with all failing fields.
     fn from_members(members: Vec<(String, Json)>) -> Result<Self, Error> {
-        if Self::NEEDS_A_FIELD && members.is_empty() {
-            return Err(Error::EmptyPatch);
-        }
-        let mut fields = Fields::new(members.into_iter().map(|(name, json)| (name, Sent::Json(json))));
-        let input = Self::take(&mut fields);
-        fields.refuse_untaken(Self::read_only());
-        fields.finish(input)
+        read_members(members, None)
     }
+}
+
+fn members_of(body: &[u8]) -> Result<Vec<(String, Json)>, Error> {
+    match json::parse(body)? {
+        Json::Object(members) => Ok(members),
+        _ => Err(Error::InvalidJson("The body must be a JSON object.".into())),
+    }
+}
+
+fn read_members<I: Input>(members: Vec<(String, Json)>, kinds: Option<&EventKinds>) -> Result<I, Error> {
+    if I::NEEDS_A_FIELD && members.is_empty() {
+        return Err(Error::EmptyPatch);
+    }
+    let mut fields = Fields::new(members.into_iter().map(|(name, json)| (name, Sent::Json(json))));
+    fields.kinds = kinds.cloned();
+    let input = I::take(&mut fields);
+    fields.refuse_untaken(I::read_only());
+    fields.finish(input)
 }
 
 /// An input whose fields are copied into a record. `#[derive(Apply)]` implements it.
@@ -174,11 +201,14 @@ enum Sent {
 pub struct Fields {
     members: Vec<(String, Option<Sent>)>,
     violations: Violations,
+    /// The event kinds of the service, where they are known.
+    kinds: Option<EventKinds>,
 }
 
 impl Fields {
     fn new(members: impl Iterator<Item = (String, Sent)>) -> Self {
-        Self { members: members.map(|(name, sent)| (name, Some(sent))).collect(), violations: Violations::default() }
+        let members = members.map(|(name, sent)| (name, Some(sent))).collect();
+        Self { members, violations: Violations::default(), kinds: None }
     }
 
     /// Returns the fields of a query string from its decoded pairs. A repeated or empty parameter fails.
@@ -208,7 +238,12 @@ impl Fields {
             },
             None => T::absent().ok_or_else(|| Issue::new(FieldCode::Required, "is required")),
         };
-        read.map_err(|issue| self.violations.push(name, issue)).ok()
+        let kinds = &self.kinds;
+        let checked = read.and_then(|value: T| match kinds {
+            Some(kinds) => value.check_kinds(kinds).map(|()| value),
+            None => Ok(value),
+        });
+        checked.map_err(|issue| self.violations.push(name, issue)).ok()
     }
 
     fn untaken(&self) -> impl Iterator<Item = &str> {

@@ -19,7 +19,7 @@ pub use svc_derive::TextEnum;
 
 pub use self::currency::Currency;
 pub use self::email::Email;
-pub use self::event_kinds::{EventKind, EventSet, KindName};
+pub use self::event_kinds::{EventKind, EventKindError, EventKinds, EventSet, KindName};
 pub use self::id::{Id, TenantId, parse_uuid};
 pub use self::money::{Amount, Decimal, JOB_SCALE, MAX_AMOUNT, MoneyError};
 pub use self::patch::Patch;

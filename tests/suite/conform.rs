@@ -7,13 +7,14 @@ use std::sync::{Arc, LazyLock};
 use http::Method;
 use jsonschema::Validator;
 use serde_json::{Value, json};
+use svc_core::values::EventKinds;
 use svc_server::api::{openapi, routes};
 
 use crate::harness::{TestResponse, operations};
 
 /// The OpenAPI document as the service generates it.
 pub(crate) static DOCUMENT: LazyLock<Value> =
-    LazyLock::new(|| openapi::document(&operations(), "", routes::Version::V1));
+    LazyLock::new(|| openapi::document(&operations(), "", routes::Version::V1, &EventKinds::default()));
 
 static CONTRACT: LazyLock<HashMap<String, DeclaredOperation>> = LazyLock::new(compile);
 

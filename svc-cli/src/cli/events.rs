@@ -31,8 +31,8 @@ pub enum DeliveryCommand {
         /// List only deliveries with this status.
         #[arg(long, value_parser = values::delivery_statuses())]
         status: Option<DeliveryStatus>,
-        /// List only deliveries of events of this kind.
-        #[arg(long, value_parser = values::event_kinds(), value_name = "KIND")]
+        /// List only deliveries of events of this kind, also of one that is no longer in the file of --event-kinds.
+        #[arg(long, value_parser = values::KindOfEvent, value_name = "KIND")]
         event: Option<EventKind>,
         /// List only deliveries of events since this time, such as 2026-03-14T15:09:26Z, or this long ago, such as 2h
         /// or 7d.
@@ -123,7 +123,7 @@ pub enum DeliveryCommand {
 /// `svc event …`
 #[derive(Clone, Debug, Subcommand)]
 pub enum EventCommand {
-    /// Emit an event about a stay or a cohort.
+    /// Emit an event about a stay or a cohort, or of a kind of --event-kinds.
     ///
     /// The event is delivered to the tenant's webhooks that subscribe to its kind. Events of all other kinds are
     /// emitted only by the operations that they report.
@@ -136,7 +136,8 @@ pub enum EventCommand {
         /// Kind of the event.
         #[arg(long, value_parser = values::KindToEmit)]
         kind: EventKind,
-        /// File with the record that the event is about, or - for stdin: a JSON object with an `id`, at most 1 MiB.
+        /// File with the record that the event is about, or - for stdin: a JSON object, at most 1 MiB. It fits the
+        /// schema of its kind in the file of --event-kinds; that of a stay or a cohort has an `id`.
         #[arg(long, value_name = "FILE|-")]
         data: PathBuf,
     },
@@ -146,7 +147,7 @@ pub enum EventCommand {
 #[derive(Args, Clone, Debug)]
 pub struct Trigger {
     /// Kind of the event.
-    #[arg(value_parser = values::event_kinds(), hide_possible_values = true)]
+    #[arg(value_parser = values::KindOfEvent, hide_possible_values = true)]
     pub kind: EventKind,
     /// The tenant.
     #[command(flatten)]
@@ -165,7 +166,7 @@ pub struct Listen {
     /// Kinds of events to receive, separated by commas. The default is all of them.
     #[arg(
         long,
-        value_parser = values::event_kinds(),
+        value_parser = values::KindOfEvent,
         hide_possible_values = true,
         value_delimiter = ',',
         conflicts_with = "secrets",

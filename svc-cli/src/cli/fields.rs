@@ -16,6 +16,7 @@ use svc_core::input::Input;
 use svc_core::input::json::{self, Json};
 
 use crate::ids::IdArg;
+use crate::values::KindsOfEvents;
 
 /// The id of the option that takes a whole body.
 const DATA: &str = "data";
@@ -199,7 +200,7 @@ impl Field {
             Kind::Bool => option.value_parser(PossibleValuesParser::new(["true", "false"])),
             Kind::Texts if !self.possible.is_empty() => option
                 .value_delimiter(',')
-                .value_parser(PossibleValuesParser::new(self.possible.clone()))
+                .value_parser(KindsOfEvents(self.possible.clone()))
                 .hide_possible_values(true)
                 .value_name("KIND,…"),
             Kind::Texts => option.value_delimiter(','),

@@ -69,7 +69,7 @@ pub enum WebhookCommand {
         target: Target,
         /// Kind of the event. The default is the first kind that the webhook subscribes to, or contact.created for all
         /// kinds.
-        #[arg(long, value_parser = values::event_kinds(), value_name = "KIND")]
+        #[arg(long, value_parser = values::KindOfEvent, value_name = "KIND")]
         event: Option<EventKind>,
         /// How long to wait for the first attempt to finish.
         #[arg(long, value_parser = values::lifetime, allow_hyphen_values = true, default_value = "30s", value_name = "DURATION")]

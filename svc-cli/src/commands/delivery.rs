@@ -139,6 +139,8 @@ pub(super) async fn run(store: &dyn Store, command: DeliveryCommand, json: bool)
 
 async fn list(store: &dyn Store, tenant: TenantId, filter: DeliveryFilter) -> Result<Outcome, Failure> {
     let (subscription_id, limit) = (filter.subscription_id, filter.limit);
+    // It may have been registered once, so its deliveries can be listed.
+    let unknown_kind = filter.kind.filter(|kind| !store.env().event_kinds.contains(*kind));
     let known = store.read("delivery.list", move |tx| {
         Box::pin(async move {
             tenants::get(tx, tenant).await?;
@@ -178,7 +180,9 @@ async fn list(store: &dyn Store, tenant: TenantId, filter: DeliveryFilter) -> Re
         Some(until) => Some(format!(
             "Deliveries of events before {until} were not searched. Run the command with --until {until} to go on."
         )),
-        None => None,
+        None => unknown_kind.filter(|_| deliveries.is_empty()).map(|kind| {
+            format!("There is no event kind {kind} now. If it is one of your own, name its file with --event-kinds.")
+        }),
     };
     Ok(Outcome::list(&views, &table, "No deliveries match.")?.with_note(note))
 }

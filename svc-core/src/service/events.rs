@@ -22,8 +22,9 @@ impl<'e> Events<'e> {
         Self { account }
     }
 
-    /// Writes an event of a record that svc does not store, of a stay or a cohort, with its deliveries. `data` is the record: a
-    /// JSON object with an `id`.
+    /// Writes an event of a record that svc does not store, with its deliveries. Its kind is of a stay or a cohort, or one of
+    /// the application's own, which is registered in [`Env::event_kinds`](crate::env::Env::event_kinds). `data` is the record:
+    /// a JSON object of the schema of its kind, or with an `id` for a stay or a cohort.
     ///
     /// # Errors
     /// [`Error::UnknownTenant`] if there is no such tenant; [`Error::Validation`] for the kind and the data.

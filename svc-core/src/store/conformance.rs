@@ -18,6 +18,7 @@
 mod api_keys;
 mod audit;
 mod backlog;
+mod custom_kinds;
 mod deliveries;
 mod emails;
 mod events;
@@ -172,6 +173,10 @@ cases! {
         a_created_delivery_is_stored,
         an_event_for_one_subscription_goes_to_no_other,
     }
+    custom_kinds {
+        an_event_of_a_custom_kind_is_delivered,
+        a_kind_that_is_no_longer_registered_is_kept,
+    }
     deliveries {
         every_field_of_a_delivery_is_stored,
         a_list_supports_every_filter,
@@ -298,7 +303,9 @@ impl Harness {
         M: Future<Output = Arc<dyn Store>>,
     {
         let clock = ManualClock::at(Timestamp::from_micros(1_773_500_966_535_897));
-        let store = make(Env::new(clock.clone(), SeededEntropy::new(1))).await;
+        let mut env = Env::new(clock.clone(), SeededEntropy::new(1));
+        env.event_kinds = custom_kinds::kinds();
+        let store = make(env).await;
         Self { store, clock }
     }
 

@@ -1,6 +1,10 @@
 //! Kinds of events, and the selection of them that a webhook subscription makes.
 
+#[cfg(feature = "json-schema")]
+mod json_schema;
 mod kind_name;
+mod registry;
+mod schema_refs;
 
 use std::borrow::Cow;
 
@@ -8,6 +12,8 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer};
 
 pub use self::kind_name::KindName;
+use self::registry::unknown_kind;
+pub use self::registry::{EventKindError, EventKinds};
 use super::TextEnum;
 use crate::error::{FieldCode, Issue};
 use crate::input::FromJson;
@@ -198,19 +204,23 @@ impl FromJson for EventSet {
         }
         let mut kinds = Vec::new();
         for name in names {
-            let kind = EventKind::from_text(&name).filter(|kind| kind.is_built_in()).ok_or_else(|| {
-                let reason = if name == EVERYTHING {
-                    "must be either [\"*\"] alone or a list of event kinds".to_owned()
+            let kind = EventKind::from_text(&name).ok_or_else(|| {
+                if name == EVERYTHING {
+                    let reason = "must be either [\"*\"] alone or a list of event kinds";
+                    Issue::new(FieldCode::InvalidEnum, reason)
                 } else {
-                    format!("has an unknown event kind {name:?}; see the list in the API description")
-                };
-                Issue::new(FieldCode::InvalidEnum, reason)
+                    unknown_kind(&name)
+                }
             })?;
             if !kinds.contains(&kind) {
                 kinds.push(kind);
             }
         }
         Ok(Self::Kinds(kinds))
+    }
+
+    fn check_kinds(&self, kinds: &EventKinds) -> Result<(), Issue> {
+        kinds.check(self, None)
     }
 }
 

@@ -9,10 +9,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::env::Env;
-use crate::error::{Error, FieldCode, Issue, StoreError};
+use crate::error::{Error, FieldCode, Issue, StoreError, Violations};
 use crate::input::json::{self, Json};
 use crate::store::Tx;
-use crate::values::{EventKind, Id, TenantId, Timestamp};
+use crate::values::{EventKind, Id, KindName, TenantId, Timestamp};
 use crate::webhooks::deliveries::{Delivery, DeliveryId, DeliveryStatus, MatchedSubscription};
 
 /// The id of an event.
@@ -113,9 +113,10 @@ pub async fn emit(
 }
 
 /// Writes an event of a record that this service does not store: of a stay or a cohort (`docs/contract.md`, "Back
-/// office"). Returns the event and its deliveries.
+/// office"), or of a kind that is registered in [`Env::event_kinds`]. Returns the event and its deliveries.
 ///
-/// `data` is the record that it happened to: a JSON object with an `id` that is a number or a non-empty string.
+/// `data` is the record that it happened to: a JSON object that the check of a registered kind accepts, otherwise one with
+/// an `id` that is a number or a non-empty string.
 ///
 /// # Errors
 /// [`Error::NotFound`] if there is no such tenant; [`Error::Validation`] for `kind` and `data`.
@@ -125,12 +126,18 @@ pub async fn record_external(
     kind: EventKind,
     data: &impl Serialize,
 ) -> Result<(Event, Vec<Delivery>), Error> {
-    if !kind.is_external() {
-        let reason = format!("must be one of stays or cohorts; {kind} is fired by its own operation alone");
+    let data = to_json(data)?;
+    if let EventKind::Custom(name) = kind {
+        json::parse(data.get().as_bytes())?;
+        check_custom(tx.env(), name, &data)?;
+    } else if kind.is_external() {
+        check_external(&json::parse(data.get().as_bytes())?).map_err(|issue| issue.on("data"))?;
+    } else {
+        let reason = format!(
+            "must be one of stays or cohorts, or of the application; {kind} is fired by its own operation alone"
+        );
         return Err(Issue::new(FieldCode::InvalidEnum, reason).on("kind"));
     }
-    let data = to_json(data)?;
-    check_external(&json::parse(data.get().as_bytes())?).map_err(|issue| issue.on("data"))?;
     let now = tx.advance_clock(tenant).await?.ok_or(Error::NotFound)?;
     write(tx, tenant, now, kind, data).await
 }
@@ -139,15 +146,33 @@ pub async fn record_external(
 /// deliveries. It is delivered to every subscription to its kind, as any event is, and changes no record.
 ///
 /// # Errors
-/// [`Error::NotFound`] if there is no such tenant.
+/// [`Error::NotFound`] if there is no such tenant; [`Error::Validation`] for a kind that the service does not have.
 pub async fn record_sample(
     tx: &mut dyn Tx,
     tenant: TenantId,
     kind: EventKind,
 ) -> Result<(Event, Vec<Delivery>), Error> {
-    let data = to_json(&samples::data(kind))?;
+    let data = samples::data(&tx.env().event_kinds, kind).ok_or_else(|| unknown(kind))?;
+    let data = to_json(&data)?;
     let now = tx.advance_clock(tenant).await?.ok_or(Error::NotFound)?;
     write(tx, tenant, now, kind, data).await
+}
+
+/// Checks the data of an event of a kind that is registered.
+fn check_custom(env: &Env, kind: KindName, data: &RawValue) -> Result<(), Error> {
+    let data = serde_json::from_str(data.get()).map_err(|error| StoreError::Internal(error.to_string()))?;
+    let issues = env.event_kinds.issues(kind, &data).ok_or_else(|| unknown(EventKind::Custom(kind)))?;
+    let mut violations = Violations::default();
+    issues.into_iter().for_each(|issue| violations.push("data", issue));
+    if violations.is_empty() { Ok(()) } else { Err(Error::Validation(violations)) }
+}
+
+/// Returns the error for a kind that the service does not have.
+fn unknown(kind: EventKind) -> Error {
+    let reason = format!(
+        "must be an event kind of this service; {kind} is not registered, in Env::event_kinds or the file of --event-kinds"
+    );
+    Issue::new(FieldCode::InvalidEnum, reason).on("kind")
 }
 
 fn check_external(data: &Json) -> Result<(), Issue> {

@@ -2,21 +2,23 @@
 
 use serde_json::{Value, json};
 
-use crate::values::EventKind;
+use crate::values::{EventKind, EventKinds};
 
 /// Returns the `data` of a sample event of a kind. It has the fields that a real event of this kind has, and the same
-/// values each time. Its ids belong to no record.
+/// values each time. Its ids belong to no record. The sample of a registered kind is the example of its schema, and `None`
+/// is returned for a kind that is not registered.
 ///
 /// ```
-/// use svc_core::values::EventKind;
+/// use svc_core::values::{EventKind, EventKinds};
 /// use svc_core::webhooks::samples;
-/// assert_eq!(samples::data(EventKind::BookingCancelled)["status"], "cancelled");
+/// let cancelled = samples::data(&EventKinds::default(), EventKind::BookingCancelled);
+/// assert_eq!(cancelled.unwrap()["status"], "cancelled");
 /// ```
-pub fn data(kind: EventKind) -> Value {
+pub fn data(kinds: &EventKinds, kind: EventKind) -> Option<Value> {
     use EventKind as K;
     let paid = |status| invoice(json!({ "status": status }));
     let unpaid = |status| invoice(json!({ "status": status, "paid_at": null }));
-    match kind {
+    Some(match kind {
         K::InvoiceCreated => unpaid("draft"),
         K::InvoiceSent | K::InvoiceResent => unpaid("sent"),
         K::InvoiceUpdated => unpaid("viewed"),
@@ -56,9 +58,9 @@ pub fn data(kind: EventKind) -> Value {
         | K::StayCheckedOut
         | K::StayCancelled
         | K::StayNoShow
-        | K::CohortSessionsGenerated
-        | K::Custom(_) => json!({ "id": 4711, "updated_at": "2026-03-14T15:09:26Z" }),
-    }
+        | K::CohortSessionsGenerated => json!({ "id": 4711, "updated_at": "2026-03-14T15:09:26Z" }),
+        K::Custom(name) => return kinds.example(name).cloned(),
+    })
 }
 
 fn contact(changes: Value) -> Value {

@@ -19,7 +19,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::accounts::tenants;
-use crate::error::Error;
+use crate::env::Env;
+use crate::error::{Error, Violations};
 use crate::input::{Input, Record};
 use crate::resources::crud::{self, Create, Delete, NewRecord, NoFilter, Resource, Update, WriteTime, advance_clock};
 use crate::store::{Repository, Tx};
@@ -295,7 +296,7 @@ impl Create for WebhookSubscription {
     type Input = WebhookCreate;
 
     async fn build(tx: &mut dyn Tx, new: NewRecord, input: WebhookCreate) -> Result<Self, Error> {
-        check_url(tx, &input.url)?;
+        check_input(tx.env(), Some(&input.url), &input.events, None)?;
         check_count(tx, new.tenant_id).await?;
         Ok(Self {
             id: new.id.into(),
@@ -359,9 +360,8 @@ impl Update for WebhookSubscription {
     }
 
     async fn check(&mut self, tx: &mut dyn Tx, tenant: TenantId, before: &Self) -> Result<(), Error> {
-        if self.url != before.url {
-            check_url(tx, &self.url)?;
-        }
+        let new_url = (self.url != before.url).then_some(&self.url);
+        check_input(tx.env(), new_url, &self.events, Some(&before.events))?;
         if self.stopped_at != before.stopped_at {
             settle(tx, tenant, self, SETTLE_AT_ONCE).await?;
         }
@@ -426,8 +426,21 @@ pub async fn settle(
     Ok(())
 }
 
-fn check_url(tx: &mut dyn Tx, url: &WebhookUrl) -> Result<(), Error> {
-    addresses::check_url(url, tx.env().webhook_hosts).map_err(|issue| issue.on("url"))
+/// Checks what depends on the settings of the service: the host of a new URL, and kinds of events that are new.
+fn check_input(
+    env: &Env,
+    new_url: Option<&WebhookUrl>,
+    events: &EventSet,
+    before: Option<&EventSet>,
+) -> Result<(), Error> {
+    let mut violations = Violations::default();
+    if let Some(Err(issue)) = new_url.map(|url| addresses::check_url(url, env.webhook_hosts)) {
+        violations.push("url", issue);
+    }
+    if let Err(issue) = env.event_kinds.check(events, before) {
+        violations.push("events", issue);
+    }
+    if violations.is_empty() { Ok(()) } else { Err(Error::Validation(violations)) }
 }
 
 /// Checks that a tenant may have one more subscription. The tenant is locked, so the count is exact.
@@ -499,7 +512,8 @@ pub async fn finish_rotation(
 /// a `kind`, it is of the first kind that the subscription is for, or `contact.created` if that is all kinds.
 ///
 /// # Errors
-/// [`Error::NotFound`]; [`Error::NotAllowed`] when the subscription is disabled or paused, or is not for `kind`.
+/// [`Error::NotFound`]; [`Error::NotAllowed`] when the subscription is disabled or paused, or is not for `kind`, or the
+/// kind is no longer registered.
 pub async fn send_test(
     tx: &mut dyn Tx,
     tenant: TenantId,
@@ -518,9 +532,14 @@ pub async fn send_test(
             return Err(Error::NotAllowed(format!("The subscription does not take {kind}; it takes {takes}.")));
         }
         (Some(kind), _) => kind,
-        (None, EventSet::Kinds(kinds)) => kinds.first().copied().unwrap_or(EventKind::ContactCreated),
+        (None, EventSet::Kinds(kinds)) => {
+            let known = kinds.iter().find(|kind| tx.env().event_kinds.contains(**kind));
+            known.or(kinds.first()).copied().unwrap_or(EventKind::ContactCreated)
+        }
         (None, EventSet::All) => EventKind::ContactCreated,
     };
-    let data = samples::data(kind);
+    let data = samples::data(&tx.env().event_kinds, kind).ok_or_else(|| {
+        Error::NotAllowed(format!("This service has no event kind {kind} now, and so no sample of it."))
+    })?;
     events::emit_to(tx, tenant, now, kind, &data, MatchedSubscription { subscription_id: id, paused: false }).await
 }

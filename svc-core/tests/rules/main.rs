@@ -6,6 +6,7 @@ mod bodies;
 mod bookings;
 mod clock_ahead;
 mod contacts;
+mod custom_kinds;
 mod documents;
 mod events;
 mod imports;
@@ -73,6 +74,10 @@ impl Fixture {
         let clock = ManualClock::at(time(now));
         let mut env = Env::new(clock.clone(), SeededEntropy::new(1));
         env.webhook_hosts = webhook_hosts;
+        Self::with_env(tenant, env, clock)
+    }
+
+    fn with_env(tenant: TenantCreate, env: Env, clock: ManualClock) -> Self {
         let store = MemoryStore::new(env);
         let fixture =
             Self { store, clock, tenant: TenantId(Uuid::nil()), events_seen: Cell::new(Timestamp::from_micros(0)) };

@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 use svc_core::accounts::tenants::TenantCreate;
 use svc_core::error::Error;
 use svc_core::resources::contacts::Contact;
-use svc_core::values::EventKind;
 use svc_core::values::HostPolicy;
+use svc_core::values::{EventKind, EventKinds};
 use svc_core::webhooks::deliveries::{Delivery, DeliveryStatus};
 use svc_core::webhooks::samples;
 use svc_core::webhooks::subscriptions::{
@@ -164,7 +164,7 @@ fn a_test_is_sent_to_its_subscription_only() {
         let event = fixture.new_events().pop().unwrap();
         assert_eq!((event.id, event.kind, event.only_for), (delivery.event_id, want, Some(id)));
         let data: Value = serde_json::from_str(event.data.get()).unwrap();
-        assert_eq!((data, event.is_test()), (samples::data(want), true));
+        assert_eq!((data, event.is_test()), (samples::data(&EventKinds::default(), want).unwrap(), true));
     }
 }
 

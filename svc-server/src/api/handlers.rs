@@ -14,7 +14,7 @@ use svc_core::input::{Fields, Input};
 use svc_core::resources::crud::{self, Create, Delete, Resource, Update};
 use svc_core::resources::pages::ListParams;
 use svc_core::store::Tx;
-use svc_core::values::{Id, TenantId, Timestamp, WebhookUrl};
+use svc_core::values::{EventKinds, Id, TenantId, Timestamp, WebhookUrl};
 use svc_core::webhooks::subscriptions::{
     WebhookCreate, WebhookSubscription, WebhookSubscriptionWithSecret, WebhookUpdate,
 };
@@ -33,6 +33,8 @@ pub struct RequestParts<'a> {
     pub body: &'a [u8],
     /// The path in front of the paths of the operations, for `Location`, such as `/api/v1`.
     pub base: &'a str,
+    /// The event kinds of the service, which a new subscription can name.
+    pub event_kinds: &'a EventKinds,
 }
 
 /// A parsed request.
@@ -243,7 +245,7 @@ pub fn delete<R: Delete>(parts: &RequestParts<'_>) -> Result<ParsedRequest, Prob
 /// As [`create`].
 pub fn create_webhook(parts: &RequestParts<'_>) -> Result<ParsedRequest, Problem> {
     parts.no_query()?;
-    let input = WebhookCreate::from_body(parts.body)?;
+    let input = WebhookCreate::from_body_with_kinds(parts.body, parts.event_kinds)?;
     let webhook_url = Some(input.url.clone());
     let parsed = create_from::<WebhookSubscription, WebhookSubscriptionWithSecret>(parts, input);
     Ok(ParsedRequest { webhook_url, ..parsed })

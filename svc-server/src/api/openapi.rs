@@ -15,7 +15,7 @@ use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 use svc_core::accounts::keys::Scope;
-use svc_core::values::EventKind;
+use svc_core::values::{EventKind, EventKinds};
 use svc_core::webhooks::samples;
 
 use self::components::{common_headers, component, content, response_name};
@@ -90,10 +90,11 @@ struct RenderedDocument {
 }
 
 impl Documents {
-    /// Renders the documents of these operations. `mount` is the path of the API in a host application, empty for none.
-    pub fn new(operations: &[Operation], mount: &str) -> Self {
+    /// Renders the documents of these operations and event kinds. `mount` is the path of the API in a host application,
+    /// empty for none.
+    pub fn new(operations: &[Operation], mount: &str, kinds: &EventKinds) -> Self {
         let render = |version: Version| {
-            let mut body = serde_json::to_vec(&document(operations, mount, version)).unwrap_or_default();
+            let mut body = serde_json::to_vec(&document(operations, mount, version, kinds)).unwrap_or_default();
             body.push(b'\n');
             let etag = Some(etag(&body));
             let response = ApiResponse { status: StatusCode::OK, body: body.into(), etag, ..ApiResponse::no_content() };
@@ -113,7 +114,8 @@ impl Documents {
 /// result is `None`.
 pub fn text(version: &str) -> Option<String> {
     let version = VERSIONS.into_iter().find(|known| known.name() == version)?;
-    serde_json::to_string_pretty(&document(&routes::operations(), "", version)).map(|text| text + "\n").ok()
+    let document = document(&routes::operations(), "", version, &EventKinds::default());
+    serde_json::to_string_pretty(&document).map(|text| text + "\n").ok()
 }
 
 /// Generates the schemas of requests and of responses, which differ: a limit on a request field is not promised of
@@ -132,7 +134,7 @@ impl Schemas {
         });
         let mut examples: Value = serde_json::from_str(EXAMPLES).unwrap_or_default();
         for (name, kind) in SAMPLES {
-            examples[name] = samples::data(kind);
+            examples[name] = samples::data(&EventKinds::default(), kind).unwrap_or_default();
         }
         Self {
             input: settings.clone().for_deserialize().into_generator(),
@@ -156,7 +158,7 @@ impl Schemas {
     }
 
     /// Returns the schemas that were referred to, by name.
-    fn finish(mut self) -> BTreeMap<String, Value> {
+    fn finish(mut self, kinds: &EventKinds) -> BTreeMap<String, Value> {
         let mut all: BTreeMap<String, Value> = self.output.take_definitions(true).into_iter().collect();
         let mut bodies = self.input.take_definitions(true);
         for schema in bodies.values_mut() {
@@ -165,6 +167,7 @@ impl Schemas {
         }
         all.extend(bodies);
         all.extend(webhooks::schemas().map(|(name, schema)| (name.to_owned(), schema)));
+        webhooks::add_custom_kinds(&mut all, kinds);
         for (name, schema) in &mut all {
             if let Some(example) = self.examples.get(name) {
                 schema["examples"] = json!([example]);
@@ -206,7 +209,7 @@ fn accept_blank(field: &mut Value) {
 }
 
 /// Generates the document of one version as JSON.
-pub fn document(operations: &[Operation], mount: &str, version: Version) -> Value {
+pub fn document(operations: &[Operation], mount: &str, version: Version, kinds: &EventKinds) -> Value {
     let mut schemas = Schemas::new();
     let error = schemas.output.subschema_for::<ErrorBody<'_>>().to_value();
     let rate_limit_error = schemas.output.subschema_for::<RateLimitBody<'_>>().to_value();
@@ -216,7 +219,7 @@ pub fn document(operations: &[Operation], mount: &str, version: Version) -> Valu
         let path = paths.entry(operation.path.clone()).or_insert_with(|| json!({}));
         path[operation.method.as_str().to_ascii_lowercase()] = item;
     }
-    let webhooks = webhooks::describe(&mut schemas);
+    let webhooks = webhooks::describe(&mut schemas, kinds);
     json!({
         "openapi": "3.1.0",
         "info": {
@@ -246,7 +249,7 @@ pub fn document(operations: &[Operation], mount: &str, version: Version) -> Valu
             "parameters": components::parameters(),
             "headers": components::headers(),
             "responses": components::failures(&error, &rate_limit_error),
-            "schemas": schemas.finish(),
+            "schemas": schemas.finish(kinds),
         },
     })
 }

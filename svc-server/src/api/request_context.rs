@@ -161,7 +161,13 @@ impl RequestContext<'_> {
     }
 
     fn request_parts<'p>(&'p self, body: &'p [u8]) -> RequestParts<'p> {
-        RequestParts { id: self.id, query: self.parts.uri.query().unwrap_or_default(), body, base: &self.base }
+        RequestParts {
+            id: self.id,
+            query: self.parts.uri.query().unwrap_or_default(),
+            body,
+            base: &self.base,
+            event_kinds: &self.state.store.env().event_kinds,
+        }
     }
 
     /// Looks up the API key of a write.
@@ -315,9 +321,11 @@ impl RequestContext<'_> {
         let permit = Arc::clone(&self.state.large_body).acquire_owned().await.map_err(|error| failed(&error))?;
         let (parse, id, body) = (self.operation().parse, self.id.map(str::to_owned), body.clone());
         let (query, base) = (self.parts.uri.query().unwrap_or_default().to_owned(), self.base.clone());
+        let event_kinds = self.state.store.env().event_kinds.clone();
         let parsed = tokio::task::spawn_blocking(move || {
             let _permit = permit;
-            parse(&RequestParts { id: id.as_deref(), query: &query, body: &body, base: &base })
+            let id = id.as_deref();
+            parse(&RequestParts { id, query: &query, body: &body, base: &base, event_kinds: &event_kinds })
         });
         parsed.await.map_err(|error| failed(&error))?
     }

@@ -51,7 +51,7 @@ pub(super) struct State {
 impl State {
     pub(super) fn new(store: Arc<dyn Store>, settings: Settings) -> Self {
         let operations = routes::operations();
-        let documents = Documents::new(&operations, &settings.mount);
+        let documents = Documents::new(&operations, &settings.mount, &store.env().event_kinds);
         #[cfg(feature = "docs")]
         let docs = settings.docs.then(|| Docs::new(&settings.mount));
         let home = Home::new(&settings.mount, &Pages::of(&settings));

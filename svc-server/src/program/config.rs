@@ -7,14 +7,15 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::builder::BoolishValueParser;
+use clap::builder::{BoolishValueParser, PathBufValueParser, TypedValueParser};
 use clap::error::ErrorKind;
-use clap::{CommandFactory as _, FromArgMatches as _, Parser, ValueEnum};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, ValueEnum, ValueHint};
 use http::HeaderValue;
 use ipnet::IpNet;
 use svc_core::accounts::limits::{CappedCollection, parse_limit, parse_max_webhooks, parse_write_limit};
 use svc_core::env::DEFAULT_MAX_WEBHOOKS;
 use svc_core::error::Issue;
+use svc_core::values::EventKinds;
 use svc_core::webhooks::deliveries::RetrySchedule;
 use svc_core::webhooks::engine::Policy;
 use svc_store::Options;
@@ -100,6 +101,11 @@ pub struct Config {
     /// for one tenant.
     #[arg(long, env = "SVC_MAX_WEBHOOKS", value_name = "N", default_value_t = DEFAULT_MAX_WEBHOOKS, value_parser = parse_max_webhooks)]
     pub max_webhooks: u32,
+
+    /// A JSON file with the event kinds of your own, beside those of the service: an object that has the JSON Schema of the
+    /// data of each kind under its name, such as order.shipped. Every node needs the same file.
+    #[arg(long, env = "SVC_EVENT_KINDS", value_name = "FILE", value_hint = ValueHint::FilePath, value_parser = event_kinds())]
+    pub event_kinds: Option<EventKinds>,
 
     /// The timeout of one webhook delivery attempt, from resolving the host name to the end of the response, such as 10s.
     /// At most 1h.
@@ -198,6 +204,11 @@ fn attempt_timeout(text: &str) -> Result<Duration, String> {
         return Err("must be more than 0s and at most 1h".to_owned());
     }
     Ok(timeout)
+}
+
+/// Returns a parser that reads the file of event kinds.
+fn event_kinds() -> impl TypedValueParser<Value = EventKinds> {
+    PathBufValueParser::new().try_map(|path| EventKinds::from_file(&path))
 }
 
 fn connections(text: &str) -> Result<usize, String> {

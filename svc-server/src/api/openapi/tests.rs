@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Value, json};
 use svc_core::accounts::idempotency;
 use svc_core::error::{Error, FieldCode};
-use svc_core::values::EventKind;
+use svc_core::values::{EventKind, EventKinds};
 
 use super::components::samples;
 use super::{document, text};
@@ -29,7 +29,7 @@ const INPUTS: [&str; 10] = [
 ];
 
 fn v1() -> Value {
-    document(&operations(), "", Version::V1)
+    document(&operations(), "", Version::V1, &EventKinds::default())
 }
 
 /// Returns the method, path and description of each operation.
@@ -101,7 +101,7 @@ fn the_committed_document_is_up_to_date() {
 
 #[test]
 fn both_versions_have_the_same_operations() {
-    let (one, two) = (v1(), document(&operations(), "/business", Version::V2));
+    let (one, two) = (v1(), document(&operations(), "/business", Version::V2, &EventKinds::default()));
     assert_eq!((&one["paths"], &one["components"]), (&two["paths"], &two["components"]));
     assert_eq!(two["servers"][0]["url"], "/business/api/v2");
     assert_eq!(text("v3"), None);
@@ -579,4 +579,36 @@ fn every_code_is_explained() {
             assert!(description.contains(&format!("`{code}`")), "{name}.code does not explain {code}");
         }
     }
+}
+
+#[test]
+fn kinds_of_the_application_are_webhooks() {
+    let file = include_bytes!("../../../../fixtures/event-kinds/events.json");
+    let kinds = EventKinds::from_json(file).unwrap();
+    let document = document(&operations(), "", Version::V1, &kinds);
+    let kind = schema(&document, "EventKind");
+    assert_eq!(
+        kind["enum"].as_array().unwrap()[28..],
+        ["cohort.sessions_generated", "order.returned", "order.shipped"]
+    );
+    assert!(kind["description"].as_str().unwrap().ends_with("\n- `order.shipped`: An order left the warehouse."));
+
+    let post = &document["webhooks"]["order.shipped"]["post"];
+    assert_eq!(post["summary"], "An order left the warehouse.");
+    let body = &post["requestBody"]["content"]["application/json"];
+    assert_eq!(body["schema"]["properties"]["data"], json!({ "$ref": "#/components/schemas/order.shipped" }));
+    let mut delivery = body["example"].clone();
+    assert_eq!(delivery["data"], json!({ "id": "A-17", "to": { "city": "Perth" }, "parcels": 2 }));
+    assert_eq!(errors(&document, &body["schema"], &delivery), [""; 0]);
+    // The reference to the address leads into the document.
+    delivery["data"]["to"] = json!({});
+    assert_eq!(errors(&document, &body["schema"], &delivery).len(), 1);
+
+    let mut without = document.clone();
+    for kind in ["order.shipped", "order.returned"] {
+        without["webhooks"].as_object_mut().unwrap().remove(kind);
+        without["components"]["schemas"].as_object_mut().unwrap().remove(kind);
+    }
+    without["components"]["schemas"]["EventKind"] = schema(&v1(), "EventKind").clone();
+    assert_eq!(without, v1(), "nothing else differs");
 }

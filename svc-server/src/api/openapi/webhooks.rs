@@ -1,6 +1,8 @@
 //! The webhooks: for each event kind, the request that the endpoints of subscribers receive (`docs/contract.md`, "Events"
 //! and "Webhook deliveries").
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde_json::{Map, Value, json};
 use svc_core::resources::bookings::Booking;
@@ -8,7 +10,7 @@ use svc_core::resources::contacts::Contact;
 use svc_core::resources::invoices::{Invoice, Payment, RefundedInvoice};
 use svc_core::resources::jobs::Job;
 use svc_core::resources::quotes::Quote;
-use svc_core::values::{EventKind, TenantId, Timestamp};
+use svc_core::values::{EventKind, EventKinds, KindName, TenantId, Timestamp};
 use svc_core::webhooks::samples;
 
 use super::Schemas;
@@ -27,14 +29,40 @@ const HEADERS: [&str; 8] = [
 ];
 
 /// Returns the webhooks by event kind.
-pub(super) fn describe(schemas: &mut Schemas) -> Value {
+pub(super) fn describe(schemas: &mut Schemas, kinds: &EventKinds) -> Value {
     let meanings = EventKind::json_schema(&mut schemas.output).to_value();
     let meanings = meanings["description"].as_str().unwrap_or_default();
-    let describe = |kind: &EventKind| {
-        let meaning = meanings.lines().find_map(|line| line.strip_prefix(&format!("- `{kind}`: "))).unwrap_or_default();
-        (kind.to_string(), json!({ "post": delivery(*kind, meaning, schemas) }))
+    let describe = |kind: EventKind| {
+        let meaning = match kind {
+            EventKind::Custom(name) => meaning(kinds, name),
+            _ => {
+                meanings.lines().find_map(|line| line.strip_prefix(&format!("- `{kind}`: "))).unwrap_or_default().into()
+            }
+        };
+        let example = samples::data(kinds, kind).unwrap_or_default();
+        (kind.to_string(), json!({ "post": delivery(kind, &meaning, &example, schemas) }))
     };
-    EventKind::BUILT_IN.iter().map(describe).collect::<Map<String, Value>>().into()
+    kinds.all().map(describe).collect::<Map<String, Value>>().into()
+}
+
+/// Returns what an event of a custom kind reports.
+fn meaning(kinds: &EventKinds, kind: KindName) -> String {
+    kinds.description(kind).map_or_else(|| format!("An event `{kind}` of the application."), str::to_owned)
+}
+
+/// Adds the custom kinds to the schema of event kinds, and the schema of the data of each under its name.
+pub(super) fn add_custom_kinds(schemas: &mut BTreeMap<String, Value>, kinds: &EventKinds) {
+    for name in kinds.custom() {
+        let place = component("schemas", name.as_str());
+        let schema = kinds.schema_at(name, place["$ref"].as_str().unwrap_or_default()).unwrap_or_default();
+        schemas.insert(name.to_string(), schema);
+        let Some(all) = schemas.get_mut("EventKind") else { continue };
+        if let Some(names) = all["enum"].as_array_mut() {
+            names.push(name.as_str().into());
+        }
+        let meanings = all["description"].as_str().unwrap_or_default();
+        all["description"] = format!("{meanings}\n- `{name}`: {}", meaning(kinds, name).replace('\n', " ")).into();
+    }
 }
 
 /// Returns the schemas that only webhooks refer to.
@@ -137,7 +165,7 @@ pub(super) fn parameters() -> [(&'static str, Value); HEADERS.len()] {
 }
 
 /// Returns the request with an event of this kind.
-fn delivery(kind: EventKind, meaning: &str, schemas: &mut Schemas) -> Value {
+fn delivery(kind: EventKind, meaning: &str, example: &Value, schemas: &mut Schemas) -> Value {
     let Data { schema, description } = data(kind, schemas);
     let tenant = schemas.output.subschema_for::<TenantId>().to_value();
     let time = schemas.output.subschema_for::<Timestamp>().to_value();
@@ -153,7 +181,7 @@ fn delivery(kind: EventKind, meaning: &str, schemas: &mut Schemas) -> Value {
     });
     let example = json!({
         "event": kind,
-        "data": samples::data(kind),
+        "data": example,
         "delivered_at": "2026-03-14T15:09:27.041302Z",
         "tenant_id": "0195a3c8-8a00-7000-8000-00000000a001",
     });
@@ -213,10 +241,13 @@ fn data(kind: EventKind, schemas: &mut Schemas) -> Data {
         | K::StayCheckedOut
         | K::StayCancelled
         | K::StayNoShow
-        | K::CohortSessionsGenerated
-        | K::Custom(_) => Data {
+        | K::CohortSessionsGenerated => Data {
             schema: component("schemas", "ExternalRecord"),
             description: "the object that the back office gave, with its `id`",
+        },
+        K::Custom(name) => Data {
+            schema: component("schemas", name.as_str()),
+            description: "the object that the application gave, which has the schema of its kind",
         },
     }
 }

@@ -1,0 +1,56 @@
+//! Checks the event kinds that were typed. Which there are depends on the file of `--event-kinds`, and so on another option.
+
+use std::ffi::{OsStr, OsString};
+
+use clap::CommandFactory as _;
+use clap::builder::{PossibleValuesParser, TypedValueParser as _};
+use svc_core::input::json::Json;
+use svc_core::values::EventKind;
+
+use crate::cli::fields::{BodySource, FieldValue};
+use crate::cli::records::RecordCommand;
+use crate::cli::{Cli, Command, EventCommand, WebhookCommand};
+use crate::{usage, values};
+
+/// Refuses an event kind that the service does not have, as clap refuses the value of any other option.
+///
+/// `svc webhook update` is left to the rules, as a webhook keeps a kind that is no longer in the file.
+pub(crate) fn check(cli: &Cli, args: &[OsString]) -> Result<(), clap::Error> {
+    let known = cli.event_kinds.clone().unwrap_or_default();
+    let (option, typed) = typed(&cli.command);
+    let Some(unknown) = typed.into_iter().find(|kind| !known.contains(*kind)) else { return Ok(()) };
+    let is_emitted = matches!(cli.command, Command::Event { .. });
+    let possible = known.all().filter(|kind| !is_emitted || values::can_be_emitted(*kind));
+    let mut root = Cli::command();
+    root.build();
+    let command = usage::named(&root, args);
+    let option = command.get_arguments().find(|arg| arg.get_id() == option);
+    let parser = PossibleValuesParser::new(possible.map(|kind| kind.to_string()));
+    parser.parse_ref(command, option, OsStr::new(unknown.as_str())).map(drop)
+}
+
+/// Returns the event kinds of a command, and the name of their option.
+fn typed(command: &Command) -> (&'static str, Vec<EventKind>) {
+    match command {
+        Command::Trigger(trigger) => ("kind", vec![trigger.kind]),
+        Command::Event { command: EventCommand::Emit { kind, .. } } => ("kind", vec![*kind]),
+        Command::Listen(listen) => ("events", listen.events.clone()),
+        Command::Webhook { command: WebhookCommand::Test { event, .. } } => ("event", event.iter().copied().collect()),
+        Command::Webhook { command: WebhookCommand::Records(RecordCommand::Create(create)) } => {
+            ("events", named_in(&create.body.source))
+        }
+        _ => ("", Vec::new()),
+    }
+}
+
+/// Returns the event kinds among the fields of a body.
+fn named_in(source: &BodySource) -> Vec<EventKind> {
+    let BodySource::Options(fields) = source else { return Vec::new() };
+    let events = fields.iter().find(|(name, _)| name == "events");
+    let Some((_, FieldValue::Json(Json::Array(names)))) = events else { return Vec::new() };
+    let kind = |name: &Json| match name {
+        Json::String(name) => EventKind::from_text(name),
+        _ => None,
+    };
+    names.iter().filter_map(kind).collect()
+}
