@@ -46,7 +46,7 @@ const OF_SQLITE: &[(&str, &str, &str)] = &[
     ("UPDATE tenants SET time_zone = 'Mars/Olympus'", "tenants", "tenants.time_zone holds"),
     ("UPDATE tenants SET limits = 'all=0'", "tenants", "tenants.limits holds"),
     ("UPDATE events SET data = '{'", "events", "events.data holds"),
-    ("UPDATE events SET kind = 'x.y'", "events", "events.kind holds"),
+    ("UPDATE events SET kind = 'x'", "events", "events.kind holds"),
     ("UPDATE deliveries SET attempts = -1", "deliveries", "deliveries.attempts holds"),
     ("UPDATE delivery_attempts SET response_truncated = 2", "delivery_attempts", "response_truncated holds"),
     ("UPDATE replays SET statuses = 'lost'", "replays", "replays.statuses holds"),
@@ -55,7 +55,7 @@ const OF_SQLITE: &[(&str, &str, &str)] = &[
 const OF_POSTGRES: &[(&str, &str, &str)] = &[
     ("UPDATE subscriptions SET secret = '\\x00'", "subscriptions", "subscriptions.secret holds"),
     ("UPDATE quotes SET currency = 'XYZ'", "quotes", "quotes.currency holds"),
-    ("UPDATE events SET kind = 'x.y'", "events", "events.kind holds"),
+    ("UPDATE events SET kind = 'x'", "events", "events.kind holds"),
     ("UPDATE invoices SET due_date = '12000-01-01'", "invoices", "invoices.due_date holds"),
 ];
 

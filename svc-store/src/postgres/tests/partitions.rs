@@ -45,6 +45,10 @@ const ALL_PARTITIONS: &[(&str, &str)] = &[
         "DELETE FROM idempotency WHERE (tenant_id, key) IN",
         "upkeep deletes the oldest responses first, whoever has them",
     ),
+    (
+        "DELETE FROM attempt_counts WHERE (hour, tenant_id, subscription_id, outcome, duration_ms) IN",
+        "upkeep deletes the oldest counts first, whoever has them",
+    ),
     ("(SELECT count(*) FROM idempotency WHERE created_at < $1)", "an operator asks what would be deleted"),
 ];
 
