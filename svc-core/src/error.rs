@@ -9,10 +9,11 @@ use std::fmt;
 
 use uuid::Uuid;
 
-use crate::values::TextEnum;
+use crate::values::{TenantId, TextEnum};
 
 /// What is wrong with one field (`docs/contract.md`, "Errors").
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, TextEnum)]
+#[non_exhaustive]
 pub enum FieldCode {
     /// The field is missing.
     Required,
@@ -80,6 +81,7 @@ impl std::error::Error for Issue {}
 
 /// One failing field.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Violation {
     /// The name of the field, or the dotted path of a nested one.
     pub field: String,
@@ -134,6 +136,7 @@ impl Violations {
 
 /// The reason why an operation was refused or failed.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
 pub enum Error {
     /// The input is not a JSON object; holds the reason as a sentence.
     #[error("{0}")]
@@ -171,6 +174,12 @@ pub enum Error {
     /// The tenant has no record with this id.
     #[error("There is no record with this id; check the id.")]
     NotFound,
+    /// The database has no tenant with this id.
+    #[error(
+        "There is no account {0} in this database; check the id, and that the account was created in the database of this \
+         store."
+    )]
+    UnknownTenant(TenantId),
     /// Another contact that is not deleted has the email address.
     #[error("A contact with this email exists; update it, or use another email.")]
     EmailTaken {
@@ -227,12 +236,13 @@ impl Error {
             Self::KeyExpired => "key_expired",
             Self::InsufficientScope => "insufficient_scope",
             Self::AccessNotApproved => "access_not_approved",
-            Self::NotFound => "not_found",
+            Self::NotFound | Self::UnknownTenant(_) => "not_found",
             Self::EmailTaken { .. } => "email_taken",
             Self::LimitReached { .. } => "limit_reached",
             Self::IdempotencyInProgress => "idempotency_in_progress",
             Self::PreconditionFailed => "precondition_failed",
             Self::NotAllowed(_) => "not_allowed",
+            Self::Store(StoreError::Closed) => "unavailable",
             Self::Store(error) if error.is_transient() => "unavailable",
             Self::Store(_) => "internal_error",
         }
@@ -241,6 +251,7 @@ impl Error {
 
 /// The reason why a store failed. The texts are for the log of the operator.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum StoreError {
     /// The database cannot be reached, is locked or is full. Trying again later may help.
     #[error("the database is not available: {0}")]
@@ -248,6 +259,9 @@ pub enum StoreError {
     /// The database or its disk failed during the commit, so the change may or may not have been made.
     #[error("the outcome of the commit is unknown: {0}")]
     OutcomeUnknown(String),
+    /// The store was closed, or the program that has it is ending. Nothing was changed.
+    #[error("the store is closed; open it again, and close it after everything that uses it")]
+    Closed,
     /// The clock of this process is wrong, so it takes no writes until it is set. Other processes may take them.
     #[error("no writes are taken: {0}")]
     ClockSkew(String),
@@ -279,7 +293,7 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// Returns whether trying again later may help.
+    /// Returns whether trying again later, on the same store, may help.
     pub fn is_transient(&self) -> bool {
         matches!(self, Self::Unavailable(_) | Self::OutcomeUnknown(_) | Self::ClockSkew(_))
     }

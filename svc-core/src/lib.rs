@@ -59,7 +59,8 @@
 //!
 //! - `chrono` adds conversions of [`Timestamp`](values::Timestamp) and [`Date`](values::Date) from and to the types of
 //!   chrono. Those of jiff are always there.
-//! - `conformance` adds [`store`]'s suite of cases that every store must pass. Enable it to implement one.
+//! - `conformance` adds [`store`]'s suite of cases that every store must pass. Enable it to implement one;
+//!   `docs/stores.md` of the repository says how, and the example `store` is a place to start from.
 
 // The code that the derives generate names this crate as an application would.
 extern crate self as svc_core;

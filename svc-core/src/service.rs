@@ -29,6 +29,16 @@
 //! reference, and cannot capture anything: what it needs is part of the input. It must have no effects other than through
 //! its transaction, and must not wait for anything else, such as a network request.
 //!
+//! # Spans
+//!
+//! Each operation is a span of `tracing` with the level debug, named as it is called, such as `svc.contacts.create`. Its
+//! fields are `tenant`, `id` of the record where the call names one, and `error` with the code of an error. A transaction
+//! is the span `svc.transaction`, with its `name`, around those of its operations.
+//!
+//! # Unknown tenants
+//!
+//! An operation on a tenant that the database does not have fails with [`Error::UnknownTenant`]. Lists are empty.
+//!
 //! # Locks
 //!
 //! A write locks the row of its tenant until its transaction ends. Writes of different tenants run at the same time.
@@ -251,8 +261,30 @@ impl Svc {
         transaction::run(&*self.store, name, input, work).await
     }
 
+    /// Closes the store: what it has begun is completed, and every later operation fails with [`StoreError::Closed`].
+    /// Returns when its threads or tasks have ended.
+    ///
+    /// Stop the listeners of the application and the work in the background first. Dropping the last handle closes the
+    /// store as well, and does not wait.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use svc_core::error::{Error, StoreError};
+    /// use svc_core::prelude::*;
+    ///
+    /// # futures_util::FutureExt::now_or_never(async {
+    /// let svc = Svc::in_memory();
+    /// svc.close().await;
+    /// assert_eq!(svc.tenants().list(None, 10).await, Err(Error::Store(StoreError::Closed)));
+    /// # }).unwrap();
+    /// ```
+    pub async fn close(&self) {
+        self.store.close().await;
+    }
+
     fn runner(&self) -> Runner<'_> {
-        Runner(self)
+        Runner::new(self)
     }
 }
 

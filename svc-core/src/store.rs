@@ -50,8 +50,10 @@
 //!
 //! Each aggregate has a trait in a module of its own, and [`Tx`] combines them. [`memory`] implements them in memory, the
 //! crate `svc-store` on SQLite and PostgreSQL, and the `conformance` suite (feature `conformance`) tests all of them.
+//! `docs/stores.md` of the repository is a guide for whoever writes another one.
 
 mod api_keys;
+mod attempt_counts;
 mod attempts;
 mod audit;
 mod deliveries;
@@ -95,6 +97,7 @@ use crate::webhooks::events::WrittenEvents;
 use crate::webhooks::subscriptions::WebhookSubscription;
 
 pub use self::api_keys::{ApiKeyRepository, KeyUse};
+pub use self::attempt_counts::AttemptCountRepository;
 pub use self::attempts::{AttemptRepository, DeletedResponses};
 pub use self::audit::AuditRepository;
 pub use self::deliveries::{DeliveryFilter, DeliveryRepository, DueDelivery, WaitingFor};
@@ -155,10 +158,18 @@ pub trait Store: Send + Sync + 'static {
     /// Checks that writes are taken, as far as this process can tell without asking the database.
     ///
     /// # Errors
-    /// [`StoreError::ClockSkew`], with which all writes fail until the clock of this machine is set.
-    fn check_writable(&self) -> Result<(), StoreError> {
-        Ok(())
-    }
+    /// [`StoreError::ClockSkew`], with which all writes fail until the clock of this machine is set, and
+    /// [`StoreError::Closed`].
+    fn check_writable(&self) -> Result<(), StoreError>;
+
+    /// Closes the store. Units of work that it has taken still run to their ends, and all later ones fail with
+    /// [`StoreError::Closed`]. Returns when its threads or tasks have ended, also when it is called again.
+    ///
+    /// End everything that uses the store first, such as listeners and the sender of webhooks.
+    ///
+    /// # Cancel safety
+    /// The store closes also when the returned future is dropped.
+    async fn close(&self);
 
     /// Registers an observer, which is called from now on. A store without group commit and retries ignores it.
     fn observe(&self, _observer: Arc<dyn Observer>) {}
@@ -271,6 +282,7 @@ pub trait Tx:
     + DeliveryRepository
     + EndpointSchedule
     + AttemptRepository
+    + AttemptCountRepository
     + ReplayRepository
     + RetentionRepository
     + AuditRepository

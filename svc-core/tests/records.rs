@@ -12,6 +12,7 @@ use serde_json::Value;
 use svc_core::accounts::audit::Entry;
 use svc_core::prelude::*;
 use svc_core::resources::invoices::{Payment, RefundedInvoice};
+use svc_core::webhooks::deliveries::AttemptLog;
 use svc_core::webhooks::subscriptions::WebhookSubscriptionWithSecret;
 
 /// Checks that a body is read back, also with a field that is unknown, and is written again byte by byte.
@@ -91,6 +92,23 @@ fn every_record_is_read_back_from_its_body() {
         let all = WebhookUpdate { events: Patch::Set(EventSet::All), ..WebhookUpdate::default() };
         read_back(&account.webhooks().update(webhook.id, all).await?);
         survives(&account.replays().create(ReplayCreate::new(webhook.id, webhook.created_at)).await?);
+
+        let stay = serde_json::json!({ "id": 7, "total": 1e2, "guest": "Zoë" });
+        let emitted = account.events().emit(EventKind::StayCreated, stay).await?;
+        assert_eq!(read_back(&emitted).event.data.get(), emitted.event.data.get());
+        assert_eq!(emitted.deliveries.len(), 1);
+        emitted.deliveries.iter().for_each(survives);
+        survives(&account.webhooks().backlog(webhook.id).await?);
+        survives(&AttemptLog {
+            attempt: 1,
+            started_at: webhook.created_at,
+            duration_ms: 1_200,
+            status: 503,
+            error: Some("status: 503".to_owned()),
+            response_body: Some("{}".to_owned()),
+            response_truncated: false,
+            remote_addr: Some("203.0.113.7:443".to_owned()),
+        });
 
         let expires_in = Some(Duration::from_secs(3600));
         let key = account

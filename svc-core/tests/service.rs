@@ -10,6 +10,9 @@ use svc_core::error::StoreError;
 use svc_core::prelude::*;
 use svc_core::store::memory::MemoryStore;
 use svc_core::store::{Access, Store, StoreWrapper, UnitOfWork};
+use tracing_subscriber::layer::{Context, SubscriberExt as _};
+use tracing_subscriber::registry::LookupSpan;
+use tracing_subscriber::{Layer, Registry};
 
 fn run(test: impl AsyncFnOnce(Svc, TenantId)) {
     let run = async {
@@ -243,10 +246,14 @@ fn ids_of_another_tenant_are_not_found() {
 fn a_tenant_that_does_not_exist_is_not_found() {
     run(async |svc, _| {
         let nobody = svc.tenant(TenantId::from(ContactId::max().uuid()));
-        assert_eq!(nobody.settings().await, Err(Error::NotFound));
-        assert_eq!(nobody.contacts().create(contact(1)).await, Err(Error::NotFound));
-        assert!(nobody.keys().create(KeyCreate::default()).await.is_err());
-        assert_eq!(nobody.contacts().get(ContactId::nil()).await, Err(Error::NotFound));
+        let unknown = Error::UnknownTenant(nobody.id());
+        assert_eq!(unknown.code(), Error::NotFound.code());
+        assert!(unknown.to_string().contains("created in the database of this store"), "{unknown}");
+        assert_eq!(nobody.settings().await, Err(unknown.clone()));
+        assert_eq!(svc.tenants().get(nobody.id()).await, Err(unknown.clone()));
+        assert_eq!(nobody.contacts().create(contact(1)).await, Err(unknown.clone()));
+        assert_eq!(nobody.keys().create(KeyCreate::default()).await.map(drop), Err(unknown.clone()));
+        assert_eq!(nobody.contacts().get(ContactId::nil()).await, Err(unknown));
     });
 }
 
@@ -263,4 +270,69 @@ fn futures_of_operations_can_be_spawned() {
         })
         .await
     });
+}
+
+/// Collects a line for each span: the names of those around it, its own, and its fields.
+#[derive(Clone, Default)]
+struct Spans(Arc<Mutex<Vec<String>>>);
+
+struct Fields(String);
+
+impl tracing::field::Visit for Fields {
+    fn record_debug(&mut self, field: &tracing::field::Field, value: &dyn std::fmt::Debug) {
+        self.0.push_str(&format!(" {field}={value:?}"));
+    }
+}
+
+impl<S: tracing::Subscriber + for<'s> LookupSpan<'s>> Layer<S> for Spans {
+    fn on_new_span(&self, attributes: &tracing::span::Attributes<'_>, id: &tracing::Id, context: Context<'_, S>) {
+        let mut fields = Fields(String::new());
+        attributes.record(&mut fields);
+        context.span(id).unwrap().extensions_mut().insert(fields);
+    }
+
+    fn on_record(&self, id: &tracing::Id, values: &tracing::span::Record<'_>, context: Context<'_, S>) {
+        values.record(context.span(id).unwrap().extensions_mut().get_mut::<Fields>().unwrap());
+    }
+
+    fn on_close(&self, id: tracing::Id, context: Context<'_, S>) {
+        let span = context.span(&id).unwrap();
+        let names: Vec<_> = span.scope().from_root().map(|span| span.name()).collect();
+        self.0.lock().unwrap().push(format!("{}{}", names.join(" > "), span.extensions().get::<Fields>().unwrap().0));
+    }
+}
+
+#[test]
+fn each_operation_has_a_span() {
+    let spans = Spans::default();
+    let made = tracing::subscriber::with_default(Registry::default().with(spans.clone()), || {
+        let test = async {
+            let svc = Svc::in_memory();
+            let tenant = svc.tenants().create(TenantCreate::named("Harbour Plumbing")).await.unwrap().id;
+            let contacts = svc.tenant(tenant).contacts();
+            let made = contacts.create(contact(1)).await.unwrap().id;
+            contacts.delete(made).await.unwrap();
+            contacts.get(made).await.unwrap_err();
+            let draft = svc.transaction("two", (tenant, contact(2)), async |tx, (tenant, contact)| {
+                tx.tenant(*tenant).contacts().create(contact.clone()).await?;
+                tx.tenant(*tenant).invoices().create(InvoiceCreate::new("25".parse().unwrap())).await
+            });
+            svc.tenant(tenant).invoices().send(draft.await.unwrap().id).await.unwrap();
+            (tenant, made)
+        };
+        test.now_or_never().unwrap()
+    });
+    let (tenant, made) = made;
+    let spans = spans.0.lock().unwrap();
+    let expected = [
+        "svc.tenants.create".to_owned(),
+        format!("svc.contacts.create tenant={tenant}"),
+        format!("svc.contacts.delete tenant={tenant} id={made}"),
+        format!("svc.contacts.get tenant={tenant} id={made} error=\"not_found\""),
+        format!("svc.transaction > svc.contacts.create tenant={tenant}"),
+        format!("svc.transaction > svc.invoices.create tenant={tenant}"),
+        "svc.transaction name=\"two\"".to_owned(),
+    ];
+    assert_eq!(spans[..7], expected);
+    assert!(spans[7].starts_with(&format!("svc.invoices.send tenant={tenant} id=")), "{spans:?}");
 }

@@ -24,6 +24,7 @@ use svc_core::store::{Endpoint, Store};
 use svc_core::values::{TenantId, Timestamp};
 use svc_core::webhooks::deliveries::{AttemptLog, Delivery, FailureClass};
 use svc_core::webhooks::engine::{self, Attempt, Batch, BatchResult, InFlight, Outcome, Policy};
+use svc_core::webhooks::statistics::{self, AttemptCounter};
 use svc_core::webhooks::subscriptions::SubscriptionId;
 use tokio::sync::mpsc;
 use tokio::task::JoinError;
@@ -40,6 +41,8 @@ const POLL_INTERVAL: Duration = Duration::from_secs(1);
 const MAX_BATCH_OUTCOMES: usize = 256;
 /// How many endpoints have their waits bounded at a time, so that other transactions wait for a short time only.
 const ENDPOINTS_PER_STEP: u32 = 64;
+/// How often the counts of attempts are written, for charts.
+const COUNTS_INTERVAL: Duration = Duration::from_secs(10);
 /// The pause after a failed transaction.
 const STORE_RETRY_DELAY: Duration = Duration::from_millis(500);
 
@@ -71,6 +74,8 @@ pub async fn run(
         failure_log: FailureLog::default(),
         in_flight: InFlight::default(),
         outcomes: BTreeMap::new(),
+        counter: AttemptCounter::default(),
+        counts_written_at: tokio::time::Instant::now(),
         running_batches: HashSet::new(),
         event_sender,
         event_receiver,
@@ -80,6 +85,7 @@ pub async fn run(
         let attempts = driver.in_flight.total();
         tracing::warn!(attempts, "stopped with delivery attempts in flight; they will be repeated");
     }
+    driver.write_counts().await;
     driver.failure_log.finish();
 }
 
@@ -93,6 +99,9 @@ struct Driver {
     in_flight: InFlight,
     /// The outcomes that wait for the next batch of their tenant.
     outcomes: BTreeMap<TenantId, Vec<Outcome>>,
+    /// The attempts that wait to be counted in the store.
+    counter: AttemptCounter,
+    counts_written_at: tokio::time::Instant,
     /// The tenants whose batch is running.
     running_batches: HashSet<TenantId>,
     event_sender: mpsc::UnboundedSender<DriverEvent>,
@@ -155,6 +164,7 @@ impl Driver {
                 self.in_flight.attempt_finished(&outcome);
                 self.metrics.attempt(&outcome.log, outcome.log.started_at.since(outcome.delivery.created_at));
                 let tenant = outcome.delivery.tenant_id;
+                self.counter.add(tenant, outcome.delivery.subscription_id, &outcome.log);
                 self.outcomes.entry(tenant).or_default().push(*outcome);
                 !self.running_batches.contains(&tenant)
             }
@@ -192,6 +202,9 @@ impl Driver {
     /// Polls once and starts the batches that follow from it. Returns how long to wait for the next poll.
     async fn poll(&mut self) -> Duration {
         self.failure_log.end_minutes(tokio::time::Instant::now());
+        if self.counts_written_at.elapsed() >= COUNTS_INTERVAL {
+            tokio::spawn(self.write_counts());
+        }
         let mut due_work = match self.store.read("deliver.due_work", |tx| Box::pin(engine::poll(tx))).await {
             Ok(due_work) => due_work,
             Err(error) => {
@@ -210,6 +223,17 @@ impl Driver {
             tokio::spawn(bound_waits(Arc::clone(&self.store), Arc::clone(&self.policy)));
         }
         due_work.next_due_at().map_or(POLL_INTERVAL, |due_at| due_at.since(due_work.now).min(POLL_INTERVAL))
+    }
+
+    /// Writes the counts of attempts. Charts lack what the store does not take, and nothing else.
+    fn write_counts(&mut self) -> impl Future<Output = ()> + use<> {
+        self.counts_written_at = tokio::time::Instant::now();
+        let (store, counts) = (Arc::clone(&self.store), self.counter.take());
+        async move {
+            if let Err(error) = statistics::record(&*store, &counts).await {
+                tracing::warn!(%error, "cannot write the statistics of deliveries; their charts lack the last seconds");
+            }
+        }
     }
 
     fn spawn_batch(&mut self, batch: Batch) {

@@ -48,6 +48,7 @@ const MAX_OPS_CONNECTIONS: u32 = 64;
 
 /// The reason for which the server did not start.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum RunError {
     /// The database cannot be opened.
     #[error(transparent)]
@@ -187,7 +188,12 @@ async fn announce(
     store: &Arc<dyn Store>,
 ) -> Result<(), RunError> {
     let url = server.url()?;
-    let guide = if config.demo { Some(demo::prepare(&**store, &url, database_url).await?) } else { None };
+    let guide = if config.demo {
+        let receivers = demo::receivers::start().await?;
+        Some(demo::prepare(&**store, &url, database_url, &receivers).await?)
+    } else {
+        None
+    };
     let mut stdout = io::stdout().lock();
     writeln!(stdout, "listening on {url}")?;
     if let Some(guide) = guide {

@@ -11,3 +11,5 @@ mod forms;
 mod roles;
 #[path = "dashboard/sessions.rs"]
 mod sessions;
+#[path = "dashboard/webhooks.rs"]
+mod webhooks;

@@ -22,7 +22,7 @@ impl<T> BoundedQueue<T> {
     /// Adds a unit of work at the end, unless too many wait here and in other places of the owner.
     pub(crate) fn push(&mut self, work: T, elsewhere: usize) -> Result<(), StoreError> {
         if !self.is_open {
-            return Err(StoreError::Unavailable("the store is shutting down".to_owned()));
+            return Err(StoreError::Closed);
         }
         if self.units.len() + elsewhere >= CAPACITY {
             return Err(StoreError::Unavailable(format!("the queue is full: {CAPACITY} transactions are waiting")));

@@ -336,6 +336,7 @@ enums! {
     svc_core::accounts::tenants::DeveloperAccess
     svc_core::accounts::tenants::NumberKind
     svc_core::webhooks::deliveries::FailureReason
+    svc_core::webhooks::statistics::AttemptOutcome
     svc_core::webhooks::subscriptions::DisabledReason
 }
 

@@ -34,14 +34,14 @@ impl Dialect {
         }
     }
 
-    /// Merges two ordered lists into one. SQLite reads no more of each list than it needs, as each comes in order from its
-    /// index. PostgreSQL needs a limit on each list for that.
-    pub(crate) fn merge(self, [one, other]: [String; 2], order: &str, limit: usize) -> String {
-        let end = format!("ORDER BY {order} LIMIT ${limit}");
+    /// Merges two ordered lists into one, of which `limit` takes a part. SQLite reads no more of each list than it needs, as
+    /// each comes in order from its index. PostgreSQL needs a limit on each list for that: `most` rows.
+    pub(crate) fn merge(self, [one, other]: [String; 2], order: &str, limit: &str, most: &str) -> String {
         match self {
-            Self::Sqlite => format!("{one} UNION ALL {other} {end}"),
+            Self::Sqlite => format!("{one} UNION ALL {other} ORDER BY {order} {limit}"),
             Self::Postgres => {
-                format!("SELECT * FROM ({one} {end}) AS one UNION ALL SELECT * FROM ({other} {end}) AS other {end}")
+                let list = |list: &str| format!("SELECT * FROM ({list} ORDER BY {order} LIMIT {most})");
+                format!("{} AS one UNION ALL {} AS other ORDER BY {order} {limit}", list(&one), list(&other))
             }
         }
     }
@@ -52,6 +52,7 @@ impl Dialect {
     /// Returns the statements that only this database gets in this form.
     pub(crate) fn own_statements(self) -> Vec<String> {
         let locking = crate::accounts::tenants::LOCKING.iter().map(|sql| self.lock_row(sql).into_owned());
-        locking.chain(self.claim().map(str::to_owned)).collect()
+        let merging = crate::webhooks::deliveries::lists(self, Some(svc_core::values::Id::nil())).into_iter();
+        locking.chain(self.claim().map(str::to_owned)).chain(merging.map(|list| list.sql)).collect()
     }
 }

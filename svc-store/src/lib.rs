@@ -22,7 +22,7 @@
 //! # Features
 //!
 //! - `sqlite` and `postgres`, both on by default: the databases. One that is left out is not compiled.
-//! - `sqlx` runs operations of svc inside a transaction of the application: see the module `sqlx`.
+//! - `sqlx` runs operations of svc inside a transaction of the application, or on its pool: see the module `sqlx`.
 //! - `maintenance`, on by default, needs both: [`copy`], [`check`], [`backup`] and [`stats`].
 //!
 //! # Modules
@@ -96,6 +96,7 @@ pub use self::vault::SecretKey;
 ///
 /// Its text contains the URL without its password.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum OpenError {
     /// The URL is malformed, or names a kind of database that is not supported. The text is the scheme of the URL, and
     /// the reason if there is one. It never contains the rest of the URL, which may include a password.

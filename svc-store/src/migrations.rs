@@ -63,6 +63,9 @@ pub(crate) const SQLITE: &[Migration] = migrations! { "sqlite":
     "0015_overdue_checks",
     "0016_dashboard_sign_in",
     "0017_request_log",
+    "0018_attempt_counts",
+    "0019_pending_and_ended_deliveries",
+    "0020_attempts_by_delivery",
 };
 
 /// The migrations of PostgreSQL.
@@ -83,6 +86,8 @@ pub(crate) const POSTGRES: &[Migration] = migrations! { "postgres":
     "0014_index_of_overdue_checks",
     "0015_dashboard_sign_in",
     "0016_request_log",
+    "0017_attempt_counts",
+    "0018_pending_and_ended_deliveries",
 };
 
 /// A row of `schema_migrations`.
@@ -167,11 +172,24 @@ async fn apply<'m>(
         if migration.is_concurrent() {
             return Ok((names.len() > before, Some(migration)));
         }
-        target.apply(migration).await?;
+        target.apply(migration).await.map_err(|error| if applied.is_empty() { taken_name(error) } else { error })?;
         target.record(migration).await?;
         names.push(migration.name.to_owned());
     }
     Ok((names.len() > before, None))
+}
+
+/// Returns the error of the first migration when the database has a table that svc did not create.
+fn taken_name(error: StoreError) -> StoreError {
+    match error {
+        StoreError::Unavailable(text) | StoreError::Internal(text) if text.contains("already exists") => {
+            StoreError::SchemaMismatch(format!(
+                "something else has created a table or an index with the name of one of svc's ({text}). Rename it, or \
+                 give svc a database of its own"
+            ))
+        }
+        error => error,
+    }
 }
 
 /// What is to be done.

@@ -46,7 +46,7 @@ use svc_core::resources::pages::CursorKey;
 use svc_core::store::{Access, Observer, RequestCounts, Store, UnitOfWork};
 use svc_core::sync::lock;
 use svc_core::webhooks::deliveries::DeliveryWakeup;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 use tokio::task::AbortHandle;
 
 use self::clock_watch::ClockWatch;
@@ -61,7 +61,9 @@ use self::request_counts::PostgresRequestCounts;
 pub(crate) use self::{
     failure::error_of_code,
     notifications::NOTIFY,
+    unit_of_work::{MAX_DURATION, too_long},
     values::{Argument, arguments, read_cell},
+    writer::MAX_RUNS,
 };
 use crate::vault::{self, SecretKey, Vault};
 use crate::{OpenError, Options};
@@ -81,6 +83,10 @@ pub struct PostgresStore {
     shared: Arc<Shared>,
     counts: PostgresRequestCounts,
     background_tasks: Vec<AbortHandle>,
+    /// Each read and write task has a receiver until it has ended.
+    running: watch::Sender<()>,
+    /// Each of the other tasks has one.
+    running_background: watch::Sender<()>,
 }
 
 /// The state that all tasks of a store share.
@@ -138,8 +144,21 @@ impl PostgresStore {
 
     #[cfg(feature = "sqlx")]
     pub(crate) fn joining(&self) -> crate::sqlx::Context<'_> {
-        let Shared { env, cursor_key, vault, .. } = &*self.shared;
-        crate::sqlx::Context { env, cursor_key, vault }
+        let Shared { cursor_key, vault, .. } = &*self.shared;
+        crate::sqlx::Context { store: self, cursor_key, vault }
+    }
+
+    /// Wakes the senders of all processes, after a commit on a connection of the application.
+    #[cfg(feature = "sqlx")]
+    pub(crate) fn notify_senders(&self) {
+        self.shared.delivery_wakeup.notify();
+        self.shared.notifications.notify_one();
+    }
+
+    /// Waits before a transaction on a connection of the application runs again.
+    #[cfg(feature = "sqlx")]
+    pub(crate) async fn pause_after_conflict(&self, runs: u32) {
+        tokio::time::sleep(self.shared.jittered(writer::PAUSE * runs)).await;
     }
 
     async fn connect(url: &str, env: Env, key: Option<SecretKey>, settings: &Settings) -> Result<Self, OpenFailure> {
@@ -175,18 +194,36 @@ impl PostgresStore {
             connect_error: Mutex::default(),
             observer: OnceLock::new(),
         });
+        let ((running, _), (running_background, _)) = (watch::channel(()), watch::channel(()));
         for _ in 0..settings.read_connections.max(1) {
-            tokio::spawn(reader::run(Arc::clone(&shared)));
+            spawn(&running, reader::run(Arc::clone(&shared)));
         }
         let mut first = Some(first);
         for _ in 0..settings.write_connections.max(1) {
-            tokio::spawn(writer::run(Arc::clone(&shared), first.take()));
+            spawn(&running, writer::run(Arc::clone(&shared), first.take()));
         }
-        let notifications = tokio::spawn(notifications::run(Arc::clone(&shared)));
-        let clock = tokio::spawn(fail_expired(Arc::clone(&shared), settings.acquire_timeout));
-        let counts = PostgresRequestCounts::start(Arc::clone(&shared));
-        Ok(Self { shared, counts, background_tasks: vec![notifications.abort_handle(), clock.abort_handle()] })
+        let (counts, counting) = PostgresRequestCounts::new(Arc::clone(&shared));
+        let background_tasks = vec![
+            spawn(&running_background, notifications::run(Arc::clone(&shared))),
+            spawn(&running_background, fail_expired(Arc::clone(&shared), settings.acquire_timeout)),
+            spawn(&running_background, counting),
+        ];
+        Ok(Self { shared, counts, background_tasks, running, running_background })
     }
+
+    pub(crate) fn check_open(&self) -> Result<(), StoreError> {
+        if self.shared.writes.is_closed() { Err(StoreError::Closed) } else { Ok(()) }
+    }
+}
+
+/// Spawns a task that has a receiver of `running` until it has ended.
+fn spawn(running: &watch::Sender<()>, task: impl Future<Output = ()> + Send + 'static) -> AbortHandle {
+    let running = running.subscribe();
+    let task = async move {
+        task.await;
+        drop(running);
+    };
+    tokio::spawn(task).abort_handle()
 }
 
 /// Migrates the schema of a database, and returns the names of the migrations that were applied.
@@ -204,8 +241,7 @@ impl Store for PostgresStore {
         }
         let (queued, result) = QueuedWork::new(name, work);
         self.shared.queue(access).push(queued)?;
-        let shut_down = |_| StoreError::Unavailable("the store is shutting down".to_owned());
-        result.await.map_err(shut_down)?
+        result.await.map_err(|_| StoreError::Closed)?
     }
 
     fn env(&self) -> &Env {
@@ -221,7 +257,16 @@ impl Store for PostgresStore {
     }
 
     fn check_writable(&self) -> Result<(), StoreError> {
+        self.check_open()?;
         self.shared.clock_watch.check(&self.shared.env)
+    }
+
+    async fn close(&self) {
+        self.shared.reads.close();
+        self.shared.writes.close();
+        self.running.closed().await;
+        self.background_tasks.iter().for_each(AbortHandle::abort);
+        self.running_background.closed().await;
     }
 
     /// Registers the first observer; later ones are ignored.

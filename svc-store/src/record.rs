@@ -13,7 +13,7 @@ pub(crate) type ColumnInfo = (&'static str, Kind);
 pub(crate) trait Record: Sized {
     /// The name of the table.
     const TABLE: &'static str;
-    /// The columns that identify a row. An index of both databases begins with them.
+    /// The columns that identify a row. An index of both databases begins with them, in any order.
     const KEY: &'static [&'static str];
     /// All columns: the first [`EXTRA`](Record::EXTRA) are no fields of the record, the others are its fields.
     const COLUMNS: &'static [ColumnInfo];

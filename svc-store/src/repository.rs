@@ -79,7 +79,7 @@ pub(crate) fn list_statement<R: ResourceTable>(
     let branch = |live: &str| format!("{select} WHERE tenant_id = $1{live}{conditions}");
     let live = if is_soft_deleted::<R>() { branch(" AND live = TRUE") } else { branch("") };
     let sql = if is_soft_deleted::<R>() && include_deleted {
-        dialect.merge([live, branch(" AND live = FALSE")], order, limit)
+        dialect.merge([live, branch(" AND live = FALSE")], order, &format!("LIMIT ${limit}"), &format!("${limit}"))
     } else {
         format!("{live} ORDER BY {order} LIMIT ${limit}")
     };

@@ -30,7 +30,7 @@ use svc_core::error::{Error, StoreError};
 use svc_core::resources::pages::CursorKey;
 use svc_core::store::{Access, Observer, Store, UnitOfWork};
 use svc_core::webhooks::deliveries::DeliveryWakeup;
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 
 pub(crate) use self::connection::Connection;
 use self::connection_pool::ConnectionPool;
@@ -50,6 +50,8 @@ pub struct SqliteStore {
     reads: Arc<Queue>,
     writes: Arc<Queue>,
     threads: Vec<JoinHandle<()>>,
+    /// Each thread has a receiver until it has ended.
+    running: watch::Sender<()>,
 }
 
 /// The state that the threads share.
@@ -121,7 +123,8 @@ impl SqliteStore {
         }
         let context = Context { env, cursor_key, delivery_wakeup: Arc::default(), vault, observer: Arc::default() };
         let (reads, writes) = (Arc::new(Queue::new()), Arc::new(Queue::new()));
-        let mut store = Self { context: context.clone(), reads, writes, threads: Vec::new() };
+        let (running, _) = watch::channel(());
+        let mut store = Self { context: context.clone(), reads, writes, threads: Vec::new(), running };
         let pool = Arc::new(ConnectionPool::new(path.to_owned(), busy_timeout, READERS)?);
         for number in 0..READERS {
             let (pool, queue, context) = (Arc::clone(&pool), Arc::clone(&store.reads), context.clone());
@@ -135,12 +138,17 @@ impl SqliteStore {
 
     #[cfg(feature = "sqlx")]
     pub(crate) fn joining(&self) -> crate::sqlx::Context<'_> {
-        let Context { env, cursor_key, vault, .. } = &self.context;
-        crate::sqlx::Context { env, cursor_key, vault }
+        let Context { cursor_key, vault, .. } = &self.context;
+        crate::sqlx::Context { store: self, cursor_key, vault }
     }
 
     fn spawn(&mut self, name: String, body: impl FnOnce() + Send + 'static) -> Result<(), StoreError> {
-        let thread = std::thread::Builder::new().name(name).spawn(body);
+        let running = self.running.subscribe();
+        let thread = std::thread::Builder::new().name(name).spawn(move || {
+            body();
+            // By now the connection is closed.
+            drop(running);
+        });
         self.threads.push(thread.map_err(|error| StoreError::Unavailable(error.to_string()))?);
         Ok(())
     }
@@ -160,8 +168,7 @@ impl Store for SqliteStore {
             Access::Write => &self.writes,
         };
         queue.push(QueuedWork { name, work, result_sender })?;
-        let shut_down = |_| StoreError::Unavailable("the store is shutting down".to_owned());
-        result.await.map_err(shut_down)?
+        result.await.map_err(|_| StoreError::Closed)?
     }
 
     fn env(&self) -> &Env {
@@ -170,6 +177,16 @@ impl Store for SqliteStore {
 
     fn delivery_wakeup(&self) -> &DeliveryWakeup {
         &self.context.delivery_wakeup
+    }
+
+    fn check_writable(&self) -> Result<(), StoreError> {
+        if self.writes.is_closed() { Err(StoreError::Closed) } else { Ok(()) }
+    }
+
+    async fn close(&self) {
+        self.reads.close();
+        self.writes.close();
+        self.running.closed().await;
     }
 
     /// Registers the first observer; later ones are ignored.

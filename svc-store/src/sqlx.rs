@@ -36,6 +36,11 @@
 //! A transaction that writes on SQLite should start with `BEGIN IMMEDIATE`, as above. One that has read before its first
 //! write fails when another connection wrote in between.
 //!
+//! # The pool of the application
+//!
+//! On PostgreSQL a [`PooledStore`] runs all transactions of svc on the pool of the application, so that they share its
+//! connections.
+//!
 //! # Delivery
 //!
 //! The commit makes the deliveries due. On PostgreSQL it notifies the webhook senders of all processes. On SQLite the
@@ -43,6 +48,8 @@
 //! [`Store::delivery_wakeup`](svc_core::store::Store::delivery_wakeup) after the commit, if
 //! [`Joined::has_due_deliveries`] says so.
 
+#[cfg(feature = "postgres")]
+mod pool;
 #[cfg(feature = "postgres")]
 mod postgres;
 #[cfg(feature = "sqlite")]
@@ -54,15 +61,16 @@ use ::sqlx::{Database, Transaction};
 use futures_util::future::BoxFuture;
 use futures_util::lock::Mutex as AsyncMutex;
 use svc_core::accounts::audit::Actor;
-use svc_core::env::Env;
 use svc_core::error::{Error, StoreError};
 use svc_core::resources::pages::CursorKey;
 use svc_core::service::{self, Account, Executor, Tenants};
-use svc_core::store::{Access, UnitOfWork};
+use svc_core::store::{Access, Store, UnitOfWork};
 use svc_core::values::TenantId;
 use svc_core::webhooks::deliveries::DeliveryWakeup;
 use svc_core::webhooks::events::WrittenEvents;
 
+#[cfg(feature = "postgres")]
+pub use self::pool::PooledStore;
 use crate::dialect::Dialect;
 use crate::sql::{Param, Sql, SqlTx};
 use crate::vault::Vault;
@@ -99,7 +107,7 @@ pub(crate) mod sealed {
 /// What the operations in a transaction need besides its connection.
 #[derive(Clone, Copy)]
 pub(crate) struct Context<'s> {
-    pub(crate) env: &'s Env,
+    pub(crate) store: &'s dyn Store,
     pub(crate) cursor_key: &'s CursorKey,
     pub(crate) vault: &'s Vault,
 }
@@ -126,27 +134,28 @@ enum Connection<'t> {
 
 impl Connection<'_> {
     /// Runs operations within a savepoint, and returns whether they made deliveries due.
-    async fn run(&mut self, savepoint: Savepoint<'_>, work: UnitOfWork) -> Result<bool, Error> {
+    async fn run(&mut self, operations: Operations<'_>, work: &UnitOfWork) -> Result<bool, Error> {
         match self {
             #[cfg(feature = "sqlite")]
-            Self::Sqlite(transaction) => transaction.run(savepoint, work).await,
+            Self::Sqlite(transaction) => transaction.run(operations, work).await,
             #[cfg(feature = "postgres")]
-            Self::Postgres(transaction) => transaction.run(savepoint, work).await,
+            Self::Postgres(transaction) => transaction.run(operations, work).await,
         }
     }
 }
 
-/// How operations are run within a savepoint.
-struct Savepoint<'s> {
+/// How operations are run in a transaction.
+struct Operations<'s> {
     context: Context<'s>,
     actor: Actor,
     is_checked: bool,
 }
 
-impl Savepoint<'_> {
+impl Operations<'_> {
     /// Runs operations, and returns whether they made deliveries due.
-    async fn run(self, sql: &mut dyn Sql, dialect: Dialect, work: UnitOfWork) -> Result<bool, Error> {
-        let Context { env, cursor_key, .. } = self.context;
+    async fn run(self, sql: &mut dyn Sql, dialect: Dialect, work: &UnitOfWork) -> Result<bool, Error> {
+        let Context { store, cursor_key, .. } = self.context;
+        let env = store.env();
         // The wakeup of the store is for what is committed.
         let delivery_wakeup = &DeliveryWakeup::default();
         let mut tx = SqlTx {
@@ -224,12 +233,13 @@ impl Executor for Joined<'_> {
     fn run(&self, _access: Access, _name: &'static str, work: UnitOfWork) -> BoxFuture<'_, Result<(), Error>> {
         Box::pin(async move {
             let mut connection = self.connection.lock().await;
-            let savepoint = Savepoint {
+            self.context.store.check_writable()?;
+            let operations = Operations {
                 context: self.context,
                 actor: self.actor.clone(),
                 is_checked: self.is_checked.load(Ordering::Relaxed),
             };
-            let has_due_deliveries = connection.run(savepoint, work).await?;
+            let has_due_deliveries = connection.run(operations, &work).await?;
             self.is_checked.store(true, Ordering::Relaxed);
             self.has_due_deliveries.fetch_or(has_due_deliveries, Ordering::Relaxed);
             Ok(())

@@ -16,12 +16,13 @@ use crate::dialect::Dialect;
 use crate::maintenance::TABLES;
 use crate::repository::{ResourceTable, list_statement};
 use crate::sql::Param;
-use crate::webhooks::{attempts, deliveries, events, replays, retention, schedule, subscriptions};
+use crate::webhooks::{attempt_counts, attempts, deliveries, events, replays, retention, schedule, subscriptions};
 
 /// Returns every statement in the form that this database gets.
 pub(crate) fn every_statement(dialect: Dialect) -> Vec<String> {
     let modules = [
         api_keys::statements(),
+        attempt_counts::statements(),
         attempts::statements(),
         audit::statements(),
         deliveries::statements(),

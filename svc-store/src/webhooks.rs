@@ -1,5 +1,6 @@
 //! The tables of events and webhooks.
 
+pub(crate) mod attempt_counts;
 pub(crate) mod attempts;
 pub(crate) mod deliveries;
 pub(crate) mod events;

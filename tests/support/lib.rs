@@ -16,3 +16,8 @@ pub type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + S
 #[cfg(doctest)]
 #[doc = include_str!("../../docs/embedding.md")]
 pub struct EmbeddingPage;
+
+/// Compiles and runs the code of `docs/stores.md`.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/stores.md")]
+pub struct StoresPage;

@@ -206,7 +206,7 @@ async fn find(
             let filter = next.clone();
             Box::pin(async move { deliveries::search(tx, tenant, &filter).await })
         });
-        let SearchResult { deliveries, next_until } = searched.await?;
+        let SearchResult { deliveries, next_until, .. } = searched.await?;
         found.extend(deliveries);
         filter.until = next_until;
         if next_until.is_none() {

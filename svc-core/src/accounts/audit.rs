@@ -9,6 +9,7 @@
 
 use std::cmp::Reverse;
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -27,6 +28,7 @@ pub type EntryId = Id<Entry>;
 
 /// The actor of a transaction.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Actor {
     /// The service itself, or an application that names no actor. This is the default.
     #[default]
@@ -113,8 +115,23 @@ impl Entry {
 ///
 /// Returns [`Error::Store`] when the store fails.
 pub async fn list(tx: &mut dyn Tx, tenant: TenantId, since: Timestamp, limit: u32) -> Result<Vec<Entry>, Error> {
-    let mut entries = tx.audit_entries(tenant, since, limit).await?;
-    let events = tx.events_with_actor(tenant, since, limit).await?;
+    list_range(tx, tenant, since..Timestamp::MAX, limit).await
+}
+
+/// Returns the newest `limit` changes of a tenant in a range of times, newest first.
+///
+/// # Errors
+///
+/// Returns [`Error::Store`] when the store fails.
+pub async fn list_range(
+    tx: &mut dyn Tx,
+    tenant: TenantId,
+    range: Range<Timestamp>,
+    limit: u32,
+) -> Result<Vec<Entry>, Error> {
+    let Range { start, end } = range;
+    let mut entries = tx.audit_entries(tenant, start, end, limit).await?;
+    let events = tx.events_with_actor(tenant, start, end, limit).await?;
     entries.extend(events.into_iter().map(|EventWithActor { event, actor }| Entry::of_event(event, actor)));
     entries.sort_unstable_by_key(|entry| Reverse((entry.at, entry.id)));
     entries.truncate(limit as usize);

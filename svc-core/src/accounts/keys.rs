@@ -172,6 +172,7 @@ fn new_text(env: &Env) -> String {
 
 /// A new key with its text, which is shown once and not stored.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct NewKey {
     /// The stored record of the key.
     pub key: ApiKey,

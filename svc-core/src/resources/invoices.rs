@@ -174,6 +174,7 @@ pub struct Payment {
 
 /// An invoice after a refund: the `data` of the event `invoice.refunded`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct RefundedInvoice {
     /// The invoice after the refund.
     #[serde(flatten)]

@@ -163,6 +163,7 @@ pub enum Order {
 /// One page of a list.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[schemars(rename = "{R}List")]
+#[non_exhaustive]
 pub struct Page<R> {
     /// The records of this page.
     pub data: Vec<R>,

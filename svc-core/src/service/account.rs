@@ -1,6 +1,6 @@
 //! The records of one tenant.
 
-use super::executor::Runner;
+use super::executor::{Runner, operation};
 use super::{
     AuditLog, Bookings, Contacts, Deliveries, Events, Invoices, Jobs, Keys, Quotes, Replays, Requests, Webhooks,
 };
@@ -20,7 +20,7 @@ pub struct Account<'e> {
 
 impl<'e> Account<'e> {
     pub(super) fn new(runner: Runner<'e>, id: TenantId) -> Self {
-        Self { runner, id }
+        Self { runner: runner.of_tenant(id), id }
     }
 
     /// Returns the id of the tenant.
@@ -31,7 +31,7 @@ impl<'e> Account<'e> {
     /// Returns the settings of the tenant.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if there is no such tenant.
+    /// [`Error::UnknownTenant`] if there is no such tenant.
     ///
     /// # Examples
     ///
@@ -44,13 +44,13 @@ impl<'e> Account<'e> {
     /// ```
     pub async fn settings(self) -> Result<Tenant, Error> {
         let Self { runner, id } = self;
-        runner.read("service.settings.get", move |tx| Box::pin(tenants::get(tx, id))).await
+        runner.read(operation!("svc.settings.get"), move |tx| Box::pin(tenants::get(tx, id))).await
     }
 
     /// Changes the settings of the tenant. The closure may run again, after a conflict with another transaction.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if there is no such tenant.
+    /// [`Error::UnknownTenant`] if there is no such tenant.
     ///
     /// # Examples
     ///
@@ -67,7 +67,9 @@ impl<'e> Account<'e> {
         change: impl Fn(&mut Tenant) + Clone + Send + Sync + 'static,
     ) -> Result<Tenant, Error> {
         let Self { runner, id } = self;
-        runner.write("service.settings.change", move |tx| Box::pin(tenants::update(tx, id.0, change.clone()))).await
+        runner
+            .write(operation!("svc.settings.change"), move |tx| Box::pin(tenants::update(tx, id.0, change.clone())))
+            .await
     }
 
     /// Returns the contacts: people and companies.

@@ -3,6 +3,7 @@
 use futures_util::stream::BoxStream;
 
 use super::Account;
+use super::executor::operation;
 use super::records::Records;
 use crate::error::Error;
 use crate::resources::bookings::{Booking, BookingCreate, BookingId, BookingUpdate};
@@ -24,7 +25,7 @@ impl<'e> Bookings<'e> {
     /// Creates a booking, and fires its event.
     ///
     /// # Errors
-    /// [`Error::Validation`] and the other errors of the rules; [`Error::NotFound`] if there is no such tenant.
+    /// [`Error::Validation`] and the other errors of the rules; [`Error::UnknownTenant`] if there is no such tenant.
     ///
     /// # Examples
     ///
@@ -41,7 +42,7 @@ impl<'e> Bookings<'e> {
     /// # Ok(()) });
     /// ```
     pub async fn create(self, input: BookingCreate) -> Result<Booking, Error> {
-        self.records.create("service.booking.create", input).await
+        self.records.create(operation!("svc.bookings.create"), input).await
     }
 
     /// Returns the booking with this id.
@@ -64,7 +65,7 @@ impl<'e> Bookings<'e> {
     /// # Ok(()) });
     /// ```
     pub async fn get(self, id: BookingId) -> Result<Booking, Error> {
-        self.records.get("service.booking.get", id).await
+        self.records.get(operation!("svc.bookings.get"), id).await
     }
 
     /// Returns a page of the bookings, newest first, or in the order of their changes with `updated_since`.
@@ -88,7 +89,7 @@ impl<'e> Bookings<'e> {
     /// # Ok(()) });
     /// ```
     pub async fn list(self, params: ListParams) -> Result<Page<Booking>, Error> {
-        self.records.list("service.booking.list", NoFilter {}, params).await
+        self.records.list(operation!("svc.bookings.list"), NoFilter {}, params).await
     }
 
     /// Streams the bookings, newest first. Pages of 200 are read as they are needed, each in a transaction of its own, so memory
@@ -117,7 +118,7 @@ impl<'e> Bookings<'e> {
     /// # Ok(()) });
     /// ```
     pub fn stream(self) -> BoxStream<'e, Result<Booking, Error>> {
-        self.records.stream("service.booking.list", NoFilter {}, None)
+        self.records.stream(operation!("svc.bookings.list"), NoFilter {}, None)
     }
 
     /// Streams the bookings that changed at or after `since`, the oldest change first, as [`stream`](Self::stream) does. A
@@ -142,7 +143,7 @@ impl<'e> Bookings<'e> {
     /// # Ok(()) });
     /// ```
     pub fn changed_since(self, since: Timestamp) -> BoxStream<'e, Result<Booking, Error>> {
-        self.records.stream("service.booking.list", NoFilter {}, Some(since))
+        self.records.stream(operation!("svc.bookings.list"), NoFilter {}, Some(since))
     }
 
     /// Changes the booking, and fires its events. A change without effect fires none.
@@ -167,6 +168,6 @@ impl<'e> Bookings<'e> {
     /// # Ok(()) });
     /// ```
     pub async fn update(self, id: BookingId, change: BookingUpdate) -> Result<Booking, Error> {
-        self.records.update("service.booking.update", id, change).await
+        self.records.update(operation!("svc.bookings.update"), id, change).await
     }
 }

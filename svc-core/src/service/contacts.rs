@@ -3,6 +3,7 @@
 use futures_util::stream::BoxStream;
 
 use super::Account;
+use super::executor::operation;
 use super::records::Records;
 use crate::error::Error;
 use crate::resources::contacts::{Contact, ContactCreate, ContactFilter, ContactId, ContactUpdate};
@@ -23,7 +24,7 @@ impl<'e> Contacts<'e> {
     /// Creates a contact, and fires its event.
     ///
     /// # Errors
-    /// [`Error::Validation`] and the other errors of the rules; [`Error::NotFound`] if there is no such tenant.
+    /// [`Error::Validation`] and the other errors of the rules; [`Error::UnknownTenant`] if there is no such tenant.
     ///
     /// # Examples
     ///
@@ -37,7 +38,7 @@ impl<'e> Contacts<'e> {
     /// # Ok(()) });
     /// ```
     pub async fn create(self, input: ContactCreate) -> Result<Contact, Error> {
-        self.records.create("service.contact.create", input).await
+        self.records.create(operation!("svc.contacts.create"), input).await
     }
 
     /// Returns the contact with this id.
@@ -57,7 +58,7 @@ impl<'e> Contacts<'e> {
     /// # Ok(()) });
     /// ```
     pub async fn get(self, id: ContactId) -> Result<Contact, Error> {
-        self.records.get("service.contact.get", id).await
+        self.records.get(operation!("svc.contacts.get"), id).await
     }
 
     /// Returns a page of the contacts, newest first, or in the order of their changes with `updated_since`.
@@ -78,7 +79,7 @@ impl<'e> Contacts<'e> {
     /// # Ok(()) });
     /// ```
     pub async fn list(self, filter: ContactFilter, params: ListParams) -> Result<Page<Contact>, Error> {
-        self.records.list("service.contact.list", filter, params).await
+        self.records.list(operation!("svc.contacts.list"), filter, params).await
     }
 
     /// Streams the contacts, newest first. Pages of 200 are read as they are needed, each in a transaction of its own, so memory
@@ -104,7 +105,7 @@ impl<'e> Contacts<'e> {
     /// # Ok(()) });
     /// ```
     pub fn stream(self, filter: ContactFilter) -> BoxStream<'e, Result<Contact, Error>> {
-        self.records.stream("service.contact.list", filter, None)
+        self.records.stream(operation!("svc.contacts.list"), filter, None)
     }
 
     /// Streams the contacts that changed at or after `since`, the oldest change first, as [`stream`](Self::stream) does. A
@@ -126,7 +127,7 @@ impl<'e> Contacts<'e> {
     /// # Ok(()) });
     /// ```
     pub fn changed_since(self, filter: ContactFilter, since: Timestamp) -> BoxStream<'e, Result<Contact, Error>> {
-        self.records.stream("service.contact.list", filter, Some(since))
+        self.records.stream(operation!("svc.contacts.list"), filter, Some(since))
     }
 
     /// Changes the contact, and fires its events. A change without effect fires none.
@@ -148,7 +149,7 @@ impl<'e> Contacts<'e> {
     /// # Ok(()) });
     /// ```
     pub async fn update(self, id: ContactId, change: ContactUpdate) -> Result<Contact, Error> {
-        self.records.update("service.contact.update", id, change).await
+        self.records.update(operation!("svc.contacts.update"), id, change).await
     }
 
     /// Deletes the contact, and fires its event.
@@ -169,6 +170,6 @@ impl<'e> Contacts<'e> {
     /// # Ok(()) });
     /// ```
     pub async fn delete(self, id: ContactId) -> Result<(), Error> {
-        self.records.delete("service.contact.delete", id).await
+        self.records.delete(operation!("svc.contacts.delete"), id).await
     }
 }

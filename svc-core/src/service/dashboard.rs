@@ -5,6 +5,7 @@ use crate::accounts::dashboard_links::{self, DashboardLinkCreate, NewDashboardLi
 use crate::accounts::sessions::{self, NewSession, Session, SessionId};
 use crate::error::Error;
 use crate::values::TenantId;
+use crate::webhooks::deliveries::{Backlog, DeliveryStatus};
 
 /// The links and the sessions with which people use the dashboard.
 #[derive(Clone, Copy)]
@@ -141,6 +142,27 @@ impl<'e> Dashboard<'e> {
     /// ```
     pub async fn revoke(self, tenant: Option<TenantId>, id: SessionId) -> Result<(), Error> {
         self.runner.write("service.dashboard.revoke", move |tx| Box::pin(sessions::revoke(tx, tenant, id))).await
+    }
+
+    /// Returns how many deliveries of all tenants have a status, for operators, and how old the oldest is. It counts up to
+    /// [`MAX_BACKLOG_COUNT`](crate::webhooks::deliveries::MAX_BACKLOG_COUNT), and no deliveries that succeeded.
+    ///
+    /// # Errors
+    /// [`Error::Store`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use svc_core::prelude::*;
+    ///
+    /// # svc_core::service::example(async |svc, _| {
+    /// assert_eq!(svc.dashboard().backlog(DeliveryStatus::Held).await?.deliveries, 0);
+    /// # Ok(()) });
+    /// ```
+    pub async fn backlog(self, status: DeliveryStatus) -> Result<Backlog, Error> {
+        self.runner
+            .read("service.dashboard.backlog", move |tx| Box::pin(async move { Ok(tx.backlog(status).await?) }))
+            .await
     }
 
     /// Lets an operator look at a tenant as its viewers do, or no longer at any. The audit log of the tenant records it.

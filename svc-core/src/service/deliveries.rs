@@ -1,10 +1,13 @@
 //! Deliveries of events to the webhook subscriptions of an account.
 
 use super::Account;
+use super::executor::operation;
 use crate::error::Error;
 use crate::store::DeliveryFilter;
-use crate::webhooks::deliveries::{AttemptLog, Delivery, DeliveryId};
+use crate::webhooks::deliveries::{self, AttemptLog, Delivery, DeliveryId, SearchResult};
 use crate::webhooks::replays;
+use crate::webhooks::statistics::{self, HourOfAttempts};
+use crate::webhooks::subscriptions::SubscriptionId;
 
 /// The deliveries of a tenant: its events, on their way to each subscription.
 #[derive(Clone, Copy)]
@@ -15,6 +18,29 @@ pub struct Deliveries<'e> {
 impl<'e> Deliveries<'e> {
     pub(super) fn new(account: Account<'e>) -> Self {
         Self { account }
+    }
+
+    /// Returns the attempts of the last 24 hours by hour, oldest first, at one endpoint or at all of them. The current hour is
+    /// the last, and lacks the last ten seconds.
+    ///
+    /// # Errors
+    /// [`Error::Store`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use svc_core::prelude::*;
+    ///
+    /// # svc_core::service::example(async |svc, tenant| {
+    /// let hours = svc.tenant(tenant).deliveries().attempts_by_hour(None).await?;
+    /// assert_eq!((hours.len(), hours[23].all.success_rate()), (24, None));
+    /// # Ok(()) });
+    /// ```
+    pub async fn attempts_by_hour(self, to: Option<SubscriptionId>) -> Result<Vec<HourOfAttempts>, Error> {
+        let Account { runner, id: tenant } = self.account;
+        runner
+            .read("service.delivery.attempts_by_hour", move |tx| Box::pin(statistics::attempts_by_hour(tx, tenant, to)))
+            .await
     }
 
     /// Returns the delivery with this id.
@@ -38,7 +64,7 @@ impl<'e> Deliveries<'e> {
     pub async fn get(self, id: DeliveryId) -> Result<Delivery, Error> {
         let Account { runner, id: tenant } = self.account;
         runner
-            .read("service.delivery.get", move |tx| {
+            .read(operation!("svc.deliveries.get", id), move |tx| {
                 Box::pin(async move { tx.delivery(tenant, id).await?.ok_or(Error::NotFound) })
             })
             .await
@@ -65,11 +91,37 @@ impl<'e> Deliveries<'e> {
     /// ```
     pub async fn list(self, filter: DeliveryFilter) -> Result<Vec<Delivery>, Error> {
         let Account { runner, id: tenant } = self.account;
-        let list = runner.read("service.delivery.list", move |tx| {
+        let list = runner.read(operation!("svc.deliveries.list"), move |tx| {
             let filter = filter.clone();
             Box::pin(async move { Ok(tx.list_deliveries(tenant, &filter).await?) })
         });
         list.await
+    }
+
+    /// Returns the newest deliveries that a filter selects, among the newest 10,000 that an index finds for it, so at a
+    /// bounded cost. [`SearchResult::next_until`] is where the next search goes on.
+    ///
+    /// # Errors
+    /// [`Error::Store`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use svc_core::prelude::*;
+    ///
+    /// # svc_core::service::example(async |svc, tenant| {
+    /// let filter = DeliveryFilter { kind: Some(EventKind::InvoicePaid), limit: 50, ..DeliveryFilter::default() };
+    /// let found = svc.tenant(tenant).deliveries().search(filter).await?;
+    /// assert!(found.deliveries.is_empty() && found.next_until.is_none());
+    /// # Ok(()) });
+    /// ```
+    pub async fn search(self, filter: DeliveryFilter) -> Result<SearchResult, Error> {
+        let Account { runner, id: tenant } = self.account;
+        let search = runner.read("service.delivery.search", move |tx| {
+            let filter = filter.clone();
+            Box::pin(async move { deliveries::search(tx, tenant, &filter).await })
+        });
+        search.await
     }
 
     /// Returns what was logged of the attempts at a delivery, in their order.
@@ -93,7 +145,9 @@ impl<'e> Deliveries<'e> {
     pub async fn attempts(self, id: DeliveryId) -> Result<Vec<AttemptLog>, Error> {
         let Account { runner, id: tenant } = self.account;
         runner
-            .read("service.delivery.attempts", move |tx| Box::pin(async move { Ok(tx.attempts(tenant, id).await?) }))
+            .read(operation!("svc.deliveries.attempts", id), move |tx| {
+                Box::pin(async move { Ok(tx.attempts(tenant, id).await?) })
+            })
             .await
     }
 
@@ -117,6 +171,10 @@ impl<'e> Deliveries<'e> {
     /// ```
     pub async fn replay(self, id: DeliveryId) -> Result<Delivery, Error> {
         let Account { runner, id: tenant } = self.account;
-        runner.write("service.delivery.replay", move |tx| Box::pin(replays::replay_delivery(tx, tenant, id))).await
+        runner
+            .write(operation!("svc.deliveries.replay", id), move |tx| {
+                Box::pin(replays::replay_delivery(tx, tenant, id))
+            })
+            .await
     }
 }

@@ -4,6 +4,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::Account;
+use super::executor::operation;
 use crate::accounts::audit::{self, Entry};
 use crate::error::{Error, StoreError};
 use crate::values::{EventKind, Timestamp};
@@ -26,7 +27,7 @@ impl<'e> Events<'e> {
     /// a JSON object of the schema of its kind, or with an `id` for a stay or a cohort.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if there is no such tenant; [`Error::Validation`] for the kind and the data.
+    /// [`Error::UnknownTenant`] if there is no such tenant; [`Error::Validation`] for the kind and the data.
     ///
     /// # Examples
     ///
@@ -44,7 +45,7 @@ impl<'e> Events<'e> {
     pub async fn emit(self, kind: EventKind, data: impl Serialize) -> Result<EmittedEvent, Error> {
         let Account { runner, id: tenant } = self.account;
         let data = serde_json::value::to_raw_value(&data).map_err(|error| StoreError::Internal(error.to_string()))?;
-        let emit = runner.write("service.event.emit", move |tx| {
+        let emit = runner.write(operation!("svc.events.emit"), move |tx| {
             let data: Box<RawValue> = data.clone();
             Box::pin(async move {
                 let (event, deliveries) = events::record_external(tx, tenant, kind, &data).await?;
@@ -75,8 +76,37 @@ impl<'e> Events<'e> {
     pub async fn get(self, id: EventId) -> Result<Event, Error> {
         let Account { runner, id: tenant } = self.account;
         runner
-            .read("service.event.get", move |tx| {
+            .read(operation!("svc.events.get", id), move |tx| {
                 Box::pin(async move { tx.event(tenant, id).await?.ok_or(Error::NotFound) })
+            })
+            .await
+    }
+
+    /// Returns the newest events at or after this time, the newest first and at most `limit`.
+    ///
+    /// # Errors
+    /// [`Error::Store`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use svc_core::prelude::*;
+    ///
+    /// # svc_core::service::example(async |svc, tenant| {
+    /// # let account = svc.tenant(tenant);
+    /// let emitted = account.events().emit(EventKind::StayCreated, serde_json::json!({ "id": 7 })).await?;
+    /// let newest = account.events().newest(Timestamp::from_micros(0), 1).await?;
+    /// assert_eq!(newest[0].id, emitted.event.id);
+    /// # Ok(()) });
+    /// ```
+    pub async fn newest(self, since: Timestamp, limit: u32) -> Result<Vec<Event>, Error> {
+        let Account { runner, id: tenant } = self.account;
+        runner
+            .read("service.event.newest", move |tx| {
+                Box::pin(async move {
+                    let events = tx.events_with_actor(tenant, since, limit).await?;
+                    Ok(events.into_iter().map(|with_actor| with_actor.event).collect())
+                })
             })
             .await
     }
@@ -103,7 +133,7 @@ impl<'e> Events<'e> {
     pub async fn since(self, after: Timestamp, limit: u32) -> Result<Vec<Event>, Error> {
         let Account { runner, id: tenant } = self.account;
         runner
-            .read("service.event.since", move |tx| {
+            .read(operation!("svc.events.since"), move |tx| {
                 Box::pin(async move { Ok(tx.events_after(tenant, after, limit).await?) })
             })
             .await
@@ -111,7 +141,7 @@ impl<'e> Events<'e> {
 }
 
 /// An event and its deliveries, one for each subscription that it matches.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 #[non_exhaustive]
 pub struct EmittedEvent {
     /// The event.
@@ -148,6 +178,30 @@ impl<'e> AuditLog<'e> {
     /// ```
     pub async fn since(self, since: Timestamp, limit: u32) -> Result<Vec<Entry>, Error> {
         let Account { runner, id: tenant } = self.account;
-        runner.read("service.audit_log.since", move |tx| Box::pin(audit::list(tx, tenant, since, limit))).await
+        runner.read(operation!("svc.audit_log.since"), move |tx| Box::pin(audit::list(tx, tenant, since, limit))).await
+    }
+
+    /// Returns the newest changes before this time, or of all, newest first. At most `limit` are returned.
+    ///
+    /// # Errors
+    /// [`Error::Store`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use svc_core::prelude::*;
+    ///
+    /// # svc_core::service::example(async |svc, tenant| {
+    /// let newest = svc.tenant(tenant).audit_log().before(None, 1).await?;
+    /// assert_eq!(newest[0].action, "create");
+    /// assert!(svc.tenant(tenant).audit_log().before(Some(newest[0].at), 1).await?.is_empty());
+    /// # Ok(()) });
+    /// ```
+    pub async fn before(self, until: Option<Timestamp>, limit: u32) -> Result<Vec<Entry>, Error> {
+        let Account { runner, id: tenant } = self.account;
+        let range = Timestamp::from_micros(0)..until.unwrap_or(Timestamp::MAX);
+        let list = runner
+            .read("service.audit_log.before", move |tx| Box::pin(audit::list_range(tx, tenant, range.clone(), limit)));
+        list.await
     }
 }

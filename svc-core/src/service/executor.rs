@@ -1,10 +1,15 @@
 //! What the accessors run their operations with: a store, in a transaction each, or a transaction that is open.
 
+use std::sync::Arc;
+
 use futures_util::future::BoxFuture;
+use tracing::{Instrument as _, Span, field};
+use uuid::Uuid;
 
 use super::Svc;
 use crate::error::Error;
 use crate::store::{Access, ResultSlot, Tx, UnitOfWork, keep_result};
+use crate::values::TenantId;
 
 /// What runs the units of work of operations: a store, or a transaction that someone else commits.
 ///
@@ -21,34 +26,120 @@ impl Executor for Svc {
     }
 }
 
+/// The target of the spans.
+pub(super) const TARGET: &str = "svc_core::service";
+
+/// An operation of the facade: its name, and the span of each call.
+#[derive(Clone, Copy)]
+pub(super) struct Operation {
+    pub(super) name: &'static str,
+    pub(super) span: fn() -> Span,
+    pub(super) id: Option<Uuid>,
+}
+
+impl Operation {
+    /// Names the record that this call is about.
+    pub(super) fn on(self, id: impl Into<Uuid>) -> Self {
+        Self { id: Some(id.into()), ..self }
+    }
+}
+
+/// Makes an [`Operation`], and the record that it is about if there is one. A macro, as the name of a span is a constant
+/// of the place that creates it.
+macro_rules! operation {
+    ($name:literal) => {
+        $crate::service::executor::Operation {
+            name: $name,
+            span: || {
+                tracing::debug_span!(
+                    target: $crate::service::executor::TARGET,
+                    $name,
+                    tenant = tracing::field::Empty,
+                    id = tracing::field::Empty,
+                    error = tracing::field::Empty,
+                )
+            },
+            id: None,
+        }
+    };
+    ($name:literal, $id:ident) => {
+        operation!($name).on($id)
+    };
+}
+
+pub(super) use operation;
+
 /// Runs units of work and returns their results.
 #[derive(Clone, Copy)]
-pub(super) struct Runner<'e>(pub(super) &'e dyn Executor);
+pub(super) struct Runner<'e> {
+    executor: &'e dyn Executor,
+    tenant: Option<TenantId>,
+}
 
-impl Runner<'_> {
-    pub(super) async fn read<T, F>(self, name: &'static str, work: F) -> Result<T, Error>
-    where
-        T: Send + 'static,
-        F: for<'t> Fn(&'t mut dyn Tx) -> BoxFuture<'t, Result<T, Error>> + Send + Sync + 'static,
-    {
-        self.run(Access::Read, name, work).await
+impl<'e> Runner<'e> {
+    pub(super) fn new(executor: &'e dyn Executor) -> Self {
+        Self { executor, tenant: None }
     }
 
-    pub(super) async fn write<T, F>(self, name: &'static str, work: F) -> Result<T, Error>
-    where
-        T: Send + 'static,
-        F: for<'t> Fn(&'t mut dyn Tx) -> BoxFuture<'t, Result<T, Error>> + Send + Sync + 'static,
-    {
-        self.run(Access::Write, name, work).await
+    /// Returns a runner for the operations of one tenant.
+    pub(super) fn of_tenant(self, id: TenantId) -> Self {
+        Self { tenant: Some(id), ..self }
     }
 
-    async fn run<T, F>(self, access: Access, name: &'static str, work: F) -> Result<T, Error>
+    pub(super) async fn read<T, F>(self, operation: Operation, work: F) -> Result<T, Error>
     where
         T: Send + 'static,
         F: for<'t> Fn(&'t mut dyn Tx) -> BoxFuture<'t, Result<T, Error>> + Send + Sync + 'static,
     {
+        self.run(Access::Read, operation, work).await
+    }
+
+    pub(super) async fn write<T, F>(self, operation: Operation, work: F) -> Result<T, Error>
+    where
+        T: Send + 'static,
+        F: for<'t> Fn(&'t mut dyn Tx) -> BoxFuture<'t, Result<T, Error>> + Send + Sync + 'static,
+    {
+        self.run(Access::Write, operation, work).await
+    }
+
+    async fn run<T, F>(self, access: Access, operation: Operation, work: F) -> Result<T, Error>
+    where
+        T: Send + 'static,
+        F: for<'t> Fn(&'t mut dyn Tx) -> BoxFuture<'t, Result<T, Error>> + Send + Sync + 'static,
+    {
+        let span = (operation.span)();
+        if let Some(tenant) = self.tenant {
+            span.record("tenant", field::display(tenant));
+        }
+        if let Some(id) = operation.id {
+            span.record("id", field::display(id));
+        }
         let slot = ResultSlot::default();
-        self.0.run(access, name, keep_result(work, &slot)).await?;
-        slot.take(name)
+        let work = keep_result(work, &slot);
+        let work = match self.tenant {
+            Some(tenant) => tell_unknown_tenant(tenant, work),
+            None => work,
+        };
+        let done = self.executor.run(access, operation.name, work).instrument(span.clone()).await;
+        if let Err(error) = &done {
+            span.record("error", error.code());
+        }
+        done?;
+        slot.take(operation.name)
     }
+}
+
+/// Tells the error of an operation that finds nothing because there is no such tenant, which may be in another database,
+/// from that of one whose record is not found.
+fn tell_unknown_tenant(tenant: TenantId, work: UnitOfWork) -> UnitOfWork {
+    let work = Arc::new(work);
+    Box::new(move |tx| {
+        let work = Arc::clone(&work);
+        Box::pin(async move {
+            match work(tx).await {
+                Err(Error::NotFound) if tx.tenant(tenant).await?.is_none() => Err(Error::UnknownTenant(tenant)),
+                done => done,
+            }
+        })
+    })
 }

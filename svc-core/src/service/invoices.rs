@@ -3,6 +3,7 @@
 use futures_util::stream::BoxStream;
 
 use super::Account;
+use super::executor::operation;
 use super::records::Records;
 use crate::error::Error;
 use crate::resources::invoices::{
@@ -43,7 +44,9 @@ impl<'e> Invoices<'e> {
     /// ```
     pub async fn create(self, input: InvoiceCreate) -> Result<Invoice, Error> {
         let (runner, tenant) = (self.records.runner, self.records.tenant);
-        runner.write("service.invoice.create", move |tx| Box::pin(invoices::create(tx, tenant, input.clone()))).await
+        runner
+            .write(operation!("svc.invoices.create"), move |tx| Box::pin(invoices::create(tx, tenant, input.clone())))
+            .await
     }
 
     /// Returns the invoice with this id.
@@ -63,7 +66,7 @@ impl<'e> Invoices<'e> {
     /// # Ok(()) });
     /// ```
     pub async fn get(self, id: InvoiceId) -> Result<Invoice, Error> {
-        self.records.get("service.invoice.get", id).await
+        self.records.get(operation!("svc.invoices.get"), id).await
     }
 
     /// Returns a page of the invoices, newest first, or in the order of their changes with `updated_since`.
@@ -84,7 +87,7 @@ impl<'e> Invoices<'e> {
     /// # Ok(()) });
     /// ```
     pub async fn list(self, filter: InvoiceFilter, params: ListParams) -> Result<Page<Invoice>, Error> {
-        self.records.list("service.invoice.list", filter, params).await
+        self.records.list(operation!("svc.invoices.list"), filter, params).await
     }
 
     /// Streams the invoices, newest first. Pages of 200 are read as they are needed, each in a transaction of its own, so memory
@@ -110,7 +113,7 @@ impl<'e> Invoices<'e> {
     /// # Ok(()) });
     /// ```
     pub fn stream(self, filter: InvoiceFilter) -> BoxStream<'e, Result<Invoice, Error>> {
-        self.records.stream("service.invoice.list", filter, None)
+        self.records.stream(operation!("svc.invoices.list"), filter, None)
     }
 
     /// Streams the invoices that changed at or after `since`, the oldest change first, as [`stream`](Self::stream) does. A
@@ -132,7 +135,7 @@ impl<'e> Invoices<'e> {
     /// # Ok(()) });
     /// ```
     pub fn changed_since(self, filter: InvoiceFilter, since: Timestamp) -> BoxStream<'e, Result<Invoice, Error>> {
-        self.records.stream("service.invoice.list", filter, Some(since))
+        self.records.stream(operation!("svc.invoices.list"), filter, Some(since))
     }
 
     /// Changes an invoice that is neither paid nor cancelled. Fires `invoice.updated`. A change without effect fires no event.
@@ -156,7 +159,9 @@ impl<'e> Invoices<'e> {
     pub async fn update(self, id: InvoiceId, change: InvoiceUpdate) -> Result<Invoice, Error> {
         let (runner, tenant) = (self.records.runner, self.records.tenant);
         runner
-            .write("service.invoice.update", move |tx| Box::pin(invoices::update(tx, tenant, id, change.clone())))
+            .write(operation!("svc.invoices.update", id), move |tx| {
+                Box::pin(invoices::update(tx, tenant, id, change.clone()))
+            })
             .await
     }
 
@@ -179,7 +184,7 @@ impl<'e> Invoices<'e> {
     /// ```
     pub async fn send(self, id: InvoiceId) -> Result<Invoice, Error> {
         let (runner, tenant) = (self.records.runner, self.records.tenant);
-        runner.write("service.invoice.send", move |tx| Box::pin(invoices::send(tx, tenant, id))).await
+        runner.write(operation!("svc.invoices.send", id), move |tx| Box::pin(invoices::send(tx, tenant, id))).await
     }
 
     /// Records that the customer has seen the invoice. Fires `invoice.updated`.
@@ -202,7 +207,7 @@ impl<'e> Invoices<'e> {
     /// ```
     pub async fn view(self, id: InvoiceId) -> Result<Invoice, Error> {
         let (runner, tenant) = (self.records.runner, self.records.tenant);
-        runner.write("service.invoice.view", move |tx| Box::pin(invoices::view(tx, tenant, id))).await
+        runner.write(operation!("svc.invoices.view", id), move |tx| Box::pin(invoices::view(tx, tenant, id))).await
     }
 
     /// Records that the invoice was sent again, without a change. Fires `invoice.resent`.
@@ -225,7 +230,7 @@ impl<'e> Invoices<'e> {
     /// ```
     pub async fn resend(self, id: InvoiceId) -> Result<Invoice, Error> {
         let (runner, tenant) = (self.records.runner, self.records.tenant);
-        runner.write("service.invoice.resend", move |tx| Box::pin(invoices::resend(tx, tenant, id))).await
+        runner.write(operation!("svc.invoices.resend", id), move |tx| Box::pin(invoices::resend(tx, tenant, id))).await
     }
 
     /// Records the payment of all that is left to pay. Fires `payment.succeeded`, `invoice.paid` and `invoice.updated`.
@@ -248,7 +253,7 @@ impl<'e> Invoices<'e> {
     /// ```
     pub async fn pay(self, id: InvoiceId) -> Result<Invoice, Error> {
         let (runner, tenant) = (self.records.runner, self.records.tenant);
-        runner.write("service.invoice.pay", move |tx| Box::pin(invoices::pay(tx, tenant, id, None))).await
+        runner.write(operation!("svc.invoices.pay", id), move |tx| Box::pin(invoices::pay(tx, tenant, id, None))).await
     }
 
     /// Records a payment of this amount, which may be all that is left. Fires the events of [`pay`](Self::pay), without
@@ -273,7 +278,11 @@ impl<'e> Invoices<'e> {
     /// ```
     pub async fn pay_part(self, id: InvoiceId, amount: Decimal) -> Result<Invoice, Error> {
         let (runner, tenant) = (self.records.runner, self.records.tenant);
-        runner.write("service.invoice.pay_part", move |tx| Box::pin(invoices::pay(tx, tenant, id, Some(amount)))).await
+        runner
+            .write(operation!("svc.invoices.pay_part", id), move |tx| {
+                Box::pin(invoices::pay(tx, tenant, id, Some(amount)))
+            })
+            .await
     }
 
     /// Records the refund of all that was paid. Fires `invoice.refunded`, then `invoice.updated`.
@@ -297,7 +306,9 @@ impl<'e> Invoices<'e> {
     /// ```
     pub async fn refund(self, id: InvoiceId) -> Result<Invoice, Error> {
         let (runner, tenant) = (self.records.runner, self.records.tenant);
-        runner.write("service.invoice.refund", move |tx| Box::pin(invoices::refund(tx, tenant, id, None))).await
+        runner
+            .write(operation!("svc.invoices.refund", id), move |tx| Box::pin(invoices::refund(tx, tenant, id, None)))
+            .await
     }
 
     /// Records a refund of this amount. Fires `invoice.refunded`, then `invoice.updated`.
@@ -323,7 +334,9 @@ impl<'e> Invoices<'e> {
     pub async fn refund_part(self, id: InvoiceId, amount: Decimal) -> Result<Invoice, Error> {
         let (runner, tenant) = (self.records.runner, self.records.tenant);
         runner
-            .write("service.invoice.refund_part", move |tx| Box::pin(invoices::refund(tx, tenant, id, Some(amount))))
+            .write(operation!("svc.invoices.refund_part", id), move |tx| {
+                Box::pin(invoices::refund(tx, tenant, id, Some(amount)))
+            })
             .await
     }
 
@@ -347,7 +360,7 @@ impl<'e> Invoices<'e> {
     /// ```
     pub async fn void(self, id: InvoiceId) -> Result<Invoice, Error> {
         let (runner, tenant) = (self.records.runner, self.records.tenant);
-        runner.write("service.invoice.void", move |tx| Box::pin(invoices::void(tx, tenant, id))).await
+        runner.write(operation!("svc.invoices.void", id), move |tx| Box::pin(invoices::void(tx, tenant, id))).await
     }
 
     /// Marks the invoices that were not paid by their due date as `overdue`, and returns them. Each fires `invoice.updated`.
@@ -355,7 +368,7 @@ impl<'e> Invoices<'e> {
     /// It reads 200 invoices in a transaction. Over a store, each such step is committed by itself.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if there is no such tenant.
+    /// [`Error::UnknownTenant`] if there is no such tenant.
     ///
     /// # Examples
     ///
@@ -375,8 +388,9 @@ impl<'e> Invoices<'e> {
         let (runner, tenant) = (self.records.runner, self.records.tenant);
         let (mut marked, mut position) = (Vec::new(), Some(OverduePosition::default()));
         while let Some(from) = position {
-            let step =
-                runner.write("service.invoice.mark_overdue", move |tx| Box::pin(invoices::overdue(tx, tenant, from)));
+            let step = runner.write(operation!("svc.invoices.mark_overdue"), move |tx| {
+                Box::pin(invoices::overdue(tx, tenant, from))
+            });
             let (invoices, next) = step.await?;
             marked.extend(invoices);
             position = next;

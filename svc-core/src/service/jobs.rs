@@ -3,6 +3,7 @@
 use futures_util::stream::BoxStream;
 
 use super::Account;
+use super::executor::operation;
 use super::records::Records;
 use crate::error::Error;
 use crate::resources::jobs::{Job, JobCreate, JobFilter, JobId, JobUpdate};
@@ -23,7 +24,7 @@ impl<'e> Jobs<'e> {
     /// Creates a job, and fires its event.
     ///
     /// # Errors
-    /// [`Error::Validation`] and the other errors of the rules; [`Error::NotFound`] if there is no such tenant.
+    /// [`Error::Validation`] and the other errors of the rules; [`Error::UnknownTenant`] if there is no such tenant.
     ///
     /// # Examples
     ///
@@ -36,7 +37,7 @@ impl<'e> Jobs<'e> {
     /// # Ok(()) });
     /// ```
     pub async fn create(self, input: JobCreate) -> Result<Job, Error> {
-        self.records.create("service.job.create", input).await
+        self.records.create(operation!("svc.jobs.create"), input).await
     }
 
     /// Returns the job with this id.
@@ -56,7 +57,7 @@ impl<'e> Jobs<'e> {
     /// # Ok(()) });
     /// ```
     pub async fn get(self, id: JobId) -> Result<Job, Error> {
-        self.records.get("service.job.get", id).await
+        self.records.get(operation!("svc.jobs.get"), id).await
     }
 
     /// Returns a page of the jobs, newest first, or in the order of their changes with `updated_since`.
@@ -77,7 +78,7 @@ impl<'e> Jobs<'e> {
     /// # Ok(()) });
     /// ```
     pub async fn list(self, filter: JobFilter, params: ListParams) -> Result<Page<Job>, Error> {
-        self.records.list("service.job.list", filter, params).await
+        self.records.list(operation!("svc.jobs.list"), filter, params).await
     }
 
     /// Streams the jobs, newest first. Pages of 200 are read as they are needed, each in a transaction of its own, so memory
@@ -103,7 +104,7 @@ impl<'e> Jobs<'e> {
     /// # Ok(()) });
     /// ```
     pub fn stream(self, filter: JobFilter) -> BoxStream<'e, Result<Job, Error>> {
-        self.records.stream("service.job.list", filter, None)
+        self.records.stream(operation!("svc.jobs.list"), filter, None)
     }
 
     /// Streams the jobs that changed at or after `since`, the oldest change first, as [`stream`](Self::stream) does. A
@@ -125,7 +126,7 @@ impl<'e> Jobs<'e> {
     /// # Ok(()) });
     /// ```
     pub fn changed_since(self, filter: JobFilter, since: Timestamp) -> BoxStream<'e, Result<Job, Error>> {
-        self.records.stream("service.job.list", filter, Some(since))
+        self.records.stream(operation!("svc.jobs.list"), filter, Some(since))
     }
 
     /// Changes the job, and fires its events. A change without effect fires none.
@@ -147,6 +148,6 @@ impl<'e> Jobs<'e> {
     /// # Ok(()) });
     /// ```
     pub async fn update(self, id: JobId, change: JobUpdate) -> Result<Job, Error> {
-        self.records.update("service.job.update", id, change).await
+        self.records.update(operation!("svc.jobs.update"), id, change).await
     }
 }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::Account;
+use super::executor::operation;
 use crate::accounts::keys::{self, ApiKey, KeyCreate, KeyId, NewKey};
 use crate::error::Error;
 use crate::store::Tx;
@@ -22,7 +23,7 @@ impl<'e> Keys<'e> {
     /// Creates a key. Its text is in the result, and nowhere else.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if there is no such tenant.
+    /// [`Error::UnknownTenant`] if there is no such tenant.
     ///
     /// # Examples
     ///
@@ -37,7 +38,7 @@ impl<'e> Keys<'e> {
     /// ```
     pub async fn create(self, input: KeyCreate) -> Result<NewKey, Error> {
         let Account { runner, id: tenant } = self.account;
-        runner.write("service.key.create", move |tx| Box::pin(keys::create(tx, tenant, input.clone()))).await
+        runner.write(operation!("svc.keys.create"), move |tx| Box::pin(keys::create(tx, tenant, input.clone()))).await
     }
 
     /// Returns the key with this id.
@@ -58,7 +59,7 @@ impl<'e> Keys<'e> {
     /// ```
     pub async fn get(self, id: KeyId) -> Result<ApiKey, Error> {
         let Account { runner, id: tenant } = self.account;
-        runner.read("service.key.get", move |tx| Box::pin(own(tx, tenant, id))).await
+        runner.read(operation!("svc.keys.get", id), move |tx| Box::pin(own(tx, tenant, id))).await
     }
 
     /// Returns all keys, also those that are revoked or expired.
@@ -79,7 +80,9 @@ impl<'e> Keys<'e> {
     /// ```
     pub async fn list(self) -> Result<Vec<ApiKey>, Error> {
         let Account { runner, id: tenant } = self.account;
-        runner.read("service.key.list", move |tx| Box::pin(async move { Ok(tx.api_keys(tenant).await?) })).await
+        runner
+            .read(operation!("svc.keys.list"), move |tx| Box::pin(async move { Ok(tx.api_keys(tenant).await?) }))
+            .await
     }
 
     /// Revokes a key, which is refused from the next request on. Revoking it again changes nothing.
@@ -101,7 +104,7 @@ impl<'e> Keys<'e> {
     pub async fn revoke(self, id: KeyId) -> Result<ApiKey, Error> {
         let Account { runner, id: tenant } = self.account;
         runner
-            .write("service.key.revoke", move |tx| {
+            .write(operation!("svc.keys.revoke", id), move |tx| {
                 Box::pin(async move {
                     own(tx, tenant, id).await?;
                     keys::revoke(tx, id).await
@@ -132,7 +135,7 @@ impl<'e> Keys<'e> {
     pub async fn rotate(self, id: KeyId, overlap: Duration) -> Result<NewKey, Error> {
         let Account { runner, id: tenant } = self.account;
         runner
-            .write("service.key.rotate", move |tx| {
+            .write(operation!("svc.keys.rotate", id), move |tx| {
                 Box::pin(async move {
                     own(tx, tenant, id).await?;
                     keys::rotate(tx, id, overlap).await

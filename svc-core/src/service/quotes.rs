@@ -3,6 +3,7 @@
 use futures_util::stream::BoxStream;
 
 use super::Account;
+use super::executor::operation;
 use super::records::Records;
 use crate::error::Error;
 use crate::resources::pages::{ListParams, Page};
@@ -23,7 +24,7 @@ impl<'e> Quotes<'e> {
     /// Creates a quote, and fires its event.
     ///
     /// # Errors
-    /// [`Error::Validation`] and the other errors of the rules; [`Error::NotFound`] if there is no such tenant.
+    /// [`Error::Validation`] and the other errors of the rules; [`Error::UnknownTenant`] if there is no such tenant.
     ///
     /// # Examples
     ///
@@ -38,7 +39,7 @@ impl<'e> Quotes<'e> {
     /// # Ok(()) });
     /// ```
     pub async fn create(self, input: QuoteCreate) -> Result<Quote, Error> {
-        self.records.create("service.quote.create", input).await
+        self.records.create(operation!("svc.quotes.create"), input).await
     }
 
     /// Returns the quote with this id.
@@ -59,7 +60,7 @@ impl<'e> Quotes<'e> {
     /// # Ok(()) });
     /// ```
     pub async fn get(self, id: QuoteId) -> Result<Quote, Error> {
-        self.records.get("service.quote.get", id).await
+        self.records.get(operation!("svc.quotes.get"), id).await
     }
 
     /// Returns a page of the quotes, newest first, or in the order of their changes with `updated_since`.
@@ -81,7 +82,7 @@ impl<'e> Quotes<'e> {
     /// # Ok(()) });
     /// ```
     pub async fn list(self, filter: QuoteFilter, params: ListParams) -> Result<Page<Quote>, Error> {
-        self.records.list("service.quote.list", filter, params).await
+        self.records.list(operation!("svc.quotes.list"), filter, params).await
     }
 
     /// Streams the quotes, newest first. Pages of 200 are read as they are needed, each in a transaction of its own, so memory
@@ -108,7 +109,7 @@ impl<'e> Quotes<'e> {
     /// # Ok(()) });
     /// ```
     pub fn stream(self, filter: QuoteFilter) -> BoxStream<'e, Result<Quote, Error>> {
-        self.records.stream("service.quote.list", filter, None)
+        self.records.stream(operation!("svc.quotes.list"), filter, None)
     }
 
     /// Streams the quotes that changed at or after `since`, the oldest change first, as [`stream`](Self::stream) does. A
@@ -131,7 +132,7 @@ impl<'e> Quotes<'e> {
     /// # Ok(()) });
     /// ```
     pub fn changed_since(self, filter: QuoteFilter, since: Timestamp) -> BoxStream<'e, Result<Quote, Error>> {
-        self.records.stream("service.quote.list", filter, Some(since))
+        self.records.stream(operation!("svc.quotes.list"), filter, Some(since))
     }
 
     /// Changes the quote, and fires its events. A change without effect fires none.
@@ -154,7 +155,7 @@ impl<'e> Quotes<'e> {
     /// # Ok(()) });
     /// ```
     pub async fn update(self, id: QuoteId, change: QuoteUpdate) -> Result<Quote, Error> {
-        self.records.update("service.quote.update", id, change).await
+        self.records.update(operation!("svc.quotes.update"), id, change).await
     }
 
     /// Records that the customer accepts the offer. Fires `quote.accepted`, then `quote.updated`.
@@ -179,7 +180,7 @@ impl<'e> Quotes<'e> {
     /// ```
     pub async fn accept(self, id: QuoteId) -> Result<Quote, Error> {
         let (runner, tenant) = (self.records.runner, self.records.tenant);
-        runner.write("service.quote.accept", move |tx| Box::pin(quotes::accept(tx, tenant, id))).await
+        runner.write(operation!("svc.quotes.accept", id), move |tx| Box::pin(quotes::accept(tx, tenant, id))).await
     }
 
     /// Records that the customer declines the offer. Fires `quote.declined`, then `quote.updated`.
@@ -204,6 +205,6 @@ impl<'e> Quotes<'e> {
     /// ```
     pub async fn decline(self, id: QuoteId) -> Result<Quote, Error> {
         let (runner, tenant) = (self.records.runner, self.records.tenant);
-        runner.write("service.quote.decline", move |tx| Box::pin(quotes::decline(tx, tenant, id))).await
+        runner.write(operation!("svc.quotes.decline", id), move |tx| Box::pin(quotes::decline(tx, tenant, id))).await
     }
 }

@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 
 use futures_util::stream::{self, BoxStream, StreamExt as _, TryStreamExt as _};
 
-use super::executor::Runner;
+use super::executor::{Operation, Runner};
 use crate::error::Error;
 use crate::resources::crud::{self, Create, Delete, Resource, Update};
 use crate::resources::pages::{Limit, ListParams, MAX_LIMIT, Page, SentCursor, Since};
@@ -30,17 +30,22 @@ impl<'e, R: Resource> Records<'e, R> {
         Self { runner, tenant, resource: PhantomData }
     }
 
-    pub(super) async fn get(self, name: &'static str, id: Id<R>) -> Result<R, Error> {
+    pub(super) async fn get(self, operation: Operation, id: Id<R>) -> Result<R, Error> {
         let tenant = self.tenant;
-        self.runner.read(name, move |tx| Box::pin(crud::get(tx, tenant, id))).await
+        self.runner.read(operation.on(id), move |tx| Box::pin(crud::get(tx, tenant, id))).await
     }
 
-    pub(super) async fn list(self, name: &'static str, filter: R::Filter, params: ListParams) -> Result<Page<R>, Error>
+    pub(super) async fn list(
+        self,
+        operation: Operation,
+        filter: R::Filter,
+        params: ListParams,
+    ) -> Result<Page<R>, Error>
     where
         R::Filter: Send + Sync + 'static,
     {
         let tenant = self.tenant;
-        let list = self.runner.read(name, move |tx| {
+        let list = self.runner.read(operation, move |tx| {
             let (filter, params) = (filter.clone(), params.clone());
             Box::pin(async move { crud::list(tx, tenant, &params, &filter).await })
         });
@@ -50,7 +55,7 @@ impl<'e, R: Resource> Records<'e, R> {
     /// Reads page after page, each in a transaction of its own, and keeps one in memory.
     pub(super) fn stream(
         self,
-        name: &'static str,
+        operation: Operation,
         filter: R::Filter,
         since: Option<Timestamp>,
     ) -> BoxStream<'e, Result<R, Error>>
@@ -62,7 +67,7 @@ impl<'e, R: Resource> Records<'e, R> {
             let filter = filter.clone();
             async move {
                 let Some(params) = params else { return Ok::<_, Error>(None) };
-                let page = self.list(name, filter, params.clone()).await?;
+                let page = self.list(operation, filter, params.clone()).await?;
                 let next =
                     page.next_cursor.map(|cursor| ListParams { cursor: Some(SentCursor::from(cursor)), ..params });
                 Ok(Some((page.data, next)))
@@ -71,27 +76,27 @@ impl<'e, R: Resource> Records<'e, R> {
         pages.map_ok(|records| stream::iter(records.into_iter().map(Ok))).try_flatten().boxed()
     }
 
-    pub(super) async fn create(self, name: &'static str, input: R::Input) -> Result<R, Error>
+    pub(super) async fn create(self, operation: Operation, input: R::Input) -> Result<R, Error>
     where
         R: Create<Input: Clone + Send + Sync + 'static>,
     {
         let tenant = self.tenant;
-        self.runner.write(name, move |tx| Box::pin(crud::create(tx, tenant, input.clone()))).await
+        self.runner.write(operation, move |tx| Box::pin(crud::create(tx, tenant, input.clone()))).await
     }
 
-    pub(super) async fn update(self, name: &'static str, id: Id<R>, change: <R as Update>::Input) -> Result<R, Error>
+    pub(super) async fn update(self, operation: Operation, id: Id<R>, change: <R as Update>::Input) -> Result<R, Error>
     where
         R: Update<Input: Send + Sync + 'static>,
     {
         let tenant = self.tenant;
-        self.runner.write(name, move |tx| Box::pin(crud::update(tx, tenant, id, change.clone()))).await
+        self.runner.write(operation.on(id), move |tx| Box::pin(crud::update(tx, tenant, id, change.clone()))).await
     }
 
-    pub(super) async fn delete(self, name: &'static str, id: Id<R>) -> Result<(), Error>
+    pub(super) async fn delete(self, operation: Operation, id: Id<R>) -> Result<(), Error>
     where
         R: Delete,
     {
         let tenant = self.tenant;
-        self.runner.write(name, move |tx| Box::pin(crud::delete::<R>(tx, tenant, id))).await
+        self.runner.write(operation.on(id), move |tx| Box::pin(crud::delete::<R>(tx, tenant, id))).await
     }
 }

@@ -1,6 +1,7 @@
 //! Bulk replays of an account.
 
 use super::Account;
+use super::executor::operation;
 use crate::error::Error;
 use crate::webhooks::replays::{self, Replay, ReplayCreate, ReplayId};
 
@@ -35,7 +36,9 @@ impl<'e> Replays<'e> {
     /// ```
     pub async fn create(self, input: ReplayCreate) -> Result<Replay, Error> {
         let Account { runner, id: tenant } = self.account;
-        runner.write("service.replay.create", move |tx| Box::pin(replays::create(tx, tenant, input.clone()))).await
+        runner
+            .write(operation!("svc.replays.create"), move |tx| Box::pin(replays::create(tx, tenant, input.clone())))
+            .await
     }
 
     /// Returns the replay with this id, and its progress.
@@ -59,7 +62,7 @@ impl<'e> Replays<'e> {
     pub async fn get(self, id: ReplayId) -> Result<Replay, Error> {
         let Account { runner, id: tenant } = self.account;
         runner
-            .read("service.replay.get", move |tx| {
+            .read(operation!("svc.replays.get", id), move |tx| {
                 Box::pin(async move { tx.replay(tenant, id).await?.ok_or(Error::NotFound) })
             })
             .await
@@ -86,7 +89,9 @@ impl<'e> Replays<'e> {
     pub async fn list(self, limit: u32) -> Result<Vec<Replay>, Error> {
         let Account { runner, id: tenant } = self.account;
         runner
-            .read("service.replay.list", move |tx| Box::pin(async move { Ok(tx.replays(tenant, limit).await?) }))
+            .read(operation!("svc.replays.list"), move |tx| {
+                Box::pin(async move { Ok(tx.replays(tenant, limit).await?) })
+            })
             .await
     }
 }

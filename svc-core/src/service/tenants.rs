@@ -1,6 +1,6 @@
 //! Tenants.
 
-use super::executor::Runner;
+use super::executor::{Runner, operation};
 use crate::accounts::tenants::{self, Tenant, TenantCreate};
 use crate::error::Error;
 use crate::values::TenantId;
@@ -33,13 +33,15 @@ impl<'e> Tenants<'e> {
     /// # Ok(()) });
     /// ```
     pub async fn create(self, input: TenantCreate) -> Result<Tenant, Error> {
-        self.runner.write("service.tenant.create", move |tx| Box::pin(tenants::create(tx, input.clone()))).await
+        self.runner
+            .write(operation!("svc.tenants.create"), move |tx| Box::pin(tenants::create(tx, input.clone())))
+            .await
     }
 
     /// Returns the tenant with this id.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if there is no such tenant.
+    /// [`Error::UnknownTenant`] if there is no such tenant.
     ///
     /// # Examples
     ///
@@ -51,7 +53,7 @@ impl<'e> Tenants<'e> {
     /// # Ok(()) });
     /// ```
     pub async fn get(self, id: TenantId) -> Result<Tenant, Error> {
-        self.runner.read("service.tenant.get", move |tx| Box::pin(tenants::get(tx, id))).await
+        self.runner.of_tenant(id).read(operation!("svc.tenants.get"), move |tx| Box::pin(tenants::get(tx, id))).await
     }
 
     /// Returns the tenants after this one in the order of their ids, which is that of their creation. At most `limit` are
@@ -71,9 +73,9 @@ impl<'e> Tenants<'e> {
     /// # Ok(()) });
     /// ```
     pub async fn list(self, after: Option<TenantId>, limit: u32) -> Result<Vec<Tenant>, Error> {
-        let list = self
-            .runner
-            .read("service.tenant.list", move |tx| Box::pin(async move { Ok(tx.tenants(after, limit).await?) }));
+        let list = self.runner.read(operation!("svc.tenants.list"), move |tx| {
+            Box::pin(async move { Ok(tx.tenants(after, limit).await?) })
+        });
         list.await
     }
 }

@@ -4,8 +4,9 @@ use std::sync::{Arc, Mutex};
 
 use futures_util::future::BoxFuture;
 use futures_util::lock::Mutex as AsyncMutex;
+use tracing::{Instrument as _, field};
 
-use super::executor::{Executor, Runner};
+use super::executor::{Executor, Runner, TARGET};
 use super::{Account, Tenants};
 use crate::error::{Error, StoreError};
 use crate::store::{Access, Store, Tx, UnitOfWork};
@@ -29,12 +30,12 @@ impl<'t> Transaction<'t> {
 
     /// Returns the operations on tenants, the business accounts.
     pub fn tenants(self) -> Tenants<'t> {
-        Tenants::new(Runner(self.executor))
+        Tenants::new(Runner::new(self.executor))
     }
 
     /// Returns the records of one tenant.
     pub fn tenant(self, id: TenantId) -> Account<'t> {
-        Account::new(Runner(self.executor), id)
+        Account::new(Runner::new(self.executor), id)
     }
 }
 
@@ -78,20 +79,27 @@ where
     E: From<Error> + Send + 'static,
     F: for<'t> TransactionFn<'t, I, Result<T, E>> + Send + Sync + 'static,
 {
+    let span = tracing::debug_span!(target: TARGET, "svc.transaction", name, error = field::Empty);
+    let inside = span.clone();
     let last_result = Arc::new(Mutex::new(None));
     let (slot, closure) = (Arc::clone(&last_result), Arc::new((input, work)));
     let unit: UnitOfWork = Box::new(move |tx| {
         let (slot, closure) = (Arc::clone(&slot), Arc::clone(&closure));
-        Box::pin(async move {
+        // The store may run this on another thread, where the operations have no span around them.
+        let run = async move {
             let (input, work) = &*closure;
             let open = OpenTransaction(AsyncMutex::new(tx));
             let result = work.call(Transaction::over(&open), input).await;
             let returned = if result.is_ok() { Ok(()) } else { Err(rolled_back()) };
             *lock(&slot) = Some(result);
             returned
-        })
+        };
+        Box::pin(run.instrument(inside.clone()))
     });
-    let outcome = store.run(Access::Write, name, unit).await;
+    let outcome = store.run(Access::Write, name, unit).instrument(span.clone()).await;
+    if let Err(error) = &outcome {
+        span.record("error", error.code());
+    }
     let result = lock(&last_result).take();
     match (outcome, result) {
         (Ok(()), Some(result)) => result,

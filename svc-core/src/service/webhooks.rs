@@ -5,6 +5,7 @@ use std::time::Duration;
 use futures_util::stream::BoxStream;
 
 use super::Account;
+use super::executor::operation;
 use super::records::Records;
 use crate::error::Error;
 use crate::resources::crud::NoFilter;
@@ -43,7 +44,7 @@ impl<'e> Webhooks<'e> {
     /// # Ok(()) });
     /// ```
     pub async fn create(self, input: WebhookCreate) -> Result<WebhookSubscription, Error> {
-        self.records.create("service.webhook.create", input).await
+        self.records.create(operation!("svc.webhooks.create"), input).await
     }
 
     /// Returns the webhook with this id.
@@ -64,7 +65,7 @@ impl<'e> Webhooks<'e> {
     /// # Ok(()) });
     /// ```
     pub async fn get(self, id: SubscriptionId) -> Result<WebhookSubscription, Error> {
-        self.records.get("service.webhook.get", id).await
+        self.records.get(operation!("svc.webhooks.get"), id).await
     }
 
     /// Returns a page of the webhook subscriptions, newest first, or in the order of their changes with `updated_since`.
@@ -86,7 +87,7 @@ impl<'e> Webhooks<'e> {
     /// # Ok(()) });
     /// ```
     pub async fn list(self, params: ListParams) -> Result<Page<WebhookSubscription>, Error> {
-        self.records.list("service.webhook.list", NoFilter {}, params).await
+        self.records.list(operation!("svc.webhooks.list"), NoFilter {}, params).await
     }
 
     /// Streams the webhook subscriptions, newest first. Pages of 200 are read as they are needed, each in a transaction of its own, so memory
@@ -113,7 +114,7 @@ impl<'e> Webhooks<'e> {
     /// # Ok(()) });
     /// ```
     pub fn stream(self) -> BoxStream<'e, Result<WebhookSubscription, Error>> {
-        self.records.stream("service.webhook.list", NoFilter {}, None)
+        self.records.stream(operation!("svc.webhooks.list"), NoFilter {}, None)
     }
 
     /// Streams the webhook subscriptions that changed at or after `since`, the oldest change first, as [`stream`](Self::stream) does. A
@@ -136,7 +137,7 @@ impl<'e> Webhooks<'e> {
     /// # Ok(()) });
     /// ```
     pub fn changed_since(self, since: Timestamp) -> BoxStream<'e, Result<WebhookSubscription, Error>> {
-        self.records.stream("service.webhook.list", NoFilter {}, Some(since))
+        self.records.stream(operation!("svc.webhooks.list"), NoFilter {}, Some(since))
     }
 
     /// Changes the subscription. Disabling it holds its pending deliveries.
@@ -159,7 +160,7 @@ impl<'e> Webhooks<'e> {
     /// # Ok(()) });
     /// ```
     pub async fn update(self, id: SubscriptionId, change: WebhookUpdate) -> Result<WebhookSubscription, Error> {
-        self.records.update("service.webhook.update", id, change).await
+        self.records.update(operation!("svc.webhooks.update"), id, change).await
     }
 
     /// Deletes the subscription. Its pending deliveries fail.
@@ -181,7 +182,7 @@ impl<'e> Webhooks<'e> {
     /// # Ok(()) });
     /// ```
     pub async fn delete(self, id: SubscriptionId) -> Result<(), Error> {
-        self.records.delete("service.webhook.delete", id).await
+        self.records.delete(operation!("svc.webhooks.delete"), id).await
     }
 
     /// Replaces the signing secret. The previous one keeps signing beside it for the length of `overlap`.
@@ -207,7 +208,7 @@ impl<'e> Webhooks<'e> {
     pub async fn rotate_secret(self, id: SubscriptionId, overlap: Duration) -> Result<WebhookSubscription, Error> {
         let (runner, tenant) = (self.records.runner, self.records.tenant);
         runner
-            .write("service.webhook.rotate_secret", move |tx| {
+            .write(operation!("svc.webhooks.rotate_secret", id), move |tx| {
                 Box::pin(subscriptions::rotate_secret(tx, tenant, id, overlap))
             })
             .await
@@ -236,7 +237,7 @@ impl<'e> Webhooks<'e> {
     pub async fn finish_rotation(self, id: SubscriptionId) -> Result<WebhookSubscription, Error> {
         let (runner, tenant) = (self.records.runner, self.records.tenant);
         runner
-            .write("service.webhook.finish_rotation", move |tx| {
+            .write(operation!("svc.webhooks.finish_rotation", id), move |tx| {
                 Box::pin(subscriptions::finish_rotation(tx, tenant, id))
             })
             .await
@@ -264,7 +265,9 @@ impl<'e> Webhooks<'e> {
     pub async fn send_test(self, id: SubscriptionId, kind: Option<EventKind>) -> Result<Delivery, Error> {
         let (runner, tenant) = (self.records.runner, self.records.tenant);
         runner
-            .write("service.webhook.send_test", move |tx| Box::pin(subscriptions::send_test(tx, tenant, id, kind)))
+            .write(operation!("svc.webhooks.send_test", id), move |tx| {
+                Box::pin(subscriptions::send_test(tx, tenant, id, kind))
+            })
             .await
     }
 
@@ -288,6 +291,8 @@ impl<'e> Webhooks<'e> {
     /// ```
     pub async fn backlog(self, id: SubscriptionId) -> Result<Backlog, Error> {
         let (runner, tenant) = (self.records.runner, self.records.tenant);
-        runner.read("service.webhook.backlog", move |tx| Box::pin(statistics::backlog(tx, tenant, id))).await
+        runner
+            .read(operation!("svc.webhooks.backlog", id), move |tx| Box::pin(statistics::backlog(tx, tenant, id)))
+            .await
     }
 }

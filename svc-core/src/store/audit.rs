@@ -12,7 +12,12 @@ pub trait AuditRepository: Send {
     /// Adds an entry.
     async fn insert_audit_entry(&mut self, entry: &Entry) -> Result<(), StoreError>;
 
-    /// Returns at most `limit` entries of a tenant at or after `since`, newest first.
-    async fn audit_entries(&mut self, tenant: TenantId, since: Timestamp, limit: u32)
-    -> Result<Vec<Entry>, StoreError>;
+    /// Returns at most `limit` entries of a tenant at or after `since` and before `until`, newest first.
+    async fn audit_entries(
+        &mut self,
+        tenant: TenantId,
+        since: Timestamp,
+        until: Timestamp,
+        limit: u32,
+    ) -> Result<Vec<Entry>, StoreError>;
 }

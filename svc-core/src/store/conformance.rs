@@ -34,6 +34,7 @@ mod retries;
 mod samples;
 mod schedule;
 mod sign_in;
+mod statistics;
 mod tenants;
 mod transactions;
 mod values;
@@ -150,6 +151,7 @@ cases! {
         a_failure_does_not_affect_concurrent_transactions,
         a_locked_tenant_is_changed_by_nobody_else,
         lock_tenant_waits_for_a_concurrent_writer,
+        a_closed_store_refuses_everything,
     }
     emails {
         one_of_concurrent_creates_succeeds,
@@ -192,6 +194,10 @@ cases! {
         endpoints_are_returned_in_order_of_due_time,
         schedule_endpoint_by_never_delays,
         a_commit_wakes_the_sender,
+    }
+    statistics {
+        attempts_are_counted_by_hour,
+        counts_of_attempts_expire,
     }
     replays {
         replays_are_stored,
@@ -430,6 +436,10 @@ macro_rules! every_resource {
 use every_resource;
 
 #[cfg(test)]
+#[path = "../../examples/store.rs"]
+mod example;
+
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::store::memory::MemoryStore;
@@ -437,6 +447,13 @@ mod tests {
     #[test]
     fn the_memory_store_passes() {
         run_all(|env| async { Arc::new(MemoryStore::new(env)) as Arc<dyn Store> }).now_or_never().unwrap();
+    }
+
+    #[test]
+    fn the_example_of_a_store_passes() {
+        run_all(|env| async { Arc::new(example::SnapshotStore::new(env)) as Arc<dyn Store> }).now_or_never().unwrap();
+        let make = |env| async { fails_first(Arc::new(example::SnapshotStore::new(env)), |runs| runs) };
+        run_all(make).now_or_never().unwrap();
     }
 
     #[test]

@@ -27,11 +27,12 @@ pub trait EventRepository: Send {
     /// Returns at most `limit` events of a tenant that are later than `after`, oldest first.
     async fn events_after(&mut self, tenant: TenantId, after: Timestamp, limit: u32) -> Result<Vec<Event>, StoreError>;
 
-    /// Returns at most `limit` events of a tenant at or after `since` with their actors, newest first.
+    /// Returns at most `limit` events of a tenant at or after `since` and before `until` with their actors, newest first.
     async fn events_with_actor(
         &mut self,
         tenant: TenantId,
         since: Timestamp,
+        until: Timestamp,
         limit: u32,
     ) -> Result<Vec<EventWithActor>, StoreError>;
 }

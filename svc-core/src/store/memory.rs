@@ -2,6 +2,7 @@
 //! correct rather than fast. Its data ends with the process.
 
 mod api_keys;
+mod attempt_counts;
 mod attempts;
 mod audit;
 mod deliveries;
@@ -20,7 +21,10 @@ mod subscriptions;
 mod table;
 mod tenants;
 
+use std::fmt;
+use std::ops::Deref;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
 use futures_util::FutureExt as _;
@@ -47,13 +51,15 @@ use crate::values::{Id, TenantId, Timestamp};
 use crate::webhooks::deliveries::{AttemptLog, Delivery, DeliveryId, DeliveryWakeup};
 use crate::webhooks::events::{Event, WrittenEvents};
 use crate::webhooks::replays::Replay;
-use crate::webhooks::subscriptions::WebhookSubscription;
+use crate::webhooks::statistics::AttemptOutcome;
+use crate::webhooks::subscriptions::{SubscriptionId, WebhookSubscription};
 
 /// A store in memory.
 pub struct MemoryStore {
     env: Env,
     cursor_key: CursorKey,
-    state: Mutex<State>,
+    tables: Mutex<Tables>,
+    is_closed: AtomicBool,
     delivery_wakeup: DeliveryWakeup,
 }
 
@@ -61,35 +67,37 @@ impl MemoryStore {
     /// Creates an empty store.
     pub fn new(env: Env) -> Self {
         let cursor_key = CursorKey::new(env.bytes());
-        Self { env, cursor_key, state: Mutex::default(), delivery_wakeup: DeliveryWakeup::default() }
+        Self {
+            env,
+            cursor_key,
+            tables: Mutex::default(),
+            is_closed: AtomicBool::new(false),
+            delivery_wakeup: DeliveryWakeup::default(),
+        }
     }
 }
 
 #[async_trait]
 impl Store for MemoryStore {
     async fn run(&self, access: Access, name: &'static str, work: UnitOfWork) -> Result<(), Error> {
-        let mut state = lock(&self.state);
+        let mut tables = lock(&self.tables);
+        self.check_writable()?;
         // Undo the changes of a unit of work that panicked.
-        state.roll_back();
+        tables.roll_back();
         let Self { env, cursor_key, delivery_wakeup, .. } = self;
-        let mut tx = MemoryTx {
-            env,
-            delivery_wakeup,
-            cursor_key,
-            state: &mut state,
-            access,
-            actor: Actor::System,
-            written_events: WrittenEvents::default(),
+        let done = match access {
+            Access::Read => work(&mut tables.read(env, cursor_key, delivery_wakeup)).now_or_never(),
+            Access::Write => work(&mut tables.write(env, cursor_key, delivery_wakeup)).now_or_never(),
         };
-        let done = work(&mut tx).now_or_never().unwrap_or_else(|| {
+        let done = done.unwrap_or_else(|| {
             Err(StoreError::Internal(format!("{name} waits for something other than its store")).into())
         });
         if done.is_ok() {
-            state.commit();
+            tables.commit();
         } else {
-            state.roll_back();
+            tables.roll_back();
         }
-        drop(state);
+        drop(tables);
         if delivery_wakeup.take_mark() && done.is_ok() {
             delivery_wakeup.notify();
         }
@@ -103,22 +111,36 @@ impl Store for MemoryStore {
     fn delivery_wakeup(&self) -> &DeliveryWakeup {
         &self.delivery_wakeup
     }
+
+    fn check_writable(&self) -> Result<(), StoreError> {
+        if self.is_closed.load(Ordering::Relaxed) { Err(StoreError::Closed) } else { Ok(()) }
+    }
+
+    async fn close(&self) {
+        // Whoever holds the lock runs the last unit of work.
+        let _tables = lock(&self.tables);
+        self.is_closed.store(true, Ordering::Relaxed);
+    }
 }
 
 /// Declares the tables, so that `commit` and `roll_back` cover each of them.
-macro_rules! state {
+macro_rules! tables {
     ($($table:ident: $key:ty => $row:ty,)+) => {
-        #[derive(Default)]
-        struct State {
+        /// All tables of a store in memory, with their repositories: for a store that keeps its rows in memory and runs
+        /// transactions on them in its own way, as `examples/store.rs` does.
+        #[derive(Clone, Default)]
+        pub struct Tables {
             $($table: Table<$key, $row>,)+
         }
 
-        impl State {
-            fn commit(&mut self) {
+        impl Tables {
+            /// Keeps the changes since the last call of this or of [`roll_back`](Self::roll_back).
+            pub fn commit(&mut self) {
                 $(self.$table.commit();)+
             }
 
-            fn roll_back(&mut self) {
+            /// Undoes these changes.
+            pub fn roll_back(&mut self) {
                 $(self.$table.roll_back();)+
             }
         }
@@ -128,7 +150,7 @@ macro_rules! state {
 /// The id of a record within its tenant.
 type Key<R> = (TenantId, Id<R>);
 
-state! {
+tables! {
     contacts: Key<Contact> => Contact,
     invoices: Key<Invoice> => Invoice,
     bookings: Key<Booking> => Booking,
@@ -153,6 +175,7 @@ state! {
     // The pending deliveries of each endpoint, by when they are due.
     pending_deliveries: (Endpoint, Timestamp, DeliveryId) => (),
     attempts: (Key<Delivery>, u32) => AttemptLog,
+    attempt_counts: (Timestamp, TenantId, SubscriptionId, AttemptOutcome, u32) => u64,
     endpoint_schedule: Endpoint => Timestamp,
     endpoints_by_due_at: (Timestamp, Endpoint) => (),
     replays: Key<Replay> => Replay,
@@ -160,22 +183,70 @@ state! {
     request_log: Key<LoggedRequest> => LoggedRequest,
 }
 
+impl Tables {
+    /// Returns a transaction that reads. `cursor_key` is a value that the store has made once, for as long as it exists.
+    pub fn read<'t>(
+        &'t self,
+        env: &'t Env,
+        cursor_key: &'t CursorKey,
+        delivery_wakeup: &'t DeliveryWakeup,
+    ) -> impl Tx + 't {
+        MemoryTx::new(env, cursor_key, delivery_wakeup, TablesRef::Read(self))
+    }
+
+    /// Returns a transaction that reads and writes. It marks `delivery_wakeup` when it makes deliveries due.
+    pub fn write<'t>(
+        &'t mut self,
+        env: &'t Env,
+        cursor_key: &'t CursorKey,
+        delivery_wakeup: &'t DeliveryWakeup,
+    ) -> impl Tx + 't {
+        MemoryTx::new(env, cursor_key, delivery_wakeup, TablesRef::Write(self))
+    }
+}
+
+impl fmt::Debug for Tables {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tables").finish_non_exhaustive()
+    }
+}
+
 struct MemoryTx<'a> {
     env: &'a Env,
     delivery_wakeup: &'a DeliveryWakeup,
     cursor_key: &'a CursorKey,
-    state: &'a mut State,
-    access: Access,
+    state: TablesRef<'a>,
     actor: Actor,
     written_events: WrittenEvents,
 }
 
-impl MemoryTx<'_> {
-    /// Returns the state for a change, which a read transaction must not make.
-    fn state_mut(&mut self) -> Result<&mut State, StoreError> {
-        match self.access {
-            Access::Write => Ok(self.state),
-            Access::Read => Err(StoreError::Internal("a read transaction tried to write".to_owned())),
+enum TablesRef<'a> {
+    Read(&'a Tables),
+    Write(&'a mut Tables),
+}
+
+impl Deref for TablesRef<'_> {
+    type Target = Tables;
+
+    fn deref(&self) -> &Tables {
+        match self {
+            Self::Read(tables) => tables,
+            Self::Write(tables) => tables,
+        }
+    }
+}
+
+impl<'a> MemoryTx<'a> {
+    fn new(env: &'a Env, cursor_key: &'a CursorKey, delivery_wakeup: &'a DeliveryWakeup, state: TablesRef<'a>) -> Self {
+        let (actor, written_events) = (Actor::System, WrittenEvents::default());
+        Self { env, cursor_key, delivery_wakeup, state, actor, written_events }
+    }
+
+    /// Returns the tables for a change, which a read transaction must not make.
+    fn state_mut(&mut self) -> Result<&mut Tables, StoreError> {
+        match &mut self.state {
+            TablesRef::Write(tables) => Ok(tables),
+            TablesRef::Read(_) => Err(StoreError::Internal("a read transaction tried to write".to_owned())),
         }
     }
 }

@@ -50,7 +50,19 @@ pub trait StoreWrapper: Send + Sync + 'static {
     }
 }
 
-/// A store that is shared is a store.
+/// A store that is shared is a store, also by its own type, as for an application that hands it to several things.
+#[async_trait]
+impl<S: Store> StoreWrapper for Arc<S> {
+    fn inner(&self) -> &dyn Store {
+        &**self
+    }
+
+    async fn run_wrapped(&self, access: Access, name: &'static str, work: UnitOfWork) -> Result<(), Error> {
+        S::run(self, access, name, work).await
+    }
+}
+
+/// So is one of a type that is not known.
 #[async_trait]
 impl StoreWrapper for Arc<dyn Store> {
     fn inner(&self) -> &dyn Store {
@@ -82,6 +94,10 @@ impl<W: StoreWrapper> Store for W {
 
     fn check_writable(&self) -> Result<(), StoreError> {
         self.check_writable_wrapped()
+    }
+
+    async fn close(&self) {
+        self.inner().close().await;
     }
 
     fn observe(&self, observer: Arc<dyn Observer>) {

@@ -39,12 +39,15 @@ const TIMESTAMP_FORM: &str = "must be an RFC 3339 date and time with an offset, 
 
 impl Timestamp {
     /// The first and the last microsecond that RFC 3339 can write in UTC.
-    const MIN: i64 = -62_167_219_200 * MICROS_PER_SECOND;
-    const MAX: i64 = 253_402_300_799 * MICROS_PER_SECOND + 999_999;
+    const MIN_MICROS: i64 = -62_167_219_200 * MICROS_PER_SECOND;
+    const MAX_MICROS: i64 = 253_402_300_799 * MICROS_PER_SECOND + 999_999;
+
+    /// The last time that there is, at the end of the year 9999.
+    pub const MAX: Self = Self(Self::MAX_MICROS);
 
     /// Returns the time this many microseconds after the Unix epoch, clamped to the years 0000–9999.
     pub fn from_micros(micros: i64) -> Self {
-        Self(micros.clamp(Self::MIN, Self::MAX))
+        Self(micros.clamp(Self::MIN_MICROS, Self::MAX_MICROS))
     }
 
     /// Returns the microseconds since the Unix epoch.
@@ -60,7 +63,7 @@ impl Timestamp {
     /// Returns the time `duration` later, or `None` if that is after the year 9999.
     pub fn checked_add(self, duration: Duration) -> Option<Self> {
         let micros = i64::try_from(duration.as_micros()).ok()?;
-        self.0.checked_add(micros).filter(|sum| *sum <= Self::MAX).map(Self)
+        self.0.checked_add(micros).filter(|sum| *sum <= Self::MAX_MICROS).map(Self)
     }
 
     /// Returns the time `duration` earlier, or the start of the year 0000 if that is later.
@@ -200,7 +203,7 @@ impl DateTime {
         let local = date.to_datetime(time);
         let seconds = local.duration_since(EPOCH).as_secs() - offset;
         let micros = seconds.checked_mul(MICROS_PER_SECOND)? + nanos / 1000;
-        (Timestamp::MIN..=Timestamp::MAX).contains(&micros).then_some(Self {
+        (Timestamp::MIN_MICROS..=Timestamp::MAX_MICROS).contains(&micros).then_some(Self {
             timestamp: Timestamp(micros),
             date,
             cut: nanos % 1000 != 0,
@@ -545,7 +548,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn a_written_timestamp_is_read_back(micros in Timestamp::MIN..=Timestamp::MAX) {
+        fn a_written_timestamp_is_read_back(micros in Timestamp::MIN_MICROS..=Timestamp::MAX_MICROS) {
             let t = Timestamp(micros);
             proptest::prop_assert_eq!(Timestamp::parse(&t.to_string()), Ok(t));
         }

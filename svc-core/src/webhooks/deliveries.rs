@@ -15,6 +15,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use futures_util::task::AtomicWaker;
+use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::env::time_of_id;
@@ -51,6 +52,7 @@ pub enum DeliveryStatus {
 
 /// Why a delivery failed, if it was not for the outcome of its last attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, TextEnum)]
+#[non_exhaustive]
 pub enum FailureReason {
     /// The subscription was deleted while the delivery was pending or held.
     SubscriptionDeleted,
@@ -69,6 +71,7 @@ pub enum AfterFailure {
 
 /// Why an attempt failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, TextEnum)]
+#[non_exhaustive]
 pub enum FailureClass {
     /// The host name could not be resolved.
     Dns,
@@ -90,7 +93,7 @@ pub enum FailureClass {
 pub const MAX_BACKLOG_COUNT: u32 = 10_000;
 
 /// The deliveries of all tenants that have one status.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Backlog {
     /// The number of deliveries; [`MAX_BACKLOG_COUNT`] means that many or more.
     pub deliveries: u64,
@@ -99,7 +102,7 @@ pub struct Backlog {
 }
 
 /// One event on its way to one subscription.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Delivery {
     /// The identifier, the same on every attempt and every replay.
     pub id: DeliveryId,
@@ -122,6 +125,8 @@ pub struct Delivery {
     /// When the next attempt is due. While an attempt is in progress, the end of its lease. `None` unless pending.
     pub next_attempt_at: Option<Timestamp>,
     /// The fencing token of the attempt in progress: an id that was made for the time at which the lease ends.
+    /// It is not part of the JSON.
+    #[serde(skip)]
     pub lease: Option<Uuid>,
     /// Why the delivery failed, if it was not for the outcome of its last attempt. `None` unless failed.
     pub failure_reason: Option<FailureReason>,
@@ -133,7 +138,8 @@ pub struct Delivery {
 const SEARCHED: u32 = 10_000;
 
 /// What one [`search`] found.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct SearchResult {
     /// The deliveries that match, newest first.
     pub deliveries: Vec<Delivery>,
@@ -165,7 +171,7 @@ pub struct MatchedSubscription {
 }
 
 /// What is logged of an attempt.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AttemptLog {
     /// The number of the attempt within its delivery, from 1 on.
     pub attempt: u32,
@@ -203,7 +209,7 @@ impl AttemptLog {
 }
 
 /// The part of an attempt's log that statistics need.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AttemptSummary {
     /// The HTTP status, 0 for a network failure or timeout, -1 for a blocked address.
     pub status: i32,

@@ -5,7 +5,7 @@
 
 use crate::webhooks::samples;
 use crate::webhooks::subscriptions::SubscriptionId;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::env::Env;
@@ -19,7 +19,7 @@ use crate::webhooks::deliveries::{Delivery, DeliveryId, DeliveryStatus, MatchedS
 pub type EventId = Id<Event>;
 
 /// Something that happened to a record of a tenant.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Event {
     /// The identifier of the event.
     pub id: EventId,

@@ -1,11 +1,15 @@
 //! Statistics of a subscription: the success rate and the durations of its attempts, and its backlog.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
-use crate::store::{DeliveryFilter, Tx};
-use crate::values::{TenantId, Timestamp};
-use crate::webhooks::deliveries::{AttemptSummary, DeliveryStatus};
+use crate::store::{DeliveryFilter, Store, Tx};
+use crate::values::{TenantId, TextEnum, Timestamp};
+use crate::webhooks::deliveries::{AttemptLog, AttemptSummary, DeliveryStatus};
 use crate::webhooks::subscriptions::SubscriptionId;
 
 /// The number of deliveries whose attempts one transaction reads, so that no snapshot is held for long.
@@ -24,6 +28,14 @@ impl Tally {
     pub fn add(&mut self, attempt: &AttemptSummary) {
         self.succeeded += u64::from(attempt.succeeded());
         *self.durations.entry(attempt.duration_ms).or_default() += 1;
+    }
+
+    /// Adds the attempts of another tally.
+    pub fn merge(&mut self, other: &Self) {
+        self.succeeded += other.succeeded;
+        for (duration, attempts) in &other.durations {
+            *self.durations.entry(*duration).or_default() += attempts;
+        }
     }
 
     /// Returns the number of attempts.
@@ -64,8 +76,193 @@ impl Tally {
     }
 }
 
+/// How an attempt ended, as the charts of attempts tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, TextEnum)]
+pub enum AttemptOutcome {
+    /// The endpoint responded with a status of 2xx.
+    Succeeded,
+    /// The endpoint responded with another status.
+    Refused,
+    /// There was no response: a timeout, a failure of the network, or an address that is not allowed.
+    NoResponse,
+}
+
+impl AttemptOutcome {
+    fn of(log: &AttemptLog) -> Self {
+        if log.succeeded() {
+            Self::Succeeded
+        } else if log.status > 0 {
+            Self::Refused
+        } else {
+            Self::NoResponse
+        }
+    }
+}
+
+/// How many attempts of one endpoint began in one hour, ended in one way and took about as long.
+///
+/// The sender adds them up in memory and writes them every ten seconds, so that charts cost the deliveries next to nothing.
+/// A crash loses what was not written yet; the deliveries and their logs do not depend on it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AttemptCount {
+    /// The beginning of the hour.
+    pub hour: Timestamp,
+    /// The tenant.
+    pub tenant_id: TenantId,
+    /// The endpoint, or [`ALL_ENDPOINTS`] for the sum of all endpoints of the tenant.
+    pub subscription_id: SubscriptionId,
+    /// How the attempts ended.
+    pub outcome: AttemptOutcome,
+    /// How long the attempts took at most, in milliseconds: their durations, [rounded up](round_up).
+    pub duration_ms: u32,
+    /// The number of attempts.
+    pub attempts: u64,
+}
+
+/// Stands for all endpoints of a tenant in [`AttemptCount::subscription_id`].
+pub const ALL_ENDPOINTS: SubscriptionId = SubscriptionId::nil();
+
+/// The number of hours that charts show, the current one included.
+pub const CHART_HOURS: usize = 24;
+
+const HOUR: Duration = Duration::from_secs(60 * 60);
+
+/// Returns a duration rounded up to one of four per power of two, so that an hour has few different ones. It is at most a
+/// quarter too long.
+///
+/// # Examples
+///
+/// ```
+/// use svc_core::webhooks::statistics::round_up;
+/// assert_eq!([0, 7, 8, 9, 100, 1_000].map(round_up), [0, 7, 8, 10, 112, 1_024]);
+/// ```
+pub fn round_up(duration_ms: u32) -> u32 {
+    let shift = (u32::BITS - duration_ms.leading_zeros()).saturating_sub(3);
+    duration_ms.div_ceil(1 << shift).saturating_mul(1 << shift)
+}
+
+/// Returns the beginning of the hour of a time.
+fn hour_of(at: Timestamp) -> Timestamp {
+    let micros = at.as_micros();
+    Timestamp::from_micros(micros - micros.rem_euclid(HOUR.as_micros() as i64))
+}
+
+/// Adds up attempts in memory.
+#[derive(Debug, Default)]
+pub struct AttemptCounter(BTreeMap<(Timestamp, TenantId, SubscriptionId, AttemptOutcome, u32), u64>);
+
+impl AttemptCounter {
+    /// Adds an attempt, to its endpoint and to the sum of its tenant.
+    pub fn add(&mut self, tenant: TenantId, subscription: SubscriptionId, log: &AttemptLog) {
+        let (hour, outcome) = (hour_of(log.started_at), AttemptOutcome::of(log));
+        for subscription in [subscription, ALL_ENDPOINTS] {
+            let key = (hour, tenant, subscription, outcome, round_up(log.duration_ms));
+            *self.0.entry(key).or_default() += 1;
+        }
+    }
+
+    /// Returns what was added since the last call. The order is the same in all processes, so that they never deadlock.
+    pub fn take(&mut self) -> Vec<AttemptCount> {
+        let count = |((hour, tenant_id, subscription_id, outcome, duration_ms), attempts)| AttemptCount {
+            hour,
+            tenant_id,
+            subscription_id,
+            outcome,
+            duration_ms,
+            attempts,
+        };
+        std::mem::take(&mut self.0).into_iter().map(count).collect()
+    }
+}
+
+/// The number of rows that one transaction writes or deletes at most, so that other writes do not wait long.
+const COUNT_BATCH: u32 = 250;
+
+/// Adds these counts to those that are stored.
+///
+/// # Errors
+/// [`Error::Store`]. Some of them may have been added.
+pub async fn record(store: &dyn Store, counts: &[AttemptCount]) -> Result<(), Error> {
+    for batch in counts.chunks(COUNT_BATCH as usize) {
+        let batch: Arc<[AttemptCount]> = batch.into();
+        let write = store.write("statistics.record", move |tx| {
+            let batch = Arc::clone(&batch);
+            Box::pin(async move { Ok(tx.add_attempt_counts(&batch).await?) })
+        });
+        write.await?;
+    }
+    Ok(())
+}
+
+/// Deletes the counts of all tenants that charts no longer show, in small transactions. Returns how many.
+///
+/// # Errors
+/// [`Error::Store`]. The next call continues.
+pub async fn delete_expired(store: &dyn Store) -> Result<u64, Error> {
+    let mut deleted = 0;
+    loop {
+        let step = store.write("statistics.delete_expired", |tx| {
+            Box::pin(async move {
+                let [oldest, ..] = chart_hours(tx.env().now());
+                Ok(tx.delete_attempt_counts_before(oldest, COUNT_BATCH).await?)
+            })
+        });
+        let step = step.await?;
+        deleted += step;
+        if step < u64::from(COUNT_BATCH) {
+            return Ok(deleted);
+        }
+    }
+}
+
+/// Returns the hours of a chart, oldest first.
+fn chart_hours(now: Timestamp) -> [Timestamp; CHART_HOURS] {
+    let current = hour_of(now);
+    std::array::from_fn(|n| current.minus(HOUR * (CHART_HOURS - 1 - n) as u32))
+}
+
+/// The attempts that began in one hour.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HourOfAttempts {
+    /// The beginning of the hour.
+    pub begins_at: Timestamp,
+    /// All attempts. Their durations are [rounded up](round_up).
+    pub all: Tally,
+    /// How many of them were [refused](AttemptOutcome::Refused).
+    pub refused: u64,
+    /// How many of them got [no response](AttemptOutcome::NoResponse).
+    pub no_response: u64,
+}
+
+/// Returns the attempts of the last [`CHART_HOURS`] hours, oldest first, at one endpoint or at all of a tenant. The cost
+/// does not depend on the number of attempts.
+///
+/// # Errors
+/// [`Error::Store`].
+pub async fn attempts_by_hour(
+    tx: &mut dyn Tx,
+    tenant: TenantId,
+    subscription: Option<SubscriptionId>,
+) -> Result<Vec<HourOfAttempts>, Error> {
+    let hours = chart_hours(tx.env().now());
+    let counts = tx.attempt_counts(tenant, subscription.unwrap_or(ALL_ENDPOINTS), &hours).await?;
+    let mut chart =
+        hours.map(|begins_at| HourOfAttempts { begins_at, all: Tally::default(), refused: 0, no_response: 0 });
+    for AttemptCount { hour, outcome, duration_ms, attempts, .. } in counts {
+        let Some(hour) = chart.iter_mut().find(|chart| chart.begins_at == hour) else { continue };
+        *hour.all.durations.entry(duration_ms).or_default() += attempts;
+        match outcome {
+            AttemptOutcome::Succeeded => hour.all.succeeded += attempts,
+            AttemptOutcome::Refused => hour.refused += attempts,
+            AttemptOutcome::NoResponse => hour.no_response += attempts,
+        }
+    }
+    Ok(chart.into())
+}
+
 /// The unfinished deliveries of a subscription.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Backlog {
     /// The number of deliveries with an attempt due now or later, or in progress. Both numbers are counted up to
     /// [`MAX_BACKLOG_COUNT`](crate::webhooks::deliveries::MAX_BACKLOG_COUNT).
@@ -122,6 +319,15 @@ mod tests {
             tally.add(&AttemptSummary { status, failed, duration_ms });
         }
         tally
+    }
+
+    #[test]
+    fn a_rounded_duration_is_at_most_a_quarter_too_long() {
+        for duration in (0..100_000).chain([u32::MAX - 1, u32::MAX]) {
+            let rounded = round_up(duration);
+            assert!(rounded >= duration && u64::from(rounded) * 4 <= u64::from(duration) * 5, "{duration} {rounded}");
+            assert_eq!(round_up(rounded), rounded, "{duration}");
+        }
     }
 
     #[test]

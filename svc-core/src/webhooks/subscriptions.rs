@@ -45,6 +45,7 @@ pub const SETTLE_PAUSE: Duration = Duration::from_millis(5);
 
 /// Why the service disabled a subscription by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, TextEnum)]
+#[non_exhaustive]
 pub enum DisabledReason {
     /// Ten delivery attempts in a row failed.
     AutoPaused,
@@ -121,6 +122,7 @@ pub struct WebhookSubscription {
 /// A new subscription with its signing secret. No later response contains the secret.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "WebhookSubscriptionWithSecret")]
+#[non_exhaustive]
 pub struct WebhookSubscriptionWithSecret {
     /// The subscription.
     #[serde(flatten)]

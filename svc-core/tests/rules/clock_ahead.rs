@@ -94,8 +94,9 @@ fn a_clock_that_left_no_record_ahead_is_set_back_to_now() {
     assert_eq!(changed.updated_at, now.next());
     assert_eq!(fixture.repair(), None);
     let tenant = fixture.tenant;
-    let audited = fixture
-        .write(move |tx| Box::pin(async move { Ok(tx.audit_entries(tenant, Timestamp::from_micros(0), 10).await?) }));
+    let audited = fixture.write(move |tx| {
+        Box::pin(async move { Ok(tx.audit_entries(tenant, Timestamp::from_micros(0), Timestamp::MAX, 10).await?) })
+    });
     assert!(audited.unwrap().iter().any(|entry| entry.action == "repair_clock"), "the repair is audited");
 }
 

@@ -51,7 +51,7 @@ impl Fixture {
 fn the_text_of_a_key_is_shown_once() {
     let fixture = Fixture::new();
     let input = KeyCreate { name: Some("Shop".to_owned()), expires_in: Some(HOUR), signed: true, ..PLAIN };
-    let NewKey { key, text } = fixture.key(input);
+    let NewKey { key, text, .. } = fixture.key(input);
     assert!(text.reveal().starts_with(KEY_PREFIX) && text.reveal().len() == 9 + 32 + 6);
     let shown = json!({
         "id": key.id, "tenant_id": fixture.tenant, "name": "Shop", "scopes": ["read", "write"],

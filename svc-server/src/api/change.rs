@@ -129,7 +129,9 @@ mod tests {
             .unwrap();
         assert_eq!(api.call(request, Ipv4Addr::LOCALHOST.into()).await.status(), StatusCode::CREATED);
         let since = Timestamp::from_micros(0);
-        let log = store.read("test", move |tx| Box::pin(async move { Ok(tx.audit_entries(tenant, since, 1).await?) }));
+        let log = store.read("test", move |tx| {
+            Box::pin(async move { Ok(tx.audit_entries(tenant, since, Timestamp::MAX, 1).await?) })
+        });
         let newest = log.await.unwrap().remove(0);
         assert_eq!((newest.action.as_str(), newest.object_kind.as_str()), ("create", "webhook"));
         assert_eq!(newest.actor, format!("key:{}", key.key.id));

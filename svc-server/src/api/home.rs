@@ -16,12 +16,16 @@ const STYLE: &str = include_str!("home/style.css");
 /// The link to the API reference.
 const DOCS: &str = "<li><a href=\"{mount}/docs\">API reference</a>: the same in a browser, with examples in curl, Python, \
      JavaScript and\nRust, and requests that you can try out with your key</li>\n";
+/// The link to the dashboard.
+const DASHBOARD: &str = "<li><a href=\"{mount}/dashboard\">Dashboard</a>: keys, webhooks and deliveries of your account, \
+     with a link to sign in\nthat the operator of this server gives you</li>\n";
 const HTML: HeaderValue = HeaderValue::from_static("text/html; charset=utf-8");
 
 /// The pages besides, to which the root links.
 #[derive(Default)]
 pub(super) struct Pages {
     docs: bool,
+    dashboard: bool,
 }
 
 impl Pages {
@@ -34,6 +38,10 @@ impl Pages {
             docs: settings.docs,
             #[cfg(not(feature = "docs"))]
             docs: false,
+            #[cfg(feature = "dashboard")]
+            dashboard: settings.dashboard,
+            #[cfg(not(feature = "dashboard"))]
+            dashboard: false,
         }
     }
 }
@@ -49,8 +57,9 @@ pub(super) struct Home {
 impl Home {
     /// Renders both forms. `mount` is the path of the API in a host application, empty for none.
     pub(super) fn new(mount: &str, pages: &Pages) -> Self {
-        let links = if pages.docs { DOCS } else { "" };
-        let html = PAGE.replace("{style}", STYLE).replace("{pages}", links).replace("{mount}", &escaped(mount));
+        let links = [(pages.docs, DOCS), (pages.dashboard, DASHBOARD)];
+        let links: String = links.iter().filter(|(is_served, _)| *is_served).map(|(_, link)| *link).collect();
+        let html = PAGE.replace("{style}", STYLE).replace("{pages}", &links).replace("{mount}", &escaped(mount));
         let style = STANDARD.encode(sha256(STYLE.as_bytes()));
         let policy = format!(
             "default-src 'none'; style-src 'sha256-{style}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -62,6 +71,9 @@ impl Home {
         });
         if pages.docs {
             json["docs"] = format!("{mount}/docs").into();
+        }
+        if pages.dashboard {
+            json["dashboard"] = format!("{mount}/dashboard").into();
         }
         Self {
             html: html.into(),

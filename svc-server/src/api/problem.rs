@@ -265,14 +265,16 @@ impl Problem {
                 | Error::IdempotencyKeyReused => StatusCode::BAD_REQUEST,
                 Error::InvalidKey | Error::KeyRevoked | Error::KeyExpired => StatusCode::UNAUTHORIZED,
                 Error::InsufficientScope | Error::AccessNotApproved => StatusCode::FORBIDDEN,
-                Error::NotFound => StatusCode::NOT_FOUND,
+                Error::NotFound | Error::UnknownTenant(_) => StatusCode::NOT_FOUND,
                 Error::EmailTaken { .. }
                 | Error::LimitReached { .. }
                 | Error::IdempotencyInProgress
                 | Error::NotAllowed(_) => StatusCode::CONFLICT,
                 Error::PreconditionFailed => StatusCode::PRECONDITION_FAILED,
+                Error::Store(StoreError::Closed) => StatusCode::SERVICE_UNAVAILABLE,
                 Error::Store(error) if error.is_transient() => StatusCode::SERVICE_UNAVAILABLE,
-                Error::Store(_) => StatusCode::INTERNAL_SERVER_ERROR,
+                // Among them an error that came after this was written: errors may be added.
+                _ => StatusCode::INTERNAL_SERVER_ERROR,
             },
         }
     }
@@ -315,7 +317,7 @@ impl Problem {
                 "Something failed on our side; try again, and tell us the X-Request-Id if it keeps failing."
             }
             // The rules know no URLs, headers and ETags.
-            Self::Core(Error::NotFound) => "Nothing was found at this address; check the id.",
+            Self::Core(Error::NotFound | Error::UnknownTenant(_)) => "Nothing was found at this address; check the id.",
             Self::Core(Error::IdempotencyKeyReused) => {
                 "This Idempotency-Key was used with another request; use a new key for each new request."
             }

@@ -119,11 +119,13 @@ impl Router {
 }
 
 impl Route<'_> {
-    /// Returns whether it is a page of the dashboard.
+    /// Returns whether it is for a browser: a page of the dashboard, or of the API reference.
     pub(super) fn is_page(&self) -> bool {
         match self {
             #[cfg(feature = "dashboard")]
             Route::Dashboard(_) => true,
+            #[cfg(feature = "docs")]
+            Route::Docs(_) => true,
             _ => false,
         }
     }

@@ -25,7 +25,7 @@ pub(super) struct Column {
 /// Returns stacked bars. `label` says what the chart shows, for those who do not see it.
 pub(super) fn bars(label: &str, series: &[Series], columns: &[Column]) -> Markup {
     let highest = columns.iter().map(|column| column.values.iter().sum::<u64>()).max().unwrap_or_default();
-    let width = columns.len() * COLUMN;
+    let titles: Vec<String> = columns.iter().map(|column| title(series, column)).collect();
     html! {
         figure.chart {
             figcaption {
@@ -38,27 +38,70 @@ pub(super) fn bars(label: &str, series: &[Series], columns: &[Column]) -> Markup
                     }
                 }
             }
-            div.plot {
-                span.highest aria-hidden="true" { (number(highest)) }
-                svg viewBox={ "0 0 " (width) " " (HEIGHT) } preserveAspectRatio="none" role="img" aria-label=(label) {
-                    @for (at, column) in columns.iter().enumerate() {
-                        g {
-                            title { (title(series, column)) }
-                            rect.ground x=(at * COLUMN) y="0" width=(COLUMN) height=(HEIGHT) {}
-                            @for (class, y, height) in stack(series, column, highest) {
-                                rect class=(class) x=(at * COLUMN + GAP / 2) y=(y) width=(COLUMN - GAP) height=(height) {}
-                            }
+            (plot(label, &number(highest), series, columns, highest, &titles))
+        }
+    }
+}
+
+/// Returns the bars of a chart with their axes. `titles` are what each column says when it is pointed at.
+fn plot(label: &str, scale: &str, series: &[Series], columns: &[Column], highest: u64, titles: &[String]) -> Markup {
+    let width = columns.len() * COLUMN;
+    html! {
+        div.plot {
+            span.highest aria-hidden="true" { (scale) }
+            svg viewBox={ "0 0 " (width) " " (HEIGHT) } preserveAspectRatio="none" role="img" aria-label=(label) {
+                @for (at, (column, title)) in columns.iter().zip(titles).enumerate() {
+                    g {
+                        title { (title) }
+                        rect.ground x=(at * COLUMN) y="0" width=(COLUMN) height=(HEIGHT) {}
+                        @for (class, y, height) in stack(series, column, highest) {
+                            rect class=(class) x=(at * COLUMN + GAP / 2) y=(y) width=(COLUMN - GAP) height=(height) {}
                         }
                     }
                 }
             }
-            div.axis aria-hidden="true" {
-                @if let (Some(first), Some(last)) = (columns.first(), columns.last()) {
-                    span { (first.label) }
-                    span { (columns[columns.len() / 2].label) }
-                    span { (last.label) }
+        }
+        div.axis aria-hidden="true" {
+            @if let (Some(first), Some(last)) = (columns.first(), columns.last()) {
+                span { (first.label) }
+                span { (columns[columns.len() / 2].label) }
+                span { (last.label) }
+            }
+        }
+    }
+}
+
+/// Two values of one column, of which the second is the higher one: the median and the 95th percentile. `None` without any.
+pub(super) struct Span {
+    pub(super) label: String,
+    pub(super) values: Option<(u64, u64)>,
+}
+
+/// Returns bars of medians, each with what lies between it and the 95th percentile. `unit` is that of the values.
+pub(super) fn spans(label: &str, unit: &str, columns: &[Span]) -> Markup {
+    let series = [Series { name: "median", class: "accent" }, Series { name: "up to 95 %", class: "neutral" }];
+    let bars: Vec<Column> = columns
+        .iter()
+        .map(|column| {
+            let (median, high) = column.values.unwrap_or_default();
+            Column { label: column.label.clone(), values: vec![median, high.saturating_sub(median)] }
+        })
+        .collect();
+    let highest = columns.iter().filter_map(|column| column.values).map(|(_, high)| high).max().unwrap_or_default();
+    let titles = columns.iter().map(|column| match column.values {
+        Some((median, high)) => {
+            format!("{}: median {} {unit}, 95 % within {} {unit}", column.label, number(median), number(high))
+        }
+        None => format!("{}: nothing", column.label),
+    });
+    html! {
+        figure.chart {
+            figcaption {
+                ul.legend {
+                    @for series in &series { li class=(series.class) { (series.name) } }
                 }
             }
+            (plot(label, &format!("{} {unit}", number(highest)), &series, &bars, highest, &titles.collect::<Vec<_>>()))
         }
     }
 }

@@ -144,7 +144,7 @@ pub(super) fn number(value: u64) -> String {
     let digits = value.to_string();
     let mut grouped = String::new();
     for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at) % 3 == 0 {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
             grouped.push(',');
         }
         grouped.push(digit);
@@ -212,7 +212,8 @@ impl Errors {
         self.0.is_empty()
     }
 
-    fn of(&self, field: &str) -> Option<&str> {
+    /// Returns the error of a field.
+    pub(super) fn of(&self, field: &str) -> Option<&str> {
         self.0.iter().find(|(name, _)| *name == field).map(|(_, error)| error.as_str())
     }
 }

@@ -11,13 +11,46 @@ use super::reply::Reply;
 /// A group of pages in the navigation: its heading, and the path, the icon and the name of each page.
 type Group = (&'static str, &'static [(&'static str, &'static str, &'static str)]);
 
-const ACCOUNT: &[Group] = &[("", &[("/", "overview", "Overview")]), ("Settings", &[("/keys", "key", "API keys")])];
+const ACCOUNT: &[Group] = &[
+    ("", &[("/", "overview", "Overview")]),
+    (
+        "Webhooks",
+        &[
+            ("/webhooks", "webhook", "Webhooks"),
+            ("/deliveries", "delivery", "Deliveries"),
+            ("/events", "event", "Events"),
+            ("/requests", "request", "Requests"),
+        ],
+    ),
+    (
+        "Records",
+        &[
+            ("/contacts", "contact", "Contacts"),
+            ("/invoices", "invoice", "Invoices"),
+            ("/quotes", "quote", "Quotes"),
+            ("/bookings", "booking", "Bookings"),
+            ("/jobs", "job", "Jobs"),
+        ],
+    ),
+    (
+        "Settings",
+        &[("/settings", "settings", "General"), ("/keys", "key", "API keys"), ("/audit", "audit", "Audit log")],
+    ),
+];
 
-const OPERATOR: &[Group] = &[("Operators", &[("/accounts", "account", "Accounts")])];
+const OPERATOR: &[Group] = &[("Operators", &[("/accounts", "account", "Accounts"), ("/system", "system", "System")])];
 
 /// What the page says after a change, by the query parameter `notice` of the redirect.
-const NOTICES: &[(&str, &str)] =
-    &[("key-revoked", "The key was revoked. Requests with it are refused from now on."), ("saved", "Saved.")];
+const NOTICES: &[(&str, &str)] = &[
+    ("key-revoked", "The key was revoked. Requests with it are refused from now on."),
+    ("saved", "Saved."),
+    ("session-revoked", "The session was revoked. The person is signed out with the next request."),
+    ("replayed", "It is sent again now, with all its retries ahead."),
+    ("test-sent", "The test event is on its way. Refresh this page to see it arrive."),
+    ("endpoint-enabled", "The endpoint is enabled: events are sent to it from now on. Recover what it missed below."),
+    ("endpoint-disabled", "The endpoint is disabled: nothing is sent to it."),
+    ("rotation-finished", "The rotation is finished: only the new secret signs."),
+];
 
 /// Returns a page of an account, or of operators without one.
 pub(super) fn page(cx: &Context<'_>, tenant: Option<&Tenant>, title: &str, content: &Markup) -> Reply {

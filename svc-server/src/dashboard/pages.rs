@@ -1,6 +1,15 @@
 //! The pages, in the order of the navigation. The table of all of them is [`super::routes`].
 
 pub(super) mod accounts;
+pub(super) mod audit;
+pub(super) mod deliveries;
+pub(super) mod events;
+mod filters;
 pub(super) mod keys;
 pub(super) mod overview;
+pub(super) mod records;
+pub(super) mod requests;
+pub(super) mod settings;
 pub(super) mod sign_in;
+pub(super) mod system;
+pub(super) mod webhooks;

@@ -8,7 +8,9 @@ use svc_core::accounts::tenants::Tenant;
 
 use super::Dashboard;
 use super::context::{Context, Form};
-use super::pages::{accounts, keys, overview, sign_in};
+use super::pages::{
+    accounts, audit, deliveries, events, keys, overview, records, requests, settings, sign_in, system, webhooks,
+};
 use super::reply::{Failure, Reply};
 
 type Respond<'a> = BoxFuture<'a, Result<Reply, Failure>>;
@@ -49,23 +51,64 @@ fn post(path: &'static str, handler: Handler) -> Page {
 /// Returns all pages.
 fn table() -> Vec<Page> {
     use Handler::{Account, Anyone, Operator, SignedIn};
-    use Role::{Owner, Viewer};
+    use Role::{Developer, Owner, Viewer};
     vec![
         get("/sign-in", Anyone(|dashboard, parts, _| Box::pin(sign_in::show(dashboard, parts)))),
         post("/sign-in", Anyone(|dashboard, parts, form| Box::pin(sign_in::use_link(dashboard, parts, form)))),
         post("/sign-out", SignedIn(|cx| Box::pin(sign_in::sign_out(cx)))),
         get("/", Account(Viewer, |cx, tenant| Box::pin(overview::show(cx, tenant)))),
+        get("/webhooks", Account(Viewer, |cx, tenant| Box::pin(webhooks::list(cx, tenant)))),
+        get("/webhooks/new", Account(Developer, |cx, tenant| Box::pin(webhooks::new(cx, tenant)))),
+        post("/webhooks/new", Account(Developer, |cx, tenant| Box::pin(webhooks::create(cx, tenant)))),
+        get("/webhooks/{id}", Account(Viewer, |cx, tenant| Box::pin(webhooks::show(cx, tenant)))),
+        post("/webhooks/{id}/test", Account(Developer, |cx, tenant| Box::pin(webhooks::test(cx, tenant)))),
+        post("/webhooks/{id}/rotate", Account(Developer, |cx, tenant| Box::pin(webhooks::rotate(cx, tenant)))),
+        post(
+            "/webhooks/{id}/finish-rotation",
+            Account(Developer, |cx, tenant| Box::pin(webhooks::finish_rotation(cx, tenant))),
+        ),
+        post("/webhooks/{id}/enable", Account(Developer, |cx, tenant| Box::pin(webhooks::enable(cx, tenant)))),
+        post("/webhooks/{id}/disable", Account(Developer, |cx, tenant| Box::pin(webhooks::disable(cx, tenant)))),
+        post("/webhooks/{id}/recover", Account(Developer, |cx, tenant| Box::pin(webhooks::recover(cx, tenant)))),
+        get("/replays/{id}", Account(Viewer, |cx, tenant| Box::pin(webhooks::progress(cx, tenant)))),
+        get("/deliveries", Account(Viewer, |cx, tenant| Box::pin(deliveries::list(cx, tenant)))),
+        post("/deliveries/replay", Account(Developer, |cx, tenant| Box::pin(deliveries::replay_selected(cx, tenant)))),
+        get("/deliveries/{id}", Account(Viewer, |cx, tenant| Box::pin(deliveries::show(cx, tenant)))),
+        post("/deliveries/{id}/replay", Account(Developer, |cx, tenant| Box::pin(deliveries::replay(cx, tenant)))),
+        get("/events", Account(Viewer, |cx, tenant| Box::pin(events::list(cx, tenant)))),
+        get("/events/{id}", Account(Viewer, |cx, tenant| Box::pin(events::show(cx, tenant)))),
+        get("/requests", Account(Viewer, |cx, tenant| Box::pin(requests::list(cx, tenant)))),
+        get("/requests/{id}", Account(Viewer, |cx, tenant| Box::pin(requests::show(cx, tenant)))),
         get("/keys", Account(Viewer, |cx, tenant| Box::pin(keys::list(cx, tenant)))),
         get("/keys/new", Account(Owner, |cx, tenant| Box::pin(keys::new(cx, tenant)))),
         post("/keys/new", Account(Owner, |cx, tenant| Box::pin(keys::create(cx, tenant)))),
         post("/keys/{id}/rotate", Account(Owner, |cx, tenant| Box::pin(keys::rotate(cx, tenant)))),
         post("/keys/{id}/revoke", Account(Owner, |cx, tenant| Box::pin(keys::revoke(cx, tenant)))),
+        get("/settings", Account(Viewer, |cx, tenant| Box::pin(settings::show(cx, tenant)))),
+        post("/settings", Account(Owner, |cx, tenant| Box::pin(settings::save(cx, tenant)))),
+        post(
+            "/settings/sessions/{id}/revoke",
+            Account(Owner, |cx, tenant| Box::pin(settings::revoke_session(cx, tenant))),
+        ),
+        get("/audit", Account(Viewer, |cx, tenant| Box::pin(audit::list(cx, tenant)))),
+        get("/contacts", Account(Viewer, |cx, tenant| Box::pin(records::list(cx, tenant, &records::CONTACTS)))),
+        get("/contacts/{id}", Account(Viewer, |cx, tenant| Box::pin(records::show(cx, tenant, &records::CONTACTS)))),
+        get("/invoices", Account(Viewer, |cx, tenant| Box::pin(records::list(cx, tenant, &records::INVOICES)))),
+        get("/invoices/{id}", Account(Viewer, |cx, tenant| Box::pin(records::show(cx, tenant, &records::INVOICES)))),
+        get("/quotes", Account(Viewer, |cx, tenant| Box::pin(records::list(cx, tenant, &records::QUOTES)))),
+        get("/quotes/{id}", Account(Viewer, |cx, tenant| Box::pin(records::show(cx, tenant, &records::QUOTES)))),
+        get("/bookings", Account(Viewer, |cx, tenant| Box::pin(records::list(cx, tenant, &records::BOOKINGS)))),
+        get("/bookings/{id}", Account(Viewer, |cx, tenant| Box::pin(records::show(cx, tenant, &records::BOOKINGS)))),
+        get("/jobs", Account(Viewer, |cx, tenant| Box::pin(records::list(cx, tenant, &records::JOBS)))),
+        get("/jobs/{id}", Account(Viewer, |cx, tenant| Box::pin(records::show(cx, tenant, &records::JOBS)))),
         get("/accounts", Operator(|cx| Box::pin(accounts::list(cx)))),
         post("/accounts/leave", Operator(|cx| Box::pin(accounts::leave(cx)))),
         get("/accounts/{id}", Operator(|cx| Box::pin(accounts::show(cx)))),
         post("/accounts/{id}/access", Operator(|cx| Box::pin(accounts::set_access(cx)))),
         post("/accounts/{id}/limits", Operator(|cx| Box::pin(accounts::set_limits(cx)))),
         post("/accounts/{id}/view", Operator(|cx| Box::pin(accounts::view(cx)))),
+        get("/system", Operator(|cx| Box::pin(system::show(cx)))),
+        post("/system/sessions/{id}/revoke", Operator(|cx| Box::pin(system::revoke_session(cx)))),
     ]
 }
 

@@ -101,7 +101,7 @@ impl Inner {
         let started_at = self.env.now();
         let started = Instant::now();
         let mut dialled = None;
-        let response = match until(started + self.timeout, self.send(&attempt, &mut dialled)).await {
+        let response = match until(started + self.timeout, self.send(&attempt, started_at, &mut dialled)).await {
             Some(response) => response,
             None => Err(Failure::new(
                 FailureClass::Timeout,
@@ -139,16 +139,22 @@ impl Inner {
         Outcome { delivery: attempt.delivery, log, retry_after }
     }
 
-    async fn send(&self, attempt: &Attempt, dialled: &mut Option<SocketAddr>) -> Result<LoggedResponse, Failure> {
+    /// Sends the request of an attempt. It has the time at which the attempt started, also if resolving the host took long, so
+    /// that it can be made anew from the log.
+    async fn send(
+        &self,
+        attempt: &Attempt,
+        started_at: Timestamp,
+        dialled: &mut Option<SocketAddr>,
+    ) -> Result<LoggedResponse, Failure> {
         let uri: Uri =
             attempt.url.url().as_str().parse().map_err(|error| Failure::new(FailureClass::Connect, error))?;
         // The addresses are checked at each attempt, also if a connection to the host is open.
         let checked_addresses = self.dialer.check_addresses(&uri).await?;
-        let now = self.env.now();
-        let body = attempt.body(now);
+        let body = attempt.body(started_at);
         let mut request =
             Request::post(uri).header(CONTENT_TYPE, "application/json").header(USER_AGENT, USER_AGENT_VALUE);
-        for (name, value) in attempt.headers(now, &body) {
+        for (name, value) in attempt.headers(started_at, &body) {
             request = request.header(name, value);
         }
         let request = request.body(Full::from(body)).map_err(|error| Failure::new(FailureClass::Connect, error))?;

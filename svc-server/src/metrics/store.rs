@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use async_trait::async_trait;
-use svc_core::error::Error;
+use svc_core::error::{Error, StoreError};
 use svc_core::store::{Access, Observer, Store, StoreWrapper, UnitOfWork};
 
 use super::Metrics;
@@ -33,6 +33,7 @@ impl StoreWrapper for Metered {
         let outcome = self.store.run(access, name, work).await;
         let result = match &outcome {
             Ok(()) => "done",
+            Err(Error::Store(StoreError::Closed)) => "unavailable",
             Err(Error::Store(error)) if error.is_transient() => "unavailable",
             Err(Error::Store(_)) => "fault",
             // A rule refused the operation, and the transaction was rolled back.

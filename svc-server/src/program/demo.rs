@@ -1,6 +1,8 @@
 //! The sample data of `--demo`: a plumbing company in Sydney. It is created through the same rules as requests are, so it
 //! has its events and numbers.
 
+pub(super) mod receivers;
+
 use std::collections::HashMap;
 use std::fmt;
 use std::fs::DirBuilder;
@@ -145,9 +147,10 @@ impl Samples {
         })
     }
 
-    /// Creates the tenant with all its records.
-    async fn create(&self, tx: &mut dyn Tx) -> Result<Tenant, Error> {
+    /// Creates the tenant with its endpoints and all its records.
+    async fn create(&self, tx: &mut dyn Tx, receivers: &str) -> Result<Tenant, Error> {
         let tenant = tenants::create(tx, self.tenant.clone()).await?;
+        receivers::subscribe(tx, tenant.id, receivers).await?;
         let contacts = self.create_contacts(tx, tenant.id).await?;
         create_all::<Quote>(tx, tenant.id, &contacts, &self.quotes).await?;
         create_all::<Booking>(tx, tenant.id, &contacts, &self.bookings).await?;
@@ -165,6 +168,7 @@ impl Samples {
                 apply_step(tx, tenant.id, invoice.id, step).await?;
             }
         }
+        receivers::disable(tx, tenant.id).await?;
         Ok(tenant)
     }
 
@@ -181,20 +185,25 @@ impl Samples {
     }
 }
 
-/// Creates the sample data unless the database has it, and an API key, all in one transaction. Returns the guide to print.
+/// Creates the sample data unless the database has it, and an API key, all in one transaction. `receivers` is the URL of
+/// the sample endpoints. Returns the guide to print.
 ///
 /// # Errors
 /// [`DemoError`] if the data is not accepted, which is a bug, or the store fails.
-pub async fn prepare(store: &dyn Store, url: &str, database_url: &str) -> Result<Guide, DemoError> {
+pub async fn prepare(store: &dyn Store, url: &str, database_url: &str, receivers: &str) -> Result<Guide, DemoError> {
     let samples = Arc::new(Samples::read(store.env().now())?);
+    let receivers: Arc<str> = receivers.into();
     let prepared = store.write("demo", move |tx| {
-        let samples = Arc::clone(&samples);
+        let (samples, receivers) = (Arc::clone(&samples), Arc::clone(&receivers));
         Box::pin(async move {
             let known =
                 tx.tenants(None, MAX_TENANTS).await?.into_iter().find(|tenant| tenant.name == samples.tenant.name);
             let tenant = match known {
-                Some(tenant) => tenant,
-                None => samples.create(tx).await?,
+                Some(tenant) => {
+                    receivers::move_to(tx, tenant.id, &receivers).await?;
+                    tenant
+                }
+                None => samples.create(tx, &receivers).await?,
             };
             // The text of an earlier key is not stored, so each start needs its own.
             let input = KeyCreate { name: Some("Demo".to_owned()), write: true, expires_in: None, signed: false };

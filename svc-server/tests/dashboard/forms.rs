@@ -93,3 +93,145 @@ async fn hostile_names_are_shown_as_text() {
         assert!(page.text.contains("&lt;script&gt;alert(1)") && !page.text.contains("<script>alert"), "{path}");
     }
 }
+
+#[tokio::test]
+async fn settings_are_saved_or_shown_again() {
+    let server = Server::start().await;
+    let owner = server.signed_in(Role::Owner).await;
+    let page = owner.get("/settings").await.text;
+    assert!(page.contains("value=\"Harbour Plumbing\"") && page.contains("value=\"UTC\""), "{page}");
+    let form = encode(&[("name", "Harbour & Sons"), ("time_zone", "Australia/Sydney"), ("currency", "nzd")]);
+    assert_eq!(owner.post("/settings", &form).await.status, StatusCode::SEE_OTHER);
+    let settings = server.svc.tenant(server.tenant).settings().await.unwrap();
+    let saved = (settings.name.as_str(), settings.time_zone.to_string(), settings.currency.to_string());
+    assert_eq!(saved, ("Harbour & Sons", "Australia/Sydney".to_owned(), "NZD".to_owned()));
+    assert!(!settings.unique_contact_email);
+
+    let bad = encode(&[("name", ""), ("time_zone", "Mars/Olympus"), ("currency", "euros")]);
+    let again = owner.post("/settings", &bad).await;
+    assert_eq!(again.status, StatusCode::UNPROCESSABLE_ENTITY);
+    for kept in ["The name must not be empty", "The time zone must be", "value=\"Mars/Olympus\"", "value=\"euros\""] {
+        assert!(again.text.contains(kept), "{kept}: {}", again.text);
+    }
+    assert_eq!(server.svc.tenant(server.tenant).settings().await.unwrap(), settings);
+    let log = owner.get("/audit").await.text;
+    assert!(log.contains("update tenant") && log.contains("→ Harbour &amp; Sons"), "{log}");
+    assert!(log.contains("dashboard:owner@link"), "{log}");
+}
+
+#[tokio::test]
+async fn an_owner_revokes_the_session_of_another_person() {
+    let server = Server::start().await;
+    let owner = server.signed_in(Role::Owner).await;
+    let viewer = server.signed_in(Role::Viewer).await;
+    let sessions = server.svc.dashboard().sessions(Some(server.tenant)).await.unwrap();
+    let of_viewer = sessions.iter().find(|session| session.role == Role::Viewer).unwrap();
+    let revoked = owner.post(&format!("/settings/sessions/{}/revoke", of_viewer.id), "").await;
+    assert_eq!(revoked.status, StatusCode::SEE_OTHER);
+    assert_eq!(viewer.get("/").await.status, StatusCode::UNAUTHORIZED);
+    assert_eq!(owner.get("/").await.status, StatusCode::OK);
+}
+
+#[tokio::test]
+async fn an_operator_approves_limits_and_looks_at_an_account() {
+    let server = Server::start().await;
+    let operator = server.signed_in_by(DashboardLinkCreate::for_operator()).await;
+    let path = format!("/accounts/{}", server.other);
+    let later = || server.clock.advance(std::time::Duration::from_millis(1));
+    later();
+    assert_eq!(operator.post(&format!("{path}/access"), "access=suspended").await.status, StatusCode::SEE_OTHER);
+    let bad = operator.post(&format!("{path}/limits"), "rate_limit=0&quotes=many&max_webhooks=1001").await;
+    assert_eq!(bad.status, StatusCode::UNPROCESSABLE_ENTITY);
+    assert_eq!(bad.text.matches("aria-invalid").count(), 3, "{}", bad.text);
+    let limits = operator.post(&format!("{path}/limits"), "rate_limit=600&quotes=5&max_webhooks=7").await;
+    assert_eq!(limits.status, StatusCode::SEE_OTHER);
+    let other = server.svc.tenants().get(server.other).await.unwrap();
+    assert_eq!((other.limits.to_text().as_str(), other.max_webhooks), ("all=600 quotes=5", Some(7)));
+
+    later();
+    assert_eq!(operator.post(&format!("{path}/view"), "").await.status, StatusCode::SEE_OTHER);
+    let page = operator.get("/").await;
+    assert!(page.text.contains("Hill Electric") && page.text.contains("as an operator"), "{}", page.text);
+    assert!(page.text.contains("suspended"), "the account has no access: {}", page.text);
+    assert_eq!(operator.get("/keys/new").await.status, StatusCode::FORBIDDEN);
+    assert_eq!(operator.post("/accounts/leave", "").await.status, StatusCode::SEE_OTHER);
+    assert_eq!(operator.get("/").await.status, StatusCode::SEE_OTHER);
+    let log = server.svc.tenant(server.other).audit_log().before(None, 10).await.unwrap();
+    let actions: Vec<(&str, &str)> = log.iter().map(|entry| (entry.action.as_str(), entry.actor.as_str())).collect();
+    let by = "dashboard:operator@link";
+    assert_eq!(actions[..3], [("view", by), ("update", by), ("update", by)]);
+}
+
+#[tokio::test]
+async fn accounts_are_searched_by_name_and_id() {
+    let server = Server::start().await;
+    let operator = server.signed_in_by(DashboardLinkCreate::for_operator()).await;
+    let has = |text: &str| (text.contains("Harbour Plumbing"), text.contains("Hill Electric"));
+    assert_eq!(has(&operator.get("/accounts").await.text), (true, true));
+    assert_eq!(has(&operator.get("/accounts?search=hill").await.text), (false, true));
+    assert_eq!(has(&operator.get(&format!("/accounts?search={}", server.tenant)).await.text), (true, false));
+    let nothing = operator.get(&format!("/accounts?{}", encode(&[("search", HOSTILE)]))).await.text;
+    assert!(nothing.contains("Nothing found") && !nothing.contains("<script>alert"), "{nothing}");
+    for number in 0..60 {
+        server.svc.tenants().create(TenantCreate::named(&format!("Account {number:02}"))).await.unwrap();
+        server.clock.advance(std::time::Duration::from_millis(1));
+    }
+    let first = operator.get("/accounts?search=account").await.text;
+    assert!(first.contains("Account 49") && !first.contains("Account 50"));
+    let next = first.split("/dashboard/accounts?").nth(1).unwrap().split('"').next().unwrap().replace("&amp;", "&");
+    let second = operator.get(&format!("/accounts?{next}")).await.text;
+    assert!(!second.contains("Account 49") && second.contains("Account 50") && second.contains("Account 59"));
+}
+
+#[tokio::test]
+async fn records_are_found_and_have_a_history() {
+    let server = Server::start().await;
+    let viewer = server.signed_in(Role::Viewer).await;
+    let account = server.svc.tenant(server.tenant);
+    let ada = account.contacts().create(ContactCreate::new("ada@example.com".parse().unwrap())).await.unwrap();
+    for number in 0..60 {
+        let contact = ContactCreate::new(format!("c{number:02}@example.com").parse().unwrap());
+        account.contacts().create(contact).await.unwrap();
+    }
+    let first = viewer.get("/contacts").await.text;
+    assert!(first.contains("c59@example.com") && !first.contains("c09@example.com"));
+    let next = first.split("/dashboard/contacts?").nth(1).unwrap().split('"').next().unwrap();
+    let older = viewer.get(&format!("/contacts?{next}")).await.text;
+    assert!(!older.contains("c10@example.com") && older.contains("c09@example.com") && older.contains("ada@"));
+    let found = viewer.get("/contacts?search=ADA%40example.com").await.text;
+    assert!(found.contains("ada@example.com") && !found.contains("c59@"), "{found}");
+    let by_id = viewer.get(&format!("/contacts?search={}", ada.id)).await;
+    assert_eq!(by_id.headers["location"], format!("/dashboard/contacts/{}", ada.id));
+    let bad = viewer.get("/contacts?search=ada").await;
+    assert_eq!(bad.status, StatusCode::UNPROCESSABLE_ENTITY);
+    assert!(bad.text.contains("The email address must") && bad.text.contains("value=\"ada\""), "{}", bad.text);
+    assert_eq!(viewer.get("/invoices?status=eaten").await.status, StatusCode::UNPROCESSABLE_ENTITY);
+
+    let invoice = InvoiceCreate { contact_id: Some(ada.id), ..InvoiceCreate::new("149.50".parse().unwrap()) };
+    let invoice = account.invoices().create(invoice).await.unwrap();
+    account.invoices().send(invoice.id).await.unwrap();
+    let page = viewer.get(&format!("/invoices/{}", invoice.id)).await.text;
+    for shown in ["INV-0001", "149.5", "sent invoice", &format!("/dashboard/contacts/{}", ada.id)] {
+        assert!(page.contains(shown), "{shown}: {page}");
+    }
+    assert!(viewer.get("/invoices?status=sent").await.text.contains("INV-0001"));
+    assert!(viewer.get("/invoices?status=paid").await.text.contains("Nothing found"));
+}
+
+#[tokio::test]
+async fn the_audit_log_has_pages() {
+    let server = Server::start().await;
+    let viewer = server.signed_in(Role::Viewer).await;
+    let account = server.svc.tenant(server.tenant);
+    for number in 0..60 {
+        server.clock.advance(std::time::Duration::from_secs(1));
+        let email = format!("c{number:02}@example.com").parse().unwrap();
+        account.contacts().create(ContactCreate::new(email)).await.unwrap();
+    }
+    let first = viewer.get("/audit").await.text;
+    assert_eq!(first.matches("created contact").count(), 50);
+    let next = first.split("/dashboard/audit?").nth(1).unwrap().split('"').next().unwrap();
+    let second = viewer.get(&format!("/audit?{next}")).await.text;
+    assert_eq!(second.matches("created contact").count(), 10);
+    assert!(second.contains("create tenant") && second.contains("create session"), "{second}");
+}

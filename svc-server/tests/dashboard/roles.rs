@@ -3,6 +3,7 @@
 use http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, LOCATION};
 use http::{Method, StatusCode};
 use svc_core::accounts::keys::KeyCreate;
+use svc_core::accounts::requests::{self, LoggedRequest};
 use svc_core::accounts::sessions::Role;
 use svc_core::prelude::*;
 use svc_server::dashboard::routes::pages;
@@ -21,11 +22,46 @@ const PAGES: &[(&str, &str, &str, &str)] = &[
     ("POST", "/sign-in", "anyone", ""),
     ("POST", "/sign-out", "session", ""),
     ("GET", "/", "viewer", ""),
+    ("GET", "/webhooks", "viewer", ""),
+    ("GET", "/webhooks/new", "developer", ""),
+    ("POST", "/webhooks/new", "developer", "url=https%3A%2F%2Fexample.com%2Fhook&events=*"),
+    ("GET", "/webhooks/{id}", "viewer", ""),
+    ("POST", "/webhooks/{id}/test", "developer", ""),
+    ("POST", "/webhooks/{id}/rotate", "developer", "overlap=24"),
+    ("POST", "/webhooks/{id}/finish-rotation", "developer", ""),
+    ("POST", "/webhooks/{id}/enable", "developer", ""),
+    ("POST", "/webhooks/{id}/disable", "developer", ""),
+    ("POST", "/webhooks/{id}/recover", "developer", "within=24h"),
+    ("GET", "/replays/{id}", "viewer", ""),
+    ("GET", "/deliveries", "viewer", ""),
+    ("POST", "/deliveries/replay", "developer", "id={delivery}"),
+    ("GET", "/deliveries/{id}", "viewer", ""),
+    ("POST", "/deliveries/{id}/replay", "developer", ""),
+    ("GET", "/events", "viewer", ""),
+    ("GET", "/events/{id}", "viewer", ""),
+    ("GET", "/requests", "viewer", ""),
+    ("GET", "/requests/{id}", "viewer", ""),
     ("GET", "/keys", "viewer", ""),
     ("GET", "/keys/new", "owner", ""),
     ("POST", "/keys/new", "owner", "scopes=read&expires=30"),
     ("POST", "/keys/{id}/rotate", "owner", "overlap=24"),
     ("POST", "/keys/{id}/revoke", "owner", ""),
+    ("GET", "/settings", "viewer", ""),
+    ("POST", "/settings", "owner", "name=Harbour&time_zone=UTC&currency=AUD"),
+    ("POST", "/settings/sessions/{id}/revoke", "owner", ""),
+    ("GET", "/audit", "viewer", ""),
+    ("GET", "/contacts", "viewer", ""),
+    ("GET", "/contacts/{id}", "viewer", ""),
+    ("GET", "/invoices", "viewer", ""),
+    ("GET", "/invoices/{id}", "viewer", ""),
+    ("GET", "/quotes", "viewer", ""),
+    ("GET", "/quotes/{id}", "viewer", ""),
+    ("GET", "/bookings", "viewer", ""),
+    ("GET", "/bookings/{id}", "viewer", ""),
+    ("GET", "/jobs", "viewer", ""),
+    ("GET", "/jobs/{id}", "viewer", ""),
+    ("GET", "/system", "operator", ""),
+    ("POST", "/system/sessions/{id}/revoke", "operator", ""),
     ("GET", "/accounts", "operator", ""),
     ("POST", "/accounts/leave", "operator", ""),
     ("GET", "/accounts/{id}", "operator", ""),
@@ -72,8 +108,89 @@ async fn id(server: &Server, tenant: TenantId, path: &str) -> String {
     let account = server.svc.tenant(tenant);
     match path.split('/').collect::<Vec<_>>()[..] {
         ["", "keys", ..] => account.keys().create(KeyCreate::default()).await.unwrap().key.id.to_string(),
+        ["", "webhooks", ..] => endpoint(server, tenant).await.id.to_string(),
+        ["", "replays", ..] => {
+            let endpoint = endpoint(server, tenant).await;
+            let input = ReplayCreate::new(endpoint.id, endpoint.created_at);
+            account.replays().create(input).await.unwrap().id.to_string()
+        }
+        ["", "deliveries", ..] => delivery(server, tenant).await.id.to_string(),
+        ["", "events", ..] => delivery(server, tenant).await.event_id.to_string(),
+        ["", "requests", ..] => {
+            let event = delivery(server, tenant).await.event_id;
+            let store = server.svc.store();
+            let request = LoggedRequest {
+                id: store.env().id(store.env().now()),
+                tenant_id: tenant,
+                request_id: "an-id".to_owned(),
+                key_id: account.keys().create(KeyCreate::default()).await.unwrap().key.id,
+                method: "POST".to_owned(),
+                path: "/api/v1/contacts".to_owned(),
+                query: Some("limit=5&email=***".to_owned()),
+                status: 201,
+                code: None,
+                started_at: store.env().now(),
+                duration: std::time::Duration::from_micros(1_234),
+                events: 1,
+                first_event_id: Some(event),
+                last_event_id: Some(event),
+            };
+            requests::record(&**store, std::slice::from_ref(&request)).await.unwrap();
+            request.id.to_string()
+        }
         ["", "accounts", ..] => tenant.to_string(),
+        ["", "settings", "sessions", ..] => session(server, DashboardLinkCreate::to(tenant, Role::Viewer)).await,
+        ["", "system", "sessions", ..] => session(server, DashboardLinkCreate::for_operator()).await,
+        ["", "contacts", ..] => contact(server, tenant).await.to_string(),
+        ["", "invoices", ..] => {
+            let invoice = account.invoices().create(InvoiceCreate::new("149.50".parse().unwrap())).await;
+            invoice.unwrap().id.to_string()
+        }
+        ["", "quotes", ..] => {
+            let quote = QuoteCreate::new(contact(server, tenant).await, "99".parse().unwrap());
+            account.quotes().create(quote).await.unwrap().id.to_string()
+        }
+        ["", "bookings", ..] => {
+            let contact_id = contact(server, tenant).await;
+            let start = Timestamp::parse("2026-03-20T09:00:00Z").unwrap();
+            let booking = BookingCreate::new(contact_id, Text::parse("Blocked drain").unwrap(), start);
+            account.bookings().create(booking).await.unwrap().id.to_string()
+        }
+        ["", "jobs", ..] => {
+            let job = JobCreate::new(Text::parse("New pump").unwrap());
+            account.jobs().create(job).await.unwrap().id.to_string()
+        }
         _ => panic!("{path} has no id in this test"),
+    }
+}
+
+async fn session(server: &Server, link: DashboardLinkCreate) -> String {
+    let link = server.link(link).await;
+    server.svc.dashboard().sign_in(link.token.reveal()).await.unwrap().session.id.to_string()
+}
+
+async fn contact(server: &Server, tenant: TenantId) -> ContactId {
+    let number = server.svc.tenant(tenant).contacts().list(ContactFilter::default(), ListParams::default()).await;
+    let email = format!("ada{}@example.com", number.unwrap().data.len());
+    let contact = server.svc.tenant(tenant).contacts().create(ContactCreate::new(email.parse().unwrap())).await;
+    contact.unwrap().id
+}
+
+async fn endpoint(server: &Server, tenant: TenantId) -> WebhookSubscription {
+    let url = "https://example.com/hook".parse().unwrap();
+    server.svc.tenant(tenant).webhooks().create(WebhookCreate::new(url, EventSet::All)).await.unwrap()
+}
+
+async fn delivery(server: &Server, tenant: TenantId) -> Delivery {
+    let endpoint = endpoint(server, tenant).await;
+    server.svc.tenant(tenant).webhooks().send_test(endpoint.id, None).await.unwrap()
+}
+
+/// Completes a form with the id of a delivery.
+async fn filled(server: &Server, form: &str) -> String {
+    match form.contains("{delivery}") {
+        true => form.replace("{delivery}", &delivery(server, server.tenant).await.id.to_string()),
+        false => form.to_owned(),
     }
 }
 
@@ -92,37 +209,52 @@ fn the_test_has_every_page() {
 
 #[tokio::test]
 async fn every_page_is_for_the_roles_that_may_see_it() {
-    for (method, path, audience, form) in PAGES.iter().copied() {
+    let shared = Server::start().await;
+    for person in PEOPLE {
+        let browser = browser(&shared, person).await;
+        for (_, path, audience, form) in PAGES.iter().copied().filter(|(method, ..)| *method == "GET") {
+            try_page(&shared, &browser, person, ("GET", path, audience, form)).await;
+        }
+    }
+    // A change may end the session, so each has a server of its own.
+    for (_, path, audience, form) in PAGES.iter().copied().filter(|(method, ..)| *method == "POST") {
         for person in PEOPLE {
             let server = Server::start().await;
-            let browser = browser(&server, person).await;
             let link = server.link(DashboardLinkCreate::to(server.tenant, Role::Viewer)).await;
-            let form = if path == "/sign-in" { format!("token={}", link.token.reveal()) } else { form.to_owned() };
-            let path = match path.contains("{id}") {
-                true => path.replace("{id}", &id(&server, server.tenant, path).await),
-                false => path.to_owned(),
-            };
-            let name = format!("{person}: {method} {path}");
-            let response = ask(&browser, method, &path, &form).await;
-            let status = response.status;
-            assert_eq!(response.headers[CONTENT_SECURITY_POLICY], POLICY, "{name}");
-            assert_eq!(response.headers[CACHE_CONTROL], "no-store", "{name}");
-            assert!(response.text.len() < MAX_PAGE, "{name}: {} bytes", response.text.len());
-            if may(person, audience) {
-                let is_ok = status == StatusCode::OK || (method == "POST" && status == StatusCode::SEE_OTHER);
-                assert!(is_ok, "{name}: {status} {}", response.text);
-            } else if person == "nobody" {
-                // Without a session, a form has no token either.
-                assert_eq!(status, StatusCode::UNAUTHORIZED, "{name}");
-            } else if audience == "operator" {
-                assert_eq!(status, StatusCode::NOT_FOUND, "{name}");
-            } else if person == "operator" {
-                assert_eq!(status, StatusCode::SEE_OTHER, "{name}");
-                assert_eq!(response.headers[LOCATION], "/dashboard/accounts", "{name}");
-            } else {
-                assert_eq!(status, StatusCode::FORBIDDEN, "{name}");
-            }
+            let form =
+                if path == "/sign-in" { format!("token={}", link.token.reveal()) } else { filled(&server, form).await };
+            let browser = browser(&server, person).await;
+            try_page(&server, &browser, person, ("POST", path, audience, &form)).await;
         }
+    }
+}
+
+async fn try_page(server: &Server, browser: &Browser<'_>, person: &str, page: (&str, &str, &str, &str)) {
+    let (method, path, audience, form) = page;
+    let path = match path.contains("{id}") {
+        true => path.replace("{id}", &id(server, server.tenant, path).await),
+        false => path.to_owned(),
+    };
+    let name = format!("{person}: {method} {path}");
+    let response = ask(browser, method, &path, form).await;
+    let status = response.status;
+    assert_eq!(response.headers[CONTENT_SECURITY_POLICY], POLICY, "{name}");
+    assert_eq!(response.headers[CACHE_CONTROL], "no-store", "{name}");
+    assert!(response.text.len() < MAX_PAGE, "{name}: {} bytes", response.text.len());
+    if may(person, audience) {
+        let is_ok = status == StatusCode::OK || (method == "POST" && status == StatusCode::SEE_OTHER);
+        assert!(is_ok, "{name}: {status} {}", response.text);
+        let headings = response.text.matches("<h1").count();
+        assert_eq!(headings, usize::from(status == StatusCode::OK), "{name} has one heading");
+    } else if person == "nobody" {
+        assert_eq!(status, StatusCode::UNAUTHORIZED, "{name}");
+    } else if audience == "operator" {
+        assert_eq!(status, StatusCode::NOT_FOUND, "{name}");
+    } else if person == "operator" {
+        assert_eq!(status, StatusCode::SEE_OTHER, "{name}");
+        assert_eq!(response.headers[LOCATION], "/dashboard/accounts", "{name}");
+    } else {
+        assert_eq!(status, StatusCode::FORBIDDEN, "{name}");
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
+use svc_core::Svc;
 use svc_core::accounts::tenants::{self, TenantCreate};
 use svc_core::env::Env;
 use svc_core::input::Input as _;
@@ -168,6 +169,23 @@ async fn a_failed_delivery_is_retried_with_the_same_id() {
     let log: Vec<(u32, i32)> = log.await.unwrap().iter().map(|attempt| (attempt.attempt, attempt.status)).collect();
     assert_eq!(log, [(1, 500), (2, 500), (3, 200)]);
     fixture.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn attempts_are_counted_for_charts() {
+    let receiver = Receiver::with_responses(&[FAILS, OK]).await;
+    let fixture = Fixture::start(&[1]).await;
+    let hook = fixture.subscribe(&receiver.url("/")).await;
+    fixture.contact("ada@example.com").await;
+    fixture.until(|deliveries| deliveries[0].status == DeliveryStatus::Succeeded).await;
+    let (svc, tenant) = (Svc::new(Arc::clone(&fixture.store)), fixture.tenant);
+    fixture.stop().await;
+    for endpoint in [Some(hook.id), None] {
+        let hours = svc.tenant(tenant).deliveries().attempts_by_hour(endpoint).await.unwrap();
+        let sums = hours.iter().map(|hour| (hour.all.attempts(), hour.all.succeeded(), hour.refused));
+        let sum = sums.fold((0, 0, 0), |sum, hour| (sum.0 + hour.0, sum.1 + hour.1, sum.2 + hour.2));
+        assert_eq!(sum, (2, 1, 1), "{endpoint:?}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -20,7 +20,7 @@ record!(Entry, "audit_log", key: [tenant_id, id], {
 });
 
 static LIST: LazyLock<String> =
-    LazyLock::new(|| select::<Entry>("WHERE tenant_id = $1 AND id >= $2 ORDER BY id DESC LIMIT $3"));
+    LazyLock::new(|| select::<Entry>("WHERE tenant_id = $1 AND id >= $2 AND id < $3 ORDER BY id DESC LIMIT $4"));
 
 #[cfg(test)]
 pub(crate) fn statements() -> Vec<&'static str> {
@@ -37,9 +37,10 @@ impl AuditRepository for SqlTx<'_> {
         &mut self,
         tenant: TenantId,
         since: Timestamp,
+        until: Timestamp,
         limit: u32,
     ) -> Result<Vec<Entry>, StoreError> {
-        let first: Uuid = env::first_id_at(since);
-        self.fetch(&LIST, &[tenant.param(), first.param(), limit.param()], Entry::read).await
+        let (first, end): (Uuid, Uuid) = (env::first_id_at(since), env::first_id_at(until));
+        self.fetch(&LIST, &[tenant.param(), first.param(), end.param(), limit.param()], Entry::read).await
     }
 }

@@ -14,6 +14,7 @@ use crate::{check_path, is_postgres, sqlite_path, unavailable};
 
 /// The result of a backup.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Backup {
     /// The size of the backup, in bytes.
     pub bytes: u64,

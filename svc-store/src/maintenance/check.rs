@@ -26,6 +26,7 @@ const MAX_FINDINGS: usize = 100;
 
 /// A problem that [`check`] found in a database.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
 pub struct Finding {
     /// The name of the table with the problem. It is `sqlite_schema` for damage to a SQLite file as a whole.
     pub table: &'static str,
@@ -37,6 +38,7 @@ pub struct Finding {
 
 /// The result of a check.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct CheckReport {
     /// The number of rows that were read in all tables. It is 0 when a SQLite file is so damaged that its rows were not
     /// read.

@@ -20,6 +20,9 @@ pub(crate) trait MaintenanceConnection: Send {
 /// A transaction. It is rolled back when it is dropped without a commit.
 #[async_trait]
 pub(crate) trait Transaction: Sql {
+    /// Returns the SQL dialect of the database.
+    fn dialect(&self) -> Dialect;
+
     /// Commits the transaction.
     async fn commit(self: Box<Self>) -> Result<(), StoreError>;
 }

@@ -34,6 +34,7 @@ pub enum Phase {
 
 /// How far a copy has come.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct Progress {
     /// What the copy is doing.
     pub phase: Phase,
@@ -47,6 +48,7 @@ pub struct Progress {
 
 /// A table in both databases, after the copy.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct Comparison {
     /// The name of the table.
     pub table: &'static str,
@@ -65,6 +67,7 @@ impl Comparison {
 
 /// The result of a copy.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct CopyReport {
     /// The number of rows that this run copied. Rows that an earlier, interrupted run had copied are not included.
     pub copied: u64,
@@ -205,7 +208,7 @@ async fn copy_table(
     let insert = insert(table);
     let total = count(snapshot, table.name).await?;
     let already_copied = count(&mut *target.begin(Access::Read).await?, table.name).await?;
-    let mut reader = TableReader::new(table, position.after.take());
+    let mut reader = TableReader::new(table, snapshot.dialect(), position.after.take());
     let mut copied = 0;
     loop {
         on_progress(Progress { phase: Phase::Copy, table: table.name, done: already_copied + copied, total });

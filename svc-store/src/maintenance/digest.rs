@@ -5,9 +5,9 @@ use std::fmt;
 use svc_core::crypto::sha256;
 use svc_core::error::StoreError;
 
+use super::connection::Transaction;
 use super::table_reader::{Cell, Cells, TableReader};
 use super::tables::TableInfo;
-use crate::sql::Sql;
 
 /// The number of rows and the checksum of a table. Tables with the same rows have the same digest, on all databases.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -56,14 +56,14 @@ fn encode(cell: &Cell, out: &mut Vec<u8>) {
 
 /// Computes the digest of a table. After each batch, `on_progress` is called with the number of rows read so far.
 pub(crate) async fn digest(
-    sql: &mut dyn Sql,
+    tx: &mut dyn Transaction,
     table: &'static TableInfo,
     on_progress: &mut (dyn FnMut(u64) + Send),
 ) -> Result<Digest, StoreError> {
-    let mut reader = TableReader::new(table, None);
+    let mut reader = TableReader::new(table, tx.dialect(), None);
     let mut digest = Digest::default();
     loop {
-        let rows = reader.batch(sql).await?;
+        let rows = reader.batch(tx).await?;
         if rows.is_empty() {
             return Ok(digest);
         }

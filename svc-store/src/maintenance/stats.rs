@@ -14,6 +14,7 @@ use crate::sql::{Cells, Row, Sql};
 
 /// The size and the contents of a database, in numbers.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct DbStats {
     /// The kind of database: `SQLite` or `PostgreSQL`.
     pub kind: &'static str,

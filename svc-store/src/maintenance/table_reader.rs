@@ -6,6 +6,7 @@ use uuid::Uuid;
 
 use super::tables::TableInfo;
 use crate::column::{Column as _, Kind};
+use crate::dialect::Dialect;
 use crate::sql::{EachRow, Param, Row, Sql, Value};
 
 /// The number of rows of a batch. The largest rows, those of delivery attempts, have 16 KiB each.
@@ -56,6 +57,8 @@ pub(crate) type Cells = Vec<Cell>;
 /// A reader of a whole table.
 pub(crate) struct TableReader {
     table: &'static TableInfo,
+    /// The order of the columns of the key in the index that is read.
+    order: Vec<usize>,
     first: String,
     next: String,
     /// The key of the last row that was read.
@@ -64,13 +67,14 @@ pub(crate) struct TableReader {
 
 impl TableReader {
     /// Starts after a key, or at the first row.
-    pub(crate) fn new(table: &'static TableInfo, after: Option<Cells>) -> Self {
-        Self::selecting(table, &table.column_names(), after)
+    pub(crate) fn new(table: &'static TableInfo, dialect: Dialect, after: Option<Cells>) -> Self {
+        Self::selecting(table, dialect, &table.column_names(), after)
     }
 
     /// Selects other columns than all.
-    pub(crate) fn selecting(table: &'static TableInfo, columns: &str, after: Option<Cells>) -> Self {
-        let (name, key) = (table.name, table.key.join(", "));
+    pub(crate) fn selecting(table: &'static TableInfo, dialect: Dialect, columns: &str, after: Option<Cells>) -> Self {
+        let (name, order) = (table.name, table.index_order(dialect));
+        let key = order.iter().map(|position| table.key[*position]).collect::<Vec<_>>().join(", ");
         let places: Vec<String> = (1..=table.key.len()).map(|n| format!("${n}")).collect();
         let limit = places.len() + 1;
         let (key_or_row, place) = match places.as_slice() {
@@ -79,6 +83,7 @@ impl TableReader {
         };
         Self {
             table,
+            order,
             first: format!("SELECT {columns} FROM {name} ORDER BY {key} LIMIT $1"),
             next: format!("SELECT {columns} FROM {name} WHERE {key_or_row} > {place} ORDER BY {key} LIMIT ${limit}"),
             after,
@@ -106,7 +111,8 @@ impl TableReader {
         match &self.after {
             None => sql.query(&self.first, &[limit], each).await,
             Some(key) => {
-                let mut params = key_params(self.table, key)?;
+                let key = key_params(self.table, key)?;
+                let mut params: Vec<Param<'_>> = self.order.iter().map(|position| key[*position].clone()).collect();
                 params.push(limit);
                 sql.query(&self.next, &params, each).await
             }

@@ -14,10 +14,12 @@ use svc_core::resources::quotes::Quote;
 use svc_core::webhooks::deliveries::{AttemptLog, Delivery};
 use svc_core::webhooks::events::Event;
 use svc_core::webhooks::replays::Replay;
+use svc_core::webhooks::statistics::AttemptCount;
 use svc_core::webhooks::subscriptions::WebhookSubscription;
 
 use crate::accounts::signatures::UsedSignature;
 use crate::accounts::tenants::LastNumber;
+use crate::dialect::Dialect;
 #[cfg(test)]
 use crate::record::Statements;
 use crate::record::{ColumnInfo, Record};
@@ -30,7 +32,7 @@ use crate::webhooks::subscriptions::SubscriptionKind;
 pub(crate) struct TableInfo {
     pub(crate) name: &'static str,
     pub(crate) columns: &'static [ColumnInfo],
-    /// The columns that identify a row. An index of both databases begins with them.
+    /// The columns that identify a row. An index of both databases begins with them, in any order.
     pub(crate) key: &'static [&'static str],
     /// How many of the columns are no fields of the record.
     extra: usize,
@@ -51,6 +53,16 @@ impl TableInfo {
             #[cfg(test)]
             statements: R::statements,
         }
+    }
+
+    /// Returns the positions in `key` in the order in which an index of this database begins with them.
+    pub(crate) fn index_order(&self, dialect: Dialect) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..self.key.len()).collect();
+        if dialect == Dialect::Sqlite && self.name == AttemptLog::TABLE {
+            // The tenant comes last there, so that the attempts of all tenants are appended.
+            order.rotate_left(1);
+        }
+        order
     }
 
     /// Returns the position of a column in `columns`.
@@ -94,6 +106,7 @@ pub(crate) const TABLES: &[TableInfo] = &[
     TableInfo::of::<Event>(),
     TableInfo::of::<Delivery>(),
     TableInfo::of::<AttemptLog>(),
+    TableInfo::of::<AttemptCount>(),
     TableInfo::of::<ScheduledEndpoint>(),
     TableInfo::of::<Replay>(),
     TableInfo::of::<Entry>(),

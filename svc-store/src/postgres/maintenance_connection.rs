@@ -81,6 +81,10 @@ impl Sql for OpenTransaction<'_> {
 
 #[async_trait]
 impl Transaction for OpenTransaction<'_> {
+    fn dialect(&self) -> Dialect {
+        Dialect::Postgres
+    }
+
     async fn commit(mut self: Box<Self>) -> Result<(), StoreError> {
         match self.transaction.commit().await {
             Ok(statements) => statements.map_err(|failure| failure.error)?,

@@ -13,6 +13,7 @@ use futures_util::TryStreamExt as _;
 use svc_core::error::StoreError;
 use svc_core::store::{CountChange, RequestCounts, RequestWindow};
 use svc_core::values::Timestamp;
+use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 use uuid::Uuid;
@@ -61,11 +62,10 @@ struct QueuedCall {
 pub(super) struct PostgresRequestCounts(mpsc::Sender<QueuedCall>);
 
 impl PostgresRequestCounts {
-    /// Starts the task. It ends when this handle is dropped.
-    pub(super) fn start(shared: Arc<Shared>) -> Self {
+    /// Returns a handle and its task, which ends when the handle is dropped.
+    pub(super) fn new(shared: Arc<Shared>) -> (Self, impl Future<Output = ()> + Send + 'static) {
         let (sender, calls) = mpsc::channel(QUEUE_CAPACITY);
-        tokio::spawn(run(shared, calls));
-        Self(sender)
+        (Self(sender), run(shared, calls))
     }
 }
 
@@ -74,8 +74,11 @@ impl RequestCounts for PostgresRequestCounts {
     async fn add(&self, changes: &[CountChange], window: Duration) -> Result<Vec<RequestWindow>, StoreError> {
         let (result_sender, result) = oneshot::channel();
         let call = QueuedCall { changes: changes.to_vec(), window, result_sender };
-        self.0.try_send(call).map_err(|error| StoreError::Unavailable(format!("requests are not counted: {error}")))?;
-        result.await.map_err(|_| StoreError::Unavailable("the store is shutting down".to_owned()))?
+        self.0.try_send(call).map_err(|error| match error {
+            TrySendError::Full(_) => StoreError::Unavailable(format!("{QUEUE_CAPACITY} requests wait to be counted")),
+            TrySendError::Closed(_) => StoreError::Closed,
+        })?;
+        result.await.map_err(|_| StoreError::Closed)?
     }
 }
 

@@ -120,9 +120,11 @@ async fn an_interrupted_concurrent_migration_is_applied_again() {
     let last = all.iter().rposition(crate::migrations::Migration::is_concurrent).unwrap();
     let concurrent = all[last].name;
     super::migrate::apply(&connection.client, &all[..=last]).await.unwrap();
+    let (_, index) = all[last].sql.split_once("CREATE INDEX CONCURRENTLY ").unwrap();
+    let (index, _) = index.split_once(' ').unwrap();
     let interrupted = format!(
         "DELETE FROM schema_migrations WHERE name = '{concurrent}';
-         UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'tenants_by_overdue_check'::regclass"
+         UPDATE pg_index SET indisvalid = false WHERE indexrelid = '{index}'::regclass"
     );
     connection.client.batch_execute(&interrupted).await.unwrap();
     assert_eq!(crate::migrate(&url).await.unwrap()[0], concurrent);
@@ -151,6 +153,43 @@ async fn a_changed_or_unknown_migration_is_refused() {
         let refused = open_with(&url, env(), options()).await.map(drop).unwrap_err();
         assert!(refused.to_string().contains(expected), "{refused}");
     }
+}
+
+#[tokio::test]
+async fn a_database_with_tables_of_something_else_is_refused() {
+    let Some(server) = server() else { return };
+    let url = server.database();
+    direct_connection(&url).await.client.batch_execute("CREATE TABLE contacts (name text)").await.unwrap();
+    let refused = open_with(&url, env(), options()).await.map(drop).unwrap_err();
+    assert!(matches!(&refused, OpenError::Unavailable { source: StoreError::SchemaMismatch(_), .. }), "{refused:?}");
+    assert!(refused.to_string().contains("something else has created"), "{refused}");
+}
+
+#[tokio::test]
+async fn what_was_queued_before_closing_is_completed() {
+    let Some(server) = server() else { return };
+    let url = server.database();
+    let store = store(&url).await;
+    let create = |_| store.write("test", |tx| Box::pin(tenants::create(tx, TenantCreate::named("Test"))));
+    let (created, ()) = tokio::join!(join_all((0..50).map(create)), store.close());
+    assert!(created.iter().all(Result::is_ok), "{created:?}");
+    assert_eq!(create(0).await, Err(StoreError::Closed.into()));
+    let counted = store.request_counts().unwrap().add(&[], SECOND).await;
+    assert_eq!(counted, Err(StoreError::Closed));
+    let again = self::store(&url).await;
+    let stored = again.read("test", |tx| Box::pin(async move { Ok(tx.tenants(None, 100).await?.len()) })).await;
+    assert_eq!(stored, Ok(50));
+}
+
+#[tokio::test]
+async fn closing_does_not_wait_for_a_server_that_is_gone() {
+    let Some(server) = svc_postgres_server::another() else { return };
+    let store = store(&server.database()).await;
+    server.stop();
+    let lost = store.write("test", |tx| Box::pin(tenants::create(tx, TenantCreate::named("Test"))));
+    let (lost, closed) = tokio::join!(lost, timeout(10 * SECOND, store.close()));
+    assert!(matches!(lost, Err(Error::Store(_))), "{lost:?}");
+    assert_eq!(closed, Ok(()));
 }
 
 #[tokio::test]

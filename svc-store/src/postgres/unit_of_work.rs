@@ -16,7 +16,7 @@ use crate::dialect::Dialect;
 use crate::sql::SqlTx;
 
 /// The longest that a unit of work may take. The timeouts of the server apply to single statements only.
-pub(super) const MAX_DURATION: Duration = Duration::from_secs(30);
+pub(crate) const MAX_DURATION: Duration = Duration::from_secs(30);
 
 /// Runs a unit of work. A panic becomes an error.
 pub(super) async fn run(
@@ -42,7 +42,7 @@ pub(super) async fn run(
     }
 }
 
-pub(super) fn too_long(name: &str) -> StoreError {
+pub(crate) fn too_long(name: &str) -> StoreError {
     StoreError::Unavailable(format!("{name} took longer than {MAX_DURATION:?}"))
 }
 

@@ -30,9 +30,9 @@ use super::transaction::PostgresTransaction;
 use super::{Shared, unit_of_work};
 
 /// The most runs of a unit of work that fails with serialization failures or deadlocks.
-const MAX_RUNS: u32 = 6;
+pub(crate) const MAX_RUNS: u32 = 6;
 /// The pause before the second run. It grows by this much with each further run.
-const PAUSE: Duration = Duration::from_millis(10);
+pub(super) const PAUSE: Duration = Duration::from_millis(10);
 
 pub(super) async fn run(shared: Arc<Shared>, mut connection: Option<Connection>) {
     loop {

@@ -70,6 +70,10 @@ impl Sql for OpenTransaction<'_> {
 
 #[async_trait]
 impl Transaction for OpenTransaction<'_> {
+    fn dialect(&self) -> Dialect {
+        Dialect::Sqlite
+    }
+
     async fn commit(mut self: Box<Self>) -> Result<(), StoreError> {
         self.connection.batch("COMMIT")?;
         self.is_committed = true;

@@ -45,6 +45,10 @@ impl Queue {
         self.lock().take(max)
     }
 
+    pub(super) fn is_closed(&self) -> bool {
+        !self.lock().is_open()
+    }
+
     pub(super) fn close(&self) {
         self.lock().close();
         self.filled.notify_all();

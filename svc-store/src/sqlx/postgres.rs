@@ -10,10 +10,10 @@ use ::sqlx::{
 };
 use async_trait::async_trait;
 use svc_core::error::{Error, StoreError};
-use svc_core::store::{Store as _, UnitOfWork};
+use svc_core::store::UnitOfWork;
 use tokio_postgres::types::Type as ServerType;
 
-use super::{Connection, Join, Joined, Savepoint, sealed};
+use super::{Connection, Join, Joined, Operations, sealed};
 use crate::PostgresStore;
 use crate::dialect::Dialect;
 use crate::postgres::{Argument, NOTIFY, arguments, error_of_code, read_cell};
@@ -26,7 +26,7 @@ impl sealed::Join<Postgres> for PostgresStore {
     fn join<'t>(&'t self, transaction: &'t mut Transaction<'_, Postgres>) -> Joined<'t> {
         let context = self.joining();
         Joined::new(
-            Connection::Postgres(PostgresTransaction { connection: transaction, store: self, vault: context.vault }),
+            Connection::Postgres(PostgresTransaction { connection: transaction, vault: context.vault }),
             context,
         )
     }
@@ -34,16 +34,14 @@ impl sealed::Join<Postgres> for PostgresStore {
 
 pub(super) struct PostgresTransaction<'t> {
     connection: &'t mut PgConnection,
-    store: &'t PostgresStore,
     vault: &'t Vault,
 }
 
 impl PostgresTransaction<'_> {
-    pub(super) async fn run(&mut self, savepoint: Savepoint<'_>, work: UnitOfWork) -> Result<bool, Error> {
-        self.store.check_writable()?;
+    pub(super) async fn run(&mut self, operations: Operations<'_>, work: &UnitOfWork) -> Result<bool, Error> {
         let mut nested = self.connection.begin().await.map_err(store_error)?;
-        let mut executor = PostgresExecutor { connection: &mut nested, vault: self.vault };
-        match savepoint.run(&mut executor, Dialect::Postgres, work).await {
+        let mut executor = PostgresExecutor::new(&mut nested, self.vault);
+        match operations.run(&mut executor, Dialect::Postgres, work).await {
             Ok(has_due_deliveries) => {
                 if has_due_deliveries {
                     // The server passes it on when the transaction is committed.
@@ -60,12 +58,28 @@ impl PostgresTransaction<'_> {
     }
 }
 
-struct PostgresExecutor<'c> {
+pub(super) struct PostgresExecutor<'c> {
     connection: &'c mut PgConnection,
     vault: &'c Vault,
+    /// The serialization failure or deadlock after which the transaction can only be rolled back and run again.
+    pub(super) conflict: Option<StoreError>,
 }
 
-impl PostgresExecutor<'_> {
+impl<'c> PostgresExecutor<'c> {
+    pub(super) fn new(connection: &'c mut PgConnection, vault: &'c Vault) -> Self {
+        Self { connection, vault, conflict: None }
+    }
+
+    fn failed(&mut self, error: DriverError) -> StoreError {
+        let code = error.as_database_error().and_then(|failure| failure.code());
+        let is_conflict = code.is_some_and(|code| ["40001", "40P01"].contains(&&*code));
+        let error = store_error(error);
+        if is_conflict {
+            self.conflict = Some(error.clone());
+        }
+        error
+    }
+
     /// Binds parameters by the types that the server reports for them. The connection keeps the statement prepared.
     async fn bind(&mut self, sql: &str, params: &[Param<'_>]) -> Result<PgArguments, StoreError> {
         let statement = self.connection.prepare(AssertSqlSafe(sql).into_sql_str()).await.map_err(store_error)?;
@@ -85,12 +99,14 @@ impl PostgresExecutor<'_> {
 impl Sql for PostgresExecutor<'_> {
     async fn execute(&mut self, sql: &str, params: &[Param<'_>]) -> Result<u64, StoreError> {
         let query = ::sqlx::query_with(AssertSqlSafe(sql), self.bind(sql, params).await?);
-        Ok(self.connection.execute(query).await.map_err(store_error)?.rows_affected())
+        let done = self.connection.execute(query).await;
+        Ok(done.map_err(|error| self.failed(error))?.rows_affected())
     }
 
     async fn query(&mut self, sql: &str, params: &[Param<'_>], each: EachRow<'_>) -> Result<(), StoreError> {
         let query = ::sqlx::query_with(AssertSqlSafe(sql), self.bind(sql, params).await?);
-        let rows: Vec<PgRow> = self.connection.fetch_all(query).await.map_err(store_error)?;
+        let rows: Result<Vec<PgRow>, _> = self.connection.fetch_all(query).await;
+        let rows = rows.map_err(|error| self.failed(error))?;
         rows.iter().try_for_each(|row| each(&FetchedRow { row, vault: self.vault }))
     }
 }
@@ -154,7 +170,7 @@ impl Row for FetchedRow<'_> {
 }
 
 /// Classifies an error as the store does with those of its own connections.
-fn store_error(error: DriverError) -> StoreError {
+pub(super) fn store_error(error: DriverError) -> StoreError {
     let text = error.to_string();
     match error.as_database_error() {
         Some(failure) => {

@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use svc_core::error::{Error, StoreError};
 use svc_core::store::UnitOfWork;
 
-use super::{Connection, Join, Joined, Savepoint, sealed};
+use super::{Connection, Join, Joined, Operations, sealed};
 use crate::SqliteStore;
 use crate::dialect::Dialect;
 use crate::sql::{EachRow, Param, Row, Sql, Value};
@@ -37,10 +37,10 @@ pub(super) struct SqliteTransaction<'t> {
 }
 
 impl SqliteTransaction<'_> {
-    pub(super) async fn run(&mut self, savepoint: Savepoint<'_>, work: UnitOfWork) -> Result<bool, Error> {
+    pub(super) async fn run(&mut self, operations: Operations<'_>, work: &UnitOfWork) -> Result<bool, Error> {
         let mut nested = self.connection.begin().await.map_err(store_error)?;
         let mut executor = SqliteExecutor { connection: &mut nested, vault: self.vault };
-        match savepoint.run(&mut executor, Dialect::Sqlite, work).await {
+        match operations.run(&mut executor, Dialect::Sqlite, work).await {
             Ok(has_due_deliveries) => {
                 nested.commit().await.map_err(store_error)?;
                 Ok(has_due_deliveries)

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use ::sqlx::postgres::PgPoolOptions;
 use ::sqlx::sqlite::{SqliteConnectOptions, SqlitePoolOptions};
 use ::sqlx::{PgPool, SqlitePool};
 use async_trait::async_trait;
@@ -100,6 +101,14 @@ where
         self.store.request_counts()
     }
 
+    fn check_writable(&self) -> Result<(), StoreError> {
+        self.store.check_writable()
+    }
+
+    async fn close(&self) {
+        self.store.close().await;
+    }
+
     fn observe(&self, observer: Arc<dyn Observer>) {
         self.store.observe(observer);
     }
@@ -143,6 +152,67 @@ async fn joined_transactions_pass_the_conformance_suite_on_sqlite() {
 async fn joined_transactions_pass_the_conformance_suite_on_postgres() {
     let Some(server) = server() else { return };
     conformance::run_all(|env| async { Arc::new(on_postgres(&server.database(), env).await) as Arc<dyn Store> }).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_pool_of_the_application_passes_the_conformance_suite() {
+    let Some(server) = server() else { return };
+    let open = |env| async {
+        let url = server.database();
+        Arc::new(pooled(&url, env).await) as Arc<dyn Store>
+    };
+    conformance::run_all(open).await;
+}
+
+async fn pooled(url: &str, env: Env) -> PooledStore {
+    let options = Options {
+        read_connections: 1,
+        write_connections: 1,
+        secret_key: Some(SecretKey::new([7; 32])),
+        ..Options::default()
+    };
+    let pool = PgPoolOptions::new().max_connections(8).connect(url);
+    PooledStore::new(Arc::new(PostgresStore::open(url, env, options).await.unwrap()), pool.await.unwrap())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_pool_on_another_database_is_refused() {
+    let Some(server) = server() else { return };
+    let here = on_postgres(&server.database(), Env::system()).await;
+    let pooled: &dyn Store = &PooledStore::new(here.store, PgPool::connect(&server.database()).await.unwrap());
+    let refused = pooled.read("test", |tx| Box::pin(async move { Ok(tx.tenants(None, 1).await?) })).await;
+    let error = refused.map(drop).unwrap_err().to_string();
+    assert!(error.contains("another database than the store"), "{error}");
+}
+
+/// Two transactions that lock two tenants in opposite orders: one of them runs again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_deadlock_on_the_pool_runs_again() {
+    let Some(server) = server() else { return };
+    let store = Arc::new(pooled(&server.database(), Env::system()).await);
+    let tenants = [tenant(&*store).await, tenant(&*store).await];
+    let both_have_one = Arc::new(tokio::sync::Barrier::new(2));
+    let runs = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let lock = |first: TenantId, second: TenantId| {
+        let (both_have_one, runs, store) = (Arc::clone(&both_have_one), Arc::clone(&runs), Arc::clone(&store));
+        async move {
+            let store: &dyn Store = &*store;
+            let lock = store.write("test", move |tx| {
+                let (both_have_one, runs) = (Arc::clone(&both_have_one), Arc::clone(&runs));
+                Box::pin(async move {
+                    crud::advance_clock(tx, first).await?;
+                    if runs.fetch_add(1, Ordering::Relaxed) < 2 {
+                        both_have_one.wait().await;
+                    }
+                    crud::advance_clock(tx, second).await
+                })
+            });
+            lock.await
+        }
+    };
+    let (one, other) = tokio::join!(lock(tenants[0], tenants[1]), lock(tenants[1], tenants[0]));
+    assert!(one.is_ok() && other.is_ok(), "{one:?} {other:?}");
+    assert_eq!(runs.load(Ordering::Relaxed), 3);
 }
 
 async fn tenant(store: &dyn Store) -> TenantId {
@@ -230,18 +300,45 @@ async fn joined_transactions_keep_their_promises_on_postgres() {
     promises(on_postgres(&server.database(), Env::system()).await).await;
 }
 
-#[tokio::test]
-async fn a_transaction_on_another_database_is_refused() {
-    let (here, _folder) = on_sqlite(Env::system()).await;
-    let (there, _other) = on_sqlite(Env::system()).await;
-    let empty = SqlitePool::connect("sqlite::memory:").await.unwrap();
-    let tenant = tenant(&*here.store).await;
-    for pool in [there.pool, empty] {
+/// What bad use gets on both databases. `empty` is a pool on a database that svc has never opened.
+async fn refusals<S, P>(here: JoiningStore<S, P>, there: JoiningStore<S, P>, empty: P)
+where
+    P: Begin,
+    S: Store + Join<P::Database>,
+{
+    let ours = tenant(&*here.store).await;
+    let theirs = tenant(&*there.store).await;
+    for pool in [&there.pool, &empty] {
         let mut tx = pool.begin_write().await.unwrap();
-        let refused = create(&join(&mut tx, &*here.store), tenant, "ada@example.com").await;
+        let refused = create(&join(&mut tx, &*here.store), ours, "ada@example.com").await;
         let error = refused.map(drop).unwrap_err().to_string();
         assert!(error.contains("another database than the store"), "{error}");
     }
+
+    let mut tx = here.pool.begin_write().await.unwrap();
+    let refused = create(&join(&mut tx, &*here.store), theirs, "ada@example.com").await;
+    assert_eq!(refused, Err(Error::UnknownTenant(theirs)));
+    tx.commit().await.unwrap();
+
+    here.store.close().await;
+    let mut tx = here.pool.begin_write().await.unwrap();
+    let refused = create(&join(&mut tx, &*here.store), ours, "ada@example.com").await;
+    assert_eq!(refused, Err(StoreError::Closed.into()));
+}
+
+#[tokio::test]
+async fn bad_use_is_refused_on_sqlite() {
+    let (here, _folder) = on_sqlite(Env::system()).await;
+    let (there, _other) = on_sqlite(Env::system()).await;
+    refusals(here, there, SqlitePool::connect("sqlite::memory:").await.unwrap()).await;
+}
+
+#[tokio::test]
+async fn bad_use_is_refused_on_postgres() {
+    let Some(server) = server() else { return };
+    let here = on_postgres(&server.database(), Env::system()).await;
+    let there = on_postgres(&server.database(), Env::system()).await;
+    refusals(here, there, PgPool::connect(&server.database()).await.unwrap()).await;
 }
 
 #[tokio::test]

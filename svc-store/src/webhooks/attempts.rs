@@ -10,6 +10,7 @@ use svc_core::values::{TenantId, Timestamp};
 use svc_core::webhooks::deliveries::{AttemptLog, AttemptSummary, DeliveryId};
 use svc_core::webhooks::subscriptions::SubscriptionId;
 
+use super::deliveries::{BY_ENDPOINT, next_ids};
 use crate::column::Column as _;
 use crate::record::{Record, record, select};
 use crate::sql::{Cells, SqlTx};
@@ -25,19 +26,24 @@ record!(AttemptLog, "delivery_attempts", key: [tenant_id, delivery_id, attempt],
 static LIST: LazyLock<String> =
     LazyLock::new(|| select::<AttemptLog>("WHERE tenant_id = $1 AND delivery_id = $2 ORDER BY attempt"));
 /// It leaves out the response bodies, which are large.
-const SUMMARIES: &str = "SELECT a.status, a.error IS NOT NULL, a.duration_ms FROM deliveries d \
-     JOIN delivery_attempts a ON a.tenant_id = d.tenant_id AND a.delivery_id = d.id \
-     WHERE d.tenant_id = $1 AND d.subscription_id = $2 AND d.id >= $3 AND d.id < $4";
-
-const NEXT_DELIVERIES: &str = "SELECT id FROM deliveries \
-     WHERE tenant_id = $1 AND subscription_id = $2 AND id > $3 ORDER BY id LIMIT $4";
-const DELETE_RESPONSES: &str = "UPDATE delivery_attempts SET response_body = NULL, response_truncated = TRUE \
-     WHERE tenant_id = $1 AND delivery_id IN (SELECT id FROM deliveries \
-     WHERE tenant_id = $1 AND subscription_id = $2 AND id > $3 AND id <= $4) AND response_body IS NOT NULL";
+static SUMMARIES: LazyLock<String> = LazyLock::new(|| {
+    let summaries = "SELECT a.status, a.error IS NOT NULL, a.duration_ms FROM deliveries d \
+         JOIN delivery_attempts a ON a.tenant_id = d.tenant_id AND a.delivery_id = d.id \
+         WHERE d.tenant_id = $1 AND d.subscription_id = $2 AND d.id >= $3 AND d.id < $4";
+    BY_ENDPOINT.map(|part| format!("{summaries} AND d.{part}")).join(" UNION ALL ")
+});
+static DELETE_RESPONSES: LazyLock<String> = LazyLock::new(|| {
+    let ids = "SELECT id FROM deliveries WHERE tenant_id = $1 AND subscription_id = $2 AND id > $3 AND id <= $4";
+    let ids = BY_ENDPOINT.map(|part| format!("{ids} AND {part}")).join(" UNION ALL ");
+    format!(
+        "UPDATE delivery_attempts SET response_body = NULL, response_truncated = TRUE \
+         WHERE tenant_id = $1 AND delivery_id IN ({ids}) AND response_body IS NOT NULL"
+    )
+});
 
 #[cfg(test)]
 pub(crate) fn statements() -> Vec<&'static str> {
-    vec![&LIST, SUMMARIES, NEXT_DELIVERIES, DELETE_RESPONSES]
+    vec![&LIST, &SUMMARIES, &DELETE_RESPONSES]
 }
 
 fn read_summary(cells: &mut Cells<'_>) -> Result<AttemptSummary, StoreError> {
@@ -72,12 +78,12 @@ impl AttemptRepository for SqlTx<'_> {
     ) -> Result<DeletedResponses, StoreError> {
         let params = [tenant.param(), subscription.param(), after.param(), limit.param()];
         let next: Vec<DeliveryId> =
-            self.fetch(NEXT_DELIVERIES, &params, |cells| cells.take("deliveries", "id")).await?;
+            self.fetch(&next_ids(self.dialect), &params, |cells| cells.take("deliveries", "id")).await?;
         let last = next.last().copied();
         let mut responses = 0;
         if let Some(last) = last {
             let params = [tenant.param(), subscription.param(), after.param(), last.param()];
-            responses = self.execute(DELETE_RESPONSES, &params).await?;
+            responses = self.execute(&DELETE_RESPONSES, &params).await?;
         }
         Ok(DeletedResponses { responses: u32::try_from(responses).unwrap_or(u32::MAX), last })
     }
@@ -91,6 +97,6 @@ impl AttemptRepository for SqlTx<'_> {
     ) -> Result<Vec<AttemptSummary>, StoreError> {
         let (first, end) = (env::first_id_at(since), env::first_id_at(until));
         let params = [tenant.param(), subscription.param(), first.param(), end.param()];
-        self.fetch(SUMMARIES, &params, read_summary).await
+        self.fetch(&SUMMARIES, &params, read_summary).await
     }
 }

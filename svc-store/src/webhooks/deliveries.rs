@@ -7,13 +7,14 @@ use async_trait::async_trait;
 use svc_core::env;
 use svc_core::error::StoreError;
 use svc_core::store::{DeliveryFilter, DeliveryRepository, DueDelivery, Endpoint, WaitingFor};
-use svc_core::values::{TenantId, Timestamp};
+use svc_core::values::{Id, TenantId, Timestamp};
 use svc_core::webhooks::deliveries::{Backlog, Delivery, DeliveryId, DeliveryStatus, FailureReason, MAX_BACKLOG_COUNT};
 use svc_core::webhooks::events::Event;
 use svc_core::webhooks::subscriptions::SubscriptionId;
 use uuid::Uuid;
 
 use crate::column::Column as _;
+use crate::dialect::Dialect;
 use crate::record::{BulkInsert, Record, fields, record, select};
 use crate::sql::{Cells, Param, SqlTx};
 
@@ -39,6 +40,8 @@ static DUE: LazyLock<String> = LazyLock::new(|| {
         fields::<Event>("e."),
     )
 });
+/// The conditions of the two indexes that have the deliveries of an endpoint: the pending ones, and those that have ended.
+pub(super) const BY_ENDPOINT: [&str; 2] = ["next_attempt_at IS NOT NULL", "next_attempt_at IS NULL"];
 /// Four ids at a time, so that one statement serves any number of them.
 static BY_IDS: LazyLock<String> =
     LazyLock::new(|| select::<Delivery>("WHERE tenant_id = $1 AND id IN ($2, $3, $4, $5)"));
@@ -111,13 +114,23 @@ pub(crate) fn statements() -> Vec<&'static str> {
 pub(crate) const BACKLOGS: [(&str, &str); 3] =
     [(PENDING, "deliveries_due"), (FAILED, "deliveries_stopped"), (HELD, "deliveries_stopped")];
 
-/// Lists of one endpoint or of one tenant, as [`list_statement`] and [`nth_statement`] build them, and the index that serves
-/// each on both databases.
+/// A list of deliveries, and the indexes that serve it on both databases.
 #[cfg(test)]
-pub(crate) fn lists(subscription_id: Option<SubscriptionId>) -> Vec<(String, &'static str)> {
-    let (stopped, all) = match subscription_id {
-        Some(_) => ("deliveries_stopped_of_subscription", "deliveries_of_subscription"),
-        None => ("deliveries_stopped_of_tenant", ""),
+pub(crate) struct List {
+    pub(crate) sql: String,
+    /// None of a list that the key of the table serves.
+    pub(crate) indexes: &'static [&'static str],
+}
+
+/// Lists of one endpoint or of one tenant, as [`list_statement`], [`nth_statement`] and [`next_ids`] build them.
+#[cfg(test)]
+pub(crate) fn lists(dialect: Dialect, subscription_id: Option<SubscriptionId>) -> Vec<List> {
+    let (stopped, all): (&[_], &[_]) = match subscription_id {
+        Some(_) => (
+            &["deliveries_stopped_of_subscription"],
+            &["deliveries_pending_of_subscription", "deliveries_ended_of_subscription"],
+        ),
+        None => (&["deliveries_stopped_of_tenant"], &[]),
     };
     let tenant = TenantId(Uuid::nil());
     let mut lists = Vec::new();
@@ -131,17 +144,20 @@ pub(crate) fn lists(subscription_id: Option<SubscriptionId>) -> Vec<(String, &'s
                 oldest_first: time.is_some(),
                 ..DeliveryFilter::default()
             };
-            let index = if filter.indexed_status().is_some() { stopped } else { all };
-            lists.push((list_statement(tenant, &filter).0, index));
-            lists.push((nth_statement(tenant, &filter, 1).0, index));
+            let indexes = if filter.indexed_status().is_some() { stopped } else { all };
+            lists.push(List { sql: list_statement(dialect, tenant, &filter).0, indexes });
+            lists.push(List { sql: nth_statement(dialect, tenant, &filter, 1).0, indexes });
         }
+    }
+    if subscription_id.is_some() {
+        lists.push(List { sql: next_ids(dialect), indexes: all });
     }
     lists
 }
 
 /// Returns the list that a filter selects. Ids sort like the times of their events, so a time range is a range of ids.
-fn list_statement(tenant: TenantId, filter: &DeliveryFilter) -> (String, Vec<Param<'static>>) {
-    let (mut sql, mut params) = conditions(tenant, filter);
+fn list_statement(dialect: Dialect, tenant: TenantId, filter: &DeliveryFilter) -> (String, Vec<Param<'static>>) {
+    let (mut conditions, mut params) = conditions(tenant, filter);
     // An index that has the status in its condition would not find them in the order of their ids.
     let status = filter.status.filter(|_| filter.indexed_status().is_none());
     let others = [
@@ -152,23 +168,46 @@ fn list_statement(tenant: TenantId, filter: &DeliveryFilter) -> (String, Vec<Par
     for (column, value) in others {
         if let Some(value) = value {
             params.push(value);
-            let _ = write!(sql, " AND {column} = ${}", params.len());
+            let _ = write!(conditions, " AND {column} = ${}", params.len());
         }
     }
     params.push(Param::Int(if filter.limit == 0 { i64::MAX } else { i64::from(filter.limit) }));
-    let limit = params.len();
-    (format!("{} ORDER BY {} LIMIT ${limit}", select::<Delivery>(&sql), order(filter)), params)
+    let most = format!("${}", params.len());
+    let select = select::<Delivery>(&conditions);
+    (from_indexes(dialect, &select, filter, &format!("LIMIT {most}"), &most), params)
 }
 
 /// Returns the statement of [`DeliveryRepository::nth_listed`].
-fn nth_statement(tenant: TenantId, filter: &DeliveryFilter, n: u32) -> (String, Vec<Param<'static>>) {
+fn nth_statement(dialect: Dialect, tenant: TenantId, filter: &DeliveryFilter, n: u32) -> (String, Vec<Param<'static>>) {
     let (conditions, mut params) = conditions(tenant, filter);
     params.push(Param::Int(n.into()));
-    let offset = params.len();
-    (format!("SELECT id FROM {TABLE} {conditions} ORDER BY {} LIMIT 1 OFFSET ${offset}", order(filter)), params)
+    let offset = format!("${}", params.len());
+    let (limit, most) = (format!("LIMIT 1 OFFSET {offset}"), format!("{offset} + 1"));
+    (from_indexes(dialect, &format!("SELECT id FROM {TABLE} {conditions}"), filter, &limit, &most), params)
 }
 
-/// Returns those conditions of a filter that an index serves.
+/// Returns the statement that selects the ids of the first `$4` deliveries of an endpoint after one of them, `$3`.
+pub(super) fn next_ids(dialect: Dialect) -> String {
+    let select = "SELECT id FROM deliveries WHERE tenant_id = $1 AND subscription_id = $2 AND id > $3";
+    let oldest = DeliveryFilter { subscription_id: Some(Id::nil()), oldest_first: true, ..DeliveryFilter::default() };
+    from_indexes(dialect, select, &oldest, "LIMIT $4", "$4")
+}
+
+/// Returns a list in the order of a filter, from the indexes that have what it selects.
+fn from_indexes(dialect: Dialect, select: &str, filter: &DeliveryFilter, limit: &str, most: &str) -> String {
+    let order = if filter.oldest_first { "id" } else { "id DESC" };
+    match (filter.indexed_status(), filter.subscription_id) {
+        // A literal, so that a partial index serves it.
+        (Some(status), _) => format!("{select} AND status = '{status}' ORDER BY {order} {limit}"),
+        (None, None) => format!("{select} ORDER BY {order} {limit}"),
+        (None, Some(_)) => {
+            let lists = BY_ENDPOINT.map(|part| format!("{select} AND {part}"));
+            dialect.merge(lists, order, limit, most)
+        }
+    }
+}
+
+/// Returns those conditions of a filter that an index serves, apart from the status.
 fn conditions(tenant: TenantId, filter: &DeliveryFilter) -> (String, Vec<Param<'static>>) {
     let mut sql = "WHERE tenant_id = $1".to_owned();
     let mut params = vec![Param::Uuid(tenant.0)];
@@ -187,15 +226,7 @@ fn conditions(tenant: TenantId, filter: &DeliveryFilter) -> (String, Vec<Param<'
             let _ = write!(sql, " AND {condition} ${}", params.len());
         }
     }
-    if let Some(status) = filter.indexed_status() {
-        // A literal, so that a partial index serves it.
-        let _ = write!(sql, " AND status = '{status}'");
-    }
     (sql, params)
-}
-
-fn order(filter: &DeliveryFilter) -> &'static str {
-    if filter.oldest_first { "id" } else { "id DESC" }
 }
 
 #[async_trait]
@@ -236,7 +267,7 @@ impl DeliveryRepository for SqlTx<'_> {
         tenant: TenantId,
         filter: &DeliveryFilter,
     ) -> Result<Vec<Delivery>, StoreError> {
-        let (sql, params) = list_statement(tenant, filter);
+        let (sql, params) = list_statement(self.dialect, tenant, filter);
         self.fetch(&sql, &params, Delivery::read).await
     }
 
@@ -315,7 +346,7 @@ impl DeliveryRepository for SqlTx<'_> {
         n: u32,
     ) -> Result<Option<Timestamp>, StoreError> {
         // The time of the event is in the id, so that no row is read besides the index.
-        let (sql, params) = nth_statement(tenant, filter, n);
+        let (sql, params) = nth_statement(self.dialect, tenant, filter, n);
         let id: Option<Uuid> = self.fetch_one(&sql, &params, |cells| cells.take(TABLE, "id")).await?;
         Ok(id.map(env::time_of_id))
     }

@@ -22,7 +22,7 @@ record!(Event, "events", key: [tenant_id, id], {
 static AFTER: LazyLock<String> =
     LazyLock::new(|| select::<Event>("WHERE tenant_id = $1 AND id >= $2 ORDER BY id LIMIT $3"));
 static WITH_ACTOR: LazyLock<String> =
-    LazyLock::new(|| select_all::<Event>("WHERE tenant_id = $1 AND id >= $2 ORDER BY id DESC LIMIT $3"));
+    LazyLock::new(|| select_all::<Event>("WHERE tenant_id = $1 AND id >= $2 AND id < $3 ORDER BY id DESC LIMIT $4"));
 
 #[cfg(test)]
 pub(crate) fn statements() -> Vec<&'static str> {
@@ -57,9 +57,10 @@ impl EventRepository for SqlTx<'_> {
         &mut self,
         tenant: TenantId,
         since: Timestamp,
+        until: Timestamp,
         limit: u32,
     ) -> Result<Vec<EventWithActor>, StoreError> {
-        let first = env::first_id_at(since);
-        self.fetch(&WITH_ACTOR, &[tenant.param(), first.param(), limit.param()], read_with_actor).await
+        let (first, end) = (env::first_id_at(since), env::first_id_at(until));
+        self.fetch(&WITH_ACTOR, &[tenant.param(), first.param(), end.param(), limit.param()], read_with_actor).await
     }
 }

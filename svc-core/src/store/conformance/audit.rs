@@ -22,7 +22,9 @@ impl Harness {
     /// Returns the audit log of a tenant, oldest entry first.
     async fn log(&self, tenant: TenantId) -> Vec<Entry> {
         let beginning = Timestamp::from_micros(0);
-        let log = self.read(move |tx| Box::pin(async move { Ok(tx.audit_entries(tenant, beginning, 1_000).await?) }));
+        let log = self.read(move |tx| {
+            Box::pin(async move { Ok(tx.audit_entries(tenant, beginning, Timestamp::MAX, 1_000).await?) })
+        });
         let mut log = log.await.unwrap();
         log.reverse();
         log
@@ -200,7 +202,7 @@ pub(super) async fn a_failed_change_is_not_recorded(h: Harness) {
     assert_eq!((h.log(tenant).await.len(), h.log(other).await.len()), (1, 1));
     let now = h.store.env().now();
     let since = |at: Timestamp, limit| {
-        h.read(move |tx| Box::pin(async move { Ok(tx.audit_entries(tenant, at, limit).await?.len()) }))
+        h.read(move |tx| Box::pin(async move { Ok(tx.audit_entries(tenant, at, Timestamp::MAX, limit).await?.len()) }))
     };
     assert_eq!(since(now, 10).await, Ok(1), "at or after");
     assert_eq!(since(now.next(), 10).await, Ok(0));
@@ -208,7 +210,8 @@ pub(super) async fn a_failed_change_is_not_recorded(h: Harness) {
     let renamed = h.write(move |tx| Box::pin(tenants::update(tx, tenant.0, |tenant| tenant.name = "y".to_owned())));
     renamed.await.unwrap();
     assert_eq!(since(now, 1).await, Ok(1));
-    let newest =
-        h.read(move |tx| Box::pin(async move { Ok(tx.audit_entries(tenant, now, 1).await?.remove(0).action) }));
+    let newest = h.read(move |tx| {
+        Box::pin(async move { Ok(tx.audit_entries(tenant, now, Timestamp::MAX, 1).await?.remove(0).action) })
+    });
     assert_eq!(newest.await.as_deref(), Ok("update"), "the newest entry comes first");
 }

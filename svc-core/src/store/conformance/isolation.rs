@@ -120,7 +120,7 @@ async fn view(tx: &mut dyn Tx, tenant: TenantId) -> Result<String, StoreError> {
         due_deliveries(SUBSCRIPTION, far(), 100);
         next_delivery_due(SUBSCRIPTION);
         events_after(Timestamp::from_micros(0), 100);
-        events_with_actor(Timestamp::from_micros(0), 100);
+        events_with_actor(Timestamp::from_micros(0), Timestamp::MAX, 100);
         matching_subscriptions(EventKind::JobCreated);
         matching_subscriptions(EventKind::JobUpdated);
         count_live_subscriptions();

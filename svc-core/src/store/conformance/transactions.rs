@@ -482,3 +482,13 @@ pub(super) async fn lock_tenant_waits_for_a_concurrent_writer(h: Harness) {
     counts.sort_unstable();
     assert_eq!(counts, (0..PARALLEL).collect::<Vec<_>>(), "each unit of work saw all before it");
 }
+
+pub(super) async fn a_closed_store_refuses_everything(h: Harness) {
+    let tenant = h.tenant().await;
+    h.store.close().await;
+    let closed = Error::Store(StoreError::Closed);
+    assert_eq!(h.read(move |tx| Box::pin(async move { Ok(tx.tenant(tenant).await?) })).await, Err(closed.clone()));
+    assert_eq!(h.write(move |tx| Box::pin(create_contact(tx, tenant, "ada@example.com"))).await, Err(closed));
+    assert_eq!(h.store.check_writable(), Err(StoreError::Closed));
+    h.store.close().await;
+}

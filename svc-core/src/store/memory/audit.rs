@@ -18,9 +18,11 @@ impl AuditRepository for MemoryTx<'_> {
         &mut self,
         tenant: TenantId,
         since: Timestamp,
+        until: Timestamp,
         limit: u32,
     ) -> Result<Vec<Entry>, StoreError> {
-        let entries = of_tenant(&self.state.audit_log, tenant).rev().filter(|entry| entry.at >= since);
+        let in_range = |entry: &&Entry| (since..until).contains(&entry.at);
+        let entries = of_tenant(&self.state.audit_log, tenant).rev().filter(in_range);
         Ok(entries.take(limit as usize).cloned().collect())
     }
 }

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use uuid::Uuid;
 
-use super::{MemoryTx, State, insert, of_tenant};
+use super::{MemoryTx, Tables, insert, of_tenant};
 use crate::error::StoreError;
 use crate::store::{DeliveryFilter, DeliveryRepository, DueDelivery, Endpoint, EndpointSchedule as _, WaitingFor};
 use crate::values::{Id, TenantId, Timestamp};
@@ -17,7 +17,7 @@ fn pending_key(delivery: &Delivery) -> Option<(Endpoint, Timestamp, DeliveryId)>
     Some((endpoint, due_at, delivery.id))
 }
 
-impl State {
+impl Tables {
     /// Returns the pending deliveries of an endpoint, longest due first.
     fn pending(
         &self,

@@ -34,9 +34,11 @@ impl EventRepository for MemoryTx<'_> {
         &mut self,
         tenant: TenantId,
         since: Timestamp,
+        until: Timestamp,
         limit: u32,
     ) -> Result<Vec<EventWithActor>, StoreError> {
-        let events = of_tenant(&self.state.events, tenant).rev().filter(|event| event.created_at >= since);
+        let in_range = |event: &&Event| (since..until).contains(&event.created_at);
+        let events = of_tenant(&self.state.events, tenant).rev().filter(in_range);
         let with_actor = |event: &Event| EventWithActor {
             event: event.clone(),
             actor: self.state.event_actors.get(&(tenant, event.id)).cloned(),

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use uuid::Uuid;
 
-use super::{MemoryTx, State, of_tenant};
+use super::{MemoryTx, Tables, of_tenant};
 use crate::env::first_id_at;
 use crate::error::StoreError;
 use crate::store::RetentionRepository;
@@ -21,7 +21,7 @@ fn is_finished_before(replay: &Replay, before: Timestamp) -> bool {
     replay.finished_at.is_some_and(|at| at < before)
 }
 
-impl State {
+impl Tables {
     fn deliveries_of(&self, tenant: TenantId, range: IdRange) -> impl Iterator<Item = &Delivery> {
         of_tenant(&self.deliveries, tenant).filter(move |delivery| range.contains(delivery.id.uuid()))
     }

@@ -2,13 +2,13 @@
 
 use async_trait::async_trait;
 
-use super::{MemoryTx, State};
+use super::{MemoryTx, Tables};
 use crate::error::StoreError;
 use crate::store::{Endpoint, EndpointSchedule};
 use crate::values::{TenantId, Timestamp};
 use crate::webhooks::subscriptions::SubscriptionId;
 
-impl State {
+impl Tables {
     fn set_due_at(&mut self, endpoint: Endpoint, due_at: Option<Timestamp>) {
         if let Some(before) = self.endpoint_schedule.get(&endpoint).copied() {
             self.endpoints_by_due_at.take(&(before, endpoint));

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Deref;
 
 /// Rows by key. It can be read like a map, and each change records the row that was there before.
+#[derive(Clone)]
 pub(super) struct Table<K, V> {
     rows: BTreeMap<K, V>,
     before: Vec<(K, Option<V>)>,

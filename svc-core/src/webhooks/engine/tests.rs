@@ -219,7 +219,7 @@ fn a_subscription_is_paused_once_and_its_deliveries_are_held() {
             Box::pin(async move {
                 let deliveries = tx.list_deliveries(tenant, &DeliveryFilter::default()).await?;
                 let stored = Repository::<WebhookSubscription>::get(tx, tenant, subscription.id).await?;
-                let log = tx.audit_entries(tenant, Timestamp::from_micros(0), 100).await?;
+                let log = tx.audit_entries(tenant, Timestamp::from_micros(0), Timestamp::MAX, 100).await?;
                 Ok((deliveries, stored, log))
             })
         });

@@ -51,6 +51,12 @@ impl Store for SharedStore {
     fn request_counts(&self) -> Option<&dyn RequestCounts> {
         Some(self)
     }
+    fn check_writable(&self) -> Result<(), StoreError> {
+        self.store.check_writable()
+    }
+    async fn close(&self) {
+        self.store.close().await;
+    }
 }
 
 #[async_trait]

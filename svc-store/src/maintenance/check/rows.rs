@@ -13,10 +13,11 @@ use svc_core::webhooks::subscriptions::{EventHandling, SubscriptionId, WebhookSu
 
 use super::{Finding, MAX_FINDINGS, display, displayed_columns};
 use crate::accounts::tenants::LastNumber;
+use crate::maintenance::connection::Transaction;
 use crate::maintenance::table_reader::{Cell, TableReader, key_kinds};
 use crate::maintenance::tables::TableInfo;
 use crate::record::Record as _;
-use crate::sql::{Cells, Row, Sql};
+use crate::sql::{Cells, Row};
 use crate::webhooks::subscriptions::SubscriptionKind;
 
 /// Facts about rows that must be consistent with each other, or with the time of the check.
@@ -158,7 +159,7 @@ fn consistency_reader(table: &TableInfo) -> Option<Read> {
 
 /// Reads a whole table, and returns how many rows it has.
 pub(super) async fn read_all(
-    sql: &mut dyn Sql,
+    tx: &mut dyn Transaction,
     table: &'static TableInfo,
     consistency: &mut Consistency,
     findings: &mut Vec<Finding>,
@@ -167,7 +168,7 @@ pub(super) async fn read_all(
     let (first_displayed, first_key) = (columns.len(), columns.len() + displayed_columns(table).len());
     let selected: Vec<&str> =
         columns.iter().copied().chain(displayed_columns(table)).chain(table.key.iter().copied()).collect();
-    let mut reader = TableReader::selecting(table, &selected.join(", "), None);
+    let mut reader = TableReader::selecting(table, tx.dialect(), &selected.join(", "), None);
     let (mut rows, mut unreadable) = (0, 0);
     loop {
         let before = rows;
@@ -189,7 +190,7 @@ pub(super) async fn read_all(
             }
             Ok(())
         };
-        reader.query(sql, &mut each).await?;
+        reader.query(tx, &mut each).await?;
         match last {
             Some(key) => reader.continue_after(key),
             None if rows == before => return Ok(rows),

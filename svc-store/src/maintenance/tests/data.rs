@@ -19,6 +19,7 @@ use svc_core::store::{DeliveryFilter, KeyUse, Store, Tx};
 use svc_core::values::{Id, TenantId, Timestamp};
 use svc_core::webhooks::deliveries::{AfterFailure, AttemptLog, DeliveryStatus};
 use svc_core::webhooks::replays::{self, ReplayCreate};
+use svc_core::webhooks::statistics::{ALL_ENDPOINTS, AttemptCount, AttemptOutcome};
 use svc_core::webhooks::subscriptions::{self, SubscriptionId, WebhookSubscription};
 
 const HOUR: Duration = Duration::from_secs(3600);
@@ -162,6 +163,11 @@ async fn fill_deliveries(tx: &mut dyn Tx, tenant: TenantId) -> Result<(), Error>
         delivery.record_outcome(&log, None, delivery.created_at, AfterFailure::Retry);
         tx.update_delivery(&delivery, None).await?;
     }
+    let hour = Timestamp::from_micros(0);
+    let (outcome, duration_ms, attempts) = (AttemptOutcome::NoResponse, u32::MAX, 1 << 40);
+    let count =
+        AttemptCount { hour, tenant_id: tenant, subscription_id: ALL_ENDPOINTS, outcome, duration_ms, attempts };
+    tx.add_attempt_counts(&[count]).await?;
     let (subscription, since) = (webhook(tx, tenant).await?, Timestamp::from_micros(0));
     let replay = ReplayCreate { subscription, since, until: None, statuses: Vec::new(), missed: true };
     replays::create(tx, tenant, replay).await?;

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::*;
 use crate::column::Kind;
+use crate::dialect::Dialect;
 use crate::maintenance::table_reader::TableReader;
 use crate::maintenance::tables::TABLES;
 use crate::sql::{Row, Value};
@@ -78,7 +79,9 @@ async fn every_table_and_column_of_sqlite_is_listed() {
         assert!(position(&reference[0]) > position(&reference[1]), "{reference:?}");
     }
     // A batch is read from an index, without sorting.
-    for sql in TABLES.iter().flat_map(|table| TableReader::new(table, None).statements().map(str::to_owned)) {
+    for sql in
+        TABLES.iter().flat_map(|table| TableReader::new(table, Dialect::Sqlite, None).statements().map(str::to_owned))
+    {
         let plan: Vec<String> =
             rows(&mut *tx, &format!("EXPLAIN QUERY PLAN {sql}")).await.into_iter().map(|row| row[3].clone()).collect();
         assert!(!plan.concat().contains("TEMP B-TREE"), "{sql}: {plan:?}");
@@ -107,7 +110,9 @@ async fn every_table_and_column_of_postgres_is_listed() {
         Kind::Time => name == "timestamp with time zone",
         Kind::Date => name == "date",
     });
-    for sql in TABLES.iter().flat_map(|table| TableReader::new(table, None).statements().map(str::to_owned)) {
+    for sql in
+        TABLES.iter().flat_map(|table| TableReader::new(table, Dialect::Postgres, None).statements().map(str::to_owned))
+    {
         let count = sql.matches('$').count();
         let asked = format!("PREPARE asked AS {sql}");
         tx.execute(&asked, &[]).await.unwrap();

@@ -1,0 +1,422 @@
+//! Deliveries: where events went, what was sent and what came back, and sending them again.
+
+use std::collections::HashMap;
+
+use maud::{Markup, html};
+use svc_core::accounts::requests::RequestFilter;
+use svc_core::accounts::sessions::Role;
+use svc_core::accounts::tenants::Tenant;
+use svc_core::crypto::sha256;
+use svc_core::error::Error;
+use svc_core::resources::pages::{Limit, ListParams};
+use svc_core::store::DeliveryFilter;
+use svc_core::values::Timestamp;
+use svc_core::webhooks::deliveries::{AttemptLog, Delivery, DeliveryId, DeliveryStatus};
+use svc_core::webhooks::engine::Attempt;
+use svc_core::webhooks::events::Event;
+use svc_core::webhooks::subscriptions::{SubscriptionId, WebhookSubscription};
+
+use super::filters;
+use crate::dashboard::components::{
+    Tone, badge, csrf, empty, exact_time, facts, heading, number, section, table, time, time_or,
+};
+use crate::dashboard::context::Context;
+use crate::dashboard::layout;
+use crate::dashboard::reply::{Failure, Reply};
+
+const PAGE: u32 = 50;
+/// The number of bytes of a body that a page shows, so that it stays small.
+const MAX_SHOWN: usize = 12 * 1024;
+/// The number of attempts that a page lists.
+const MAX_ATTEMPTS: usize = 50;
+const MAX_ENDPOINTS: u32 = 100;
+
+/// The endpoints of the account by their ids, for the names of deliveries.
+pub(super) type Endpoints = HashMap<SubscriptionId, WebhookSubscription>;
+
+/// Returns the endpoints of the account, the newest first.
+pub(super) async fn list_endpoints(cx: &Context<'_>, tenant: &Tenant) -> Result<Vec<WebhookSubscription>, Failure> {
+    let params = ListParams { limit: Limit::new(MAX_ENDPOINTS), ..ListParams::default() };
+    Ok(cx.svc.tenant(tenant.id).webhooks().list(params).await?.data)
+}
+
+pub(super) async fn endpoints(cx: &Context<'_>, tenant: &Tenant) -> Result<Endpoints, Failure> {
+    Ok(list_endpoints(cx, tenant).await?.into_iter().map(|endpoint| (endpoint.id, endpoint)).collect())
+}
+
+/// Returns the status of a delivery.
+pub(super) fn status(delivery: &Delivery) -> Markup {
+    match delivery.status {
+        DeliveryStatus::Succeeded => badge(Tone::Good, "delivered"),
+        DeliveryStatus::Pending if delivery.failures > 0 => badge(Tone::Warn, "retrying"),
+        DeliveryStatus::Pending => badge(Tone::Neutral, "waiting"),
+        DeliveryStatus::Held => badge(Tone::Warn, "held"),
+        DeliveryStatus::Failed => badge(Tone::Bad, "failed"),
+    }
+}
+
+/// Returns what the last attempt came to.
+pub(super) fn outcome(status: Option<i32>) -> String {
+    match status {
+        None => "–".to_owned(),
+        Some(0) => "no response".to_owned(),
+        Some(-1) => "blocked".to_owned(),
+        Some(status) => status.to_string(),
+    }
+}
+
+/// Returns a table of deliveries. With `select`, they can be selected for the form with this id.
+pub(super) fn rows(
+    cx: &Context<'_>,
+    tenant: &Tenant,
+    deliveries: &[Delivery],
+    endpoints: &Endpoints,
+    select: Option<&str>,
+) -> Markup {
+    let headings = ["Event", "Endpoint", "Status", "Attempts", "Last response", "When"];
+    let headings: Vec<&str> = select.map(|_| "Select").into_iter().chain(headings).collect();
+    table(
+        "Deliveries",
+        &headings,
+        html! {
+            @for delivery in deliveries {
+                tr {
+                    @if let Some(form) = select {
+                        td {
+                            input type="checkbox" name="id" value=(delivery.id) form=(form)
+                                aria-label={ "Select the delivery of " (delivery.kind) " " (delivery.created_at) };
+                        }
+                    }
+                    th scope="row" { a href=(cx.url(&format!("/deliveries/{}", delivery.id))) { (delivery.kind) } }
+                    td {
+                        @match endpoints.get(&delivery.subscription_id) {
+                            Some(endpoint) => { span.clip title=(endpoint.url) { (endpoint.url) } }
+                            None => { span.soft { "deleted" } }
+                        }
+                    }
+                    td { (status(delivery)) }
+                    td { (number(u64::from(delivery.attempts))) }
+                    td { (outcome(delivery.last_status)) }
+                    td { (time(cx.now, &tenant.time_zone, delivery.created_at)) }
+                }
+            }
+        },
+    )
+}
+
+/// Lists deliveries.
+pub(in crate::dashboard) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Result<Reply, Failure> {
+    let account = cx.svc.tenant(tenant.id);
+    let endpoints = endpoints(cx, tenant).await?;
+    let before = filters::value(cx, "before")?.map(Timestamp::from_micros);
+    let filter = DeliveryFilter {
+        subscription_id: filters::value(cx, "endpoint")?,
+        event_id: filters::value(cx, "event")?,
+        status: filters::value(cx, "status")?,
+        kind: filters::value(cx, "kind")?,
+        since: filters::begins(cx, cx.query.text("within"))?,
+        until: before,
+        limit: PAGE,
+        ..DeliveryFilter::default()
+    };
+    let mut next = None;
+    let deliveries = match cx.query.given("record") {
+        Some(record) => of_record(cx, tenant, record, &filter).await?,
+        None => {
+            let found = account.deliveries().search(filter).await?;
+            next = match found.deliveries.last() {
+                Some(last) if found.deliveries.len() == PAGE as usize => Some(last.created_at),
+                _ => found.next_until,
+            };
+            found.deliveries
+        }
+    };
+    let is_filtered = ["endpoint", "event", "status", "kind", "within", "record", "before"]
+        .iter()
+        .any(|name| cx.query.given(name).is_some());
+    let may_replay = cx.may(Role::Developer) && !deliveries.is_empty();
+    let content = html! {
+        (heading("Deliveries", "Each event goes to each endpoint that wants it. One that fails is tried again for hours.", html! {
+            @if may_replay {
+                form id="selection" method="post" action=(cx.url("/deliveries/replay")) {
+                    (csrf(cx))
+                    button type="submit" { "Send selected again" }
+                }
+            }
+        }))
+        (filters::form(cx, "/deliveries", filter_fields(cx, &endpoints)))
+        @if deliveries.is_empty() && !is_filtered {
+            (empty("delivery", "No deliveries yet", "Add a webhook endpoint, then change a record: its event is delivered \
+                within a second.", html! { a.button.primary href=(cx.url("/webhooks")) { "Webhooks" } }))
+        } @else if deliveries.is_empty() {
+            (empty("delivery", "Nothing found", "No delivery of those that were searched meets all filters.", html! {}))
+        } @else {
+            (rows(cx, tenant, &deliveries, &endpoints, may_replay.then_some("selection")))
+        }
+        @if let Some(next) = next {
+            nav.pages aria-label="Pages of the list" {
+                span {}
+                a.button rel="next" href=(next_page(cx, next)) { "Older" }
+            }
+        }
+    };
+    Ok(layout::page(cx, Some(tenant), "Deliveries", &content))
+}
+
+fn filter_fields(cx: &Context<'_>, endpoints: &Endpoints) -> Markup {
+    let mut sorted: Vec<&WebhookSubscription> = endpoints.values().collect();
+    sorted.sort_by_key(|endpoint| endpoint.url.as_str());
+    let any = |text: &str| std::iter::once((String::new(), text.to_owned()));
+    let endpoints = sorted.iter().map(|endpoint| (endpoint.id.to_string(), endpoint.url.as_str().to_owned()));
+    let endpoints = filters::options(cx.query.text("endpoint"), any("All endpoints").chain(endpoints));
+    let texts = [("pending", "Waiting"), ("succeeded", "Delivered"), ("failed", "Failed"), ("held", "Held")];
+    let statuses = texts.map(|(value, text)| (value.to_owned(), text.to_owned()));
+    let statuses = filters::options(cx.query.text("status"), any("All statuses").chain(statuses));
+    html! {
+        (filters::choice("endpoint", "Endpoint", endpoints))
+        (filters::kinds(cx))
+        (filters::choice("status", "Status", statuses))
+        (filters::choice("within", "Time", filters::spans(cx.query.text("within"))))
+        (filters::text(cx, "record", "Record id"))
+    }
+}
+
+fn next_page(cx: &Context<'_>, before: Timestamp) -> String {
+    let mut query = url::form_urlencoded::Serializer::new(String::new());
+    for name in ["endpoint", "event", "status", "kind", "within"] {
+        if let Some(value) = cx.query.given(name) {
+            query.append_pair(name, value);
+        }
+    }
+    query.append_pair("before", &before.as_micros().to_string());
+    cx.url(&format!("/deliveries?{}", query.finish()))
+}
+
+/// Returns the deliveries of the newest events of a record.
+async fn of_record(
+    cx: &Context<'_>,
+    tenant: &Tenant,
+    record: &str,
+    filter: &DeliveryFilter,
+) -> Result<Vec<Delivery>, Failure> {
+    let events = super::events::newest(cx, tenant, filter.since, |event| {
+        super::events::record_id(event) == record && filter.kind.is_none_or(|kind| event.kind == kind)
+    });
+    let mut found = Vec::new();
+    for event in events.await?.iter().take(PAGE as usize) {
+        let of_event = DeliveryFilter { event_id: Some(event.id), ..filter.clone() };
+        found.extend(cx.svc.tenant(tenant.id).deliveries().list(of_event).await?);
+        if found.len() >= PAGE as usize {
+            break;
+        }
+    }
+    Ok(found)
+}
+
+/// Shows a delivery with one of its attempts.
+pub(in crate::dashboard) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<Reply, Failure> {
+    let account = cx.svc.tenant(tenant.id);
+    let delivery = account.deliveries().get(cx.id::<DeliveryId>()?).await?;
+    let event = account.events().get(delivery.event_id).await?;
+    let mut attempts = account.deliveries().attempts(delivery.id).await?;
+    attempts.reverse();
+    let endpoint = match account.webhooks().get(delivery.subscription_id).await {
+        Err(Error::NotFound) => None,
+        result => Some(result?),
+    };
+    let wrote = RequestFilter { event_id: Some(event.id), ..RequestFilter::default() };
+    let request = account.requests().list(wrote).await?.pop();
+    let number_shown: Option<u32> = filters::value(cx, "attempt")?;
+    let shown = match number_shown {
+        Some(number) => attempts.iter().find(|attempt| attempt.attempt == number),
+        None => attempts.first(),
+    };
+    let zone = &tenant.time_zone;
+    let content = html! {
+        (heading(delivery.kind.as_str(), "", html! {
+            a.button href=(cx.url(&format!("/deliveries/{}", delivery.id))) { "Refresh" }
+            @if cx.may(Role::Developer) {
+                form method="post" action=(cx.url(&format!("/deliveries/{}/replay", delivery.id))) {
+                    (csrf(cx))
+                    button.primary type="submit" { "Send again" }
+                }
+            }
+        }))
+        (section("Delivery", facts(&[
+            ("Status", status(&delivery)),
+            ("Id", html! { code { (delivery.id) } }),
+            ("Endpoint", html! {
+                @match &endpoint {
+                    Some(endpoint) => { a href=(cx.url(&format!("/webhooks/{}", endpoint.id))) { (endpoint.url) } }
+                    None => { span.soft { "deleted" } }
+                }
+            }),
+            ("Event", html! { a href=(cx.url(&format!("/events/{}", event.id))) { code { (event.id) } } }),
+            ("Request", html! {
+                @match &request {
+                    Some(request) => { a href=(cx.url(&format!("/requests/{}", request.id))) { (request.method) " " (request.path) } }
+                    None => { span.soft { "not in the log of the last 24 hours, or not made through the API" } }
+                }
+            }),
+            ("Happened", exact_time(zone, delivery.created_at)),
+            ("Next attempt", time_or(cx.now, zone, delivery.next_attempt_at, "none")),
+        ])))
+        @if attempts.is_empty() {
+            (empty("delivery", "No attempts yet", "Reload this page in a moment.", html! {}))
+        } @else {
+            (section("Attempts", attempt_rows(cx, tenant, &delivery, &attempts, shown)))
+        }
+        @if let Some(attempt) = shown {
+            (section(&format!("Response to attempt {}", attempt.attempt), response(attempt)))
+            (request_as_sent(&delivery, &event, endpoint.as_ref(), attempt))
+        }
+    };
+    Ok(layout::page(cx, Some(tenant), "Delivery", &content))
+}
+
+fn attempt_rows(
+    cx: &Context<'_>,
+    tenant: &Tenant,
+    delivery: &Delivery,
+    attempts: &[AttemptLog],
+    shown: Option<&AttemptLog>,
+) -> Markup {
+    table(
+        "Attempts",
+        &["Attempt", "Result", "Duration", "Address", "Started"],
+        html! {
+            @for attempt in attempts.iter().take(MAX_ATTEMPTS) {
+                @let is_shown = shown.is_some_and(|shown| shown.attempt == attempt.attempt);
+                tr {
+                    th scope="row" {
+                        a href=(cx.url(&format!("/deliveries/{}?attempt={}", delivery.id, attempt.attempt)))
+                            aria-current=[is_shown.then_some("true")] { "Attempt " (attempt.attempt) }
+                    }
+                    td {
+                        (badge(if attempt.succeeded() { Tone::Good } else { Tone::Bad }, &outcome(Some(attempt.status))))
+                        @if let Some(error) = &attempt.error { div.soft { (error) } }
+                    }
+                    td { (number(u64::from(attempt.duration_ms))) " ms" }
+                    td { @match &attempt.remote_addr { Some(address) => { code { (address) } } None => { span.soft { "–" } } } }
+                    td { (time(cx.now, &tenant.time_zone, attempt.started_at)) }
+                }
+            }
+        },
+    )
+}
+
+/// Returns the beginning of a text, up to a number of bytes, and whether it is all of it.
+fn beginning(text: &str, bytes: usize) -> (&str, bool) {
+    let end = text.floor_char_boundary(bytes);
+    (&text[..end], end == text.len())
+}
+
+/// Returns a body, or its beginning.
+pub(super) fn body(text: &str) -> Markup {
+    let (shown, is_whole) = beginning(text, MAX_SHOWN);
+    html! {
+        pre tabindex="0" { code { (shown) } }
+        @if !is_whole { p.hint { "The first " (number(shown.len() as u64)) " of " (number(text.len() as u64)) " bytes." } }
+    }
+}
+
+fn response(attempt: &AttemptLog) -> Markup {
+    html! {
+        @match attempt.response_body.as_deref() {
+            Some("") => { p.soft { "The body was empty." } }
+            Some(text) => {
+                (body(text))
+                @if attempt.response_truncated { p.hint { "The endpoint sent more than is stored." } }
+            }
+            None if attempt.status > 0 => { p.soft { "The body is not stored." } }
+            None => { p.soft { "There was no response." } }
+        }
+    }
+}
+
+/// Returns the request of an attempt and how its signatures come about. The request is made anew from what is stored, by
+/// the code that sent it.
+fn request_as_sent(
+    delivery: &Delivery,
+    event: &Event,
+    endpoint: Option<&WebhookSubscription>,
+    attempt: &AttemptLog,
+) -> Markup {
+    let Some(endpoint) = endpoint else {
+        return section(
+            "Request",
+            html! { p.soft { "The endpoint was deleted, and the secret that signed with it." } },
+        );
+    };
+    let mut delivery = delivery.clone();
+    delivery.attempts = attempt.attempt;
+    let sent = Attempt {
+        delivery,
+        event: event.clone(),
+        url: endpoint.url.clone(),
+        secrets: endpoint.signing_secrets(attempt.started_at),
+    };
+    let bytes = sent.body(attempt.started_at);
+    let headers = sent.headers(attempt.started_at, &bytes);
+    let text = String::from_utf8_lossy(&bytes);
+    let of = |name| headers.iter().find(|(known, _)| *known == name).map_or("", |(_, value)| value.as_str());
+    let signed = format!("{}.{}.", of("webhook-id"), of("webhook-timestamp"));
+    html! {
+        (section("Request", html! {
+            pre tabindex="0" { code {
+                "POST " (endpoint.url) "\ncontent-type: application/json\n"
+                @for (name, value) in &headers { (name) ": " (value) "\n" }
+            } }
+            (body(&text))
+            p.hint { "Made with the address and the secret that the endpoint has now. If they were changed since, this is not \
+                quite what was sent." }
+        }))
+        (section("Verify this signature", html! {
+            ol.steps {
+                li { div {
+                    h3 { "Take the body as it arrived" }
+                    p { (number(bytes.len() as u64)) " bytes, before any program has parsed it. Its SHA-256 is:" }
+                    pre tabindex="0" { code { (hex::encode(sha256(&bytes))) } }
+                } }
+                li { div {
+                    h3 { "Put the id and the time in front of it" }
+                    p { "The headers " code { "webhook-id" } " and " code { "webhook-timestamp" } ", each followed by a full stop. \
+                        The signed text begins with:" }
+                    pre tabindex="0" { code { (signed) (beginning(&text, 60).0) "…" } }
+                } }
+                li { div {
+                    h3 { "Compute the HMAC-SHA256" }
+                    p { "The key is what the secret of the endpoint encodes in base64 after " code { "whsec_" } ". In base64, \
+                        with " code { "v1," } " in front, it is the header " code { "webhook-signature" } ". During a rotation \
+                        there is one for each secret:" }
+                    pre tabindex="0" { code { (of("webhook-signature")) } }
+                } }
+                li { div {
+                    h3 { "Or check the older header" }
+                    p { "The HMAC-SHA256 of the body alone, keyed with the whole text of the secret, in hex after " code { "sha256=" } ", \
+                        is " code { "X-SVC-Signature" } ":" }
+                    pre tabindex="0" { code { (of("x-svc-signature")) } }
+                } }
+            }
+        }))
+    }
+}
+
+/// Sends a delivery again.
+pub(in crate::dashboard) async fn replay(cx: &Context<'_>, tenant: &Tenant) -> Result<Reply, Failure> {
+    let delivery = cx.svc.tenant(tenant.id).deliveries().replay(cx.id::<DeliveryId>()?).await?;
+    Ok(Reply::see_other(&cx.url(&format!("/deliveries/{}?notice=replayed", delivery.id))))
+}
+
+/// Sends the selected deliveries again.
+pub(in crate::dashboard) async fn replay_selected(cx: &Context<'_>, tenant: &Tenant) -> Result<Reply, Failure> {
+    let ids: Result<Vec<DeliveryId>, _> = cx.form.all("id").map(str::parse).collect();
+    let ids = ids.map_err(|_| Failure::Invalid("Select deliveries of the list.".to_owned()))?;
+    if ids.is_empty() || ids.len() > PAGE as usize {
+        return Err(Failure::Invalid(format!("Select at least one delivery, and at most {PAGE}.")));
+    }
+    for id in ids {
+        cx.svc.tenant(tenant.id).deliveries().replay(id).await?;
+    }
+    Ok(Reply::see_other(&cx.url("/deliveries?notice=replayed")))
+}

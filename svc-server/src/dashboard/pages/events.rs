@@ -1,0 +1,132 @@
+//! Events: what happened to the records of the account, and where it went.
+
+use maud::html;
+use serde::Deserialize;
+use svc_core::accounts::requests::RequestFilter;
+use svc_core::accounts::tenants::Tenant;
+use svc_core::store::DeliveryFilter;
+use svc_core::values::{EventKind, Timestamp};
+use svc_core::webhooks::events::{Event, EventId};
+
+use super::{deliveries, filters};
+use crate::dashboard::components::{empty, exact_time, facts, heading, number, section, table, time};
+use crate::dashboard::context::Context;
+use crate::dashboard::layout;
+use crate::dashboard::reply::{Failure, Reply};
+
+/// The number of events that a page lists.
+const PAGE: usize = 50;
+/// The number of events that a search reads.
+const SEARCHED: u32 = 1_000;
+/// The number of deliveries that the page of an event lists.
+const MAX_DELIVERIES: u32 = 100;
+
+/// Returns the newest events that meet a condition, at most [`PAGE`] of the newest [`SEARCHED`].
+pub(super) async fn newest(
+    cx: &Context<'_>,
+    tenant: &Tenant,
+    since: Option<Timestamp>,
+    is_wanted: impl Fn(&Event) -> bool,
+) -> Result<Vec<Event>, Failure> {
+    let since = since.unwrap_or(Timestamp::from_micros(0));
+    let events = cx.svc.tenant(tenant.id).events().newest(since, SEARCHED).await?;
+    Ok(events.into_iter().filter(is_wanted).take(PAGE).collect())
+}
+
+/// Returns the id of the record that an event is about. Empty if it has none.
+pub(super) fn record_id(event: &Event) -> String {
+    #[derive(Deserialize)]
+    struct Named {
+        id: serde_json::Value,
+    }
+    match serde_json::from_str(event.data.get()) {
+        Ok(Named { id: serde_json::Value::String(id) }) => id,
+        Ok(Named { id }) => id.to_string(),
+        Err(_) => String::new(),
+    }
+}
+
+/// Lists events.
+pub(in crate::dashboard) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Result<Reply, Failure> {
+    let kind: Option<EventKind> = filters::value(cx, "kind")?;
+    let record = cx.query.given("record");
+    let since = filters::begins(cx, cx.query.text("within"))?;
+    let is_wanted = |event: &Event| {
+        kind.is_none_or(|kind| event.kind == kind) && record.is_none_or(|record| record_id(event) == record)
+    };
+    let events = newest(cx, tenant, since, is_wanted).await?;
+    let is_filtered = kind.is_some() || record.is_some() || since.is_some();
+    let content = html! {
+        (heading("Events", "What happened to the records of this account.", html! {}))
+        (filters::form(cx, "/events", html! {
+            (filters::kinds(cx))
+            (filters::text(cx, "record", "Record id"))
+            (filters::choice("within", "Time", filters::spans(cx.query.text("within"))))
+        }))
+        @if events.is_empty() && !is_filtered {
+            (empty("event", "No events yet", "Each change of a record is an event: create a contact through the API.", html! {}))
+        } @else if events.is_empty() {
+            (empty("event", "Nothing found", &format!("None of the newest {} events meets all filters.",
+                number(u64::from(SEARCHED))), html! {}))
+        } @else {
+            (table("Events", &["Event", "Record", "When"], html! {
+                @for event in &events { (row(cx, tenant, event)) }
+            }))
+            @if events.len() == PAGE {
+                p.hint { "The newest " (PAGE) ". Filter to find others." }
+            }
+        }
+    };
+    Ok(layout::page(cx, Some(tenant), "Events", &content))
+}
+
+/// Returns the row of an event.
+pub(super) fn row(cx: &Context<'_>, tenant: &Tenant, event: &Event) -> maud::Markup {
+    html! {
+        tr {
+            th scope="row" {
+                a href=(cx.url(&format!("/events/{}", event.id))) { (event.kind) }
+                @if event.is_test() { span.soft { " (test)" } }
+            }
+            td { code { (record_id(event)) } }
+            td { (time(cx.now, &tenant.time_zone, event.created_at)) }
+        }
+    }
+}
+
+/// Shows an event.
+pub(in crate::dashboard) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<Reply, Failure> {
+    let account = cx.svc.tenant(tenant.id);
+    let event = account.events().get(cx.id::<EventId>()?).await?;
+    let filter = DeliveryFilter { limit: MAX_DELIVERIES, ..DeliveryFilter::of_event(event.id) };
+    let sent = account.deliveries().list(filter).await?;
+    let endpoints = deliveries::endpoints(cx, tenant).await?;
+    let wrote = RequestFilter { event_id: Some(event.id), ..RequestFilter::default() };
+    let request = account.requests().list(wrote).await?.pop();
+    let value: Result<serde_json::Value, _> = serde_json::from_str(event.data.get());
+    let payload = value.and_then(|value| serde_json::to_string_pretty(&value)).unwrap_or_default();
+    let record = record_id(&event);
+    let content = html! {
+        (heading(event.kind.as_str(), "", html! {}))
+        (section("Event", facts(&[
+            ("Id", html! { code { (event.id) } }),
+            ("Happened", exact_time(&tenant.time_zone, event.created_at)),
+            ("Record", html! { a href=(cx.url(&format!("/events?record={record}"))) { code { (record) } } }),
+            ("Request", html! {
+                @match &request {
+                    Some(request) => { a href=(cx.url(&format!("/requests/{}", request.id))) { (request.method) " " (request.path) } }
+                    None => { span.soft { "not in the log of the last 24 hours, or not made through the API" } }
+                }
+            }),
+        ])))
+        (section("Where it went", html! {
+            @if sent.is_empty() {
+                p.soft { "No endpoint wanted it." }
+            } @else {
+                (deliveries::rows(cx, tenant, &sent, &endpoints, None))
+            }
+        }))
+        (section("Payload", deliveries::body(&payload)))
+    };
+    Ok(layout::page(cx, Some(tenant), "Event", &content))
+}

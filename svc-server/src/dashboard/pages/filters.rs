@@ -1,0 +1,76 @@
+//! The filters of lists. They are in the query, so that a list can be linked to.
+
+use std::str::FromStr;
+use std::time::Duration;
+
+use maud::{Markup, html};
+use svc_core::values::{EventKind, Timestamp};
+
+use crate::dashboard::context::Context;
+use crate::dashboard::reply::Failure;
+
+/// The time spans of lists: the values in the query, their texts, and their hours.
+const SPANS: [(&str, &str, u32); 5] = [
+    ("", "Any time", 0),
+    ("1h", "Last hour", 1),
+    ("24h", "Last 24 hours", 24),
+    ("7d", "Last 7 days", 7 * 24),
+    ("30d", "Last 30 days", 30 * 24),
+];
+const HOUR: Duration = Duration::from_secs(60 * 60);
+
+/// Returns a value of the query, if it is given.
+pub(super) fn value<T: FromStr>(cx: &Context<'_>, name: &str) -> Result<Option<T>, Failure> {
+    let refused = |text: &str| Failure::Invalid(format!("“{text}” is no value of the filter “{name}”."));
+    cx.query.given(name).map(|text| text.parse().map_err(|_| refused(text))).transpose()
+}
+
+/// Returns the time at which a span of the query or of a form begins. `None` for any time.
+pub(super) fn begins(cx: &Context<'_>, span: &str) -> Result<Option<Timestamp>, Failure> {
+    let known = SPANS.iter().find(|(value, ..)| *value == span);
+    let (_, _, hours) = known.ok_or_else(|| Failure::Invalid(format!("“{span}” is no time span.")))?;
+    Ok((*hours > 0).then(|| cx.now.minus(HOUR * *hours)))
+}
+
+/// Returns the options of time spans.
+pub(super) fn spans(chosen: &str) -> Markup {
+    let values = SPANS.map(|(value, text, _)| (value.to_owned(), text.to_owned()));
+    options(chosen, values)
+}
+
+/// Returns options, of which one is chosen.
+pub(super) fn options(chosen: &str, options: impl IntoIterator<Item = (String, String)>) -> Markup {
+    html! {
+        @for (value, text) in options {
+            option value=(value) selected[value == chosen] { (text) }
+        }
+    }
+}
+
+/// Returns a filter with one of a few values.
+pub(super) fn choice(name: &str, label: &str, options: Markup) -> Markup {
+    html! { label { (label) select name=(name) { (options) } } }
+}
+
+/// Returns a filter that is typed in.
+pub(super) fn text(cx: &Context<'_>, name: &str, label: &str) -> Markup {
+    html! { label { (label) input type="text" name=(name) value=(cx.query.text(name)) autocomplete="off"; } }
+}
+
+/// Returns the filter of event kinds.
+pub(super) fn kinds(cx: &Context<'_>) -> Markup {
+    let any = std::iter::once((String::new(), "All kinds".to_owned()));
+    let kinds = EventKind::BUILT_IN.iter().map(|kind| (kind.as_str().to_owned(), kind.as_str().to_owned()));
+    choice("kind", "Event", options(cx.query.text("kind"), any.chain(kinds)))
+}
+
+/// Returns the form of the filters of the list at `path`.
+pub(super) fn form(cx: &Context<'_>, path: &str, filters: Markup) -> Markup {
+    html! {
+        form.filters method="get" action=(cx.url(path)) {
+            (filters)
+            button type="submit" { "Filter" }
+            a.button href=(cx.url(path)) { "Clear" }
+        }
+    }
+}

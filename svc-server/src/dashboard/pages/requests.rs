@@ -1,0 +1,145 @@
+//! Requests: what programs asked the API for, and which events came of it.
+
+use std::ops::RangeInclusive;
+
+use maud::{Markup, html};
+use svc_core::accounts::keys::ApiKey;
+use svc_core::accounts::requests::{LoggedRequest, LoggedRequestId, RequestFilter};
+use svc_core::accounts::tenants::Tenant;
+
+use super::{events, filters};
+use crate::dashboard::components::{Tone, badge, empty, exact_time, facts, heading, number, section, table, time};
+use crate::dashboard::context::Context;
+use crate::dashboard::layout;
+use crate::dashboard::reply::{Failure, Reply};
+
+const PAGE: usize = 100;
+/// The number of events that the page of a request lists.
+const MAX_EVENTS: u32 = 100;
+/// The classes of statuses: the values of the filter, their texts, and the statuses.
+const STATUSES: [(&str, &str, RangeInclusive<u16>); 4] = [
+    ("", "All statuses", 0..=u16::MAX),
+    ("2xx", "Succeeded", 200..=399),
+    ("4xx", "Refused (4xx)", 400..=499),
+    ("5xx", "Failed (5xx)", 500..=599),
+];
+
+fn status(request: &LoggedRequest) -> Markup {
+    let tone = match request.status {
+        ..=399 => Tone::Good,
+        400..=499 => Tone::Warn,
+        _ => Tone::Bad,
+    };
+    badge(tone, &request.status.to_string())
+}
+
+/// Returns a duration with three digits.
+fn duration(request: &LoggedRequest) -> String {
+    let micros = u64::try_from(request.duration.as_micros()).unwrap_or(u64::MAX);
+    match micros {
+        ..=99_999 => format!("{}.{} ms", micros / 1_000, micros % 1_000 / 100),
+        _ => format!("{} ms", number(micros / 1_000)),
+    }
+}
+
+/// Returns how a key is called.
+fn name<'k>(keys: &'k [ApiKey], request: &LoggedRequest) -> &'k str {
+    let key = keys.iter().find(|key| key.id == request.key_id);
+    key.map_or("unknown", |key| key.name.as_deref().unwrap_or(&key.prefix))
+}
+
+/// Lists requests.
+pub(in crate::dashboard) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Result<Reply, Failure> {
+    let account = cx.svc.tenant(tenant.id);
+    let class = STATUSES.iter().find(|(value, ..)| *value == cx.query.text("status"));
+    let (class, _, statuses) =
+        class.ok_or_else(|| Failure::Invalid("There is no such class of statuses.".to_owned()))?;
+    let filter = RequestFilter {
+        request_id: cx.query.given("id").map(str::to_owned),
+        key_id: filters::value(cx, "key")?,
+        method: cx.query.given("method").map(str::to_owned),
+        path: cx.query.given("path").map(str::to_owned),
+        status: (!class.is_empty()).then(|| statuses.clone()),
+        since: filters::begins(cx, cx.query.text("within"))?,
+        ..RequestFilter::default()
+    };
+    let is_filtered =
+        ["id", "key", "method", "path", "status", "within"].iter().any(|name| cx.query.given(name).is_some());
+    let requests = account.requests().list(filter).await?;
+    let keys = account.keys().list().await?;
+    let content = html! {
+        (heading("Requests", "The newest 1,000 requests to the API of the last 24 hours, without their bodies.", html! {}))
+        (filters::form(cx, "/requests", filter_fields(cx, &keys)))
+        @if requests.is_empty() && !is_filtered {
+            (empty("request", "No requests", "Requests with a key of this account appear here some seconds after their \
+                responses, for a day.", html! { a.button href=(cx.url("/keys")) { "API keys" } }))
+        } @else if requests.is_empty() {
+            (empty("request", "Nothing found", "No request of the log meets all filters.", html! {}))
+        } @else {
+            (table("Requests", &["Request", "Status", "Key", "Events", "Duration", "When"], html! {
+                @for request in requests.iter().take(PAGE) {
+                    tr {
+                        th scope="row" {
+                            a href=(cx.url(&format!("/requests/{}", request.id))) { (request.method) " " (request.path) }
+                        }
+                        td { (status(request)) @if let Some(code) = &request.code { div.soft { (code) } } }
+                        td { (name(&keys, request)) }
+                        td { (number(u64::from(request.events))) }
+                        td.fixed { (duration(request)) }
+                        td { (time(cx.now, &tenant.time_zone, request.started_at)) }
+                    }
+                }
+            }))
+            @if requests.len() > PAGE {
+                p.hint { "The newest " (PAGE) " of " (number(requests.len() as u64)) ". Filter to find others." }
+            }
+        }
+    };
+    Ok(layout::page(cx, Some(tenant), "Requests", &content))
+}
+
+fn filter_fields(cx: &Context<'_>, keys: &[ApiKey]) -> Markup {
+    let any = |text: &str| std::iter::once((String::new(), text.to_owned()));
+    let names = keys.iter().map(|key| (key.id.to_string(), key.name.clone().unwrap_or_else(|| key.prefix.clone())));
+    let methods = ["GET", "POST", "PATCH", "DELETE"].map(|method| (method.to_owned(), method.to_owned()));
+    let classes = STATUSES.map(|(value, text, _)| (value.to_owned(), text.to_owned()));
+    html! {
+        (filters::choice("method", "Method", filters::options(cx.query.text("method"), any("All methods").chain(methods))))
+        (filters::text(cx, "path", "Path contains"))
+        (filters::choice("status", "Status", filters::options(cx.query.text("status"), classes)))
+        (filters::choice("key", "Key", filters::options(cx.query.text("key"), any("All keys").chain(names))))
+        (filters::choice("within", "Time", filters::spans(cx.query.text("within"))))
+        (filters::text(cx, "id", "X-Request-Id"))
+    }
+}
+
+/// Shows a request and the events that it wrote.
+pub(in crate::dashboard) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<Reply, Failure> {
+    let account = cx.svc.tenant(tenant.id);
+    let request = account.requests().get(cx.id::<LoggedRequestId>()?).await?;
+    let written = account.requests().events(request.id, MAX_EVENTS).await?;
+    let keys = account.keys().list().await?;
+    let content = html! {
+        (heading(&format!("{} {}", request.method, request.path), "", html! {}))
+        (section("Request", facts(&[
+            ("Status", html! { (status(&request)) @if let Some(code) = &request.code { " " code { (code) } } }),
+            ("X-Request-Id", html! { code { (request.request_id) } }),
+            ("Key", html! { (name(&keys, &request)) }),
+            ("Query", html! {
+                @match &request.query { Some(query) => { code { (query) } } None => { span.soft { "none" } } }
+            }),
+            ("Arrived", exact_time(&tenant.time_zone, request.started_at)),
+            ("Duration", html! { (duration(&request)) }),
+        ])))
+        (section("Events", html! {
+            @if written.is_empty() {
+                p.soft { "It wrote no events." }
+            } @else {
+                (table("Events of the request", &["Event", "Record", "When"], html! {
+                    @for event in &written { (events::row(cx, tenant, event)) }
+                }))
+            }
+        }))
+    };
+    Ok(layout::page(cx, Some(tenant), "Request", &content))
+}

@@ -1,0 +1,150 @@
+//! The settings of an account, and who is signed in to it.
+
+use http::StatusCode;
+use maud::{Markup, html};
+use svc_core::accounts::limits::CappedCollection;
+use svc_core::accounts::sessions::{Role, Session, SessionId};
+use svc_core::accounts::tenants::Tenant;
+use svc_core::values::{Currency, Text, TimeZone};
+
+use crate::dashboard::components::{
+    Errors, FormState, Tone, badge, confirmed, csrf, facts, heading, section, table, time,
+};
+use crate::dashboard::context::{Context, Form};
+use crate::dashboard::layout;
+use crate::dashboard::reply::{Failure, Reply};
+
+/// Shows the settings.
+pub(in crate::dashboard) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<Reply, Failure> {
+    let values = Form::from_fields(vec![
+        ("name", tenant.name.clone()),
+        ("time_zone", tenant.time_zone.to_string()),
+        ("currency", tenant.currency.to_string()),
+        ("unique_contact_email", if tenant.unique_contact_email { "on" } else { "" }.to_owned()),
+    ]);
+    page(cx, tenant, &FormState { values: &values, errors: &Errors::default() }).await
+}
+
+async fn page(cx: &Context<'_>, tenant: &Tenant, state: &FormState<'_>) -> Result<Reply, Failure> {
+    let sessions = cx.svc.dashboard().sessions(Some(tenant.id)).await?;
+    let content = html! {
+        (heading("Settings", "", html! {}))
+        @if cx.may(Role::Owner) {
+            form.card.fields method="post" action=(cx.url("/settings")) {
+                h2 { "Account" }
+                (csrf(cx))
+                (state.text("name", "Name", "The name of the business."))
+                (state.text("time_zone", "Time zone", "Decides which day it is, for due dates for example. A name such as \
+                    Australia/Sydney."))
+                (state.text("currency", "Currency", "Of invoices and quotes that name none. A code such as AUD."))
+                (state.tick("unique_contact_email", "Email addresses of contacts are unique",
+                    "A second contact with the same address is refused."))
+                div.actions { button.primary type="submit" { "Save" } }
+            }
+        } @else {
+            (section("Account", facts(&[
+                ("Name", html! { (tenant.name) }),
+                ("Time zone", html! { (tenant.time_zone) }),
+                ("Currency", html! { (tenant.currency) }),
+            ])))
+        }
+        (section("Limits", limits(tenant)))
+        section.card {
+            div {
+                h2 { "Sessions" }
+                p.soft { "Who is signed in to this account. A session ends by itself after twelve hours, or after an idle one." }
+            }
+            (session_table(cx, &tenant.time_zone, &sessions, cx.may(Role::Owner), "/settings/sessions"))
+        }
+    };
+    Ok(layout::page(cx, Some(tenant), "Settings", &content))
+}
+
+fn limits(tenant: &Tenant) -> Markup {
+    let per_minute = |limit: Option<std::num::NonZeroU32>| match limit {
+        Some(limit) => html! { (limit) " per minute and key" },
+        None => html! { span.soft { "as the server" } },
+    };
+    let mut all = vec![("All requests", per_minute(tenant.limits.rate_limit))];
+    let writes = CappedCollection::ALL.iter().copied();
+    let names =
+        ["Writes of contacts", "Writes of bookings", "Writes of quotes", "Writes of jobs", "Writes of webhooks"];
+    all.extend(names.into_iter().zip(writes.map(|c| per_minute(tenant.limits.write_rate_limits.of(c)))));
+    let webhooks = match tenant.max_webhooks {
+        Some(limit) => html! { (limit) },
+        None => html! { span.soft { "as the server" } },
+    };
+    all.push(("Webhook endpoints", webhooks));
+    html! {
+        p.soft { "The operator of this service sets them." }
+        (facts(&all))
+    }
+}
+
+/// Returns a table of sessions, each with a button that revokes it.
+pub(super) fn session_table(
+    cx: &Context<'_>,
+    zone: &TimeZone,
+    sessions: &[Session],
+    may_revoke: bool,
+    path: &str,
+) -> Markup {
+    table(
+        "Sessions",
+        &["Person", "Role", "Signed in", "Last used", ""],
+        html! {
+            @for session in sessions {
+                tr {
+                    th scope="row" {
+                        (session.identity)
+                        @if session.id == cx.session.id { " " (badge(Tone::Good, "this session")) }
+                    }
+                    td { @if session.is_operator() { "operator" } @else { (session.role) } }
+                    td { (time(cx.now, zone, session.created_at)) }
+                    td { (time(cx.now, zone, session.last_used_at)) }
+                    td.end {
+                        @if may_revoke {
+                            div.actions {
+                                (confirmed(cx, "Revoke", "The person is signed out with the next request.",
+                                    &format!("{path}/{}/revoke", session.id), html! {}, "Revoke session"))
+                            }
+                        }
+                    }
+                }
+            }
+        },
+    )
+}
+
+/// Changes the settings.
+pub(in crate::dashboard) async fn save(cx: &Context<'_>, tenant: &Tenant) -> Result<Reply, Failure> {
+    let mut errors = Errors::default();
+    let name = match cx.form.given("name") {
+        None => Err("The name must not be empty.".to_owned()),
+        Some(name) => Text::<300>::parse(name).map_err(|issue| format!("The name {issue}.")),
+    };
+    let name = errors.take("name", name);
+    let zone = TimeZone::parse(cx.form.text("time_zone")).map_err(|issue| format!("The time zone {issue}."));
+    let zone = errors.take("time_zone", zone);
+    let currency = Currency::parse(&cx.form.text("currency").to_uppercase());
+    let currency = errors.take("currency", currency.map_err(|issue| format!("The currency {issue}.")));
+    let unique_contact_email = cx.form.text("unique_contact_email") == "on";
+    let (Some(name), Some(zone), Some(currency)) = (name, zone, currency) else {
+        let state = FormState { values: &cx.form, errors: &errors };
+        return Ok(page(cx, tenant, &state).await?.status(StatusCode::UNPROCESSABLE_ENTITY));
+    };
+    let change = cx.svc.tenant(tenant.id).change_settings(move |tenant| {
+        name.as_str().clone_into(&mut tenant.name);
+        tenant.time_zone = zone.clone();
+        tenant.currency = currency;
+        tenant.unique_contact_email = unique_contact_email;
+    });
+    change.await?;
+    Ok(Reply::see_other(&cx.url("/settings?notice=saved")))
+}
+
+/// Revokes a session of the account.
+pub(in crate::dashboard) async fn revoke_session(cx: &Context<'_>, tenant: &Tenant) -> Result<Reply, Failure> {
+    cx.svc.dashboard().revoke(Some(tenant.id), cx.id::<SessionId>()?).await?;
+    Ok(Reply::see_other(&cx.url("/settings?notice=session-revoked")))
+}

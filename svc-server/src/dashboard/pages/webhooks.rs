@@ -1,0 +1,438 @@
+//! Webhooks: endpoints with their figures, creating them, and what can be done with them.
+
+use std::time::Duration;
+
+use http::StatusCode;
+use maud::{Markup, html};
+use svc_core::accounts::sessions::Role;
+use svc_core::accounts::tenants::Tenant;
+use svc_core::store::DeliveryFilter;
+use svc_core::values::{EventKind, EventSet, Patch, Text, WebhookUrl};
+use svc_core::webhooks::replays::{ReplayCreate, ReplayId};
+use svc_core::webhooks::statistics::{HourOfAttempts, Tally};
+use svc_core::webhooks::subscriptions::{SubscriptionId, WebhookCreate, WebhookSubscription, WebhookUpdate};
+
+use super::{deliveries, filters};
+use crate::dashboard::chart::{Column, Series, Span, bars, spans};
+use crate::dashboard::components::{
+    Errors, FormState, Tone, badge, confirmed, copyable, csrf, empty, exact_time, facts, figure, heading, number,
+    section, table, time_or,
+};
+use crate::dashboard::context::{Context, Form};
+use crate::dashboard::layout;
+use crate::dashboard::reply::{Failure, Reply};
+
+/// The number of deliveries on the page of an endpoint.
+const RECENT: u32 = 10;
+/// How long the old secret signs as well: the values of the form in hours, and their texts.
+const OVERLAPS: [(&str, &str); 4] = [("0", "Not at all"), ("1", "1 hour"), ("24", "1 day"), ("168", "7 days")];
+const ATTEMPTS: [Series; 3] = [
+    Series { name: "succeeded", class: "good" },
+    Series { name: "refused", class: "warn" },
+    Series { name: "without a response", class: "bad" },
+];
+
+fn status(endpoint: &WebhookSubscription) -> Markup {
+    if endpoint.disabled_reason.is_some() {
+        badge(Tone::Bad, "paused")
+    } else if !endpoint.enabled {
+        badge(Tone::Neutral, "disabled")
+    } else if endpoint.consecutive_failures > 0 {
+        badge(Tone::Warn, "failing")
+    } else {
+        badge(Tone::Good, "enabled")
+    }
+}
+
+/// Returns all attempts of a chart together.
+fn sum(hours: &[HourOfAttempts]) -> Tally {
+    let mut day = Tally::default();
+    hours.iter().for_each(|hour| day.merge(&hour.all));
+    day
+}
+
+/// Returns the share of attempts that succeeded, in percent.
+fn rate(day: &Tally) -> String {
+    match day.success_rate() {
+        None => "–".to_owned(),
+        Some(10_000) => "100 %".to_owned(),
+        Some(hundredths) => format!("{}.{} %", hundredths / 100, hundredths % 100 / 10),
+    }
+}
+
+fn milliseconds(duration: Option<u32>) -> String {
+    duration.map_or("–".to_owned(), |duration| format!("{} ms", number(u64::from(duration))))
+}
+
+/// Lists the endpoints.
+pub(in crate::dashboard) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Result<Reply, Failure> {
+    let account = cx.svc.tenant(tenant.id);
+    let mut endpoints = Vec::new();
+    for endpoint in deliveries::list_endpoints(cx, tenant).await? {
+        let day = sum(&account.deliveries().attempts_by_hour(Some(endpoint.id)).await?);
+        endpoints.push((endpoint, day));
+    }
+    let create = html! {
+        @if cx.may(Role::Developer) {
+            a.button.primary href=(cx.url("/webhooks/new")) { "Add endpoint" }
+        }
+    };
+    let content = html! {
+        (heading("Webhooks", "Endpoints receive the events of this account as signed requests.",
+            if endpoints.is_empty() { html! {} } else { create.clone() }))
+        @if endpoints.is_empty() {
+            (empty("webhook", "No endpoints yet", "An endpoint is an address of your program, which receives an event whenever a \
+                record changes.", create))
+        } @else {
+            (table("Endpoints", &["Endpoint", "Status", "Success in 24 h", "Attempts", "Events", "Last attempt"], html! {
+                @for (endpoint, day) in &endpoints {
+                    tr {
+                        th scope="row" {
+                            a.clip href=(cx.url(&format!("/webhooks/{}", endpoint.id))) { (endpoint.url) }
+                            @if let Some(text) = &endpoint.description { div.soft { (text.as_str()) } }
+                        }
+                        td { (status(endpoint)) }
+                        td { (rate(day)) }
+                        td { (number(day.attempts())) }
+                        td { (selection(&endpoint.events)) }
+                        td { (time_or(cx.now, &tenant.time_zone, endpoint.last_delivery_at, "never")) }
+                    }
+                }
+            }))
+        }
+    };
+    Ok(layout::page(cx, Some(tenant), "Webhooks", &content))
+}
+
+fn selection(events: &EventSet) -> String {
+    match events {
+        EventSet::All => "all".to_owned(),
+        EventSet::Kinds(kinds) => match kinds.as_slice() {
+            [only] => only.to_string(),
+            kinds => format!("{} kinds", kinds.len()),
+        },
+    }
+}
+
+/// Shows the form of a new endpoint.
+pub(in crate::dashboard) async fn new(cx: &Context<'_>, tenant: &Tenant) -> Result<Reply, Failure> {
+    let state = FormState { values: &Form::of(b"events=*"), errors: &Errors::default() };
+    Ok(form(cx, tenant, &state))
+}
+
+fn form(cx: &Context<'_>, tenant: &Tenant, state: &FormState<'_>) -> Reply {
+    let content = html! {
+        (heading("Add an endpoint", "", html! {}))
+        form.card.fields method="post" action=(cx.url("/webhooks/new")) {
+            (csrf(cx))
+            (state.text("url", "URL", "An address of your program that takes POST requests over https."))
+            (state.text("description", "Description", "For your own use. You can leave it empty."))
+            (picker(state))
+            div.actions {
+                button.primary type="submit" { "Add endpoint" }
+                a.button href=(cx.url("/webhooks")) { "Cancel" }
+            }
+        }
+    };
+    layout::page(cx, Some(tenant), "Add an endpoint", &content)
+}
+
+/// Returns boxes for all events or for some of them, by the resource that they are about.
+fn picker(state: &FormState<'_>) -> Markup {
+    let chosen: Vec<&str> = state.values.all("events").collect();
+    let mut groups: Vec<(&str, Vec<EventKind>)> = Vec::new();
+    for kind in EventKind::BUILT_IN.iter().copied() {
+        let resource = kind.as_str().split('.').next().unwrap_or_default();
+        // The text of a kind of the service is static, but that of others is borrowed.
+        match groups.iter_mut().find(|(known, _)| *known == resource) {
+            Some((_, kinds)) => kinds.push(kind),
+            None => groups.push((resource_name(kind), vec![kind])),
+        }
+    }
+    html! {
+        fieldset.picker {
+            legend { "Events" }
+            @if let Some(error) = state.errors.of("events") { p.error { (error) } }
+            label { input type="checkbox" name="events" value="*" checked[chosen.contains(&"*")]; " All events, also those of later versions" }
+            p.hint { "Or these alone:" }
+            @for (resource, kinds) in &groups {
+                div.kinds {
+                    h3 { (resource) }
+                    @for kind in kinds {
+                        label { input type="checkbox" name="events" value=(kind) checked[chosen.contains(&kind.as_str())]; " " (kind) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn resource_name(kind: EventKind) -> &'static str {
+    let names = ["invoice", "quote", "booking", "job", "contact", "payment", "stay", "cohort"];
+    names.into_iter().find(|name| kind.as_str().starts_with(name)).unwrap_or("other")
+}
+
+fn read(form: &Form) -> Result<WebhookCreate, Errors> {
+    let mut errors = Errors::default();
+    let url = errors.take("url", WebhookUrl::parse(form.text("url")));
+    let description = form.given("description").map(Text::parse).transpose();
+    let description = errors.take("description", description);
+    let names: Vec<&str> = form.all("events").collect();
+    // All events include the others.
+    let names = if names.contains(&"*") { vec!["*"] } else { names };
+    let events = EventSet::from_names(names.iter().copied()).filter(|_| !names.is_empty());
+    if events.is_none() {
+        errors.add("events", "Choose all events, or at least one kind.");
+    }
+    match (url, description, events) {
+        (Some(url), Some(description), Some(events)) => {
+            Ok(WebhookCreate { description, ..WebhookCreate::new(url, events) })
+        }
+        _ => Err(errors),
+    }
+}
+
+/// Creates an endpoint and shows its secret.
+pub(in crate::dashboard) async fn create(cx: &Context<'_>, tenant: &Tenant) -> Result<Reply, Failure> {
+    let mut errors = match read(&cx.form) {
+        Ok(input) => match cx.svc.tenant(tenant.id).webhooks().create(input).await {
+            Ok(new) => return Ok(secret(cx, tenant, &new, "Endpoint added")),
+            Err(svc_core::error::Error::Store(error)) => return Err(Failure::Internal(error)),
+            Err(refused) => {
+                let mut errors = Errors::default();
+                errors.add("url", refused.to_string());
+                errors
+            }
+        },
+        Err(errors) => errors,
+    };
+    let state = FormState { values: &cx.form, errors: &mut errors };
+    Ok(form(cx, tenant, &state).status(StatusCode::UNPROCESSABLE_ENTITY))
+}
+
+/// Shows a new secret. Its text is part of this response alone.
+fn secret(cx: &Context<'_>, tenant: &Tenant, endpoint: &WebhookSubscription, title: &str) -> Reply {
+    let about = "Copy the secret now and store it where your program verifies signatures. It will not be shown again.";
+    let content = html! {
+        (heading(title, about, html! {}))
+        div.card.fields {
+            (copyable("secret", "Signing secret", endpoint.secret.reveal()))
+            div.actions { a.button.primary href=(cx.url(&format!("/webhooks/{}", endpoint.id))) { "I have stored it" } }
+        }
+    };
+    layout::page(cx, Some(tenant), title, &content)
+}
+
+/// Shows an endpoint.
+pub(in crate::dashboard) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Result<Reply, Failure> {
+    let account = cx.svc.tenant(tenant.id);
+    let endpoint = account.webhooks().get(cx.id::<SubscriptionId>()?).await?;
+    let hours = account.deliveries().attempts_by_hour(Some(endpoint.id)).await?;
+    let backlog = account.webhooks().backlog(endpoint.id).await?;
+    let recent = DeliveryFilter { subscription_id: Some(endpoint.id), limit: RECENT, ..DeliveryFilter::default() };
+    let recent = account.deliveries().list(recent).await?;
+    let replays = account.replays().list(20).await?;
+    let endpoints = deliveries::Endpoints::from([(endpoint.id, endpoint.clone())]);
+    let day = sum(&hours);
+    let zone = &tenant.time_zone;
+    let content = html! {
+        (heading(endpoint.url.as_str(), endpoint.description.as_ref().map_or("", Text::as_str),
+            html! { @if cx.may(Role::Developer) { (actions(cx, &endpoint)) } }))
+        @if endpoint.disabled_reason.is_some() {
+            p.banner.bad role="status" {
+                "This endpoint was paused after " (endpoint.consecutive_failures) " failed attempts in a row. What happens \
+                 meanwhile is held: enable the endpoint when it works again, then recover what was missed."
+            }
+        }
+        div.figures {
+            (figure("Success rate", &rate(&day), Tone::Neutral, "of the attempts of 24 hours"))
+            (figure("Attempts", &number(day.attempts()), Tone::Neutral, "in 24 hours"))
+            (figure("Median response", &milliseconds(day.percentile(50)), Tone::Neutral, &format!("95 % within {}", milliseconds(day.percentile(95)))))
+            (figure("Waiting", &number(backlog.pending), Tone::Neutral, "to be sent"))
+            (figure("Held", &number(backlog.held), if backlog.held > 0 { Tone::Warn } else { Tone::Neutral }, "until they are recovered"))
+        }
+        div.columns {
+            (section("Attempts per hour", bars("Attempts of the last 24 hours by hour and outcome", &ATTEMPTS, &attempts(tenant, &hours))))
+            (section("Response times", spans("Response times of the last 24 hours by hour, in milliseconds", "ms", &durations(tenant, &hours))))
+        }
+        (section("Recent deliveries", html! {
+            @if recent.is_empty() {
+                p.soft { "None yet. Send a test event to see one arrive." }
+            } @else {
+                (deliveries::rows(cx, tenant, &recent, &endpoints, None))
+            }
+        }))
+        p { a href=(cx.url(&format!("/deliveries?endpoint={}", endpoint.id))) { "All deliveries of this endpoint" } }
+        (section("Endpoint", facts(&[
+            ("Status", status(&endpoint)),
+            ("Id", html! { code { (endpoint.id) } }),
+            ("Events", html! { (endpoint.events.names().join(", ")) }),
+            ("Last attempt", html! {
+                (deliveries::outcome(endpoint.last_delivery_status)) ", "
+                (time_or(cx.now, zone, endpoint.last_delivery_at, "never"))
+            }),
+            ("Created", exact_time(zone, endpoint.created_at)),
+            ("Rotation", html! {
+                @match endpoint.previous_until.filter(|until| *until > cx.now) {
+                    Some(until) => { "the old secret signs as well until " (exact_time(zone, until)) }
+                    None => { "none under way" }
+                }
+            }),
+        ])))
+        @if cx.may(Role::Developer) {
+            (section("Recover", html! {
+                p { "Sends everything again that failed or was held since a time, in the order in which it happened." }
+                form.filters method="post" action=(cx.url(&format!("/webhooks/{}/recover", endpoint.id))) {
+                    (csrf(cx))
+                    (filters::choice("within", "Since", filters::spans("24h")))
+                    label { input type="checkbox" name="missed" value="on"; " Also events from when it was disabled" }
+                    button type="submit" { "Recover" }
+                }
+            }))
+        }
+        @if replays.iter().any(|replay| replay.subscription_id == endpoint.id) {
+            (section("Recoveries", html! {
+                ul {
+                    @for replay in replays.iter().filter(|replay| replay.subscription_id == endpoint.id) {
+                        li { a href=(cx.url(&format!("/replays/{}", replay.id))) {
+                            "Since " (exact_time(zone, replay.since)) ": " (replay.percent()) " %"
+                        } }
+                    }
+                }
+            }))
+        }
+    };
+    Ok(layout::page(cx, Some(tenant), "Endpoint", &content))
+}
+
+fn actions(cx: &Context<'_>, endpoint: &WebhookSubscription) -> Markup {
+    let path = |action: &str| format!("/webhooks/{}/{action}", endpoint.id);
+    let button = |action: &str, text: &str, class: &str| {
+        html! {
+            form method="post" action=(cx.url(&path(action))) {
+                (csrf(cx))
+                button class=(class) type="submit" { (text) }
+            }
+        }
+    };
+    let overlap = html! {
+        select name="overlap" aria-label="How long the old secret signs as well" {
+            (filters::options("24", OVERLAPS.map(|(value, text)| (value.to_owned(), text.to_owned()))))
+        }
+    };
+    html! {
+        @if endpoint.enabled {
+            (button("test", "Send test event", "primary"))
+        } @else {
+            (button("enable", "Enable", "primary"))
+        }
+        @if endpoint.previous_until.is_some_and(|until| until > cx.now) {
+            (button("finish-rotation", "Finish rotation", ""))
+        } @else {
+            (confirmed(cx, "Rotate secret", "A new secret is created. The old one signs as well meanwhile for:",
+                &path("rotate"), overlap, "Create new secret"))
+        }
+        @if endpoint.enabled {
+            (confirmed(cx, "Disable", "Nothing is sent to this endpoint from now on. What is waiting is held.",
+                &path("disable"), html! {}, "Disable endpoint"))
+        }
+    }
+}
+
+/// Returns the time of day at which an hour begins.
+fn hour(tenant: &Tenant, hour: &HourOfAttempts) -> String {
+    tenant.time_zone.date_and_time_at(hour.begins_at).get(11..16).unwrap_or_default().to_owned()
+}
+
+fn attempts(tenant: &Tenant, hours: &[HourOfAttempts]) -> Vec<Column> {
+    let values = |hour: &HourOfAttempts| vec![hour.all.succeeded(), hour.refused, hour.no_response];
+    hours.iter().map(|at| Column { label: hour(tenant, at), values: values(at) }).collect()
+}
+
+fn durations(tenant: &Tenant, hours: &[HourOfAttempts]) -> Vec<Span> {
+    let percentiles = |hour: &HourOfAttempts| Some((hour.all.percentile(50)?.into(), hour.all.percentile(95)?.into()));
+    hours.iter().map(|at| Span { label: hour(tenant, at), values: percentiles(at) }).collect()
+}
+
+/// Returns to the page of an endpoint after a change.
+fn back(cx: &Context<'_>, id: SubscriptionId, notice: &str) -> Reply {
+    Reply::see_other(&cx.url(&format!("/webhooks/{id}?notice={notice}")))
+}
+
+/// Sends a test event, and shows its delivery.
+pub(in crate::dashboard) async fn test(cx: &Context<'_>, tenant: &Tenant) -> Result<Reply, Failure> {
+    let sent = cx.svc.tenant(tenant.id).webhooks().send_test(cx.id::<SubscriptionId>()?, None).await?;
+    Ok(Reply::see_other(&cx.url(&format!("/deliveries/{}?notice=test-sent", sent.id))))
+}
+
+/// Replaces the secret, which signs as well for a while.
+pub(in crate::dashboard) async fn rotate(cx: &Context<'_>, tenant: &Tenant) -> Result<Reply, Failure> {
+    let overlap = OVERLAPS.iter().find(|(value, _)| *value == cx.form.text("overlap"));
+    let hours = overlap.and_then(|(value, _)| value.parse::<u32>().ok());
+    let hours = hours.ok_or_else(|| Failure::Invalid("Choose how long the old secret signs as well.".to_owned()))?;
+    let overlap = Duration::from_secs(60 * 60) * hours;
+    let endpoint = cx.svc.tenant(tenant.id).webhooks().rotate_secret(cx.id::<SubscriptionId>()?, overlap).await?;
+    Ok(secret(cx, tenant, &endpoint, "Secret rotated"))
+}
+
+/// Ends the overlap of a rotation.
+pub(in crate::dashboard) async fn finish_rotation(cx: &Context<'_>, tenant: &Tenant) -> Result<Reply, Failure> {
+    let endpoint = cx.svc.tenant(tenant.id).webhooks().finish_rotation(cx.id::<SubscriptionId>()?).await?;
+    Ok(back(cx, endpoint.id, "rotation-finished"))
+}
+
+/// Enables an endpoint, also after a pause.
+pub(in crate::dashboard) async fn enable(cx: &Context<'_>, tenant: &Tenant) -> Result<Reply, Failure> {
+    set_enabled(cx, tenant, true, "endpoint-enabled").await
+}
+
+/// Disables an endpoint.
+pub(in crate::dashboard) async fn disable(cx: &Context<'_>, tenant: &Tenant) -> Result<Reply, Failure> {
+    set_enabled(cx, tenant, false, "endpoint-disabled").await
+}
+
+async fn set_enabled(cx: &Context<'_>, tenant: &Tenant, enabled: bool, notice: &str) -> Result<Reply, Failure> {
+    let change = WebhookUpdate { enabled: Patch::Set(enabled), ..WebhookUpdate::default() };
+    let endpoint = cx.svc.tenant(tenant.id).webhooks().update(cx.id::<SubscriptionId>()?, change).await?;
+    Ok(back(cx, endpoint.id, notice))
+}
+
+/// Starts a recovery, and shows its progress.
+pub(in crate::dashboard) async fn recover(cx: &Context<'_>, tenant: &Tenant) -> Result<Reply, Failure> {
+    let endpoint = cx.svc.tenant(tenant.id).webhooks().get(cx.id::<SubscriptionId>()?).await?;
+    let since = filters::begins(cx, cx.form.text("within"))?.unwrap_or(endpoint.created_at);
+    let input = ReplayCreate { missed: cx.form.text("missed") == "on", ..ReplayCreate::new(endpoint.id, since) };
+    let replay = cx.svc.tenant(tenant.id).replays().create(input).await?;
+    Ok(Reply::see_other(&cx.url(&format!("/replays/{}", replay.id))))
+}
+
+/// Shows how far a recovery has come.
+pub(in crate::dashboard) async fn progress(cx: &Context<'_>, tenant: &Tenant) -> Result<Reply, Failure> {
+    let replay = cx.svc.tenant(tenant.id).replays().get(cx.id::<ReplayId>()?).await?;
+    let zone = &tenant.time_zone;
+    let state = if replay.broken_off() {
+        badge(Tone::Bad, "broken off")
+    } else if replay.finished_at.is_some() {
+        badge(Tone::Good, "finished")
+    } else {
+        badge(Tone::Neutral, "running")
+    };
+    let content = html! {
+        (heading("Recovery", "Deliveries that failed or were held are sent again in the order in which they happened.", html! {
+            a.button href=(cx.url(&format!("/replays/{}", replay.id))) { "Refresh" }
+        }))
+        (section("Progress", html! {
+            progress max="100" value=(replay.percent()) aria-label="Progress" { (replay.percent()) " %" }
+            (facts(&[
+                ("Status", html! { (state) " " (replay.percent()) " %" }),
+                ("Deliveries", html! { (number(replay.replayed)) " are sent again so far" }),
+                ("Endpoint", html! { a href=(cx.url(&format!("/webhooks/{}", replay.subscription_id))) { code { (replay.subscription_id) } } }),
+                ("Since", exact_time(zone, replay.since)),
+                ("Until", exact_time(zone, replay.until)),
+                ("Started", exact_time(zone, replay.created_at)),
+                ("Ended", time_or(cx.now, zone, replay.finished_at, "not yet")),
+            ]))
+        }))
+    };
+    Ok(layout::page(cx, Some(tenant), "Recovery", &content))
+}

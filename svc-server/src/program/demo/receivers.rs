@@ -1,0 +1,133 @@
+//! The sample endpoints of the demo: they receive its webhooks in this process, and each responds in its own way. So the
+//! dashboard has deliveries of every outcome, which were really made.
+
+use std::convert::Infallible;
+use std::io;
+
+use bytes::Bytes;
+use http::{Request, Response, StatusCode};
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use svc_core::error::Error;
+use svc_core::resources::crud::{self, Filter as _, NoFilter, Resource as _};
+use svc_core::resources::pages::{ListQuery, Order};
+use svc_core::store::Tx;
+use svc_core::values::TenantId;
+use svc_core::webhooks::subscriptions::WebhookSubscription;
+use tokio::net::TcpListener;
+
+use super::input;
+
+/// A sample endpoint.
+struct Endpoint {
+    path: &'static str,
+    description: &'static str,
+    events: &'static [&'static str],
+    response: StatusCode,
+    /// Whether it is turned off after the sample records were created, so that its deliveries are held.
+    is_disabled: bool,
+}
+
+const ENDPOINTS: [Endpoint; 4] = [
+    Endpoint {
+        path: "/accounting",
+        description: "Accounting, which takes everything",
+        events: &["*"],
+        response: StatusCode::NO_CONTENT,
+        is_disabled: false,
+    },
+    Endpoint {
+        path: "/newsletter",
+        description: "Newsletter, which is down",
+        events: &["contact.created", "contact.updated"],
+        response: StatusCode::INTERNAL_SERVER_ERROR,
+        is_disabled: false,
+    },
+    Endpoint {
+        path: "/calendar",
+        description: "Calendar, which is gone for good",
+        events: &["booking.created", "booking.updated", "booking.cancelled"],
+        response: StatusCode::GONE,
+        is_disabled: false,
+    },
+    Endpoint {
+        path: "/warehouse",
+        description: "Warehouse, which is turned off",
+        events: &["job.created", "job.updated", "job.scheduled", "job.completed"],
+        response: StatusCode::NO_CONTENT,
+        is_disabled: true,
+    },
+];
+
+/// Starts to receive, and returns the URL of the receivers.
+///
+/// # Errors
+/// No port of this machine can be bound.
+pub(in crate::program) async fn start() -> io::Result<String> {
+    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    let url = format!("http://{}", listener.local_addr()?);
+    tokio::spawn(async move {
+        // A listener that fails ends the receivers, and deliveries to them fail.
+        while let Ok((stream, _)) = listener.accept().await {
+            let connection = http1::Builder::new().serve_connection(TokioIo::new(stream), service_fn(respond));
+            tokio::spawn(connection);
+        }
+    });
+    Ok(url)
+}
+
+async fn respond(request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Infallible> {
+    let endpoint = ENDPOINTS.iter().find(|endpoint| endpoint.path == request.uri().path());
+    let mut response = Response::new(Full::default());
+    *response.status_mut() = endpoint.map_or(StatusCode::NOT_FOUND, |endpoint| endpoint.response);
+    if response.status().is_server_error() {
+        *response.body_mut() = Full::from("{\"error\":\"the sample endpoint is down\"}");
+    }
+    Ok(response)
+}
+
+/// Subscribes the receivers to events of the tenant.
+pub(super) async fn subscribe(tx: &mut dyn Tx, tenant: TenantId, url: &str) -> Result<(), Error> {
+    for Endpoint { path, description, events, .. } in ENDPOINTS {
+        let body = serde_json::json!({ "url": format!("{url}{path}"), "events": events, "description": description });
+        crud::create::<WebhookSubscription>(tx, tenant, input(&body)?).await?;
+    }
+    Ok(())
+}
+
+/// Turns those off that are to be, after the sample records were created.
+pub(super) async fn disable(tx: &mut dyn Tx, tenant: TenantId) -> Result<(), Error> {
+    for endpoint in ENDPOINTS.iter().filter(|endpoint| endpoint.is_disabled) {
+        for subscription in subscriptions(tx, tenant, endpoint).await? {
+            let change = input(&serde_json::json!({ "enabled": false }))?;
+            crud::update::<WebhookSubscription>(tx, tenant, subscription.id, change).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Sends to the receivers of this process from now on. Those of an earlier one had another port.
+pub(super) async fn move_to(tx: &mut dyn Tx, tenant: TenantId, url: &str) -> Result<(), Error> {
+    for endpoint in &ENDPOINTS {
+        for subscription in subscriptions(tx, tenant, endpoint).await? {
+            let change = input(&serde_json::json!({ "url": format!("{url}{}", endpoint.path) }))?;
+            crud::update::<WebhookSubscription>(tx, tenant, subscription.id, change).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Returns the subscription of a receiver, unless someone has deleted it or changed its description.
+async fn subscriptions(
+    tx: &mut dyn Tx,
+    tenant: TenantId,
+    endpoint: &Endpoint,
+) -> Result<Vec<WebhookSubscription>, Error> {
+    let all = ListQuery { limit: 100, order: Order::NewestFirst { before: None }, filter: NoFilter::none() };
+    let mut found = WebhookSubscription::repository(tx).list(tenant, &all).await?;
+    found.retain(|one| one.description.as_ref().is_some_and(|text| text.as_str() == endpoint.description));
+    Ok(found)
+}
