@@ -8,6 +8,7 @@ mod at_once;
 mod audit;
 mod clock;
 mod completions;
+mod dashboard;
 mod db;
 mod delivery;
 mod event;

@@ -1,6 +1,6 @@
 //! Signing in to the dashboard.
 
-use super::executor::Runner;
+use super::executor::{Runner, operation};
 use crate::accounts::dashboard_links::{self, DashboardLinkCreate, NewDashboardLink};
 use crate::accounts::sessions::{self, NewSession, Session, SessionId};
 use crate::error::Error;
@@ -36,7 +36,9 @@ impl<'e> Dashboard<'e> {
     /// ```
     pub async fn create_link(self, input: DashboardLinkCreate) -> Result<NewDashboardLink, Error> {
         self.runner
-            .write("service.dashboard.create_link", move |tx| Box::pin(dashboard_links::create(tx, input.clone())))
+            .write(operation!("svc.dashboard.create_link"), move |tx| {
+                Box::pin(dashboard_links::create(tx, input.clone()))
+            })
             .await
     }
 
@@ -60,7 +62,7 @@ impl<'e> Dashboard<'e> {
     pub async fn sign_in(self, token: &str) -> Result<NewSession, Error> {
         let token = token.to_owned();
         self.runner
-            .write("service.dashboard.sign_in", move |tx| {
+            .write(operation!("svc.dashboard.sign_in"), move |tx| {
                 let token = token.clone();
                 Box::pin(async move { dashboard_links::sign_in(tx, &token).await })
             })
@@ -86,7 +88,7 @@ impl<'e> Dashboard<'e> {
     /// ```
     pub async fn use_session(self, token: &str) -> Result<Option<Session>, Error> {
         let token = token.to_owned();
-        let find = self.runner.read("service.dashboard.session", move |tx| {
+        let find = self.runner.read(operation!("svc.dashboard.session"), move |tx| {
             let token = token.clone();
             Box::pin(async move {
                 let session = sessions::find(tx, &token).await?;
@@ -97,7 +99,9 @@ impl<'e> Dashboard<'e> {
         let Some((is_use_due, session)) = find.await? else { return Ok(None) };
         if is_use_due {
             let id = session.id;
-            self.runner.write("service.dashboard.record_use", move |tx| Box::pin(sessions::record_use(tx, id))).await?;
+            self.runner
+                .write(operation!("svc.dashboard.record_use"), move |tx| Box::pin(sessions::record_use(tx, id)))
+                .await?;
         }
         Ok(Some(session))
     }
@@ -120,7 +124,7 @@ impl<'e> Dashboard<'e> {
     /// # Ok(()) });
     /// ```
     pub async fn sessions(self, tenant: Option<TenantId>) -> Result<Vec<Session>, Error> {
-        self.runner.read("service.dashboard.sessions", move |tx| Box::pin(sessions::list(tx, tenant))).await
+        self.runner.read(operation!("svc.dashboard.sessions"), move |tx| Box::pin(sessions::list(tx, tenant))).await
     }
 
     /// Revokes a session of a tenant, or of an operator. It is refused from the next request on.
@@ -141,7 +145,9 @@ impl<'e> Dashboard<'e> {
     /// # Ok(()) });
     /// ```
     pub async fn revoke(self, tenant: Option<TenantId>, id: SessionId) -> Result<(), Error> {
-        self.runner.write("service.dashboard.revoke", move |tx| Box::pin(sessions::revoke(tx, tenant, id))).await
+        self.runner
+            .write(operation!("svc.dashboard.revoke"), move |tx| Box::pin(sessions::revoke(tx, tenant, id)))
+            .await
     }
 
     /// Returns how many deliveries of all tenants have a status, for operators, and how old the oldest is. It counts up to
@@ -161,7 +167,7 @@ impl<'e> Dashboard<'e> {
     /// ```
     pub async fn backlog(self, status: DeliveryStatus) -> Result<Backlog, Error> {
         self.runner
-            .read("service.dashboard.backlog", move |tx| Box::pin(async move { Ok(tx.backlog(status).await?) }))
+            .read(operation!("svc.dashboard.backlog"), move |tx| Box::pin(async move { Ok(tx.backlog(status).await?) }))
             .await
     }
 
@@ -183,6 +189,6 @@ impl<'e> Dashboard<'e> {
     /// # Ok(()) });
     /// ```
     pub async fn view(self, id: SessionId, tenant: Option<TenantId>) -> Result<Session, Error> {
-        self.runner.write("service.dashboard.view", move |tx| Box::pin(sessions::view(tx, id, tenant))).await
+        self.runner.write(operation!("svc.dashboard.view"), move |tx| Box::pin(sessions::view(tx, id, tenant))).await
     }
 }

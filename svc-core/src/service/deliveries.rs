@@ -39,7 +39,9 @@ impl<'e> Deliveries<'e> {
     pub async fn attempts_by_hour(self, to: Option<SubscriptionId>) -> Result<Vec<HourOfAttempts>, Error> {
         let Account { runner, id: tenant } = self.account;
         runner
-            .read("service.delivery.attempts_by_hour", move |tx| Box::pin(statistics::attempts_by_hour(tx, tenant, to)))
+            .read(operation!("svc.deliveries.attempts_by_hour"), move |tx| {
+                Box::pin(statistics::attempts_by_hour(tx, tenant, to))
+            })
             .await
     }
 
@@ -117,7 +119,7 @@ impl<'e> Deliveries<'e> {
     /// ```
     pub async fn search(self, filter: DeliveryFilter) -> Result<SearchResult, Error> {
         let Account { runner, id: tenant } = self.account;
-        let search = runner.read("service.delivery.search", move |tx| {
+        let search = runner.read(operation!("svc.deliveries.search"), move |tx| {
             let filter = filter.clone();
             Box::pin(async move { deliveries::search(tx, tenant, &filter).await })
         });

@@ -102,9 +102,9 @@ impl<'e> Events<'e> {
     pub async fn newest(self, since: Timestamp, limit: u32) -> Result<Vec<Event>, Error> {
         let Account { runner, id: tenant } = self.account;
         runner
-            .read("service.event.newest", move |tx| {
+            .read(operation!("svc.events.newest"), move |tx| {
                 Box::pin(async move {
-                    let events = tx.events_with_actor(tenant, since, limit).await?;
+                    let events = tx.events_with_actor(tenant, since, Timestamp::MAX, limit).await?;
                     Ok(events.into_iter().map(|with_actor| with_actor.event).collect())
                 })
             })
@@ -200,8 +200,9 @@ impl<'e> AuditLog<'e> {
     pub async fn before(self, until: Option<Timestamp>, limit: u32) -> Result<Vec<Entry>, Error> {
         let Account { runner, id: tenant } = self.account;
         let range = Timestamp::from_micros(0)..until.unwrap_or(Timestamp::MAX);
-        let list = runner
-            .read("service.audit_log.before", move |tx| Box::pin(audit::list_range(tx, tenant, range.clone(), limit)));
+        let list = runner.read(operation!("svc.audit_log.before"), move |tx| {
+            Box::pin(audit::list_range(tx, tenant, range.clone(), limit))
+        });
         list.await
     }
 }

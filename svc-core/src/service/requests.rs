@@ -1,6 +1,7 @@
 //! The request log of an account.
 
 use super::Account;
+use super::executor::operation;
 use crate::accounts::requests::{self, LoggedRequest, LoggedRequestId, RequestFilter};
 use crate::error::Error;
 use crate::webhooks::events::Event;
@@ -34,7 +35,7 @@ impl<'e> Requests<'e> {
     pub async fn list(self, filter: RequestFilter) -> Result<Vec<LoggedRequest>, Error> {
         let Account { runner, id: tenant } = self.account;
         runner
-            .read("service.request.list", move |tx| {
+            .read(operation!("svc.requests.list"), move |tx| {
                 let filter = filter.clone();
                 Box::pin(async move { requests::list(tx, tenant, &filter).await })
             })
@@ -47,7 +48,7 @@ impl<'e> Requests<'e> {
     /// [`Error::NotFound`] if the log does not have it, or no longer.
     pub async fn get(self, id: LoggedRequestId) -> Result<LoggedRequest, Error> {
         let Account { runner, id: tenant } = self.account;
-        runner.read("service.request.get", move |tx| Box::pin(requests::get(tx, tenant, id))).await
+        runner.read(operation!("svc.requests.get", id), move |tx| Box::pin(requests::get(tx, tenant, id))).await
     }
 
     /// Returns the first events that a request wrote, at most `limit`.
@@ -57,7 +58,7 @@ impl<'e> Requests<'e> {
     pub async fn events(self, id: LoggedRequestId, limit: u32) -> Result<Vec<Event>, Error> {
         let Account { runner, id: tenant } = self.account;
         runner
-            .read("service.request.events", move |tx| {
+            .read(operation!("svc.requests.events"), move |tx| {
                 Box::pin(async move {
                     let request = requests::get(tx, tenant, id).await?;
                     requests::events(tx, &request, limit).await

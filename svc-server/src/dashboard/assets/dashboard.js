@@ -20,6 +20,13 @@
     setTimeout(() => { button.textContent = label; }, 2000);
   };
 
+  // A narrow screen scrolls the navigation sideways to the page that is open.
+  addEventListener("DOMContentLoaded", () => {
+    const current = document.querySelector("nav [aria-current]");
+    const nav = current?.closest("nav");
+    if (nav) nav.scrollLeft = current.offsetLeft - (nav.clientWidth - current.offsetWidth) / 2;
+  });
+
   document.addEventListener("click", (event) => {
     const button = event.target.closest("button");
     if (button?.hasAttribute("data-theme-toggle")) {

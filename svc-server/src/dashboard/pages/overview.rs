@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use maud::{Markup, html};
+use svc_core::accounts::sessions::Role;
 use svc_core::accounts::tenants::Tenant;
 use svc_core::resources::pages::{Limit, ListParams};
 use svc_core::store::DeliveryFilter;
@@ -101,13 +102,13 @@ fn chart(cx: &Context<'_>, tenant: &Tenant, since: Timestamp, deliveries: &[Deli
             count[series] += 1;
         }
     }
-    let begins = (1..).map(|hours| since.checked_add(HOUR * hours).unwrap_or(cx.now));
+    let begins = (0..).map(|hours| since.checked_add(HOUR * hours).unwrap_or(cx.now));
     let columns: Vec<Column> = counts
         .into_iter()
         .zip(begins)
-        .map(|(values, ends)| {
-            let text = tenant.time_zone.date_and_time_at(ends);
-            Column { label: format!("to {}", text.get(11..16).unwrap_or_default()), values }
+        .map(|(values, begins)| {
+            let text = tenant.time_zone.date_and_time_at(begins);
+            Column { label: text.get(11..16).unwrap_or_default().to_owned(), values }
         })
         .collect();
     html! {
@@ -130,7 +131,10 @@ fn attention(cx: &Context<'_>, tenant: &Tenant, endpoints: &[WebhookSubscription
             (table("Endpoints that need attention", &["Endpoint", "Status", "Failures in a row", "Last delivery"], html! {
                 @for endpoint in failing {
                     tr {
-                        th scope="row" { span.clip { (endpoint.url) } }
+                        th scope="row" {
+                            a.clip href=(cx.url(&format!("/webhooks/{}", endpoint.id))) { (endpoint.url) }
+                            @if let Some(description) = &endpoint.description { div.soft { (description) } }
+                        }
                         td {
                             @if endpoint.disabled_reason.is_some() { (badge(Tone::Bad, "paused")) }
                             @else { (badge(Tone::Warn, "failing")) }
@@ -162,10 +166,11 @@ fn first_steps(cx: &Context<'_>, has_key: bool, has_endpoint: bool) -> Markup {
         "First steps",
         html! {
             ol.steps {
-                (step(has_key, "Create an API key", "Your program sends it with each request.",
-                    html! { a.button.primary href=(cx.url("/keys/new")) { "Create key" } }))
+                (step(has_key, "Create an API key", "Your program sends it with each request.", html! {
+                    @if cx.may(Role::Owner) { a.button.primary href=(cx.url("/keys/new")) { "Create key" } }
+                }))
                 (step(has_endpoint, "Add a webhook endpoint", "It receives an event whenever a record changes.", html! {
-                    p.hint { "With the API: " code { "POST /api/v1/webhooks" } }
+                    @if cx.may(Role::Developer) { a.button href=(cx.url("/webhooks/new")) { "Add endpoint" } }
                 }))
                 (step(false, "Change a record", "Create a contact through the API, and watch its event arrive here.", html! {
                     p.hint { "With the API: " code { "POST /api/v1/contacts" } }

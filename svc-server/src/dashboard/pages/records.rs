@@ -11,7 +11,7 @@ use svc_core::resources::pages::Limit;
 use uuid::Uuid;
 
 use super::audit::entry_table;
-use crate::dashboard::components::{Tone, badge, empty, exact_time, facts, heading, section, table};
+use crate::dashboard::components::{Tone, badge, empty, exact_time, facts, heading, number, section, table};
 use crate::dashboard::context::Context;
 use crate::dashboard::layout;
 use crate::dashboard::reply::{Failure, Reply};
@@ -55,13 +55,7 @@ pub(in crate::dashboard) const INVOICES: Kind = Kind {
     icon: "invoice",
     search: "Number or id",
     statuses: || InvoiceStatus::ALL.iter().map(|status| status.as_str()).collect(),
-    columns: &[
-        ("Status", "status"),
-        ("Total", "total"),
-        ("Paid", "amount_paid"),
-        ("Due", "due_date"),
-        ("Created", "created_at"),
-    ],
+    columns: &[("Status", "status"), ("Total", "total"), ("Due", "due_date"), ("Created", "created_at")],
 };
 pub(in crate::dashboard) const QUOTES: Kind = Kind {
     collection: "quotes",
@@ -285,7 +279,8 @@ fn value(cx: &Context<'_>, tenant: &Tenant, record: &Map<String, Value>, field: 
         (_, None | Some(Value::Null)) => nothing,
         ("status", Some(Value::String(status))) => badge(status_tone(status), &words(status)),
         ("total" | "amount_paid" | "estimated_total" | "actual_total", Some(amount)) => {
-            html! { span.fixed { (amount) " " (text(record, "currency")) } }
+            let currency = Currency::parse(text(record, "currency")).ok();
+            html! { span.fixed { (money(&amount.to_string(), currency)) } }
         }
         ("contact_id" | "quote_id" | "invoice_id", Some(Value::String(id))) => {
             let collection = field.replace("_id", "s");
@@ -297,6 +292,15 @@ fn value(cx: &Context<'_>, tenant: &Tenant, record: &Map<String, Value>, field: 
         },
         (_, Some(other)) => html! { (short(&other.to_string())) },
     }
+}
+
+/// Returns an amount with all decimals of its currency, such as `15,680.00 AUD`. Jobs have amounts without a currency.
+fn money(amount: &str, currency: Option<Currency>) -> String {
+    let (whole, decimals) = amount.split_once('.').unwrap_or((amount, ""));
+    let places = currency.map_or(decimals.len(), |currency| usize::from(currency.scale()));
+    let whole = whole.parse().map_or_else(|_| whole.to_owned(), number);
+    let amount = if places == 0 { whole } else { format!("{whole}.{decimals:0<places$}") };
+    currency.map_or_else(|| amount.clone(), |currency| format!("{amount} {currency}"))
 }
 
 fn status_tone(status: &str) -> Tone {
@@ -336,4 +340,23 @@ pub(in crate::dashboard) async fn show(cx: &Context<'_>, tenant: &Tenant, kind: 
         }
     };
     Ok(layout::page(cx, Some(tenant), &short(&name), &content))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amounts_have_the_decimals_of_their_currency() {
+        let currency = |code| Some(Currency::parse(code).unwrap());
+        for (amount, code, shown) in [
+            ("15680", currency("AUD"), "15,680.00 AUD"),
+            ("149.5", currency("AUD"), "149.50 AUD"),
+            ("1200", currency("JPY"), "1,200 JPY"),
+            ("0.125", currency("KWD"), "0.125 KWD"),
+            ("420.5", None, "420.5"),
+        ] {
+            assert_eq!(money(amount, code), shown);
+        }
+    }
 }

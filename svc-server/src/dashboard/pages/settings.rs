@@ -60,24 +60,22 @@ async fn page(cx: &Context<'_>, tenant: &Tenant, state: &FormState<'_>) -> Resul
     Ok(layout::page(cx, Some(tenant), "Settings", &content))
 }
 
+/// Returns the limits that the account has in place of the server's.
 fn limits(tenant: &Tenant) -> Markup {
-    let per_minute = |limit: Option<std::num::NonZeroU32>| match limit {
-        Some(limit) => html! { (limit) " per minute and key" },
-        None => html! { span.soft { "as the server" } },
-    };
-    let mut all = vec![("All requests", per_minute(tenant.limits.rate_limit))];
-    let writes = CappedCollection::ALL.iter().copied();
-    let names =
-        ["Writes of contacts", "Writes of bookings", "Writes of quotes", "Writes of jobs", "Writes of webhooks"];
-    all.extend(names.into_iter().zip(writes.map(|c| per_minute(tenant.limits.write_rate_limits.of(c)))));
-    let webhooks = match tenant.max_webhooks {
-        Some(limit) => html! { (limit) },
-        None => html! { span.soft { "as the server" } },
-    };
-    all.push(("Webhook endpoints", webhooks));
+    let of = |collection| tenant.limits.write_rate_limits.of(collection);
+    let writes = CappedCollection::ALL.iter().map(|c| (format!("Writes of {c}"), of(*c)));
+    let rates = std::iter::once(("All requests".to_owned(), tenant.limits.rate_limit)).chain(writes);
+    let rates = rates.filter_map(|(name, limit)| limit.map(|limit| (name, html! { (limit) " per minute and key" })));
+    let webhooks = tenant.max_webhooks.map(|limit| ("Webhook endpoints".to_owned(), html! { (limit) }));
+    let own: Vec<(String, Markup)> = rates.chain(webhooks).collect();
+    let own: Vec<(&str, Markup)> = own.iter().map(|(name, limit)| (name.as_str(), limit.clone())).collect();
     html! {
-        p.soft { "The operator of this service sets them." }
-        (facts(&all))
+        @if own.is_empty() {
+            p.soft { "The limits of the server apply. Its operator can set others for this account." }
+        } @else {
+            p.soft { "The operator of the server has set these. Its own limits apply to everything else." }
+            (facts(&own))
+        }
     }
 }
 

@@ -12,7 +12,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use svc_core::error::Error;
-use svc_core::resources::crud::{self, Filter as _, NoFilter, Resource as _};
+use svc_core::resources::crud::{self, NoFilter, Resource as _};
 use svc_core::resources::pages::{ListQuery, Order};
 use svc_core::store::Tx;
 use svc_core::values::TenantId;
@@ -126,7 +126,7 @@ async fn subscriptions(
     tenant: TenantId,
     endpoint: &Endpoint,
 ) -> Result<Vec<WebhookSubscription>, Error> {
-    let all = ListQuery { limit: 100, order: Order::NewestFirst { before: None }, filter: NoFilter::none() };
+    let all = ListQuery { limit: 100, order: Order::NewestFirst { before: None }, filter: NoFilter {} };
     let mut found = WebhookSubscription::repository(tx).list(tenant, &all).await?;
     found.retain(|one| one.description.as_ref().is_some_and(|text| text.as_str() == endpoint.description));
     Ok(found)
