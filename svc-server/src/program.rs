@@ -190,7 +190,7 @@ async fn announce(
     let url = server.url()?;
     let guide = if config.demo {
         let receivers = demo::receivers::start().await?;
-        Some(demo::prepare(&**store, &url, database_url, &receivers).await?)
+        Some(demo::prepare(&**store, &url, database_url, Some(&receivers)).await?)
     } else {
         None
     };

@@ -8,7 +8,6 @@ use super::{lookup, tenant};
 use crate::cli::DashboardCommand;
 use crate::exit::{Failure, OrNotFound as _};
 use crate::output::Outcome;
-use crate::times::moment;
 
 pub(super) async fn run(store: &dyn Store, command: DashboardCommand) -> Result<Outcome, Failure> {
     let DashboardCommand::Link { tenant, role, operator, url } = command;
@@ -23,16 +22,11 @@ pub(super) async fn run(store: &dyn Store, command: DashboardCommand) -> Result<
         .await
         .or_not_found("tenant", name, tenant::HINT)?;
     let (url, link) = (made.url(&url), &made.link);
-    let note = format!(
-        "The link signs in as {} until {}. It works once: give it to that person alone.",
-        link.identity,
-        moment(link.expires_at)
-    );
     let value = json!({
         "url": url,
         "tenant_id": link.tenant_id,
         "role": link.role,
         "expires_at": link.expires_at,
     });
-    Ok(Outcome::new(&value, url)?.with_note(Some(note)))
+    Outcome::new(&value, url)
 }

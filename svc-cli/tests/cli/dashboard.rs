@@ -8,7 +8,6 @@ fn a_link_to_the_dashboard_is_one_line() {
     let line = text(&output.stdout);
     let token = line.strip_prefix("https://api.example.com/dashboard/sign-in?token=").unwrap();
     assert_eq!((token.trim_end().len(), line.lines().count()), (43, 1), "{line}");
-    assert!(text(&output.stderr).contains("developer@link"), "{}", text(&output.stderr));
 
     let link = session.json(&["dashboard", "link", "--tenant", &tenant]);
     assert_eq!((link["role"].as_str(), link["tenant_id"].as_str()), (Some("owner"), Some(tenant.as_str())));
@@ -20,4 +19,9 @@ fn a_link_to_the_dashboard_is_one_line() {
     assert!(!log.to_string().contains(token.trim_end()));
     assert!(!session.output(&["dashboard", "link", "--tenant", UNKNOWN_ID]).status.success());
     assert!(!session.output(&["dashboard", "link", "--operator", "--role", "viewer"]).status.success());
+    session
+        .run(&["dashboard", "link", "--role", "viewer"])
+        .run(&["dashboard", "link", "--operator", "--json"])
+        .run(&["dashboard", "link", "--tenant", UNKNOWN_ID])
+        .assert("dashboard");
 }

@@ -25,7 +25,7 @@ pub(crate) const UNKNOWN_ID: &str = "0195a3c8-0000-7000-8000-ffffffffffff";
 
 /// Replacements for text that differs between runs. Each replacement has the length of the original, so that columns
 /// stay aligned. Dates that tests use are in 2099 and remain unchanged.
-const FILTERS: [(&str, &str); 18] = [
+const FILTERS: [(&str, &str); 19] = [
     (r"\b20[0-8]\d-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}Z", "2026-03-14 15:09:26.535Z"),
     (r"\b20[0-8]\d-\d\d-\d\d \d\d:\d\d:\d\dZ", "2026-03-14 15:09:26Z"),
     (r"\(\d+ years ago\)", "(6 years ago)"),
@@ -36,6 +36,7 @@ const FILTERS: [(&str, &str); 18] = [
     (r"svc_live_[0-9A-Za-z]{6}\b", "svc_live_xxxxxx"),
     (r"svcsig_[0-9A-Za-z+/]{43}=", "svcsig_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx="),
     (r"whsec_[0-9A-Za-z+/]{43}=", "whsec_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx="),
+    (r"\btoken=[0-9A-Za-z_-]{43}", "token=xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"),
     (r"\b127\.0\.0\.1:\d+", "127.0.0.1:9000"),
     (r"sqlite:///[^\s']*/\.tmp\w+/", "sqlite:///home/ada/"),
     (r"(?m)^age:( +)\d[0-9a-z ]*", "age:${1}3 ms"),
@@ -224,7 +225,7 @@ impl Session {
         let url = format!("sqlite://{}", self.folder.path().join("svc.db").display());
         let filled = async {
             let store = svc_store::open(&url, Env::system()).await.unwrap();
-            svc_server::program::demo::prepare(&*store, "http://localhost", &url).await.unwrap()
+            svc_server::program::demo::prepare(&*store, "http://localhost", &url, None).await.unwrap()
         };
         tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(filled);
     }

@@ -148,9 +148,11 @@ impl Samples {
     }
 
     /// Creates the tenant with its endpoints and all its records.
-    async fn create(&self, tx: &mut dyn Tx, receivers: &str) -> Result<Tenant, Error> {
+    async fn create(&self, tx: &mut dyn Tx, receivers: Option<&str>) -> Result<Tenant, Error> {
         let tenant = tenants::create(tx, self.tenant.clone()).await?;
-        receivers::subscribe(tx, tenant.id, receivers).await?;
+        if let Some(url) = receivers {
+            receivers::subscribe(tx, tenant.id, url).await?;
+        }
         let contacts = self.create_contacts(tx, tenant.id).await?;
         create_all::<Quote>(tx, tenant.id, &contacts, &self.quotes).await?;
         create_all::<Booking>(tx, tenant.id, &contacts, &self.bookings).await?;
@@ -186,24 +188,31 @@ impl Samples {
 }
 
 /// Creates the sample data unless the database has it, and an API key, all in one transaction. `receivers` is the URL of
-/// the sample endpoints. Returns the guide to print.
+/// the sample endpoints, or `None` for none. Returns the guide to print.
 ///
 /// # Errors
 /// [`DemoError`] if the data is not accepted, which is a bug, or the store fails.
-pub async fn prepare(store: &dyn Store, url: &str, database_url: &str, receivers: &str) -> Result<Guide, DemoError> {
+pub async fn prepare(
+    store: &dyn Store,
+    url: &str,
+    database_url: &str,
+    receivers: Option<&str>,
+) -> Result<Guide, DemoError> {
     let samples = Arc::new(Samples::read(store.env().now())?);
-    let receivers: Arc<str> = receivers.into();
+    let receivers: Option<Arc<str>> = receivers.map(Into::into);
     let prepared = store.write("demo", move |tx| {
-        let (samples, receivers) = (Arc::clone(&samples), Arc::clone(&receivers));
+        let (samples, receivers) = (Arc::clone(&samples), receivers.clone());
         Box::pin(async move {
             let known =
                 tx.tenants(None, MAX_TENANTS).await?.into_iter().find(|tenant| tenant.name == samples.tenant.name);
             let tenant = match known {
                 Some(tenant) => {
-                    receivers::move_to(tx, tenant.id, &receivers).await?;
+                    if let Some(url) = &receivers {
+                        receivers::move_to(tx, tenant.id, url).await?;
+                    }
                     tenant
                 }
-                None => samples.create(tx, &receivers).await?,
+                None => samples.create(tx, receivers.as_deref()).await?,
             };
             // The text of an earlier key is not stored, so each start needs its own.
             let input = KeyCreate { name: Some("Demo".to_owned()), write: true, expires_in: None, signed: false };

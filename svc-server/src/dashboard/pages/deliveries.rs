@@ -259,7 +259,7 @@ pub(in crate::dashboard) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Res
                 }
             }),
             ("Happened", exact_time(zone, delivery.created_at)),
-            ("Next attempt", time_or(cx.now, zone, delivery.next_attempt_at, "none")),
+            ("Next attempt", next_attempt(cx, tenant, &delivery)),
         ])))
         @if attempts.is_empty() {
             (empty("delivery", "No attempts yet", "Reload this page in a moment.", html! {}))
@@ -272,6 +272,13 @@ pub(in crate::dashboard) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Res
         }
     };
     Ok(layout::page(cx, Some(tenant), "Delivery", &content))
+}
+
+fn next_attempt(cx: &Context<'_>, tenant: &Tenant, delivery: &Delivery) -> Markup {
+    match delivery.next_attempt_at {
+        Some(at) if at <= cx.now => html! { "as soon as the endpoint takes it" },
+        at => time_or(cx.now, &tenant.time_zone, at, "none"),
+    }
 }
 
 fn attempt_rows(

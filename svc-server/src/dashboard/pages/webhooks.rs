@@ -114,6 +114,14 @@ fn selection(events: &EventSet) -> String {
     }
 }
 
+/// Returns the kinds of a selection.
+fn kinds(events: &EventSet) -> String {
+    match events {
+        EventSet::All => "all, also those of later versions".to_owned(),
+        EventSet::Kinds(_) => events.names().join(", "),
+    }
+}
+
 /// Shows the form of a new endpoint.
 pub(in crate::dashboard) async fn new(cx: &Context<'_>, tenant: &Tenant) -> Result<Reply, Failure> {
     let state = FormState { values: &Form::of(b"events=*"), errors: &Errors::default() };
@@ -142,11 +150,10 @@ fn picker(state: &FormState<'_>) -> Markup {
     let chosen: Vec<&str> = state.values.all("events").collect();
     let mut groups: Vec<(&str, Vec<EventKind>)> = Vec::new();
     for kind in EventKind::BUILT_IN.iter().copied() {
-        let resource = kind.as_str().split('.').next().unwrap_or_default();
-        // The text of a kind of the service is static, but that of others is borrowed.
+        let resource = resource(kind);
         match groups.iter_mut().find(|(known, _)| *known == resource) {
             Some((_, kinds)) => kinds.push(kind),
-            None => groups.push((resource_name(kind), vec![kind])),
+            None => groups.push((resource, vec![kind])),
         }
     }
     html! {
@@ -157,7 +164,7 @@ fn picker(state: &FormState<'_>) -> Markup {
             p.hint { "Or these alone:" }
             @for (resource, kinds) in &groups {
                 div.kinds {
-                    h3 { (resource) }
+                    h2 { (resource) }
                     @for kind in kinds {
                         label { input type="checkbox" name="events" value=(kind) checked[chosen.contains(&kind.as_str())]; " " (kind) }
                     }
@@ -167,7 +174,8 @@ fn picker(state: &FormState<'_>) -> Markup {
     }
 }
 
-fn resource_name(kind: EventKind) -> &'static str {
+/// Returns what a kind is about.
+fn resource(kind: EventKind) -> &'static str {
     let names = ["invoice", "quote", "booking", "job", "contact", "payment", "stay", "cohort"];
     names.into_iter().find(|name| kind.as_str().starts_with(name)).unwrap_or("other")
 }
@@ -194,7 +202,7 @@ fn read(form: &Form) -> Result<WebhookCreate, Errors> {
 
 /// Creates an endpoint and shows its secret.
 pub(in crate::dashboard) async fn create(cx: &Context<'_>, tenant: &Tenant) -> Result<Reply, Failure> {
-    let mut errors = match read(&cx.form) {
+    let errors = match read(&cx.form) {
         Ok(input) => match cx.svc.tenant(tenant.id).webhooks().create(input).await {
             Ok(new) => return Ok(secret(cx, tenant, &new, "Endpoint added")),
             Err(svc_core::error::Error::Store(error)) => return Err(Failure::Internal(error)),
@@ -206,7 +214,7 @@ pub(in crate::dashboard) async fn create(cx: &Context<'_>, tenant: &Tenant) -> R
         },
         Err(errors) => errors,
     };
-    let state = FormState { values: &cx.form, errors: &mut errors };
+    let state = FormState { values: &cx.form, errors: &errors };
     Ok(form(cx, tenant, &state).status(StatusCode::UNPROCESSABLE_ENTITY))
 }
 
@@ -266,7 +274,7 @@ pub(in crate::dashboard) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Res
         (section("Endpoint", facts(&[
             ("Status", status(&endpoint)),
             ("Id", html! { code { (endpoint.id) } }),
-            ("Events", html! { (endpoint.events.names().join(", ")) }),
+            ("Events", html! { (kinds(&endpoint.events)) }),
             ("Last attempt", html! {
                 (deliveries::outcome(endpoint.last_delivery_status)) ", "
                 (time_or(cx.now, zone, endpoint.last_delivery_at, "never"))
