@@ -81,7 +81,7 @@ async fn browser<'s>(server: &'s Server, person: &str) -> Browser<'s> {
         "owner" => server.signed_in(Role::Owner).await,
         "operator" => server.signed_in_by(DashboardLinkCreate::for_operator()).await,
         _ => {
-            // So that the newest session is that of this browser.
+            // Later than any other operator of this server, so that the session comes first in the list.
             server.clock.advance(std::time::Duration::from_millis(1));
             let browser = server.signed_in_by(DashboardLinkCreate::for_operator()).await;
             let session = server.svc.dashboard().sessions(None).await.unwrap().remove(0);
