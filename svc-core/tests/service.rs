@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 use std::sync::{Arc, Mutex};
+use std::thread::{self, ThreadId};
 
 use async_trait::async_trait;
 use futures_util::{FutureExt as _, StreamExt as _, TryStreamExt as _};
@@ -272,9 +273,12 @@ fn futures_of_operations_can_be_spawned() {
     });
 }
 
-/// Collects a line for each span: the names of those around it, its own, and its fields.
-#[derive(Clone, Default)]
-struct Spans(Arc<Mutex<Vec<String>>>);
+/// Collects a line for each span of one thread: the names of those around it, its own, and its fields.
+#[derive(Clone)]
+struct Spans {
+    thread: ThreadId,
+    lines: Arc<Mutex<Vec<String>>>,
+}
 
 struct Fields(String);
 
@@ -296,34 +300,36 @@ impl<S: tracing::Subscriber + for<'s> LookupSpan<'s>> Layer<S> for Spans {
     }
 
     fn on_close(&self, id: tracing::Id, context: Context<'_, S>) {
+        if thread::current().id() != self.thread {
+            return;
+        }
         let span = context.span(&id).unwrap();
         let names: Vec<_> = span.scope().from_root().map(|span| span.name()).collect();
-        self.0.lock().unwrap().push(format!("{}{}", names.join(" > "), span.extensions().get::<Fields>().unwrap().0));
+        self.lines.lock().unwrap().push(format!("{}{}", names.join(" > "), span.extensions().get::<Fields>().unwrap().0));
     }
 }
 
 #[test]
 fn each_operation_has_a_span() {
-    let spans = Spans::default();
-    let made = tracing::subscriber::with_default(Registry::default().with(spans.clone()), || {
-        let test = async {
-            let svc = Svc::in_memory();
-            let tenant = svc.tenants().create(TenantCreate::named("Harbour Plumbing")).await.unwrap().id;
-            let contacts = svc.tenant(tenant).contacts();
-            let made = contacts.create(contact(1)).await.unwrap().id;
-            contacts.delete(made).await.unwrap();
-            contacts.get(made).await.unwrap_err();
-            let draft = svc.transaction("two", (tenant, contact(2)), async |tx, (tenant, contact)| {
-                tx.tenant(*tenant).contacts().create(contact.clone()).await?;
-                tx.tenant(*tenant).invoices().create(InvoiceCreate::new("25".parse().unwrap())).await
-            });
-            svc.tenant(tenant).invoices().send(draft.await.unwrap().id).await.unwrap();
-            (tenant, made)
-        };
-        test.now_or_never().unwrap()
-    });
-    let (tenant, made) = made;
-    let spans = spans.0.lock().unwrap();
+    let spans = Spans { thread: thread::current().id(), lines: Arc::default() };
+    // For all threads, as a test on a thread without a subscriber would turn off the spans that it is the first to create.
+    tracing::subscriber::set_global_default(Registry::default().with(spans.clone())).unwrap();
+    let test = async {
+        let svc = Svc::in_memory();
+        let tenant = svc.tenants().create(TenantCreate::named("Harbour Plumbing")).await.unwrap().id;
+        let contacts = svc.tenant(tenant).contacts();
+        let made = contacts.create(contact(1)).await.unwrap().id;
+        contacts.delete(made).await.unwrap();
+        contacts.get(made).await.unwrap_err();
+        let draft = svc.transaction("two", (tenant, contact(2)), async |tx, (tenant, contact)| {
+            tx.tenant(*tenant).contacts().create(contact.clone()).await?;
+            tx.tenant(*tenant).invoices().create(InvoiceCreate::new("25".parse().unwrap())).await
+        });
+        svc.tenant(tenant).invoices().send(draft.await.unwrap().id).await.unwrap();
+        (tenant, made)
+    };
+    let (tenant, made) = test.now_or_never().unwrap();
+    let spans = spans.lines.lock().unwrap();
     let expected = [
         "svc.tenants.create".to_owned(),
         format!("svc.contacts.create tenant={tenant}"),

@@ -805,7 +805,7 @@ async fn an_invalid_delivery_stops_only_its_own_endpoint() {
         })
     });
     let hooks = fill.await.unwrap();
-    let damage = "UPDATE deliveries SET kind = 'no.such' WHERE subscription_id = ?1";
+    let damage = "UPDATE deliveries SET kind = 'nosuch' WHERE subscription_id = ?1";
     scratch.connection().raw().execute(damage, [hooks[0].uuid().as_bytes()]).unwrap();
     let run = store.write("test", |tx| {
         Box::pin(async move {
