@@ -305,7 +305,11 @@ impl<S: tracing::Subscriber + for<'s> LookupSpan<'s>> Layer<S> for Spans {
         }
         let span = context.span(&id).unwrap();
         let names: Vec<_> = span.scope().from_root().map(|span| span.name()).collect();
-        self.lines.lock().unwrap().push(format!("{}{}", names.join(" > "), span.extensions().get::<Fields>().unwrap().0));
+        self.lines.lock().unwrap().push(format!(
+            "{}{}",
+            names.join(" > "),
+            span.extensions().get::<Fields>().unwrap().0
+        ));
     }
 }
 
