@@ -261,8 +261,8 @@ impl Svc {
         transaction::run(&*self.store, name, input, work).await
     }
 
-    /// Closes the store: what it has begun is completed, and every later operation fails with [`StoreError::Closed`].
-    /// Returns when its threads or tasks have ended.
+    /// Closes the store: what it has begun is completed, and every later operation fails with
+    /// [`StoreError::Closed`](crate::error::StoreError::Closed). Returns when its threads or tasks have ended.
     ///
     /// Stop the listeners of the application and the work in the background first. Dropping the last handle closes the
     /// store as well, and does not wait.

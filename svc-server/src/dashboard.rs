@@ -6,7 +6,7 @@
 //! One request goes through these modules:
 //!
 //! 1. [`routes`] has the table of all pages: method, path, who may ask for it, and the function that responds.
-//! 2. [`Dashboard::respond`] finds the page, looks the session up, and checks the role and, for a change, that it comes from
+//! 2. `Dashboard::respond` finds the page, looks the session up, and checks the role and, for a change, that it comes from
 //!    a page of this dashboard: by its origin, and by a token that only pages of this session contain.
 //! 3. The page, in `pages`, reads and changes through the facade [`Svc`], which acts as the person who is signed in, and
 //!    renders with `layout` and `components`.

@@ -45,8 +45,7 @@
 //!
 //! The commit makes the deliveries due. On PostgreSQL it notifies the webhook senders of all processes. On SQLite the
 //! sender finds them within a second. To wake it at once, call [`notify`](DeliveryWakeup::notify) of
-//! [`Store::delivery_wakeup`](svc_core::store::Store::delivery_wakeup) after the commit, if
-//! [`Joined::has_due_deliveries`] says so.
+//! [`Store::delivery_wakeup`] after the commit, if [`Joined::has_due_deliveries`] says so.
 
 #[cfg(feature = "postgres")]
 mod pool;
