@@ -2,13 +2,25 @@
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import assert from "node:assert/strict";
+import { after } from "node:test";
 import { chromium } from "playwright-core";
+import { Demo } from "./demo.mjs";
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
 export async function launch() {
   const executablePath = process.env.CHROMIUM ?? "/usr/bin/chromium";
   return chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-background-networking"] });
+}
+
+/** Starts a browser and a demo server for the tests of a file, which end with them. */
+export async function start() {
+  const [browser, demo] = await Promise.all([launch(), Demo.start()]);
+  after(async () => {
+    await browser.close();
+    await demo.stop();
+  });
+  return { browser, demo };
 }
 
 /** Opens a page in a context of its own, so with cookies of its own. */

@@ -1,25 +1,14 @@
 // The dashboard in a real browser: `.ci/browser` runs these tests.
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
-import { Demo } from "./demo.mjs";
-import { assertAccessible, assertNoFaults, launch, open, signIn } from "./browser.mjs";
+import { test } from "node:test";
+import { assertAccessible, assertNoFaults, open, signIn, start } from "./browser.mjs";
 
 /** The largest page, in bytes of HTML. */
 const MAX_BYTES = 150_000;
 /** Pages of one kind that are looked at, such as the details of a delivery. */
 const EACH_KIND = 2;
 
-let browser;
-let demo;
-
-before(async () => {
-  [browser, demo] = await Promise.all([launch(), Demo.start()]);
-});
-
-after(async () => {
-  await browser?.close();
-  await demo?.stop();
-});
+const { browser, demo } = await start();
 
 /** Follows all links of the dashboard from its first page, and returns the pages by their kind: the path without ids. */
 async function crawl(page, look) {

@@ -1,20 +1,9 @@
 // The API reference in a real browser: `.ci/browser` runs these tests.
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
-import { Demo } from "./demo.mjs";
-import { assertNoFaults, launch, open } from "./browser.mjs";
+import { test } from "node:test";
+import { assertNoFaults, open, start } from "./browser.mjs";
 
-let browser;
-let demo;
-
-before(async () => {
-  [browser, demo] = await Promise.all([launch(), Demo.start()]);
-});
-
-after(async () => {
-  await browser?.close();
-  await demo?.stop();
-});
+const { browser, demo } = await start();
 
 /** Opens the API reference and waits until the document is shown. */
 async function openReference(options) {

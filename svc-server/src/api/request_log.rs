@@ -52,6 +52,7 @@ struct Waiting {
 impl RequestLog {
     /// Adds a request. Returns false if it was dropped, as too many wait.
     pub(super) fn add(&self, env: &Env, answered: &Answered<'_>) -> bool {
+        let entry = entry(env, answered);
         let mut waiting = lock(&self.0);
         let Waiting { by_tenant, count } = &mut *waiting;
         let requests = by_tenant.entry(answered.tenant_id).or_default();
@@ -63,7 +64,7 @@ impl RequestLog {
         } else {
             *count += 1;
         }
-        requests.push_back(entry(env, answered));
+        requests.push_back(entry);
         true
     }
 

@@ -276,10 +276,10 @@ impl FormState<'_> {
         })
     }
 
-    /// Returns a box to tick.
-    pub(super) fn tick(&self, name: &str, label: &str, hint: &str) -> Markup {
+    /// Returns a checkbox.
+    pub(super) fn checkbox(&self, name: &str, label: &str, hint: &str) -> Markup {
         html! {
-            div.field.tick {
+            div.field.checkbox {
                 input id={ "field-" (name) } name=(name) type="checkbox" value="on" checked[self.values.text(name) == "on"]
                     aria-describedby={ "about-" (name) };
                 label for={ "field-" (name) } { (label) }

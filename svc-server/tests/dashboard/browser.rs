@@ -42,7 +42,9 @@ pub(crate) struct Browser<'s> {
 impl Server {
     pub(crate) async fn start() -> Self {
         let clock = ManualClock::at(Timestamp::parse("2026-03-14T15:09:26Z").unwrap());
-        let svc = Svc::new(MemoryStore::new(Env::new(clock.clone(), SystemEntropy)));
+        let mut env = Env::new(clock.clone(), SystemEntropy);
+        env.event_kinds.register("order.shipped", serde_json::json!({ "examples": [{ "id": "A-17" }] })).unwrap();
+        let svc = Svc::new(MemoryStore::new(env));
         let tenant = svc.tenants().create(TenantCreate::named("Harbour Plumbing")).await.unwrap().id;
         let other = svc.tenants().create(TenantCreate::named("Hill Electric")).await.unwrap().id;
         let (api, _) = Builder::new(&svc).dashboard(true).build();

@@ -82,6 +82,22 @@ async fn the_secret_of_a_new_endpoint_is_shown_once() {
 }
 
 #[tokio::test]
+async fn kinds_of_the_application_are_chosen_like_the_others() {
+    let server = Server::start().await;
+    let developer = server.signed_in(Role::Developer).await;
+    assert!(developer.get("/webhooks/new").await.text.contains("value=\"order.shipped\""));
+    for list in ["/deliveries", "/events"] {
+        assert!(developer.get(list).await.text.contains("<option value=\"order.shipped\""), "{list}");
+    }
+    let form = |kind: &str| encode(&[("url", "https://example.com/a"), ("events", kind)]);
+    assert_eq!(developer.post("/webhooks/new", &form("order.shipped")).await.status, StatusCode::OK);
+    let refused = developer.post("/webhooks/new", &form("order.unknown")).await;
+    assert_eq!(refused.status, StatusCode::UNPROCESSABLE_ENTITY);
+    let (_, events) = refused.text.split_once("<legend>Events</legend>").unwrap();
+    assert!(events.contains("order.unknown"), "the error is at the field: {}", refused.text);
+}
+
+#[tokio::test]
 async fn a_secret_is_rotated_and_an_endpoint_paused_and_enabled() {
     let server = Server::start().await;
     let developer = server.signed_in(Role::Developer).await;

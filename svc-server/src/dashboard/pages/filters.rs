@@ -4,7 +4,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use maud::{Markup, html};
-use svc_core::values::{EventKind, Timestamp};
+use svc_core::values::Timestamp;
 
 use crate::dashboard::context::Context;
 use crate::dashboard::reply::Failure;
@@ -60,7 +60,7 @@ pub(super) fn text(cx: &Context<'_>, name: &str, label: &str) -> Markup {
 /// Returns the filter of event kinds.
 pub(super) fn kinds(cx: &Context<'_>) -> Markup {
     let any = std::iter::once((String::new(), "All kinds".to_owned()));
-    let kinds = EventKind::BUILT_IN.iter().map(|kind| (kind.as_str().to_owned(), kind.as_str().to_owned()));
+    let kinds = cx.svc.store().env().event_kinds.all().map(|kind| (kind.to_string(), kind.to_string()));
     choice("kind", "Event", options(cx.query.text("kind"), any.chain(kinds)))
 }
 

@@ -111,7 +111,7 @@ fn form(cx: &Context<'_>, tenant: &Tenant, state: &FormState<'_>) -> Reply {
             (state.choice("scopes", "Scopes", "A key that only reads cannot change anything.",
                 &[("write", "Read and write"), ("read", "Read only")]))
             (state.choice("expires", "Expires", "Requests are refused from then on.", &EXPIRIES))
-            (state.tick("signed", "Require signed writes", "The key gets a signing secret, with which the program signs each \
+            (state.checkbox("signed", "Require signed writes", "The key gets a signing secret, with which the program signs each \
                 POST, PATCH and DELETE. A stolen key alone then changes nothing."))
             div.actions {
                 button.primary type="submit" { "Create key" }

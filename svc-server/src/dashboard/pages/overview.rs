@@ -148,7 +148,7 @@ fn attention(cx: &Context<'_>, tenant: &Tenant, endpoints: &[WebhookSubscription
     }
 }
 
-/// Returns what to do first, as a list that ticks itself off.
+/// Returns what to do first. Steps that are done are marked.
 fn first_steps(cx: &Context<'_>, has_key: bool, has_endpoint: bool) -> Markup {
     let step = |is_done: bool, title: &str, text: &str, action: Markup| {
         html! {

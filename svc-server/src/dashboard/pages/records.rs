@@ -23,8 +23,19 @@ const HISTORY: u32 = 500;
 /// The longest text in a list, in characters.
 const MAX_TEXT: usize = 120;
 
+/// Which of the facade's accessors has the records.
+#[derive(Clone, Copy)]
+enum Records {
+    Contacts,
+    Invoices,
+    Quotes,
+    Bookings,
+    Jobs,
+}
+
 /// A kind of record.
 pub(in crate::dashboard) struct Kind {
+    records: Records,
     /// The path of its list, which is its collection in the API.
     collection: &'static str,
     title: &'static str,
@@ -40,6 +51,7 @@ pub(in crate::dashboard) struct Kind {
 }
 
 pub(in crate::dashboard) const CONTACTS: Kind = Kind {
+    records: Records::Contacts,
     collection: "contacts",
     title: "Contacts",
     one: "contact",
@@ -49,6 +61,7 @@ pub(in crate::dashboard) const CONTACTS: Kind = Kind {
     columns: &[("Email", "email"), ("Company", "company_name"), ("Phone", "phone"), ("Created", "created_at")],
 };
 pub(in crate::dashboard) const INVOICES: Kind = Kind {
+    records: Records::Invoices,
     collection: "invoices",
     title: "Invoices",
     one: "invoice",
@@ -58,6 +71,7 @@ pub(in crate::dashboard) const INVOICES: Kind = Kind {
     columns: &[("Status", "status"), ("Total", "total"), ("Due", "due_date"), ("Created", "created_at")],
 };
 pub(in crate::dashboard) const QUOTES: Kind = Kind {
+    records: Records::Quotes,
     collection: "quotes",
     title: "Quotes",
     one: "quote",
@@ -67,6 +81,7 @@ pub(in crate::dashboard) const QUOTES: Kind = Kind {
     columns: &[("Status", "status"), ("Total", "total"), ("Valid until", "valid_until"), ("Created", "created_at")],
 };
 pub(in crate::dashboard) const BOOKINGS: Kind = Kind {
+    records: Records::Bookings,
     collection: "bookings",
     title: "Bookings",
     one: "booking",
@@ -76,6 +91,7 @@ pub(in crate::dashboard) const BOOKINGS: Kind = Kind {
     columns: &[("Status", "status"), ("Starts", "start_time"), ("Ends", "end_time"), ("Created", "created_at")],
 };
 pub(in crate::dashboard) const JOBS: Kind = Kind {
+    records: Records::Jobs,
     collection: "jobs",
     title: "Jobs",
     one: "job",
@@ -86,9 +102,9 @@ pub(in crate::dashboard) const JOBS: Kind = Kind {
 };
 
 /// A page of records as JSON objects, and where the next page begins.
-type Records = (Vec<Map<String, Value>>, Option<Uuid>);
+type Found = (Vec<Map<String, Value>>, Option<Uuid>);
 
-fn objects<R: Serialize>(page: Page<R>) -> Result<Records, Error> {
+fn objects<R: Serialize>(page: Page<R>) -> Result<Found, Error> {
     let records = page.data.iter().map(object).collect::<Result<_, _>>()?;
     Ok((records, page.next_cursor))
 }
@@ -108,7 +124,7 @@ async fn find(
     params: ListParams,
     search: &str,
     status: &str,
-) -> Result<Records, Error> {
+) -> Result<Found, Error> {
     fn parsed<T, I: std::fmt::Display>(
         field: &'static str,
         text: &str,
@@ -118,22 +134,22 @@ async fn find(
         (!text.is_empty()).then_some(text).map(parse).transpose()
     }
     let known = "is not one of those that there are";
-    match kind.collection {
-        "contacts" => {
+    match kind.records {
+        Records::Contacts => {
             let email = parsed("email address", search, Email::parse)?;
             objects(account.contacts().list(ContactFilter { email, ..ContactFilter::default() }, params).await?)
         }
-        "invoices" => {
+        Records::Invoices => {
             let status = parsed("status", status, |text| InvoiceStatus::from_text(text).ok_or(known))?;
             let number = parsed("number", search, Text::parse)?;
             objects(account.invoices().list(InvoiceFilter { status, number }, params).await?)
         }
-        "quotes" => {
+        Records::Quotes => {
             let status = parsed("status", status, |text| QuoteStatus::from_text(text).ok_or(known))?;
             objects(account.quotes().list(QuoteFilter { status }, params).await?)
         }
-        "bookings" => objects(account.bookings().list(params).await?),
-        _ => {
+        Records::Bookings => objects(account.bookings().list(params).await?),
+        Records::Jobs => {
             let status = parsed("status", status, |text| JobStatus::from_text(text).ok_or(known))?;
             let job_number = parsed("number", search, Text::parse)?;
             objects(account.jobs().list(JobFilter { status, job_number }, params).await?)
@@ -142,12 +158,12 @@ async fn find(
 }
 
 async fn get(account: Account<'_>, kind: &Kind, id: Uuid) -> Result<Map<String, Value>, Error> {
-    match kind.collection {
-        "contacts" => object(&account.contacts().get(id.into()).await?),
-        "invoices" => object(&account.invoices().get(id.into()).await?),
-        "quotes" => object(&account.quotes().get(id.into()).await?),
-        "bookings" => object(&account.bookings().get(id.into()).await?),
-        _ => object(&account.jobs().get(id.into()).await?),
+    match kind.records {
+        Records::Contacts => object(&account.contacts().get(id.into()).await?),
+        Records::Invoices => object(&account.invoices().get(id.into()).await?),
+        Records::Quotes => object(&account.quotes().get(id.into()).await?),
+        Records::Bookings => object(&account.bookings().get(id.into()).await?),
+        Records::Jobs => object(&account.jobs().get(id.into()).await?),
     }
 }
 
@@ -238,12 +254,12 @@ fn record_table(cx: &Context<'_>, tenant: &Tenant, kind: &Kind, records: &[Map<S
 
 /// Returns what people call a record.
 fn name(kind: &Kind, record: &Map<String, Value>) -> String {
-    let fields: &[&str] = match kind.collection {
-        "contacts" => &["first_name", "last_name"],
-        "invoices" => &["invoice_number"],
-        "quotes" => &["quote_number"],
-        "bookings" => &["service_name"],
-        _ => &["job_number"],
+    let fields: &[&str] = match kind.records {
+        Records::Contacts => &["first_name", "last_name"],
+        Records::Invoices => &["invoice_number"],
+        Records::Quotes => &["quote_number"],
+        Records::Bookings => &["service_name"],
+        Records::Jobs => &["job_number"],
     };
     let names: Vec<&str> = fields.iter().map(|field| text(record, field)).filter(|name| !name.is_empty()).collect();
     let others = ["company_name", "email"].map(|field| text(record, field));

@@ -37,7 +37,7 @@ async fn page(cx: &Context<'_>, tenant: &Tenant, state: &FormState<'_>) -> Resul
                 (state.text("time_zone", "Time zone", "Decides which day it is, for due dates for example. A name such as \
                     Australia/Sydney."))
                 (state.text("currency", "Currency", "Of invoices and quotes that name none. A code such as AUD."))
-                (state.tick("unique_contact_email", "Email addresses of contacts are unique",
+                (state.checkbox("unique_contact_email", "Email addresses of contacts are unique",
                     "A second contact with the same address is refused."))
                 div.actions { button.primary type="submit" { "Save" } }
             }

@@ -6,6 +6,7 @@ use http::StatusCode;
 use maud::{Markup, html};
 use svc_core::accounts::sessions::Role;
 use svc_core::accounts::tenants::Tenant;
+use svc_core::error::Error;
 use svc_core::store::DeliveryFilter;
 use svc_core::values::{EventKind, EventSet, Patch, Text, WebhookUrl};
 use svc_core::webhooks::replays::{ReplayCreate, ReplayId};
@@ -135,7 +136,7 @@ fn form(cx: &Context<'_>, tenant: &Tenant, state: &FormState<'_>) -> Reply {
             (csrf(cx))
             (state.text("url", "URL", "An address of your program that takes POST requests over https."))
             (state.text("description", "Description", "For your own use. You can leave it empty."))
-            (picker(state))
+            (picker(cx, state))
             div.actions {
                 button.primary type="submit" { "Add endpoint" }
                 a.button href=(cx.url("/webhooks")) { "Cancel" }
@@ -145,12 +146,12 @@ fn form(cx: &Context<'_>, tenant: &Tenant, state: &FormState<'_>) -> Reply {
     layout::page(cx, Some(tenant), "Add an endpoint", &content)
 }
 
-/// Returns boxes for all events or for some of them, by the resource that they are about.
-fn picker(state: &FormState<'_>) -> Markup {
+/// Returns boxes for all events or for some of them, by what they are about: the first word of their names.
+fn picker(cx: &Context<'_>, state: &FormState<'_>) -> Markup {
     let chosen: Vec<&str> = state.values.all("events").collect();
-    let mut groups: Vec<(&str, Vec<EventKind>)> = Vec::new();
-    for kind in EventKind::BUILT_IN.iter().copied() {
-        let resource = resource(kind);
+    let mut groups: Vec<(String, Vec<EventKind>)> = Vec::new();
+    for kind in cx.svc.store().env().event_kinds.all() {
+        let resource = kind.as_str().split('.').next().unwrap_or_default().to_owned();
         match groups.iter_mut().find(|(known, _)| *known == resource) {
             Some((_, kinds)) => kinds.push(kind),
             None => groups.push((resource, vec![kind])),
@@ -172,12 +173,6 @@ fn picker(state: &FormState<'_>) -> Markup {
             }
         }
     }
-}
-
-/// Returns what a kind is about.
-fn resource(kind: EventKind) -> &'static str {
-    let names = ["invoice", "quote", "booking", "job", "contact", "payment", "stay", "cohort"];
-    names.into_iter().find(|name| kind.as_str().starts_with(name)).unwrap_or("other")
 }
 
 fn read(form: &Form) -> Result<WebhookCreate, Errors> {
@@ -205,10 +200,10 @@ pub(in crate::dashboard) async fn create(cx: &Context<'_>, tenant: &Tenant) -> R
     let errors = match read(&cx.form) {
         Ok(input) => match cx.svc.tenant(tenant.id).webhooks().create(input).await {
             Ok(new) => return Ok(secret(cx, tenant, &new, "Endpoint added")),
-            Err(svc_core::error::Error::Store(error)) => return Err(Failure::Internal(error)),
+            Err(Error::Store(error)) => return Err(Failure::Internal(error)),
             Err(refused) => {
                 let mut errors = Errors::default();
-                errors.add("url", refused.to_string());
+                errors.add(refused_field(&refused), refused.to_string());
                 errors
             }
         },
@@ -216,6 +211,16 @@ pub(in crate::dashboard) async fn create(cx: &Context<'_>, tenant: &Tenant) -> R
     };
     let state = FormState { values: &cx.form, errors: &errors };
     Ok(form(cx, tenant, &state).status(StatusCode::UNPROCESSABLE_ENTITY))
+}
+
+/// Returns the field at which a refusal by the rules is shown.
+fn refused_field(refused: &Error) -> &'static str {
+    match refused {
+        Error::Validation(fields) if fields.as_slice().iter().any(|failing| failing.field.starts_with("events")) => {
+            "events"
+        }
+        _ => "url",
+    }
 }
 
 /// Shows a new secret. Its text is part of this response alone.
