@@ -51,8 +51,8 @@ use crate::values::{Id, TenantId, Timestamp};
 use crate::webhooks::deliveries::{AttemptLog, Delivery, DeliveryId, DeliveryWakeup};
 use crate::webhooks::events::{Event, WrittenEvents};
 use crate::webhooks::replays::Replay;
-use crate::webhooks::statistics::AttemptOutcome;
-use crate::webhooks::subscriptions::{SubscriptionId, WebhookSubscription};
+use crate::webhooks::statistics::CountKey;
+use crate::webhooks::subscriptions::WebhookSubscription;
 
 /// A store in memory.
 pub struct MemoryStore {
@@ -175,7 +175,7 @@ tables! {
     // The pending deliveries of each endpoint, by when they are due.
     pending_deliveries: (Endpoint, Timestamp, DeliveryId) => (),
     attempts: (Key<Delivery>, u32) => AttemptLog,
-    attempt_counts: (Timestamp, TenantId, SubscriptionId, AttemptOutcome, u32) => u64,
+    attempt_counts: CountKey => u64,
     endpoint_schedule: Endpoint => Timestamp,
     endpoints_by_due_at: (Timestamp, Endpoint) => (),
     replays: Key<Replay> => Replay,

@@ -119,6 +119,16 @@ pub struct AttemptCount {
     pub attempts: u64,
 }
 
+/// What attempts are counted by: hour, tenant, endpoint, outcome and rounded duration.
+pub(crate) type CountKey = (Timestamp, TenantId, SubscriptionId, AttemptOutcome, u32);
+
+impl AttemptCount {
+    pub(crate) fn new(key: CountKey, attempts: u64) -> Self {
+        let (hour, tenant_id, subscription_id, outcome, duration_ms) = key;
+        Self { hour, tenant_id, subscription_id, outcome, duration_ms, attempts }
+    }
+}
+
 /// Stands for all endpoints of a tenant in [`AttemptCount::subscription_id`].
 pub const ALL_ENDPOINTS: SubscriptionId = SubscriptionId::nil();
 
@@ -149,7 +159,7 @@ fn hour_of(at: Timestamp) -> Timestamp {
 
 /// Adds up attempts in memory.
 #[derive(Debug, Default)]
-pub struct AttemptCounter(BTreeMap<(Timestamp, TenantId, SubscriptionId, AttemptOutcome, u32), u64>);
+pub struct AttemptCounter(BTreeMap<CountKey, u64>);
 
 impl AttemptCounter {
     /// Adds an attempt, to its endpoint and to the sum of its tenant.
@@ -163,15 +173,7 @@ impl AttemptCounter {
 
     /// Returns what was added since the last call. The order is the same in all processes, so that they never deadlock.
     pub fn take(&mut self) -> Vec<AttemptCount> {
-        let count = |((hour, tenant_id, subscription_id, outcome, duration_ms), attempts)| AttemptCount {
-            hour,
-            tenant_id,
-            subscription_id,
-            outcome,
-            duration_ms,
-            attempts,
-        };
-        std::mem::take(&mut self.0).into_iter().map(count).collect()
+        std::mem::take(&mut self.0).into_iter().map(|(key, attempts)| AttemptCount::new(key, attempts)).collect()
     }
 }
 

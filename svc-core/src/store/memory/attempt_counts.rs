@@ -28,15 +28,7 @@ impl AttemptCountRepository for MemoryTx<'_> {
         subscription: SubscriptionId,
         hours: &[Timestamp; CHART_HOURS],
     ) -> Result<Vec<AttemptCount>, StoreError> {
-        let count = |(&(hour, tenant_id, subscription_id, outcome, duration_ms), &attempts)| AttemptCount {
-            hour,
-            tenant_id,
-            subscription_id,
-            outcome,
-            duration_ms,
-            attempts,
-        };
-        let all = self.state.attempt_counts.iter().map(count);
+        let all = self.state.attempt_counts.iter().map(|(key, attempts)| AttemptCount::new(*key, *attempts));
         let wanted = |count: &AttemptCount| {
             count.tenant_id == tenant && count.subscription_id == subscription && hours.contains(&count.hour)
         };
