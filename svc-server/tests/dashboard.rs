@@ -7,6 +7,10 @@
 mod browser;
 #[path = "dashboard/forms.rs"]
 mod forms;
+#[path = "dashboard/identity.rs"]
+mod identity;
+#[path = "dashboard/members.rs"]
+mod members;
 #[path = "dashboard/roles.rs"]
 mod roles;
 #[path = "dashboard/sessions.rs"]
