@@ -7,6 +7,7 @@ mod events;
 pub mod fields;
 mod invoices;
 mod keys;
+mod members;
 mod overview;
 pub mod records;
 mod transfer;
@@ -28,6 +29,7 @@ pub use self::db::DbCommand;
 pub use self::events::{DeliveryCommand, EventCommand, Listen, Trigger};
 pub use self::invoices::{ContactCommand, InvoiceCommand, QuoteCommand};
 pub use self::keys::KeyCommand;
+pub use self::members::MemberCommand;
 use self::overview::{FIRST_STEPS, MORE};
 use self::records::RecordCommand;
 pub use self::transfer::{Export, ExportKind, Format, Import, ImportKind};
@@ -190,6 +192,17 @@ pub enum Command {
         /// The operation on the dashboard.
         #[command(subcommand)]
         command: DashboardCommand,
+    },
+    /// Manage members, the people who may sign in to the dashboard of a tenant with their email address.
+    #[command(
+        subcommand_required = true,
+        arg_required_else_help = true,
+        after_help = "Example:\n  svc member add --email ada@example.com --role owner"
+    )]
+    Member {
+        /// The operation on members.
+        #[command(subcommand)]
+        command: MemberCommand,
     },
     /// Manage contacts: people and companies.
     #[command(

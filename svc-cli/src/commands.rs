@@ -18,6 +18,7 @@ mod key;
 mod listen;
 mod lookup;
 mod man;
+mod member;
 mod quote;
 mod records;
 mod tenant;
@@ -65,6 +66,7 @@ pub(crate) async fn run(cli: Cli) -> Result<Outcome, Failure> {
         Command::Tenant { command } => tenant::run(&*open().await?, command).await,
         Command::Key { command } => key::run(&*open().await?, command).await,
         Command::Dashboard { command } => dashboard::run(&*open().await?, command).await,
+        Command::Member { command } => member::run(&*open().await?, command).await,
         Command::Contact { command } => contact::run(&*open().await?, command).await,
         Command::Booking { command } => records::run(&*open().await?, command).await,
         Command::Job { command } => records::run(&*open().await?, command).await,

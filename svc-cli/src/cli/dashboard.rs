@@ -38,7 +38,7 @@ pub enum RoleArg {
     Viewer,
     /// Manage webhooks, and replay deliveries.
     Developer,
-    /// Manage API keys, settings and sessions.
+    /// Manage API keys, settings, members and sessions.
     Owner,
 }
 

@@ -23,6 +23,7 @@ mod invoice;
 mod key;
 mod listen;
 mod man;
+mod member;
 mod outputs;
 mod program;
 mod quote;

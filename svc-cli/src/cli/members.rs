@@ -1,0 +1,45 @@
+//! `svc member`.
+
+use clap::Subcommand;
+use svc_core::values::Email;
+
+use super::InTenant;
+use super::dashboard::RoleArg;
+
+/// `svc member …`
+#[derive(Clone, Debug, Subcommand)]
+pub enum MemberCommand {
+    /// Add a member, or change the role of one.
+    ///
+    /// The person signs in to the dashboard with this email address, which the identity provider of the server has to
+    /// verify. A change of the role holds from the person's next request on.
+    #[command(after_help = "Example:\n  svc member add --email ada@example.com --role owner")]
+    Add {
+        /// The tenant.
+        #[command(flatten)]
+        tenant: InTenant,
+        /// Email address of the person. Upper and lower case are the same.
+        #[arg(long, value_parser = Email::parse, value_name = "ADDRESS")]
+        email: Email,
+        /// What the person may do. Each role may also do what the ones before it may.
+        #[arg(long, value_enum, value_name = "ROLE")]
+        role: RoleArg,
+    },
+    /// List the members of a tenant by email address.
+    #[command(visible_alias = "ls", after_help = "Example:\n  svc member list")]
+    List {
+        /// The tenant.
+        #[command(flatten)]
+        tenant: InTenant,
+    },
+    /// Remove a member, who sees nothing of the tenant from the next request on.
+    #[command(after_help = "Example:\n  svc member remove --email ada@example.com")]
+    Remove {
+        /// The tenant.
+        #[command(flatten)]
+        tenant: InTenant,
+        /// Email address of the member.
+        #[arg(long, value_parser = Email::parse, value_name = "ADDRESS")]
+        email: Email,
+    },
+}
