@@ -19,6 +19,7 @@ mod chart;
 mod components;
 mod context;
 mod layout;
+mod live;
 mod pages;
 mod reply;
 pub mod routes;
@@ -26,7 +27,6 @@ pub mod routes;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, REFERRER_POLICY};
 use http::request::Parts;
 use http::{HeaderName, HeaderValue, Method, Response};
@@ -35,8 +35,10 @@ use svc_core::store::Store;
 
 use self::assets::Assets;
 use self::context::{Context, Form};
+use self::live::Live;
 use self::reply::{Failure, Reply};
 use self::routes::{Handler, Router};
+use crate::api::ResponseBody;
 use crate::api::limits::RateLimiter;
 
 /// The path of the dashboard below the mount of the API.
@@ -59,13 +61,21 @@ pub(crate) struct Dashboard {
     assets: Assets,
     /// The path in front of all links: the mount of the API and [`PATH`].
     base: String,
+    live: Live,
 }
 
 impl Dashboard {
     /// Creates the pages. `mount` is the path of the API in a host application, empty for none.
     pub(crate) fn new(store: Arc<dyn Store>, mount: &str) -> Self {
         let base = format!("{mount}{PATH}");
-        Self { svc: Svc::new(store), router: Router::new(), assets: Assets::new(&base), base }
+        let svc = Svc::new(store);
+        let live = Live::new(svc.clone(), &base);
+        Self { svc, router: Router::new(), assets: Assets::new(&base), base, live }
+    }
+
+    /// Ends the streams of live lists.
+    pub(crate) fn end_streams(&self) {
+        self.live.stop();
     }
 
     /// Returns whether a path is below that of the dashboard.
@@ -80,7 +90,7 @@ impl Dashboard {
         body: &[u8],
         peer: IpAddr,
         limits: &RateLimiter,
-    ) -> Response<Bytes> {
+    ) -> Response<ResponseBody> {
         let result = self.route(parts, body, peer, limits).await;
         if let Err(Failure::Internal(error)) = &result {
             tracing::error!(path = parts.uri.path(), %error, "the store failed a page of the dashboard");
@@ -115,7 +125,12 @@ impl Dashboard {
             return run(self, parts, &form).await;
         }
         let token = context::session_token(&parts.headers).ok_or(Failure::SignedOut)?;
-        let session = self.svc.dashboard().use_session(&token).await?.ok_or(Failure::SignedOut)?;
+        let sessions = self.svc.dashboard();
+        let session = match page.handler {
+            Handler::Stream(..) => sessions.find_session(&token).await?,
+            _ => sessions.use_session(&token).await?,
+        };
+        let session = session.ok_or(Failure::SignedOut)?;
         if is_change {
             context::check_csrf(&token, form.text("csrf"))?;
         }
@@ -123,6 +138,7 @@ impl Dashboard {
             dashboard: self,
             svc: self.svc.acting_as(session.actor()),
             session: &session,
+            token: &token,
             csrf: context::csrf_token(&token),
             query: Form::of(parts.uri.query().unwrap_or_default().as_bytes()),
             form,
@@ -136,7 +152,7 @@ impl Dashboard {
             Handler::Operator(run) if session.is_operator() => run(&cx).await,
             // Others cannot tell which pages operators have.
             Handler::Operator(_) => Err(Failure::NotFound),
-            Handler::Account(least, run) => {
+            Handler::Account(least, run) | Handler::Stream(least, run) => {
                 let Some((tenant, role)) = session.account() else {
                     return Ok(Reply::see_other(&cx.url("/accounts")));
                 };

@@ -7,6 +7,8 @@
 mod browser;
 #[path = "dashboard/forms.rs"]
 mod forms;
+#[path = "dashboard/live.rs"]
+mod live;
 #[path = "dashboard/roles.rs"]
 mod roles;
 #[path = "dashboard/sessions.rs"]
