@@ -20,6 +20,7 @@ mod components;
 mod context;
 mod identity;
 mod layout;
+mod live;
 mod pages;
 mod reply;
 pub mod routes;
@@ -29,21 +30,19 @@ pub use self::identity::{Identify, Identity, Origin};
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, REFERRER_POLICY};
 use http::request::Parts;
 use http::{HeaderName, HeaderValue, Method, Response};
 use svc_core::Svc;
-use svc_core::accounts::sessions::Session;
 use svc_core::store::Store;
-use svc_core::values::Timestamp;
 
 use self::assets::Assets;
 use self::context::{Context, Form};
+use self::live::Live;
 use self::reply::{Failure, Reply};
 use self::routes::{Handler, Router};
-use crate::api::Settings;
 use crate::api::limits::RateLimiter;
+use crate::api::{ResponseBody, Settings};
 
 /// The path of the dashboard below the mount of the API.
 pub(crate) const PATH: &str = "/dashboard";
@@ -65,7 +64,8 @@ pub(crate) struct Dashboard {
     /// The path in front of all links: the mount of the API and [`PATH`].
     base: String,
     policy: HeaderValue,
-    identify: Option<Identify>,
+    people: Arc<People>,
+    live: Live,
 }
 
 impl Dashboard {
@@ -75,8 +75,15 @@ impl Dashboard {
         let ancestor = settings.dashboard_frame_ancestor.as_ref().map_or("'none'", Origin::as_str);
         #[expect(clippy::expect_used, reason = "an origin consists of ASCII")]
         let policy = format!("{POLICY}{ancestor}").parse().expect("a header");
-        let identify = settings.dashboard_identity.clone();
-        Self { svc: Svc::new(store), router: Router::new(), assets: Assets::new(&base), base, policy, identify }
+        let svc = Svc::new(store);
+        let people = Arc::new(People::new(svc.clone(), settings.dashboard_identity.clone()));
+        let live = Live::new(svc.clone(), Arc::clone(&people), &base);
+        Self { svc, router: Router::new(), assets: Assets::new(&base), base, policy, people, live }
+    }
+
+    /// Ends the streams of live lists.
+    pub(crate) fn end_streams(&self) {
+        self.live.stop();
     }
 
     /// Returns whether a path is below that of the dashboard.
@@ -91,7 +98,7 @@ impl Dashboard {
         body: &[u8],
         peer: IpAddr,
         limits: &RateLimiter,
-    ) -> Response<Bytes> {
+    ) -> Response<ResponseBody> {
         let result = self.route(parts, body, peer, limits).await;
         if let Err(Failure::Internal(error)) = &result {
             tracing::error!(path = parts.uri.path(), %error, "the store failed a page of the dashboard");
@@ -125,7 +132,8 @@ impl Dashboard {
             }
             return run(self, parts, &form).await;
         }
-        let (session, secret) = self.session(parts, now).await?;
+        let is_use = !matches!(page.handler, Handler::Stream(..));
+        let (session, secret) = self.people.find(parts, is_use).await?.ok_or(Failure::SignedOut)?;
         if is_change {
             context::check_csrf(&secret, session.tenant_id, form.text("csrf"))?;
         }
@@ -133,6 +141,7 @@ impl Dashboard {
             dashboard: self,
             svc: self.svc.acting_as(session.actor()),
             session: &session,
+            parts,
             csrf: context::csrf_token(&secret, session.tenant_id),
             query: Form::of(parts.uri.query().unwrap_or_default().as_bytes()),
             form,
@@ -150,7 +159,7 @@ impl Dashboard {
             Handler::Operator(run) if session.is_operator() => run(&cx).await,
             // Others cannot tell which pages operators have.
             Handler::Operator(_) => Err(Failure::NotFound),
-            Handler::Account(least, run) => {
+            Handler::Account(least, run) | Handler::Stream(least, run) => {
                 let Some((tenant, role)) = session.account() else {
                     let accounts = if session.is_operator() { "/accounts" } else { "/switch" };
                     return Ok(Reply::see_other(&cx.url(accounts)));
@@ -162,18 +171,5 @@ impl Dashboard {
                 run(&cx, &tenant).await
             }
         }
-    }
-
-    /// Returns the session of whom the application says that they ask, otherwise that of the cookie, and the secret that its
-    /// forms are made with.
-    async fn session(&self, parts: &Parts, now: Timestamp) -> Result<(Session, String), Failure> {
-        if let Some(identify) = &self.identify
-            && let Some(identity) = identify(parts).await
-        {
-            return identity.into_session(now).ok_or(Failure::SignedOut);
-        }
-        let token = context::session_token(&parts.headers).ok_or(Failure::SignedOut)?;
-        let session = self.svc.dashboard().use_session(&token).await?.ok_or(Failure::SignedOut)?;
-        Ok((session, token))
     }
 }

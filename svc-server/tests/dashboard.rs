@@ -9,6 +9,8 @@ mod browser;
 mod forms;
 #[path = "dashboard/identity.rs"]
 mod identity;
+#[path = "dashboard/live.rs"]
+mod live;
 #[path = "dashboard/members.rs"]
 mod members;
 #[path = "dashboard/roles.rs"]

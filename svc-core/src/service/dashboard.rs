@@ -209,6 +209,20 @@ impl<'e> Dashboard<'e> {
         Ok(Some(session))
     }
 
+    /// Returns the session with this token, unless it has ended. Unlike [`use_session`](Self::use_session), this is no use of
+    /// it: a page that refreshes itself does not keep a session alive.
+    ///
+    /// # Errors
+    /// [`Error::Store`].
+    pub async fn find_session(self, token: &str) -> Result<Option<Session>, Error> {
+        let token = token.to_owned();
+        let find = self.runner.read(operation!("svc.dashboard.find_session"), move |tx| {
+            let token = token.clone();
+            Box::pin(async move { sessions::find(tx, &token).await })
+        });
+        find.await
+    }
+
     /// Returns the sessions of a tenant that have not ended, newest first; or those that show none, which are those of
     /// operators and of members who have chosen none.
     ///
