@@ -46,6 +46,19 @@ const THREAD_SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(500);
 /// The highest number of connections to the listener for operators.
 const MAX_OPS_CONNECTIONS: u32 = 64;
 
+/// Runs the program with the arguments and the environment of the process, and returns its exit code.
+pub fn main() -> ExitCode {
+    let config = Config::load();
+    telemetry::init(config.log_format);
+    match run(config) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            tracing::error!(%error, "cannot run the server");
+            error.exit_code()
+        }
+    }
+}
+
 /// The reason for which the server did not start.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]

@@ -202,6 +202,7 @@ cases! {
     replays {
         replays_are_stored,
         replays_of_a_tenant_are_listed,
+        what_a_replay_goes_through_is_counted,
     }
     backlog {
         deliveries_are_counted_by_status,

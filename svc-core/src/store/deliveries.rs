@@ -105,6 +105,15 @@ pub trait DeliveryRepository: Send {
         n: u32,
     ) -> Result<Option<Timestamp>, StoreError>;
 
+    /// Returns how many deliveries match a filter, and `limit` of the filter for that many or more.
+    ///
+    /// Only those conditions count that an index serves, as for [`nth_listed`](DeliveryRepository::nth_listed). So the cost is
+    /// bounded by the limit.
+    async fn count_listed(&mut self, tenant: TenantId, filter: &DeliveryFilter) -> Result<u64, StoreError> {
+        let served = DeliveryFilter { status: filter.indexed_status(), kind: None, ..filter.clone() };
+        Ok(self.list_deliveries(tenant, &served).await?.len() as u64)
+    }
+
     /// Returns how many deliveries of an endpoint are pending, failed or held, and 0 for those that succeeded.
     ///
     /// It counts up to [`MAX_BACKLOG_COUNT`](crate::webhooks::deliveries::MAX_BACKLOG_COUNT), so its cost is bounded.

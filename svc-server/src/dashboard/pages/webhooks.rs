@@ -308,7 +308,7 @@ pub(in crate::dashboard) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Res
                 ul {
                     @for replay in replays.iter().filter(|replay| replay.subscription_id == endpoint.id) {
                         li { a href=(cx.url(&format!("/replays/{}", replay.id))) {
-                            "Since " (exact_time(zone, replay.since)) ": " (replay.percent()) " %"
+                            "Since " (exact_time(zone, replay.since)) ": " (replay.progress())
                         } }
                     }
                 }
@@ -435,9 +435,9 @@ pub(in crate::dashboard) async fn progress(cx: &Context<'_>, tenant: &Tenant) ->
             a.button href=(cx.url(&format!("/replays/{}", replay.id))) { "Refresh" }
         }))
         (section("Progress", html! {
-            progress max="100" value=(replay.percent()) aria-label="Progress" { (replay.percent()) " %" }
+            progress max="100" value=(replay.percent()) aria-label="Progress" { (replay.progress()) }
             (facts(&[
-                ("Status", html! { (state) " " (replay.percent()) " %" }),
+                ("Status", html! { (state) " " (replay.progress()) }),
                 ("Deliveries", html! { (number(replay.replayed)) " are sent again so far" }),
                 ("Endpoint", html! { a href=(cx.url(&format!("/webhooks/{}", replay.subscription_id))) { code { (replay.subscription_id) } } }),
                 ("Since", exact_time(zone, replay.since)),
