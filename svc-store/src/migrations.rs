@@ -67,6 +67,7 @@ pub(crate) const SQLITE: &[Migration] = migrations! { "sqlite":
     "0019_pending_and_ended_deliveries",
     "0020_attempts_by_delivery",
     "0021_replay_totals",
+    "0022_members",
     "0023_expiring_subscriptions",
 };
 
@@ -91,6 +92,7 @@ pub(crate) const POSTGRES: &[Migration] = migrations! { "postgres":
     "0017_attempt_counts",
     "0018_pending_and_ended_deliveries",
     "0019_replay_totals",
+    "0020_members",
     "0021_expiring_subscriptions",
 };
 
