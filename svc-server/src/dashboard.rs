@@ -136,6 +136,7 @@ impl Dashboard {
         }
         let cx = Context {
             dashboard: self,
+            limits,
             svc: self.svc.acting_as(session.actor()),
             session: &session,
             token: &token,

@@ -9,6 +9,8 @@ mod browser;
 mod forms;
 #[path = "dashboard/live.rs"]
 mod live;
+#[path = "dashboard/overview.rs"]
+mod overview;
 #[path = "dashboard/roles.rs"]
 mod roles;
 #[path = "dashboard/sessions.rs"]

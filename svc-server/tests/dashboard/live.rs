@@ -66,7 +66,7 @@ impl Browser<'_> {
 }
 
 impl Server {
-    async fn set_status(&self, delivery: &Delivery, status: DeliveryStatus) {
+    pub(crate) async fn set_status(&self, delivery: &Delivery, status: DeliveryStatus) {
         let delivery = Delivery { status, next_attempt_at: None, ..delivery.clone() };
         let write = self.svc.store().write("test", move |tx| {
             let delivery = delivery.clone();
