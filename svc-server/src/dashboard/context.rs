@@ -3,12 +3,13 @@
 use std::str::FromStr;
 
 use http::header::{COOKIE, HOST, ORIGIN};
+use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use svc_core::Svc;
 use svc_core::accounts::sessions::{Role, SESSION_LIFETIME, Session};
 use svc_core::accounts::tenants::Tenant;
 use svc_core::crypto::{hmac_sha256, sha256};
-use svc_core::values::Timestamp;
+use svc_core::values::{TenantId, Timestamp};
 
 use super::Dashboard;
 use super::components::View;
@@ -29,8 +30,8 @@ pub(super) struct Context<'a> {
     /// The facade, which acts as this person.
     pub(super) svc: Svc,
     pub(super) session: &'a Session,
-    /// The secret token of the session.
-    pub(super) token: &'a str,
+    /// The head of the request.
+    pub(super) parts: &'a Parts,
     /// The token that forms of this session contain.
     pub(super) csrf: String,
     pub(super) query: Form,
@@ -152,14 +153,16 @@ pub(super) fn check_origin(headers: &HeaderMap) -> Result<(), Failure> {
     if is_own { Ok(()) } else { Err(Failure::ForeignForm) }
 }
 
-/// Returns the token that forms of a session contain. It follows from the token of the session, which no other site knows.
-pub(super) fn csrf_token(session_token: &str) -> String {
-    hex::encode(hmac_sha256(session_token.as_bytes(), &[b"svc dashboard form"]))
+/// Returns the token that forms of a session contain. It follows from the token of the session, which no other site knows,
+/// and from the account that a member has chosen: a form that was open meanwhile changes nothing of the next one.
+pub(super) fn csrf_token(session_token: &str, tenant: Option<TenantId>) -> String {
+    let tenant = tenant.map(|tenant| tenant.0.into_bytes()).unwrap_or_default();
+    hex::encode(hmac_sha256(session_token.as_bytes(), &[b"svc dashboard form", &tenant]))
 }
 
 /// Checks the token of a form. Digests are compared, so that the time of the comparison tells nothing.
-pub(super) fn check_csrf(session_token: &str, given: &str) -> Result<(), Failure> {
-    let expected = csrf_token(session_token);
+pub(super) fn check_csrf(session_token: &str, tenant: Option<TenantId>, given: &str) -> Result<(), Failure> {
+    let expected = csrf_token(session_token, tenant);
     if sha256(given.as_bytes()) == sha256(expected.as_bytes()) { Ok(()) } else { Err(Failure::ForeignForm) }
 }
 
@@ -200,8 +203,12 @@ mod tests {
 
     #[test]
     fn a_form_needs_the_token_of_its_session() {
-        assert!(check_csrf("one", &csrf_token("one")).is_ok());
-        assert!(check_csrf("one", &csrf_token("other")).is_err());
-        assert!(check_csrf("one", "").is_err());
+        let tenants = [None, Some(TenantId(uuid::Uuid::from_u128(1))), Some(TenantId(uuid::Uuid::from_u128(2)))];
+        for tenant in tenants {
+            assert!(check_csrf("one", tenant, &csrf_token("one", tenant)).is_ok());
+            assert!(check_csrf("one", tenant, &csrf_token("other", tenant)).is_err());
+            assert!(check_csrf("one", tenant, "").is_err());
+        }
+        assert!(check_csrf("one", tenants[1], &csrf_token("one", tenants[2])).is_err(), "a form of another account");
     }
 }

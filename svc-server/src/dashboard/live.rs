@@ -18,6 +18,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::stream::{self, BoxStream, StreamExt as _};
+use http::request::Parts;
 use maud::{Markup, html};
 use serde_json::json;
 use svc_core::Svc;
@@ -30,6 +31,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::{Instant, Interval, MissedTickBehavior};
 use uuid::Uuid;
 
+use super::People;
 use super::components::View;
 use super::context::Context;
 use super::pages::deliveries::Deliveries;
@@ -140,7 +142,8 @@ impl Live {
             feed,
             filter,
             may_select: cx.may(Role::Developer),
-            token: cx.token.to_owned(),
+            people: cx.dashboard.people.clone(),
+            parts: cx.parts.clone(),
             session_due: Instant::now() + SESSION_INTERVAL,
             heartbeat_due: Instant::now() + HEARTBEAT_INTERVAL,
             ticks,
@@ -272,7 +275,9 @@ struct Viewer<L: List> {
     filter: L::Filter,
     /// Whether the rows have the cell that selects them.
     may_select: bool,
-    token: String,
+    /// What tells who looks, by the head of the request.
+    people: People,
+    parts: Parts,
     /// The rows that the browser has.
     sent: Rows<L>,
     session_due: Instant,
@@ -313,12 +318,16 @@ impl<L: List> Viewer<L> {
         }
     }
 
-    /// Returns whether the session may still see the account.
-    async fn may_look(&self) -> Result<bool, Error> {
-        let session = self.feed.svc.dashboard().find_session(&self.token).await?;
-        Ok(session
-            .and_then(|session| session.account())
-            .is_some_and(|(tenant, role)| tenant == self.feed.tenant && (role >= Role::Developer || !self.may_select)))
+    /// Returns whether the person may still see the account as the rows are.
+    async fn may_look(&self) -> Result<bool, Failure> {
+        let now = self.feed.svc.store().env().now();
+        match self.people.session(&self.parts, now, false).await {
+            Ok((session, _)) => Ok(session.account().is_some_and(|(tenant, role)| {
+                tenant == self.feed.tenant && (role >= Role::Developer || !self.may_select)
+            })),
+            Err(Failure::SignedOut) => Ok(false),
+            Err(failure) => Err(failure),
+        }
     }
 
     /// Returns an event with the rows that the browser does not have: of each its HTML, and whether the filter selects it. One

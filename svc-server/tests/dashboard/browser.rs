@@ -104,6 +104,16 @@ impl Server {
         browser
     }
 
+    /// Returns a browser in which a member of these accounts is signed in.
+    pub(crate) async fn signed_in_member(&self, email: &str, accounts: &[(TenantId, Role)]) -> Browser<'_> {
+        let email: Email = email.parse().unwrap();
+        for (tenant, role) in accounts {
+            self.svc.tenant(*tenant).members().add(email.clone(), *role).await.unwrap();
+        }
+        let new = self.svc.dashboard().sign_in_member(email).await.unwrap();
+        Browser { server: self, cookie: Some(format!("svc_session={}", new.token.reveal())) }
+    }
+
     /// Sends a request as it is.
     pub(crate) async fn send(&self, request: Request<Full<Bytes>>) -> Response {
         let (parts, body) = self.api.call(request, PEER).await.into_parts();
@@ -139,6 +149,11 @@ impl Browser<'_> {
     /// Sends a form with the token that the pages of this browser have.
     pub(crate) async fn post(&self, path: &str, form: &str) -> Response {
         let csrf = self.csrf().await;
+        self.send_form(path, form, &csrf).await
+    }
+
+    /// Sends a form with this token.
+    pub(crate) async fn send_form(&self, path: &str, form: &str, csrf: &str) -> Response {
         self.send(Method::POST, path, &format!("{form}&csrf={csrf}"), Some(ORIGIN_URL)).await
     }
 
