@@ -294,12 +294,17 @@ impl<L: List> Viewer<L> {
 
     /// Returns what the browser is sent next. `None` at the end.
     async fn next(&mut self) -> Option<Bytes> {
+        let mut stopping = self.stopping.clone();
+        tokio::select! {
+            biased;
+            _ = stopping.wait_for(|is_stopping| *is_stopping) => None,
+            part = self.part() => part,
+        }
+    }
+
+    async fn part(&mut self) -> Option<Bytes> {
         loop {
-            tokio::select! {
-                biased;
-                _ = self.stopping.wait_for(|is_stopping| *is_stopping) => return None,
-                _ = self.ticks.tick() => {}
-            }
+            self.ticks.tick().await;
             let now = Instant::now();
             if now >= self.session_due {
                 match self.may_look().await {
