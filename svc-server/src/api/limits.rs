@@ -18,6 +18,8 @@ use futures_util::FutureExt as _;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use svc_core::accounts::keys::{Caller, KeyId};
 use svc_core::accounts::limits::CappedCollection;
+#[cfg(feature = "dashboard")]
+use svc_core::accounts::limits::RateLimits;
 use svc_core::store::{CountChange, RequestWindow, Store};
 use svc_core::sync::lock;
 use svc_core::values::Timestamp;
@@ -166,6 +168,15 @@ impl RateLimiter {
     pub fn new(general_limit: u32, enforced: bool, store: Arc<dyn Store>) -> Self {
         let windows = Windows { by_bucket: HashMap::new(), cleanup_size: MIN_CLEANUP_SIZE, warned_at: None };
         Self { general_limit, enforced, store, windows: Mutex::new(windows) }
+    }
+
+    /// Returns how many requests of a key count in its current window, as far as this process knows, and how many may. `None`
+    /// when nothing is limited.
+    #[cfg(feature = "dashboard")]
+    pub(crate) fn usage(&self, key: KeyId, limits: &RateLimits, now: Timestamp) -> Option<(u32, u32)> {
+        let general_limit = limits.rate_limit.map_or(self.general_limit, NonZeroU32::get);
+        let status = self.status(RateLimitKey { subject: Subject::Key(key), general_limit, write_limit: None }, now);
+        self.enforced.then_some((status.limit - status.remaining, status.limit))
     }
 
     /// Returns the windows of a request with a valid key. The limits of the tenant replace those of the server.
