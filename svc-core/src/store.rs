@@ -59,6 +59,7 @@ mod audit;
 mod deliveries;
 mod events;
 mod idempotency;
+mod members;
 pub mod memory;
 mod owners;
 mod payments;
@@ -103,6 +104,7 @@ pub use self::audit::AuditRepository;
 pub use self::deliveries::{DeliveryFilter, DeliveryRepository, DueDelivery, WaitingFor};
 pub use self::events::{EventRepository, EventWithActor};
 pub use self::idempotency::IdempotencyRepository;
+pub use self::members::MemberRepository;
 pub use self::owners::{OwnedKind, OwnerRepository};
 pub use self::payments::PaymentRepository;
 pub use self::replays::ReplayRepository;
@@ -275,6 +277,7 @@ pub trait Tx:
     + ApiKeyRepository
     + UsedSignatureRepository
     + SignInRepository
+    + MemberRepository
     + IdempotencyRepository
     + SubscriptionMatching
     + EventRepository

@@ -67,6 +67,7 @@ pub(crate) const SQLITE: &[Migration] = migrations! { "sqlite":
     "0019_pending_and_ended_deliveries",
     "0020_attempts_by_delivery",
     "0021_replay_totals",
+    "0022_members",
 };
 
 /// The migrations of PostgreSQL.
@@ -90,6 +91,7 @@ pub(crate) const POSTGRES: &[Migration] = migrations! { "postgres":
     "0017_attempt_counts",
     "0018_pending_and_ended_deliveries",
     "0019_replay_totals",
+    "0020_members",
 };
 
 /// A row of `schema_migrations`.

@@ -8,6 +8,7 @@ mod audit;
 mod deliveries;
 mod events;
 mod idempotency;
+mod members;
 mod owners;
 mod payments;
 mod replays;
@@ -35,6 +36,7 @@ use crate::accounts::audit::{Actor, Entry};
 use crate::accounts::dashboard_links::DashboardLink;
 use crate::accounts::idempotency::StoredResponse;
 use crate::accounts::keys::{ApiKey, KeyId};
+use crate::accounts::members::Member;
 use crate::accounts::requests::LoggedRequest;
 use crate::accounts::sessions::{Session, SessionId};
 use crate::accounts::tenants::{NumberKind, Tenant};
@@ -167,6 +169,7 @@ tables! {
     // By the digest of the token.
     dashboard_links: [u8; 32] => DashboardLink,
     sessions: SessionId => (Session, [u8; 32]),
+    members: Key<Member> => Member,
     responses: (TenantId, String) => StoredResponse,
     events: Key<Event> => Event,
     event_actors: Key<Event> => String,

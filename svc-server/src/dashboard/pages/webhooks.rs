@@ -69,7 +69,7 @@ fn milliseconds(duration: Option<u32>) -> String {
 pub(in crate::dashboard) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Result<Reply, Failure> {
     let account = cx.svc.tenant(tenant.id);
     let mut endpoints = Vec::new();
-    for endpoint in deliveries::list_endpoints(cx, tenant).await? {
+    for endpoint in deliveries::list_endpoints(&cx.svc, tenant.id).await? {
         let day = sum(&account.deliveries().attempts_by_hour(Some(endpoint.id)).await?);
         endpoints.push((endpoint, day));
     }
@@ -272,7 +272,7 @@ pub(in crate::dashboard) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Res
             @if recent.is_empty() {
                 p.soft { "None yet. Send a test event to see one arrive." }
             } @else {
-                (deliveries::rows(cx, tenant, &recent, &endpoints, None))
+                (deliveries::rows(&cx.view(tenant), &recent, &endpoints, false))
             }
         }))
         p { a href=(cx.url(&format!("/deliveries?endpoint={}", endpoint.id))) { "All deliveries of this endpoint" } }
