@@ -62,6 +62,7 @@ mod idempotency;
 pub mod memory;
 mod owners;
 mod payments;
+mod platform_keys;
 mod replays;
 mod repository;
 mod request_counts;
@@ -105,6 +106,7 @@ pub use self::events::{EventRepository, EventWithActor};
 pub use self::idempotency::IdempotencyRepository;
 pub use self::owners::{OwnedKind, OwnerRepository};
 pub use self::payments::PaymentRepository;
+pub use self::platform_keys::{PlatformKeyRepository, PlatformKeyUse};
 pub use self::replays::ReplayRepository;
 pub use self::repository::Repository;
 pub use self::request_counts::{CountChange, RequestCounts, RequestWindow};
@@ -273,6 +275,7 @@ pub trait Tx:
     + Repository<WebhookSubscription>
     + TenantRepository
     + ApiKeyRepository
+    + PlatformKeyRepository
     + UsedSignatureRepository
     + SignInRepository
     + IdempotencyRepository

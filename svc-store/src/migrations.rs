@@ -66,6 +66,7 @@ pub(crate) const SQLITE: &[Migration] = migrations! { "sqlite":
     "0018_attempt_counts",
     "0019_pending_and_ended_deliveries",
     "0020_attempts_by_delivery",
+    "0021_platform_keys",
 };
 
 /// The migrations of PostgreSQL.
@@ -88,6 +89,7 @@ pub(crate) const POSTGRES: &[Migration] = migrations! { "postgres":
     "0016_request_log",
     "0017_attempt_counts",
     "0018_pending_and_ended_deliveries",
+    "0019_platform_keys",
 };
 
 /// A row of `schema_migrations`.
