@@ -6,7 +6,7 @@
 //! - [`platform_keys`] has the keys of the platform API, which belong to no tenant.
 //! - [`limits`] has the rate limits that an operator sets for one tenant.
 //! - [`idempotency`] stores responses, so that a repeated POST creates nothing twice.
-//! - [`dashboard_links`] and [`sessions`] sign people in to the dashboard.
+//! - [`dashboard_links`] and [`sessions`] sign people in to the dashboard. [`members`] has the people of an account.
 //! - [`audit`] records who changed what, and [`requests`] which API requests there were.
 
 pub mod audit;
@@ -15,6 +15,7 @@ pub mod dashboard_links;
 pub mod idempotency;
 pub mod keys;
 pub mod limits;
+pub mod members;
 pub mod platform_keys;
 pub mod requests;
 pub mod sessions;

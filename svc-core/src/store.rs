@@ -59,6 +59,7 @@ mod audit;
 mod deliveries;
 mod events;
 mod idempotency;
+mod members;
 pub mod memory;
 mod owners;
 mod payments;
@@ -104,6 +105,7 @@ pub use self::audit::AuditRepository;
 pub use self::deliveries::{DeliveryFilter, DeliveryRepository, DueDelivery, WaitingFor};
 pub use self::events::{EventRepository, EventWithActor};
 pub use self::idempotency::IdempotencyRepository;
+pub use self::members::MemberRepository;
 pub use self::owners::{OwnedKind, OwnerRepository};
 pub use self::payments::PaymentRepository;
 pub use self::platform_keys::{PlatformKeyRepository, PlatformKeyUse};
@@ -278,6 +280,7 @@ pub trait Tx:
     + PlatformKeyRepository
     + UsedSignatureRepository
     + SignInRepository
+    + MemberRepository
     + IdempotencyRepository
     + SubscriptionMatching
     + EventRepository

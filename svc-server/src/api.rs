@@ -29,6 +29,7 @@ pub mod problem;
 mod request_context;
 mod request_log;
 pub mod response;
+mod response_body;
 pub(crate) mod response_memory;
 mod router;
 pub mod routes;
@@ -41,13 +42,11 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
 use futures_util::future::BoxFuture;
 #[cfg(feature = "docs")]
 use http::header::IF_NONE_MATCH;
 use http::request::Parts;
 use http::{Method, Request, Response, StatusCode};
-use http_body_util::Full;
 use svc_core::accounts::requests;
 use svc_core::env::Env;
 use svc_core::error::{Error, StoreError};
@@ -67,6 +66,7 @@ use self::problem::Problem;
 use self::request_context::{AccessRecord, RequestContext};
 use self::request_log::Answered;
 use self::response::ApiResponse;
+pub use self::response_body::ResponseBody;
 use self::router::Route;
 use self::routes::Version;
 pub use self::settings::Settings;
@@ -145,7 +145,7 @@ impl Api {
     }
 
     /// Responds to a request from the address `peer`. A failure is a response, too.
-    pub async fn call<B: Incoming>(&self, request: Request<B>, peer: IpAddr) -> Response<Full<Bytes>> {
+    pub async fn call<B: Incoming>(&self, request: Request<B>, peer: IpAddr) -> Response<ResponseBody> {
         let started = Instant::now();
         let (parts, body) = request.into_parts();
         let now = self.env().now();
@@ -309,6 +309,14 @@ impl Api {
         }
     }
 
+    /// Ends the streams of the dashboard, so that their connections can be closed. Those that begin later end at once.
+    pub(crate) fn end_streams(&self) {
+        #[cfg(feature = "dashboard")]
+        if let Some(dashboard) = &self.state.dashboard {
+            dashboard.end_streams();
+        }
+    }
+
     fn env(&self) -> &Env {
         self.state.store.env()
     }
@@ -406,7 +414,7 @@ impl<B> tower_service::Service<Request<B>> for Api
 where
     B: Incoming + 'static,
 {
-    type Response = Response<Full<Bytes>>;
+    type Response = Response<ResponseBody>;
     type Error = Infallible;
     type Future = BoxFuture<'static, Result<Self::Response, Infallible>>;
 

@@ -107,6 +107,42 @@ test("hostile names are text", async () => {
   await page.context().close();
 });
 
+test("deliveries and requests appear without a reload, and the list can be paused", async () => {
+  const page = await open(browser, demo.url);
+  await signIn(page, demo.linkFor(demo.variables.SVC_TENANT, "developer"));
+  await page.goto(`${demo.url}/dashboard/deliveries`);
+  const status = page.getByRole("status").filter({ hasText: /Live|Paused|Connecting/ });
+  await page.getByText("Live", { exact: true }).waitFor();
+  const selected = page.locator("tbody input").nth(1);
+  const [id] = [await selected.getAttribute("value"), await selected.check()];
+  const newest = await page.locator("tbody tr").first().getAttribute("data-row");
+  const first = page.locator("tbody tr").first();
+  const rows = await page.locator("tbody tr").count();
+  const job = await demo.api("POST", "jobs", { title: "Appears by itself" });
+  await page.waitForFunction((before) => document.querySelector("tbody tr").dataset.row > before, newest);
+  await first.getByText(/job.created/).waitFor();
+  await page.locator("tbody tr", { hasText: "job.created" }).first().getByText("delivered").waitFor();
+  assert.ok((await page.locator("tbody tr").count()) > rows || rows === 50);
+  assert.ok(await page.locator(`tbody input[value="${id}"]`).isChecked(), "a selection stays");
+  await page.getByRole("button", { name: "Pause" }).click();
+  assert.equal(await status.innerText(), "Paused");
+  assertNoFaults(page, "/dashboard/deliveries");
+  await assertAccessible(page, "a live list");
+
+  await page.goto(`${demo.url}/dashboard/requests?path=jobs`);
+  await page.getByText("Live", { exact: true }).waitFor();
+  await Promise.all([demo.api("GET", `jobs/${job.id}`), demo.api("GET", "contacts")]);
+  await page.getByText(`GET /api/v1/jobs/${job.id}`).waitFor();
+  assert.equal(await page.getByText("/api/v1/contacts").count(), 0, "the filter hides it");
+  // Whoever may no longer look sees no more.
+  await page.context().clearCookies();
+  await page.getByRole("button", { name: "Pause" }).click();
+  await page.getByRole("button", { name: "Resume" }).click();
+  await page.getByText("Not live").waitFor();
+  assertNoFaults(page, "/dashboard/requests", /401/);
+  await page.context().close();
+});
+
 test("the reference of the API asks no other host", async () => {
   const page = await open(browser, demo.url);
   await page.goto(`${demo.url}/docs`);

@@ -75,8 +75,8 @@ pub struct Entry {
     /// `view`; for a
     /// record the second part of its event kind, such as `paid`.
     pub action: String,
-    /// The kind of the changed object: `tenant`, `key`, `webhook`, `delivery`, `dashboard_link` or `session`, or a
-    /// kind of record such as `invoice`.
+    /// The kind of the changed object: `tenant`, `key`, `webhook`, `delivery`, `dashboard_link`, `session` or `member`, or
+    /// a kind of record such as `invoice`.
     pub object_kind: String,
     /// The id of the changed object, or of the event when the event names no object of this service.
     pub object_id: Uuid,

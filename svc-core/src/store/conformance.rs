@@ -25,6 +25,7 @@ mod events;
 mod idempotency;
 mod isolation;
 mod lists;
+mod members;
 mod pagination;
 mod platform_keys;
 mod replays;
@@ -203,6 +204,7 @@ cases! {
     replays {
         replays_are_stored,
         replays_of_a_tenant_are_listed,
+        what_a_replay_goes_through_is_counted,
     }
     backlog {
         deliveries_are_counted_by_status,
@@ -235,7 +237,19 @@ cases! {
         a_session_ends_after_twelve_hours_or_an_idle_one,
         sessions_of_tenants_and_operators_are_apart,
         an_operator_views_a_tenant,
+        a_member_signs_in,
+        a_member_chooses_a_tenant,
+        a_withdrawn_role_holds_from_the_next_request_on,
         expired_sign_ins_are_deleted_in_steps,
+    }
+    members {
+        members_of_a_tenant_are_listed,
+        an_address_is_a_member_of_a_tenant_once,
+        the_memberships_of_an_address_are_found,
+        members_of_tenants_are_apart,
+        a_change_of_a_role_is_stored,
+        changes_of_members_are_audited,
+        people_keep_an_owner,
     }
     idempotency {
         a_response_is_stored,

@@ -8,6 +8,7 @@ mod audit;
 mod deliveries;
 mod events;
 mod idempotency;
+mod members;
 mod owners;
 mod payments;
 mod platform_keys;
@@ -36,6 +37,7 @@ use crate::accounts::audit::{Actor, Entry};
 use crate::accounts::dashboard_links::DashboardLink;
 use crate::accounts::idempotency::StoredResponse;
 use crate::accounts::keys::{ApiKey, KeyId};
+use crate::accounts::members::Member;
 use crate::accounts::platform_keys::{PlatformKey, PlatformKeyId};
 use crate::accounts::requests::LoggedRequest;
 use crate::accounts::sessions::{Session, SessionId};
@@ -170,6 +172,7 @@ tables! {
     // By the digest of the token.
     dashboard_links: [u8; 32] => DashboardLink,
     sessions: SessionId => (Session, [u8; 32]),
+    members: Key<Member> => Member,
     responses: (TenantId, String) => StoredResponse,
     events: Key<Event> => Event,
     event_actors: Key<Event> => String,

@@ -50,7 +50,7 @@ const INFO: &str = include_str!("openapi/introduction.md");
 const PLATFORM_INFO: &str = include_str!("openapi/platform.md");
 
 /// The tags of the platform API that the public API does not have, or describes otherwise.
-const PLATFORM_TAGS: [(&str, &str); 9] = [
+const PLATFORM_TAGS: [(&str, &str); 10] = [
     (
         "accounts",
         "An account is that of one business. Everything else belongs to one account, whose id is in its path.",
@@ -59,6 +59,7 @@ const PLATFORM_TAGS: [(&str, &str); 9] = [
         "keys",
         "An API key opens the public API for the data of one account. Its text is returned once, at its creation.",
     ),
+    ("members", "A member is a person who signs in to the dashboard of an account with an email address."),
     (
         "dashboard-links",
         "A dashboard link signs a person in to the dashboard of one account, once and within ten minutes.",

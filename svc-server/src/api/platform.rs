@@ -20,11 +20,12 @@ use svc_core::webhooks::subscriptions::{WebhookSubscription, WebhookSubscription
 use crate::api::handlers::ParseFn;
 use crate::api::platform::inputs::{
     AccountCreate, AccountFilter, AccountUpdate, DashboardLinkInput, DeliveryListFilter, EventInput, KeyInput,
-    KeyRotation, LogFilter, LogParams, PaymentInput, ReplayInput, SampleInput, SecretRotation, TestInput,
+    KeyRotation, LogFilter, LogParams, MemberInput, MemberUpdate, PaymentInput, ReplayInput, SampleInput,
+    SecretRotation, TestInput,
 };
 use crate::api::platform::records::{
     Account, AuditEntry, DashboardSignIn, DeliveryDetails, DeliveryRecord, EmittedEvent, EventRecord, KeyRecord, List,
-    MarkedInvoices, NewKeyRecord, ReplayRecord, Statistics,
+    MarkedInvoices, MemberRecord, NewKeyRecord, ReplayRecord, Statistics,
 };
 use crate::api::routes::{self, Operation, Shape, inline, schema, wrapped};
 
@@ -233,20 +234,87 @@ fn keys() -> Vec<Operation> {
 }
 
 fn members() -> Vec<Operation> {
-    vec![operation(
-        Area::Members,
-        "createDashboardLink",
-        Method::POST,
-        &format!("{ACCOUNT}/dashboard-links"),
-        "dashboard-links",
-        handlers::create_dashboard_link,
-        [
-            "Create a dashboard link",
-            "Creates a link that signs a person in to the dashboard of the account. It works once, for ten minutes.",
-            "The created link.",
-        ],
-        Shape { body: Some(schema::<DashboardLinkInput>), ..one(wrapped::<DashboardSignIn>, StatusCode::CREATED) },
-    )]
+    let act = |id, method, path: &str, parse, texts, shape| {
+        operation(Area::Members, id, method, &format!("{ACCOUNT}/members{path}"), "members", parse, texts, shape)
+    };
+    let changing = |operation| Operation { current: Some(handlers::get_member), ..operation };
+    vec![
+        act(
+            "listMembers",
+            Method::GET,
+            "",
+            lists::members,
+            [
+                "List members",
+                "Returns all members of the account: the people who sign in to its dashboard with their email address.",
+                "The members.",
+            ],
+            one(list_of::<MemberRecord>, StatusCode::OK),
+        ),
+        act(
+            "addMember",
+            Method::POST,
+            "",
+            handlers::add_member,
+            [
+                "Add a member",
+                "Lets a person sign in to the dashboard of the account with this email address. An address that is a member \
+                 already is refused with 409 `not_allowed`.",
+                "The added member.",
+            ],
+            Shape { body: Some(schema::<MemberInput>), ..one(wrapped::<MemberRecord>, StatusCode::CREATED) },
+        ),
+        act(
+            "getMember",
+            Method::GET,
+            "/{id}",
+            handlers::get_member,
+            ["Retrieve a member", "Returns the member with this id.", "The member with this id."],
+            Shape { has_etag: true, ..one(wrapped::<MemberRecord>, StatusCode::OK) },
+        ),
+        changing(act(
+            "updateMember",
+            Method::PATCH,
+            "/{id}",
+            handlers::update_member,
+            [
+                "Change the role of a member",
+                "Changes what the member may do from the next request on.",
+                "The member after the change.",
+            ],
+            Shape {
+                body: Some(schema::<MemberUpdate>),
+                has_etag: true,
+                ..one(wrapped::<MemberRecord>, StatusCode::OK)
+            },
+        )),
+        changing(act(
+            "removeMember",
+            Method::DELETE,
+            "/{id}",
+            handlers::remove_member,
+            [
+                "Remove a member",
+                "Removes the member, who can no longer see the account from the next request on.",
+                "The member was removed. The response has no body.",
+            ],
+            Shape { status: StatusCode::NO_CONTENT, ..NOTHING },
+        )),
+        operation(
+            Area::Members,
+            "createDashboardLink",
+            Method::POST,
+            &format!("{ACCOUNT}/dashboard-links"),
+            "dashboard-links",
+            handlers::create_dashboard_link,
+            [
+                "Create a dashboard link",
+                "Creates a link that signs a person in to the dashboard of the account. It works once, for ten minutes.",
+                "The created link.",
+            ],
+            Shape { body: Some(schema::<DashboardLinkInput>), ..one(wrapped::<DashboardSignIn>, StatusCode::CREATED) },
+        ),
+    ]
 }
 
 fn invoices() -> Vec<Operation> {
@@ -631,3 +699,6 @@ fn logs() -> Vec<Operation> {
         },
     )]
 }
+
+#[cfg(test)]
+mod tests;

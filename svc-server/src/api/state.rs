@@ -77,7 +77,7 @@ impl State {
         let limits = RateLimiter::new(settings.rate_limit, settings.limit_rates, Arc::clone(&store));
         let responses = ResponseMemory::new(settings.response_memory);
         #[cfg(feature = "dashboard")]
-        let dashboard = settings.dashboard.then(|| Dashboard::new(Arc::clone(&store), &settings.mount));
+        let dashboard = settings.dashboard.then(|| Dashboard::new(Arc::clone(&store), &settings));
         let background_reminder = Reminder::new(store.env().now());
         Self {
             store,

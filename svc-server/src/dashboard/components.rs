@@ -5,6 +5,28 @@ use svc_core::values::{TimeZone, Timestamp};
 
 use super::context::{Context, Form};
 
+/// What it takes to render a part of a page of an account, also without a request: in a live list.
+#[derive(Clone, Copy)]
+pub(super) struct View<'a> {
+    /// The path in front of all links.
+    pub(super) base: &'a str,
+    pub(super) now: Timestamp,
+    /// The time zone of the account.
+    pub(super) zone: &'a TimeZone,
+}
+
+impl View<'_> {
+    /// Returns the URL of a page, such as `/keys`.
+    pub(super) fn url(&self, path: &str) -> String {
+        format!("{}{path}", self.base)
+    }
+
+    /// Returns a time as a distance from now.
+    pub(super) fn time(&self, at: Timestamp) -> Markup {
+        time(self.now, self.zone, at)
+    }
+}
+
 /// How a badge or a number is to be taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Tone {

@@ -14,11 +14,11 @@ use svc_core::webhooks::statistics::{self, AttemptCounter};
 use crate::browser::{Server, encode};
 
 /// A text that must be shown as it is.
-const HOSTILE: &str = "<script>alert(1)</script>\"'&\u{202e}";
-const ESCAPED: &str = "&lt;script&gt;alert(1)&lt;/script&gt;&quot;'&amp;\u{202e}";
+pub(crate) const HOSTILE: &str = "<script>alert(1)</script>\"'&\u{202e}";
+pub(crate) const ESCAPED: &str = "&lt;script&gt;alert(1)&lt;/script&gt;&quot;'&amp;\u{202e}";
 
 impl Server {
-    async fn endpoint(&self) -> WebhookSubscription {
+    pub(crate) async fn endpoint(&self) -> WebhookSubscription {
         let url = "https://example.com/hook".parse().unwrap();
         self.svc.tenant(self.tenant).webhooks().create(WebhookCreate::new(url, EventSet::All)).await.unwrap()
     }

@@ -13,8 +13,8 @@ use crate::record::{Record, record, select};
 use crate::sql::SqlTx;
 
 record!(Replay, "replays", key: [tenant_id, id], {
-    inserted: [id, tenant_id, subscription_id, since, until, statuses, missed, created_at],
-    updated: [position, stepped_at, replayed, finished_at],
+    inserted: [id, tenant_id, subscription_id, since, until, statuses, missed, total, created_at],
+    updated: [position, stepped_at, done, replayed, finished_at],
 });
 
 static LIST: LazyLock<String> = LazyLock::new(|| select::<Replay>("WHERE tenant_id = $1 ORDER BY id DESC LIMIT $2"));

@@ -263,6 +263,10 @@ pub(super) fn adapt_to_platform(document: &mut Value) {
         // The requests that subscribers receive are described in the document of the public API.
         parameters.retain(|name, _| PLATFORM_PARAMETERS.contains(&name.as_str()));
     }
+    let code = &mut document["components"]["schemas"]["Error"]["properties"]["code"]["description"];
+    if let Some(codes) = code.as_str() {
+        *code = codes.replace(" No operation returns it today.", "").into();
+    }
     if let Some(document) = document.as_object_mut() {
         document.remove("webhooks");
     }

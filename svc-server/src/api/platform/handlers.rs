@@ -5,6 +5,7 @@ use http::StatusCode;
 use serde::Serialize;
 use svc_core::accounts::dashboard_links::{self, DashboardLinkCreate};
 use svc_core::accounts::keys::{self, ApiKey, KeyCreate, KeyId};
+use svc_core::accounts::members;
 use svc_core::accounts::tenants::{self, TenantCreate};
 use svc_core::error::{Error, FieldCode, Issue};
 use svc_core::input::Input;
@@ -21,12 +22,12 @@ use svc_core::webhooks::subscriptions::{self, WebhookSubscription, WebhookSubscr
 
 use crate::api::handlers::{Data, ParsedRequest, RequestParts};
 use crate::api::platform::inputs::{
-    AccountCreate, AccountUpdate, DashboardLinkInput, EventInput, KeyInput, KeyRotation, OverdueInput, PaymentInput,
-    ReplayInput, SampleInput, Seconds, SecretRotation, TestInput, overlap,
+    AccountCreate, AccountUpdate, DashboardLinkInput, EventInput, KeyInput, KeyRotation, MemberInput, MemberUpdate,
+    OverdueInput, PaymentInput, ReplayInput, SampleInput, Seconds, SecretRotation, TestInput, overlap,
 };
 use crate::api::platform::records::{
     Account, AttemptRecord, DashboardSignIn, DeliveryDetails, DeliveryRecord, EmittedEvent, EventRecord, KeyRecord,
-    MarkedInvoices, NewKeyRecord, ReplayRecord, Statistics,
+    MarkedInvoices, MemberRecord, NewKeyRecord, ReplayRecord, Statistics,
 };
 use crate::api::problem::Problem;
 use crate::api::response::{ApiResponse, etag};
@@ -241,6 +242,60 @@ pub fn create_dashboard_link(parts: &RequestParts<'_>) -> Parsed {
             Ok(DashboardSignIn::new(tenant, dashboard_links::create(tx, link).await?))
         })
     })
+}
+
+/// Handles `POST /accounts/{account_id}/members`.
+///
+/// # Errors
+///
+/// Fails when the body is not valid or there is a query parameter.
+pub fn add_member(parts: &RequestParts<'_>) -> Parsed {
+    with_body(parts, StatusCode::CREATED, |tx, tenant, input: MemberInput| {
+        Box::pin(async move { Ok(MemberRecord::from(members::add(tx, tenant, &input.email, input.role).await?)) })
+    })
+}
+
+/// Handles `GET /accounts/{account_id}/members/{id}`.
+///
+/// # Errors
+///
+/// Fails when the id is malformed or there is a query parameter.
+pub fn get_member(parts: &RequestParts<'_>) -> Parsed {
+    let id = parts.id()?;
+    get(parts, move |tx, tenant| Box::pin(async move { Ok(MemberRecord::from(members::get(tx, tenant, id).await?)) }))
+}
+
+/// Handles `PATCH /accounts/{account_id}/members/{id}`.
+///
+/// # Errors
+///
+/// Fails when the id is malformed, the body is not valid or there is a query parameter.
+pub fn update_member(parts: &RequestParts<'_>) -> Parsed {
+    let id = parts.id()?;
+    parts.no_query()?;
+    let MemberUpdate { role } = MemberUpdate::from_body(parts.body)?;
+    Ok(ParsedRequest::new(move |tx, tenant| {
+        Box::pin(async move {
+            let member = members::set_role(tx, tenant, id, role).await?;
+            Ok(respond(StatusCode::OK, MemberRecord::from(member))?.with_etag())
+        })
+    }))
+}
+
+/// Handles `DELETE /accounts/{account_id}/members/{id}`.
+///
+/// # Errors
+///
+/// Fails when the id is malformed or there is a query parameter.
+pub fn remove_member(parts: &RequestParts<'_>) -> Parsed {
+    let id = parts.id()?;
+    parts.no_query()?;
+    Ok(ParsedRequest::new(move |tx, tenant| {
+        Box::pin(async move {
+            members::remove(tx, tenant, id).await?;
+            Ok(ApiResponse::no_content())
+        })
+    }))
 }
 
 /// Handles `POST /accounts/{account_id}/invoices`.

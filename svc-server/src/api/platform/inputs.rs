@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 use svc_core::accounts::keys::Scope;
 use svc_core::accounts::limits::{CappedCollection, MAX_WEBHOOKS, RateLimits};
@@ -15,7 +15,7 @@ use svc_core::error::{FieldCode, Issue};
 use svc_core::input::json::Json;
 use svc_core::input::{FromJson, Input};
 use svc_core::resources::pages::{Limit, SentCursor, Since};
-use svc_core::values::{Currency, Decimal, EventKind, Patch, Text, TimeZone, Timestamp};
+use svc_core::values::{Currency, Decimal, Email, EventKind, Patch, Text, TimeZone, Timestamp};
 use svc_core::webhooks::deliveries::DeliveryStatus;
 use svc_core::webhooks::subscriptions::SubscriptionId;
 use uuid::Uuid;
@@ -41,7 +41,7 @@ macro_rules! inline_schema {
 }
 
 /// A time zone, by its IANA name.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Zone(pub TimeZone);
 
 impl FromJson for Zone {
@@ -53,7 +53,7 @@ impl FromJson for Zone {
 inline_schema!(Zone, "TimeZone", json_schema!({ "type": "string", "examples": ["Australia/Sydney"] }));
 
 /// A length of time in whole seconds, up to ten years.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Seconds(u32);
 
 impl Seconds {
@@ -74,7 +74,7 @@ impl FromJson for Seconds {
 inline_schema!(Seconds, "Seconds", json_schema!({ "type": "integer", "minimum": 0, "maximum": Seconds::MAX }));
 
 /// A limit: a whole number of at least 1.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct AtLeastOne(NonZeroU32);
 
 impl FromJson for AtLeastOne {
@@ -87,7 +87,7 @@ impl FromJson for AtLeastOne {
 inline_schema!(AtLeastOne, "AtLeastOne", json_schema!({ "type": "integer", "minimum": 1, "maximum": u32::MAX }));
 
 /// A number of webhook subscriptions that an account can be allowed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct WebhookCount(u32);
 
 impl FromJson for WebhookCount {
@@ -115,6 +115,12 @@ fn whole_number(json: Json, min: u32, max: u32) -> Result<u32, Issue> {
 /// The limits of writes to set, by collection. Null restores the limit of the server.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct WriteLimitChanges(Vec<(CappedCollection, Option<NonZeroU32>)>);
+
+impl Serialize for WriteLimitChanges {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(collection, limit)| (collection, limit)))
+    }
+}
 
 impl FromJson for WriteLimitChanges {
     fn from_json(json: Json) -> Result<Self, Issue> {
@@ -231,6 +237,13 @@ pub struct KeyScopes {
     pub write: bool,
 }
 
+impl Serialize for KeyScopes {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let scopes: &[Scope] = if self.write { &[Scope::Read, Scope::Write] } else { &[Scope::Read] };
+        scopes.serialize(serializer)
+    }
+}
+
 impl FromJson for KeyScopes {
     fn from_json(json: Json) -> Result<Self, Issue> {
         let scopes: Vec<Scope> = json.into_array()?.into_iter().map(Scope::from_json).collect::<Result<_, _>>()?;
@@ -292,6 +305,23 @@ pub struct DashboardLinkInput {
     pub identity: Option<Text<200>>,
 }
 
+/// A new member.
+#[derive(Clone, Debug, PartialEq, Input)]
+pub struct MemberInput {
+    /// The email address with which the person signs in.
+    pub email: Email,
+    /// What the person may do: `viewer`, `developer` or `owner`.
+    pub role: Role,
+}
+
+/// The change of a member.
+#[derive(Clone, Debug, PartialEq, Input)]
+#[input(patch)]
+pub struct MemberUpdate {
+    /// What the person may do: `viewer`, `developer` or `owner`.
+    pub role: Role,
+}
+
 /// A payment or a refund.
 #[derive(Clone, Debug, PartialEq, Input)]
 pub struct PaymentInput {
@@ -307,7 +337,8 @@ pub struct OverdueInput {
 }
 
 /// A JSON object, as it was sent except for white space.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
+#[serde(transparent)]
 pub struct AnyObject(pub Box<RawValue>);
 
 impl FromJson for AnyObject {
@@ -382,7 +413,7 @@ pub struct TestInput {
 }
 
 /// Statuses of deliveries.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Statuses(pub Vec<DeliveryStatus>);
 
 impl FromJson for Statuses {

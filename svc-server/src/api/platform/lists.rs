@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use http::StatusCode;
 use serde::Serialize;
-use svc_core::accounts::audit;
+use svc_core::accounts::{audit, members};
 use svc_core::error::Error;
 use svc_core::input::Input as _;
 use svc_core::resources::pages::{CursorScope, ListParams, Order};
@@ -14,7 +14,9 @@ use svc_core::webhooks::deliveries;
 
 use crate::api::handlers::{ParsedRequest, RequestParts};
 use crate::api::platform::inputs::{AccountFilter, DeliveryListFilter, LogFilter, LogParams, NewestParams};
-use crate::api::platform::records::{Account, AuditEntry, DeliveryRecord, EventRecord, KeyRecord, List, ReplayRecord};
+use crate::api::platform::records::{
+    Account, AuditEntry, DeliveryRecord, EventRecord, KeyRecord, List, MemberRecord, ReplayRecord,
+};
 use crate::api::problem::Problem;
 use crate::api::response::ApiResponse;
 
@@ -85,6 +87,22 @@ pub fn keys(parts: &RequestParts<'_>) -> Result<ParsedRequest, Problem> {
         Box::pin(async move {
             let keys = tx.api_keys(tenant).await?;
             respond(&List::whole(keys.into_iter().map(KeyRecord::from).collect()))
+        })
+    });
+    Ok(list.reading(1))
+}
+
+/// Handles `GET /accounts/{account_id}/members`.
+///
+/// # Errors
+///
+/// Fails when there is a query parameter.
+pub fn members(parts: &RequestParts<'_>) -> Result<ParsedRequest, Problem> {
+    parts.no_query()?;
+    let list = ParsedRequest::new(|tx, tenant| {
+        Box::pin(async move {
+            let members = members::list(tx, tenant).await?;
+            respond(&List::whole(members.into_iter().map(MemberRecord::from).collect()))
         })
     });
     Ok(list.reading(1))

@@ -7,11 +7,12 @@ use svc_core::accounts::audit::Entry;
 use svc_core::accounts::dashboard_links::NewDashboardLink;
 use svc_core::accounts::keys::{ApiKey, KeyId, NewKey, Scope};
 use svc_core::accounts::limits::{CappedCollection, RateLimits};
+use svc_core::accounts::members::{Member, MemberId};
 use svc_core::accounts::sessions::Role;
 use svc_core::accounts::tenants::{DeveloperAccess, Tenant};
 use svc_core::input::Record;
 use svc_core::resources::invoices::Invoice;
-use svc_core::values::{Currency, EventKind, Secret, TenantId, Timestamp};
+use svc_core::values::{Currency, Email, EventKind, Secret, TenantId, Timestamp};
 use svc_core::webhooks::deliveries::{AttemptLog, Delivery, DeliveryId, DeliveryStatus, FailureReason};
 use svc_core::webhooks::events::{Event, EventId};
 use svc_core::webhooks::replays::{Replay, ReplayId};
@@ -211,6 +212,29 @@ impl DashboardSignIn {
     }
 }
 
+/// A person who may sign in to the dashboard of an account.
+#[derive(Clone, Debug, Serialize, Record)]
+pub struct MemberRecord {
+    /// The unique identifier of the member, a UUID of version 7.
+    pub id: MemberId,
+    /// The `id` of the account.
+    pub tenant_id: TenantId,
+    /// The email address with which the person signs in, in lower case.
+    pub email: Email,
+    /// What the person may do: `viewer`, `developer` or `owner`.
+    #[record(schema = String)]
+    pub role: Role,
+    /// When the member was added.
+    pub created_at: Timestamp,
+}
+
+impl From<Member> for MemberRecord {
+    fn from(member: Member) -> Self {
+        let Member { id, tenant_id, email, role, created_at } = member;
+        Self { id, tenant_id, email, role, created_at }
+    }
+}
+
 /// The invoices that became overdue in one step of a check.
 #[derive(Serialize, Record)]
 pub struct MarkedInvoices {
@@ -367,7 +391,12 @@ pub struct ReplayRecord {
     pub statuses: Vec<DeliveryStatus>,
     /// Whether matching events without a delivery are sent as well.
     pub missed: bool,
-    /// How much of the time span is done, in percent.
+    /// How many deliveries or events the replay has to go through, counted up to 10,000, which stands for that many or more.
+    /// 0 if it is not known.
+    pub total: u32,
+    /// How many of them the replay has gone through so far.
+    pub done: u32,
+    /// How much of the replay is done, in percent.
     pub percent: u8,
     /// How many deliveries became due through this replay so far.
     pub replayed: u32,
@@ -382,6 +411,7 @@ pub struct ReplayRecord {
 impl From<Replay> for ReplayRecord {
     fn from(replay: Replay) -> Self {
         let (percent, broken_off) = (replay.percent(), replay.broken_off());
+        let count = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
         Self {
             id: replay.id,
             tenant_id: replay.tenant_id,
@@ -390,8 +420,10 @@ impl From<Replay> for ReplayRecord {
             until: replay.until,
             statuses: replay.statuses,
             missed: replay.missed,
+            total: count(replay.total),
+            done: count(replay.done),
             percent,
-            replayed: u32::try_from(replay.replayed).unwrap_or(u32::MAX),
+            replayed: count(replay.replayed),
             broken_off,
             created_at: replay.created_at,
             finished_at: replay.finished_at,

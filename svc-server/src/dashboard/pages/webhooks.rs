@@ -69,7 +69,7 @@ fn milliseconds(duration: Option<u32>) -> String {
 pub(in crate::dashboard) async fn list(cx: &Context<'_>, tenant: &Tenant) -> Result<Reply, Failure> {
     let account = cx.svc.tenant(tenant.id);
     let mut endpoints = Vec::new();
-    for endpoint in deliveries::list_endpoints(cx, tenant).await? {
+    for endpoint in deliveries::list_endpoints(&cx.svc, tenant.id).await? {
         let day = sum(&account.deliveries().attempts_by_hour(Some(endpoint.id)).await?);
         endpoints.push((endpoint, day));
     }
@@ -272,7 +272,7 @@ pub(in crate::dashboard) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Res
             @if recent.is_empty() {
                 p.soft { "None yet. Send a test event to see one arrive." }
             } @else {
-                (deliveries::rows(cx, tenant, &recent, &endpoints, None))
+                (deliveries::rows(&cx.view(tenant), &recent, &endpoints, false))
             }
         }))
         p { a href=(cx.url(&format!("/deliveries?endpoint={}", endpoint.id))) { "All deliveries of this endpoint" } }
@@ -308,7 +308,7 @@ pub(in crate::dashboard) async fn show(cx: &Context<'_>, tenant: &Tenant) -> Res
                 ul {
                     @for replay in replays.iter().filter(|replay| replay.subscription_id == endpoint.id) {
                         li { a href=(cx.url(&format!("/replays/{}", replay.id))) {
-                            "Since " (exact_time(zone, replay.since)) ": " (replay.percent()) " %"
+                            "Since " (exact_time(zone, replay.since)) ": " (replay.progress())
                         } }
                     }
                 }
@@ -435,9 +435,9 @@ pub(in crate::dashboard) async fn progress(cx: &Context<'_>, tenant: &Tenant) ->
             a.button href=(cx.url(&format!("/replays/{}", replay.id))) { "Refresh" }
         }))
         (section("Progress", html! {
-            progress max="100" value=(replay.percent()) aria-label="Progress" { (replay.percent()) " %" }
+            progress max="100" value=(replay.percent()) aria-label="Progress" { (replay.progress()) }
             (facts(&[
-                ("Status", html! { (state) " " (replay.percent()) " %" }),
+                ("Status", html! { (state) " " (replay.progress()) }),
                 ("Deliveries", html! { (number(replay.replayed)) " are sent again so far" }),
                 ("Endpoint", html! { a href=(cx.url(&format!("/webhooks/{}", replay.subscription_id))) { code { (replay.subscription_id) } } }),
                 ("Since", exact_time(zone, replay.since)),
