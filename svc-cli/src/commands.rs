@@ -18,6 +18,7 @@ mod key;
 mod listen;
 mod lookup;
 mod man;
+mod platform_key;
 mod quote;
 mod records;
 mod tenant;
@@ -60,6 +61,7 @@ pub(crate) async fn run(cli: Cli) -> Result<Outcome, Failure> {
         Command::Init { name, url: server_url } => init::run(url, allowed, &server_url, name).await,
         Command::Tenant { command } => tenant::run(&*open().await?, command).await,
         Command::Key { command } => key::run(&*open().await?, command).await,
+        Command::PlatformKey { command } => platform_key::run(&*open().await?, command).await,
         Command::Dashboard { command } => dashboard::run(&*open().await?, command).await,
         Command::Contact { command } => contact::run(&*open().await?, command).await,
         Command::Booking { command } => records::run(&*open().await?, command).await,

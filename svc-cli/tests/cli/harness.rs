@@ -32,6 +32,8 @@ const FILTERS: [(&str, &str); 19] = [
     (r"\(in \d+ years\)", "(in 73 years)"),
     (r"\b20[0-8]\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", "2026-03-14T15:09:26.535897Z"),
     (r"\b20[0-8]\d-\d\d-\d\d\b", "2026-03-14"),
+    (r"svc_plat_[0-9A-Za-z]{38}\b", "svc_plat_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"),
+    (r"svc_plat_[0-9A-Za-z]{6}\b", "svc_plat_xxxxxx"),
     (r"svc_live_[0-9A-Za-z]{38}\b", "svc_live_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"),
     (r"svc_live_[0-9A-Za-z]{6}\b", "svc_live_xxxxxx"),
     (r"svcsig_[0-9A-Za-z+/]{43}=", "svcsig_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx="),
