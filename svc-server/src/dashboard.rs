@@ -25,7 +25,6 @@ mod pages;
 mod reply;
 pub mod routes;
 
-use self::identity::People;
 pub use self::identity::{Identify, Identity, Origin};
 
 use std::net::IpAddr;
