@@ -20,6 +20,7 @@ mod components;
 mod context;
 mod identity;
 mod layout;
+mod live;
 mod pages;
 mod reply;
 pub mod routes;
@@ -29,7 +30,6 @@ pub use self::identity::{Identify, Identity, Origin};
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, REFERRER_POLICY};
 use http::request::Parts;
 use http::{HeaderName, HeaderValue, Method, Response};
@@ -40,10 +40,11 @@ use svc_core::values::Timestamp;
 
 use self::assets::Assets;
 use self::context::{Context, Form};
+use self::live::Live;
 use self::reply::{Failure, Reply};
 use self::routes::{Handler, Router};
-use crate::api::Settings;
 use crate::api::limits::RateLimiter;
+use crate::api::{ResponseBody, Settings};
 
 /// The path of the dashboard below the mount of the API.
 pub(crate) const PATH: &str = "/dashboard";
@@ -65,7 +66,8 @@ pub(crate) struct Dashboard {
     /// The path in front of all links: the mount of the API and [`PATH`].
     base: String,
     policy: HeaderValue,
-    identify: Option<Identify>,
+    people: People,
+    live: Live,
 }
 
 impl Dashboard {
@@ -75,8 +77,15 @@ impl Dashboard {
         let ancestor = settings.dashboard_frame_ancestor.as_ref().map_or("'none'", Origin::as_str);
         #[expect(clippy::expect_used, reason = "an origin consists of ASCII")]
         let policy = format!("{POLICY}{ancestor}").parse().expect("a header");
-        let identify = settings.dashboard_identity.clone();
-        Self { svc: Svc::new(store), router: Router::new(), assets: Assets::new(&base), base, policy, identify }
+        let svc = Svc::new(store);
+        let people = People { svc: svc.clone(), identify: settings.dashboard_identity.clone() };
+        let live = Live::new(svc.clone(), &base);
+        Self { svc, router: Router::new(), assets: Assets::new(&base), base, policy, people, live }
+    }
+
+    /// Ends the streams of live lists.
+    pub(crate) fn end_streams(&self) {
+        self.live.stop();
     }
 
     /// Returns whether a path is below that of the dashboard.
@@ -91,7 +100,7 @@ impl Dashboard {
         body: &[u8],
         peer: IpAddr,
         limits: &RateLimiter,
-    ) -> Response<Bytes> {
+    ) -> Response<ResponseBody> {
         let result = self.route(parts, body, peer, limits).await;
         if let Err(Failure::Internal(error)) = &result {
             tracing::error!(path = parts.uri.path(), %error, "the store failed a page of the dashboard");
@@ -125,14 +134,17 @@ impl Dashboard {
             }
             return run(self, parts, &form).await;
         }
-        let (session, secret) = self.session(parts, now).await?;
+        let is_use = !matches!(page.handler, Handler::Stream(..));
+        let (session, secret) = self.people.session(parts, now, is_use).await?;
         if is_change {
             context::check_csrf(&secret, session.tenant_id, form.text("csrf"))?;
         }
         let cx = Context {
             dashboard: self,
+            limits,
             svc: self.svc.acting_as(session.actor()),
             session: &session,
+            parts,
             csrf: context::csrf_token(&secret, session.tenant_id),
             query: Form::of(parts.uri.query().unwrap_or_default().as_bytes()),
             form,
@@ -150,7 +162,7 @@ impl Dashboard {
             Handler::Operator(run) if session.is_operator() => run(&cx).await,
             // Others cannot tell which pages operators have.
             Handler::Operator(_) => Err(Failure::NotFound),
-            Handler::Account(least, run) => {
+            Handler::Account(least, run) | Handler::Stream(least, run) => {
                 let Some((tenant, role)) = session.account() else {
                     let accounts = if session.is_operator() { "/accounts" } else { "/switch" };
                     return Ok(Reply::see_other(&cx.url(accounts)));
@@ -163,17 +175,27 @@ impl Dashboard {
             }
         }
     }
+}
 
+/// What tells who asks for a page.
+#[derive(Clone)]
+struct People {
+    svc: Svc,
+    identify: Option<Identify>,
+}
+
+impl People {
     /// Returns the session of whom the application says that they ask, otherwise that of the cookie, and the secret that its
-    /// forms are made with.
-    async fn session(&self, parts: &Parts, now: Timestamp) -> Result<(Session, String), Failure> {
+    /// forms are made with. With `is_use`, the session lasts longer for it.
+    async fn session(&self, parts: &Parts, now: Timestamp, is_use: bool) -> Result<(Session, String), Failure> {
         if let Some(identify) = &self.identify
             && let Some(identity) = identify(parts).await
         {
             return identity.into_session(now).ok_or(Failure::SignedOut);
         }
         let token = context::session_token(&parts.headers).ok_or(Failure::SignedOut)?;
-        let session = self.svc.dashboard().use_session(&token).await?.ok_or(Failure::SignedOut)?;
-        Ok((session, token))
+        let sessions = self.svc.dashboard();
+        let session = if is_use { sessions.use_session(&token).await? } else { sessions.find_session(&token).await? };
+        Ok((session.ok_or(Failure::SignedOut)?, token))
     }
 }

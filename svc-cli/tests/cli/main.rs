@@ -25,6 +25,7 @@ mod listen;
 mod man;
 mod member;
 mod outputs;
+mod platform_key;
 mod program;
 mod quote;
 mod records;

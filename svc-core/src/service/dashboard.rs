@@ -7,6 +7,7 @@ use crate::accounts::tenants::Tenant;
 use crate::error::Error;
 use crate::values::{Email, TenantId};
 use crate::webhooks::deliveries::{Backlog, DeliveryStatus};
+use crate::webhooks::replays::Replay;
 
 /// The links and the sessions with which people use the dashboard.
 #[derive(Clone, Copy)]
@@ -209,6 +210,20 @@ impl<'e> Dashboard<'e> {
         Ok(Some(session))
     }
 
+    /// Returns the session with this token, unless it has ended. Unlike [`use_session`](Self::use_session), this is no use of
+    /// it: a page that refreshes itself does not keep a session alive.
+    ///
+    /// # Errors
+    /// [`Error::Store`].
+    pub async fn find_session(self, token: &str) -> Result<Option<Session>, Error> {
+        let token = token.to_owned();
+        let find = self.runner.read(operation!("svc.dashboard.find_session"), move |tx| {
+            let token = token.clone();
+            Box::pin(async move { sessions::find(tx, &token).await })
+        });
+        find.await
+    }
+
     /// Returns the sessions of a tenant that have not ended, newest first; or those that show none, which are those of
     /// operators and of members who have chosen none.
     ///
@@ -273,6 +288,27 @@ impl<'e> Dashboard<'e> {
         self.runner
             .read(operation!("svc.dashboard.backlog"), move |tx| Box::pin(async move { Ok(tx.backlog(status).await?) }))
             .await
+    }
+
+    /// Returns at most `limit` bulk replays of all tenants that are under way, for operators.
+    ///
+    /// # Errors
+    /// [`Error::Store`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use svc_core::prelude::*;
+    ///
+    /// # svc_core::service::example(async |svc, _| {
+    /// assert_eq!(svc.dashboard().unfinished_replays(20).await?, []);
+    /// # Ok(()) });
+    /// ```
+    pub async fn unfinished_replays(self, limit: u32) -> Result<Vec<Replay>, Error> {
+        let read = self.runner.read(operation!("svc.dashboard.unfinished_replays"), move |tx| {
+            Box::pin(async move { Ok(tx.unfinished_replays(limit).await?) })
+        });
+        read.await
     }
 
     /// Lets an operator look at a tenant as its viewers do, or no longer at any. The audit log of the tenant records it.

@@ -188,6 +188,16 @@ impl DeliveryFilter {
         Self { event_id: Some(event), ..Self::default() }
     }
 
+    /// Returns whether a delivery meets every condition.
+    pub fn matches(&self, delivery: &Delivery) -> bool {
+        self.subscription_id.is_none_or(|wanted| delivery.subscription_id == wanted)
+            && self.event_id.is_none_or(|wanted| delivery.event_id == wanted)
+            && self.status.is_none_or(|wanted| delivery.status == wanted)
+            && self.kind.is_none_or(|wanted| delivery.kind == wanted)
+            && self.since.is_none_or(|since| delivery.created_at >= since)
+            && self.until.is_none_or(|until| delivery.created_at < until)
+    }
+
     /// Returns the status if an index finds the deliveries that have it. Those are few, unlike those that succeed.
     pub fn indexed_status(&self) -> Option<DeliveryStatus> {
         self.status.filter(|status| matches!(status, DeliveryStatus::Failed | DeliveryStatus::Held))

@@ -3,14 +3,18 @@
 use std::str::FromStr;
 
 use http::header::{COOKIE, HOST, ORIGIN};
+use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use svc_core::Svc;
 use svc_core::accounts::sessions::{Role, SESSION_LIFETIME, Session};
+use svc_core::accounts::tenants::Tenant;
 use svc_core::crypto::{hmac_sha256, sha256};
 use svc_core::values::{TenantId, Timestamp};
 
 use super::Dashboard;
+use super::components::View;
 use super::reply::Failure;
+use crate::api::limits::RateLimiter;
 
 /// The cookie over TLS: a browser takes it from this host alone, and not from a neighbour below the same domain.
 const SECURE_COOKIE: &str = "__Host-svc_session";
@@ -21,9 +25,13 @@ const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 /// A request of a person who is signed in.
 pub(super) struct Context<'a> {
     pub(super) dashboard: &'a Dashboard,
+    /// What counts the requests of API keys.
+    pub(super) limits: &'a RateLimiter,
     /// The facade, which acts as this person.
     pub(super) svc: Svc,
     pub(super) session: &'a Session,
+    /// The head of the request.
+    pub(super) parts: &'a Parts,
     /// The token that forms of this session contain.
     pub(super) csrf: String,
     pub(super) query: Form,
@@ -40,6 +48,11 @@ impl Context<'_> {
     /// Returns the URL of a page, such as `/keys`.
     pub(super) fn url(&self, path: &str) -> String {
         format!("{}{path}", self.dashboard.base)
+    }
+
+    /// Returns what it takes to render a part of a page of an account.
+    pub(super) fn view<'v>(&'v self, tenant: &'v Tenant) -> View<'v> {
+        View { base: &self.dashboard.base, now: self.now, zone: &tenant.time_zone }
     }
 
     /// Returns the id in the path. What is not an id cannot be found.
@@ -76,6 +89,12 @@ impl Form {
     /// Returns all values of a field, in their order.
     pub(super) fn all(&self, name: &str) -> impl Iterator<Item = &str> {
         self.0.iter().filter(move |(field, _)| field == name).map(|(_, value)| value.as_str())
+    }
+
+    /// Returns those of these fields that are not empty, encoded as a query.
+    pub(super) fn encoded(&self, names: &[&str]) -> String {
+        let given = names.iter().filter_map(|name| Some((name, self.given(name)?)));
+        url::form_urlencoded::Serializer::new(String::new()).extend_pairs(given).finish()
     }
 
     /// Returns the value of a field that was sent and is not empty.

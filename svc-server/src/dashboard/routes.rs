@@ -33,6 +33,8 @@ pub(super) enum Handler {
     /// People of an account who have at least this role. It gets the account. Operators who look at the account count as
     /// its viewers.
     Account(Role, AccountFn),
+    /// The same for a live list, which does not count as a use of the session.
+    Stream(Role, AccountFn),
     /// Operators.
     Operator(SignedInFn),
 }
@@ -55,7 +57,7 @@ fn post(path: &'static str, handler: Handler) -> Page {
 
 /// Returns all pages.
 fn table() -> Vec<Page> {
-    use Handler::{Account, Anyone, Member, Operator, SignedIn};
+    use Handler::{Account, Anyone, Member, Operator, SignedIn, Stream};
     use Role::{Developer, Owner, Viewer};
     vec![
         get("/sign-in", Anyone(|dashboard, parts, _| Box::pin(sign_in::show(dashboard, parts)))),
@@ -79,12 +81,14 @@ fn table() -> Vec<Page> {
         post("/webhooks/{id}/recover", Account(Developer, |cx, tenant| Box::pin(webhooks::recover(cx, tenant)))),
         get("/replays/{id}", Account(Viewer, |cx, tenant| Box::pin(webhooks::progress(cx, tenant)))),
         get("/deliveries", Account(Viewer, |cx, tenant| Box::pin(deliveries::list(cx, tenant)))),
+        get("/deliveries/live", Stream(Viewer, |cx, tenant| Box::pin(deliveries::live(cx, tenant)))),
         post("/deliveries/replay", Account(Developer, |cx, tenant| Box::pin(deliveries::replay_selected(cx, tenant)))),
         get("/deliveries/{id}", Account(Viewer, |cx, tenant| Box::pin(deliveries::show(cx, tenant)))),
         post("/deliveries/{id}/replay", Account(Developer, |cx, tenant| Box::pin(deliveries::replay(cx, tenant)))),
         get("/events", Account(Viewer, |cx, tenant| Box::pin(events::list(cx, tenant)))),
         get("/events/{id}", Account(Viewer, |cx, tenant| Box::pin(events::show(cx, tenant)))),
         get("/requests", Account(Viewer, |cx, tenant| Box::pin(requests::list(cx, tenant)))),
+        get("/requests/live", Stream(Viewer, |cx, tenant| Box::pin(requests::live(cx, tenant)))),
         get("/requests/{id}", Account(Viewer, |cx, tenant| Box::pin(requests::show(cx, tenant)))),
         get("/keys", Account(Viewer, |cx, tenant| Box::pin(keys::list(cx, tenant)))),
         get("/keys/new", Account(Owner, |cx, tenant| Box::pin(keys::new(cx, tenant)))),
@@ -158,7 +162,7 @@ pub fn pages() -> Vec<PageInfo> {
             Handler::Anyone(_) => Audience::Anyone,
             Handler::SignedIn(_) => Audience::SignedIn,
             Handler::Member(_) => Audience::Member,
-            Handler::Account(least, _) => Audience::Account(least),
+            Handler::Account(least, _) | Handler::Stream(least, _) => Audience::Account(least),
             Handler::Operator(_) => Audience::Operator,
         },
     };
