@@ -94,3 +94,8 @@ pub use self::etag::{ETag, Versioned};
 pub use self::list::List;
 pub use self::retry::RetryPolicy;
 pub use self::sync::{SyncPage, SyncPosition};
+
+/// Compiles the code of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

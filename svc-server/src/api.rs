@@ -54,7 +54,7 @@ use svc_core::resources::invoices::{self, OverdueChecks};
 use svc_core::store::Store;
 use svc_core::values::TenantId;
 use svc_core::webhooks::retention::DeletedCounts;
-use svc_core::webhooks::statistics;
+use svc_core::webhooks::{statistics, subscriptions};
 use tracing::Instrument as _;
 use uuid::Uuid;
 
@@ -231,6 +231,7 @@ impl Api {
         housekeeping::delete_expired(&*self.state.store, self.state.settings.idempotency_ttl).await?;
         requests::delete_expired(&*self.state.store).await?;
         statistics::delete_expired(&*self.state.store).await?;
+        subscriptions::delete_expired(&*self.state.store).await?;
         housekeeping::measure_backlog(&*self.state.store, &self.state.settings.metrics).await
     }
 

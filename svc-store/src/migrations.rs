@@ -69,6 +69,7 @@ pub(crate) const SQLITE: &[Migration] = migrations! { "sqlite":
     "0021_replay_totals",
     "0022_members",
     "0023_platform_keys",
+    "0024_expiring_subscriptions",
 };
 
 /// The migrations of PostgreSQL.
@@ -94,6 +95,7 @@ pub(crate) const POSTGRES: &[Migration] = migrations! { "postgres":
     "0019_replay_totals",
     "0020_members",
     "0021_platform_keys",
+    "0022_expiring_subscriptions",
 };
 
 /// A row of `schema_migrations`.

@@ -169,6 +169,7 @@ cases! {
         events_are_returned_in_order_and_in_pages,
         events_of_another_tenant_are_not_returned,
         live_subscriptions_are_counted,
+        a_subscription_that_is_not_kept_is_deleted,
         each_matching_subscription_gets_one_delivery,
         many_deliveries_are_written_at_once,
         matching_subscriptions_are_enabled_or_paused,

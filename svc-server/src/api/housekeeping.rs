@@ -152,6 +152,7 @@ mod tests {
     use svc_core::resources::contacts::Contact;
     use svc_core::resources::crud::{self, Create};
     use svc_core::store::memory::MemoryStore;
+    use svc_core::webhooks::subscriptions::{self, WebhookCreate, WebhookSubscription};
 
     use super::*;
     use crate::api::{Api, Settings};
@@ -175,5 +176,30 @@ mod tests {
         clock.advance(day);
         assert_eq!(api.delete_expired_events().await.map(|deleted| deleted.events), Ok(1));
         assert_eq!(api.delete_expired_events().await, Ok(DeletedCounts::default()));
+    }
+
+    #[tokio::test]
+    async fn webhooks_that_nobody_keeps_are_deleted() {
+        let minute = Duration::from_secs(60);
+        let clock = ManualClock::at(Timestamp::parse("2026-03-14T15:09:26Z").unwrap());
+        let store: Arc<dyn Store> = Arc::new(MemoryStore::new(Env::new(clock.clone(), SystemEntropy)));
+        let api = Api::new(Arc::clone(&store), Settings::default());
+        let made = store.write("test", move |tx| {
+            Box::pin(async move {
+                let tenant = tenants::create(tx, TenantCreate::named("Test")).await?.id;
+                let input = WebhookCreate::from_body(br#"{"url": "https://example.com", "events": ["*"]}"#)?;
+                let webhook = crud::create::<WebhookSubscription>(tx, tenant, input).await?.id;
+                subscriptions::keep_for(tx, tenant, webhook, minute).await?;
+                Ok((tenant, webhook))
+            })
+        });
+        let (tenant, webhook) = made.await.unwrap();
+        let is_live = async || {
+            api.run_housekeeping().await.unwrap();
+            store.read("test", move |tx| Box::pin(crud::get::<WebhookSubscription>(tx, tenant, webhook))).await.is_ok()
+        };
+        assert!(is_live().await);
+        clock.advance(minute);
+        assert!(!is_live().await);
     }
 }

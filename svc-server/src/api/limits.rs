@@ -171,6 +171,15 @@ impl RateLimiter {
         Self { general_limit, enforced, store, windows: Mutex::new(windows) }
     }
 
+    /// Returns how many requests of a key count in its current window, as far as this process knows, and how many may. `None`
+    /// when nothing is limited.
+    #[cfg(feature = "dashboard")]
+    pub(crate) fn usage(&self, key: KeyId, limits: &RateLimits, now: Timestamp) -> Option<(u32, u32)> {
+        let general_limit = limits.rate_limit.map_or(self.general_limit, NonZeroU32::get);
+        let status = self.status(RateLimitKey { subject: Subject::Key(key), general_limit, write_limit: None }, now);
+        self.enforced.then_some((status.limit - status.remaining, status.limit))
+    }
+
     /// Returns the windows of a request with a valid key. The limits of the tenant replace those of the server.
     pub fn key_of_caller(&self, caller: &Caller, write_limit: Option<WriteLimit>) -> RateLimitKey {
         self.key_with_limits(Subject::Key(caller.key_id), &caller.limits, write_limit)
