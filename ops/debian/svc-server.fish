@@ -4,6 +4,7 @@ complete -c svc-server -l database-url -d 'The database: sqlite://PATH, a file t
 complete -c svc-server -l database-read-connections -d 'The number of PostgreSQL connections for reading. Each serves many requests at the same time. SQLite ignores it' -r
 complete -c svc-server -l database-write-connections -d 'The number of PostgreSQL connections for writing, and so the number of tenants that can write at the same time. The connections for reading and writing and two more, times the number of nodes, must stay below max_connections of the database server. SQLite ignores it' -r
 complete -c svc-server -l ops-listen -d 'The address and port for operators, which serves /metrics, /healthz and /readyz apart from the public listener. The default is 127.0.0.1:9464, if that port is free' -r
+complete -c svc-server -l platform-listen -d 'Address of the platform API, with which programs of the operator work on all accounts by platform keys, such as 127.0.0.1:8081. It is not served unless this is set. Let only these programs reach it' -r
 complete -c svc-server -l rate-limit -d 'The number of requests per minute that are allowed for each API key, and for each address without a valid key. `svc tenant set` sets another limit for the keys of one tenant' -r
 complete -c svc-server -l write-rate-limit -d 'The number of writes per minute that are allowed for each API key, per method and route of a resource, such as quotes=20. Can be repeated or separated by commas. `svc tenant set` sets other limits for the keys of one tenant' -r
 complete -c svc-server -l max-webhooks -d 'The number of webhook subscriptions that each tenant can have, from 1 to 1000. `svc tenant set` sets another limit for one tenant' -r
@@ -21,6 +22,7 @@ complete -c svc-server -l overdue -d 'Whether invoices that were not paid in tim
 off\t'It does not run'"
 complete -c svc-server -l dashboard -d 'Whether the dashboard is served at /dashboard, where people of an account and operators sign in with a link of `svc dashboard link`' -r -f -a "on\t'It runs'
 off\t'It does not run'"
+complete -c svc-server -l dashboard-frame-ancestor -d 'The origin of pages that may show the dashboard in a frame, such as `https://app.example.com`. It must belong to the same site as this server, or browsers keep the cookie of the session from the frame' -r
 complete -c svc-server -l shutdown-grace -d 'How long requests and webhook delivery attempts in progress may take to finish after SIGTERM or SIGINT' -r
 complete -c svc-server -l log-format -d 'The format of the log on stderr' -r -f -a "text\t'One line of text per event, for people'
 json\t'One JSON object per line, for log collectors'"

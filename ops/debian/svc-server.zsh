@@ -21,6 +21,7 @@ _svc-server() {
 '--database-read-connections=[The number of PostgreSQL connections for reading. Each serves many requests at the same time. SQLite ignores it]:N:_default' \
 '--database-write-connections=[The number of PostgreSQL connections for writing, and so the number of tenants that can write at the same time. The connections for reading and writing and two more, times the number of nodes, must stay below max_connections of the database server. SQLite ignores it]:N:_default' \
 '--ops-listen=[The address and port for operators, which serves /metrics, /healthz and /readyz apart from the public listener. The default is 127.0.0.1\:9464, if that port is free]:ADDRESS:_default' \
+'--platform-listen=[Address of the platform API, with which programs of the operator work on all accounts by platform keys, such as 127.0.0.1\:8081. It is not served unless this is set. Let only these programs reach it]:ADDRESS:_default' \
 '--rate-limit=[The number of requests per minute that are allowed for each API key, and for each address without a valid key. \`svc tenant set\` sets another limit for the keys of one tenant]:N:_default' \
 '*--write-rate-limit=[The number of writes per minute that are allowed for each API key, per method and route of a resource, such as quotes=20. Can be repeated or separated by commas. \`svc tenant set\` sets other limits for the keys of one tenant]:RESOURCE=N:_default' \
 '--max-webhooks=[The number of webhook subscriptions that each tenant can have, from 1 to 1000. \`svc tenant set\` sets another limit for one tenant]:N:_default' \
@@ -38,6 +39,7 @@ off\:"It does not run"))' \
 off\:"It does not run"))' \
 '--dashboard=[Whether the dashboard is served at /dashboard, where people of an account and operators sign in with a link of \`svc dashboard link\`]:DASHBOARD:((on\:"It runs"
 off\:"It does not run"))' \
+'--dashboard-frame-ancestor=[The origin of pages that may show the dashboard in a frame, such as \`https\://app.example.com\`. It must belong to the same site as this server, or browsers keep the cookie of the session from the frame]:ORIGIN:_default' \
 '--shutdown-grace=[How long requests and webhook delivery attempts in progress may take to finish after SIGTERM or SIGINT]:DURATION:_default' \
 '--log-format=[The format of the log on stderr]:LOG_FORMAT:((text\:"One line of text per event, for people"
 json\:"One JSON object per line, for log collectors"))' \

@@ -1,3 +1,8 @@
+use std::collections::BTreeSet;
+
+use clap::CommandFactory as _;
+use svc_cli::cli::Cli;
+
 use crate::harness::{Session, UNKNOWN_ID};
 
 #[test]
@@ -23,4 +28,113 @@ fn a_platform_key_is_made_listed_and_revoked() {
         .run(&["platform-key", "create", "--scopes", "audit:write"])
         .run(&["platform-key", "revoke", UNKNOWN_ID])
         .assert("platform_key");
+}
+
+/// What each command does over the platform API: the ids of its operations, or why it is local. A command without an entry
+/// fails the test.
+const OPERATIONS: [(&str, &str); 78] = [
+    ("init", "local: it makes a database, with an account and a key"),
+    ("tenant create", "createAccount"),
+    ("tenant list", "listAccounts"),
+    ("tenant show", "getAccount"),
+    ("tenant approve", "updateAccount"),
+    ("tenant suspend", "updateAccount"),
+    ("tenant set", "updateAccount"),
+    ("key create", "createKey"),
+    ("key list", "listKeys"),
+    ("key show", "getKey"),
+    ("key revoke", "revokeKey"),
+    ("key rotate", "rotateKey"),
+    ("platform-key create", "local: no platform key can make another"),
+    ("platform-key list", "local: no platform key can make another"),
+    ("platform-key revoke", "local: no platform key can make another"),
+    ("dashboard link", "createDashboardLink"),
+    ("member add", "addMember updateMember"),
+    ("member list", "listMembers"),
+    ("member remove", "removeMember"),
+    ("contact list", "listContacts"),
+    ("contact show", "getContact"),
+    ("contact create", "createContact"),
+    ("contact update", "updateContact"),
+    ("contact delete", "deleteContact"),
+    ("booking list", "listBookings"),
+    ("booking show", "getBooking"),
+    ("booking create", "createBooking"),
+    ("booking update", "updateBooking"),
+    ("job list", "listJobs"),
+    ("job show", "getJob"),
+    ("job create", "createJob"),
+    ("job update", "updateJob"),
+    ("invoice list", "listInvoices"),
+    ("invoice show", "getInvoice"),
+    ("invoice create", "createInvoice"),
+    ("invoice update", "updateInvoice"),
+    ("invoice send", "sendInvoice"),
+    ("invoice view", "viewInvoice"),
+    ("invoice pay", "payInvoice"),
+    ("invoice void", "voidInvoice"),
+    ("invoice resend", "resendInvoice"),
+    ("invoice refund", "refundInvoice"),
+    ("invoice overdue", "markOverdueInvoices"),
+    ("quote list", "listQuotes"),
+    ("quote show", "getQuote"),
+    ("quote create", "createQuote"),
+    ("quote update", "updateQuote"),
+    ("quote accept", "acceptQuote"),
+    ("quote decline", "declineQuote"),
+    ("webhook list", "listWebhooks"),
+    ("webhook show", "getWebhook"),
+    ("webhook create", "createWebhook"),
+    ("webhook update", "updateWebhook"),
+    ("webhook stats", "getWebhookStatistics"),
+    ("webhook enable", "updateWebhook"),
+    ("webhook disable", "updateWebhook"),
+    ("webhook delete", "deleteWebhook"),
+    ("webhook test", "testWebhook"),
+    ("webhook rotate-secret", "rotateWebhookSecret finishWebhookSecretRotation"),
+    ("delivery list", "listDeliveries"),
+    ("delivery show", "getDelivery"),
+    ("delivery replay", "replayDelivery createReplay getReplay"),
+    ("delivery replays", "listReplays"),
+    ("event emit", "emitEvent"),
+    ("trigger", "emitSampleEvent"),
+    ("import", "local: it keeps ids and numbers of records that were made elsewhere, which no operation takes"),
+    ("export", "local: it writes what a database has, with what the API does not return"),
+    ("audit list", "listAuditLog"),
+    ("db migrate", "local: it works on a whole database"),
+    ("db copy", "local: it works on a whole database"),
+    ("db check", "local: it works on a whole database"),
+    ("db backup", "local: it works on a whole database"),
+    ("db repair-clock", "local: it works on a whole database"),
+    ("db stats", "local: it works on a whole database"),
+    ("db prune", "local: it works on a whole database"),
+    ("listen", "createWebhook deleteWebhook"),
+    ("completions", "local: it needs no data"),
+    ("man", "local: it needs no data"),
+];
+
+/// What programs can do and no command does: the dashboard shows it to people.
+const WITHOUT_COMMAND: [&str; 4] = ["getMember", "listEvents", "getEvent", "getStatistics"];
+
+#[test]
+fn every_command_names_its_operations() {
+    let operations = svc_server::api::platform::operations();
+    let mut commands = BTreeSet::new();
+    for group in Cli::command().get_subcommands() {
+        let name = group.get_name().to_owned();
+        match group.get_subcommands().next() {
+            None => drop(commands.insert(name)),
+            Some(_) => commands.extend(group.get_subcommands().map(|command| format!("{name} {}", command.get_name()))),
+        }
+    }
+    let named: BTreeSet<String> = OPERATIONS.iter().map(|(command, _)| (*command).to_owned()).collect();
+    assert_eq!(commands.difference(&named).collect::<Vec<_>>(), [""; 0], "commands without an entry");
+    let used: BTreeSet<&str> = OPERATIONS
+        .iter()
+        .filter(|(_, operations)| !operations.starts_with("local: "))
+        .flat_map(|(_, operations)| operations.split(' '))
+        .chain(WITHOUT_COMMAND)
+        .collect();
+    let all: BTreeSet<&str> = operations.iter().map(|operation| operation.id).collect();
+    assert_eq!(used, all, "an operation that no command is for, or one that does not exist");
 }

@@ -1,5 +1,6 @@
 //! The parameters, headers and failure responses that operations share.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
@@ -139,13 +140,6 @@ pub(super) fn parameters() -> Value {
             "description": "The unique identifier of the record.",
             "schema": { "type": "string", "format": "uuid" },
         },
-        "AccountId": {
-            "name": "account_id",
-            "in": "path",
-            "required": true,
-            "description": "The unique identifier of the account.",
-            "schema": { "type": "string", "format": "uuid" },
-        },
         "RequestId": request_header(
             "X-Request-Id",
             "An identifier of your choice for the request, which the response returns and the server's log contains: 1 to \
@@ -259,21 +253,53 @@ pub(super) fn adapt_to_platform(document: &mut Value) {
         "The state of the record does not allow this step, another contact has the email address, or a request with this \
          `Idempotency-Key` is still running.",
     );
-    if let Some(parameters) = document["components"]["parameters"].as_object_mut() {
-        // The requests that subscribers receive are described in the document of the public API.
-        parameters.retain(|name, _| PLATFORM_PARAMETERS.contains(&name.as_str()));
-    }
+    document["components"]["parameters"]["AccountId"] = json!({
+        "name": "account_id",
+        "in": "path",
+        "required": true,
+        "description": "The unique identifier of the account.",
+        "schema": { "type": "string", "format": "uuid" },
+    });
     let code = &mut document["components"]["schemas"]["Error"]["properties"]["code"]["description"];
     if let Some(codes) = code.as_str() {
         *code = codes.replace(" No operation returns it today.", "").into();
     }
+    // The requests that subscribers receive are described in the document of the public API.
     if let Some(document) = document.as_object_mut() {
         document.remove("webhooks");
     }
+    remove_unused(document);
 }
 
-/// The parameters that operations of the platform API have.
-const PLATFORM_PARAMETERS: [&str; 6] = ["AccountId", "Id", "RequestId", "IdempotencyKey", "IfMatch", "IfNoneMatch"];
+/// Removes the components that nothing refers to.
+fn remove_unused(document: &mut Value) {
+    loop {
+        let mut used = BTreeSet::new();
+        find_references(document, &mut used);
+        let mut has_unused = false;
+        for kind in ["parameters", "headers", "responses", "schemas"] {
+            if let Some(components) = document["components"][kind].as_object_mut() {
+                let before = components.len();
+                components.retain(|name, _| used.contains(&format!("#/components/{kind}/{name}")));
+                has_unused |= components.len() < before;
+            }
+        }
+        if !has_unused {
+            return;
+        }
+    }
+}
+
+fn find_references(value: &Value, found: &mut BTreeSet<String>) {
+    match value {
+        Value::Object(members) => {
+            found.extend(members.get("$ref").and_then(Value::as_str).map(str::to_owned));
+            members.values().for_each(|member| find_references(member, found));
+        }
+        Value::Array(items) => items.iter().for_each(|item| find_references(item, found)),
+        _ => {}
+    }
+}
 
 /// Returns the responses that are not a success.
 pub(super) fn failures(error: &Value, rate_limit_error: &Value) -> Value {

@@ -410,6 +410,8 @@ async fn the_back_office_works_on_an_invoice_and_a_quote() {
     let refused = fixture.call(&Method::POST, &format!("{invoice}/void"), None, &[]).await;
     assert_eq!((refused.status, refused.code()), (StatusCode::CONFLICT, "not_allowed"));
     let quote = format!("/accounts/{account}/quotes/{}", ids["quotes"]);
+    let sent = fixture.call(&Method::PATCH, &quote, Some(&json!({ "status": "sent" })), &[]).await;
+    assert_eq!(sent.data("status"), "sent");
     assert_eq!(fixture.post(&format!("{quote}/accept"), json!({})).await.data("status"), "accepted");
 
     let late = json!({ "total": 5, "due_date": "2020-01-01" });
@@ -417,4 +419,50 @@ async fn the_back_office_works_on_an_invoice_and_a_quote() {
     fixture.post(&format!("/accounts/{account}/invoices/{late}/send"), json!({})).await;
     let marked = fixture.post(&format!("/accounts/{account}/invoices/mark-overdue"), json!({})).await;
     assert_eq!((&marked.body["data"][0]["id"], &marked.body["next"]), (&json!(late), &Value::Null), "{}", marked.body);
+}
+
+/// Fails once after a change and writes the document, so that its difference can be read.
+#[test]
+fn the_committed_document_is_up_to_date() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/openapi/platform-v1.json");
+    let document = crate::api::openapi::text("platform-v1").unwrap();
+    let is_changed = std::fs::read_to_string(path).ok().as_ref() != Some(&document);
+    if is_changed {
+        std::fs::write(path, document).unwrap();
+    }
+    assert!(!is_changed, "openapi/platform-v1.json is written; look at the difference");
+}
+
+/// What makes a document usable: everything is described, refers to what is there, and has an example.
+#[test]
+fn the_document_is_complete() {
+    let document: Value = serde_json::from_str(&crate::api::openapi::text("platform-v1").unwrap()).unwrap();
+    let tags: BTreeSet<&str> =
+        document["tags"].as_array().unwrap().iter().filter_map(|tag| tag["name"].as_str()).collect();
+    let used: BTreeSet<&str> = operations().iter().map(|operation| operation.collection).collect();
+    assert_eq!(tags, used);
+    fn references<'a>(value: &'a Value, found: &mut BTreeSet<&'a str>) {
+        match value {
+            Value::Object(members) => {
+                found.extend(members.get("$ref").and_then(Value::as_str));
+                members.values().for_each(|member| references(member, found));
+            }
+            Value::Array(items) => items.iter().for_each(|item| references(item, found)),
+            _ => {}
+        }
+    }
+    let mut found = BTreeSet::new();
+    references(&document, &mut found);
+    for reference in found {
+        assert!(document.pointer(reference.trim_start_matches('#')).is_some(), "{reference}");
+    }
+    for operation in operations() {
+        let method = operation.method.as_str().to_ascii_lowercase();
+        let item = &document["paths"][&operation.path][method];
+        let body = &item["requestBody"]["content"]["application/json"];
+        assert!(!operation.takes_body() || body["example"].is_object(), "{} has no example of its body", operation.id);
+        let response = &item["responses"][operation.shape.status.as_str()]["content"]["application/json"];
+        let has_example = operation.shape.response.is_none() || response["example"].is_object();
+        assert!(has_example, "{} has no example of its response", operation.id);
+    }
 }
