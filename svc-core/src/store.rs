@@ -63,6 +63,7 @@ mod members;
 pub mod memory;
 mod owners;
 mod payments;
+mod platform_keys;
 mod replays;
 mod repository;
 mod request_counts;
@@ -107,6 +108,7 @@ pub use self::idempotency::IdempotencyRepository;
 pub use self::members::MemberRepository;
 pub use self::owners::{OwnedKind, OwnerRepository};
 pub use self::payments::PaymentRepository;
+pub use self::platform_keys::{PlatformKeyRepository, PlatformKeyUse};
 pub use self::replays::ReplayRepository;
 pub use self::repository::Repository;
 pub use self::request_counts::{CountChange, RequestCounts, RequestWindow};
@@ -275,6 +277,7 @@ pub trait Tx:
     + Repository<WebhookSubscription>
     + TenantRepository
     + ApiKeyRepository
+    + PlatformKeyRepository
     + UsedSignatureRepository
     + SignInRepository
     + MemberRepository

@@ -13,6 +13,8 @@ mod identity;
 mod live;
 #[path = "dashboard/members.rs"]
 mod members;
+#[path = "dashboard/overview.rs"]
+mod overview;
 #[path = "dashboard/roles.rs"]
 mod roles;
 #[path = "dashboard/sessions.rs"]

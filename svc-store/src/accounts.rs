@@ -5,6 +5,7 @@ pub(crate) mod audit;
 pub(crate) mod idempotency;
 pub(crate) mod members;
 pub(crate) mod owners;
+pub(crate) mod platform_keys;
 pub(crate) mod request_log;
 pub(crate) mod sign_in;
 pub(crate) mod signatures;

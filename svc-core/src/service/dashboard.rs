@@ -7,6 +7,7 @@ use crate::accounts::tenants::Tenant;
 use crate::error::Error;
 use crate::values::{Email, TenantId};
 use crate::webhooks::deliveries::{Backlog, DeliveryStatus};
+use crate::webhooks::replays::Replay;
 
 /// The links and the sessions with which people use the dashboard.
 #[derive(Clone, Copy)]
@@ -287,6 +288,27 @@ impl<'e> Dashboard<'e> {
         self.runner
             .read(operation!("svc.dashboard.backlog"), move |tx| Box::pin(async move { Ok(tx.backlog(status).await?) }))
             .await
+    }
+
+    /// Returns at most `limit` bulk replays of all tenants that are under way, for operators.
+    ///
+    /// # Errors
+    /// [`Error::Store`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use svc_core::prelude::*;
+    ///
+    /// # svc_core::service::example(async |svc, _| {
+    /// assert_eq!(svc.dashboard().unfinished_replays(20).await?, []);
+    /// # Ok(()) });
+    /// ```
+    pub async fn unfinished_replays(self, limit: u32) -> Result<Vec<Replay>, Error> {
+        let read = self.runner.read(operation!("svc.dashboard.unfinished_replays"), move |tx| {
+            Box::pin(async move { Ok(tx.unfinished_replays(limit).await?) })
+        });
+        read.await
     }
 
     /// Lets an operator look at a tenant as its viewers do, or no longer at any. The audit log of the tenant records it.

@@ -27,6 +27,7 @@ mod isolation;
 mod lists;
 mod members;
 mod pagination;
+mod platform_keys;
 mod replays;
 mod repository;
 mod request_log;
@@ -168,6 +169,7 @@ cases! {
         events_are_returned_in_order_and_in_pages,
         events_of_another_tenant_are_not_returned,
         live_subscriptions_are_counted,
+        a_subscription_that_is_not_kept_is_deleted,
         each_matching_subscription_gets_one_delivery,
         many_deliveries_are_written_at_once,
         matching_subscriptions_are_enabled_or_paused,
@@ -222,6 +224,12 @@ cases! {
         last_use_never_goes_back,
         a_signature_is_accepted_once,
         a_signature_that_may_be_deleted_is_not_accepted,
+    }
+    platform_keys {
+        a_platform_key_is_stored,
+        a_platform_key_is_unique,
+        a_revoked_or_expired_platform_key_is_refused,
+        last_use_of_a_platform_key_never_goes_back,
     }
     sign_in {
         a_link_signs_in_once,

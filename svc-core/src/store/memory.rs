@@ -11,6 +11,7 @@ mod idempotency;
 mod members;
 mod owners;
 mod payments;
+mod platform_keys;
 mod replays;
 mod repository;
 mod request_log;
@@ -37,6 +38,7 @@ use crate::accounts::dashboard_links::DashboardLink;
 use crate::accounts::idempotency::StoredResponse;
 use crate::accounts::keys::{ApiKey, KeyId};
 use crate::accounts::members::Member;
+use crate::accounts::platform_keys::{PlatformKey, PlatformKeyId};
 use crate::accounts::requests::LoggedRequest;
 use crate::accounts::sessions::{Session, SessionId};
 use crate::accounts::tenants::{NumberKind, Tenant};
@@ -164,6 +166,7 @@ tables! {
     overdue_checks: TenantId => Timestamp,
     numbers: (TenantId, NumberKind) => u64,
     api_keys: KeyId => (ApiKey, [u8; 32]),
+    platform_keys: PlatformKeyId => (PlatformKey, [u8; 32]),
     used_signatures: (KeyId, [u8; 32]) => Timestamp,
     signatures_deleted_until: KeyId => Timestamp,
     // By the digest of the token.

@@ -119,14 +119,21 @@ pub(super) fn facts(facts: &[(&str, Markup)]) -> Markup {
     }
 }
 
-/// Returns a number with its name, linked to where it comes from.
+/// Returns a number with its name.
 pub(super) fn figure(name: &str, value: &str, tone: Tone, note: &str) -> Markup {
+    html! { div class={ "figure " (tone.class()) } { (figure_content(name, value, note)) } }
+}
+
+/// Returns a number with its name, linked to the list that it counts.
+pub(super) fn linked_figure(url: &str, name: &str, value: &str, tone: Tone, note: &str) -> Markup {
+    html! { a class={ "figure " (tone.class()) } href=(url) { (figure_content(name, value, note)) } }
+}
+
+fn figure_content(name: &str, value: &str, note: &str) -> Markup {
     html! {
-        div class={ "figure " (tone.class()) } {
-            span.name { (name) }
-            strong { (value) }
-            span.note { (note) }
-        }
+        span.name { (name) }
+        strong { (value) }
+        span.note { (note) }
     }
 }
 

@@ -14,6 +14,7 @@ use svc_core::values::{TenantId, Timestamp};
 use super::Dashboard;
 use super::components::View;
 use super::reply::Failure;
+use crate::api::limits::RateLimiter;
 
 /// The cookie over TLS: a browser takes it from this host alone, and not from a neighbour below the same domain.
 const SECURE_COOKIE: &str = "__Host-svc_session";
@@ -24,6 +25,8 @@ const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 /// A request of a person who is signed in.
 pub(super) struct Context<'a> {
     pub(super) dashboard: &'a Dashboard,
+    /// What counts the requests of API keys.
+    pub(super) limits: &'a RateLimiter,
     /// The facade, which acts as this person.
     pub(super) svc: Svc,
     pub(super) session: &'a Session,

@@ -31,9 +31,9 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::{Instant, Interval, MissedTickBehavior};
 use uuid::Uuid;
 
+use super::People;
 use super::components::View;
 use super::context::Context;
-use super::identity::People;
 use super::pages::deliveries::Deliveries;
 use super::pages::requests::Requests;
 use super::reply::{Failure, Reply};
@@ -98,7 +98,6 @@ pub(super) fn switch(cx: &Context<'_>, path: &str, rows: usize) -> Markup {
 /// The live lists of all accounts.
 pub(super) struct Live {
     svc: Svc,
-    people: Arc<People>,
     base: Arc<str>,
     /// Becomes true when the process stops.
     stopping: watch::Sender<bool>,
@@ -108,10 +107,9 @@ pub(super) struct Live {
 }
 
 impl Live {
-    pub(super) fn new(svc: Svc, people: Arc<People>, base: &str) -> Self {
+    pub(super) fn new(svc: Svc, base: &str) -> Self {
         Self {
             svc,
-            people,
             base: base.into(),
             stopping: watch::Sender::new(false),
             streams: Arc::new(Semaphore::new(MAX_STREAMS)),
@@ -144,7 +142,7 @@ impl Live {
             feed,
             filter,
             may_select: cx.may(Role::Developer),
-            people: Arc::clone(&self.people),
+            people: cx.dashboard.people.clone(),
             parts: cx.parts.clone(),
             session_due: Instant::now() + SESSION_INTERVAL,
             heartbeat_due: Instant::now() + HEARTBEAT_INTERVAL,
@@ -277,8 +275,8 @@ struct Viewer<L: List> {
     filter: L::Filter,
     /// Whether the rows have the cell that selects them.
     may_select: bool,
-    people: Arc<People>,
-    /// The request, which tells who looks.
+    /// What tells who looks, by the head of the request.
+    people: People,
     parts: Parts,
     /// The rows that the browser has.
     sent: Rows<L>,
@@ -296,12 +294,17 @@ impl<L: List> Viewer<L> {
 
     /// Returns what the browser is sent next. `None` at the end.
     async fn next(&mut self) -> Option<Bytes> {
+        let mut stopping = self.stopping.clone();
+        tokio::select! {
+            biased;
+            _ = stopping.wait_for(|is_stopping| *is_stopping) => None,
+            part = self.part() => part,
+        }
+    }
+
+    async fn part(&mut self) -> Option<Bytes> {
         loop {
-            tokio::select! {
-                biased;
-                _ = self.stopping.wait_for(|is_stopping| *is_stopping) => return None,
-                _ = self.ticks.tick() => {}
-            }
+            self.ticks.tick().await;
             let now = Instant::now();
             if now >= self.session_due {
                 match self.may_look().await {
@@ -320,12 +323,16 @@ impl<L: List> Viewer<L> {
         }
     }
 
-    /// Returns whether the session may still see the account.
-    async fn may_look(&self) -> Result<bool, Error> {
-        let found = self.people.find(&self.parts, false).await?;
-        Ok(found
-            .and_then(|(session, _)| session.account())
-            .is_some_and(|(tenant, role)| tenant == self.feed.tenant && (role >= Role::Developer || !self.may_select)))
+    /// Returns whether the person may still see the account as the rows are.
+    async fn may_look(&self) -> Result<bool, Failure> {
+        let now = self.feed.svc.store().env().now();
+        match self.people.session(&self.parts, now, false).await {
+            Ok((session, _)) => Ok(session.account().is_some_and(|(tenant, role)| {
+                tenant == self.feed.tenant && (role >= Role::Developer || !self.may_select)
+            })),
+            Err(Failure::SignedOut) => Ok(false),
+            Err(failure) => Err(failure),
+        }
     }
 
     /// Returns an event with the rows that the browser does not have: of each its HTML, and whether the filter selects it. One

@@ -75,6 +75,11 @@ pub struct Config {
     #[arg(long, env = "SVC_OPS_LISTEN", value_name = "ADDRESS")]
     pub ops_listen: Option<ListenAddress>,
 
+    /// Address of the platform API, with which programs of the operator work on all accounts by platform keys, such as
+    /// 127.0.0.1:8081. It is not served unless this is set. Let only these programs reach it.
+    #[arg(long, env = "SVC_PLATFORM_LISTEN", value_name = "ADDRESS")]
+    pub platform_listen: Option<ListenAddress>,
+
     /// Start with a demo tenant, an API key and sample data, and allow http:// and private addresses in webhook URLs.
     #[arg(long, env = "SVC_DEMO", value_parser = BoolishValueParser::new())]
     pub demo: bool,

@@ -66,7 +66,7 @@ impl Browser<'_> {
 }
 
 impl Server {
-    async fn set_status(&self, delivery: &Delivery, status: DeliveryStatus) {
+    pub(crate) async fn set_status(&self, delivery: &Delivery, status: DeliveryStatus) {
         let delivery = Delivery { status, next_attempt_at: None, ..delivery.clone() };
         let write = self.svc.store().write("test", move |tx| {
             let delivery = delivery.clone();
@@ -215,6 +215,18 @@ async fn a_stream_ends_with_its_session() {
         let stream = operator.stream("/requests/live").await;
         server.svc.dashboard().view(session, next).await.unwrap();
         assert!(stream.end().await <= MINUTE, "{next:?}");
+    }
+    // A member who is one no more, or has another role.
+    let members = server.svc.tenant(server.tenant).members();
+    for (email, role) in [("ada@example.com", Some(Role::Viewer)), ("grace@example.com", None)] {
+        let member = server.signed_in_member(email, &[(server.tenant, Role::Developer)]).await;
+        let stream = member.stream("/deliveries/live").await;
+        let id = members.list().await.unwrap().iter().find(|member| member.email.as_str() == email).unwrap().id;
+        match role {
+            Some(role) => members.set_role(id, role).await.unwrap(),
+            None => members.remove(id).await.unwrap(),
+        };
+        assert!(stream.end().await <= MINUTE, "{role:?}");
     }
     // Idle: a stream is no use of the session.
     let viewer = server.signed_in(Role::Viewer).await;

@@ -24,7 +24,7 @@ impl Server {
     }
 
     /// Sends a test event to an endpoint, and records an attempt at its delivery that failed.
-    async fn failed_delivery(&self, endpoint: &WebhookSubscription) -> (Delivery, AttemptLog) {
+    pub(crate) async fn failed_delivery(&self, endpoint: &WebhookSubscription) -> (Delivery, AttemptLog) {
         let delivery = self.svc.tenant(self.tenant).webhooks().send_test(endpoint.id, None).await.unwrap();
         let log = AttemptLog {
             attempt: 1,

@@ -79,6 +79,8 @@ pub(super) async fn replays_are_stored(h: Harness) {
         let names: Vec<TenantId> = rows.iter().map(|row| row.tenant_id).collect();
         assert_eq!(call!(h.tenants_with_unfinished_replays(9)), names);
         assert_eq!(call!(h.tenants_with_unfinished_replays(2)), names[..2]);
+        assert_eq!(call!(h.unfinished_replays(9)), rows);
+        assert_eq!(call!(h.unfinished_replays(2)), rows[..2]);
         let mut row = rows.remove(0);
         let owner = row.tenant_id;
         assert_eq!(call!(h.unfinished_replay(owner)).as_ref(), Some(&row));

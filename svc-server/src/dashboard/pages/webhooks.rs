@@ -27,7 +27,7 @@ use crate::dashboard::reply::{Failure, Reply};
 const RECENT: u32 = 10;
 /// How long the old secret signs as well: the values of the form in hours, and their texts.
 const OVERLAPS: [(&str, &str); 4] = [("0", "Not at all"), ("1", "1 hour"), ("24", "1 day"), ("168", "7 days")];
-const ATTEMPTS: [Series; 3] = [
+pub(super) const ATTEMPTS: [Series; 3] = [
     Series { name: "succeeded", class: "good" },
     Series { name: "refused", class: "warn" },
     Series { name: "without a response", class: "bad" },
@@ -46,14 +46,14 @@ fn status(endpoint: &WebhookSubscription) -> Markup {
 }
 
 /// Returns all attempts of a chart together.
-fn sum(hours: &[HourOfAttempts]) -> Tally {
+pub(super) fn sum(hours: &[HourOfAttempts]) -> Tally {
     let mut day = Tally::default();
     hours.iter().for_each(|hour| day.merge(&hour.all));
     day
 }
 
 /// Returns the share of attempts that succeeded, in percent.
-fn rate(day: &Tally) -> String {
+pub(super) fn rate(day: &Tally) -> String {
     match day.success_rate() {
         None => "–".to_owned(),
         Some(10_000) => "100 %".to_owned(),
@@ -357,7 +357,7 @@ fn hour(tenant: &Tenant, hour: &HourOfAttempts) -> String {
     tenant.time_zone.date_and_time_at(hour.begins_at).get(11..16).unwrap_or_default().to_owned()
 }
 
-fn attempts(tenant: &Tenant, hours: &[HourOfAttempts]) -> Vec<Column> {
+pub(super) fn attempts(tenant: &Tenant, hours: &[HourOfAttempts]) -> Vec<Column> {
     let values = |hour: &HourOfAttempts| vec![hour.all.succeeded(), hour.refused, hour.no_response];
     hours.iter().map(|at| Column { label: hour(tenant, at), values: values(at) }).collect()
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use svc_core::accounts::idempotency::StoredResponse;
 use svc_core::accounts::keys::{self, KeyCreate};
 use svc_core::accounts::members;
+use svc_core::accounts::platform_keys::{self, PlatformKeyCreate, PlatformScope};
 use svc_core::accounts::requests::LoggedRequest;
 use svc_core::accounts::sessions::Role;
 use svc_core::accounts::tenants::{self, TenantCreate};
@@ -64,6 +65,9 @@ async fn fill_keys(tx: &mut dyn Tx, tenant: TenantId) -> Result<(), Error> {
     }
     tx.record_key_uses(&[KeyUse { key_id: key, used_at: now }]).await?;
     tx.claim_signature(key, &[255; 32], now).await?;
+    let input = PlatformKeyCreate { name: None, scopes: PlatformScope::all().collect(), expires_in: Some(HOUR) };
+    let platform_key = platform_keys::create(tx, input).await?.key.id;
+    platform_keys::revoke(tx, platform_key).await?;
     let body = (0..=255).collect();
     let recorded = StoredResponse {
         fingerprint: [7; 32],
