@@ -13,8 +13,9 @@ use svc_core::env::Env;
 use svc_core::values::Secret;
 use url::Url;
 
-use crate::Client;
+use crate::client::Client;
 use crate::error::{Error, Result};
+use crate::platform::Platform;
 use crate::retry::RetryPolicy;
 use crate::transport::{Sleep, Transport};
 
@@ -117,6 +118,18 @@ impl ClientBuilder {
     /// [`Error::InvalidArgument`] if the URL is not `http` or `https`, the key or the user agent cannot be sent, or the
     /// certificates cannot be read.
     pub fn build(self) -> Result<Client> {
+        self.connect().map(|(base, transport)| Client::new(&base, "api/v1", transport))
+    }
+
+    /// Returns a client of the platform API, for a platform key. The URL is that of the platform listener.
+    ///
+    /// # Errors
+    /// As [`build`](Self::build).
+    pub fn build_platform(self) -> Result<Platform> {
+        self.connect().map(|(base, transport)| Platform::new(base, transport))
+    }
+
+    fn connect(self) -> Result<(Url, Arc<Transport>)> {
         let base = base_url(&self.url)?;
         let mut authorization = HeaderValue::from_str(&format!("Bearer {}", self.key.reveal()))
             .map_err(|_| Error::InvalidArgument("the API key has characters that no key has".into()))?;
@@ -131,7 +144,7 @@ impl ClientBuilder {
             .build()
             .map_err(|error| Error::InvalidArgument(format!("the client cannot be set up: {error}")))?;
         let Self { signing_secret, retry, env, sleep, .. } = self;
-        Ok(Client::new(base, Transport { http, authorization, signing_secret, retry, env, sleep }))
+        Ok((base, Arc::new(Transport { http, authorization, signing_secret, retry, env, sleep })))
     }
 }
 

@@ -53,13 +53,14 @@ impl Client {
         ClientBuilder::new(url, key)
     }
 
-    pub(crate) fn new(base: Url, transport: Transport) -> Self {
-        let mut root = base;
-        root.set_path(&format!("{}api/v1/", root.path()));
-        Self { root: Arc::new(root), transport: Arc::new(transport) }
+    /// Returns a client of what is below this path of the service.
+    pub(crate) fn new(base: &Url, path: &str, transport: Arc<Transport>) -> Self {
+        let mut root = base.clone();
+        root.set_path(&format!("{}{path}/", root.path()));
+        Self { root: Arc::new(root), transport }
     }
 
-    /// Checks the key and the connection.
+    /// Checks the key and the connection. The platform API has no such operation.
     ///
     /// # Errors
     /// Any [`Error`](crate::Error).

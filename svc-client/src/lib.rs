@@ -77,6 +77,7 @@ mod collection;
 mod error;
 mod etag;
 mod list;
+mod platform;
 pub mod prelude;
 pub mod records;
 mod retry;
@@ -92,6 +93,7 @@ pub use self::collection::Collection;
 pub use self::error::{ApiError, Error, FieldError, Result, TransportError, TransportErrorKind, UnexpectedResponse};
 pub use self::etag::{ETag, Versioned};
 pub use self::list::List;
+pub use self::platform::Platform;
 pub use self::retry::RetryPolicy;
 pub use self::sync::{SyncPage, SyncPosition};
 

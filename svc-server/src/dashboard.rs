@@ -40,6 +40,7 @@ use svc_core::values::Timestamp;
 
 use self::assets::Assets;
 use self::context::{Context, Form};
+use self::identity::People;
 use self::live::Live;
 use self::reply::{Failure, Reply};
 use self::routes::{Handler, Router};

@@ -99,3 +99,14 @@ async fn ping_names_the_account() {
     assert_eq!((ping.ok, ping.tenant_id.to_string().as_str()), (true, ID));
     assert_eq!(requests(&server).await[0].url.path(), "/api/v1/ping");
 }
+
+#[tokio::test]
+async fn an_account_of_the_platform_has_the_same_collections() {
+    let server = serve(vec![ok(200)]).await;
+    let (builder, _) = crate::fixture::builder(&server.uri());
+    let platform = builder.build_platform().unwrap();
+    let account = "0195a3c8-8a00-7000-8000-0000000000aa";
+    platform.account(account.parse().unwrap()).contacts().get(ID.parse().unwrap()).await.unwrap();
+    let path = format!("/platform/v1/accounts/{account}/contacts/{ID}");
+    assert_eq!(requests(&server).await[0].url.path(), path);
+}
