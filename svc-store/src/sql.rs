@@ -65,8 +65,8 @@ pub(crate) trait Sql: Send {
     /// Is called before a statement that locks the row of a tenant, for which it may have to wait.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`] when too many transactions of the tenant wait already. The transaction has failed then, and
-    /// the unit of work runs again later.
+    /// [`StoreError::Unavailable`] when another transaction of the tenant is running. This one has failed then, and the unit
+    /// of work runs again later.
     fn begin_turn(&mut self, _tenant: TenantId) -> Result<(), StoreError> {
         Ok(())
     }
