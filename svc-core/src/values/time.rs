@@ -99,8 +99,8 @@ impl Timestamp {
         Ok(if parsed.cut { parsed.timestamp.next() } else { parsed.timestamp })
     }
 
-    /// Returns the 27 characters of the UTC form. It uses neither `fmt` nor jiff's arithmetic, which costs four times as
-    /// much, as a list writes hundreds of timestamps.
+    /// Returns the 27 characters of the UTC form. It uses neither `fmt` nor jiff's arithmetic, which cost more than
+    /// twice as much, as a list writes hundreds of timestamps.
     fn write(self) -> [u8; 27] {
         let (year, month, day) = civil_date(self.0.div_euclid(MICROS_PER_DAY) as i32);
         let micros = self.0.rem_euclid(MICROS_PER_DAY);

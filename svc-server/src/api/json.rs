@@ -1,8 +1,8 @@
 //! Writes the JSON of responses.
 //!
-//! It writes byte for byte what `serde_json` writes, with half of the work, which is the largest part of a list. Whether a
-//! text has to be escaped is found out for eight bytes at once, and names of fields are written without finding out, as
-//! they are identifiers. What is rare in responses is left to `serde_json`.
+//! It writes byte for byte what `serde_json` writes, with less work: a large part of a list is its JSON. Whether a text has
+//! to be escaped is found out for eight bytes at once, and names of fields are written without finding out, as they are
+//! identifiers. What is rare in responses is left to `serde_json`.
 
 use serde::ser::{self, Error as _, SerializeStruct as _};
 use serde::{Serialize, Serializer};
